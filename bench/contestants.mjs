@@ -1,0 +1,74 @@
+import { spawnSync } from 'node:child_process';
+import { closeSync, existsSync, openSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
+import { measure } from './child.mjs';
+import { checkOutput } from './data.mjs';
+
+const here = (path) => fileURLToPath(new URL(path, import.meta.url));
+
+/** The tool's own entry file. */
+export const binary = here('../bin/automate.js');
+
+/** Why `automate` cannot take part; `undefined` when it can. */
+export function automateProblem(node) {
+  if (!existsSync(binary)) return 'bin/automate.js is not there yet';
+  const { status, stderr } = spawnSync(node, [binary, '--version'], { encoding: 'utf8' });
+  return status === 0
+    ? undefined
+    : `automate --version ended with ${status} (run the build first): ${/^.*Error.*$/m.exec(stderr)?.[0] ?? ''}`;
+}
+
+/** The environment of `automate`: its state stays in the bench's own folder. */
+export function automateEnv(folder) {
+  const others = Object.entries(process.env).filter(([name]) => !name.startsWith('AUTOMATE_'));
+  return { ...Object.fromEntries(others), AUTOMATE_HOME: `${folder}/home`, NO_COLOR: '1' };
+}
+
+/**
+ * Runs `automate` over the records, checks its output and gives what was measured.
+ * `job`: `node`, `folder`, `input`, `records`, `flow`, `origin`, `concurrency`, and `nodeOptions` where there are any.
+ */
+export async function automate(job) {
+  const { node, folder, input, flow, concurrency, nodeOptions = [] } = job;
+  const output = `${folder}/automate.csv`;
+  const options = ['--in', input, '--out', output, '--concurrency', String(concurrency), '--force', '--quiet'];
+  const command = [node, ...nodeOptions, binary, 'run', flow, ...options];
+  return checked(await measure(command, { env: automateEnv(folder) }), output, job);
+}
+
+/** A script of ours in `peers`, run over the same records. */
+export function script(name) {
+  return async (job) => {
+    const { node, folder, input, origin, concurrency } = job;
+    const output = `${folder}/${name}.csv`;
+    const command = [node, here(`peers/${name}.mjs`), input, output, origin, String(concurrency)];
+    return checked(await measure(command), output, job);
+  };
+}
+
+async function checked(measured, output, { records }) {
+  await checkOutput(output, records);
+  rmSync(output);
+  return measured;
+}
+
+/** Whether there is a curl that can do transfers in parallel (7.66). */
+export function hasCurl() {
+  return /--parallel-max/.test(spawnSync('curl', ['--help', 'all'], { encoding: 'utf8' }).stdout ?? '');
+}
+
+/** Fetches only: it reads no CSV, parses no JSON and writes no rows. */
+export async function curl({ folder, records, origin, concurrency }) {
+  const config = `${folder}/curl.txt`;
+  const output = `${folder}/curl.out`;
+  const urls = Array.from({ length: records }, (_, index) => `url = "${origin}/users/${index + 1}"\noutput = "/dev/null"\n`);
+  writeFileSync(config, `write-out = "%{http_code}\\n"\n${urls.join('')}`);
+  const stdout = openSync(output, 'w');
+  const measured = await measure(['curl', '-q', '-sS', '-Z', '--parallel-max', String(concurrency), '-K', config], { stdout });
+  closeSync(stdout);
+  const answered = readFileSync(output, 'utf8')
+    .split('\n')
+    .filter((status) => status === '200').length;
+  if (answered !== records) throw new Error(`curl: expected ${records} answers, found ${answered}`);
+  return measured;
+}

@@ -1,0 +1,20 @@
+import { fork } from 'node:child_process';
+import { once } from 'node:events';
+import { fileURLToPath } from 'node:url';
+
+/** Starts the server in a process of its own, on this node whatever the contestants run on; hands it to `use` and stops it. */
+export async function served(delayMs, use) {
+  const child = fork(fileURLToPath(new URL('server.mjs', import.meta.url)), [String(delayMs)]);
+  try {
+    const [{ port }] = await once(child, 'message');
+    return await use({ origin: `http://127.0.0.1:${port}`, cpuSeconds });
+  } finally {
+    child.kill();
+  }
+
+  async function cpuSeconds() {
+    child.send('usage');
+    const [{ user, system }] = await once(child, 'message');
+    return (user + system) / 1e6;
+  }
+}

@@ -1,0 +1,34 @@
+import { InvalidArgumentError } from 'commander';
+import { rateIntervalMs } from '../core/duration.ts';
+import type { MaxErrors } from '../engine/run.ts';
+
+/** A whole number from `least` on. */
+export function wholeNumber(least: number): (text: string) => number {
+  return (text) => {
+    const number = Number(text);
+    if (/^\d+$/.test(text) && number >= least) return number;
+    throw new InvalidArgumentError(`expected a whole number from ${least} on, found "${text}"`);
+  };
+}
+
+/** Ms between two requests. */
+export function rateArgument(text: string): number {
+  const ms = rateIntervalMs(text);
+  if (ms === undefined) throw new InvalidArgumentError(`expected a rate such as 10/s, 600/min, 5000/h, found "${text}"`);
+  return ms;
+}
+
+/** How many records may fail: a count, or a share of them. */
+export function maxErrorsArgument(text: string): MaxErrors {
+  if (/^\d+$/.test(text)) return { count: Number(text) };
+  const share = /^(\d+(?:\.\d+)?)%$/.exec(text)?.[1];
+  if (share !== undefined && Number(share) <= 100) return { share: Number(share) / 100 };
+  throw new InvalidArgumentError(`expected a number or a percentage such as 5%, found "${text}"`);
+}
+
+/** `field=value`, gathered. */
+export function setArgument(text: string, before: readonly [string, string][]): [string, string][] {
+  const [, field, value] = /^([^=]+)=([\s\S]*)$/.exec(text) ?? [];
+  if (field === undefined || value === undefined) throw new InvalidArgumentError(`expected field=value, found "${text}"`);
+  return [...before, [field, value]];
+}

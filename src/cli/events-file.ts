@@ -1,0 +1,42 @@
+import type { Event } from '../core/event.ts';
+import { openFileSink } from '../io/records/sink.ts';
+import type { Redactor } from '../io/redact.ts';
+
+/** The file of every event. */
+export interface EventsFile {
+  add(event: Event): void;
+  /** Throws an AutomateError when an event could not be written. */
+  close(): Promise<void>;
+}
+
+const flushEveryMs = 500;
+const flushAt = 64 * 1024;
+
+/** Opens the events file, one JSON object a line; absent when none is wanted. */
+export async function openEvents(path: string | undefined, redactor: Redactor): Promise<EventsFile | undefined> {
+  if (path === undefined) return undefined;
+  const sink = await openFileSink(path, { gzip: path.endsWith('.gz') });
+  let writing = Promise.resolve();
+  let error: unknown;
+  const flush = () => {
+    writing = writing.then(sink.flush).catch((reason: unknown) => {
+      error ??= reason;
+    });
+  };
+  const timer = setInterval(flush, flushEveryMs);
+  timer.unref();
+  return {
+    add(event) {
+      const text = JSON.stringify({ time: new Date().toISOString(), ...event });
+      sink.append(`${redactor.isIn(text) ? redactor.text(text) : text}\n`);
+      if (sink.waiting >= flushAt) flush();
+    },
+    async close() {
+      clearInterval(timer);
+      flush();
+      await writing;
+      if (error !== undefined) throw error;
+      await sink.close();
+    },
+  };
+}

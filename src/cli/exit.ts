@@ -1,0 +1,33 @@
+import { AutomateError, type ErrorKind } from '../core/failure.ts';
+import type { Ending } from '../core/event.ts';
+
+/** What a shell is told: the contract's exit codes. */
+export const exitCodes = {
+  success: 0,
+  bug: 1,
+  usage: 2,
+  flow: 3,
+  someFailed: 4,
+  stoppedEarly: 5,
+  input: 6,
+  credential: 7,
+  'output-exists': 73,
+  output: 74,
+  'stdout-closed': 141,
+} as const satisfies Record<ErrorKind, number> & Record<string, number>;
+
+/** The exit code of an error that ended the command. */
+export function exitCodeOf(error: unknown): number {
+  return error instanceof AutomateError ? exitCodes[error.kind] : exitCodes.bug;
+}
+
+/** The exit code of a signal, as shells count: SIGINT 130, SIGTERM 143, SIGHUP 129. */
+export function signalExitCode(signal: NodeJS.Signals): number {
+  return 128 + ({ SIGHUP: 1, SIGINT: 2, SIGTERM: 15 } as Partial<Record<NodeJS.Signals, number>>)[signal]!;
+}
+
+/** The exit code of a run that ended by itself. */
+export function exitCodeOfRun(ending: Ending, failed: number): number {
+  if (ending !== 'complete') return exitCodes.stoppedEarly;
+  return failed > 0 ? exitCodes.someFailed : exitCodes.success;
+}

@@ -1,0 +1,43 @@
+import { AutomateError } from '../core/failure.ts';
+import { type Format, formatNames, formatOfName, formatOfPath } from '../io/records/format.ts';
+import { openSource, type Position, type Source } from '../io/records/source.ts';
+
+/** The options by which every command names its input. */
+export interface InputOptions {
+  readonly in: string;
+  readonly inFormat?: string;
+  readonly delimiter?: string;
+  readonly encoding?: string;
+}
+
+/** The format that a file name or an option says. Throws an AutomateError (`usage`) for a name that is none. */
+export function namedFormat(option: string, name: string | undefined): Format | undefined {
+  if (name === undefined) return undefined;
+  const format = formatOfName(name);
+  if (!format) throw new AutomateError('usage', `${option}: expected ${formatNames.join(', ')}, found "${name}"`);
+  return format;
+}
+
+/** Opens the input. */
+export function openInput(options: InputOptions, from?: Position): Promise<Source> {
+  const format = namedFormat('--in-format', options.inFormat);
+  return openSource({
+    path: options.in,
+    stdin: process.stdin,
+    ...(format ? { format } : {}),
+    ...(options.delimiter === undefined ? {} : { delimiter: options.delimiter }),
+    ...(options.encoding === undefined ? {} : { encoding: options.encoding }),
+    ...(from ? { from } : {}),
+  });
+}
+
+/** Whether an input's fields are all texts. Not known without a format; then its opening will say what is missing. */
+export function hasTextCells(options: Pick<InputOptions, 'inFormat'> & { readonly in?: string }): boolean {
+  const format = options.inFormat === undefined ? formatOfPath(options.in ?? '') : formatOfName(options.inFormat);
+  return format !== undefined && isTable(format);
+}
+
+/** Whether a format has a header row. */
+export function isTable({ kind }: Format): boolean {
+  return kind === 'csv' || kind === 'tsv';
+}

@@ -1,0 +1,131 @@
+import { Command, CommanderError, Option } from 'commander';
+import { AutomateError, FlowError } from '../core/failure.ts';
+import { maxErrorsArgument, rateArgument, setArgument, wholeNumber } from './arguments.ts';
+import { exitCodeOf, exitCodes } from './exit.ts';
+import { flowErrorText } from './show/problems.ts';
+import { createTerminal, type Terminal } from './terminal.ts';
+import { version } from './version.ts';
+
+/** The command line. Ends the process with the contract's exit codes. */
+export async function main(argv: readonly string[]): Promise<void> {
+  const terminal = createTerminal();
+  let exitCode: number = exitCodes.success;
+  try {
+    const program = createProgram(terminal, (code) => {
+      exitCode = code;
+    });
+    await program.parseAsync(argv);
+  } catch (error) {
+    exitCode = explain(error, terminal);
+  }
+  process.exit(exitCode);
+}
+
+/** Says what went wrong; answers the exit code. */
+function explain(error: unknown, { tell, colors }: Terminal): number {
+  if (error instanceof CommanderError) return error.exitCode === 0 ? exitCodes.success : exitCodes.usage;
+  if (error instanceof FlowError) tell(flowErrorText(error, colors));
+  else if (error instanceof AutomateError) {
+    if (error.kind !== 'stdout-closed') tell(`${colors.red('automate:')} ${error.message.replaceAll('\n', '\n  ')}`);
+  } else {
+    tell(`${colors.red('automate: this is a bug, please report it:')} ${(error as Error)?.stack ?? String(error)}`);
+  }
+  return exitCodeOf(error);
+}
+
+/** The commands and their options. What a command does is loaded when it is called. */
+export function createProgram(terminal: Terminal, exit: (code: number) => void): Command {
+  const program = new Command('automate')
+    .description('Runs automations over CSV and JSON files: every record passes the nodes of a flow.')
+    .version(version)
+    .showSuggestionAfterError()
+    .showHelpAfterError('(automate --help tells more)')
+    .configureOutput({ outputError: (text, write) => write(text.replace(/^error: /, 'automate: ')) })
+    .exitOverride();
+
+  const inputOptions = (command: Command) =>
+    command
+      .option('--in-format <format>', 'csv, tsv, json or ndjson, each also with .gz; needed for stdin')
+      .option('--delimiter <character>', 'what separates the cells of a CSV (default: comma, tab for TSV)')
+      .option('--encoding <name>', 'the encoding of the input, such as latin1 or utf-16le (default: utf-8)');
+  const httpOptions = (command: Command) =>
+    command
+      .option('--allow-http', 'allow http:// URLs to other machines')
+      .option('--cacert <file>', 'trust these certificate authorities (PEM) besides the usual ones');
+
+  const run = program
+    .command('run')
+    .description('run a flow over the records of a file')
+    .argument('<flow>', 'the flow file (YAML)')
+    .requiredOption('--in <file>', 'the input: .csv .tsv .json .jsonl .ndjson, each also .gz, or - for stdin')
+    .option('--out <file>', 'the output, or - for stdout', '-')
+    .option('--out-format <format>', "the output's format (default: by its name, else the input's)")
+    .option('--errors <file>', 'failed records (default: <input>.errors.<ext> beside the output)')
+    .option('--limit <n>', 'at most so many records', wholeNumber(0))
+    .option('--skip <n>', 'leave out the first records', wholeNumber(0))
+    .option('--concurrency <n>', 'requests in flight at once, per node', wholeNumber(1))
+    .option('--rate <rate>', 'at most so many requests in a time, such as 10/s, per origin and credential', rateArgument)
+    .option('--max-errors <n>', 'stop when more records than this have failed: a number, or a percentage such as 5%', maxErrorsArgument)
+    .option('--max-credits <n>', 'stop before spending more credits', wholeNumber(0))
+    .option('--unordered', 'write records as they come, not in input order')
+    .option('--dry-run', 'send nothing: tell how many records, actions and credits, and the first request')
+    .option('--events <file>', 'write every event as NDJSON')
+    .option('--summary <file>', 'write the summary as JSON')
+    .option('--force', 'overwrite existing files')
+    .option('--quiet', 'no progress and no summary');
+  httpOptions(inputOptions(run)).action(async (flow, options) => {
+    exit(await (await import('./commands/run.ts')).runCommand(flow, options, terminal));
+  });
+
+  const testRequest = program
+    .command('test-request')
+    .description("preview one request of a flow, and the paths of its answer's structure")
+    .argument('<flow>', 'the flow file (YAML)')
+    .option('--in <file>', 'take the record from this file, or - for stdin')
+    .option('--record <n>', 'which record, from 1', wholeNumber(1), 1)
+    .addOption(new Option('--set <field=value>', 'set a field; may be given again').argParser(setArgument).default([], 'none'))
+    .option('--node <id>', 'which node (default: the first that sends a request)')
+    .option('--json', 'print JSON')
+    .option('--curl', 'print the request as a curl command line')
+    .option('--no-send', 'send nothing');
+  httpOptions(inputOptions(testRequest)).action(async (flow, options) => {
+    exit(await (await import('./commands/test-request.ts')).testRequestCommand(flow, options, terminal));
+  });
+
+  const validate = program
+    .command('validate')
+    .description('check a flow: every problem with its position')
+    .argument('<flow>', 'the flow file (YAML)')
+    .option('--in <file>', "check every reference against this file's header")
+    .option('--offline', 'ask no server')
+    .option('--allow-http', 'allow http:// URLs to other machines');
+  inputOptions(validate).action(async (flow, options) => {
+    exit(await (await import('./commands/validate.ts')).validateCommand(flow, options, terminal));
+  });
+
+  program
+    .command('nodes')
+    .description('list the node types, or explain one')
+    .argument('[type]', 'a node type')
+    .action(async (type) => exit(await (await import('./commands/nodes.ts')).nodesCommand(type, terminal)));
+
+  program
+    .command('schema')
+    .description('print the JSON Schema of the flow file, for editors')
+    .action(async () => exit(await (await import('./commands/schema.ts')).schemaCommand(terminal)));
+
+  program
+    .command('completion')
+    .description('print the completion script of a shell')
+    .argument('<shell>', 'bash, zsh or fish')
+    .action(async (shell) => exit(await (await import('./commands/completion.ts')).completionCommand(shell, program, terminal)));
+
+  program
+    .command('demo')
+    .description('run an example flow over real records against a small API on this machine')
+    .option('--serve', 'only start the API, for the flows in examples/')
+    .option('--port <n>', 'where the API listens (default: 4010 with --serve, else any free port)', wholeNumber(0))
+    .action(async (options) => exit(await (await import('./commands/demo.ts')).demoCommand(options, terminal)));
+
+  return program;
+}

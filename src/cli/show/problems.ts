@@ -1,0 +1,24 @@
+import type { ChalkInstance } from 'chalk';
+import type { FlowError, Problem } from '../../core/failure.ts';
+
+/** A problem of a flow as it is printed: where, what, the line and a caret. */
+export function problemText(file: string, problem: Problem, colors: ChalkInstance, kind: 'error' | 'warning' = 'error'): string {
+  const place = problem.line === undefined ? file : `${file}:${problem.line}:${problem.column}`;
+  const [first, ...more] = problem.message.split('\n');
+  const color = kind === 'error' ? colors.red : colors.yellow;
+  const lines = [`${colors.bold(`${place}:`)} ${kind === 'warning' ? `${colors.yellow('warning:')} ` : ''}${first}`];
+  if (problem.source) {
+    const { text, caret, width } = problem.source;
+    const number = String(problem.line);
+    const shown = text.replaceAll('\t', ' ');
+    const marks = '^'.repeat(Math.max(1, Math.min(width, shown.length - caret)));
+    lines.push(`  ${number} | ${shown}`, `  ${' '.repeat(number.length)} | ${' '.repeat(caret)}${color(marks)}`);
+  }
+  return [...lines, ...more.map((line) => `  ${line}`)].join('\n');
+}
+
+/** Every problem of a flow, and how many there are. */
+export function flowErrorText({ file, problems }: FlowError, colors: ChalkInstance): string {
+  const count = problems.length === 1 ? '1 problem' : `${problems.length} problems`;
+  return [...problems.map((problem) => problemText(file, problem, colors)), `${count} in ${file}`].join('\n');
+}

@@ -1,0 +1,63 @@
+import { pathTo } from '../../core/path.ts';
+import { excerpt } from '../../core/response.ts';
+import { isObject, jsonOf, type Value } from '../../core/value.ts';
+
+/** A place in an answer, ready to stand in a map. */
+export interface StructureRow {
+  readonly path: string;
+  readonly type: string;
+  readonly sample: string;
+}
+
+/** So many elements of an array are looked at. */
+const elementsSeen = 100;
+
+/** Every path of an answer, with the types found there and a sample. Elements of an array share one path. */
+export function structureOf(body: Value | undefined): StructureRow[] {
+  const found = new Map<string, { types: Set<string>; sample: Value }>();
+  if (body !== undefined) visit('', body);
+  return [...found].map(([path, { types, sample }]) => ({ path, type: [...types].join(' or '), sample: sampleText(sample) }));
+
+  function visit(path: string, value: Value): void {
+    if (path !== '' || !isContainer(value)) note(path === '' ? '$body' : path, value);
+    if (isObject(value)) for (const name of Object.keys(value)) visit(pathTo(path, name), value[name] as Value);
+    if (Array.isArray(value)) for (const element of value.slice(0, elementsSeen)) visitElement(path, element);
+  }
+
+  function visitElement(path: string, element: Value): void {
+    if (isContainer(element)) visit(`${path}[]`, element);
+    else note(`${path}[]`, element);
+  }
+
+  function note(path: string, value: Value): void {
+    const known = found.get(path);
+    if (!known) found.set(path, { types: new Set([typeOf(value)]), sample: value });
+    else {
+      known.types.add(typeOf(value));
+      if (known.sample === null) known.sample = value;
+    }
+  }
+}
+
+function isContainer(value: Value): boolean {
+  return Array.isArray(value) || isObject(value);
+}
+
+function typeOf(value: Value): string {
+  if (value === null) return 'null';
+  if (Array.isArray(value)) return 'array';
+  if (isObject(value)) return 'object';
+  return typeof value === 'object' ? 'number' : typeof value;
+}
+
+function sampleText(value: Value): string {
+  if (Array.isArray(value)) return `${value.length} element${value.length === 1 ? '' : 's'}`;
+  if (isObject(value)) return `${Object.keys(value).length} members`;
+  return excerpt(jsonOf(value), 60);
+}
+
+/** Rows as aligned columns. */
+export function tableText(rows: readonly (readonly string[])[]): string[] {
+  const widths = (rows[0] ?? []).map((_, column) => Math.max(...rows.map((row) => (row[column] ?? '').length)));
+  return rows.map((row) => row.map((cell, column) => cell.padEnd(widths[column] ?? 0)).join('  ').trimEnd());
+}

@@ -1,0 +1,116 @@
+import type { ChalkInstance } from 'chalk';
+import { durationText } from '../../core/duration.ts';
+import type { Ending } from '../../core/event.ts';
+import { excerpt } from '../../core/response.ts';
+import { count, counted } from './number.ts';
+import type { FailureGroup, PathHits, Tally } from './tally.ts';
+
+/** What a summary tells besides the tally. */
+export interface SummaryFacts {
+  readonly flow: string;
+  readonly input: string;
+  readonly output: string;
+  readonly errors: string;
+  readonly credits: number;
+  readonly exitCode: number;
+  /** What to do next, each with a command line to copy. */
+  readonly next: readonly { readonly why: string; readonly command: string }[];
+}
+
+const endings: Record<Ending, string> = {
+  complete: 'done',
+  interrupted: 'interrupted',
+  'max-errors': 'stopped: too many records failed',
+  'max-credits': 'stopped: the credits are used up',
+  'on-error-stop': 'stopped at a failed record (on_error: stop)',
+  unreachable: 'stopped: the server cannot be reached',
+};
+
+/** The summary that a person reads at the end. */
+export function summaryText(tally: Tally, facts: SummaryFacts, colors: ChalkInstance): string {
+  return [
+    headline(tally, facts, colors),
+    ...(tally.stopReason === undefined ? [] : [`  reason: ${tally.stopReason}`]),
+    ...failureLines(tally, colors),
+    ...hitLines(tally),
+    `  output: ${facts.output} (${counted(tally.rows, 'record')})`,
+    ...(tally.failed > 0 ? [`  errors: ${facts.errors} (${counted(tally.failed, 'record')})`] : []),
+    ...facts.next.map(({ why, command }) => `  ${why}:\n    ${colors.cyan(command)}`),
+  ].join('\n');
+}
+
+function headline(tally: Tally, { credits, exitCode }: SummaryFacts, colors: ChalkInstance): string {
+  const color = exitCode === 0 ? colors.green : tally.ending === 'complete' ? colors.yellow : colors.red;
+  const rate = tally.ms > 0 ? ` (${count(Math.round(tally.read / (tally.ms / 1000)))}/s)` : '';
+  const parts = [
+    `${count(tally.read)} read`,
+    `${count(tally.written)} written`,
+    `${count(tally.failed)} failed`,
+    ...(tally.kept > 0 ? [`${count(tally.kept)} kept with _error`] : []),
+    ...(tally.retries > 0 ? [counted(tally.retries, 'retry').replace('retrys', 'retries')] : []),
+    counted(credits, 'credit'),
+  ];
+  return `${color(endings[tally.ending ?? 'interrupted'])}: ${parts.join(', ')} in ${durationText(tally.ms)}${rate}`;
+}
+
+function failureLines(tally: Tally, colors: ChalkInstance): string[] {
+  const groups = [...tally.failures.values()].sort((a, b) => b.count - a.count);
+  if (groups.length === 0) return [];
+  const width = Math.max(...groups.map((group) => groupName(group).length));
+  return ['  failed:', ...groups.map((group) => failureLine(group, width, colors))];
+}
+
+function groupName({ node, class: kind, status }: FailureGroup): string {
+  return `${node ?? 'the record itself'}  ${kind}${status === undefined ? '' : ` ${status}`}`;
+}
+
+function failureLine(group: FailureGroup, width: number, colors: ChalkInstance): string {
+  const more = group.count > group.firstRecords.length ? ', ...' : '';
+  const records = `${group.count === 1 ? 'record' : 'records'} ${group.firstRecords.join(', ')}${more}`;
+  return `    ${groupName(group).padEnd(width)}  ${count(group.count)} x  ${colors.dim(records)}  ${excerpt(group.message, 160)}`;
+}
+
+function hitLines(tally: Tally): string[] {
+  return [...tally.hits].flatMap(([node, hits]) => [`  mapped by ${node}:`, ...hits.map((hit) => `    ${hitText(hit)}`)]);
+}
+
+function hitText({ path, found, of }: PathHits): string {
+  return `${path}: found in ${count(found)} of ${count(of)}`;
+}
+
+/** The summary that a program reads. */
+export function summaryJson(tally: Tally, facts: SummaryFacts): string {
+  const { read, written, failed, kept, rows, retries, ms, stopReason } = tally;
+  return `${JSON.stringify(
+    {
+      flow: facts.flow,
+      ending: tally.ending ?? 'interrupted',
+      exit_code: facts.exitCode,
+      ...(stopReason === undefined ? {} : { reason: stopReason }),
+      read,
+      written,
+      failed,
+      kept,
+      output_records: rows,
+      retries,
+      credits: facts.credits,
+      ms: Math.round(ms),
+      records_per_second: ms > 0 ? Math.round((read / ms) * 1000) : 0,
+      input: facts.input,
+      output: facts.output,
+      errors: failed > 0 ? facts.errors : null,
+      failures: [...tally.failures.values()].map(({ node, class: kind, status, message, count: times, firstRecords }) => ({
+        node: node ?? null,
+        class: kind,
+        status: status ?? null,
+        count: times,
+        first_records: firstRecords,
+        message,
+      })),
+      mapped: [...tally.hits.values()].flat(),
+      next: facts.next.map(({ command }) => command),
+    },
+    null,
+    2,
+  )}\n`;
+}

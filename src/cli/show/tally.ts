@@ -1,0 +1,115 @@
+import type { Ending, Event, FailureReport } from '../../core/event.ts';
+
+/** Failures that are alike: the same node, class and status. */
+export interface FailureGroup extends FailureReport {
+  count: number;
+  /** The numbers of the first few records. */
+  readonly firstRecords: number[];
+}
+
+/** How often a path of a map led anywhere. */
+export interface PathHits {
+  readonly node: string;
+  readonly path: string;
+  found: number;
+  of: number;
+}
+
+/** What has happened in a run so far. */
+export interface Tally {
+  read: number;
+  written: number;
+  failed: number;
+  kept: number;
+  rows: number;
+  calls: number;
+  retries: number;
+  readonly failures: Map<string, FailureGroup>;
+  readonly hits: Map<string, PathHits[]>;
+  stopReason: string | undefined;
+  ending: Ending | undefined;
+  ms: number;
+  /** The greatest record number such that it and everything before it was handled. */
+  lastRecord: number;
+}
+
+/** An empty tally. */
+export function createTally(): Tally {
+  return {
+    read: 0,
+    written: 0,
+    failed: 0,
+    kept: 0,
+    rows: 0,
+    calls: 0,
+    retries: 0,
+    failures: new Map(),
+    hits: new Map(),
+    stopReason: undefined,
+    ending: undefined,
+    ms: 0,
+    lastRecord: 0,
+  };
+}
+
+const shownRecords = 3;
+
+/** Adds what has happened. */
+export function addToTally(tally: Tally, event: Event): void {
+  switch (event.type) {
+    case 'run-started':
+    case 'gate-paused':
+      return;
+    case 'call-done':
+      tally.calls++;
+      return;
+    case 'call-retried':
+      tally.retries++;
+      return;
+    case 'mapped':
+      return addHits(tally, event.node, event.paths, event.found);
+    case 'record-kept':
+      tally.kept++;
+      return addFailure(tally, event.record, event);
+    case 'record-done':
+      tally.read++;
+      tally.written++;
+      tally.rows += event.rows;
+      tally.lastRecord = event.record;
+      return;
+    case 'record-failed':
+      tally.read++;
+      tally.failed++;
+      tally.lastRecord = event.record;
+      return addFailure(tally, event.record, event);
+    case 'stopping':
+      tally.stopReason = event.reason;
+      return;
+    case 'run-ended':
+      tally.ending = event.ending;
+      tally.ms = event.ms;
+      return;
+  }
+}
+
+function addFailure(tally: Tally, record: number, report: FailureReport): void {
+  const { node, class: kind, status, message, attempts } = report;
+  const key = `${node ?? ''} ${kind} ${status ?? ''}`;
+  const group = tally.failures.get(key) ?? { node, class: kind, status, message, attempts, count: 0, firstRecords: [] };
+  group.count++;
+  if (group.firstRecords.length < shownRecords) group.firstRecords.push(record);
+  tally.failures.set(key, group);
+}
+
+function addHits(tally: Tally, node: string, paths: readonly string[], found: readonly boolean[]): void {
+  let hits = tally.hits.get(node);
+  if (!hits) {
+    hits = paths.map((path) => ({ node, path, found: 0, of: 0 }));
+    tally.hits.set(node, hits);
+  }
+  for (let i = 0; i < hits.length; i++) {
+    const hit = hits[i] as PathHits;
+    hit.of++;
+    if (found[i]) hit.found++;
+  }
+}

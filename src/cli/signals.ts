@@ -1,0 +1,35 @@
+import type { Clock } from '../core/ports.ts';
+import type { Stopping } from '../engine/stopping.ts';
+import type { Terminal } from './terminal.ts';
+
+/** Listens to the signals that ask a run to end. */
+export interface Signals {
+  /** The first signal that came. */
+  received(): NodeJS.Signals | undefined;
+  stop(): void;
+}
+
+const watched: readonly NodeJS.Signals[] = ['SIGINT', 'SIGTERM', 'SIGHUP'];
+
+/** How long records that have begun may go on after the first signal. */
+const graceMs = 10_000;
+
+/** The first signal begins no more records; the second, or the end of the grace time, gives up what is in flight. */
+export function watchSignals(stopping: Stopping, clock: Clock, { tell }: Terminal): Signals {
+  let first: NodeJS.Signals | undefined;
+  const listener = (signal: NodeJS.Signals) => {
+    if (first !== undefined) return stopping.abort();
+    first = signal;
+    tell(`automate: ${signal}: finishing the records that have begun, for at most ${graceMs / 1000} s; once more to stop at once`);
+    stopping.request('interrupted', `received ${signal}`);
+    void clock.sleepUntil(clock.now() + graceMs, stopping.signal).then(stopping.abort);
+    return undefined;
+  };
+  for (const signal of watched) process.on(signal, listener);
+  return {
+    received: () => first,
+    stop() {
+      for (const signal of watched) process.off(signal, listener);
+    },
+  };
+}

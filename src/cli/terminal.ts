@@ -1,0 +1,52 @@
+import { Chalk, type ChalkInstance } from 'chalk';
+import { AutomateError } from '../core/failure.ts';
+import { createRedactor, type Redactor } from '../io/redact.ts';
+
+/** Where a command speaks. */
+export interface Terminal {
+  /** What was asked for, on stdout. Throws an AutomateError when stdout was closed or is full. */
+  print(text: string): Promise<void>;
+  /** Everything else, on stderr. */
+  tell(text: string): void;
+  /** Colours for stderr, none where none are wanted. */
+  readonly colors: ChalkInstance;
+  /** Whether stderr is a terminal that can show a spinner. */
+  readonly isLive: boolean;
+  /** Knows the secrets that nothing printed may hold. */
+  readonly redactor: Redactor;
+}
+
+/** Makes the terminal of this process. NO_COLOR, FORCE_COLOR and TERM=dumb are respected. */
+export function createTerminal(): Terminal {
+  const { stdout, stderr, env } = process;
+  const redactor = createRedactor();
+  const isDumb = env.TERM === 'dumb';
+  return {
+    colors: new Chalk({ level: wantsColor(env, stderr.isTTY && !isDumb) ? 1 : 0 }),
+    isLive: stderr.isTTY && !isDumb && env.CI === undefined,
+    redactor,
+    tell: (text) => void stderr.write(`${redactor.text(text)}\n`),
+    print: (text) =>
+      new Promise((resolve, reject) => {
+        const failed = (error: Error) => reject(stdoutError(error));
+        stdout.once('error', failed);
+        stdout.write(`${redactor.text(text)}\n`, (error) => {
+          if (error) return failed(error);
+          stdout.off('error', failed);
+          return resolve();
+        });
+      }),
+  };
+}
+
+function wantsColor(env: NodeJS.ProcessEnv, isTerminal: boolean): boolean {
+  if (env.NO_COLOR !== undefined && env.NO_COLOR !== '') return false;
+  if (env.FORCE_COLOR !== undefined) return env.FORCE_COLOR !== '0' && env.FORCE_COLOR !== 'false';
+  return isTerminal;
+}
+
+function stdoutError(error: Error): AutomateError {
+  const { code } = error as NodeJS.ErrnoException;
+  if (code === 'EPIPE') return new AutomateError('stdout-closed', 'stdout was closed');
+  return new AutomateError('output', `stdout cannot be written: ${error.message}`);
+}

@@ -1,0 +1,58 @@
+import { createHash, randomUUID } from 'node:crypto';
+import { join } from 'node:path';
+import type { Event } from '../core/event.ts';
+import type { Ports } from '../core/ports.ts';
+import { createCache } from '../io/cache.ts';
+import { createClock } from '../io/clock.ts';
+import { homeFolder } from '../io/home.ts';
+import { createHttp } from '../io/http/client.ts';
+import { createTransport } from '../io/http/transport.ts';
+import { createRunLedger } from '../io/ledger.ts';
+import type { Redactor } from '../io/redact.ts';
+import { version } from './version.ts';
+
+/** What a command knows of the world its flow will run in. */
+export interface WireOptions {
+  readonly secrets: ReadonlyMap<string, string>;
+  readonly redactor: Redactor;
+  readonly allowHttp: boolean;
+  readonly cacert: string | undefined;
+  readonly maxCredits: number | undefined;
+  report(event: Event): void;
+}
+
+/** The ports of one run, and what it has spent. */
+export type WiredPorts = Ports & { readonly credits: () => number };
+
+/** Puts the ports together: the only place that knows every adapter. */
+export function wire(options: WireOptions): WiredPorts {
+  const clock = createClock();
+  const { redactor, secrets, allowHttp } = options;
+  const transport = createTransport({
+    cacert: options.cacert,
+    environment: process.env,
+    userAgent: `automate/${version}`,
+    now: clock.now,
+    wallNow: clock.wallNow,
+  });
+  const ledger = createRunLedger(options.maxCredits);
+  return {
+    clock,
+    ledger,
+    credits: ledger.spent,
+    http: createHttp({ transport, secrets, allowHttp, now: clock.now, secret: redactor.add }),
+    cache: createCache({ folder: join(homeFolder(process.env), 'cache'), redactor, wallNow: clock.wallNow }),
+    report: options.report,
+    uuidOf: createUuids(randomUUID()),
+    random: Math.random,
+  };
+}
+
+/** UUIDs that are the same for the same name in the same run (RFC 9562, 5.8: version 8, our own making). */
+function createUuids(run: string): (name: string) => string {
+  return (name) => {
+    const hex = createHash('sha256').update(`${run} ${name}`).digest('hex');
+    const variant = ((Number.parseInt(hex.charAt(16), 16) & 3) | 8).toString(16);
+    return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-8${hex.slice(13, 16)}-${variant}${hex.slice(17, 20)}-${hex.slice(20, 32)}`;
+  };
+}

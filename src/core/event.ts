@@ -1,0 +1,33 @@
+import type { FailureClass } from './failure.ts';
+
+/** How a run ended. */
+export type Ending =
+  | 'complete'
+  | 'interrupted'
+  | 'max-errors'
+  | 'max-credits'
+  | 'on-error-stop'
+  | 'unreachable';
+
+/** A failure as it is told. */
+export interface FailureReport {
+  /** The node's id; absent when the record could not be read or written. */
+  readonly node: string | undefined;
+  readonly class: FailureClass;
+  readonly status: number | undefined;
+  readonly message: string;
+  readonly attempts: number;
+}
+
+/** Everything that happens in a run, for whoever shows or keeps it. */
+export type Event =
+  | { readonly type: 'run-started'; readonly flow: string; readonly input: string; readonly output: string; readonly errors: string }
+  | { readonly type: 'call-done'; readonly record: number; readonly node: string; readonly attempts: number; readonly ms: number }
+  | ({ readonly type: 'call-retried'; readonly record: number; readonly waitMs: number } & FailureReport)
+  | { readonly type: 'gate-paused'; readonly gate: string; readonly waitMs: number }
+  | { readonly type: 'mapped'; readonly record: number; readonly node: string; readonly paths: readonly string[]; readonly found: readonly boolean[] }
+  | ({ readonly type: 'record-kept'; readonly record: number } & FailureReport)
+  | { readonly type: 'record-done'; readonly record: number; readonly rows: number }
+  | ({ readonly type: 'record-failed'; readonly record: number } & FailureReport)
+  | { readonly type: 'stopping'; readonly ending: Ending; readonly reason: string }
+  | { readonly type: 'run-ended'; readonly ending: Ending; readonly ms: number };

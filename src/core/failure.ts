@@ -1,0 +1,115 @@
+/** Why a record failed. */
+export const failureClasses = [
+  'input',
+  'template',
+  'request',
+  'network',
+  'timeout',
+  'http',
+  'parse',
+  'mapping',
+  'tool',
+  'credits',
+  'output',
+] as const;
+export type FailureClass = (typeof failureClasses)[number];
+
+interface FailureDetails {
+  /** The answer's HTTP status; absent when there was no answer. */
+  status?: number | undefined;
+  /** Whether the same call may be tried again. */
+  retryable?: boolean;
+  /** How long the other side asked us to stay away, from its answer's headers; absent when it did not say. */
+  retryAfterMs?: number | undefined;
+  /** Whether the request may have reached the other side. Only what was never sent costs no credit. */
+  sent?: boolean;
+}
+
+/** This record failed; the run goes on. */
+export class Failure extends Error {
+  override readonly name = 'Failure';
+  readonly status: number | undefined;
+  readonly retryable: boolean;
+  readonly retryAfterMs: number | undefined;
+  readonly sent: boolean;
+  /** The id of the node it failed at; absent for what was wrong with the record itself. */
+  node: string | undefined;
+  /** Tries made, the first included. */
+  attempts = 0;
+
+  constructor(
+    readonly kind: FailureClass,
+    message: string,
+    details: FailureDetails = {},
+  ) {
+    // A failed record is an everyday result, not a surprise: it needs no stack.
+    const limit = Error.stackTraceLimit;
+    Error.stackTraceLimit = 0;
+    super(message);
+    Error.stackTraceLimit = limit;
+    this.status = details.status;
+    this.retryable = details.retryable ?? false;
+    this.retryAfterMs = details.retryAfterMs;
+    this.sent = details.sent ?? true;
+  }
+
+  /** The same failure, not to be tried again. */
+  asFinal(): Failure {
+    return this.copied(this.message, false);
+  }
+
+  /** The same failure with another message. */
+  retold(message: string): Failure {
+    return this.copied(message, this.retryable);
+  }
+
+  private copied(message: string, retryable: boolean): Failure {
+    const { status, retryAfterMs, sent } = this;
+    const copy = new Failure(this.kind, message, { status, retryAfterMs, sent, retryable });
+    copy.node = this.node;
+    copy.attempts = this.attempts;
+    return copy;
+  }
+}
+
+/** What ended the whole run. Each has an exit code. */
+export type ErrorKind = 'usage' | 'flow' | 'input' | 'credential' | 'output-exists' | 'output' | 'stdout-closed';
+
+/** This run cannot start or go on. The message is for the user: what was expected, what was found, the way out on the next line. */
+export class AutomateError extends Error {
+  override readonly name: string = 'AutomateError';
+  constructor(
+    readonly kind: ErrorKind,
+    message: string,
+    options?: ErrorOptions,
+  ) {
+    super(message, options);
+  }
+}
+
+/** Something wrong in a flow file. */
+export interface Problem {
+  message: string;
+  /** 1-based; absent when the problem is the file as a whole. */
+  line?: number;
+  column?: number;
+  /** The source line with every secret masked, and where the caret stands in it (0-based). */
+  source?: { text: string; caret: number; width: number };
+}
+
+/** This flow cannot run. Holds every problem of the file. */
+export class FlowError extends AutomateError {
+  override readonly name = 'FlowError';
+  constructor(
+    readonly file: string,
+    readonly problems: readonly Problem[],
+    kind: 'flow' | 'credential' = 'flow',
+  ) {
+    super(kind, problems.map((problem) => problem.message).join('\n'));
+  }
+}
+
+/** The run is ending: this record was left as it was and is to be taken up by a later run. */
+export class Unfinished extends Error {
+  override readonly name = 'Unfinished';
+}

@@ -1,0 +1,73 @@
+import { ExactNumber, type Value } from './value.ts';
+
+/** Finds texts that may hold a number which `String(Number(text))` would not give back. Finding too many only costs time. */
+const mayChangeDigits =
+  /(?:^|[\s:,[])-?(?:\d+(?:\.\d+)?[eE]|[\d.]{16}|\d+\.\d*0(?!\d)|0\.0{6})|-0(?![.\d])/;
+
+/**
+ * Reads JSON text as JSON.parse does, but keeps the digits of every number that a double would change.
+ * Throws the SyntaxError of JSON.parse.
+ */
+export function parseJson(text: string): Value {
+  const value = JSON.parse(text) as Value;
+  if (!mayChangeDigits.test(text)) return value;
+  return JSON.parse(marked(text), (_name, marked: unknown) =>
+    typeof marked === 'string' ? unmarked(marked) : marked,
+  ) as Value;
+}
+
+/** Every string value gets an `s` in front, every inexact number becomes a string with an `n` in front: nothing can be mistaken. */
+function marked(text: string): string {
+  const parts: string[] = [];
+  let copied = 0;
+  let at = 0;
+  while (at < text.length) {
+    const code = text.charCodeAt(at);
+    if (code === 0x22) {
+      const end = stringEnd(text, at);
+      if (!isName(text, end)) {
+        parts.push(text.slice(copied, at + 1), 's');
+        copied = at + 1;
+      }
+      at = end;
+    } else if (code === 0x2d || (code >= 0x30 && code <= 0x39)) {
+      const end = numberEnd(text, at);
+      const digits = text.slice(at, end);
+      if (String(Number(digits)) !== digits) {
+        parts.push(text.slice(copied, at), `"n${digits}"`);
+        copied = end;
+      }
+      at = end;
+    } else at++;
+  }
+  parts.push(text.slice(copied));
+  return parts.join('');
+}
+
+function unmarked(text: string): string | ExactNumber {
+  return text.startsWith('n') ? new ExactNumber(text.slice(1)) : text.slice(1);
+}
+
+function stringEnd(text: string, start: number): number {
+  let quote = start;
+  for (;;) {
+    quote = text.indexOf('"', quote + 1);
+    let backslashes = 0;
+    while (text.charCodeAt(quote - 1 - backslashes) === 0x5c) backslashes++;
+    if (backslashes % 2 === 0) return quote + 1;
+  }
+}
+
+function isName(text: string, end: number): boolean {
+  let at = end;
+  while (at < text.length && text.charCodeAt(at) <= 0x20) at++;
+  return text.charCodeAt(at) === 0x3a;
+}
+
+const numberText = /[-+.\deE]*/y;
+
+function numberEnd(text: string, start: number): number {
+  numberText.lastIndex = start;
+  numberText.test(text);
+  return numberText.lastIndex;
+}

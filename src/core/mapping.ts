@@ -1,0 +1,127 @@
+import { Failure } from './failure.ts';
+import { type Fields, withFields } from './record.ts';
+import { compilePath, type Path, valueAt } from './path.ts';
+import { isObject, type Value } from './value.ts';
+
+/** What a node's `map` reads from: one answer. */
+export interface Answer {
+  readonly status: number;
+  /** A header's value by its lower-case name; `undefined` where the answer has none. */
+  header(name: string): string | undefined;
+  /** The parsed body; `undefined` when it was empty. */
+  readonly body: Value | undefined;
+}
+
+/** What to do with a record whose array to expand is empty or absent. */
+export type WhenEmpty = 'keep' | 'drop' | 'error';
+
+/** A compiled `map`. */
+export interface Mapping {
+  /** The fields that it adds, in order. */
+  readonly fields: readonly string[];
+  /** The paths as they were written, one per field. */
+  readonly paths: readonly string[];
+  /** Whether one record can become several. */
+  readonly expands: boolean;
+  /** Whether it looks into the body, so that a body which is no JSON is a failure. */
+  readonly needsJson: boolean;
+  /** The record's output records. `found` gets, per path, whether it led anywhere. Throws a Failure (`mapping`). */
+  apply(record: Fields, answer: Answer, found: boolean[]): Fields[];
+}
+
+interface Entry {
+  readonly field: string;
+  readonly path: Path;
+  readonly place: number;
+}
+
+/** Compiles a list of paths, or a mapping of field names to paths. Throws an Error that says what is wrong. */
+export function compileMapping(written: readonly string[] | Readonly<Record<string, string>>, whenEmpty: WhenEmpty): Mapping {
+  const pairs = Array.isArray(written)
+    ? written.map((path: string) => [path, path] as const)
+    : Object.entries(written as Record<string, string>);
+  const entries = pairs.map(([field, path], place) => ({ field, path: compilePath(path), place }));
+  const chain = chainOf(entries);
+  return {
+    fields: entries.map((entry) => entry.field),
+    paths: entries.map((entry) => entry.path.text),
+    expands: chain.length > 0,
+    needsJson: entries.some((entry) => entry.path.root === 'body' && (entry.path.legs.length > 1 || entry.path.legs[0]?.length !== 0)),
+    apply: (record, answer, found) => apply(entries, chain, whenEmpty, { record, answer, found }),
+  };
+}
+
+/** The arrays that are expanded, outermost first. All expanding paths of a node must share them. */
+function chainOf(entries: readonly Entry[]): readonly (readonly (string | number)[])[] {
+  const longest = entries.reduce<Entry | undefined>(
+    (most, entry) => (entry.path.legs.length > (most?.path.legs.length ?? 1) ? entry : most),
+    undefined,
+  );
+  if (!longest) return [];
+  const chain = longest.path.legs.slice(0, -1);
+  for (const { path } of entries) {
+    const other = path.legs.slice(0, -1).some((leg, depth) => JSON.stringify(leg) !== JSON.stringify(chain[depth]));
+    if (other) {
+      throw new Error(`"${path.text}" and "${longest.path.text}" expand different arrays; a node can expand one (nested) array`);
+    }
+  }
+  return chain;
+}
+
+interface Application {
+  readonly record: Fields;
+  readonly answer: Answer;
+  readonly found: boolean[];
+}
+
+function apply(entries: readonly Entry[], chain: Path['legs'], whenEmpty: WhenEmpty, to: Application): Fields[] {
+  const byDepth = Array.from({ length: chain.length + 1 }, (_, depth) =>
+    entries.filter((entry) => entry.path.legs.length === depth + 1),
+  );
+  for (const entry of entries) to.found[entry.place] = false;
+  const rows: Value[][] = [];
+  const values: Value[] = entries.map(() => null);
+  expand(0, to.answer.body);
+  return rows.map((row) => withFields(to.record, entries.map((entry) => [entry.field, row[entry.place] as Value])));
+
+  function expand(depth: number, value: Value | undefined): void {
+    for (const entry of byDepth[depth] as Entry[]) read(entry, value);
+    const leg = chain[depth];
+    if (leg === undefined) rows.push([...values]);
+    else expandArray(depth, leg, valueAt(value, leg));
+  }
+
+  function expandArray(depth: number, leg: readonly (string | number)[], array: Value | undefined): void {
+    if (array !== undefined && array !== null && !Array.isArray(array)) {
+      throw new Failure('mapping', `expected an array at "${leg.join('.')}[]", found ${kindOf(array)}`);
+    }
+    if (array !== undefined && array !== null && array.length > 0) {
+      for (const element of array) expand(depth + 1, element);
+    } else if (whenEmpty === 'error') {
+      throw new Failure('mapping', `the array "${leg.join('.')}[]" is empty or absent`);
+    } else if (whenEmpty === 'keep') {
+      for (const deeper of byDepth.slice(depth + 1).flat()) values[deeper.place] = null;
+      rows.push([...values]);
+    }
+  }
+
+  function read(entry: Entry, value: Value | undefined): void {
+    const read = rootValue(entry.path, to.answer, value);
+    if (read !== undefined) to.found[entry.place] = true;
+    values[entry.place] = read ?? null;
+  }
+}
+
+function rootValue(path: Path, answer: Answer, value: Value | undefined): Value | undefined {
+  if (path.root === 'status') return answer.status;
+  if (path.root === 'headers') return answer.header(path.legs[0]?.[0] as string);
+  return valueAt(value, path.legs.at(-1) as (string | number)[]);
+}
+
+/** What a value is, in a message. */
+export function kindOf(value: Value): string {
+  if (value === null) return 'null';
+  if (Array.isArray(value)) return 'an array';
+  if (isObject(value)) return 'an object';
+  return typeof value === 'object' ? 'a number' : `a ${typeof value}`;
+}

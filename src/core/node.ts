@@ -1,0 +1,127 @@
+import type { z } from 'zod';
+import type { Failure } from './failure.ts';
+import type { Auth, Http, HttpRequest, HttpResponse } from './ports.ts';
+import type { Fields } from './record.ts';
+import type { Value } from './value.ts';
+
+/** When and how often a call is tried again. */
+export interface RetryPolicy {
+  /** Retries after the first try. */
+  readonly max: number;
+  readonly firstDelayMs: number;
+  readonly factor: number;
+  readonly maxDelayMs: number;
+  /** Whether a delay is drawn at random between half of it and all of it. */
+  readonly jitter: boolean;
+  /** A wait longer than this is a refusal. */
+  readonly maxWaitMs: number;
+}
+
+/** One action through a port, with its retries. */
+export interface Call<Result> {
+  /** Who is asked: one gate per origin and credential. */
+  readonly gate: { readonly origin: string; readonly credential: string | undefined };
+  /** Ms between two calls at the gate; absent for no limit. */
+  readonly intervalMs: number | undefined;
+  /** How many calls of the same key may be in flight at once. */
+  readonly limit: { readonly key: string; readonly max: number };
+  readonly retry: RetryPolicy;
+  /** One try. Throws a Failure. */
+  attempt(): Promise<Result>;
+}
+
+/** What a node may use while it works on a record. */
+export interface NodeContext {
+  readonly http: Http;
+  /** Runs an action: credit, gate, retries. */
+  call<Result>(call: Call<Result>): Promise<Result>;
+  /** Answers from disk, or produces and keeps. */
+  cached(key: string, maxAgeMs: number, produce: () => Promise<HttpResponse>): Promise<HttpResponse>;
+  /** Tells which of the map's paths led anywhere. */
+  mapped(paths: readonly string[], found: readonly boolean[]): void;
+  /** A UUID that is the same whenever this record passes this node in this run. */
+  idempotencyKey(): string;
+}
+
+/** Where in its options a node reads a field. */
+export interface FieldUse {
+  readonly field: string;
+  readonly at: readonly (string | number)[];
+}
+
+/** A node as it will run. */
+export interface Node {
+  readonly reads: readonly FieldUse[];
+  /** The columns after this node, from those before it. */
+  columns(before: readonly string[]): string[];
+  /** A record's output records: none drops it, several expand it. Throws a Failure: this record failed. */
+  run(fields: Fields, context: NodeContext): Promise<readonly Fields[]>;
+  /** Only of a node that acts through a port. */
+  readonly action?: Action;
+}
+
+/** What the engine and the previews need to know of a node that calls the outside. */
+export interface Action {
+  /** Calls in flight at once. */
+  readonly concurrency: number;
+  readonly credentials: readonly FieldUse[];
+  /** The request for a record, as it will be sent. */
+  request(fields: Fields): HttpRequest;
+  /** The answer's body as the map sees it. Throws a Failure. */
+  body(response: HttpResponse): Value | undefined;
+  /** Whether one record can become several. */
+  readonly expands: boolean;
+  /** The map's paths and the fields they add, in order; none without a map. */
+  readonly paths: readonly string[];
+  readonly fields: readonly string[];
+  /** Why an answer counts as no success; absent when it does. */
+  refusal(response: HttpResponse): Failure | undefined;
+  /** The record's output records; `found` gets, per path, whether it led anywhere. Throws a Failure. */
+  rows(fields: Fields, response: HttpResponse, found: boolean[]): readonly Fields[];
+}
+
+/** A saved or in-flow connection to an HTTP API. */
+export interface HttpConnection {
+  readonly name: string;
+  readonly baseUrl: string;
+  readonly auth: Auth | undefined;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly intervalMs: number | undefined;
+  readonly concurrency: number | undefined;
+  readonly allowHttp: boolean;
+}
+
+/** What a node type may use while it turns options into a node. */
+export interface BuildContext {
+  readonly id: string;
+  /** The connection of that name. Absent, with the problem reported at `connection`, when the flow has none. */
+  connection(name: string): HttpConnection | undefined;
+  readonly allowHttp: boolean;
+  /** Hosts inside the network that a record may name. */
+  readonly allowHosts: readonly string[];
+  /** The origins that the flow names literally: only these get credentials. Complete once the flow is compiled. */
+  readonly literalOrigins: Set<string>;
+  /** Whether the records' fields are all texts, as in CSV. */
+  readonly textCells: boolean;
+  /** Something wrong with the option at that place. */
+  problem(at: readonly (string | number)[], message: string): void;
+  /** Something that is likely not meant. */
+  warn(at: readonly (string | number)[], message: string): void;
+}
+
+/** A kind of node: its options declared once, for checks, help, defaults and JSON Schema. */
+export interface NodeType<Shape extends z.ZodRawShape = z.ZodRawShape> {
+  readonly name: string;
+  /** One line. */
+  readonly summary: string;
+  /** A node in YAML. */
+  readonly example: string;
+  readonly options: z.ZodObject<Shape>;
+  /** Absent when a problem was reported. */
+  build(options: z.output<z.ZodObject<Shape>>, context: BuildContext): Node | undefined;
+}
+
+/** Declares a node type. */
+export function defineNode<Shape extends z.ZodRawShape>(type: NodeType<Shape>): NodeType {
+  return type as unknown as NodeType;
+}

@@ -1,0 +1,161 @@
+import { z } from 'zod';
+import { compileCondition, compileExpression, ExpressionError } from './condition.ts';
+import { durationMs, rateIntervalMs } from './duration.ts';
+import { compilePath } from './path.ts';
+import type { Auth } from './ports.ts';
+
+/** A number of ms, written as a duration. */
+export const duration = z
+  .union([z.string(), z.number()], { error: 'expected a duration such as 250ms, 1s, 5m, 24h, 7d, or an integer of ms' })
+  .transform((written, context) => {
+    const ms = durationMs(written);
+    if (ms !== undefined) return ms;
+    context.addIssue(`expected a duration such as 250ms, 1s, 5m, 24h, 7d, or an integer of ms, found ${JSON.stringify(written)}`);
+    return z.NEVER;
+  });
+
+/** Ms between two calls, written as a rate. */
+export const rate = z.string({ error: 'expected a rate such as 10/s, 600/min, 5000/h' }).transform((written, context) => {
+  const ms = rateIntervalMs(written);
+  if (ms !== undefined) return ms;
+  context.addIssue(`expected a rate such as 10/s, 600/min, 5000/h, found "${written}"`);
+  return z.NEVER;
+});
+
+/** How many at once. */
+export const concurrency = z.int().min(1).max(10_000);
+
+/** The name of a credential or a connection. Messages and variables are made of it, so it is kept simple. */
+export const name = z
+  .string()
+  .regex(/^[A-Za-z0-9][A-Za-z0-9._-]*$/, 'expected a name of letters, digits, dots, dashes and underscores');
+
+/** A path into a response. It stays text here: the map that it stands in compiles it. */
+export const path = z.string().superRefine((text, context) => {
+  try {
+    compilePath(text);
+  } catch (error) {
+    context.addIssue((error as Error).message);
+  }
+});
+
+/** A CEL expression that is true or false. */
+export const condition = z.string().transform((text, context) => compiled(() => compileCondition(text), context));
+
+/** A CEL expression that gives a value. */
+export const expression = z.string().transform((text, context) => compiled(() => compileExpression(text), context));
+
+function compiled<Result>(compile: () => Result, context: z.RefinementCtx): Result {
+  try {
+    return compile();
+  } catch (error) {
+    const { message, offset } = error as ExpressionError;
+    context.addIssue({ code: 'custom', message, params: { offset } });
+    return z.NEVER;
+  }
+}
+
+/** A header's value: text, or what YAML read as a number or a boolean. */
+export const headerValue = z
+  .union([z.string(), z.number(), z.boolean()], { error: 'expected a text, a number, true or false' })
+  .transform(String);
+
+/** Header names (RFC 9110, 5.1) to values. */
+export const headers = z.record(
+  z.string().regex(/^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/, 'expected a header name such as X-Request-Id'),
+  headerValue,
+);
+
+const credential = name.describe('the name of a credential, never its value');
+
+const writtenAuth = z.union([
+  z.literal('none'),
+  z.discriminatedUnion('type', [
+    z.strictObject({ type: z.literal('none') }),
+    z.strictObject({ type: z.literal('bearer'), credential }),
+    z
+      .strictObject({
+        type: z.literal('api_key'),
+        credential,
+        header: z.string().optional().describe('the header that carries the key'),
+        query: z.string().optional().describe('the query parameter that carries the key'),
+      })
+      .refine((key) => (key.header === undefined) !== (key.query === undefined), {
+        error: 'expected either header or query, the place that carries the key',
+      }),
+    z.strictObject({
+      type: z.literal('basic'),
+      credential,
+      username: z.string().optional().describe('without it the secret is username:password'),
+    }),
+    z.strictObject({
+      type: z.literal('oauth2_client_credentials'),
+      credential: credential.describe('the name of the credential that holds the client secret'),
+      token_url: z.string(),
+      client_id: z.string(),
+      scopes: z.array(z.string()).default([]),
+    }),
+  ]),
+  ]);
+
+/** How requests prove who sends them; `null` for `none`. */
+export const auth = writtenAuth.transform((written) =>
+  written === 'none' || written.type === 'none' ? null : toAuth(written),
+);
+
+type WrittenAuth = Exclude<z.output<(typeof writtenAuth)['options'][1]>, { type: 'none' }>;
+
+function toAuth(written: WrittenAuth): Auth {
+  const { credential } = written;
+  switch (written.type) {
+    case 'bearer':
+      return { type: 'bearer', credential };
+    case 'basic':
+      return { type: 'basic', credential, ...given('username', written.username) };
+    case 'api_key':
+      return { type: 'api_key', credential, ...given('header', written.header), ...given('query', written.query) };
+    case 'oauth2_client_credentials': {
+      const { token_url: tokenUrl, client_id: clientId, scopes } = written;
+      return { type: 'oauth2_client_credentials', credential, tokenUrl, clientId, scopes };
+    }
+  }
+}
+
+function given<Name extends string>(key: Name, value: string | undefined): { [name in Name]?: string } {
+  return value === undefined ? {} : ({ [key]: value } as { [name in Name]?: string });
+}
+
+/** The statuses and kinds of failure that are tried again. */
+export const retryOn = z.union([z.int().min(100).max(599), z.enum(['1xx', '2xx', '3xx', '4xx', '5xx', 'timeout', 'network'])], {
+  error: 'expected a status such as 429, a class such as 5xx, timeout or network',
+});
+
+const delay = z.strictObject({
+  initial: duration.default(1000),
+  factor: z.number().min(1).default(2),
+  max: duration.default(60_000),
+  jitter: z.boolean().default(false),
+});
+
+/** When and how often a call is tried again. */
+export const retry = z.strictObject({
+  max: z.int().min(0).max(100).default(3).describe('retries after the first try'),
+  on: z.array(retryOn).default([429, '5xx', 'timeout', 'network']).describe('what is tried again'),
+  backoff: z
+    .union([duration, delay])
+    .default({ initial: 1000, factor: 2, max: 60_000, jitter: false })
+    .transform((written) => (typeof written === 'number' ? { initial: written, factor: 2, max: 60_000, jitter: false } : written))
+    .describe('the first delay, doubled each time, or {initial, factor, max, jitter}'),
+  max_wait: duration.default(300_000).describe('a wait longer than this fails the record at once'),
+});
+
+/** A count of bytes: an integer, or `10MB`. */
+export const byteSize = z
+  .union([z.int().positive(), z.string()], { error: 'expected a size such as 10MB' })
+  .transform((written, context) => {
+    const match = /^(\d+(?:\.\d+)?)\s*(b|kb|mb|gb)?$/i.exec(String(written));
+    const unit = { b: 1, kb: 1e3, mb: 1e6, gb: 1e9 }[(match?.[2] ?? 'b').toLowerCase()];
+    if (match && unit !== undefined) return Math.floor(Number(match[1]) * unit);
+    context.addIssue(`expected a size such as 10MB, found "${written}"`);
+    return z.NEVER;
+  });

@@ -1,0 +1,105 @@
+import type { Event } from './event.ts';
+import type { Item, Outcome } from './item.ts';
+
+/** Time. Waits and deadlines read `now`, which no clock change can move; only dates from outside are compared with `wallNow`. */
+export interface Clock {
+  /** Monotonic ms. */
+  now(): number;
+  /** Ms since 1970, UTC. */
+  wallNow(): number;
+  /** Resolves when `now()` has reached `untilMs`, or as soon as the signal is aborted. Never early otherwise. */
+  sleepUntil(untilMs: number, signal?: AbortSignal): Promise<void>;
+}
+
+/** How a request proves who sends it. Names a credential, never holds a secret. */
+export type Auth =
+  | { readonly type: 'bearer'; readonly credential: string }
+  | { readonly type: 'api_key'; readonly credential: string; readonly header?: string; readonly query?: string }
+  | { readonly type: 'basic'; readonly credential: string; readonly username?: string }
+  | {
+      readonly type: 'oauth2_client_credentials';
+      readonly credential: string;
+      readonly tokenUrl: string;
+      readonly clientId: string;
+      readonly scopes: readonly string[];
+    };
+
+/** One HTTP request, rendered. The same object is sent again on a retry. */
+export interface HttpRequest {
+  readonly method: string;
+  readonly origin: string;
+  /** Path and query, percent-encoded. */
+  readonly path: string;
+  /** Names as written, values free of control characters. */
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body?: string;
+  readonly auth?: Auth;
+  /** One limit for the whole request: connect, headers, body, and every redirect. */
+  readonly timeoutMs: number;
+  /** The largest body that is taken, counted decompressed. */
+  readonly maxBodyBytes: number;
+  /** Whether a redirect to another origin is followed, without credential, custom headers and body. */
+  readonly followAny: boolean;
+  /** Set when a record decided the host: addresses inside the network are refused but for these hosts. */
+  readonly hostFromData?: { readonly allowHosts: readonly string[] };
+}
+
+/** An answer, whatever its status. */
+export interface HttpResponse {
+  readonly status: number;
+  /** A header's value by its lower-case name; several are joined by `, `. */
+  header(name: string): string | undefined;
+  readonly headers: Readonly<Record<string, string | string[] | undefined>>;
+  /** Decompressed. */
+  readonly body: Uint8Array;
+  /** Whether only the end of the connection ended the body: then nobody can tell that it is whole (RFC 9112, 8). */
+  readonly endedByClose: boolean;
+  /** How long the other side asked us to stay away; absent when it did not. */
+  readonly retryAfterMs: number | undefined;
+}
+
+/** Sends HTTP requests. Answers every response, whatever its status. Throws a Failure (`network`, `timeout`, `request`, `parse`). */
+export interface Http {
+  send(request: HttpRequest): Promise<HttpResponse>;
+  /** Gives up what is in flight. */
+  abort(): void;
+}
+
+/** Keeps the tally of credits. One action is one credit, however often it is tried. */
+export interface Ledger {
+  /** Takes a credit for an action that is about to start; false when none is left. */
+  hold(node: string): boolean;
+  /** The action was sent: the credit is spent. */
+  settle(node: string): void;
+  /** The action was refused before anything was sent: the credit goes back. */
+  release(node: string): void;
+}
+
+/** Answers that are kept on disk. */
+export interface Cache {
+  /** The kept answer of that key if it is younger than `maxAgeMs`; else what `produce` gives, which is kept. The same key in flight is produced once. */
+  through(key: string, maxAgeMs: number, produce: () => Promise<HttpResponse>): Promise<HttpResponse>;
+}
+
+/** Where what came of the records goes. */
+export interface Output {
+  /** Takes what came of a record, in memory; answers what became of it: a record that the output cannot hold is a Failure (`output`). */
+  put(item: Item, outcome: Outcome): Outcome;
+  /** Characters taken and not yet written, roughly. */
+  readonly waiting: number;
+  /** Writes everything taken so far. Throws an AutomateError (`output`): then nothing more can be written. */
+  flush(): Promise<void>;
+}
+
+/** What a run may use of the world outside. */
+export interface Ports {
+  readonly http: Http;
+  readonly ledger: Ledger;
+  readonly cache: Cache;
+  readonly clock: Clock;
+  report(event: Event): void;
+  /** A UUID that is always the same for the same name in the same run, a resumed one included. */
+  uuidOf(name: string): string;
+  /** A random number from 0 up to 1, for jitter. */
+  random(): number;
+}

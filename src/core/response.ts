@@ -1,0 +1,72 @@
+import { Failure } from './failure.ts';
+import { parseJson } from './json.ts';
+import type { HttpResponse } from './ports.ts';
+import type { Value } from './value.ts';
+
+/** How a node reads bodies: `auto` takes JSON when the content type or the text says so. */
+export type ResponseMode = 'auto' | 'json' | 'text';
+
+/**
+ * The body of an answer: JSON or text; `undefined` when it is empty.
+ * `needsJson`: the map looks into it, so a text that is no JSON is a failure. Throws a Failure (`parse`, or `network` for a body cut off).
+ */
+export function readBody(response: HttpResponse, mode: ResponseMode, needsJson: boolean): Value | undefined {
+  if (response.body.length === 0) return undefined;
+  const contentType = response.header('content-type') ?? '';
+  const text = decoded(response, contentType);
+  if (mode === 'text') return text;
+  const announced = mode === 'json' || /[/+]json\b/i.test(contentType);
+  if (text.trim() === '') return undefined;
+  if (!announced && !/^\s*[[{"\-\dtfn]/.test(text)) return needsJson ? notJson(response, text) : text;
+  try {
+    return parseJson(text);
+  } catch (error) {
+    if (announced || needsJson) return notJson(response, text, (error as Error).message);
+    return text;
+  }
+}
+
+function decoded(response: HttpResponse, contentType: string): string {
+  const charset = /;\s*charset="?([\w-]+)/i.exec(contentType)?.[1] ?? 'utf-8';
+  try {
+    return decoderOf(charset).decode(response.body);
+  } catch {
+    throw new Failure('parse', `the body is not valid ${charset} (${response.body.length} bytes of ${contentType || 'no content type'})`, {
+      status: response.status,
+    });
+  }
+}
+
+const utf8 = new TextDecoder('utf-8', { fatal: true });
+
+function decoderOf(charset: string): InstanceType<typeof TextDecoder> {
+  return /^utf-?8$/i.test(charset) ? utf8 : new TextDecoder(charset, { fatal: true });
+}
+
+/** JSON cut off where only the end of the connection could tell is an answer lost on its way, so it is tried again. */
+function notJson(response: HttpResponse, text: string, reason?: string): never {
+  const found = `${response.header('content-type') ?? 'no content type'}: ${excerpt(text)}`;
+  const { status } = response;
+  if (response.endedByClose && reason !== undefined) {
+    throw new Failure('network', `the connection closed in the middle of the JSON, ${found}`, { status, retryable: true });
+  }
+  throw new Failure('parse', `expected JSON, found ${found}`, { status });
+}
+
+/** The beginning of a text that came from outside, on one line and safe to show. */
+export function excerpt(text: string, length = 200): string {
+  const line = cleaned(text.slice(0, length * 2)).replace(/\s+/g, ' ').trim();
+  return line.length > length ? `${line.slice(0, length)}...` : line;
+}
+
+/** A text without the control characters that could steer a terminal. */
+export function cleaned(text: string): string {
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: these are what is taken out
+  return text.replace(/\x1b\[[0-9;?]*[A-Za-z]|[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069]/g, '');
+}
+
+/** What a server said of itself in an answer that is no success. */
+export function answerMessage(response: HttpResponse): string {
+  const text = response.body.length === 0 ? '' : excerpt(new TextDecoder().decode(response.body.subarray(0, 1000)));
+  return `the server answered ${response.status}${text === '' ? '' : `: ${text}`}`;
+}

@@ -1,0 +1,29 @@
+/** `; did you mean "x"?` for the choice that is nearest to what was written, or an empty text when none is near. */
+export function didYouMean(written: string, choices: Iterable<string>): string {
+  let best: string | undefined;
+  let least = Math.max(1, Math.floor(written.length / 3)) + 1;
+  for (const choice of choices) {
+    const distance = editDistance(written.toLowerCase(), choice.toLowerCase());
+    if (distance < least) [best, least] = [choice, distance];
+  }
+  return best === undefined ? '' : `; did you mean "${best}"?`;
+}
+
+/** Insertions, deletions, replacements and swaps of neighbours between two words (optimal string alignment). */
+function editDistance(a: string, b: string): number {
+  let before: number[] = [];
+  let above = Array.from({ length: b.length + 1 }, (_, column) => column);
+  for (let i = 1; i <= a.length; i++) {
+    const row = [i];
+    for (let j = 1; j <= b.length; j++) {
+      const replaced = (above[j - 1] as number) + (a[i - 1] === b[j - 1] ? 0 : 1);
+      let least = Math.min(replaced, (above[j] as number) + 1, (row[j - 1] as number) + 1);
+      if (i > 1 && j > 1 && a[i - 1] === b[j - 2] && a[i - 2] === b[j - 1]) {
+        least = Math.min(least, (before[j - 2] as number) + 1);
+      }
+      row.push(least);
+    }
+    [before, above] = [above, row];
+  }
+  return above[b.length] as number;
+}

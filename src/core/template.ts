@@ -1,0 +1,78 @@
+import { Failure } from './failure.ts';
+import type { Fields } from './record.ts';
+import { textOf, type Value } from './value.ts';
+
+/** A piece of a template: text as it stands, or a reference to a field. */
+export type Part = string | { readonly field: string };
+
+const reference = /\{\{([\p{L}\p{M}\p{N}_]+)\}\}/gu;
+
+/** Splits a text at its references. Only letters, digits and underscores make a name; everything else stays text. */
+export function templateParts(text: string): Part[] {
+  const parts: Part[] = [];
+  let end = 0;
+  for (const match of text.matchAll(reference)) {
+    if (match.index > end) parts.push(text.slice(end, match.index));
+    parts.push({ field: match[1] as string });
+    end = match.index + match[0].length;
+  }
+  if (end < text.length) parts.push(text.slice(end));
+  return parts;
+}
+
+/** The names of the fields that a text refers to, each once. */
+export function referencedFields(text: string): string[] {
+  const names = templateParts(text).flatMap((part) => (typeof part === 'string' ? [] : [part.field]));
+  return [...new Set(names)];
+}
+
+/** Texts in braces that look like references but are none, such as `{{first-name}}` and `{{ id }}`. */
+export function nearReferences(text: string): string[] {
+  const found = text.match(/\{\{[^{}]*\}\}/g) ?? [];
+  return found.filter((braces) => referencedFields(braces).length === 0);
+}
+
+/** A field's value. Throws a Failure when the record does not have it: a missing field is never an empty text. */
+export function fieldOf(fields: Fields, name: string): Value {
+  const value = fields.get(name);
+  if (value === undefined) throw new Failure('template', `the record has no field "${name}"`, { sent: false });
+  return value;
+}
+
+/** Renders a record into a text. */
+export type TextTemplate = (fields: Fields) => string;
+
+/** A template whose values are put in as they are, after `encode`. */
+export function textTemplate(text: string, encode: (value: Value) => string = textOf): TextTemplate {
+  const parts = templateParts(text);
+  if (parts.every((part) => typeof part === 'string')) return () => text;
+  return (fields) => {
+    let rendered = '';
+    for (const part of parts) rendered += typeof part === 'string' ? part : encode(fieldOf(fields, part.field));
+    return rendered;
+  };
+}
+
+/** A template of a field: a text that is nothing but one reference keeps the value's type. */
+export function valueTemplate(text: string): (fields: Fields) => Value {
+  const [only, ...more] = templateParts(text);
+  if (only !== undefined && typeof only !== 'string' && more.length === 0) return (fields) => fieldOf(fields, only.field);
+  return textTemplate(text);
+}
+
+/**
+ * A header's value. Throws a Failure for control characters: they would end the header and begin another (RFC 9110, 5.5).
+ */
+export function headerTemplate(name: string, text: string): TextTemplate {
+  const render = textTemplate(text);
+  return (fields) => {
+    const value = render(fields);
+    // biome-ignore lint/suspicious/noControlCharactersInRegex: these are what is looked for
+    if (/[\x00-\x08\x0a-\x1f\x7f]/.test(value)) {
+      throw new Failure('request', `the header "${name}" must not hold a line break or another control character`, {
+        sent: false,
+      });
+    }
+    return value;
+  };
+}

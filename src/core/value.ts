@@ -1,0 +1,40 @@
+/** A number whose text a double would change: too large, too precise, or written another way (`1.50`, `1e5`). */
+export class ExactNumber {
+  constructor(readonly text: string) {}
+}
+
+/** What a field holds: what JSON can say, with every number's digits kept. */
+export type Value = string | number | boolean | null | ExactNumber | Value[] | JsonObject;
+
+/** A nested JSON object. Only own properties are data: `__proto__` is a name like any other. */
+export interface JsonObject {
+  [name: string]: Value;
+}
+
+/** Tells a nested JSON object from the other values. */
+export function isObject(value: Value | undefined): value is JsonObject {
+  return typeof value === 'object' && value !== null && !Array.isArray(value) && !(value instanceof ExactNumber);
+}
+
+/** The value as a person writes it in a cell, a URL or a header: `null` is empty, objects and arrays are JSON text. */
+export function textOf(value: Value): string {
+  if (typeof value === 'string') return value;
+  if (value === null) return '';
+  return jsonOf(value);
+}
+
+/** The value as JSON text, digits unchanged. */
+export function jsonOf(value: Value): string {
+  if (typeof value === 'string') return JSON.stringify(value);
+  if (value === null || typeof value !== 'object') return numberOrLiteral(value);
+  if (value instanceof ExactNumber) return value.text;
+  if (Array.isArray(value)) return `[${value.map(jsonOf).join(',')}]`;
+  return `{${Object.keys(value)
+    .map((name) => `${JSON.stringify(name)}:${jsonOf(value[name] as Value)}`)
+    .join(',')}}`;
+}
+
+/** A double has no JSON text for infinities and NaN: they become `null`, as in JSON.stringify. */
+function numberOrLiteral(value: number | boolean | null): string {
+  return typeof value === 'number' && !Number.isFinite(value) ? 'null' : String(value);
+}

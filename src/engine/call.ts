@@ -1,0 +1,120 @@
+import { durationText } from '../core/duration.ts';
+import type { FailureReport } from '../core/event.ts';
+import { Failure, Unfinished } from '../core/failure.ts';
+import type { Call } from '../core/node.ts';
+import type { Ports } from '../core/ports.ts';
+import type { Gates } from './gate.ts';
+import { waitBeforeRetry } from './retry.ts';
+import type { Stopping } from './stopping.ts';
+
+/** Whose action it is. */
+export interface Caller {
+  readonly record: number;
+  readonly node: string;
+  readonly progress: Progress;
+}
+
+/** How far a record is. */
+export interface Progress {
+  /** Whether something was sent for it: then it is brought to its end even while the run is stopping. */
+  hasBegun: boolean;
+}
+
+/** Runs an action: a credit is held, the gate passed, and it is tried again where the policy says so. */
+export type RunCall = <Result>(call: Call<Result>, caller: Caller) => Promise<Result>;
+
+/** What a call needs around it. */
+export interface CallTools {
+  readonly ports: Ports;
+  readonly gates: Gates;
+  readonly stopping: Stopping;
+}
+
+/** Makes the one way in which every action is run. Throws the last try's Failure, or Unfinished. */
+export function createCaller(tools: CallTools): RunCall {
+  const { ports, stopping, gates } = tools;
+  return async (call, caller) => {
+    const startedMs = ports.clock.now();
+    const credit = creditOf(tools, caller.node);
+    for (let attempts = 1; ; attempts++) {
+      await gates.enter(call, !caller.progress.hasBegun);
+      let failure: Failure;
+      try {
+        credit.hold();
+        caller.progress.hasBegun = true;
+        const result = await call.attempt();
+        credit.settle();
+        ports.report({ type: 'call-done', record: caller.record, node: caller.node, attempts, ms: ports.clock.now() - startedMs });
+        return result;
+      } catch (error) {
+        if (!(error instanceof Failure)) throw error;
+        failure = error;
+      } finally {
+        gates.leave(call);
+      }
+      if (failure.sent) credit.settle();
+      if (stopping.signal.aborted) throw new Unfinished();
+      failure.attempts = attempts;
+      try {
+        await waitOrThrow(call, caller, failure, tools);
+      } catch (error) {
+        credit.release();
+        throw error;
+      }
+    }
+  };
+}
+
+/** One action's credit: held once, then either spent or given back. */
+function creditOf({ ports, stopping }: CallTools, node: string): Record<'hold' | 'settle' | 'release', () => void> {
+  let state: 'none' | 'held' | 'spent' = 'none';
+  return {
+    hold() {
+      if (state !== 'none') return;
+      if (!ports.ledger.hold(node)) {
+        stopping.request('max-credits', 'the credits are used up');
+        throw new Unfinished();
+      }
+      state = 'held';
+    },
+    settle() {
+      if (state === 'held') ports.ledger.settle(node);
+      state = 'spent';
+    },
+    release() {
+      if (state !== 'held') return;
+      ports.ledger.release(node);
+      state = 'none';
+    },
+  };
+}
+
+/** Waits until the next try, with the gate paused where the other side asked for it; throws the failure when there is none. */
+async function waitOrThrow(call: Call<unknown>, caller: Caller, failure: Failure, tools: CallTools): Promise<void> {
+  const { ports, gates, stopping } = tools;
+  const waitMs = waitBeforeRetry(call.retry, failure.attempts, failure, ports.random);
+  const isTooLong = waitMs > call.retry.maxWaitMs;
+  if (!isTooLong && (failure.status === 429 || failure.retryAfterMs !== undefined)) {
+    gates.pause(call, waitMs);
+    ports.report({ type: 'gate-paused', gate: call.gate.origin, waitMs });
+  }
+  const isLast = !failure.retryable || failure.attempts > call.retry.max;
+  if (isLast) throw failure;
+  if (isTooLong) throw tooLong(failure, waitMs, call.retry.maxWaitMs);
+  ports.report({ type: 'call-retried', record: caller.record, waitMs, ...reportOf(failure, caller.node) });
+  await ports.clock.sleepUntil(ports.clock.now() + waitMs, stopping.signal);
+  if (stopping.signal.aborted) throw new Unfinished();
+}
+
+/** A wait longer than the policy allows is a refusal: coming back early would only be refused again. */
+function tooLong(failure: Failure, waitMs: number, maxWaitMs: number): Failure {
+  return failure.retold(
+    `${failure.message} (it asks to wait ${durationText(waitMs)}, longer than retry.max_wait of ${durationText(maxWaitMs)})`,
+  );
+}
+
+/** A failure as it is told in events. */
+export function reportOf(failure: Failure, node = failure.node): FailureReport {
+  const { kind, status, message, attempts } = failure;
+  return { node, class: kind, status, message, attempts };
+}

@@ -1,0 +1,147 @@
+import { Unfinished } from '../core/failure.ts';
+import type { Call } from '../core/node.ts';
+import type { Clock } from '../core/ports.ts';
+
+/** Lets calls through: so many at once, so often, and none while the other side wants to be left alone. */
+export interface Gates {
+  /** Resolves when the call may start. Rejects with Unfinished when it is turned away. */
+  enter(call: Call<unknown>, isRefusable: boolean): Promise<void>;
+  /** The call has ended. */
+  leave(call: Call<unknown>): void;
+  /** Nobody passes this gate for so long. */
+  pause(call: Call<unknown>, ms: number): void;
+  /** From now on turns away every refusable call, or every call at all, those that wait included. */
+  refuse(whom: 'refusable' | 'all'): void;
+}
+
+/** What the command line says of all gates, over what the flow says. */
+export interface GateOverrides {
+  readonly concurrency?: number | undefined;
+  readonly intervalMs?: number | undefined;
+}
+
+interface Waiter {
+  readonly limit: Limit;
+  readonly isRefusable: boolean;
+  readonly start: () => void;
+  readonly turnAway: (reason: Unfinished) => void;
+}
+
+/** How many calls of one node, or of one connection, are in flight. */
+interface Limit {
+  readonly max: number;
+  inFlight: number;
+  readonly gates: Set<Gate>;
+}
+
+/** One origin with one credential. Times are those of the monotonic clock. */
+interface Gate {
+  waiters: Waiter[];
+  pausedUntilMs: number;
+  nextStartMs: number;
+  intervalMs: number;
+  wakesAtMs: number;
+}
+
+/** A timer may be late by so much without lowering the rate. */
+const slackMs = 10;
+
+/** Gates that nobody waits at are forgotten beyond this count: records may name any number of hosts. */
+const keptGates = 1000;
+
+/** Makes the gates of a run. */
+export function createGates(clock: Clock, overrides: GateOverrides): Gates {
+  const gates = new Map<string, Gate>();
+  const limits = new Map<string, Limit>();
+  let refused: 'refusable' | 'all' | undefined;
+
+  return {
+    enter(call, isRefusable) {
+      if (isTurnedAway(isRefusable)) return Promise.reject(new Unfinished());
+      const gate = gateOf(call);
+      const limit = limitOf(call);
+      return new Promise((start, turnAway) => {
+        gate.waiters.push({ limit, isRefusable, start, turnAway });
+        pump(gate);
+      });
+    },
+    leave(call) {
+      const limit = limitOf(call);
+      limit.inFlight--;
+      for (const gate of limit.gates) pump(gate);
+    },
+    pause(call, ms) {
+      const gate = gateOf(call);
+      gate.pausedUntilMs = Math.max(gate.pausedUntilMs, clock.now() + ms);
+    },
+    refuse(whom) {
+      refused = whom;
+      for (const gate of gates.values()) {
+        const away = gate.waiters.filter((waiter) => isTurnedAway(waiter.isRefusable));
+        gate.waiters = gate.waiters.filter((waiter) => !away.includes(waiter));
+        for (const waiter of away) waiter.turnAway(new Unfinished());
+      }
+    },
+  };
+
+  function isTurnedAway(isRefusable: boolean): boolean {
+    return refused === 'all' || (refused === 'refusable' && isRefusable);
+  }
+
+  function gateOf(call: Call<unknown>): Gate {
+    const key = `${call.gate.origin} ${call.gate.credential ?? ''}`;
+    const intervalMs = overrides.intervalMs ?? call.intervalMs ?? 0;
+    const known = gates.get(key);
+    if (known) {
+      known.intervalMs = Math.max(known.intervalMs, intervalMs);
+      return known;
+    }
+    if (gates.size >= keptGates) forgetIdle();
+    const gate: Gate = { waiters: [], pausedUntilMs: 0, nextStartMs: 0, intervalMs, wakesAtMs: 0 };
+    gates.set(key, gate);
+    return gate;
+  }
+
+  function forgetIdle(): void {
+    const now = clock.now();
+    for (const [key, gate] of gates) {
+      if (gate.waiters.length === 0 && gate.pausedUntilMs <= now && gate.nextStartMs <= now) gates.delete(key);
+    }
+  }
+
+  function limitOf(call: Call<unknown>): Limit {
+    const known = limits.get(call.limit.key);
+    if (known) return known;
+    const limit: Limit = { max: overrides.concurrency ?? call.limit.max, inFlight: 0, gates: new Set() };
+    limits.set(call.limit.key, limit);
+    return limit;
+  }
+
+  /** Starts whoever may start now, in the order in which they came. */
+  function pump(gate: Gate): void {
+    while (gate.waiters.length > 0) {
+      const now = clock.now();
+      const readyAtMs = Math.max(gate.pausedUntilMs, gate.nextStartMs);
+      if (readyAtMs > now) return wakeAt(gate, readyAtMs);
+      const index = gate.waiters.findIndex(({ limit }) => limit.inFlight < limit.max);
+      if (index < 0) {
+        for (const { limit } of gate.waiters) limit.gates.add(gate);
+        return;
+      }
+      const [waiter] = gate.waiters.splice(index, 1) as [Waiter];
+      waiter.limit.inFlight++;
+      gate.nextStartMs = Math.max(gate.nextStartMs, now - slackMs) + gate.intervalMs;
+      waiter.start();
+    }
+    for (const limit of limits.values()) limit.gates.delete(gate);
+  }
+
+  function wakeAt(gate: Gate, atMs: number): void {
+    if (gate.wakesAtMs === atMs) return;
+    gate.wakesAtMs = atMs;
+    void clock.sleepUntil(atMs).then(() => {
+      if (gate.wakesAtMs === atMs) gate.wakesAtMs = 0;
+      pump(gate);
+    });
+  }
+}

@@ -1,0 +1,99 @@
+import type { Ending } from '../core/event.ts';
+import type { Item, Outcome } from '../core/item.ts';
+import type { Plan } from '../core/plan.ts';
+import type { Output, Ports } from '../core/ports.ts';
+import { createCaller, reportOf } from './call.ts';
+import { createChain } from './chain.ts';
+import { createGates, type GateOverrides } from './gate.ts';
+import { createStopping, type Stopping } from './stopping.ts';
+import { createWindow } from './window.ts';
+import { createWriting } from './writing.ts';
+
+/** How one run differs from another of the same plan. */
+export interface RunSettings extends GateOverrides {
+  readonly unordered: boolean;
+  /** How many records may fail; absent for any number. */
+  readonly maxErrors: MaxErrors | undefined;
+}
+
+/** A count of records, or a share of those that have ended. */
+export type MaxErrors = { readonly count: number } | { readonly share: number };
+
+/** A run under way. */
+export interface Run {
+  readonly stopping: Stopping;
+  /** Resolves with how it ended. Throws what no record can be blamed for. */
+  readonly ended: Promise<Ending>;
+}
+
+/** Starts a run: every record is read, passes the chain, and is written in its place. */
+export function startRun(plan: Plan, batches: AsyncIterable<readonly Item[]>, output: Output, ports: Ports, settings: RunSettings): Run {
+  const startedMs = ports.clock.now();
+  const gates = createGates(ports.clock, settings);
+  const stopping = createStopping((ending, reason) => {
+    ports.report({ type: 'stopping', ending, reason });
+    gates.refuse('refusable');
+    window.close();
+  });
+  stopping.signal.addEventListener('abort', () => {
+    gates.refuse('all');
+    window.close();
+    ports.http.abort();
+  });
+  const pass = createChain(plan, { ports, stopping, call: createCaller({ ports, gates, stopping }) });
+  const counts = { ended: 0, failed: 0 };
+  const window = createWindow({ size: windowSize(plan, settings), unordered: settings.unordered, done, broken: stopping.abort });
+  const writing = createWriting(output, ports.clock, { written: window.free, broken: stopping.abort });
+  return { stopping, ended: run() };
+
+  async function run(): Promise<Ending> {
+    try {
+      for await (const items of batches) {
+        if (!(await beginAll(items))) break;
+      }
+    } finally {
+      await window.ended().finally(writing.ended);
+    }
+    const ending = stopping.ending ?? 'complete';
+    ports.report({ type: 'run-ended', ending, ms: ports.clock.now() - startedMs });
+    return ending;
+  }
+
+  /** False when no more records are wanted. */
+  async function beginAll(items: readonly Item[]): Promise<boolean> {
+    for (const item of items) {
+      const room = window.room();
+      if (room) await room;
+      if (stopping.ending !== undefined || stopping.signal.aborted) return false;
+      window.begin(item, pass(item));
+    }
+    return true;
+  }
+
+  function done(item: Item, outcome: Outcome): void {
+    const written = output.put(item, outcome);
+    counts.ended++;
+    if ('rows' in written) ports.report({ type: 'record-done', record: item.number, rows: written.rows.length });
+    else {
+      counts.failed++;
+      ports.report({ type: 'record-failed', record: item.number, ...reportOf(written.failure) });
+      if (isTooMany(settings.maxErrors, counts)) stopping.request('max-errors', `${counts.failed} records have failed`);
+    }
+    writing.put();
+  }
+}
+
+/** Wider than the concurrency, so that one slow record does not stall the rest. */
+function windowSize(plan: Plan, settings: RunSettings): number {
+  const concurrency = settings.concurrency ?? Math.max(1, ...plan.steps.map(({ node }) => node.action?.concurrency ?? 1));
+  return Math.max(1024, concurrency * 8);
+}
+
+/** A share is judged only once this many records have ended: one failure among the first three says little. */
+const fewestForShare = 100;
+
+function isTooMany(allowed: MaxErrors | undefined, { ended, failed }: { ended: number; failed: number }): boolean {
+  if (!allowed) return false;
+  if ('count' in allowed) return failed > allowed.count;
+  return ended >= fewestForShare && failed > ended * allowed.share;
+}

@@ -1,0 +1,108 @@
+import { Unfinished } from '../core/failure.ts';
+import type { Item, Outcome } from '../core/item.ts';
+
+/** The records that are on their way, in input order. Bounded: memory does not grow with the input. */
+export interface Window {
+  /** Resolves when another record may begin; `undefined` when it may at once. */
+  room(): Promise<void> | undefined;
+  /** A record begins. */
+  begin(item: Item, task: Promise<Outcome>): void;
+  /** So many records have been written: their places are free. */
+  free(count: number): void;
+  /** No more records will begin: whoever waits for room need not wait any longer. */
+  close(): void;
+  /** Resolves when no record is on its way any more. Throws the first error that was no Failure. */
+  ended(): Promise<void>;
+}
+
+interface Place {
+  readonly item: Item;
+  /** What came of it; absent while it is on its way. */
+  outcome?: Outcome;
+}
+
+/** How a window hands on what came of the records. */
+export interface WindowOptions {
+  readonly size: number;
+  /** Hands on as soon as a record has ended, whatever its place. */
+  readonly unordered: boolean;
+  done(item: Item, outcome: Outcome): void;
+  /** There was an error that is no record's own: the run cannot go on. */
+  broken(): void;
+}
+
+/**
+ * Makes a window. In order, nothing behind a record that was left unfinished is handed on:
+ * what was handed on is then exactly the beginning of the input.
+ */
+export function createWindow(options: WindowOptions): Window {
+  const places: Place[] = [];
+  let head = 0;
+  let running = 0;
+  let taken = 0;
+  let error: unknown;
+  let isClosed = false;
+  let wakeRoom: (() => void) | undefined;
+  let wakeEnd: (() => void) | undefined;
+
+  return {
+    room() {
+      if (taken < options.size || isClosed) return undefined;
+      return new Promise((resolve) => {
+        wakeRoom = resolve;
+      });
+    },
+    begin(item, task) {
+      const place: Place = { item };
+      if (!options.unordered) places.push(place);
+      running++;
+      taken++;
+      task.then((outcome) => ended(place, outcome), failed).finally(left);
+    },
+    free(count) {
+      taken -= count;
+      if (taken < options.size) wakeRoom?.();
+    },
+    close() {
+      isClosed = true;
+      wakeRoom?.();
+    },
+    async ended() {
+      while (running > 0) {
+        await new Promise<void>((resolve) => {
+          wakeEnd = resolve;
+        });
+      }
+      if (error !== undefined) throw error;
+    },
+  };
+
+  function ended(place: Place, outcome: Outcome): void {
+    place.outcome = outcome;
+    if (options.unordered) options.done(place.item, outcome);
+    else handOn();
+  }
+
+  function handOn(): void {
+    for (;;) {
+      const place = places[head];
+      if (place?.outcome === undefined) break;
+      head++;
+      options.done(place.item, place.outcome);
+    }
+    if (head < 256) return;
+    places.splice(0, head);
+    head = 0;
+  }
+
+  function failed(reason: unknown): void {
+    if (reason instanceof Unfinished) return;
+    error ??= reason;
+    options.broken();
+  }
+
+  function left(): void {
+    running--;
+    if (running === 0) wakeEnd?.();
+  }
+}

@@ -1,0 +1,50 @@
+import { z } from 'zod';
+import type { NodeType } from '../core/node.ts';
+import { connectionSchema, flowSchema, nodeSchema } from './schema.ts';
+
+/** A JSON Schema (2020-12), as far as it is looked into here. */
+export interface JsonSchema {
+  readonly $ref?: string;
+  readonly type?: string;
+  readonly description?: string;
+  readonly default?: unknown;
+  readonly enum?: readonly unknown[];
+  readonly const?: unknown;
+  readonly properties?: Readonly<Record<string, JsonSchema>>;
+  readonly additionalProperties?: boolean | JsonSchema;
+  readonly items?: JsonSchema;
+  readonly anyOf?: readonly JsonSchema[];
+  readonly oneOf?: readonly JsonSchema[];
+  readonly required?: readonly string[];
+}
+
+/** The JSON Schema of what a user may write. */
+export function toJsonSchema(schema: z.ZodType): JsonSchema {
+  return z.toJSONSchema(schema, { io: 'input', unrepresentable: 'any' }) as JsonSchema;
+}
+
+/** The JSON Schema of the flow file, for editors. */
+export function flowJsonSchema(nodeTypes: readonly NodeType[]): JsonSchema {
+  const whole = flowSchema.extend({
+    connections: z.record(z.string(), connectionSchema).optional().describe('named endpoints'),
+    nodes: z.array(z.union(nodeTypes.map(nodeSchema))).min(1),
+  });
+  return { title: 'automate flow', ...toJsonSchema(whole) } as JsonSchema;
+}
+
+/** The names that a user may write at a place. */
+export function namesAt(schema: JsonSchema, path: readonly (string | number)[]): string[] {
+  let places: JsonSchema[] = variantsOf(schema);
+  for (const step of path) {
+    places = places.flatMap((place) => {
+      const inner = typeof step === 'number' ? place.items : (place.properties?.[step] ?? place.additionalProperties);
+      return typeof inner === 'object' ? variantsOf(inner) : [];
+    });
+  }
+  return [...new Set(places.flatMap((place) => Object.keys(place.properties ?? {})))];
+}
+
+function variantsOf(schema: JsonSchema): JsonSchema[] {
+  const variants = [...(schema.anyOf ?? []), ...(schema.oneOf ?? [])];
+  return variants.length === 0 ? [schema] : variants.flatMap(variantsOf);
+}

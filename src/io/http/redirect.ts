@@ -1,0 +1,39 @@
+import { Failure } from '../../core/failure.ts';
+import type { HttpResponse } from '../../core/ports.ts';
+import { excerpt } from '../../core/response.ts';
+import { targetOf } from '../../core/url.ts';
+import type { Hop } from './transport.ts';
+
+const redirecting = new Set([301, 302, 303, 307, 308]);
+
+/**
+ * The request that a redirect asks for (RFC 9110, 15.4); absent when the answer is none.
+ * To another origin only where the flow says so, and then without custom headers and body. Throws a Failure.
+ */
+export function nextTarget(response: HttpResponse, hop: Hop, rules: { readonly followAny: boolean; readonly allowHttp: boolean }): Hop | undefined {
+  const location = response.header('location');
+  if (!redirecting.has(response.status) || location === undefined) return undefined;
+  const refuse = (reason: string) => new Failure('http', `the server redirects to ${excerpt(location)}, ${reason}`, { status: response.status });
+  if (!URL.canParse(location, hop.origin + hop.path)) throw refuse('which is no URL');
+  const url = new URL(location, hop.origin + hop.path);
+  if (url.origin === hop.origin) return { ...afterRedirect(hop, response.status), path: url.pathname + url.search };
+  if (!rules.followAny) throw refuse('another origin (follow: any allows that, without the credential, headers and body)');
+  url.hash = '';
+  try {
+    const target = targetOf(url.href, { allowHttp: rules.allowHttp });
+    return { ...withoutBody(afterRedirect(hop, response.status)), ...target, headers: {}, allowHosts: hop.allowHosts ?? [] };
+  } catch (error) {
+    throw refuse(`which is refused: ${(error as Error).message}`);
+  }
+}
+
+/** 303 asks for a GET, and so do all clients after a POST that was answered 301 or 302. */
+function afterRedirect(hop: Hop, status: number): Hop {
+  const becomesGet = status === 303 || ((status === 301 || status === 302) && hop.method === 'POST');
+  return becomesGet ? withoutBody({ ...hop, method: 'GET' }) : hop;
+}
+
+function withoutBody(hop: Hop): Hop {
+  const headers = Object.fromEntries(Object.entries(hop.headers).filter(([name]) => name.toLowerCase() !== 'content-type'));
+  return { ...hop, headers, body: undefined };
+}

@@ -1,0 +1,157 @@
+import { type CsvError, Parser } from 'csv-parse';
+import { AutomateError, Failure } from '../../core/failure.ts';
+import type { Item } from '../../core/item.ts';
+import { isErrorField } from '../../core/record.ts';
+import { inputError } from './input-error.ts';
+import { beginning, maxRecordBytes, type Position, type RecordReader, tooLong } from './record-reader.ts';
+
+/** Where reading goes on, and what the header at the start of the file was. */
+export interface CsvStart {
+  readonly from: Position;
+  readonly header: readonly string[];
+}
+
+/** Reads CSV (RFC 4180) with a header. A row with too few or too many cells becomes a failed record. */
+export function createCsvReader(name: string, delimiter: string, start?: CsvStart): RecordReader {
+  const from = start?.from ?? beginning;
+  let header = start?.header;
+  let columns = columnsOf(header ?? []);
+  let problem: AutomateError | undefined;
+  let items: Item[] = [];
+  let { records } = from;
+  let end = { offset: from.offset, line: from.line };
+  let received = from.offset;
+  let emptyLines = 0;
+  // How many lines csv-parse has counted too many: it takes CR LF between quotes for two.
+  let surplus = 0;
+
+  const parser = new Parser({
+    bom: start === undefined,
+    delimiter,
+    record_delimiter: ['\r\n', '\n', '\r'],
+    relax_column_count: true,
+    relax_quotes: true,
+    skip_empty_lines: true,
+  });
+  // Rows are taken from the parser's hands: its own queue of objects is slow, and so is what `on_record` is told of each.
+  parser.push = (cells: string[] | null) => {
+    if (cells !== null) take(cells);
+    return true;
+  };
+  parser.on('error', () => {});
+  return { header: () => header, write, end: finish };
+
+  async function write(chunk: Buffer): Promise<Item[]> {
+    await settled((done) => parser.write(chunk, done));
+    received += chunk.length;
+    if (received - end.offset > maxRecordBytes) throw tooLong(name, nextLine(), 'is a quote not closed?');
+    return taken();
+  }
+
+  async function finish(): Promise<Item[]> {
+    await settled((done) => parser.end(done));
+    if (header === undefined) throw inputError(`${name}:1`, 'expected a header row with the names of the columns, found none');
+    return taken();
+  }
+
+  async function settled(act: (done: (error?: Error | null) => void) => void): Promise<void> {
+    try {
+      await new Promise<void>((resolve, reject) => act((error) => (error ? reject(error) : resolve())));
+    } catch (error) {
+      throw (error as CsvError).code === 'CSV_QUOTE_NOT_CLOSED' ? unclosed(error as CsvError) : error;
+    }
+  }
+
+  function taken(): Item[] {
+    if (problem) throw problem;
+    const batch = items;
+    items = [];
+    return batch;
+  }
+
+  function take(cells: string[]): void {
+    const line = nextLine();
+    const { bytes, lines, empty_lines } = parser.info;
+    if (from.line + lines - surplus > line) surplus += quotedLineBreaks(cells);
+    end = { offset: from.offset + bytes, line: from.line + lines - surplus };
+    emptyLines = empty_lines;
+    if (header !== undefined) items.push(itemOf(cells, line));
+    else {
+      header = cells;
+      columns = columnsOf(cells);
+      problem = headerProblem(columns, `${name}:${line}`);
+    }
+  }
+
+  /** The line on which the next row starts. */
+  function nextLine(): number {
+    return end.line + parser.info.empty_lines - emptyLines + 1;
+  }
+
+  function itemOf(cells: string[], line: number): Item {
+    const fields = new Map<string, string>();
+    for (const { name, index } of columns) {
+      if (index < cells.length) fields.set(name, cells[index] as string);
+    }
+    const item = { number: ++records, fields, end };
+    const expected = (header as readonly string[]).length;
+    return cells.length === expected ? item : { ...item, failure: ragged(cells, expected, line) };
+  }
+
+  function unclosed(error: CsvError): AutomateError {
+    const before: string[] = openRow(parser);
+    const line = nextLine() + before.reduce((sum, cell) => sum + lineBreaks(cell), 0);
+    const column = header?.[before.length];
+    return inputError(
+      `${name}:${line}`,
+      `expected a closing quote, found the end of the file; the quote opens cell ${before.length + 1}${column === undefined ? '' : ` ("${column}")`}
+a quote at the start of a cell that belongs to the text is written """`,
+      error,
+    );
+  }
+}
+
+interface Column {
+  readonly name: string;
+  /** 0-based, in the row. */
+  readonly index: number;
+}
+
+/** The columns to keep: those of an errors file are dropped. */
+function columnsOf(header: readonly string[]): Column[] {
+  return header.map((name, index) => ({ name, index })).filter(({ name }) => !isErrorField(name));
+}
+
+function headerProblem(columns: readonly Column[], place: string): AutomateError | undefined {
+  const seen = new Map<string, number>();
+  for (const { name, index } of columns) {
+    const first = seen.get(name);
+    const number = index + 1;
+    if (name === '') return inputError(place, `expected a name for every column, found none for column ${number}\nname it, or remove the column`);
+    if (first !== undefined) {
+      return inputError(place, `expected a different name for every column, found "${name}" for columns ${first} and ${number}\nrename one of them`);
+    }
+    seen.set(name, number);
+  }
+  return undefined;
+}
+
+function ragged(cells: readonly string[], expected: number, line: number): Failure {
+  const extra = cells.slice(expected).map((cell) => JSON.stringify(cell)).join(', ');
+  const shown = extra.length > 500 ? `${extra.slice(0, 500).toWellFormed()}...` : extra;
+  const message = `line ${line}: expected ${expected} cells, found ${cells.length}${shown === '' ? '' : ` (extra: ${shown})`}`;
+  return new Failure('input', message, { sent: false });
+}
+
+function quotedLineBreaks(cells: readonly string[]): number {
+  return cells.reduce((sum, cell) => sum + cell.split('\r\n').length - 1, 0);
+}
+
+function lineBreaks(cell: string): number {
+  return cell.split(/\r\n|\r|\n/).length - 1;
+}
+
+/** The cells before the one that the text ended in. The parser has them, its types do not tell. */
+function openRow(parser: Parser): string[] {
+  return (parser as unknown as { state: { record: string[] } }).state.record;
+}

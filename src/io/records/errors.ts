@@ -1,0 +1,22 @@
+import type { Failure } from '../../core/failure.ts';
+import type { Item } from '../../core/item.ts';
+import type { Value } from '../../core/value.ts';
+
+/** The columns that an errors file adds to a record's own. */
+export const errorColumns = [
+  '_error_node',
+  '_error_class',
+  '_error_status',
+  '_error_message',
+  '_error_attempts',
+  '_error_record',
+] as const;
+
+/** What an errors file says of a failed record: in columns of their own, or as one `_error` object. */
+export function errorFields(item: Item, failure: Failure, asColumns: boolean): [string, Value][] {
+  const { node, kind, status, message, attempts } = failure;
+  const values: Value[] = [node ?? null, kind, status ?? null, message, attempts, item.number];
+  if (asColumns) return errorColumns.map((name, index) => [name, values[index] as Value]);
+  const error = Object.fromEntries(errorColumns.map((name, index) => [name.replace('_error_', ''), values[index] as Value]));
+  return [['_error', error]];
+}

@@ -1,0 +1,12 @@
+import type { Failure } from '../../core/failure.ts';
+import type { Fields } from '../../core/record.ts';
+
+/** Turns records into text: a beginning, any number of writes, an end. A file that was cut behind a record goes on with a write. */
+export interface RecordWriter {
+  begin(): string;
+  /** `isFirst`: there is no record before these. */
+  write(rows: readonly Fields[], isFirst: boolean): string;
+  end(anyWritten: boolean): string;
+  /** Why the output cannot hold the record; absent when it can. */
+  refusal(fields: Fields): Failure | undefined;
+}

@@ -1,0 +1,6 @@
+import type { NodeType } from '../core/node.ts';
+import { http } from './http.ts';
+import { set } from './set.ts';
+
+/** Every node type there is, in the order in which they are listed. */
+export const nodeTypes: readonly NodeType[] = [http, set];

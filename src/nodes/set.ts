@@ -1,0 +1,91 @@
+import { z } from 'zod';
+import type { Expression } from '../core/condition.ts';
+import { type BuildContext, defineNode, type FieldUse, type Node } from '../core/node.ts';
+import { expression } from '../core/options.ts';
+import type { Fields } from '../core/record.ts';
+import { referencedFields, valueTemplate } from '../core/template.ts';
+import type { Value } from '../core/value.ts';
+
+const fieldName = z.string().min(1, 'expected a field name, found an empty text');
+
+const setOptions = z.strictObject({
+  rename: z.record(fieldName, fieldName).default({}).describe('old names to new ones; a renamed field keeps its place'),
+  fields: z
+    .record(
+      fieldName,
+      z.union([z.string(), z.number(), z.boolean(), z.null(), z.strictObject({ cel: expression })], {
+        error: 'expected a text with {{field}}, a number, true, false, null, or { cel: EXPRESSION }',
+      }),
+    )
+    .default({})
+    .describe('fields to add or replace; they may use old and new names'),
+  remove: z.array(fieldName).default([]).describe('fields to leave out, after everything else'),
+});
+
+/** The set node: adds, converts, renames and removes fields, without a call. */
+export const set = defineNode({
+  name: 'set',
+  summary: 'Set: adds, converts, renames and removes fields',
+  example: `- type: set
+  fields: { full_name: "{{first}} {{last}}", age: { cel: "int(age)" } }
+  rename: { first-name: first_name }
+  remove: [tmp]`,
+  options: setOptions,
+  build,
+});
+
+type SetOptions = z.output<typeof setOptions>;
+
+function build(options: SetOptions, context: BuildContext): Node {
+  const renames = new Map(Object.entries(options.rename));
+  for (const [from, to] of renames) {
+    if ([...renames].some(([other, name]) => other !== from && name === to)) {
+      context.problem(['rename', from], `two fields are renamed to "${to}"`);
+    }
+  }
+  const computed = Object.entries(options.fields).map(([name, written]) => ({ name, ...computing(name, written) }));
+  return {
+    reads: [
+      ...[...renames.keys()].map((field) => ({ field, at: ['rename', field] })),
+      ...computed.flatMap((field) => field.reads.filter((use) => ![...renames.values()].includes(use.field))),
+      ...options.remove.flatMap((field, index) =>
+        [...renames.values(), ...computed.map(({ name }) => name)].includes(field) ? [] : [{ field, at: ['remove', index] }],
+      ),
+    ],
+    columns: (before) =>
+      [...new Set([...before.map((name) => renames.get(name) ?? name), ...computed.map(({ name }) => name)])].filter(
+        (name) => !options.remove.includes(name),
+      ),
+    run: async (fields) => [apply(fields)],
+  };
+
+  function apply(fields: Fields): Fields {
+    const renamed = renameAll(fields, renames);
+    // Templates may use a field under its old name and its new one.
+    const known = renames.size === 0 ? fields : new Map([...fields, ...renamed]);
+    const result = new Map(renamed);
+    for (const { name, compute } of computed) result.set(name, compute(known));
+    for (const name of options.remove) result.delete(name);
+    return result;
+  }
+}
+
+function computing(name: string, written: SetOptions['fields'][string]): { reads: FieldUse[]; compute: (fields: Fields) => Value } {
+  if (typeof written === 'string') {
+    return {
+      reads: referencedFields(written).map((field) => ({ field, at: ['fields', name] })),
+      compute: valueTemplate(written),
+    };
+  }
+  if (typeof written !== 'object' || written === null) return { reads: [], compute: () => written };
+  const cel: Expression<Value> = written.cel;
+  return { reads: cel.fields.map((field) => ({ field, at: ['fields', name, 'cel'] })), compute: cel.evaluate };
+}
+
+/** A field that is renamed over another one takes its own place; the other is gone. */
+function renameAll(fields: Fields, renames: ReadonlyMap<string, string>): Fields {
+  if (renames.size === 0) return fields;
+  const targets = new Set([...renames].flatMap(([from, to]) => (fields.has(from) ? [to] : [])));
+  const entries = [...fields].filter(([name]) => renames.has(name) || !targets.has(name));
+  return new Map(entries.map(([name, value]) => [renames.get(name) ?? name, value]));
+}
