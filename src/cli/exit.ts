@@ -1,5 +1,5 @@
-import { AutomateError, type ErrorKind } from '../core/failure.ts';
 import type { Ending } from '../core/event.ts';
+import { AutomateError, type ErrorKind } from '../core/failure.ts';
 
 /** What a shell is told: the contract's exit codes. */
 export const exitCodes = {

@@ -49,11 +49,16 @@ export async function checkOutput(plan: OutputPlan, input: string, force: boolea
   if (errors === out) throw new AutomateError('usage', `the errors file ${plan.errors} is the output; name another with --errors`);
   if (force) return;
   if (plan.out !== '-') await refuseExisting(plan.out, 'name another with --out, or overwrite it with --force');
-  await refuseExisting(plan.errors, 'it may hold failed records of an earlier run: name another with --errors, or overwrite it with --force');
+  await refuseExisting(
+    plan.errors,
+    'it may hold failed records of an earlier run: name another with --errors, or overwrite it with --force',
+  );
 }
 
 async function realPath(path: string): Promise<string> {
-  return path === '-' ? path : realpath(path).catch(async () => join(await realpath(dirname(path)).catch(() => dirname(path)), basename(path)));
+  return path === '-'
+    ? path
+    : realpath(path).catch(async () => join(await realpath(dirname(path)).catch(() => dirname(path)), basename(path)));
 }
 
 /** Opens the output. The errors file is opened with the first failure; one of an earlier run is gone by then. */

@@ -20,11 +20,7 @@ function piecesOf(value: Value): Piece[] {
   if (typeof value === 'string') return stringPieces(value);
   if (Array.isArray(value)) return ['[', ...separated(value.map(piecesOf)), ']'];
   if (!isObject(value)) return [jsonOf(value)];
-  const members = Object.keys(value).map((name) => [
-    ...textPieces(templateParts(name)),
-    ':',
-    ...piecesOf(value[name] as Value),
-  ]);
+  const members = Object.keys(value).map((name) => [...textPieces(templateParts(name)), ':', ...piecesOf(value[name] as Value)]);
   return ['{', ...separated(members), '}'];
 }
 

@@ -132,7 +132,12 @@ function evaluated(evaluate: Evaluate, used: readonly string[], fields: Fields):
     if (value !== null) present.set(name, true);
   }
   try {
-    return evaluate(new Map<string, unknown>([['record__', record], ['present__', present]]));
+    return evaluate(
+      new Map<string, unknown>([
+        ['record__', record],
+        ['present__', present],
+      ]),
+    );
   } catch (error) {
     throw evaluationFailure(error, used, fields);
   }

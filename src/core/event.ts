@@ -1,13 +1,7 @@
 import type { FailureClass } from './failure.ts';
 
 /** How a run ended. */
-export type Ending =
-  | 'complete'
-  | 'interrupted'
-  | 'max-errors'
-  | 'max-credits'
-  | 'on-error-stop'
-  | 'unreachable';
+export type Ending = 'complete' | 'interrupted' | 'max-errors' | 'max-credits' | 'on-error-stop' | 'unreachable';
 
 /** A failure as it is told. */
 export interface FailureReport {
@@ -25,7 +19,13 @@ export type Event =
   | { readonly type: 'call-done'; readonly record: number; readonly node: string; readonly attempts: number; readonly ms: number }
   | ({ readonly type: 'call-retried'; readonly record: number; readonly waitMs: number } & FailureReport)
   | { readonly type: 'gate-paused'; readonly gate: string; readonly waitMs: number }
-  | { readonly type: 'mapped'; readonly record: number; readonly node: string; readonly paths: readonly string[]; readonly found: readonly boolean[] }
+  | {
+      readonly type: 'mapped';
+      readonly record: number;
+      readonly node: string;
+      readonly paths: readonly string[];
+      readonly found: readonly boolean[];
+    }
   | ({ readonly type: 'record-kept'; readonly record: number } & FailureReport)
   | { readonly type: 'record-done'; readonly record: number; readonly rows: number }
   | ({ readonly type: 'record-failed'; readonly record: number } & FailureReport)

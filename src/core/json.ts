@@ -1,8 +1,7 @@
 import { ExactNumber, type Value } from './value.ts';
 
 /** Finds texts that may hold a number which `String(Number(text))` would not give back. Finding too many only costs time. */
-const mayChangeDigits =
-  /(?:^|[\s:,[])-?(?:\d+(?:\.\d+)?[eE]|[\d.]{16}|\d+\.\d*0(?!\d)|0\.0{6})|-0(?![.\d])/;
+const mayChangeDigits = /(?:^|[\s:,[])-?(?:\d+(?:\.\d+)?[eE]|[\d.]{16}|\d+\.\d*0(?!\d)|0\.0{6})|-0(?![.\d])/;
 
 /**
  * Reads JSON text as JSON.parse does, but keeps the digits of every number that a double would change.
@@ -11,9 +10,7 @@ const mayChangeDigits =
 export function parseJson(text: string): Value {
   const value = JSON.parse(text) as Value;
   if (!mayChangeDigits.test(text)) return value;
-  return JSON.parse(marked(text), (_name, marked: unknown) =>
-    typeof marked === 'string' ? unmarked(marked) : marked,
-  ) as Value;
+  return JSON.parse(marked(text), (_name, marked: unknown) => (typeof marked === 'string' ? unmarked(marked) : marked)) as Value;
 }
 
 /** Every string value gets an `s` in front, every inexact number becomes a string with an `n` in front: nothing can be mistaken. */

@@ -1,6 +1,6 @@
 import { Failure } from './failure.ts';
-import { type Fields, withFields } from './record.ts';
 import { compilePath, type Path, valueAt } from './path.ts';
+import { type Fields, withFields } from './record.ts';
 import { isObject, type Value } from './value.ts';
 
 /** What a node's `map` reads from: one answer. */
@@ -75,14 +75,17 @@ interface Application {
 }
 
 function apply(entries: readonly Entry[], chain: Path['legs'], whenEmpty: WhenEmpty, to: Application): Fields[] {
-  const byDepth = Array.from({ length: chain.length + 1 }, (_, depth) =>
-    entries.filter((entry) => entry.path.legs.length === depth + 1),
-  );
+  const byDepth = Array.from({ length: chain.length + 1 }, (_, depth) => entries.filter((entry) => entry.path.legs.length === depth + 1));
   for (const entry of entries) to.found[entry.place] = false;
   const rows: Value[][] = [];
   const values: Value[] = entries.map(() => null);
   expand(0, to.answer.body);
-  return rows.map((row) => withFields(to.record, entries.map((entry) => [entry.field, row[entry.place] as Value])));
+  return rows.map((row) =>
+    withFields(
+      to.record,
+      entries.map((entry) => [entry.field, row[entry.place] as Value]),
+    ),
+  );
 
   function expand(depth: number, value: Value | undefined): void {
     for (const entry of byDepth[depth] as Entry[]) read(entry, value);

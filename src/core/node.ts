@@ -1,4 +1,4 @@
-import type { z } from 'zod';
+import type * as z from 'zod';
 import type { Failure } from './failure.ts';
 import type { Auth, Http, HttpRequest, HttpResponse } from './ports.ts';
 import type { Fields } from './record.ts';

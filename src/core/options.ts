@@ -1,5 +1,5 @@
-import { z } from 'zod';
-import { compileCondition, compileExpression, ExpressionError } from './condition.ts';
+import * as z from 'zod';
+import { compileCondition, compileExpression, type ExpressionError } from './condition.ts';
 import { durationMs, rateIntervalMs } from './duration.ts';
 import { compilePath } from './path.ts';
 import type { Auth } from './ports.ts';
@@ -26,9 +26,7 @@ export const rate = z.string({ error: 'expected a rate such as 10/s, 600/min, 50
 export const concurrency = z.int().min(1).max(10_000);
 
 /** The name of a credential or a connection. Messages and variables are made of it, so it is kept simple. */
-export const name = z
-  .string()
-  .regex(/^[A-Za-z0-9][A-Za-z0-9._-]*$/, 'expected a name of letters, digits, dots, dashes and underscores');
+export const name = z.string().regex(/^[A-Za-z0-9][A-Za-z0-9._-]*$/, 'expected a name of letters, digits, dots, dashes and underscores');
 
 /** A path into a response. It stays text here: the map that it stands in compiles it. */
 export const path = z.string().superRefine((text, context) => {
@@ -96,12 +94,10 @@ const writtenAuth = z.union([
       scopes: z.array(z.string()).default([]),
     }),
   ]),
-  ]);
+]);
 
 /** How requests prove who sends them; `null` for `none`. */
-export const auth = writtenAuth.transform((written) =>
-  written === 'none' || written.type === 'none' ? null : toAuth(written),
-);
+export const auth = writtenAuth.transform((written) => (written === 'none' || written.type === 'none' ? null : toAuth(written)));
 
 type WrittenAuth = Exclude<z.output<(typeof writtenAuth)['options'][1]>, { type: 'none' }>;
 

@@ -55,7 +55,9 @@ function notJson(response: HttpResponse, text: string, reason?: string): never {
 
 /** The beginning of a text that came from outside, on one line and safe to show. */
 export function excerpt(text: string, length = 200): string {
-  const line = cleaned(text.slice(0, length * 2)).replace(/\s+/g, ' ').trim();
+  const line = cleaned(text.slice(0, length * 2))
+    .replace(/\s+/g, ' ')
+    .trim();
   return line.length > length ? `${line.slice(0, length)}...` : line;
 }
 

@@ -60,7 +60,14 @@ async function passAll(step: Step, rows: readonly Fields[], item: Item, progress
   return results.flat();
 }
 
-async function passOne(step: Step, fields: Fields, row: number, item: Item, progress: Progress, tools: ChainTools): Promise<readonly Fields[]> {
+async function passOne(
+  step: Step,
+  fields: Fields,
+  row: number,
+  item: Item,
+  progress: Progress,
+  tools: ChainTools,
+): Promise<readonly Fields[]> {
   try {
     if (step.when && !step.when.evaluate(fields)) return [fields];
     return await step.node.run(fields, contextOf(step, row, item, progress, tools));

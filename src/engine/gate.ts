@@ -21,7 +21,8 @@ export interface GateOverrides {
 }
 
 interface Waiter {
-  readonly limit: Limit;
+  /** Its place among all that ever waited. */
+  readonly turn: number;
   readonly isRefusable: boolean;
   readonly start: () => void;
   readonly turnAway: (reason: Unfinished) => void;
@@ -34,9 +35,15 @@ interface Limit {
   readonly gates: Set<Gate>;
 }
 
+/** Those who wait at one gate for a place under one limit, in their turn. */
+interface Queue {
+  readonly limit: Limit;
+  waiters: Waiter[];
+}
+
 /** One origin with one credential. Times are those of the monotonic clock. */
 interface Gate {
-  waiters: Waiter[];
+  readonly queues: Queue[];
   pausedUntilMs: number;
   nextStartMs: number;
   intervalMs: number;
@@ -54,6 +61,7 @@ export function createGates(clock: Clock, overrides: GateOverrides): Gates {
   const gates = new Map<string, Gate>();
   const limits = new Map<string, Limit>();
   let refused: 'refusable' | 'all' | undefined;
+  let turns = 0;
 
   return {
     enter(call, isRefusable) {
@@ -61,7 +69,7 @@ export function createGates(clock: Clock, overrides: GateOverrides): Gates {
       const gate = gateOf(call);
       const limit = limitOf(call);
       return new Promise((start, turnAway) => {
-        gate.waiters.push({ limit, isRefusable, start, turnAway });
+        queueOf(gate, limit).waiters.push({ turn: turns++, isRefusable, start, turnAway });
         pump(gate);
       });
     },
@@ -76,9 +84,9 @@ export function createGates(clock: Clock, overrides: GateOverrides): Gates {
     },
     refuse(whom) {
       refused = whom;
-      for (const gate of gates.values()) {
-        const away = gate.waiters.filter((waiter) => isTurnedAway(waiter.isRefusable));
-        gate.waiters = gate.waiters.filter((waiter) => !away.includes(waiter));
+      for (const queue of [...gates.values()].flatMap(({ queues }) => queues)) {
+        const away = queue.waiters.filter((waiter) => isTurnedAway(waiter.isRefusable));
+        queue.waiters = queue.waiters.filter((waiter) => !isTurnedAway(waiter.isRefusable));
         for (const waiter of away) waiter.turnAway(new Unfinished());
       }
     },
@@ -89,7 +97,7 @@ export function createGates(clock: Clock, overrides: GateOverrides): Gates {
   }
 
   function gateOf(call: Call<unknown>): Gate {
-    const key = `${call.gate.origin} ${call.gate.credential ?? ''}`;
+    const key = call.gate.credential === undefined ? call.gate.origin : `${call.gate.origin} ${call.gate.credential}`;
     const intervalMs = overrides.intervalMs ?? call.intervalMs ?? 0;
     const known = gates.get(key);
     if (known) {
@@ -97,7 +105,7 @@ export function createGates(clock: Clock, overrides: GateOverrides): Gates {
       return known;
     }
     if (gates.size >= keptGates) forgetIdle();
-    const gate: Gate = { waiters: [], pausedUntilMs: 0, nextStartMs: 0, intervalMs, wakesAtMs: 0 };
+    const gate: Gate = { queues: [], pausedUntilMs: 0, nextStartMs: 0, intervalMs, wakesAtMs: 0 };
     gates.set(key, gate);
     return gate;
   }
@@ -105,7 +113,10 @@ export function createGates(clock: Clock, overrides: GateOverrides): Gates {
   function forgetIdle(): void {
     const now = clock.now();
     for (const [key, gate] of gates) {
-      if (gate.waiters.length === 0 && gate.pausedUntilMs <= now && gate.nextStartMs <= now) gates.delete(key);
+      const isIdle = gate.pausedUntilMs <= now && gate.nextStartMs <= now && gate.queues.every(({ waiters }) => waiters.length === 0);
+      if (!isIdle) continue;
+      gates.delete(key);
+      for (const { limit } of gate.queues) limit.gates.delete(gate);
     }
   }
 
@@ -117,23 +128,30 @@ export function createGates(clock: Clock, overrides: GateOverrides): Gates {
     return limit;
   }
 
-  /** Starts whoever may start now, in the order in which they came. */
+  function queueOf(gate: Gate, limit: Limit): Queue {
+    const known = gate.queues.find((queue) => queue.limit === limit);
+    if (known) return known;
+    const queue: Queue = { limit, waiters: [] };
+    gate.queues.push(queue);
+    limit.gates.add(gate);
+    return queue;
+  }
+
+  /** Starts whoever may start now, in their turn. */
   function pump(gate: Gate): void {
-    while (gate.waiters.length > 0) {
+    for (;;) {
+      const queue = nextQueue(gate);
+      if (!queue) return;
       const now = clock.now();
       const readyAtMs = Math.max(gate.pausedUntilMs, gate.nextStartMs);
-      if (readyAtMs > now) return wakeAt(gate, readyAtMs);
-      const index = gate.waiters.findIndex(({ limit }) => limit.inFlight < limit.max);
-      if (index < 0) {
-        for (const { limit } of gate.waiters) limit.gates.add(gate);
+      if (readyAtMs > now) {
+        wakeAt(gate, readyAtMs);
         return;
       }
-      const [waiter] = gate.waiters.splice(index, 1) as [Waiter];
-      waiter.limit.inFlight++;
-      gate.nextStartMs = Math.max(gate.nextStartMs, now - slackMs) + gate.intervalMs;
-      waiter.start();
+      queue.limit.inFlight++;
+      if (gate.intervalMs > 0) gate.nextStartMs = Math.max(gate.nextStartMs, now - slackMs) + gate.intervalMs;
+      queue.waiters.shift()?.start();
     }
-    for (const limit of limits.values()) limit.gates.delete(gate);
   }
 
   function wakeAt(gate: Gate, atMs: number): void {
@@ -144,4 +162,15 @@ export function createGates(clock: Clock, overrides: GateOverrides): Gates {
       pump(gate);
     });
   }
+}
+
+/** The queue whose turn it is, among those whose limit has room. */
+function nextQueue(gate: Gate): Queue | undefined {
+  let next: Queue | undefined;
+  for (const queue of gate.queues) {
+    const [first] = queue.waiters;
+    if (!first || queue.limit.inFlight >= queue.limit.max) continue;
+    if (!next || first.turn < (next.waiters[0] as Waiter).turn) next = queue;
+  }
+  return next;
 }

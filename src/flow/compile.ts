@@ -1,9 +1,9 @@
+import type { Expression } from '../core/condition.ts';
 import { FlowError, type Problem } from '../core/failure.ts';
 import type { BuildContext, FieldUse, HttpConnection, NodeType } from '../core/node.ts';
 import type { OnError, Plan, Step } from '../core/plan.ts';
 import { didYouMean } from '../core/suggest.ts';
 import { nearReferences } from '../core/template.ts';
-import type { Expression } from '../core/condition.ts';
 import { compileConnections } from './connections.ts';
 import { checked } from './issues.ts';
 import { flowSchema, nodeSchema } from './schema.ts';
@@ -39,7 +39,11 @@ export function compile(text: string, options: CompileOptions): Plan {
   const flow = checked(flowSchema, source.value, top);
   // A broken head does not hide what is wrong in the nodes.
   const written = source.value as { connections?: unknown; nodes?: unknown };
-  const connections = compileConnections(flow?.connections ?? mappingOf(written.connections), { source, problems, allowHttp: options.allowHttp });
+  const connections = compileConnections(flow?.connections ?? mappingOf(written.connections), {
+    source,
+    problems,
+    allowHttp: options.allowHttp,
+  });
   const compilation: Compilation = {
     ...options,
     source,

@@ -1,4 +1,4 @@
-import type { z } from 'zod';
+import type * as z from 'zod';
 import type { Problem } from '../core/failure.ts';
 import { didYouMean } from '../core/suggest.ts';
 import { namesAt, toJsonSchema } from './json-schema.ts';
@@ -22,7 +22,9 @@ export function checked<Schema extends z.ZodType>(
 function plainIssues(issue: Issue): Issue[] {
   if (issue.code === 'invalid_key') return issue.issues.map((inner) => ({ ...inner, path: issue.path }) as Issue);
   if (issue.code !== 'invalid_union') return [issue];
-  const variants = issue.errors.filter((inner) => !inner.some(({ path, code }) => path.length === 0 && (code === 'invalid_type' || code === 'invalid_value')));
+  const variants = issue.errors.filter(
+    (inner) => !inner.some(({ path, code }) => path.length === 0 && (code === 'invalid_type' || code === 'invalid_value')),
+  );
   const [meant] = variants;
   if (!meant || variants.length > 1) return [issue];
   return meant.map((inner) => ({ ...inner, path: [...issue.path, ...inner.path] }) as Issue).flatMap(plainIssues);

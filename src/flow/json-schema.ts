@@ -1,4 +1,4 @@
-import { z } from 'zod';
+import * as z from 'zod';
 import type { NodeType } from '../core/node.ts';
 import { connectionSchema, flowSchema, nodeSchema } from './schema.ts';
 

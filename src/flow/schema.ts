@@ -1,4 +1,4 @@
-import { z } from 'zod';
+import * as z from 'zod';
 import type { NodeType } from '../core/node.ts';
 import { auth, concurrency, condition, headers, name, rate } from '../core/options.ts';
 

@@ -9,7 +9,8 @@ export interface LiteralSecret {
 
 const secretName =
   /^(?:(?:proxy-)?authorization|(?:x-)?(?:api|auth|access|secret)[-_]?(?:key|token)|x-token|apikey|client[-_]secret|secret|password|passwd)$/i;
-const secretParameter = /[?&](?:api[-_]?key|apikey|(?:access|auth)[-_]token|client[-_]secret|secret|password|token)=(?!\{\{|&|#|$)([^&#\s]+)/i;
+const secretParameter =
+  /[?&](?:api[-_]?key|apikey|(?:access|auth)[-_]token|client[-_]secret|secret|password|token)=(?!\{\{|&|#|$)([^&#\s]+)/i;
 const tokenText = /\b(?:sk_(?:live|test)_|gh[pousr]_|github_pat_|xox[abprs]-|AKIA|AIza|glpat-|eyJ[\w-]{10,}\.)[\w-]{8,}/;
 const secretMember = /"(?:api[-_]?key|apikey|access[-_]token|client[-_]secret|authorization|secret)"\s*:\s*"(?!\{\{)([^"]+)"/i;
 
@@ -52,7 +53,9 @@ function literalSecret(name: string, text: string, inHeaders: boolean, inBody: b
 
 /** Whether something is left of a value without its references and the scheme's word. */
 function hasLiteral(text: string): boolean {
-  const literal = templateParts(text).filter((part) => typeof part === 'string').join('');
+  const literal = templateParts(text)
+    .filter((part) => typeof part === 'string')
+    .join('');
   return /[A-Za-z0-9]/.test(literal.replace(/\b(?:bearer|basic|token|digest|apikey)\b/gi, ''));
 }
 

@@ -1,16 +1,4 @@
-import {
-  type Document,
-  isAlias,
-  isMap,
-  isNode,
-  isScalar,
-  isSeq,
-  LineCounter,
-  type Pair,
-  parseDocument,
-  type Range,
-  visit,
-} from 'yaml';
+import { type Document, isAlias, isMap, isNode, isScalar, isSeq, LineCounter, type Pair, parseDocument, type Range, visit } from 'yaml';
 import type { Problem } from '../core/failure.ts';
 import { literalSecrets, maskedText, secretRanges } from './secrets.ts';
 

@@ -64,7 +64,9 @@ function base64Forms(secret: string): string[] {
   const bytes = Buffer.from(secret);
   if (bytes.length < 6) return [bytes.toString('base64').replace(/=+$/, '')];
   const inner = [0, 1, 2].map((offset) => {
-    const text = Buffer.concat([Buffer.alloc(offset), bytes]).toString('base64').replace(/=+$/, '');
+    const text = Buffer.concat([Buffer.alloc(offset), bytes])
+      .toString('base64')
+      .replace(/=+$/, '');
     const certain = Math.floor(((offset + bytes.length) * 8) / 6);
     return text.slice(offset === 0 ? 0 : offset + 1, certain);
   });

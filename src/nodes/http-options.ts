@@ -1,15 +1,5 @@
-import { z } from 'zod';
-import {
-  auth,
-  byteSize,
-  concurrency,
-  duration,
-  headers,
-  name,
-  path,
-  rate,
-  retry,
-} from '../core/options.ts';
+import * as z from 'zod';
+import { auth, byteSize, concurrency, duration, headers, name, path, rate, retry } from '../core/options.ts';
 
 const status = z.union([z.int().min(100).max(599), z.enum(['1xx', '2xx', '3xx', '4xx', '5xx'])], {
   error: 'expected a status such as 200, or a class such as 2xx',

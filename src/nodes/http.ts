@@ -169,9 +169,7 @@ async function run(compiled: Compiled, fields: Fields, context: NodeContext): Pr
   const { options, mapping } = compiled;
   const request = withIdempotencyKey(compiled.request(fields), options.idempotency_key, context);
   const exchange =
-    options.cache === undefined
-      ? await exchanged(compiled, request, context)
-      : await fromCache(compiled, request, options.cache, context);
+    options.cache === undefined ? await exchanged(compiled, request, context) : await fromCache(compiled, request, options.cache, context);
   if (!mapping) return [fields];
   const found: boolean[] = [];
   const rows = rowsOf(mapping, fields, exchange, found);

@@ -1,4 +1,4 @@
-import { z } from 'zod';
+import * as z from 'zod';
 import type { Expression } from '../core/condition.ts';
 import { type BuildContext, defineNode, type FieldUse, type Node } from '../core/node.ts';
 import { expression } from '../core/options.ts';

@@ -40,7 +40,9 @@ function zsh(program: Command): string {
   const describe = (text: string) => text.replace(/[[\]:'"\\]/g, ' ');
   const commands = program.commands.map((command) => `    '${command.name()}:${describe(command.description())}'`);
   const cases = program.commands.map((command) => {
-    const options = command.options.map((option) => `'${option.long}[${describe(option.description)}]${option.required || option.optional ? ':value:_files' : ''}'`);
+    const options = command.options.map(
+      (option) => `'${option.long}[${describe(option.description)}]${option.required || option.optional ? ':value:_files' : ''}'`,
+    );
     return `    ${command.name()}) _arguments ${[...options, "'*:file:_files'"].join(' ')} ;;`;
   });
   return `#compdef automate

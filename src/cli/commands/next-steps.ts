@@ -10,10 +10,16 @@ export function nextSteps(ending: Ending, tally: Tally, flow: string, options: R
   const steps: { why: string; command: string }[] = [];
   if (ending !== 'complete' && options.in !== '-') {
     const skip = Math.max(tally.lastRecord, options.skip ?? 0);
-    steps.push({ why: 'go on behind the last record written', command: commandLine(flow, options, ['--skip', String(skip), '--out', renamed(files.out, 'rest')]) });
+    steps.push({
+      why: 'go on behind the last record written',
+      command: commandLine(flow, options, ['--skip', String(skip), '--out', renamed(files.out, 'rest')]),
+    });
   }
   if (tally.failed > 0) {
-    steps.push({ why: 'try the failed records again', command: commandLine(flow, { ...options, in: files.errors }, ['--out', renamed(files.out, 'retry')]) });
+    steps.push({
+      why: 'try the failed records again',
+      command: commandLine(flow, { ...options, in: files.errors }, ['--out', renamed(files.out, 'retry')]),
+    });
   }
   return steps;
 }

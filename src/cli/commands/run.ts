@@ -8,14 +8,14 @@ import { openEvents } from '../events-file.ts';
 import { exitCodeOfRun, signalExitCode } from '../exit.ts';
 import { checkFields, loadFlow, loadSecrets, tellWarnings } from '../flow-file.ts';
 import { hasTextCells, type InputOptions, isTable, openInput } from '../input-options.ts';
-import { checkOutput, openOutput, type OutputPlan, planOutput } from '../output-files.ts';
+import { checkOutput, type OutputPlan, openOutput, planOutput } from '../output-files.ts';
 import { createProgressLine, type ProgressShow, showLines, showSpinner } from '../show/progress.ts';
 import { type SummaryFacts, summaryJson, summaryText } from '../show/summary.ts';
 import { addToTally, createTally, type Tally } from '../show/tally.ts';
 import { watchSignals } from '../signals.ts';
 import { writeSummary } from '../summary-file.ts';
 import type { Terminal } from '../terminal.ts';
-import { wire, type WiredPorts } from '../wire.ts';
+import { type WiredPorts, wire } from '../wire.ts';
 import { dryRun } from './dry-run.ts';
 import { nextSteps } from './next-steps.ts';
 
@@ -83,7 +83,11 @@ async function runOver(plan: Plan, source: Source, parts: RunParts): Promise<num
     },
   });
   const columns = source.columns ?? [];
-  const output = await openOutput(files, { input: columns, output: plan.columns(columns) }, { redactor: terminal.redactor, csvSafe: false });
+  const output = await openOutput(
+    files,
+    { input: columns, output: plan.columns(columns) },
+    { redactor: terminal.redactor, csvSafe: false },
+  );
   ports.report({ type: 'run-started', flow: plan.name, input: options.in, output: files.out, errors: files.errors });
   const run = startRun(plan, chosen(source, options), output, ports, {
     unordered: options.unordered ?? false,
@@ -113,7 +117,13 @@ async function endOf(run: Run, output: FileOutput): Promise<Ending> {
   }
 }
 
-async function conclude(ending: Ending, signal: NodeJS.Signals | undefined, tally: Tally, credits: number, parts: RunParts): Promise<number> {
+async function conclude(
+  ending: Ending,
+  signal: NodeJS.Signals | undefined,
+  tally: Tally,
+  credits: number,
+  parts: RunParts,
+): Promise<number> {
   const { flow, options, files, terminal } = parts;
   const exitCode = signal === undefined ? exitCodeOfRun(ending, tally.failed) : signalExitCode(signal);
   const facts: SummaryFacts = {
@@ -141,7 +151,12 @@ async function* chosen(source: Source, { skip = 0, limit }: RunOptions): AsyncGe
   }
 }
 
-async function showProgress(tally: Tally, source: Source, ports: WiredPorts, { options, files, terminal }: RunParts): Promise<ProgressShow | undefined> {
+async function showProgress(
+  tally: Tally,
+  source: Source,
+  ports: WiredPorts,
+  { options, files, terminal }: RunParts,
+): Promise<ProgressShow | undefined> {
   if (options.quiet) return undefined;
   const line = createProgressLine(tally, {
     share: () => (source.totalBytes === undefined ? undefined : source.readBytes() / Math.max(1, source.totalBytes)),

@@ -17,7 +17,7 @@ import { hasTextCells, type InputOptions, openInput } from '../input-options.ts'
 import { curlText, requestText } from '../show/request.ts';
 import { structureOf, tableText } from '../show/structure.ts';
 import type { Terminal } from '../terminal.ts';
-import { wire, type WiredPorts } from '../wire.ts';
+import { type WiredPorts, wire } from '../wire.ts';
 
 /** The options of `automate test-request`. */
 export interface TestRequestOptions extends Omit<InputOptions, 'in'> {
@@ -85,7 +85,14 @@ async function recordOf(options: TestRequestOptions): Promise<Item> {
   throw new AutomateError('input', `${options.in} has no record ${options.record}`);
 }
 
-async function previewOf(plan: Plan, step: Step, item: Item, ports: WiredPorts, options: TestRequestOptions, terminal: Terminal): Promise<Preview> {
+async function previewOf(
+  plan: Plan,
+  step: Step,
+  item: Item,
+  ports: WiredPorts,
+  options: TestRequestOptions,
+  terminal: Terminal,
+): Promise<Preview> {
   if (item.failure) throw new AutomateError('input', item.failure.message);
   const action = step.node.action as Action;
   const fields = await fieldsBefore(plan, step, item, ports, options, terminal);
@@ -117,7 +124,14 @@ function rendered(action: Action, fields: Fields): HttpRequest {
 }
 
 /** The record as it reaches the node. Nodes before it that send requests do so for real: they, too, cost credits. */
-async function fieldsBefore(plan: Plan, step: Step, item: Item, ports: WiredPorts, options: TestRequestOptions, terminal: Terminal): Promise<Fields> {
+async function fieldsBefore(
+  plan: Plan,
+  step: Step,
+  item: Item,
+  ports: WiredPorts,
+  options: TestRequestOptions,
+  terminal: Terminal,
+): Promise<Fields> {
   const before = plan.steps.slice(0, plan.steps.indexOf(step)).filter(({ node }) => options.send || !node.action);
   const sending = before.filter(({ node }) => node.action);
   if (sending.length > 0) terminal.tell(`first sending ${sending.map(({ id }) => id).join(', ')}, whose fields this node may need`);
@@ -168,10 +182,12 @@ const shownRows = 3;
 function yieldLines({ rows, found }: Preview, action: Action): string[] {
   if (!rows || action.paths.length === 0) return rows ? ['', 'without map no field is added'] : [];
   const names = action.fields;
-  const shown = rows.slice(0, shownRows).flatMap((row, index) => [
-    ...(rows.length > 1 ? [`  record ${index + 1} of ${rows.length}`] : []),
-    ...tableText(names.map((name) => ['  ', name, textOf(row.get(name) ?? null)])),
-  ]);
+  const shown = rows
+    .slice(0, shownRows)
+    .flatMap((row, index) => [
+      ...(rows.length > 1 ? [`  record ${index + 1} of ${rows.length}`] : []),
+      ...tableText(names.map((name) => ['  ', name, textOf(row.get(name) ?? null)])),
+    ]);
   const lost = action.paths.filter((_, index) => found?.[index] === false);
   return ['', 'map yields', ...shown, ...lost.map((path) => `  ${path}: found nothing here`)];
 }
@@ -181,7 +197,12 @@ function previewJson({ request, response, ms, body, rows, failure }: Preview, ac
   return jsonOf({
     request: { method, url: origin + path, headers: { ...headers }, auth: auth?.type ?? null, body: request.body ?? null },
     response: response
-      ? { status: response.status, ms: Math.round(ms ?? 0), headers: JSON.parse(JSON.stringify(response.headers)) as Value, body: body ?? null }
+      ? {
+          status: response.status,
+          ms: Math.round(ms ?? 0),
+          headers: JSON.parse(JSON.stringify(response.headers)) as Value,
+          body: body ?? null,
+        }
       : null,
     structure: response ? structureOf(body).map((row) => ({ ...row })) : null,
     map: rows ? rows.map((row) => Object.fromEntries(action.fields.map((name) => [name, row.get(name) ?? null]))) : null,

@@ -13,7 +13,10 @@ export interface ValidateOptions extends Omit<InputOptions, 'in'> {
 
 /** Checks a flow: its file, its references against an input, its credentials. Answers the exit code. */
 export async function validateCommand(flow: string, options: ValidateOptions, terminal: Terminal): Promise<number> {
-  const plan = await loadFlow(flow, { allowHttp: options.allowHttp ?? false, textCells: options.in === undefined || hasTextCells(options) });
+  const plan = await loadFlow(flow, {
+    allowHttp: options.allowHttp ?? false,
+    textCells: options.in === undefined || hasTextCells(options),
+  });
   tellWarnings(plan, flow, terminal);
   if (options.in !== undefined) {
     const source = await openInput({ ...options, in: options.in });

@@ -1,5 +1,5 @@
-import { credentialVariable } from '../../io/credentials/environment.ts';
 import type { Auth, HttpRequest } from '../../core/ports.ts';
+import { credentialVariable } from '../../io/credentials/environment.ts';
 import { shellWord } from './number.ts';
 
 /** A request as it is shown: every secret is `***`. */

@@ -67,10 +67,12 @@ export function addToTally(tally: Tally, event: Event): void {
       tally.retries++;
       return;
     case 'mapped':
-      return addHits(tally, event.node, event.paths, event.found);
+      addHits(tally, event.node, event.paths, event.found);
+      return;
     case 'record-kept':
       tally.kept++;
-      return addFailure(tally, event.record, event);
+      addFailure(tally, event.record, event);
+      return;
     case 'record-done':
       tally.read++;
       tally.written++;
@@ -81,7 +83,8 @@ export function addToTally(tally: Tally, event: Event): void {
       tally.read++;
       tally.failed++;
       tally.lastRecord = event.record;
-      return addFailure(tally, event.record, event);
+      addFailure(tally, event.record, event);
+      return;
     case 'stopping':
       tally.stopReason = event.reason;
       return;

@@ -31,7 +31,10 @@ async function secretOf(file: string, variable: string): Promise<string> {
 function checked(secret: string, where: string): string {
   // biome-ignore lint/suspicious/noControlCharactersInRegex: a header cannot hold them
   if (secret === '' || /[\x00-\x1f\x7f]/.test(secret)) {
-    throw new AutomateError('credential', `expected a secret on one line, found ${secret === '' ? 'nothing' : 'a control character'} in ${where}`);
+    throw new AutomateError(
+      'credential',
+      `expected a secret on one line, found ${secret === '' ? 'nothing' : 'a control character'} in ${where}`,
+    );
   }
   return secret;
 }

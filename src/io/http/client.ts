@@ -2,7 +2,7 @@ import ky from 'ky';
 import { AutomateError, Failure } from '../../core/failure.ts';
 import type { Auth, Http, HttpRequest, HttpResponse } from '../../core/ports.ts';
 import { createTokens, type Tokens } from '../auth/oauth.ts';
-import { signature, type Signature, withQuery } from '../auth/sign.ts';
+import { type Signature, signature, withQuery } from '../auth/sign.ts';
 import { nextTarget } from './redirect.ts';
 import type { Hop, Transport } from './transport.ts';
 
@@ -23,7 +23,11 @@ const tokenTimeoutMs = 30_000;
 /** Makes the HTTP port: signs requests, follows redirects by hand, answers any status. */
 export function createHttp(tools: HttpTools): Http {
   const send = createSender(tools.transport);
-  const tokens = createTokens({ now: tools.now, secret: tools.secret, post: (url, headers, form) => send(tokenHop(url, headers, form, tools.now())) });
+  const tokens = createTokens({
+    now: tools.now,
+    secret: tools.secret,
+    post: (url, headers, form) => send(tokenHop(url, headers, form, tools.now())),
+  });
   return {
     abort: tools.transport.abort,
     async send(request) {
@@ -42,9 +46,11 @@ type Send = (hop: Hop) => Promise<HttpResponse>;
  * Retries, deadlines and statuses are the engine's and the transport's.
  */
 function createSender(transport: Transport): Send {
-  const fetch = (_request: unknown, options?: object) => transport.send((options as { hop: Hop }).hop) as unknown as Promise<Response>;
-  const client = ky.create({ retry: 0, timeout: false, throwHttpErrors: false, fetch: fetch as typeof globalThis.fetch });
-  return (hop) => client(hop.origin, { method: hop.method, hop } as object) as unknown as Promise<HttpResponse>;
+  const fixed = { retry: 0, timeout: false, throwHttpErrors: false } as const;
+  return (hop) => {
+    const fetch = () => transport.send(hop) as unknown as Promise<Response>;
+    return ky(hop.origin, { ...fixed, fetch }) as unknown as Promise<HttpResponse>;
+  };
 }
 
 function tokenHop(url: string, headers: Record<string, string>, form: string, now: number): Hop {
@@ -74,7 +80,9 @@ async function follow(request: HttpRequest, tools: HttpTools, tokens: Tokens, se
     const next = nextTarget(response, hop, { followAny: request.followAny, allowHttp: tools.allowHttp });
     if (!next) return response;
     if (redirects === mostRedirects) {
-      throw new Failure('http', `more than ${mostRedirects} redirects, the last to ${next.origin}${next.path}`, { status: response.status });
+      throw new Failure('http', `more than ${mostRedirects} redirects, the last to ${next.origin}${next.path}`, {
+        status: response.status,
+      });
     }
     hop = next;
   }

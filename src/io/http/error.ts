@@ -1,5 +1,5 @@
-import { cleaned } from '../../core/response.ts';
 import { Failure } from '../../core/failure.ts';
+import { cleaned } from '../../core/response.ts';
 
 const tlsCodes =
   /^(?:DEPTH_ZERO_SELF_SIGNED_CERT|SELF_SIGNED_CERT_IN_CHAIN|CERT_|UNABLE_TO_|ERR_TLS_|ERR_SSL_|HOSTNAME_MISMATCH|INVALID_CA|EPROTO)/;

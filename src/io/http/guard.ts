@@ -2,13 +2,7 @@ import { type LookupAddress, type LookupOptions, lookup } from 'node:dns';
 import { BlockList, isIP, type LookupFunction } from 'node:net';
 
 /** Where cloud machines hand out their own credentials, and the rest of the link: never reached for a record's sake. */
-const neverReached = blockList([
-  '169.254.0.0/16',
-  '100.100.100.200/32',
-  '192.0.0.192/32',
-  'fe80::/10',
-  'fd00:ec2::254/128',
-]);
+const neverReached = blockList(['169.254.0.0/16', '100.100.100.200/32', '192.0.0.192/32', 'fe80::/10', 'fd00:ec2::254/128']);
 
 /** Inside a network, or no address of a single host at all. */
 const insideNetwork = blockList([
@@ -67,7 +61,8 @@ function embeddedIpv4(address: string): string | undefined {
 export function refuseHost(origin: string, allowHosts: readonly string[]): void {
   const { hostname, host } = new URL(origin);
   const bare = hostname.replace(/^\[|\]$/g, '');
-  if (isIP(bare) !== 0) refuseAddress(bare, hostname, allowHosts.includes(hostname) || allowHosts.includes(host) || allowHosts.includes(bare));
+  if (isIP(bare) !== 0)
+    refuseAddress(bare, hostname, allowHosts.includes(hostname) || allowHosts.includes(host) || allowHosts.includes(bare));
 }
 
 /** A look-up of names that refuses what they must not lead to. */

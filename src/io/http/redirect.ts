@@ -10,10 +10,15 @@ const redirecting = new Set([301, 302, 303, 307, 308]);
  * The request that a redirect asks for (RFC 9110, 15.4); absent when the answer is none.
  * To another origin only where the flow says so, and then without custom headers and body. Throws a Failure.
  */
-export function nextTarget(response: HttpResponse, hop: Hop, rules: { readonly followAny: boolean; readonly allowHttp: boolean }): Hop | undefined {
+export function nextTarget(
+  response: HttpResponse,
+  hop: Hop,
+  rules: { readonly followAny: boolean; readonly allowHttp: boolean },
+): Hop | undefined {
   const location = response.header('location');
   if (!redirecting.has(response.status) || location === undefined) return undefined;
-  const refuse = (reason: string) => new Failure('http', `the server redirects to ${excerpt(location)}, ${reason}`, { status: response.status });
+  const refuse = (reason: string) =>
+    new Failure('http', `the server redirects to ${excerpt(location)}, ${reason}`, { status: response.status });
   if (!URL.canParse(location, hop.origin + hop.path)) throw refuse('which is no URL');
   const url = new URL(location, hop.origin + hop.path);
   if (url.origin === hop.origin) return { ...afterRedirect(hop, response.status), path: url.pathname + url.search };

@@ -122,7 +122,13 @@ function exchange(dispatcher: Dispatcher, hop: Hop, options: TransportOptions): 
     };
     try {
       dispatcher.dispatch(
-        { origin: hop.origin, path: hop.path, method: hop.method as Dispatcher.HttpMethod, headers: wireHeaders(hop, options), body: hop.body ?? null },
+        {
+          origin: hop.origin,
+          path: hop.path,
+          method: hop.method as Dispatcher.HttpMethod,
+          headers: wireHeaders(hop, options),
+          body: hop.body ?? null,
+        },
         {
           onRequestStart(started) {
             controller = started;

@@ -1,5 +1,5 @@
 import { type CsvError, Parser } from 'csv-parse';
-import { AutomateError, Failure } from '../../core/failure.ts';
+import { type AutomateError, Failure } from '../../core/failure.ts';
 import type { Item } from '../../core/item.ts';
 import { isErrorField } from '../../core/record.ts';
 import { inputError } from './input-error.ts';
@@ -127,9 +127,13 @@ function headerProblem(columns: readonly Column[], place: string): AutomateError
   for (const { name, index } of columns) {
     const first = seen.get(name);
     const number = index + 1;
-    if (name === '') return inputError(place, `expected a name for every column, found none for column ${number}\nname it, or remove the column`);
+    if (name === '')
+      return inputError(place, `expected a name for every column, found none for column ${number}\nname it, or remove the column`);
     if (first !== undefined) {
-      return inputError(place, `expected a different name for every column, found "${name}" for columns ${first} and ${number}\nrename one of them`);
+      return inputError(
+        place,
+        `expected a different name for every column, found "${name}" for columns ${first} and ${number}\nrename one of them`,
+      );
     }
     seen.set(name, number);
   }
@@ -137,7 +141,10 @@ function headerProblem(columns: readonly Column[], place: string): AutomateError
 }
 
 function ragged(cells: readonly string[], expected: number, line: number): Failure {
-  const extra = cells.slice(expected).map((cell) => JSON.stringify(cell)).join(', ');
+  const extra = cells
+    .slice(expected)
+    .map((cell) => JSON.stringify(cell))
+    .join(', ');
   const shown = extra.length > 500 ? `${extra.slice(0, 500).toWellFormed()}...` : extra;
   const message = `line ${line}: expected ${expected} cells, found ${cells.length}${shown === '' ? '' : ` (extra: ${shown})`}`;
   return new Failure('input', message, { sent: false });

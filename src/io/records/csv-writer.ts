@@ -35,7 +35,11 @@ export function createCsvWriter(columns: readonly string[], { delimiter, csvSafe
 
   function refusal(fields: Fields): Failure | undefined {
     for (const name of fields.keys()) {
-      if (!known.has(name)) return new Failure('output', `the record has a field "${name}" that the output's columns lack\nwrite NDJSON, or name the field in the flow`);
+      if (!known.has(name))
+        return new Failure(
+          'output',
+          `the record has a field "${name}" that the output's columns lack\nwrite NDJSON, or name the field in the flow`,
+        );
     }
     return undefined;
   }

@@ -30,7 +30,11 @@ export async function* transcoded(chunks: AsyncIterable<Buffer>, encoding: strin
     try {
       return next();
     } catch (error) {
-      throw inputError(name, `expected ${encoding}, found bytes that are none, at byte offset ${offset} or after\nname the file's encoding: --encoding latin1`, error);
+      throw inputError(
+        name,
+        `expected ${encoding}, found bytes that are none, at byte offset ${offset} or after\nname the file's encoding: --encoding latin1`,
+        error,
+      );
     }
   }
 }

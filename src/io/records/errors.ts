@@ -3,14 +3,7 @@ import type { Item } from '../../core/item.ts';
 import type { Value } from '../../core/value.ts';
 
 /** The columns that an errors file adds to a record's own. */
-export const errorColumns = [
-  '_error_node',
-  '_error_class',
-  '_error_status',
-  '_error_message',
-  '_error_attempts',
-  '_error_record',
-] as const;
+export const errorColumns = ['_error_node', '_error_class', '_error_status', '_error_message', '_error_attempts', '_error_record'] as const;
 
 /** What an errors file says of a failed record: in columns of their own, or as one `_error` object. */
 export function errorFields(item: Item, failure: Failure, asColumns: boolean): [string, Value][] {

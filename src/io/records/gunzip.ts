@@ -18,7 +18,11 @@ function gzipError(name: string, error: unknown): unknown {
   const { code, message } = error as NodeJS.ErrnoException;
   if (!code?.startsWith('Z_')) return error;
   if (code === 'Z_BUF_ERROR') {
-    return inputError(name, 'expected the end of the gzip data, found the end of the file: it is truncated\nfetch or make the file again', error);
+    return inputError(
+      name,
+      'expected the end of the gzip data, found the end of the file: it is truncated\nfetch or make the file again',
+      error,
+    );
   }
   return inputError(name, `expected gzip data, found something else (${message})\nfor a file that is not gzipped leave out .gz`, error);
 }

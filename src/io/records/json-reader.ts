@@ -145,5 +145,6 @@ function startOf(text: string): string {
   if (literal !== undefined) return literal;
   if (/^[-\d]/.test(text)) return 'a number';
   const char = String.fromCodePoint(text.codePointAt(0) as number);
+  if (char === '\ufffd') return 'another character';
   return { '{': 'an object', '[': 'an array', '"': 'a text' }[char] ?? JSON.stringify(char);
 }

@@ -5,10 +5,10 @@ import { createCsvReader } from './csv-reader.ts';
 import { encodingOf, transcoded } from './encoding.ts';
 import { type Format, formatNames, formatOfPath } from './format.ts';
 import { gunzipped } from './gunzip.ts';
+import { behind, type Head, readHead } from './head.ts';
 import { type Input, openInput } from './input.ts';
 import { createJsonReader } from './json-reader.ts';
 import { createNdjsonReader } from './ndjson-reader.ts';
-import { behind, type Head, readHead } from './head.ts';
 import { beginning, type Position, type RecordReader } from './record-reader.ts';
 import { checkedUtf8 } from './utf8.ts';
 

@@ -1,0 +1,131 @@
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import { parseJson } from '../../../src/core/json.ts';
+import { isErrorField } from '../../../src/core/record.ts';
+import { isObject, type JsonObject } from '../../../src/core/value.ts';
+import { jsonFault } from '../../../src/io/records/json-fault.ts';
+import { itemsOf, openText, problem, shown } from './reading.ts';
+
+test.each([
+  ['one line', '[{"a":1},{"a":2}]'],
+  ['many lines', '[\n  {\n    "a": 1\n  },\n  {\n    "a": 2\n  }\n]\n'],
+  ['CRLF and tabs', '\r\n[\t{"a":1}\r\n,\r\n{"a":2}\t]\r\n'],
+  ['a byte order mark', '\ufeff[{"a":1},{"a":2}]'],
+])('an array of objects: %s', async (_, text) => {
+  for (const chunkSize of [1, 2, 3, 100]) expect(await shown(openText('json', text, { chunkSize }))).toEqual([{ a: '1' }, { a: '2' }]);
+});
+
+test.each(['[]', ' [ \n ] '])('no record in %j', async (text) => {
+  const source = openText('json', text);
+  expect((await source).columns).toBeUndefined();
+  expect(await itemsOf(source)).toEqual([]);
+});
+
+test('strings may hold whatever looks like structure', async () => {
+  const record = { '}],"': ']', b: '\\"{', c: '\\', d: 'é 😀\n' };
+  for (const chunkSize of [1, 2, 3, 100]) expect(await shown(openText('json', JSON.stringify([record, record]), { chunkSize }))).toEqual([record, record]);
+});
+
+test('the columns are the names of the first record', async () => {
+  expect((await openText('json', '[{"b":1,"a":2,"_error":{}},{"c":3}]', { chunkSize: 2 })).columns).toEqual(['b', 'a']);
+});
+
+test.each([
+  ['', '1:1: expected a JSON array of objects, found the end of the file\nfor one object per line pass --in-format ndjson'],
+  ['\n {"a":1}\n{"a":2}', '2:2: expected a JSON array of objects, found an object\nfor one object per line pass --in-format ndjson'],
+  ['"x"', '1:1: expected a JSON array of objects, found a text\nfor one object per line pass --in-format ndjson'],
+  ['[{"a":1},\n 7]', '2:2: expected an object, found a number'],
+  ['[null]', '1:2: expected an object or "]", found null'],
+  ['[[{"a":1}]]', '1:2: expected an object or "]", found an array'],
+  ['[{"a":1},]', '1:10: expected an object, found "]"'],
+  ['[{"a":1}{"a":2}]', '1:9: expected "," or "]", found an object'],
+  ['[{"a":1}\n', '2:1: expected "," or "]", found the end of the file'],
+  ['[{"a":1}] x', '1:11: expected nothing more, found "x"'],
+  ['[{"a":1}]\n]', '2:1: expected nothing more, found "]"'],
+  ['[é]', '1:2: expected an object or "]", found "é"'],
+  ['[{"a":1},\n{"b":\n  tru}]', '3:3: expected a value, found "t"'],
+  ['[{"a":1}, {"é":[1}, {"a":2}]', '1:18: expected "," or "]", found "}"'],
+  ['[{"a":"x\n"}]', '1:9: expected a closing quote, found "\\n"'],
+  ['[{"a":"\\x"}]', '1:8: expected an escape such as \\n or \\u00e9, found "\\\\x"'],
+  ['[{"a":01}]', '1:8: expected "," or "}", found "1"'],
+  ['[{"a":1,}]', '1:9: expected a name in double quotes, found "}"'],
+  ["[{'a':1}]", '1:3: expected a name in double quotes or "}", found "\'"'],
+  ['[{"a":[,]}]', '1:8: expected a value or "]", found ","'],
+  ['[{"a"', '1:6: expected ":", found the end of the file'],
+])('%j is refused with line and column', async (text, message) => {
+  for (const chunkSize of [7, 100]) expect(await problem(openText('json', text, { chunkSize }))).toBe(`input: <stdin>:${message}`);
+});
+
+test('every record knows the place behind it', async () => {
+  const items = await itemsOf(openText('json', '[\n{"a":\n"é"} ,\n{"b":1}]', { chunkSize: 3 }));
+  expect(items.map(({ number, end }) => [number, end])).toEqual([
+    [1, { offset: 13, line: 2 }],
+    [2, { offset: 23, line: 3 }],
+  ]);
+});
+
+const edges = [
+  '[{"a":1e400}]', '[{"a":-0}]', '[{"a":1.50}]', '[{"a":-}]', '[{"a":.5}]', '[{"a":1.}]', '[{"a":1e}]', '[{"a":+1}]', '[{"a":0x1}]', '[{"a":NaN}]',
+  '[{"a":"\\u12"}]', '[{"a":"\\ud800"}]', '[{"a":"\\/"}]', '[{"a":"\\v"}]', '[{"a":"\u007f\u2028"}]', '[{"a":"\t"}]', '[{"a":"\0"}]',
+  '[{"a":1,"a":2}]', '[{"":1}]', '[{a:1}]', '[{"a":1 "b":2}]', '[{"a":1,,"b":2}]', '[{,}]', '[{]', '[{"a":{]}]', '[{"a":[}}]', '[{"a"}]', '[{"a":}]',
+  '[{}}]', '[{}]]', '[{},{}', '[{},', '[{', '[', ']', '{}', '[,{}]', '[{} {}]', '[{};{}]', '[{}]\f', '\v[{}]', '\u00a0[{}]', '[\u2028{}]',
+  '[{}] // x', '[/**/{}]', '[{"a":tRue}]', '[{"a":truex}]', '[{"a":nul}]', '[{"a":"x]', '[{"a":"\\"}]', '[{"a":"\\\\"}]', '[{}]\0', '[[{}]]', '[true]',
+];
+
+describe('agrees with JSON.parse', () => {
+  test.each(edges)('%j', (text) => agrees(text));
+
+  const values = fc.array(fc.dictionary(name(), fc.jsonValue({ maxDepth: 2 }), { maxKeys: 3 }), { maxLength: 4 });
+  const texts = fc.tuple(values, fc.constantFrom('', ' ', '\t')).map(([value, indent]) => JSON.stringify(value, null, indent));
+
+  test('on generated texts', () => fc.assert(fc.asyncProperty(texts, fc.integer({ min: 1, max: 7 }), agrees), { numRuns: 200 }));
+
+  const mutated = fc
+    .tuple(texts, fc.nat(), fc.nat({ max: 2 }), fc.constantFrom(...'{}[],:"\\ \n\t01-.eEtnfu\0x', '', 'null', '\ufeff', '\u2028', '{}', '[]', '"a"', '1e999', '\\u'))
+    .map(([text, place, removed, added]) => {
+      const at = place % (text.length + 1);
+      return text.slice(0, at) + added + text.slice(at + removed);
+    });
+
+  test('on broken texts', () => fc.assert(fc.asyncProperty(mutated, fc.integer({ min: 1, max: 7 }), agrees), { numRuns: 800 }));
+
+  test('on where there is a fault at all', () => {
+    fc.assert(
+      fc.property(mutated, (text) => {
+        expect(jsonFault(text, 'the end') === undefined).toBe(isJson(text));
+      }),
+      { numRuns: 1000 },
+    );
+  });
+});
+
+function name(): fc.Arbitrary<string> {
+  return fc.oneof(fc.string(), fc.constantFrom('__proto__', 'constructor', '_error', '_error_node', '', '7', 'a"b', '}'));
+}
+
+function isJson(text: string): boolean {
+  try {
+    JSON.parse(text);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+/** The same texts are taken, and they mean the same. */
+async function agrees(written: string, chunkSize = 3): Promise<void> {
+  const bytes = Buffer.from(written);
+  const text = bytes.toString();
+  // A byte order mark at the start is the one thing that JSON.parse does not take.
+  const value = isJson(text.replace(/^\ufeff/, '')) ? parseJson(text.replace(/^\ufeff/, '')) : undefined;
+  const expected = Array.isArray(value) && value.every(isObject) ? value.map(entries) : 'refused';
+  const found = await itemsOf(openText('json', bytes, { chunkSize })).then(
+    (items) => items.map(({ fields }) => [...fields]),
+    (error: { kind: string }) => (error.kind === 'input' ? 'refused' : error),
+  );
+  expect(found).toEqual(expected);
+}
+
+function entries(object: JsonObject): unknown[] {
+  return Object.keys(object).flatMap((name) => (isErrorField(name) ? [] : [[name, object[name]]]));
+}

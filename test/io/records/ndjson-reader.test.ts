@@ -1,0 +1,77 @@
+import { expect, test } from 'vitest';
+import { ExactNumber } from '../../../src/core/value.ts';
+import { itemsOf, openText, problem, shown } from './reading.ts';
+
+const ndjson = (text: string, options = {}) => shown(openText('ndjson', text, options));
+
+test.each([
+  ['LF', '{"a":1}\n{"a":2}\n'],
+  ['CRLF', '{"a":1}\r\n{"a":2}\r\n'],
+  ['blank lines', '\n{"a":1}\n \t\r\n\n{"a":2}\n\n'],
+  ['no last line break', '{"a":1}\n{"a":2}'],
+  ['a byte order mark', '\ufeff{"a":1}\n{"a":2}\n'],
+])('one record per line: %s', async (_, text) => {
+  for (const chunkSize of [1, 2, 3, 100]) expect(await ndjson(text, { chunkSize })).toEqual([{ a: '1' }, { a: '2' }]);
+});
+
+test('values keep type and digits', async () => {
+  const [item] = await itemsOf(openText('ndjson', '{"n":12345678901234567890,"s":"1","b":true,"x":null,"o":{"k":[1]},"__proto__":7}'));
+  expect([...(item?.fields ?? [])]).toEqual([
+    ['n', new ExactNumber('12345678901234567890')],
+    ['s', '1'],
+    ['b', true],
+    ['x', null],
+    ['o', { k: [1] }],
+    ['__proto__', 7],
+  ]);
+});
+
+test('a broken line fails alone and keeps its text', async () => {
+  const items = await itemsOf(openText('ndjson', '{"a":1}\n\n{"a":}\r\n[1]\nnull\n{"a"\n{"a":2}\n'));
+  expect(items.map(({ number, failure }) => failure?.message ?? number)).toEqual([
+    1,
+    'line 3: not a JSON object: expected a value, found "}" at column 6: {"a":}',
+    'line 4: not a JSON object: expected an object, found an array: [1]',
+    'line 5: not a JSON object: expected an object, found null: null',
+    'line 6: not a JSON object: expected ":", found the end of the line at column 5: {"a"',
+    6,
+  ]);
+  expect(items[1]).toMatchObject({ number: 2, failure: { kind: 'input' }, fields: new Map() });
+});
+
+test('of a long broken line 500 characters are kept', async () => {
+  const [item] = await itemsOf(openText('ndjson', `x${'é'.repeat(600)}\n`));
+  expect(item?.failure?.message).toBe(`line 1: not a JSON object: expected a value, found "x" at column 1: x${'é'.repeat(499)}`);
+});
+
+test('the fields that an errors file added are dropped', async () => {
+  const source = openText('ndjson', '{"_error_x":1,"id":1,"_error":{"message":"m"}}\n');
+  expect((await source).columns).toEqual(['id']);
+  expect(await shown(source)).toEqual([{ id: '1' }]);
+});
+
+test('the columns are the names of the first record that can be read', async () => {
+  expect((await openText('ndjson', '{broken\n{"b":1,"a":2}\n{"c":1}\n', { chunkSize: 3 })).columns).toEqual(['b', 'a']);
+  expect((await openText('ndjson', '{broken\n')).columns).toEqual([]);
+  expect((await openText('ndjson', ' \n')).columns).toBeUndefined();
+  expect((await openText('ndjson', '')).columns).toBeUndefined();
+});
+
+test('thousands of broken lines are not all read ahead', async () => {
+  const source = await openText('ndjson', 'x\n'.repeat(5000), { chunkSize: 100 });
+  expect(source.columns).toEqual([]);
+  expect(await itemsOf(Promise.resolve(source))).toHaveLength(5000);
+});
+
+test('every record knows the place behind it', async () => {
+  const items = await itemsOf(openText('ndjson', '\n{"a":"é"}\r\nbroken\n{"a":2}'));
+  expect(items.map(({ end }) => end)).toEqual([
+    { offset: 13, line: 2 },
+    { offset: 20, line: 3 },
+    { offset: 27, line: 4 },
+  ]);
+});
+
+test('not UTF-8', async () => {
+  expect(await problem(openText('ndjson', Buffer.from([0x7b, 0xff])))).toMatch(/^input: <stdin>: expected UTF-8, found the byte 0xFF at byte offset 1\n/);
+});

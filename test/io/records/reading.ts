@@ -1,0 +1,59 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { Readable } from 'node:stream';
+import { afterAll } from 'vitest';
+import type { Item } from '../../../src/core/item.ts';
+import { textOf } from '../../../src/core/value.ts';
+import { formatOfName } from '../../../src/io/records/format.ts';
+import { openSource, type Source, type SourceOptions } from '../../../src/io/records/source.ts';
+
+const folder = mkdtempSync(join(tmpdir(), 'records-'));
+afterAll(() => rmSync(folder, { recursive: true }));
+
+/** A file of that content; its path. */
+export function file(name: string, content: string | Buffer): string {
+  const path = join(folder, name);
+  writeFileSync(path, content);
+  return path;
+}
+
+/** A stream of that content in chunks of that size. */
+export function stream(content: string | Buffer, chunkSize = 65_536): Readable {
+  const bytes = Buffer.from(content);
+  const count = Math.ceil(bytes.length / chunkSize);
+  return Readable.from(Array.from({ length: count }, (_, index) => bytes.subarray(index * chunkSize, (index + 1) * chunkSize)), { objectMode: true });
+}
+
+/** Opens a file. */
+export function openFile(path: string, options: Partial<SourceOptions> = {}): Promise<Source> {
+  return openSource({ path, stdin: stream(''), ...options });
+}
+
+/** Opens stdin with that content. */
+export function openText(format: string, content: string | Buffer, options: Partial<SourceOptions> & { chunkSize?: number } = {}): Promise<Source> {
+  return openSource({ path: '-', stdin: stream(content, options.chunkSize), format: formatOfName(format), ...options });
+}
+
+/** All records of a source. */
+export async function itemsOf(source: Promise<Source>): Promise<Item[]> {
+  const items: Item[] = [];
+  for await (const batch of (await source).batches()) items.push(...batch);
+  return items;
+}
+
+/** All records' fields as texts; a failed record as its message. */
+export async function shown(source: Promise<Source>): Promise<(string | Record<string, string>)[]> {
+  return (await itemsOf(source)).map((item) => item.failure?.message ?? Object.fromEntries([...item.fields].map(([name, value]) => [name, textOf(value)])));
+}
+
+/** The message that ends the reading. */
+export async function problem(source: Promise<Source>): Promise<string> {
+  try {
+    await itemsOf(source);
+  } catch (error) {
+    const { kind, message } = error as { kind?: string; message: string };
+    return `${kind}: ${message}`;
+  }
+  throw new Error('expected a problem, found none');
+}
