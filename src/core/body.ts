@@ -10,7 +10,7 @@ type Piece = string | ((fields: Fields) => string);
  * Compiles a request body into JSON text.
  * A mapping or list is JSON by construction; a string is JSON text with references in it.
  * `textCells`: the records' fields are texts (CSV), so a number outside quotes comes as the text of a number.
- * Throws an Error whose message says why a string can never become JSON.
+ * Throws an Error whose message says why it can never become JSON.
  */
 export function bodyTemplate(body: Value, textCells: boolean): TextTemplate {
   return typeof body === 'string' ? jsonTextTemplate(body, textCells) : joined(piecesOf(body));
@@ -19,6 +19,7 @@ export function bodyTemplate(body: Value, textCells: boolean): TextTemplate {
 function piecesOf(value: Value): Piece[] {
   if (typeof value === 'string') return stringPieces(value);
   if (Array.isArray(value)) return ['[', ...separated(value.map(piecesOf)), ']'];
+  if (typeof value === 'number' && !Number.isFinite(value)) throw new Error('JSON has no number for infinity or "not a number"');
   if (!isObject(value)) return [jsonOf(value)];
   const members = Object.keys(value).map((name) => [...textPieces(templateParts(name)), ':', ...piecesOf(value[name] as Value)]);
   return ['{', ...separated(members), '}'];

@@ -1,11 +1,12 @@
 import { type ASTNode, Environment } from '@marcbachmann/cel-js';
+import { fromCel, toCel } from './cel-value.ts';
 import { Failure } from './failure.ts';
 import type { Fields } from './record.ts';
-import { ExactNumber, isObject, type Value } from './value.ts';
+import type { Value } from './value.ts';
 
 /** A compiled CEL expression over a record's fields. Evaluating throws a Failure (`template`). */
 export interface Expression<Result> {
-  /** The fields it cannot do without, each once. `has(field)` is no such need. */
+  /** The fields it cannot do without, each once. A field that it asks for with `has(field)` is no such need. */
   readonly fields: readonly string[];
   evaluate(fields: Fields): Result;
 }
@@ -22,88 +23,121 @@ export class ExpressionError extends Error {
   }
 }
 
+const record = 'record__.';
+const present = 'present__.';
+
 const environment = new Environment({ homogeneousAggregateLiterals: false })
   .registerVariable('record__', 'map<string, dyn>')
-  .registerVariable('present__', 'map<string, dyn>');
+  .registerVariable('present__', 'map<string, dyn>')
+  .registerFunction('whole__(dyn): dyn', (value: unknown) => asNumber(value, /^[+-]?\d+$/, 'a whole number'))
+  .registerFunction('number__(dyn): dyn', (value: unknown) => asNumber(value, /^[+-]?(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d+)?$/i, 'a number'));
 
-const typeNames = new Set(['int', 'uint', 'double', 'bool', 'string', 'bytes', 'list', 'map', 'null_type', 'type']);
+/** CEL's own conversions would take an empty text for 0 and `0x10` for 16. */
+function asNumber(value: unknown, pattern: RegExp, expected: string): unknown {
+  if (typeof value !== 'string' || pattern.test(value)) return value;
+  throw new Error(`expected ${expected}, found ${JSON.stringify(value.slice(0, 80))}`);
+}
 
 /**
  * Compiles a CEL expression (github.com/google/cel-spec) whose free names are the record's fields.
  * `has(field)` is true when the record has the field and it is not null. Throws an ExpressionError.
  */
 export function compileExpression(source: string): Expression<Value> {
-  const names = freeNames(parsed(source).ast, source);
-  const evaluate = checked(rewritten(source, names));
-  const needed = [...new Set(names.flatMap((name) => (name.inHas ? [] : [name.field])))];
-  const used = [...new Set(names.map((name) => name.field))];
-  return { fields: needed, evaluate: (fields) => fromCel(evaluated(evaluate, used, fields)) };
+  return compiled(source).expression;
 }
 
 /** Compiles an expression that must be true or false. */
 export function compileCondition(source: string): Expression<boolean> {
-  const { fields, evaluate } = compileExpression(source);
-  const type = environment.check(rewritten(source, freeNames(parsed(source).ast, source))).type;
-  if (type !== undefined && type !== 'bool' && type !== 'dyn') {
+  const { expression, type } = compiled(source);
+  if (type !== 'bool' && type !== 'dyn') {
     throw new ExpressionError(`expected a condition that is true or false, found one that gives ${type}`);
   }
   return {
-    fields,
-    evaluate(record) {
-      const result = evaluate(record);
+    fields: expression.fields,
+    evaluate(fields) {
+      const result = expression.evaluate(fields);
       if (typeof result === 'boolean') return result;
       throw failure(`"${source}" gave neither true nor false`);
     },
   };
 }
 
-interface FreeName {
-  readonly field: string;
-  readonly start: number;
-  readonly inHas: boolean;
+function compiled(source: string): { expression: Expression<Value>; type: string } {
+  const places = placesIn(parsed(source), source);
+  const text = rewritten(source, places);
+  const program = environment.parse(text);
+  const { valid, error, type = 'dyn' } = program.check();
+  if (!valid) throw expressionError(error, (offset) => writtenOffset(offset, places));
+  const asked = new Set(places.names.flatMap(({ field, inHas }) => (inHas ? [field] : [])));
+  const used = [...new Set(places.names.map(({ field }) => field))];
+  const evaluate = program as unknown as (context: Map<string, unknown>) => unknown;
+  return {
+    type,
+    expression: {
+      fields: used.filter((field) => !asked.has(field)),
+      evaluate: (fields) => evaluated(() => evaluate(contextOf(used, fields)), text),
+    },
+  };
 }
 
-type Evaluate = (context: Map<string, unknown>) => unknown;
-
-function parsed(source: string): { ast: ASTNode } {
+function parsed(source: string): ASTNode {
   try {
-    return environment.parse(source);
+    return environment.parse(source).ast;
   } catch (error) {
-    throw expressionError(error);
+    throw expressionError(error, (offset) => offset);
   }
 }
 
-function checked(source: string): Evaluate {
-  const program = environment.parse(source);
-  const check = program.check();
-  if (!check.valid) throw expressionError(check.error, false);
-  return program as unknown as Evaluate;
+interface CelError {
+  readonly code?: string;
+  readonly summary?: string;
+  readonly message: string;
+  readonly range?: { readonly start: number; readonly end: number };
 }
 
-function expressionError(error: unknown, placed = true): ExpressionError {
-  const { summary, range, message } = error as { summary?: string; range?: { start: number }; message: string };
-  return new ExpressionError(`not a CEL expression: ${summary ?? message.split('\n')[0]}`, placed ? range?.start : undefined);
+function expressionError(error: unknown, writtenAt: (offset: number) => number): ExpressionError {
+  const { code, summary, range, message } = error as CelError;
+  const offset = range && writtenAt(range.start);
+  const reason = summary ?? (message.split('\n')[0] as string);
+  if (code === 'reserved_identifier') return new ExpressionError(reservedWord(reason.split(': ')[1] as string), offset);
+  return new ExpressionError(`not a CEL expression: ${reason.charAt(0).toLowerCase()}${reason.slice(1)}`, offset);
+}
+
+function reservedWord(word: string): string {
+  const mend = `rename the field with a set node first: rename: { ${word}: ${word.replaceAll('__', '')}_field }`;
+  return `"${word}" is a word that CEL keeps for itself\n${mend}`;
+}
+
+/** What has to be rewritten in an expression. */
+interface Places {
+  /** The names that no macro binds: the record's fields. */
+  readonly names: readonly { readonly field: string; readonly start: number; readonly inHas: boolean }[];
+  /** Texts to put in so that fields are looked up in the record, and texts strictly converted. In order. */
+  readonly insertions: readonly { readonly at: number; readonly text: string }[];
 }
 
 const macros = new Set(['all', 'exists', 'exists_one', 'map', 'filter']);
+const typeNames = new Set(['int', 'uint', 'double', 'bool', 'string', 'bytes', 'list', 'map', 'null_type', 'type']);
+const conversions: Readonly<Record<string, string>> = { int: 'whole__(', uint: 'whole__(', double: 'number__(' };
 
-/** The names in an expression that no macro binds: the record's fields. */
-function freeNames(ast: ASTNode, source: string): FreeName[] {
-  const names: FreeName[] = [];
+function placesIn(ast: ASTNode, source: string): Places {
+  const names: { field: string; start: number; inHas: boolean }[] = [];
+  const insertions: { at: number; text: string }[] = [];
   const typesMeant = source.includes('type(');
   visit(ast, new Set(), false);
-  return names;
+  return { names, insertions: insertions.sort((a, b) => a.at - b.at) };
 
   function visit(node: unknown, bound: ReadonlySet<string>, inHas: boolean): void {
     if (Array.isArray(node)) for (const child of node) visit(child, bound, inHas);
     if (typeof node !== 'object' || node === null || !('op' in node)) return;
-    const { op, args, start } = node as { op: string; args: unknown; start: number };
-    if (op === 'id') {
-      const field = args as string;
-      if (!bound.has(field) && !(typesMeant && typeNames.has(field))) names.push({ field, start, inHas });
-    } else if (op === 'call') {
-      const [name, called] = args as [string, unknown[]];
-      visit(called, bound, name === 'has' && (called[0] as { op?: string }).op === 'id');
+    const { op, args, start, end } = node as { op: string; args: unknown; start: number; end: number };
+    if (op === 'id') visitName(args as string, start, bound, inHas);
+    else if (op === 'call') {
+      const [name, called] = args as [string, { op?: string }[]];
+      const conversion = called.length === 1 ? conversions[name] : undefined;
+      if (conversion !== undefined) insertions.push({ at: source.indexOf('(', start) + 1, text: conversion });
+      visit(called, bound, name === 'has' && called[0]?.op === 'id');
+      if (conversion !== undefined) insertions.push({ at: end - 1, text: ')' });
     } else if (op === 'rcall') {
       const [name, receiver, called] = args as [string, unknown, { op?: string; args?: string }[]];
       visit(receiver, bound, false);
@@ -111,82 +145,77 @@ function freeNames(ast: ASTNode, source: string): FreeName[] {
       visit(called.slice(variables.length), new Set([...bound, ...variables]), false);
     } else if (op !== 'value') visit(args, bound, false);
   }
+
+  function visitName(field: string, start: number, bound: ReadonlySet<string>, inHas: boolean): void {
+    if (bound.has(field) || (typesMeant && typeNames.has(field))) return;
+    names.push({ field, start, inHas });
+    insertions.push({ at: start, text: inHas ? present : record });
+  }
 }
 
 /** Every free name becomes a look-up in the record, so that no field's name can clash with a word of CEL. */
-function rewritten(source: string, names: readonly FreeName[]): string {
-  let text = source;
-  for (const name of [...names].sort((a, b) => b.start - a.start)) {
-    text = `${text.slice(0, name.start)}${name.inHas ? 'present__' : 'record__'}.${text.slice(name.start)}`;
+function rewritten(source: string, { insertions }: Places): string {
+  let text = '';
+  let copied = 0;
+  for (const { at, text: put } of insertions) {
+    text += source.slice(copied, at) + put;
+    copied = at;
   }
-  return text;
+  return text + source.slice(copied);
 }
 
-function evaluated(evaluate: Evaluate, used: readonly string[], fields: Fields): unknown {
-  const record = new Map<string, unknown>();
-  const present = new Map<string, unknown>();
+/** Where something in the rewritten text stands in the text as it was written. */
+function writtenOffset(offset: number, { insertions }: Places): number {
+  let put = 0;
+  for (const { at, text } of insertions) {
+    if (at + put >= offset) break;
+    put += Math.min(text.length, offset - at - put);
+  }
+  return offset - put;
+}
+
+function contextOf(used: readonly string[], fields: Fields): Map<string, unknown> {
+  const values = new Map<string, unknown>();
+  const presences = new Map<string, unknown>();
   for (const name of used) {
     const value = fields.get(name);
     if (value === undefined) continue;
-    record.set(name, toCel(value));
-    if (value !== null) present.set(name, true);
+    values.set(name, toCel(value));
+    if (value !== null) presences.set(name, true);
   }
+  return new Map([
+    ['record__', values],
+    ['present__', presences],
+  ]);
+}
+
+function evaluated(evaluate: () => unknown, text: string): Value {
   try {
-    return evaluate(
-      new Map<string, unknown>([
-        ['record__', record],
-        ['present__', present],
-      ]),
-    );
+    return fromCel(evaluate());
   } catch (error) {
-    throw evaluationFailure(error, used, fields);
+    throw evaluationFailure(error as CelError, text);
   }
 }
 
-function evaluationFailure(error: unknown, used: readonly string[], fields: Fields): Failure {
-  const summary = (error as { summary?: string }).summary ?? (error as Error).message;
-  const missing = used.find((name) => !fields.has(name));
-  if (missing !== undefined && /no such key|unknown/i.test(summary)) return failure(`the record has no field "${missing}"`);
-  const textMeetsNumber = /overload.*string.*(int|double)|overload.*(int|double).*string/.test(summary);
-  return failure(
-    `the expression cannot be evaluated: ${summary}${textMeetsNumber ? ' (a CSV cell is text: convert it, as in int(age))' : ''}`,
-  );
+function evaluationFailure({ code, summary, message, range }: CelError, text: string): Failure {
+  if (code === 'no_such_key' && range && text.slice(0, range.start).endsWith(record)) {
+    return failure(`the record has no field "${text.slice(range.start, range.end)}"`);
+  }
+  if (summary === undefined) return failure(message);
+  return failure(`the expression cannot be evaluated: ${summary}${hint(summary)}`);
+}
+
+function hint(summary: string): string {
+  const [, left, right] = /^no such overload: (\S+) \S+ (\S+)$/.exec(summary)?.map((type) => type.replace(/^dyn<(.*)>$/, '$1')) ?? [];
+  const types = [left, right];
+  const isNumber = types.includes('int') || types.includes('double');
+  if (types.includes('string') && isNumber) return ' (a CSV cell is text: convert it, as in int(age))';
+  if (types.includes('int') && types.includes('double')) {
+    return ' (whole numbers and others do not mix: convert them, as in double(price) * 2.0)';
+  }
+  return '';
 }
 
 function failure(message: string): Failure {
   return new Failure('template', message, { sent: false });
-}
-
-const int64 = { least: -(2n ** 63n), most: 2n ** 63n - 1n };
-
-/** A whole number is a CEL int, every other number a double. */
-function toCel(value: Value): unknown {
-  if (typeof value === 'number') return Number.isSafeInteger(value) ? BigInt(value) : value;
-  if (value instanceof ExactNumber) return exactToCel(value.text);
-  if (Array.isArray(value)) return value.map(toCel);
-  if (isObject(value)) return new Map(Object.entries(value).map(([name, member]) => [name, toCel(member)]));
-  return value;
-}
-
-function exactToCel(text: string): unknown {
-  const integer = /^-?\d+$/.test(text) ? BigInt(text) : undefined;
-  return integer !== undefined && integer >= int64.least && integer <= int64.most ? integer : Number(text);
-}
-
-function fromCel(value: unknown): Value {
-  if (typeof value === 'bigint') return fromBigInt(value);
-  if (value === null || ['string', 'number', 'boolean'].includes(typeof value)) return value as Value;
-  if (Array.isArray(value)) return value.map(fromCel);
-  if (value instanceof Date) return value.toISOString();
-  if (value instanceof Map) return Object.fromEntries([...value].map(([name, member]) => [String(name), fromCel(member)]));
-  if (typeof value === 'object' && Object.getPrototypeOf(value) === Object.prototype) {
-    return Object.fromEntries(Object.entries(value).map(([name, member]) => [name, fromCel(member)]));
-  }
-  const primitive = (value as object).valueOf();
-  return typeof primitive === 'bigint' ? fromBigInt(primitive) : String(value);
-}
-
-function fromBigInt(value: bigint): number | ExactNumber {
-  const number = Number(value);
-  return Number.isSafeInteger(number) ? number : new ExactNumber(String(value));
 }

@@ -4,7 +4,7 @@ const unitMs: Record<string, number> = { ms: 1, s: 1000, m: 60_000, h: 3_600_000
 export function durationMs(written: string | number): number | undefined {
   if (typeof written === 'number') return Number.isInteger(written) && written >= 0 ? written : undefined;
   const match = /^(\d+(?:\.\d+)?)(ms|s|m|h|d)$/.exec(written.trim());
-  if (match) return Number(match[1]) * (unitMs[match[2] as string] as number);
+  if (match) return Math.round(Number(match[1]) * (unitMs[match[2] as string] as number));
   return /^\d+$/.test(written.trim()) ? Number(written) : undefined;
 }
 
@@ -17,8 +17,8 @@ export function rateIntervalMs(written: string): number | undefined {
 
 /** A time as a person reads it: `340 ms`, `4.2 s`, `3 min 12 s`, `2 h 5 min`. */
 export function durationText(ms: number): string {
-  if (ms < 1000) return `${Math.round(ms)} ms`;
-  if (ms < 60_000) return `${(ms / 1000).toFixed(1)} s`;
+  if (ms < 999.5) return `${Math.round(ms)} ms`;
+  if (ms < 59_950) return `${(ms / 1000).toFixed(1)} s`;
   const seconds = Math.round(ms / 1000);
   if (seconds < 3600) return `${Math.floor(seconds / 60)} min ${seconds % 60} s`;
   return `${Math.floor(seconds / 3600)} h ${Math.floor((seconds % 3600) / 60)} min`;

@@ -3,12 +3,16 @@ import { ExactNumber, type Value } from './value.ts';
 /** Finds texts that may hold a number which `String(Number(text))` would not give back. Finding too many only costs time. */
 const mayChangeDigits = /(?:^|[\s:,[])-?(?:\d+(?:\.\d+)?[eE]|[\d.]{16}|\d+\.\d*0(?!\d)|0\.0{6})|-0(?![.\d])/;
 
+/** What is nested deeper could be read, but not written again: it would overflow the stack. */
+const deepest = 1000;
+
 /**
  * Reads JSON text as JSON.parse does, but keeps the digits of every number that a double would change.
- * Throws the SyntaxError of JSON.parse.
+ * Throws the SyntaxError of JSON.parse, and one for texts that are nested more than 1000 deep.
  */
 export function parseJson(text: string): Value {
   const value = JSON.parse(text) as Value;
+  if (isTooDeep(text)) throw new SyntaxError(`nested more than ${deepest} deep`);
   if (!mayChangeDigits.test(text)) return value;
   return JSON.parse(marked(text), (_name, marked: unknown) => (typeof marked === 'string' ? unmarked(marked) : marked)) as Value;
 }
@@ -67,4 +71,26 @@ function numberEnd(text: string, start: number): number {
   numberText.lastIndex = start;
   numberText.test(text);
   return numberText.lastIndex;
+}
+
+function isTooDeep(text: string): boolean {
+  if (text.length < 2 * deepest || !holdsMore(text, deepest)) return false;
+  let depth = 0;
+  for (let at = 0; at < text.length; at++) {
+    const code = text.charCodeAt(at);
+    if (code === 0x22) at = stringEnd(text, at) - 1;
+    else if (code === 0x5b || code === 0x7b) {
+      if (++depth > deepest) return true;
+    } else if (code === 0x5d || code === 0x7d) depth--;
+  }
+  return false;
+}
+
+/** Whether a text holds more than so many opening brackets. Few texts do, and it is told sooner than the depth. */
+function holdsMore(text: string, count: number): boolean {
+  let left = count;
+  for (const bracket of ['[', '{']) {
+    for (let at = text.indexOf(bracket); at >= 0; at = text.indexOf(bracket, at + 1)) if (--left < 0) return true;
+  }
+  return false;
 }

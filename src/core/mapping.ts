@@ -1,5 +1,5 @@
 import { Failure } from './failure.ts';
-import { compilePath, type Path, valueAt } from './path.ts';
+import { compilePath, type Path, pathTo, valueAt } from './path.ts';
 import { type Fields, withFields } from './record.ts';
 import { isObject, type Value } from './value.ts';
 
@@ -91,17 +91,17 @@ function apply(entries: readonly Entry[], chain: Path['legs'], whenEmpty: WhenEm
     for (const entry of byDepth[depth] as Entry[]) read(entry, value);
     const leg = chain[depth];
     if (leg === undefined) rows.push([...values]);
-    else expandArray(depth, leg, valueAt(value, leg));
+    else expandArray(depth, valueAt(value, leg));
   }
 
-  function expandArray(depth: number, leg: readonly (string | number)[], array: Value | undefined): void {
+  function expandArray(depth: number, array: Value | undefined): void {
     if (array !== undefined && array !== null && !Array.isArray(array)) {
-      throw new Failure('mapping', `expected an array at "${leg.join('.')}[]", found ${kindOf(array)}`);
+      throw new Failure('mapping', `expected an array at "${arrayPath(chain, depth)}", found ${kindOf(array)}`);
     }
     if (array !== undefined && array !== null && array.length > 0) {
       for (const element of array) expand(depth + 1, element);
     } else if (whenEmpty === 'error') {
-      throw new Failure('mapping', `the array "${leg.join('.')}[]" is empty or absent`);
+      throw new Failure('mapping', `the array "${arrayPath(chain, depth)}" is empty or absent`);
     } else if (whenEmpty === 'keep') {
       for (const deeper of byDepth.slice(depth + 1).flat()) values[deeper.place] = null;
       rows.push([...values]);
@@ -113,6 +113,10 @@ function apply(entries: readonly Entry[], chain: Path['legs'], whenEmpty: WhenEm
     if (read !== undefined) to.found[entry.place] = true;
     values[entry.place] = read ?? null;
   }
+}
+
+function arrayPath(chain: Path['legs'], depth: number): string {
+  return chain.slice(0, depth + 1).reduce((path, leg) => `${leg.reduce(pathTo, path)}[]`, '');
 }
 
 function rootValue(path: Path, answer: Answer, value: Value | undefined): Value | undefined {

@@ -50,10 +50,10 @@ function stepsOf(text: string): Step[] {
     token.lastIndex = at;
     const groups = token.exec(text)?.groups;
     const misplacedDot = groups?.name !== undefined && (groups.dot === undefined) !== (at === 0);
-    if (!groups || misplacedDot) throw new Error(notAPath(text, at));
+    if (!groups || misplacedDot) return fail(text, at);
     if (groups.name !== undefined) steps.push(groups.name);
     else if (groups.index !== undefined) steps.push(Number(groups.index));
-    else if (groups.quoted !== undefined) steps.push(JSON.parse(groups.quoted) as string);
+    else if (groups.quoted !== undefined) steps.push(unquoted(groups.quoted) ?? fail(text, at));
     else steps.push(each);
     at = token.lastIndex;
   }
@@ -61,8 +61,18 @@ function stepsOf(text: string): Step[] {
   return steps;
 }
 
-function notAPath(text: string, at: number): string {
-  return `expected a path such as data.user.name, results[0].value, items[].id or ["odd key"], found "${text}" (wrong from character ${at + 1})`;
+function unquoted(quoted: string): string | undefined {
+  try {
+    return JSON.parse(quoted) as string;
+  } catch {
+    return undefined;
+  }
+}
+
+function fail(text: string, at: number): never {
+  throw new Error(
+    `expected a path such as data.user.name, results[0].value, items[].id or ["odd key"], found "${text}" (wrong from character ${at + 1})`,
+  );
 }
 
 /** The value at the end of the steps; `undefined` where there is none. Inherited properties are none. */
@@ -77,8 +87,9 @@ export function valueAt(value: Value | undefined, steps: readonly (string | numb
 
 const plainName = /^[^.[\]"\s$][^.[\]"\s]*$/;
 
-/** A path one name longer, quoted where the name needs it. */
-export function pathTo(path: string, name: string): string {
+/** A path one step longer, with a name quoted where it needs that. */
+export function pathTo(path: string, name: string | number): string {
+  if (typeof name === 'number') return `${path}[${name}]`;
   if (!plainName.test(name)) return `${path}[${JSON.stringify(name)}]`;
   return path === '' ? name : `${path}.${name}`;
 }

@@ -4,7 +4,7 @@ type Header = (name: string) => string | undefined;
 /**
  * How long an answer asks us to stay away, in ms; absent when it does not say, or says it in a way nobody understands.
  * Retry-After: RFC 9110, 10.2.3; a date is read against the answer's own Date, so a wrong clock does no harm.
- * RateLimit: draft-ietf-httpapi-ratelimit-headers (`"default";r=0;t=30`), and the older RateLimit-Reset.
+ * RateLimit: draft-ietf-httpapi-ratelimit-headers (`"default";r=0;t=30`), its draft 7 (`limit=10, remaining=0, reset=30`), and the older RateLimit-Reset.
  * X-RateLimit-Reset: seconds, or an epoch in seconds or ms.
  * Many servers send the latter with every answer: they count only with a 429, or when nothing remains.
  * `nowMs` is the wall clock, for an answer without a Date.
@@ -28,14 +28,17 @@ function ofRetryAfter(value: string | undefined, serverNow: number): number | un
 /** Only an HTTP date (RFC 9110, 5.6.7): Date.parse alone would take "-5" for a year. */
 function dateMs(value: string | undefined): number | undefined {
   if (value === undefined || !/^\s*[A-Z][a-z]{2,8},? /.test(value)) return undefined;
-  const ms = Date.parse(value);
+  // The asctime form names no zone, and Date.parse would take it for local time.
+  const ms = Date.parse(/[A-Z]{3}\s*$/.test(value) ? value : `${value} GMT`);
   return Number.isNaN(ms) ? undefined : ms;
 }
 
 function ofRateLimit(header: Header, status: number): number | undefined {
-  const waits = (header('ratelimit') ?? '').split(',').flatMap((policy) => {
-    const remaining = /(?:;|^|\s)(?:r|remaining)=(\d+)/.exec(policy)?.[1];
-    const reset = /(?:;|^|\s)(?:t|reset)=(\d+)/.exec(policy)?.[1];
+  const value = header('ratelimit') ?? '';
+  const policies = /\breset=/.test(value) ? [value] : value.split(',');
+  const waits = policies.flatMap((policy) => {
+    const remaining = /[;,\s](?:r|remaining)=(\d+)/.exec(` ${policy}`)?.[1];
+    const reset = /[;,\s](?:t|reset)=(\d+)/.exec(` ${policy}`)?.[1];
     return reset === undefined || (remaining === undefined ? status !== 429 : Number(remaining) > 0) ? [] : [Number(reset) * 1000];
   });
   return waits.length > 0 ? Math.max(...waits) : undefined;

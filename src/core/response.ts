@@ -26,39 +26,48 @@ export function readBody(response: HttpResponse, mode: ResponseMode, needsJson: 
   }
 }
 
+const utf8 = new TextDecoder('utf-8', { fatal: true });
+
 function decoded(response: HttpResponse, contentType: string): string {
   const charset = /;\s*charset="?([\w-]+)/i.exec(contentType)?.[1] ?? 'utf-8';
+  const decoder = /^utf-?8$/i.test(charset) ? utf8 : decoderOf(charset, response);
   try {
-    return decoderOf(charset).decode(response.body);
+    return decoder.decode(response.body);
   } catch {
-    throw new Failure('parse', `the body is not valid ${charset} (${response.body.length} bytes of ${contentType || 'no content type'})`, {
-      status: response.status,
-    });
+    const found = `${response.body.length} bytes of ${contentType || 'no content type'}`;
+    throw new Failure('parse', `the body is not valid ${charset} (${found})`, { status: response.status });
   }
 }
 
-const utf8 = new TextDecoder('utf-8', { fatal: true });
-
-function decoderOf(charset: string): InstanceType<typeof TextDecoder> {
-  return /^utf-?8$/i.test(charset) ? utf8 : new TextDecoder(charset, { fatal: true });
+function decoderOf(charset: string, { status }: HttpResponse): InstanceType<typeof TextDecoder> {
+  try {
+    return new TextDecoder(charset, { fatal: true });
+  } catch {
+    throw new Failure('parse', `the body cannot be read: the charset "${charset}" is not known`, { status });
+  }
 }
 
 /** JSON cut off where only the end of the connection could tell is an answer lost on its way, so it is tried again. */
-function notJson(response: HttpResponse, text: string, reason?: string): never {
+function notJson(response: HttpResponse, text: string, reason = ''): never {
   const found = `${response.header('content-type') ?? 'no content type'}: ${excerpt(text)}`;
   const { status } = response;
-  if (response.endedByClose && reason !== undefined) {
+  if (response.endedByClose && isCutOff(text, reason)) {
     throw new Failure('network', `the connection closed in the middle of the JSON, ${found}`, { status, retryable: true });
   }
-  throw new Failure('parse', `expected JSON, found ${found}`, { status });
+  const tooDeep = reason.startsWith('nested') ? ` ${reason}` : '';
+  throw new Failure('parse', `expected JSON, found ${found}${tooDeep}`, { status });
+}
+
+/** Whether JSON.parse liked a text up to its very end. */
+function isCutOff(text: string, reason: string): boolean {
+  if (reason.startsWith('Unexpected end') || reason.startsWith('Unterminated')) return true;
+  return Number(/at position (\d+)/.exec(reason)?.[1]) === text.length;
 }
 
 /** The beginning of a text that came from outside, on one line and safe to show. */
 export function excerpt(text: string, length = 200): string {
-  const line = cleaned(text.slice(0, length * 2))
-    .replace(/\s+/g, ' ')
-    .trim();
-  return line.length > length ? `${line.slice(0, length)}...` : line;
+  const line = cleaned(text.slice(0, length * 2)).replace(/\s+/g, ' ').trim();
+  return line.length > length ? `${line.slice(0, length).toWellFormed()}...` : line;
 }
 
 /** A text without the control characters that could steer a terminal. */

@@ -67,12 +67,12 @@ export function headerTemplate(name: string, text: string): TextTemplate {
   const render = textTemplate(text);
   return (fields) => {
     const value = render(fields);
-    // biome-ignore lint/suspicious/noControlCharactersInRegex: these are what is looked for
-    if (/[\x00-\x08\x0a-\x1f\x7f]/.test(value)) {
-      throw new Failure('request', `the header "${name}" must not hold a line break or another control character`, {
-        sent: false,
-      });
-    }
+    if (/\p{Cc}/u.test(value)) throw refused(`the header "${name}" must not hold a line break or another control character`);
+    if (!value.isWellFormed()) throw refused(`the header "${name}" holds a broken character (a lone surrogate)`);
     return value;
   };
+}
+
+function refused(message: string): Failure {
+  return new Failure('request', message, { sent: false });
 }

@@ -59,15 +59,13 @@ function joined(text: string, baseUrl: string | undefined): string {
   return `${baseUrl.replace(/\/+$/, '')}/${text.replace(/^\/+/, '')}`;
 }
 
-const mark = 'x7q9ref';
-
 function literalOrigin(parts: Part[], rules: UrlRules): UrlTemplate {
-  const text = parts.map((part) => (typeof part === 'string' ? part : mark)).join('');
-  const url = checkedUrl(text, rules);
-  const fields = parts.flatMap((part) => (typeof part === 'string' ? [] : [part.field]));
-  const texts = (url.pathname + url.search).split(mark);
-  // References behind the # are never sent: they have no text before them here.
-  const [first = '', ...rest] = texts;
+  const sent = withoutFragment(parts);
+  const mark = markNotIn(sent);
+  const url = checkedUrl(sent.map((part) => (typeof part === 'string' ? part : mark)).join(''), rules, textOfParts(parts));
+  const fields = sent.flatMap((part) => (typeof part === 'string' ? [] : [part.field]));
+  const [first = '', ...rest] = (url.pathname + url.search).split(mark);
+  if (rest.length < fields.length) throw new Error('a ".." in the path takes away the reference before it');
   const pathHasReference = url.pathname.includes(mark);
   const { origin } = url;
   return {
@@ -81,6 +79,24 @@ function literalOrigin(parts: Part[], rules: UrlRules): UrlTemplate {
       return { origin, path, fromData: false };
     },
   };
+}
+
+/** What stands behind a # is not sent. */
+function withoutFragment(parts: Part[]): Part[] {
+  const last = parts.findIndex((part) => typeof part === 'string' && part.includes('#'));
+  if (last < 0) return parts;
+  return [...parts.slice(0, last), (parts[last] as string).replace(/#.*$/s, '')];
+}
+
+/** A text that URL parsing leaves alone, to stand for a reference. */
+function markNotIn(parts: Part[]): string {
+  let mark = 'reference';
+  while (parts.some((part) => typeof part === 'string' && part.includes(mark))) mark += '0';
+  return mark;
+}
+
+function textOfParts(parts: Part[]): string {
+  return parts.map((part) => (typeof part === 'string' ? part : `{{${part.field}}}`)).join('');
 }
 
 function dataOrigin(parts: Part[], originLength: number, rules: UrlRules): UrlTemplate {
@@ -110,18 +126,19 @@ function dataOrigin(parts: Part[], originLength: number, rules: UrlRules): UrlTe
 export function targetOf(text: string, rules: UrlRules): { origin: string; path: string } {
   // biome-ignore lint/suspicious/noControlCharactersInRegex: URL parsing would drop them silently
   if (/[\x00-\x20\x7f\\]/.test(text)) throw refused(`the URL "${text}" holds a space, a backslash or a control character`);
+  if (!text.isWellFormed()) throw refused('the URL holds a broken character (a lone surrogate)');
   if (!/^https?:\/\//i.test(text)) throw refused(`expected an absolute https URL, found "${text}"`);
   try {
     const url = checkedUrl(text, rules);
-    refuseDotSegments(text.replace(/[?#].*$/, ''));
+    refuseDotSegments(text);
     return { origin: url.origin, path: url.pathname + url.search };
   } catch (error) {
     throw error instanceof Failure ? error : refused((error as Error).message);
   }
 }
 
-function checkedUrl(text: string, rules: UrlRules): URL {
-  if (!URL.canParse(text)) throw new Error(`not a valid URL: "${text.replaceAll(mark, '{{...}}')}"`);
+function checkedUrl(text: string, rules: UrlRules, shown = text): URL {
+  if (!URL.canParse(text)) throw new Error(`not a valid URL: "${shown}"`);
   const url = new URL(text);
   if (url.protocol !== 'https:' && url.protocol !== 'http:') {
     throw new Error(`expected an https URL, found the scheme "${url.protocol.slice(0, -1)}"`);
@@ -149,8 +166,9 @@ function encoded(value: Value, field: string): string {
 }
 
 /** URL parsing removes such segments, so a record could leave the path that the flow names. */
-function refuseDotSegments(path: string): void {
-  if (/\/(?:\.|%2e){1,2}(?:\/|\?|$)/i.test(path)) throw refused(`a path segment must not be "." or "..", found in ${path}`);
+function refuseDotSegments(url: string): void {
+  const path = url.replace(/[?#].*$/s, '');
+  if (/\/(?:\.|%2e){1,2}(?:\/|$)/i.test(path)) throw refused(`a path segment must not be "." or "..", found in ${path}`);
 }
 
 function refused(message: string): Failure {

@@ -1,7 +1,7 @@
 import { type CsvError, Parser } from 'csv-parse';
 import { type AutomateError, Failure } from '../../core/failure.ts';
 import type { Item } from '../../core/item.ts';
-import { isErrorField } from '../../core/record.ts';
+import { columnsOf, headerProblem } from './csv-header.ts';
 import { inputError } from './input-error.ts';
 import { beginning, maxRecordBytes, type Position, type RecordReader, tooLong } from './record-reader.ts';
 
@@ -99,45 +99,17 @@ export function createCsvReader(name: string, delimiter: string, start?: CsvStar
   }
 
   function unclosed(error: CsvError): AutomateError {
-    const before: string[] = openRow(parser);
+    const before = openRow(parser);
     const line = nextLine() + before.reduce((sum, cell) => sum + lineBreaks(cell), 0);
     const column = header?.[before.length];
+    const cell = `cell ${before.length + 1}${column === undefined ? '' : ` ("${column}")`}`;
+    const found = `found the end of the file; the quote opens ${cell}`;
     return inputError(
       `${name}:${line}`,
-      `expected a closing quote, found the end of the file; the quote opens cell ${before.length + 1}${column === undefined ? '' : ` ("${column}")`}
-a quote at the start of a cell that belongs to the text is written """`,
+      `expected a closing quote, ${found}\nclose it; a quote that a text begins with is written """`,
       error,
     );
   }
-}
-
-interface Column {
-  readonly name: string;
-  /** 0-based, in the row. */
-  readonly index: number;
-}
-
-/** The columns to keep: those of an errors file are dropped. */
-function columnsOf(header: readonly string[]): Column[] {
-  return header.map((name, index) => ({ name, index })).filter(({ name }) => !isErrorField(name));
-}
-
-function headerProblem(columns: readonly Column[], place: string): AutomateError | undefined {
-  const seen = new Map<string, number>();
-  for (const { name, index } of columns) {
-    const first = seen.get(name);
-    const number = index + 1;
-    if (name === '')
-      return inputError(place, `expected a name for every column, found none for column ${number}\nname it, or remove the column`);
-    if (first !== undefined) {
-      return inputError(
-        place,
-        `expected a different name for every column, found "${name}" for columns ${first} and ${number}\nrename one of them`,
-      );
-    }
-    seen.set(name, number);
-  }
-  return undefined;
 }
 
 function ragged(cells: readonly string[], expected: number, line: number): Failure {

@@ -1,7 +1,7 @@
 import { AutomateError } from '../../core/failure.ts';
 import { inputError } from './input-error.ts';
 
-/** The proper name of an encoding's label (encoding.spec.whatwg.org, 4.2). Throws an AutomateError (`usage`) for an unknown one. */
+/** An encoding's name, from its label (encoding.spec.whatwg.org, 4.2). Throws an AutomateError (`usage`) for an unknown one. */
 export function encodingOf(label: string): string {
   try {
     return new TextDecoder(label).encoding;
@@ -30,11 +30,8 @@ export async function* transcoded(chunks: AsyncIterable<Buffer>, encoding: strin
     try {
       return next();
     } catch (error) {
-      throw inputError(
-        name,
-        `expected ${encoding}, found bytes that are none, at byte offset ${offset} or after\nname the file's encoding: --encoding latin1`,
-        error,
-      );
+      const found = `found bytes that are none, at byte offset ${offset} or behind`;
+      throw inputError(name, `expected ${encoding}, ${found}\nname the file's encoding: --encoding latin1`, error);
     }
   }
 }

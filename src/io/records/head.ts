@@ -19,7 +19,7 @@ export async function readHead(reader: RecordReader, chunks: AsyncGenerator<Buff
   const seen: Buffer[] = [];
   for (;;) {
     const { value, done } = await chunks.next();
-    items.push(...(done ? await reader.end() : await reader.write(value)));
+    for (const item of done ? await reader.end() : await reader.write(value)) items.push(item);
     if (done) return { reader, items, chunks, isEnded: true, seen };
     if (keep) seen.push(value);
     if (isEnough(reader, items)) return { reader, items, chunks, isEnded: false, seen };

@@ -50,8 +50,9 @@ function reading(name: string, open: (start: number) => Readable): Pick<Input, '
     read = start;
     try {
       for await (const chunk of stream) {
-        read += chunk.length;
-        yield Buffer.isBuffer(chunk) ? chunk : Buffer.from(chunk);
+        const bytes = Buffer.isBuffer(chunk) ? chunk : Buffer.from(chunk);
+        read += bytes.length;
+        yield bytes;
       }
     } catch (error) {
       throw readError(name, error);

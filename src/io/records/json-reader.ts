@@ -41,7 +41,9 @@ export function createJsonReader(name: string, from: Position): RecordReader {
     let at = 0;
     while (at < chunk.length) at = state === 'in an element' ? takeElement(chunk, at, items) : takeByte(chunk, at);
     offset += chunk.length;
-    if (open.length > 0 && offset - element.offset > maxRecordBytes) throw tooLong(name, element.line + 1, 'is a bracket not closed?');
+    if (open.length > 0 && offset - element.offset > maxRecordBytes) {
+      throw tooLong(name, element.line + 1, 'is a bracket not closed?');
+    }
     return items;
   }
 

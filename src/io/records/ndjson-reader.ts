@@ -70,5 +70,6 @@ function contentOf(text: string, line: number): Pick<Item, 'fields' | 'failure'>
 
 function broken(text: string, line: number, reason: string): Pick<Item, 'fields' | 'failure'> {
   const start = text.trimEnd().slice(0, 500).toWellFormed();
-  return { fields: new Map(), failure: new Failure('input', `line ${line}: not a JSON object: ${reason}: ${start}`, { sent: false }) };
+  const failure = new Failure('input', `line ${line}: not a JSON object: ${reason}: ${start}`, { sent: false });
+  return { fields: new Map(), failure };
 }

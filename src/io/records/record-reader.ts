@@ -4,7 +4,7 @@ import { inputError } from './input-error.ts';
 
 /** A place just behind a record, from which reading can go on. */
 export interface Position {
-  /** In bytes of the text as UTF-8: unzipped, transcoded, a byte order mark counted. The file's own offset if it is plain UTF-8. */
+  /** In bytes of the text: unzipped, as UTF-8, a byte order mark counted. In a plain UTF-8 file that is the file's offset. */
   readonly offset: number;
   /** The number of lines before it. */
   readonly line: number;

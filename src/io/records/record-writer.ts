@@ -1,7 +1,7 @@
 import type { Failure } from '../../core/failure.ts';
 import type { Fields } from '../../core/record.ts';
 
-/** Turns records into text: a beginning, any number of writes, an end. A file that was cut behind a record goes on with a write. */
+/** Turns records into text: begin, any number of writes, end. A file that was cut behind a record goes on with a write. */
 export interface RecordWriter {
   begin(): string;
   /** `isFirst`: there is no record before these. */

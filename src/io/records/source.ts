@@ -134,11 +134,13 @@ function wantedFormat({ path, format }: SourceOptions): Format {
   const found = format ?? formatOfPath(path);
   if (found !== undefined) return found;
   const names = formatNames.join(', ');
+  if (path === '-') {
+    throw new AutomateError('usage', `<stdin>: expected --in-format, found none\nthe formats are ${names}, each also with .gz`);
+  }
+  const extensions = formatNames.map((name) => `.${name}`).join(', ');
   throw new AutomateError(
     'usage',
-    path === '-'
-      ? `<stdin>: expected --in-format, found none\nthe formats are ${names}, each also with .gz`
-      : `${path}: expected a file name that ends in ${formatNames.map((name) => `.${name}`).join(', ')} or one of these and .gz\nor say what it holds: --in-format ${names}`,
+    `${path}: expected a file name that ends in ${extensions}, or one of these and .gz\nor say what it holds: --in-format ${names}`,
   );
 }
 

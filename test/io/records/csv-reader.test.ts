@@ -119,6 +119,10 @@ test('every record knows the place behind it', async () => {
   for (const chunkSize of [1, 2, 7, 100]) {
     const items = await itemsOf(openText('csv', text, { chunkSize }));
     expect(items.map(({ end }) => end.line)).toEqual([3, 5, 8]);
-    expect(items.map(({ end }) => Buffer.from(text).subarray(0, end.offset).toString().slice(-4))).toEqual(['\ny"\r\n'.slice(-4), ',é\r\n', '"\n\n"']);
+    expect(items.map(({ end }) => Buffer.from(text).subarray(0, end.offset).toString().slice(-4))).toEqual([
+      '\ny"\r\n'.slice(-4),
+      ',é\r\n',
+      '"\n\n"',
+    ]);
   }
 });

@@ -73,5 +73,7 @@ test('every record knows the place behind it', async () => {
 });
 
 test('not UTF-8', async () => {
-  expect(await problem(openText('ndjson', Buffer.from([0x7b, 0xff])))).toMatch(/^input: <stdin>: expected UTF-8, found the byte 0xFF at byte offset 1\n/);
+  expect(await problem(openText('ndjson', Buffer.from([0x7b, 0xff])))).toMatch(
+    /^input: <stdin>: expected UTF-8, found the byte 0xFF at byte offset 1\n/,
+  );
 });

@@ -19,10 +19,13 @@ export function file(name: string, content: string | Buffer): string {
 }
 
 /** A stream of that content in chunks of that size. */
-export function stream(content: string | Buffer, chunkSize = 65_536): Readable {
+function stream(content: string | Buffer, chunkSize = 65_536): Readable {
   const bytes = Buffer.from(content);
   const count = Math.ceil(bytes.length / chunkSize);
-  return Readable.from(Array.from({ length: count }, (_, index) => bytes.subarray(index * chunkSize, (index + 1) * chunkSize)), { objectMode: true });
+  return Readable.from(
+    Array.from({ length: count }, (_, index) => bytes.subarray(index * chunkSize, (index + 1) * chunkSize)),
+    { objectMode: true },
+  );
 }
 
 /** Opens a file. */
@@ -31,7 +34,11 @@ export function openFile(path: string, options: Partial<SourceOptions> = {}): Pr
 }
 
 /** Opens stdin with that content. */
-export function openText(format: string, content: string | Buffer, options: Partial<SourceOptions> & { chunkSize?: number } = {}): Promise<Source> {
+export function openText(
+  format: string,
+  content: string | Buffer,
+  options: Partial<SourceOptions> & { chunkSize?: number } = {},
+): Promise<Source> {
   return openSource({ path: '-', stdin: stream(content, options.chunkSize), format: formatOfName(format), ...options });
 }
 
@@ -44,7 +51,9 @@ export async function itemsOf(source: Promise<Source>): Promise<Item[]> {
 
 /** All records' fields as texts; a failed record as its message. */
 export async function shown(source: Promise<Source>): Promise<(string | Record<string, string>)[]> {
-  return (await itemsOf(source)).map((item) => item.failure?.message ?? Object.fromEntries([...item.fields].map(([name, value]) => [name, textOf(value)])));
+  return (await itemsOf(source)).map(
+    (item) => item.failure?.message ?? Object.fromEntries([...item.fields].map(([name, value]) => [name, textOf(value)])),
+  );
 }
 
 /** The message that ends the reading. */

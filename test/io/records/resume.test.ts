@@ -35,7 +35,8 @@ test.each(inputs)('%s goes on behind every record', async (name, content, option
   for (const { number, end } of all) {
     const from = { ...end, records: number };
     await isRest(openFile(path, { ...options, from }), all.slice(number), columns);
-    for (const chunkSize of [1, 7, 1000]) await isRest(openText(format, content, { ...options, from, chunkSize }), all.slice(number), columns);
+    for (const chunkSize of [1, 7, 1000])
+      await isRest(openText(format, content, { ...options, from, chunkSize }), all.slice(number), columns);
   }
 });
 
@@ -67,7 +68,13 @@ test('problems behind the place keep their line and offset', async () => {
   expect(await problem(openFile(file('bad.csv', Buffer.from('a\n1\n2\n\xe9\n', 'latin1')), { from }))).toContain('0xE9 at byte offset 6');
   const long = `{"a":"${'x'.repeat(100_000)}"}`;
   const json = { offset: 9 + long.length, line: 0, records: 2 };
-  expect(await problem(openFile(file('mid.json', `[{"a":1},${long},{"a":}]`), { from: json }))).toMatch(/mid\.json:1: expected a value, found "}"/);
-  expect(await problem(openFile(file('next.json', `[{"a":1},${long},\n{"a":}]`), { from: json }))).toMatch(/next\.json:2:6: expected a value, found "}"/);
-  expect(await problem(openFile(file('end.json', `[{"a":1},${long}`), { from: json }))).toMatch(/end\.json:1: expected "," or "]", found the end of the file/);
+  expect(await problem(openFile(file('mid.json', `[{"a":1},${long},{"a":}]`), { from: json }))).toMatch(
+    /mid\.json:1: expected a value, found "}"/,
+  );
+  expect(await problem(openFile(file('next.json', `[{"a":1},${long},\n{"a":}]`), { from: json }))).toMatch(
+    /next\.json:2:6: expected a value, found "}"/,
+  );
+  expect(await problem(openFile(file('end.json', `[{"a":1},${long}`), { from: json }))).toMatch(
+    /end\.json:1: expected "," or "]", found the end of the file/,
+  );
 });

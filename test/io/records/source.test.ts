@@ -13,9 +13,11 @@ test('the format comes from the name, or from the option', async () => {
 
 test('a format that nobody named', async () => {
   expect(await problem(openFile('rows.txt'))).toBe(
-    'usage: rows.txt: expected a file name that ends in .csv, .tsv, .json, .ndjson, .jsonl or one of these and .gz\nor say what it holds: --in-format csv, tsv, json, ndjson, jsonl',
+    'usage: rows.txt: expected a file name that ends in .csv, .tsv, .json, .ndjson, .jsonl, or one of these and .gz\nor say what it holds: --in-format csv, tsv, json, ndjson, jsonl',
   );
-  expect(await problem(openText('', 'a\n'))).toBe('usage: <stdin>: expected --in-format, found none\nthe formats are csv, tsv, json, ndjson, jsonl, each also with .gz');
+  expect(await problem(openText('', 'a\n'))).toBe(
+    'usage: <stdin>: expected --in-format, found none\nthe formats are csv, tsv, json, ndjson, jsonl, each also with .gz',
+  );
 });
 
 test('files that cannot be read', async () => {
@@ -32,7 +34,9 @@ test('a stream that breaks', async () => {
       throw new Error('the disk is gone');
     })(),
   );
-  expect(await problem(openSource({ path: '-', stdin, format: formatOfName('csv') }))).toBe('input: <stdin>: cannot be read: the disk is gone');
+  expect(await problem(openSource({ path: '-', stdin, format: formatOfName('csv') }))).toBe(
+    'input: <stdin>: cannot be read: the disk is gone',
+  );
 });
 
 test('messages about a file name it', async () => {
@@ -55,7 +59,11 @@ test('nothing is read ahead of who asks', async () => {
     yield 'a\n';
     for (;;) yield `${++read}\n`.repeat(1000);
   })();
-  const source = await openSource({ path: '-', stdin: Readable.from(endless, { objectMode: true, highWaterMark: 1 }), format: formatOfName('csv') });
+  const source = await openSource({
+    path: '-',
+    stdin: Readable.from(endless, { objectMode: true, highWaterMark: 1 }),
+    format: formatOfName('csv'),
+  });
   const batches = source.batches();
   for (let taken = 0; taken < 10; taken++) expect((await batches.next()).value.length).toBeGreaterThan(900);
   expect(read).toBeLessThan(15);

@@ -1,0 +1,142 @@
+import { mkdir } from 'node:fs/promises';
+import { describe, expect, test } from 'vitest';
+import { type RunOptions, workplace } from '../helpers/cli.ts';
+
+const good = 'nodes:\n  - type: http\n    url: http://127.0.0.1:9/{{id}}\n    retry: { max: 0 }\n';
+
+/** Runs a flow over an input and expects a message, an exit code, no stack trace and no new file. */
+async function refused(files: Record<string, string | Buffer>, args: readonly string[], code: number, message: RegExp | string, options?: RunOptions) {
+  const place = await workplace(files);
+  const before = await place.files();
+  const finished = await place.automate(args, options);
+  expect(finished.stderr).toMatch(message);
+  expect(finished.code).toBe(code);
+  expect(finished.stderr).not.toMatch(/\n\s+at .*:\d+:\d+/);
+  expect(finished.stdout).toBe('');
+  expect(await place.files()).toEqual(before);
+}
+
+const run = ['run', 'flow.yaml', '--in', 'rows.csv', '--out', 'out.csv'];
+
+describe('the input', () => {
+  test('is missing', () => refused({ 'flow.yaml': good }, run, 6, /rows\.csv.*none of this name/));
+  test('is a folder', async () => {
+    const place = await workplace({ 'flow.yaml': good });
+    await mkdir(place.path('rows.csv'));
+    const { code, stderr } = await place.automate(run);
+    expect(code).toBe(6);
+    expect(stderr).toMatch(/rows\.csv.*(folder|directory)/);
+  });
+  test('has an unknown format', () => refused({ 'flow.yaml': good, 'rows.xlsx': 'x' }, ['run', 'flow.yaml', '--in', 'rows.xlsx'], 2, /--in-format/));
+  test('is empty', () => refused({ 'flow.yaml': good, 'rows.csv': '' }, run, 6, /expected a header row/));
+  test('has a column twice', () => refused({ 'flow.yaml': good, 'rows.csv': 'id,a,id\n1,2,3\n' }, run, 6, /rows\.csv:1: .*"id"/));
+  test('has a nameless column', () => refused({ 'flow.yaml': good, 'rows.csv': 'id,,b\n1,2,3\n' }, run, 6, /rows\.csv:1: .*column 2/));
+  test('is not UTF-8', async () => {
+    const place = await workplace({ 'flow.yaml': good, 'rows.csv': Buffer.from('id\nM\xfcller\n', 'latin1') });
+    const { code, stderr } = await place.automate(run);
+    expect(code).toBe(6);
+    expect(stderr).toMatch(/byte (offset )?4\b/);
+    expect(stderr).toContain('--encoding latin1');
+  });
+  test('has a quote that is never closed', async () => {
+    const place = await workplace({ 'flow.yaml': good, 'rows.csv': 'id\n1\n"2\n3\n' });
+    const { code, stderr } = await place.automate(run);
+    expect(code).toBe(6);
+    expect(stderr).toMatch(/rows\.csv:3: .*quote/);
+  });
+  test('is no JSON array', () =>
+    refused({ 'flow.yaml': good, 'rows.json': '{"id":1}' }, ['run', 'flow.yaml', '--in', 'rows.json', '--out', 'o.json'], 6, /rows\.json:1.*array/));
+  test('is broken JSON', () =>
+    refused({ 'flow.yaml': good, 'rows.json': '[{"id":1,}]' }, ['run', 'flow.yaml', '--in', 'rows.json', '--out', 'o.json'], 6, /rows\.json:1:/));
+});
+
+describe('the flow', () => {
+  test('is missing', () => refused({ 'rows.csv': 'id\n1\n' }, run, 3, /flow\.yaml: .*no such file/));
+  test('is malformed YAML', () => refused({ 'flow.yaml': 'nodes: [\n', 'rows.csv': 'id\n1\n' }, run, 3, /flow\.yaml:\d+:\d+: not valid YAML/));
+  test('has several problems, all told at once', async () => {
+    const place = await workplace({
+      'flow.yaml': 'nodes:\n  - type: http\n    ulr: https://a.example\n    url: https://a.example\n  - type: htp\n',
+      'rows.csv': 'id\n1\n',
+    });
+    const { code, stderr } = await place.automate(run);
+    expect(code).toBe(3);
+    expect(stderr).toBe(
+      [
+        'flow.yaml:3:5: unknown key "ulr"; did you mean "url"?',
+        '  3 |     ulr: https://a.example',
+        '    |     ^^^',
+        'flow.yaml:5:11: no node type "htp"; did you mean "http"?',
+        '  5 |   - type: htp',
+        '    |           ^^^',
+        '2 problems in flow.yaml',
+        '',
+      ].join('\n'),
+    );
+  });
+  test('refers to a field that no record has', () =>
+    refused({ 'flow.yaml': 'nodes:\n  - type: http\n    url: https://a.example/{{user_id}}\n', 'rows.csv': 'userid,b\n1,2\n' }, run, 3, /flow\.yaml:3:28: .*"user_id".*did you mean "userid"/));
+  test('has an http:// URL', () =>
+    refused({ 'flow.yaml': 'nodes: [{ type: http, url: "http://a.example/" }]', 'rows.csv': 'id\n1\n' }, run, 3, /flow\.yaml:1:\d+: .*https.*\n[\s\S]*--allow-http/));
+  test('has a body on GET', () =>
+    refused({ 'flow.yaml': 'nodes: [{ type: http, url: "https://a.example/", body: {} }]', 'rows.csv': 'id\n1\n' }, run, 3, /a GET request has no body/));
+  test('has a body that can never be JSON', () =>
+    refused(
+      { 'flow.yaml': `nodes: [{ type: http, method: POST, url: "https://a.example/", body: '{"a": {{id}}' }]`, 'rows.csv': 'id\n1\n' },
+      run,
+      3,
+      /the body is not JSON/,
+    ));
+  test('names an unknown credential', () =>
+    refused(
+      { 'flow.yaml': `${good}    auth: { type: bearer, credential: crm-token }\n`, 'rows.csv': 'id\n1\n' },
+      run,
+      7,
+      /flow\.yaml:5:\d+: there is no credential "crm-token"[\s\S]*AUTOMATE_CREDENTIAL_CRM_TOKEN/,
+    ));
+  test('holds a literal secret, which is not printed', async () => {
+    const place = await workplace({
+      'flow.yaml': `${good}    headers: { Authorization: "Bearer sk_live_canary123" }\n    auth: { type: bearer, token: canary456 }\n`,
+      'rows.csv': 'id\n1\n',
+    });
+    const { code, stderr } = await place.automate(run);
+    expect(code).toBe(3);
+    expect(stderr).toContain('AUTOMATE_CREDENTIAL_');
+    expect(stderr).not.toContain('canary');
+  });
+});
+
+describe('a record', () => {
+  test('whose body is no JSON fails alone', async () => {
+    const place = await workplace({
+      'flow.yaml': `nodes: [{ type: http, method: POST, url: "http://127.0.0.1:9/", body: '{"n": {{n}}}' }]`,
+      'rows.csv': 'n\nabc\n',
+    });
+    const { code } = await place.automate(run);
+    expect(code).toBe(4);
+    expect(await place.read('rows.errors.csv')).toMatch(/^abc,http-1,request,,.*expected a number, true, false or null, found ""abc""/m);
+  });
+});
+
+describe('the output', () => {
+  test('exists already', () =>
+    refused({ 'flow.yaml': good, 'rows.csv': 'id\n1\n', 'out.csv': 'precious' }, run, 73, /out\.csv exists already\n.*--force/));
+  test('is the input', () => refused({ 'flow.yaml': good, 'rows.csv': 'id\n1\n' }, ['run', 'flow.yaml', '--in', 'rows.csv', '--out', './rows.csv', '--force'], 2, /is the input/));
+  test('an errors file of an earlier run is kept', () =>
+    refused({ 'flow.yaml': good, 'rows.csv': 'id\n1\n', 'rows.errors.csv': 'precious' }, run, 73, /rows\.errors\.csv exists already/));
+  test('stands in a folder that does not exist', () =>
+    refused({ 'flow.yaml': good, 'rows.csv': 'id\n1\n' }, ['run', 'flow.yaml', '--in', 'rows.csv', '--out', 'no/out.csv'], 74, /no\/out\.csv cannot be written/));
+});
+
+describe('the command line', () => {
+  test('has an unknown option', () => refused({}, ['run', 'flow.yaml', '--in', 'a.csv', '--forse'], 2, /--forse.*\n.*--force/));
+  test('has an unknown command', () => refused({}, ['rum'], 2, /unknown command 'rum'.*\n.*run/));
+  test('lacks --in', () => refused({ 'flow.yaml': good }, ['run', 'flow.yaml'], 2, /--in/));
+  test.each([
+    ['--concurrency', '0', /from 1 on, found "0"/],
+    ['--rate', 'fast', /10\/s/],
+    ['--max-errors', 'x%', /percentage/],
+    ['--in-format', 'xml', /csv, tsv, json/],
+    ['--cacert', 'nope.pem', /--cacert nope\.pem cannot be used/],
+    ['--encoding', 'klingon', /encoding/],
+  ])('%s %s', (option, value, message) => refused({ 'flow.yaml': good, 'rows.csv': 'id\n1\n' }, [...run, option, value], 2, message));
+});

@@ -1,0 +1,54 @@
+import { expect, test } from 'vitest';
+import { durationMs, durationText, rateIntervalMs } from '../../src/core/duration.ts';
+
+test.each([
+  ['250ms', 250],
+  ['1s', 1000],
+  ['5m', 300_000],
+  ['24h', 86_400_000],
+  ['7d', 604_800_000],
+  ['1.5s', 1500],
+  ['0.07s', 70],
+  ['30000', 30_000],
+  [30_000, 30_000],
+  [0, 0],
+])('the duration %j is %d ms', (written, ms) => {
+  expect(durationMs(written)).toBe(ms);
+});
+
+test.each(['', 's', '1 s', '1w', '-1s', '1s30ms', '1S', '1e3', '1,5s', 'Infinity', -1, 1.5, Number.NaN, Number.POSITIVE_INFINITY])(
+  '%j is no duration',
+  (written) => {
+    expect(durationMs(written)).toBeUndefined();
+  },
+);
+
+test.each([
+  ['10/s', 100],
+  ['600/min', 100],
+  ['5000/h', 720],
+  ['1/m', 60_000],
+  ['1/d', 86_400_000],
+  ['0.5/s', 2000],
+  ['10 / s', 100],
+  ['10/sec', 100],
+])('the rate %s leaves %d ms between two calls', (written, ms) => {
+  expect(rateIntervalMs(written)).toBe(ms);
+});
+
+test.each(['', '10', '/s', '0/s', '-1/s', '10/ms', '10/week', '10 per s'])('%j is no rate', (written) => {
+  expect(rateIntervalMs(written)).toBeUndefined();
+});
+
+test.each([
+  [0, '0 ms'],
+  [340.4, '340 ms'],
+  [999.7, '1.0 s'],
+  [4200, '4.2 s'],
+  [59_960, '1 min 0 s'],
+  [192_000, '3 min 12 s'],
+  [3_599_700, '1 h 0 min'],
+  [7_500_000, '2 h 5 min'],
+])('%d ms read %s', (ms, text) => {
+  expect(durationText(ms)).toBe(text);
+});

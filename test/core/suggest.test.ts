@@ -1,0 +1,30 @@
+import { expect, test } from 'vitest';
+import { didYouMean } from '../../src/core/suggest.ts';
+
+test.each([
+  ['htp', ['http', 'set'], 'http'],
+  ['metod', ['method', 'map'], 'method'],
+  ['mehtod', ['method', 'map'], 'method'],
+  ['URL', ['url', 'map'], 'url'],
+  ['timout', ['timeout', 'retry'], 'timeout'],
+  ['maxbody', ['max_body', 'map'], 'max_body'],
+  ['emial', ['id', 'email'], 'email'],
+  ['ur', ['url', 'id'], 'url'],
+])('%s means one of %j', (written, choices, meant) => {
+  expect(didYouMean(written, choices)).toBe(`; did you mean "${meant}"?`);
+});
+
+test.each([
+  ['banana', ['url', 'method']],
+  ['x', ['id', 'url']],
+  ['', ['id', 'url']],
+  ['url', []],
+  ['password', ['header', 'query']],
+])('%j is near none of %j', (written, choices) => {
+  expect(didYouMean(written, choices)).toBe('');
+});
+
+test('of several the nearest, of equals the first', () => {
+  expect(didYouMean('retr', ['metro', 'retry', 'reset'])).toContain('"retry"');
+  expect(didYouMean('mat', ['map', 'max'])).toContain('"map"');
+});

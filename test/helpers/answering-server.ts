@@ -1,0 +1,26 @@
+import { type HttpServer, httpServer, type SeenRequest } from './http-server.ts';
+
+/** What to answer; an object as `body` is sent as JSON. */
+export interface ServerAnswer {
+  readonly status?: number;
+  readonly headers?: Record<string, string>;
+  readonly body?: string | object;
+}
+
+/** Starts a server for the current test that answers what `answer` says. */
+export async function answeringServer(
+  answer: (request: SeenRequest, index: number) => ServerAnswer | Promise<ServerAnswer>,
+): Promise<HttpServer & { mostAtOnce(): number }> {
+  let seen = 0;
+  let under = 0;
+  let most = 0;
+  const server = await httpServer(async (request, response) => {
+    most = Math.max(most, ++under);
+    const { status = 200, headers = {}, body = '' } = await answer(request, seen++);
+    const isJson = typeof body === 'object';
+    response.writeHead(status, { ...(isJson ? { 'content-type': 'application/json' } : {}), ...headers });
+    response.end(isJson ? JSON.stringify(body) : body);
+    under--;
+  });
+  return { ...server, mostAtOnce: () => most };
+}

@@ -1,0 +1,71 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { text } from 'node:stream/consumers';
+import { fileURLToPath } from 'node:url';
+import { afterEach } from 'vitest';
+
+const bin = fileURLToPath(new URL('../../bin/automate.js', import.meta.url));
+
+/** What a finished command left. */
+export interface Finished {
+  readonly code: number | null;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+/** A command under way. */
+export interface Started {
+  readonly child: ChildProcess;
+  readonly finished: Promise<Finished>;
+}
+
+/** A folder of its own with files in it, and the tool run there as a user runs it. */
+export interface Workplace {
+  readonly folder: string;
+  path(name: string): string;
+  write(name: string, content: string | Buffer): Promise<void>;
+  read(name: string): Promise<string>;
+  files(): Promise<string[]>;
+  automate(args: readonly string[], options?: RunOptions): Promise<Finished>;
+  start(args: readonly string[], options?: RunOptions): Started;
+}
+
+/** How a command is run. */
+export interface RunOptions {
+  readonly stdin?: string | Buffer;
+  readonly env?: Record<string, string>;
+  readonly node?: readonly string[];
+}
+
+const cleanups: (() => Promise<unknown>)[] = [];
+
+afterEach(async () => {
+  for (const cleanup of cleanups.splice(0)) await cleanup();
+});
+
+/** Makes a workplace; it is gone after the test. The environment holds nothing of the tester's own. */
+export async function workplace(files: Record<string, string | Buffer> = {}): Promise<Workplace> {
+  const folder = await mkdtemp(join(tmpdir(), 'automate-test-'));
+  cleanups.push(() => rm(folder, { recursive: true, force: true }));
+  const place: Workplace = {
+    folder,
+    path: (name) => join(folder, name),
+    write: (name, content) => writeFile(join(folder, name), content),
+    read: (name) => readFile(join(folder, name), 'utf8'),
+    files: async () => (await readdir(folder)).sort(),
+    automate: (args, options) => place.start(args, options).finished,
+    start(args, options = {}) {
+      const env = { PATH: process.env.PATH ?? '', HOME: folder, AUTOMATE_HOME: join(folder, '.automate'), ...options.env };
+      const child = spawn(process.execPath, [...(options.node ?? []), bin, ...args], { cwd: folder, env });
+      child.stdin.on('error', () => {});
+      child.stdin.end(options.stdin ?? '');
+      const closed = new Promise<number | null>((resolve) => child.on('close', resolve));
+      const finished = Promise.all([closed, text(child.stdout).catch(() => ''), text(child.stderr)]).then(([code, stdout, stderr]) => ({ code, stdout, stderr }));
+      return { child, finished };
+    },
+  };
+  for (const [name, content] of Object.entries(files)) await place.write(name, content);
+  return place;
+}

@@ -1,0 +1,39 @@
+import type { Clock } from '../../src/core/ports.ts';
+
+interface Sleeper {
+  readonly untilMs: number;
+  readonly wake: () => void;
+}
+
+/** Makes a clock that runs ahead by itself: once nothing else can go on, whoever sleeps the shortest is woken, without real waiting. */
+export function createFakeClock(wallStartMs = Date.UTC(2030, 0, 1)): Clock {
+  const sleepers = new Set<Sleeper>();
+  let nowMs = 0;
+  let next: NodeJS.Immediate | undefined;
+  return { now: () => nowMs, wallNow: () => wallStartMs + nowMs, sleepUntil };
+
+  function sleepUntil(untilMs: number, signal?: AbortSignal): Promise<void> {
+    if (signal?.aborted) return Promise.resolve();
+    return new Promise((resolve) => {
+      const sleeper: Sleeper = { untilMs, wake };
+      sleepers.add(sleeper);
+      signal?.addEventListener('abort', wake);
+      next ??= setImmediate(wakeFirst);
+
+      function wake(): void {
+        sleepers.delete(sleeper);
+        signal?.removeEventListener('abort', wake);
+        resolve();
+      }
+    });
+  }
+
+  function wakeFirst(): void {
+    next = undefined;
+    const [first] = [...sleepers].sort((a, b) => a.untilMs - b.untilMs);
+    if (!first) return;
+    nowMs = Math.max(nowMs, first.untilMs);
+    first.wake();
+    if (sleepers.size > 0) next ??= setImmediate(wakeFirst);
+  }
+}

@@ -1,0 +1,46 @@
+import { once } from 'node:events';
+import { createServer, request as send } from 'node:http';
+import { type AddressInfo, connect } from 'node:net';
+import { onTestFinished } from 'vitest';
+
+/** A proxy on loopback that leads every host to one server, so that tests can name any host and nothing leaves this machine. */
+export interface ProxyServer {
+  readonly url: string;
+  /** Each request line, with the credential that came along. */
+  readonly seen: readonly string[];
+}
+
+/** Starts a proxy for the current test. `target`: a port on loopback. `refusal`: the status with which it refuses everybody. */
+export async function proxyServer(target: number, refusal?: number): Promise<ProxyServer> {
+  const seen: string[] = [];
+  const note = (method?: string, url?: string, credential = '') => seen.push(`${method} ${url} ${credential}`.trim());
+  const server = createServer((request, response) => {
+    note(request.method, request.url, request.headers['proxy-authorization']);
+    if (refusal !== undefined) return response.writeHead(refusal).end('no');
+    const { pathname, search } = new URL(request.url ?? '');
+    const { 'proxy-authorization': _credential, ...headers } = request.headers;
+    const onward = send({ host: '127.0.0.1', port: target, path: pathname + search, method: request.method, headers }, (answer) => {
+      response.writeHead(answer.statusCode ?? 0, answer.headers);
+      answer.pipe(response);
+    });
+    onward.on('error', () => response.destroy());
+    return request.pipe(onward);
+  });
+  server.on('connect', (request, socket) => {
+    note(request.method, request.url, request.headers['proxy-authorization']);
+    socket.on('error', () => {});
+    if (refusal !== undefined) return socket.end(`HTTP/1.1 ${refusal} No\r\nContent-Length: 0\r\n\r\n`);
+    const onward = connect(target, '127.0.0.1', () => {
+      socket.write('HTTP/1.1 200 OK\r\n\r\n');
+      onward.pipe(socket).pipe(onward);
+    });
+    return onward.on('error', () => socket.destroy());
+  });
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  onTestFinished(() => {
+    server.close();
+    server.closeAllConnections();
+  });
+  return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, seen };
+}

@@ -1,0 +1,145 @@
+import type { Ending, Event, FailureReport } from '../../src/core/event.ts';
+import type { Item } from '../../src/core/item.ts';
+import type { Cache, Clock, Http, HttpRequest, HttpResponse, Ledger, Output } from '../../src/core/ports.ts';
+import type { Fields } from '../../src/core/record.ts';
+import type { Value } from '../../src/core/value.ts';
+import { reportOf } from '../../src/engine/call.ts';
+import { type RunSettings, startRun } from '../../src/engine/run.ts';
+import { compile } from '../../src/flow/compile.ts';
+import { nodeTypes } from '../../src/nodes/index.ts';
+import { type FakeAnswer, toResponse } from './fake-answer.ts';
+import { createFakeClock } from './fake-clock.ts';
+
+/** A record: an object, or a list of names and values where names such as `__proto__` matter. */
+export type GivenRecord = Readonly<Record<string, unknown>> | readonly (readonly [string, unknown])[];
+
+/** A request as it was sent, and when. */
+export type SentRequest = HttpRequest & { readonly url: string; readonly atMs: number };
+
+/** How a flow is run in a test. */
+export interface FlowOptions extends Partial<RunSettings> {
+  /** Answers a request (`index` counts from 0), or throws a Failure. */
+  readonly http?: (request: SentRequest, index: number) => FakeAnswer | Promise<FakeAnswer>;
+  /** Whether the records are rows of a CSV: then every reference is checked against the first one's names. */
+  readonly csv?: boolean;
+  readonly allowHttp?: boolean;
+  readonly credits?: number;
+  readonly random?: number;
+}
+
+/** A record that failed. */
+export type FailedRecord = FailureReport & { readonly record: number; readonly fields: Record<string, unknown> };
+
+/** What came of a run. */
+export interface FlowResult {
+  readonly rows: Record<string, unknown>[];
+  readonly failures: FailedRecord[];
+  readonly requests: SentRequest[];
+  readonly events: Event[];
+  /** What the clock showed at the end; it started at 0. */
+  readonly waitedMs: number;
+  readonly ending: Ending;
+  readonly credits: number;
+}
+
+/** Runs a flow over records through the real engine, with nothing real around it. Throws a FlowError. */
+export async function runFlow(yaml: string, records: readonly GivenRecord[], options: FlowOptions = {}): Promise<FlowResult> {
+  const plan = compile(yaml, {
+    file: 'flow.yaml',
+    nodeTypes,
+    allowHttp: options.allowHttp ?? false,
+    textCells: options.csv ?? false,
+  });
+  const items = records.map(toItem);
+  const clock = createFakeClock();
+  const output = createOutput();
+  const requests: SentRequest[] = [];
+  const events: Event[] = [];
+  const ledger = createLedger(options.credits);
+  const ports = {
+    clock,
+    ledger,
+    http: createHttp(clock, requests, options.http ?? (() => ({}))),
+    cache: createMemoryCache(clock),
+    report: (event: Event) => events.push(event),
+    uuidOf: (name: string) => `uuid of ${name}`,
+    random: () => options.random ?? 0,
+  };
+  const settings = { unordered: false, maxErrors: undefined, ...options };
+  const ending = await startRun(plan, batchesOf(items), output, ports, settings).ended;
+  return { rows: output.rows, failures: output.failures, requests, events, waitedMs: clock.now(), ending, credits: ledger.spent() };
+}
+
+async function* batchesOf(items: Item[]): AsyncGenerator<Item[]> {
+  yield items;
+}
+
+function toItem(record: GivenRecord, index: number): Item {
+  return { number: index + 1, fields: toFields(record), end: { offset: 0, line: 0 } };
+}
+
+/** A record as the engine takes it. */
+export function toFields(record: GivenRecord): Fields {
+  return new Map((Array.isArray(record) ? record : Object.entries(record)) as [string, Value][]);
+}
+
+function createHttp(clock: Clock, requests: SentRequest[], answer: NonNullable<FlowOptions['http']>): Http {
+  return {
+    abort: () => undefined,
+    async send(request) {
+      const sent = { ...request, url: request.origin + request.path, atMs: clock.now() };
+      const answered = await answer(sent, requests.push(sent) - 1);
+      if (answered.afterMs !== undefined) await clock.sleepUntil(clock.now() + answered.afterMs);
+      return toResponse(answered, clock.wallNow());
+    },
+  };
+}
+
+function createOutput(): Output & Pick<FlowResult, 'rows' | 'failures'> {
+  const rows: FlowResult['rows'] = [];
+  const failures: FailedRecord[] = [];
+  return {
+    rows,
+    failures,
+    waiting: 0,
+    flush: async () => undefined,
+    put(item, outcome) {
+      if ('rows' in outcome) rows.push(...outcome.rows.map((row) => Object.fromEntries(row)));
+      else failures.push({ record: item.number, fields: Object.fromEntries(item.fields), ...reportOf(outcome.failure) });
+      return outcome;
+    },
+  };
+}
+
+function createLedger(most = Number.POSITIVE_INFINITY): Ledger & { spent(): number } {
+  let held = 0;
+  let spent = 0;
+  return {
+    hold: () => held + spent < most && ++held > 0,
+    settle() {
+      held--;
+      spent++;
+    },
+    release: () => void held--,
+    spent: () => spent,
+  };
+}
+
+function createMemoryCache(clock: Clock): Cache {
+  const kept = new Map<string, { readonly answer: Promise<HttpResponse>; endMs: number }>();
+  return {
+    through(key, maxAgeMs, produce) {
+      const found = kept.get(key);
+      if (found && clock.now() < found.endMs) return found.answer;
+      const entry = { answer: produce(), endMs: Number.POSITIVE_INFINITY };
+      kept.set(key, entry);
+      void entry.answer.then(
+        () => {
+          entry.endMs = clock.now() + maxAgeMs;
+        },
+        () => kept.delete(key),
+      );
+      return entry.answer;
+    },
+  };
+}

@@ -1,0 +1,213 @@
+import type { Socket } from 'node:net';
+import { brotliCompressSync, deflateSync, gzipSync } from 'node:zlib';
+import { describe, expect, test } from 'vitest';
+import { rawServer, unusedPort } from '../../helpers/raw-server.ts';
+import { createSender } from './sending.ts';
+
+const ok = 'HTTP/1.1 200 OK\r\n';
+const payload = Buffer.from(JSON.stringify({ text: 'x'.repeat(5000), numbers: Array.from({ length: 500 }, (_, i) => i * 7919) }));
+
+/** A server that sends the same bytes to everybody and then ends the connection. */
+function saying(bytes: string | Buffer) {
+  return rawServer((socket) => void socket.end(bytes));
+}
+
+function withBody(headers: string, body: Buffer): Buffer {
+  return Buffer.concat([Buffer.from(`${ok}${headers}\r\n`), body]);
+}
+
+describe('nothing was sent', () => {
+  test('refused', async () => {
+    const url = `http://127.0.0.1:${await unusedPort()}/`;
+    expect(await createSender().failure(url)).toMatchObject({
+      kind: 'network',
+      retryable: true,
+      sent: false,
+      status: undefined,
+      message: `${url.slice(0, -1)}: the connection was refused (ECONNREFUSED)`,
+    });
+  });
+
+  test('an unknown name', async () => {
+    expect(await createSender().failure('http://nowhere.invalid/')).toMatchObject({
+      kind: 'network',
+      retryable: true,
+      sent: false,
+      message: expect.stringMatching(/^http:\/\/nowhere\.invalid: the name (?:is not known|could not be looked up) \(DNS\) \(E\w+\)$/),
+    });
+  });
+
+  test.each([
+    ['Expect', '100-continue'],
+    ['Transfer-Encoding', 'chunked'],
+    ['Content-Length', '99'],
+    ['Connection', 'a b'],
+    ['bad name', 'x'],
+  ])('a header that HTTP does not take: %s: %s', async (name, value) => {
+    const server = await saying(`${ok}\r\n`);
+    const failure = await createSender().failure(server.origin, { method: 'POST', body: '{}', headers: { [name]: value } });
+    expect(failure).toMatchObject({ kind: 'request', retryable: false, sent: false });
+    expect(failure.message).toMatch(/^the request cannot be sent: \S/);
+  });
+
+  test('a connection that never completes', async () => {
+    const server = await rawServer(() => {});
+    // A TLS handshake that nobody answers.
+    const failure = await createSender().failure(server.origin.replace('http:', 'https:'), { timeoutMs: 50 });
+    expect(failure).toMatchObject({
+      kind: 'timeout',
+      retryable: true,
+      sent: false,
+      message: 'no response within 50 ms: the connection was not made',
+    });
+  });
+});
+
+describe('the connection broke', () => {
+  test.each([
+    ['before the answer', ''],
+    ['in the header', `${ok}Content-Len`],
+  ])('reset %s', async (_where, bytes) => {
+    const server = await rawServer((socket) => socket.write(bytes, () => socket.resetAndDestroy()));
+    expect(await createSender().failure(server.origin)).toMatchObject({
+      kind: 'network',
+      retryable: true,
+      sent: true,
+      message: `${server.origin}: the connection was reset (ECONNRESET)`,
+    });
+  });
+
+  test('reset in the middle of the body', async () => {
+    const server = await rawServer((socket) => socket.write(`${ok}Content-Length: 100\r\n\r\nhalf`, () => setTimeout(() => socket.resetAndDestroy(), 5)));
+    expect(await createSender().failure(server.origin)).toMatchObject({ kind: 'network', retryable: true, sent: true });
+  });
+
+  test('closed without an answer', async () => {
+    const server = await saying('');
+    expect(await createSender().failure(server.origin)).toMatchObject({
+      kind: 'network',
+      retryable: true,
+      sent: true,
+      message: `${server.origin}: the connection was closed before the answer was complete`,
+    });
+  });
+
+  test.each([
+    ['content-length', withBody('Content-Length: 9000\r\n', payload)],
+    ['content-length of a connection that would close', withBody('Content-Length: 9000\r\nConnection: close\r\n', payload)],
+    ['chunked', withBody('Transfer-Encoding: chunked\r\n', Buffer.from('5\r\nhello\r\n'))],
+    ['chunked in a chunk', withBody('Transfer-Encoding: chunked\r\nConnection: close\r\n', Buffer.from('ff\r\nhello'))],
+    ['gzip with content-length', withBody('Content-Encoding: gzip\r\nContent-Length: 900\r\n', gzipSync(payload).subarray(0, 300))],
+  ])('in the middle of a body: %s', async (_name, bytes) => {
+    const server = await saying(bytes);
+    expect(await createSender().failure(server.origin)).toMatchObject({ kind: 'network', retryable: true, sent: true });
+  });
+
+  const cut = (body: Buffer) => body.subarray(0, body.length - 20);
+  test.each([
+    ['gzip', cut(gzipSync(payload))],
+    ['x-gzip', cut(gzipSync(payload))],
+    ['deflate', cut(deflateSync(payload))],
+    ['br', cut(brotliCompressSync(payload))],
+    ['gzip', Buffer.from('this is no gzip')],
+    ['gzip', gzipSync(payload).fill(7, 40, 60)],
+  ])('in the middle of a body that only the end of the connection ends: %s', async (encoding, body) => {
+    const server = await saying(withBody(`Content-Encoding: ${encoding}\r\n`, body));
+    expect(await createSender().failure(server.origin)).toMatchObject({
+      kind: 'network',
+      retryable: true,
+      sent: true,
+      status: 200,
+      message: expect.stringMatching(`^the ${encoding} body is cut off or damaged: `),
+    });
+  });
+});
+
+describe('what came is no HTTP', () => {
+  test.each([
+    ['junk', 'SSH-2.0-OpenSSH_9.6\r\n'],
+    ['no digits in the length', `${ok}Content-Length: many\r\n\r\n`],
+    ['two lengths', `${ok}Content-Length: 1\r\nContent-Length: 2\r\n\r\nab`],
+    ['a chunk of no size', `${ok}Transfer-Encoding: chunked\r\n\r\nzz\r\n`],
+  ])('%s', async (_name, bytes) => {
+    const server = await saying(bytes);
+    expect(await createSender().failure(server.origin)).toMatchObject({
+      kind: 'network',
+      retryable: true,
+      sent: true,
+      message: expect.stringMatching(/: the answer is no valid HTTP \(.+\)$/),
+    });
+  });
+
+  test('a header that never ends', async () => {
+    const server = await rawServer((socket) => {
+      socket.write(ok);
+      const more = () => socket.write(`X-More: ${'y'.repeat(8000)}\r\n`, (error) => error || setImmediate(more));
+      more();
+    });
+    expect(await createSender().failure(server.origin)).toMatchObject({
+      kind: 'network',
+      message: `${server.origin}: the answer's headers are too large`,
+    });
+  });
+});
+
+describe('the deadline', () => {
+  const trickling = (start: string) =>
+    rawServer((socket) => {
+      if (start === '') return;
+      socket.write(start);
+      trickle(socket, 'x');
+    });
+
+  test.each([
+    ['never answers', '', 'no response within 120 ms'],
+    ['trickles a header', `${ok}X-Slow: `, 'no response within 120 ms'],
+    ['trickles a body', `${ok}Content-Length: 100000\r\n\r\n`, 'no response within 120 ms: the body was not complete'],
+    ['trickles a body without an end', `${ok}\r\n`, 'no response within 120 ms: the body was not complete'],
+  ])('ends a server that %s', async (_name, start, message) => {
+    const server = await trickling(start);
+    const startedMs = performance.now();
+    const failure = await createSender().failure(server.origin, { timeoutMs: 120 });
+    expect(failure).toMatchObject({ kind: 'timeout', retryable: true, sent: true, message });
+    expect(performance.now() - startedMs).toBeGreaterThanOrEqual(119);
+    expect(performance.now() - startedMs).toBeLessThan(1000);
+  });
+
+  test('of more than setTimeout can wait does not end at once', async () => {
+    const server = await rawServer((socket) => void setTimeout(() => socket.end(`${ok}Content-Length: 0\r\n\r\n`), 20));
+    expect(await createSender().get(server.origin, { timeoutMs: 30 * 24 * 3_600_000 })).toMatchObject({ status: 200 });
+  });
+
+  test('of one request leaves the others alone', async () => {
+    const server = await rawServer((socket, request) => {
+      if (request.startsWith('GET /fast')) setTimeout(() => socket.write(`${ok}Content-Length: 0\r\n\r\n`), 60);
+    });
+    const { get, failure } = createSender();
+    const [slow, fast] = await Promise.all([failure(`${server.origin}/slow`, { timeoutMs: 20 }), get(`${server.origin}/fast`)]);
+    expect(slow.kind).toBe('timeout');
+    expect(fast.status).toBe(200);
+  });
+});
+
+describe('abort', () => {
+  test('ends what is in flight, and whatever comes later', async () => {
+    const server = await rawServer(() => {});
+    const { http, failure } = createSender();
+    const allowed = { hostFromData: { allowHosts: ['127.0.0.1'] } };
+    const underWay = [failure(server.origin), failure(server.origin, allowed)];
+    await new Promise((resolve) => setTimeout(resolve, 20));
+    http.abort();
+    for (const { kind } of await Promise.all(underWay)) expect(kind).toBe('network');
+    const later = [failure(server.origin), failure(server.origin, allowed), failure('http://nowhere.invalid', { hostFromData: { allowHosts: [] } })];
+    for (const { kind, message, sent } of await Promise.all(later)) {
+      expect({ kind, message, sent }).toEqual({ kind: 'network', message: expect.stringMatching(/: the run has ended$/), sent: false });
+    }
+    expect(server.connections()).toBe(2);
+  });
+});
+
+function trickle(socket: Socket, byte: string): void {
+  const timer = setInterval(() => socket.write(byte), 20);
+  socket.on('close', () => clearInterval(timer));
+}

@@ -1,0 +1,146 @@
+import { describe, expect, test } from 'vitest';
+import { httpServer } from '../../helpers/http-server.ts';
+import { proxyServer } from '../../helpers/proxy-server.ts';
+import { createSender } from './sending.ts';
+
+const fromData = (...allowHosts: string[]) => ({ hostFromData: { allowHosts }, timeoutMs: 300 });
+
+const metadata = [
+  'http://169.254.169.254/',
+  'http://169.254.170.2/',
+  'http://[fd00:ec2::254]/',
+  'http://[fd00:ec2::23]/',
+  'http://[fd20:ce::254]/',
+  'http://[fe80::1]/',
+  'http://[::ffff:169.254.169.254]/',
+  'http://[64:ff9b::169.254.169.254]/',
+  'http://[64:ff9b:1::a9fe:a9fe]/',
+  'http://[2002:a9fe:a9fe::1]/',
+  'http://[::169.254.169.254]/',
+  'http://[::ffff:0:169.254.169.254]/',
+  'http://2852039166/',
+  'http://0xa9fea9fe/',
+  'http://0251.0376.0251.0376/',
+  'http://100.100.100.200/',
+  'http://192.0.0.192/',
+  'http://168.63.129.16/',
+];
+
+const inside = [
+  'http://10.0.0.1/',
+  'http://172.16.0.1/',
+  'http://172.31.255.255/',
+  'http://192.168.1.1/',
+  'http://100.64.0.1/',
+  'http://127.0.0.1/',
+  'http://127.9.9.9/',
+  'http://0.0.0.0/',
+  'http://0/',
+  'http://0x7f.1/',
+  'http://2130706433/',
+  'http://017700000001/',
+  'http://224.0.0.1/',
+  'http://255.255.255.255/',
+  'http://198.18.0.1/',
+  'http://192.0.0.8/',
+  'http://[::1]/',
+  'http://[::]/',
+  'http://[::ffff:10.0.0.1]/',
+  'http://[::ffff:7f00:1]/',
+  'http://[::7f00:1]/',
+  'http://[::ffff:0:10.0.0.1]/',
+  'http://[fc00::1]/',
+  'http://[fd12:3456::1]/',
+  'http://[fec0::1]/',
+  'http://[ff02::1]/',
+  'http://[64:ff9b::10.0.0.1]/',
+  'http://[64:ff9b:1::10.0.0.1]/',
+  'http://[2002:a00:1::]/',
+  'http://[2001:0:4136:e378:8000:63bf:3fff:fdd2]/',
+  'http://localhost/',
+];
+
+/** Whatever is not refused ends at a proxy on this machine: no test knocks on a foreign door. */
+async function fenced() {
+  const server = await httpServer();
+  const proxy = await proxyServer(server.port);
+  return { ...createSender({ environment: { HTTP_PROXY: proxy.url } }), seen: proxy.seen };
+}
+
+describe('a host from the record', () => {
+  test.each(metadata)('a link-local or metadata address is refused, listed or not: %s', async (url) => {
+    const { failure, seen } = await fenced();
+    for (const listed of [[], [new URL(url).hostname, new URL(url).host]]) {
+      expect(await failure(url, fromData(...listed))).toMatchObject({
+        kind: 'request',
+        retryable: false,
+        sent: false,
+        message: expect.stringContaining('link-local or metadata address'),
+      });
+    }
+    expect(seen).toEqual([]);
+  });
+
+  test.each(inside)('an address inside the network is refused: %s', async (url) => {
+    const { failure, seen } = await fenced();
+    expect(await failure(url, fromData('example.com', '10.0.0.2'))).toMatchObject({
+      kind: 'request',
+      retryable: false,
+      sent: false,
+      message: expect.stringMatching(/inside the network\nlist it under allow_hosts in the flow/),
+    });
+    expect(seen).toEqual([]);
+  });
+
+  test('is reached when it is listed, by name or address, with or without its port, whatever the case', async () => {
+    const server = await httpServer();
+    const { get, failure } = createSender();
+    const { port } = server;
+    for (const host of ['127.0.0.1', 'localhost']) {
+      for (const listed of [host, `${host}:${port}`, host.toUpperCase()]) {
+        expect((await get(`http://${host}:${port}/`, fromData('example.com', listed))).status).toBe(200);
+      }
+      expect((await failure(`http://${host}:${port}/`, fromData(`${host}:1`))).kind).toBe('request');
+      expect((await failure(`http://${host}:${port}/`, fromData())).kind).toBe('request');
+    }
+  });
+
+  test('an IPv6 address is listed with or without brackets', async () => {
+    const { failure } = createSender();
+    for (const listed of ['[::1]', '::1', '[::1]:1']) {
+      expect((await failure('http://[::1]:1/', fromData(listed))).kind).toBe('network');
+    }
+  });
+
+  test.each(['http://198.51.100.1', 'http://172.32.0.1', 'http://[2001:db8::1]', 'http://[64:ff9b::c633:6401]', 'http://[2002:c633:6401::1]'])(
+    'elsewhere is reached: %s',
+    async (origin) => {
+      const { get, seen } = await fenced();
+      await get(origin, fromData());
+      expect(seen).toEqual([`GET ${origin}/`]);
+    },
+  );
+
+  test('is guarded on a connection of our own, too', async () => {
+    const server = await httpServer();
+    const { failure } = createSender();
+    for (const host of ['127.0.0.1', 'localhost', '[::1]', '[::ffff:127.0.0.1]', '2130706433']) {
+      expect((await failure(`http://${host}:${server.port}/`, fromData())).message).toContain('inside the network');
+    }
+    expect(server.connections()).toBe(0);
+  });
+
+  test('a connection made for one record is not used for a host that another must not reach', async () => {
+    const server = await httpServer();
+    const { get, failure } = createSender();
+    await get(`http://localhost:${server.port}/`, fromData('localhost'));
+    await get(`http://localhost:${server.port}/`);
+    expect((await failure(`http://localhost:${server.port}/`, fromData())).kind).toBe('request');
+    expect(server.requests).toHaveLength(2);
+  });
+});
+
+test('a host that the flow names is reached wherever it is', async () => {
+  const server = await httpServer();
+  expect((await createSender().get(`http://localhost:${server.port}/`)).status).toBe(200);
+});

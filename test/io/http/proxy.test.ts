@@ -1,0 +1,183 @@
+import { once } from 'node:events';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { describe, expect, onTestFinished, test } from 'vitest';
+import { makeCertificates } from '../../helpers/certificates.ts';
+import { httpServer } from '../../helpers/http-server.ts';
+import { proxyServer } from '../../helpers/proxy-server.ts';
+import { unusedPort } from '../../helpers/raw-server.ts';
+import { createSender, textOf } from './sending.ts';
+
+const certificates = makeCertificates();
+
+describe('a proxy', () => {
+  test.each(['HTTP_PROXY', 'http_proxy'])('%s is used for http origins, in the form that every proxy takes', async (name) => {
+    const server = await httpServer(({ path, headers }, response) => response.end(`${headers.host} ${path}`));
+    const proxy = await proxyServer(server.port);
+    const { get } = createSender({ environment: { [name]: proxy.url } });
+    for (let i = 0; i < 3; i++) expect(textOf(await get('http://api.example.test/a?b=1'))).toBe('api.example.test /a?b=1');
+    expect(proxy.seen).toEqual(Array(3).fill('GET http://api.example.test/a?b=1'));
+  });
+
+  test.each(['HTTPS_PROXY', 'https_proxy'])('%s is used for https origins, in a tunnel', async (name) => {
+    const server = await httpServer(({ path, body }, response) => response.end(`${path} ${body}`), certificates.good);
+    const proxy = await proxyServer(server.port);
+    const { get } = createSender({ environment: { [name]: proxy.url }, cacert: certificates.authority });
+    for (let i = 0; i < 3; i++) expect(textOf(await get('https://api.example.test/a', { method: 'POST', body: 'b' }))).toBe('/a b');
+    expect(proxy.seen).toEqual(['CONNECT api.example.test:443']);
+    expect(server.connections()).toBe(1);
+  });
+
+  test("checks the origin's certificate through the tunnel", async () => {
+    const server = await httpServer(undefined, certificates.wrongHost);
+    const proxy = await proxyServer(server.port);
+    const { failure } = createSender({ environment: { HTTPS_PROXY: proxy.url }, cacert: certificates.authority });
+    expect(await failure('https://api.example.test/')).toMatchObject({
+      kind: 'network',
+      retryable: false,
+      message: expect.stringMatching(/^the TLS connection to https:\/\/api\.example\.test failed: .*ERR_TLS_CERT_ALTNAME_INVALID/s),
+    });
+    expect(server.requests).toEqual([]);
+  });
+
+  test.each(['https', 'http'])('of a scheme is not used for the other: %s', async (scheme) => {
+    const server = await httpServer(undefined, scheme === 'https' ? certificates.good : undefined);
+    const proxy = await proxyServer(server.port);
+    const environment = { [scheme === 'https' ? 'HTTP_PROXY' : 'HTTPS_PROXY']: proxy.url };
+    await createSender({ environment, cacert: certificates.authority }).get(server.origin);
+    expect(proxy.seen).toEqual([]);
+  });
+
+  test('gets the name and password of its URL, and nobody else does', async () => {
+    const server = await httpServer();
+    const proxy = await proxyServer(server.port);
+    const url = proxy.url.replace('//', '//us%40er:p%3Aw@');
+    await createSender({ environment: { HTTP_PROXY: url } }).get('http://api.example.test/');
+    await createSender({ environment: { HTTP_PROXY: proxy.url.replace('//', '//token@') } }).get('http://api.example.test/');
+    const basic = (pair: string) => `GET http://api.example.test/ Basic ${Buffer.from(pair).toString('base64')}`;
+    expect(proxy.seen).toEqual([basic('us@er:p:w'), basic('token:')]);
+    expect(JSON.stringify(server.requests)).not.toContain('Basic');
+  });
+
+  test('of the wire: the lower-case variable counts before the upper-case one, and an empty one means none', async () => {
+    const server = await httpServer();
+    const [lower, upper] = [await proxyServer(server.port), await proxyServer(server.port)];
+    await createSender({ environment: { http_proxy: lower.url, HTTP_PROXY: upper.url } }).get(server.origin);
+    expect([lower.seen.length, upper.seen.length]).toEqual([1, 0]);
+    await createSender({ environment: { http_proxy: '', HTTP_PROXY: upper.url } }).get(server.origin);
+    await createSender({ environment: { HTTP_PROXY: '', HTTPS_PROXY: upper.url } }).get(server.origin);
+    expect([lower.seen.length, upper.seen.length]).toEqual([1, 0]);
+    expect(server.requests).toHaveLength(3);
+  });
+
+  test('without a scheme is an http one', async () => {
+    const server = await httpServer();
+    const proxy = await proxyServer(server.port);
+    await createSender({ environment: { HTTP_PROXY: proxy.url.replace('http://', '') } }).get('http://api.example.test/');
+    expect(proxy.seen).toHaveLength(1);
+  });
+
+  test.each(['ftp://proxy.example.test', 'http://', '::'])('that is no proxy is told at the start, without its password: %s', (url) => {
+    expect(() => createSender({ environment: { https_proxy: url } })).toThrow(/^https_proxy: expected the URL of a proxy/);
+    expect(() => createSender({ environment: { https_proxy: 'bogus://user:canary@x' } })).not.toThrow(/canary/);
+  });
+
+  test.each([407, 403, 502])('that refuses with %i is told', async (status) => {
+    const proxy = await proxyServer(1, status);
+    const { failure } = createSender({ environment: { HTTP_PROXY: proxy.url, HTTPS_PROXY: proxy.url } });
+    expect(await failure('https://api.example.test/')).toMatchObject({
+      kind: 'network',
+      retryable: status >= 500,
+      sent: false,
+      message: `the proxy ${new URL(proxy.url).host} refused the connection to https://api.example.test with status ${status}`,
+    });
+  });
+
+  test('that asks for a password is told for http origins, too', async () => {
+    const proxy = await proxyServer(1, 407);
+    const { failure } = createSender({ environment: { HTTP_PROXY: proxy.url } });
+    expect(await failure('http://api.example.test/')).toMatchObject({
+      kind: 'network',
+      retryable: false,
+      message: `the proxy ${new URL(proxy.url).host} refused the connection to http://api.example.test with status 407`,
+    });
+  });
+
+  test('that is not there is told', async () => {
+    const port = await unusedPort();
+    const environment = { HTTP_PROXY: `http://u:canary@127.0.0.1:${port}`, HTTPS_PROXY: `http://127.0.0.1:${port}` };
+    const { failure } = createSender({ environment });
+    for (const origin of ['http://api.example.test', 'https://api.example.test']) {
+      expect(await failure(origin)).toMatchObject({
+        kind: 'network',
+        retryable: true,
+        sent: false,
+        message: `${origin}: the connection was refused (ECONNREFUSED), through the proxy 127.0.0.1:${port}`,
+      });
+    }
+  });
+
+  test('that never answers is ended by the deadline', async () => {
+    const silent = createServer().on('connect', () => {});
+    silent.listen(0, '127.0.0.1');
+    await once(silent, 'listening');
+    onTestFinished(() => {
+      silent.close();
+      silent.closeAllConnections();
+    });
+    const url = `http://127.0.0.1:${(silent.address() as AddressInfo).port}`;
+    const { failure } = createSender({ environment: { HTTPS_PROXY: url } });
+    expect(await failure('https://api.example.test/', { timeoutMs: 50 })).toMatchObject({ kind: 'timeout', sent: false });
+  });
+});
+
+describe('NO_PROXY', () => {
+  test.each([
+    ['127.0.0.1', true],
+    ['*', true],
+    ['example.com, 127.0.0.1', true],
+    ['example.com 127.0.0.1:PORT', true],
+    ['127.0.0.0/8', true],
+    ['127.0.0.1:1', false],
+    ['0.0.1', false],
+    ['10.0.0.0/8', false],
+    ['', false],
+  ])('%s', async (list, isDirect) => {
+    const server = await httpServer();
+    const proxy = await proxyServer(server.port);
+    const environment = { HTTP_PROXY: proxy.url, NO_PROXY: list.replace('PORT', String(server.port)) };
+    await createSender({ environment }).get(server.origin);
+    expect(proxy.seen).toHaveLength(isDirect ? 0 : 1);
+  });
+
+  test.each([
+    ['localhost', true],
+    ['LOCALHOST', true],
+    ['.localhost', true],
+    ['*.localhost', true],
+    ['host', false],
+  ])('%s for names', async (list, isDirect) => {
+    const server = await httpServer();
+    const proxy = await proxyServer(server.port);
+    await createSender({ environment: { http_proxy: proxy.url, no_proxy: list } }).get(`http://localhost:${server.port}/`);
+    expect(proxy.seen).toHaveLength(isDirect ? 0 : 1);
+  });
+});
+
+describe('a host from the record, through a proxy', () => {
+  const hostFromData = { allowHosts: [] };
+
+  test('is guarded where its address can be found out here', async () => {
+    const server = await httpServer();
+    const proxy = await proxyServer(server.port);
+    const { failure, get } = createSender({ environment: { HTTP_PROXY: proxy.url } });
+    for (const url of ['http://169.254.169.254/', 'http://10.0.0.1/', 'http://localhost/']) {
+      expect(await failure(url, { hostFromData })).toMatchObject({ kind: 'request', sent: false });
+    }
+    expect(proxy.seen).toEqual([]);
+    // Only the proxy may know the names of the world.
+    expect((await get('http://nowhere.invalid/', { hostFromData })).status).toBe(200);
+    await get('http://localhost/', { hostFromData: { allowHosts: ['localhost'] } });
+    expect(proxy.seen).toHaveLength(2);
+  });
+});

@@ -1,0 +1,194 @@
+import { describe, expect, test } from 'vitest';
+import type { HttpRequest } from '../../../src/core/ports.ts';
+import { type Handler, httpServer } from '../../helpers/http-server.ts';
+import { proxyServer } from '../../helpers/proxy-server.ts';
+import { createSender, textOf } from './sending.ts';
+
+const redirect =
+  (status: number, location: string | (() => string)): Handler =>
+  ({ path }, response) =>
+    path.startsWith('/old') ? response.writeHead(status, { location: typeof location === 'string' ? location : location() }).end('moved') : response.end('here');
+
+const post = { method: 'POST', body: '{"a":1}', headers: { 'Content-Type': 'application/json', 'X-Custom': 'c' } };
+
+/** Loopback is inside the network: a redirect there is only followed where it is listed. */
+const anywhere: Partial<HttpRequest> = { followAny: true, hostFromData: { allowHosts: ['127.0.0.1', 'localhost'] } };
+
+describe('on the same origin', () => {
+  test.each([
+    [301, 'GET', ''],
+    [302, 'GET', ''],
+    [303, 'GET', ''],
+    [307, 'POST', '{"a":1}'],
+    [308, 'POST', '{"a":1}'],
+  ])('%i after a POST is followed with %s', async (status, method, body) => {
+    const server = await httpServer(redirect(status, '../new?x=1#part'));
+    const response = await createSender().get(`${server.origin}/old/path`, post);
+    expect(textOf(response)).toBe('here');
+    expect(server.requests[1]).toMatchObject({ method, path: '/new?x=1', body, headers: { 'x-custom': 'c' } });
+    expect(server.requests[1]?.headers['content-type']).toBe(body === '' ? undefined : 'application/json');
+  });
+
+  test.each([
+    [301, 'PUT', 'PUT'],
+    [302, 'PATCH', 'PATCH'],
+    [303, 'PUT', 'GET'],
+    [307, 'DELETE', 'DELETE'],
+    [301, 'GET', 'GET'],
+  ])('%i after a %s is followed with %s', async (status, method, expected) => {
+    const server = await httpServer(redirect(status, '/new'));
+    await createSender().get(`${server.origin}/old`, { ...(method === 'PUT' || method === 'PATCH' ? post : {}), method });
+    expect(server.requests[1]).toMatchObject({ method: expected, body: expected === 'PUT' || expected === 'PATCH' ? post.body : '' });
+  });
+
+  test('the credential goes along', async () => {
+    const server = await httpServer(redirect(302, () => `${server.origin}/new`));
+    const { get } = createSender({ secrets: { t: 'token-1' } });
+    await get(`${server.origin}/old`, { auth: { type: 'bearer', credential: 't' } });
+    expect(server.requests.map(({ headers }) => headers.authorization)).toEqual(['Bearer token-1', 'Bearer token-1']);
+  });
+
+  test('a key in the query goes along once, also when the server repeats it', async () => {
+    const server = await httpServer(({ path }, response) =>
+      path.startsWith('/old') ? response.writeHead(301, { location: path.replace('/old', '/new') }).end() : response.end(),
+    );
+    const { get } = createSender({ secrets: { k: 'key 1&' } });
+    await get(`${server.origin}/old?a=1`, { auth: { type: 'api_key', query: 'key', credential: 'k' } });
+    expect(server.requests.map(({ path }) => path)).toEqual(['/old?a=1&key=key%201%26', '/new?a=1&key=key%201%26']);
+  });
+
+  test.each([300, 304, 305, 306, 399])('%i is an answer like any other', async (status) => {
+    const server = await httpServer(redirect(status, '/new'));
+    expect((await createSender().get(`${server.origin}/old`)).status).toBe(status);
+    expect(server.requests).toHaveLength(1);
+  });
+
+  test('without Location it is an answer like any other', async () => {
+    const server = await httpServer((_request, response) => response.writeHead(302).end());
+    expect((await createSender().get(server.origin)).status).toBe(302);
+  });
+
+  test('a loop ends after 10', async () => {
+    const server = await httpServer(({ path }, response) => response.writeHead(302, { location: `/${Number(path.slice(1)) + 1}` }).end());
+    expect(await createSender().failure(`${server.origin}/0`)).toMatchObject({
+      kind: 'http',
+      status: 302,
+      retryable: false,
+      message: `more than 10 redirects, the last to ${server.origin}/11`,
+    });
+    expect(server.requests).toHaveLength(11);
+  });
+
+  test('all of them share one deadline', async () => {
+    const server = await httpServer(async (_request, response) => {
+      await new Promise((resolve) => setTimeout(resolve, 40));
+      response.writeHead(302, { location: '/' }).end();
+    });
+    expect(await createSender().failure(server.origin, { timeoutMs: 100 })).toMatchObject({ kind: 'timeout' });
+    expect(server.requests.length).toBeLessThanOrEqual(3);
+  });
+
+  test('a Location in UTF-8 is understood', async () => {
+    const server = await httpServer(redirect(302, Buffer.from('/zoë?q=é').toString('latin1')));
+    await createSender().get(`${server.origin}/old`);
+    expect(server.requests[1]?.path).toBe('/zo%C3%AB?q=%C3%A9');
+  });
+});
+
+describe('to another origin', () => {
+  test('is refused', async () => {
+    const other = await httpServer();
+    const server = await httpServer(redirect(307, () => `${other.origin}/x`));
+    expect(await createSender().failure(`${server.origin}/old`, post)).toMatchObject({
+      kind: 'http',
+      status: 307,
+      retryable: false,
+      message: `the server redirects to ${other.origin}/x, another origin (follow: any allows that, without the credential, headers and body)`,
+    });
+    expect(other.requests).toEqual([]);
+  });
+
+  test('of the same machine by another name is refused', async () => {
+    const server = await httpServer(redirect(302, () => `http://localhost:${server.port}/new`));
+    expect((await createSender().failure(`${server.origin}/old`)).message).toContain('another origin');
+    expect(server.requests).toHaveLength(1);
+  });
+
+  test.each([
+    ['bearer', { type: 'bearer', credential: 'c' }],
+    ['basic', { type: 'basic', username: 'u', credential: 'c' }],
+    ['api_key header', { type: 'api_key', header: 'X-API-Key', credential: 'c' }],
+    ['api_key query', { type: 'api_key', query: 'key', credential: 'c' }],
+  ] as const)('is followed with follow: any, but nothing goes along: %s', async (_name, auth) => {
+    const other = await httpServer();
+    // A server may well repeat the query that it was asked with.
+    const server = await httpServer(({ path }, response) => response.writeHead(307, { location: `${other.origin}${path}` }).end());
+    const { get } = createSender({ secrets: { c: 'canary-1' } });
+    await get(`${server.origin}/old?page=2`, { ...post, ...anywhere, auth });
+    expect(other.requests[0]).toMatchObject({ method: 'POST', path: '/old?page=2', body: '' });
+    expect(JSON.stringify(server.requests)).toContain(auth.type === 'basic' ? 'Basic ' : 'canary-1');
+    expect(JSON.stringify(other.requests)).not.toMatch(/canary|basic/i);
+    expect(Object.keys(other.requests[0]?.headers ?? {}).sort()).toEqual(
+      ['accept', 'accept-encoding', 'connection', 'content-length', 'host', 'user-agent'].sort(),
+    );
+  });
+
+  test('and back is never signed again', async () => {
+    const other = await httpServer((_request, response) => response.writeHead(302, { location: `${server.origin}/chosen-by-other` }).end());
+    const server = await httpServer(redirect(302, () => other.origin));
+    const { get } = createSender({ secrets: { c: 'canary-1' } });
+    await get(`${server.origin}/old`, { ...anywhere, headers: { 'X-Custom': 'c' }, auth: { type: 'bearer', credential: 'c' } });
+    expect(server.requests.map(({ path, headers }) => [path, headers.authorization, headers['x-custom']])).toEqual([
+      ['/old', 'Bearer canary-1', 'c'],
+      ['/chosen-by-other', undefined, undefined],
+    ]);
+  });
+
+  test.each([
+    ['file:///etc/passwd', /which is refused: expected an absolute https URL, found "file:\/\/\/etc\/passwd"$/],
+    ['ftp://example.com/', /which is refused: expected an absolute https URL/],
+    ['javascript:alert(1)', /which is refused/],
+    ['blob:ORIGIN/x', /which is refused/],
+    ['http://api.example.test/', /which is refused: expected an https URL, found http:\/\/api\.example\.test/],
+    ['https://user:pass@api.example.test/', /which is refused: a URL must not hold a user name or password/],
+    ['http://', /which is no URL$/],
+  ])('%s is refused even with follow: any', async (location, message) => {
+    const server = await httpServer(redirect(302, () => location.replace('ORIGIN', server.origin)));
+    const failure = await createSender({ allowHttp: false }).failure(`${server.origin}/old`, anywhere);
+    expect(failure).toMatchObject({ kind: 'http', status: 302, retryable: false, message: expect.stringMatching(message) });
+    expect(failure.message).not.toContain('pass@');
+    expect(server.requests).toHaveLength(1);
+  });
+
+  test.each(['http://169.254.169.254/latest/meta-data', 'http://[fd00:ec2::254]/', 'http://[::ffff:169.254.169.254]/'])(
+    'a metadata address is refused even when it is listed: %s',
+    async (location) => {
+      const server = await httpServer(redirect(302, location));
+      const hostFromData = { allowHosts: ['127.0.0.1', '169.254.169.254', '[fd00:ec2::254]', new URL(location).hostname] };
+      // Were it followed after all, it would end at a proxy on this machine.
+      const proxy = await proxyServer(server.port);
+      const { failure } = createSender({ environment: { HTTP_PROXY: proxy.url, NO_PROXY: '127.0.0.1' } });
+      expect(await failure(`${server.origin}/old`, { ...anywhere, hostFromData })).toMatchObject({ kind: 'request', retryable: false, message: expect.stringContaining('link-local or metadata address') });
+      expect(proxy.seen).toEqual([]);
+    },
+  );
+
+  test('an address inside the network is refused when the flow names only the first origin', async () => {
+    const other = await httpServer();
+    const server = await httpServer(redirect(302, () => other.origin));
+    const failure = await createSender().failure(`${server.origin}/old`, { followAny: true });
+    expect(failure).toMatchObject({ kind: 'request', message: expect.stringContaining('inside the network') });
+    expect(other.requests).toEqual([]);
+  });
+
+  test("one request's list of hosts does not count for another", async () => {
+    const other = await httpServer();
+    const server = await httpServer(redirect(302, () => `http://localhost:${other.port}/`));
+    const { get, failure } = createSender();
+    const refused = { kind: 'request', message: expect.stringContaining('inside the network') };
+    expect(await failure(`${server.origin}/old`, { followAny: true })).toMatchObject(refused);
+    await get(`${server.origin}/old`, anywhere);
+    expect(other.requests).toHaveLength(1);
+    expect(await failure(`${server.origin}/old`, { followAny: true })).toMatchObject(refused);
+  });
+});

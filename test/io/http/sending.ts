@@ -1,0 +1,71 @@
+import { performance } from 'node:perf_hooks';
+import { onTestFinished } from 'vitest';
+import { Failure } from '../../../src/core/failure.ts';
+import type { Http, HttpRequest, HttpResponse } from '../../../src/core/ports.ts';
+import { createHttp } from '../../../src/io/http/client.ts';
+import { createTransport } from '../../../src/io/http/transport.ts';
+
+/** What a test may say of the machine that sends. */
+export interface SenderOptions {
+  readonly environment?: NodeJS.ProcessEnv;
+  readonly cacert?: string;
+  readonly secrets?: Readonly<Record<string, string>>;
+  readonly allowHttp?: boolean;
+  readonly now?: () => number;
+}
+
+/** The HTTP port on real sockets. */
+export interface Sender {
+  readonly http: Http;
+  /** Every secret that the port told of. */
+  readonly told: readonly string[];
+  get(url: string, more?: Partial<HttpRequest>): Promise<HttpResponse>;
+  /** The failure of a request that must fail. */
+  failure(url: string, more?: Partial<HttpRequest>): Promise<Failure>;
+}
+
+/** Makes the HTTP port for the current test. */
+export function createSender(options: SenderOptions = {}): Sender {
+  const { environment = {}, cacert, secrets = {}, allowHttp = true, now = () => performance.now() } = options;
+  const told: string[] = [];
+  const transport = createTransport({ environment, cacert, userAgent: 'automate/test', now, wallNow: () => Date.now() });
+  const http = createHttp({
+    transport,
+    secrets: new Map(Object.entries(secrets)),
+    allowHttp,
+    now,
+    secret: (text) => void told.push(text),
+  });
+  onTestFinished(() => http.abort());
+  const get = (url: string, more: Partial<HttpRequest> = {}) => http.send(requestOf(url, more));
+  return {
+    http,
+    told,
+    get,
+    async failure(url, more) {
+      const answer = await get(url, more).catch((error: unknown) => error);
+      if (!(answer instanceof Failure)) throw new Error('expected a Failure', { cause: answer });
+      return answer;
+    },
+  };
+}
+
+/** A GET request with room for everything. */
+export function requestOf(url: string, more: Partial<HttpRequest> = {}): HttpRequest {
+  const { origin, pathname, search } = new URL(url);
+  return {
+    method: 'GET',
+    origin,
+    path: pathname + search,
+    headers: {},
+    timeoutMs: 2000,
+    maxBodyBytes: 10_000_000,
+    followAny: false,
+    ...more,
+  };
+}
+
+/** An answer's body as text. */
+export function textOf(response: HttpResponse): string {
+  return Buffer.from(response.body).toString();
+}

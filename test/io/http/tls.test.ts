@@ -1,0 +1,101 @@
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, test } from 'vitest';
+import { AutomateError } from '../../../src/core/failure.ts';
+import { makeCertificates } from '../../helpers/certificates.ts';
+import { httpServer } from '../../helpers/http-server.ts';
+import { rawServer } from '../../helpers/raw-server.ts';
+import { createSender, textOf } from './sending.ts';
+
+const certificates = makeCertificates();
+const { authority } = certificates;
+
+describe('a certificate', () => {
+  test('of an authority in --cacert is trusted, on a connection that is used again', async () => {
+    const server = await httpServer((_request, response) => response.end('secure'), certificates.good);
+    const { get } = createSender({ cacert: authority });
+    for (let i = 0; i < 3; i++) expect(textOf(await get(server.origin))).toBe('secure');
+    await get(server.origin.replace('127.0.0.1', 'localhost'));
+    expect(server.connections()).toBe(2);
+  });
+
+  test('of an authority in --cacert is trusted where a record names the host', async () => {
+    const server = await httpServer(undefined, certificates.good);
+    const { get } = createSender({ cacert: authority });
+    await get(server.origin.replace('127.0.0.1', 'localhost'), { hostFromData: { allowHosts: ['localhost'] } });
+    expect(server.requests).toHaveLength(1);
+  });
+
+  test.each([
+    ['good', undefined, /unable to verify the first certificate \(UNABLE_TO_VERIFY_LEAF_SIGNATURE\)\n.*--cacert FILE$/],
+    ['selfSigned', undefined, /self-signed certificate \(DEPTH_ZERO_SELF_SIGNED_CERT\)\n.*--cacert FILE$/],
+    ['selfSigned', authority, /self-signed certificate \(DEPTH_ZERO_SELF_SIGNED_CERT\)\n.*--cacert FILE$/],
+    ['expired', authority, /certificate has expired \(CERT_HAS_EXPIRED\)$/],
+    ['wrongHost', authority, /does not match certificate's altnames.*127\.0\.0\.1.*\(ERR_TLS_CERT_ALTNAME_INVALID\)$/s],
+  ] as const)('that is %s is refused with its cause (--cacert %s)', async (name, cacert, message) => {
+    const server = await httpServer(undefined, certificates[name]);
+    const failure = await createSender(cacert === undefined ? {} : { cacert }).failure(server.origin);
+    expect(failure).toMatchObject({ kind: 'network', retryable: false, sent: false, message: expect.stringMatching(message) });
+    expect(failure.message).toMatch(`the TLS connection to ${server.origin} failed: `);
+    expect(server.requests).toEqual([]);
+  });
+
+  test('that is refused fails every request that waits for it', async () => {
+    const server = await httpServer(undefined, certificates.wrongHost);
+    const { failure } = createSender({ cacert: authority });
+    const failures = await Promise.all(Array.from({ length: 20 }, () => failure(server.origin)));
+    expect(new Set(failures.map(({ message }) => message)).size).toBe(1);
+  });
+
+  test('of --cacert comes on top of the usual ones and of NODE_EXTRA_CA_CERTS', async () => {
+    const server = await httpServer(undefined, certificates.good);
+    const other = join(certificates.folder, 'selfSigned.pem');
+    await createSender({ cacert: other, environment: { NODE_EXTRA_CA_CERTS: authority } }).get(server.origin);
+    expect(server.requests).toHaveLength(1);
+  });
+});
+
+describe('what speaks no TLS', () => {
+  test('is refused with its cause', async () => {
+    const server = await httpServer();
+    expect(await createSender().failure(server.origin.replace('http:', 'https:'))).toMatchObject({
+      kind: 'network',
+      retryable: false,
+      sent: false,
+      message: expect.stringMatching(/^the TLS connection to \S+ failed: .*\((?:ERR_SSL_\w+|EPROTO)\)/s),
+    });
+  });
+
+  test('a connection closed in the handshake is tried again', async () => {
+    const server = await rawServer((socket) => socket.destroy());
+    expect(await createSender().failure(server.origin.replace('http:', 'https:'))).toMatchObject({ kind: 'network', retryable: true, sent: false });
+  });
+});
+
+describe('--cacert', () => {
+  const file = (name: string, content: string) => {
+    writeFileSync(join(certificates.folder, name), content);
+    return join(certificates.folder, name);
+  };
+
+  test.each([
+    ['is missing', join(certificates.folder, 'none.pem'), /ENOENT/],
+    ['is a folder', certificates.folder, /EISDIR/],
+    ['holds junk', file('junk.pem', 'junk'), /it holds no PEM certificate/],
+    ['is empty', file('empty.pem', ''), /it holds no PEM certificate/],
+    ['holds a broken certificate', file('broken.pem', '-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n'), /PEM|asn1|bad/i],
+    ['holds a key', file('key.pem', certificates.good.key), /it holds no PEM certificate/],
+  ])('that %s is told at the start', (_name, path, reason) => {
+    expect(() => createSender({ cacert: path })).toThrow(AutomateError);
+    expect(() => createSender({ cacert: path })).toThrow(`--cacert ${path} cannot be used: `);
+    expect(() => createSender({ cacert: path })).toThrow(reason);
+  });
+
+  test('may hold several certificates', async () => {
+    const server = await httpServer(undefined, certificates.good);
+    const { readFileSync } = await import('node:fs');
+    const both = file('both.pem', `# mine\n${certificates.selfSigned.cert}\n${readFileSync(authority, 'utf8')}`);
+    await createSender({ cacert: both }).get(server.origin);
+    expect(server.requests).toHaveLength(1);
+  });
+});
