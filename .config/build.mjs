@@ -16,8 +16,8 @@ await build({
   minifyWhitespace: true,
   legalComments: 'none',
   logLevel: 'warning',
-  inject: ['.config/request-of-ky.mjs'],
-  define: { 'globalThis.Request': 'RequestOfKy' },
+  inject: ['.config/globals-of-ky.mjs'],
+  define: { 'globalThis.Request': 'RequestOfKy', 'globalThis.AbortController': 'AbortControllerOfKy' },
   // CommonJS packages inside the bundle ask for Node's own modules by require.
   banner: { js: "import { createRequire as __createRequire } from 'node:module'; const require = __createRequire(import.meta.url);" },
 });

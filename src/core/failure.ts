@@ -1,4 +1,4 @@
-/** Why a record failed. */
+/** Every reason why a record can fail. */
 export const failureClasses = [
   'input',
   'template',
@@ -12,6 +12,8 @@ export const failureClasses = [
   'credits',
   'output',
 ] as const;
+
+/** Why a record failed. */
 export type FailureClass = (typeof failureClasses)[number];
 
 interface FailureDetails {

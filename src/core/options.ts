@@ -1,8 +1,10 @@
 import * as z from 'zod';
 import { compileCondition, compileExpression, type ExpressionError } from './condition.ts';
+import { dictionary } from './dictionary.ts';
 import { durationMs, rateIntervalMs } from './duration.ts';
 import { compilePath } from './path.ts';
 import type { Auth } from './ports.ts';
+import { holdsToken, isRandomText } from './token-text.ts';
 
 /** A number of ms, written as a duration. */
 export const duration = z
@@ -58,48 +60,52 @@ export const headerValue = z
   .union([z.string(), z.number(), z.boolean()], { error: 'expected a text, a number, true or false' })
   .transform(String);
 
+const headerName = z.string().regex(/^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/, 'expected a header name such as X-Request-Id');
+
 /** Header names (RFC 9110, 5.1) to values. */
-export const headers = z.record(
-  z.string().regex(/^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/, 'expected a header name such as X-Request-Id'),
-  headerValue,
-);
+export const headers = dictionary(headerName, headerValue);
 
-const credential = name.describe('the name of a credential, never its value');
+const credential = name
+  .refine((text) => text.length <= 100 && !holdsToken(text) && !isRandomText(text), {
+    error: 'expected the name of a credential, found what looks like the secret itself',
+  })
+  .describe('the name of a credential, never its value');
 
-const writtenAuth = z.union([
-  z.literal('none'),
-  z.discriminatedUnion('type', [
-    z.strictObject({ type: z.literal('none') }),
-    z.strictObject({ type: z.literal('bearer'), credential }),
-    z
-      .strictObject({
-        type: z.literal('api_key'),
-        credential,
-        header: z.string().optional().describe('the header that carries the key'),
-        query: z.string().optional().describe('the query parameter that carries the key'),
-      })
-      .refine((key) => (key.header === undefined) !== (key.query === undefined), {
-        error: 'expected either header or query, the place that carries the key',
-      }),
-    z.strictObject({
-      type: z.literal('basic'),
+const authKinds = z.discriminatedUnion('type', [
+  z.strictObject({ type: z.literal('none') }),
+  z.strictObject({ type: z.literal('bearer'), credential }),
+  z
+    .strictObject({
+      type: z.literal('api_key'),
       credential,
-      username: z.string().optional().describe('without it the secret is username:password'),
+      header: headerName.optional().describe('the header that carries the key'),
+      query: z.string().min(1, 'expected the name of a query parameter').optional().describe('the query parameter that carries the key'),
+    })
+    .refine((key) => (key.header === undefined) !== (key.query === undefined), {
+      error: 'expected either header or query, the place that carries the key',
     }),
-    z.strictObject({
-      type: z.literal('oauth2_client_credentials'),
-      credential: credential.describe('the name of the credential that holds the client secret'),
-      token_url: z.string(),
-      client_id: z.string(),
-      scopes: z.array(z.string()).default([]),
-    }),
-  ]),
+  z.strictObject({
+    type: z.literal('basic'),
+    credential,
+    username: z.string().optional().describe('without it the secret is username:password'),
+  }),
+  z.strictObject({
+    type: z.literal('oauth2_client_credentials'),
+    credential: credential.describe('the name of the credential that holds the client secret'),
+    token_url: z.string(),
+    client_id: z.string(),
+    scopes: z.array(z.string()).default([]),
+  }),
 ]);
+
+const writtenAuth = z.union([z.literal('none'), authKinds], {
+  error: 'expected none, or a mapping such as { type: bearer, credential: NAME }',
+});
 
 /** How requests prove who sends them; `null` for `none`. */
 export const auth = writtenAuth.transform((written) => (written === 'none' || written.type === 'none' ? null : toAuth(written)));
 
-type WrittenAuth = Exclude<z.output<(typeof writtenAuth)['options'][1]>, { type: 'none' }>;
+type WrittenAuth = Exclude<z.output<typeof authKinds>, { type: 'none' }>;
 
 function toAuth(written: WrittenAuth): Auth {
   const { credential } = written;

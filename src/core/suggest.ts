@@ -1,12 +1,18 @@
 /** `; did you mean "x"?` for the choice that is nearest to what was written, or an empty text when none is near. */
 export function didYouMean(written: string, choices: Iterable<string>): string {
+  const best = nearest(written, choices);
+  return best === undefined ? '' : `; did you mean "${best}"?`;
+}
+
+/** The choice that is nearest to what was written; absent when none is near. */
+export function nearest(written: string, choices: Iterable<string>): string | undefined {
   let best: string | undefined;
   let least = Math.max(1, Math.floor(written.length / 3)) + 1;
   for (const choice of choices) {
     const distance = editDistance(written.toLowerCase(), choice.toLowerCase());
     if (distance < least) [best, least] = [choice, distance];
   }
-  return best === undefined ? '' : `; did you mean "${best}"?`;
+  return best;
 }
 
 /** Insertions, deletions, replacements and swaps of neighbours between two words (optimal string alignment). */

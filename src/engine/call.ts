@@ -37,7 +37,7 @@ export function createCaller(tools: CallTools): RunCall {
     const startedMs = ports.clock.now();
     const credit = creditOf(tools, caller.node);
     for (let attempts = 1; ; attempts++) {
-      await gates.enter(call, !caller.progress.hasBegun);
+      await gates.enter(call, caller.record, !caller.progress.hasBegun);
       let failure: Failure;
       try {
         credit.hold();

@@ -4,8 +4,8 @@ import type { Clock } from '../core/ports.ts';
 
 /** Lets calls through: so many at once, so often, and none while the other side wants to be left alone. */
 export interface Gates {
-  /** Resolves when the call may start. Rejects with Unfinished when it is turned away. */
-  enter(call: Call<unknown>, isRefusable: boolean): Promise<void>;
+  /** Resolves when the call may start; of those who wait, the record that was read first goes first. Rejects with Unfinished when it is turned away. */
+  enter(call: Call<unknown>, record: number, isRefusable: boolean): Promise<void>;
   /** The call has ended. */
   leave(call: Call<unknown>): void;
   /** Nobody passes this gate for so long. */
@@ -21,8 +21,7 @@ export interface GateOverrides {
 }
 
 interface Waiter {
-  /** Its place among all that ever waited. */
-  readonly turn: number;
+  readonly record: number;
   readonly isRefusable: boolean;
   readonly start: () => void;
   readonly turnAway: (reason: Unfinished) => void;
@@ -35,7 +34,7 @@ interface Limit {
   readonly gates: Set<Gate>;
 }
 
-/** Those who wait at one gate for a place under one limit, in their turn. */
+/** Those who wait at one gate for a place under one limit, in the order of their records: a retry does not queue up again. */
 interface Queue {
   readonly limit: Limit;
   waiters: Waiter[];
@@ -61,15 +60,14 @@ export function createGates(clock: Clock, overrides: GateOverrides): Gates {
   const gates = new Map<string, Gate>();
   const limits = new Map<string, Limit>();
   let refused: 'refusable' | 'all' | undefined;
-  let turns = 0;
 
   return {
-    enter(call, isRefusable) {
+    enter(call, record, isRefusable) {
       if (isTurnedAway(isRefusable)) return Promise.reject(new Unfinished());
       const gate = gateOf(call);
       const limit = limitOf(call);
       return new Promise((start, turnAway) => {
-        queueOf(gate, limit).waiters.push({ turn: turns++, isRefusable, start, turnAway });
+        queueUp(queueOf(gate, limit).waiters, { record, isRefusable, start, turnAway });
         pump(gate);
       });
     },
@@ -164,13 +162,20 @@ export function createGates(clock: Clock, overrides: GateOverrides): Gates {
   }
 }
 
+/** Most records come in their order, so the place is sought from the end. */
+function queueUp(waiters: Waiter[], waiter: Waiter): void {
+  let place = waiters.length;
+  while (place > 0 && (waiters[place - 1] as Waiter).record > waiter.record) place--;
+  waiters.splice(place, 0, waiter);
+}
+
 /** The queue whose turn it is, among those whose limit has room. */
 function nextQueue(gate: Gate): Queue | undefined {
   let next: Queue | undefined;
   for (const queue of gate.queues) {
     const [first] = queue.waiters;
     if (!first || queue.limit.inFlight >= queue.limit.max) continue;
-    if (!next || first.turn < (next.waiters[0] as Waiter).turn) next = queue;
+    if (!next || first.record < (next.waiters[0] as Waiter).record) next = queue;
   }
   return next;
 }

@@ -1,7 +1,10 @@
 import { createHash, randomUUID } from 'node:crypto';
 import { mkdir, readdir, readFile, rename, rm, stat, utimes, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { AutomateError, Failure } from '../core/failure.ts';
 import type { Cache, HttpResponse } from '../core/ports.ts';
+import type { Value } from '../core/value.ts';
+import { headerReader } from './http/header.ts';
 import type { Redactor } from './redact.ts';
 
 /** Where answers are kept. */
@@ -22,16 +25,21 @@ interface Kept {
 /** Makes the cache: a file per answer, named by its request's hash. A file that cannot be read counts as none. */
 export function createCache(options: CacheOptions): Cache {
   const inFlight = new Map<string, Promise<HttpResponse>>();
-  let swept: Promise<void> | undefined;
+  let hasSwept = false;
   return {
     async through(key, maxAgeMs, produce) {
-      swept ??= sweep(options).catch(() => undefined);
+      if (!hasSwept) void sweep(options);
+      hasSwept = true;
       const name = createHash('sha256').update(key).digest('hex');
       const under = inFlight.get(name);
-      if (under) return under;
+      if (under) return under.catch(rethrown);
       const answer = kept(name, maxAgeMs, produce);
       inFlight.set(name, answer);
-      return answer.finally(() => inFlight.delete(name));
+      try {
+        return await answer;
+      } finally {
+        inFlight.delete(name);
+      }
     },
   };
 
@@ -45,51 +53,67 @@ export function createCache(options: CacheOptions): Cache {
   }
 }
 
+/** Each record's failure is its own: it is told of its node and its tries. */
+function rethrown(error: unknown): never {
+  throw error instanceof Failure ? error.retold(error.message) : error;
+}
+
 async function read(file: string): Promise<Kept | undefined> {
   try {
-    return JSON.parse(await readFile(file, 'utf8')) as Kept;
+    const kept = JSON.parse(await readFile(file, 'utf8')) as Partial<Kept> | null;
+    return typeof kept?.body === 'string' && typeof kept.headers === 'object' ? (kept as Kept) : undefined;
   } catch {
     return undefined;
   }
 }
 
-/** Whole or not at all, and only for its owner's eyes. Its time stamp is its end, so that a sweep need not read it. */
+/**
+ * Whole or not at all, and only for its owner's eyes. Its time stamp is its end, so that a sweep need not read it.
+ * An answer that cannot be kept ends the run: to go on would be to pay for each again. Throws an AutomateError.
+ */
 async function write(file: string, answer: Kept, maxAgeMs: number): Promise<void> {
   const temporary = `${file}.${randomUUID()}`;
   const end = new Date(answer.keptAtMs + maxAgeMs);
-  await mkdir(join(file, '..'), { recursive: true, mode: 0o700 });
-  await writeFile(temporary, JSON.stringify(answer), { mode: 0o600 });
-  await utimes(temporary, end, end);
-  await rename(temporary, file);
-}
-
-/** Takes away what has come to its end. */
-async function sweep({ folder, wallNow }: CacheOptions): Promise<void> {
-  for (const name of await readdir(folder, { recursive: true })) {
-    const path = join(folder, name);
-    const found = await stat(path);
-    if (found.isFile() && found.mtimeMs < wallNow()) await rm(path, { force: true });
+  try {
+    await mkdir(join(file, '..'), { recursive: true, mode: 0o700 });
+    await writeFile(temporary, JSON.stringify(answer), { mode: 0o600 });
+    await utimes(temporary, end, end);
+    await rename(temporary, file);
+  } catch (error) {
+    await rm(temporary, { force: true }).catch(() => undefined);
+    throw new AutomateError('output', `the cache cannot be written: ${(error as Error).message}`, { cause: error });
   }
 }
 
-/** An answer may echo the credential: the cache is a file like any other. */
+/** What another run may still be writing is left alone for so long. */
+const writingMs = 3_600_000;
+
+/** Takes away what has come to its end, and what runs that died have left. */
+async function sweep({ folder, wallNow }: CacheOptions): Promise<void> {
+  const names = await readdir(folder, { recursive: true }).catch(() => []);
+  for (const name of names) {
+    const path = join(folder, name);
+    // Another run sweeps, too.
+    const found = await stat(path).catch(() => undefined);
+    const graceMs = name.endsWith('.json') ? 0 : writingMs;
+    if (found?.isFile() && found.mtimeMs + graceMs < wallNow()) await rm(path, { force: true }).catch(() => undefined);
+  }
+}
+
+/** An answer may echo the credential: the cache is a file like any other. Bytes become characters and back, so other bodies stay as they are. */
 function keptOf(response: HttpResponse, { redactor, wallNow }: CacheOptions): Kept {
   const text = Buffer.from(response.body).toString('latin1');
   const body = redactor.isIn(text) ? redactor.text(text) : text;
-  const headers = JSON.parse(redactor.text(JSON.stringify(response.headers))) as HttpResponse['headers'];
+  const headers = redactor.value({ ...response.headers } as Value) as HttpResponse['headers'];
   return { keptAtMs: wallNow(), status: response.status, headers, body: Buffer.from(body, 'latin1').toString('base64') };
 }
 
-function responseOf(kept: Kept): HttpResponse {
-  const header = (name: string) => {
-    const value = kept.headers[name];
-    return Array.isArray(value) ? value.join(', ') : value;
-  };
+function responseOf({ status, headers, body }: Kept): HttpResponse {
   return {
-    status: kept.status,
-    headers: kept.headers,
-    header,
-    body: Buffer.from(kept.body, 'base64'),
+    status,
+    headers,
+    header: headerReader(headers),
+    body: Buffer.from(body, 'base64'),
     endedByClose: false,
     retryAfterMs: undefined,
   };

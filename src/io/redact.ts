@@ -15,16 +15,20 @@ export interface Redactor {
 /** A shorter text is no secret, and would take everyday words out of the data. */
 const shortestSecret = 4;
 
+/** A shorter piece of base64 stands in other data by chance. */
+const shortestBase64 = 6;
+
 /** Makes a redactor that knows no secret yet. */
 export function createRedactor(): Redactor {
-  const forms = new Set<string>();
+  const secrets = new Set<string>();
   let pattern: RegExp | undefined;
   const redactor: Redactor = {
     add(secret) {
-      for (const form of secretForms(secret)) if (form.length >= shortestSecret) forms.add(form);
-      // The longest first, so that no end of a longer form is left over.
-      const alternatives = [...forms].sort((a, b) => b.length - a.length).map(escaped);
-      if (alternatives.length > 0) pattern = new RegExp(alternatives.join('|'), 'g');
+      if (secret.length < shortestSecret || secrets.has(secret)) return;
+      secrets.add(secret);
+      // The longest first, so that no end of a longer secret is left over.
+      const longestFirst = [...secrets].sort((a, b) => b.length - a.length);
+      pattern = new RegExp(longestFirst.flatMap(secretPatterns).join('|'), 'g');
     },
     isIn: (text) => pattern !== undefined && text.search(pattern) >= 0,
     text: (text) => (pattern === undefined ? text : text.replace(pattern, '***')),
@@ -42,35 +46,63 @@ export function createRedactor(): Redactor {
   return redactor;
 }
 
-/** A secret as it is, percent-encoded, JSON-escaped, and inside base64 at each of the three ways it can fall. */
-function secretForms(secret: string): string[] {
-  const percent = encodeURIComponent(secret.toWellFormed());
-  const json = JSON.stringify(secret).slice(1, -1);
+/** Patterns of a secret as it is, in every way of escaping, and inside base64 at each of the three ways it can fall. */
+function secretPatterns(secret: string): string[] {
+  return [...new Set([secret, ...base64Forms(secret)])].map((text, index) => [...text].map(index === 0 ? anyForm : anyBase64Form).join(''));
+}
+
+/** A pattern for a character however it is escaped: each may be on its own, as encoders differ in which ones they leave alone. */
+function anyForm(character: string): string {
+  return /[A-Za-z0-9]/.test(character) ? character : `(?:${formsOf(character).join('|')})`;
+}
+
+/** Base64 has a second alphabet, for URLs. */
+function anyBase64Form(character: string): string {
+  if (character !== '+' && character !== '/') return anyForm(character);
+  return `(?:${[...formsOf(character), character === '+' ? '-' : '_'].join('|')})`;
+}
+
+/** Longer forms first. JSON within JSON doubles the backslashes. */
+function formsOf(character: string): string[] {
+  const bytes = Buffer.from(character);
   return [
-    secret,
-    percent,
-    percent.replace(/%[0-9A-F]{2}/g, (code) => code.toLowerCase()),
-    percent.replaceAll('%20', '+'),
-    json,
-    JSON.stringify(json).slice(1, -1),
-    secret.replaceAll('"', '""'),
-    json.replaceAll('"', '""'),
-    ...base64Forms(secret),
+    // In URLs and forms, and in URLs within URLs.
+    [...bytes].map((byte) => `%(?:25)*${anyCase(hex(byte, 2))}`).join(''),
+    ...(character === ' ' ? ['\\+'] : []),
+    // In JSON, and in CSV.
+    Array.from({ length: character.length }, (_, unit) => `\\\\+u${anyCase(hex(character.charCodeAt(unit), 4))}`).join(''),
+    ...(character === '"' ? ['\\\\*""', '\\\\+"'] : []),
+    ...(character === '\\' ? ['\\\\{2,8}'] : []),
+    ...(character === '/' ? ['\\\\+/'] : []),
+    // In HTML and XML.
+    `&#(?:0*${character.codePointAt(0)}|[xX]0*${anyCase(hex(character.codePointAt(0) as number, 1))});`,
+    ...(entities[character] === undefined ? [] : [`&${entities[character]};`]),
+    // As bytes that are shown as characters.
+    ...(bytes.length > 1 ? [escaped(bytes.toString('latin1'))] : []),
+    escaped(character),
   ];
 }
 
-/** The characters of base64 that the secret alone decides, whatever stands around it, in both alphabets. */
+const entities: Record<string, string> = { '"': 'quot', '&': 'amp', "'": 'apos', '<': 'lt', '>': 'gt' };
+
+function hex(number: number, digits: number): string {
+  return number.toString(16).padStart(digits, '0');
+}
+
+function anyCase(digits: string): string {
+  return digits.replace(/[a-f]/g, (digit) => `[${digit}${digit.toUpperCase()}]`);
+}
+
+/** The characters of base64 that the secret alone decides, whatever stands around it. */
 function base64Forms(secret: string): string[] {
   const bytes = Buffer.from(secret);
-  if (bytes.length < 6) return [bytes.toString('base64').replace(/=+$/, '')];
   const inner = [0, 1, 2].map((offset) => {
-    const text = Buffer.concat([Buffer.alloc(offset), bytes])
-      .toString('base64')
-      .replace(/=+$/, '');
+    const text = Buffer.concat([Buffer.alloc(offset), bytes]).toString('base64');
     const certain = Math.floor(((offset + bytes.length) * 8) / 6);
     return text.slice(offset === 0 ? 0 : offset + 1, certain);
   });
-  return [...inner, ...inner.map((text) => text.replaceAll('+', '-').replaceAll('/', '_'))];
+  const whole = bytes.toString('base64').replace(/=+$/, '');
+  return [...inner, whole].filter((text) => text.length >= shortestBase64);
 }
 
 function escaped(text: string): string {

@@ -1,9 +1,13 @@
 import * as z from 'zod';
+import { dictionary } from '../core/dictionary.ts';
 import { auth, byteSize, concurrency, duration, headers, name, path, rate, retry } from '../core/options.ts';
 
 const status = z.union([z.int().min(100).max(599), z.enum(['1xx', '2xx', '3xx', '4xx', '5xx'])], {
   error: 'expected a status such as 200, or a class such as 2xx',
 });
+
+/** The longest that a timer of Node.js can run. */
+const longestTimeoutMs = 2 ** 31 - 1;
 
 /** What a user may write in an HTTP Request node. */
 export const httpOptions = z.strictObject({
@@ -18,7 +22,9 @@ export const httpOptions = z.strictObject({
     })
     .optional()
     .describe('only for POST, PUT and PATCH: a mapping or list sent as JSON, or JSON text'),
-  timeout: duration.default(30_000).describe('one limit for the whole request'),
+  timeout: duration
+    .refine((ms) => ms > 0 && ms <= longestTimeoutMs, { error: 'expected a timeout from 1ms to 24d' })
+    .default(30_000).describe('one limit for the whole request'),
   retry: retry.default(retry.parse({})).describe('when and how often a request is sent again'),
   rate: rate.optional().describe('at most so many requests in a time, such as 10/s'),
   concurrency: concurrency.optional().describe('requests in flight at once; 16 unless the connection says otherwise'),

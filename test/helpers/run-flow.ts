@@ -1,10 +1,12 @@
 import type { Ending, Event, FailureReport } from '../../src/core/event.ts';
+import { Failure } from '../../src/core/failure.ts';
 import type { Item } from '../../src/core/item.ts';
+import type { NodeType } from '../../src/core/node.ts';
 import type { Cache, Clock, Http, HttpRequest, HttpResponse, Ledger, Output } from '../../src/core/ports.ts';
 import type { Fields } from '../../src/core/record.ts';
 import type { Value } from '../../src/core/value.ts';
 import { reportOf } from '../../src/engine/call.ts';
-import { type RunSettings, startRun } from '../../src/engine/run.ts';
+import { type Run, type RunSettings, startRun } from '../../src/engine/run.ts';
 import { compile } from '../../src/flow/compile.ts';
 import { nodeTypes } from '../../src/nodes/index.ts';
 import { type FakeAnswer, toResponse } from './fake-answer.ts';
@@ -25,6 +27,15 @@ export interface FlowOptions extends Partial<RunSettings> {
   readonly allowHttp?: boolean;
   readonly credits?: number;
   readonly random?: number;
+  /** Node types besides those that there are. */
+  readonly nodeTypes?: readonly NodeType[];
+  readonly clock?: Clock;
+  /** How many records are read at a time; all of them unless said otherwise. */
+  readonly batch?: number;
+  /** Wraps the output that gathers rows and failures. */
+  readonly output?: (output: Output, clock: Clock) => Output;
+  /** Gets the run once it has started. */
+  readonly started?: (run: Run, clock: Clock) => void;
 }
 
 /** A record that failed. */
@@ -43,15 +54,14 @@ export interface FlowResult {
 }
 
 /** Runs a flow over records through the real engine, with nothing real around it. Throws a FlowError. */
-export async function runFlow(yaml: string, records: readonly GivenRecord[], options: FlowOptions = {}): Promise<FlowResult> {
+export async function runFlow(yaml: string, records: Iterable<GivenRecord>, options: FlowOptions = {}): Promise<FlowResult> {
   const plan = compile(yaml, {
     file: 'flow.yaml',
-    nodeTypes,
+    nodeTypes: [...nodeTypes, ...(options.nodeTypes ?? [])],
     allowHttp: options.allowHttp ?? false,
     textCells: options.csv ?? false,
   });
-  const items = records.map(toItem);
-  const clock = createFakeClock();
+  const clock = options.clock ?? createFakeClock();
   const output = createOutput();
   const requests: SentRequest[] = [];
   const events: Event[] = [];
@@ -66,12 +76,20 @@ export async function runFlow(yaml: string, records: readonly GivenRecord[], opt
     random: () => options.random ?? 0,
   };
   const settings = { unordered: false, maxErrors: undefined, ...options };
-  const ending = await startRun(plan, batchesOf(items), output, ports, settings).ended;
+  const run = startRun(plan, batchesOf(records, options.batch), options.output?.(output, clock) ?? output, ports, settings);
+  options.started?.(run, clock);
+  const ending = await run.ended;
   return { rows: output.rows, failures: output.failures, requests, events, waitedMs: clock.now(), ending, credits: ledger.spent() };
 }
 
-async function* batchesOf(items: Item[]): AsyncGenerator<Item[]> {
-  yield items;
+async function* batchesOf(records: Iterable<GivenRecord>, size = Number.POSITIVE_INFINITY): AsyncGenerator<Item[]> {
+  let items: Item[] = [];
+  let read = 0;
+  for (const record of records) {
+    items.push(toItem(record, read++));
+    if (items.length >= size) yield items.splice(0);
+  }
+  if (items.length > 0) yield items;
 }
 
 function toItem(record: GivenRecord, index: number): Item {
@@ -84,15 +102,19 @@ export function toFields(record: GivenRecord): Fields {
 }
 
 function createHttp(clock: Clock, requests: SentRequest[], answer: NonNullable<FlowOptions['http']>): Http {
-  return {
-    abort: () => undefined,
-    async send(request) {
-      const sent = { ...request, url: request.origin + request.path, atMs: clock.now() };
-      const answered = await answer(sent, requests.push(sent) - 1);
-      if (answered.afterMs !== undefined) await clock.sleepUntil(clock.now() + answered.afterMs);
-      return toResponse(answered, clock.wallNow());
-    },
-  };
+  const giveUp = new AbortController();
+  const givenUp = new Promise<never>((_, reject) => {
+    giveUp.signal.addEventListener('abort', () => reject(new Failure('network', 'given up', { retryable: true })));
+  });
+  givenUp.catch(() => undefined);
+  return { send: (request) => Promise.race([send(request), givenUp]), abort: () => giveUp.abort() };
+
+  async function send(request: HttpRequest): Promise<HttpResponse> {
+    const sent = { ...request, url: request.origin + request.path, atMs: clock.now() };
+    const answered = await answer(sent, requests.push(sent) - 1);
+    if (answered.afterMs !== undefined) await clock.sleepUntil(clock.now() + answered.afterMs);
+    return toResponse(answered, clock.wallNow());
+  }
 }
 
 function createOutput(): Output & Pick<FlowResult, 'rows' | 'failures'> {

@@ -3,7 +3,7 @@ import type { OutputPlan } from '../output-files.ts';
 import { shellWord } from '../show/number.ts';
 import type { SummaryFacts } from '../show/summary.ts';
 import type { Tally } from '../show/tally.ts';
-import type { RunOptions } from './run.ts';
+import type { RunOptions } from './run-options.ts';
 
 /** What to do after a run that did not do everything, as command lines to copy. */
 export function nextSteps(ending: Ending, tally: Tally, flow: string, options: RunOptions, files: OutputPlan): SummaryFacts['next'] {

@@ -1,13 +1,13 @@
 import type { Ending } from '../../core/event.ts';
 import type { Item } from '../../core/item.ts';
 import type { Plan } from '../../core/plan.ts';
-import { type MaxErrors, type Run, startRun } from '../../engine/run.ts';
+import { type Run, startRun } from '../../engine/run.ts';
 import type { FileOutput } from '../../io/records/output.ts';
 import type { Source } from '../../io/records/source.ts';
 import { openEvents } from '../events-file.ts';
 import { exitCodeOfRun, signalExitCode } from '../exit.ts';
 import { checkFields, loadFlow, loadSecrets, tellWarnings } from '../flow-file.ts';
-import { hasTextCells, type InputOptions, isTable, openInput } from '../input-options.ts';
+import { hasTextCells, isTable, openInput } from '../input-options.ts';
 import { checkOutput, type OutputPlan, openOutput, planOutput } from '../output-files.ts';
 import { createProgressLine, type ProgressShow, showLines, showSpinner } from '../show/progress.ts';
 import { type SummaryFacts, summaryJson, summaryText } from '../show/summary.ts';
@@ -18,28 +18,7 @@ import type { Terminal } from '../terminal.ts';
 import { type WiredPorts, wire } from '../wire.ts';
 import { dryRun } from './dry-run.ts';
 import { nextSteps } from './next-steps.ts';
-
-/** The options of `automate run`. */
-export interface RunOptions extends InputOptions {
-  readonly out: string;
-  readonly outFormat?: string;
-  readonly errors?: string;
-  readonly limit?: number;
-  readonly skip?: number;
-  readonly concurrency?: number;
-  /** Ms between two requests. */
-  readonly rate?: number;
-  readonly maxErrors?: MaxErrors;
-  readonly maxCredits?: number;
-  readonly unordered?: boolean;
-  readonly dryRun?: boolean;
-  readonly allowHttp?: boolean;
-  readonly cacert?: string;
-  readonly events?: string;
-  readonly summary?: string;
-  readonly force?: boolean;
-  readonly quiet?: boolean;
-}
+import type { RunOptions } from './run-options.ts';
 
 /** Runs a flow over the records of a file; answers the exit code. */
 export async function runCommand(flow: string, options: RunOptions, terminal: Terminal): Promise<number> {

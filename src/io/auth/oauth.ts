@@ -2,14 +2,17 @@ import { Failure } from '../../core/failure.ts';
 import type { Auth, HttpResponse } from '../../core/ports.ts';
 import { answerMessage, excerpt } from '../../core/response.ts';
 
-type OAuth = Extract<Auth, { type: 'oauth2_client_credentials' }>;
+/** How to get an access token. */
+export type OAuth = Extract<Auth, { type: 'oauth2_client_credentials' }>;
 
 /** Gets access tokens. Each is kept until shortly before it expires, and asked for once however many wait for it. */
 export interface Tokens {
-  /** Throws a Failure when the token server refuses. */
+  /** Throws a Failure of its own for everybody who waits when the token server refuses. */
   token(auth: OAuth, clientSecret: string): Promise<string>;
-  /** The token was refused: the next one is asked for anew. */
-  forget(auth: OAuth): void;
+  /** The token was answered with 401. Answers whether another one may help. */
+  refuse(auth: OAuth, token: string): boolean;
+  /** The other one was answered with 401, too: for a while it is the last one asked for. */
+  giveUp(auth: OAuth): void;
 }
 
 /** What a token server is asked with. */
@@ -21,35 +24,82 @@ export interface TokenTools {
   secret(token: string): void;
 }
 
-/** So long before its end a token is not used any more. */
+interface Kept {
+  readonly token: Promise<string>;
+  /** The token itself, once it is there. */
+  text?: string;
+  untilMs: number;
+  /** Until then a 401 is not the token's fault. */
+  trustedUntilMs: number;
+}
+
+/** So long before its end a token is not used any more; of a short life a tenth. */
 const marginMs = 30_000;
+
+/** For so long a token server's refusal, or an API's refusal of a new token, is taken to be final: no record would fare better. */
+const refusalMs = 60_000;
+
+/** Without expires_in (RFC 6749, 5.1: recommended) an hour is usual; a 401 asks anew anyway. */
+const usualLifetimeMs = 3_600_000;
 
 /** Makes the tokens of the OAuth 2.0 client credentials grant (RFC 6749, 4.4). */
 export function createTokens(tools: TokenTools): Tokens {
-  const kept = new Map<string, { token: Promise<string>; untilMs: number }>();
+  const kept = new Map<string, Kept>();
   return {
-    token(auth, clientSecret) {
-      const known = kept.get(keyOf(auth));
-      if (known && known.untilMs > tools.now()) return known.token;
-      const entry = { token: request(auth, clientSecret), untilMs: Number.POSITIVE_INFINITY };
-      kept.set(keyOf(auth), entry);
-      entry.token.catch(() => kept.delete(keyOf(auth)));
-      return entry.token;
+    async token(auth, clientSecret) {
+      const key = keyOf(auth);
+      const known = kept.get(key);
+      const entry = known && known.untilMs > tools.now() ? known : ask(key, auth, clientSecret);
+      try {
+        return await entry.token;
+      } catch (error) {
+        // Each record's failure is its own: it is told of its node and its tries.
+        throw error instanceof Failure ? error.retold(error.message) : error;
+      }
     },
-    forget: (auth) => void kept.delete(keyOf(auth)),
+    refuse(auth, token) {
+      const entry = kept.get(keyOf(auth));
+      if (!entry || entry.text !== token) return true;
+      if (entry.trustedUntilMs > tools.now()) return false;
+      return kept.delete(keyOf(auth));
+    },
+    giveUp(auth) {
+      const entry = kept.get(keyOf(auth));
+      if (entry) entry.trustedUntilMs = tools.now() + refusalMs;
+    },
   };
 
-  async function request(auth: OAuth, clientSecret: string): Promise<string> {
-    const pair = `${encodeURIComponent(auth.clientId)}:${encodeURIComponent(clientSecret)}`;
-    tools.secret(Buffer.from(pair).toString('base64'));
+  function ask(key: string, auth: OAuth, clientSecret: string): Kept {
+    const entry: Kept = { token: request(auth, clientSecret), untilMs: Number.POSITIVE_INFINITY, trustedUntilMs: 0 };
+    kept.set(key, entry);
+    entry.token.then(
+      () => undefined,
+      (error) => {
+        entry.untilMs = error instanceof Failure && !error.retryable ? tools.now() + refusalMs : 0;
+      },
+    );
+    return entry;
+
+    async function request(auth: OAuth, clientSecret: string): Promise<string> {
+      try {
+        const { token, lifetimeMs } = tokenOf(await asked(auth, clientSecret));
+        tools.secret(token);
+        entry.text = token;
+        entry.untilMs = tools.now() + lifetimeMs - Math.min(marginMs, lifetimeMs / 10);
+        return token;
+      } catch (error) {
+        throw error instanceof Failure ? noToken(error, auth) : error;
+      }
+    }
+  }
+
+  /** RFC 6749, 2.3.1: id and secret are form-encoded before they are joined. Of a space we write %20, which is read like `+` everywhere. */
+  function asked(auth: OAuth, clientSecret: string): Promise<HttpResponse> {
+    const pair = Buffer.from(`${encodeURIComponent(auth.clientId)}:${encodeURIComponent(clientSecret)}`).toString('base64');
+    tools.secret(pair);
     const form = new URLSearchParams({ grant_type: 'client_credentials' });
     if (auth.scopes.length > 0) form.set('scope', auth.scopes.join(' '));
-    const response = await tools.post(auth.tokenUrl, { authorization: `Basic ${Buffer.from(pair).toString('base64')}` }, String(form));
-    const { token, lifetimeMs } = tokenOf(response);
-    tools.secret(token);
-    const entry = kept.get(keyOf(auth));
-    if (entry) entry.untilMs = tools.now() + lifetimeMs - marginMs;
-    return token;
+    return tools.post(auth.tokenUrl, { authorization: `Basic ${pair}` }, String(form));
   }
 }
 
@@ -57,18 +107,40 @@ function keyOf(auth: OAuth): string {
   return JSON.stringify([auth.tokenUrl, auth.clientId, auth.credential, auth.scopes]);
 }
 
+/** Without a token the request itself was never sent. */
+function noToken({ kind, message, status, retryable, retryAfterMs }: Failure, auth: OAuth): Failure {
+  const { origin } = new URL(auth.tokenUrl);
+  const reason = message.startsWith(`${origin}: `) ? message.slice(origin.length + 2) : message;
+  return new Failure(kind, `no access token from ${origin}: ${reason}`, { status, retryable, retryAfterMs, sent: false });
+}
+
 function tokenOf(response: HttpResponse): { token: string; lifetimeMs: number } {
   const { status, retryAfterMs } = response;
   const retryable = status === 429 || status >= 500;
-  if (status !== 200) throw new Failure('http', `no access token: ${answerMessage(response)}`, { status, retryable, retryAfterMs });
+  if (status < 200 || status > 299) throw new Failure('http', answerMessage(response), { status, retryable, retryAfterMs });
   const text = new TextDecoder().decode(response.body);
-  try {
-    const answer = JSON.parse(text) as { access_token?: unknown; expires_in?: unknown };
-    if (typeof answer.access_token !== 'string' || answer.access_token === '') throw new Error('no access_token');
-    // Without expires_in (RFC 6749, 5.1: recommended) an hour is usual; a 401 asks anew anyway.
-    const lifetime = Number(answer.expires_in);
-    return { token: answer.access_token, lifetimeMs: lifetime > 0 ? lifetime * 1000 : 3_600_000 };
-  } catch {
-    throw new Failure('parse', `no access token: expected JSON with access_token, found ${excerpt(text, 40)}`, { status });
+  const answer = jsonOf(text);
+  if (typeof answer?.access_token !== 'string' || answer.access_token === '') {
+    throw new Failure('parse', `expected JSON with access_token, found ${answer ? contentOf(answer) : excerpt(text, 40) || 'nothing'}`, {
+      status,
+    });
   }
+  const lifetimeMs = Number(answer.expires_in) * 1000;
+  return { token: answer.access_token, lifetimeMs: lifetimeMs > 0 ? lifetimeMs : usualLifetimeMs };
+}
+
+function jsonOf(text: string): Record<string, unknown> | undefined {
+  try {
+    const value: unknown = JSON.parse(text);
+    return typeof value === 'object' && value !== null ? (value as Record<string, unknown>) : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+/** Names, and what RFC 6749, 5.2 says of errors; never another value: it may be the token by another name. */
+function contentOf(answer: Record<string, unknown>): string {
+  const names = excerpt(Object.keys(answer).join(', ') || 'nothing', 100);
+  const errors = [answer.error, answer.error_description].filter((text) => typeof text === 'string');
+  return errors.length === 0 ? names : `${names} (${excerpt(errors.join(': '), 200)})`;
 }

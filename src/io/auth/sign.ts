@@ -5,6 +5,8 @@ export interface Signature {
   readonly headers: Readonly<Record<string, string>>;
   /** `name=value` for the query, percent-encoded. */
   readonly query?: string;
+  /** The name in the query. */
+  readonly parameter?: string;
 }
 
 /** Signs with the secret itself: for OAuth that is the access token. */
@@ -18,8 +20,8 @@ export function signature(auth: Auth, secret: string): Signature {
       return { headers: { authorization: `Basic ${Buffer.from(pair).toString('base64')}` } };
     }
     case 'api_key': {
-      if (auth.query === undefined) return { headers: { [auth.header as string]: secret } };
-      return { headers: {}, query: `${encodeURIComponent(auth.query)}=${encodeURIComponent(secret)}` };
+      if (auth.query === undefined) return { headers: { [(auth.header as string).toLowerCase()]: secret } };
+      return { headers: {}, query: `${encodeURIComponent(auth.query)}=${encodeURIComponent(secret)}`, parameter: auth.query };
     }
   }
 }

@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises';
 import { AutomateError } from '../../core/failure.ts';
-import type { CredentialStore } from './lookup.ts';
+import type { CredentialStore } from './store.ts';
 
 /** The environment variable of a credential: `crm-token` is `AUTOMATE_CREDENTIAL_CRM_TOKEN`. */
 export function credentialVariable(name: string): string {
@@ -20,11 +20,13 @@ export function createEnvironmentCredentials(environment: NodeJS.ProcessEnv): Cr
   };
 }
 
+/** Without the line break at its end, and without a byte order mark. */
 async function secretOf(file: string, variable: string): Promise<string> {
   try {
-    return (await readFile(file, 'utf8')).replace(/\r?\n$/, '');
+    return new TextDecoder('utf-8', { fatal: true }).decode(await readFile(file)).replace(/\r?\n$/, '');
   } catch (error) {
-    throw new AutomateError('credential', `${variable} names a file that cannot be read: ${(error as Error).message}`);
+    const reason = error instanceof TypeError ? 'it is not UTF-8' : (error as Error).message;
+    throw new AutomateError('credential', `${variable} names a file that cannot be read: ${reason}`);
   }
 }
 

@@ -1,10 +1,5 @@
 import { createEnvironmentCredentials } from './environment.ts';
-
-/** One place where credentials are kept. */
-export interface CredentialStore {
-  /** The secret of that name; `undefined` when it is not kept here. Throws an AutomateError when the place cannot be read. */
-  find(name: string): Promise<string | undefined>;
-}
+import type { CredentialStore } from './store.ts';
 
 /** Makes the look-up of credentials: every place, in the order in which they are asked. */
 export function createCredentials(environment: NodeJS.ProcessEnv): CredentialStore {

@@ -1,10 +1,11 @@
 import ky from 'ky';
 import { AutomateError, Failure } from '../../core/failure.ts';
 import type { Auth, Http, HttpRequest, HttpResponse } from '../../core/ports.ts';
-import { createTokens, type Tokens } from '../auth/oauth.ts';
+import { createTokens, type OAuth } from '../auth/oauth.ts';
 import { type Signature, signature, withQuery } from '../auth/sign.ts';
+import type { Hop } from './hop.ts';
 import { nextTarget } from './redirect.ts';
-import type { Hop, Transport } from './transport.ts';
+import type { Transport } from './transport.ts';
 
 /** What the HTTP port is made of. */
 export interface HttpTools {
@@ -30,13 +31,55 @@ export function createHttp(tools: HttpTools): Http {
   });
   return {
     abort: tools.transport.abort,
-    async send(request) {
-      const response = await follow(request, tools, tokens, send);
-      if (response.status !== 401 || request.auth?.type !== 'oauth2_client_credentials') return response;
-      tokens.forget(request.auth);
-      return follow(request, tools, tokens, send);
+    send(request) {
+      const { auth } = request;
+      return auth?.type === 'oauth2_client_credentials' ? sendWithToken(request, auth) : follow(request, deadlineOf(request));
     },
   };
+
+  /** A token may have been taken back before its end: then it is asked for anew, once. The wait for a token is no part of the request's time. */
+  async function sendWithToken(request: HttpRequest, auth: OAuth): Promise<HttpResponse> {
+    const secret = secretOf(auth);
+    const token = await tokens.token(auth, secret);
+    const deadlineMs = deadlineOf(request);
+    const response = await follow(request, deadlineMs, token);
+    if (response.status !== 401 || !tokens.refuse(auth, token)) return response;
+    const renewed = await tokens.token(auth, secret);
+    const answer = await follow(request, deadlineMs, renewed);
+    if (answer.status === 401) tokens.giveUp(auth);
+    return answer;
+  }
+
+  function secretOf(auth: Auth): string {
+    const secret = tools.secrets.get(auth.credential);
+    if (secret === undefined) throw new AutomateError('credential', `there is no credential "${auth.credential}"`);
+    return secret;
+  }
+
+  function deadlineOf(request: HttpRequest): number {
+    return tools.now() + request.timeoutMs;
+  }
+
+  /** Sends a request and follows its redirects, all within one deadline. Signs with the token, or else with the secret itself. */
+  async function follow(request: HttpRequest, deadlineMs: number, token?: string): Promise<HttpResponse> {
+    const signed = request.auth && signature(request.auth, token ?? secretOf(request.auth));
+    const rules = { followAny: request.followAny, allowHttp: tools.allowHttp, secretParameter: signed?.parameter };
+    let hop = firstHop(request, deadlineMs);
+    let isHome = true;
+    for (let redirects = 0; ; redirects++) {
+      // Once away, never signed again: another origin must not choose where the credential goes.
+      isHome &&= hop.origin === request.origin;
+      const response = await send(isHome && signed ? signedHop(hop, signed) : hop);
+      const next = nextTarget(response, hop, rules);
+      if (!next) return response;
+      if (redirects === mostRedirects) {
+        throw new Failure('http', `more than ${mostRedirects} redirects, the last to ${next.origin}${next.path}`, {
+          status: response.status,
+        });
+      }
+      hop = next;
+    }
+  }
 }
 
 type Send = (hop: Hop) => Promise<HttpResponse>;
@@ -46,11 +89,9 @@ type Send = (hop: Hop) => Promise<HttpResponse>;
  * Retries, deadlines and statuses are the engine's and the transport's.
  */
 function createSender(transport: Transport): Send {
-  const fixed = { retry: 0, timeout: false, throwHttpErrors: false } as const;
-  return (hop) => {
-    const fetch = () => transport.send(hop) as unknown as Promise<Response>;
-    return ky(hop.origin, { ...fixed, fetch }) as unknown as Promise<HttpResponse>;
-  };
+  const fetch = (_request: unknown, options?: object) => transport.send((options as { hop: Hop }).hop) as unknown as Promise<Response>;
+  const client = ky.create({ retry: 0, timeout: false, throwHttpErrors: false, fetch: fetch as typeof globalThis.fetch });
+  return (hop) => client(hop.origin, { method: hop.method, hop } as object) as unknown as Promise<HttpResponse>;
 }
 
 function tokenHop(url: string, headers: Record<string, string>, form: string, now: number): Hop {
@@ -67,38 +108,12 @@ function tokenHop(url: string, headers: Record<string, string>, form: string, no
   };
 }
 
-/** Sends a request and follows its redirects, all within one deadline. */
-async function follow(request: HttpRequest, tools: HttpTools, tokens: Tokens, send: Send): Promise<HttpResponse> {
-  const deadlineMs = tools.now() + request.timeoutMs;
-  let hop = firstHop(request, deadlineMs);
-  let isHome = true;
-  for (let redirects = 0; ; redirects++) {
-    // Once away, never signed again: another origin must not choose where the credential goes.
-    isHome &&= hop.origin === request.origin;
-    const signed = isHome && request.auth ? signedHop(hop, await signatureOf(request.auth, tools, tokens)) : hop;
-    const response = await send(signed);
-    const next = nextTarget(response, hop, { followAny: request.followAny, allowHttp: tools.allowHttp });
-    if (!next) return response;
-    if (redirects === mostRedirects) {
-      throw new Failure('http', `more than ${mostRedirects} redirects, the last to ${next.origin}${next.path}`, {
-        status: response.status,
-      });
-    }
-    hop = next;
-  }
-}
-
 function firstHop(request: HttpRequest, deadlineMs: number): Hop {
   const { method, origin, path, headers, body, timeoutMs, maxBodyBytes } = request;
   return { method, origin, path, headers, body, deadlineMs, timeoutMs, maxBodyBytes, allowHosts: request.hostFromData?.allowHosts };
 }
 
+/** The credential's header counts, not one of the same name in another case that the flow set. */
 function signedHop(hop: Hop, { headers, query }: Signature): Hop {
   return { ...hop, path: withQuery(hop.path, query), headers: { ...hop.headers, ...headers } };
-}
-
-async function signatureOf(auth: Auth, tools: HttpTools, tokens: Tokens): Promise<Signature> {
-  const secret = tools.secrets.get(auth.credential);
-  if (secret === undefined) throw new AutomateError('credential', `there is no credential "${auth.credential}"`);
-  return signature(auth, auth.type === 'oauth2_client_credentials' ? await tokens.token(auth, secret) : secret);
 }

@@ -1,20 +1,38 @@
 import { Failure } from '../../core/failure.ts';
 import { cleaned } from '../../core/response.ts';
 
+/** Where an error of the connection happened. */
+export interface Occasion {
+  readonly origin: string;
+  /** The proxy's host and port; absent without one. */
+  readonly proxy?: string | undefined;
+  /** Whether the request was written to a connection. */
+  readonly wasSent: boolean;
+}
+
 const tlsCodes =
   /^(?:DEPTH_ZERO_SELF_SIGNED_CERT|SELF_SIGNED_CERT_IN_CHAIN|CERT_|UNABLE_TO_|ERR_TLS_|ERR_SSL_|HOSTNAME_MISMATCH|INVALID_CA|EPROTO)/;
 
+/** What undici refuses to write. */
+const badRequests = new Set(['UND_ERR_INVALID_ARG', 'UND_ERR_NOT_SUPPORTED', 'UND_ERR_REQ_CONTENT_LENGTH_MISMATCH']);
+
+const slow = new Set(['UND_ERR_CONNECT_TIMEOUT', 'UND_ERR_HEADERS_TIMEOUT', 'ETIMEDOUT']);
+
 /** What an error of the connection means for the record. */
-export function failureOf(error: unknown, origin: string): Failure {
+export function failureOf(error: unknown, occasion: Occasion): Failure {
   if (error instanceof Failure) return error;
+  const { origin, proxy, wasSent } = occasion;
   const { code = '', message } = rootOf(error);
   if (code === 'ADDRESS_REFUSED') return new Failure('request', message, { sent: false });
-  if (code === 'UND_ERR_CONNECT_TIMEOUT' || code === 'ETIMEDOUT') {
-    return new Failure('timeout', `no connection to ${origin} in time`, { retryable: true });
-  }
-  if (code === 'UND_ERR_INVALID_ARG') return new Failure('request', `the request cannot be sent: ${message}`, { sent: false });
+  const refusal = proxy === undefined ? undefined : proxyRefusal(message, occasion);
+  if (refusal) return refusal;
+  if (badRequests.has(code)) return new Failure('request', `the request cannot be sent: ${message}`, { sent: false });
   if (tlsCodes.test(code)) return tlsFailure(code, message, origin);
-  return new Failure('network', networkMessage(code, message, origin), { retryable: true });
+  const through = proxy === undefined ? '' : `, through the proxy ${proxy}`;
+  if (slow.has(code) && !wasSent) {
+    return new Failure('timeout', `no connection to ${origin} in time${through}`, { retryable: true, sent: false });
+  }
+  return new Failure('network', `${origin}: ${reasonOf(code, message)}${through}`, { retryable: true, sent: wasSent });
 }
 
 interface Coded {
@@ -24,10 +42,20 @@ interface Coded {
 
 /** Node bundles the errors of several addresses; the first tells enough. */
 function rootOf(error: unknown): Coded {
-  const { errors, cause } = error as { errors?: unknown[]; cause?: unknown };
+  const { code, errors, cause } = error as { code?: string; errors?: unknown[]; cause?: unknown };
   if (Array.isArray(errors) && errors.length > 0) return rootOf(errors[0]);
-  if ((error as Coded).code === undefined && cause instanceof Error) return rootOf(cause);
+  if ((code === undefined || code === 'UND_ERR_PRX_TLS') && cause instanceof Error) return rootOf(cause);
   return error as Coded;
+}
+
+/** undici tells the status of a proxy's refusal only in its message. Below 500 it would be refused again. */
+function proxyRefusal(message: string, { origin, proxy }: Occasion): Failure | undefined {
+  const status = Number(/^Proxy (?:response|Authentication Required) \((\d{3})\)/.exec(message)?.[1]);
+  if (Number.isNaN(status)) return undefined;
+  return new Failure('network', `the proxy ${proxy} refused the connection to ${origin} with status ${status}`, {
+    retryable: status >= 500 || status === 429,
+    sent: false,
+  });
 }
 
 /** Trying again would meet the same certificate. */
@@ -46,11 +74,16 @@ const reasons: Record<string, string> = {
   EAI_AGAIN: 'the name could not be looked up (DNS)',
   EHOSTUNREACH: 'the host cannot be reached',
   ENETUNREACH: 'the network cannot be reached',
+  ETIMEDOUT: 'the connection timed out',
   UND_ERR_SOCKET: 'the connection was closed before the answer was complete',
   UND_ERR_ABORTED: 'the connection was closed before the answer was complete',
   UND_ERR_RES_CONTENT_LENGTH_MISMATCH: 'the answer was shorter or longer than it said',
+  UND_ERR_HEADERS_OVERFLOW: "the answer's headers are too large",
+  UND_ERR_DESTROYED: 'the run has ended',
 };
 
-function networkMessage(code: string, message: string, origin: string): string {
-  return `${origin}: ${reasons[code] ?? cleaned(message)}${code === '' || code.startsWith('UND_') ? '' : ` (${code})`}`;
+function reasonOf(code: string, message: string): string {
+  const parserReason = /^Response does not match the HTTP\/1\.1 protocol \((.+)\)$/.exec(message)?.[1];
+  if (parserReason !== undefined) return `the answer is no valid HTTP (${parserReason})`;
+  return `${reasons[code] ?? cleaned(message)}${code === '' || code.startsWith('UND_') ? '' : ` (${code})`}`;
 }

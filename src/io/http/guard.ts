@@ -1,20 +1,31 @@
 import { type LookupAddress, type LookupOptions, lookup } from 'node:dns';
 import { BlockList, isIP, type LookupFunction } from 'node:net';
 
-/** Where cloud machines hand out their own credentials, and the rest of the link: never reached for a record's sake. */
-const neverReached = blockList(['169.254.0.0/16', '100.100.100.200/32', '192.0.0.192/32', 'fe80::/10', 'fd00:ec2::254/128']);
+/** Where cloud machines hand out their own credentials, and the rest of the link: never reached but for a host that the flow names. */
+const neverReached = blockList([
+  '169.254.0.0/16',
+  '100.100.100.200/32',
+  '168.63.129.16/32',
+  '192.0.0.192/32',
+  'fe80::/10',
+  'fd00:ec2::/32',
+  'fd20:ce::254/128',
+]);
 
-/** Inside a network, or no address of a single host at all. */
+/** Inside a network, or no address of a single host at all (IANA's special-purpose registries). */
 const insideNetwork = blockList([
   '0.0.0.0/8',
   '10.0.0.0/8',
   '100.64.0.0/10',
   '127.0.0.0/8',
   '172.16.0.0/12',
+  '192.0.0.0/24',
   '192.168.0.0/16',
+  '198.18.0.0/15',
   '224.0.0.0/3',
-  '::/127',
+  '2001::/32',
   'fc00::/7',
+  'fec0::/10',
   'ff00::/8',
 ]);
 
@@ -27,7 +38,7 @@ function blockList(subnets: readonly string[]): BlockList {
   return list;
 }
 
-/** A record named a host that records must not reach. */
+/** A host that the flow does not name leads where it must not. */
 export class AddressRefused extends Error {
   override readonly name = 'AddressRefused';
   readonly code = 'ADDRESS_REFUSED';
@@ -35,45 +46,67 @@ export class AddressRefused extends Error {
 
 /** Throws AddressRefused when an address must not be reached. */
 function refuseAddress(address: string, host: string, isAllowed: boolean): void {
-  const plain = embeddedIpv4(address) ?? address;
+  const bare = address.replace(/%.*$/, '');
+  const plain = embeddedIpv4(bare) ?? bare;
   const family = isIP(plain) === 6 ? 'ipv6' : 'ipv4';
-  if (neverReached.check(plain, family)) {
-    throw new AddressRefused(`the host "${host}" comes from the record and leads to ${address}, a link-local or metadata address`);
-  }
+  const leads = `the flow does not name the host "${host}", which leads to ${address}`;
+  if (neverReached.check(plain, family)) throw new AddressRefused(`${leads}, a link-local or metadata address`);
   if (!isAllowed && insideNetwork.check(plain, family)) {
-    throw new AddressRefused(
-      `the host "${host}" comes from the record and leads to ${address}, inside the network\nlist it under allow_hosts in the flow if that is what you want`,
-    );
+    throw new AddressRefused(`${leads}, inside the network\nlist it under allow_hosts in the flow if that is what you want`);
   }
 }
 
-/** The IPv4 address in ::ffff:a.b.c.d (RFC 4291, 2.5.5.2) and 64:ff9b::a.b.c.d (RFC 6052). */
+/** The groups before the IPv4 address that an IPv6 address leads to, and at which group that begins. */
+const carriers: readonly { readonly prefix: readonly number[]; readonly at: number }[] = [
+  { prefix: [0, 0, 0, 0, 0, 0xffff], at: 6 }, // IPv4-mapped (RFC 4291, 2.5.5.2)
+  { prefix: [0, 0, 0, 0, 0xffff, 0], at: 6 }, // IPv4-translated (RFC 2765, 2.1)
+  { prefix: [0, 0, 0, 0, 0, 0], at: 6 }, // IPv4-compatible (RFC 4291, 2.5.5.1); :: and ::1 look the same, and are as much inside
+  { prefix: [0x64, 0xff9b], at: 6 }, // NAT64 (RFC 6052, RFC 8215)
+  { prefix: [0x2002], at: 1 }, // 6to4 (RFC 3056)
+];
+
 function embeddedIpv4(address: string): string | undefined {
-  const dotted = /^(?:::ffff:|64:ff9b::)(\d+\.\d+\.\d+\.\d+)$/i.exec(address)?.[1];
-  if (dotted !== undefined) return dotted;
-  const [, high, low] = /^(?:::ffff:|64:ff9b::)([0-9a-f]{1,4}):([0-9a-f]{1,4})$/i.exec(address) ?? [];
-  if (high === undefined || low === undefined) return undefined;
-  const number = Number.parseInt(high, 16) * 65_536 + Number.parseInt(low, 16);
-  return [24, 16, 8, 0].map((shift) => (number >>> shift) & 255).join('.');
+  if (isIP(address) !== 6) return undefined;
+  const groups = groupsOf(address);
+  const carrier = carriers.find(({ prefix }) => prefix.every((group, index) => groups[index] === group));
+  if (!carrier) return undefined;
+  const [high = 0, low = 0] = groups.slice(carrier.at);
+  return [high >> 8, high & 255, low >> 8, low & 255].join('.');
+}
+
+/** The eight groups of an IPv6 address; URL writes it in its one canonical form. */
+function groupsOf(address: string): number[] {
+  const [before = '', after] = new URL(`http://[${address}]`).hostname.slice(1, -1).split('::');
+  const numbers = (text: string | undefined) => (text ? text.split(':').map((group) => Number.parseInt(group, 16)) : []);
+  const [head, tail] = [numbers(before), numbers(after)];
+  return [...head, ...Array<number>(8 - head.length - tail.length).fill(0), ...tail];
+}
+
+/** Whether the flow lists a host, with or without its port; an IPv6 address with or without brackets. */
+export function isListed(origin: string, allowHosts: readonly string[]): boolean {
+  const { hostname, host } = new URL(origin);
+  return allowHosts.some((listed) => {
+    const name = listed.toLowerCase();
+    return name === hostname || name === host || `[${name}]` === hostname;
+  });
 }
 
 /** Checks a host that is itself an address; a custom look-up is never asked about those. Throws AddressRefused. */
-export function refuseHost(origin: string, allowHosts: readonly string[]): void {
-  const { hostname, host } = new URL(origin);
+export function refuseHost(origin: string, isAllowed: boolean): void {
+  const { hostname } = new URL(origin);
   const bare = hostname.replace(/^\[|\]$/g, '');
-  if (isIP(bare) !== 0)
-    refuseAddress(bare, hostname, allowHosts.includes(hostname) || allowHosts.includes(host) || allowHosts.includes(bare));
+  if (isIP(bare) !== 0) refuseAddress(bare, hostname, isAllowed);
 }
 
 /** A look-up of names that refuses what they must not lead to. */
-export function guardedLookup(allowHosts: readonly string[]): LookupFunction {
+export function guardedLookup(isAllowed: boolean): LookupFunction {
   return (hostname, options, callback) => {
     const wanted: LookupOptions = { ...options, all: true };
     lookup(hostname, wanted, (error, found) => {
       const addresses = found as LookupAddress[];
       try {
         if (error) throw error;
-        for (const { address } of addresses) refuseAddress(address, hostname, allowHosts.includes(hostname));
+        for (const { address } of addresses) refuseAddress(address, hostname, isAllowed);
       } catch (reason) {
         return callback(reason as NodeJS.ErrnoException, []);
       }
@@ -82,4 +115,15 @@ export function guardedLookup(allowHosts: readonly string[]): LookupFunction {
       return callback(null, first.address, first.family);
     });
   };
+}
+
+/** Checks what a host's name leads to, seen from here; a name that is not known here is not refused. Throws AddressRefused. */
+export function refuseName(origin: string, isAllowed: boolean): Promise<void> {
+  const { hostname } = new URL(origin);
+  return new Promise((resolve, reject) => {
+    guardedLookup(isAllowed)(hostname.replace(/^\[|\]$/g, ''), { all: true }, (error) => {
+      if (error instanceof AddressRefused) reject(error);
+      else resolve();
+    });
+  });
 }

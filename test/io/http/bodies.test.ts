@@ -70,7 +70,9 @@ describe('a whole body', () => {
 
   test('after provisional answers', async () => {
     const server = await rawServer((socket) =>
-      socket.write(`HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\nHTTP/1.1 102 Processing\r\n\r\nHTTP/1.1 201 Created\r\nContent-Length: 2\r\n\r\nok`),
+      socket.write(
+        `HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\nHTTP/1.1 102 Processing\r\n\r\nHTTP/1.1 201 Created\r\nContent-Length: 2\r\n\r\nok`,
+      ),
     );
     const response = await createSender().get(server.origin);
     expect(response.status).toBe(201);
@@ -103,7 +105,13 @@ describe('a body that is refused', () => {
     });
   });
 
-  const tooLarge = { kind: 'parse', retryable: false, sent: true, status: 200, message: 'the body is larger than max_body of 1000000 bytes' };
+  const tooLarge = {
+    kind: 'parse',
+    retryable: false,
+    sent: true,
+    status: 200,
+    message: 'the body is larger than max_body of 1000000 bytes',
+  };
 
   test.each([
     ['Content-Length: 104857600\r\n', 'as its header says', 0],
@@ -152,7 +160,9 @@ describe('a body that is refused', () => {
 describe('headers', () => {
   test('are read by their lower-case names, several of one joined', async () => {
     const server = await rawServer((socket) =>
-      socket.write(`${ok}X-One: 1\r\nx-many: a\r\nX-Many: b\r\nX-Many: c\r\nSet-Cookie: s=1\r\nSet-Cookie: t=2\r\nContent-Length: 0\r\n\r\n`),
+      socket.write(
+        `${ok}X-One: 1\r\nx-many: a\r\nX-Many: b\r\nX-Many: c\r\nSet-Cookie: s=1\r\nSet-Cookie: t=2\r\nContent-Length: 0\r\n\r\n`,
+      ),
     );
     const { header, headers } = await createSender().get(server.origin);
     expect([header('x-one'), header('x-many'), header('set-cookie'), header('none')]).toEqual(['1', 'a, b, c', 's=1, t=2', undefined]);
@@ -240,7 +250,9 @@ describe('connections', () => {
   });
 
   test('on which more came than was asked for are not used again', async () => {
-    const server = await rawServer((socket) => socket.write(`${ok}Content-Length: 2\r\n\r\nokHTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nevil`));
+    const server = await rawServer((socket) =>
+      socket.write(`${ok}Content-Length: 2\r\n\r\nokHTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nevil`),
+    );
     const { get } = createSender();
     for (let i = 0; i < 3; i++) expect(textOf(await get(server.origin))).toBe('ok');
     expect(server.connections()).toBe(3);

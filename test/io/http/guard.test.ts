@@ -112,14 +112,17 @@ describe('a host from the record', () => {
     }
   });
 
-  test.each(['http://198.51.100.1', 'http://172.32.0.1', 'http://[2001:db8::1]', 'http://[64:ff9b::c633:6401]', 'http://[2002:c633:6401::1]'])(
-    'elsewhere is reached: %s',
-    async (origin) => {
-      const { get, seen } = await fenced();
-      await get(origin, fromData());
-      expect(seen).toEqual([`GET ${origin}/`]);
-    },
-  );
+  test.each([
+    'http://198.51.100.1',
+    'http://172.32.0.1',
+    'http://[2001:db8::1]',
+    'http://[64:ff9b::c633:6401]',
+    'http://[2002:c633:6401::1]',
+  ])('elsewhere is reached: %s', async (origin) => {
+    const { get, seen } = await fenced();
+    await get(origin, fromData());
+    expect(seen).toEqual([`GET ${origin}/`]);
+  });
 
   test('is guarded on a connection of our own, too', async () => {
     const server = await httpServer();

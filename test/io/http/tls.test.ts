@@ -68,7 +68,11 @@ describe('what speaks no TLS', () => {
 
   test('a connection closed in the handshake is tried again', async () => {
     const server = await rawServer((socket) => socket.destroy());
-    expect(await createSender().failure(server.origin.replace('http:', 'https:'))).toMatchObject({ kind: 'network', retryable: true, sent: false });
+    expect(await createSender().failure(server.origin.replace('http:', 'https:'))).toMatchObject({
+      kind: 'network',
+      retryable: true,
+      sent: false,
+    });
   });
 });
 

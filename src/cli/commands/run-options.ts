@@ -1,0 +1,24 @@
+import type { MaxErrors } from '../../engine/run.ts';
+import type { InputOptions } from '../input-options.ts';
+
+/** The options of `automate run`. */
+export interface RunOptions extends InputOptions {
+  readonly out: string;
+  readonly outFormat?: string;
+  readonly errors?: string;
+  readonly limit?: number;
+  readonly skip?: number;
+  readonly concurrency?: number;
+  /** Ms between two requests. */
+  readonly rate?: number;
+  readonly maxErrors?: MaxErrors;
+  readonly maxCredits?: number;
+  readonly unordered?: boolean;
+  readonly dryRun?: boolean;
+  readonly allowHttp?: boolean;
+  readonly cacert?: string;
+  readonly events?: string;
+  readonly summary?: string;
+  readonly force?: boolean;
+  readonly quiet?: boolean;
+}

@@ -1,0 +1,28 @@
+import { isScalar, type Node } from 'yaml';
+
+/** Where in the file something inside a scalar stands: a text, or the offset in its value. The scalar's start when it cannot be told. */
+export function offsetWithin(text: string, node: Node | undefined, [start, end]: readonly [number, number], within: string | number): number {
+  if (typeof within === 'string') return start + Math.max(0, text.slice(start, end).search(wholeWord(within)));
+  if (!isScalar(node) || typeof node.value !== 'string') return start;
+  const source = text.slice(start, end);
+  const contentStart = node.type?.startsWith('BLOCK') ? source.indexOf('\n') + 1 : node.type === 'PLAIN' ? 0 : 1;
+  const units = [...source.slice(contentStart).matchAll(node.type?.startsWith('QUOTE') ? quotedUnit : plainUnit)];
+  const unit = units[visibleCount(node.value.slice(0, within))];
+  const last = units.at(-1);
+  if (unit && within < node.value.trimEnd().length) return start + contentStart + unit.index;
+  return last ? start + contentStart + last.index + last[0].length - (node.type?.startsWith('QUOTE') ? 1 : 0) : start;
+}
+
+// Line breaks and indentation are folded, so only visible characters are counted.
+const plainUnit = /\S/g;
+const quotedUnit = /\\[^ntr0 ]|''|\S/g;
+
+function visibleCount(text: string): number {
+  return text.replace(/\s/g, '').length;
+}
+
+/** A name must not be found inside a longer one. */
+function wholeWord(text: string): RegExp {
+  const escaped = text.replace(/[\\^$.*+?()[\]{}|]/g, '\\$&');
+  return /^\w+$/.test(text) ? new RegExp(`(?<!\\w)${escaped}(?!\\w)`) : new RegExp(escaped);
+}

@@ -1,0 +1,90 @@
+import { type Alias, type Document, isAlias, isCollection, isScalar, type Node, visit, type YAMLError } from 'yaml';
+
+/** Something wrong with the YAML itself. */
+export interface YamlProblem {
+  /** 0-based, in the text. */
+  readonly offset: number;
+  readonly message: string;
+  readonly width?: number;
+}
+
+/** What is wrong with a flow's YAML. No message quotes the file: where the YAML is broken, anything may be a secret. */
+export function yamlProblems(text: string, document: Document): YamlProblem[] {
+  const tags = tagProblems(text, document);
+  const errors = [...document.errors, ...document.warnings].filter(
+    ({ code, pos }) => code !== 'TAG_RESOLVE_FAILED' || !tags.some(({ offset }) => offset === pos[0]),
+  );
+  const problems = [...errors.map((error) => ({ offset: placeOf(error, text, document), message: messageOf(error) })), ...tags];
+  return problems.length > 0 ? problems : aliasProblems(document);
+}
+
+const messages: Readonly<Record<string, string>> = {
+  BAD_DIRECTIVE: 'not valid YAML: a line that begins with % is a directive, and this one is not known',
+  BAD_DQ_ESCAPE: 'not valid YAML: no such escape sequence; in double quotes a backslash is written \\\\',
+  DUPLICATE_KEY: 'this key is there twice; expected each key once',
+  MULTIPLE_DOCS: 'expected one YAML document, found a second one',
+  NON_STRING_KEY: 'expected a text as the key, found a list or a mapping',
+  TAB_AS_INDENT: 'not valid YAML: tabs are not allowed as indentation; expected spaces',
+  TAG_RESOLVE_FAILED: 'expected plain YAML, found a tag that does not fit its value',
+  UNEXPECTED_TOKEN: 'not valid YAML: this does not belong here; are quotes, a comma or a line break missing before it?',
+};
+
+function messageOf({ code, message }: YAMLError): string {
+  return messages[code] ?? `not valid YAML: ${message.charAt(0).toLowerCase()}${message.slice(1)}`;
+}
+
+/** What is never closed is told where it was opened: the place where that was noticed can be far away. */
+function placeOf({ code, message, pos }: YAMLError, text: string, document: Document): number {
+  let opened = pos[0];
+  if (code === 'TAB_AS_INDENT') return opened;
+  if (!/^Missing closing|end with a [\]}]$/.test(message)) return opened + (/^ */.exec(text.slice(opened))?.[0].length ?? 0);
+  visit(document, {
+    Node(_key, node) {
+      const isOpen = (isScalar(node) && node.type?.startsWith('QUOTE')) || (isCollection(node) && node.flow);
+      if (isOpen && node.range && node.range[0] < pos[0] && node.range[1] === pos[0]) opened = node.range[0];
+    },
+  });
+  return opened;
+}
+
+/** All tags but those that YAML itself defines for plain data. */
+function tagProblems(text: string, document: Document): YamlProblem[] {
+  const problems: YamlProblem[] = [];
+  visit(document, {
+    Node(_key, node) {
+      if (isAlias(node) || node.tag === undefined || !node.range) return;
+      if (/^tag:yaml\.org,2002:(?:str|int|float|bool|null|map|seq)$/.test(node.tag)) return;
+      const before = text.slice(0, node.range[0]);
+      const offset = /!\S*\s*(?:&\S+\s*)?$/.exec(before)?.index ?? node.range[0];
+      problems.push({ offset, message: 'expected plain YAML, found a custom tag' });
+    },
+  });
+  return problems;
+}
+
+/** A bomb of aliases goes off here, harmlessly. */
+function aliasProblems(document: Document): YamlProblem[] {
+  const problems: YamlProblem[] = [];
+  let first: number | undefined;
+  visit(document, {
+    Alias(_key, alias, ancestors) {
+      const offset = alias.range?.[0] ?? 0;
+      first ??= offset;
+      const message = aliasProblem(alias, document, ancestors);
+      if (message !== undefined) problems.push({ offset, message });
+    },
+  });
+  if (first === undefined || problems.length > 0) return problems;
+  try {
+    document.toJS({ maxAliasCount: 100 });
+    return [];
+  } catch {
+    return [{ offset: first, message: 'expected plain YAML, found aliases that grow beyond all measure' }];
+  }
+}
+
+function aliasProblem(alias: Alias, document: Document, ancestors: readonly unknown[]): string | undefined {
+  const meant: Node | undefined = alias.resolve(document);
+  if (!meant) return 'not valid YAML: no anchor of this name stands before the alias';
+  return ancestors.includes(meant) ? 'not valid YAML: the alias stands inside of what it stands for' : undefined;
+}

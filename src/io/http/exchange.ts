@@ -1,0 +1,136 @@
+import type { Dispatcher } from 'undici';
+import { Failure } from '../../core/failure.ts';
+import type { HttpResponse } from '../../core/ports.ts';
+import { retryAfterMs } from '../../core/rate-limit.ts';
+import { acceptEncoding, decompress, tooLarge } from './decompress.ts';
+import { failureOf } from './error.ts';
+import { headerReader } from './header.ts';
+import type { Hop } from './hop.ts';
+import type { Route } from './routes.ts';
+
+/** What every exchange needs. */
+export interface ExchangeTools {
+  readonly userAgent: string;
+  /** The monotonic clock, in ms. */
+  now(): number;
+  /** Ms since 1970, UTC. */
+  wallNow(): number;
+}
+
+/** The longest that setTimeout can wait. */
+const longestTimerMs = 2 ** 31 - 1;
+
+/** Sends one request and takes the whole answer. Throws a Failure. */
+export function exchange(route: Route, hop: Hop, tools: ExchangeTools): Promise<HttpResponse> {
+  return new Promise((resolve, reject) => {
+    const chunks: Buffer[] = [];
+    let bytes = 0;
+    let mostBytes = hop.maxBodyBytes;
+    /** 0 until the header of the answer is there. */
+    let status = 0;
+    let headers: HttpResponse['headers'] = {};
+    /** Absent until the request is written to a connection. */
+    let controller: Dispatcher.DispatchController | undefined;
+    let failure: Failure | undefined;
+    const timer = setTimeout(onDeadline, Math.min(longestTimerMs, Math.max(1, Math.ceil(hop.deadlineMs - tools.now()))));
+
+    try {
+      route.dispatcher.dispatch(wireRequest(hop, tools.userAgent), {
+        onRequestStart(started) {
+          // Given up while it waited for a connection: nothing is written.
+          if (failure) started.abort(failure);
+          else controller = started;
+        },
+        onResponseStart(_controller, statusCode, received) {
+          // Provisional answers come before the answer (RFC 9110, 15.2).
+          if (statusCode < 200) return;
+          status = statusCode;
+          headers = received;
+          if (received['content-encoding'] !== undefined) mostBytes = mostPacked(hop.maxBodyBytes);
+          if (hasBody(status) && Number(received['content-length']) > mostBytes) giveUp(tooLarge(hop.maxBodyBytes, status));
+        },
+        onResponseData(_controller, chunk) {
+          bytes += chunk.length;
+          if (bytes > mostBytes) giveUp(tooLarge(hop.maxBodyBytes, status));
+          else chunks.push(chunk);
+        },
+        onResponseEnd,
+        onResponseError(_controller, error) {
+          // Without a body it is whole with its header; undici wants the bytes that a 304 may announce (RFC 9110, 15.4.5).
+          if (status !== 0 && !hasBody(status) && !failure) onResponseEnd();
+          else onError(error);
+        },
+      });
+    } catch (error) {
+      onError(error);
+    }
+
+    function onResponseEnd(): void {
+      clearTimeout(timer);
+      const body = chunks.length === 1 ? (chunks[0] as Buffer) : Buffer.concat(chunks);
+      const response = responseOf(status, headers, body, tools.wallNow());
+      const encodings = response.header('content-encoding');
+      if (encodings !== undefined && body.length > 0) {
+        decompress(body, encodings, { maxBytes: hop.maxBodyBytes, status }).then((body) => resolve({ ...response, body }), reject);
+      } else {
+        // The connection is free in the next turn of the event loop. Whoever sends again before would open another: twice as many as needed.
+        queueMicrotask(() => setImmediate(resolve, response));
+      }
+    }
+
+    function onDeadline(): void {
+      const where = !controller ? ': the connection was not made' : status !== 0 ? ': the body was not complete' : '';
+      giveUp(new Failure('timeout', `no response within ${hop.timeoutMs} ms${where}`, { retryable: true, sent: controller !== undefined }));
+    }
+
+    function onError(error: unknown): void {
+      giveUp(failureOf(error, { origin: hop.origin, proxy: route.proxy, wasSent: controller !== undefined }));
+    }
+
+    function giveUp(reason: Failure): void {
+      failure ??= reason;
+      clearTimeout(timer);
+      reject(failure);
+      controller?.abort(failure);
+    }
+  });
+}
+
+function hasBody(status: number): boolean {
+  return status !== 204 && status !== 304;
+}
+
+/** What cannot be compressed grows a little. */
+function mostPacked(maxBytes: number): number {
+  return maxBytes + maxBytes / 100 + 1024;
+}
+
+/** The deadline is ours alone: the idle timeouts would never trip on a server that trickles. */
+function wireRequest(hop: Hop, userAgent: string): Dispatcher.DispatchOptions {
+  const method = hop.method as Dispatcher.HttpMethod;
+  const headers = wireHeaders(hop.headers, userAgent);
+  return { origin: hop.origin, path: hop.path, method, headers, body: hop.body ?? null, headersTimeout: 0, bodyTimeout: 0 };
+}
+
+/** Header texts travel as UTF-8 bytes, each written as the character of that number. */
+function wireHeaders(written: Hop['headers'], userAgent: string): Record<string, string> {
+  const headers: Record<string, string> = { accept: '*/*', 'accept-encoding': acceptEncoding, 'user-agent': userAgent };
+  for (const name in written) {
+    const value = written[name] as string;
+    // biome-ignore lint/suspicious/noControlCharactersInRegex: asks for anything but ASCII
+    headers[name.toLowerCase()] = /^[\x00-\x7f]*$/.test(value) ? value : Buffer.from(value).toString('latin1');
+  }
+  return headers;
+}
+
+function responseOf(status: number, headers: HttpResponse['headers'], body: Uint8Array, wallNowMs: number): HttpResponse {
+  const header = headerReader(headers);
+  return {
+    status,
+    headers,
+    header,
+    body,
+    endedByClose: headers['content-length'] === undefined && headers['transfer-encoding'] === undefined && hasBody(status),
+    retryAfterMs: retryAfterMs(status, header, wallNowMs),
+  };
+}

@@ -1,0 +1,62 @@
+import type { SecureContext } from 'node:tls';
+import { Agent, type Dispatcher, Pool, ProxyAgent } from 'undici';
+import { guardedLookup } from './guard.ts';
+
+/** How requests get to an origin. */
+export interface Route {
+  readonly dispatcher: Dispatcher;
+  /** The proxy's host and port, for messages. */
+  readonly proxy?: string;
+}
+
+/** Which hosts a direct connection may lead to: any; those that are listed, so only metadata is refused; or nothing inside the network. */
+export type Reach = 'any' | 'listed' | 'unlisted';
+
+/** The pools of connections, each made when it is first needed. */
+export interface Routes {
+  direct(reach: Reach): Route;
+  through(proxy: URL): Route;
+  destroy(): void;
+}
+
+const connectTimeoutMs = 10_000;
+
+/** Node tries a host's addresses one after another, 250 ms each: too short for the other side of the world. */
+const addresses = { autoSelectFamily: true, autoSelectFamilyAttemptTimeout: 1000 };
+
+/** Makes the routes. `secureContext`: whom TLS trusts; absent for the usual authorities. */
+export function createRoutes(secureContext: SecureContext | undefined): Routes {
+  const routes = new Map<string, Route>();
+  const tls = { timeout: connectTimeoutMs, ...(secureContext ? { secureContext } : {}) };
+  return {
+    direct: (reach) => routes.get(reach) ?? kept(reach, { dispatcher: directly(reach) }),
+    through: (proxy) => routes.get(proxy.href) ?? kept(proxy.href, { dispatcher: proxied(proxy), proxy: proxy.host }),
+    destroy() {
+      for (const { dispatcher } of routes.values()) dispatcher.destroy().catch(() => undefined);
+    },
+  };
+
+  function kept(key: string, route: Route): Route {
+    routes.set(key, route);
+    return route;
+  }
+
+  function directly(reach: Reach): Dispatcher {
+    const lookup = reach === 'any' ? {} : { lookup: guardedLookup(reach === 'listed') };
+    return new Agent({ connect: { ...tls, ...addresses, ...lookup } });
+  }
+
+  /** http origins get their requests passed on, as not every proxy opens tunnels to port 80; https ones a tunnel. */
+  function proxied({ href, origin, username, password }: URL): Dispatcher {
+    const pair = `${decodeURIComponent(username)}:${decodeURIComponent(password)}`;
+    return new ProxyAgent({
+      uri: username === '' ? href : origin,
+      ...(username === '' ? {} : { token: `Basic ${Buffer.from(pair).toString('base64')}` }),
+      proxyTunnel: false,
+      requestTls: tls,
+      proxyTls: { ...tls, ...addresses },
+      // The one that asks for tunnels.
+      clientFactory: (proxy, options) => new Pool(proxy, { ...options, headersTimeout: connectTimeoutMs }),
+    });
+  }
+}

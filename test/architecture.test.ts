@@ -1,0 +1,121 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { builtinModules } from 'node:module';
+import { dirname, join, relative } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import ts from 'typescript';
+import { describe, expect, test } from 'vitest';
+
+const src = fileURLToPath(new URL('../src/', import.meta.url));
+const files = readdirSync(src, { recursive: true, encoding: 'utf8' }).filter((name) => name.endsWith('.ts'));
+const floors = ['core', 'flow', 'engine', 'nodes', 'io', 'cli'];
+
+/** A source file: what it imports (type imports included) and its parts. */
+const sources = files.map((name) => {
+  const text = readFileSync(join(src, name), 'utf8');
+  const tree = ts.createSourceFile(name, text, ts.ScriptTarget.Latest, true);
+  const imports = importsOf(tree);
+  return {
+    name,
+    tree,
+    floor: name.split('/')[0] as string,
+    ours: imports.filter((path) => path.startsWith('.')).map((path) => relative(src, join(src, dirname(name), path))),
+    packages: imports.filter((path) => !path.startsWith('.')),
+  };
+});
+
+function importsOf(tree: ts.SourceFile): string[] {
+  const found: string[] = [];
+  visit(tree);
+  return found;
+
+  function visit(node: ts.Node): void {
+    const isDynamic = ts.isCallExpression(node) && node.expression.kind === ts.SyntaxKind.ImportKeyword;
+    const from =
+      ts.isImportDeclaration(node) || ts.isExportDeclaration(node) ? node.moduleSpecifier : isDynamic ? node.arguments[0] : undefined;
+    if (from && ts.isStringLiteral(from)) found.push(from.text);
+    ts.forEachChild(node, visit);
+  }
+}
+
+/** Breaches of a rule, each with the file that commits it. */
+function breaches<Breach>(find: (source: (typeof sources)[number]) => readonly Breach[]): string[] {
+  return sources.flatMap((source) => find(source).map((breach) => `${source.name}: ${breach}`));
+}
+
+const isBuiltin = (path: string) => path.startsWith('node:') || builtinModules.includes(path);
+
+describe('the floors', () => {
+  test('are these', () => {
+    expect([...new Set(sources.map(({ floor }) => floor))].sort()).toEqual([...floors].sort());
+  });
+
+  test('stand on core, and only cli on all of them', () => {
+    const isAllowed = (floor: string, path: string) => floor === 'cli' || path.startsWith('core/') || path.startsWith(`${floor}/`);
+    expect(breaches(({ floor, ours }) => ours.filter((path) => !isAllowed(floor, path)))).toEqual([]);
+  });
+
+  test('core, flow, engine and nodes use nothing of Node.js', () => {
+    expect(breaches(({ floor, packages }) => (floor === 'io' || floor === 'cli' ? [] : packages.filter(isBuiltin)))).toEqual([]);
+  });
+
+  test.each([
+    [/^yaml$/, 'flow'],
+    [/^(?:ky|undici|conf|env-paths|csv-|@?libsql|@napi-rs\/keyring|@modelcontextprotocol)/, 'io'],
+    [/^(?:commander|chalk|ora)$/, 'cli'],
+  ])('%s is imported only in %s', (library, home) => {
+    expect(breaches(({ floor, packages }) => (floor === home ? [] : packages.filter((path) => library.test(path))))).toEqual([]);
+  });
+
+  test('only io and cli reach for the world', () => {
+    const world = /\b(?:fetch\(|Date\.now|console\.|process\.|setTimeout\(|setInterval\(|performance\.|Math\.random)/g;
+    expect(breaches(({ floor, tree }) => (floor === 'io' || floor === 'cli' ? [] : (codeOf(tree).match(world) ?? [])))).toEqual([]);
+  });
+});
+
+test('no import leads back to where it started', () => {
+  const importsOfFile = new Map(sources.map(({ name, ours }) => [name, ours]));
+  const finished = new Set<string>();
+  const cycles: string[] = [];
+  for (const { name } of sources) follow(name, []);
+  expect(cycles).toEqual([]);
+
+  function follow(name: string, path: readonly string[]): void {
+    if (path.includes(name)) cycles.push([...path.slice(path.indexOf(name)), name].join(' -> '));
+    else if (!finished.has(name)) for (const next of importsOfFile.get(name) ?? []) follow(next, [...path, name]);
+    finished.add(name);
+  }
+});
+
+test('there are no default exports', () => {
+  expect(
+    breaches(({ tree }) => exportsOf(tree).filter((statement) => /^export default\b|\bas default\b/.test(statement.getText()))),
+  ).toEqual([]);
+});
+
+test('every export says what it is', () => {
+  const isTold = (statement: ts.Statement) => ts.isExportDeclaration(statement) || ts.getJSDocCommentsAndTags(statement).length > 0;
+  expect(
+    breaches(({ tree }) =>
+      exportsOf(tree)
+        .filter((statement) => !isTold(statement))
+        .map((statement) => statement.getText().split('\n')[0]),
+    ),
+  ).toEqual([]);
+});
+
+function exportsOf(tree: ts.SourceFile): ts.Statement[] {
+  return tree.statements.filter((statement) => /^export\b/.test(statement.getText()));
+}
+
+/** A file without its comments and texts. */
+function codeOf(tree: ts.SourceFile): string {
+  const words: string[] = [];
+  visit(tree);
+  return words.join('');
+
+  function visit(node: ts.Node): void {
+    if (ts.isStringLiteralLike(node) || ts.isJSDoc(node)) return;
+    if (node.getChildCount() === 0) words.push(node.getText());
+    node.getChildren().forEach(visit);
+  }
+}
