@@ -9,11 +9,11 @@ type Piece = string | ((fields: Fields) => string);
 /**
  * Compiles a request body into JSON text.
  * A mapping or list is JSON by construction; a string is JSON text with references in it.
- * `textCells`: the records' fields are texts (CSV), so a number outside quotes comes as the text of a number.
+ * `isCell`: whether a field comes from a table (CSV), where a number is written as a text.
  * Throws an Error whose message says why it can never become JSON.
  */
-export function bodyTemplate(body: Value, textCells: boolean): TextTemplate {
-  return typeof body === 'string' ? jsonTextTemplate(body, textCells) : joined(piecesOf(body));
+export function bodyTemplate(body: Value, isCell: (field: string) => boolean): TextTemplate {
+  return typeof body === 'string' ? jsonTextTemplate(body, isCell) : joined(piecesOf(body));
 }
 
 function piecesOf(value: Value): Piece[] {
@@ -49,14 +49,14 @@ function escaped(text: string): string {
   return JSON.stringify(text).slice(1, -1);
 }
 
-function jsonTextTemplate(text: string, textCells: boolean): TextTemplate {
+function jsonTextTemplate(text: string, isCell: (field: string) => boolean): TextTemplate {
   const pieces: Piece[] = [];
   let quoted = false;
   for (const part of templateParts(text)) {
     if (typeof part === 'string') {
       pieces.push(part);
       quoted = isQuotedAfter(part, quoted);
-    } else pieces.push(quoted ? insideString(part.field) : jsonValue(part.field, textCells));
+    } else pieces.push(quoted ? insideString(part.field) : jsonValue(part.field, isCell(part.field)));
   }
   const render = joined(pieces);
   if (pieces.every((piece) => typeof piece === 'string')) {
@@ -112,10 +112,10 @@ function parsed(text: string, problem: (reason: string) => Error): void {
 const literal = /^(?:true|false|null|-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?)$/;
 
 /** Outside quotes a field is a JSON value; a cell of text must be the literal itself. */
-function jsonValue(field: string, textCells: boolean): Piece {
+function jsonValue(field: string, isCell: boolean): Piece {
   return (fields) => {
     const value = fieldOf(fields, field);
-    if (typeof value !== 'string' || !textCells) return jsonOf(value);
+    if (typeof value !== 'string' || !isCell) return jsonOf(value);
     if (literal.test(value)) return value;
     throw new Failure(
       'request',

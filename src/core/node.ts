@@ -47,6 +47,8 @@ export interface NodeContext {
 export interface FieldUse {
   readonly field: string;
   readonly at: readonly (string | number)[];
+  /** Whether the name there is meant, and not the value. */
+  readonly isName?: boolean;
 }
 
 /** A node as it will run. */
@@ -56,6 +58,8 @@ export interface Node {
   columns(before: readonly string[]): string[];
   /** A record's output records: none drops it, several expand it. Throws a Failure: this record failed. */
   run(fields: Fields, context: NodeContext): Promise<readonly Fields[]>;
+  /** The fields it adds whose texts are texts, and no cells of a table that may stand for a number; absent for none. */
+  readonly typedFields?: readonly string[];
   /** Only of a node that acts through a port. */
   readonly action?: Action;
 }
@@ -84,6 +88,7 @@ export interface Action {
 export interface HttpConnection {
   readonly name: string;
   readonly baseUrl: string;
+  readonly origin: string;
   readonly auth: Auth | undefined;
   readonly headers: Readonly<Record<string, string>>;
   readonly intervalMs: number | undefined;
@@ -101,8 +106,8 @@ export interface BuildContext {
   readonly allowHosts: readonly string[];
   /** The origins that the flow names literally: only these get credentials. Complete once the flow is compiled. */
   readonly literalOrigins: Set<string>;
-  /** Whether the records' fields are all texts, as in CSV. */
-  readonly textCells: boolean;
+  /** Whether a field comes from a table, where a number is written as a text. */
+  isCell(field: string): boolean;
   /** Something wrong with the option at that place. */
   problem(at: readonly (string | number)[], message: string): void;
   /** Something that is likely not meant. */

@@ -30,6 +30,9 @@ export const concurrency = z.int().min(1).max(10_000);
 /** The name of a credential or a connection. Messages and variables are made of it, so it is kept simple. */
 export const name = z.string().regex(/^[A-Za-z0-9][A-Za-z0-9._-]*$/, 'expected a name of letters, digits, dots, dashes and underscores');
 
+/** The name of a record's field. */
+export const fieldName = z.string().min(1, 'expected a field name, found an empty text');
+
 /** A path into a response. It stays text here: the map that it stands in compiles it. */
 export const path = z.string().superRefine((text, context) => {
   try {

@@ -36,33 +36,40 @@ export function createCaller(tools: CallTools): RunCall {
   return async (call, caller) => {
     const startedMs = ports.clock.now();
     const credit = creditOf(tools, caller.node);
-    for (let attempts = 1; ; attempts++) {
-      await gates.enter(call, caller.record, !caller.progress.hasBegun);
-      let failure: Failure;
-      try {
-        credit.hold();
-        caller.progress.hasBegun = true;
-        const result = await call.attempt();
-        credit.settle();
-        ports.report({ type: 'call-done', record: caller.record, node: caller.node, attempts, ms: ports.clock.now() - startedMs });
-        return result;
-      } catch (error) {
-        if (!(error instanceof Failure)) throw error;
-        failure = error;
-      } finally {
-        gates.leave(call);
+    try {
+      for (let attempts = 1; ; attempts++) {
+        await gates.enter(call, caller.record, !caller.progress.hasBegun);
+        let refused: Refused;
+        try {
+          credit.hold();
+          caller.progress.hasBegun = true;
+          const result = await call.attempt();
+          credit.settle();
+          ports.report({ type: 'call-done', record: caller.record, node: caller.node, attempts, ms: ports.clock.now() - startedMs });
+          return result;
+        } catch (error) {
+          if (!(error instanceof Failure)) throw error;
+          if (error.sent) credit.settle();
+          error.attempts = attempts;
+          refused = { failure: error, waitMs: waitBeforeRetry(call.retry, attempts, error, ports.random) };
+          // Before the call leaves: its leaving lets the next one in.
+          pauseIfAsked(call, refused, tools);
+        } finally {
+          gates.leave(call);
+        }
+        if (stopping.signal.aborted) throw new Unfinished();
+        await waitOrThrow(call, caller, refused, tools);
       }
-      if (failure.sent) credit.settle();
-      if (stopping.signal.aborted) throw new Unfinished();
-      failure.attempts = attempts;
-      try {
-        await waitOrThrow(call, caller, failure, tools);
-      } catch (error) {
-        credit.release();
-        throw error;
-      }
+    } finally {
+      credit.release();
     }
   };
+}
+
+/** A try that failed, and how long to wait before the next one. */
+interface Refused {
+  readonly failure: Failure;
+  readonly waitMs: number;
 }
 
 /** One action's credit: held once, then either spent or given back. */
@@ -89,18 +96,20 @@ function creditOf({ ports, stopping }: CallTools, node: string): Record<'hold' |
   };
 }
 
-/** Waits until the next try, with the gate paused where the other side asked for it; throws the failure when there is none. */
-async function waitOrThrow(call: Call<unknown>, caller: Caller, failure: Failure, tools: CallTools): Promise<void> {
-  const { ports, gates, stopping } = tools;
-  const waitMs = waitBeforeRetry(call.retry, failure.attempts, failure, ports.random);
-  const isTooLong = waitMs > call.retry.maxWaitMs;
-  if (!isTooLong && (failure.status === 429 || failure.retryAfterMs !== undefined)) {
-    gates.pause(call, waitMs);
-    ports.report({ type: 'gate-paused', gate: call.gate.origin, waitMs });
-  }
+/** Nobody else need be refused where the other side asked to be left alone. */
+function pauseIfAsked(call: Call<unknown>, { failure, waitMs }: Refused, { ports, gates }: CallTools): void {
+  const isAsked = failure.status === 429 || failure.retryAfterMs !== undefined;
+  if (!isAsked || waitMs > call.retry.maxWaitMs) return;
+  gates.pause(call, waitMs);
+  ports.report({ type: 'gate-paused', gate: call.gate.origin, waitMs });
+}
+
+/** Waits until the next try; throws the failure when there is none. */
+async function waitOrThrow(call: Call<unknown>, caller: Caller, { failure, waitMs }: Refused, tools: CallTools): Promise<void> {
+  const { ports, stopping } = tools;
   const isLast = !failure.retryable || failure.attempts > call.retry.max;
   if (isLast) throw failure;
-  if (isTooLong) throw tooLong(failure, waitMs, call.retry.maxWaitMs);
+  if (waitMs > call.retry.maxWaitMs) throw tooLong(failure, waitMs, call.retry.maxWaitMs);
   ports.report({ type: 'call-retried', record: caller.record, waitMs, ...reportOf(failure, caller.node) });
   await ports.clock.sleepUntil(ports.clock.now() + waitMs, stopping.signal);
   if (stopping.signal.aborted) throw new Unfinished();

@@ -164,9 +164,9 @@ export function createGates(clock: Clock, overrides: GateOverrides): Gates {
 
 /** Most records come in their order, so the place is sought from the end. */
 function queueUp(waiters: Waiter[], waiter: Waiter): void {
-  let place = waiters.length;
-  while (place > 0 && (waiters[place - 1] as Waiter).record > waiter.record) place--;
-  waiters.splice(place, 0, waiter);
+  let place = waiters.push(waiter) - 1;
+  for (; place > 0 && (waiters[place - 1] as Waiter).record > waiter.record; place--) waiters[place] = waiters[place - 1] as Waiter;
+  waiters[place] = waiter;
 }
 
 /** The queue whose turn it is, among those whose limit has room. */

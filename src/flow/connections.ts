@@ -1,5 +1,6 @@
 import type { Problem } from '../core/failure.ts';
 import type { HttpConnection } from '../core/node.ts';
+import { referencedFields } from '../core/template.ts';
 import { urlTemplate } from '../core/url.ts';
 import { checked } from './issues.ts';
 import { connectionSchema } from './schema.ts';

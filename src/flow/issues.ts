@@ -1,75 +1,131 @@
 import type * as z from 'zod';
 import type { Problem } from '../core/failure.ts';
-import { didYouMean } from '../core/suggest.ts';
+import { didYouMean, nearest } from '../core/suggest.ts';
 import { namesAt, toJsonSchema } from './json-schema.ts';
+import { isAuthName } from './mask.ts';
+import { isUnderAuth } from './secrets.ts';
 import type { At, Source } from './source.ts';
 
 type Issue = z.core.$ZodIssue;
 
-/** Checks a value of a flow. What is wrong with it is added to the problems, each where it stands. */
-export function checked<Schema extends z.ZodType>(
-  schema: Schema,
-  value: unknown,
-  where: { readonly source: Source; readonly at: At; readonly problems: Problem[] },
-): z.output<Schema> | undefined {
+/** Where a value stands, and where its problems go. */
+export interface Place {
+  readonly source: Source;
+  readonly at: At;
+  readonly problems: Problem[];
+}
+
+/**
+ * Checks a value of a flow. What is wrong with it is added to the problems, each where it stands.
+ * Answers what the rest of it says, so that it can be checked, too; `undefined` when that would say nothing.
+ */
+export function checked<Schema extends z.ZodType>(schema: Schema, value: unknown, place: Place): z.output<Schema> | undefined {
   const result = schema.safeParse(value, { reportInput: true });
   if (result.success) return result.data;
-  for (const issue of result.error.issues.flatMap(plainIssues)) where.problems.push(...problemsOf(issue, schema, where));
-  return undefined;
+  const issues = result.error.issues.flatMap(plainIssues);
+  for (const issue of issues) place.problems.push(...problemsOf(issue, schema, place));
+  return schema.safeParse(mended(value, issues, schema, place)).data;
+}
+
+/** What decides how everything else is read: without it there would be complaints about nothing. */
+const decisive = new Set<PropertyKey>(['type', 'method', 'connection']);
+
+/** The value with misspelt keys as they were meant, and without everything else that is wrong; absent when too much is. */
+function mended(value: unknown, issues: readonly Issue[], schema: z.ZodType, { source, at }: Place): object | undefined {
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) return undefined;
+  const rest: Record<PropertyKey, unknown> = { ...value };
+  const known = namesAt(toJsonSchema(schema), []);
+  for (const { path, code, ...issue } of issues) {
+    const isKeys = code === 'unrecognized_keys' && path.length === 0;
+    for (const key of isKeys ? (issue as { keys: string[] }).keys : path.slice(0, 1)) {
+      if (!isKeys && decisive.has(key)) return undefined;
+      const meant = isKeys ? nearest(String(key), known) : undefined;
+      if (meant !== undefined && !Object.hasOwn(rest, meant)) {
+        rest[meant] = rest[key];
+        source.rename([...at, String(key)], meant);
+      }
+      delete rest[key];
+    }
+  }
+  return rest;
 }
 
 /** An issue of a union is that of the variant that was meant: the one whose kind fits what was written. */
 function plainIssues(issue: Issue): Issue[] {
-  if (issue.code === 'invalid_key') return issue.issues.map((inner) => ({ ...inner, path: issue.path }) as Issue);
   if (issue.code !== 'invalid_union') return [issue];
-  const variants = issue.errors.filter(
-    (inner) => !inner.some(({ path, code }) => path.length === 0 && (code === 'invalid_type' || code === 'invalid_value')),
-  );
+  const variants = issue.errors.filter((inner) => !inner.some((one) => one.path.length === 0 && isOfKind(one)));
   const [meant] = variants;
   if (!meant || variants.length > 1) return [issue];
   return meant.map((inner) => ({ ...inner, path: [...issue.path, ...inner.path] }) as Issue).flatMap(plainIssues);
 }
 
-function problemsOf(issue: Issue, schema: z.ZodType, where: Parameters<typeof checked>[2]): Problem[] {
-  const { source, at } = where;
+function isOfKind(issue: Issue): boolean {
+  if (issue.code === 'invalid_union') return issue.errors.every((inner) => inner.some((one) => one.path.length === 0 && isOfKind(one)));
+  return issue.code === 'invalid_type' || issue.code === 'invalid_value';
+}
+
+interface CustomParams {
+  /** How far into the text it is wrong. */
+  readonly offset?: number;
+  /** Whether the name is wrong and not the value. */
+  readonly isName?: boolean;
+}
+
+function problemsOf(issue: Issue, schema: z.ZodType, { source, at }: Place): Problem[] {
   const path = issue.path as At;
+  const place = [...at, ...path];
   if (issue.code === 'unrecognized_keys') {
     const known = namesAt(toJsonSchema(schema), path);
-    return issue.keys.map((key) => source.atName([...at, ...path, key], unknownKey(key, known)));
+    return issue.keys.map((key) => source.atName([...place, key], unknownKey(key, known, place)));
   }
   if (issue.code === 'invalid_type' && issue.input === undefined && path.length > 0) {
-    return [source.at([...at, ...path.slice(0, -1)], `the key "${String(path.at(-1))}" is missing`)];
+    return [source.at(place.slice(0, -1), `the key "${String(path.at(-1))}" is missing`)];
   }
-  const offset = issue.code === 'custom' ? (issue.params as { offset?: number } | undefined)?.offset : undefined;
-  const isSecret = [...at, ...path].includes('auth');
-  return [source.at([...at, ...path], messageOf(issue, isSecret), offset)];
+  const message = messageOf(issue, isSecret(place));
+  const { offset, isName }: CustomParams = issue.code === 'custom' ? (issue.params ?? {}) : {};
+  return [isName ? source.atName(place, message) : source.at(place, message, offset)];
 }
 
-function unknownKey(key: string, known: readonly string[]): string {
+/** Whether a value must never be printed. Headers that are no mapping may be the secret itself. */
+function isSecret(place: At): boolean {
+  return isUnderAuth(place.map(String)) || place.at(-1) === 'headers';
+}
+
+function unknownKey(key: string, known: readonly string[], place: At): string {
   const suggestion = didYouMean(key, known);
-  return `unknown key "${key}"${suggestion || (known.length > 0 ? `; expected one of ${known.join(', ')}` : '')}`;
+  const shown = isSecret(place) && suggestion === '' && !isAuthName(key) ? 'unknown key' : `unknown key "${key}"`;
+  return `${shown}${suggestion || (known.length > 0 ? `; expected one of ${known.join(', ')}` : '')}`;
 }
 
-function messageOf(issue: Issue, isSecret: boolean): string {
-  if (issue.code === 'invalid_value') {
-    const choices = issue.values.map(String);
-    const found = isSecret ? '' : `, found ${JSON.stringify(issue.input)}`;
-    return `expected ${listed(choices)}${found}${didYouMean(String(issue.input), choices)}`;
+function messageOf(issue: Issue, hidden: boolean): string {
+  const found = hidden ? '' : `, found ${kindOf(issue.input)}`;
+  switch (issue.code) {
+    case 'invalid_value': {
+      const choices = issue.values.map(String);
+      return `expected ${listed(choices)}${found}${didYouMean(String(issue.input), choices)}`;
+    }
+    case 'invalid_type':
+      return `${issue.message.startsWith('expected') ? issue.message : `expected ${words[issue.expected] ?? issue.expected}`}${found}`;
+    case 'invalid_union':
+      if ('discriminator' in issue && issue.discriminator !== undefined) {
+        return 'expected the type none, bearer, api_key, basic or oauth2_client_credentials';
+      }
+      return issue.message + found;
+    case 'too_small':
+      if (issue.origin === 'array') return 'expected at least one, found an empty list';
+      return issue.message.startsWith('expected') ? issue.message : `expected at least ${issue.minimum}${found}`;
+    case 'too_big':
+      return `expected at most ${issue.maximum}${found}`;
+    default:
+      return issue.message;
   }
-  if (issue.code === 'invalid_union' && 'discriminator' in issue && issue.discriminator !== undefined) {
-    return 'expected the type none, bearer, api_key, basic or oauth2_client_credentials';
-  }
-  if (issue.code === 'invalid_type' && issue.message.startsWith('Invalid input')) {
-    return `expected ${article(issue.expected)}, found ${isSecret ? 'something else' : kindOf(issue.input)}`;
-  }
-  return issue.message.replace(/^(?:Invalid input|Too small|Too big): /, '').replace(/^[A-Z](?![A-Z])/, (first) => first.toLowerCase());
 }
 
 function listed(choices: readonly string[]): string {
   return choices.length === 1 ? `${choices[0]}` : `${choices.slice(0, -1).join(', ')} or ${choices.at(-1)}`;
 }
 
-const words: Record<string, string> = {
+const words: Readonly<Record<string, string>> = {
   string: 'a text',
   number: 'a number',
   int: 'a whole number',
@@ -78,10 +134,6 @@ const words: Record<string, string> = {
   object: 'a mapping',
   record: 'a mapping',
 };
-
-function article(expected: string): string {
-  return words[expected] ?? expected;
-}
 
 function kindOf(value: unknown): string {
   if (value === null || value === undefined) return 'nothing';

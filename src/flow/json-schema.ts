@@ -1,10 +1,13 @@
 import * as z from 'zod';
+import { dictionary, representationOf } from '../core/dictionary.ts';
 import type { NodeType } from '../core/node.ts';
+import { name } from '../core/options.ts';
 import { connectionSchema, flowSchema, nodeSchema } from './schema.ts';
 
 /** A JSON Schema (2020-12), as far as it is looked into here. */
 export interface JsonSchema {
-  readonly $ref?: string;
+  readonly $schema?: string;
+  readonly title?: string;
   readonly type?: string;
   readonly description?: string;
   readonly default?: unknown;
@@ -20,16 +23,26 @@ export interface JsonSchema {
 
 /** The JSON Schema of what a user may write. */
 export function toJsonSchema(schema: z.ZodType): JsonSchema {
-  return z.toJSONSchema(schema, { io: 'input', unrepresentable: 'any' }) as JsonSchema;
+  const { $schema, ...described } = z.toJSONSchema(schema, {
+    io: 'input',
+    unrepresentable: 'any',
+    override({ zodSchema, jsonSchema }) {
+      const representation = representationOf(zodSchema);
+      if (representation) Object.assign(jsonSchema, toJsonSchema(representation));
+    },
+  });
+  return described as JsonSchema;
 }
+
+const dialect = 'https://json-schema.org/draft/2020-12/schema';
 
 /** The JSON Schema of the flow file, for editors. */
 export function flowJsonSchema(nodeTypes: readonly NodeType[]): JsonSchema {
   const whole = flowSchema.extend({
-    connections: z.record(z.string(), connectionSchema).optional().describe('named endpoints'),
+    connections: dictionary(name, connectionSchema).optional().describe('named endpoints'),
     nodes: z.array(z.union(nodeTypes.map(nodeSchema))).min(1),
   });
-  return { title: 'automate flow', ...toJsonSchema(whole) } as JsonSchema;
+  return { $schema: dialect, title: 'automate flow', ...toJsonSchema(whole) };
 }
 
 /** The names that a user may write at a place. */

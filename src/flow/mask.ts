@@ -38,12 +38,15 @@ export function isAuthName(name: string): boolean {
   return authName.test(name);
 }
 
+/** `auth`, and how it may be misspelt. */
+const likeAuth = /^(?:aut|auh|atu|uat|ath|ut)h?/i;
+
 function authRanges(text: string, document: Document): HiddenRange[] {
   const ranges: HiddenRange[] = [];
   visit(document, {
     Pair(_key, pair, ancestors) {
       const names = [...ancestors, pair].flatMap((node) => (isPair(node) && isScalar(node.key) ? [String(node.key.value)] : []));
-      if (names.at(-1) !== 'auth' || !isUnderAuth(names)) return undefined;
+      if (!likeAuth.test(names.at(-1) ?? '') || names.includes('body') || names.includes('fields')) return undefined;
       ranges.push(...valueRanges(text, pair));
       return visit.SKIP;
     },

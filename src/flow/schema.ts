@@ -1,5 +1,6 @@
 import * as z from 'zod';
 import type { NodeType } from '../core/node.ts';
+import { dictionary } from '../core/dictionary.ts';
 import { auth, concurrency, condition, headers, name, rate } from '../core/options.ts';
 
 /** What every node may say, whatever its type. */
@@ -26,7 +27,7 @@ export const connectionSchema = z.strictObject({
 /** The whole file but for what is inside connections and nodes. */
 export const flowSchema = z.strictObject({
   name: z.string().optional().describe("default: the file's name"),
-  connections: z.record(name, z.unknown()).default({}).describe('named endpoints'),
+  connections: dictionary(name, z.unknown()).default({}).describe('named endpoints'),
   allow_hosts: z.array(z.string()).default([]).describe('hosts inside the network that a record may name in a URL'),
   nodes: z.array(z.unknown(), { error: 'expected a list of nodes' }).min(1, 'expected at least one node'),
 });

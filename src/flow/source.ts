@@ -32,6 +32,8 @@ export interface Source {
   at(place: At, message: string, within?: string | number): Problem;
   /** A problem at a name. */
   atName(place: At, message: string): Problem;
+  /** What stands under a misspelt name is from now on found under the one that was meant. */
+  rename(place: At, meant: string): void;
 }
 
 /** Reads a flow's YAML: 1.2 core schema, one document, no duplicate keys, no custom tags, no alias bombs. */
@@ -65,6 +67,10 @@ export function readSource(text: string): Source {
     atName(path, message) {
       const [start, end] = nameRange(document, path) ?? valueRange(document, path);
       return place(start, message, end - start);
+    },
+    rename(path, meant) {
+      const key = pairAt(document, path)?.key;
+      if (isScalar(key)) key.value = meant;
     },
   };
 }
@@ -109,13 +115,15 @@ function nodeAt(document: Document, path: At): Node | undefined {
 }
 
 function nameRange(document: Document, path: At): [number, number] | undefined {
+  const range = (pairAt(document, path)?.key as { range?: Range | null } | undefined)?.range;
+  return range ? [range[0], range[1]] : undefined;
+}
+
+function pairAt(document: Document, path: At): Pair | undefined {
   if (path.length === 0) return undefined;
   const parent = nodeAt(document, path.slice(0, -1));
   const mapping = isAlias(parent) ? parent.resolve(document) : parent;
-  if (!isMap(mapping)) return undefined;
-  const pair = (mapping.items as Pair[]).find(({ key }) => isScalar(key) && String(key.value) === path.at(-1));
-  const range = (pair?.key as { range?: Range | null } | undefined)?.range;
-  return range ? [range[0], range[1]] : undefined;
+  return isMap(mapping) ? mapping.items.find(({ key }) => isScalar(key) && String(key.value) === path.at(-1)) : undefined;
 }
 
 function lineEnd(text: string, offset: number): number {

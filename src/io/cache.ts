@@ -61,7 +61,7 @@ function rethrown(error: unknown): never {
 async function read(file: string): Promise<Kept | undefined> {
   try {
     const kept = JSON.parse(await readFile(file, 'utf8')) as Partial<Kept> | null;
-    return typeof kept?.body === 'string' && typeof kept.headers === 'object' ? (kept as Kept) : undefined;
+    return typeof kept?.body === 'string' && kept.headers ? (kept as Kept) : undefined;
   } catch {
     return undefined;
   }

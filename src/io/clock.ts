@@ -1,5 +1,4 @@
 import { setMaxListeners } from 'node:events';
-import { performance } from 'node:perf_hooks';
 import type { Clock } from '../core/ports.ts';
 
 /** The longest that setTimeout can wait. */

@@ -15,9 +15,6 @@ export interface Redactor {
 /** A shorter text is no secret, and would take everyday words out of the data. */
 const shortestSecret = 4;
 
-/** A shorter piece of base64 stands in other data by chance. */
-const shortestBase64 = 6;
-
 /** Makes a redactor that knows no secret yet. */
 export function createRedactor(): Redactor {
   const secrets = new Set<string>();
@@ -65,14 +62,15 @@ function anyBase64Form(character: string): string {
 /** Longer forms first. JSON within JSON doubles the backslashes. */
 function formsOf(character: string): string[] {
   const bytes = Buffer.from(character);
+  const json = JSON.stringify(character).slice(1, -1);
   return [
     // In URLs and forms, and in URLs within URLs.
     [...bytes].map((byte) => `%(?:25)*${anyCase(hex(byte, 2))}`).join(''),
     ...(character === ' ' ? ['\\+'] : []),
     // In JSON, and in CSV.
     Array.from({ length: character.length }, (_, unit) => `\\\\+u${anyCase(hex(character.charCodeAt(unit), 4))}`).join(''),
-    ...(character === '"' ? ['\\\\*""', '\\\\+"'] : []),
-    ...(character === '\\' ? ['\\\\{2,8}'] : []),
+    ...(character === '"' ? ['\\\\*""'] : []),
+    ...(json.startsWith('\\') ? [`\\\\+${escaped(json.slice(1))}`] : []),
     ...(character === '/' ? ['\\\\+/'] : []),
     // In HTML and XML.
     `&#(?:0*${character.codePointAt(0)}|[xX]0*${anyCase(hex(character.codePointAt(0) as number, 1))});`,
@@ -102,7 +100,7 @@ function base64Forms(secret: string): string[] {
     return text.slice(offset === 0 ? 0 : offset + 1, certain);
   });
   const whole = bytes.toString('base64').replace(/=+$/, '');
-  return [...inner, whole].filter((text) => text.length >= shortestBase64);
+  return [...inner, whole].filter((text) => text.length >= shortestSecret);
 }
 
 function escaped(text: string): string {

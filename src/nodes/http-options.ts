@@ -1,6 +1,6 @@
 import * as z from 'zod';
 import { dictionary } from '../core/dictionary.ts';
-import { auth, byteSize, concurrency, duration, headers, name, path, rate, retry } from '../core/options.ts';
+import { auth, byteSize, concurrency, duration, fieldName, headers, name, path, rate, retry } from '../core/options.ts';
 
 const status = z.union([z.int().min(100).max(599), z.enum(['1xx', '2xx', '3xx', '4xx', '5xx'])], {
   error: 'expected a status such as 200, or a class such as 2xx',
@@ -17,7 +17,7 @@ export const httpOptions = z.strictObject({
   url: z.string().describe("absolute, or relative to the connection's base_url; {{field}} puts a field in"),
   headers: headers.optional().describe('names to values, with {{field}}'),
   body: z
-    .union([z.string(), z.record(z.string(), z.unknown()), z.array(z.unknown())], {
+    .union([z.string(), dictionary(z.string(), z.unknown()), z.array(z.unknown())], {
       error: 'expected a mapping, a list, or JSON text',
     })
     .optional()
@@ -34,7 +34,7 @@ export const httpOptions = z.strictObject({
   max_body: byteSize.default(10_000_000).describe('the largest body that is taken, decompressed'),
   idempotency_key: z.boolean().default(false).describe('send Idempotency-Key, the same for every retry of a record'),
   map: z
-    .union([z.array(path).min(1), z.record(z.string(), path)], { error: 'expected a list of paths, or a mapping of field names to paths' })
+    .union([z.array(path).min(1), dictionary(fieldName, path)], { error: 'expected a list of paths, or a mapping of field names to paths' })
     .optional()
     .describe('the fields that the answer adds'),
   when_empty: z.enum(['keep', 'drop', 'error']).default('keep').describe('a record whose array to expand is empty or absent'),

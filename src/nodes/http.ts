@@ -96,7 +96,7 @@ function compileRequest(
   const url = tried(context, ['url'], () => urlTemplate(options.url, { baseUrl: connection?.baseUrl, allowHttp }));
   if (url?.origin !== undefined) context.literalOrigins.add(url.origin);
   const body = tried(context, ['body'], () =>
-    options.body === undefined ? undefined : bodyTemplate(options.body as Value, context.textCells),
+    options.body === undefined ? undefined : bodyTemplate(options.body as Value, context.isCell),
   );
   const headers = headerTemplates(connection?.headers, options.headers, body !== undefined);
   const auth = options.auth === undefined ? connection?.auth : options.auth;

@@ -1,22 +1,22 @@
 import * as z from 'zod';
 import type { Expression } from '../core/condition.ts';
 import { type BuildContext, defineNode, type FieldUse, type Node } from '../core/node.ts';
-import { expression } from '../core/options.ts';
+import { describedAs, dictionary } from '../core/dictionary.ts';
+import { expression, fieldName } from '../core/options.ts';
 import type { Fields } from '../core/record.ts';
 import { referencedFields, valueTemplate } from '../core/template.ts';
-import type { Value } from '../core/value.ts';
+import { ExactNumber, type Value } from '../core/value.ts';
 
-const fieldName = z.string().min(1, 'expected a field name, found an empty text');
+const exactNumber = describedAs(z.instanceof(ExactNumber), z.number());
 
 const setOptions = z.strictObject({
-  rename: z.record(fieldName, fieldName).default({}).describe('old names to new ones; a renamed field keeps its place'),
-  fields: z
-    .record(
-      fieldName,
-      z.union([z.string(), z.number(), z.boolean(), z.null(), z.strictObject({ cel: expression })], {
-        error: 'expected a text with {{field}}, a number, true, false, null, or { cel: EXPRESSION }',
-      }),
-    )
+  rename: dictionary(fieldName, fieldName).default({}).describe('old names to new ones; a renamed field keeps its place'),
+  fields: dictionary(
+    fieldName,
+    z.union([z.string(), z.number(), exactNumber, z.boolean(), z.null(), z.strictObject({ cel: expression })], {
+      error: 'expected a text with {{field}}, a number, true, false, null, or { cel: EXPRESSION }',
+    }),
+  )
     .default({})
     .describe('fields to add or replace; they may use old and new names'),
   remove: z.array(fieldName).default([]).describe('fields to leave out, after everything else'),
@@ -77,7 +77,7 @@ function computing(name: string, written: SetOptions['fields'][string]): { reads
       compute: valueTemplate(written),
     };
   }
-  if (typeof written !== 'object' || written === null) return { reads: [], compute: () => written };
+  if (typeof written !== 'object' || written === null || written instanceof ExactNumber) return { reads: [], compute: () => written };
   const cel: Expression<Value> = written.cel;
   return { reads: cel.fields.map((field) => ({ field, at: ['fields', name, 'cel'] })), compute: cel.evaluate };
 }

@@ -387,3 +387,17 @@ describe('secrets', () => {
     expect(await place.read('out.csv')).toContain('***');
   });
 });
+
+describe('an errors file with rows that could not be read', () => {
+  test('never sends them as they stand; they fail until they are mended', async () => {
+    const server = await answeringServer(({ path: url }) => answerOf(url));
+    const place = await workplace({ 'flow.yaml': people(server.origin), 'rows.csv': 'id,b\n1\n', 'rows.ndjson': '{"id":1\n' });
+    for (const kind of ['csv', 'ndjson']) {
+      await place.automate(['run', 'flow.yaml', '--in', `rows.${kind}`, '--out', `out.${kind}`]);
+      const { code } = await place.automate(['run', 'flow.yaml', '--in', `rows.errors.${kind}`, '--out', `again.${kind}`]);
+      expect(code).toBe(4);
+      expect(await place.read(`rows.errors.errors.${kind}`)).toContain('could not be read in an earlier run');
+    }
+    expect(server.requests).toHaveLength(0);
+  });
+});

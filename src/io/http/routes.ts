@@ -48,7 +48,7 @@ export function createRoutes(secureContext: SecureContext | undefined): Routes {
 
   /** http origins get their requests passed on, as not every proxy opens tunnels to port 80; https ones a tunnel. */
   function proxied({ href, origin, username, password }: URL): Dispatcher {
-    const pair = `${decodeURIComponent(username)}:${decodeURIComponent(password)}`;
+    const pair = `${decoded(username)}:${decoded(password)}`;
     return new ProxyAgent({
       uri: username === '' ? href : origin,
       ...(username === '' ? {} : { token: `Basic ${Buffer.from(pair).toString('base64')}` }),
@@ -58,5 +58,14 @@ export function createRoutes(secureContext: SecureContext | undefined): Routes {
       // The one that asks for tunnels.
       clientFactory: (proxy, options) => new Pool(proxy, { ...options, headersTimeout: connectTimeoutMs }),
     });
+  }
+}
+
+/** A lone percent sign is left as it is. */
+function decoded(text: string): string {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return text;
   }
 }

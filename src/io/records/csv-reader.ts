@@ -2,6 +2,7 @@ import { type CsvError, Parser } from 'csv-parse';
 import { type AutomateError, Failure } from '../../core/failure.ts';
 import type { Item } from '../../core/item.ts';
 import { columnsOf, headerProblem } from './csv-header.ts';
+import { unreadableBefore } from './errors.ts';
 import { inputError } from './input-error.ts';
 import { beginning, maxRecordBytes, type Position, type RecordReader, tooLong } from './record-reader.ts';
 
@@ -94,8 +95,11 @@ export function createCsvReader(name: string, delimiter: string, start?: CsvStar
       if (index < cells.length) fields.set(name, cells[index] as string);
     }
     const item = { number: ++records, fields, end };
-    const expected = (header as readonly string[]).length;
-    return cells.length === expected ? item : { ...item, failure: ragged(cells, expected, line) };
+    const names = header as readonly string[];
+    if (cells.length !== names.length) return { ...item, failure: ragged(cells, names.length, line) };
+    if (columns.length === names.length) return item;
+    const failure = unreadableBefore(cells[names.indexOf('_error_class')], cells[names.indexOf('_error_message')]);
+    return failure ? { ...item, failure } : item;
   }
 
   function unclosed(error: CsvError): AutomateError {

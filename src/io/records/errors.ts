@@ -1,4 +1,4 @@
-import type { Failure } from '../../core/failure.ts';
+import { Failure } from '../../core/failure.ts';
 import type { Item } from '../../core/item.ts';
 import type { Value } from '../../core/value.ts';
 
@@ -12,4 +12,15 @@ export function errorFields(item: Item, failure: Failure, asColumns: boolean): [
   if (asColumns) return errorColumns.map((name, index) => [name, values[index] as Value]);
   const error = Object.fromEntries(errorColumns.map((name, index) => [name.replace('_error_', ''), values[index] as Value]));
   return [['_error', error]];
+}
+
+const stillUnreadable = 'could not be read in an earlier run (mend it, and empty its error class): ';
+
+/**
+ * Why a record of an errors file fails again: what could not be read then has no proper fields now, and must not be sent.
+ * Absent for a record that failed later on its way.
+ */
+export function unreadableBefore(errorClass: unknown, message: unknown): Failure | undefined {
+  if (errorClass !== 'input') return undefined;
+  return new Failure('input', stillUnreadable + String(message ?? '').replace(stillUnreadable, ''), { sent: false });
 }

@@ -5,7 +5,7 @@ import type { JsonObject } from '../../core/value.ts';
 import { inputError } from './input-error.ts';
 import { createElementScanner } from './json-element.ts';
 import { jsonFault } from './json-fault.ts';
-import { fieldsOf } from './json-record.ts';
+import { recordOf } from './json-record.ts';
 import { maxRecordBytes, type Position, type RecordReader, tooLong } from './record-reader.ts';
 
 const expected = {
@@ -79,10 +79,10 @@ export function createJsonReader(name: string, from: Position): RecordReader {
       return chunk.length;
     }
     const text = open.length === 0 ? chunk.toString('utf8', start, end) : joinedText(chunk.subarray(start, end));
-    const fields = fieldsOf(parsed(text));
+    const record = recordOf(parsed(text));
     countLines(text, offset + end);
     records++;
-    items.push({ number: records, fields, end: { offset: offset + end, line } });
+    items.push({ number: records, ...record, end: { offset: offset + end, line } });
     state = 'behind an element';
     return end;
   }

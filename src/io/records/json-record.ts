@@ -1,13 +1,20 @@
-import { type Fields, isErrorField } from '../../core/record.ts';
+import type { Failure } from '../../core/failure.ts';
+import type { Item } from '../../core/item.ts';
+import { isErrorField } from '../../core/record.ts';
 import { isObject, type JsonObject, type Value } from '../../core/value.ts';
+import { unreadableBefore } from './errors.ts';
 
-/** An object's fields, without those that an errors file added. */
-export function fieldsOf(object: JsonObject): Fields {
+/** An object as a record, without the fields that an errors file added. */
+export function recordOf(object: JsonObject): Pick<Item, 'fields' | 'failure'> {
   const fields = new Map<string, Value>();
+  let failure: Failure | undefined;
   for (const name of Object.keys(object)) {
-    if (!isErrorField(name)) fields.set(name, object[name] as Value);
+    const value = object[name] as Value;
+    if (!isErrorField(name)) fields.set(name, value);
+    else if (name === '_error' && isObject(value)) failure = unreadableBefore(value.class, value.message);
+    else if (name === '_error_class') failure ??= unreadableBefore(value, object._error_message);
   }
-  return fields;
+  return failure ? { fields, failure } : { fields };
 }
 
 /** What a value is, in a message's words. */

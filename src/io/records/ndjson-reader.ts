@@ -3,7 +3,7 @@ import type { Item } from '../../core/item.ts';
 import { parseJson } from '../../core/json.ts';
 import { isObject } from '../../core/value.ts';
 import { jsonFault } from './json-fault.ts';
-import { fieldsOf, kindOf } from './json-record.ts';
+import { kindOf, recordOf } from './json-record.ts';
 import { maxRecordBytes, type Position, type RecordReader, tooLong } from './record-reader.ts';
 
 /** Reads one JSON object per line. A line that is none becomes a failed record. */
@@ -60,7 +60,7 @@ function isBlank(text: string): boolean {
 function contentOf(text: string, line: number): Pick<Item, 'fields' | 'failure'> {
   try {
     const value = parseJson(text);
-    if (isObject(value)) return { fields: fieldsOf(value) };
+    if (isObject(value)) return recordOf(value);
     return broken(text, line, `expected an object, found ${kindOf(value)}`);
   } catch (error) {
     const fault = jsonFault(text, 'the end of the line');

@@ -55,7 +55,8 @@ describe('a proxy', () => {
     await createSender({ environment: { HTTP_PROXY: url } }).get('http://api.example.test/');
     await createSender({ environment: { HTTP_PROXY: proxy.url.replace('//', '//token@') } }).get('http://api.example.test/');
     const basic = (pair: string) => `GET http://api.example.test/ Basic ${Buffer.from(pair).toString('base64')}`;
-    expect(proxy.seen).toEqual([basic('us@er:p:w'), basic('token:')]);
+    await createSender({ environment: { HTTP_PROXY: proxy.url.replace('//', '//u:100%@') } }).get('http://api.example.test/');
+    expect(proxy.seen).toEqual([basic('us@er:p:w'), basic('token:'), basic('u:100%')]);
     expect(JSON.stringify(server.requests)).not.toContain('Basic');
   });
 

@@ -1,0 +1,33 @@
+import type { Problem } from '../core/failure.ts';
+import { nearReferences } from '../core/template.ts';
+import type { At, Source } from './source.ts';
+
+/** A warning for each text that looks like a reference and is none, wherever in the flow it stands. */
+export function nearReferenceWarnings(source: Source): Problem[] {
+  const warnings: Problem[] = [];
+  visit(source.value, []);
+  return warnings;
+
+  function visit(value: unknown, at: At): void {
+    if (typeof value === 'string') for (const text of nearReferences(value)) warnings.push(source.at(at, warning(text), text));
+    if (typeof value !== 'object' || value === null) return;
+    for (const [name, member] of Object.entries(value)) {
+      const place = [...at, Array.isArray(value) ? Number(name) : name];
+      if (at.includes('body')) for (const text of nearReferences(name)) warnings.push(source.atName(place, warning(text)));
+      visit(member, place);
+    }
+  }
+}
+
+const fieldName = /^[\p{L}\p{M}\p{N}_]+$/u;
+
+function warning(text: string): string {
+  const name = text.slice(2, -2).trim();
+  const mend = fieldName.test(name) ? `drop the spaces: {{${name}}}` : renaming(name);
+  return `${text} is no reference and stays text; only letters, digits and underscores make a name\n${mend}`;
+}
+
+function renaming(name: string): string {
+  const better = name.replace(/[^\p{L}\p{M}\p{N}_]+/gu, '_').replace(/^_+|_+$/g, '');
+  return better === '' ? 'write the name of a field between the braces' : `rename the field with a set node first: rename: { "${name}": ${better} }`;
+}

@@ -1,0 +1,61 @@
+import type { Problem } from '../core/failure.ts';
+import type { FieldUse } from '../core/node.ts';
+import type { Plan, Step } from '../core/plan.ts';
+import { didYouMean } from '../core/suggest.ts';
+import type { At, Source } from './source.ts';
+
+/** A step and where it is written. */
+export interface PlacedStep extends Step {
+  readonly at: At;
+}
+
+/** Puts the steps of a flow together. */
+export function planOf(name: string, steps: readonly PlacedStep[], { source, warnings }: { source: Source; warnings: Problem[] }): Plan {
+  return {
+    name,
+    steps,
+    warnings,
+    credentials: steps.flatMap((step) =>
+      (step.node.action?.credentials ?? []).map((use) => ({
+        name: use.field,
+        problem: (message: string) => source.at([...step.at, ...use.at], message),
+      })),
+    ),
+    columns: (input) => steps.reduce((columns, step) => columnsAfter(step, columns), [...input]),
+    unknownFields(input) {
+      let known: readonly string[] = input;
+      return steps.flatMap((step) => {
+        const unknown = usesOf(step).filter(({ field }) => !known.includes(field));
+        const problems = unknown.map((use) => unknownField(use, step, known, source));
+        known = columnsAfter(step, known);
+        return problems;
+      });
+    },
+  };
+}
+
+function columnsAfter(step: Step, before: readonly string[]): string[] {
+  const columns = step.node.columns(before);
+  return step.onError === 'keep' ? [...new Set([...columns, '_error'])] : columns;
+}
+
+function usesOf(step: Step): FieldUse[] {
+  const inWhen = (step.when?.fields ?? []).map((field) => ({ field, at: ['when'] }));
+  return [...inWhen, ...step.node.reads];
+}
+
+function unknownField({ field, at, isName }: FieldUse, step: PlacedStep, known: readonly string[], source: Source): Problem {
+  const message = `no record has a field "${field}" here${didYouMean(field, known) || fewOf(known)}`;
+  const place = [...step.at, ...at];
+  if (isName) return source.atName(place, message);
+  return source.at(place, message, at[0] === 'when' || at.at(-1) === 'cel' ? field : `{{${field}}}`);
+}
+
+/** A table can have hundreds of columns. */
+const shown = 20;
+
+function fewOf(known: readonly string[]): string {
+  if (known.length === 0) return '';
+  const more = known.length > shown ? ` and ${known.length - shown} more` : '';
+  return `; there are ${known.slice(0, shown).join(', ')}${more}`;
+}

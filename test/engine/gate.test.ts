@@ -1,0 +1,186 @@
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import type { Clock } from '../../src/core/ports.ts';
+import { createFakeClock } from '../helpers/fake-clock.ts';
+import { type FlowOptions, runFlow, type SentRequest } from '../helpers/run-flow.ts';
+
+const records = (count: number) => Array.from({ length: count }, (_, id) => ({ id }));
+const api = 'https://api.example.com/';
+const node = (url: string, more = '') => `  - { type: http, url: "${url}{{id}}"${more} }\n`;
+const times = (requests: readonly SentRequest[], start = api) => requests.filter(({ url }) => url.startsWith(start)).map(({ atMs }) => atMs);
+
+/** The most of these times that lie within one second. */
+function mostInASecond(atMs: readonly number[]): number {
+  return Math.max(...atMs.map((from) => atMs.filter((at) => at >= from && at < from + 1000).length));
+}
+
+describe('a pause', () => {
+  const refusedOnce: FlowOptions['http'] = (_, index) => (index === 0 ? { status: 429, headers: { 'retry-after': '5' } } : { afterMs: 100 });
+
+  test('asked for by a 429 holds for everyone at the gate', async () => {
+    const flow = `nodes:\n${node(`${api}a/`, ', concurrency: 1')}${node(`${api}b/`)}`;
+    const { requests, rows } = await runFlow(flow, records(4), { http: refusedOnce });
+    expect(times(requests).slice(0, 2)).toEqual([0, 5000]);
+    expect(rows).toHaveLength(4);
+  });
+
+  test('asked for by a 429 without a time lasts as long as the step', async () => {
+    const { requests } = await runFlow(`nodes:\n${node(api, ', concurrency: 1')}`, records(3), {
+      http: (_, index) => (index === 0 ? { status: 429 } : {}),
+    });
+    expect(times(requests)).toEqual([0, 1000, 1000, 1000]);
+  });
+
+  test('is none for a 503 that asks for nothing', async () => {
+    const { requests } = await runFlow(`nodes:\n${node(api, ', concurrency: 1')}`, records(3), {
+      http: (_, index) => (index === 0 ? { status: 503 } : {}),
+    });
+    expect(times(requests)).toEqual([0, 0, 0, 1000]);
+  });
+
+  test('is none when the wait is longer than max_wait: only that record fails', async () => {
+    const flow = `nodes:\n${node(api, ', concurrency: 1, retry: { max_wait: 2s }')}`;
+    const { requests, failures } = await runFlow(flow, records(3), { http: refusedOnce });
+    expect(times(requests)).toEqual([0, 0, 100]);
+    expect(failures).toMatchObject([{ record: 1 }]);
+  });
+
+  test('is kept by the others even when the record itself is not tried again', async () => {
+    const { requests, failures } = await runFlow(`nodes:\n${node(api, ', concurrency: 1, retry: { max: 0 }')}`, records(2), { http: refusedOnce });
+    expect(times(requests)).toEqual([0, 5000]);
+    expect(failures).toMatchObject([{ record: 1, status: 429 }]);
+  });
+
+  test('lets another origin go on', async () => {
+    const flow = `nodes:\n${node(api, ', concurrency: 1, on_error: keep, retry: { max: 0 }')}${node('https://other.example.com/')}`;
+    const { requests } = await runFlow(flow, records(2), { http: refusedOnce });
+    expect(times(requests)).toEqual([0, 5000]);
+    expect(times(requests, 'https://other.example.com/')).toEqual([0, 5100]);
+  });
+
+  test('lets another credential go on', async () => {
+    const signed = (credential: string) => `, concurrency: 1, on_error: keep, retry: { max: 0 }, auth: { type: bearer, credential: ${credential} }`;
+    const { requests } = await runFlow(`nodes:\n${node(`${api}a/`, signed('one'))}${node(`${api}b/`, signed('two'))}`, records(2), { http: refusedOnce });
+    expect(times(requests, `${api}a/`)).toEqual([0, 5000]);
+    expect(times(requests, `${api}b/`)[0]).toBe(0);
+  });
+});
+
+describe('a rate', () => {
+  const limited = (more = '') => `nodes:\n${node(api, `, rate: 10/s${more}`)}`;
+
+  test('of 10/s starts a call every 100 ms', async () => {
+    const { requests } = await runFlow(limited(), records(50));
+    expect(times(requests).at(-1)).toBeGreaterThanOrEqual(4890);
+    expect(times(requests).at(-1)).toBeLessThanOrEqual(4900);
+    expect(mostInASecond(times(requests))).toBeLessThan(12);
+  });
+
+  test('is one for all nodes and retries of a gate', async () => {
+    const flow = `nodes:\n${node(`${api}a/`, ', rate: 10/s')}${node(`${api}b/`, ', rate: 10/s')}`;
+    const { requests } = await runFlow(flow, records(20), { http: (_, index) => ({ status: index % 5 === 0 ? 503 : 200 }) });
+    expect(requests.length).toBeGreaterThan(45);
+    expect(mostInASecond(times(requests))).toBeLessThan(12);
+  });
+
+  test('is not saved up while nobody calls', async () => {
+    const http: FlowOptions['http'] = (_, index) => (index === 0 ? { afterMs: 10_000 } : {});
+    const { requests } = await runFlow(limited(', concurrency: 1'), records(30), { http });
+    expect(times(requests)[1]).toBe(10_000);
+    expect(mostInASecond(times(requests))).toBeLessThan(12);
+  });
+
+  test('is kept whatever the clock does: never 12 calls in a second, and not far below 10', async () => {
+    await fc.assert(
+      fc.asyncProperty(fc.array(fc.integer({ min: 0, max: 300 }), { minLength: 1, maxLength: 20 }), async (lateness) => {
+        const { requests } = await runFlow(limited(), records(60), { clock: lateClock(lateness) });
+        expect(mostInASecond(times(requests))).toBeLessThan(12);
+      }),
+      { numRuns: 50 },
+    );
+    const { requests } = await runFlow(limited(), records(60), { clock: lateClock([1, 0, 5, 2, 10, 0]) });
+    expect(times(requests).at(-1)).toBeLessThanOrEqual(5910);
+  });
+
+  test('from the command line replaces that of the flow', async () => {
+    const { requests } = await runFlow(limited(), records(5), { intervalMs: 1000 });
+    expect(times(requests).at(-1)).toBeGreaterThan(3900);
+  });
+
+  test('says nothing to another origin', async () => {
+    const { requests } = await runFlow(`nodes:\n${node(api, ', rate: 1/s')}${node('https://other.example.com/')}`, records(3));
+    expect(times(requests, 'https://other.example.com/')).toEqual(times(requests));
+  });
+});
+
+/** A clock whose sleepers wake late, by so many ms in turn. */
+function lateClock(lateness: readonly number[]): Clock {
+  const clock = createFakeClock();
+  let next = 0;
+  return { ...clock, sleepUntil: (untilMs, signal) => clock.sleepUntil(untilMs + (lateness[next++ % lateness.length] as number), signal) };
+}
+
+describe('concurrency', () => {
+  /** Answers after 100 ms, and counts how many requests were under way at once. */
+  function counting() {
+    const most: Record<string, number> = {};
+    const running: Record<string, number> = {};
+    const clock = createFakeClock();
+    const http: FlowOptions['http'] = async ({ path }) => {
+      for (const name of ['all', path.split('/')[1] as string]) {
+        running[name] = (running[name] ?? 0) + 1;
+        most[name] = Math.max(most[name] ?? 0, running[name]);
+      }
+      await clock.sleepUntil(clock.now() + 100);
+      for (const name of ['all', path.split('/')[1] as string]) running[name] = (running[name] as number) - 1;
+      return {};
+    };
+    return { clock, http, most };
+  }
+
+  test('is 16 per node', async () => {
+    const { most, ...options } = counting();
+    await runFlow(`nodes:\n${node(`${api}a/`)}${node(`${api}b/`)}`, records(100), options);
+    expect(most).toEqual({ all: 32, a: 16, b: 16 });
+  });
+
+  test('is what each node says', async () => {
+    const { most, ...options } = counting();
+    await runFlow(`nodes:\n${node(`${api}a/`, ', concurrency: 5')}${node(`${api}b/`, ', concurrency: 3')}`, records(100), options);
+    expect(most).toMatchObject({ a: 5, b: 3 });
+  });
+
+  test('of a connection is shared by its nodes', async () => {
+    const { most, ...options } = counting();
+    const connections = `connections: { api: { type: http, base_url: "${api}", concurrency: 4 } }\n`;
+    await runFlow(`${connections}nodes:\n${node('a/', ', connection: api')}${node('b/', ', connection: api')}`, records(50), options);
+    expect(most.all).toBe(4);
+  });
+
+  test('of a node is one for all origins that records lead to', async () => {
+    const { most, ...options } = counting();
+    const links = records(40).map(({ id }) => ({ link: `https://host-${id % 10}.example.com/a/` }));
+    await runFlow('nodes: [{ type: http, url: "{{link}}", concurrency: 4 }]', links, options);
+    expect(most.all).toBe(4);
+  });
+
+  test('is used up: whoever may start does', async () => {
+    const { most, ...options } = counting();
+    const { waitedMs } = await runFlow(`nodes:\n${node(`${api}a/`, ', concurrency: 5')}`, records(50), options);
+    expect(most.all).toBe(5);
+    expect(waitedMs).toBeLessThan(1000 + 200);
+  });
+
+  test('from the command line replaces that of the flow', async () => {
+    const { most, ...options } = counting();
+    await runFlow(`nodes:\n${node(`${api}a/`, ', concurrency: 3')}`, records(50), { ...options, concurrency: 7 });
+    expect(most.all).toBe(7);
+  });
+});
+
+test('more origins than anyone keeps gates for are all asked', async () => {
+  const links = Array.from({ length: 3000 }, (_, id) => ({ link: `https://host-${id}.example.com/` }));
+  const { rows, requests } = await runFlow('nodes: [{ type: http, url: "{{link}}" }]', links);
+  expect(rows).toHaveLength(3000);
+  expect(new Set(requests.map(({ origin }) => origin)).size).toBe(3000);
+});

@@ -1,0 +1,147 @@
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import type { Clock, Output } from '../../src/core/ports.ts';
+import { createFakeClock } from '../helpers/fake-clock.ts';
+import { type FlowOptions, type GivenRecord, runFlow } from '../helpers/run-flow.ts';
+
+const flow = (more = '') => `nodes: [{ type: http, url: "https://api.example.com/{{id}}"${more} }]`;
+const ids = (count: number) => Array.from({ length: count }, (_, id) => id);
+const records = (count: number) => ids(count).map((id) => ({ id }));
+const idOf = (path: string) => Number(path.slice(1));
+
+/** Records that tell how many of them were read. */
+function counted(count: number) {
+  const reading = { read: 0 };
+  function* read(): Generator<GivenRecord> {
+    for (let id = 0; id < count; id++) {
+      reading.read++;
+      yield { id };
+    }
+  }
+  return { reading, records: read() };
+}
+
+/** An output that takes its time for every write, and counts the records that were written. */
+function slowOutput(ms: number) {
+  const state = { put: 0, written: 0 };
+  const output = (inner: Output, clock: Clock): Output => ({
+    waiting: 0,
+    put(item, outcome) {
+      state.put++;
+      return inner.put(item, outcome);
+    },
+    async flush() {
+      const { put } = state;
+      await clock.sleepUntil(clock.now() + ms);
+      state.written = put;
+    },
+  });
+  return { state, output };
+}
+
+describe('records are written in input order', () => {
+  test('whatever the latencies, failures and retries', async () => {
+    await fc.assert(
+      fc.asyncProperty(
+        fc.array(fc.record({ afterMs: fc.integer({ min: 0, max: 500 }), status: fc.constantFrom(200, 200, 200, 404, 503) }), { maxLength: 80 }),
+        fc.integer({ min: 1, max: 20 }),
+        async (answers, concurrency) => {
+          const retried = new Set<string>();
+          const http: FlowOptions['http'] = ({ path }) => {
+            const answer = answers[idOf(path)] as { status: number; afterMs: number };
+            if (answer.status !== 503 || retried.has(path)) return { ...answer, status: answer.status === 503 ? 200 : answer.status };
+            retried.add(path);
+            return answer;
+          };
+          const { rows, failures, requests } = await runFlow(flow(), records(answers.length), { http, concurrency });
+          const failing = ids(answers.length).filter((id) => answers[id]?.status === 404);
+          expect(rows.map(({ id }) => id)).toEqual(ids(answers.length).filter((id) => !failing.includes(id)));
+          expect(failures.map(({ record }) => record - 1)).toEqual(failing);
+          expect(requests).toHaveLength(answers.length + retried.size);
+        },
+      ),
+      { numRuns: 60 },
+    );
+  });
+
+  test('unless they need not be: then as they come', async () => {
+    const http: FlowOptions['http'] = ({ path }) => ({ afterMs: 1000 - idOf(path) });
+    const { rows } = await runFlow(flow(', concurrency: 100'), records(50), { http, unordered: true });
+    expect(rows.map(({ id }) => id)).toEqual(ids(50).reverse());
+  });
+});
+
+describe('a slow record', () => {
+  const slowFirst: FlowOptions['http'] = ({ path }) => ({ afterMs: path === '/0' ? 3000 : 10 });
+
+  test('does not stall those behind it', async () => {
+    const { requests, waitedMs, rows } = await runFlow(flow(', concurrency: 4'), records(900), { http: slowFirst });
+    expect(requests.at(-1)?.atMs).toBeLessThan(3100);
+    expect(waitedMs).toBeLessThan(3200);
+    expect(rows.map(({ id }) => id)).toEqual(ids(900));
+  });
+
+  test('stalls nobody at all when order does not matter', async () => {
+    const { rows, waitedMs } = await runFlow(flow(', concurrency: 4'), records(3000), { http: slowFirst, unordered: true });
+    expect(rows).toHaveLength(3000);
+    expect(waitedMs).toBeLessThan(3000 / 3 * 10 + 200);
+  });
+});
+
+describe('reading runs ahead no further than the window', () => {
+  test.each([
+    [16, 1024],
+    [500, 4000],
+  ])('with %i requests at once: %i records', async (concurrency, window) => {
+    const { reading, records } = counted(20_000);
+    const clock = createFakeClock();
+    let answered = 0;
+    let furthest = 0;
+    const http: FlowOptions['http'] = async () => {
+      await clock.sleepUntil(clock.now() + 10);
+      furthest = Math.max(furthest, reading.read - answered++);
+      return {};
+    };
+    await runFlow(flow(`, concurrency: ${concurrency}`), records, { http, clock, batch: 10 });
+    expect(furthest).toBeGreaterThanOrEqual(window);
+    // Those that wait to be written count, too.
+    expect(furthest).toBeLessThanOrEqual(window + 10);
+  });
+
+  test('behind a record that never ends', async () => {
+    const { reading, records } = counted(20_000);
+    const { rows } = await runFlow(flow(), records, {
+      batch: 1,
+      http: ({ path }) => ({ afterMs: path === '/0' ? 60_000 : 1 }),
+      started: ({ stopping }, clock) => void clock.sleepUntil(50_000).then(() => stopping.request('interrupted', 'enough')),
+    });
+    expect(reading.read).toBeLessThanOrEqual(1025);
+    expect(rows.map(({ id }) => id)).toEqual(ids(1024));
+  });
+
+  test('with an output that is slower than everything else', async () => {
+    const { reading, records } = counted(10_000);
+    const { state, output } = slowOutput(1000);
+    const clock = createFakeClock();
+    let furthest = 0;
+    const http: FlowOptions['http'] = () => {
+      furthest = Math.max(furthest, reading.read - state.written);
+      return {};
+    };
+    const { rows } = await runFlow(flow(), records, { http, clock, output, batch: 1 });
+    expect(furthest).toBeLessThanOrEqual(1025);
+    expect(state).toEqual({ put: 10_000, written: 10_000 });
+    expect(rows).toHaveLength(10_000);
+  });
+});
+
+test('what is finished is written soon, not only at the end', async () => {
+  const { state, output } = slowOutput(0);
+  const seen: number[] = [];
+  const http: FlowOptions['http'] = () => {
+    seen.push(state.written);
+    return { afterMs: 1000 };
+  };
+  await runFlow(flow(', concurrency: 1'), records(4), { http, output });
+  expect(seen).toEqual([0, 1, 2, 3].map((count) => Math.max(0, count - 1)));
+});

@@ -1,0 +1,265 @@
+import type { ServerResponse } from 'node:http';
+import { performance } from 'node:perf_hooks';
+import { describe, expect, test } from 'vitest';
+import type { Failure } from '../../../src/core/failure.ts';
+import type { Auth } from '../../../src/core/ports.ts';
+import { type HttpServer, httpServer, json, type SeenRequest } from '../../helpers/http-server.ts';
+import { unusedPort } from '../../helpers/raw-server.ts';
+import { createSender } from '../http/sending.ts';
+
+const secret = 's3cr3t +/:é&%';
+
+interface Scene {
+  readonly api: HttpServer;
+  readonly tokens: HttpServer;
+  readonly auth: Auth;
+  /** Sends so many requests at once; answers their statuses. */
+  get(count?: number): Promise<number[]>;
+  failure(): Promise<Failure>;
+  failures(count: number): Promise<Failure[]>;
+  readonly told: readonly string[];
+  /** Lets the time pass. */
+  pass(ms: number): void;
+}
+
+type TokenAnswer = (response: ServerResponse, index: number, request: SeenRequest) => unknown;
+
+const numbered =
+  (more: object = {}): TokenAnswer =>
+  (response, index) =>
+    json(response, { access_token: `token-${index}`, token_type: 'Bearer', expires_in: 3600, ...more });
+
+/** An API and its token server. `accepts`: whether the API takes a token, by default any. */
+async function scene(answer: TokenAnswer, accepts: (token: string) => boolean = () => true, more: object = {}): Promise<Scene> {
+  let asked = 0;
+  const tokens = await httpServer((request, response) => answer(response, asked++, request));
+  const api = await httpServer(({ headers }, response) =>
+    response.writeHead(accepts((headers.authorization ?? '').replace('Bearer ', '')) ? 200 : 401).end(),
+  );
+  let passedMs = 0;
+  const sender = createSender({ secrets: { c: secret }, now: () => performance.now() + passedMs });
+  const auth: Auth = {
+    type: 'oauth2_client_credentials',
+    tokenUrl: `${tokens.origin}/token?tenant=1`,
+    clientId: 'client é:1',
+    credential: 'c',
+    scopes: ['read', 'write:all'],
+    ...more,
+  };
+  const many = <Result>(count: number, send: () => Promise<Result>) => Promise.all(Array.from({ length: count }, send));
+  return {
+    api,
+    tokens,
+    auth,
+    told: sender.told,
+    get: async (count = 1) => (await many(count, () => sender.get(api.origin, { auth }))).map(({ status }) => status),
+    failure: () => sender.failure(api.origin, { auth }),
+    failures: (count) => many(count, () => sender.failure(api.origin, { auth })),
+    pass(ms) {
+      passedMs += ms;
+    },
+  };
+}
+
+const bearers = ({ api }: Scene) => api.requests.map(({ headers }) => headers.authorization);
+
+describe('a token', () => {
+  test('is asked for as RFC 6749 says', async () => {
+    const at = await scene(numbered());
+    await at.get();
+    const [request] = at.tokens.requests;
+    expect(request).toMatchObject({
+      method: 'POST',
+      path: '/token?tenant=1',
+      headers: { 'content-type': 'application/x-www-form-urlencoded', accept: 'application/json' },
+    });
+    expect([...new URLSearchParams(request?.body)]).toEqual([
+      ['grant_type', 'client_credentials'],
+      ['scope', 'read write:all'],
+    ]);
+    const [scheme, pair = ''] = (request?.headers.authorization ?? '').split(' ');
+    expect(scheme).toBe('Basic');
+    // Section 2.3.1: both parts are form-encoded, so a colon in one of them does not separate.
+    const parts = Buffer.from(pair, 'base64').toString().split(':');
+    expect(parts.map((part) => new URLSearchParams(`x=${part}`).get('x'))).toEqual(['client é:1', secret]);
+    expect(bearers(at)).toEqual(['Bearer token-0']);
+  });
+
+  test('without scopes is asked for without scope', async () => {
+    const at = await scene(numbered(), undefined, { scopes: [] });
+    await at.get();
+    expect(at.tokens.requests[0]?.body).toBe('grant_type=client_credentials');
+  });
+
+  test('is asked for once, however many wait for it', async () => {
+    const at = await scene(numbered());
+    await at.get(30);
+    await at.get(30);
+    expect(at.tokens.requests).toHaveLength(1);
+    expect(new Set(bearers(at))).toEqual(new Set(['Bearer token-0']));
+  });
+
+  test.each([
+    [3600, 3_569_000],
+    ['3600', 3_569_000],
+    [60, 53_000],
+    [10, 8900],
+    [undefined, 3_569_000],
+    [0, 3_569_000],
+    ['soon', 3_569_000],
+  ])('that lives %s s is kept until near its end', async (lifetime, keptMs) => {
+    const at = await scene(numbered({ expires_in: lifetime }));
+    await at.get();
+    at.pass(keptMs);
+    await at.get();
+    expect(at.tokens.requests).toHaveLength(1);
+    at.pass(2000);
+    await at.get();
+    expect(bearers(at)).toEqual(['Bearer token-0', 'Bearer token-0', 'Bearer token-1']);
+  });
+
+  test('and the pair that it was asked with are told to be secret', async () => {
+    const at = await scene(numbered());
+    await at.get();
+    expect(at.told).toContain('token-0');
+    expect(at.told).toContain(at.tokens.requests[0]?.headers.authorization?.replace('Basic ', ''));
+  });
+
+  test('is no part of the time that a request has', async () => {
+    const at = await scene(async (response, index, request) => {
+      await new Promise((resolve) => setTimeout(resolve, 60));
+      return numbered()(response, index, request);
+    });
+    const { get } = createSender({ secrets: { c: secret } });
+    expect((await get(at.api.origin, { auth: at.auth, timeoutMs: 50 })).status).toBe(200);
+  });
+});
+
+describe('a 401', () => {
+  test('asks for a new token once, however many requests had the old one', async () => {
+    const at = await scene(numbered(), (token) => token === 'token-1');
+    expect(await at.get(20)).toEqual(Array(20).fill(200));
+    expect(at.tokens.requests).toHaveLength(2);
+    expect(at.api.requests).toHaveLength(40);
+    await at.get();
+    expect(at.tokens.requests).toHaveLength(2);
+  });
+
+  test('that comes late does not throw the new token away', async () => {
+    let revoked = false;
+    let held: (() => void) | undefined;
+    const at = await scene(numbered(), (token) => !revoked || token !== 'token-0');
+    const api = await httpServer(async ({ path, headers }, response) => {
+      if (path === '/slow' && headers.authorization === 'Bearer token-0') await new Promise<void>((resolve) => (held = resolve));
+      response.writeHead(headers.authorization === 'Bearer token-0' && revoked ? 401 : 200).end();
+    });
+    const { get } = createSender({ secrets: { c: secret } });
+    const slow = get(`${api.origin}/slow`, { auth: at.auth });
+    while (!held) await new Promise((resolve) => setTimeout(resolve, 1));
+    revoked = true;
+    expect((await get(api.origin, { auth: at.auth })).status).toBe(200);
+    held();
+    expect((await slow).status).toBe(200);
+    expect(at.tokens.requests).toHaveLength(2);
+  });
+
+  test('to the new token, too, is the answer, and for a minute no other is asked for', async () => {
+    const at = await scene(numbered(), () => false);
+    expect(await at.get()).toEqual([401]);
+    expect(await at.get(10)).toEqual(Array(10).fill(401));
+    expect(at.tokens.requests).toHaveLength(2);
+    expect(at.api.requests).toHaveLength(12);
+    at.pass(61_000);
+    expect(await at.get()).toEqual([401]);
+    expect(at.tokens.requests).toHaveLength(3);
+  });
+
+  test('without oauth2 is the answer', async () => {
+    const at = await scene(numbered(), () => false);
+    const { get } = createSender({ secrets: { c: secret } });
+    expect((await get(at.api.origin, { auth: { type: 'bearer', credential: 'c' } })).status).toBe(401);
+    expect(at.api.requests).toHaveLength(1);
+  });
+});
+
+describe('a token server', () => {
+  test('that refuses is not asked again for a minute', async () => {
+    const at = await scene((response) => json(response, { error: 'invalid_client', error_description: 'no such client' }, 401));
+    const failures = [...(await at.failures(5)), await at.failure()];
+    for (const failure of failures) {
+      expect(failure).toMatchObject({
+        kind: 'http',
+        status: 401,
+        retryable: false,
+        sent: false,
+        message: `no access token from ${at.tokens.origin}: the server answered 401: {"error":"invalid_client","error_description":"no such client"}`,
+      });
+    }
+    // Each record marks its own failure with its node and tries.
+    expect(new Set(failures).size).toBe(6);
+    expect(at.tokens.requests).toHaveLength(1);
+    at.pass(61_000);
+    await at.failure();
+    expect(at.tokens.requests).toHaveLength(2);
+    expect(at.api.requests).toEqual([]);
+  });
+
+  test.each([
+    [500, undefined],
+    [503, 7000],
+    [429, 7000],
+  ])('that fails with %i is asked again', async (status, retryAfterMs) => {
+    const at = await scene((response, index, request) =>
+      index === 0
+        ? response.writeHead(status, retryAfterMs === undefined ? {} : { 'retry-after': '7' }).end()
+        : numbered()(response, index, request),
+    );
+    expect(await at.failure()).toMatchObject({ kind: 'http', status, retryable: true, sent: false, retryAfterMs });
+    expect(await at.get()).toEqual([200]);
+    expect(bearers(at)).toEqual(['Bearer token-1']);
+  });
+
+  test('that is not there', async () => {
+    const port = await unusedPort();
+    const at = await scene(numbered(), undefined, { tokenUrl: `http://127.0.0.1:${port}/token` });
+    expect(await at.failure()).toMatchObject({
+      kind: 'network',
+      retryable: true,
+      sent: false,
+      message: `no access token from http://127.0.0.1:${port}: the connection was refused (ECONNREFUSED)`,
+    });
+    expect(at.api.requests).toEqual([]);
+  });
+
+  test.each([
+    ['', 'nothing'],
+    ['<html>Log in</html>', '<html>Log in</html>'],
+    ['"token"', '"token"'],
+    ['{}', 'nothing'],
+    ['[1]', '0'],
+    ['{"access_token":""}', 'access_token'],
+    ['{"access_token":{"a":1},"x":2}', 'access_token, x'],
+    ['{"error":"invalid_scope","error_description":"no\\u001b[31m such"}', 'error, error_description (invalid_scope: no such)'],
+    ['{"accessToken":"canary-token"}', 'accessToken'],
+  ])('that answers %s', async (body, found) => {
+    const at = await scene((response) => response.end(body));
+    expect(await at.failure()).toMatchObject({
+      kind: 'parse',
+      status: 200,
+      retryable: false,
+      sent: false,
+      message: `no access token from ${at.tokens.origin}: expected JSON with access_token, found ${found}`,
+    });
+  });
+
+  test('that redirects is not followed: the secret goes where the flow says', async () => {
+    const at = await scene((response) => response.writeHead(307, { location: '/elsewhere' }).end());
+    expect(await at.failure()).toMatchObject({ kind: 'http', status: 307, retryable: false });
+    expect(at.tokens.requests).toHaveLength(1);
+  });
+
+  test('that answers hugely', async () => {
+    const at = await scene((response) => response.end('x'.repeat(1_100_000)));
+    expect(await at.failure()).toMatchObject({ kind: 'parse', retryable: false, sent: false });
+  });
+});

@@ -1,0 +1,99 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { describe, expect, onTestFinished, test } from 'vitest';
+import { AutomateError } from '../../src/core/failure.ts';
+import { credentialVariable } from '../../src/io/credentials/environment.ts';
+import { createCredentials } from '../../src/io/credentials/lookup.ts';
+
+function file(content: string | Buffer): string {
+  const folder = mkdtempSync(join(tmpdir(), 'automate-credential-'));
+  onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
+  writeFileSync(join(folder, 'secret'), content);
+  return join(folder, 'secret');
+}
+
+const find = (environment: Record<string, string>, name = 'crm-token') => createCredentials(environment).find(name);
+
+test.each([
+  ['crm-token', 'CRM_TOKEN'],
+  ['crm', 'CRM'],
+  ['a.b c/d', 'A_B_C_D'],
+  ['v2_key', 'V2_KEY'],
+  ['Zoë', 'ZO_'],
+])('the variable of %s', (name, variable) => {
+  expect(credentialVariable(name)).toBe(`AUTOMATE_CREDENTIAL_${variable}`);
+});
+
+describe('a credential', () => {
+  test('comes from its variable, unchanged', async () => {
+    for (const secret of ['x', ' spaces ', 'pässwörd', 'a=b:c"d\\e'])
+      expect(await find({ AUTOMATE_CREDENTIAL_CRM_TOKEN: secret })).toBe(secret);
+  });
+
+  test('that nobody has is not found', async () => {
+    expect(await find({})).toBeUndefined();
+    expect(await find({ AUTOMATE_CREDENTIAL_CRM_TOKEN: '', AUTOMATE_CREDENTIAL_CRM_TOKEN_FILE: '' })).toBeUndefined();
+    expect(await find({ AUTOMATE_CREDENTIAL_CRM_TOKEN: 'x' }, 'crm')).toBeUndefined();
+  });
+
+  test.each([
+    ['secret', 'secret'],
+    ['secret\n', 'secret'],
+    ['secret\r\n', 'secret'],
+    ['\ufeffsecret\n', 'secret'],
+    [' pässwörd ', ' pässwörd '],
+  ])('comes from a file: %j', async (content, secret) => {
+    expect(await find({ AUTOMATE_CREDENTIAL_CRM_TOKEN_FILE: file(content) })).toBe(secret);
+  });
+
+  test('comes from the variable rather than from the file', async () => {
+    const environment = { AUTOMATE_CREDENTIAL_CRM_TOKEN: 'variable', AUTOMATE_CREDENTIAL_CRM_TOKEN_FILE: file('file') };
+    expect(await find(environment)).toBe('variable');
+    expect(await find({ ...environment, AUTOMATE_CREDENTIAL_CRM_TOKEN: '' })).toBe('file');
+  });
+});
+
+describe('what is no credential', () => {
+  const refusal = async (environment: Record<string, string>) => {
+    const error = await find(environment).catch((error: unknown) => error);
+    expect(error).toBeInstanceOf(AutomateError);
+    expect((error as AutomateError).kind).toBe('credential');
+    return (error as AutomateError).message;
+  };
+
+  test.each(['can\nary', 'canary\n', 'can\rary', 'canary\u0000', '\tcanary', 'canary\u007f'])('a control character: %j', async (secret) => {
+    const message = await refusal({ AUTOMATE_CREDENTIAL_CRM_TOKEN: secret });
+    expect(message).toBe('expected a secret on one line, found a control character in AUTOMATE_CREDENTIAL_CRM_TOKEN');
+  });
+
+  test('several lines in a file', async () => {
+    const path = file('canary\nsecond\n');
+    expect(await refusal({ AUTOMATE_CREDENTIAL_CRM_TOKEN_FILE: path })).toBe(
+      `expected a secret on one line, found a control character in ${path}`,
+    );
+  });
+
+  test.each(['', '\n', '\r\n', '\ufeff'])('an empty file: %j', async (content) => {
+    const path = file(content);
+    expect(await refusal({ AUTOMATE_CREDENTIAL_CRM_TOKEN_FILE: path })).toBe(`expected a secret on one line, found nothing in ${path}`);
+  });
+
+  test('a file that is not there', async () => {
+    const message = await refusal({ AUTOMATE_CREDENTIAL_CRM_TOKEN_FILE: join(tmpdir(), 'automate-no-such-file') });
+    expect(message).toMatch(/^AUTOMATE_CREDENTIAL_CRM_TOKEN_FILE names a file that cannot be read: ENOENT/);
+  });
+
+  test('a file that is not UTF-8', async () => {
+    const path = file(Buffer.from('p\xe4ssw\xf6rd', 'latin1'));
+    expect(await refusal({ AUTOMATE_CREDENTIAL_CRM_TOKEN_FILE: path })).toBe(
+      'AUTOMATE_CREDENTIAL_CRM_TOKEN_FILE names a file that cannot be read: it is not UTF-8',
+    );
+  });
+
+  test('nothing of the secret is shown', async () => {
+    for (const environment of [{ AUTOMATE_CREDENTIAL_CRM_TOKEN: 'canary\n' }, { AUTOMATE_CREDENTIAL_CRM_TOKEN_FILE: file('canary\nx') }]) {
+      expect(await refusal(environment)).not.toContain('canary');
+    }
+  });
+});

@@ -1,0 +1,168 @@
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import { ExactNumber, type Value } from '../../src/core/value.ts';
+import { createRedactor } from '../../src/io/redact.ts';
+
+function redactorOf(...secrets: string[]) {
+  const redactor = createRedactor();
+  for (const secret of secrets) redactor.add(secret);
+  return redactor;
+}
+
+const secrets = [
+  'canary7f3aZq9',
+  'canary/"7f3a+Zq9=',
+  "q!u'o(t)e*~,;d",
+  'back\\slash"quote',
+  'pässwörd-日本-🔑',
+  'with spaces & <angles>',
+  'user@example.com:p%ss w#rd?',
+  'dollar$&`.*+?^$-{}()|[]\\',
+  'abcd',
+  '12345678',
+];
+
+const percentAll = (text: string) => [...Buffer.from(text)].map((byte) => `%${byte.toString(16).padStart(2, '0')}`).join('');
+const strictPercent = (text: string) => encodeURIComponent(text).replace(/[-_.!~*'()]/g, percentAll);
+const asciiJson = (text: string) =>
+  JSON.stringify(text).replace(/[\u0080-\uffff]/g, (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`);
+const dotNetJson = (text: string) =>
+  text.replace(/[^A-Za-z0-9]/g, (unit) => `\\u${unit.charCodeAt(0).toString(16).toUpperCase().padStart(4, '0')}`);
+const html = (text: string) =>
+  text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;').replaceAll('"', '&quot;').replaceAll("'", '&#39;');
+const base64 = (text: string) => Buffer.from(text).toString('base64');
+
+const encodings: Record<string, (text: string) => string> = {
+  raw: (text) => text,
+  percent: encodeURIComponent,
+  'percent, lower case': (text) => encodeURIComponent(text).replace(/%[0-9A-F]{2}/g, (code) => code.toLowerCase()),
+  'percent, all that may be': strictPercent,
+  'percent, as a URL writes it': (text) => new URL(`http://x/?${encodeURIComponent(text)}`).search.slice(1),
+  'percent, twice': (text) => encodeURIComponent(encodeURIComponent(text)),
+  form: (text) => new URLSearchParams({ x: text }).toString().slice(2),
+  JSON: (text) => JSON.stringify(text),
+  'JSON in JSON': (text) => JSON.stringify(JSON.stringify(text)),
+  'JSON, slashes escaped': (text) => JSON.stringify(text).replaceAll('/', '\\/'),
+  'JSON in ASCII': asciiJson,
+  'JSON with everything escaped': dotNetJson,
+  CSV: (text) => `"${text.replaceAll('"', '""')}"`,
+  'JSON in CSV': (text) => `"${JSON.stringify(text).replaceAll('"', '""')}"`,
+  HTML: html,
+  'UTF-8 shown as latin1': (text) => Buffer.from(text).toString('latin1'),
+  base64,
+  'base64, one byte later': (text) => base64(`x${text}`),
+  'base64, two bytes later': (text) => base64(`xy${text}yz`),
+  'base64 of a basic pair': (text) => base64(`user:${text}`),
+  base64url: (text) => Buffer.from(`>>>${text}`).toString('base64url'),
+  'base64 in a URL': (text) => encodeURIComponent(base64(`?>${text}`)),
+};
+
+/** Everything of which a secret could be read off: the bytes of the text, decoded in every way. */
+function readable(text: string): string[] {
+  const tries: (() => string)[] = [
+    () => text,
+    () => decodeURIComponent(text),
+    () => Buffer.from(text, 'base64').toString(),
+    () => Buffer.from(decodeURIComponent(text), 'base64').toString(),
+    () => String(JSON.parse(text)),
+  ];
+  return tries.flatMap((read) => {
+    try {
+      return [read()];
+    } catch {
+      return [];
+    }
+  });
+}
+
+describe.each(secrets)('the secret %s', (secret) => {
+  test.each(Object.entries(encodings))('is masked: %s', (_name, encode) => {
+    const redactor = redactorOf('another-secret', secret);
+    const encoded = encode(secret);
+    for (const text of [encoded, `before ${encoded} after`, `${encoded}${encoded}`]) {
+      expect(redactor.isIn(text)).toBe(true);
+      const masked = redactor.text(text);
+      expect(masked).toContain('***');
+      for (const read of readable(masked.replaceAll('***', ''))) expect(read).not.toContain(secret);
+      expect(masked).not.toContain(encoded);
+    }
+  });
+
+  test('is masked in nested values and names', () => {
+    const redactor = redactorOf(secret);
+    const value: Value = { plain: 'kept', [`name ${secret}`]: [1, null, true, { deep: `x${secret}y` }, encodeURIComponent(secret)] };
+    expect(redactor.value(value)).toEqual({ plain: 'kept', 'name ***': [1, null, true, { deep: 'x***y' }, '***'] });
+  });
+});
+
+describe('masking', () => {
+  test('takes numbers that are a secret, and leaves others', () => {
+    const redactor = redactorOf('12345678', '99999999999999999999');
+    const value: Value = [12345678, 123456789, 1234567, new ExactNumber('99999999999999999999'), new ExactNumber('1.50'), 0.5];
+    expect(redactor.value(value)).toEqual(['***', '***9', 1234567, '***', new ExactNumber('1.50'), 0.5]);
+  });
+
+  test('keeps what is called __proto__', () => {
+    const value = JSON.parse('{"__proto__":{"a":"secret-1"},"constructor":"b"}') as Value;
+    expect(JSON.stringify(redactorOf('secret-1').value(value))).toBe('{"__proto__":{"a":"***"},"constructor":"b"}');
+  });
+
+  test('of a secret within a longer one leaves nothing of either', () => {
+    for (const order of [
+      ['secret', 'secret-and-more'],
+      ['secret-and-more', 'secret'],
+    ]) {
+      expect(redactorOf(...order).text('a secret-and-more b secret c')).toBe('a *** b *** c');
+    }
+  });
+
+  test('leaves what is too short to be a secret', () => {
+    const redactor = redactorOf('', 'a', 'abc');
+    expect(redactor.isIn('abc')).toBe(false);
+    expect(redactor.text('abcabc')).toBe('abcabc');
+  });
+
+  test('without secrets gives everything back', () => {
+    const redactor = createRedactor();
+    expect(redactor.isIn('anything')).toBe(false);
+    expect(redactor.value({ a: ['b', 1] })).toEqual({ a: ['b', 1] });
+  });
+
+  test('asked twice says the same', () => {
+    const redactor = redactorOf('secret-1');
+    for (let i = 0; i < 3; i++)
+      expect([redactor.isIn('x secret-1'), redactor.isIn('x'), redactor.text('secret-1 secret-1')]).toEqual([true, false, '*** ***']);
+  });
+
+  test('copes with broken characters', () => {
+    const redactor = redactorOf('lone\ud800secret');
+    expect(redactor.text('a lone\ud800secret b')).toBe('a *** b');
+  });
+
+  test('changes no text that holds no secret', () => {
+    const redactor = redactorOf(...secrets.filter((secret) => secret.length > 8));
+    fc.assert(
+      fc.property(fc.string({ unit: 'binary', maxLength: 500 }), (text) => {
+        expect(redactor.text(text)).toBe(text);
+        expect(redactor.isIn(text)).toBe(false);
+      }),
+    );
+    fc.assert(
+      fc.property(fc.jsonValue(), (value) => {
+        expect(redactor.value(value as Value)).toEqual(value);
+      }),
+    );
+  });
+
+  test('finds any secret in any text', () => {
+    const secretText = fc.string({ unit: 'binary', minLength: 4, maxLength: 40 }).filter((text) => text.isWellFormed());
+    fc.assert(
+      fc.property(secretText, fc.string(), fc.string(), fc.constantFrom(...Object.keys(encodings)), (secret, before, after, name) => {
+        const encoded = (encodings[name] as (text: string) => string)(secret);
+        const redactor = redactorOf(secret);
+        expect(redactor.text(`${before}${encoded}${after}`)).not.toContain(encoded);
+      }),
+      { numRuns: 500 },
+    );
+  });
+});
