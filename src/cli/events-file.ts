@@ -18,18 +18,23 @@ export async function openEvents(path: string | undefined, redactor: Redactor): 
   const sink = await openFileSink(path, { gzip: path.endsWith('.gz') });
   let writing = Promise.resolve();
   let error: unknown;
+  let waiting = '';
   const flush = () => {
-    writing = writing.then(sink.flush).catch((reason: unknown) => {
-      error ??= reason;
-    });
+    const text = waiting;
+    waiting = '';
+    writing = writing
+      .then(() => sink.write(text))
+      .catch((reason: unknown) => {
+        error ??= reason;
+      });
   };
   const timer = setInterval(flush, flushEveryMs);
   timer.unref();
   return {
     add(event) {
       const text = JSON.stringify({ time: new Date().toISOString(), ...event });
-      sink.append(`${redactor.isIn(text) ? redactor.text(text) : text}\n`);
-      if (sink.waiting >= flushAt) flush();
+      waiting += `${redactor.isIn(text) ? redactor.text(text) : text}\n`;
+      if (waiting.length >= flushAt) flush();
     },
     async close() {
       clearInterval(timer);

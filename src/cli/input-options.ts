@@ -1,6 +1,6 @@
 import { AutomateError } from '../core/failure.ts';
 import { type Format, formatNames, formatOfName, formatOfPath } from '../io/records/format.ts';
-import { openSource, type Position, type Source } from '../io/records/source.ts';
+import { openSource, type Position, type Source, wantedFormat } from '../io/records/source.ts';
 
 /** The options by which every command names its input. */
 export interface InputOptions {
@@ -18,7 +18,12 @@ export function namedFormat(option: string, name: string | undefined): Format | 
   return format;
 }
 
-/** Opens the input. */
+/** The input's format. Throws an AutomateError (`usage`) when neither its name nor an option says it. */
+export function inputFormat(options: InputOptions): Format {
+  return wantedFormat({ path: options.in, format: namedFormat('--in-format', options.inFormat) });
+}
+
+/** Opens the input, at its beginning or behind what is done. */
 export function openInput(options: InputOptions, from?: Position): Promise<Source> {
   const format = namedFormat('--in-format', options.inFormat);
   return openSource({
@@ -27,7 +32,7 @@ export function openInput(options: InputOptions, from?: Position): Promise<Sourc
     ...(format ? { format } : {}),
     ...(options.delimiter === undefined ? {} : { delimiter: options.delimiter }),
     ...(options.encoding === undefined ? {} : { encoding: options.encoding }),
-    ...(from ? { from } : {}),
+    ...(from && from.offset > 0 ? { from } : {}),
   });
 }
 

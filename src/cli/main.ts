@@ -71,6 +71,8 @@ export function createProgram(terminal: Terminal, exit: (code: number) => void):
     .option('--dry-run', 'send nothing: tell how many records, actions and credits, and the first request')
     .option('--events <file>', 'write every event as NDJSON')
     .option('--summary <file>', 'write the summary as JSON')
+    .option('--resume', 'go on where an earlier run of the same command line ended')
+    .option('--csv-safe', "put ' in front of cells that a spreadsheet would take for a formula")
     .option('--force', 'overwrite existing files')
     .option('--quiet', 'no progress and no summary');
   httpOptions(inputOptions(run)).action(async (flow, options) => {

@@ -13,6 +13,8 @@ import { version } from './version.ts';
 
 /** What a command knows of the world its flow will run in. */
 export interface WireOptions {
+  /** The run's UUID; absent where no run is meant. */
+  readonly run?: string;
   readonly secrets: ReadonlyMap<string, string>;
   readonly redactor: Redactor;
   readonly allowHttp: boolean;
@@ -43,7 +45,7 @@ export function wire(options: WireOptions): WiredPorts {
     http: createHttp({ transport, secrets, allowHttp, now: clock.now, secret: redactor.add }),
     cache: createCache({ folder: join(homeFolder(process.env), 'cache'), redactor, wallNow: clock.wallNow }),
     report: options.report,
-    uuidOf: createUuids(randomUUID()),
+    uuidOf: createUuids(options.run ?? randomUUID()),
     random: Math.random,
   };
 }

@@ -60,7 +60,7 @@ function jsonTextTemplate(text: string, isCell: (field: string) => boolean): Tex
   }
   const render = joined(pieces);
   if (pieces.every((piece) => typeof piece === 'string')) {
-    parsed(text, (reason) => new Error(`the body is not JSON: ${reason}`));
+    parsed(text, (reason) => new Error(`the body is not JSON: ${withoutExcerpt(reason)}`));
     return render;
   }
   refuseHopeless(pieces);
@@ -98,7 +98,12 @@ function refuseHopeless(pieces: Piece[]): void {
       reasons.push((error as Error).message);
     }
   }
-  throw new Error(`the body is not JSON, whatever the record holds: ${reasons[0]}`);
+  throw new Error(`the body is not JSON, whatever the record holds: ${withoutExcerpt(reasons[0] as string)}`);
+}
+
+/** JSON.parse quotes the text, which may hold a secret. */
+function withoutExcerpt(reason: string): string {
+  return reason.replace(/, (?:\.{3})?".*" ?(?:\.{3})? is not valid JSON$/s, '');
 }
 
 function parsed(text: string, problem: (reason: string) => Error): void {

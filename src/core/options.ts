@@ -1,28 +1,36 @@
 import * as z from 'zod';
 import { compileCondition, compileExpression, type ExpressionError } from './condition.ts';
-import { dictionary } from './dictionary.ts';
+import { describedAs, dictionary } from './dictionary.ts';
 import { durationMs, rateIntervalMs } from './duration.ts';
 import { compilePath } from './path.ts';
 import type { Auth } from './ports.ts';
 import { holdsToken, isRandomText } from './token-text.ts';
 
+const aDuration = 'expected a duration such as 250ms, 1s, 5m, 24h, 7d, or an integer of ms';
+
 /** A number of ms, written as a duration. */
-export const duration = z
-  .union([z.string(), z.number()], { error: 'expected a duration such as 250ms, 1s, 5m, 24h, 7d, or an integer of ms' })
-  .transform((written, context) => {
+export const duration = describedAs(
+  z.union([z.string(), z.number()], { error: aDuration }).transform((written, context) => {
     const ms = durationMs(written);
     if (ms !== undefined) return ms;
-    context.addIssue(`expected a duration such as 250ms, 1s, 5m, 24h, 7d, or an integer of ms, found ${JSON.stringify(written)}`);
+    context.addIssue(`${aDuration}, found ${JSON.stringify(written)}`);
     return z.NEVER;
-  });
+  }),
+  z.union([z.string().regex(/^\d+(\.\d+)?(ms|s|m|h|d)$/), z.int().min(0)]),
+);
+
+const aRate = 'expected a rate such as 10/s, 600/min, 5000/h';
 
 /** Ms between two calls, written as a rate. */
-export const rate = z.string({ error: 'expected a rate such as 10/s, 600/min, 5000/h' }).transform((written, context) => {
-  const ms = rateIntervalMs(written);
-  if (ms !== undefined) return ms;
-  context.addIssue(`expected a rate such as 10/s, 600/min, 5000/h, found "${written}"`);
-  return z.NEVER;
-});
+export const rate = describedAs(
+  z.string({ error: aRate }).transform((written, context) => {
+    const ms = rateIntervalMs(written);
+    if (ms !== undefined) return ms;
+    context.addIssue(`${aRate}, found "${written}"`);
+    return z.NEVER;
+  }),
+  z.string().regex(/^\d+(\.\d+)?\s*\/\s*(s|sec|m|min|h|d)$/),
+);
 
 /** How many at once. */
 export const concurrency = z.int().min(1).max(10_000);
@@ -136,31 +144,38 @@ export const retryOn = z.union([z.int().min(100).max(599), z.enum(['1xx', '2xx',
 });
 
 const delay = z.strictObject({
-  initial: duration.default(1000),
+  initial: duration.prefault('1s'),
   factor: z.number().min(1).default(2),
-  max: duration.default(60_000),
+  max: duration.optional().describe('the longest delay; default 60s, or initial where that is longer'),
   jitter: z.boolean().default(false),
 });
+
+const longestDelayMs = 60_000;
 
 /** When and how often a call is tried again. */
 export const retry = z.strictObject({
   max: z.int().min(0).max(100).default(3).describe('retries after the first try'),
   on: z.array(retryOn).default([429, '5xx', 'timeout', 'network']).describe('what is tried again'),
   backoff: z
-    .union([duration, delay])
-    .default({ initial: 1000, factor: 2, max: 60_000, jitter: false })
-    .transform((written) => (typeof written === 'number' ? { initial: written, factor: 2, max: 60_000, jitter: false } : written))
+    .union([duration, delay], { error: 'expected a duration such as 1s, or { initial: 1s, factor: 2, max: 60s, jitter: true }' })
+    .transform((written) => {
+      const delays = typeof written === 'number' ? { initial: written, factor: 2, jitter: false } : written;
+      return { max: Math.max(longestDelayMs, delays.initial), ...delays };
+    })
+    .prefault('1s')
     .describe('the first delay, doubled each time, or {initial, factor, max, jitter}'),
-  max_wait: duration.default(300_000).describe('a wait longer than this fails the record at once'),
+  max_wait: duration.prefault('5m').describe('a wait longer than this fails the record at once'),
 });
 
 /** A count of bytes: an integer, or `10MB`. */
-export const byteSize = z
-  .union([z.int().positive(), z.string()], { error: 'expected a size such as 10MB' })
-  .transform((written, context) => {
+export const byteSize = describedAs(
+  z.union([z.number(), z.string()], { error: 'expected a size such as 10MB' }).transform((written, context) => {
     const match = /^(\d+(?:\.\d+)?)\s*(b|kb|mb|gb)?$/i.exec(String(written));
-    const unit = { b: 1, kb: 1e3, mb: 1e6, gb: 1e9 }[(match?.[2] ?? 'b').toLowerCase()];
-    if (match && unit !== undefined) return Math.floor(Number(match[1]) * unit);
-    context.addIssue(`expected a size such as 10MB, found "${written}"`);
+    const unit = { b: 1, kb: 1e3, mb: 1e6, gb: 1e9 }[(match?.[2] ?? 'b').toLowerCase()] ?? 0;
+    const bytes = Math.floor(Number(match?.[1] ?? 0) * unit);
+    if (bytes >= 1) return bytes;
+    context.addIssue(`expected a size such as 10MB, found ${JSON.stringify(written)}`);
     return z.NEVER;
-  });
+  }),
+  z.union([z.string().regex(/^\d+(\.\d+)?\s*([kKmMgG]?[bB])?$/), z.int().min(1)]),
+);

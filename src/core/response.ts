@@ -66,7 +66,9 @@ function isCutOff(text: string, reason: string): boolean {
 
 /** The beginning of a text that came from outside, on one line and safe to show. */
 export function excerpt(text: string, length = 200): string {
-  const line = cleaned(text.slice(0, length * 2)).replace(/\s+/g, ' ').trim();
+  const line = cleaned(text.slice(0, length * 2))
+    .replace(/\s+/g, ' ')
+    .trim();
   return line.length > length ? `${line.slice(0, length).toWellFormed()}...` : line;
 }
 

@@ -62,17 +62,20 @@ export function valueTemplate(text: string): (fields: Fields) => Value {
 
 /**
  * A header's value. Throws a Failure for control characters: they would end the header and begin another (RFC 9110, 5.5).
+ * Throws at once where the flow itself holds one.
  */
 export function headerTemplate(name: string, text: string): TextTemplate {
+  refuseControls(name, text);
   const render = textTemplate(text);
   return (fields) => {
     const value = render(fields);
-    if (/\p{Cc}/u.test(value)) throw refused(`the header "${name}" must not hold a line break or another control character`);
-    if (!value.isWellFormed()) throw refused(`the header "${name}" holds a broken character (a lone surrogate)`);
+    refuseControls(name, value);
     return value;
   };
 }
 
-function refused(message: string): Failure {
-  return new Failure('request', message, { sent: false });
+function refuseControls(name: string, value: string): void {
+  const refused = (reason: string) => new Failure('request', `the header "${name}" ${reason}`, { sent: false });
+  if (/\p{Cc}/u.test(value)) throw refused('must not hold a line break or another control character');
+  if (!value.isWellFormed()) throw refused('holds a broken character (a lone surrogate)');
 }

@@ -1,4 +1,5 @@
 import { Failure } from './failure.ts';
+import type { Auth } from './ports.ts';
 import type { Fields } from './record.ts';
 import { fieldOf, type Part, templateParts } from './template.ts';
 import { textOf, type Value } from './value.ts';
@@ -134,6 +135,16 @@ export function targetOf(text: string, rules: UrlRules): { origin: string; path:
     return { origin: url.origin, path: url.pathname + url.search };
   } catch (error) {
     throw error instanceof Failure ? error : refused((error as Error).message);
+  }
+}
+
+/** Throws an Error for a token URL that cannot be used. It stands under `auth`: the message does not hold it. */
+export function checkTokenUrl(auth: Auth, allowHttp: boolean): void {
+  if (auth.type !== 'oauth2_client_credentials') return;
+  try {
+    targetOf(auth.tokenUrl, { allowHttp });
+  } catch {
+    throw new Error('expected an absolute https URL as the token_url');
   }
 }
 

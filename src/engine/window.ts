@@ -31,6 +31,9 @@ export interface WindowOptions {
   broken(): void;
 }
 
+/** Out of order: how many windows a record may be ahead of the slowest. */
+const mostAhead = 64;
+
 /**
  * Makes a window. In order, nothing behind a record that was left unfinished is handed on:
  * what was handed on is then exactly the beginning of the input.
@@ -47,21 +50,21 @@ export function createWindow(options: WindowOptions): Window {
 
   return {
     room() {
-      if (taken < options.size || isClosed) return undefined;
+      if (hasRoom() || isClosed) return undefined;
       return new Promise((resolve) => {
         wakeRoom = resolve;
       });
     },
     begin(item, task) {
       const place: Place = { item };
-      if (!options.unordered) places.push(place);
+      places.push(place);
       running++;
       taken++;
-      task.then((outcome) => ended(place, outcome), failed).finally(left);
+      void settle(place, task);
     },
     free(count) {
       taken -= count;
-      if (taken < options.size) wakeRoom?.();
+      if (hasRoom()) wakeRoom?.();
     },
     close() {
       isClosed = true;
@@ -77,22 +80,38 @@ export function createWindow(options: WindowOptions): Window {
     },
   };
 
+  /** Handing on may break, too. */
+  async function settle(place: Place, task: Promise<Outcome>): Promise<void> {
+    try {
+      ended(place, await task);
+    } catch (reason) {
+      failed(reason);
+    }
+    left();
+  }
+
+  /** Out of order, records may run ahead of a slow one, but not without end: what is known of them has to fit into memory. */
+  function hasRoom(): boolean {
+    return taken < options.size && places.length - head < options.size * mostAhead;
+  }
+
   function ended(place: Place, outcome: Outcome): void {
     place.outcome = outcome;
     if (options.unordered) options.done(place.item, outcome);
-    else handOn();
+    moveHead();
   }
 
-  function handOn(): void {
+  function moveHead(): void {
     for (;;) {
       const place = places[head];
       if (place?.outcome === undefined) break;
       head++;
-      options.done(place.item, place.outcome);
+      if (!options.unordered) options.done(place.item, place.outcome);
     }
     if (head < 256) return;
     places.splice(0, head);
     head = 0;
+    if (options.unordered && hasRoom()) wakeRoom?.();
   }
 
   function failed(reason: unknown): void {

@@ -20,6 +20,8 @@ export function createWriting(output: Output, clock: Clock, tell: { written(coun
 
   return {
     put() {
+      // What failed once is not tried again: there would be a hole in the output.
+      if (error !== undefined) return;
       waiting++;
       task ??= write(false);
       if (waiting >= enough.records || output.waiting >= enough.characters) hurry?.abort();

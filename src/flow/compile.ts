@@ -36,7 +36,8 @@ interface Compilation extends CompileOptions {
 export function compile(text: string, options: CompileOptions): Plan {
   const source = readSource(text);
   const problems = [...source.problems];
-  if (source.value === undefined) throw new FlowError(options.file, inOrder(problems));
+  if (source.value === null) problems.push(source.at([], 'expected a flow with a list of nodes, found an empty file'));
+  if (source.value === undefined || source.value === null) throw new FlowError(options.file, inOrder(problems));
   // A broken head does not hide what is wrong in the nodes.
   const written = mappingOf(source.value);
   const flow = checked(flowSchema, source.value, { source, at: [], problems });
@@ -82,6 +83,7 @@ function compileStep(written: unknown, index: number, compilation: Compilation):
   if (!options) return undefined;
   const id = options.id ?? defaultId(type.name, index);
   const node = type.build(options as never, buildContext(id, at, compilation));
+  for (const field of node?.columns([]) ?? []) compilation.typedFields.delete(field);
   for (const field of node?.typedFields ?? []) compilation.typedFields.add(field);
   return node && { id, type: type.name, node, when: options.when, onError: options.on_error, at };
 }

@@ -1,7 +1,7 @@
 import type { Problem } from '../core/failure.ts';
 import type { HttpConnection } from '../core/node.ts';
-import { referencedFields } from '../core/template.ts';
-import { urlTemplate } from '../core/url.ts';
+import { headerTemplate, referencedFields } from '../core/template.ts';
+import { checkTokenUrl, urlTemplate } from '../core/url.ts';
 import { checked } from './issues.ts';
 import { connectionSchema } from './schema.ts';
 import type { Source } from './source.ts';
@@ -16,22 +16,37 @@ export function compileConnections(
 
 function compileConnection(name: string, written: unknown, where: Parameters<typeof compileConnections>[1]): HttpConnection | undefined {
   const at = ['connections', name];
+  const before = where.problems.length;
   const options = checked(connectionSchema, written, { ...where, at });
   if (!options) return undefined;
   const allowHttp = where.allowHttp || options.allow_http;
-  try {
-    if (urlTemplate(options.base_url, { allowHttp }).origin === undefined) throw new Error('a base_url cannot have references');
-  } catch (error) {
-    where.problems.push(where.source.at([...at, 'base_url'], (error as Error).message));
-    return undefined;
-  }
+  const { auth, headers = {} } = options;
+  const tried = <Result>(place: readonly string[], compile: () => Result): Result | undefined => {
+    try {
+      return compile();
+    } catch (error) {
+      where.problems.push(where.source.at([...at, ...place], (error as Error).message));
+      return undefined;
+    }
+  };
+  for (const [header, value] of Object.entries(headers)) tried(['headers', header], () => headerTemplate(header, value));
+  if (auth) tried(['auth', 'token_url'], () => checkTokenUrl(auth, allowHttp));
+  const origin = tried(['base_url'], () => originOf(options.base_url, allowHttp));
+  if (origin === undefined || where.problems.length > before) return undefined;
   return {
     name,
     baseUrl: options.base_url,
-    auth: options.auth ?? undefined,
-    headers: options.headers ?? {},
+    origin,
+    auth: auth ?? undefined,
+    headers,
     intervalMs: options.rate,
     concurrency: options.concurrency,
     allowHttp,
   };
+}
+
+function originOf(baseUrl: string, allowHttp: boolean): string {
+  if (referencedFields(baseUrl).length > 0) throw new Error("a base_url cannot have references; put them into the nodes' url");
+  if (/[?#]/.test(baseUrl)) throw new Error("a base_url ends with its path; put the query into the nodes' url");
+  return urlTemplate(baseUrl, { allowHttp }).origin as string;
 }

@@ -22,32 +22,69 @@ export interface Place {
 export function checked<Schema extends z.ZodType>(schema: Schema, value: unknown, place: Place): z.output<Schema> | undefined {
   const result = schema.safeParse(value, { reportInput: true });
   if (result.success) return result.data;
-  const issues = result.error.issues.flatMap(plainIssues);
+  const issues = withoutMeant(result.error.issues.flatMap(plainIssues), schema);
   for (const issue of issues) place.problems.push(...problemsOf(issue, schema, place));
-  return schema.safeParse(mended(value, issues, schema, place)).data;
+  return rest(schema, value, issues, place);
+}
+
+/** A key that is there under a misspelt name is not missing, too. */
+function withoutMeant(issues: readonly Issue[], schema: z.ZodType): Issue[] {
+  const meant = issues.flatMap((issue) => {
+    if (issue.code !== 'unrecognized_keys') return [];
+    const known = namesAt(toJsonSchema(schema), issue.path as At);
+    return issue.keys.map((key) => JSON.stringify([...issue.path, nearest(key, known)]));
+  });
+  return issues.filter((issue) => !isMissing(issue) || !meant.includes(JSON.stringify(issue.path)));
+}
+
+function isMissing(issue: Issue): boolean {
+  return issue.code === 'invalid_type' && issue.input === undefined && issue.path.length > 0;
 }
 
 /** What decides how everything else is read: without it there would be complaints about nothing. */
 const decisive = new Set<PropertyKey>(['type', 'method', 'connection']);
 
-/** The value with misspelt keys as they were meant, and without everything else that is wrong; absent when too much is. */
-function mended(value: unknown, issues: readonly Issue[], schema: z.ZodType, { source, at }: Place): object | undefined {
-  if (typeof value !== 'object' || value === null || Array.isArray(value)) return undefined;
-  const rest: Record<PropertyKey, unknown> = { ...value };
-  const known = namesAt(toJsonSchema(schema), []);
-  for (const { path, code, ...issue } of issues) {
-    const isKeys = code === 'unrecognized_keys' && path.length === 0;
-    for (const key of isKeys ? (issue as { keys: string[] }).keys : path.slice(0, 1)) {
-      if (!isKeys && decisive.has(key)) return undefined;
-      const meant = isKeys ? nearest(String(key), known) : undefined;
-      if (meant !== undefined && !Object.hasOwn(rest, meant)) {
-        rest[meant] = rest[key];
-        source.rename([...at, String(key)], meant);
-      }
-      delete rest[key];
-    }
+/** What the rest of a value says: with misspelt keys as they were meant, and without what is wrong; without all of its option when that does not do. */
+function rest<Schema extends z.ZodType>(schema: Schema, value: unknown, issues: readonly Issue[], place: Place): z.output<Schema> | undefined {
+  if (!isMapping(value) || issues.some(({ code, path }) => code !== 'unrecognized_keys' && decisive.has(path[0] as PropertyKey))) return undefined;
+  const mended = issues.reduce((left, issue) => (issue.code === 'unrecognized_keys' ? withKeysMeant(left, issue, schema, place) : left), value);
+  const wrong = issues.flatMap(({ code, path }) => (code === 'unrecognized_keys' ? [] : [path]));
+  const least = schema.safeParse(wrong.reduce<unknown>(without, mended));
+  if (least.success) return least.data;
+  const wrongOptions = issues.flatMap(({ path }) => (path.length > 0 ? [path.slice(0, 1)] : []));
+  return schema.safeParse(wrongOptions.reduce<unknown>(without, mended)).data;
+}
+
+function isMapping(value: unknown): value is Record<PropertyKey, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+/** At the top, what stands under a misspelt name is taken under the name that was meant. */
+function withKeysMeant(
+  value: Record<PropertyKey, unknown>,
+  { path, keys }: z.core.$ZodIssueUnrecognizedKeys,
+  schema: z.ZodType,
+  { source, at }: Place,
+): Record<PropertyKey, unknown> {
+  let left = value;
+  for (const key of keys) {
+    left = without(left, [...path, key]) as Record<PropertyKey, unknown>;
+    const meant = path.length === 0 ? nearest(key, namesAt(toJsonSchema(schema), [])) : undefined;
+    if (meant === undefined || Object.hasOwn(left, meant)) continue;
+    left = { ...left, [meant]: value[key] };
+    source.rename([...at, key], meant);
   }
-  return rest;
+  return left;
+}
+
+/** The value without what stands at the path. */
+function without(value: unknown, [step, ...more]: readonly PropertyKey[]): unknown {
+  if (step === undefined || typeof value !== 'object' || value === null) return value;
+  if (Array.isArray(value)) {
+    return more.length === 0 ? value.filter((_, index) => index !== step) : value.map((member, index) => (index === step ? without(member, more) : member));
+  }
+  const { [step]: member, ...others } = value as Record<PropertyKey, unknown>;
+  return more.length === 0 || member === undefined ? others : { ...others, [step]: without(member, more) };
 }
 
 /** An issue of a union is that of the variant that was meant: the one whose kind fits what was written. */
@@ -78,7 +115,7 @@ function problemsOf(issue: Issue, schema: z.ZodType, { source, at }: Place): Pro
     const known = namesAt(toJsonSchema(schema), path);
     return issue.keys.map((key) => source.atName([...place, key], unknownKey(key, known, place)));
   }
-  if (issue.code === 'invalid_type' && issue.input === undefined && path.length > 0) {
+  if (isMissing(issue)) {
     return [source.at(place.slice(0, -1), `the key "${String(path.at(-1))}" is missing`)];
   }
   const message = messageOf(issue, isSecret(place));

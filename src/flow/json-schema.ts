@@ -28,7 +28,9 @@ export function toJsonSchema(schema: z.ZodType): JsonSchema {
     unrepresentable: 'any',
     override({ zodSchema, jsonSchema }) {
       const representation = representationOf(zodSchema);
-      if (representation) Object.assign(jsonSchema, toJsonSchema(representation));
+      if (!representation) return;
+      delete jsonSchema.type;
+      Object.assign(jsonSchema, toJsonSchema(representation));
     },
   });
   return described as JsonSchema;

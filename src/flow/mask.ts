@@ -19,7 +19,11 @@ export function createMask(text: string, document: Document, literals: readonly 
   for (const value of values) masked = masked.replaceAll(value, blank);
   return {
     lines: withoutPatterns(masked, blank).split('\n'),
-    message: (message) => withoutPatterns(values.reduce((said, value) => said.replaceAll(value, '***'), message), () => '***'),
+    message: (message) =>
+      withoutPatterns(
+        values.reduce((said, value) => said.replaceAll(value, '***'), message),
+        () => '***',
+      ),
   };
 }
 
@@ -31,7 +35,8 @@ function blank(text: string): string {
 type HiddenRange = readonly [number, number];
 
 /** What a user may write under `auth`, and what he may take for it. Everything else there may be the secret itself. */
-const authName = /^(?:type|credential|header|query|username|token_url|client_id|scopes|token|key|value|name|user|bearer|basic|api_key|client_secret|secret|password)$/;
+const authName =
+  /^(?:type|credential|header|query|username|token_url|client_id|scopes|token|key|value|name|user|bearer|basic|api_key|client_secret|secret|password)$/;
 
 /** Whether a key under `auth` may be printed. */
 export function isAuthName(name: string): boolean {
@@ -99,15 +104,21 @@ function brokenRanges(text: string): HiddenRange[] {
   const ranges: HiddenRange[] = [];
   let offset = 0;
   let blockIndent: number | undefined;
+  // A value may have slipped to the column of its name.
+  let isExpected = false;
   for (const line of text.split('\n')) {
     const indent = /^[\s?-]*/.exec(line)?.[0].replaceAll('\t', '        ').length ?? 0;
-    const isInside = blockIndent !== undefined && (line.trim() === '' || indent > blockIndent || line.trimStart().startsWith(':'));
+    const isInside =
+      blockIndent !== undefined && (isExpected || line.trim() === '' || indent > blockIndent || line.trimStart().startsWith(':'));
     if (!isInside) blockIndent = undefined;
+    if (line.trim() !== '') isExpected = false;
     const name = tellingKey.exec(line);
-    if (isInside) ranges.push([offset, offset + line.length]);
+    if (isInside) ranges.push([offset + line.search(/\S|$/), offset + line.length]);
     else if (name) {
       blockIndent = indent;
-      ranges.push([offset + name.index + name[0].length, offset + line.length]);
+      const start = name.index + name[0].length;
+      isExpected = line.slice(start).trim() === '';
+      ranges.push([offset + start, offset + line.length]);
     }
     offset += line.length + 1;
   }
@@ -115,7 +126,7 @@ function brokenRanges(text: string): HiddenRange[] {
 }
 
 const tellingKey =
-  /(?:^|[\s{,"'?-])(?:auth|headers|credential|[\w-]*(?:authorization|api[-_]?key|token|secret|passw\w*|passphrase|bearer))["']?(?:\s*:(?!\/\/)|\s*$)/i;
+  /(?:^|[\s{,"'?-])(?:auth|headers|credential|[\w-]*(?:authorization|api[-_]?key|token|secret|passw\w*|passphrase|bearer))["']?(?:\s*:(?!\/\/)\s*|\s*$)/i;
 
 /** What an alias under `auth` stands for is written elsewhere. */
 function aliasedTexts(document: Document): string[] {
@@ -131,11 +142,15 @@ function aliasedTexts(document: Document): string[] {
   return texts.filter((text) => !isAuthName(text));
 }
 
+/** A member of a JSON text. */
+const secretMember = /(["'][\w-]*(?:authorization|api[-_]?key|token|secret|passw\w*)["']\s*:\s*["']?)(?!\{\{)([^\s"',}]+)/gi;
+
 /** What looks like a secret wherever it stands. */
 function withoutPatterns(text: string, hide: (secret: string) => string): string {
   const hideSecond = (_all: string, before: string, secret: string) => before + hide(secret);
   const hidden = text
     .replace(/(\b(?:bearer|basic)[ \t]+)(?!\{\{)([^\s"',{}]{6,})/gi, hideSecond)
+    .replace(secretMember, hideSecond)
     .replace(/(:\/\/)([^/\s"'@?#]+)(?=@)/g, hideSecond)
     .replace(/([?&](?:[\w-]*(?:key|token|secret)|password)=)(?!\{\{)([^&#\s"']+)/gi, hideSecond);
   return withoutTokens(hidden, hide);

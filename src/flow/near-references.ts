@@ -29,5 +29,7 @@ function warning(text: string): string {
 
 function renaming(name: string): string {
   const better = name.replace(/[^\p{L}\p{M}\p{N}_]+/gu, '_').replace(/^_+|_+$/g, '');
-  return better === '' ? 'write the name of a field between the braces' : `rename the field with a set node first: rename: { "${name}": ${better} }`;
+  return better === ''
+    ? 'write the name of a field between the braces'
+    : `rename the field with a set node first: rename: { "${name}": ${better} }`;
 }

@@ -1,7 +1,12 @@
 import { isScalar, type Node } from 'yaml';
 
 /** Where in the file something inside a scalar stands: a text, or the offset in its value. The scalar's start when it cannot be told. */
-export function offsetWithin(text: string, node: Node | undefined, [start, end]: readonly [number, number], within: string | number): number {
+export function offsetWithin(
+  text: string,
+  node: Node | undefined,
+  [start, end]: readonly [number, number],
+  within: string | number,
+): number {
   if (typeof within === 'string') return start + Math.max(0, text.slice(start, end).search(wholeWord(within)));
   if (!isScalar(node) || typeof node.value !== 'string') return start;
   const source = text.slice(start, end);

@@ -1,6 +1,6 @@
 import * as z from 'zod';
-import type { NodeType } from '../core/node.ts';
 import { dictionary } from '../core/dictionary.ts';
+import type { NodeType } from '../core/node.ts';
 import { auth, concurrency, condition, headers, name, rate } from '../core/options.ts';
 
 /** What every node may say, whatever its type. */

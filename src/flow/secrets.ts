@@ -44,7 +44,7 @@ export function isUnderAuth(names: readonly string[]): boolean {
 function literalSecret(names: readonly string[], text: string): string | undefined {
   const name = names.at(-1) ?? '';
   if (names.includes('headers')) {
-    if (isSecretHeader(name, text)) return `the header "${name}"`;
+    if (isSecretHeader(name, text)) return name === 'headers' ? 'the value of "headers"' : `the header "${name}"`;
   } else if (names.includes('body')) {
     if (secretName.test(name) && hasLiteral(text)) return `"${name}" in the body`;
     const member = name === 'body' ? secretMember.exec(text)?.[1] : undefined;
@@ -59,7 +59,14 @@ function literalSecret(names: readonly string[], text: string): string | undefin
 
 function isSecretHeader(name: string, text: string): boolean {
   if (!hasLiteral(text)) return false;
-  return secretName.test(name) || scheme.test(text) || (likelyName.test(name) && literalOf(text).split(/[;=\s]+/).some(isRandomText));
+  return (
+    secretName.test(name) ||
+    scheme.test(text) ||
+    (likelyName.test(name) &&
+      literalOf(text)
+        .split(/[;=\s]+/)
+        .some(isRandomText))
+  );
 }
 
 /** Whether something is left of a value without its references and the scheme's word. */

@@ -55,9 +55,13 @@ export function readSource(text: string): Source {
     return { message: mask.message(message), line, column: col, source };
   };
   const broken = yamlProblems(text, document);
-  const literals = secrets.map(({ range, found }) => ({ offset: range[0], message: `${found} holds a literal secret\n${storeIt}`, width: 3 }));
+  const literals = secrets.map(({ range, found }) => ({
+    offset: range[0],
+    message: `${found} holds a literal secret\n${storeIt}`,
+    width: 3,
+  }));
   return {
-    value: broken.length > 0 ? undefined : valueOf(document),
+    value: broken.length > 0 ? undefined : plainValue(document),
     problems: [...broken, ...literals].map(({ offset, message, width }) => place(offset, message, width)),
     at(path, message, within) {
       const range = valueRange(document, path);
@@ -79,7 +83,7 @@ const storeIt =
   'put it into the environment as AUTOMATE_CREDENTIAL_NAME and name it: auth: { type: bearer, credential: name }, or api_key, basic';
 
 /** Where the values are data and no options, numbers keep their digits. Headers are texts as they were written. */
-function valueOf(document: Document): unknown {
+function plainValue(document: Document): unknown {
   visit(document, {
     Scalar(key, scalar, ancestors) {
       if (key === 'key' || typeof scalar.source !== 'string' || scalar.type !== 'PLAIN') return;

@@ -19,9 +19,12 @@ export function yamlProblems(text: string, document: Document): YamlProblem[] {
 }
 
 const messages: Readonly<Record<string, string>> = {
+  BAD_INDENT: 'not valid YAML: the indentation does not fit; what belongs together stands at the same column',
+  BLOCK_AS_IMPLICIT_KEY: 'not valid YAML: a value that holds ": " needs quotes',
   BAD_DIRECTIVE: 'not valid YAML: a line that begins with % is a directive, and this one is not known',
   BAD_DQ_ESCAPE: 'not valid YAML: no such escape sequence; in double quotes a backslash is written \\\\',
   DUPLICATE_KEY: 'this key is there twice; expected each key once',
+  MISSING_CHAR: 'not valid YAML: something is missing before this: a comma, a colon with a space, a dash; or the indentation does not fit',
   MULTIPLE_DOCS: 'expected one YAML document, found a second one',
   NON_STRING_KEY: 'expected a text as the key, found a list or a mapping',
   TAB_AS_INDENT: 'not valid YAML: tabs are not allowed as indentation; expected spaces',
@@ -30,6 +33,9 @@ const messages: Readonly<Record<string, string>> = {
 };
 
 function messageOf({ code, message }: YAMLError): string {
+  const bracket = /end with a ([\]}])$/.exec(message)?.[1];
+  if (bracket !== undefined) return `not valid YAML: opened here and never closed with ${bracket}; or what is inside is not indented enough`;
+  if (message.startsWith('Missing closing')) return 'not valid YAML: this quote is never closed';
   return messages[code] ?? `not valid YAML: ${message.charAt(0).toLowerCase()}${message.slice(1)}`;
 }
 

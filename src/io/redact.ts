@@ -45,18 +45,33 @@ export function createRedactor(): Redactor {
 
 /** Patterns of a secret as it is, in every way of escaping, and inside base64 at each of the three ways it can fall. */
 function secretPatterns(secret: string): string[] {
-  return [...new Set([secret, ...base64Forms(secret)])].map((text, index) => [...text].map(index === 0 ? anyForm : anyBase64Form).join(''));
+  return [pattern(secret, anyForm), ...base64Forms(secret).map((text) => pattern(text, anyBase64Form))];
+}
+
+/** Quotes and backslashes that stand together are taken together: escaped, nobody can tell them apart, and trying would take for ever. */
+function pattern(text: string, formOf: (characters: string) => string): string {
+  return (text.match(/[\\"]+|[^\\"]/gsu) ?? []).map(formOf).join('');
 }
 
 /** A pattern for a character however it is escaped: each may be on its own, as encoders differ in which ones they leave alone. */
-function anyForm(character: string): string {
-  return /[A-Za-z0-9]/.test(character) ? character : `(?:${formsOf(character).join('|')})`;
+function anyForm(characters: string): string {
+  if (/^[A-Za-z0-9]$/.test(characters)) return characters;
+  if (!/^[\\"]/.test(characters)) return anyOf(formsOf(characters));
+  const { length } = characters;
+  return `${anyOf([...formsOf('"'), ...formsOf('\\')])}{${length},${mostEscapes * length}}`;
 }
 
 /** Base64 has a second alphabet, for URLs. */
 function anyBase64Form(character: string): string {
-  if (character !== '+' && character !== '/') return anyForm(character);
-  return `(?:${[...formsOf(character), character === '+' ? '-' : '_'].join('|')})`;
+  if (character !== '+' && character !== '/') return character;
+  return anyOf([...formsOf(character), character === '+' ? '-' : '_']);
+}
+
+/** A quote in JSON within JSON within CSV. */
+const mostEscapes = 8;
+
+function anyOf(forms: readonly string[]): string {
+  return `(?:${forms.join('|')})`;
 }
 
 /** Longer forms first. JSON within JSON doubles the backslashes. */
@@ -67,11 +82,10 @@ function formsOf(character: string): string[] {
     // In URLs and forms, and in URLs within URLs.
     [...bytes].map((byte) => `%(?:25)*${anyCase(hex(byte, 2))}`).join(''),
     ...(character === ' ' ? ['\\+'] : []),
-    // In JSON, and in CSV.
-    Array.from({ length: character.length }, (_, unit) => `\\\\+u${anyCase(hex(character.charCodeAt(unit), 4))}`).join(''),
-    ...(character === '"' ? ['\\\\*""'] : []),
-    ...(json.startsWith('\\') ? [`\\\\+${escaped(json.slice(1))}`] : []),
-    ...(character === '/' ? ['\\\\+/'] : []),
+    // In JSON.
+    Array.from({ length: character.length }, (_, unit) => `\\\\{1,8}u${anyCase(hex(character.charCodeAt(unit), 4))}`).join(''),
+    ...(/^\\[bfnrt]$/.test(json) ? [`\\\\{1,8}${json.slice(1)}`] : []),
+    ...(character === '/' ? ['\\\\{1,8}/'] : []),
     // In HTML and XML.
     `&#(?:0*${character.codePointAt(0)}|[xX]0*${anyCase(hex(character.codePointAt(0) as number, 1))});`,
     ...(entities[character] === undefined ? [] : [`&${entities[character]};`]),

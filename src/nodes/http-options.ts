@@ -24,14 +24,15 @@ export const httpOptions = z.strictObject({
     .describe('only for POST, PUT and PATCH: a mapping or list sent as JSON, or JSON text'),
   timeout: duration
     .refine((ms) => ms > 0 && ms <= longestTimeoutMs, { error: 'expected a timeout from 1ms to 24d' })
-    .default(30_000).describe('one limit for the whole request'),
-  retry: retry.default(retry.parse({})).describe('when and how often a request is sent again'),
+    .prefault('30s')
+    .describe('one limit for the whole request'),
+  retry: retry.prefault({ max: 3, on: [429, '5xx', 'timeout', 'network'], backoff: '1s', max_wait: '5m' }).describe('when and how often a request is sent again'),
   rate: rate.optional().describe('at most so many requests in a time, such as 10/s'),
   concurrency: concurrency.optional().describe('requests in flight at once; 16 unless the connection says otherwise'),
   success: z.array(status).min(1).default(['2xx']).describe('statuses that count as success'),
   follow: z.enum(['same-origin', 'any']).default('same-origin').describe('redirects that are followed'),
   response: z.enum(['auto', 'json', 'text']).default('auto').describe('how the body is read'),
-  max_body: byteSize.default(10_000_000).describe('the largest body that is taken, decompressed'),
+  max_body: byteSize.prefault('10MB').describe('the largest body that is taken, decompressed'),
   idempotency_key: z.boolean().default(false).describe('send Idempotency-Key, the same for every retry of a record'),
   map: z
     .union([z.array(path).min(1), dictionary(fieldName, path)], { error: 'expected a list of paths, or a mapping of field names to paths' })

@@ -1,14 +1,12 @@
-import { bodyTemplate } from '../core/body.ts';
 import { Failure } from '../core/failure.ts';
 import { compileMapping, type Mapping } from '../core/mapping.ts';
 import { type BuildContext, defineNode, type HttpConnection, type Node, type NodeContext } from '../core/node.ts';
 import type { HttpRequest, HttpResponse } from '../core/ports.ts';
 import type { Fields } from '../core/record.ts';
 import { answerMessage, readBody } from '../core/response.ts';
-import { headerTemplate, referencedFields, type TextTemplate } from '../core/template.ts';
-import { targetOf, urlTemplate } from '../core/url.ts';
 import { jsonOf, type Value } from '../core/value.ts';
 import { type HttpOptions, httpOptions } from './http-options.ts';
+import { compileRequest, fieldsIn, tried } from './http-request.ts';
 
 /** The HTTP Request node: one request per record. */
 export const http = defineNode({
@@ -35,14 +33,16 @@ interface Compiled {
   readonly intervalMs: number | undefined;
 }
 
-function build(options: HttpOptions, context: BuildContext): Node | undefined {
-  const connection = options.connection === undefined ? undefined : context.connection(options.connection);
-  if (options.connection !== undefined && !connection) return undefined;
+function build(options: HttpOptions, context: BuildContext): Node {
+  const connection = options.connection === undefined ? undefined : (context.connection(options.connection) ?? null);
   if (options.body !== undefined && (options.method === 'GET' || options.method === 'DELETE')) {
     context.problem(['body'], `a ${options.method} request has no body; expected method POST, PUT or PATCH`);
   }
   const request = compileRequest(options, connection, context);
   const mapping = tried(context, ['map'], () => options.map && compileMapping(options.map, options.when_empty));
+  if (options.response === 'text' && mapping?.needsJson) {
+    context.warn(['map'], 'the answer is read as text: only $body, $status and $headers.NAME find something in it');
+  }
   const auth = options.auth === undefined ? connection?.auth : options.auth;
   const compiled: Compiled = {
     options,
@@ -52,12 +52,13 @@ function build(options: HttpOptions, context: BuildContext): Node | undefined {
     intervalMs: options.rate ?? connection?.intervalMs,
   };
   return {
-    reads: readsOf(options, connection),
+    reads: fieldsIn(options, connection),
+    typedFields: mapping?.fields ?? [],
     columns: (before) => [...new Set([...before, ...(mapping?.fields ?? [])])],
     run: (fields, runContext) => run(compiled, fields, runContext),
     action: {
       concurrency: compiled.limit.max,
-      credentials: auth ? [{ field: auth.credential, at: options.auth === undefined ? ['connection'] : ['auth'] }] : [],
+      credentials: auth ? [{ field: auth.credential, at: options.auth === undefined ? ['connection'] : ['auth', 'credential'] }] : [],
       request,
       body: (response) => readBody(response, options.response, false),
       rows: (fields, response, found) =>
@@ -70,93 +71,12 @@ function build(options: HttpOptions, context: BuildContext): Node | undefined {
   };
 }
 
-function tried<Result>(context: BuildContext, at: readonly string[], compile: () => Result): Result | undefined {
-  try {
-    return compile();
-  } catch (error) {
-    context.problem(at, (error as Error).message);
-    return undefined;
-  }
-}
-
 /** A node's own concurrency is its own; a connection's is shared by all its nodes. */
-function limitOf(options: HttpOptions, connection: HttpConnection | undefined, id: string): Compiled['limit'] {
+function limitOf(options: HttpOptions, connection: HttpConnection | undefined | null, id: string): Compiled['limit'] {
   if (options.concurrency === undefined && connection?.concurrency !== undefined) {
     return { key: `connection ${connection.name}`, max: connection.concurrency };
   }
   return { key: `node ${id}`, max: options.concurrency ?? defaultConcurrency };
-}
-
-function compileRequest(
-  options: HttpOptions,
-  connection: HttpConnection | undefined,
-  context: BuildContext,
-): (fields: Fields) => HttpRequest {
-  const allowHttp = context.allowHttp || (connection?.allowHttp ?? false);
-  const url = tried(context, ['url'], () => urlTemplate(options.url, { baseUrl: connection?.baseUrl, allowHttp }));
-  if (url?.origin !== undefined) context.literalOrigins.add(url.origin);
-  const body = tried(context, ['body'], () =>
-    options.body === undefined ? undefined : bodyTemplate(options.body as Value, context.isCell),
-  );
-  const headers = headerTemplates(connection?.headers, options.headers, body !== undefined);
-  const auth = options.auth === undefined ? connection?.auth : options.auth;
-  if (auth?.type === 'oauth2_client_credentials') {
-    tried(context, [options.auth === undefined ? 'connection' : 'auth'], () => targetOf(auth.tokenUrl, { allowHttp }));
-  }
-  const signed = auth ? { auth } : {};
-  const fromData = { hostFromData: { allowHosts: context.allowHosts } };
-  const fixed = {
-    method: options.method,
-    timeoutMs: options.timeout,
-    maxBodyBytes: options.max_body,
-    followAny: options.follow === 'any',
-  };
-  return (fields) => {
-    const target = (url as NonNullable<typeof url>).render(fields);
-    const rendered: Record<string, string> = {};
-    for (const [name, render] of headers) rendered[name] = render(fields);
-    return {
-      ...fixed,
-      origin: target.origin,
-      path: target.path,
-      headers: rendered,
-      ...(body === undefined ? {} : { body: body(fields) }),
-      ...(context.literalOrigins.has(target.origin) ? signed : {}),
-      ...(target.fromData ? fromData : {}),
-    };
-  };
-}
-
-/** The node's headers over the connection's, whatever their case; JSON is announced unless the flow announces another type. */
-function headerTemplates(
-  ofConnection: Readonly<Record<string, string>> | undefined,
-  ofNode: Readonly<Record<string, string>> | undefined,
-  hasBody: boolean,
-): [string, TextTemplate][] {
-  const headers = new Map<string, [string, string]>();
-  if (hasBody) headers.set('content-type', ['Content-Type', 'application/json']);
-  for (const [name, value] of Object.entries({ ...ofConnection })) headers.set(name.toLowerCase(), [name, value]);
-  for (const [name, value] of Object.entries({ ...ofNode })) headers.set(name.toLowerCase(), [name, value]);
-  return [...headers.values()].map(([name, value]) => [name, headerTemplate(name, value)]);
-}
-
-function readsOf(options: HttpOptions, connection: HttpConnection | undefined): Node['reads'] {
-  const uses = (text: string, at: readonly (string | number)[]) => referencedFields(text).map((field) => ({ field, at }));
-  return [
-    ...Object.values(connection?.headers ?? {}).flatMap((value) => uses(value, ['connection'])),
-    ...uses(options.url, ['url']),
-    ...Object.entries(options.headers ?? {}).flatMap(([name, value]) => uses(value, ['headers', name])),
-    ...(typeof options.body === 'string' ? uses(options.body, ['body']) : usesWithin(options.body as Value | undefined, ['body'])),
-  ];
-}
-
-function usesWithin(value: Value | undefined, at: readonly (string | number)[]): Node['reads'] {
-  if (typeof value === 'string') return referencedFields(value).map((field) => ({ field, at }));
-  if (typeof value !== 'object' || value === null) return [];
-  return Object.entries(value).flatMap(([name, member]) => [
-    ...referencedFields(name).map((field) => ({ field, at })),
-    ...usesWithin(member as Value, [...at, Array.isArray(value) ? Number(name) : name]),
-  ]);
 }
 
 /** An answer and what was read from its body. */
@@ -167,9 +87,9 @@ interface Exchange {
 
 async function run(compiled: Compiled, fields: Fields, context: NodeContext): Promise<readonly Fields[]> {
   const { options, mapping } = compiled;
-  const request = withIdempotencyKey(compiled.request(fields), options.idempotency_key, context);
+  const request = compiled.request(fields);
   const exchange =
-    options.cache === undefined ? await exchanged(compiled, request, context) : await fromCache(compiled, request, options.cache, context);
+    options.cache === undefined ? await sent(compiled, request, context) : await fromCache(compiled, request, options.cache, context);
   if (!mapping) return [fields];
   const found: boolean[] = [];
   const rows = rowsOf(mapping, fields, exchange, found);
@@ -178,25 +98,24 @@ async function run(compiled: Compiled, fields: Fields, context: NodeContext): Pr
 }
 
 async function fromCache(compiled: Compiled, request: HttpRequest, maxAgeMs: number, context: NodeContext): Promise<Exchange> {
-  const produce = async () => (await exchanged(compiled, request, context)).response;
-  const response = await context.cached(cacheKey(request), maxAgeMs, produce);
+  const produce = async () => (await sent(compiled, request, context)).response;
+  const response = await context.cached(cacheKey(request, compiled.options), maxAgeMs, produce);
   return { response, body: bodyOf(compiled, response) };
 }
 
-function withIdempotencyKey(request: HttpRequest, wanted: boolean, context: NodeContext): HttpRequest {
-  if (!wanted || Object.keys(request.headers).some((name) => name.toLowerCase() === 'idempotency-key')) return request;
-  return { ...request, headers: { ...request.headers, 'Idempotency-Key': context.idempotencyKey() } };
-}
-
-/** Everything that makes two requests the same, and the credential by its name only. */
-function cacheKey(request: HttpRequest): string {
-  const { method, origin, path, headers, body, auth } = request;
+/**
+ * Everything that makes two requests the same, and the credential by its name only. The idempotency key is no part of it:
+ * it differs for every record. Which answers count as success is: a kept one must not count where it would not have.
+ */
+function cacheKey({ method, origin, path, headers, body, auth, followAny }: HttpRequest, { success }: HttpOptions): string {
   const named = Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value]);
-  return jsonOf([method, origin + path, named.sort(), body ?? null, auth?.type ?? null, auth?.credential ?? null]);
+  const signer = Object.entries(auth ?? {}).map(([name, value]) => [name, String(value)]);
+  return jsonOf([method, origin + path, named.sort(), body ?? null, signer.sort(), followAny, success]);
 }
 
-function exchanged(compiled: Compiled, request: HttpRequest, context: NodeContext): Promise<Exchange> {
-  const { retry } = compiled.options;
+function sent(compiled: Compiled, rendered: HttpRequest, context: NodeContext): Promise<Exchange> {
+  const { retry, idempotency_key: wantsKey } = compiled.options;
+  const request = wantsKey ? withIdempotencyKey(rendered, context) : rendered;
   return context.call({
     gate: { origin: request.origin, credential: request.auth?.credential },
     intervalMs: compiled.intervalMs,
@@ -211,6 +130,12 @@ function exchanged(compiled: Compiled, request: HttpRequest, context: NodeContex
     },
     attempt: () => attempt(compiled, request, context),
   });
+}
+
+/** A key that the flow itself sends is left alone. */
+function withIdempotencyKey(request: HttpRequest, context: NodeContext): HttpRequest {
+  if (Object.keys(request.headers).some((name) => name.toLowerCase() === 'idempotency-key')) return request;
+  return { ...request, headers: { ...request.headers, 'Idempotency-Key': context.idempotencyKey() } };
 }
 
 /** One try. A failure of the network or a deadline comes retryable from the port; whether the flow wants it tried again is said here. */

@@ -1,7 +1,7 @@
 import * as z from 'zod';
 import type { Expression } from '../core/condition.ts';
-import { type BuildContext, defineNode, type FieldUse, type Node } from '../core/node.ts';
 import { describedAs, dictionary } from '../core/dictionary.ts';
+import { type BuildContext, defineNode, type FieldUse, type Node } from '../core/node.ts';
 import { expression, fieldName } from '../core/options.ts';
 import type { Fields } from '../core/record.ts';
 import { referencedFields, valueTemplate } from '../core/template.ts';
@@ -38,20 +38,20 @@ type SetOptions = z.output<typeof setOptions>;
 
 function build(options: SetOptions, context: BuildContext): Node {
   const renames = new Map(Object.entries(options.rename));
-  for (const [from, to] of renames) {
-    if ([...renames].some(([other, name]) => other !== from && name === to)) {
-      context.problem(['rename', from], `two fields are renamed to "${to}"`);
-    }
+  const targets = [...renames.values()];
+  for (const [index, [from, to]] of [...renames].entries()) {
+    if (targets.indexOf(to) < index) context.problem(['rename', from], `two fields are renamed to "${to}"`);
   }
   const computed = Object.entries(options.fields).map(([name, written]) => ({ name, ...computing(name, written) }));
   return {
     reads: [
-      ...[...renames.keys()].map((field) => ({ field, at: ['rename', field] })),
+      ...[...renames.keys()].map((field) => ({ field, at: ['rename', field], isName: true })),
       ...computed.flatMap((field) => field.reads.filter((use) => ![...renames.values()].includes(use.field))),
       ...options.remove.flatMap((field, index) =>
         [...renames.values(), ...computed.map(({ name }) => name)].includes(field) ? [] : [{ field, at: ['remove', index] }],
       ),
     ],
+    typedFields: computed.flatMap(({ name, isTyped }) => (isTyped ? [name] : [])),
     columns: (before) =>
       [...new Set([...before.map((name) => renames.get(name) ?? name), ...computed.map(({ name }) => name)])].filter(
         (name) => !options.remove.includes(name),
@@ -70,16 +70,26 @@ function build(options: SetOptions, context: BuildContext): Node {
   }
 }
 
-function computing(name: string, written: SetOptions['fields'][string]): { reads: FieldUse[]; compute: (fields: Fields) => Value } {
+/** How a field comes about. */
+interface Computing {
+  readonly reads: readonly FieldUse[];
+  /** Whether it gives a value of its own, and no text made of cells. */
+  readonly isTyped: boolean;
+  compute(fields: Fields): Value;
+}
+
+function computing(name: string, written: SetOptions['fields'][string]): Computing {
   if (typeof written === 'string') {
     return {
+      isTyped: false,
       reads: referencedFields(written).map((field) => ({ field, at: ['fields', name] })),
       compute: valueTemplate(written),
     };
   }
-  if (typeof written !== 'object' || written === null || written instanceof ExactNumber) return { reads: [], compute: () => written };
+  if (typeof written !== 'object' || written === null || written instanceof ExactNumber)
+    return { isTyped: true, reads: [], compute: () => written };
   const cel: Expression<Value> = written.cel;
-  return { reads: cel.fields.map((field) => ({ field, at: ['fields', name, 'cel'] })), compute: cel.evaluate };
+  return { isTyped: true, reads: cel.fields.map((field) => ({ field, at: ['fields', name, 'cel'] })), compute: cel.evaluate };
 }
 
 /** A field that is renamed over another one takes its own place; the other is gone. */

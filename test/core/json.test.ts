@@ -124,7 +124,26 @@ describe('reading JSON', () => {
   });
 
   test('any text is accepted or refused as by JSON.parse', () => {
-    const piece = fc.constantFrom('{', '}', '[', ']', ',', ':', '"', '\\', '1.0', '-', '0', 'e5', '"a"', 'null', ' ', '\n', '\\u00', 'true');
+    const piece = fc.constantFrom(
+      '{',
+      '}',
+      '[',
+      ']',
+      ',',
+      ':',
+      '"',
+      '\\',
+      '1.0',
+      '-',
+      '0',
+      'e5',
+      '"a"',
+      'null',
+      ' ',
+      '\n',
+      '\\u00',
+      'true',
+    );
     fc.assert(
       fc.property(fc.array(piece, { maxLength: 12 }), (pieces) => {
         const json = pieces.join('');

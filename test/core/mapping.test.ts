@@ -13,12 +13,7 @@ function mapped(map: string[] | Record<string, string>, body: unknown, whenEmpty
 
 const orders = {
   customer: 'Ann',
-  orders: [
-    { no: 1, lines: [{ sku: 'a' }, { sku: 'b' }] },
-    { no: 2, lines: [] },
-    { no: 3 },
-    { no: 4, lines: [{ sku: 'c' }, {}] },
-  ],
+  orders: [{ no: 1, lines: [{ sku: 'a' }, { sku: 'b' }] }, { no: 2, lines: [] }, { no: 3 }, { no: 4, lines: [{ sku: 'c' }, {}] }],
 };
 
 describe('one record stays one', () => {
@@ -55,9 +50,18 @@ describe('one record stays one', () => {
   });
 
   test('odd names are data', () => {
-    const map = Object.fromEntries([['__proto__', '["__proto__"]'], ['constructor', '["a.b"]'], ['', '[" "]']]);
+    const map = Object.fromEntries([
+      ['__proto__', '["__proto__"]'],
+      ['constructor', '["a.b"]'],
+      ['', '[" "]'],
+    ]);
     const row = mapped(map, JSON.parse('{"__proto__":1,"a.b":2," ":3}')).rows[0] as object;
-    expect(Object.entries(row)).toEqual([['id', 1], ['__proto__', 1], ['constructor', 2], ['', 3]]);
+    expect(Object.entries(row)).toEqual([
+      ['id', 1],
+      ['__proto__', 1],
+      ['constructor', 2],
+      ['', 3],
+    ]);
   });
 });
 
@@ -68,7 +72,14 @@ describe('expanding arrays', () => {
 
   test('twice: an order without lines stays once, with empty fields', () => {
     const { rows, found } = mapped({ name: 'customer', no: 'orders[].no', sku: 'orders[].lines[].sku' }, orders);
-    expect(rows.map(({ no, sku }) => [no, sku])).toEqual([[1, 'a'], [1, 'b'], [2, null], [3, null], [4, 'c'], [4, null]]);
+    expect(rows.map(({ no, sku }) => [no, sku])).toEqual([
+      [1, 'a'],
+      [1, 'b'],
+      [2, null],
+      [3, null],
+      [4, 'c'],
+      [4, null],
+    ]);
     expect(rows.every(({ name }) => name === 'Ann')).toBe(true);
     expect(found).toEqual([true, true, true]);
   });
@@ -86,7 +97,12 @@ describe('expanding arrays', () => {
   test('when_empty: drop leaves it out, the inner ones too', () => {
     expect(mapped({ no: 'orders[].no' }, { orders: [] }, 'drop').rows).toEqual([]);
     const { rows } = mapped({ no: 'orders[].no', sku: 'orders[].lines[].sku' }, orders, 'drop');
-    expect(rows.map(({ no, sku }) => [no, sku])).toEqual([[1, 'a'], [1, 'b'], [4, 'c'], [4, null]]);
+    expect(rows.map(({ no, sku }) => [no, sku])).toEqual([
+      [1, 'a'],
+      [1, 'b'],
+      [4, 'c'],
+      [4, null],
+    ]);
   });
 
   test('when_empty: error fails the record and says which array', () => {

@@ -66,12 +66,15 @@ describe('paths', () => {
 
   test('a path that previews show leads to its value', () => {
     fc.assert(
-      fc.property(fc.array(fc.oneof(fc.string({ unit: 'binary' }), fc.constantFrom('__proto__', '$status', 'a b', '0')), { minLength: 1 }), (names) => {
-        const value = names.reduceRight<Value>((inner, name) => Object.fromEntries([[name, inner]]), 'here');
-        const path = names.reduce(pathTo, '');
-        const [leg] = compilePath(path).legs;
-        expect(valueAt(value, leg ?? [])).toBe('here');
-      }),
+      fc.property(
+        fc.array(fc.oneof(fc.string({ unit: 'binary' }), fc.constantFrom('__proto__', '$status', 'a b', '0')), { minLength: 1 }),
+        (names) => {
+          const value = names.reduceRight<Value>((inner, name) => Object.fromEntries([[name, inner]]), 'here');
+          const path = names.reduce(pathTo, '');
+          const [leg] = compilePath(path).legs;
+          expect(valueAt(value, leg ?? [])).toBe('here');
+        },
+      ),
     );
   });
 });

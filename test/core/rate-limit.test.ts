@@ -21,9 +21,12 @@ describe('Retry-After', () => {
     expect(asked({ 'retry-after': value }, 503)).toBe(ms);
   });
 
-  test.each(['', 'soon', '-5', '5 minutes', 'NaN', 'Infinity', '1e9', '2030-01-01', 'Foo, 99 Bar 2030 00:00:00 GMT'])('%j says nothing', (value) => {
-    expect(asked({ 'retry-after': value })).toBeUndefined();
-  });
+  test.each(['', 'soon', '-5', '5 minutes', 'NaN', 'Infinity', '1e9', '2030-01-01', 'Foo, 99 Bar 2030 00:00:00 GMT'])(
+    '%j says nothing',
+    (value) => {
+      expect(asked({ 'retry-after': value })).toBeUndefined();
+    },
+  );
 
   test("a date is read against the answer's own date, so a wrong clock does no harm", () => {
     expect(asked({ 'retry-after': 'Sat, 01 Jan 2000 00:01:00 GMT', date: 'Sat, 01 Jan 2000 00:00:00 GMT' })).toBe(60_000);

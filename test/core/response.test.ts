@@ -86,7 +86,11 @@ describe('JSON that was cut off', () => {
 
   test.each(cutOff)('%s: where only the end of the connection could tell, it is an answer lost on its way', (body) => {
     expect(() => read({ type: 'application/json', body, endedByClose: true })).toThrow(
-      expect.objectContaining({ kind: 'network', retryable: true, message: expect.stringContaining('the connection closed in the middle of the JSON') }),
+      expect.objectContaining({
+        kind: 'network',
+        retryable: true,
+        message: expect.stringContaining('the connection closed in the middle of the JSON'),
+      }),
     );
   });
 
@@ -94,15 +98,21 @@ describe('JSON that was cut off', () => {
     expect(() => read({ type: 'application/json', body })).toThrow(expect.objectContaining({ kind: 'parse', retryable: false }));
   });
 
-  test.each(['<html>', '{"a":1,}', '{a:1}', "{'a':1}", '{"a":1} x', '[1 2]'])('%s is wrong before its end: trying again would not help', (body) => {
-    expect(() => read({ type: 'application/json', body, endedByClose: true })).toThrow(expect.objectContaining({ kind: 'parse' }));
-  });
+  test.each(['<html>', '{"a":1,}', '{a:1}', "{'a':1}", '{"a":1} x', '[1 2]'])(
+    '%s is wrong before its end: trying again would not help',
+    (body) => {
+      expect(() => read({ type: 'application/json', body, endedByClose: true })).toThrow(expect.objectContaining({ kind: 'parse' }));
+    },
+  );
 });
 
 describe('text', () => {
-  test.each(['hello', '<html>', '{"a":', 'true story', '12 monkeys', 'nullify', '007', '-'])('%s is a text when nobody looks into it', (body) => {
-    expect(read({ type: 'text/plain', needsJson: false, body })).toBe(body);
-  });
+  test.each(['hello', '<html>', '{"a":', 'true story', '12 monkeys', 'nullify', '007', '-'])(
+    '%s is a text when nobody looks into it',
+    (body) => {
+      expect(read({ type: 'text/plain', needsJson: false, body })).toBe(body);
+    },
+  );
 
   test('mode text takes JSON as it stands', () => {
     expect(read({ type: 'application/json', mode: 'text', body: '{"a": 1.0}\n' })).toBe('{"a": 1.0}\n');
@@ -117,7 +127,9 @@ describe('text', () => {
 describe('what a server said', () => {
   test('comes with its status, on one line', () => {
     expect(answerMessage(toResponse({ status: 404 }))).toBe('the server answered 404');
-    expect(answerMessage(toResponse({ status: 422, body: { error: 'no\nsuch  user' } }))).toBe('the server answered 422: {"error":"no\\nsuch user"}');
+    expect(answerMessage(toResponse({ status: 422, body: { error: 'no\nsuch  user' } }))).toBe(
+      'the server answered 422: {"error":"no\\nsuch user"}',
+    );
     expect(answerMessage(toResponse({ status: 500, body: 'a\r\nb\t c' }))).toBe('the server answered 500: a b c');
     expect(answerMessage(toResponse({ status: 500, body: Buffer.from([0xff, 0x41]) }))).toBe('the server answered 500: \ufffdA');
   });

@@ -170,7 +170,9 @@ describe('hosts from data', () => {
     ['https://b.com/a/../b', 'a path segment must not be "." or ".."'],
     ['https://b.com/a/%2E%2e', 'a path segment must not be "." or ".."'],
   ])('%j fails the record', (url, message) => {
-    expect(() => rendered('{{url}}', { url })).toThrow(expect.objectContaining({ kind: 'request', message: expect.stringContaining(message) }));
+    expect(() => rendered('{{url}}', { url })).toThrow(
+      expect.objectContaining({ kind: 'request', message: expect.stringContaining(message) }),
+    );
   });
 
   test('behind the host, values are escaped as everywhere', () => {
@@ -189,7 +191,9 @@ describe('https', () => {
   test.each(['http://api.example.com/x', 'http://10.0.0.1/x', 'http://localhost.example.com/x', 'http://[::ffff:8.8.8.8]/x'])(
     '%s is refused unless allowed',
     (url) => {
-      expect(() => urlTemplate(url, strict)).toThrow(/expected an https URL, found .*\nset allow_http: true on the connection, or pass --allow-http/);
+      expect(() => urlTemplate(url, strict)).toThrow(
+        /expected an https URL, found .*\nset allow_http: true on the connection, or pass --allow-http/,
+      );
       expect(rendered(url, {}, { allowHttp: true })).toMatch(/^http:/);
     },
   );

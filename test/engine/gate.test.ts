@@ -7,7 +7,8 @@ import { type FlowOptions, runFlow, type SentRequest } from '../helpers/run-flow
 const records = (count: number) => Array.from({ length: count }, (_, id) => ({ id }));
 const api = 'https://api.example.com/';
 const node = (url: string, more = '') => `  - { type: http, url: "${url}{{id}}"${more} }\n`;
-const times = (requests: readonly SentRequest[], start = api) => requests.filter(({ url }) => url.startsWith(start)).map(({ atMs }) => atMs);
+const times = (requests: readonly SentRequest[], start = api) =>
+  requests.filter(({ url }) => url.startsWith(start)).map(({ atMs }) => atMs);
 
 /** The most of these times that lie within one second. */
 function mostInASecond(atMs: readonly number[]): number {
@@ -15,7 +16,8 @@ function mostInASecond(atMs: readonly number[]): number {
 }
 
 describe('a pause', () => {
-  const refusedOnce: FlowOptions['http'] = (_, index) => (index === 0 ? { status: 429, headers: { 'retry-after': '5' } } : { afterMs: 100 });
+  const refusedOnce: FlowOptions['http'] = (_, index) =>
+    index === 0 ? { status: 429, headers: { 'retry-after': '5' } } : { afterMs: 100 };
 
   test('asked for by a 429 holds for everyone at the gate', async () => {
     const flow = `nodes:\n${node(`${api}a/`, ', concurrency: 1')}${node(`${api}b/`)}`;
@@ -46,7 +48,9 @@ describe('a pause', () => {
   });
 
   test('is kept by the others even when the record itself is not tried again', async () => {
-    const { requests, failures } = await runFlow(`nodes:\n${node(api, ', concurrency: 1, retry: { max: 0 }')}`, records(2), { http: refusedOnce });
+    const { requests, failures } = await runFlow(`nodes:\n${node(api, ', concurrency: 1, retry: { max: 0 }')}`, records(2), {
+      http: refusedOnce,
+    });
     expect(times(requests)).toEqual([0, 5000]);
     expect(failures).toMatchObject([{ record: 1, status: 429 }]);
   });
@@ -59,8 +63,11 @@ describe('a pause', () => {
   });
 
   test('lets another credential go on', async () => {
-    const signed = (credential: string) => `, concurrency: 1, on_error: keep, retry: { max: 0 }, auth: { type: bearer, credential: ${credential} }`;
-    const { requests } = await runFlow(`nodes:\n${node(`${api}a/`, signed('one'))}${node(`${api}b/`, signed('two'))}`, records(2), { http: refusedOnce });
+    const signed = (credential: string) =>
+      `, concurrency: 1, on_error: keep, retry: { max: 0 }, auth: { type: bearer, credential: ${credential} }`;
+    const { requests } = await runFlow(`nodes:\n${node(`${api}a/`, signed('one'))}${node(`${api}b/`, signed('two'))}`, records(2), {
+      http: refusedOnce,
+    });
     expect(times(requests, `${api}a/`)).toEqual([0, 5000]);
     expect(times(requests, `${api}b/`)[0]).toBe(0);
   });

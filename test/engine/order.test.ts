@@ -43,7 +43,9 @@ describe('records are written in input order', () => {
   test('whatever the latencies, failures and retries', async () => {
     await fc.assert(
       fc.asyncProperty(
-        fc.array(fc.record({ afterMs: fc.integer({ min: 0, max: 500 }), status: fc.constantFrom(200, 200, 200, 404, 503) }), { maxLength: 80 }),
+        fc.array(fc.record({ afterMs: fc.integer({ min: 0, max: 500 }), status: fc.constantFrom(200, 200, 200, 404, 503) }), {
+          maxLength: 80,
+        }),
         fc.integer({ min: 1, max: 20 }),
         async (answers, concurrency) => {
           const retried = new Set<string>();
@@ -84,7 +86,7 @@ describe('a slow record', () => {
   test('stalls nobody at all when order does not matter', async () => {
     const { rows, waitedMs } = await runFlow(flow(', concurrency: 4'), records(3000), { http: slowFirst, unordered: true });
     expect(rows).toHaveLength(3000);
-    expect(waitedMs).toBeLessThan(3000 / 3 * 10 + 200);
+    expect(waitedMs).toBeLessThan((3000 / 3) * 10 + 200);
   });
 });
 

@@ -12,7 +12,10 @@ async function tries(retry: string, http: FlowOptions['http'], options: FlowOpti
 
 const down = () => ({ status: 503 });
 /** Refuses the first try with these headers. */
-const refusedOnce = (headers: Record<string, string>, status = 503) => (_: unknown, index: number) => (index === 0 ? { status, headers } : {});
+const refusedOnce =
+  (headers: Record<string, string>, status = 503) =>
+  (_: unknown, index: number) =>
+    index === 0 ? { status, headers } : {};
 
 describe('the backoff', () => {
   test('waits 1 s, 2 s and 4 s, and then gives up', async () => {
@@ -77,7 +80,10 @@ describe('is tried again', () => {
     const { rows, failures, events } = await tries('{}', (_, index) => ({ status: index < 2 ? 503 : 200 }));
     expect(rows).toEqual([{ id: 1 }]);
     expect(failures).toEqual([]);
-    expect(events.filter(({ type }) => type === 'call-retried')).toMatchObject([{ waitMs: 1000, attempts: 1, status: 503 }, { waitMs: 2000, attempts: 2 }]);
+    expect(events.filter(({ type }) => type === 'call-retried')).toMatchObject([
+      { waitMs: 1000, attempts: 1, status: 503 },
+      { waitMs: 2000, attempts: 2 },
+    ]);
     expect(events).toContainEqual({ type: 'call-done', record: 1, node: 'http-1', attempts: 3, ms: 3000 });
   });
 });
@@ -143,6 +149,15 @@ describe('many records', () => {
   - { type: http, url: "https://api.example.com/first/{{id}}", rate: 10/s }
   - { type: http, url: "https://api.example.com/second/{{id}}", rate: 10/s }`;
     const { requests } = await runFlow(two, records(4));
-    expect(requests.map(({ path }) => path)).toEqual(['/first/0', '/second/0', '/first/1', '/second/1', '/first/2', '/second/2', '/first/3', '/second/3']);
+    expect(requests.map(({ path }) => path)).toEqual([
+      '/first/0',
+      '/second/0',
+      '/first/1',
+      '/second/1',
+      '/first/2',
+      '/second/2',
+      '/first/3',
+      '/second/3',
+    ]);
   });
 });

@@ -1,3 +1,4 @@
+import { setMaxListeners } from 'node:events';
 import type { Clock } from '../../src/core/ports.ts';
 
 interface Sleeper {
@@ -9,7 +10,7 @@ interface Sleeper {
 export function createFakeClock(wallStartMs = Date.UTC(2030, 0, 1)): Clock {
   const sleepers = new Set<Sleeper>();
   let nowMs = 0;
-  let next: NodeJS.Immediate | undefined;
+  let isWaking = false;
   return { now: () => nowMs, wallNow: () => wallStartMs + nowMs, sleepUntil };
 
   function sleepUntil(untilMs: number, signal?: AbortSignal): Promise<void> {
@@ -17,8 +18,9 @@ export function createFakeClock(wallStartMs = Date.UTC(2030, 0, 1)): Clock {
     return new Promise((resolve) => {
       const sleeper: Sleeper = { untilMs, wake };
       sleepers.add(sleeper);
+      if (signal) setMaxListeners(0, signal);
       signal?.addEventListener('abort', wake);
-      next ??= setImmediate(wakeFirst);
+      wakeSoon();
 
       function wake(): void {
         sleepers.delete(sleeper);
@@ -28,12 +30,18 @@ export function createFakeClock(wallStartMs = Date.UTC(2030, 0, 1)): Clock {
     });
   }
 
+  function wakeSoon(): void {
+    if (isWaking || sleepers.size === 0) return;
+    isWaking = true;
+    setImmediate(wakeFirst);
+  }
+
   function wakeFirst(): void {
-    next = undefined;
+    isWaking = false;
     const [first] = [...sleepers].sort((a, b) => a.untilMs - b.untilMs);
     if (!first) return;
     nowMs = Math.max(nowMs, first.untilMs);
     first.wake();
-    if (sleepers.size > 0) next ??= setImmediate(wakeFirst);
+    wakeSoon();
   }
 }

@@ -21,7 +21,7 @@ export type SentRequest = HttpRequest & { readonly url: string; readonly atMs: n
 /** How a flow is run in a test. */
 export interface FlowOptions extends Partial<RunSettings> {
   /** Answers a request (`index` counts from 0), or throws a Failure. */
-  readonly http?: (request: SentRequest, index: number) => FakeAnswer | Promise<FakeAnswer>;
+  readonly http?: ((request: SentRequest, index: number) => FakeAnswer | Promise<FakeAnswer>) | undefined;
   /** Whether the records are rows of a CSV: then every reference is checked against the first one's names. */
   readonly csv?: boolean;
   readonly allowHttp?: boolean;
@@ -34,6 +34,8 @@ export interface FlowOptions extends Partial<RunSettings> {
   readonly batch?: number;
   /** Wraps the output that gathers rows and failures. */
   readonly output?: (output: Output, clock: Clock) => Output;
+  /** Whether events need not be kept. */
+  readonly forget?: boolean;
   /** Gets the run once it has started. */
   readonly started?: (run: Run, clock: Clock) => void;
 }
@@ -71,7 +73,7 @@ export async function runFlow(yaml: string, records: Iterable<GivenRecord>, opti
     ledger,
     http: createHttp(clock, requests, options.http ?? (() => ({}))),
     cache: createMemoryCache(clock),
-    report: (event: Event) => events.push(event),
+    report: (event: Event) => void (options.forget || events.push(event)),
     uuidOf: (name: string) => `uuid of ${name}`,
     random: () => options.random ?? 0,
   };
@@ -83,7 +85,7 @@ export async function runFlow(yaml: string, records: Iterable<GivenRecord>, opti
 }
 
 async function* batchesOf(records: Iterable<GivenRecord>, size = Number.POSITIVE_INFINITY): AsyncGenerator<Item[]> {
-  let items: Item[] = [];
+  const items: Item[] = [];
   let read = 0;
   for (const record of records) {
     items.push(toItem(record, read++));

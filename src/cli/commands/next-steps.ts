@@ -7,21 +7,33 @@ import type { RunOptions } from './run-options.ts';
 
 /** What to do after a run that did not do everything, as command lines to copy. */
 export function nextSteps(ending: Ending, tally: Tally, flow: string, options: RunOptions, files: OutputPlan): SummaryFacts['next'] {
-  const steps: { why: string; command: string }[] = [];
-  if (ending !== 'complete' && options.in !== '-') {
-    const skip = Math.max(tally.lastRecord, options.skip ?? 0);
-    steps.push({
-      why: 'go on behind the last record written',
-      command: commandLine(flow, options, ['--skip', String(skip), '--out', renamed(files.out, 'rest')]),
-    });
-  }
-  if (tally.failed > 0) {
-    steps.push({
-      why: 'try the failed records again',
-      command: commandLine(flow, { ...options, in: files.errors }, ['--out', renamed(files.out, 'retry')]),
-    });
-  }
-  return steps;
+  return [
+    ...(ending === 'complete' ? [] : goingOn(tally.lastRecord, flow, options, files)),
+    ...(tally.failed > 0
+      ? [
+          {
+            why: 'try the failed records again',
+            command: commandLine(flow, { ...options, in: files.errors }, ['--out', renamed(files.out, 'retry')]),
+          },
+        ]
+      : []),
+  ];
+}
+
+/** How to do the rest: a file is gone on with, behind what was streamed a new run begins. */
+function goingOn(lastRecord: number, flow: string, options: RunOptions, files: OutputPlan): { why: string; command: string }[] {
+  if (files.out !== '-') return [{ why: 'go on', command: resumeCommand(flow, options) }];
+  if (options.in === '-') return [];
+  const skip = String(Math.max(lastRecord, options.skip ?? 0));
+  return [{ why: 'go on behind the last record written', command: commandLine(flow, options, ['--skip', skip]) }];
+}
+
+/** The command line that goes on with this run: the one it was started with, and --resume. */
+export function resumeCommand(flow: string, options: RunOptions): string {
+  const [, , command, ...args] = process.argv;
+  if (command !== 'run') return commandLine(flow, options, ['--out', options.out, '--resume']);
+  const kept = args.filter((arg) => arg !== '--force' && arg !== '--resume');
+  return ['automate', command, ...kept, '--resume'].map(shellWord).join(' ');
 }
 
 function renamed(out: string, word: string): string {

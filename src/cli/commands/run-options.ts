@@ -14,6 +14,8 @@ export interface RunOptions extends InputOptions {
   readonly maxErrors?: MaxErrors;
   readonly maxCredits?: number;
   readonly unordered?: boolean;
+  readonly csvSafe?: boolean;
+  readonly resume?: boolean;
   readonly dryRun?: boolean;
   readonly allowHttp?: boolean;
   readonly cacert?: string;

@@ -1,14 +1,17 @@
+import { AutomateError } from '../../core/failure.ts';
 import type { Ending } from '../../core/event.ts';
 import type { Item } from '../../core/item.ts';
 import type { Plan } from '../../core/plan.ts';
 import { type Run, startRun } from '../../engine/run.ts';
-import type { FileOutput } from '../../io/records/output.ts';
+import type { Checkpoint } from '../../io/journal.ts';
+import { type FileOutput, untouched } from '../../io/records/output.ts';
 import type { Source } from '../../io/records/source.ts';
+import { type Claim, claimOutput } from '../claim.ts';
 import { openEvents } from '../events-file.ts';
 import { exitCodeOfRun, signalExitCode } from '../exit.ts';
 import { checkFields, loadFlow, loadSecrets, tellWarnings } from '../flow-file.ts';
-import { hasTextCells, isTable, openInput } from '../input-options.ts';
-import { checkOutput, type OutputPlan, openOutput, planOutput } from '../output-files.ts';
+import { hasTextCells, inputFormat, isTable, openInput } from '../input-options.ts';
+import { type OutputPlan, openOutput, planOutput } from '../output-files.ts';
 import { createProgressLine, type ProgressShow, showLines, showSpinner } from '../show/progress.ts';
 import { type SummaryFacts, summaryJson, summaryText } from '../show/summary.ts';
 import { addToTally, createTally, type Tally } from '../show/tally.ts';
@@ -17,25 +20,44 @@ import { writeSummary } from '../summary-file.ts';
 import type { Terminal } from '../terminal.ts';
 import { type WiredPorts, wire } from '../wire.ts';
 import { dryRun } from './dry-run.ts';
-import { nextSteps } from './next-steps.ts';
+import { count } from '../show/number.ts';
+import { nextSteps, resumeCommand } from './next-steps.ts';
 import type { RunOptions } from './run-options.ts';
 
 /** Runs a flow over the records of a file; answers the exit code. */
 export async function runCommand(flow: string, options: RunOptions, terminal: Terminal): Promise<number> {
-  const allowHttp = options.allowHttp ?? false;
-  const plan = await loadFlow(flow, { allowHttp, textCells: hasTextCells(options) });
+  const plan = await loadFlow(flow, { allowHttp: options.allowHttp ?? false, textCells: hasTextCells(options) });
+  if (options.dryRun) return dryRunCommand(flow, plan, options, terminal);
+  const files = planOutput(options, inputFormat(options));
+  const claim = await claimOutput(flow, options, files);
+  try {
+    const source = await openInput(options, claim.from);
+    try {
+      checkTable(plan, flow, source);
+      if (!options.quiet) tellWarnings(plan, flow, terminal);
+      const secrets = await loadSecrets(plan, flow, terminal.redactor);
+      return await runOver(plan, source, { flow, options, files, secrets, claim, terminal });
+    } finally {
+      await source.close();
+    }
+  } finally {
+    await claim.release();
+  }
+}
+
+async function dryRunCommand(flow: string, plan: Plan, options: RunOptions, terminal: Terminal): Promise<number> {
   const source = await openInput(options);
   try {
-    if (isTable(source.format)) checkFields(plan, flow, source.columns ?? []);
-    if (!options.quiet) tellWarnings(plan, flow, terminal);
-    if (options.dryRun) return await dryRun(plan, chosen(source, options), terminal);
-    const files = planOutput(options, source.format);
-    await checkOutput(files, options.in, options.force ?? false);
-    const secrets = await loadSecrets(plan, flow, terminal.redactor);
-    return await runOver(plan, source, { flow, options, files, secrets, terminal });
+    checkTable(plan, flow, source);
+    tellWarnings(plan, flow, terminal);
+    return await dryRun(plan, chosen(source, options, untouched), terminal);
   } finally {
     await source.close();
   }
+}
+
+function checkTable(plan: Plan, flow: string, source: Source): void {
+  if (isTable(source.format)) checkFields(plan, flow, source.columns ?? []);
 }
 
 interface RunParts {
@@ -43,14 +65,16 @@ interface RunParts {
   readonly options: RunOptions;
   readonly files: OutputPlan;
   readonly secrets: ReadonlyMap<string, string>;
+  readonly claim: Claim;
   readonly terminal: Terminal;
 }
 
 async function runOver(plan: Plan, source: Source, parts: RunParts): Promise<number> {
-  const { options, files, terminal } = parts;
+  const { options, files, terminal, claim } = parts;
   const tally = createTally();
   const events = await openEvents(options.events, terminal.redactor);
   const ports = wire({
+    run: claim.run,
     secrets: parts.secrets,
     redactor: terminal.redactor,
     allowHttp: options.allowHttp ?? false,
@@ -61,14 +85,19 @@ async function runOver(plan: Plan, source: Source, parts: RunParts): Promise<num
       events?.add(event);
     },
   });
-  const columns = source.columns ?? [];
-  const output = await openOutput(
-    files,
-    { input: columns, output: plan.columns(columns) },
-    { redactor: terminal.redactor, csvSafe: false },
-  );
+  const inputColumns = source.columns ?? [];
+  const from = { ...claim.from, records: Math.max(claim.from.records, options.skip ?? 0) };
+  const output = await openOutput(files, {
+    inputColumns,
+    outputColumns: plan.columns(inputColumns),
+    redactor: terminal.redactor,
+    csvSafe: options.csvSafe ?? false,
+    journal: await claim.begin(),
+    from,
+    credits: () => from.credits + ports.credits(),
+  });
   ports.report({ type: 'run-started', flow: plan.name, input: options.in, output: files.out, errors: files.errors });
-  const run = startRun(plan, chosen(source, options), output, ports, {
+  const run = startRun(plan, chosen(source, options, from, output.known), output, ports, {
     unordered: options.unordered ?? false,
     maxErrors: options.maxErrors,
     concurrency: options.concurrency,
@@ -77,9 +106,9 @@ async function runOver(plan: Plan, source: Source, parts: RunParts): Promise<num
   const show = await showProgress(tally, source, ports, parts);
   const signals = watchSignals(run.stopping, ports.clock, terminal);
   try {
-    const ending = await endOf(run, output);
+    const ending = await endOf(run, output, parts);
     show?.stop();
-    return await conclude(ending, signals.received(), tally, ports.credits(), parts);
+    return await conclude({ ending, signal: signals.received(), tally, output, credits: ports.credits() }, parts);
   } finally {
     show?.stop();
     signals.stop();
@@ -87,29 +116,40 @@ async function runOver(plan: Plan, source: Source, parts: RunParts): Promise<num
   }
 }
 
-/** Whatever happens, what was finished is written. */
-async function endOf(run: Run, output: FileOutput): Promise<Ending> {
+/** Whatever happens, what was finished is written, and the way on is told. */
+async function endOf(run: Run, output: FileOutput, { flow, options, files }: RunParts): Promise<Ending> {
   try {
-    return await run.ended;
-  } finally {
-    await output.close();
+    const ending = await run.ended;
+    await output.close(ending === 'complete');
+    return ending;
+  } catch (error) {
+    await output.close(false).catch(() => undefined);
+    if (!(error instanceof AutomateError) || error.kind !== 'output' || files.out === '-') throw error;
+    const done = `${count(output.saved().records)} records are done; when that is mended, go on`;
+    throw new AutomateError('output', `${error.message}\n${done}:\n  ${resumeCommand(flow, options)}`, { cause: error });
   }
 }
 
-async function conclude(
-  ending: Ending,
-  signal: NodeJS.Signals | undefined,
-  tally: Tally,
-  credits: number,
-  parts: RunParts,
-): Promise<number> {
-  const { flow, options, files, terminal } = parts;
-  const exitCode = signal === undefined ? exitCodeOfRun(ending, tally.failed) : signalExitCode(signal);
+interface Ended {
+  readonly ending: Ending;
+  readonly signal: NodeJS.Signals | undefined;
+  readonly tally: Tally;
+  readonly output: FileOutput;
+  /** Spent in this run; a run that it goes on with may have spent more. */
+  readonly credits: number;
+}
+
+async function conclude({ ending, signal, tally, output, credits }: Ended, parts: RunParts): Promise<number> {
+  const { flow, options, files, terminal, claim } = parts;
+  const exitCode = signal === undefined || ending === 'complete' ? exitCodeOfRun(ending, output.saved().failed) : signalExitCode(signal);
   const facts: SummaryFacts = {
     flow,
     input: options.in === '-' ? 'stdin' : options.in,
     output: files.out === '-' ? 'stdout' : files.out,
     errors: files.errors,
+    resumedBehind: claim.from.records,
+    outputRecords: output.saved().rows,
+    errorRecords: output.saved().failed,
     credits,
     exitCode,
     next: nextSteps(ending, tally, flow, options, files),
@@ -119,13 +159,21 @@ async function conclude(
   return exitCode;
 }
 
-/** The records that were asked for. */
-async function* chosen(source: Source, { skip = 0, limit }: RunOptions): AsyncGenerator<readonly Item[]> {
+/** The records that were asked for, but for those that are done already. */
+async function* chosen(
+  source: Source,
+  { skip = 0, limit }: RunOptions,
+  done: Checkpoint,
+  known: (item: Item) => void = () => {},
+): AsyncGenerator<readonly Item[]> {
   const last = limit === undefined ? Number.POSITIVE_INFINITY : skip + limit;
-  if (last <= skip) return;
+  const isDone = ({ number }: Item) => done.beyond.some(([from, to]) => number >= from && number <= to);
+  if (last <= Math.max(skip, done.records)) return;
   for await (const items of source.batches()) {
-    const wanted = items.filter(({ number }) => number > skip && number <= last);
-    if (wanted.length > 0) yield wanted;
+    const wanted = items.filter(({ number }) => number > skip && number > done.records && number <= last);
+    if (done.beyond.length > 0) for (const item of wanted.filter(isDone)) known(item);
+    const undone = done.beyond.length > 0 ? wanted.filter((item) => !isDone(item)) : wanted;
+    if (undone.length > 0) yield undone;
     if ((items.at(-1)?.number ?? 0) >= last) return;
   }
 }

@@ -11,6 +11,11 @@ export interface SummaryFacts {
   readonly input: string;
   readonly output: string;
   readonly errors: string;
+  /** The last record that an earlier part of this run had done; 0 for a run from the beginning. */
+  readonly resumedBehind: number;
+  /** In the files as they are now, earlier parts of the run included. */
+  readonly outputRecords: number;
+  readonly errorRecords: number;
   readonly credits: number;
   readonly exitCode: number;
   /** What to do next, each with a command line to copy. */
@@ -30,11 +35,12 @@ const endings: Record<Ending, string> = {
 export function summaryText(tally: Tally, facts: SummaryFacts, colors: ChalkInstance): string {
   return [
     headline(tally, facts, colors),
+    ...(facts.resumedBehind > 0 ? [`  resumed behind record ${count(facts.resumedBehind)}`] : []),
     ...(tally.stopReason === undefined ? [] : [`  reason: ${tally.stopReason}`]),
     ...failureLines(tally, colors),
     ...hitLines(tally),
-    `  output: ${facts.output} (${counted(tally.rows, 'record')})`,
-    ...(tally.failed > 0 ? [`  errors: ${facts.errors} (${counted(tally.failed, 'record')})`] : []),
+    `  output: ${facts.output} (${counted(facts.outputRecords, 'record')})`,
+    ...(facts.errorRecords > 0 ? [`  errors: ${facts.errors} (${counted(facts.errorRecords, 'record')})`] : []),
     ...facts.next.map(({ why, command }) => `  ${why}:\n    ${colors.cyan(command)}`),
   ].join('\n');
 }
@@ -80,7 +86,7 @@ function hitText({ path, found, of }: PathHits): string {
 
 /** The summary that a program reads. */
 export function summaryJson(tally: Tally, facts: SummaryFacts): string {
-  const { read, written, failed, kept, rows, retries, ms, stopReason } = tally;
+  const { read, written, failed, kept, retries, ms, stopReason } = tally;
   return `${JSON.stringify(
     {
       flow: facts.flow,
@@ -91,14 +97,16 @@ export function summaryJson(tally: Tally, facts: SummaryFacts): string {
       written,
       failed,
       kept,
-      output_records: rows,
+      output_records: facts.outputRecords,
+      error_records: facts.errorRecords,
+      resumed_behind: facts.resumedBehind,
       retries,
       credits: facts.credits,
       ms: Math.round(ms),
       records_per_second: ms > 0 ? Math.round((read / ms) * 1000) : 0,
       input: facts.input,
       output: facts.output,
-      errors: failed > 0 ? facts.errors : null,
+      errors: facts.errorRecords > 0 ? facts.errors : null,
       failures: [...tally.failures.values()].map(({ node, class: kind, status, message, count: times, firstRecords }) => ({
         node: node ?? null,
         class: kind,

@@ -63,7 +63,9 @@ function tlsFailure(code: string, message: string, origin: string): Failure {
   const mend = /SELF_SIGNED|UNABLE_TO_(?:GET|VERIFY)|INVALID_CA/.test(code)
     ? '\nif the server is yours, name its certificate authority with --cacert FILE'
     : '';
-  return new Failure('network', `the TLS connection to ${origin} failed: ${cleaned(message)} (${code})${mend}`, { sent: false });
+  // Newer versions of Node add a hint to an option of their own.
+  const cause = cleaned(message.replace(/; if the root CA is installed locally.*/s, ''));
+  return new Failure('network', `the TLS connection to ${origin} failed: ${cause} (${code})${mend}`, { sent: false });
 }
 
 const reasons: Record<string, string> = {

@@ -118,9 +118,14 @@ function wireHeaders(written: Hop['headers'], userAgent: string): Record<string,
   for (const name in written) {
     const value = written[name] as string;
     // biome-ignore lint/suspicious/noControlCharactersInRegex: asks for anything but ASCII
-    headers[name.toLowerCase()] = /^[\x00-\x7f]*$/.test(value) ? value : Buffer.from(value).toString('latin1');
+    headers[name.toLowerCase()] = /^[\x00-\x7f]*$/.test(value) ? value : utf8Bytes(name, value);
   }
   return headers;
+}
+
+function utf8Bytes(name: string, value: string): string {
+  if (value.isWellFormed()) return Buffer.from(value).toString('latin1');
+  throw new Failure('request', `the header "${name}" holds a broken character (a lone surrogate)`, { sent: false });
 }
 
 function responseOf(status: number, headers: HttpResponse['headers'], body: Uint8Array, wallNowMs: number): HttpResponse {

@@ -39,7 +39,7 @@ function blockList(subnets: readonly string[]): BlockList {
 }
 
 /** A host that the flow does not name leads where it must not. */
-export class AddressRefused extends Error {
+class AddressRefused extends Error {
   override readonly name = 'AddressRefused';
   readonly code = 'ADDRESS_REFUSED';
 }

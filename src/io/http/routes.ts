@@ -10,7 +10,7 @@ export interface Route {
 }
 
 /** Which hosts a direct connection may lead to: any; those that are listed, so only metadata is refused; or nothing inside the network. */
-export type Reach = 'any' | 'listed' | 'unlisted';
+type Reach = 'any' | 'listed' | 'unlisted';
 
 /** The pools of connections, each made when it is first needed. */
 export interface Routes {

@@ -1,69 +1,133 @@
 import { AutomateError } from '../../core/failure.ts';
-import type { Outcome } from '../../core/item.ts';
+import type { Item, Outcome } from '../../core/item.ts';
 import type { Output } from '../../core/ports.ts';
 import { type Fields, withFields } from '../../core/record.ts';
+import type { Checkpoint, Journal } from '../journal.ts';
 import type { Redactor } from '../redact.ts';
 import { errorFields } from './errors.ts';
+import { createInputProgress } from './progress.ts';
 import type { Sink } from './sink.ts';
 import type { RecordWriter } from './writer.ts';
 
-/** One stream of records on its way to a file. */
-export interface RecordSink {
-  readonly writer: RecordWriter;
-  readonly sink: Sink;
-}
-
 /** What an output is made of. */
 export interface OutputTools {
-  readonly records: RecordSink;
-  /** Opens the errors file; called with the first failure. */
-  openErrors(): Promise<RecordSink>;
-  /** Whether the errors file tells a failure in columns of its own, or in one object. */
-  readonly errorColumns: boolean;
+  readonly records: { readonly writer: RecordWriter; readonly sink: Sink };
+  readonly errors: {
+    readonly writer: RecordWriter;
+    /** Opens the errors file, with the first failure or where an earlier run left it. */
+    open(): Promise<Sink>;
+    /** Whether a failure is told in columns of its own, or in one object. */
+    readonly asColumns: boolean;
+  };
   readonly redactor: Redactor;
+  /** Absent for a stream, in which nothing can be cut off. */
+  readonly journal: Journal | undefined;
+  /** Where the run begins: the beginning, or the checkpoint that it goes on from. */
+  readonly from: Checkpoint;
+  credits(): number;
 }
 
 /** An output with its end. */
 export interface FileOutput extends Output {
-  /** Writes what ends the files, and closes them. */
-  close(): Promise<void>;
+  /** A record that an earlier run has done already. */
+  known(item: Item): void;
+  /** Writes what ends the files, and closes them. `isComplete`: there is nothing left to resume. Behind a write that failed nothing is written any more. */
+  close(isComplete: boolean): Promise<void>;
+  /** How far the run is on disk. */
+  saved(): Checkpoint;
 }
 
-/** So many records are turned into text together. */
-const chunk = 32;
+/** A run that has done nothing yet. */
+export const untouched: Checkpoint = {
+  records: 0,
+  beyond: [],
+  offset: 0,
+  line: 0,
+  outBytes: 0,
+  written: 0,
+  failed: 0,
+  rows: 0,
+  credits: 0,
+};
 
-/** Makes the output of a run: records to one place, failed records to another, secrets to none. */
+/**
+ * Makes the output of a run: records to one place, failed records to another, secrets to none.
+ * A flush is a checkpoint: both files are written and synced, then one line of the journal says how far they are.
+ */
 export function createOutput(tools: OutputTools): FileOutput {
-  const records = createRecordStream(tools.records, tools.redactor);
-  let errors: RecordStream | undefined;
-  let rejected: Fields[] = [];
+  const { from, journal } = tools;
+  const progress = createInputProgress(from);
+  const records = createText(tools.records.writer, from.rows > 0, tools.redactor);
+  const errors = createText(tools.errors.writer, from.failed > 0, tools.redactor);
+  const counts = { written: from.written, failed: from.failed, rows: from.rows };
+  let errorSink: Sink | undefined;
+  let saved = from;
+  let hasBegun = from.outBytes > 0;
+  let isBroken = false;
+
   return {
     put(item, outcome) {
       const checked = refused(outcome, tools.records.writer);
       if ('rows' in checked) records.add(checked.rows);
-      else rejected.push(withFields(item.fields, errorFields(item, checked.failure, tools.errorColumns)));
+      else errors.add([withFields(item.fields, errorFields(item, checked.failure, tools.errors.asColumns))]);
+      counts.rows += 'rows' in checked ? checked.rows.length : 0;
+      counts['rows' in checked ? 'written' : 'failed']++;
+      progress.done(item);
       return checked;
     },
+    known: progress.done,
     get waiting() {
-      return records.waiting() + rejected.length;
+      return records.waiting() + errors.waiting();
     },
-    flush,
-    async close() {
-      await flush();
-      await records.end();
-      await errors?.end();
+    flush: () => whole(flush),
+    saved: () => saved,
+    async close(isComplete) {
+      if (!isBroken) await whole(end);
+      await Promise.allSettled([tools.records.sink.close(), errorSink?.close()]);
+      await (isComplete && !isBroken ? journal?.remove() : journal?.close());
     },
   };
 
-  async function flush(): Promise<void> {
-    if (rejected.length > 0) {
-      errors ??= createRecordStream(await tools.openErrors(), tools.redactor);
-      const added = rejected;
-      rejected = [];
-      errors.addChecked(added);
-      await errors.flush();
+  async function whole(act: () => Promise<void>): Promise<void> {
+    try {
+      await act();
+    } catch (error) {
+      isBroken = true;
+      throw error;
     }
-    await records.flush();
+  }
+
+  async function end(): Promise<void> {
+    await flush();
+    await tools.records.sink.write(records.end());
+    if (errorSink) await errorSink.write(errors.end());
+    await sync();
+  }
+
+  /** What is taken is taken at once: records that come while it is being written belong to the next checkpoint. */
+  async function flush(): Promise<void> {
+    const text = (hasBegun ? '' : tools.records.writer.begin()) + records.take();
+    hasBegun = true;
+    const isFirstFailure = counts.failed > 0 && !errorSink;
+    const errorText = (isFirstFailure && from.failed === 0 ? tools.errors.writer.begin() : '') + errors.take();
+    const { written, failed, rows } = counts;
+    const reached = { records: progress.records, beyond: progress.beyond(), ...progress.end, written, failed, rows, credits: tools.credits() };
+    if (isFirstFailure) errorSink = await tools.errors.open();
+    if (errorSink) await errorSink.write(errorText);
+    await tools.records.sink.write(text);
+    await save({ ...reached, outBytes: tools.records.sink.bytes, ...(errorSink ? { errorBytes: errorSink.bytes } : {}) });
+  }
+
+  async function save(checkpoint: Checkpoint): Promise<void> {
+    if (journal && checkpoint.records + checkpoint.beyond.length > 0) {
+      await sync();
+      await journal.add(checkpoint);
+    }
+    saved = checkpoint;
+  }
+
+  async function sync(): Promise<void> {
+    await Promise.all([tools.records.sink.sync(), errorSink?.sync()]);
   }
 }
 
@@ -77,54 +141,51 @@ function refused(outcome: Outcome, writer: RecordWriter): Outcome {
   return outcome;
 }
 
-interface RecordStream {
+/** So many records are turned into text together. */
+const chunk = 32;
+
+interface Text {
+  /** Throws an AutomateError when a failed record does not fit: there is no other place left for it. */
   add(rows: readonly Fields[]): void;
-  /** Throws an AutomateError when a row does not fit: there is no other place left for it. */
-  addChecked(rows: readonly Fields[]): void;
+  /** Characters waiting, roughly. */
   waiting(): number;
-  flush(): Promise<void>;
-  end(): Promise<void>;
+  take(): string;
+  end(): string;
 }
 
-function createRecordStream({ writer, sink }: RecordSink, redactor: Redactor): RecordStream {
+/** Records as text, with every secret masked. */
+function createText(writer: RecordWriter, hasRecords: boolean, redactor: Redactor): Text {
   let rows: Fields[] = [];
-  let isFirst = true;
-  sink.append(writer.begin());
-
-  const stream: RecordStream = {
+  let text = '';
+  let isFirst = !hasRecords;
+  return {
     add(added) {
-      for (const row of added) rows.push(row);
-      if (rows.length >= chunk) turnIntoText();
-    },
-    addChecked(added) {
       for (const row of added) {
         const failure = writer.refusal(row);
         if (failure) throw new AutomateError('output', `a failed record does not fit into the errors file: ${failure.message}`);
+        rows.push(row);
       }
-      stream.add(added);
+      if (rows.length >= chunk) turnIntoText();
     },
-    waiting: () => sink.waiting,
-    async flush() {
+    waiting: () => text.length,
+    take() {
       turnIntoText();
-      await sink.flush();
+      const taken = text;
+      text = '';
+      return taken;
     },
-    async end() {
-      turnIntoText();
-      sink.append(writer.end(!isFirst));
-      await sink.close();
-    },
+    end: () => writer.end(!isFirst),
   };
-  return stream;
 
   function turnIntoText(): void {
     if (rows.length === 0) return;
-    const text = writer.write(rows, isFirst);
-    sink.append(redactor.isIn(text) ? writer.write(rows.map(redacted), isFirst) : text);
+    const written = writer.write(rows, isFirst);
+    text += redactor.isIn(written) ? writer.write(rows.map(masked), isFirst) : written;
     isFirst = false;
     rows = [];
   }
 
-  function redacted(row: Fields): Fields {
+  function masked(row: Fields): Fields {
     return new Map([...row].map(([name, value]) => [redactor.text(name), redactor.value(value)]));
   }
 }

@@ -3,36 +3,61 @@ import { promisify } from 'node:util';
 import { gzip } from 'node:zlib';
 import { AutomateError } from '../../core/failure.ts';
 
-/** A file or stream that text is appended to. */
+/** A file or stream that text is appended to. Every call may throw an AutomateError (`output`, `stdout-closed`). */
 export interface Sink {
-  /** Takes text, in memory. */
-  append(text: string): void;
-  /** Characters taken and not yet written. */
-  readonly waiting: number;
-  /** Writes what was taken. Throws an AutomateError (`output`, `stdout-closed`). */
-  flush(): Promise<void>;
-  /** Flushes and closes. */
+  write(text: string): Promise<void>;
+  /** Waits until the disk has it. */
+  sync(): Promise<void>;
   close(): Promise<void>;
+  /** How long the file is. */
+  readonly bytes: number;
+}
+
+/** How a file is opened. */
+export interface FileSinkOptions {
+  readonly gzip: boolean;
+  /** Go on behind so many bytes and cut off the rest; absent for a new file. */
+  readonly keepBytes?: number | undefined;
 }
 
 const gzipped = promisify(gzip);
 
-/** Refuses a path at which a file already is: overwriting is said, not assumed. Devices and pipes are there by nature. */
-export async function refuseExisting(path: string, mend: string): Promise<void> {
+/** Whether a regular file is at a path. Devices and pipes are there by nature, and nothing in them can be overwritten. */
+export async function isRegularFile(path: string): Promise<boolean> {
   const found = await stat(path).catch(() => undefined);
-  if (found?.isFile()) throw new AutomateError('output-exists', `${path} exists already\n${mend}`);
+  return found?.isFile() ?? false;
 }
 
-/** Opens a new file. Every flush of a gzipped file is a gzip member of its own (RFC 1952, 2.2): what is on disk can always be read. */
-export async function openFileSink(path: string, options: { readonly gzip: boolean }): Promise<Sink> {
-  const handle = await open(path, 'w', 0o666).catch((error: Error) => {
-    throw outputError(path, error);
-  });
-  return createSink(
-    async (text) => writeAll(handle, options.gzip ? await gzipped(text) : Buffer.from(text)),
-    () => handle.close(),
-    (error) => outputError(path, error),
-  );
+/** Refuses a path at which a file already is: overwriting is said, not assumed. */
+export async function refuseExisting(path: string, mend: string): Promise<void> {
+  if (await isRegularFile(path)) throw new AutomateError('output-exists', `${path} exists already\n${mend}`);
+}
+
+/** Opens a file. Every write of a gzipped one is a gzip member of its own (RFC 1952, 2.2): what is on disk can be read, and cut behind any. */
+export async function openFileSink(path: string, options: FileSinkOptions): Promise<Sink> {
+  const told = telling(path);
+  const handle = await told(opened(path, options.keepBytes));
+  let bytes = options.keepBytes ?? 0;
+  return {
+    get bytes() {
+      return bytes;
+    },
+    async write(text) {
+      if (text === '') return;
+      const packed = options.gzip ? await gzipped(text) : Buffer.from(text);
+      await told(writeAll(handle, packed));
+      bytes += packed.length;
+    },
+    sync: () => told(synced(handle)),
+    close: () => told(handle.close()),
+  };
+}
+
+async function opened(path: string, keepBytes: number | undefined): Promise<FileHandle> {
+  if (keepBytes === undefined) return open(path, 'w', 0o666);
+  const handle = await open(path, 'a', 0o666);
+  await handle.truncate(keepBytes);
+  return handle;
 }
 
 /** A write may take a part only. */
@@ -42,62 +67,46 @@ async function writeAll(handle: FileHandle, bytes: Buffer): Promise<void> {
   }
 }
 
+/** A pipe or a device cannot be synced, and need not be. */
+async function synced(handle: FileHandle): Promise<void> {
+  await handle.datasync().catch((error: NodeJS.ErrnoException) => {
+    if (error.code !== 'EINVAL' && error.code !== 'ENOTSUP') throw error;
+  });
+}
+
 /** A sink on a stream such as stdout, which stays open. */
 export function createStreamSink(stream: NodeJS.WritableStream, name: string, options: { readonly gzip: boolean }): Sink {
+  const told = telling(name);
+  let bytes = 0;
   let broken: Error | undefined;
   stream.on('error', (error) => {
     broken = error;
   });
-  return createSink(
-    async (text) => {
-      const bytes = options.gzip ? await gzipped(text) : text;
-      await new Promise<void>((resolve, reject) => {
-        if (broken) return reject(broken);
-        stream.write(bytes, (error) => (error ? reject(error) : resolve()));
-        return undefined;
-      });
-    },
-    async () => {},
-    (error) => (isClosedPipe(error) ? new AutomateError('stdout-closed', `${name} was closed`) : outputError(name, error)),
-  );
-}
-
-function isClosedPipe(error: Error): boolean {
-  return ['EPIPE', 'ERR_STREAM_DESTROYED', 'ECONNRESET'].includes((error as NodeJS.ErrnoException).code ?? '');
-}
-
-function outputError(path: string, error: Error): AutomateError {
-  return new AutomateError('output', `${path} cannot be written: ${error.message}`, { cause: error });
-}
-
-function createSink(write: (text: string) => Promise<void>, end: () => Promise<void>, explain: (error: Error) => AutomateError): Sink {
-  let texts: string[] = [];
-  let waiting = 0;
   return {
-    append(text) {
+    get bytes() {
+      return bytes;
+    },
+    async write(text) {
       if (text === '') return;
-      texts.push(text);
-      waiting += text.length;
+      const packed = options.gzip ? await gzipped(text) : Buffer.from(text);
+      bytes += packed.length;
+      await told(
+        new Promise<void>((resolve, reject) => {
+          if (broken) reject(broken);
+          else stream.write(packed, (error) => (error ? reject(error) : resolve()));
+        }),
+      );
     },
-    get waiting() {
-      return waiting;
-    },
-    flush,
-    async close() {
-      await flush();
-      await end().catch((error: Error) => {
-        throw explain(error);
-      });
-    },
+    sync: async () => {},
+    close: async () => {},
   };
+}
 
-  async function flush(): Promise<void> {
-    if (texts.length === 0) return;
-    const text = texts.join('');
-    texts = [];
-    waiting = 0;
-    await write(text).catch((error: Error) => {
-      throw explain(error);
+/** Says of every error which file or stream it is about. */
+function telling(name: string): <Result>(act: Promise<Result>) => Promise<Result> {
+  return (act) =>
+    act.catch((error: NodeJS.ErrnoException) => {
+      if (['EPIPE', 'ERR_STREAM_DESTROYED'].includes(error.code ?? '')) throw new AutomateError('stdout-closed', `${name} was closed`);
+      throw new AutomateError('output', `${name} cannot be written: ${error.message}`, { cause: error });
     });
-  }
 }

@@ -130,7 +130,8 @@ function readerOf({ input, format, delimiter }: Written, from = beginning, heade
   return createCsvReader(input.name, delimiter, header && { from, header });
 }
 
-function wantedFormat({ path, format }: SourceOptions): Format {
+/** The format that was said, or that the file's name says. Throws an AutomateError (`usage`). */
+export function wantedFormat({ path, format }: Pick<SourceOptions, 'path' | 'format'>): Format {
   const found = format ?? formatOfPath(path);
   if (found !== undefined) return found;
   const names = formatNames.join(', ');

@@ -186,6 +186,17 @@ describe('headers', () => {
     expect(server.requests[1]?.headers).toMatchObject({ accept: '*/*', 'user-agent': 'automate/test' });
   });
 
+  test('with a broken character are not sent', async () => {
+    const server = await httpServer();
+    expect(await createSender().failure(server.origin, { headers: { 'X-Name': 'a\ud800b' } })).toMatchObject({
+      kind: 'request',
+      retryable: false,
+      sent: false,
+      message: 'the header "X-Name" holds a broken character (a lone surrogate)',
+    });
+    expect(server.requests).toEqual([]);
+  });
+
   test('say how long to stay away', async () => {
     const server = await httpServer((_request, response) => response.writeHead(503, { 'retry-after': '7' }).end());
     expect(await createSender().get(server.origin)).toMatchObject({ status: 503, retryAfterMs: 7000 });

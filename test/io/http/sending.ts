@@ -51,7 +51,7 @@ export function createSender(options: SenderOptions = {}): Sender {
 }
 
 /** A GET request with room for everything. */
-export function requestOf(url: string, more: Partial<HttpRequest> = {}): HttpRequest {
+function requestOf(url: string, more: Partial<HttpRequest> = {}): HttpRequest {
   const { origin, pathname, search } = new URL(url);
   return {
     method: 'GET',

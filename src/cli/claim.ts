@@ -1,0 +1,118 @@
+import { createHash, randomUUID } from 'node:crypto';
+import { readFile, rm } from 'node:fs/promises';
+import { AutomateError } from '../core/failure.ts';
+import { fingerprint } from '../io/fingerprint.ts';
+import { type Checkpoint, continueJournal, createJournal, type FoundJournal, type Identity, type Journal, journalPath, readJournal } from '../io/journal.ts';
+import { takeLock } from '../io/lock.ts';
+import { untouched } from '../io/records/output.ts';
+import { isRegularFile } from '../io/records/sink.ts';
+import type { RunOptions } from './commands/run-options.ts';
+import { type OutputPlan, refuseExistingFiles, refuseSameFiles } from './output-files.ts';
+import { count } from './show/number.ts';
+import { version } from './version.ts';
+
+/** The right to write a run's output, and where that run begins. */
+export interface Claim {
+  /** The run's UUID: of a resumed run, the one it began with. */
+  readonly run: string;
+  readonly from: Checkpoint;
+  /** Begins the journal, or goes on with it; absent for a stream, in which nothing could be cut off. */
+  begin(): Promise<Journal | undefined>;
+  /** Lets others have the output. */
+  release(): Promise<void>;
+}
+
+/**
+ * Claims the output of a run. Throws an AutomateError when another run is writing it, when an earlier one did not end
+ * and nothing was said about it, or when what is to be resumed is not the same run.
+ */
+export async function claimOutput(flow: string, options: RunOptions, plan: OutputPlan): Promise<Claim> {
+  await refuseSameFiles(plan, options.in);
+  const isFile = plan.out !== '-' && (await isFileOrFree(plan.out));
+  if (!isFile) return claimStream(options, plan);
+  const lock = await takeLock(plan.out);
+  try {
+    const path = journalPath(plan.out);
+    const identity = await identityOf(flow, options, plan);
+    const found = await foundJournal(path, options, plan);
+    if (found) refuseOther(found.identity, identity, plan.out);
+    const run = found?.run ?? randomUUID();
+    return {
+      run,
+      from: found?.checkpoint ?? untouched,
+      begin: () => (found ? continueJournal(path, found) : createJournal(path, run, identity)),
+      release: lock.release,
+    };
+  } catch (error) {
+    await lock.release();
+    throw error;
+  }
+}
+
+async function isFileOrFree(path: string): Promise<boolean> {
+  if (await isRegularFile(path)) return true;
+  const { stat } = await import('node:fs/promises');
+  return stat(path).then(
+    () => false,
+    () => true,
+  );
+}
+
+async function claimStream(options: RunOptions, plan: OutputPlan): Promise<Claim> {
+  if (options.resume) throw new AutomateError('usage', '--resume needs an output file: in a stream nothing can be gone on with\nname one with --out');
+  if (!options.force) await refuseExistingFiles(plan);
+  return { run: randomUUID(), from: untouched, begin: async () => undefined, release: async () => {} };
+}
+
+/** The journal to go on with; absent for a run from the beginning. */
+async function foundJournal(path: string, options: RunOptions, plan: OutputPlan): Promise<FoundJournal | undefined> {
+  if (options.resume && options.force) throw new AutomateError('usage', '--resume goes on with an output, --force overwrites it: expected one of them');
+  if (options.force) {
+    await rm(path, { force: true });
+    return undefined;
+  }
+  const found = await readJournal(path);
+  if (found && !options.resume) throw unfinished(found, plan.out);
+  if (!found && options.resume && (await isRegularFile(plan.out))) {
+    throw new AutomateError('output-exists', `${plan.out} exists, and no journal says that it is unfinished: there is nothing to resume`);
+  }
+  if (!found) await refuseExistingFiles(plan);
+  return found;
+}
+
+function unfinished({ checkpoint }: FoundJournal, out: string): AutomateError {
+  const records = checkpoint ? `${count(checkpoint.records)} records are done` : 'no record is done';
+  return new AutomateError(
+    'output-exists',
+    `an earlier run did not finish ${out}: ${records}, as ${journalPath(out)} says\ngo on with it: the same command line and --resume\nstart over: the same command line and --force`,
+  );
+}
+
+/** Everything that the bytes of the output depend on. */
+async function identityOf(flow: string, options: RunOptions, plan: OutputPlan): Promise<Identity> {
+  const { skip, limit, unordered, inFormat, delimiter, encoding, csvSafe } = options;
+  return {
+    'the version of automate': version,
+    'the flow': createHash('sha256').update(await readFile(flow)).digest('hex').slice(0, 16),
+    ...(await fingerprintOf(options.in)),
+    'the way the input is read': JSON.stringify({ skip, limit, inFormat, delimiter, encoding }),
+    'the way the output is written': JSON.stringify({ unordered, csvSafe, format: plan.format, errors: plan.errors, errorsFormat: plan.errorsFormat }),
+  };
+}
+
+async function fingerprintOf(input: string): Promise<Identity> {
+  return fingerprint(input).catch((error: NodeJS.ErrnoException) => {
+    const reason = error.code === 'ENOENT' ? 'expected a file, found none of this name' : error.message;
+    throw new AutomateError('input', `${input}: ${reason}`);
+  });
+}
+
+function refuseOther(before: Identity, now: Identity, out: string): void {
+  const changed = Object.keys({ ...before, ...now }).filter((what) => before[what] !== now[what]);
+  if (changed.length === 0) return;
+  const lines = changed.map((what) => `${what} was ${before[what] ?? 'nothing'}, is ${now[what] ?? 'nothing'}`);
+  throw new AutomateError(
+    'output-exists',
+    `${out} cannot be resumed, because this is not the run that began it:\n${lines.join('\n')}\nbring back what it was, or start over with --force`,
+  );
+}

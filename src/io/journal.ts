@@ -1,0 +1,138 @@
+import { type FileHandle, open, readFile, rename, rm } from 'node:fs/promises';
+import { dirname } from 'node:path';
+import { crc32 } from 'node:zlib';
+import { AutomateError } from '../core/failure.ts';
+
+/** What makes a run the same run: everything its output depends on, as texts that can be compared and told. */
+export type Identity = Readonly<Record<string, string>>;
+
+/** How far a run is on disk. Everything before it is whole; everything behind it is as if it never was. */
+export interface Checkpoint {
+  /** Records of the input that are done: all up to this number, */
+  readonly records: number;
+  /** ... and these ranges behind it, when records are written as they come. */
+  readonly beyond: readonly (readonly [number, number])[];
+  /** Where the input goes on: bytes and lines before it. */
+  readonly offset: number;
+  readonly line: number;
+  readonly outBytes: number;
+  /** Absent while nothing has failed. */
+  readonly errorBytes?: number;
+  readonly written: number;
+  readonly failed: number;
+  readonly rows: number;
+  readonly credits: number;
+}
+
+/** A journal as it was found. */
+export interface FoundJournal {
+  /** The run's UUID, from which idempotency keys are made. */
+  readonly run: string;
+  readonly identity: Identity;
+  /** The last one that is whole; absent when the run got no further than its beginning. */
+  readonly checkpoint: Checkpoint | undefined;
+  /** So many bytes of the file are whole. */
+  readonly validBytes: number;
+}
+
+/** The file that knows how far a run is. It is there while the run is not complete. */
+export interface Journal {
+  /** Adds a checkpoint and waits until the disk has it. Throws an AutomateError (`output`). */
+  add(checkpoint: Checkpoint): Promise<void>;
+  close(): Promise<void>;
+  /** The run is complete. */
+  remove(): Promise<void>;
+}
+
+/** The journal's place: beside the output. */
+export function journalPath(out: string): string {
+  return `${out}.automate-run`;
+}
+
+/** Begins a journal, whole from the first moment on. Its first line says which run it is of. */
+export async function createJournal(path: string, run: string, identity: Identity): Promise<Journal> {
+  return told(path, async () => {
+    const draft = `${path}.new`;
+    const handle = await open(draft, 'w', 0o600);
+    await append(handle, { run, identity });
+    await rename(draft, path);
+    await syncFolder(path);
+    return journalOf(path, handle);
+  });
+}
+
+/** Goes on with a journal, without what a crash left half written at its end. */
+export async function continueJournal(path: string, found: FoundJournal): Promise<Journal> {
+  return told(path, async () => {
+    const handle = await open(path, 'r+');
+    await handle.truncate(found.validBytes);
+    await handle.close();
+    return journalOf(path, await open(path, 'a'));
+  });
+}
+
+/** Reads a journal; absent when there is none. Throws an AutomateError when not even its first line is whole. */
+export async function readJournal(path: string): Promise<FoundJournal | undefined> {
+  const bytes = await readFile(path).catch((error: NodeJS.ErrnoException) => {
+    if (error.code === 'ENOENT') return undefined;
+    throw outputError(path, error);
+  });
+  if (!bytes) return undefined;
+  let validBytes = 0;
+  const lines: unknown[] = [];
+  for (let end = bytes.indexOf(10); end >= 0; end = bytes.indexOf(10, validBytes)) {
+    const line = contentOf(bytes.toString('utf8', validBytes, end));
+    if (line === undefined) break;
+    lines.push(line);
+    validBytes = end + 1;
+  }
+  const [first, ...checkpoints] = lines as [{ run: string; identity: Identity }?, ...Checkpoint[]];
+  if (!first)
+    throw new AutomateError('output-exists', `${path} is damaged from its beginning: nothing can be resumed\nstart over with --force`);
+  return { ...first, checkpoint: checkpoints.at(-1), validBytes };
+}
+
+function journalOf(path: string, handle: FileHandle): Journal {
+  return {
+    add: (checkpoint) => told(path, () => append(handle, checkpoint)),
+    close: () => told(path, () => handle.close()),
+    remove: () =>
+      told(path, async () => {
+        await handle.close();
+        await rm(path);
+        await syncFolder(path);
+      }),
+  };
+}
+
+/** A line is `CRC JSON`: one that a crash cut off, or a disk spoilt, is seen to be none. */
+async function append(handle: FileHandle, content: object): Promise<void> {
+  const text = JSON.stringify(content);
+  await handle.appendFile(`${checksum(text)} ${text}\n`);
+  await handle.datasync();
+}
+
+function contentOf(line: string): unknown {
+  const text = line.slice(9);
+  return line.slice(0, 9) === `${checksum(text)} ` ? JSON.parse(text) : undefined;
+}
+
+function checksum(text: string): string {
+  return crc32(text).toString(16).padStart(8, '0');
+}
+
+/** A new or removed name is on disk only when its folder is. */
+export async function syncFolder(path: string): Promise<void> {
+  const folder = await open(dirname(path), 'r');
+  await folder.sync().finally(() => folder.close());
+}
+
+async function told<Result>(path: string, act: () => Promise<Result>): Promise<Result> {
+  return act().catch((error: Error) => {
+    throw outputError(path, error);
+  });
+}
+
+function outputError(path: string, error: Error): AutomateError {
+  return new AutomateError('output', `${path} cannot be written: ${error.message}`, { cause: error });
+}

@@ -1,0 +1,97 @@
+import { bodyTemplate } from '../core/body.ts';
+import type { BuildContext, FieldUse, HttpConnection } from '../core/node.ts';
+import type { HttpRequest } from '../core/ports.ts';
+import type { Fields } from '../core/record.ts';
+import { headerTemplate, referencedFields, type TextTemplate } from '../core/template.ts';
+import { checkTokenUrl, type UrlTemplate, urlTemplate } from '../core/url.ts';
+import { isObject, type Value } from '../core/value.ts';
+import type { HttpOptions } from './http-options.ts';
+
+/**
+ * Compiles what a node sends. What is wrong with it is reported; then nothing will be rendered.
+ * `connection`: `null` for one that the node names and nobody knows: then a relative URL cannot be judged.
+ */
+export function compileRequest(
+  options: HttpOptions,
+  connection: HttpConnection | undefined | null,
+  context: BuildContext,
+): (fields: Fields) => HttpRequest {
+  const allowHttp = context.allowHttp || (connection?.allowHttp ?? false);
+  const url = tried(context, ['url'], () =>
+    connection === null ? undefined : urlTemplate(options.url, { baseUrl: connection?.baseUrl, allowHttp }),
+  );
+  for (const origin of [url?.origin, connection?.origin]) if (origin !== undefined) context.literalOrigins.add(origin);
+  const body = tried(context, ['body'], () =>
+    options.body === undefined ? undefined : bodyTemplate(options.body as Value, context.isCell),
+  );
+  const rendering = headersOf(options, connection).map(({ name, text, at }) => ({
+    name,
+    render: tried(context, at, () => headerTemplate(name, text)),
+  }));
+  const { auth } = options;
+  if (auth) tried(context, ['auth', 'token_url'], () => checkTokenUrl(auth, allowHttp));
+  const signer = auth === undefined ? connection?.auth : auth;
+  const signed = signer ? { auth: signer } : {};
+  const fromData = { hostFromData: { allowHosts: context.allowHosts } };
+  const fixed = {
+    method: options.method,
+    timeoutMs: options.timeout,
+    maxBodyBytes: options.max_body,
+    followAny: options.follow === 'any',
+  };
+  return (fields) => {
+    const target = (url as UrlTemplate).render(fields);
+    return {
+      ...fixed,
+      origin: target.origin,
+      path: target.path,
+      headers: Object.fromEntries(rendering.map(({ name, render }) => [name, (render as TextTemplate)(fields)])),
+      ...(body === undefined ? {} : { body: body(fields) }),
+      ...(context.literalOrigins.has(target.origin) ? signed : {}),
+      ...(target.fromData ? fromData : {}),
+    };
+  };
+}
+
+/** A header as it is written, and where. */
+interface Header {
+  readonly name: string;
+  readonly text: string;
+  readonly at: readonly string[];
+}
+
+/** What `compile` gives; absent, with the problem reported, when it throws. */
+export function tried<Result>(context: BuildContext, at: readonly string[], compile: () => Result): Result | undefined {
+  try {
+    return compile();
+  } catch (error) {
+    context.problem(at, (error as Error).message);
+    return undefined;
+  }
+}
+
+/** The node's headers over the connection's, whatever their case; JSON is announced unless the flow announces another type. */
+function headersOf(options: HttpOptions, connection: HttpConnection | undefined | null): Header[] {
+  const headers = new Map<string, Header>();
+  const add = (name: string, text: string, at: readonly string[]) => headers.set(name.toLowerCase(), { name, text, at });
+  if (options.body !== undefined) add('Content-Type', 'application/json', ['body']);
+  for (const [name, text] of Object.entries(connection?.headers ?? {})) add(name, text, ['connection']);
+  for (const [name, text] of Object.entries(options.headers ?? {})) add(name, text, ['headers', name]);
+  return [...headers.values()];
+}
+
+/** The fields that a request is made of. */
+export function fieldsIn(options: HttpOptions, connection: HttpConnection | undefined | null): FieldUse[] {
+  return [
+    ...usesWithin(options.url, ['url']),
+    ...headersOf(options, connection).flatMap(({ text, at }) => usesWithin(text, at)),
+    ...usesWithin(options.body as Value | undefined, ['body']),
+  ];
+}
+
+function usesWithin(value: Value | undefined, at: readonly (string | number)[]): FieldUse[] {
+  if (typeof value === 'string') return referencedFields(value).map((field) => ({ field, at }));
+  if (Array.isArray(value)) return value.flatMap((member, index) => usesWithin(member, [...at, index]));
+  if (!isObject(value)) return [];
+  return Object.entries(value).flatMap(([name, member]) => [...usesWithin(name, at), ...usesWithin(member, [...at, name])]);
+}

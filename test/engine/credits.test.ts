@@ -1,0 +1,111 @@
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import { Failure } from '../../src/core/failure.ts';
+import { type FlowOptions, runFlow } from '../helpers/run-flow.ts';
+
+const flow = (more = '') => `nodes: [{ type: http, url: "https://api.example.com/{{id}}"${more} }]`;
+const records = (count: number) => Array.from({ length: count }, (_, id) => ({ id }));
+
+describe('a credit', () => {
+  test.each<[string, number, FlowOptions['http']]>([
+    ['a success', 1, () => ({})],
+    ['a failure that the server answered', 1, () => ({ status: 404 })],
+    ['an action however often it is tried', 1, (_, index) => ({ status: index < 3 ? 503 : 200 })],
+    ['an action that never succeeds', 1, () => ({ status: 503 })],
+    [
+      'a request that may have reached the server',
+      1,
+      () => {
+        throw new Failure('timeout', 'no response within 30000 ms', { retryable: true });
+      },
+    ],
+    [
+      'a request that was refused before it was sent',
+      0,
+      () => {
+        throw new Failure('request', 'a metadata address', { sent: false });
+      },
+    ],
+    [
+      'a request that reached the server at its second try only',
+      1,
+      (_, index) => {
+        if (index === 0) throw new Failure('network', 'refused', { sent: false, retryable: true });
+        return { status: 500 };
+      },
+    ],
+  ])('%s costs: %i', async (_name, credits, http) => {
+    expect((await runFlow(flow(), records(1), { http: http ?? (() => ({})) })).credits).toBe(credits);
+  });
+
+  test('costs neither a record that cannot be rendered nor one that passes by', async () => {
+    const { credits, failures } = await runFlow(flow(', when: "id > 1"'), [{ id: 1 }, { id: 2 }, { id: '..' }], {});
+    expect(failures).toHaveLength(1);
+    expect(credits).toBe(1);
+  });
+
+  test('is one for every node that a record passes', async () => {
+    const two = 'nodes: [{ type: http, url: "https://api.example.com/{{id}}" }, { type: http, url: "https://api.example.com/{{id}}" }]';
+    expect((await runFlow(two, records(5))).credits).toBe(10);
+  });
+});
+
+describe('when the credits are used up', () => {
+  test('no further action starts, those in flight finish, and what is finished is written', async () => {
+    const { ending, credits, requests, rows, events } = await runFlow(flow(), records(100), { credits: 10, http: () => ({ afterMs: 50 }) });
+    expect({ ending, credits, requests: requests.length }).toEqual({ ending: 'max-credits', credits: 10, requests: 10 });
+    expect(rows).toEqual(records(10));
+    expect(events).toContainEqual({ type: 'stopping', ending: 'max-credits', reason: 'the credits are used up' });
+  });
+
+  test('an action in flight may still be tried again', async () => {
+    const http: FlowOptions['http'] = (_, index) => ({ status: index === 0 ? 503 : 200, afterMs: 10 });
+    const { requests, rows, credits } = await runFlow(flow(), records(9), { credits: 3, http });
+    expect(rows).toEqual(records(3));
+    expect([requests.length, credits]).toEqual([4, 3]);
+  });
+
+  test('exactly enough is enough', async () => {
+    expect(await runFlow(flow(), records(10), { credits: 10 })).toMatchObject({ ending: 'complete', credits: 10 });
+  });
+
+  test('with none at all nothing is sent', async () => {
+    expect(await runFlow(flow(), records(10), { credits: 0 })).toMatchObject({ ending: 'max-credits', requests: [], rows: [] });
+  });
+
+  test('a credit that was given back can be spent by another record', async () => {
+    const http: FlowOptions['http'] = ({ path }) => {
+      if (path === '/0') throw new Failure('request', 'refused', { sent: false });
+      return {};
+    };
+    const { rows, credits } = await runFlow(flow(', concurrency: 1'), records(4), { credits: 3, http });
+    expect(rows.map(({ id }) => id)).toEqual([1, 2, 3]);
+    expect(credits).toBe(3);
+  });
+
+  test('no concurrency, retry or expansion spends more, and the output is the beginning of the input', async () => {
+    const expanding = `nodes:
+  - { type: http, url: "https://api.example.com/{{id}}", map: { part: "parts[]" } }
+  - { type: http, url: "https://api.example.com/{{id}}/{{part}}" }`;
+    await fc.assert(
+      fc.asyncProperty(
+        fc.integer({ min: 0, max: 80 }),
+        fc.integer({ min: 1, max: 30 }),
+        fc.array(fc.integer({ min: 0, max: 99 }), { minLength: 7, maxLength: 7 }),
+        async (credits, concurrency, luck) => {
+          const http: FlowOptions['http'] = (_, index) => {
+            const drawn = luck[index % 7] as number;
+            if (drawn < 10) throw new Failure('network', 'refused', { sent: false, retryable: true });
+            return { status: drawn < 20 ? 503 : 200, afterMs: drawn, body: { parts: [1, 2, 3].slice(0, drawn % 4) } };
+          };
+          const result = await runFlow(expanding, records(30), { credits, concurrency, http });
+          expect(result.credits).toBeLessThanOrEqual(credits);
+          const ended = new Set([...result.rows.map(({ id }) => id as number), ...result.failures.map(({ record }) => record - 1)]);
+          expect([...ended].sort((a, b) => a - b)).toEqual(Array.from({ length: ended.size }, (_, id) => id));
+          if (result.ending === 'complete') expect(ended.size).toBe(30);
+        },
+      ),
+      { numRuns: 100 },
+    );
+  });
+});

@@ -1,0 +1,35 @@
+import { expect, test } from 'vitest';
+import type { Output } from '../../src/core/ports.ts';
+import { type GivenRecord, runFlow } from '../helpers/run-flow.ts';
+
+function* records(count: number): Generator<GivenRecord> {
+  for (let id = 0; id < count; id++) yield { id, text: `a text of record ${id}` };
+}
+
+/** An output that forgets what it was given, and watches the memory. */
+function forgetful() {
+  const seen = { rows: 0, heapMb: [] as number[] };
+  const output = (): Output => ({
+    waiting: 0,
+    put(_item, outcome) {
+      seen.rows++;
+      if (seen.rows % 20_000 === 0) seen.heapMb.push(process.memoryUsage().heapUsed / 1e6);
+      return outcome;
+    },
+    flush: async () => undefined,
+  });
+  return { seen, output };
+}
+
+test('100,000 records take little time, and no more memory at the end than at the beginning', async () => {
+  const { seen, output } = forgetful();
+  const startedMs = performance.now();
+  const { ending } = await runFlow('nodes: [{ type: set, fields: { label: "{{id}}!" } }]', records(100_000), {
+    output,
+    batch: 500,
+    forget: true,
+  });
+  expect([ending, seen.rows]).toEqual(['complete', 100_000]);
+  expect(performance.now() - startedMs).toBeLessThan(10_000);
+  expect(Math.max(...seen.heapMb) - (seen.heapMb[0] as number)).toBeLessThan(60);
+});

@@ -1,0 +1,276 @@
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import * as z from 'zod';
+import { AutomateError, Failure } from '../../src/core/failure.ts';
+import { defineNode } from '../../src/core/node.ts';
+import type { Output } from '../../src/core/ports.ts';
+import type { Run } from '../../src/engine/run.ts';
+import { type FlowOptions, type GivenRecord, runFlow } from '../helpers/run-flow.ts';
+
+const node = (more = '') => `  - { type: http, url: "https://api.example.com/{{id}}"${more} }\n`;
+const flow = (more = '') => `nodes:\n${node(more)}`;
+const ids = (count: number) => Array.from({ length: count }, (_, id) => id);
+const records = (count: number) => ids(count).map((id) => ({ id }));
+const idOf = (path: string) => Number(path.slice(1));
+const failingFrom =
+  (first: number): FlowOptions['http'] =>
+  ({ path }) => ({ status: idOf(path) >= first ? 404 : 200, afterMs: 10 });
+
+/** Keeps what was written, for runs that end with an error. */
+function watched() {
+  const written: unknown[] = [];
+  let put: unknown[] = [];
+  const output = (inner: Output): Output => ({
+    waiting: 0,
+    put(item, outcome) {
+      put.push('rows' in outcome ? item.number : -item.number);
+      return inner.put(item, outcome);
+    },
+    async flush() {
+      written.push(...put);
+      put = [];
+    },
+  });
+  return { written, output };
+}
+
+describe('too many failed records end the run', () => {
+  test.each([
+    [0, 1],
+    [3, 4],
+  ])('more than %i', async (count, failed) => {
+    const { ending, failures, rows, requests } = await runFlow(flow(', concurrency: 1'), records(50), {
+      http: failingFrom(5),
+      maxErrors: { count },
+    });
+    expect(ending).toBe('max-errors');
+    expect(rows).toHaveLength(5);
+    // One request may have been on its way when the record failed.
+    expect(failures.length - failed).toBeOneOf([0, 1]);
+    expect(requests).toHaveLength(5 + failures.length);
+  });
+
+  test('but exactly as many as allowed do not', async () => {
+    const { ending, failures } = await runFlow(flow(), records(8), { http: failingFrom(5), maxErrors: { count: 3 } });
+    expect([ending, failures.length]).toEqual(['complete', 3]);
+  });
+
+  test('a share of them is judged from the hundredth record on', async () => {
+    const fails = (id: number) => id < 10 || id % 10 === 0;
+    const http: FlowOptions['http'] = ({ path }) => ({ status: fails(idOf(path)) ? 404 : 200, afterMs: 1 });
+    expect(await runFlow(flow(), records(1000), { http, maxErrors: { share: 0.3 } })).toMatchObject({ ending: 'complete' });
+    const { ending, rows, failures } = await runFlow(flow(', concurrency: 1'), records(1000), { http, maxErrors: { share: 0.1 } });
+    expect(ending).toBe('max-errors');
+    expect(rows.length + failures.length).toBeGreaterThanOrEqual(100);
+    expect(rows.length + failures.length).toBeLessThan(110);
+  });
+
+  test('records that failed before anything was sent count, too', async () => {
+    const { ending, events } = await runFlow('nodes: [{ type: set, fields: { a: "{{nothing}}" } }]', records(500), {
+      maxErrors: { count: 2 },
+    });
+    expect(ending).toBe('max-errors');
+    expect(events.find(({ type }) => type === 'stopping')).toEqual({
+      type: 'stopping',
+      ending: 'max-errors',
+      reason: '3 records have failed',
+    });
+  });
+});
+
+describe('on_error: stop', () => {
+  test('ends the run with the record and the reason', async () => {
+    const { ending, rows, failures, events } = await runFlow(flow(', concurrency: 1, on_error: stop'), records(9), {
+      http: failingFrom(3),
+    });
+    expect(ending).toBe('on-error-stop');
+    expect(rows).toHaveLength(3);
+    expect(failures[0]).toMatchObject({ record: 4, status: 404 });
+    expect(events).toContainEqual({
+      type: 'stopping',
+      ending: 'on-error-stop',
+      reason: 'record 4 failed at http-1: the server answered 404',
+    });
+  });
+});
+
+describe('a server that cannot be reached', () => {
+  const refused = () => {
+    throw new Failure('network', 'https://api.example.com: the connection was refused (ECONNREFUSED)', { retryable: true });
+  };
+
+  test('ends the run, when the first fifty records have failed for that', async () => {
+    const { ending, failures, events } = await runFlow(flow(), records(20_000), { http: refused, batch: 100 });
+    expect(ending).toBe('unreachable');
+    expect(failures.length).toBeLessThan(2000);
+    expect(events).toContainEqual({
+      type: 'stopping',
+      ending: 'unreachable',
+      reason: 'https://api.example.com: the connection was refused (ECONNREFUSED)',
+    });
+  });
+
+  test('ends no run that it has answered once', async () => {
+    const http: FlowOptions['http'] = ({ path }) => (path === '/0' ? { status: 500 } : refused());
+    const { ending, failures } = await runFlow(flow(', retry: { max: 0 }'), records(500), { http });
+    expect([ending, failures.length]).toEqual(['complete', 500]);
+  });
+});
+
+/** Runs, and does something to the run after a time. */
+async function interrupted(
+  act: (run: Run) => void,
+  afterMs: number,
+  options: FlowOptions & { flow?: string; records?: Iterable<GivenRecord> },
+) {
+  return runFlow(options.flow ?? flow(), options.records ?? records(500), {
+    ...options,
+    started: (run, clock) => void clock.sleepUntil(afterMs).then(() => act(run)),
+  });
+}
+
+const stop = ({ stopping }: Run) => stopping.request('interrupted', 'received SIGINT');
+const abort = ({ stopping }: Run) => stopping.abort();
+
+describe('a run that is asked to stop', () => {
+  test('finishes what has begun, retries and later nodes included, and begins nothing else', async () => {
+    const http: FlowOptions['http'] = ({ path }, index) => ({ status: index === 0 ? 503 : 200, afterMs: path.startsWith('/b') ? 30 : 100 });
+    const twoNodes = `nodes:
+  - { type: http, url: "https://api.example.com/a/{{id}}", concurrency: 4 }
+  - { type: http, url: "https://api.example.com/b/{{id}}", concurrency: 4 }`;
+    const { ending, rows, requests, failures } = await interrupted(stop, 150, { flow: twoNodes, http });
+    const begun = new Set(requests.filter(({ atMs }) => atMs <= 150).map(({ path }) => path.split('/')[2]));
+    expect(ending).toBe('interrupted');
+    expect(failures).toEqual([]);
+    expect(rows.map(({ id }) => String(id))).toEqual([...begun]);
+    expect(new Set(requests.map(({ path }) => path.split('/')[2]))).toEqual(begun);
+    expect(requests.filter(({ path }) => path.startsWith('/b'))).toHaveLength(begun.size);
+  });
+
+  test('writes exactly the beginning of the input, whenever it is stopped and however', async () => {
+    await fc.assert(
+      fc.asyncProperty(
+        fc.array(fc.integer({ min: 1, max: 300 }), { minLength: 50, maxLength: 50 }),
+        fc.integer({ min: 0, max: 1500 }),
+        fc.constantFrom(stop, abort),
+        async (latencies, afterMs, act) => {
+          const http: FlowOptions['http'] = ({ path }) => ({
+            afterMs: latencies[idOf(path) % 50] as number,
+            status: idOf(path) % 7 === 3 ? 404 : 200,
+          });
+          const { rows, failures, requests } = await interrupted(act, afterMs, { http, records: records(200), concurrency: 5 });
+          const ended = [...rows.map(({ id }) => id as number), ...failures.map(({ record }) => record - 1)].sort((a, b) => a - b);
+          expect(ended).toEqual(ids(ended.length));
+          expect(new Set(requests.map(({ path }) => path)).size).toBe(requests.length);
+          if (act === stop) expect(ended).toHaveLength(requests.length);
+        },
+      ),
+      { numRuns: 60 },
+    );
+  });
+
+  test('says so once, with the first reason', async () => {
+    const again = (run: Run) => {
+      stop(run);
+      run.stopping.request('max-errors', 'later');
+    };
+    const { events, ending } = await interrupted(again, 150, { http: () => ({ afterMs: 100 }) });
+    expect(ending).toBe('interrupted');
+    expect(events.filter(({ type }) => type === 'stopping')).toEqual([
+      { type: 'stopping', ending: 'interrupted', reason: 'received SIGINT' },
+    ]);
+  });
+});
+
+describe('a run that is aborted', () => {
+  test('ends at once, also while it waits for a retry', async () => {
+    const http: FlowOptions['http'] = ({ path }) => (path === '/0' ? { status: 503, headers: { 'retry-after': '100' } } : {});
+    const { waitedMs, rows } = await interrupted(abort, 250, { http });
+    expect(waitedMs).toBeLessThan(400);
+    expect(rows).toEqual([]);
+  });
+
+  test('gives up what is in flight and counts it as neither written nor failed', async () => {
+    const { rows, failures, requests } = await interrupted(abort, 250, {
+      http: ({ path }) => ({ afterMs: idOf(path) < 3 ? 10 : 100_000 }),
+    });
+    expect(rows.map(({ id }) => id)).toEqual([0, 1, 2]);
+    expect(failures).toEqual([]);
+    expect(requests).toHaveLength(16 + 3);
+  });
+});
+
+/** A node with a bug: the record 7 breaks it. */
+const buggy = defineNode({
+  name: 'buggy',
+  summary: '',
+  example: '',
+  options: z.strictObject({}),
+  build: () => ({
+    reads: [],
+    columns: (before) => [...before],
+    async run(fields) {
+      if (fields.get('id') === 7) throw new TypeError('x is not a function');
+      return [fields];
+    },
+  }),
+});
+
+describe('an error that no record can be blamed for', () => {
+  test('in a node ends the run and is thrown; everything before it is written', async () => {
+    const { written, output } = watched();
+    const http: FlowOptions['http'] = ({ path }) => ({ afterMs: idOf(path) * 10, status: idOf(path) === 3 ? 404 : 200 });
+    const run = runFlow(`${flow()}  - { type: buggy }`, records(50), { nodeTypes: [buggy], http, output });
+    await expect(run).rejects.toThrow(new TypeError('x is not a function'));
+    expect(written).toEqual([1, 2, 3, -4, 5, 6, 7]);
+  });
+
+  test('in one of the rows of a record, too', async () => {
+    const http = () => ({ body: { ids: [1, 7, 2] } });
+    const expanded = 'nodes: [{ type: http, url: "https://api.example.com/", map: { id: "ids[]" } }, { type: buggy }]';
+    await expect(runFlow(expanded, [{ id: 1 }], { nodeTypes: [buggy], http })).rejects.toThrow('x is not a function');
+  });
+
+  test('in the output ends the run and is thrown', async () => {
+    const output = (inner: Output): Output => ({
+      ...inner,
+      put(item, outcome) {
+        if (item.number === 5) throw new RangeError('Invalid string length');
+        return inner.put(item, outcome);
+      },
+    });
+    await expect(runFlow(flow(), records(50), { output })).rejects.toThrow('Invalid string length');
+  });
+
+  test('in the input ends the run and is thrown; what was read is finished and written', async () => {
+    const { written, output } = watched();
+    function* broken() {
+      yield* records(7);
+      throw new AutomateError('input', 'rows.csv:9: a quote is never closed');
+    }
+    const run = runFlow(flow(), broken(), { http: () => ({ afterMs: 500 }), output, batch: 1 });
+    await expect(run).rejects.toThrow('a quote is never closed');
+    expect(written).toEqual([1, 2, 3, 4, 5, 6, 7]);
+  });
+});
+
+describe('an output that cannot be written', () => {
+  test('ends the run: no further calls, and no further writes', async () => {
+    let flushes = 0;
+    const output = (inner: Output): Output => ({
+      ...inner,
+      async flush() {
+        if (++flushes >= 3) throw new AutomateError('output', 'out.csv cannot be written: ENOSPC: no space left on device');
+      },
+    });
+    let requests = 0;
+    const http = () => {
+      requests++;
+      return { afterMs: 10 };
+    };
+    await expect(runFlow(flow(), records(5000), { http, output })).rejects.toThrow('out.csv cannot be written: ENOSPC');
+    // Three flushes of 100 ms each, with 16 requests in 10 ms.
+    expect(requests).toBeLessThan(700);
+    expect(flushes).toBe(3);
+  });
+});

@@ -1,0 +1,64 @@
+import { describe, expect, test } from 'vitest';
+import { flowProblems, onOneLine } from '../helpers/flow-problems.ts';
+
+const flow = (connection: string, url = '/x') =>
+  `connections:\n  crm: { type: http, ${connection} }\nnodes:\n  - { type: http, connection: crm, url: "${url}" }\n`;
+
+const problems = (connection: string, url?: string) => flowProblems(flow(connection, url)).map(onOneLine);
+
+describe('connections', () => {
+  test.each([
+    ['base_url: crm.example.com', '2:32 expected an absolute URL such as https://api.example.com/..., found "crm.example.com"'],
+    ['base_url: "https://{{host}}/v2"', "2:32 a base_url cannot have references; put them into the nodes' url"],
+    ['base_url: "https://a.com/{{tenant}}"', "2:32 a base_url cannot have references; put them into the nodes' url"],
+    ['base_url: "https://a.com/?v=2"', "2:32 a base_url ends with its path; put the query into the nodes' url"],
+    ['base_url: http://crm.example.com', '2:32 expected an https URL, found http://crm.example.com'],
+    ['base_url: ftp://crm.example.com', '2:32 expected an https URL, found the scheme "ftp"'],
+    ['base_url: 5', '2:32 expected a text, found 5'],
+    ['rate: 1/s', '2:8 the key "base_url" is missing'],
+    ['base_url: https://a.com, headers: { X: "a\\tb" }', '2:61 the header "X" must not hold a line break or another control character'],
+    ['base_url: https://a.com, auth: { type: api_key, header: "X Y", credential: k }', '2:78 expected a header name such as X-Request-Id'],
+    [
+      'base_url: https://a.com, auth: { type: oauth2_client_credentials, token_url: /token, client_id: x, credential: k }',
+      '2:99 expected an absolute https URL as the token_url',
+    ],
+  ])('%s', (connection, problem) => {
+    expect(problems(connection)).toEqual([problem]);
+  });
+
+  test('the type must be known', () => {
+    expect(flowProblems('connections: { a: { type: ftp, base_url: "https://a.com" } }\nnodes: [{ type: set }]').map(onOneLine)).toEqual([
+      '1:27 expected http, found "ftp"',
+    ]);
+  });
+
+  test('a name is kept simple, and a bad one hides nothing else', () => {
+    expect(flowProblems('connections: { "a b": { type: http, base_url: "https://a.com" }, c: 5 }\nnodes: [{ type: set }]').map(onOneLine)).toEqual([
+      '1:16 expected a name of letters, digits, dots, dashes and underscores',
+      '1:69 expected a mapping, found 5',
+    ]);
+  });
+
+  test('a broken connection brings no complaints in the nodes that use it', () => {
+    expect(problems('base_url: nonsense', '/users/{{id}}')).toHaveLength(1);
+  });
+});
+
+describe('http:// is refused', () => {
+  const refused = /expected an https URL, found http:\/\/api\.example\.com/;
+
+  test('in a node and in a connection, with the way out', () => {
+    const [inNode] = flowProblems('nodes: [{ type: http, url: "http://api.example.com/x" }]');
+    expect(inNode?.message).toMatch(refused);
+    expect(inNode?.message.split('\n')[1]).toBe('set allow_http: true on the connection, or pass --allow-http, if plain HTTP is what you want');
+    expect(problems('base_url: "http://api.example.com"')).toEqual([expect.stringMatching(refused)]);
+  });
+
+  test('but for loopback, with allow_http on the connection, or by the command line', () => {
+    for (const host of ['localhost:8080', '127.0.0.1', '[::1]:3000']) {
+      expect(flowProblems(`nodes: [{ type: http, url: "http://${host}/x" }]`)).toEqual([]);
+    }
+    expect(problems('allow_http: true, base_url: "http://api.example.com"')).toEqual([]);
+    expect(flowProblems('nodes: [{ type: http, url: "http://api.example.com/x" }]', { allowHttp: true })).toEqual([]);
+  });
+});

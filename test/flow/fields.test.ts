@@ -1,0 +1,96 @@
+import { describe, expect, test } from 'vitest';
+import { flowProblems, onOneLine, planFor, shown } from '../helpers/flow-problems.ts';
+
+/** What is wrong with the nodes for a table with these columns. */
+const check = (header: string, ...nodes: string[]) =>
+  flowProblems(`nodes:\n${nodes.map((node) => `  - ${node}\n`).join('')}`, { header: header.split(',') }).map(onOneLine);
+
+const http = (more: string) => `{ type: http, url: https://a.com/x, ${more} }`;
+
+describe("references against a table's header", () => {
+  test('a reference that no record can satisfy: its place, and what was meant', () => {
+    const [problem] = flowProblems('nodes:\n  - type: http\n    url: https://a.com/users/{{user_id}}/{{emial}}\n', { header: ['user_id', 'email'] });
+    expect(problem && shown(problem)).toBe(
+      [
+        '3:42 no record has a field "emial" here; did you mean "email"?',
+        '    url: https://a.com/users/{{user_id}}/{{emial}}',
+        '                                         ^^^^^^^^^',
+      ].join('\n'),
+    );
+  });
+
+  test.each([
+    ['{ type: http, url: "https://a.com/{{x}}" }', '{{x}}'],
+    [http('headers: { X-A: "a {{x}} {{id}}" }'), '{{x}} '],
+    [http('method: POST, body: { a: [1, { b: "{{x}}" }] }'), '{{x}}'],
+    [http('method: POST, body: { "{{x}}": 1 }'), '{{x}}'],
+    [http("method: POST, body: '{\"a\": {{x}}}'"), '{{x}}}'],
+    [http('when: id == x'), 'x }'],
+    [http('when: "max == id && x == 1"'), 'x == 1'],
+    ['{ type: set, fields: { a: "{{id}}{{x}}" } }', '{{x}}'],
+    ['{ type: set, fields: { a: { cel: "int(x) + 1" } } }', 'x)'],
+    ['{ type: set, rename: { x: id } }', 'x: id'],
+    ['{ type: set, remove: [id, x] }', 'x]'],
+  ])('%s', (node, place) => {
+    const problems = flowProblems(`nodes:\n  - ${node}\n`, { header: ['id', 'max'] });
+    const [{ message, source } = { message: '' }] = problems;
+    expect(message).toBe('no record has a field "x" here; there are id, max');
+    expect(source?.text.slice(source.caret)).toMatch(new RegExp(`^${place.replaceAll(/[{}()]/g, '\\$&')}`));
+  });
+
+  test('headers of the connection, unless the node replaces them', () => {
+    const flow = (headers: string) => `connections:
+  a: { type: http, base_url: https://a.com, headers: { X-Tenant: "{{tenant}}" } }
+nodes:
+  - { type: http, connection: a, url: /x${headers} }
+`;
+    expect(flowProblems(flow(''), { header: ['id'] }).map(onOneLine)).toEqual(['4:31 no record has a field "tenant" here; there are id']);
+    expect(flowProblems(flow(', headers: { x-tenant: "1" }'), { header: ['id'] })).toEqual([]);
+  });
+
+  test('has(field) needs no field', () => {
+    expect(check('id', http('when: "!has(x) || x == id"'))).toEqual([]);
+  });
+
+  test('many columns are not all listed', () => {
+    const columns = Array.from({ length: 300 }, (_, index) => `column${index}`).join(',');
+    expect(check(columns, http('when: nothing_like_it == 1'))[0]).toMatch(/there are column0, .*, column19 and 280 more$/);
+  });
+});
+
+describe('fields that come and go on the way', () => {
+  test('a mapped field is there behind its node', () => {
+    const lookup = http('map: { name: data.name }');
+    const use = '{ type: set, fields: { hi: "Hi {{name}}" } }';
+    expect(check('id', lookup, use)).toEqual([]);
+    expect(check('id', use, lookup)).toEqual(['2:36 no record has a field "name" here; there are id']);
+  });
+
+  test('a list of paths names fields that only a set node can refer to', () => {
+    expect(check('id', http('map: [data.name]'), '{ type: set, rename: { data.name: name } }', '{ type: set, fields: { a: "{{name}}" } }')).toEqual([]);
+  });
+
+  test('set: both names while it works, the new ones behind it', () => {
+    const set = '{ type: set, rename: { first-name: first_name }, fields: { hi: "{{first_name}}", old: { cel: "id" } }, remove: [id] }';
+    expect(check('id,first-name', set, '{ type: set, fields: { a: "{{first_name}}{{hi}}{{old}}" } }')).toEqual([]);
+    expect(check('id,first-name', set, '{ type: set, fields: { a: "{{id}}" }, remove: [first-name] }')).toEqual([
+      '3:32 no record has a field "id" here; there are first_name, hi, old',
+      '3:52 no record has a field "first-name" here; did you mean "first_name"?',
+    ]);
+  });
+
+  test('on_error: keep brings _error', () => {
+    const use = '{ type: set, fields: { why: { cel: "has(_error) ? string(_error.status) : \'\'", }, raw: "{{_error}}" } }';
+    expect(check('id', http('on_error: keep'), use)).toEqual([]);
+    expect(check('id', http('on_error: reject'), use)).toEqual([expect.stringContaining('no record has a field "_error" here')]);
+  });
+
+  test("the output's columns: the input's, then those that the flow adds, in its order", () => {
+    const plan = planFor(`nodes:
+  - ${http('map: [b, "a[0]"], on_error: keep')}
+  - { type: set, rename: { x: renamed }, fields: { id: 1, new: 2 }, remove: [y, b] }
+  - ${http('map: { z: z, new: n }')}
+`);
+    expect(plan.columns(['id', 'x', 'y'])).toEqual(['id', 'renamed', 'a[0]', '_error', 'new', 'z']);
+  });
+});

@@ -1,0 +1,244 @@
+import { describe, expect, test } from 'vitest';
+import { flowProblems, onOneLine, planFor, shown } from '../helpers/flow-problems.ts';
+
+/** The problems of an HTTP node with these lines in it. They stand on line 4 and after. */
+const ofNode = (...lines: string[]) =>
+  flowProblems(`nodes:\n  - type: http\n    url: https://api.example.com/\n${lines.map((line) => `    ${line}\n`).join('')}`);
+
+describe('where a problem stands', () => {
+  test('its line and column, the line itself, and a caret below what is meant', () => {
+    expect(ofNode('timeout: soon').map(shown)).toEqual([
+      [
+        '4:14 expected a duration such as 250ms, 1s, 5m, 24h, 7d, or an integer of ms, found "soon"',
+        '    timeout: soon',
+        '             ^^^^',
+      ].join('\n'),
+    ]);
+  });
+
+  test('an unknown key: the key', () => {
+    expect(ofNode('metod: POST').map(shown)).toEqual([
+      ['4:5 unknown key "metod"; did you mean "method"?', '    metod: POST', '    ^^^^^'].join('\n'),
+    ]);
+  });
+
+  test('a missing key: its mapping', () => {
+    expect(flowProblems('nodes:\n  - type: http\n    id: a\n').map(shown)).toEqual([
+      ['2:5 the key "url" is missing', '  - type: http', '    ^^^^^^^^^^'].join('\n'),
+    ]);
+  });
+
+  test('deep inside a list', () => {
+    expect(ofNode('retry: { on: [429, 4yy, 999] }').map(shown)).toEqual([
+      [
+        '4:24 expected a status such as 429, a class such as 5xx, timeout or network, found "4yy"',
+        '    retry: { on: [429, 4yy, 999] }',
+        '                       ^^^',
+      ].join('\n'),
+      ['4:29 expected at most 599, found 999', '    retry: { on: [429, 4yy, 999] }', '                            ^^^'].join('\n'),
+    ]);
+  });
+
+  test.each([
+    ['when: a ==', '4:15'],
+    ['when: "a =="', '4:16'],
+    ["when: 'a == \"x'", '4:17'],
+    ["when: 'a == ''x'' b'", '4:23'],
+    ['when: "a == \\"x\\" b"', '4:23'],
+    ['when: foo(a)', '4:11'],
+    ['when: a == 1 && foo(b)', '4:21'],
+    ['when: >\n      a == 1 &&\n      b ==', '6:11'],
+    ['when: |\n      a == 1 &&\n      foo(b)', '6:7'],
+    ['when: a == 1 &&\n      b c', '5:9'],
+  ])('%j: the place inside the expression', (line, place) => {
+    expect(ofNode(line).map((problem) => `${problem.line}:${problem.column}`)).toEqual([place]);
+  });
+
+  test('line ends of Windows, tabs and wide characters do not disturb', () => {
+    expect(flowProblems('# größe 😀\r\nname: x\r\nnodes:\r\n  - type: http\r\n    url: https://a.com\r\n    timeot:\t5\r\n').map(shown)).toEqual([
+      ['6:5 unknown key "timeot"; did you mean "timeout"?', '    timeot:\t5', '    ^^^^^^'].join('\n'),
+    ]);
+  });
+});
+
+describe('every problem in one go, in the order of the file', () => {
+  test('of all parts', () => {
+    const problems = flowProblems(`nmae: x
+connections:
+  crm:
+    type: http
+    base_url: crm.example.com
+    rte: 10/s
+  other:
+    type: http
+    base_url: https://other.example.com
+    concurrency: 0
+nodes:
+  - id: a
+    type: http
+    connection: cmr
+    url: /x
+    map: [a..b]
+  - id: a
+    type: http
+    conection: other
+    url: /y
+    timeout: soon
+    body: {}
+    map: ["a[].x", "b[].y"]
+  - type: htp
+  - type: set
+    fields: { n: { cel: "int(" } }
+    remove: tmp
+`);
+    expect(problems.map(onOneLine)).toEqual([
+      '1:1 unknown key "nmae"; did you mean "name"?',
+      '5:15 expected an absolute URL such as https://api.example.com/..., found "crm.example.com"',
+      '6:5 unknown key "rte"; did you mean "rate"?',
+      '10:18 expected at least 1, found 0',
+      '14:17 no connection "cmr"; did you mean "crm"?',
+      expect.stringMatching(/^16:11 expected a path such as .*, found "a\.\.b"/),
+      '17:9 two nodes have the id "a"',
+      '19:5 unknown key "conection"; did you mean "connection"?',
+      expect.stringMatching(/^21:14 expected a duration/),
+      '22:11 a GET request has no body; expected method POST, PUT or PATCH',
+      '23:10 "b[].y" and "a[].x" expand different arrays; a node can expand one (nested) array',
+      '24:11 no node type "htp"; did you mean "http"?',
+      '26:30 not a CEL expression: unexpected token: EOF',
+      '27:13 expected a list, found "tmp"',
+    ]);
+  });
+
+  test('a misspelt key brings no complaints about what it would have said', () => {
+    expect(ofNode('metod: POST', 'body: {}').map(onOneLine)).toEqual(['4:5 unknown key "metod"; did you mean "method"?']);
+    expect(ofNode('method: FETCH', 'body: {}').map(onOneLine)).toEqual(['4:13 expected GET, POST, PUT, PATCH or DELETE, found "FETCH"']);
+    expect(
+      flowProblems('conections: { a: { type: http, base_url: "https://a.com" } }\nnodes: [{ type: http, connection: a, url: /x }]').map(onOneLine),
+    ).toEqual(['1:1 unknown key "conections"; did you mean "connections"?']);
+  });
+
+  test('what stands under a misspelt key is checked in its place', () => {
+    expect(flowProblems('node:\n  - type: http\n    url: /x\n').map(onOneLine)).toEqual([
+      '1:1 unknown key "node"; did you mean "nodes"?',
+      '3:10 expected an absolute URL such as https://api.example.com/..., found "/x"',
+    ]);
+  });
+});
+
+describe('unknown keys at every level', () => {
+  test.each([
+    ['the flow', 'connectoins: {}\nnodes: [{ type: http, url: "https://a.com" }]', '1:1 unknown key "connectoins"; did you mean "connections"?'],
+    ['a connection', 'connections: { a: { type: http, base_url: "https://a.com", allowhttp: true } }\nnodes: [{ type: set }]', '1:60 unknown key "allowhttp"; did you mean "allow_http"?'],
+    ['a node', 'nodes: [{ type: http, url: "https://a.com", heders: {} }]', '1:45 unknown key "heders"; did you mean "headers"?'],
+    ['a set node', 'nodes: [{ type: set, field: {} }]', '1:22 unknown key "field"; did you mean "fields"?'],
+    ['retry', 'nodes: [{ type: http, url: "https://a.com", retry: { maxwait: 1s } }]', '1:54 unknown key "maxwait"; did you mean "max_wait"?'],
+    ['backoff', 'nodes: [{ type: http, url: "https://a.com", retry: { backoff: { inital: 1s } } }]', '1:65 unknown key "inital"; did you mean "initial"?'],
+    ['auth', 'nodes: [{ type: http, url: "https://a.com", auth: { type: bearer, credential: x, credentials: y } }]', '1:82 unknown key "credentials"; did you mean "credential"?'],
+    ['a computed field', 'nodes: [{ type: set, fields: { a: { cel: "1", cell: 2 } } }]', '1:47 unknown key "cell"; did you mean "cel"?'],
+  ])('%s', (_where, yaml, problem) => {
+    expect(flowProblems(yaml).map(onOneLine)).toEqual([problem]);
+  });
+
+  test('nothing near: the keys that there are', () => {
+    expect(flowProblems('nodes: [{ type: set }]\nbanana: 1').map(onOneLine)).toEqual([
+      '2:1 unknown key "banana"; expected one of name, connections, allow_hosts, nodes',
+    ]);
+  });
+
+  test('__proto__ is as unknown as any other', () => {
+    expect(ofNode('__proto__: {}').map(onOneLine)[0]).toMatch(/^4:5 unknown key "__proto__"/);
+  });
+});
+
+describe('values that do not fit', () => {
+  test.each([
+    ['retry: 5', '4:12 expected a mapping, found 5'],
+    ['retry: { max: -1 }', '4:19 expected at least 0, found -1'],
+    ['retry: { max: many }', '4:19 expected a number, found "many"'],
+    ['retry: { on: 5xx }', '4:18 expected a list, found "5xx"'],
+    ['retry: { backoff: [1s] }', '4:23 expected a duration such as 1s, or { initial: 1s, factor: 2, max: 60s, jitter: true }, found a list'],
+    ['retry: { backoff: { factor: 0.5 } }', '4:33 expected at least 1, found 0.5'],
+    ['timeout: 0', '4:14 expected a timeout from 1ms to 24d'],
+    ['timeout: 30d', '4:14 expected a timeout from 1ms to 24d'],
+    ['rate: 10', '4:11 expected a rate such as 10/s, 600/min, 5000/h, found 10'],
+    ['rate: fast', '4:11 expected a rate such as 10/s, 600/min, 5000/h, found "fast"'],
+    ['concurrency: 1.5', '4:18 expected a whole number, found 1.5'],
+    ['success: 200', '4:14 expected a list, found 200'],
+    ['success: []', '4:14 expected at least one, found an empty list'],
+    ['success: [2yy]', '4:15 expected a status such as 200, or a class such as 2xx, found "2yy"'],
+    ['response: xml', '4:15 expected auto, json or text, found "xml"'],
+    ['method: get', '4:13 expected GET, POST, PUT, PATCH or DELETE, found "get"; did you mean "GET"?'],
+    ['max_body: 10XB', '4:15 expected a size such as 10MB, found "10XB"'],
+    ['idempotency_key: yes', '4:22 expected true or false, found "yes"'],
+    ['on_error: ignore', '4:15 expected reject, keep or stop, found "ignore"'],
+    ['when_empty: skip', '4:17 expected keep, drop or error, found "skip"'],
+    ['when: 5', '4:11 expected a text, found 5'],
+    ['when: 1 + 1', '4:11 expected a condition that is true or false, found one that gives int'],
+    ['when: loop == 1', '4:11 "loop" is a word that CEL keeps for itself'],
+    ['map: data.name', '4:10 expected a list of paths, or a mapping of field names to paths, found "data.name"'],
+    ['map: { name: [a] }', '4:18 expected a text, found a list'],
+    ['map: { "": a }', '4:12 expected a field name, found an empty text'],
+    ['headers: { "X Y": 1 }', '4:16 expected a header name such as X-Request-Id'],
+    ['headers: { X-A: null }', '4:21 expected a text, a number, true or false, found nothing'],
+    ['headers: { X-A: "a\\nb" }', '4:21 the header "X-A" must not hold a line break or another control character'],
+    ['id: "a b"', '4:9 expected a name of letters, digits, dots, dashes and underscores'],
+    ['body: 5', '4:11 expected a mapping, a list, or JSON text, found 5'],
+    ['cache: often', expect.stringMatching(/^4:12 expected a duration/)],
+    ['connection: crm', '4:17 no connection "crm"'],
+  ])('%s', (line, problem) => {
+    expect(ofNode(line).map(onOneLine)).toEqual([problem]);
+  });
+
+  test.each([
+    ['', '1:1 expected a flow with a list of nodes, found an empty file'],
+    ['# nothing but a comment\n', '1:1 expected a flow with a list of nodes, found an empty file'],
+    ['hello', '1:1 expected a mapping, found "hello"'],
+    ['- type: http', '1:1 expected a mapping, found a list'],
+    ['name: x', '1:1 the key "nodes" is missing'],
+    ['nodes:', '1:7 expected a list of nodes, found nothing'],
+    ['nodes: {}', '1:8 expected a list of nodes, found a mapping'],
+    ['nodes: []', '1:8 expected at least one, found an empty list'],
+    ['nodes: [5]', '1:9 a node needs a type; expected http or set'],
+    ['nodes: [{ typ: http }]', '1:11 unknown key "typ"; did you mean "type"?'],
+    ['nodes: [{ type: 5 }]', '1:9 a node needs a type; expected http or set'],
+    ['nodes: [{ type: webhook }]', '1:17 no node type "webhook"; expected http or set'],
+    ['name: [x]\nnodes: [{ type: set }]', '1:7 expected a text, found a list'],
+    ['allow_hosts: intranet\nnodes: [{ type: set }]', '1:14 expected a list, found "intranet"'],
+  ])('%j is no flow', (yaml, problem) => {
+    expect(flowProblems(yaml).map(onOneLine)).toEqual([problem]);
+  });
+
+  test.each(['GET', 'DELETE'])('a body on %s', (method) => {
+    expect(ofNode(`method: ${method}`, 'body: { a: 1 }').map(onOneLine)).toEqual([
+      `5:11 a ${method} request has no body; expected method POST, PUT or PATCH`,
+    ]);
+  });
+
+  test.each([
+    ["'{'", "the body is not JSON: Expected property name or '}' in JSON at position 1"],
+    ['"hello {{name}}"', 'the body is not JSON, whatever the record holds: '],
+    ['{ a: .nan }', 'JSON has no number for infinity or "not a number"'],
+  ])('the body %s can never be JSON', (body, message) => {
+    expect(ofNode('method: POST', `body: ${body}`).map(onOneLine)).toEqual([expect.stringContaining(`5:11 ${message}`)]);
+  });
+});
+
+describe('ids', () => {
+  test('default: type and position', () => {
+    const plan = planFor('nodes: [{ type: set }, { type: http, url: "https://a.com" }, { type: set, id: tidy }, { type: set }]');
+    expect(plan.steps.map(({ id }) => id)).toEqual(['set-1', 'http-2', 'tidy', 'set-4']);
+  });
+
+  test('must differ, from default ones, too, and where a node is broken', () => {
+    expect(flowProblems('nodes:\n  - { type: set, id: set-2 }\n  - { type: set }\n  - { type: set, id: a, x: 1 }\n  - { type: set, id: a }\n').map(onOneLine)).toEqual([
+      '3:5 two nodes have the id "set-2"',
+      '4:25 unknown key "x"; expected one of type, id, when, on_error, rename, fields, remove',
+      '5:22 two nodes have the id "a"',
+    ]);
+  });
+
+  test("the flow's name: as written, else the file's", () => {
+    expect(planFor('name: mine\nnodes: [{ type: set }]').name).toBe('mine');
+    expect(planFor('nodes: [{ type: set }]').name).toBe('flow');
+  });
+});

@@ -1,0 +1,44 @@
+import { expect, test } from 'vitest';
+import { planFor, shown } from '../helpers/flow-problems.ts';
+
+const warnings = (yaml: string) => planFor(yaml).warnings;
+
+test('what looks like a reference and is none: its place, and what to do', () => {
+  const found = warnings('nodes:\n  - type: http\n    url: https://a.com/{{id}}/{{first-name}}?q={{ email }}\n');
+  expect(found.map(shown)).toEqual([
+    [
+      '3:31 {{first-name}} is no reference and stays text; only letters, digits and underscores make a name',
+      '    url: https://a.com/{{id}}/{{first-name}}?q={{ email }}',
+      '                              ^^^^^^^^^^^^^^^^^^^^^^^^^^^^',
+    ].join('\n'),
+    [
+      '3:48 {{ email }} is no reference and stays text; only letters, digits and underscores make a name',
+      '    url: https://a.com/{{id}}/{{first-name}}?q={{ email }}',
+      '                                               ^^^^^^^^^^^',
+    ].join('\n'),
+  ]);
+  expect(found.map(({ message }) => message.split('\n')[1])).toEqual([
+    'rename the field with a set node first: rename: { "first-name": first_name }',
+    'drop the spaces: {{email}}',
+  ]);
+});
+
+test.each([
+  ['headers', 'nodes: [{ type: http, url: "https://a.com", headers: { X: "{{a.b}}" } }]', '{{a.b}}'],
+  ['a body', 'nodes: [{ type: http, url: "https://a.com", method: POST, body: { a: ["{{ a }}"] } }]', '{{ a }}'],
+  ['a name in a body', 'nodes: [{ type: http, url: "https://a.com", method: POST, body: { "{{ a }}": 1 } }]', '{{ a }}'],
+  ['set', 'nodes: [{ type: set, fields: { a: "{{first name}}" } }]', '{{first name}}'],
+  ['a connection', 'connections: { a: { type: http, base_url: "https://a.com", headers: { X: "{{ a }}" } } }\nnodes: [{ type: set }]', '{{ a }}'],
+])('in %s', (_where, yaml, text) => {
+  expect(warnings(yaml).map(({ message }) => message.split(' is no reference')[0])).toEqual([text]);
+});
+
+test('what is a reference, and braces that are none, need no warning', () => {
+  expect(warnings('nodes: [{ type: http, url: "https://a.com/{{id}}?a={b}&c={}", method: POST, body: { "{{id}}": "{{id}}", a: { b: {} } } }]')).toEqual([]);
+});
+
+test('paths into an answer that is read as text find nothing', () => {
+  expect(warnings('nodes: [{ type: http, url: "https://a.com", response: text, map: { all: $body, s: $status } }]')).toEqual([]);
+  const [warning] = warnings('nodes: [{ type: http, url: "https://a.com", response: text, map: { a: a.b, all: $body } }]');
+  expect(warning && shown(warning).split('\n')[0]).toBe('1:66 the answer is read as text: only $body, $status and $headers.NAME find something in it');
+});

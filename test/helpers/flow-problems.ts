@@ -1,0 +1,38 @@
+import { FlowError, type Problem } from '../../src/core/failure.ts';
+import type { Plan } from '../../src/core/plan.ts';
+import { compile } from '../../src/flow/compile.ts';
+import { nodeTypes } from '../../src/nodes/index.ts';
+
+/** How a flow is checked in a test. */
+export interface CheckOptions {
+  readonly allowHttp?: boolean;
+  /** The names in the input's header row. */
+  readonly header?: readonly string[];
+}
+
+/** Compiles a flow for rows of a CSV. */
+export function planFor(yaml: string, { allowHttp = false }: CheckOptions = {}): Plan {
+  return compile(yaml, { file: 'flow.yaml', nodeTypes, allowHttp, textCells: true });
+}
+
+/** Everything that is wrong with a flow, in the order in which it is told; empty for a good one. */
+export function flowProblems(yaml: string, options: CheckOptions = {}): readonly Problem[] {
+  try {
+    const plan = planFor(yaml, options);
+    return options.header ? plan.unknownFields(options.header) : [];
+  } catch (error) {
+    if (error instanceof FlowError) return error.problems;
+    throw error;
+  }
+}
+
+/** A problem on one line: `LINE:COLUMN message`. */
+export function onOneLine({ line, column, message }: Problem): string {
+  return `${line}:${column} ${message.split('\n')[0]}`;
+}
+
+/** A problem as it is shown: the place, the message, the line of the flow, and a caret. */
+export function shown(problem: Problem): string {
+  const { text, caret, width } = problem.source ?? { text: '', caret: 0, width: 0 };
+  return [onOneLine(problem), text, ' '.repeat(caret) + '^'.repeat(width)].join('\n');
+}
