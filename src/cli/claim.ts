@@ -2,7 +2,16 @@ import { createHash, randomUUID } from 'node:crypto';
 import { readFile, rm } from 'node:fs/promises';
 import { AutomateError } from '../core/failure.ts';
 import { fingerprint } from '../io/fingerprint.ts';
-import { type Checkpoint, continueJournal, createJournal, type FoundJournal, type Identity, type Journal, journalPath, readJournal } from '../io/journal.ts';
+import {
+  type Checkpoint,
+  continueJournal,
+  createJournal,
+  type FoundJournal,
+  type Identity,
+  type Journal,
+  journalPath,
+  readJournal,
+} from '../io/journal.ts';
 import { takeLock } from '../io/lock.ts';
 import { untouched } from '../io/records/output.ts';
 import { isRegularFile } from '../io/records/sink.ts';
@@ -59,14 +68,16 @@ async function isFileOrFree(path: string): Promise<boolean> {
 }
 
 async function claimStream(options: RunOptions, plan: OutputPlan): Promise<Claim> {
-  if (options.resume) throw new AutomateError('usage', '--resume needs an output file: in a stream nothing can be gone on with\nname one with --out');
+  if (options.resume)
+    throw new AutomateError('usage', '--resume needs an output file: in a stream nothing can be gone on with\nname one with --out');
   if (!options.force) await refuseExistingFiles(plan);
   return { run: randomUUID(), from: untouched, begin: async () => undefined, release: async () => {} };
 }
 
 /** The journal to go on with; absent for a run from the beginning. */
 async function foundJournal(path: string, options: RunOptions, plan: OutputPlan): Promise<FoundJournal | undefined> {
-  if (options.resume && options.force) throw new AutomateError('usage', '--resume goes on with an output, --force overwrites it: expected one of them');
+  if (options.resume && options.force)
+    throw new AutomateError('usage', '--resume goes on with an output, --force overwrites it: expected one of them');
   if (options.force) {
     await rm(path, { force: true });
     return undefined;
@@ -93,10 +104,19 @@ async function identityOf(flow: string, options: RunOptions, plan: OutputPlan): 
   const { skip, limit, unordered, inFormat, delimiter, encoding, csvSafe } = options;
   return {
     'the version of automate': version,
-    'the flow': createHash('sha256').update(await readFile(flow)).digest('hex').slice(0, 16),
+    'the flow': createHash('sha256')
+      .update(await readFile(flow))
+      .digest('hex')
+      .slice(0, 16),
     ...(await fingerprintOf(options.in)),
     'the way the input is read': JSON.stringify({ skip, limit, inFormat, delimiter, encoding }),
-    'the way the output is written': JSON.stringify({ unordered, csvSafe, format: plan.format, errors: plan.errors, errorsFormat: plan.errorsFormat }),
+    'the way the output is written': JSON.stringify({
+      unordered,
+      csvSafe,
+      format: plan.format,
+      errors: plan.errors,
+      errorsFormat: plan.errorsFormat,
+    }),
   };
 }
 

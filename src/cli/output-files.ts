@@ -51,13 +51,18 @@ export async function refuseSameFiles(plan: OutputPlan, input: string): Promise<
 }
 
 async function realPath(path: string): Promise<string> {
-  return path === '-' ? path : realpath(path).catch(async () => join(await realpath(dirname(path)).catch(() => dirname(path)), basename(path)));
+  return path === '-'
+    ? path
+    : realpath(path).catch(async () => join(await realpath(dirname(path)).catch(() => dirname(path)), basename(path)));
 }
 
 /** Refuses to write over existing files, unless that was said. */
 export async function refuseExistingFiles(plan: OutputPlan): Promise<void> {
   if (plan.out !== '-') await refuseExisting(plan.out, 'name another with --out, or overwrite it with --force');
-  await refuseExisting(plan.errors, 'it may hold failed records of an earlier run: name another with --errors, or overwrite it with --force');
+  await refuseExisting(
+    plan.errors,
+    'it may hold failed records of an earlier run: name another with --errors, or overwrite it with --force',
+  );
 }
 
 /** What an output needs to know of its run. */

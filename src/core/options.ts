@@ -16,7 +16,7 @@ export const duration = describedAs(
     context.addIssue(`${aDuration}, found ${JSON.stringify(written)}`);
     return z.NEVER;
   }),
-  z.union([z.string().regex(/^\d+(\.\d+)?(ms|s|m|h|d)$/), z.int().min(0)]),
+  z.union([z.string().regex(/^(\d+(\.\d+)?(ms|s|m|h|d)|\d+)$/), z.int().min(0)]),
 );
 
 const aRate = 'expected a rate such as 10/s, 600/min, 5000/h';
@@ -159,8 +159,8 @@ export const retry = z.strictObject({
   backoff: z
     .union([duration, delay], { error: 'expected a duration such as 1s, or { initial: 1s, factor: 2, max: 60s, jitter: true }' })
     .transform((written) => {
-      const delays = typeof written === 'number' ? { initial: written, factor: 2, jitter: false } : written;
-      return { max: Math.max(longestDelayMs, delays.initial), ...delays };
+      const { initial, factor, jitter, max } = typeof written === 'number' ? { initial: written, factor: 2, jitter: false } : written;
+      return { initial, factor, jitter, max: max ?? Math.max(longestDelayMs, initial) };
     })
     .prefault('1s')
     .describe('the first delay, doubled each time, or {initial, factor, max, jitter}'),

@@ -4,6 +4,7 @@ import { Failure, Unfinished } from '../core/failure.ts';
 import type { Call } from '../core/node.ts';
 import type { Ports } from '../core/ports.ts';
 import type { Gates } from './gate.ts';
+import { createReach } from './reach.ts';
 import { waitBeforeRetry } from './retry.ts';
 import type { Stopping } from './stopping.ts';
 
@@ -33,6 +34,7 @@ export interface CallTools {
 /** Makes the one way in which every action is run. Throws the last try's Failure, or Unfinished. */
 export function createCaller(tools: CallTools): RunCall {
   const { ports, stopping, gates } = tools;
+  const reach = createReach(stopping);
   return async (call, caller) => {
     const startedMs = ports.clock.now();
     const credit = creditOf(tools, caller.node);
@@ -45,6 +47,7 @@ export function createCaller(tools: CallTools): RunCall {
           caller.progress.hasBegun = true;
           const result = await call.attempt();
           credit.settle();
+          reach.answered();
           ports.report({ type: 'call-done', record: caller.record, node: caller.node, attempts, ms: ports.clock.now() - startedMs });
           return result;
         } catch (error) {
@@ -58,7 +61,10 @@ export function createCaller(tools: CallTools): RunCall {
           gates.leave(call);
         }
         if (stopping.signal.aborted) throw new Unfinished();
-        await waitOrThrow(call, caller, refused, tools);
+        await waitOrThrow(call, caller, refused, tools).catch((error: unknown) => {
+          if (error instanceof Failure) reach.failed(error);
+          throw error;
+        });
       }
     } finally {
       credit.release();

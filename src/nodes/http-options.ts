@@ -23,7 +23,7 @@ export const httpOptions = z.strictObject({
     .optional()
     .describe('only for POST, PUT and PATCH: a mapping or list sent as JSON, or JSON text'),
   timeout: duration
-    .refine((ms) => ms > 0 && ms <= longestTimeoutMs, { error: 'expected a timeout from 1ms to 24d' })
+    .pipe(z.number().refine((ms) => ms > 0 && ms <= longestTimeoutMs, { error: 'expected a timeout from 1ms to 24d' }))
     .prefault('30s')
     .describe('one limit for the whole request'),
   retry: retry.prefault({ max: 3, on: [429, '5xx', 'timeout', 'network'], backoff: '1s', max_wait: '5m' }).describe('when and how often a request is sent again'),

@@ -1,5 +1,5 @@
-import { AutomateError } from '../../core/failure.ts';
 import type { Ending } from '../../core/event.ts';
+import { AutomateError } from '../../core/failure.ts';
 import type { Item } from '../../core/item.ts';
 import type { Plan } from '../../core/plan.ts';
 import { type Run, startRun } from '../../engine/run.ts';
@@ -12,6 +12,7 @@ import { exitCodeOfRun, signalExitCode } from '../exit.ts';
 import { checkFields, loadFlow, loadSecrets, tellWarnings } from '../flow-file.ts';
 import { hasTextCells, inputFormat, isTable, openInput } from '../input-options.ts';
 import { type OutputPlan, openOutput, planOutput } from '../output-files.ts';
+import { count } from '../show/number.ts';
 import { createProgressLine, type ProgressShow, showLines, showSpinner } from '../show/progress.ts';
 import { type SummaryFacts, summaryJson, summaryText } from '../show/summary.ts';
 import { addToTally, createTally, type Tally } from '../show/tally.ts';
@@ -20,7 +21,6 @@ import { writeSummary } from '../summary-file.ts';
 import type { Terminal } from '../terminal.ts';
 import { type WiredPorts, wire } from '../wire.ts';
 import { dryRun } from './dry-run.ts';
-import { count } from '../show/number.ts';
 import { nextSteps, resumeCommand } from './next-steps.ts';
 import type { RunOptions } from './run-options.ts';
 

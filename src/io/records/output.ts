@@ -111,7 +111,15 @@ export function createOutput(tools: OutputTools): FileOutput {
     const isFirstFailure = counts.failed > 0 && !errorSink;
     const errorText = (isFirstFailure && from.failed === 0 ? tools.errors.writer.begin() : '') + errors.take();
     const { written, failed, rows } = counts;
-    const reached = { records: progress.records, beyond: progress.beyond(), ...progress.end, written, failed, rows, credits: tools.credits() };
+    const reached = {
+      records: progress.records,
+      beyond: progress.beyond(),
+      ...progress.end,
+      written,
+      failed,
+      rows,
+      credits: tools.credits(),
+    };
     if (isFirstFailure) errorSink = await tools.errors.open();
     if (errorSink) await errorSink.write(errorText);
     await tools.records.sink.write(text);

@@ -1,0 +1,109 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { describe, expect, test } from 'vitest';
+import { parse } from 'yaml';
+import { flowJsonSchema } from '../../src/flow/json-schema.ts';
+import { nodeTypes } from '../../src/nodes/index.ts';
+import { flowProblems } from '../helpers/flow-problems.ts';
+import { breaches, type Schema } from '../helpers/json-schema.ts';
+
+const schema = flowJsonSchema(nodeTypes) as unknown as Schema;
+const examples = new URL('../../examples/', import.meta.url);
+const flows = readdirSync(examples, { recursive: true, encoding: 'utf8' }).filter((name) => name.endsWith('.yaml'));
+
+/** A flow that says everything that can be said. */
+const everything = `name: everything
+allow_hosts: [intranet.example.com]
+connections:
+  crm:
+    type: http
+    base_url: https://crm.example.com/v2
+    auth: { type: bearer, credential: crm-token }
+    headers: { X-Tenant: "{{tenant}}", X-Version: 2, X-Debug: false }
+    rate: 600/min
+    concurrency: 4
+    allow_http: false
+  public: { type: http, base_url: https://public.example.com, auth: none }
+nodes:
+  - id: profile
+    type: http
+    connection: crm
+    auth: { type: api_key, query: key, credential: k }
+    method: PATCH
+    url: /users/{{id}}
+    headers: { Accept: application/json }
+    body: { id: "{{id}}", list: [1, { a: null }], n: 1.5 }
+    timeout: 30s
+    retry: { max: 5, on: [429, 5xx, timeout, network], backoff: { initial: 1s, factor: 1.5, max: 60s, jitter: true }, max_wait: 10m }
+    rate: 0.5/s
+    concurrency: 2
+    success: [2xx, 404]
+    follow: any
+    response: json
+    max_body: 5MB
+    idempotency_key: true
+    map: { name: data.name, lines: "orders[].lines[].sku" }
+    when_empty: drop
+    cache: 24h
+    when: id != ""
+    on_error: keep
+  - { type: http, url: https://a.com, method: POST, body: "[{{id}}]", timeout: 5000, retry: { backoff: 250ms }, max_body: 1000, map: [a, $status] }
+  - { type: http, url: https://a.com, auth: { type: basic, username: u, credential: k } }
+  - { type: http, url: https://a.com, auth: { type: api_key, header: X-API-Key, credential: k } }
+  - type: http
+    url: https://a.com
+    auth: { type: oauth2_client_credentials, token_url: https://a.com/token, client_id: x, credential: k, scopes: [read] }
+  - type: set
+    rename: { first-name: first_name }
+    fields: { a: "{{b}}", n: 5, big: 12345678901234567890, t: true, e: null, c: { cel: int(a) } }
+    remove: [tmp]
+`;
+
+describe('the JSON Schema of the flow file', () => {
+  test.each(flows)('accepts examples/%s', (name) => {
+    expect(breaches(schema, parse(readFileSync(new URL(name, examples), 'utf8')))).toEqual([]);
+  });
+
+  test('accepts everything that can be said', () => {
+    expect(flowProblems(everything)).toEqual([]);
+    expect(breaches(schema, parse(everything))).toEqual([]);
+  });
+
+  test.each([
+    'nodes: []',
+    'nodes: [{ type: htp, url: "https://a.com" }]',
+    'nodes: [{ type: http }]',
+    'nodes: [{ type: http, url: "https://a.com", metod: GET }]',
+    'nodes: [{ type: http, url: "https://a.com", method: get }]',
+    'nodes: [{ type: http, url: "https://a.com", timeout: soon }]',
+    'nodes: [{ type: http, url: "https://a.com", rate: 10 }]',
+    'nodes: [{ type: http, url: "https://a.com", retry: { max: -1 } }]',
+    'nodes: [{ type: http, url: "https://a.com", retry: { on: [6xx] } }]',
+    'nodes: [{ type: http, url: "https://a.com", auth: { type: bearer } }]',
+    'nodes: [{ type: http, url: "https://a.com", auth: { type: bearer, token: x } }]',
+    'nodes: [{ type: http, url: "https://a.com", headers: { "X Y": a } }]',
+    'nodes: [{ type: http, url: "https://a.com", map: a.b }]',
+    'nodes: [{ type: http, url: "https://a.com", max_body: 10XB }]',
+    'nodes: [{ type: set, fields: { a: [1] } }]',
+    'nodes: [{ type: set }]\nconnections: { "a b": { type: http, base_url: "https://a.com" } }',
+    'nodes: [{ type: set }]\nconnections: { a: { type: http } }',
+    'nodes: [{ type: set }]\nbanana: 1',
+  ])('refuses %s, as the flow compiler does', (yaml) => {
+    expect(flowProblems(yaml)).not.toEqual([]);
+    expect(breaches(schema, parse(yaml))).not.toEqual([]);
+  });
+
+  test('tells every default, in words that can be written', () => {
+    const options = nodeOptions('http');
+    expect(options.timeout).toMatchObject({ default: '30s' });
+    expect(options.max_body).toMatchObject({ default: '10MB' });
+    expect(options.retry).toMatchObject({ default: { max: 3, on: [429, '5xx', 'timeout', 'network'], backoff: '1s', max_wait: '5m' } });
+    for (const [name, option] of Object.entries(options)) {
+      if (option.default !== undefined) expect(breaches(option, option.default, name)).toEqual([]);
+    }
+  });
+
+  function nodeOptions(type: string): Record<string, Schema> {
+    const { properties } = schema as unknown as { properties: { nodes: { items: { anyOf: { properties: Record<string, Schema> }[] } } } };
+    return properties.nodes.items.anyOf.find((node) => node.properties.type?.const === type)?.properties ?? {};
+  }
+});

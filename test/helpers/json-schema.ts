@@ -1,0 +1,65 @@
+/** A JSON Schema, as far as ours go. */
+export interface Schema {
+  readonly [keyword: string]: unknown;
+}
+
+/** Where a value breaks a JSON Schema (2020-12), for the keywords that our schemas use; an unknown keyword throws. */
+export function breaches(schema: Schema, value: unknown, at = '$'): string[] {
+  return Object.entries(schema).flatMap(([keyword, rule]) => {
+    const check = keywords[keyword];
+    if (!check) throw new Error(`the schema has an unknown keyword "${keyword}"`);
+    return check(rule, value, at, schema);
+  });
+}
+
+type Check = (rule: never, value: unknown, at: string, schema: Schema) => string[];
+
+const nothing: Check = () => [];
+
+const keywords: Readonly<Record<string, Check>> = {
+  $schema: nothing,
+  title: nothing,
+  description: nothing,
+  default: nothing,
+  type: (types: string | string[], value, at) => ([types].flat().some((type) => isOf(type, value)) ? [] : [`${at}: expected ${types}`]),
+  const: (only: unknown, value, at) => (value === only ? [] : [`${at}: expected ${only}`]),
+  enum: (some: unknown[], value, at) => (some.includes(value) ? [] : [`${at}: expected one of ${some}`]),
+  pattern: (pattern: string, value, at) => (typeof value !== 'string' || new RegExp(pattern, 'u').test(value) ? [] : [`${at}: expected ${pattern}`]),
+  minLength: (least: number, value, at) => (typeof value !== 'string' || value.length >= least ? [] : [`${at}: too short`]),
+  minimum: (least: number, value, at) => (typeof value !== 'number' || value >= least ? [] : [`${at}: below ${least}`]),
+  maximum: (most: number, value, at) => (typeof value !== 'number' || value <= most ? [] : [`${at}: above ${most}`]),
+  minItems: (least: number, value, at) => (!Array.isArray(value) || value.length >= least ? [] : [`${at}: too few`]),
+  items: (schema: Schema, value, at) => (Array.isArray(value) ? value.flatMap((item, index) => breaches(schema, item, `${at}[${index}]`)) : []),
+  required: (names: string[], value, at) =>
+    isOf('object', value) ? names.filter((name) => !Object.hasOwn(value as object, name)).map((name) => `${at}: no ${name}`) : [],
+  properties: (schemas: Record<string, Schema>, value, at) =>
+    membersOf(value).flatMap(([name, member]) => (schemas[name] ? breaches(schemas[name], member, `${at}.${name}`) : [])),
+  propertyNames: (schema: Schema, value, at) => membersOf(value).flatMap(([name]) => breaches(schema, name, `${at}.${name}`)),
+  additionalProperties: (rule: boolean | Schema, value, at, { properties = {} }) =>
+    membersOf(value)
+      .filter(([name]) => !Object.hasOwn(properties as object, name))
+      .flatMap(([name, member]) => {
+        if (typeof rule === 'object') return breaches(rule, member, `${at}.${name}`);
+        return rule ? [] : [`${at}: unknown ${name}`];
+      }),
+  anyOf: (schemas: Schema[], value, at) => {
+    const found = schemas.map((schema) => breaches(schema, value, at));
+    return found.some((list) => list.length === 0) ? [] : [`${at}: none of ${schemas.length}`, ...found.flat()];
+  },
+  oneOf: (schemas: Schema[], value, at) => {
+    const fitting = schemas.filter((schema) => breaches(schema, value, at).length === 0);
+    return fitting.length === 1 ? [] : [`${at}: ${fitting.length} of ${schemas.length}`];
+  },
+};
+
+function isOf(type: string, value: unknown): boolean {
+  if (type === 'null') return value === null;
+  if (type === 'array') return Array.isArray(value);
+  if (type === 'integer') return Number.isInteger(value);
+  if (type === 'object') return typeof value === 'object' && value !== null && !Array.isArray(value);
+  return typeof value === type;
+}
+
+function membersOf(value: unknown): [string, unknown][] {
+  return isOf('object', value) ? Object.entries(value as object) : [];
+}
