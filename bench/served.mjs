@@ -7,14 +7,24 @@ export async function served(delayMs, use) {
   const child = fork(fileURLToPath(new URL('server.mjs', import.meta.url)), [String(delayMs)]);
   try {
     const [{ port }] = await once(child, 'message');
-    return await use({ origin: `http://127.0.0.1:${port}`, cpuSeconds });
+    return await use({ origin: `http://127.0.0.1:${port}`, cpuSeconds, meanDelayMs });
   } finally {
     child.kill();
   }
 
-  async function cpuSeconds() {
+  async function usage() {
     child.send('usage');
-    const [{ user, system }] = await once(child, 'message');
+    const [answer] = await once(child, 'message');
+    return answer;
+  }
+
+  async function cpuSeconds() {
+    const { user, system } = await usage();
     return (user + system) / 1e6;
+  }
+
+  /** The mean of the answers since this was last asked. */
+  async function meanDelayMs() {
+    return (await usage()).meanDelayMs;
   }
 }

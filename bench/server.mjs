@@ -1,5 +1,5 @@
 // Answers every HTTP/1.1 request with the same JSON, as fast as a socket allows, after an optional delay.
-// Started with fork: `server.mjs [DELAY_MS]`; sends {port}, and on any message the CPU time it has used so far.
+// Started with fork: `server.mjs [DELAY_MS]`; sends {port}, and on any message the CPU time it has used so far and the mean delay since it was last asked.
 import { createServer } from 'node:net';
 import { answer } from './data.mjs';
 
@@ -20,7 +20,11 @@ const server = createServer({ noDelay: true }, (socket) => {
   });
 });
 server.listen(0, '127.0.0.1', () => process.send({ port: server.address().port }));
-process.on('message', () => process.send(process.cpuUsage()));
+process.on('message', () => {
+  process.send({ ...process.cpuUsage(), meanDelayMs: answered === 0 ? 0 : delayedMs / answered });
+  answered = 0;
+  delayedMs = 0;
+});
 process.on('disconnect', () => process.exit());
 
 /** Counts the requests that end in each chunk of a connection, however they are cut or joined. */
@@ -55,6 +59,10 @@ function requestCounter() {
 /** Answers to come, in the order in which they are due. */
 const waiting = [];
 
+/** How long answers really took since this was last asked: a busy machine makes them late. */
+let answered = 0;
+let delayedMs = 0;
+
 function later(socket) {
   waiting.push({ due: performance.now() + delayMs, socket });
   if (waiting.length === 1) setTimeout(answerDue, delayMs - 2);
@@ -64,7 +72,11 @@ function later(socket) {
 function answerDue() {
   const now = performance.now();
   const more = waiting.findIndex(({ due }) => due > now);
-  for (const { socket } of waiting.splice(0, more === -1 ? waiting.length : more)) socket.write(response);
+  for (const { socket, due } of waiting.splice(0, more === -1 ? waiting.length : more)) {
+    socket.write(response);
+    answered++;
+    delayedMs += performance.now() - due + delayMs;
+  }
   if (waiting.length === 0) return;
   const left = waiting[0].due - now;
   if (left > 3) setTimeout(answerDue, left - 2);

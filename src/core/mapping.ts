@@ -47,7 +47,10 @@ export function compileMapping(written: readonly string[] | Readonly<Record<stri
     paths: entries.map((entry) => entry.path.text),
     expands: chain.length > 0,
     needsJson: entries.some((entry) => entry.path.root === 'body' && (entry.path.legs.length > 1 || entry.path.legs[0]?.length !== 0)),
-    apply: (record, answer, found) => apply(entries, chain, whenEmpty, { record, answer, found }),
+    apply: (record, answer, found) => {
+      const to = { record, answer, found };
+      return chain.length === 0 ? [applyOnce(entries, to)] : apply(entries, chain, whenEmpty, to);
+    },
   };
 }
 
@@ -72,6 +75,17 @@ interface Application {
   readonly record: Fields;
   readonly answer: Answer;
   readonly found: boolean[];
+}
+
+/** Without an array to expand, one record stays one. */
+function applyOnce(entries: readonly Entry[], { record, answer, found }: Application): Fields {
+  const fields = new Map(record);
+  for (const { field, path, place } of entries) {
+    const value = rootValue(path, answer, answer.body);
+    found[place] = value !== undefined;
+    fields.set(field, value ?? null);
+  }
+  return fields;
 }
 
 function apply(entries: readonly Entry[], chain: Path['legs'], whenEmpty: WhenEmpty, to: Application): Fields[] {

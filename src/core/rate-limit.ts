@@ -10,7 +10,7 @@ type Header = (name: string) => string | undefined;
  * `nowMs` is the wall clock, for an answer without a Date.
  */
 export function retryAfterMs(status: number, header: Header, nowMs: number): number | undefined {
-  const serverNow = dateMs(header('date')) ?? nowMs;
+  const serverNow = () => dateMs(header('date')) ?? nowMs;
   const asked = ofRetryAfter(header('retry-after'), serverNow);
   if (asked !== undefined) return asked;
   const remaining = header('ratelimit-remaining') ?? header('x-ratelimit-remaining') ?? header('x-rate-limit-remaining');
@@ -18,11 +18,11 @@ export function retryAfterMs(status: number, header: Header, nowMs: number): num
   return ofRateLimit(header, status) ?? (isSpent ? ofReset(header, serverNow) : undefined);
 }
 
-function ofRetryAfter(value: string | undefined, serverNow: number): number | undefined {
+function ofRetryAfter(value: string | undefined, serverNow: () => number): number | undefined {
   if (value === undefined) return undefined;
   if (/^\s*\d+(?:\.\d+)?\s*$/.test(value)) return Number(value) * 1000;
   const date = dateMs(value);
-  return date === undefined ? undefined : Math.max(0, date - serverNow);
+  return date === undefined ? undefined : Math.max(0, date - serverNow());
 }
 
 /** Only an HTTP date (RFC 9110, 5.6.7): Date.parse alone would take "-5" for a year. */
@@ -34,7 +34,8 @@ function dateMs(value: string | undefined): number | undefined {
 }
 
 function ofRateLimit(header: Header, status: number): number | undefined {
-  const value = header('ratelimit') ?? '';
+  const value = header('ratelimit');
+  if (value === undefined) return undefined;
   const policies = /\breset=/.test(value) ? [value] : value.split(',');
   const waits = policies.flatMap((policy) => {
     const remaining = /[;,\s](?:r|remaining)=(\d+)/.exec(` ${policy}`)?.[1];
@@ -44,10 +45,10 @@ function ofRateLimit(header: Header, status: number): number | undefined {
   return waits.length > 0 ? Math.max(...waits) : undefined;
 }
 
-function ofReset(header: Header, serverNow: number): number | undefined {
+function ofReset(header: Header, serverNow: () => number): number | undefined {
   const value = header('ratelimit-reset') ?? header('x-ratelimit-reset') ?? header('x-rate-limit-reset');
   if (value === undefined || !/^\s*\d+(?:\.\d+)?\s*$/.test(value)) return undefined;
   const number = Number(value);
   if (number < 1e9) return number * 1000;
-  return Math.max(0, (number < 1e11 ? number * 1000 : number) - serverNow);
+  return Math.max(0, (number < 1e11 ? number * 1000 : number) - serverNow());
 }

@@ -53,6 +53,7 @@ export function createCaller(tools: CallTools): RunCall {
         } catch (error) {
           if (!(error instanceof Failure)) throw error;
           if (error.sent) credit.settle();
+          if (error.status !== undefined) reach.answered();
           error.attempts = attempts;
           refused = { failure: error, waitMs: waitBeforeRetry(call.retry, attempts, error, ports.random) };
           // Before the call leaves: its leaving lets the next one in.
@@ -62,7 +63,7 @@ export function createCaller(tools: CallTools): RunCall {
         }
         if (stopping.signal.aborted) throw new Unfinished();
         await waitOrThrow(call, caller, refused, tools).catch((error: unknown) => {
-          if (error instanceof Failure) reach.failed(error);
+          if (error instanceof Failure) reach.failed(error, call.gate.origin);
           throw error;
         });
       }

@@ -3,28 +3,28 @@ import type { Stopping } from './stopping.ts';
 
 /** Sees whether anybody out there answers at all. */
 export interface Reach {
-  /** Somebody has. */
+  /** Somebody has, whatever the answer. */
   answered(): void;
-  /** A call came to nothing, after all its tries. */
-  failed(failure: Failure): void;
+  /** A call to that origin came to nothing, after all its tries. */
+  failed(failure: Failure, origin: string): void;
 }
 
 /** So many calls in a row from the very first on say that nobody will answer the next million either. */
 const callsInVain = 10;
 
-/** Ends a run in which nobody has ever answered, before it has turned every record into an error. */
+/** Ends a run in which nobody has ever answered, before it has turned every record into an error. Several origins tell nothing of the next one. */
 export function createReach(stopping: Stopping): Reach {
+  const origins = new Set<string>();
   let hasAnswered = false;
   let inVain = 0;
   return {
     answered() {
       hasAnswered = true;
     },
-    failed(failure) {
-      if (failure.status !== undefined) hasAnswered = true;
-      if (hasAnswered || (failure.kind !== 'network' && failure.kind !== 'timeout')) return;
-      if (++inVain === callsInVain)
-        stopping.request('unreachable', `none of the first ${callsInVain} calls was answered: ${failure.message}`);
+    failed({ kind, message }, origin) {
+      if (hasAnswered || (kind !== 'network' && kind !== 'timeout')) return;
+      if (origins.add(origin).size > 1) hasAnswered = true;
+      else if (++inVain === callsInVain) stopping.request('unreachable', `none of the first ${callsInVain} calls was answered: ${message}`);
     },
   };
 }

@@ -1,5 +1,4 @@
 import type { Ending } from '../core/event.ts';
-import type { Failure } from '../core/failure.ts';
 import type { Item, Outcome } from '../core/item.ts';
 import type { Plan } from '../core/plan.ts';
 import type { Output, Ports } from '../core/ports.ts';
@@ -42,7 +41,7 @@ export function startRun(plan: Plan, batches: AsyncIterable<readonly Item[]>, ou
     ports.http.abort();
   });
   const pass = createChain(plan, { ports, stopping, call: createCaller({ ports, gates, stopping }) });
-  const counts = { ended: 0, failed: 0, unanswered: 0 };
+  const counts = { ended: 0, failed: 0 };
   const window = createWindow({ size: windowSize(plan, settings), unordered: settings.unordered, done, broken: stopping.abort });
   const writing = createWriting(output, ports.clock, { written: window.free, broken: stopping.abort });
   return { stopping, ended: run() };
@@ -78,9 +77,7 @@ export function startRun(plan: Plan, batches: AsyncIterable<readonly Item[]>, ou
     else {
       counts.failed++;
       ports.report({ type: 'record-failed', record: item.number, ...reportOf(written.failure) });
-      if (isUnanswered(written.failure)) counts.unanswered++;
       if (isTooMany(settings.maxErrors, counts)) stopping.request('max-errors', `${counts.failed} records have failed`);
-      if (counts.unanswered === Math.max(counts.ended, fewestUnanswered)) stopping.request('unreachable', written.failure.message);
     }
     writing.put();
   }
@@ -90,13 +87,6 @@ export function startRun(plan: Plan, batches: AsyncIterable<readonly Item[]>, ou
 function windowSize(plan: Plan, settings: RunSettings): number {
   const concurrency = settings.concurrency ?? Math.max(1, ...plan.steps.map(({ node }) => node.action?.concurrency ?? 1));
   return Math.max(1024, concurrency * 8);
-}
-
-/** When nobody has answered any of so many records from the first on, nobody will answer a million. */
-const fewestUnanswered = 50;
-
-function isUnanswered({ kind }: Failure): boolean {
-  return kind === 'network' || kind === 'timeout';
 }
 
 /** A share is judged only once this many records have ended: one failure among the first three says little. */

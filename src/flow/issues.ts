@@ -45,9 +45,18 @@ function isMissing(issue: Issue): boolean {
 const decisive = new Set<PropertyKey>(['type', 'method', 'connection']);
 
 /** What the rest of a value says: with misspelt keys as they were meant, and without what is wrong; without all of its option when that does not do. */
-function rest<Schema extends z.ZodType>(schema: Schema, value: unknown, issues: readonly Issue[], place: Place): z.output<Schema> | undefined {
-  if (!isMapping(value) || issues.some(({ code, path }) => code !== 'unrecognized_keys' && decisive.has(path[0] as PropertyKey))) return undefined;
-  const mended = issues.reduce((left, issue) => (issue.code === 'unrecognized_keys' ? withKeysMeant(left, issue, schema, place) : left), value);
+function rest<Schema extends z.ZodType>(
+  schema: Schema,
+  value: unknown,
+  issues: readonly Issue[],
+  place: Place,
+): z.output<Schema> | undefined {
+  if (!isMapping(value) || issues.some(({ code, path }) => code !== 'unrecognized_keys' && decisive.has(path[0] as PropertyKey)))
+    return undefined;
+  const mended = issues.reduce(
+    (left, issue) => (issue.code === 'unrecognized_keys' ? withKeysMeant(left, issue, schema, place) : left),
+    value,
+  );
   const wrong = issues.flatMap(({ code, path }) => (code === 'unrecognized_keys' ? [] : [path]));
   const least = schema.safeParse(wrong.reduce<unknown>(without, mended));
   if (least.success) return least.data;
@@ -81,7 +90,9 @@ function withKeysMeant(
 function without(value: unknown, [step, ...more]: readonly PropertyKey[]): unknown {
   if (step === undefined || typeof value !== 'object' || value === null) return value;
   if (Array.isArray(value)) {
-    return more.length === 0 ? value.filter((_, index) => index !== step) : value.map((member, index) => (index === step ? without(member, more) : member));
+    return more.length === 0
+      ? value.filter((_, index) => index !== step)
+      : value.map((member, index) => (index === step ? without(member, more) : member));
   }
   const { [step]: member, ...others } = value as Record<PropertyKey, unknown>;
   return more.length === 0 || member === undefined ? others : { ...others, [step]: without(member, more) };

@@ -8,7 +8,7 @@ import { connectionSchema, flowSchema, nodeSchema } from './schema.ts';
 export interface JsonSchema {
   readonly $schema?: string;
   readonly title?: string;
-  readonly type?: string;
+  readonly type?: string | readonly string[];
   readonly description?: string;
   readonly default?: unknown;
   readonly enum?: readonly unknown[];

@@ -34,7 +34,8 @@ const messages: Readonly<Record<string, string>> = {
 
 function messageOf({ code, message }: YAMLError): string {
   const bracket = /end with a ([\]}])$/.exec(message)?.[1];
-  if (bracket !== undefined) return `not valid YAML: opened here and never closed with ${bracket}; or what is inside is not indented enough`;
+  if (bracket !== undefined)
+    return `not valid YAML: opened here and never closed with ${bracket}; or what is inside is not indented enough`;
   if (message.startsWith('Missing closing')) return 'not valid YAML: this quote is never closed';
   return messages[code] ?? `not valid YAML: ${message.charAt(0).toLowerCase()}${message.slice(1)}`;
 }

@@ -26,7 +26,9 @@ export const httpOptions = z.strictObject({
     .pipe(z.number().refine((ms) => ms > 0 && ms <= longestTimeoutMs, { error: 'expected a timeout from 1ms to 24d' }))
     .prefault('30s')
     .describe('one limit for the whole request'),
-  retry: retry.prefault({ max: 3, on: [429, '5xx', 'timeout', 'network'], backoff: '1s', max_wait: '5m' }).describe('when and how often a request is sent again'),
+  retry: retry
+    .prefault({ max: 3, on: [429, '5xx', 'timeout', 'network'], backoff: '1s', max_wait: '5m' })
+    .describe('when and how often a request is sent again'),
   rate: rate.optional().describe('at most so many requests in a time, such as 10/s'),
   concurrency: concurrency.optional().describe('requests in flight at once; 16 unless the connection says otherwise'),
   success: z.array(status).min(1).default(['2xx']).describe('statuses that count as success'),

@@ -33,10 +33,9 @@ describe('connections', () => {
   });
 
   test('a name is kept simple, and a bad one hides nothing else', () => {
-    expect(flowProblems('connections: { "a b": { type: http, base_url: "https://a.com" }, c: 5 }\nnodes: [{ type: set }]').map(onOneLine)).toEqual([
-      '1:16 expected a name of letters, digits, dots, dashes and underscores',
-      '1:69 expected a mapping, found 5',
-    ]);
+    expect(
+      flowProblems('connections: { "a b": { type: http, base_url: "https://a.com" }, c: 5 }\nnodes: [{ type: set }]').map(onOneLine),
+    ).toEqual(['1:16 expected a name of letters, digits, dots, dashes and underscores', '1:69 expected a mapping, found 5']);
   });
 
   test('a broken connection brings no complaints in the nodes that use it', () => {
@@ -50,7 +49,9 @@ describe('http:// is refused', () => {
   test('in a node and in a connection, with the way out', () => {
     const [inNode] = flowProblems('nodes: [{ type: http, url: "http://api.example.com/x" }]');
     expect(inNode?.message).toMatch(refused);
-    expect(inNode?.message.split('\n')[1]).toBe('set allow_http: true on the connection, or pass --allow-http, if plain HTTP is what you want');
+    expect(inNode?.message.split('\n')[1]).toBe(
+      'set allow_http: true on the connection, or pass --allow-http, if plain HTTP is what you want',
+    );
     expect(problems('base_url: "http://api.example.com"')).toEqual([expect.stringMatching(refused)]);
   });
 

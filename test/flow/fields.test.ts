@@ -9,7 +9,9 @@ const http = (more: string) => `{ type: http, url: https://a.com/x, ${more} }`;
 
 describe("references against a table's header", () => {
   test('a reference that no record can satisfy: its place, and what was meant', () => {
-    const [problem] = flowProblems('nodes:\n  - type: http\n    url: https://a.com/users/{{user_id}}/{{emial}}\n', { header: ['user_id', 'email'] });
+    const [problem] = flowProblems('nodes:\n  - type: http\n    url: https://a.com/users/{{user_id}}/{{emial}}\n', {
+      header: ['user_id', 'email'],
+    });
     expect(problem && shown(problem)).toBe(
       [
         '3:42 no record has a field "emial" here; did you mean "email"?',
@@ -24,7 +26,7 @@ describe("references against a table's header", () => {
     [http('headers: { X-A: "a {{x}} {{id}}" }'), '{{x}} '],
     [http('method: POST, body: { a: [1, { b: "{{x}}" }] }'), '{{x}}'],
     [http('method: POST, body: { "{{x}}": 1 }'), '{{x}}'],
-    [http("method: POST, body: '{\"a\": {{x}}}'"), '{{x}}}'],
+    [http('method: POST, body: \'{"a": {{x}}}\''), '{{x}}}'],
     [http('when: id == x'), 'x }'],
     [http('when: "max == id && x == 1"'), 'x == 1'],
     ['{ type: set, fields: { a: "{{id}}{{x}}" } }', '{{x}}'],
@@ -67,7 +69,9 @@ describe('fields that come and go on the way', () => {
   });
 
   test('a list of paths names fields that only a set node can refer to', () => {
-    expect(check('id', http('map: [data.name]'), '{ type: set, rename: { data.name: name } }', '{ type: set, fields: { a: "{{name}}" } }')).toEqual([]);
+    expect(
+      check('id', http('map: [data.name]'), '{ type: set, rename: { data.name: name } }', '{ type: set, fields: { a: "{{name}}" } }'),
+    ).toEqual([]);
   });
 
   test('set: both names while it works, the new ones behind it', () => {

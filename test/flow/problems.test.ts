@@ -55,9 +55,9 @@ describe('where a problem stands', () => {
   });
 
   test('line ends of Windows, tabs and wide characters do not disturb', () => {
-    expect(flowProblems('# größe 😀\r\nname: x\r\nnodes:\r\n  - type: http\r\n    url: https://a.com\r\n    timeot:\t5\r\n').map(shown)).toEqual([
-      ['6:5 unknown key "timeot"; did you mean "timeout"?', '    timeot:\t5', '    ^^^^^^'].join('\n'),
-    ]);
+    expect(
+      flowProblems('# größe 😀\r\nname: x\r\nnodes:\r\n  - type: http\r\n    url: https://a.com\r\n    timeot:\t5\r\n').map(shown),
+    ).toEqual([['6:5 unknown key "timeot"; did you mean "timeout"?', '    timeot:\t5', '    ^^^^^^'].join('\n')]);
   });
 });
 
@@ -113,7 +113,9 @@ nodes:
     expect(ofNode('metod: POST', 'body: {}').map(onOneLine)).toEqual(['4:5 unknown key "metod"; did you mean "method"?']);
     expect(ofNode('method: FETCH', 'body: {}').map(onOneLine)).toEqual(['4:13 expected GET, POST, PUT, PATCH or DELETE, found "FETCH"']);
     expect(
-      flowProblems('conections: { a: { type: http, base_url: "https://a.com" } }\nnodes: [{ type: http, connection: a, url: /x }]').map(onOneLine),
+      flowProblems('conections: { a: { type: http, base_url: "https://a.com" } }\nnodes: [{ type: http, connection: a, url: /x }]').map(
+        onOneLine,
+      ),
     ).toEqual(['1:1 unknown key "conections"; did you mean "connections"?']);
   });
 
@@ -127,13 +129,33 @@ nodes:
 
 describe('unknown keys at every level', () => {
   test.each([
-    ['the flow', 'connectoins: {}\nnodes: [{ type: http, url: "https://a.com" }]', '1:1 unknown key "connectoins"; did you mean "connections"?'],
-    ['a connection', 'connections: { a: { type: http, base_url: "https://a.com", allowhttp: true } }\nnodes: [{ type: set }]', '1:60 unknown key "allowhttp"; did you mean "allow_http"?'],
+    [
+      'the flow',
+      'connectoins: {}\nnodes: [{ type: http, url: "https://a.com" }]',
+      '1:1 unknown key "connectoins"; did you mean "connections"?',
+    ],
+    [
+      'a connection',
+      'connections: { a: { type: http, base_url: "https://a.com", allowhttp: true } }\nnodes: [{ type: set }]',
+      '1:60 unknown key "allowhttp"; did you mean "allow_http"?',
+    ],
     ['a node', 'nodes: [{ type: http, url: "https://a.com", heders: {} }]', '1:45 unknown key "heders"; did you mean "headers"?'],
     ['a set node', 'nodes: [{ type: set, field: {} }]', '1:22 unknown key "field"; did you mean "fields"?'],
-    ['retry', 'nodes: [{ type: http, url: "https://a.com", retry: { maxwait: 1s } }]', '1:54 unknown key "maxwait"; did you mean "max_wait"?'],
-    ['backoff', 'nodes: [{ type: http, url: "https://a.com", retry: { backoff: { inital: 1s } } }]', '1:65 unknown key "inital"; did you mean "initial"?'],
-    ['auth', 'nodes: [{ type: http, url: "https://a.com", auth: { type: bearer, credential: x, credentials: y } }]', '1:82 unknown key "credentials"; did you mean "credential"?'],
+    [
+      'retry',
+      'nodes: [{ type: http, url: "https://a.com", retry: { maxwait: 1s } }]',
+      '1:54 unknown key "maxwait"; did you mean "max_wait"?',
+    ],
+    [
+      'backoff',
+      'nodes: [{ type: http, url: "https://a.com", retry: { backoff: { inital: 1s } } }]',
+      '1:65 unknown key "inital"; did you mean "initial"?',
+    ],
+    [
+      'auth',
+      'nodes: [{ type: http, url: "https://a.com", auth: { type: bearer, credential: x, credentials: y } }]',
+      '1:82 unknown key "credentials"; did you mean "credential"?',
+    ],
     ['a computed field', 'nodes: [{ type: set, fields: { a: { cel: "1", cell: 2 } } }]', '1:47 unknown key "cell"; did you mean "cel"?'],
   ])('%s', (_where, yaml, problem) => {
     expect(flowProblems(yaml).map(onOneLine)).toEqual([problem]);
@@ -156,7 +178,10 @@ describe('values that do not fit', () => {
     ['retry: { max: -1 }', '4:19 expected at least 0, found -1'],
     ['retry: { max: many }', '4:19 expected a number, found "many"'],
     ['retry: { on: 5xx }', '4:18 expected a list, found "5xx"'],
-    ['retry: { backoff: [1s] }', '4:23 expected a duration such as 1s, or { initial: 1s, factor: 2, max: 60s, jitter: true }, found a list'],
+    [
+      'retry: { backoff: [1s] }',
+      '4:23 expected a duration such as 1s, or { initial: 1s, factor: 2, max: 60s, jitter: true }, found a list',
+    ],
     ['retry: { backoff: { factor: 0.5 } }', '4:33 expected at least 1, found 0.5'],
     ['timeout: 0', '4:14 expected a timeout from 1ms to 24d'],
     ['timeout: 30d', '4:14 expected a timeout from 1ms to 24d'],
@@ -230,7 +255,11 @@ describe('ids', () => {
   });
 
   test('must differ, from default ones, too, and where a node is broken', () => {
-    expect(flowProblems('nodes:\n  - { type: set, id: set-2 }\n  - { type: set }\n  - { type: set, id: a, x: 1 }\n  - { type: set, id: a }\n').map(onOneLine)).toEqual([
+    expect(
+      flowProblems(
+        'nodes:\n  - { type: set, id: set-2 }\n  - { type: set }\n  - { type: set, id: a, x: 1 }\n  - { type: set, id: a }\n',
+      ).map(onOneLine),
+    ).toEqual([
       '3:5 two nodes have the id "set-2"',
       '4:25 unknown key "x"; expected one of type, id, when, on_error, rename, fields, remove',
       '5:22 two nodes have the id "a"',

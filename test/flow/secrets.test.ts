@@ -97,13 +97,19 @@ describe('a value under auth is never printed', () => {
   });
 
   test('what looks like the secret itself is no name of a credential', () => {
-    for (const name of ['sk_live_4eC39HqLyjWDarjtT1zdp7dc', 'ghp_16C7e42F292c6912E7710c838347Ae178B4a', '9f86d081884c7d659a2feaa0c55ad015']) {
+    for (const name of [
+      'sk_live_4eC39HqLyjWDarjtT1zdp7dc',
+      'ghp_16C7e42F292c6912E7710c838347Ae178B4a',
+      '9f86d081884c7d659a2feaa0c55ad015',
+    ]) {
       const problems = flowProblems(connection(`    auth: { type: bearer, credential: ${name} }\n    rate: 1/s`));
       expect(problems.map(onOneLine)[0]).toBe('5:39 expected the name of a credential, found what looks like the secret itself');
       expect(JSON.stringify(problems)).not.toContain(name);
     }
     for (const name of ['crm-token', 'stripe_live', 'CRM.production.eu-west-1', 'my-very-long-name-of-a-credential-2']) {
-      expect(JSON.stringify(flowProblems(connection(`    auth: { type: bearer, credential: ${name} }`)))).not.toContain('looks like the secret');
+      expect(JSON.stringify(flowProblems(connection(`    auth: { type: bearer, credential: ${name} }`)))).not.toContain(
+        'looks like the secret',
+      );
     }
   });
 });
@@ -139,9 +145,9 @@ describe('a literal secret is an error that says how to store it', () => {
     expect(flowProblems(connection(`    headers: { X-Api-Key: ${secret} }`)).map(onOneLine)).toContain(
       '5:27 the header "X-Api-Key" holds a literal secret',
     );
-    expect(flowProblems(`connections: { a: { type: http, base_url: "https://u:${secret}@a.com" } }\nnodes: [{ type: set }]`).map(onOneLine)).toContain(
-      '1:43 the user name and password in the URL holds a literal secret',
-    );
+    expect(
+      flowProblems(`connections: { a: { type: http, base_url: "https://u:${secret}@a.com" } }\nnodes: [{ type: set }]`).map(onOneLine),
+    ).toContain('1:43 the user name and password in the URL holds a literal secret');
   });
 
   test.each([

@@ -28,17 +28,25 @@ test.each([
   ['a body', 'nodes: [{ type: http, url: "https://a.com", method: POST, body: { a: ["{{ a }}"] } }]', '{{ a }}'],
   ['a name in a body', 'nodes: [{ type: http, url: "https://a.com", method: POST, body: { "{{ a }}": 1 } }]', '{{ a }}'],
   ['set', 'nodes: [{ type: set, fields: { a: "{{first name}}" } }]', '{{first name}}'],
-  ['a connection', 'connections: { a: { type: http, base_url: "https://a.com", headers: { X: "{{ a }}" } } }\nnodes: [{ type: set }]', '{{ a }}'],
+  [
+    'a connection',
+    'connections: { a: { type: http, base_url: "https://a.com", headers: { X: "{{ a }}" } } }\nnodes: [{ type: set }]',
+    '{{ a }}',
+  ],
 ])('in %s', (_where, yaml, text) => {
   expect(warnings(yaml).map(({ message }) => message.split(' is no reference')[0])).toEqual([text]);
 });
 
 test('what is a reference, and braces that are none, need no warning', () => {
-  expect(warnings('nodes: [{ type: http, url: "https://a.com/{{id}}?a={b}&c={}", method: POST, body: { "{{id}}": "{{id}}", a: { b: {} } } }]')).toEqual([]);
+  expect(
+    warnings('nodes: [{ type: http, url: "https://a.com/{{id}}?a={b}&c={}", method: POST, body: { "{{id}}": "{{id}}", a: { b: {} } } }]'),
+  ).toEqual([]);
 });
 
 test('paths into an answer that is read as text find nothing', () => {
   expect(warnings('nodes: [{ type: http, url: "https://a.com", response: text, map: { all: $body, s: $status } }]')).toEqual([]);
   const [warning] = warnings('nodes: [{ type: http, url: "https://a.com", response: text, map: { a: a.b, all: $body } }]');
-  expect(warning && shown(warning).split('\n')[0]).toBe('1:66 the answer is read as text: only $body, $status and $headers.NAME find something in it');
+  expect(warning && shown(warning).split('\n')[0]).toBe(
+    '1:66 the answer is read as text: only $body, $status and $headers.NAME find something in it',
+  );
 });

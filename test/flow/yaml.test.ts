@@ -4,7 +4,11 @@ import { flowProblems, onOneLine, planFor } from '../helpers/flow-problems.ts';
 describe('broken YAML', () => {
   test.each([
     ['a key twice', 'nodes: []\nname: a\nname: b', '3:1 this key is there twice; expected each key once'],
-    ['a key twice, deep inside', 'nodes: [{ type: http, url: a, headers: { X: 1, X: 2 } }]', '1:48 this key is there twice; expected each key once'],
+    [
+      'a key twice, deep inside',
+      'nodes: [{ type: http, url: a, headers: { X: 1, X: 2 } }]',
+      '1:48 this key is there twice; expected each key once',
+    ],
     ['a custom tag', 'nodes: !foo [x]', '1:8 expected plain YAML, found a custom tag'],
     ['a tag that makes code', 'nodes:\n  - !!js/function "x"', '2:5 expected plain YAML, found a custom tag'],
     ['a tag of another schema', 'nodes: !!set {a}', '1:8 expected plain YAML, found a custom tag'],
@@ -13,7 +17,11 @@ describe('broken YAML', () => {
     ['a tab', 'nodes:\n\t- type: http', '2:1 not valid YAML: tabs are not allowed as indentation; expected spaces'],
     ['a list as a key', '? [a]\n: b', '1:3 expected a text as the key, found a list or a mapping'],
     ['a quote that is never closed', 'name: x\nnodes: "abc\n\n', '2:8 not valid YAML: this quote is never closed'],
-    ['a bracket that is never closed', 'name: x\nnodes: [a, b\n', '2:8 not valid YAML: opened here and never closed with ]; or what is inside is not indented enough'],
+    [
+      'a bracket that is never closed',
+      'name: x\nnodes: [a, b\n',
+      '2:8 not valid YAML: opened here and never closed with ]; or what is inside is not indented enough',
+    ],
     ['a value that needs quotes', 'name: a: b', '1:7 not valid YAML: a value that holds ": " needs quotes'],
     ['a character that needs quotes', 'name: @a', '1:7 not valid YAML: plain value cannot start with reserved character @'],
     ['an unknown escape', 'name: "\\q"', '1:8 not valid YAML: no such escape sequence; in double quotes a backslash is written \\\\'],
@@ -25,7 +33,10 @@ describe('broken YAML', () => {
   });
 
   test('a bomb of aliases goes off harmlessly', () => {
-    const levels = Array.from({ length: 10 }, (_, level) => `l${level}: &l${level} [${Array(10).fill(level === 0 ? 'x' : `*l${level - 1}`)}]`);
+    const levels = Array.from(
+      { length: 10 },
+      (_, level) => `l${level}: &l${level} [${Array(10).fill(level === 0 ? 'x' : `*l${level - 1}`)}]`,
+    );
     expect(flowProblems(`${levels.join('\n')}\nnodes: [*l9]`).map(onOneLine)).toEqual([
       '2:10 expected plain YAML, found aliases that grow beyond all measure',
     ]);
@@ -38,7 +49,9 @@ describe('broken YAML', () => {
 
 describe('plain YAML', () => {
   test('anchors and aliases in moderation', () => {
-    const plan = planFor('nodes:\n  - { type: http, url: https://a.com/1, retry: &r { max: 1 } }\n  - { type: http, url: https://a.com/2, retry: *r }\n');
+    const plan = planFor(
+      'nodes:\n  - { type: http, url: https://a.com/1, retry: &r { max: 1 } }\n  - { type: http, url: https://a.com/2, retry: *r }\n',
+    );
     expect(plan.steps).toHaveLength(2);
   });
 

@@ -8,7 +8,7 @@ export function breaches(schema: Schema, value: unknown, at = '$'): string[] {
   return Object.entries(schema).flatMap(([keyword, rule]) => {
     const check = keywords[keyword];
     if (!check) throw new Error(`the schema has an unknown keyword "${keyword}"`);
-    return check(rule, value, at, schema);
+    return check(rule as never, value, at, schema);
   });
 }
 
@@ -24,12 +24,14 @@ const keywords: Readonly<Record<string, Check>> = {
   type: (types: string | string[], value, at) => ([types].flat().some((type) => isOf(type, value)) ? [] : [`${at}: expected ${types}`]),
   const: (only: unknown, value, at) => (value === only ? [] : [`${at}: expected ${only}`]),
   enum: (some: unknown[], value, at) => (some.includes(value) ? [] : [`${at}: expected one of ${some}`]),
-  pattern: (pattern: string, value, at) => (typeof value !== 'string' || new RegExp(pattern, 'u').test(value) ? [] : [`${at}: expected ${pattern}`]),
+  pattern: (pattern: string, value, at) =>
+    typeof value !== 'string' || new RegExp(pattern, 'u').test(value) ? [] : [`${at}: expected ${pattern}`],
   minLength: (least: number, value, at) => (typeof value !== 'string' || value.length >= least ? [] : [`${at}: too short`]),
   minimum: (least: number, value, at) => (typeof value !== 'number' || value >= least ? [] : [`${at}: below ${least}`]),
   maximum: (most: number, value, at) => (typeof value !== 'number' || value <= most ? [] : [`${at}: above ${most}`]),
   minItems: (least: number, value, at) => (!Array.isArray(value) || value.length >= least ? [] : [`${at}: too few`]),
-  items: (schema: Schema, value, at) => (Array.isArray(value) ? value.flatMap((item, index) => breaches(schema, item, `${at}[${index}]`)) : []),
+  items: (schema: Schema, value, at) =>
+    Array.isArray(value) ? value.flatMap((item, index) => breaches(schema, item, `${at}[${index}]`)) : [],
   required: (names: string[], value, at) =>
     isOf('object', value) ? names.filter((name) => !Object.hasOwn(value as object, name)).map((name) => `${at}: no ${name}`) : [],
   properties: (schemas: Record<string, Schema>, value, at) =>

@@ -3,12 +3,16 @@ import { AutomateError } from '../../core/failure.ts';
 import { exitCodes } from '../exit.ts';
 import type { Terminal } from '../terminal.ts';
 
-const shells: Record<string, (program: Command) => string> = { bash, zsh, fish };
+const shells = new Map([
+  ['bash', bash],
+  ['zsh', zsh],
+  ['fish', fish],
+]);
 
 /** Prints the completion script of a shell, made from the commands themselves. Answers the exit code. */
 export async function completionCommand(shell: string, program: Command, terminal: Terminal): Promise<number> {
-  const script = shells[shell];
-  if (!script) throw new AutomateError('usage', `expected ${Object.keys(shells).join(', ')}, found "${shell}"`);
+  const script = shells.get(shell);
+  if (!script) throw new AutomateError('usage', `expected ${[...shells.keys()].join(', ')}, found "${shell}"`);
   await terminal.print(script(program));
   return exitCodes.success;
 }

@@ -4,6 +4,7 @@ import type { NodeContext } from '../../core/node.ts';
 import type { Plan, Step } from '../../core/plan.ts';
 import type { HttpRequest } from '../../core/ports.ts';
 import type { Fields } from '../../core/record.ts';
+import { cleaned } from '../../core/response.ts';
 import { exitCodes } from '../exit.ts';
 import { count, counted } from '../show/number.ts';
 import { requestText } from '../show/request.ts';
@@ -42,7 +43,7 @@ async function addRecord(plan: Plan, item: Item, forecast: Forecast): Promise<vo
   } catch (error) {
     if (!(error instanceof Failure)) throw error;
     forecast.failing++;
-    forecast.firstFailure ??= `record ${item.number}: ${error.message}`;
+    forecast.firstFailure ??= `record ${item.number}: ${cleaned(error.message)}`;
   }
 }
 
@@ -79,6 +80,6 @@ function forecastText({ records, least, most, failing, firstFailure, firstReques
     `credits: ${range}`,
     ...(failing > 0 ? [`${counted(failing, 'record')} would fail before anything is sent; the first: ${firstFailure}`] : []),
     '',
-    ...(firstRequest ? ['first request:', ...requestText(firstRequest).map((line) => `  ${line}`)] : ['no request would be sent']),
+    ...(firstRequest ? ['first request:', ...requestText(firstRequest).map((line) => `  ${cleaned(line)}`)] : ['no request would be sent']),
   ].join('\n');
 }

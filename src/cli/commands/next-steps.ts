@@ -1,8 +1,8 @@
 import type { Ending } from '../../core/event.ts';
 import type { OutputPlan } from '../output-files.ts';
-import { shellWord } from '../show/number.ts';
 import type { SummaryFacts } from '../show/summary.ts';
 import type { Tally } from '../show/tally.ts';
+import { shellWord } from '../show/text.ts';
 import type { RunOptions } from './run-options.ts';
 
 /** What to do after a run that did not do everything, as command lines to copy. */

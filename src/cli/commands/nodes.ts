@@ -23,22 +23,67 @@ function typeOf(name: string): NodeType {
 }
 
 function explained(type: NodeType): string {
-  const schema = toJsonSchema(nodeSchema(type));
-  const rows = Object.entries(schema.properties ?? {})
-    .filter(([name]) => name !== 'type')
-    .map(([name, option]) => [`  ${name}`, kindOf(option), standing(name, option, schema), option.description ?? '']);
-  return [type.summary, '', ...tableText(rows), '', 'example:', ...type.example.split('\n').map((line) => `  ${line}`)].join('\n');
+  const { properties: { type: _type, ...options } = {}, required = [] } = toJsonSchema(nodeSchema(type));
+  return [
+    type.summary,
+    ...Object.entries(options).flatMap(([name, option]) => ['', ...optionLines(name, option, required.includes(name))]),
+    '',
+    'example:',
+    ...type.example.split('\n').map((line) => `  ${line}`),
+  ].join('\n');
 }
 
-function standing(name: string, option: JsonSchema, schema: JsonSchema): string {
-  if (option.default !== undefined) return `default ${JSON.stringify(option.default)}`;
-  return schema.required?.includes(name) ? 'required' : '';
+/** An option, what it may be, and the options inside it. */
+function optionLines(name: string, option: JsonSchema, isRequired: boolean): string[] {
+  const standing = isRequired ? ', required' : option.default === undefined || isPlainObject(option.default) ? '' : `, default ${shown(option.default)}`;
+  return [
+    `  ${name}: ${kindOf(option)}${standing}`,
+    ...(option.description === undefined ? [] : [`      ${option.description}`]),
+    ...innerOptions(option).flatMap(([inner, of]) => optionLines(`${name}.${inner}`, of, false)),
+  ];
 }
 
+/** The options of a mapping, or of all mappings that an option may be. */
+function innerOptions(option: JsonSchema): [string, JsonSchema][] {
+  const found = new Map<string, JsonSchema>();
+  for (const variant of variantsOf(option)) {
+    for (const [name, inner] of Object.entries(variant.properties ?? {})) {
+      const known = found.get(name);
+      found.set(name, known ? { ...known, anyOf: [...variantsOf(known), inner] } : inner);
+    }
+  }
+  return [...found];
+}
+
+function variantsOf({ anyOf, oneOf, ...option }: JsonSchema): JsonSchema[] {
+  const variants = [...(anyOf ?? []), ...(oneOf ?? [])];
+  return variants.length === 0 ? [option] : variants.flatMap(variantsOf);
+}
+
+const words: Readonly<Record<string, string>> = {
+  string: 'text',
+  number: 'number',
+  integer: 'whole number',
+  boolean: 'true | false',
+  array: 'list',
+  object: 'mapping',
+};
+
+/** What may be written, in the words of the flow file. */
 function kindOf(option: JsonSchema): string {
-  if (option.enum) return option.enum.join(' | ');
-  const kinds = (option.anyOf ?? option.oneOf ?? [option]).map(({ type, const: only, enum: some, oneOf }) =>
-    only !== undefined ? String(only) : some ? some.join(' | ') : (type ?? (oneOf ? 'object' : 'any')),
-  );
+  const kinds = variantsOf(option).flatMap(({ type, const: only, enum: some }) => {
+    if (only !== undefined) return [String(only)];
+    if (some) return some.map(String);
+    return [type ?? 'any'].flat().map((kind) => words[kind] ?? kind);
+  });
   return [...new Set(kinds)].join(' | ');
+}
+
+function shown(value: unknown): string {
+  if (Array.isArray(value)) return `[${value.map(shown).join(', ')}]`;
+  return typeof value === 'string' ? value : JSON.stringify(value);
+}
+
+function isPlainObject(value: unknown): boolean {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

@@ -6,7 +6,7 @@ import type { HttpRequest, HttpResponse } from '../../core/ports.ts';
 import type { Fields } from '../../core/record.ts';
 import { cleaned } from '../../core/response.ts';
 import { didYouMean } from '../../core/suggest.ts';
-import { jsonOf, textOf, type Value } from '../../core/value.ts';
+import type { Value } from '../../core/value.ts';
 import { createCaller } from '../../engine/call.ts';
 import { createChain } from '../../engine/chain.ts';
 import { createGates } from '../../engine/gate.ts';
@@ -14,8 +14,8 @@ import { createStopping } from '../../engine/stopping.ts';
 import { exitCodes } from '../exit.ts';
 import { loadFlow, loadSecrets, tellWarnings } from '../flow-file.ts';
 import { hasTextCells, type InputOptions, openInput } from '../input-options.ts';
-import { curlText, requestText } from '../show/request.ts';
-import { structureOf, tableText } from '../show/structure.ts';
+import { counted } from '../show/number.ts';
+import { type Preview, previewJson, previewText } from '../show/preview.ts';
 import type { Terminal } from '../terminal.ts';
 import { type WiredPorts, wire } from '../wire.ts';
 
@@ -32,17 +32,6 @@ export interface TestRequestOptions extends Omit<InputOptions, 'in'> {
   readonly cacert?: string;
 }
 
-/** What came back, or why nothing did. */
-interface Preview {
-  readonly request: HttpRequest;
-  readonly response?: HttpResponse;
-  readonly ms?: number;
-  readonly body?: Value | undefined;
-  readonly rows?: readonly Fields[];
-  readonly found?: readonly boolean[];
-  readonly failure?: Failure;
-}
-
 /** Previews one request of a flow; answers the exit code. */
 export async function testRequestCommand(flow: string, options: TestRequestOptions, terminal: Terminal): Promise<number> {
   const allowHttp = options.allowHttp ?? false;
@@ -53,11 +42,14 @@ export async function testRequestCommand(flow: string, options: TestRequestOptio
   const secrets = options.send ? await loadSecrets(plan, flow, terminal.redactor) : new Map<string, string>();
   const ports = wire({ secrets, redactor: terminal.redactor, allowHttp, cacert: options.cacert, maxCredits: undefined, report: () => {} });
   const preview = await previewOf(plan, step, item, ports, options, terminal);
-  const action = step.node.action as Action;
-  await terminal.print(options.json ? previewJson(preview, action) : previewText(preview, action, options));
-  if (options.send) terminal.tell(`${ports.credits()} ${ports.credits() === 1 ? 'credit' : 'credits'} spent`);
-  if (preview.failure) terminal.tell(`${terminal.colors.red('failed:')} ${preview.failure.kind}: ${preview.failure.message}`);
-  return preview.failure ? exitCodes.someFailed : exitCodes.success;
+  const show = options.json ? previewJson : previewText;
+  const text = show(preview, step.node.action as Action, options.curl ?? false);
+  if (text !== '') await terminal.print(text);
+  if (options.send) terminal.tell(`${counted(ports.credits(), 'credit')} spent`);
+  if (!preview.failure) return exitCodes.success;
+  const { kind, node = step.id, message } = preview.failure;
+  terminal.tell(`${terminal.colors.red('failed:')} ${node}: ${kind}: ${cleaned(message)}`);
+  return exitCodes.someFailed;
 }
 
 function chosenStep(plan: Plan, id: string | undefined): Step {
@@ -96,7 +88,9 @@ async function previewOf(
   if (item.failure) throw new AutomateError('input', item.failure.message);
   const action = step.node.action as Action;
   const fields = await fieldsBefore(plan, step, item, ports, options, terminal);
+  if (fields instanceof Failure) return { failure: fields };
   const request = rendered(action, fields);
+  if (passesBy(step, fields)) terminal.tell(`in a run this record would pass ${step.id} by: its \`when\` is false`);
   if (!options.send) return { request };
   const startedMs = ports.clock.now();
   ports.ledger.hold(step.id);
@@ -114,12 +108,22 @@ async function previewOf(
   return { ...preview, ...read(action, fields, response) };
 }
 
+function passesBy({ when }: Step, fields: Fields): boolean {
+  try {
+    return when !== undefined && !when.evaluate(fields);
+  } catch (error) {
+    if (error instanceof Failure) return false;
+    throw error;
+  }
+}
+
 function rendered(action: Action, fields: Fields): HttpRequest {
   try {
     return action.request(fields);
   } catch (error) {
     if (!(error instanceof Failure)) throw error;
-    throw new AutomateError('flow', `${error.message}\nset it with --set field=value, or take a record with --in FILE --record N`);
+    const mend = error.kind === 'template' ? '\nset it with --set field=value, or take a record with --in FILE --record N' : '';
+    throw new AutomateError('flow', error.message + mend);
   }
 }
 
@@ -131,16 +135,16 @@ async function fieldsBefore(
   ports: WiredPorts,
   options: TestRequestOptions,
   terminal: Terminal,
-): Promise<Fields> {
+): Promise<Fields | Failure> {
   const before = plan.steps.slice(0, plan.steps.indexOf(step)).filter(({ node }) => options.send || !node.action);
   const sending = before.filter(({ node }) => node.action);
   if (sending.length > 0) terminal.tell(`first sending ${sending.map(({ id }) => id).join(', ')}, whose fields this node may need`);
   const stopping = createStopping(() => {});
   const call = createCaller({ ports, stopping, gates: createGates(ports.clock, {}) });
   const outcome = await createChain({ ...plan, steps: before }, { ports, stopping, call })(item);
-  if ('failure' in outcome) throw new AutomateError('flow', `${outcome.failure.node}: ${outcome.failure.message}`);
+  if ('failure' in outcome) return outcome.failure;
   const [first] = outcome.rows;
-  if (!first) throw new AutomateError('flow', 'a node before this one drops the record');
+  if (!first) throw new AutomateError('input', 'a node before this one drops the record; choose another with --record N');
   return new Map([...first, ...options.set]);
 }
 
@@ -157,55 +161,4 @@ function read(action: Action, fields: Fields, response: HttpResponse): Pick<Prev
     if (error instanceof Failure) return { body, failure: error };
     throw error;
   }
-}
-
-function previewText(preview: Preview, action: Action, options: TestRequestOptions): string {
-  const { request, response } = preview;
-  const lines = options.curl ? [curlText(request)] : requestText(request);
-  if (!response) return lines.map(cleaned).join('\n');
-  const structure = structureOf(preview.body).map(({ path, type, sample }) => [path, type, sample]);
-  return [
-    ...lines,
-    '',
-    `${response.status} in ${Math.round(preview.ms ?? 0)} ms, ${response.body.length} bytes`,
-    ...Object.entries(response.headers).map(([name, value]) => `  ${name}: ${value}`),
-    '',
-    ...(structure.length > 0 ? tableText([['path', 'type', 'sample'], ...structure]) : ['the body is empty']),
-    ...yieldLines(preview, action),
-  ]
-    .map(cleaned)
-    .join('\n');
-}
-
-const shownRows = 3;
-
-function yieldLines({ rows, found }: Preview, action: Action): string[] {
-  if (!rows || action.paths.length === 0) return rows ? ['', 'without map no field is added'] : [];
-  const names = action.fields;
-  const shown = rows
-    .slice(0, shownRows)
-    .flatMap((row, index) => [
-      ...(rows.length > 1 ? [`  record ${index + 1} of ${rows.length}`] : []),
-      ...tableText(names.map((name) => ['  ', name, textOf(row.get(name) ?? null)])),
-    ]);
-  const lost = action.paths.filter((_, index) => found?.[index] === false);
-  return ['', 'map yields', ...shown, ...lost.map((path) => `  ${path}: found nothing here`)];
-}
-
-function previewJson({ request, response, ms, body, rows, failure }: Preview, action: Action): string {
-  const { method, origin, path, headers, auth } = request;
-  return jsonOf({
-    request: { method, url: origin + path, headers: { ...headers }, auth: auth?.type ?? null, body: request.body ?? null },
-    response: response
-      ? {
-          status: response.status,
-          ms: Math.round(ms ?? 0),
-          headers: JSON.parse(JSON.stringify(response.headers)) as Value,
-          body: body ?? null,
-        }
-      : null,
-    structure: response ? structureOf(body).map((row) => ({ ...row })) : null,
-    map: rows ? rows.map((row) => Object.fromEntries(action.fields.map((name) => [name, row.get(name) ?? null]))) : null,
-    failure: failure ? { class: failure.kind, status: failure.status ?? null, message: failure.message } : null,
-  });
 }

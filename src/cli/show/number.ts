@@ -7,8 +7,3 @@ export function count(number: number): string {
 export function counted(number: number, noun: string): string {
   return `${count(number)} ${noun}${number === 1 ? '' : 's'}`;
 }
-
-/** A word as a shell takes it. */
-export function shellWord(text: string): string {
-  return /^[\w@%+=:,./-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`;
-}

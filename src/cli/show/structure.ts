@@ -1,6 +1,7 @@
 import { pathTo } from '../../core/path.ts';
 import { excerpt } from '../../core/response.ts';
 import { isObject, jsonOf, type Value } from '../../core/value.ts';
+import { escapedControls } from './text.ts';
 
 /** A place in an answer, ready to stand in a map. */
 export interface StructureRow {
@@ -19,8 +20,8 @@ export function structureOf(body: Value | undefined): StructureRow[] {
   return [...found].map(([path, { types, sample }]) => ({ path, type: [...types].join(' or '), sample: sampleText(sample) }));
 
   function visit(path: string, value: Value): void {
-    if (path !== '' || !isContainer(value)) note(path === '' ? '$body' : path, value);
-    if (isObject(value)) for (const name of Object.keys(value)) visit(pathTo(path, name), value[name] as Value);
+    if (path !== '' || !isContainer(value) || Object.keys(value as object).length === 0) note(path === '' ? '$body' : path, value);
+    if (isObject(value)) for (const name of Object.keys(value)) visit(printablePath(path, name), value[name] as Value);
     if (Array.isArray(value)) for (const element of value.slice(0, elementsSeen)) visitElement(path, element);
   }
 
@@ -37,6 +38,11 @@ export function structureOf(body: Value | undefined): StructureRow[] {
       if (known.sample === null) known.sample = value;
     }
   }
+}
+
+/** A path one step longer that can be copied from a terminal. */
+function printablePath(path: string, name: string): string {
+  return escapedControls(name) === name ? pathTo(path, name) : `${path}[${escapedControls(JSON.stringify(name))}]`;
 }
 
 function isContainer(value: Value): boolean {

@@ -1,0 +1,15 @@
+// biome-ignore lint/suspicious/noControlCharactersInRegex: these are what is sought
+const controls = /[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069]/g;
+
+/** JSON text in which everything that could steer a terminal is escaped: it means the same. */
+export function escapedControls(json: string): string {
+  return json.replace(controls, (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`);
+}
+
+/** A word as a shell takes it. */
+export function shellWord(text: string): string {
+  if (/^[\w@%+=:,./-]+$/.test(text)) return text;
+  if (text.search(controls) < 0) return `'${text.replaceAll("'", "'\\''")}'`;
+  const bytes = (character: string) => [...Buffer.from(character)].map((byte) => `\\x${byte.toString(16).padStart(2, '0')}`).join('');
+  return `$'${text.replace(/[\\']/g, '\\$&').replace(controls, bytes)}'`;
+}

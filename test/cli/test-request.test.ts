@@ -1,0 +1,314 @@
+import { execFile } from 'node:child_process';
+import { promisify } from 'node:util';
+import { describe, expect, test } from 'vitest';
+import { answeringServer, type ServerAnswer } from '../helpers/answering-server.ts';
+import { workplace } from '../helpers/cli.ts';
+import type { SeenRequest } from '../helpers/http-server.ts';
+import { naughtyTexts } from '../helpers/naughty-texts.ts';
+
+const person = {
+  data: { user: { name: 'Ada', 'odd key': 1, tags: ['x', 'y'], address: { city: 'Oslo', zip: null } } },
+  results: [
+    { value: 1, lines: [{ sku: 'a' }] },
+    { value: 'two', lines: [] },
+  ],
+  matrix: [[1, 2], [3]],
+  total: 12345678901234567890n,
+  ok: true,
+  none: null,
+};
+const personJson = JSON.stringify(person, (_, value) => (typeof value === 'bigint' ? { digits: String(value) } : value)).replace(
+  /\{"digits":"(\d+)"\}/,
+  '$1',
+);
+
+/** A server that answers, and a workplace with a flow that asks it. */
+async function preview(
+  flow: (origin: string) => string,
+  answer: (request: SeenRequest, index: number) => ServerAnswer = () => ({ body: person }),
+) {
+  const server = await answeringServer((request, index) => {
+    const answered = answer(request, index);
+    return answered.body === person
+      ? { ...answered, body: personJson, headers: { 'content-type': 'application/json', 'x-request-id': 'r1' } }
+      : answered;
+  });
+  const place = await workplace({ 'flow.yaml': flow(server.origin), 'rows.csv': 'id,city\n1,Oslo\n2,Rome\n' });
+  return { server, place, ...place };
+}
+
+const people =
+  (more = '') =>
+  (origin: string) =>
+    `nodes: [{ id: profile, type: http, url: "${origin}/users/{{id}}"${more} }]`;
+
+/** The paths in a printed structure. */
+function printedPaths(stdout: string): string[] {
+  const table = /^path +type[\s\S]*?(?=\n\n|\n$)/m.exec(stdout)?.[0] ?? '';
+  const [header = '', ...rows] = table.split('\n');
+  return rows.map((row) => row.slice(0, header.indexOf('type')).trimEnd());
+}
+
+describe('a preview', () => {
+  test('shows what was sent, what came back, its structure, and what the map yields', async () => {
+    const { automate } = await preview(people(', map: { name: data.user.name, gone: data.nothing }'));
+    const { code, stdout, stderr } = await automate(['test-request', 'flow.yaml', '--in', 'rows.csv']);
+    expect(code).toBe(0);
+    expect(stdout).toMatch(/^GET http:\/\/127\.0\.0\.1:\d+\/users\/1\n/);
+    expect(stdout).toMatch(/\n200 in \d+ ms, \d+ bytes\n/);
+    expect(stdout).toContain('\n  x-request-id: r1\n');
+    expect(stdout).toMatch(/\npath +type +sample\n/);
+    expect(stdout).toMatch(/\ndata\.user\.name +string +"Ada"\n/);
+    expect(stdout).toMatch(/\nresults +array +2 elements\n/);
+    expect(stdout).toMatch(/\nresults\[\]\.value +number or string +1\n/);
+    expect(stdout).toMatch(/\ntotal +number +12345678901234567890\n/);
+    expect(stdout).toMatch(/\nmap yields\n +name +Ada\n +gone\n {2}data\.nothing: found nothing here\n$/);
+    expect(stderr).toBe('1 credit spent\n');
+  });
+
+  test('prints paths that are ready for map: each one is found', async () => {
+    const { automate, write, server } = await preview(people());
+    const paths = printedPaths((await automate(['test-request', 'flow.yaml', '--set', 'id=1'])).stdout);
+    expect(paths).toContain('data.user["odd key"]');
+    expect(paths).toContain('results[].lines[].sku');
+    expect(paths).toContain('matrix[][]');
+    expect(paths).toHaveLength(21);
+    const flow = paths.map(
+      (path, index) =>
+        `  - { type: http, url: "${server.origin}/{{id}}", map: { f${index}: ${JSON.stringify(path)} }, when: "${index > 0} || true" }`,
+    );
+    await Promise.all(
+      flow.map(async (node, index) => {
+        await write(`flow${index}.yaml`, `nodes:\n${node}\n`);
+        const { code, stdout } = await automate(['test-request', `flow${index}.yaml`, '--set', 'id=1']);
+        expect([code, paths[index], stdout.includes('found nothing here')]).toEqual([0, paths[index], false]);
+      }),
+    );
+  });
+
+  test('does so for the oddest names, and for a body that is a list, a text, empty, or nothing', async () => {
+    const odd = Object.fromEntries(naughtyTexts.map((text, index) => [text, index]));
+    const bodies: ServerAnswer[] = [
+      { body: odd },
+      { body: [[{ a: 1 }]] },
+      { body: '"text"' },
+      { body: {} },
+      { body: [] },
+      { body: '' },
+      { body: 'plain' },
+    ];
+    const { automate, write, server } = await preview(people(), (_, index) => bodies[index] as ServerAnswer);
+    const printed = [];
+    for (const _ of bodies)
+      printed.push(JSON.parse((await automate(['test-request', 'flow.yaml', '--set', 'id=1', '--json'])).stdout).structure);
+    expect(printed.map((rows) => rows.length)).toEqual([new Set(naughtyTexts).size, 3, 1, 1, 1, 0, 1]);
+    const names = printed[0].map(({ path }: { path: string }) => path);
+    bodies.push({ body: odd });
+    await write('flow.yaml', `nodes: [{ type: http, url: "${server.origin}", map: ${JSON.stringify(names)} }]`);
+    const { stdout } = await automate(['test-request', 'flow.yaml']);
+    expect(stdout).toContain('map yields');
+    expect(stdout).not.toContain('found nothing here');
+    // biome-ignore lint/suspicious/noControlCharactersInRegex: these must not reach a terminal
+    expect(stdout).not.toMatch(/[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u202e]/);
+  });
+
+  test('that fails says why, shows the answer, and exits with 4', async () => {
+    const { automate } = await preview(people(), () => ({ status: 403, body: { error: { reason: 'no' } } }));
+    const { code, stdout, stderr } = await automate(['test-request', 'flow.yaml', '--set', 'id=1']);
+    expect(code).toBe(4);
+    expect(stdout).toMatch(/\n403 in/);
+    expect(stdout).toMatch(/\nerror\.reason +string +"no"$/m);
+    expect(stderr).toBe('1 credit spent\nfailed: profile: http: the server answered 403: {"error":{"reason":"no"}}\n');
+  });
+
+  test('of a server that is not there says so', async () => {
+    const place = await workplace({ 'flow.yaml': people()('http://127.0.0.1:9') });
+    const { code, stdout, stderr } = await place.automate(['test-request', 'flow.yaml', '--set', 'id=1']);
+    expect(code).toBe(4);
+    expect(stdout).toBe('GET http://127.0.0.1:9/users/1\n');
+    expect(stderr).toMatch(/failed: profile: network: .*ECONNREFUSED/);
+  });
+
+  test('is tried once only', async () => {
+    const { automate, server } = await preview(people(), () => ({ status: 503 }));
+    expect((await automate(['test-request', 'flow.yaml', '--set', 'id=1'])).code).toBe(4);
+    expect(server.requests).toHaveLength(1);
+  });
+});
+
+describe('the record', () => {
+  test('is the first of --in, the one that --record says, and has what --set says', async () => {
+    const { automate, server } = await preview((origin) => `nodes: [{ type: http, url: "${origin}/{{id}}/{{city}}" }]`);
+    await automate(['test-request', 'flow.yaml', '--in', 'rows.csv']);
+    await automate(['test-request', 'flow.yaml', '--in', 'rows.csv', '--record', '2']);
+    await automate(['test-request', 'flow.yaml', '--in', 'rows.csv', '--record', '2', '--set', 'city=a=b c']);
+    await automate(['test-request', 'flow.yaml', '--set', 'id=7', '--set', 'city=']);
+    await automate(['test-request', 'flow.yaml', '--in', '-', '--in-format', 'ndjson'], { stdin: '{"id":8,"city":"x"}\n' });
+    expect(server.requests.map(({ path }) => path)).toEqual(['/1/Oslo', '/2/Rome', '/2/a%3Db%20c', '/7/', '/8/x']);
+  });
+
+  test('is missing', async () => {
+    const { automate } = await preview(people());
+    const none = await automate(['test-request', 'flow.yaml', '--in', 'rows.csv', '--record', '3']);
+    expect(none).toMatchObject({ code: 6, stdout: '', stderr: 'automate: rows.csv has no record 3\n' });
+  });
+
+  test('lacks a field: it says how to set it', async () => {
+    const { automate, server } = await preview(people());
+    const { code, stderr } = await automate(['test-request', 'flow.yaml']);
+    expect(code).toBe(3);
+    expect(stderr).toContain('the record has no field "id"');
+    expect(stderr).toContain('--set field=value');
+    expect(server.requests).toEqual([]);
+  });
+});
+
+describe('the node', () => {
+  const two = (origin: string) => `nodes:
+  - { id: first, type: http, url: "${origin}/first/{{id}}", map: { city: data.user.address.city } }
+  - { type: set, fields: { place: "{{city}}!" } }
+  - { id: second, type: http, url: "${origin}/second/{{place}}" }`;
+
+  test('is the first that sends a request, or the one that --node says, with what the nodes before it add', async () => {
+    const { automate, server } = await preview(two);
+    await automate(['test-request', 'flow.yaml', '--set', 'id=1']);
+    const { stderr } = await automate(['test-request', 'flow.yaml', '--set', 'id=1', '--node', 'second']);
+    expect(server.requests.map(({ path }) => path)).toEqual(['/first/1', '/first/1', '/second/Oslo!']);
+    expect(stderr).toBe('first sending first, whose fields this node may need\n2 credits spent\n');
+  });
+
+  test('is not reached when one before it fails', async () => {
+    const { automate } = await preview(two, () => ({ status: 404 }));
+    const { code, stdout, stderr } = await automate(['test-request', 'flow.yaml', '--set', 'id=1', '--node', 'second']);
+    expect([code, stdout]).toEqual([4, '']);
+    expect(stderr).toContain('1 credit spent\nfailed: first: http: the server answered 404\n');
+  });
+
+  test('would not be reached in a run: it says so', async () => {
+    const { automate } = await preview(people(`, when: "id == '2'"`));
+    const { stderr } = await automate(['test-request', 'flow.yaml', '--set', 'id=1']);
+    expect(stderr).toContain('in a run this record would pass profile by: its `when` is false');
+  });
+
+  test.each([
+    ['sceond', 'no node "sceond" sends a request; did you mean "second"?'],
+    ['set-2', 'no node "set-2" sends a request; expected first, second'],
+  ])('%s is none', async (node, message) => {
+    const { automate } = await preview(two);
+    expect(await automate(['test-request', 'flow.yaml', '--node', node])).toMatchObject({
+      code: 2,
+      stdout: '',
+      stderr: `automate: ${message}\n`,
+    });
+  });
+
+  test('is none that sends a request', async () => {
+    const { automate } = await preview(() => 'nodes: [{ type: set, fields: { a: b } }]');
+    expect((await automate(['test-request', 'flow.yaml'])).code).toBe(2);
+  });
+});
+
+describe('--json', () => {
+  test('prints one JSON value and nothing else on stdout', async () => {
+    const { automate } = await preview(people(', map: ["results[].value"]'));
+    const { stdout } = await automate(['test-request', 'flow.yaml', '--set', 'id=1', '--json']);
+    expect(stdout).toContain('12345678901234567890');
+    expect(JSON.parse(stdout)).toMatchObject({
+      request: { method: 'GET', url: expect.stringMatching(/\/users\/1$/), headers: {}, auth: null, body: null },
+      response: { status: 200, ms: expect.any(Number), headers: { 'x-request-id': 'r1' }, body: { data: { user: { name: 'Ada' } } } },
+      map: [{ 'results[].value': 1 }, { 'results[].value': 'two' }],
+      failure: null,
+    });
+    expect(JSON.parse(stdout).structure).toContainEqual({ path: 'ok', type: 'boolean', sample: 'true' });
+  });
+
+  test('also when it fails, and when nothing is sent', async () => {
+    const { automate } = await preview(people(), () => ({ status: 500, body: 'oops' }));
+    const failed = await automate(['test-request', 'flow.yaml', '--set', 'id=1', '--json']);
+    expect(failed.code).toBe(4);
+    expect(JSON.parse(failed.stdout)).toMatchObject({
+      map: null,
+      failure: { class: 'http', status: 500, message: 'the server answered 500: oops' },
+    });
+    const unsent = await automate(['test-request', 'flow.yaml', '--set', 'id=1', '--json', '--no-send', '--curl']);
+    expect(JSON.parse(unsent.stdout)).toMatchObject({
+      curl: expect.stringMatching(/^curl http/),
+      response: null,
+      structure: null,
+      map: null,
+      failure: null,
+    });
+  });
+});
+
+describe('--curl', () => {
+  const secret = `canary:$HOME "7f3a" 'é' \\ %41+&=`;
+
+  /** Sends the request by automate and by the curl command that it prints; both as the server saw them. */
+  async function both(node: string, record: object = {}, connection = '') {
+    const { automate, write, folder, server } = await preview(
+      (origin) => `${connection.replace('ORIGIN', origin)}nodes: [{ type: http, ${node.replace('ORIGIN', origin)} }]`,
+    );
+    await write('rows.ndjson', JSON.stringify(record));
+    const env = { AUTOMATE_CREDENTIAL_C: secret };
+    const { stdout } = await automate(['test-request', 'flow.yaml', '--in', 'rows.ndjson', '--curl'], { env });
+    expect(stdout).not.toContain('canary');
+    const [command] = stdout.split('\n\n200 in ') as [string];
+    await promisify(execFile)('bash', ['-c', command], { cwd: folder, env: { ...process.env, ...env }, timeout: 5000 });
+    return server.requests.map(({ headers, ...request }) => {
+      const { 'user-agent': _agent, 'accept-encoding': _encoding, connection: _connection, 'content-length': _length, ...others } = headers;
+      // Both forms of percent-encoding name the same.
+      return { ...request, path: decodeURIComponent(request.path.replaceAll('+', ' ')), headers: others };
+    });
+  }
+
+  test.each([
+    ['a GET', 'url: "ORIGIN/a/{{id}}?q={{q}}&filter[x]={1}", headers: { X-Note: "it\'s {{q}}", X-Empty: "{{empty}}" }'],
+    ['a POST', 'method: POST, url: "ORIGIN/{{id}}", body: { q: "{{q}}", all: "{{odd}}" }'],
+    ['a POST without a body', 'method: POST, url: "ORIGIN/{{id}}"'],
+    ['a DELETE', 'method: DELETE, url: "ORIGIN/{{id}}$HOME"'],
+    ['a bearer token', 'url: "ORIGIN/", auth: { type: bearer, credential: c }'],
+    ['a key in a header', 'url: "ORIGIN/", auth: { type: api_key, header: X-Key, credential: c }'],
+    ['a key in the query', 'url: "ORIGIN/?a=b", auth: { type: api_key, query: api key, credential: c }'],
+    ['a key in the query of a POST', 'method: POST, url: "ORIGIN/", body: { a: 1 }, auth: { type: api_key, query: key, credential: c }'],
+    ['a password', 'url: "ORIGIN/", auth: { type: basic, username: "$USER `id`", credential: c }'],
+    ['a user and a password', 'url: "ORIGIN/", auth: { type: basic, credential: c }'],
+  ])('prints a command that sends the same: %s', async (_name, node) => {
+    const [ours, curls] = await both(node, { id: "o'neil $HOME/..", q: '`"\\!', empty: '', odd: naughtyTexts.slice(0, -1) });
+    if (curls?.method === 'POST' && curls.body === '') delete curls.headers['content-type'];
+    expect(curls).toEqual(ours);
+  });
+});
+
+describe('--no-send', () => {
+  test('sends nothing, needs no secret, and masks it', async () => {
+    const { automate, server } = await preview(
+      people(', auth: { type: api_key, query: key, credential: missing }, headers: { A: "{{id}}" }'),
+    );
+    const { code, stdout, stderr } = await automate(['test-request', 'flow.yaml', '--set', 'id=1', '--no-send']);
+    expect(stdout).toBe(`GET ${server.origin}/users/1?key=***\nA: 1\n`);
+    expect([code, stderr]).toEqual([0, '']);
+    expect(server.requests).toEqual([]);
+  });
+});
+
+test('a secret that the answer holds is masked, too', async () => {
+  const { automate } = await preview(people(', auth: { type: bearer, credential: c }, map: [token]'), ({ headers }) => ({
+    body: { token: headers.authorization ?? '' },
+  }));
+  for (const options of [[], ['--json']]) {
+    const { stdout, stderr } = await automate(['test-request', 'flow.yaml', '--set', 'id=1', ...options], {
+      env: { AUTOMATE_CREDENTIAL_C: 'canary-7f3a' },
+    });
+    expect(stdout).toContain('***');
+    expect(stdout + stderr).not.toContain('canary-7f3a');
+  }
+});
+
+test('a missing credential is told before anything is sent', async () => {
+  const { automate, server } = await preview(people(', auth: { type: bearer, credential: crm }'));
+  const { code, stderr } = await automate(['test-request', 'flow.yaml', '--set', 'id=1']);
+  expect(code).toBe(7);
+  expect(stderr).toContain('AUTOMATE_CREDENTIAL_CRM');
+  expect(server.requests).toEqual([]);
+});

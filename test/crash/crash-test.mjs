@@ -1,0 +1,233 @@
+// Kills runs, goes on with --resume, and compares every byte with an uninterrupted run.
+//   node test/crash/crash-test.mjs [--points N] [--kills N]
+// points: kills at the k-th write, sync, truncate, open, rename or unlink of the run's own files (needs strace)
+// kills: kill -9 after a random number of calls
+import { spawn, spawnSync } from 'node:child_process';
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:http';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { parseArgs } from 'node:util';
+import { gunzipSync } from 'node:zlib';
+
+const { values } = parseArgs({ options: { points: { type: 'string', default: '6' }, kills: { type: 'string', default: '4' } } });
+const wanted = { points: Number(values.points), kills: Number(values.kills) };
+
+const bin = fileURLToPath(new URL('../../bin/automate.js', import.meta.url));
+const watchedCalls = ['write', 'pwrite64', 'fsync', 'fdatasync', 'ftruncate', 'openat', 'rename', 'unlink'];
+const records = 1200;
+/** engine/window: a crash never repeats more calls than this. */
+const windowSize = 1024;
+const kinds = [
+  { name: 'CSV', input: 'rows.csv', out: 'out.csv', errors: 'rows.errors.csv', more: [] },
+  { name: 'NDJSON', input: 'rows.ndjson', out: 'out.ndjson', errors: 'rows.errors.ndjson', more: [] },
+  { name: 'JSON in gzip', input: 'rows.json', out: 'out.json.gz', errors: 'rows.errors.json', more: [] },
+  { name: 'CSV unordered', input: 'rows.csv', out: 'out.csv', errors: 'rows.errors.csv', more: ['--unordered'] },
+];
+
+/** How often each record was asked for. */
+const asked = new Map();
+/** Whoever wants to know of the next call. */
+let onCall = () => {};
+const server = createServer((request, response) => {
+  const id = request.url.slice(1);
+  asked.set(id, (asked.get(id) ?? 0) + 1);
+  onCall();
+  setTimeout(
+    () => {
+      response.statusCode = Number(id) % 7 === 0 ? 404 : 200;
+      response.end(JSON.stringify({ name: `name ${id}` }));
+    },
+    1 + (Number(id) % 3),
+  );
+});
+await new Promise((resolve) => server.listen(0, '127.0.0.1', resolve));
+
+const folder = mkdtempSync(join(tmpdir(), 'automate-crash-'));
+const at = (name) => join(folder, name);
+const table = [];
+let failures = 0;
+const expected = new Map();
+try {
+  writeInputs();
+  for (const kind of kinds) {
+    await finished(start(kind));
+    expected.set(kind, contents(kind));
+    clear(kind);
+  }
+  if (wanted.points > 0) await enumeratePoints();
+  await killAtRandom();
+  printTable();
+} finally {
+  rmSync(folder, { recursive: true, force: true });
+}
+process.exit(failures > 0 ? 1 : 0);
+
+/** Goes through the calls of whole runs, and of a resumed one, as evenly as the number of points allows. */
+async function enumeratePoints() {
+  if (spawnSync('strace', ['-o', '/dev/null', 'true']).status !== 0) {
+    console.log('crash points: skipped, as there is no strace here that may trace');
+    return;
+  }
+  const share = Math.ceil(wanted.points / 3);
+  await pointsOf('points, CSV', kinds[0], share, async () => {});
+  await pointsOf('points, JSON in gzip', kinds[2], share, async () => {});
+  await pointsOf('points, CSV resumed', kinds[0], share, (kind) => killedAfter(kind, records / 3));
+}
+
+/** `prepare` brings about what the killed run finds. */
+async function pointsOf(label, kind, most, prepare) {
+  await prepare(kind);
+  const all = await callsOf(kind);
+  clear(kind);
+  const row = newRow(label);
+  for (const { call, when } of spread(all, most)) {
+    await prepare(kind);
+    asked.clear();
+    const { signal } = await finished(traced(kind, ['-e', `inject=${call}:signal=KILL:when=${when}`]));
+    // A run that needed fewer calls this time ended by itself.
+    await resumeAndCompare(kind, row, signal === 'SIGKILL' ? 1 : 0, `${call} ${when}`);
+  }
+}
+
+async function killAtRandom() {
+  for (const [index, kind] of kinds.entries()) {
+    const row = newRow(`kill -9, ${kind.name}`);
+    const share = Math.floor((wanted.kills + kinds.length - 1 - index) / kinds.length);
+    while (row.kills < share) {
+      asked.clear();
+      let kills = 0;
+      // Now and then a run is killed once more while it is being resumed.
+      const rounds = row.kills % 3 === 2 ? Math.min(2, share - row.kills) : 1;
+      for (let round = 0; round < rounds; round++) {
+        const { signal } = await killedAfter(kind, Math.floor((Math.random() * records) / rounds));
+        if (signal === 'SIGKILL') kills++;
+      }
+      await resumeAndCompare(kind, row, kills, 'kill -9');
+    }
+  }
+}
+
+/** Kills a run with the n-th call that it makes; for 0 at some moment of its start. */
+async function killedAfter(kind, count) {
+  const run = start(kind);
+  let left = count;
+  onCall = () => {
+    if (--left === 0) run.kill('SIGKILL');
+  };
+  if (count === 0) setTimeout(() => run.kill('SIGKILL'), Math.random() * 200);
+  const end = await finished(run);
+  onCall = () => {};
+  return end;
+}
+
+async function resumeAndCompare(kind, row, kills, point) {
+  const isUnfinished = existsSync(`${at(kind.out)}.automate-run`) || !existsSync(at(kind.out));
+  const { code, stderr } = isUnfinished ? await finished(start(kind)) : { code: 4, stderr: '' };
+  const found = contents(kind);
+  const isSame = found.every((text, index) => asCompared(kind, text) === asCompared(kind, expected.get(kind)[index]));
+  const ids = [...found.join('').matchAll(/id-(\d+)/g)].map(([, id]) => id);
+  const lost = records - new Set(ids).size;
+  const doubled = ids.length - new Set(ids).size;
+  const isClean = !['automate-run', 'automate-run.new', 'automate-lock'].some((ending) => existsSync(`${at(kind.out)}.${ending}`));
+  const repeated = [...asked.values()].reduce((sum, count) => sum + count - 1, 0);
+  row.kills += kills;
+  row.identical += isSame ? kills : 0;
+  row.lost += lost;
+  row.doubled += doubled;
+  row.repeated = Math.max(row.repeated, Math.ceil(repeated / Math.max(1, kills)));
+  if (code !== 4 || !isSame || !isClean || lost > 0 || doubled > 0 || repeated > windowSize * kills) {
+    failures++;
+    const left = isClean ? '' : ', files left over';
+    console.log(`FAILED at ${row.label}, ${point}: exit ${code}, ${lost} lost, ${doubled} doubled, ${repeated} repeated${left}\n${stderr}`);
+  }
+  clear(kind);
+}
+
+function start(kind) {
+  return spawn(process.execPath, [bin, ...argsOf(kind)], { stdio: ['ignore', 'ignore', 'pipe'], env: environment() });
+}
+
+function traced(kind, options) {
+  const files = [kind.out, kind.errors, `${kind.out}.automate-run`, `${kind.out}.automate-run.new`].flatMap((name) => ['-P', at(name)]);
+  const strace = ['-f', '-qq', '-o', at('trace'), ...files, '-e', `trace=${watchedCalls}`, ...options];
+  return spawn('strace', [...strace, process.execPath, bin, ...argsOf(kind)], { stdio: ['ignore', 'ignore', 'pipe'], env: environment() });
+}
+
+/** strace counts each thread's calls: with a single thread for files, the k-th is the k-th. */
+function environment() {
+  return { ...process.env, AUTOMATE_HOME: at('home'), UV_THREADPOOL_SIZE: '1' };
+}
+
+function argsOf(kind) {
+  return ['run', at('flow.yaml'), '--in', at(kind.input), '--out', at(kind.out), '--quiet', '--resume', ...kind.more];
+}
+
+/** The calls of a run that is left alone, each with its number among those of its name. */
+async function callsOf(kind) {
+  await finished(traced(kind, []));
+  const seen = {};
+  return [...readFileSync(at('trace'), 'utf8').matchAll(/^\d+\s+(\w+)\(/gm)].map(([, call]) => {
+    seen[call] = (seen[call] ?? 0) + 1;
+    return { call, when: seen[call] };
+  });
+}
+
+function finished(child) {
+  let stderr = '';
+  child.stderr.on('data', (chunk) => {
+    stderr += chunk;
+  });
+  return new Promise((resolve) => child.on('close', (code, signal) => resolve({ code, signal, stderr })));
+}
+
+function contents(kind) {
+  return [kind.out, kind.errors].map((name) => {
+    if (!existsSync(at(name))) return '';
+    const bytes = readFileSync(at(name));
+    return (name.endsWith('.gz') ? gunzipSync(bytes) : bytes).toString();
+  });
+}
+
+/** Out of order, the lines count and not their places. */
+function asCompared(kind, text) {
+  return kind.more.length > 0 ? text.split('\n').sort().join('\n') : text;
+}
+
+function clear(kind) {
+  for (const name of [kind.out, kind.errors]) {
+    for (const ending of ['', '.automate-run', '.automate-run.new', '.automate-lock']) rmSync(at(name) + ending, { force: true });
+  }
+}
+
+function writeInputs() {
+  const ids = Array.from({ length: records }, (_, index) => index + 1);
+  const rows = ids.map((id) => ({ id: String(id), note: `id-${id}` }));
+  writeFileSync(at('rows.csv'), `id,note\n${ids.map((id) => `${id},id-${id}\n`).join('')}`);
+  writeFileSync(at('rows.ndjson'), rows.map((row) => `${JSON.stringify(row)}\n`).join(''));
+  writeFileSync(at('rows.json'), JSON.stringify(rows));
+  const url = `http://127.0.0.1:${server.address().port}/{{id}}`;
+  writeFileSync(at('flow.yaml'), `nodes:\n  - type: http\n    url: "${url}"\n    map: { name: name }\n`);
+}
+
+function spread(all, most) {
+  if (all.length <= most) return all;
+  return Array.from({ length: most }, (_, index) => all[Math.floor((index * all.length) / most)]);
+}
+
+function newRow(label) {
+  const row = { label, kills: 0, identical: 0, lost: 0, doubled: 0, repeated: 0 };
+  table.push(row);
+  return row;
+}
+
+function printTable() {
+  const columns = { label: 'killed at', kills: 'kills', identical: 'identical', lost: 'lost', doubled: 'doubled', repeated: 'calls repeated per kill (most)' };
+  for (const row of [columns, ...table]) {
+    const { label, ...figures } = row;
+    console.log(label.padEnd(24) + Object.values(figures).map((figure) => String(figure).padStart(11)).join(''));
+  }
+  const sum = (name) => table.reduce((total, row) => total + row[name], 0);
+  console.log(`${sum('kills')} kills, ${sum('identical')} outputs as without them: ${sum('lost')} lost, ${sum('doubled')} doubled`);
+}

@@ -1,0 +1,314 @@
+import { appendFile, readFile, stat, truncate, utimes } from 'node:fs/promises';
+import { gunzipSync, gzipSync } from 'node:zlib';
+import { describe, expect, test } from 'vitest';
+import { type AskedServer, askedServer, askingFlow, csvOf, idsTo } from '../helpers/asking.ts';
+import { type Finished, type Workplace, workplace } from '../helpers/cli.ts';
+import { unusedPort } from '../helpers/raw-server.ts';
+import { httpServer, json } from '../helpers/http-server.ts';
+import { shell } from '../helpers/shell.ts';
+
+const count = 900;
+/** engine/window: no crash repeats more calls. */
+const windowSize = 1024;
+const journal = 'out.csv.automate-run';
+const run = ['run', 'flow.yaml', '--in', 'rows.csv', '--out', 'out.csv'];
+
+const ndjson = idsTo(count)
+  .map((id) => `{"id":${id},"big":12345678901234567890}\n`)
+  .join('');
+const array = `[${ndjson.trim().split('\n').join(',\n')}]`;
+
+async function placeFor(server: AskedServer, more = ''): Promise<Workplace> {
+  return workplace({
+    'flow.yaml': askingFlow(server.origin, more),
+    'rows.csv': csvOf(count),
+    'rows.csv.gz': gzipSync(csvOf(count)),
+    'rows.ndjson': ndjson,
+    'rows.json': array,
+  });
+}
+
+/** Starts a run and kills it with the n-th call that it makes; answers whether it came to that. */
+async function killed(place: Workplace, server: AskedServer, calls: number, args: readonly string[], stdin = ''): Promise<boolean> {
+  const { child, finished } = place.start(args, { stdin });
+  server.after(calls, () => child.kill('SIGKILL'));
+  await finished;
+  server.after(0, () => {});
+  return child.signalCode === 'SIGKILL';
+}
+
+async function bytesOf(place: Workplace, name: string): Promise<string> {
+  const bytes = await readFile(place.path(name));
+  return (name.endsWith('.gz') ? gunzipSync(bytes) : bytes).toString();
+}
+
+const leftBehind = async (place: Workplace) => (await place.files()).filter((name) => name.includes('.automate-'));
+
+describe('kill -9 at any moment, then --resume', () => {
+  test.each([
+    ['CSV', 'rows.csv', 'out.csv', 'rows.errors.csv', []],
+    ['NDJSON', 'rows.ndjson', 'out.ndjson', 'rows.errors.ndjson', []],
+    ['a JSON array', 'rows.json', 'out.json', 'rows.errors.json', []],
+    ['gzip on both sides', 'rows.csv.gz', 'out.csv.gz', 'rows.errors.csv', []],
+    ['gzip of a JSON array', 'rows.json', 'out.json.gz', 'rows.errors.json', []],
+    ['--skip and --limit', 'rows.csv', 'out.csv', 'rows.errors.csv', ['--skip', '50', '--limit', '700']],
+    ['--csv-safe', 'rows.csv', 'out.csv', 'rows.errors.csv', ['--csv-safe']],
+    ['stdin', '-', 'out.csv', 'errors.csv', ['--in-format', 'csv']],
+  ])('gives the bytes of an uninterrupted run: %s', async (_, input, out, errors, more) => {
+    const server = await askedServer();
+    const [whole, place] = [await placeFor(server), await placeFor(server)];
+    const args = ['run', 'flow.yaml', '--in', input, '--out', out, ...more];
+    const stdin = input === '-' ? csvOf(count) : '';
+    expect((await whole.automate(args, { stdin })).code).toBe(4);
+    server.forget();
+    let kills = 0;
+    for (const calls of [1, Math.ceil(Math.random() * 300), Math.ceil(Math.random() * 400)]) {
+      if (await killed(place, server, calls, [...args, '--resume'], stdin)) kills++;
+    }
+    const { code, stderr } = await place.automate([...args, '--resume'], { stdin });
+    expect([code, kills]).toEqual([4, 3]);
+    expect(await bytesOf(place, out)).toBe(await bytesOf(whole, out));
+    expect(await bytesOf(place, errors)).toBe(await bytesOf(whole, errors));
+    expect(await leftBehind(place)).toEqual([]);
+    expect(stderr).toContain('the output is complete');
+    const repeated = [...server.calls.values()].reduce((sum, times) => sum + times - 1, 0);
+    expect(repeated).toBeLessThanOrEqual(windowSize * kills);
+  });
+
+  test('loses and doubles no record with --unordered', async () => {
+    const server = await askedServer();
+    const place = await placeFor(server);
+    const args = [...run, '--unordered', '--resume'];
+    for (const calls of [100, 250, 200]) await killed(place, server, calls, args);
+    expect((await place.automate(args)).code).toBe(4);
+    const idsIn = async (name: string) => (await place.read(name)).match(/^\d+/gm)?.map(Number) ?? [];
+    const ids = [...(await idsIn('out.csv')), ...(await idsIn('rows.errors.csv'))];
+    expect(ids.sort((a, b) => a - b)).toEqual(idsTo(count));
+  });
+
+  test('repeats few calls: a checkpoint is never far behind', async () => {
+    const server = await askedServer(10);
+    const place = await placeFor(server);
+    await killed(place, server, 600, run);
+    await place.automate([...run, '--resume']);
+    const repeated = [...server.calls.values()].filter((times) => times > 1).length;
+    expect(repeated).toBeLessThan(500);
+    expect(server.calls.size).toBe(count);
+  });
+
+  test('a torn journal, a torn output and torn errors are cut back to the last good line', async () => {
+    const server = await askedServer();
+    const [whole, place] = [await placeFor(server), await placeFor(server)];
+    await whole.automate(run);
+    await killed(place, server, 700, run);
+    await appendFile(place.path('out.csv'), '9999,"half a rec');
+    await appendFile(place.path('rows.errors.csv'), '\0\0\0\0');
+    const lines = (await place.read(journal)).trimEnd().split('\n');
+    expect(lines.length).toBeGreaterThan(2);
+    // The last line has lost its end, and one that never was whole follows.
+    await truncate(place.path(journal), (await stat(place.path(journal))).size - 5);
+    await appendFile(place.path(journal), '\n00000000 {"records":900,"outBytes":0}\n{"rec');
+    const { code } = await place.automate([...run, '--resume']);
+    expect(code).toBe(4);
+    expect(await place.read('out.csv')).toBe(await whole.read('out.csv'));
+    expect(await place.read('rows.errors.csv')).toBe(await whole.read('rows.errors.csv'));
+  });
+
+  test('a journal that is damaged from its beginning is told, and nothing is touched', async () => {
+    const server = await askedServer();
+    const place = await placeFor(server);
+    await killed(place, server, 500, run);
+    const before = await place.read('out.csv');
+    await place.write(journal, 'nonsense\n');
+    const { code, stderr } = await place.automate([...run, '--resume']);
+    expect(code).toBe(73);
+    expect(stderr).toMatch(/out\.csv\.automate-run is damaged from its beginning.*\n.*--force/);
+    expect(await place.read('out.csv')).toBe(before);
+  });
+
+  test('--max-credits, then --resume with more of them', async () => {
+    const server = await askedServer(0);
+    const [whole, place] = [await placeFor(server), await placeFor(server)];
+    await whole.automate(run);
+    const first = await place.automate([...run, '--max-credits', '300']);
+    expect(first.code).toBe(5);
+    expect(first.stderr).toContain('automate run flow.yaml --in rows.csv --out out.csv --max-credits 300 --resume');
+    server.forget();
+    const second = await place.automate([...run, '--resume']);
+    expect(second.code).toBe(4);
+    expect(server.calls.size).toBe(600);
+    expect(await place.read('out.csv')).toBe(await whole.read('out.csv'));
+  });
+
+  test('--max-errors, then --resume', async () => {
+    const server = await askedServer(0);
+    const [whole, place] = [await placeFor(server), await placeFor(server)];
+    await whole.automate(run);
+    expect((await place.automate([...run, '--max-errors', '20'])).code).toBe(5);
+    expect((await place.automate([...run, '--resume'])).code).toBe(4);
+    expect(await place.read('out.csv')).toBe(await whole.read('out.csv'));
+    expect(await place.read('rows.errors.csv')).toBe(await whole.read('rows.errors.csv'));
+  });
+});
+
+describe('a leftover journal', () => {
+  test('is refused without --resume, with both ways out', async () => {
+    const server = await askedServer();
+    const place = await placeFor(server);
+    await killed(place, server, 500, run);
+    const { code, stderr } = await place.automate(run);
+    expect(code).toBe(73);
+    expect(stderr).toMatch(/an earlier run did not finish out\.csv: \d+ records are done, as out\.csv\.automate-run says/);
+    expect(stderr).toContain('go on with it: the same command line and --resume');
+    expect(stderr).toContain('start over: the same command line and --force');
+    expect((await place.automate([...run, '--force'])).code).toBe(4);
+    expect(await leftBehind(place)).toEqual([]);
+  });
+
+  test.each<[string, (place: Workplace) => Promise<unknown>, readonly string[], RegExp]>([
+    ['the input, in one byte', (place) => change(place, 'rows.csv', '"note, 5"', '"note, 6"'), run, /the (?:content|time) of the input was .*, is /],
+    ['the size of the input', (place) => appendFile(place.path('rows.csv'), '901,x\n'), run, /the size of the input was \d+ bytes, is \d+ bytes/],
+    ['the flow', (place) => change(place, 'flow.yaml', 'id: ask', 'id: asks'), run, /the flow was \w+, is \w+/],
+    ['--limit', async () => {}, [...run, '--limit', '5'], /the way the input is read was .*, is .*"limit":5/],
+    ['--csv-safe', async () => {}, [...run, '--csv-safe'], /the way the output is written was .*, is .*"csvSafe":true/],
+    ['--unordered', async () => {}, [...run, '--unordered'], /the way the output is written was .*, is .*"unordered":true/],
+  ])('of a run in which something else was different is refused, with what: %s', async (_, changeIt, args, expected) => {
+    const server = await askedServer();
+    const place = await placeFor(server);
+    await killed(place, server, 400, run);
+    await changeIt(place);
+    server.forget();
+    const before = await place.read('out.csv');
+    const { code, stderr } = await place.automate([...args, '--resume']);
+    expect(code).toBe(73);
+    expect(stderr).toContain('out.csv cannot be resumed, because this is not the run that began it');
+    expect(stderr).toMatch(expected);
+    expect(stderr).toContain('bring back what it was, or start over with --force');
+    expect(server.calls.size).toBe(0);
+    expect(await place.read('out.csv')).toBe(before);
+  });
+
+  test('is none when there is nothing to resume: --resume then starts from the beginning', async () => {
+    const server = await askedServer(0);
+    const place = await placeFor(server);
+    expect((await place.automate([...run, '--resume'])).code).toBe(4);
+    expect(server.calls.size).toBe(count);
+  });
+
+  test('is gone after a complete run, and --resume says that there is nothing to do', async () => {
+    const server = await askedServer(0);
+    const place = await placeFor(server);
+    await place.automate(run);
+    expect(await leftBehind(place)).toEqual([]);
+    const { code, stderr } = await place.automate([...run, '--resume']);
+    expect(code).toBe(73);
+    expect(stderr).toContain('there is nothing to resume');
+  });
+});
+
+describe('two runs on one output', () => {
+  test('the second is refused and told the process of the first', async () => {
+    const server = await askedServer();
+    const place = await placeFor(server);
+    const { child, finished } = place.start(run);
+    const second = new Promise<Finished>((resolve) => server.after(100, () => resolve(place.automate([...run, '--force']))));
+    const { code, stderr } = await second;
+    expect(code).toBe(73);
+    expect(stderr).toContain(`out.csv is being written by another run (process ${child.pid})`);
+    expect((await finished).code).toBe(4);
+  });
+
+  test("a dead owner's lock is taken over, also when its number has been given to another process", async () => {
+    const server = await askedServer(0);
+    const place = await placeFor(server);
+    for (const lock of [{ pid: 2 ** 22 + 1, born: '1' }, { pid: process.pid, born: '1' }, 'nonsense']) {
+      await place.write('out.csv.automate-lock', JSON.stringify(lock));
+      expect((await place.automate([...run, '--force'])).code).toBe(4);
+      expect(await leftBehind(place)).toEqual([]);
+    }
+  });
+});
+
+describe('a signal', () => {
+  test.each([
+    ['SIGINT', 130],
+    ['SIGTERM', 143],
+    ['SIGHUP', 129],
+  ] as const)('%s: what has begun is finished and written, and the printed command line goes on with the rest', async (signal, expected) => {
+    const server = await askedServer();
+    const [whole, place] = [await placeFor(server), await placeFor(server)];
+    await whole.automate(run);
+    server.forget();
+    const { child, finished } = place.start([...run, '--concurrency', '4']);
+    server.after(200, () => child.kill(signal));
+    const { code, stderr } = await finished;
+    expect(code).toBe(expected);
+    const command = /^ *(automate run .* --resume)$/m.exec(stderr)?.[1] ?? '';
+    expect(await leftBehind(place)).toEqual([journal]);
+    const second = await shell(place, command);
+    expect(second.code).toBe(4);
+    expect(await place.read('out.csv')).toBe(await whole.read('out.csv'));
+    expect([...server.calls.values()].filter((times) => times > 1)).toEqual([]);
+  });
+
+  test('the second one ends the run at once, resumable', async () => {
+    const waiting: (() => void)[] = [];
+    const server = await httpServer(async (_, response) => {
+      await new Promise<void>((resolve) => waiting.push(resolve));
+      json(response, { name: 'late' });
+    });
+    const place = await workplace({ 'flow.yaml': askingFlow(server.origin), 'rows.csv': csvOf(20) });
+    const { child, finished } = place.start([...run, '--concurrency', '2']);
+    while (waiting.length < 2) await new Promise((resolve) => setTimeout(resolve, 10));
+    child.kill('SIGINT');
+    await new Promise((resolve) => child.stderr?.once('data', resolve));
+    const startedMs = performance.now();
+    child.kill('SIGINT');
+    expect((await finished).code).toBe(130);
+    expect(performance.now() - startedMs).toBeLessThan(2000);
+    const resumed = place.start([...run, '--resume']);
+    const answering = setInterval(() => waiting.splice(0).forEach((answer) => void answer()), 10);
+    expect((await resumed.finished).code).toBe(0);
+    clearInterval(answering);
+    expect((await place.read('out.csv')).match(/^\d+/gm)?.map(Number)).toEqual(idsTo(20));
+  });
+});
+
+test('idempotency keys are the same for every try of a record, also after --resume, and differ between records', async () => {
+  const keys = new Map<string, Set<string>>();
+  const server = await httpServer(async ({ path, headers }, response) => {
+    keys.set(path, (keys.get(path) ?? new Set()).add(String(headers['idempotency-key'])));
+    if (keys.size === 300) child.kill('SIGKILL');
+    await new Promise((resolve) => setTimeout(resolve, 3));
+    json(response, { name: 'x' });
+  });
+  const flow = askingFlow(server.origin, ', method: POST, body: {}, idempotency_key: true');
+  const place = await workplace({ 'flow.yaml': flow, 'rows.csv': csvOf(400) });
+  const { child, finished } = place.start(run);
+  await finished;
+  expect((await place.automate([...run, '--resume'])).code).toBe(0);
+  const all = [...keys.values()].map((of) => [...of]);
+  expect(server.requests.length).toBeGreaterThan(400);
+  expect(all.map((of) => of.length)).toEqual(idsTo(400).map(() => 1));
+  expect(new Set(all.flat()).size).toBe(400);
+});
+
+test('an origin that refuses connections from the very first on ends the run early with the reason, resumable', async () => {
+  const port = await unusedPort();
+  const flow = askingFlow(`http://127.0.0.1:${port}`, ', retry: { max: 1, backoff: 10ms }');
+  const place = await workplace({ 'flow.yaml': flow, 'rows.csv': csvOf(2000) });
+  const { code, stderr } = await place.automate(run);
+  expect(code).toBe(5);
+  expect(stderr).toMatch(/the connection was refused/);
+  expect(stderr).toContain('automate run flow.yaml --in rows.csv --out out.csv --resume');
+  const failed = (await place.read('rows.errors.csv')).trim().split('\n').length - 1;
+  expect(failed).toBeLessThan(100);
+  expect(await leftBehind(place)).toEqual([journal]);
+});
+
+/** Changes a file, and leaves its time as it was. */
+async function change(place: Workplace, name: string, from: string, to: string): Promise<void> {
+  const { atime, mtime } = await stat(place.path(name));
+  await place.write(name, (await place.read(name)).replace(from, to));
+  await utimes(place.path(name), atime, mtime);
+}

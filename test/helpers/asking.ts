@@ -1,0 +1,51 @@
+import { type HttpServer, httpServer, json } from './http-server.ts';
+
+/** A flow that asks a server for every record. `more`: options of its one node, each `, name: value`. */
+export function askingFlow(origin: string, more = ''): string {
+  return `nodes: [{ id: ask, type: http, url: "${origin}/{{id}}", map: { name: name }${more} }]\n`;
+}
+
+/** A CSV of records 1 to `count`. */
+export function csvOf(count: number): string {
+  return `id,note\n${idsTo(count)
+    .map((id) => `${id},"note, ${id}"\n`)
+    .join('')}`;
+}
+
+/** The numbers 1 to `count`. */
+export function idsTo(count: number): number[] {
+  return Array.from({ length: count }, (_, index) => index + 1);
+}
+
+/** A server for askingFlow that counts. Every seventh record is unknown to it. */
+export interface AskedServer extends HttpServer {
+  /** Calls per record since the last `forget`. */
+  readonly calls: ReadonlyMap<string, number>;
+  forget(): void;
+  /** Calls `act` once, when so many more calls have come. */
+  after(count: number, act: () => void): void;
+}
+
+/** Starts such a server for the current test. `ms`: how long it takes for an answer. */
+export async function askedServer(ms = 3): Promise<AskedServer> {
+  const calls = new Map<string, number>();
+  let left = 0;
+  let reached = () => {};
+  const server = await httpServer(async ({ path }, response) => {
+    const id = path.slice(1);
+    calls.set(id, (calls.get(id) ?? 0) + 1);
+    if (--left === 0) reached();
+    await new Promise((resolve) => setTimeout(resolve, ms));
+    if (Number(id) % 7 === 0) response.writeHead(404).end();
+    else json(response, { name: `name ${id}` });
+  });
+  return {
+    ...server,
+    calls,
+    forget: () => calls.clear(),
+    after(count, act) {
+      left = count;
+      reached = act;
+    },
+  };
+}

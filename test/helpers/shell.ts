@@ -1,0 +1,36 @@
+import { spawn, spawnSync } from 'node:child_process';
+import { dirname } from 'node:path';
+import { text } from 'node:stream/consumers';
+import { fileURLToPath } from 'node:url';
+import type { Finished, Workplace } from './cli.ts';
+
+const bin = fileURLToPath(new URL('../../bin/automate.js', import.meta.url));
+
+/** Runs a bash script in a workplace; `automate` is the tool there, `$AUTOMATE` its file for node. */
+export async function shell({ folder, path }: Workplace, script: string, env: Record<string, string> = {}): Promise<Finished> {
+  const child = spawn('bash', ['-c', `automate() { node "$AUTOMATE" "$@"; }\n${script}`], {
+    cwd: folder,
+    env: {
+      PATH: `${dirname(process.execPath)}:${process.env.PATH}`,
+      HOME: folder,
+      AUTOMATE_HOME: path('.automate'),
+      AUTOMATE: bin,
+      UV_THREADPOOL_SIZE: '1',
+      ...env,
+    },
+  });
+  child.stdin.end();
+  const closed = new Promise<number | null>((resolve) => child.on('close', resolve));
+  const [code, stdout, stderr] = await Promise.all([closed, text(child.stdout), text(child.stderr)]);
+  return { code, stdout, stderr };
+}
+
+/** Whether system calls can be made to fail here. */
+export const canTrace = spawnSync('strace', ['-o', '/dev/null', 'true']).status === 0;
+
+/** Runs the tool while some system calls on some files fail, as strace(1) says under `inject`. Absolute paths count as the tool sees them. */
+export function sabotaged(place: Workplace, inject: string, files: readonly string[], args: readonly string[]): Promise<Finished> {
+  const paths = files.map((name) => `-P '${place.path(name)}'`).join(' ');
+  const words = args.map((arg) => `'${arg}'`).join(' ');
+  return shell(place, `exec strace -f -qq -o /dev/null ${paths} -e inject=${inject} node "$AUTOMATE" ${words}`);
+}

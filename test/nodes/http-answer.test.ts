@@ -1,0 +1,210 @@
+import { describe, expect, test } from 'vitest';
+import { ExactNumber } from '../../src/core/value.ts';
+import type { FakeAnswer } from '../helpers/fake-answer.ts';
+import { runFlow } from '../helpers/run-flow.ts';
+
+const node = (more: string) => `nodes:\n  - { type: http, url: "https://api.example.com/{{id}}", ${more} }\n`;
+
+const answered = (more: string, answer: FakeAnswer) => runFlow(node(more), [{ id: 1 }], { http: () => answer });
+
+describe('mapping into the record', () => {
+  test('a list of paths, a mapping, and no map', async () => {
+    const body = { data: { user: { name: 'Ann' } }, results: [{ value: 5 }] };
+    expect((await answered('map: [data.user.name, "results[0].value"]', { body })).rows).toEqual([
+      { id: 1, 'data.user.name': 'Ann', 'results[0].value': 5 },
+    ]);
+    expect((await answered('map: { name: data.user.name }', { body })).rows).toEqual([{ id: 1, name: 'Ann' }]);
+    expect((await answered('when: "true"', { body })).rows).toEqual([{ id: 1 }]);
+  });
+
+  test('status, headers and body', async () => {
+    const map = 'map: { s: $status, e: $headers.etag, b: $body }, response: text';
+    expect((await answered(map, { status: 201, headers: { ETag: '"x"' }, body: 'hi' })).rows).toEqual([
+      { id: 1, s: 201, e: '"x"', b: 'hi' },
+    ]);
+  });
+
+  test('several output records, in order, each through the nodes behind', async () => {
+    const yaml = `nodes:
+  - { type: http, url: "https://a.com/{{id}}", map: { order: "orders[].no", sku: "orders[].lines[].sku" } }
+  - { type: http, url: "https://b.com/{{sku}}", when: sku != null, map: { price: price } }
+`;
+    const orders = [
+      { no: 1, lines: [{ sku: 'a' }, { sku: 'b' }] },
+      { no: 2, lines: [] },
+    ];
+    const { rows } = await runFlow(yaml, [{ id: 7 }], {
+      http: ({ origin, path }) =>
+        origin === 'https://a.com' ? { body: { orders } } : { body: { price: path }, afterMs: path === '/a' ? 50 : 1 },
+    });
+    expect(rows).toEqual([
+      { id: 7, order: 1, sku: 'a', price: '/a' },
+      { id: 7, order: 1, sku: 'b', price: '/b' },
+      { id: 7, order: 2, sku: null },
+    ]);
+  });
+
+  test('one output record that fails takes the whole record with it', async () => {
+    const yaml = `nodes:
+  - { type: http, url: "https://a.com", map: { n: "list[]" } }
+  - { type: http, url: "https://b.com/{{n}}", retry: { max: 0 } }
+`;
+    const { rows, failures } = await runFlow(yaml, [{ id: 7 }], {
+      http: ({ path }) => (path === '/' ? { body: { list: [1, 2] } } : { status: path === '/2' ? 500 : 200 }),
+    });
+    expect(rows).toEqual([]);
+    expect(failures).toMatchObject([{ record: 1, fields: { id: 7 }, node: 'http-2', class: 'http', status: 500 }]);
+  });
+
+  test.each([
+    ['keep', [{ id: 1, n: null }]],
+    ['drop', []],
+  ])('when_empty: %s', async (whenEmpty, rows) => {
+    expect((await answered(`map: { n: "list[].n" }, when_empty: ${whenEmpty}`, { body: { list: [] } })).rows).toEqual(rows);
+  });
+
+  test('when_empty: error', async () => {
+    const { failures } = await answered('map: { n: "list[].n" }, when_empty: error', { body: {} });
+    expect(failures).toMatchObject([{ class: 'mapping', message: 'the array "list[]" is empty or absent' }]);
+  });
+
+  test('which paths were found is told once per record', async () => {
+    const { events } = await answered('map: [a, b, "list[].c"]', { body: { a: 1, list: [{}, { c: 1 }] } });
+    expect(events.filter(({ type }) => type === 'mapped')).toEqual([
+      { type: 'mapped', record: 1, node: 'http-1', paths: ['a', 'b', 'list[].c'], found: [true, false, true] },
+    ]);
+  });
+
+  test('digits are kept', async () => {
+    const body = Buffer.from('{"id":12345678901234567890,"price":0.10}');
+    expect((await answered('map: { big: id, price: price }', { body })).rows).toEqual([
+      { id: 1, big: new ExactNumber('12345678901234567890'), price: new ExactNumber('0.10') },
+    ]);
+  });
+});
+
+describe('success', () => {
+  test.each([200, 201, 204, 299])('%i is one', async (status) => {
+    expect((await answered('map: { s: $status }', { status })).rows).toEqual([{ id: 1, s: status }]);
+  });
+
+  test.each([199, 300, 304, 400, 404])('%i is none', async (status) => {
+    const { failures, credits } = await answered('map: { s: $status }', { status, body: { error: 'no such user' } });
+    expect(failures).toMatchObject([
+      { class: 'http', status, message: `the server answered ${status}: {"error":"no such user"}`, attempts: 1, fields: { id: 1 } },
+    ]);
+    expect(credits).toBe(1);
+  });
+
+  test('statuses and classes replace the default', async () => {
+    expect((await answered('map: { s: $status }, success: [404, 3xx]', { status: 404 })).rows).toEqual([{ id: 1, s: 404 }]);
+    expect((await answered('map: { s: $status }, success: [404, 3xx]', { status: 304 })).rows).toEqual([{ id: 1, s: 304 }]);
+    expect((await answered('map: { s: $status }, success: [404, 3xx]', { status: 200 })).failures).toMatchObject([
+      { class: 'http', status: 200 },
+    ]);
+  });
+
+  test('a success is never tried again, whatever retry.on says', async () => {
+    expect((await answered('success: [5xx], retry: { on: [5xx] }', { status: 503 })).requests).toHaveLength(1);
+  });
+});
+
+describe('response', () => {
+  const json = { headers: { 'Content-Type': 'application/json' } };
+
+  test.each([
+    ['HTML with 200', { body: '<html>', headers: { 'Content-Type': 'text/html' } }],
+    ['broken JSON', { body: '{"a":', ...json }],
+    ['no UTF-8', { body: Buffer.from([0x22, 0xff, 0x22]), ...json }],
+    ['another charset than it says', { body: Buffer.from([0xff]), headers: { 'Content-Type': 'text/plain; charset=utf-8' } }],
+  ])('%s fails the record and is not tried again', async (_what, answer) => {
+    const { failures, requests, credits } = await answered('map: [a]', answer);
+    expect(failures).toMatchObject([{ class: 'parse', status: 200 }]);
+    expect({ sent: requests.length, credits }).toEqual({ sent: 1, credits: 1 });
+  });
+
+  test('an empty answer and 204 map to empty fields', async () => {
+    expect((await answered('map: [a]', { status: 204 })).rows).toEqual([{ id: 1, a: null }]);
+    expect((await answered('map: [a], response: json', { body: '', ...json })).rows).toEqual([{ id: 1, a: null }]);
+  });
+
+  test('auto reads JSON where the text is JSON, and text where nobody looks into it', async () => {
+    expect((await answered('map: [a]', { body: '{"a":1}' })).rows).toEqual([{ id: 1, a: 1 }]);
+    expect((await answered('map: { b: $body }', { body: 'hello' })).rows).toEqual([{ id: 1, b: 'hello' }]);
+  });
+
+  test('json insists, text takes it as it stands', async () => {
+    expect((await answered('map: { b: $body }, response: json', { body: 'hello' })).failures).toMatchObject([{ class: 'parse' }]);
+    expect((await answered('map: { b: $body }, response: text', { body: '{"a":1}', ...json })).rows).toEqual([{ id: 1, b: '{"a":1}' }]);
+  });
+
+  test("a webhook's answer, which nobody reads, cannot fail it", async () => {
+    expect((await answered('when: "true"', { body: '{"a":', ...json })).rows).toEqual([{ id: 1 }]);
+  });
+
+  test('JSON cut off where only the end of the connection could tell is tried again', async () => {
+    const { rows, requests } = await runFlow(node('map: [a]'), [{ id: 1 }], {
+      http: (_request, index) => (index === 0 ? { body: '{"a": 1', endedByClose: true, ...json } : { body: { a: 1 } }),
+    });
+    expect(rows).toEqual([{ id: 1, a: 1 }]);
+    expect(requests).toHaveLength(2);
+  });
+});
+
+describe('when', () => {
+  test('a record for which it is false passes untouched, and costs nothing', async () => {
+    const { rows, requests, credits } = await runFlow(node('when: id > 1, map: [a]'), [{ id: 1 }, { id: 2 }], {
+      http: () => ({ body: { a: 5 } }),
+    });
+    expect(rows).toEqual([{ id: 1 }, { id: 2, a: 5 }]);
+    expect({ sent: requests.length, credits }).toEqual({ sent: 1, credits: 1 });
+  });
+
+  test('one that cannot be evaluated fails the record', async () => {
+    const { failures, requests } = await runFlow(node('when: id > 1'), [{ id: '2' }]);
+    expect(failures).toMatchObject([{ class: 'template', message: expect.stringContaining('a CSV cell is text') }]);
+    expect(requests).toEqual([]);
+  });
+});
+
+describe('on_error', () => {
+  const fails = { http: ({ path }: { path: string }) => (path === '/2' ? { status: 404 } : { body: { a: 1 } }) };
+  const records = [{ id: 1 }, { id: 2 }, { id: 3 }];
+
+  test('reject, the default: the record goes to the failures, the others go on', async () => {
+    for (const more of ['map: [a]', 'map: [a], on_error: reject']) {
+      const { rows, failures, ending } = await runFlow(node(more), records, fails);
+      expect(rows).toEqual([
+        { id: 1, a: 1 },
+        { id: 3, a: 1 },
+      ]);
+      expect(failures).toMatchObject([{ record: 2, class: 'http', status: 404 }]);
+      expect(ending).toBe('complete');
+    }
+  });
+
+  test('keep: it goes on without the mapped fields, with _error', async () => {
+    const { rows, failures } = await runFlow(node('map: [a], on_error: keep'), records, fails);
+    expect(rows).toEqual([
+      { id: 1, a: 1 },
+      { id: 2, _error: { node: 'http-1', class: 'http', status: 404, message: 'the server answered 404', attempts: 1, record: 2 } },
+      { id: 3, a: 1 },
+    ]);
+    expect(failures).toEqual([]);
+  });
+
+  test('keep: what was never sent has no status', async () => {
+    const { rows } = await runFlow(node('on_error: keep, headers: { X: "{{no}}" }'), [{ id: 1 }]);
+    expect(rows).toMatchObject([{ _error: { class: 'template', status: null, attempts: 0 } }]);
+  });
+
+  test('stop: the run ends, and what was under way is brought to its end', async () => {
+    const hundred = Array.from({ length: 100 }, (_, index) => ({ id: index + 1 }));
+    const { rows, failures, ending, requests } = await runFlow(node('map: [a], on_error: stop, concurrency: 5'), hundred, fails);
+    expect(ending).toBe('on-error-stop');
+    expect(rows[0]).toEqual({ id: 1, a: 1 });
+    expect(failures).toMatchObject([{ record: 2 }]);
+    expect(rows.length + failures.length).toBe(requests.length);
+    expect(requests.length).toBeLessThanOrEqual(10);
+  });
+});
