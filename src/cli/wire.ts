@@ -1,10 +1,9 @@
 import { createHash, randomUUID } from 'node:crypto';
 import { join } from 'node:path';
 import type { Event } from '../core/event.ts';
-import type { Ports } from '../core/ports.ts';
+import type { Cache, Ports } from '../core/ports.ts';
 import { createCache } from '../io/cache.ts';
 import { createClock } from '../io/clock.ts';
-import { homeFolder } from '../io/home.ts';
 import { createHttp } from '../io/http/client.ts';
 import { createTransport } from '../io/http/transport.ts';
 import { createRunLedger } from '../io/ledger.ts';
@@ -43,10 +42,24 @@ export function wire(options: WireOptions): WiredPorts {
     ledger,
     credits: ledger.spent,
     http: createHttp({ transport, secrets, allowHttp, now: clock.now, secret: redactor.add }),
-    cache: createCache({ folder: join(homeFolder(process.env), 'cache'), redactor, wallNow: clock.wallNow }),
+    cache: createLateCache(async () => {
+      const { homeFolder } = await import('../io/home.ts');
+      return createCache({ folder: join(homeFolder(process.env), 'cache'), redactor, wallNow: clock.wallNow });
+    }),
     report: options.report,
     uuidOf: createUuids(options.run ?? randomUUID()),
     random: Math.random,
+  };
+}
+
+/** Most flows keep no answers: where to keep them is looked up when the first one does. */
+function createLateCache(create: () => Promise<Cache>): Cache {
+  let cache: Promise<Cache> | undefined;
+  return {
+    async through(...call) {
+      cache ??= create();
+      return (await cache).through(...call);
+    },
   };
 }
 

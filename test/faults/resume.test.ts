@@ -49,7 +49,7 @@ describe('kill -9 at any moment, then --resume', () => {
     ['CSV', 'rows.csv', 'out.csv', 'rows.errors.csv', []],
     ['NDJSON', 'rows.ndjson', 'out.ndjson', 'rows.errors.ndjson', []],
     ['a JSON array', 'rows.json', 'out.json', 'rows.errors.json', []],
-    ['gzip on both sides', 'rows.csv.gz', 'out.csv.gz', 'rows.errors.csv', []],
+    ['gzip on both sides', 'rows.csv.gz', 'out.csv.gz', 'rows.errors.csv.gz', []],
     ['gzip of a JSON array', 'rows.json', 'out.json.gz', 'rows.errors.json', []],
     ['--skip and --limit', 'rows.csv', 'out.csv', 'rows.errors.csv', ['--skip', '50', '--limit', '700']],
     ['--csv-safe', 'rows.csv', 'out.csv', 'rows.errors.csv', ['--csv-safe']],
@@ -62,7 +62,7 @@ describe('kill -9 at any moment, then --resume', () => {
     expect((await whole.automate(args, { stdin })).code).toBe(4);
     server.forget();
     let kills = 0;
-    for (const calls of [1, Math.ceil(Math.random() * 300), Math.ceil(Math.random() * 400)]) {
+    for (const calls of [1, Math.ceil(Math.random() * 200), 300 + Math.ceil(Math.random() * 100)]) {
       if (await killed(place, server, calls, [...args, '--resume'], stdin)) kills++;
     }
     const { code, stderr } = await place.automate([...args, '--resume'], { stdin });
@@ -70,7 +70,7 @@ describe('kill -9 at any moment, then --resume', () => {
     expect(await bytesOf(place, out)).toBe(await bytesOf(whole, out));
     expect(await bytesOf(place, errors)).toBe(await bytesOf(whole, errors));
     expect(await leftBehind(place)).toEqual([]);
-    expect(stderr).toContain('the output is complete');
+    expect(stderr).toMatch(/resumed behind record \d+/);
     const repeated = [...server.calls.values()].reduce((sum, times) => sum + times - 1, 0);
     expect(repeated).toBeLessThanOrEqual(windowSize * kills);
   });

@@ -62,7 +62,11 @@ export async function workplace(files: Record<string, string | Buffer> = {}): Pr
       child.stdin.on('error', () => {});
       child.stdin.end(options.stdin ?? '');
       const closed = new Promise<number | null>((resolve) => child.on('close', resolve));
-      const finished = Promise.all([closed, text(child.stdout).catch(() => ''), text(child.stderr)]).then(([code, stdout, stderr]) => ({ code, stdout, stderr }));
+      const finished = Promise.all([closed, text(child.stdout).catch(() => ''), text(child.stderr)]).then(([code, stdout, stderr]) => ({
+        code,
+        stdout,
+        stderr,
+      }));
       return { child, finished };
     },
   };

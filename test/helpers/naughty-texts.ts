@@ -28,7 +28,7 @@ export const naughtyTexts: readonly string[] = [
   "' OR 1=1 --",
   '<script>alert(1)</script>',
   '{{id}}',
-  '${id}',
+  '$ {id} $& $1',
   'null',
   'undefined',
   'NaN',

@@ -4,7 +4,7 @@ import { flowProblems, onOneLine } from '../helpers/flow-problems.ts';
 import { type GivenRecord, runFlow } from '../helpers/run-flow.ts';
 
 /** The record behind a set node, as a list of names and values; or how it failed. */
-async function after(set: string, record: GivenRecord) {
+async function setOver(set: string, record: GivenRecord) {
   const { rows, failures, requests } = await runFlow(`nodes:\n  - { type: set, ${set} }\n`, [record]);
   expect(requests).toEqual([]);
   return failures.length > 0 ? failures : Object.entries(rows[0] as object);
@@ -12,7 +12,7 @@ async function after(set: string, record: GivenRecord) {
 
 describe('fields', () => {
   test('are added behind the others, or replaced in their place', async () => {
-    expect(await after('fields: { full: "{{first}} {{last}}", first: "x" }', { first: 'Ann', last: 'Lee' })).toEqual([
+    expect(await setOver('fields: { full: "{{first}} {{last}}", first: "x" }', { first: 'Ann', last: 'Lee' })).toEqual([
       ['first', 'x'],
       ['last', 'Lee'],
       ['full', 'Ann Lee'],
@@ -20,14 +20,14 @@ describe('fields', () => {
   });
 
   test('convert: CEL gives a value of its own type', async () => {
-    expect(await after('fields: { age: { cel: int(age) }, adult: { cel: int(age) >= 18 } }', { age: '42' })).toEqual([
+    expect(await setOver('fields: { age: { cel: int(age) }, adult: { cel: int(age) >= 18 } }', { age: '42' })).toEqual([
       ['age', 42],
       ['adult', true],
     ]);
   });
 
   test('a text that is one reference keeps the type', async () => {
-    expect(await after('fields: { copy: "{{list}}", text: "{{list}}!" }', { list: [1] })).toEqual([
+    expect(await setOver('fields: { copy: "{{list}}", text: "{{list}}!" }', { list: [1] })).toEqual([
       ['list', [1]],
       ['copy', [1]],
       ['text', '[1]!'],
@@ -35,7 +35,7 @@ describe('fields', () => {
   });
 
   test('numbers, true, false and null as they were written', async () => {
-    expect(await after('fields: { n: 5, f: 1.50, big: 12345678901234567890, t: true, e: null, s: "5" }', {})).toEqual([
+    expect(await setOver('fields: { n: 5, f: 1.50, big: 12345678901234567890, t: true, e: null, s: "5" }', {})).toEqual([
       ['n', 5],
       ['f', new ExactNumber('1.50')],
       ['big', new ExactNumber('12345678901234567890')],
@@ -46,11 +46,11 @@ describe('fields', () => {
   });
 
   test('all see the record as it came: none sees what another one gives', async () => {
-    expect(await after('fields: { a: "{{b}}", b: "{{a}}" }', { a: 1, b: 2 })).toEqual([
+    expect(await setOver('fields: { a: "{{b}}", b: "{{a}}" }', { a: 1, b: 2 })).toEqual([
       ['a', 2],
       ['b', 1],
     ]);
-    expect(await after('fields: { x: "1", y: "{{x}}" }', {})).toMatchObject([
+    expect(await setOver('fields: { x: "1", y: "{{x}}" }', {})).toMatchObject([
       { class: 'template', message: 'the record has no field "x"' },
     ]);
   });
@@ -61,24 +61,24 @@ describe('fields', () => {
     ['fields: { a: { cel: int(x) } }', 'expected a whole number, found ""'],
     ['fields: { a: { cel: 1 / int(z) } }', 'the expression cannot be evaluated: division by zero'],
   ])('%s fails the record and costs nothing', async (set, message) => {
-    expect(await after(set, { x: '', z: '0' })).toMatchObject([{ record: 1, node: 'set-1', class: 'template', message, attempts: 0 }]);
+    expect(await setOver(set, { x: '', z: '0' })).toMatchObject([{ record: 1, node: 'set-1', class: 'template', message, attempts: 0 }]);
   });
 });
 
 describe('rename', () => {
   test('keeps the place', async () => {
-    expect(await after('rename: { first-name: first_name }', { 'first-name': 'Ann', id: 1 })).toEqual([
+    expect(await setOver('rename: { first-name: first_name }', { 'first-name': 'Ann', id: 1 })).toEqual([
       ['first_name', 'Ann'],
       ['id', 1],
     ]);
   });
 
   test('comes first: templates may use the old name and the new one', async () => {
-    expect(await after('rename: { first-name: name }, fields: { hi: "Hi {{name}}" }', { 'first-name': 'Ann' })).toEqual([
+    expect(await setOver('rename: { first-name: name }, fields: { hi: "Hi {{name}}" }', { 'first-name': 'Ann' })).toEqual([
       ['name', 'Ann'],
       ['hi', 'Hi Ann'],
     ]);
-    expect(await after('rename: { a: b }, fields: { old: "{{a}}", new: "{{b}}" }', { a: 1 })).toEqual([
+    expect(await setOver('rename: { a: b }, fields: { old: "{{a}}", new: "{{b}}" }', { a: 1 })).toEqual([
       ['b', 1],
       ['old', 1],
       ['new', 1],
@@ -86,14 +86,14 @@ describe('rename', () => {
   });
 
   test('over another field: that one is gone', async () => {
-    expect(await after('rename: { a: b }', { a: 1, b: 2, c: 3 })).toEqual([
+    expect(await setOver('rename: { a: b }', { a: 1, b: 2, c: 3 })).toEqual([
       ['b', 1],
       ['c', 3],
     ]);
   });
 
   test('two fields can change names', async () => {
-    expect(await after('rename: { a: b, b: a }, fields: { x: "{{a}}" }', { a: 1, b: 2 })).toEqual([
+    expect(await setOver('rename: { a: b, b: a }, fields: { x: "{{a}}" }', { a: 1, b: 2 })).toEqual([
       ['b', 1],
       ['a', 2],
       ['x', 2],
@@ -101,16 +101,16 @@ describe('rename', () => {
   });
 
   test('a field that the record does not have is none', async () => {
-    expect(await after('rename: { a: b }', { b: 2 })).toEqual([['b', 2]]);
+    expect(await setOver('rename: { a: b }', { b: 2 })).toEqual([['b', 2]]);
   });
 
   test('to the same name twice is an error of the flow', () => {
-    expect(flowProblems('nodes: [{ type: set, rename: { a: x, b: x } }]').map(onOneLine)).toEqual(['1:38 two fields are renamed to "x"']);
+    expect(flowProblems('nodes: [{ type: set, rename: { a: x, b: x } }]').map(onOneLine)).toEqual(['1:41 two fields are renamed to "x"']);
   });
 });
 
 test('remove comes last: a removed field can still be used', async () => {
-  expect(await after('rename: { a: b }, fields: { c: "{{b}}" }, remove: [b, nothing]', { a: 1 })).toEqual([['c', 1]]);
+  expect(await setOver('rename: { a: b }, fields: { c: "{{b}}" }, remove: [b, nothing]', { a: 1 })).toEqual([['c', 1]]);
 });
 
 test('names such as __proto__ are data', async () => {
@@ -118,11 +118,11 @@ test('names such as __proto__ are data', async () => {
     ['__proto__', 1],
     ['constructor', 2],
   ];
-  expect(await after('rename: { __proto__: x, constructor: __proto__ }', record)).toEqual([
+  expect(await setOver('rename: { __proto__: x, constructor: __proto__ }', record)).toEqual([
     ['x', 1],
     ['__proto__', 2],
   ]);
-  expect(await after('fields: { __proto__: "{{constructor}}", toString: 3 }, remove: [constructor]', record)).toEqual([
+  expect(await setOver('fields: { __proto__: "{{constructor}}", toString: 3 }, remove: [constructor]', record)).toEqual([
     ['__proto__', 2],
     ['toString', 3],
   ]);

@@ -1,0 +1,104 @@
+import { spawnSync } from 'node:child_process';
+import { mkdir } from 'node:fs/promises';
+import { describe, expect, onTestFinished, test } from 'vitest';
+import { askedServer, askingFlow, csvOf } from '../helpers/asking.ts';
+import { workplace } from '../helpers/cli.ts';
+import { canTrace, sabotaged } from '../helpers/shell.ts';
+
+const count = 1500;
+const run = ['run', 'flow.yaml', '--in', 'rows.csv', '--out', 'out.csv'];
+const untraceable = canTrace ? '' : ' (skipped: strace cannot trace here)';
+
+/** Two places with the same run: one in which it ends undisturbed, and one to be spoilt. */
+async function twoPlaces(ms = 1) {
+  const server = await askedServer(ms);
+  const files = { 'flow.yaml': askingFlow(server.origin), 'rows.csv': csvOf(count) };
+  const [whole, place] = [await workplace(files), await workplace(files)];
+  await whole.automate(run);
+  server.forget();
+  return { server, whole, place };
+}
+
+describe.skipIf(!canTrace)(`a disk that is full${untraceable}`, () => {
+  test.each([
+    ['the output', 'out.csv'],
+    ['the errors', 'rows.errors.csv'],
+    ['the journal', 'out.csv.automate-run'],
+  ])('stops the calls, names the file, and can be resumed: %s', async (_, name) => {
+    const { server, whole, place } = await twoPlaces();
+    // Relative paths would not be seen as these files.
+    const args = ['run', 'flow.yaml', '--in', 'rows.csv', '--out', place.path('out.csv')];
+    const { code, stderr } = await sabotaged(place, 'write:error=ENOSPC:when=3+', [name], args);
+    expect(code).toBe(74);
+    expect(stderr).toContain(`${place.path(name)} cannot be written: ENOSPC`);
+    expect(stderr).toMatch(/\d+ records are done; when that is mended, go on:\n +automate run .* --resume/);
+    expect(server.calls.size).toBeLessThan(count);
+    expect((await place.automate([...args, '--resume'])).code).toBe(4);
+    expect(await place.read('out.csv')).toBe(await whole.read('out.csv'));
+    expect(await place.read('rows.errors.csv')).toBe(await whole.read('rows.errors.csv'));
+  });
+});
+
+describe.skipIf(!canTrace)(`a sync that fails is fatal, and nothing behind it counts as written${untraceable}`, () => {
+  test.each([
+    ['the output', 'out.csv'],
+    ['the errors', 'rows.errors.csv'],
+    ['the journal', 'out.csv.automate-run'],
+  ])('%s', async (_, name) => {
+    const { whole, place } = await twoPlaces();
+    const args = ['run', 'flow.yaml', '--in', 'rows.csv', '--out', place.path('out.csv')];
+    const { code, stderr } = await sabotaged(place, 'fdatasync:error=EIO:when=2', [name], args);
+    expect(code).toBe(74);
+    expect(stderr).toContain(`${place.path(name)} cannot be written: EIO`);
+    expect((await place.automate([...args, '--resume'])).code).toBe(4);
+    expect(await place.read('out.csv')).toBe(await whole.read('out.csv'));
+    expect(await place.read('rows.errors.csv')).toBe(await whole.read('rows.errors.csv'));
+  });
+});
+
+const canMount = mounted('/mnt') && spawnSync('umount', ['/mnt']).status === 0;
+
+function mounted(folder: string): boolean {
+  return spawnSync('mount', ['-t', 'tmpfs', '-o', 'size=64k', 'tmpfs', folder]).status === 0;
+}
+
+test.skipIf(!canMount)(`a small disk that fills up: resumable once there is room${canMount ? '' : ' (skipped: nothing can be mounted here)'}`, async () => {
+  const { server, whole, place } = await twoPlaces();
+  const small = place.path('small');
+  await mkdir(small);
+  mounted(small);
+  onTestFinished(() => void spawnSync('umount', [small]));
+  await place.write('small/ballast', Buffer.alloc(44 * 1024));
+  const args = ['run', 'flow.yaml', '--in', 'rows.csv', '--out', 'small/out.csv'];
+  const { code, stderr } = await place.automate(args);
+  expect(code).toBe(74);
+  expect(stderr).toMatch(/small\/\S+ cannot be written: ENOSPC/);
+  expect(server.calls.size).toBeLessThan(count);
+  spawnSync('mount', ['-o', 'remount,size=1m', small]);
+  expect((await place.automate([...args, '--resume'])).code).toBe(4);
+  expect(await place.read('small/out.csv')).toBe(await whole.read('out.csv'));
+  expect(await place.read('small/rows.errors.csv')).toBe(await whole.read('rows.errors.csv'));
+});
+
+test.each([
+  ['as output', ['--out', '/dev/full', '--errors', 'errors.csv'], /\/dev\/full cannot be written: ENOSPC/],
+  ['as errors file', ['--out', 'out.csv', '--errors', '/dev/full'], /\/dev\/full cannot be written: ENOSPC/],
+])('/dev/full %s: exit 74 with its name, and no further calls', async (_, files, expected) => {
+  const server = await askedServer();
+  const place = await workplace({ 'flow.yaml': askingFlow(server.origin), 'rows.csv': csvOf(4000) });
+  const { code, stderr } = await place.automate(['run', 'flow.yaml', '--in', 'rows.csv', '--out-format', 'csv', ...files]);
+  expect(code).toBe(74);
+  expect(stderr).toMatch(expected);
+  expect(server.calls.size).toBeLessThan(2000);
+});
+
+test('an output whose folder is not there or may not be written: exit 74 before the first call', async () => {
+  const server = await askedServer();
+  const place = await workplace({ 'flow.yaml': askingFlow(server.origin), 'rows.csv': csvOf(5) });
+  for (const out of ['nowhere/out.csv', '/proc/out.csv']) {
+    const { code, stderr } = await place.automate(['run', 'flow.yaml', '--in', 'rows.csv', '--out', out]);
+    expect(code).toBe(74);
+    expect(stderr).toContain(`${out} cannot be written`);
+  }
+  expect(server.calls.size).toBe(0);
+});

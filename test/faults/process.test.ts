@@ -1,0 +1,117 @@
+import { spawnSync } from 'node:child_process';
+import { existsSync } from 'node:fs';
+import { describe, expect, test } from 'vitest';
+import { askedServer, askingFlow, csvOf, idsTo } from '../helpers/asking.ts';
+import { workplace } from '../helpers/cli.ts';
+import { httpServer, json } from '../helpers/http-server.ts';
+import { shell } from '../helpers/shell.ts';
+
+test('stdout closed by `| head -1`: exit 141, no stack trace', async () => {
+  const server = await askedServer(0);
+  const place = await workplace({ 'flow.yaml': askingFlow(server.origin), 'rows.csv': csvOf(5000) });
+  const { stdout, stderr } = await shell(place, 'automate run flow.yaml --in rows.csv | head -1; echo "${PIPESTATUS[0]}"');
+  expect(stdout).toBe('id,note,name\n141\n');
+  expect(stderr).not.toMatch(/\bat .*:\d+:\d+|EPIPE/);
+  expect(server.calls.size).toBeLessThan(5000);
+});
+
+test('suspended by SIGSTOP while a server gave up: calls that died are retried after SIGCONT', async () => {
+  const server = await httpServer(({ path }, response) => {
+    if (server.requests.length > 4) return json(response, { name: path });
+    if (server.requests.length === 4) {
+      child.kill('SIGSTOP');
+      setTimeout(() => child.kill('SIGCONT'), 700);
+    }
+    // While the tool sleeps, each connection breaks.
+    return setTimeout(() => response.destroy(), 300);
+  });
+  const flow = askingFlow(server.origin, ', concurrency: 4, retry: { backoff: 10ms }');
+  const place = await workplace({ 'flow.yaml': flow, 'rows.csv': csvOf(50) });
+  const { child, finished } = place.start(['run', 'flow.yaml', '--in', 'rows.csv', '--out', 'out.csv']);
+  const { code, stderr } = await finished;
+  expect(code).toBe(0);
+  expect(stderr).toContain('50 read, 50 written, 0 failed, 4 retries');
+});
+
+describe('little memory', () => {
+  test('64 MB are enough for 200,000 records', async () => {
+    const flow = 'nodes: [{ type: set, fields: { name: "{{note}}!" } }]';
+    const place = await workplace({ 'flow.yaml': flow, 'rows.csv': csvOf(200_000) });
+    const { code, stderr } = await place.automate(['run', 'flow.yaml', '--in', 'rows.csv', '--out', 'out.csv'], {
+      node: ['--max-old-space-size=64'],
+    });
+    expect(code).toBe(0);
+    expect(stderr).toContain('200,000 read, 200,000 written, 0 failed');
+  });
+
+  test('nor do 30,000 requests need more', async () => {
+    const server = await askedServer(0);
+    const place = await workplace({ 'flow.yaml': askingFlow(server.origin, ', concurrency: 64'), 'rows.csv': csvOf(30_000) });
+    const { code, stderr } = await place.automate(['run', 'flow.yaml', '--in', 'rows.csv', '--out', 'out.csv'], {
+      node: ['--max-old-space-size=64'],
+    });
+    expect(code).toBe(4);
+    expect(stderr).toMatch(/30,000 read, 25,715 written, 4,285 failed/);
+  });
+});
+
+describe('records that fail', () => {
+  test.each([
+    ['all', () => 500, 0],
+    ['none', () => 200, 300],
+    ['every other', (id: number) => (id % 2 === 0 ? 500 : 200), 150],
+  ])('read = written + failed, and the summary says so: %s', async (_, statusOf, written) => {
+    const server = await httpServer(({ path }, response) => json(response, { name: 'x' }, statusOf(Number(path.slice(1)))));
+    const place = await workplace({ 'flow.yaml': askingFlow(server.origin, ', retry: { max: 0 }'), 'rows.csv': csvOf(300) });
+    const { code, stderr } = await place.automate(['run', 'flow.yaml', '--in', 'rows.csv', '--out', 'out.csv']);
+    expect(code).toBe(written === 300 ? 0 : 4);
+    expect(stderr).toContain(`300 read, ${written} written, ${300 - written} failed`);
+    const ids = `${await place.read('out.csv')}${written === 300 ? '' : await place.read('rows.errors.csv')}`.match(/^\d+/gm)?.map(Number);
+    expect(ids?.sort((a, b) => a - b)).toEqual(idsTo(300));
+  });
+
+  test.each([
+    ['a number', '20', 20],
+    ['a share', '10%', 99],
+  ])('every one: --max-errors as %s ends the run early, exit 5, resumable', async (_, allowed, least) => {
+    const server = await httpServer((_, response) => json(response, {}, 500));
+    const place = await workplace({ 'flow.yaml': askingFlow(server.origin, ', retry: { max: 0 }'), 'rows.csv': csvOf(3000) });
+    const { code, stderr } = await place.automate(['run', 'flow.yaml', '--in', 'rows.csv', '--out', 'out.csv', '--max-errors', allowed]);
+    expect(code).toBe(5);
+    expect(stderr).toMatch(/automate run .* --max-errors .* --resume/);
+    const failed = (await place.read('rows.errors.csv')).trim().split('\n').length - 1;
+    expect(failed).toBeGreaterThan(least);
+    expect(failed).toBeLessThan(least + 200);
+  });
+});
+
+test('loop and poll are bounded by max and timeout (skipped: these nodes are not there yet)', { skip: true }, () => {});
+test('MCP servers that die, hang or print junk (skipped: this node is not there yet)', { skip: true }, () => {});
+test('a keychain that is locked or absent (skipped: credentials come from the environment only, so far)', { skip: true }, () => {});
+
+test('a credential that is not there: exit 7 with what to set, no prompt, nothing sent', async () => {
+  const server = await askedServer();
+  const flow = askingFlow(server.origin, ', auth: { type: bearer, credential: crm-token }');
+  const place = await workplace({ 'flow.yaml': flow, 'rows.csv': csvOf(3) });
+  const { code, stderr } = await place.automate(['run', 'flow.yaml', '--in', 'rows.csv', '--out', 'out.csv']);
+  expect(code).toBe(7);
+  expect(stderr).toContain('AUTOMATE_CREDENTIAL_CRM_TOKEN');
+  expect(server.calls.size).toBe(0);
+  expect(await place.files()).toEqual(['flow.yaml', 'rows.csv']);
+});
+
+const faketime = ['/usr/lib/x86_64-linux-gnu/faketime/libfaketime.so.1', '/usr/lib/aarch64-linux-gnu/faketime/libfaketime.so.1'].find(existsSync);
+
+test.skipIf(!faketime)(`the clock set back an hour has no effect on waits${faketime ? '' : ' (skipped: no libfaketime here)'}`, async () => {
+  const server = await httpServer(({ path }, response) => {
+    if (server.requests.length > 1) return json(response, { name: path });
+    spawnSync('sh', ['-c', `echo -1h > '${place.path('clock')}'`]);
+    return response.writeHead(503, { 'retry-after': '1' }).end();
+  });
+  const place = await workplace({ 'flow.yaml': askingFlow(server.origin), 'rows.csv': csvOf(3), clock: '+0\n' });
+  const env = { LD_PRELOAD: faketime ?? '', FAKETIME_TIMESTAMP_FILE: place.path('clock'), FAKETIME_NO_CACHE: '1', FAKETIME_DONT_FAKE_MONOTONIC: '1' };
+  const startedMs = performance.now();
+  const { code } = await place.automate(['run', 'flow.yaml', '--in', 'rows.csv', '--out', 'out.csv'], { env });
+  expect(code).toBe(0);
+  expect(performance.now() - startedMs).toBeLessThan(10_000);
+});

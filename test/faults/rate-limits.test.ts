@@ -1,0 +1,69 @@
+import { describe, expect, test } from 'vitest';
+import { askingFlow, csvOf } from '../helpers/asking.ts';
+import { type Finished, workplace } from '../helpers/cli.ts';
+import { httpServer, json } from '../helpers/http-server.ts';
+
+const epoch = (inSeconds: number) => String(Math.ceil(Date.now() / 1000) + inSeconds);
+const date = (inSeconds: number) => new Date(Date.now() + inSeconds * 1000).toUTCString();
+
+/** Runs over a server that refuses once and then answers; tells how long it was left alone. */
+async function refusedOnce(status: number, headers: () => Record<string, string>, more = '') {
+  let refusedMs = 0;
+  let waitedMs = Number.NaN;
+  let tooEarly = 0;
+  const server = await httpServer(({ path }, response) => {
+    if (server.requests.length === 1) {
+      response.writeHead(status, headers()).end();
+      refusedMs = performance.now();
+      return;
+    }
+    const ms = performance.now() - refusedMs;
+    if (Number.isNaN(waitedMs)) waitedMs = ms;
+    if (ms < 400) tooEarly++;
+    json(response, { name: path });
+  });
+  const place = await workplace({ 'flow.yaml': askingFlow(server.origin, more), 'rows.csv': csvOf(20) });
+  const args = ['run', 'flow.yaml', '--in', 'rows.csv', '--out', 'out.csv', '--concurrency', '1'];
+  const finished: Finished = await place.automate(args);
+  const errors = finished.code === 4 ? await place.read('rows.errors.csv') : '';
+  return { ...finished, errors, waitedMs, tooEarly };
+}
+
+describe('429 and 503 that say how long to stay away: every call waits', () => {
+  test.each<[string, number, () => Record<string, string>]>([
+    ['Retry-After in seconds', 429, () => ({ 'retry-after': '1' })],
+    ['Retry-After in seconds', 503, () => ({ 'retry-after': '1' })],
+    ['Retry-After as a date', 429, () => ({ 'retry-after': date(2), date: date(0) })],
+    ["Retry-After as a date by the server's own clock, a year off", 429, () => ({ 'retry-after': date(-31_535_999), date: date(-31_536_000) })],
+    ['RateLimit (draft 11)', 429, () => ({ ratelimit: '"default";r=0;t=1' })],
+    ['RateLimit-Reset', 429, () => ({ 'ratelimit-remaining': '0', 'ratelimit-reset': '1' })],
+    ['X-RateLimit-Reset in seconds', 429, () => ({ 'x-ratelimit-remaining': '0', 'x-ratelimit-reset': '1' })],
+    ['X-RateLimit-Reset as an epoch', 429, () => ({ 'x-ratelimit-remaining': '0', 'x-ratelimit-reset': epoch(1) })],
+  ])('%s, %i', async (_, status, headers) => {
+    // Without the header the step would be 1 ms.
+    const { code, waitedMs, tooEarly } = await refusedOnce(status, headers, ', retry: { backoff: 1ms }');
+    expect(code).toBe(0);
+    expect(waitedMs).toBeGreaterThan(400);
+    expect(waitedMs).toBeLessThan(4000);
+    expect(tooEarly).toBe(0);
+  });
+});
+
+describe('a Retry-After that nobody understands: the usual step is taken', () => {
+  test.each([['-5'], ['soon'], ['']])('%j', async (value) => {
+    const { code, waitedMs } = await refusedOnce(429, () => ({ 'retry-after': value }), ', retry: { backoff: 50ms }');
+    expect(code).toBe(0);
+    expect(waitedMs).toBeLessThan(1500);
+  });
+});
+
+describe('a wait longer than retry.max_wait fails the record at once, and the others go on', () => {
+  test.each([['315360000'], [date(315_360_000)]])('Retry-After: %s', async (value) => {
+    const startedMs = performance.now();
+    const { code, errors, stderr } = await refusedOnce(429, () => ({ 'retry-after': value }));
+    expect(code).toBe(4);
+    expect(performance.now() - startedMs).toBeLessThan(8000);
+    expect(errors).toMatch(/^1,.*,http,429,.*longer than retry\.max_wait of 5m/m);
+    expect(stderr).toContain('20 read, 19 written, 1 failed');
+  });
+});
