@@ -16,7 +16,7 @@ import { takeLock } from '../io/lock.ts';
 import { untouched } from '../io/records/output.ts';
 import { isRegularFile } from '../io/records/sink.ts';
 import type { RunOptions } from './commands/run-options.ts';
-import { type OutputPlan, refuseExistingFiles, refuseSameFiles } from './output-files.ts';
+import { type OutputPlan, refuseExistingErrors, refuseExistingFiles, refuseSameFiles } from './output-files.ts';
 import { count } from './show/number.ts';
 import { version } from './version.ts';
 
@@ -36,7 +36,14 @@ export interface Claim {
  * and nothing was said about it, or when what is to be resumed is not the same run.
  */
 export async function claimOutput(flow: string, options: RunOptions, plan: OutputPlan): Promise<Claim> {
-  await refuseSameFiles(plan, options.in);
+  await refuseSameFiles([
+    { what: 'the input', path: options.in },
+    { what: 'the flow', path: flow },
+    { what: 'the output', path: plan.out, option: '--out' },
+    { what: 'the errors file', path: plan.errors, option: '--errors' },
+    { what: 'the events file', path: options.events, option: '--events' },
+    { what: 'the summary', path: options.summary, option: '--summary' },
+  ]);
   const isFile = plan.out !== '-' && (await isFileOrFree(plan.out));
   if (!isFile) return claimStream(options, plan);
   const lock = await takeLock(plan.out);
@@ -88,6 +95,8 @@ async function foundJournal(path: string, options: RunOptions, plan: OutputPlan)
     throw new AutomateError('output-exists', `${plan.out} exists, and no journal says that it is unfinished: there is nothing to resume`);
   }
   if (!found) await refuseExistingFiles(plan);
+  // A run tells its journal before it makes an errors file: this one is another's.
+  else if (found.checkpoint?.errorBytes === undefined) await refuseExistingErrors(plan);
   return found;
 }
 

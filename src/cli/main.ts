@@ -1,5 +1,6 @@
 import { Command, CommanderError, Option } from 'commander';
 import { AutomateError, FlowError } from '../core/failure.ts';
+import { cleaned } from '../core/response.ts';
 import { maxErrorsArgument, rateArgument, setArgument, wholeNumber } from './arguments.ts';
 import { exitCodeOf, exitCodes } from './exit.ts';
 import { flowErrorText } from './show/problems.ts';
@@ -26,7 +27,7 @@ function explain(error: unknown, { tell, colors }: Terminal): number {
   if (error instanceof CommanderError) return error.exitCode === 0 ? exitCodes.success : exitCodes.usage;
   if (error instanceof FlowError) tell(flowErrorText(error, colors));
   else if (error instanceof AutomateError) {
-    if (error.kind !== 'stdout-closed') tell(`${colors.red('automate:')} ${error.message.replaceAll('\n', '\n  ')}`);
+    if (error.kind !== 'stdout-closed') tell(`${colors.red('automate:')} ${cleaned(error.message).replaceAll('\n', '\n  ')}`);
   } else {
     tell(`${colors.red('automate: this is a bug, please report it:')} ${(error as Error)?.stack ?? String(error)}`);
   }
@@ -129,5 +130,6 @@ export function createProgram(terminal: Terminal, exit: (code: number) => void):
     .option('--port <n>', 'where the API listens (default: 4010 with --serve, else any free port)', wholeNumber(0))
     .action(async (options) => exit(await (await import('./commands/demo.ts')).demoCommand(options, terminal)));
 
+  for (const command of program.commands) command.showHelpAfterError(`(automate ${command.name()} --help tells more)`);
   return program;
 }

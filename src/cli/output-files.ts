@@ -1,5 +1,5 @@
-import { realpath, rm } from 'node:fs/promises';
-import { basename, dirname, join } from 'node:path';
+import { realpath, rm, stat } from 'node:fs/promises';
+import { basename, dirname, join, resolve } from 'node:path';
 import { AutomateError } from '../core/failure.ts';
 import type { Checkpoint, Journal } from '../io/journal.ts';
 import { errorColumns } from '../io/records/errors.ts';
@@ -42,23 +42,46 @@ function defaultErrors({ in: input, out }: OutputOptions, format: Format): strin
   return join(dirname(out === '-' ? input : out), name);
 }
 
-/** Refuses to write over the input. */
-export async function refuseSameFiles(plan: OutputPlan, input: string): Promise<void> {
-  const [from, out, errors] = await Promise.all([input, plan.out, plan.errors].map(realPath));
-  if (out !== '-' && out === from) throw new AutomateError('usage', `the output ${plan.out} is the input`);
-  if (errors === from) throw new AutomateError('usage', `the errors file ${plan.errors} is the input; name another with --errors`);
-  if (errors === out) throw new AutomateError('usage', `the errors file ${plan.errors} is the output; name another with --errors`);
+/** A file that a run reads or writes, and what it is to the run. */
+export interface NamedFile {
+  readonly what: string;
+  readonly path: string | undefined;
+  /** Where another path can be named. */
+  readonly option?: string;
+}
+
+/** Refuses to write over the input, or two things into one file. Throws an AutomateError (`usage`). */
+export async function refuseSameFiles(files: readonly NamedFile[]): Promise<void> {
+  const known = new Map<string, NamedFile>();
+  for (const file of files) {
+    if (file.path === undefined || file.path === '-') continue;
+    const path = await realPath(file.path);
+    const other = known.get(path);
+    const mend = file.option === undefined ? '' : `; name another with ${file.option}`;
+    if (other && !(await isDevice(path))) throw new AutomateError('usage', `${file.what} ${file.path} is ${other.what}${mend}`);
+    known.set(path, file);
+  }
+}
+
+async function isDevice(path: string): Promise<boolean> {
+  return stat(path).then(
+    (found) => !found.isFile() && !found.isDirectory(),
+    () => false,
+  );
 }
 
 async function realPath(path: string): Promise<string> {
-  return path === '-'
-    ? path
-    : realpath(path).catch(async () => join(await realpath(dirname(path)).catch(() => dirname(path)), basename(path)));
+  return realpath(path).catch(async () => join(await realpath(dirname(path)).catch(() => resolve(dirname(path))), basename(path)));
 }
 
 /** Refuses to write over existing files, unless that was said. */
 export async function refuseExistingFiles(plan: OutputPlan): Promise<void> {
   if (plan.out !== '-') await refuseExisting(plan.out, 'name another with --out, or overwrite it with --force');
+  await refuseExistingErrors(plan);
+}
+
+/** Refuses to write over errors that nobody may have read. */
+export async function refuseExistingErrors(plan: OutputPlan): Promise<void> {
   await refuseExisting(
     plan.errors,
     'it may hold failed records of an earlier run: name another with --errors, or overwrite it with --force',
@@ -79,18 +102,18 @@ export interface OutputRun {
 /** Opens the output: new, or as it was at the checkpoint. The errors file is opened with the first failure; one of an earlier run is gone by then. */
 export async function openOutput(plan: OutputPlan, run: OutputRun): Promise<FileOutput> {
   const { from, journal, csvSafe } = run;
-  const keepBytes = (bytes: number | undefined) => (from.records + from.beyond.length > 0 ? { keepBytes: bytes ?? 0 } : {});
+  const isBegun = from.records + from.beyond.length > 0;
   const sink =
     plan.out === '-'
       ? createStreamSink(process.stdout, 'stdout', plan.format)
-      : await openFileSink(plan.out, { ...plan.format, ...keepBytes(from.outBytes) });
-  if (from.errorBytes === undefined && (await isRegularFile(plan.errors))) await rm(plan.errors);
+      : await openFileSink(plan.out, { ...plan.format, keepBytes: isBegun ? from.outBytes : undefined });
+  if (!from.errorBytes && (await isRegularFile(plan.errors))) await rm(plan.errors);
   return createOutput({
     records: { sink, writer: createWriter(plan.format, run.outputColumns, { csvSafe }) },
     errors: {
       asColumns: isTable(plan.errorsFormat),
       writer: createWriter(plan.errorsFormat, [...run.inputColumns, ...errorColumns], { csvSafe }),
-      open: () => openFileSink(plan.errors, { ...plan.errorsFormat, ...keepBytes(from.errorBytes) }),
+      open: () => openFileSink(plan.errors, { ...plan.errorsFormat, isNew: true, keepBytes: from.errorBytes || undefined }),
     },
     redactor: run.redactor,
     journal,

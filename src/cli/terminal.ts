@@ -1,5 +1,6 @@
 import { Chalk, type ChalkInstance } from 'chalk';
 import { AutomateError } from '../core/failure.ts';
+import { cleaned } from '../core/response.ts';
 import { createRedactor, type Redactor } from '../io/redact.ts';
 
 /** Where a command speaks. */
@@ -21,11 +22,12 @@ export function createTerminal(): Terminal {
   const { stdout, stderr, env } = process;
   const redactor = createRedactor();
   const isDumb = env.TERM === 'dumb';
+  const colors = new Chalk({ level: wantsColor(env, stderr.isTTY && !isDumb) ? 1 : 0 });
   return {
-    colors: new Chalk({ level: wantsColor(env, stderr.isTTY && !isDumb) ? 1 : 0 }),
+    colors,
     isLive: stderr.isTTY && !isDumb && env.CI === undefined,
     redactor,
-    tell: (text) => void stderr.write(`${redactor.text(text)}\n`),
+    tell: (text) => void stderr.write(`${harmless(redactor.text(text), colors)}\n`),
     print: (text) =>
       new Promise((resolve, reject) => {
         const failed = (error: Error) => reject(stdoutError(error));
@@ -37,6 +39,16 @@ export function createTerminal(): Terminal {
         });
       }),
   };
+}
+
+// biome-ignore lint/suspicious/noControlCharactersInRegex: a colour begins with one
+const color = /(\x1b\[\d{1,2}m)/;
+
+/** What files and servers say must not steer a terminal: only colours get through, and only where they are wanted. */
+function harmless(text: string, { level }: ChalkInstance): string {
+  if (level === 0) return cleaned(text);
+  const parts = text.split(color);
+  return parts.map((part, index) => (index % 2 === 0 ? cleaned(part) : part)).join('');
 }
 
 function wantsColor(env: NodeJS.ProcessEnv, isTerminal: boolean): boolean {

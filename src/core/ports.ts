@@ -40,6 +40,8 @@ export interface HttpRequest {
   readonly maxBodyBytes: number;
   /** Whether a redirect to another origin is followed, without credential, custom headers and body. */
   readonly followAny: boolean;
+  /** Hosts inside the network that a redirect to another origin may lead to; absent for none. */
+  readonly redirectHosts?: readonly string[];
   /** Set when a record decided the host: addresses inside the network are refused but for these hosts. */
   readonly hostFromData?: { readonly allowHosts: readonly string[] };
 }

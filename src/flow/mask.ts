@@ -108,8 +108,7 @@ function brokenRanges(text: string): HiddenRange[] {
   let isExpected = false;
   for (const line of text.split('\n')) {
     const indent = /^[\s?-]*/.exec(line)?.[0].replaceAll('\t', '        ').length ?? 0;
-    const isInside =
-      blockIndent !== undefined && (isExpected || line.trim() === '' || indent > blockIndent || line.trimStart().startsWith(':'));
+    const isInside = blockIndent !== undefined && (isExpected || indent > blockIndent || !startsWithKey.test(line));
     if (!isInside) blockIndent = undefined;
     if (line.trim() !== '') isExpected = false;
     const name = tellingKey.exec(line);
@@ -124,6 +123,8 @@ function brokenRanges(text: string): HiddenRange[] {
   }
   return ranges;
 }
+
+const startsWithKey = /^[\s-]*["']?[\w-]+["']?\s*:(?:\s|$)/;
 
 const tellingKey =
   /(?:^|[\s{,"'?-])(?:auth|headers|credential|[\w-]*(?:authorization|api[-_]?key|token|secret|passw\w*|passphrase|bearer))["']?(?:\s*:(?!\/\/)\s*|\s*$)/i;

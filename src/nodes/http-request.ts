@@ -38,6 +38,7 @@ export function compileRequest(
     timeoutMs: options.timeout,
     maxBodyBytes: options.max_body,
     followAny: options.follow === 'any',
+    ...(options.follow === 'any' && context.allowHosts.length > 0 ? { redirectHosts: context.allowHosts } : {}),
   };
   return (fields) => {
     const target = (url as UrlTemplate).render(fields);

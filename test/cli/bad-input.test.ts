@@ -5,7 +5,13 @@ import { type RunOptions, workplace } from '../helpers/cli.ts';
 const good = 'nodes:\n  - type: http\n    url: http://127.0.0.1:9/{{id}}\n    retry: { max: 0 }\n';
 
 /** Runs a flow over an input and expects a message, an exit code, no stack trace and no new file. */
-async function refused(files: Record<string, string | Buffer>, args: readonly string[], code: number, message: RegExp | string, options?: RunOptions) {
+async function refused(
+  files: Record<string, string | Buffer>,
+  args: readonly string[],
+  code: number,
+  message: RegExp | string,
+  options?: RunOptions,
+) {
   const place = await workplace(files);
   const before = await place.files();
   const finished = await place.automate(args, options);
@@ -27,7 +33,8 @@ describe('the input', () => {
     expect(code).toBe(6);
     expect(stderr).toMatch(/rows\.csv.*(folder|directory)/);
   });
-  test('has an unknown format', () => refused({ 'flow.yaml': good, 'rows.xlsx': 'x' }, ['run', 'flow.yaml', '--in', 'rows.xlsx'], 2, /--in-format/));
+  test('has an unknown format', () =>
+    refused({ 'flow.yaml': good, 'rows.xlsx': 'x' }, ['run', 'flow.yaml', '--in', 'rows.xlsx'], 2, /--in-format/));
   test('is empty', () => refused({ 'flow.yaml': good, 'rows.csv': '' }, run, 6, /expected a header row/));
   test('has a column twice', () => refused({ 'flow.yaml': good, 'rows.csv': 'id,a,id\n1,2,3\n' }, run, 6, /rows\.csv:1: .*"id"/));
   test('has a nameless column', () => refused({ 'flow.yaml': good, 'rows.csv': 'id,,b\n1,2,3\n' }, run, 6, /rows\.csv:1: .*column 2/));
@@ -45,14 +52,25 @@ describe('the input', () => {
     expect(stderr).toMatch(/rows\.csv:3: .*quote/);
   });
   test('is no JSON array', () =>
-    refused({ 'flow.yaml': good, 'rows.json': '{"id":1}' }, ['run', 'flow.yaml', '--in', 'rows.json', '--out', 'o.json'], 6, /rows\.json:1.*array/));
+    refused(
+      { 'flow.yaml': good, 'rows.json': '{"id":1}' },
+      ['run', 'flow.yaml', '--in', 'rows.json', '--out', 'o.json'],
+      6,
+      /rows\.json:1.*array/,
+    ));
   test('is broken JSON', () =>
-    refused({ 'flow.yaml': good, 'rows.json': '[{"id":1,}]' }, ['run', 'flow.yaml', '--in', 'rows.json', '--out', 'o.json'], 6, /rows\.json:1:/));
+    refused(
+      { 'flow.yaml': good, 'rows.json': '[{"id":1,}]' },
+      ['run', 'flow.yaml', '--in', 'rows.json', '--out', 'o.json'],
+      6,
+      /rows\.json:1:/,
+    ));
 });
 
 describe('the flow', () => {
   test('is missing', () => refused({ 'rows.csv': 'id\n1\n' }, run, 3, /flow\.yaml: .*no such file/));
-  test('is malformed YAML', () => refused({ 'flow.yaml': 'nodes: [\n', 'rows.csv': 'id\n1\n' }, run, 3, /flow\.yaml:\d+:\d+: not valid YAML/));
+  test('is malformed YAML', () =>
+    refused({ 'flow.yaml': 'nodes: [\n', 'rows.csv': 'id\n1\n' }, run, 3, /flow\.yaml:\d+:\d+: not valid YAML/));
   test('has several problems, all told at once', async () => {
     const place = await workplace({
       'flow.yaml': 'nodes:\n  - type: http\n    ulr: https://a.example\n    url: https://a.example\n  - type: htp\n',
@@ -74,11 +92,26 @@ describe('the flow', () => {
     );
   });
   test('refers to a field that no record has', () =>
-    refused({ 'flow.yaml': 'nodes:\n  - type: http\n    url: https://a.example/{{user_id}}\n', 'rows.csv': 'userid,b\n1,2\n' }, run, 3, /flow\.yaml:3:28: .*"user_id".*did you mean "userid"/));
+    refused(
+      { 'flow.yaml': 'nodes:\n  - type: http\n    url: https://a.example/{{user_id}}\n', 'rows.csv': 'userid,b\n1,2\n' },
+      run,
+      3,
+      /flow\.yaml:3:28: .*"user_id".*did you mean "userid"/,
+    ));
   test('has an http:// URL', () =>
-    refused({ 'flow.yaml': 'nodes: [{ type: http, url: "http://a.example/" }]', 'rows.csv': 'id\n1\n' }, run, 3, /flow\.yaml:1:\d+: .*https.*\n[\s\S]*--allow-http/));
+    refused(
+      { 'flow.yaml': 'nodes: [{ type: http, url: "http://a.example/" }]', 'rows.csv': 'id\n1\n' },
+      run,
+      3,
+      /flow\.yaml:1:\d+: .*https.*\n[\s\S]*--allow-http/,
+    ));
   test('has a body on GET', () =>
-    refused({ 'flow.yaml': 'nodes: [{ type: http, url: "https://a.example/", body: {} }]', 'rows.csv': 'id\n1\n' }, run, 3, /a GET request has no body/));
+    refused(
+      { 'flow.yaml': 'nodes: [{ type: http, url: "https://a.example/", body: {} }]', 'rows.csv': 'id\n1\n' },
+      run,
+      3,
+      /a GET request has no body/,
+    ));
   test('has a body that can never be JSON', () =>
     refused(
       { 'flow.yaml': `nodes: [{ type: http, method: POST, url: "https://a.example/", body: '{"a": {{id}}' }]`, 'rows.csv': 'id\n1\n' },
@@ -120,11 +153,47 @@ describe('a record', () => {
 describe('the output', () => {
   test('exists already', () =>
     refused({ 'flow.yaml': good, 'rows.csv': 'id\n1\n', 'out.csv': 'precious' }, run, 73, /out\.csv exists already\n.*--force/));
-  test('is the input', () => refused({ 'flow.yaml': good, 'rows.csv': 'id\n1\n' }, ['run', 'flow.yaml', '--in', 'rows.csv', '--out', './rows.csv', '--force'], 2, /is the input/));
+  test('is the input', () =>
+    refused(
+      { 'flow.yaml': good, 'rows.csv': 'id\n1\n' },
+      ['run', 'flow.yaml', '--in', 'rows.csv', '--out', './rows.csv', '--force'],
+      2,
+      /is the input/,
+    ));
   test('an errors file of an earlier run is kept', () =>
     refused({ 'flow.yaml': good, 'rows.csv': 'id\n1\n', 'rows.errors.csv': 'precious' }, run, 73, /rows\.errors\.csv exists already/));
   test('stands in a folder that does not exist', () =>
-    refused({ 'flow.yaml': good, 'rows.csv': 'id\n1\n' }, ['run', 'flow.yaml', '--in', 'rows.csv', '--out', 'no/out.csv'], 74, /no\/out\.csv cannot be written/));
+    refused(
+      { 'flow.yaml': good, 'rows.csv': 'id\n1\n' },
+      ['run', 'flow.yaml', '--in', 'rows.csv', '--out', 'no/out.csv'],
+      74,
+      /no\/out\.csv cannot be written/,
+    ));
+});
+
+describe('no two things are one file', () => {
+  test.each([
+    [['--out', 'flow.yaml', '--force'], 'the output flow.yaml is the flow; name another with --out'],
+    [['--errors', './rows.csv', '--force'], 'the errors file ./rows.csv is the input; name another with --errors'],
+    [['--errors', 'out.csv'], 'the errors file out.csv is the output; name another with --errors'],
+    [['--events', 'rows.csv'], 'the events file rows.csv is the input; name another with --events'],
+    [['--summary', 'flow.yaml'], 'the summary flow.yaml is the flow; name another with --summary'],
+    [['--summary', 'out.csv'], 'the summary out.csv is the output; name another with --summary'],
+  ])('%s', (args, message) => refused({ 'flow.yaml': good, 'rows.csv': 'id\n1\n' }, [...run, ...args], 2, message));
+
+  test('but a device may be all of them', async () => {
+    const place = await workplace({ 'flow.yaml': good, 'rows.csv': 'id\n1\n' });
+    const nowhere = ['--out', '/dev/null', '--errors', '/dev/null', '--events', '/dev/null', '--summary', '/dev/null'];
+    expect((await place.automate(['run', 'flow.yaml', '--in', 'rows.csv', ...nowhere])).code).toBe(4);
+  });
+});
+
+test('what an input holds cannot steer the terminal that shows the error', async () => {
+  const place = await workplace({ 'flow.yaml': good, 'rows.csv': '\u001b[2Ja\u009b,\u001b[2Ja\u009b\n1,2\n' });
+  const { code, stderr } = await place.automate(run);
+  expect(code).toBe(6);
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: these are what must not be there
+  expect(stderr).not.toMatch(/[\x00-\x09\x0b-\x1f\x7f-\x9f]/);
 });
 
 describe('the command line', () => {

@@ -1,7 +1,7 @@
 import { gunzipSync, gzipSync } from 'node:zlib';
 import { describe, expect, test } from 'vitest';
-import { workplace } from '../helpers/cli.ts';
 import { answeringServer } from '../helpers/answering-server.ts';
+import { workplace } from '../helpers/cli.ts';
 
 const people = (url: string, more = '') => `name: people
 nodes:
@@ -71,7 +71,13 @@ describe('the main job', () => {
     const ids = Array.from({ length: 3000 }, (_, index) => index);
     const place = await workplace({ 'flow.yaml': people(server.origin), 'rows.csv': `id\n${ids.join('\n')}\n` });
     await place.automate(['run', 'flow.yaml', '--in', 'rows.csv', '--out', 'out.csv', '--concurrency', '64']);
-    expect((await place.read('out.csv')).trim().split('\n').slice(1).map((line) => Number(line.split(',')[0]))).toEqual(ids);
+    expect(
+      (await place.read('out.csv'))
+        .trim()
+        .split('\n')
+        .slice(1)
+        .map((line) => Number(line.split(',')[0])),
+    ).toEqual(ids);
     expect(server.mostAtOnce()).toBeLessThanOrEqual(64);
     expect(server.mostAtOnce()).toBeGreaterThan(16);
   });
@@ -81,7 +87,10 @@ describe('the main job', () => {
       await new Promise((resolve) => setTimeout(resolve, 5));
       return answerOf(url);
     });
-    const place = await workplace({ 'flow.yaml': people(server.origin), 'rows.csv': `id\n${Array.from({ length: 200 }, (_, i) => i).join('\n')}\n` });
+    const place = await workplace({
+      'flow.yaml': people(server.origin),
+      'rows.csv': `id\n${Array.from({ length: 200 }, (_, i) => i).join('\n')}\n`,
+    });
     await place.automate(['run', 'flow.yaml', '--in', 'rows.csv']);
     expect(server.mostAtOnce()).toBe(16);
   });
@@ -104,7 +113,11 @@ describe('the main job', () => {
     const ids = Array.from({ length: 50 }, (_, index) => index);
     const place = await workplace({ 'flow.yaml': people(server.origin), 'rows.csv': `id\n${ids.join('\n')}\n` });
     const { stdout } = await place.automate(['run', 'flow.yaml', '--in', 'rows.csv', '--unordered']);
-    const written = stdout.trim().split('\n').slice(1).map((line) => Number(line.split(',')[0]));
+    const written = stdout
+      .trim()
+      .split('\n')
+      .slice(1)
+      .map((line) => Number(line.split(',')[0]));
     expect(written.at(-1)).toBe(0);
     expect([...written].sort((a, b) => a - b)).toEqual(ids);
   });
@@ -134,7 +147,14 @@ describe('the main job', () => {
 
   test('expanding repeats the other fields', async () => {
     const server = await answeringServer(({ path: url }) => ({
-      body: { orders: url.endsWith('/1') ? [{ id: 'o1', lines: [{ sku: 'a' }, { sku: 'b' }] }, { id: 'o2', lines: [] }] : [] },
+      body: {
+        orders: url.endsWith('/1')
+          ? [
+              { id: 'o1', lines: [{ sku: 'a' }, { sku: 'b' }] },
+              { id: 'o2', lines: [] },
+            ]
+          : [],
+      },
     }));
     const place = await workplace({
       'flow.yaml': `nodes: [{ type: http, url: "${server.origin}/{{id}}", map: { order: "orders[].id", sku: "orders[].lines[].sku" } }]`,
@@ -148,7 +168,9 @@ describe('the main job', () => {
 describe('the errors file', () => {
   test('is a valid input: only the failed records are tried again', async () => {
     let isUp = false;
-    const server = await answeringServer(({ path: url }) => (!isUp && /[24]$/.test(url) ? { status: 400, body: { error: 'down' } } : answerOf(url)));
+    const server = await answeringServer(({ path: url }) =>
+      !isUp && /[24]$/.test(url) ? { status: 400, body: { error: 'down' } } : answerOf(url),
+    );
     const place = await workplace({ 'flow.yaml': people(server.origin), 'rows.csv': 'id,note\n1,a\n2,"b,\nc"\n3,\n4,d\n' });
     const first = await place.automate(['run', 'flow.yaml', '--in', 'rows.csv', '--out', 'out.csv']);
     expect(first.code).toBe(4);
@@ -172,7 +194,10 @@ describe('the errors file', () => {
     const place = await workplace({ 'flow.yaml': people(server.origin), 'rows.ndjson': '{"id":1}\nnot json\n' });
     const { code } = await place.automate(['run', 'flow.yaml', '--in', 'rows.ndjson', '--out', 'out.ndjson']);
     expect(code).toBe(4);
-    const [first, second] = (await place.read('rows.errors.ndjson')).trim().split('\n').map((line) => JSON.parse(line));
+    const [first, second] = (await place.read('rows.errors.ndjson'))
+      .trim()
+      .split('\n')
+      .map((line) => JSON.parse(line));
     expect(first).toEqual({
       id: 1,
       _error: { node: 'profile', class: 'http', status: 404, message: 'the server answered 404', attempts: 1, record: 1 },
@@ -249,8 +274,22 @@ describe('on_error', () => {
 describe('ends early', () => {
   test('--max-errors', async () => {
     const server = await answeringServer(() => ({ status: 400 }));
-    const place = await workplace({ 'flow.yaml': people(server.origin), 'rows.csv': `id\n${Array.from({ length: 500 }, (_, i) => i).join('\n')}\n` });
-    const { code, stderr } = await place.automate(['run', 'flow.yaml', '--in', 'rows.csv', '--out', 'out.csv', '--max-errors', '5', '--concurrency', '2']);
+    const place = await workplace({
+      'flow.yaml': people(server.origin),
+      'rows.csv': `id\n${Array.from({ length: 500 }, (_, i) => i).join('\n')}\n`,
+    });
+    const { code, stderr } = await place.automate([
+      'run',
+      'flow.yaml',
+      '--in',
+      'rows.csv',
+      '--out',
+      'out.csv',
+      '--max-errors',
+      '5',
+      '--concurrency',
+      '2',
+    ]);
     expect(code).toBe(5);
     expect(stderr).toContain('stopped: too many records failed');
     expect(server.requests.length).toBeLessThan(20);
@@ -258,8 +297,22 @@ describe('ends early', () => {
 
   test('--max-errors as a share', async () => {
     const server = await answeringServer(({ path: url }) => (Number(url.split('/').at(-1)) % 2 === 0 ? { status: 400 } : answerOf(url)));
-    const place = await workplace({ 'flow.yaml': people(server.origin), 'rows.csv': `id\n${Array.from({ length: 1000 }, (_, i) => i).join('\n')}\n` });
-    const { code } = await place.automate(['run', 'flow.yaml', '--in', 'rows.csv', '--out', 'out.csv', '--max-errors', '30%', '--concurrency', '2']);
+    const place = await workplace({
+      'flow.yaml': people(server.origin),
+      'rows.csv': `id\n${Array.from({ length: 1000 }, (_, i) => i).join('\n')}\n`,
+    });
+    const { code } = await place.automate([
+      'run',
+      'flow.yaml',
+      '--in',
+      'rows.csv',
+      '--out',
+      'out.csv',
+      '--max-errors',
+      '30%',
+      '--concurrency',
+      '2',
+    ]);
     expect(code).toBe(5);
     expect(server.requests.length).toBeGreaterThanOrEqual(100);
     expect(server.requests.length).toBeLessThan(300);
@@ -292,7 +345,10 @@ describe('ends early', () => {
       if (index >= 2) await held;
       return answerOf(url);
     });
-    const place = await workplace({ 'flow.yaml': people(server.origin), 'rows.csv': `id\n${Array.from({ length: 100 }, (_, i) => i).join('\n')}\n` });
+    const place = await workplace({
+      'flow.yaml': people(server.origin),
+      'rows.csv': `id\n${Array.from({ length: 100 }, (_, i) => i).join('\n')}\n`,
+    });
     const { child, finished } = place.start(['run', 'flow.yaml', '--in', 'rows.csv', '--out', 'out.csv', '--concurrency', '4']);
     await third;
     child.kill(signal);
@@ -301,7 +357,11 @@ describe('ends early', () => {
     const { code, stderr } = await finished;
     expect(code).toBe(expected);
     expect(stderr).toContain('finishing the records that have begun');
-    const written = (await place.read('out.csv')).trim().split('\n').slice(1).map((line) => Number(line.split(',')[0]));
+    const written = (await place.read('out.csv'))
+      .trim()
+      .split('\n')
+      .slice(1)
+      .map((line) => Number(line.split(',')[0]));
     expect(written).toEqual(server.requests.map((_, index) => index));
     expect(server.requests.length).toBeLessThan(12);
   });
@@ -318,7 +378,10 @@ describe('streams', () => {
 
   test('a reader that leaves ends the run with 141 and no stack trace', async () => {
     const server = await answeringServer(({ path: url }) => answerOf(url));
-    const place = await workplace({ 'flow.yaml': people(server.origin), 'rows.csv': `id\n${Array.from({ length: 5000 }, (_, i) => i).join('\n')}\n` });
+    const place = await workplace({
+      'flow.yaml': people(server.origin),
+      'rows.csv': `id\n${Array.from({ length: 5000 }, (_, i) => i).join('\n')}\n`,
+    });
     const { child, finished } = place.start(['run', 'flow.yaml', '--in', 'rows.csv']);
     child.stdout?.once('data', () => child.stdout?.destroy());
     const { code, stderr } = await finished;
@@ -337,10 +400,28 @@ describe('streams', () => {
   });
 
   test('--events tells everything, --summary tells it to programs', async () => {
-    const server = await answeringServer(({ path: url }, index) => (index === 0 ? { status: 503, headers: { 'retry-after': '0' } } : answerOf(url)));
+    const server = await answeringServer(({ path: url }, index) =>
+      index === 0 ? { status: 503, headers: { 'retry-after': '0' } } : answerOf(url),
+    );
     const place = await workplace({ 'flow.yaml': people(server.origin), 'rows.csv': 'id\n1\n2\n' });
-    await place.automate(['run', 'flow.yaml', '--in', 'rows.csv', '--out', 'out.csv', '--events', 'events.ndjson', '--summary', 's.json', '--concurrency', '1']);
-    const events = (await place.read('events.ndjson')).trim().split('\n').map((line) => JSON.parse(line));
+    await place.automate([
+      'run',
+      'flow.yaml',
+      '--in',
+      'rows.csv',
+      '--out',
+      'out.csv',
+      '--events',
+      'events.ndjson',
+      '--summary',
+      's.json',
+      '--concurrency',
+      '1',
+    ]);
+    const events = (await place.read('events.ndjson'))
+      .trim()
+      .split('\n')
+      .map((line) => JSON.parse(line));
     expect(events.map(({ type }) => type)).toEqual([
       'run-started',
       'gate-paused',
@@ -371,14 +452,19 @@ describe('secrets', () => {
     const secret = 'canary/"7f3a+Zq9=';
     const forms = [secret, encodeURIComponent(secret), Buffer.from(secret).toString('base64'), JSON.stringify(secret).slice(1, -1)];
     const server = await answeringServer(({ path: url }) =>
-      url.includes('/users/1') ? { body: { data: { user: { name: forms.join(' ') } }, results: [{ value: `Bearer ${secret}` }] } } : { status: 400, body: forms.join(' ') },
+      url.includes('/users/1')
+        ? { body: { data: { user: { name: forms.join(' ') } }, results: [{ value: `Bearer ${secret}` }] } }
+        : { status: 400, body: forms.join(' ') },
     );
     const place = await workplace({
       'flow.yaml': people(server.origin, '    auth: { type: api_key, query: key, credential: c }\n'),
       'rows.csv': 'id\n1\n2\n',
     });
     const env = { AUTOMATE_CREDENTIAL_C: secret };
-    const run = await place.automate(['run', 'flow.yaml', '--in', 'rows.csv', '--out', 'out.csv', '--events', 'e.ndjson', '--summary', 's.json'], { env });
+    const run = await place.automate(
+      ['run', 'flow.yaml', '--in', 'rows.csv', '--out', 'out.csv', '--events', 'e.ndjson', '--summary', 's.json'],
+      { env },
+    );
     const preview = await place.automate(['test-request', 'flow.yaml', '--in', 'rows.csv'], { env });
     expect(server.requests[0]?.path).toContain(`key=${encodeURIComponent(secret)}`);
     const everything = [run.stdout, run.stderr, preview.stdout, preview.stderr];

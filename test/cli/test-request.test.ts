@@ -1,10 +1,9 @@
-import { execFile } from 'node:child_process';
-import { promisify } from 'node:util';
 import { describe, expect, test } from 'vitest';
 import { answeringServer, type ServerAnswer } from '../helpers/answering-server.ts';
 import { workplace } from '../helpers/cli.ts';
 import type { SeenRequest } from '../helpers/http-server.ts';
 import { naughtyTexts } from '../helpers/naughty-texts.ts';
+import { shell } from '../helpers/shell.ts';
 
 const person = {
   data: { user: { name: 'Ada', 'odd key': 1, tags: ['x', 'y'], address: { city: 'Oslo', zip: null } } },
@@ -246,7 +245,7 @@ describe('--curl', () => {
 
   /** Sends the request by automate and by the curl command that it prints; both as the server saw them. */
   async function both(node: string, record: object = {}, connection = '') {
-    const { automate, write, folder, server } = await preview(
+    const { automate, write, place, server } = await preview(
       (origin) => `${connection.replace('ORIGIN', origin)}nodes: [{ type: http, ${node.replace('ORIGIN', origin)} }]`,
     );
     await write('rows.ndjson', JSON.stringify(record));
@@ -254,7 +253,7 @@ describe('--curl', () => {
     const { stdout } = await automate(['test-request', 'flow.yaml', '--in', 'rows.ndjson', '--curl'], { env });
     expect(stdout).not.toContain('canary');
     const [command] = stdout.split('\n\n200 in ') as [string];
-    await promisify(execFile)('bash', ['-c', command], { cwd: folder, env: { ...process.env, ...env }, timeout: 5000 });
+    await shell(place, command, env);
     return server.requests.map(({ headers, ...request }) => {
       const { 'user-agent': _agent, 'accept-encoding': _encoding, connection: _connection, 'content-length': _length, ...others } = headers;
       // Both forms of percent-encoding name the same.

@@ -223,10 +223,22 @@ function newRow(label) {
 }
 
 function printTable() {
-  const columns = { label: 'killed at', kills: 'kills', identical: 'identical', lost: 'lost', doubled: 'doubled', repeated: 'calls repeated per kill (most)' };
+  const columns = {
+    label: 'killed at',
+    kills: 'kills',
+    identical: 'identical',
+    lost: 'lost',
+    doubled: 'doubled',
+    repeated: 'calls repeated per kill (most)',
+  };
   for (const row of [columns, ...table]) {
     const { label, ...figures } = row;
-    console.log(label.padEnd(24) + Object.values(figures).map((figure) => String(figure).padStart(11)).join(''));
+    console.log(
+      label.padEnd(24) +
+        Object.values(figures)
+          .map((figure) => String(figure).padStart(11))
+          .join(''),
+    );
   }
   const sum = (name) => table.reduce((total, row) => total + row[name], 0);
   console.log(`${sum('kills')} kills, ${sum('identical')} outputs as without them: ${sum('lost')} lost, ${sum('doubled')} doubled`);

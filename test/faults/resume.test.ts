@@ -3,8 +3,8 @@ import { gunzipSync, gzipSync } from 'node:zlib';
 import { describe, expect, test } from 'vitest';
 import { type AskedServer, askedServer, askingFlow, csvOf, idsTo } from '../helpers/asking.ts';
 import { type Finished, type Workplace, workplace } from '../helpers/cli.ts';
-import { unusedPort } from '../helpers/raw-server.ts';
 import { httpServer, json } from '../helpers/http-server.ts';
+import { unusedPort } from '../helpers/raw-server.ts';
 import { shell } from '../helpers/shell.ts';
 
 const count = 900;
@@ -62,7 +62,7 @@ describe('kill -9 at any moment, then --resume', () => {
     expect((await whole.automate(args, { stdin })).code).toBe(4);
     server.forget();
     let kills = 0;
-    for (const calls of [1, Math.ceil(Math.random() * 200), 300 + Math.ceil(Math.random() * 100)]) {
+    for (const calls of [1, Math.ceil(Math.random() * 200), 450]) {
       if (await killed(place, server, calls, [...args, '--resume'], stdin)) kills++;
     }
     const { code, stderr } = await place.automate([...args, '--resume'], { stdin });
@@ -166,8 +166,18 @@ describe('a leftover journal', () => {
   });
 
   test.each<[string, (place: Workplace) => Promise<unknown>, readonly string[], RegExp]>([
-    ['the input, in one byte', (place) => change(place, 'rows.csv', '"note, 5"', '"note, 6"'), run, /the (?:content|time) of the input was .*, is /],
-    ['the size of the input', (place) => appendFile(place.path('rows.csv'), '901,x\n'), run, /the size of the input was \d+ bytes, is \d+ bytes/],
+    [
+      'the input, in one byte',
+      (place) => change(place, 'rows.csv', '"note, 5"', '"note, 6"'),
+      run,
+      /the (?:content|time) of the input was .*, is /,
+    ],
+    [
+      'the size of the input',
+      (place) => appendFile(place.path('rows.csv'), '901,x\n'),
+      run,
+      /the size of the input was \d+ bytes, is \d+ bytes/,
+    ],
     ['the flow', (place) => change(place, 'flow.yaml', 'id: ask', 'id: asks'), run, /the flow was \w+, is \w+/],
     ['--limit', async () => {}, [...run, '--limit', '5'], /the way the input is read was .*, is .*"limit":5/],
     ['--csv-safe', async () => {}, [...run, '--csv-safe'], /the way the output is written was .*, is .*"csvSafe":true/],
@@ -218,6 +228,33 @@ describe('two runs on one output', () => {
     expect((await finished).code).toBe(4);
   });
 
+  test('two outputs with one errors file: neither loses the failed records of the other', async () => {
+    const server = await askedServer();
+    const place = await placeFor(server);
+    const { child, finished } = place.start(run);
+    server.after(3, () => child.kill('SIGKILL'));
+    await finished;
+    server.after(0, () => {});
+    const other = ['run', 'flow.yaml', '--in', 'rows.csv', '--out', 'other.csv'];
+    expect((await place.automate(other)).code).toBe(4);
+    const errors = await place.read('rows.errors.csv');
+    const { code, stderr } = await place.automate([...run, '--resume']);
+    expect(code).toBe(73);
+    expect(stderr).toMatch(/rows\.errors\.csv exists already/);
+    expect(await place.read('rows.errors.csv')).toBe(errors);
+  });
+
+  test('... at the same time', async () => {
+    const server = await askedServer();
+    const place = await placeFor(server);
+    const codes = await Promise.all(
+      ['a.csv', 'b.csv'].map(async (out) => (await place.automate(['run', 'flow.yaml', '--in', 'rows.csv', '--out', out])).code),
+    );
+    expect(codes.sort()).toEqual([4, expect.toBeOneOf([73, 74])]);
+    const failed = (await place.read('rows.errors.csv')).trim().split('\n').length - 1;
+    expect(failed).toBe(Math.floor(count / 7));
+  });
+
   test("a dead owner's lock is taken over, also when its number has been given to another process", async () => {
     const server = await askedServer(0);
     const place = await placeFor(server);
@@ -234,22 +271,25 @@ describe('a signal', () => {
     ['SIGINT', 130],
     ['SIGTERM', 143],
     ['SIGHUP', 129],
-  ] as const)('%s: what has begun is finished and written, and the printed command line goes on with the rest', async (signal, expected) => {
-    const server = await askedServer();
-    const [whole, place] = [await placeFor(server), await placeFor(server)];
-    await whole.automate(run);
-    server.forget();
-    const { child, finished } = place.start([...run, '--concurrency', '4']);
-    server.after(200, () => child.kill(signal));
-    const { code, stderr } = await finished;
-    expect(code).toBe(expected);
-    const command = /^ *(automate run .* --resume)$/m.exec(stderr)?.[1] ?? '';
-    expect(await leftBehind(place)).toEqual([journal]);
-    const second = await shell(place, command);
-    expect(second.code).toBe(4);
-    expect(await place.read('out.csv')).toBe(await whole.read('out.csv'));
-    expect([...server.calls.values()].filter((times) => times > 1)).toEqual([]);
-  });
+  ] as const)(
+    '%s: what has begun is finished and written, and the printed command line goes on with the rest',
+    async (signal, expected) => {
+      const server = await askedServer();
+      const [whole, place] = [await placeFor(server), await placeFor(server)];
+      await whole.automate(run);
+      server.forget();
+      const { child, finished } = place.start([...run, '--concurrency', '4']);
+      server.after(200, () => child.kill(signal));
+      const { code, stderr } = await finished;
+      expect(code).toBe(expected);
+      const command = /^ *(automate run .* --resume)$/m.exec(stderr)?.[1] ?? '';
+      expect(await leftBehind(place)).toEqual([journal]);
+      const second = await shell(place, command);
+      expect(second.code).toBe(4);
+      expect(await place.read('out.csv')).toBe(await whole.read('out.csv'));
+      expect([...server.calls.values()].filter((times) => times > 1)).toEqual([]);
+    },
+  );
 
   test('the second one ends the run at once, resumable', async () => {
     const waiting: (() => void)[] = [];

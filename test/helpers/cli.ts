@@ -35,6 +35,8 @@ export interface Workplace {
 /** How a command is run. */
 export interface RunOptions {
   readonly stdin?: string | Buffer;
+  /** Whether more may be written to stdin: it is not ended. */
+  readonly keepStdin?: boolean;
   readonly env?: Record<string, string>;
   readonly node?: readonly string[];
 }
@@ -60,7 +62,8 @@ export async function workplace(files: Record<string, string | Buffer> = {}): Pr
       const env = { PATH: process.env.PATH ?? '', HOME: folder, AUTOMATE_HOME: join(folder, '.automate'), ...options.env };
       const child = spawn(process.execPath, [...(options.node ?? []), bin, ...args], { cwd: folder, env });
       child.stdin.on('error', () => {});
-      child.stdin.end(options.stdin ?? '');
+      child.stdin.write(options.stdin ?? '');
+      if (!options.keepStdin) child.stdin.end();
       const closed = new Promise<number | null>((resolve) => child.on('close', resolve));
       const finished = Promise.all([closed, text(child.stdout).catch(() => ''), text(child.stderr)]).then(([code, stdout, stderr]) => ({
         code,

@@ -32,5 +32,9 @@ export const canTrace = spawnSync('strace', ['-o', '/dev/null', 'true']).status 
 export function sabotaged(place: Workplace, inject: string, files: readonly string[], args: readonly string[]): Promise<Finished> {
   const paths = files.map((name) => `-P '${place.path(name)}'`).join(' ');
   const words = args.map((arg) => `'${arg}'`).join(' ');
-  return shell(place, `exec strace -f -qq -o /dev/null ${paths} -e inject=${inject} node "$AUTOMATE" ${words}`);
+  const [call] = inject.split(':');
+  return shell(
+    place,
+    `exec strace -f --seccomp-bpf -qq -o /dev/null ${paths} -e trace=${call} -e inject=${inject} node "$AUTOMATE" ${words}`,
+  );
 }

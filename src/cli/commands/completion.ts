@@ -34,14 +34,13 @@ _automate() {
   case "\${COMP_WORDS[1]}" in
 ${cases.join('\n')}
   esac
-  if [[ "$current" == -* ]]; then COMPREPLY=($(compgen -W "$words" -- "$current"))
-  else COMPREPLY=($(compgen -f -- "$current")); fi
+  if [[ "$current" == -* ]]; then COMPREPLY=($(compgen -W "$words" -- "$current")); fi
 }
-complete -o filenames -F _automate automate`;
+complete -o default -F _automate automate`;
 }
 
 function zsh(program: Command): string {
-  const describe = (text: string) => text.replace(/[[\]:'"\\]/g, ' ');
+  const describe = (text: string) => text.replaceAll("'", '’').replace(/[[\]:"\\]/g, ' ');
   const commands = program.commands.map((command) => `    '${command.name()}:${describe(command.description())}'`);
   const cases = program.commands.map((command) => {
     const options = command.options.map(
@@ -66,7 +65,7 @@ compdef _automate automate`;
 }
 
 function fish(program: Command): string {
-  const quoted = (text: string) => `'${text.replaceAll("'", "\\'")}'`;
+  const quoted = (text: string) => `'${text.replace(/[\\']/g, '\\$&')}'`;
   const lines = program.commands.flatMap((command) => [
     `complete -c automate -n __fish_use_subcommand -f -a ${command.name()} -d ${quoted(command.description())}`,
     ...command.options.map(

@@ -46,6 +46,7 @@ async function runExample(api: DemoApi, terminal: Terminal): Promise<number> {
   const text = (await readFile(join(examples, 'enrichment', 'flow.yaml'), 'utf8')).replace(/http:\/\/127\.0\.0\.1:\d+/, api.origin);
   await writeFile(flow, text);
   await cp(join(examples, 'airports.csv'), input);
+  reachLoopback(process.env);
   const { tell, colors } = terminal;
   tell(`${colors.bold('The flow')} (${flow})\n\n${indented(text)}\n`);
   tell(`${colors.bold('The run')}\n\n    automate run ${flow} --in ${input} --out ${output}\n`);
@@ -56,6 +57,12 @@ async function runExample(api: DemoApi, terminal: Terminal): Promise<number> {
   await terminal.print(lines.join('\n'));
   tell(`\nTo go on: automate demo --serve in one terminal, the flows in ${examples} in another.`);
   return exitCode;
+}
+
+/** A proxy for the outside cannot reach an API on this machine. */
+function reachLoopback(environment: NodeJS.ProcessEnv): void {
+  const others = environment.no_proxy ?? environment.NO_PROXY;
+  environment.no_proxy = others ? `${others},127.0.0.1` : '127.0.0.1';
 }
 
 function indented(text: string): string {

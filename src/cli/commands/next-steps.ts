@@ -1,51 +1,79 @@
 import type { Ending } from '../../core/event.ts';
+import { formatOfPath } from '../../io/records/format.ts';
 import type { OutputPlan } from '../output-files.ts';
 import type { SummaryFacts } from '../show/summary.ts';
 import type { Tally } from '../show/tally.ts';
 import { shellWord } from '../show/text.ts';
 import type { RunOptions } from './run-options.ts';
 
+type NextStep = SummaryFacts['next'][number];
+
 /** What to do after a run that did not do everything, as command lines to copy. */
-export function nextSteps(ending: Ending, tally: Tally, flow: string, options: RunOptions, files: OutputPlan): SummaryFacts['next'] {
+export function nextSteps(ending: Ending, tally: Tally, flow: string, options: RunOptions, files: OutputPlan): readonly NextStep[] {
   return [
-    ...(ending === 'complete' ? [] : goingOn(tally.lastRecord, flow, options, files)),
-    ...(tally.failed > 0
-      ? [
-          {
-            why: 'try the failed records again',
-            command: commandLine(flow, { ...options, in: files.errors }, ['--out', renamed(files.out, 'retry')]),
-          },
-        ]
-      : []),
+    ...(ending === 'complete' ? [] : goingOn(tally, flow, options, files)),
+    ...(tally.failed > 0 ? [{ why: 'try the failed records again', command: retryCommand(flow, options, files) }] : []),
   ];
 }
 
-/** How to do the rest: a file is gone on with, behind what was streamed a new run begins. */
-function goingOn(lastRecord: number, flow: string, options: RunOptions, files: OutputPlan): { why: string; command: string }[] {
+/** How to do the rest: a file is gone on with, behind what was streamed in order a new run begins. */
+function goingOn(tally: Tally, flow: string, options: RunOptions, files: OutputPlan): NextStep[] {
   if (files.out !== '-') return [{ why: 'go on', command: resumeCommand(flow, options) }];
-  if (options.in === '-') return [];
-  const skip = String(Math.max(lastRecord, options.skip ?? 0));
-  return [{ why: 'go on behind the last record written', command: commandLine(flow, options, ['--skip', skip]) }];
+  if (options.in === '-' || options.unordered) return [];
+  const skip = Math.max(tally.lastRecord, options.skip ?? 0);
+  const more = [
+    ...['--skip', String(skip)],
+    ...(options.limit === undefined ? [] : ['--limit', String(options.limit - (skip - (options.skip ?? 0)))]),
+    ...(tally.failed > 0 ? ['--errors', renamed(files.errors, 'rest')] : []),
+  ];
+  return [{ why: 'go on behind the last record written', command: commandLine(flow, options, ['--force', '--resume', '--errors'], more) }];
 }
 
 /** The command line that goes on with this run: the one it was started with, and --resume. */
 export function resumeCommand(flow: string, options: RunOptions): string {
+  return commandLine(flow, options, ['--force', '--resume'], ['--resume']);
+}
+
+const aboutTheInput = ['--in', '--in-format', '--delimiter', '--encoding', '--skip', '--limit', '--resume', '--force'];
+const aboutTheOutput = ['--out', '--errors', '--events', '--summary'];
+
+/** The failed records are an input like any other, whatever the first one was. */
+function retryCommand(flow: string, options: RunOptions, files: OutputPlan): string {
+  return commandLine(
+    flow,
+    options,
+    [...aboutTheInput, ...aboutTheOutput],
+    [
+      ...['--in', files.errors],
+      ...(formatOfPath(files.errors) ? [] : ['--in-format', files.errorsFormat.kind]),
+      ...['--out', renamed(files.out, 'retry')],
+      ...(options.errors === undefined ? [] : ['--errors', renamed(files.errors, 'retry')]),
+    ],
+  );
+}
+
+function renamed(path: string, word: string): string {
+  if (path === '-') return '-';
+  return path.replace(/((?:\.[A-Za-z]+)?(?:\.gz)?)$/, `.${word}$1`);
+}
+
+const flags = new Set(['--force', '--resume', '--unordered', '--csv-safe', '--dry-run', '--allow-http', '--quiet']);
+
+/** The command line that this run was started with, without some of its options, and with others. */
+function commandLine(flow: string, options: RunOptions, without: readonly string[], more: readonly string[]): string {
   const [, , command, ...args] = process.argv;
-  if (command !== 'run') return commandLine(flow, options, ['--out', options.out, '--resume']);
-  const kept = args.filter((arg) => arg !== '--force' && arg !== '--resume');
-  return ['automate', command, ...kept, '--resume'].map(shellWord).join(' ');
+  const kept = command === 'run' ? optionsBut(args, [...without, ...more]) : [flow, '--in', options.in, '--out', options.out];
+  return ['automate', 'run', ...kept, ...more].map(shellWord).join(' ');
 }
 
-function renamed(out: string, word: string): string {
-  if (out === '-') return '-';
-  return out.replace(/((?:\.[A-Za-z]+)?(?:\.gz)?)$/, `.${word}$1`);
-}
-
-function commandLine(flow: string, options: RunOptions, more: readonly string[]): string {
-  const kept = [
-    ...(options.concurrency === undefined ? [] : ['--concurrency', String(options.concurrency)]),
-    ...(options.allowHttp ? ['--allow-http'] : []),
-    ...(options.cacert === undefined ? [] : ['--cacert', options.cacert]),
-  ];
-  return ['automate', 'run', flow, '--in', options.in, ...more, ...kept].map(shellWord).join(' ');
+function optionsBut(args: readonly string[], without: readonly string[]): string[] {
+  const kept: string[] = [];
+  for (let index = 0; index < args.length; index++) {
+    const [name = '', ...value] = (args[index] as string).split('=');
+    const hasNext = name.startsWith('--') && value.length === 0 && !flags.has(name) && index + 1 < args.length;
+    const words = hasNext ? args.slice(index, index + 2) : args.slice(index, index + 1);
+    if (!without.includes(name)) kept.push(...words);
+    if (hasNext) index++;
+  }
+  return kept;
 }

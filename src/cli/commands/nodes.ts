@@ -35,12 +35,17 @@ function explained(type: NodeType): string {
 
 /** An option, what it may be, and the options inside it. */
 function optionLines(name: string, option: JsonSchema, isRequired: boolean): string[] {
-  const standing = isRequired ? ', required' : option.default === undefined || isPlainObject(option.default) ? '' : `, default ${shown(option.default)}`;
   return [
-    `  ${name}: ${kindOf(option)}${standing}`,
+    `  ${name}: ${kindOf(option)}${standing(option, isRequired)}`,
     ...(option.description === undefined ? [] : [`      ${option.description}`]),
     ...innerOptions(option).flatMap(([inner, of]) => optionLines(`${name}.${inner}`, of, false)),
   ];
+}
+
+/** A mapping's default is told by the options inside it. */
+function standing({ default: value }: JsonSchema, isRequired: boolean): string {
+  if (isRequired) return ', required';
+  return value === undefined || isPlainObject(value) ? '' : `, default ${shown(value)}`;
 }
 
 /** The options of a mapping, or of all mappings that an option may be. */

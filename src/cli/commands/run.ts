@@ -13,7 +13,7 @@ import { checkFields, loadFlow, loadSecrets, tellWarnings } from '../flow-file.t
 import { hasTextCells, inputFormat, isTable, openInput } from '../input-options.ts';
 import { type OutputPlan, openOutput, planOutput } from '../output-files.ts';
 import { count } from '../show/number.ts';
-import { createProgressLine, type ProgressShow, showLines, showSpinner } from '../show/progress.ts';
+import { createProgressLine, type ProgressShow, shareDone, showLines, showSpinner } from '../show/progress.ts';
 import { type SummaryFacts, summaryJson, summaryText } from '../show/summary.ts';
 import { addToTally, createTally, type Tally } from '../show/tally.ts';
 import { watchSignals } from '../signals.ts';
@@ -83,6 +83,8 @@ async function runOver(plan: Plan, source: Source, parts: RunParts): Promise<num
     report(event) {
       addToTally(tally, event);
       events?.add(event);
+      // Nobody waits any longer for a stream that says nothing.
+      if (event.type === 'stopping') void source.close();
     },
   });
   const inputColumns = source.columns ?? [];
@@ -97,13 +99,15 @@ async function runOver(plan: Plan, source: Source, parts: RunParts): Promise<num
     credits: () => from.credits + ports.credits(),
   });
   ports.report({ type: 'run-started', flow: plan.name, input: options.in, output: files.out, errors: files.errors });
-  const run = startRun(plan, chosen(source, options, from, output.known), output, ports, {
+  const reading = { records: 0 };
+  const run = startRun(plan, counted(chosen(source, options, from, output.known), reading), output, ports, {
     unordered: options.unordered ?? false,
     maxErrors: options.maxErrors,
     concurrency: options.concurrency,
     intervalMs: options.rate,
   });
-  const show = await showProgress(tally, source, ports, parts);
+  run.stopping.signal.addEventListener('abort', () => void source.close());
+  const show = await showProgress(tally, source, reading, ports, parts);
   const signals = watchSignals(run.stopping, ports.clock, terminal);
   try {
     const ending = await endOf(run, output, parts);
@@ -178,15 +182,35 @@ async function* chosen(
   }
 }
 
+/** How many records were read so far. */
+interface Reading {
+  records: number;
+}
+
+async function* counted(batches: AsyncIterable<readonly Item[]>, reading: Reading): AsyncGenerator<readonly Item[]> {
+  for await (const items of batches) {
+    reading.records += items.length;
+    yield items;
+  }
+}
+
 async function showProgress(
   tally: Tally,
   source: Source,
+  reading: Reading,
   ports: WiredPorts,
   { options, files, terminal }: RunParts,
 ): Promise<ProgressShow | undefined> {
   if (options.quiet) return undefined;
   const line = createProgressLine(tally, {
-    share: () => (source.totalBytes === undefined ? undefined : source.readBytes() / Math.max(1, source.totalBytes)),
+    share: () =>
+      shareDone({
+        totalBytes: source.totalBytes,
+        readBytes: source.readBytes(),
+        readRecords: reading.records,
+        doneRecords: tally.read,
+        limit: options.limit,
+      }),
     credits: ports.credits,
     now: ports.clock.now,
   });

@@ -1,20 +1,26 @@
 import type { ChalkInstance } from 'chalk';
 import type { FlowError, Problem } from '../../core/failure.ts';
+import { cleaned } from '../../core/response.ts';
 
 /** A problem of a flow as it is printed: where, what, the line and a caret. */
 export function problemText(file: string, problem: Problem, colors: ChalkInstance, kind: 'error' | 'warning' = 'error'): string {
   const place = problem.line === undefined ? file : `${file}:${problem.line}:${problem.column}`;
-  const [first, ...more] = problem.message.split('\n');
+  const [first, ...more] = cleaned(problem.message).split('\n');
   const color = kind === 'error' ? colors.red : colors.yellow;
   const lines = [`${colors.bold(`${place}:`)} ${kind === 'warning' ? `${colors.yellow('warning:')} ` : ''}${first}`];
   if (problem.source) {
     const { text, caret, width } = problem.source;
     const number = String(problem.line);
-    const shown = text.replaceAll('\t', ' ');
+    const shown = controlsAsSpaces(text);
     const marks = '^'.repeat(Math.max(1, Math.min(width, shown.length - caret)));
     lines.push(`  ${number} | ${shown}`, `  ${' '.repeat(number.length)} | ${' '.repeat(caret)}${color(marks)}`);
   }
   return [...lines, ...more.map((line) => `  ${line}`)].join('\n');
+}
+
+/** A line as it can be shown, its columns where they were. */
+function controlsAsSpaces(text: string): string {
+  return text.replace(/\p{Cc}|[\u2028\u2029\u202a-\u202e\u2066-\u2069]/gu, ' ');
 }
 
 /** Every problem of a flow, and how many there are. */

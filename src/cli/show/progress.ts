@@ -4,7 +4,7 @@ import type { Tally } from './tally.ts';
 
 /** What progress is measured against. */
 export interface ProgressFacts {
-  /** How much of the input has been read, 0 to 1; `undefined` when its size is not known. */
+  /** How much of the work is done, 0 to 1; `undefined` when nobody can tell. */
   share(): number | undefined;
   credits(): number;
   now(): number;
@@ -30,6 +30,21 @@ export function createProgressLine(tally: Tally, facts: ProgressFacts): () => st
 function etaText(ms: number, share: number | undefined): string[] {
   if (share === undefined || share <= 0.001 || ms < 1000) return [];
   return [`${Math.floor(share * 100)} %`, `about ${durationText((ms * (1 - share)) / share)} left`];
+}
+
+/** How much of a run is done, 0 to 1: reading runs ahead, so of what was read only the records that have ended count. */
+export function shareDone(facts: {
+  readonly totalBytes: number | undefined;
+  readonly readBytes: number;
+  readonly readRecords: number;
+  readonly doneRecords: number;
+  readonly limit: number | undefined;
+}): number | undefined {
+  const { totalBytes, readBytes, readRecords, doneRecords, limit } = facts;
+  if (readRecords === 0) return undefined;
+  const ofInput = totalBytes === undefined ? undefined : (readBytes / Math.max(1, totalBytes)) * (doneRecords / readRecords);
+  const ofLimit = limit === undefined ? undefined : doneRecords / limit;
+  return ofInput === undefined || ofLimit === undefined ? (ofInput ?? ofLimit) : Math.max(ofInput, ofLimit);
 }
 
 /** Something that shows progress until it is stopped. */

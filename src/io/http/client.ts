@@ -63,7 +63,8 @@ export function createHttp(tools: HttpTools): Http {
   /** Sends a request and follows its redirects, all within one deadline. Signs with the token, or else with the secret itself. */
   async function follow(request: HttpRequest, deadlineMs: number, token?: string): Promise<HttpResponse> {
     const signed = request.auth && signature(request.auth, token ?? secretOf(request.auth));
-    const rules = { followAny: request.followAny, allowHttp: tools.allowHttp, secretParameter: signed?.parameter };
+    const { followAny, redirectHosts: allowHosts = [] } = request;
+    const rules = { followAny, allowHosts, allowHttp: tools.allowHttp, secretParameter: signed?.parameter };
     let hop = firstHop(request, deadlineMs);
     let isHome = true;
     for (let redirects = 0; ; redirects++) {

@@ -10,6 +10,8 @@ export interface RedirectRules {
   readonly allowHttp: boolean;
   /** The query parameter that carries the credential: a server may repeat it in the Location. */
   readonly secretParameter: string | undefined;
+  /** Hosts inside the network that the flow lists. */
+  readonly allowHosts: readonly string[];
 }
 
 const redirecting = new Set([301, 302, 303, 307, 308]);
@@ -35,7 +37,7 @@ export function nextTarget(response: HttpResponse, hop: Hop, rules: RedirectRule
   if (!rules.followAny) throw refuse('another origin (follow: any allows that, without the credential, headers and body)');
   try {
     const target = targetOf(url.href, { allowHttp: rules.allowHttp });
-    return { ...withoutBody(afterRedirect(hop, response.status)), ...target, headers: {}, allowHosts: hop.allowHosts ?? [] };
+    return { ...withoutBody(afterRedirect(hop, response.status)), ...target, headers: {}, allowHosts: hop.allowHosts ?? rules.allowHosts };
   } catch (error) {
     throw refuse(`which is refused: ${(error as Error).message}`);
   }

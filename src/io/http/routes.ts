@@ -27,7 +27,8 @@ const addresses = { autoSelectFamily: true, autoSelectFamilyAttemptTimeout: 1000
 /** Makes the routes. `secureContext`: whom TLS trusts; absent for the usual authorities. */
 export function createRoutes(secureContext: SecureContext | undefined): Routes {
   const routes = new Map<string, Route>();
-  const tls = { timeout: connectTimeoutMs, ...(secureContext ? { secureContext } : {}) };
+  // Said, so that NODE_TLS_REJECT_UNAUTHORIZED is no way around.
+  const tls = { timeout: connectTimeoutMs, rejectUnauthorized: true, ...(secureContext ? { secureContext } : {}) };
   return {
     direct: (reach) => routes.get(reach) ?? kept(reach, { dispatcher: directly(reach) }),
     through: (proxy) => routes.get(proxy.href) ?? kept(proxy.href, { dispatcher: proxied(proxy), proxy: proxy.host }),

@@ -120,10 +120,16 @@ export function createOutput(tools: OutputTools): FileOutput {
       rows,
       credits: tools.credits(),
     };
-    if (isFirstFailure) errorSink = await tools.errors.open();
+    if (isFirstFailure) errorSink = await openErrors();
     if (errorSink) await errorSink.write(errorText);
     await tools.records.sink.write(text);
     await save({ ...reached, outBytes: tools.records.sink.bytes, ...(errorSink ? { errorBytes: errorSink.bytes } : {}) });
+  }
+
+  /** The journal knows of the errors file before it is there: found later, it is this run's and nobody else's. */
+  async function openErrors(): Promise<Sink> {
+    if (saved.errorBytes === undefined) await journal?.add({ ...saved, errorBytes: 0 });
+    return tools.errors.open();
   }
 
   async function save(checkpoint: Checkpoint): Promise<void> {

@@ -18,6 +18,8 @@ export interface FileSinkOptions {
   readonly gzip: boolean;
   /** Go on behind so many bytes and cut off the rest; absent for a new file. */
   readonly keepBytes?: number | undefined;
+  /** Refuses a file that is there already: then somebody else has made it. */
+  readonly isNew?: boolean;
 }
 
 const gzipped = promisify(gzip);
@@ -36,7 +38,7 @@ export async function refuseExisting(path: string, mend: string): Promise<void> 
 /** Opens a file. Every write of a gzipped one is a gzip member of its own (RFC 1952, 2.2): what is on disk can be read, and cut behind any. */
 export async function openFileSink(path: string, options: FileSinkOptions): Promise<Sink> {
   const told = telling(path);
-  const handle = await told(opened(path, options.keepBytes));
+  const handle = await told(opened(path, options));
   let bytes = options.keepBytes ?? 0;
   return {
     get bytes() {
@@ -53,8 +55,14 @@ export async function openFileSink(path: string, options: FileSinkOptions): Prom
   };
 }
 
-async function opened(path: string, keepBytes: number | undefined): Promise<FileHandle> {
-  if (keepBytes === undefined) return open(path, 'w', 0o666);
+/** Whether a device or a pipe is there. */
+async function isOther(path: string): Promise<boolean> {
+  const found = await stat(path).catch(() => undefined);
+  return found !== undefined && !found.isFile();
+}
+
+async function opened(path: string, { keepBytes, isNew }: FileSinkOptions): Promise<FileHandle> {
+  if (keepBytes === undefined) return open(path, isNew && !(await isOther(path)) ? 'wx' : 'w', 0o666);
   const handle = await open(path, 'a', 0o666);
   await handle.truncate(keepBytes);
   return handle;

@@ -1,0 +1,45 @@
+import { execFileSync, spawnSync } from 'node:child_process';
+import { describe, expect, test } from 'vitest';
+import { workplace } from '../helpers/cli.ts';
+
+/** The completion script of a shell. */
+async function script(shell: string) {
+  return (await workplace()).automate(['completion', shell]);
+}
+
+/** What bash offers after these words. */
+function offered(text: string, words: readonly string[]): string[] {
+  const line = ['automate', ...words].map((word) => `'${word}'`).join(' ');
+  const ask = `${text}\nCOMP_WORDS=(${line}); COMP_CWORD=${words.length}; _automate; printf '%s\\n' "\${COMPREPLY[@]}"`;
+  return execFileSync('bash', ['-c', ask], { encoding: 'utf8' }).trim().split('\n');
+}
+
+describe('the script', () => {
+  const installed = ['bash', 'zsh', 'fish'].filter((shell) => spawnSync(shell, ['--version']).status === 0);
+  test.each(installed)('of %s is one that this shell reads', async (shell) => {
+    const { stdout } = await script(shell);
+    expect(spawnSync(shell, ['-n'], { input: stdout, encoding: 'utf8' })).toMatchObject({ status: 0, stderr: '' });
+  });
+
+  test.each(['bash', 'zsh', 'fish'])('of %s knows every command and option', async (shell) => {
+    const { code, stdout, stderr } = await script(shell);
+    expect([code, stderr]).toEqual([0, '']);
+    for (const word of ['run', 'test-request', 'validate', 'nodes', 'schema', 'completion', 'demo']) expect(stdout).toContain(word);
+    for (const option of ['max-errors', 'no-send', 'cacert', 'in-format', 'serve']) expect(stdout).toContain(option);
+    // No quote is left open.
+    expect(stdout.replace(/\\'/g, '').split("'").length % 2).toBe(1);
+  });
+});
+
+test('bash offers commands, then the options of the command, then files', async () => {
+  const { stdout } = await script('bash');
+  expect(offered(stdout, ['r'])).toEqual(['run']);
+  expect(offered(stdout, ['run', '--con'])).toEqual(['--concurrency']);
+  expect(offered(stdout, ['test-request', 'flow.yaml', '--no'])).toEqual(['--node', '--no-send']);
+  expect(offered(stdout, ['run', 'fl'])).toEqual(['']);
+  expect(stdout).toContain('complete -o default -F _automate automate');
+});
+
+test.each(['tcsh', 'constructor', ''])('there is none for "%s"', async (shell) => {
+  expect(await script(shell)).toEqual({ code: 2, stdout: '', stderr: `automate: expected bash, zsh, fish, found "${shell}"\n` });
+});

@@ -1,0 +1,47 @@
+import { once } from 'node:events';
+import { readFile } from 'node:fs/promises';
+import { expect, test } from 'vitest';
+import { workplace } from '../helpers/cli.ts';
+
+/** The records that the demo shows, and what it says besides. */
+async function demo(env: Record<string, string> = {}) {
+  const place = await workplace();
+  return { ...(await place.automate(['demo'], { env: { TMPDIR: place.folder, ...env } })), files: await place.files() };
+}
+
+const expected = await readFile(new URL('../../examples/enrichment/expected.csv', import.meta.url), 'utf8');
+
+test('demo runs the example flow against an API of its own, and shows what it does', async () => {
+  const { code, stdout, stderr, files } = await demo();
+  expect(code).toBe(0);
+  expect(stdout).toBe(
+    expected
+      .split('\n')
+      .slice(0, 6)
+      .map((line) => `${line}\n`)
+      .join(''),
+  );
+  expect(stderr).toContain('url: /airports/{{iata}}');
+  expect(stderr).toMatch(/automate run \S+flow\.yaml --in \S+airports\.csv --out \S+enriched\.csv/);
+  expect(stderr).toContain('done: 208 read, 208 written, 0 failed, 208 credits in ');
+  expect(files).toEqual([expect.stringMatching(/^automate-demo-/)]);
+});
+
+test('demo needs no network: a proxy is not asked', async () => {
+  const { code, stdout } = await demo({ HTTP_PROXY: 'http://127.0.0.1:9', HTTPS_PROXY: 'http://127.0.0.1:9', NO_PROXY: 'example.com' });
+  expect(code).toBe(0);
+  expect(stdout.split('\n')).toHaveLength(7);
+});
+
+test('demo --serve only serves, until it is told to end', async () => {
+  const place = await workplace();
+  const { child, finished } = place.start(['demo', '--serve', '--port', '0']);
+  const [said] = await once(child.stdout ?? child, 'data');
+  const origin = /http:\/\/127\.0\.0\.1:\d+/.exec(String(said))?.[0] ?? '';
+  expect(await (await fetch(`${origin}/v1/airports/AMS`)).json()).toMatchObject({ data: { airport: { iata: 'AMS' } } });
+  const taken = await place.automate(['demo', '--serve', '--port', new URL(origin).port]);
+  expect(taken).toMatchObject({ code: 2, stdout: '' });
+  expect(taken.stderr).toMatch(/cannot listen on port \d+: .*\n {2}name another with --port/);
+  child.kill('SIGINT');
+  expect((await finished).code).toBe(130);
+});

@@ -1,0 +1,60 @@
+import { describe, expect, test } from 'vitest';
+import { createProgram } from '../../src/cli/main.ts';
+import type { Terminal } from '../../src/cli/terminal.ts';
+import { workplace } from '../helpers/cli.ts';
+
+const program = createProgram({} as Terminal, () => {});
+const commands = program.commands.map((command) => [command.name(), command] as const);
+
+describe('--help', () => {
+  test('of the program lists every command with what it does', async () => {
+    const { code, stdout, stderr } = await (await workplace()).automate(['--help']);
+    expect([code, stderr]).toEqual([0, '']);
+    for (const [, command] of commands) expect(stdout.replace(/\s+/g, ' ')).toContain(command.description());
+    expect(commands.map(([name]) => name)).toEqual(
+      expect.arrayContaining(['run', 'test-request', 'validate', 'nodes', 'schema', 'completion', 'demo']),
+    );
+  });
+
+  test.each(commands)('of %s fits a terminal and tells what every option is for', async (name, command) => {
+    const { code, stdout, stderr } = await (await workplace()).automate([name, '--help']);
+    expect([code, stderr]).toEqual([0, '']);
+    expect(stdout).toMatch(new RegExp(`^Usage: automate ${name} `));
+    for (const line of stdout.split('\n')) expect(line.length).toBeLessThanOrEqual(80);
+    for (const { long, description } of command.options) {
+      expect([long, description]).toEqual([long, expect.stringMatching(/^[^A-Z].*[^.]$/)]);
+      expect(stdout).toContain(`  ${long}`);
+    }
+    for (const { description } of command.registeredArguments) expect(description).toMatch(/^[^A-Z].*[^.]$/);
+  });
+});
+
+test('--version is that of the package', async () => {
+  expect((await (await workplace()).automate(['--version'])).stdout).toMatch(/^\d+\.\d+\.\d+\n$/);
+});
+
+describe('a wrong command line exits with 2, prints nothing on stdout and says where help is', () => {
+  test.each([
+    [['rum'], /^automate: unknown command 'rum'\n\(Did you mean run\?\)/],
+    [['run', 'flow.yaml', '--in', 'a.csv', '--forse'], /^automate: unknown option '--forse'\n\(Did you mean --force\?\)/],
+    [['run', '--in', 'a.csv'], /missing required argument 'flow'/],
+    [['run', 'flow.yaml'], /required option '--in <file>' not specified/],
+    [['run', 'flow.yaml', 'more.yaml', '--in', 'a.csv'], /too many arguments/],
+    [['validate'], /missing required argument 'flow'/],
+    [['test-request', 'flow.yaml', '--record', '0'], /expected a whole number from 1 on, found "0"/],
+    [['test-request', 'flow.yaml', '--set', 'id'], /expected field=value, found "id"/],
+    [['demo', '--port', 'x'], /expected a whole number from 0 on, found "x"/],
+    [['completion'], /missing required argument 'shell'/],
+  ])('%s', async (args, message) => {
+    const { code, stdout, stderr } = await (await workplace()).automate(args);
+    expect([code, stdout]).toEqual([2, '']);
+    expect(stderr).toMatch(message);
+    expect(stderr).toMatch(/\(automate (?:[a-z-]+ )?--help tells more\)\n$/);
+  });
+
+  test('nothing at all: the help', async () => {
+    const { code, stdout, stderr } = await (await workplace()).automate([]);
+    expect([code, stdout]).toEqual([2, '']);
+    expect(stderr).toContain('Usage: automate');
+  });
+});

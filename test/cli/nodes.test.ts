@@ -1,0 +1,49 @@
+import { expect, test } from 'vitest';
+import { nodeTypes } from '../../src/nodes/index.ts';
+import { workplace } from '../helpers/cli.ts';
+
+/** Prints the node types, or one. */
+async function nodes(...type: string[]) {
+  return (await workplace()).automate(['nodes', ...type]);
+}
+
+test('the list has every node type with its summary', async () => {
+  const { code, stdout, stderr } = await nodes();
+  expect([code, stderr]).toEqual([0, '']);
+  expect(
+    stdout
+      .trim()
+      .split('\n')
+      .map((line) => line.split(/ {2,}/)),
+  ).toEqual(nodeTypes.map(({ name, summary }) => [name, summary]));
+});
+
+test.each(nodeTypes.map(({ name }) => name))('%s is explained: every option, and an example that is valid', async (name) => {
+  const { code, stdout } = await nodes(name);
+  const type = nodeTypes.find((candidate) => candidate.name === name);
+  expect(code).toBe(0);
+  for (const option of ['id', 'when', 'on_error', ...Object.keys(type?.options.shape ?? {})])
+    expect(stdout).toMatch(new RegExp(`^  ${option}: `, 'm'));
+  const example = stdout.split('\nexample:\n')[1] ?? '';
+  const place = await workplace({ 'flow.yaml': `nodes:\n${example}` });
+  const env = { AUTOMATE_CREDENTIAL_CRM_TOKEN: 'canary-7f3a' };
+  expect(await place.automate(['validate', 'flow.yaml'], { env })).toMatchObject({ code: 0 });
+});
+
+test('an option is told with what it may be, its default and what it is for', async () => {
+  const { stdout } = await nodes('http');
+  expect(stdout).toContain('\n  method: GET | POST | PUT | PATCH | DELETE, default GET\n');
+  expect(stdout).toContain('\n  timeout: text | whole number, default 30s\n      one limit for the whole request\n');
+  expect(stdout).toContain('\n  retry.max: whole number, default 3\n      retries after the first try\n');
+  expect(stdout).toContain('\n  retry.max_wait: text | whole number, default 5m\n');
+  expect(stdout).toContain('\n  max_body: text | whole number, default 10MB\n');
+  expect(stdout).toContain('\n  url: text, required\n');
+  expect(stdout).toContain('\n  auth.type: none | bearer | api_key | basic | oauth2_client_credentials\n');
+});
+
+test.each([
+  ['htp', 'no node type "htp"; did you mean "http"?'],
+  ['constructor', `no node type "constructor"; expected ${nodeTypes.map(({ name }) => name).join(', ')}`],
+])('%s is no node type', async (name, message) => {
+  expect(await nodes(name)).toEqual({ code: 2, stdout: '', stderr: `automate: ${message}\n` });
+});

@@ -1,0 +1,60 @@
+import { expect, test } from 'vitest';
+import { answeringServer } from '../helpers/answering-server.ts';
+import { workplace } from '../helpers/cli.ts';
+
+const run = ['run', 'flow.yaml', '--in', '-', '--in-format', 'ndjson'];
+
+const two = '{"id":1}\n{"id":2}\n';
+const done = '{"id":1,"name":"n/1"}\n{"id":2,"name":"n/2"}\n';
+
+/** A run over a stdin that says something and then stays open. */
+async function waiting(stdin: string, ...args: string[]) {
+  let seen: (() => void) | undefined;
+  const answered = new Promise<void>((resolve) => {
+    seen = resolve;
+  });
+  const server = await answeringServer(({ path }) => {
+    if (path === '/2') seen?.();
+    return { body: { name: `n${path}` } };
+  });
+  const place = await workplace({ 'flow.yaml': `nodes: [{ type: http, url: "${server.origin}/{{id}}", map: [name] }]` });
+  return { ...place.start([...run, ...args], { stdin, keepStdin: true }), answered, place };
+}
+
+test.each(['SIGINT', 'SIGTERM'] as const)('%s ends a run that waits for more input', async (signal) => {
+  const { child, finished, answered, place } = await waiting(two, '--out', 'out.ndjson');
+  await answered;
+  child.kill(signal);
+  expect((await finished).code).toBe(signal === 'SIGINT' ? 130 : 143);
+  expect(await place.read('out.ndjson')).toBe(done);
+});
+
+test('records are written while more input is waited for', async () => {
+  const { child, finished } = await waiting(two);
+  let written = '';
+  await new Promise<void>((resolve) => {
+    child.stdout?.on('data', (text) => {
+      written += text;
+      if (written === done) resolve();
+    });
+  });
+  child.stdin?.end('{"id":3}\n');
+  expect(await finished).toMatchObject({ code: 0 });
+  expect(written).toBe(`${done}{"id":3,"name":"n/3"}\n`);
+});
+
+test('a reader that leaves ends a run that waits for more input', async () => {
+  const { child, finished } = await waiting(two);
+  child.stdout?.once('data', () => {
+    child.stdout?.destroy();
+    child.stdin?.write('{"id":3}\n{"id":4}\n');
+  });
+  const { code, stderr } = await finished;
+  expect([code, stderr]).toEqual([141, '']);
+});
+
+test('--max-credits ends a run that waits for more input', async () => {
+  const { finished, answered } = await waiting(`${two}{"id":3}\n`, '--max-credits', '2');
+  await answered;
+  expect(await finished).toMatchObject({ code: 5, stdout: done });
+});

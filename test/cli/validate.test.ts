@@ -1,0 +1,109 @@
+import { describe, expect, test } from 'vitest';
+import { workplace } from '../helpers/cli.ts';
+
+const flow = (more = '') => `name: people
+nodes:
+  - id: profile
+    type: http
+    url: https://api.example.com/users/{{id}}
+    map: { name: data.user.name }
+${more}`;
+
+/** Validates a flow, with the files and options given. */
+async function validate(files: Record<string, string>, args: readonly string[] = [], env: Record<string, string> = {}) {
+  const place = await workplace(files);
+  return place.automate(['validate', 'flow.yaml', ...args], { env });
+}
+
+describe('a valid flow', () => {
+  test('is called valid', async () => {
+    expect(await validate({ 'flow.yaml': flow() })).toEqual({ code: 0, stdout: 'flow.yaml is valid: 1 node\n', stderr: '' });
+  });
+
+  test.each([
+    ['rows.csv', 'id,city\n1,Oslo\n'],
+    ['rows.tsv', 'city\tid\n'],
+    ['rows.ndjson', '{"id":1}\n'],
+    ['rows.json', '[{"id":1}]'],
+  ])('is checked against the header of %s', async (name, content) => {
+    const { code, stdout } = await validate({ 'flow.yaml': flow(), [name]: content }, ['--in', name]);
+    expect([code, stdout]).toEqual([0, `flow.yaml is valid: 1 node, every reference is in ${name}\n`]);
+  });
+
+  test('may use what nodes before it add', async () => {
+    const more = '  - { type: http, url: "https://api.example.com/{{name}}", when: "name != null" }\n';
+    expect(await validate({ 'flow.yaml': flow(more), 'rows.csv': 'id\n1\n' }, ['--in', 'rows.csv'])).toMatchObject({ code: 0 });
+  });
+
+  test('needs its credentials, which are not printed', async () => {
+    const signed = flow('    auth: { type: bearer, credential: crm-token }\n');
+    const missing = await validate({ 'flow.yaml': signed });
+    expect(missing.code).toBe(7);
+    expect(missing.stdout).toBe('');
+    expect(missing.stderr).toMatch(/^flow\.yaml:7:\d+: there is no credential "crm-token"\n/);
+    const there = await validate({ 'flow.yaml': signed }, ['--offline'], { AUTOMATE_CREDENTIAL_CRM_TOKEN: 'canary-7f3a' });
+    expect(there).toEqual({ code: 0, stdout: 'flow.yaml is valid: 1 node\n', stderr: '' });
+  });
+
+  test('may be warned of', async () => {
+    const { code, stdout, stderr } = await validate({ 'flow.yaml': flow('    headers: { X-Name: "{{first-name}} {{ id }}" }\n') });
+    expect([code, stdout]).toEqual([0, 'flow.yaml is valid: 1 node\n']);
+    expect(stderr).toMatch(/^flow\.yaml:7:\d+: warning: \{\{first-name\}\} is no reference and stays text/m);
+    expect(stderr).toMatch(/^flow\.yaml:7:\d+: warning: \{\{ id \}\} is no reference and stays text[\s\S]*drop the spaces: \{\{id\}\}/m);
+  });
+});
+
+describe('every problem is told', () => {
+  test('of the file, each with its place, the line and a caret, on stderr', async () => {
+    const { code, stdout, stderr } = await validate({
+      'flow.yaml':
+        'nodes:\n  - type: http\n    ulr: x\n    url: https://a.example\n    when: "id = 3"\n    retry: { maxx: 3 }\n  - type: htp\n',
+    });
+    expect([code, stdout]).toEqual([3, '']);
+    expect(stderr.match(/^flow\.yaml:\d+:\d+: .*/gm)).toEqual([
+      'flow.yaml:3:5: unknown key "ulr"; did you mean "url"?',
+      expect.stringMatching(/^flow\.yaml:5:\d+: not a CEL expression: /),
+      'flow.yaml:6:14: unknown key "maxx"; did you mean "max"?',
+      'flow.yaml:7:11: no node type "htp"; did you mean "http"?',
+    ]);
+    expect(stderr).toContain('\n  3 |     ulr: x\n    |     ^^^\n');
+    expect(stderr).toMatch(/\n4 problems in flow\.yaml\n$/);
+  });
+
+  test('of the references and the credentials at once', async () => {
+    const two = flow(`    auth: { type: bearer, credential: crm }
+  - { type: http, url: "https://api.example.com/{{nmae}}" }
+`);
+    const { code, stderr } = await validate({ 'flow.yaml': two, 'rows.csv': 'Id,b\n1,2\n' }, ['--in', 'rows.csv']);
+    expect(code).toBe(3);
+    expect(stderr).toMatch(/flow\.yaml:5:\d+: no record has a field "id" here; did you mean "Id"\?/);
+    expect(stderr).toMatch(/flow\.yaml:7:\d+: there is no credential "crm"/);
+    expect(stderr).toMatch(/flow\.yaml:8:\d+: no record has a field "nmae" here; did you mean "name"\?/);
+    expect(stderr).toMatch(/\n3 problems in flow\.yaml\n$/);
+  });
+
+  test('without anything that could steer a terminal', async () => {
+    const { stderr } = await validate({ 'flow.yaml': 'nodes: [{ type: "ht\u009b31mp" }] # \u202e\n' });
+    expect(stderr).toContain('no node type');
+    // biome-ignore lint/suspicious/noControlCharactersInRegex: these are what must not be there
+    expect(stderr).not.toMatch(/[\x00-\x08\x0b-\x1f\x7f-\x9f\u202e]/);
+  });
+});
+
+describe('the input', () => {
+  test('that cannot be read is told', async () => {
+    expect(await validate({ 'flow.yaml': flow() }, ['--in', 'rows.csv'])).toMatchObject({ code: 6, stdout: '' });
+  });
+
+  test('may come from stdin', async () => {
+    const place = await workplace({ 'flow.yaml': flow() });
+    const { code } = await place.automate(['validate', 'flow.yaml', '--in', '-', '--in-format', 'csv'], { stdin: 'id\n' });
+    expect(code).toBe(0);
+  });
+});
+
+test('http:// is refused unless the command line allows it', async () => {
+  const plain = { 'flow.yaml': flow().replace('https:', 'http:') };
+  expect((await validate(plain)).code).toBe(3);
+  expect((await validate(plain, ['--allow-http'])).code).toBe(0);
+});

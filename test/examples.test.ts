@@ -1,0 +1,68 @@
+import { cp, readdir, readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { describe, expect, onTestFinished, test } from 'vitest';
+import { createDemoApi } from '../src/io/demo/api.ts';
+import { type Workplace, workplace } from './helpers/cli.ts';
+import { shell } from './helpers/shell.ts';
+
+const examples = fileURLToPath(new URL('../examples/', import.meta.url));
+const bin = fileURLToPath(new URL('../bin/automate.js', import.meta.url));
+
+/** What each command of an example's README exits with, and the files it makes, each with the one that it must equal. */
+const expected: Readonly<Record<string, readonly { readonly code: number; readonly files: Readonly<Record<string, string>> }[]>> = {
+  enrichment: [{ code: 0, files: { 'enriched.csv': 'expected.csv' } }],
+  webhook: [{ code: 0, files: { 'delivered.ndjson': 'expected.ndjson' } }],
+  'array-expansion': [{ code: 0, files: { 'airports.csv': 'expected.csv' } }],
+  retry: [
+    { code: 4, files: { 'positions.csv': 'expected.csv', 'failed.csv': 'expected.errors.csv' } },
+    { code: 4, files: { 'positions.second.csv': 'expected.second.csv', 'failed.second.csv': 'expected.second.errors.csv' } },
+  ],
+  transform: [{ code: 0, files: { 'stops.ndjson': 'expected.ndjson' } }],
+  pipeline: [{ code: 0, files: { 'timezones.txt': 'expected.txt' } }],
+  cron: [{ code: 0, files: { 'watchlist.enriched.csv': 'expected.csv' } }],
+};
+
+const folders = (await readdir(examples, { withFileTypes: true })).filter((entry) => entry.isDirectory()).map(({ name }) => name);
+
+test('every example is covered', () => {
+  expect(Object.keys(expected).sort()).toEqual(folders.sort());
+});
+
+/** The command lines of an example's README, each with the variables that are set before it. */
+async function commandsOf(name: string): Promise<string[]> {
+  const lines = (await readFile(join(examples, name, 'README.md'), 'utf8')).match(/(?<=^ {4}).*/gm) ?? [];
+  const settings = lines.filter((line) => line.startsWith('export '));
+  return lines.filter((line) => !settings.includes(line)).map((line) => [...settings, line].join('\n'));
+}
+
+/** A copy of the examples whose flows ask a demo API of their own: it remembers what it has refused. */
+async function playground(): Promise<Workplace> {
+  const api = await createDemoApi();
+  onTestFinished(api.close);
+  const place = await workplace();
+  await cp(examples, place.folder, { recursive: true });
+  for (const name of folders) {
+    const flow = `${name}/flow.yaml`;
+    await place.write(flow, (await place.read(flow)).replaceAll('http://127.0.0.1:4010', api.origin));
+  }
+  return place;
+}
+
+describe('what the README says gives what is expected', () => {
+  test.each(folders)('%s', async (name) => {
+    const place = await playground();
+    const commands = await commandsOf(name);
+    expect(commands).toHaveLength(expected[name]?.length ?? 0);
+    for (const [index, { code, files }] of (expected[name] ?? []).entries()) {
+      const command = `cd ${name}\n${commands[index]}`;
+      const env = name === 'pipeline' ? { AUTOMATE: `node ${bin}` } : {};
+      const { stderr, ...finished } = await shell(place, command, env);
+      expect({ ...finished, stderr }).toMatchObject({ code, stdout: '' });
+      if (command.includes('--quiet')) expect(stderr).toBe('');
+      for (const [made, wanted] of Object.entries(files)) {
+        expect(await place.read(`${name}/${made}`)).toBe(await place.read(`${name}/${wanted}`));
+      }
+    }
+  });
+});

@@ -1,0 +1,265 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { connect, type Socket } from 'node:net';
+import { brotliCompressSync, gzipSync } from 'node:zlib';
+import { describe, expect, onTestFinished, test } from 'vitest';
+import { askingFlow, csvOf } from '../helpers/asking.ts';
+import { makeCertificates } from '../helpers/certificates.ts';
+import { type Finished, type Workplace, workplace } from '../helpers/cli.ts';
+import { httpServer, json } from '../helpers/http-server.ts';
+import { proxyServer } from '../helpers/proxy-server.ts';
+import { rawServer, unusedPort } from '../helpers/raw-server.ts';
+
+const run = ['run', 'flow.yaml', '--in', 'rows.csv', '--out', 'out.csv', '--concurrency', '1'];
+const quickRetry = ', retry: { max: 1, backoff: 1ms }';
+
+interface Ended extends Finished {
+  readonly place: Workplace;
+  readonly errors: string;
+  readonly out: string;
+}
+
+/** Runs a flow over one record. */
+async function ask(flow: string, options: { args?: readonly string[]; env?: Record<string, string> } = {}): Promise<Ended> {
+  const place = await workplace({ 'flow.yaml': flow, 'rows.csv': csvOf(1) });
+  const finished = await place.automate([...run, ...(options.args ?? [])], options.env ? { env: options.env } : {});
+  return {
+    ...finished,
+    place,
+    out: await place.read('out.csv').catch(() => ''),
+    errors: await place.read('rows.errors.csv').catch(() => ''),
+  };
+}
+
+/** The reason in the errors file: `class,status,message,attempts`. */
+function reasonIn(errors: string): string {
+  return errors.slice(errors.indexOf('\n') + 1).replace(/^1,"note, 1",ask,/, '');
+}
+
+const whole = '{"name":"whole"}';
+const ok = 'HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n';
+const cut = (bytes: Buffer) => bytes.subarray(0, bytes.length - 4);
+const closing =
+  (...parts: (string | Buffer)[]) =>
+  (socket: Socket) => {
+    for (const part of parts) socket.write(part);
+    socket.end();
+  };
+
+describe('a body that is cut off is never a success, and is retried', () => {
+  test.each<[string, (socket: Socket) => void]>([
+    ['shorter than its Content-Length', closing(`${ok}Content-Length: 100\r\n\r\n${whole}`)],
+    ['no last chunk', closing(`${ok}Transfer-Encoding: chunked\r\n\r\n10\r\n${whole}\r\n`)],
+    ['in the middle of a chunk', closing(`${ok}Transfer-Encoding: chunked\r\n\r\nff\r\n${whole}`)],
+    ['gzip', closing(`${ok}Content-Encoding: gzip\r\nConnection: close\r\n\r\n`, cut(gzipSync(whole)))],
+    ['brotli', closing(`${ok}Content-Encoding: br\r\nConnection: close\r\n\r\n`, cut(brotliCompressSync(whole)))],
+    [
+      'gzip, with the length of what is there',
+      closing(`${ok}Content-Encoding: gzip\r\nContent-Length: ${gzipSync(whole).length - 4}\r\n\r\n`, cut(gzipSync(whole))),
+    ],
+    ['JSON that only the closed connection ends', closing(`${ok}\r\n{"name":"who`)],
+    ['in the header', closing('HTTP/1.1 200 OK\r\nContent-Ty')],
+    ['before the answer', closing()],
+    ['reset', (socket) => socket.resetAndDestroy()],
+    ['reset in the body', (socket) => socket.write(`${ok}Content-Length: 100\r\n\r\n${whole}`, () => socket.resetAndDestroy())],
+  ])('%s', async (_, answer) => {
+    const server = await rawServer(answer);
+    const { code, errors, out } = await ask(askingFlow(server.origin, quickRetry));
+    expect(code).toBe(4);
+    expect(out).toBe('id,note,name\n');
+    expect(reasonIn(errors)).toMatch(/^network,(?:200)?,.*,2,1$/m);
+    expect(server.connections()).toBe(2);
+  });
+});
+
+describe('a server that cannot be reached: class network, retried, with the reason', () => {
+  test('refused', async () => {
+    const { code, errors } = await ask(askingFlow(`http://127.0.0.1:${await unusedPort()}`, quickRetry));
+    expect(code).toBe(4);
+    expect(reasonIn(errors)).toMatch(/^network,,.*the connection was refused \(ECONNREFUSED\),2,1$/m);
+  });
+
+  test('a name that DNS does not know', async () => {
+    const { code, errors } = await ask(askingFlow('https://nowhere.invalid', quickRetry));
+    expect(code).toBe(4);
+    expect(reasonIn(errors)).toMatch(/^network,,.*nowhere\.invalid: the name (?:is not known|could not be looked up) \(DNS\).*,2,1$/m);
+  });
+});
+
+describe('a server that takes too long: class timeout, retried, within the whole deadline', () => {
+  test.each<[string, (socket: Socket) => void]>([
+    ['never answers', () => {}],
+    ['never ends its header', (socket) => trickle(socket, 'HTTP/1.1 200 OK\r\n', 'X-A: b\r\n')],
+    ['trickles its body', (socket) => trickle(socket, `${ok}Content-Length: 100000\r\n\r\n`, 'x')],
+  ])('%s', async (_, answer) => {
+    const server = await rawServer(answer);
+    const startedMs = performance.now();
+    const { code, errors } = await ask(askingFlow(server.origin, ', timeout: 300ms, retry: { max: 1, backoff: 1ms }'));
+    expect(code).toBe(4);
+    expect(reasonIn(errors)).toMatch(/^timeout,,"?no response within 300 ms.*,2,1$/m);
+    expect(performance.now() - startedMs).toBeLessThan(5000);
+  });
+
+  test('never accepts: the connect limit of 10 s ends it long before the deadline', async () => {
+    const port = await deafServer();
+    const startedMs = performance.now();
+    const { code, errors } = await ask(askingFlow(`http://127.0.0.1:${port}`, ', retry: { max: 0 }'));
+    expect(code).toBe(4);
+    expect(reasonIn(errors)).toMatch(/^timeout,,no connection to http:\/\/127\.0\.0\.1:\d+ in time,1,1$/m);
+    expect(performance.now() - startedMs).toBeLessThan(20_000);
+  });
+});
+
+describe('an answer that is no JSON: class parse, with content type and the beginning, not retried', () => {
+  test.each([
+    ['broken JSON', 'application/json', '{"name": nope}', /application\/json: \{"+name"+: nope\}/],
+    ['HTML with 200', 'text/html', '<html>\u001b[31mlogin\u001b[0m</html>', /text\/html: <html>login<\/html>/],
+    ['200 bytes of a long one', 'text/plain', `?${'x'.repeat(5000)}`, /text\/plain: \?x{199}\.\.\./],
+    [
+      'invalid UTF-8',
+      'application/json',
+      Buffer.from('{"name":"\xe9"}', 'latin1'),
+      /the body is not valid utf-8 \(12 bytes of application\/json\)/,
+    ],
+  ])('%s', async (_, type, body, expected) => {
+    const server = await httpServer((_, response) => response.writeHead(200, { 'content-type': type }).end(body));
+    const { code, errors } = await ask(askingFlow(server.origin));
+    expect(code).toBe(4);
+    expect(reasonIn(errors)).toMatch(/^parse,200,/);
+    expect(reasonIn(errors)).toMatch(expected);
+    expect(server.requests).toHaveLength(1);
+  });
+
+  test.each([[204], [200]])('but %i without a body maps to empty fields', async (status) => {
+    const server = await httpServer((_, response) => response.writeHead(status, { 'content-type': 'application/json' }).end());
+    const { code, out } = await ask(askingFlow(server.origin));
+    expect(code).toBe(0);
+    expect(out).toBe('id,note,name\n1,"note, 1",\n');
+  });
+});
+
+describe('a body larger than max_body fails, and memory stays flat', () => {
+  const zeros = Buffer.alloc(100 * 1024 * 1024);
+  const bomb = gzipSync(zeros);
+  test.each<[string, Record<string, string>, Buffer]>([
+    ['100 MB', { 'content-length': String(zeros.length) }, zeros],
+    ['100 MB in chunks', {}, zeros],
+    ['a gzip bomb', { 'content-encoding': 'gzip' }, bomb],
+    ['a gzip bomb in a gzip', { 'content-encoding': 'gzip, gzip' }, gzipSync(bomb)],
+  ])('%s', async (_, headers, body) => {
+    const server = await httpServer((_, response) => response.writeHead(200, headers).end(body));
+    const flow = askingFlow(server.origin, quickRetry);
+    const place = await workplace({ 'flow.yaml': flow, 'rows.csv': csvOf(3), 'peak.mjs': peakMemory });
+    const { code } = await place.automate(run, { node: ['--import', place.path('peak.mjs')] });
+    expect(code).toBe(4);
+    expect(await place.read('rows.errors.csv')).toMatch(
+      /^1,"note, 1",ask,parse,200,the body is larger than max_body of 10000000 bytes,1,1$/m,
+    );
+    // On start alone it is about 100 MB.
+    expect(Number(await place.read('peak'))).toBeLessThan(200_000);
+  });
+});
+
+const peakMemory = `import { writeFileSync } from 'node:fs';
+process.on('exit', () => writeFileSync('peak', String(process.resourceUsage().maxRSS)));`;
+
+describe('redirects', () => {
+  test('a loop ends after 10', async () => {
+    const server = await httpServer(({ path }, response) => response.writeHead(302, { location: path }).end());
+    const { code, errors } = await ask(askingFlow(server.origin));
+    expect(code).toBe(4);
+    expect(reasonIn(errors)).toMatch(/redirect/);
+    expect(server.requests).toHaveLength(11);
+  });
+
+  test.each([
+    ['to another origin', (port: number) => `http://localhost:${port}/x`],
+    ['to a file', () => 'file:///etc/passwd'],
+    ['to the metadata address', () => 'http://169.254.169.254/latest/meta-data/'],
+  ])('%s: refused, and no secret travels', async (_, location) => {
+    const other = await httpServer((_, response) => json(response, { name: 'x' }));
+    const server = await httpServer((_, response) => response.writeHead(302, { location: location(other.port) }).end());
+    const flow = askingFlow(server.origin, ', auth: { type: api_key, header: X-API-Key, credential: key }');
+    const { code, errors } = await ask(flow, { env: { AUTOMATE_CREDENTIAL_KEY: 'canary-secret' } });
+    expect(code).toBe(4);
+    expect(reasonIn(errors)).toMatch(/redirect/);
+    expect(other.requests).toHaveLength(0);
+  });
+
+  test('follow: any goes there without credential, headers of the flow or body', async () => {
+    const other = await httpServer((_, response) => json(response, { name: 'x' }));
+    const server = await httpServer((_, response) => response.writeHead(307, { location: `http://localhost:${other.port}/x` }).end());
+    const more = ', follow: any, headers: { X-Mine: mine }, auth: { type: api_key, header: X-API-Key, credential: key }';
+    const { errors } = await ask(`${askingFlow(server.origin, more)}allow_hosts: [localhost]\n`, {
+      env: { AUTOMATE_CREDENTIAL_KEY: 'canary-secret' },
+    });
+    expect([errors, other.requests.length]).toEqual(['', 1]);
+    expect(JSON.stringify(other.requests)).not.toMatch(/canary|mine/);
+  });
+});
+
+describe('TLS', () => {
+  const certificates = makeCertificates();
+  test.each([
+    ['self-signed', 'selfSigned', /self-signed certificate .*DEPTH_ZERO_SELF_SIGNED_CERT/],
+    ['expired', 'expired', /certificate has expired \(CERT_HAS_EXPIRED\)/],
+    ['for another host', 'wrongHost', /ERR_TLS_CERT_ALTNAME_INVALID/],
+  ] as const)('a certificate that is %s is an error that names the cause, and nothing is sent', async (_, name, expected) => {
+    const server = await httpServer((_, response) => json(response, { name: 'x' }), certificates[name]);
+    const { code, errors } = await ask(askingFlow(server.origin), { args: ['--cacert', certificates.authority] });
+    expect(code).toBe(4);
+    expect(reasonIn(errors)).toMatch(/^network,,/);
+    expect(reasonIn(errors)).toMatch(expected);
+    expect(reasonIn(errors)).toMatch(/,1,1$/m);
+    expect(server.requests).toHaveLength(0);
+  });
+
+  test('of an authority of your own: refused with the way out, trusted with --cacert', async () => {
+    const server = await httpServer((_, response) => json(response, { name: 'x' }), certificates.good);
+    const { errors } = await ask(askingFlow(server.origin));
+    expect(errors).toContain('--cacert FILE');
+    expect((await ask(askingFlow(server.origin), { args: ['--cacert', certificates.authority] })).code).toBe(0);
+  });
+
+  test('never insecure by itself: NODE_TLS_REJECT_UNAUTHORIZED=0 is no way around', async () => {
+    const server = await httpServer((_, response) => json(response, { name: 'x' }), certificates.selfSigned);
+    const { code } = await ask(askingFlow(server.origin), { env: { NODE_TLS_REJECT_UNAUTHORIZED: '0' } });
+    expect([code, server.requests.length]).toEqual([4, 0]);
+  });
+});
+
+describe('proxy variables are honoured', () => {
+  test('HTTP_PROXY takes the requests, NO_PROXY excepts', async () => {
+    const server = await httpServer((_, response) => json(response, { name: 'x' }));
+    const proxy = await proxyServer(server.port);
+    const flow = askingFlow('http://api.example.test');
+    const env = { HTTP_PROXY: proxy.url };
+    expect((await ask(flow, { env, args: ['--allow-http'] })).code).toBe(0);
+    expect(proxy.seen).toEqual(['GET http://api.example.test/1']);
+    const direct = await ask(askingFlow(server.origin), { env: { ...env, NO_PROXY: '127.0.0.1' } });
+    expect(direct.code).toBe(0);
+    expect(proxy.seen).toHaveLength(1);
+  });
+});
+
+/** A port whose queue of connections is full, as its process is suspended. */
+async function deafServer(): Promise<number> {
+  const code = "const s = require('net').createServer().listen(0, '127.0.0.1', 1, () => console.log(s.address().port))";
+  const child = spawn(process.execPath, ['-e', code]);
+  const [line] = (await once(child.stdout, 'data')) as [Buffer];
+  const port = Number(line);
+  child.kill('SIGSTOP');
+  const callers = Array.from({ length: 4 }, () => connect(port, '127.0.0.1').on('error', () => {}));
+  onTestFinished(() => {
+    for (const caller of callers) caller.destroy();
+    child.kill('SIGKILL');
+  });
+  await once(callers[0] as Socket, 'connect');
+  return port;
+}
+
+function trickle(socket: Socket, start: string, drop: string): void {
+  socket.write(start);
+  const timer = setInterval(() => socket.write(drop), 50);
+  socket.on('close', () => clearInterval(timer));
+}

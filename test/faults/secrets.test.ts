@@ -1,0 +1,112 @@
+import { readdir, readFile } from 'node:fs/promises';
+import { describe, expect, test } from 'vitest';
+import { askingFlow, csvOf } from '../helpers/asking.ts';
+import { workplace } from '../helpers/cli.ts';
+import { httpServer, json } from '../helpers/http-server.ts';
+import { unusedPort } from '../helpers/raw-server.ts';
+
+const canary = 'canary/"7f3a+Zq9= 8x';
+const base64 = Buffer.from(`user:${canary}`).toString('base64');
+const forms = [
+  canary,
+  encodeURIComponent(canary),
+  encodeURIComponent(canary).replaceAll('%20', '+'),
+  JSON.stringify(canary).slice(1, -1),
+  Buffer.from(canary).toString('base64'),
+  base64,
+];
+
+/** A server that throws everything it was sent back, in every way of failing. */
+async function mirror() {
+  return httpServer(({ path, headers }, response) => {
+    const said = [path, ...Object.values(headers), ...forms].join(' ');
+    switch (Number(/\d+/.exec(path)?.[0]) % 5) {
+      case 0:
+        return json(response, { name: said });
+      case 1:
+        return response.writeHead(400, { 'x-echo': 'no' }).end(said);
+      case 2:
+        return response.writeHead(200, { 'content-type': 'application/json' }).end(`{"name": ${said}`);
+      case 3:
+        return response.writeHead(302, { location: `http://localhost:1/?x=${encodeURIComponent(canary)}` }).end();
+      default:
+        return response.destroy();
+    }
+  });
+}
+
+describe('a secret is found in no byte that the tool writes', () => {
+  test.each([
+    ['bearer', '{ type: bearer, credential: key }'],
+    ['a header', '{ type: api_key, header: X-API-Key, credential: key }'],
+    ['the query', '{ type: api_key, query: key, credential: key }'],
+    ['basic', '{ type: basic, username: user, credential: key }'],
+  ])('output, errors, journal, events, summary, preview, terminal: %s', async (_, auth) => {
+    const server = await mirror();
+    const more = `, auth: ${auth}, retry: { max: 1, backoff: 1ms }`;
+    const place = await workplace({
+      'flow.yaml': askingFlow(server.origin, more),
+      'refused.yaml': askingFlow(`http://127.0.0.1:${await unusedPort()}`, more),
+      'rows.csv': csvOf(20),
+    });
+    const env = { AUTOMATE_CREDENTIAL_KEY: canary };
+    const rest = ['--in', 'rows.csv', '--events', 'events.ndjson', '--summary', 'summary.json'];
+    const runs = [
+      await place.automate(['run', 'flow.yaml', '--out', 'out.csv', ...rest], { env }),
+      // Stopped early, so that the journal stays.
+      await place.automate(['run', 'flow.yaml', '--out', 'out2.csv', '--errors', 'errors2.csv', ...rest, '--max-errors', '3'], { env }),
+      await place.automate(['run', 'refused.yaml', '--out', 'out3.csv', '--errors', 'errors3.csv', ...rest], { env }),
+      await place.automate(['run', 'flow.yaml', '--dry-run', '--in', 'rows.csv'], { env }),
+      await place.automate(['test-request', 'flow.yaml', '--in', 'rows.csv'], { env }),
+      await place.automate(['test-request', 'flow.yaml', '--in', 'rows.csv', '--record', '5', '--curl'], { env }),
+    ];
+    expect(runs.map(({ code }) => code).slice(0, 3)).toEqual([4, 5, expect.any(Number)]);
+    expect(JSON.stringify(server.requests)).toMatch(/canary|Y2FuYXJ5|dXNlcjpjYW5hcn/);
+    const written = runs.flatMap(({ stdout, stderr }) => [stdout, stderr]);
+    const files = (await readdir(place.folder, { recursive: true, withFileTypes: true })).filter((entry) => entry.isFile());
+    expect(files.map(({ name }) => name)).toEqual(
+      expect.arrayContaining(['out.csv', 'rows.errors.csv', 'out2.csv.automate-run', 'events.ndjson', 'summary.json']),
+    );
+    for (const { parentPath, name } of files) written.push((await readFile(`${parentPath}/${name}`)).toString('latin1'));
+    for (const text of written) for (const form of forms) expect(text).not.toContain(form);
+    expect(written.join('')).toContain('***');
+  });
+
+  test('a literal secret in a flow is refused without being shown', async () => {
+    const flow = `nodes: [{ type: http, url: "https://example.com", headers: { Authorization: "Bearer ${'s3cr3t'.repeat(4)}" } }]`;
+    const place = await workplace({ 'flow.yaml': flow, 'rows.csv': csvOf(1) });
+    const { code, stdout, stderr } = await place.automate(['run', 'flow.yaml', '--in', 'rows.csv']);
+    expect(code).toBe(3);
+    expect(stdout + stderr).not.toContain('s3cr3t');
+  });
+});
+
+describe('escape sequences', () => {
+  const steering = '\u001b]0;owned\u0007\u001b[2Jboo\u009b31m\u202e';
+  test("of a server's message are cleaned from terminal and errors, those of records are kept in files", async () => {
+    const server = await httpServer(({ path }, response) => {
+      if (path === '/2') response.writeHead(400).end(`no ${steering} way`);
+      else json(response, { name: steering });
+    });
+    const place = await workplace({ 'flow.yaml': askingFlow(server.origin), 'rows.csv': `id,note\n1,${steering}\n2,${steering}\n` });
+    const { code, stderr } = await place.automate(['run', 'flow.yaml', '--in', 'rows.csv', '--out', 'out.csv']);
+    expect(code).toBe(4);
+    // biome-ignore lint/suspicious/noControlCharactersInRegex: these are what must not be there
+    expect(stderr).not.toMatch(/[\x00-\x09\x0b-\x1f\x7f-\x9f\u202e]/);
+    expect(await place.read('out.csv')).toContain(`1,${steering},${steering}\n`);
+    expect(await place.read('rows.errors.csv')).toContain(`2,${steering},ask,http,400,the server answered 400: no `);
+  });
+
+  test('of a field name, a file name and a flow are cleaned from what is told', async () => {
+    const place = await workplace({ 'flow.yaml': `nodes: [{ type: "h\\e[31mttp" }]\n`, 'rows.csv': `id\n1\n` });
+    const bad = `${steering}.csv`;
+    for (const args of [
+      ['run', 'flow.yaml', '--in', 'rows.csv'],
+      ['run', 'flow.yaml', '--in', bad],
+    ]) {
+      const { stderr } = await place.automate(args);
+      // biome-ignore lint/suspicious/noControlCharactersInRegex: these are what must not be there
+      expect(stderr).not.toMatch(/[\x00-\x09\x0b-\x1f\x7f-\x9f\u202e]/);
+    }
+  });
+});
