@@ -32,7 +32,8 @@ export function createTerminal(): Terminal {
       new Promise((resolve, reject) => {
         const failed = (error: Error) => reject(stdoutError(error));
         stdout.once('error', failed);
-        stdout.write(`${redactor.text(text)}\n`, (error) => {
+        const shown = stdout.isTTY ? cleaned(redactor.text(text)) : redactor.text(text);
+        stdout.write(`${shown}\n`, (error) => {
           if (error) return failed(error);
           stdout.off('error', failed);
           return resolve();

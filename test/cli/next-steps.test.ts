@@ -1,10 +1,7 @@
-import { execFile } from 'node:child_process';
-import { fileURLToPath } from 'node:url';
 import { expect, test } from 'vitest';
 import { answeringServer } from '../helpers/answering-server.ts';
-import { type Workplace, workplace } from '../helpers/cli.ts';
-
-const bin = fileURLToPath(new URL('../../bin/automate.js', import.meta.url));
+import { workplace } from '../helpers/cli.ts';
+import { shell } from '../helpers/shell.ts';
 
 /** The command lines that a summary offers to copy. */
 function offered(stderr: string): string[] {
@@ -12,13 +9,6 @@ function offered(stderr: string): string[] {
     .split('\n')
     .filter((line) => line.startsWith('    automate '))
     .map((line) => line.trim());
-}
-
-/** Copies a command line into a shell; its stdout. */
-async function paste(command: string, { folder }: Workplace): Promise<string> {
-  const shell = `automate() { "${process.execPath}" "${bin}" "$@"; }\n${command}`;
-  const env = { PATH: process.env.PATH ?? '', HOME: folder };
-  return new Promise((resolve) => execFile('bash', ['-c', shell], { cwd: folder, env }, (_error, stdout) => resolve(stdout)));
 }
 
 /** Eight records, of which the third and the seventh fail until the server is well. */
@@ -44,7 +34,7 @@ test('what failed is tried again by the command that the summary offers', async 
   expect(offered(stderr)).toEqual(["automate run 'my flow.yaml' --concurrency 1 --in rows.errors.csv --out out.retry.csv"]);
   expect(JSON.parse(await read('s.json')).next).toEqual(offered(stderr));
   state.isWell = true;
-  await paste(offered(stderr)[0] as string, place);
+  await shell(place, offered(stderr)[0] as string);
   expect(await read('out.retry.csv')).toBe("id,note,name\n3,it's 3,n3\n7,it's 7,n7\n");
 });
 
@@ -55,7 +45,7 @@ test('also from an errors file whose name says nothing', async () => {
     "automate run 'my flow.yaml' --concurrency 1 --rate 100/s --in failed --in-format csv --out - --errors failed.retry",
   ]);
   state.isWell = true;
-  expect(await paste(offered(stderr)[0] as string, place)).toBe("id,note,name\n3,it's 3,n3\n7,it's 7,n7\n");
+  expect((await shell(place, offered(stderr)[0] as string)).stdout).toBe("id,note,name\n3,it's 3,n3\n7,it's 7,n7\n");
 });
 
 test('what was not reached is done by the command that the summary offers, into a file', async () => {
@@ -65,7 +55,7 @@ test('what was not reached is done by the command that the summary offers, into 
   const [goOn = ''] = offered(stderr);
   expect(goOn).toBe("automate run 'my flow.yaml' --concurrency 1 --delimiter ';' --in rows.csv --out out.csv --max-credits 5 --resume");
   state.isWell = true;
-  await paste(goOn, place);
+  await shell(place, goOn);
   expect((await read('out.csv')).match(/^\d/gm)).toEqual(['1', '2', '4', '5', '6', '7', '8']);
 });
 
@@ -79,7 +69,7 @@ test('and into a stream', async () => {
     "automate run 'my flow.yaml' --concurrency 1 --delimiter ';' --in rows.csv --max-credits 4 --skip 5 --limit 2 --errors rows.errors.rest.csv",
   );
   state.isWell = true;
-  expect((await paste(goOn, place)).match(/^\d/gm)).toEqual(['6', '7']);
+  expect((await shell(place, goOn)).stdout.match(/^\d/gm)).toEqual(['6', '7']);
 });
 
 test('in a stream without order nobody can tell where to go on', async () => {

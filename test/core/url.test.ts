@@ -175,6 +175,10 @@ describe('hosts from data', () => {
     );
   });
 
+  test('a long one is not told whole', () => {
+    expect(() => rendered('{{url}}', { url: 'x'.repeat(100_000) })).toThrow(/^expected an absolute https URL, found "x{200}\.\.\."$/);
+  });
+
   test('behind the host, values are escaped as everywhere', () => {
     expect(rendered('https://{{host}}/users/{{id}}', { host: 'b.com', id: 'a/b?c' })).toBe('https://b.com/users/a%2Fb%3Fc');
   });

@@ -56,6 +56,16 @@ describe.skipIf(!canTrace)(`a sync that fails is fatal, and nothing behind it co
   });
 });
 
+test.skipIf(!canTrace)(`a file that cannot be closed is not complete: exit 74, resumable${untraceable}`, async () => {
+  const { whole, place } = await twoPlaces();
+  const args = ['run', 'flow.yaml', '--in', 'rows.csv', '--out', place.path('out.csv')];
+  const { code, stderr } = await sabotaged(place, 'close:error=EIO', ['out.csv'], args);
+  expect(code).toBe(74);
+  expect(stderr).toContain(`${place.path('out.csv')} cannot be written: EIO`);
+  expect((await place.automate([...args, '--resume'])).code).toBe(4);
+  expect(await place.read('out.csv')).toBe(await whole.read('out.csv'));
+});
+
 const canMount = mounted('/mnt') && spawnSync('umount', ['/mnt']).status === 0;
 
 function mounted(folder: string): boolean {

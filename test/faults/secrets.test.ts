@@ -1,9 +1,11 @@
+import { spawnSync } from 'node:child_process';
 import { readdir, readFile } from 'node:fs/promises';
 import { describe, expect, test } from 'vitest';
 import { askingFlow, csvOf } from '../helpers/asking.ts';
 import { workplace } from '../helpers/cli.ts';
 import { httpServer, json } from '../helpers/http-server.ts';
 import { unusedPort } from '../helpers/raw-server.ts';
+import { shell } from '../helpers/shell.ts';
 
 const canary = 'canary/"7f3a+Zq9= 8x';
 const base64 = Buffer.from(`user:${canary}`).toString('base64');
@@ -109,4 +111,16 @@ describe('escape sequences', () => {
       expect(stderr).not.toMatch(/[\x00-\x09\x0b-\x1f\x7f-\x9f\u202e]/);
     }
   });
+
+  const hasScript = spawnSync('script', ['-qec', 'true', '/dev/null']).status === 0;
+  test.skipIf(!hasScript)(
+    `of an answer's header are cleaned from a preview on a terminal${hasScript ? '' : ' (skipped: no script(1) here)'}`,
+    async () => {
+      const server = await httpServer((_, response) => response.writeHead(200, { 'x-evil': 'a\u009b31mb' }).end('{}'));
+      const place = await workplace({ 'flow.yaml': askingFlow(server.origin), 'rows.csv': csvOf(1) });
+      const command = 'node "$AUTOMATE" test-request flow.yaml --in rows.csv';
+      const { stdout } = await shell(place, `script -qec '${command}' /dev/null`);
+      expect(stdout).toContain('x-evil: a31mb');
+    },
+  );
 });

@@ -26,6 +26,13 @@ describe('connections', () => {
     expect(problems(connection)).toEqual([problem]);
   });
 
+  test('a name that nobody knows: what was meant, or what there is', () => {
+    const unknown = (name: string) =>
+      flowProblems(`connections: { crm: { type: http, base_url: "https://a.com" } }\nnodes: [{ type: http, connection: ${name}, url: /x }]`);
+    expect(unknown('cmr').map(onOneLine)).toEqual(['2:34 no connection "cmr"; did you mean "crm"?']);
+    expect(unknown('billing').map(onOneLine)).toEqual(['2:34 no connection "billing"; there are crm']);
+  });
+
   test('the type must be known', () => {
     expect(flowProblems('connections: { a: { type: ftp, base_url: "https://a.com" } }\nnodes: [{ type: set }]').map(onOneLine)).toEqual([
       '1:27 expected http, found "ftp"',

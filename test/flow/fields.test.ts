@@ -83,6 +83,11 @@ describe('fields that come and go on the way', () => {
     ]);
   });
 
+  test('a field renamed over another one takes its own place', () => {
+    const plan = planFor('nodes: [{ type: set, rename: { a: b, c: d, d: c } }]');
+    expect(plan.columns(['b', 'x', 'a', 'c', 'd'])).toEqual(['x', 'b', 'd', 'c']);
+  });
+
   test('on_error: keep brings _error', () => {
     const use = '{ type: set, fields: { why: { cel: "has(_error) ? string(_error.status) : \'\'", }, raw: "{{_error}}" } }';
     expect(check('id', http('on_error: keep'), use)).toEqual([]);
@@ -96,5 +101,6 @@ describe('fields that come and go on the way', () => {
   - ${http('map: { z: z, new: n }')}
 `);
     expect(plan.columns(['id', 'x', 'y'])).toEqual(['id', 'renamed', 'a[0]', '_error', 'new', 'z']);
+    expect(plan.columns([])).toEqual(['renamed', 'a[0]', '_error', 'id', 'new', 'z']);
   });
 });

@@ -209,7 +209,7 @@ describe('values that do not fit', () => {
     ['id: "a b"', '4:9 expected a name of letters, digits, dots, dashes and underscores'],
     ['body: 5', '4:11 expected a mapping, a list, or JSON text, found 5'],
     ['cache: often', expect.stringMatching(/^4:12 expected a duration/)],
-    ['connection: crm', '4:17 no connection "crm"'],
+    ['connection: crm', '4:17 no connection "crm"; the flow has none'],
   ])('%s', (line, problem) => {
     expect(ofNode(line).map(onOneLine)).toEqual([problem]);
   });
@@ -229,6 +229,7 @@ describe('values that do not fit', () => {
     ['nodes: [{ type: webhook }]', '1:17 no node type "webhook"; expected http or set'],
     ['name: [x]\nnodes: [{ type: set }]', '1:7 expected a text, found a list'],
     ['allow_hosts: intranet\nnodes: [{ type: set }]', '1:14 expected a list, found "intranet"'],
+    ['allow_hosts: [https://a.com/]\nnodes: [{ type: set }]', '1:15 expected a host such as intranet.example.com or 10.0.0.7:8080'],
   ])('%j is no flow', (yaml, problem) => {
     expect(flowProblems(yaml).map(onOneLine)).toEqual([problem]);
   });

@@ -1,3 +1,4 @@
+import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { flowProblems, onOneLine, planFor } from '../helpers/flow-problems.ts';
 
@@ -153,6 +154,9 @@ describe('a literal secret is an error that says how to store it', () => {
   test.each([
     'headers: { Authorization: "Bearer {{token}}" }',
     'headers: { X-API-Key: "{{key}}" }',
+    'headers: { Authorization: "GenieKey {{key}}" }',
+    'headers: { Authorization: "Token token={{token}}" }',
+    'headers: { X-API-Key: "test-{{key}}" }',
     'headers: { X-Atlassian-Token: no-check }',
     'headers: { Idempotency-Key: "order-{{id}}-aB3dE5gH7jK9mN1pQ3sT5vW7" }',
     'headers: { X-Request-Id: aB3dE5gH7jK9mN1pQ3sT5vW7 }',
@@ -205,5 +209,54 @@ describe('a literal secret is never printed, however broken the flow', () => {
     const all = said(yaml);
     expect(all).toContain('"line":');
     expect(all).not.toContain('s3cr3t');
+  });
+});
+
+describe('nor when anything at all is broken', () => {
+  const flow = `name: x
+connections:
+  crm:
+    type: http
+    base_url: https://crm.example.com
+    auth: { type: bearer, credential: "${secret}" }
+    headers: { X-Api-Key: "${secret}", Accept: a }
+  two:
+    type: http
+    base_url: https://two.example.com
+    auth:
+      type: api_key
+      header: X-Key
+      credential: ${secret}
+    headers:
+      Authorization: Bearer ${secret}
+nodes:
+  - type: http
+    connection: crm
+    method: POST
+    url: "https://a.com/x?api_key=${secret}"
+    body: { a: 1, password: ${secret} }
+    map: { x: a.b }
+  - { type: http, url: "https://b.com", auth: { type: basic, username: u, credential: ${secret} }, map: [a] }
+`;
+  const breaking = ['"', "'", '{', '}', '[', ']', ':', ': ', ',', '\n', ' ', '\t', ' #', '&a ', '*a ', '!x ', '|', '>', '@', '%', '- ', '? ', '\\', '---\n'];
+  const change = fc.record({
+    at: fc.nat({ max: flow.length }),
+    put: fc.option(fc.constantFrom(...breaking)),
+  });
+
+  /** Puts something in, or takes one character out that is no part of a word: a word that was changed tells no secret any more. */
+  function changed(yaml: string, { at, put }: { at: number; put: string | null }): string {
+    const isInWord = /[\w-]/.test(yaml.charAt(at - 1)) && /[\w-]/.test(yaml.charAt(at));
+    if (isInWord || (put === null && /[\w-]/.test(yaml.charAt(at)))) return yaml;
+    return yaml.slice(0, at) + (put ?? '') + yaml.slice(at + (put === null ? 1 : 0));
+  }
+
+  test('by up to three changes anywhere', () => {
+    fc.assert(
+      fc.property(fc.array(change, { minLength: 1, maxLength: 3 }), (changes) => {
+        expect(said(changes.reduce(changed, flow))).not.toContain('s3cr3t');
+      }),
+      { numRuns: 1000 },
+    );
   });
 });

@@ -42,12 +42,31 @@ describe('broken YAML', () => {
     ]);
   });
 
+  test.each([
+    ['brackets', `nodes: ${'['.repeat(100_000)}`, '1:208'],
+    ['braces', `nodes: ${'{a: '.repeat(5000)}`, '1:808'],
+    ['dashes', `nodes:\n${'- '.repeat(5000)}x`, '2:1'],
+    ['question marks', `nodes:\n${'? '.repeat(5000)}x`, '2:1'],
+    ['indentation', Array.from({ length: 1500 }, (_, depth) => `${' '.repeat(depth)}a:`).join('\n'), '202:202'],
+  ])('nested too deep by %s', (_what, yaml, place) => {
+    expect(flowProblems(yaml).map(onOneLine)).toEqual([`${place} expected YAML nested at most 200 deep`]);
+  });
+
   test('several at once, in order', () => {
     expect(flowProblems('name: !x a\nname: b\nnodes: [@]\n').map(({ line }) => line)).toEqual([1, 2, 3]);
   });
 });
 
 describe('plain YAML', () => {
+  test('one anchor, used many times', () => {
+    const nodes = Array.from({ length: 300 }, (_, index) => `  - { type: http, url: https://a.com/${index}, retry: *r }\n`);
+    expect(planFor(`nodes:\n  - { type: http, url: https://a.com/x, retry: &r { max: 1 } }\n${nodes.join('')}`).steps).toHaveLength(301);
+  });
+
+  test('JSON', () => {
+    expect(planFor(JSON.stringify({ name: 'x', nodes: [{ type: 'set', fields: { a: 1 } }] }, null, '\t')).name).toBe('x');
+  });
+
   test('anchors and aliases in moderation', () => {
     const plan = planFor(
       'nodes:\n  - { type: http, url: https://a.com/1, retry: &r { max: 1 } }\n  - { type: http, url: https://a.com/2, retry: *r }\n',

@@ -83,8 +83,11 @@ export function createOutput(tools: OutputTools): FileOutput {
     saved: () => saved,
     async close(isComplete) {
       if (!isBroken) await whole(end);
-      await Promise.allSettled([tools.records.sink.close(), errorSink?.close()]);
+      const closed = await Promise.allSettled([tools.records.sink.close(), errorSink?.close()]);
+      const refusal = closed.find((result) => result.status === 'rejected');
+      isBroken ||= refusal !== undefined;
       await (isComplete && !isBroken ? journal?.remove() : journal?.close());
+      if (refusal) throw refusal.reason;
     },
   };
 
