@@ -126,9 +126,9 @@ function dataOrigin(parts: Part[], originLength: number, rules: UrlRules): UrlTe
 /** Where a rendered URL leads. Throws a Failure when it is no absolute https URL. */
 export function targetOf(text: string, rules: UrlRules): { origin: string; path: string } {
   // biome-ignore lint/suspicious/noControlCharactersInRegex: URL parsing would drop them silently
-  if (/[\x00-\x20\x7f\\]/.test(text)) throw refused(`the URL "${text}" holds a space, a backslash or a control character`);
+  if (/[\x00-\x20\x7f\\]/.test(text)) throw refused(`the URL "${shortened(text)}" holds a space, a backslash or a control character`);
   if (!text.isWellFormed()) throw refused('the URL holds a broken character (a lone surrogate)');
-  if (!/^https?:\/\//i.test(text)) throw refused(`expected an absolute https URL, found "${text}"`);
+  if (!/^https?:\/\//i.test(text)) throw refused(`expected an absolute https URL, found "${shortened(text)}"`);
   try {
     const url = checkedUrl(text, rules);
     refuseDotSegments(text);
@@ -149,7 +149,7 @@ export function checkTokenUrl(auth: Auth, allowHttp: boolean): void {
 }
 
 function checkedUrl(text: string, rules: UrlRules, shown = text): URL {
-  if (!URL.canParse(text)) throw new Error(`not a valid URL: "${shown}"`);
+  if (!URL.canParse(text)) throw new Error(`not a valid URL: "${shortened(shown)}"`);
   const url = new URL(text);
   if (url.protocol !== 'https:' && url.protocol !== 'http:') {
     throw new Error(`expected an https URL, found the scheme "${url.protocol.slice(0, -1)}"`);
@@ -179,7 +179,11 @@ function encoded(value: Value, field: string): string {
 /** URL parsing removes such segments, so a record could leave the path that the flow names. */
 function refuseDotSegments(url: string): void {
   const path = url.replace(/[?#].*$/s, '');
-  if (/\/(?:\.|%2e){1,2}(?:\/|$)/i.test(path)) throw refused(`a path segment must not be "." or "..", found in ${path}`);
+  if (/\/(?:\.|%2e){1,2}(?:\/|$)/i.test(path)) throw refused(`a path segment must not be "." or "..", found in ${shortened(path)}`);
+}
+
+function shortened(text: string): string {
+  return text.length > 200 ? `${text.slice(0, 200).toWellFormed()}...` : text;
 }
 
 function refused(message: string): Failure {

@@ -119,13 +119,18 @@ function buildContext(id: string, at: At, compilation: Compilation): BuildContex
     isCell: (field) => textCells && !typedBefore.has(field),
     connection(name) {
       if (!connections.has(name)) {
-        problems.push(source.at([...at, 'connection'], `no connection "${name}"${didYouMean(name, connections.keys())}`));
+        const choices = didYouMean(name, connections.keys()) || choicesOf([...connections.keys()]);
+        problems.push(source.at([...at, 'connection'], `no connection "${name}"${choices}`));
       }
       return connections.get(name);
     },
     problem: (place, message) => problems.push(source.at([...at, ...place], message)),
     warn: (place, message) => warnings.push(source.at([...at, ...place], message)),
   };
+}
+
+function choicesOf(connections: readonly string[]): string {
+  return connections.length === 0 ? '; the flow has none' : `; there are ${connections.join(', ')}`;
 }
 
 function refuseDoubles(nodes: readonly unknown[], { source, problems }: Compilation): void {

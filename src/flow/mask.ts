@@ -10,9 +10,9 @@ export interface Mask {
 }
 
 /** Makes a flow's mask. Where the YAML is broken it hides too much rather than too little. */
-export function createMask(text: string, document: Document, literals: readonly LiteralSecret[]): Mask {
+export function createMask(text: string, document: Document, literals: readonly LiteralSecret[], isBroken: boolean): Mask {
   const hidden = [...literals.map(({ range }) => range), ...authRanges(text, document), ...tellingRanges(document)];
-  if (document.errors.length > 0) hidden.push(...brokenRanges(text));
+  if (isBroken) hidden.push(...brokenRanges(text));
   const values = [...literals.map((secret) => secret.text), ...aliasedTexts(document)].filter((value) => value.length >= 4);
   let masked = text;
   for (const [start, end] of hidden) masked = masked.slice(0, start) + blank(masked.slice(start, end)) + masked.slice(end);
@@ -127,7 +127,7 @@ function brokenRanges(text: string): HiddenRange[] {
 const startsWithKey = /^[\s-]*["']?[\w-]+["']?\s*:(?:\s|$)/;
 
 const tellingKey =
-  /(?:^|[\s{,"'?-])(?:auth|headers|credential|[\w-]*(?:authorization|api[-_]?key|token|secret|passw\w*|passphrase|bearer))["']?(?:\s*:(?!\/\/)\s*|\s*$)/i;
+  /(?:^|[\s{,"'?-])(?:auth|headers|credential|[\w-]*(?:authorization|api[-_]?key|token|secret|passw\w*|passphrase|bearer))["']?(?:\s*:(?!\/\/)\s*|\s+|$)/i;
 
 /** What an alias under `auth` stands for is written elsewhere. */
 function aliasedTexts(document: Document): string[] {

@@ -24,11 +24,13 @@ export const connectionSchema = z.strictObject({
   allow_http: z.boolean().default(false).describe('allow http:// URLs'),
 });
 
+const host = z.string().regex(/^[^/\s@?#]+$/, 'expected a host such as intranet.example.com or 10.0.0.7:8080');
+
 /** The whole file but for what is inside connections and nodes. */
 export const flowSchema = z.strictObject({
   name: z.string().optional().describe("default: the file's name"),
   connections: dictionary(name, z.unknown()).default({}).describe('named endpoints'),
-  allow_hosts: z.array(z.string()).default([]).describe('hosts inside the network that a record may name in a URL'),
+  allow_hosts: z.array(host).default([]).describe('hosts inside the network that a record may name in a URL'),
   nodes: z.array(z.unknown(), { error: 'expected a list of nodes' }).min(1, 'expected at least one node'),
 });
 

@@ -69,9 +69,11 @@ function isSecretHeader(name: string, text: string): boolean {
   );
 }
 
-/** Whether something is left of a value without its references and the scheme's word. */
+/** Whether a value says something of its own. Beside references that is a word of the scheme, unless it looks like a secret. */
 export function hasLiteral(text: string): boolean {
-  return /[A-Za-z0-9]/.test(literalOf(text).replace(/\b(?:bearer|basic|token|digest|apikey)\b/gi, ''));
+  const literal = literalOf(text).replace(/\b(?:bearer|basic|token|digest|apikey)\b/gi, '');
+  if (literal.length < text.length && text.includes('{{')) return /(?=[\w.~+/-]*\d)[\w.~+/-]{8,}/.test(literal);
+  return /[A-Za-z0-9]/.test(literal);
 }
 
 function literalOf(text: string): string {

@@ -17,7 +17,7 @@ import { ExactNumber } from '../core/value.ts';
 import { createMask } from './mask.ts';
 import { offsetWithin } from './scalar-offset.ts';
 import { literalSecrets } from './secrets.ts';
-import { yamlProblems } from './yaml-problems.ts';
+import { depthProblem, type YamlProblem, yamlProblems } from './yaml-problems.ts';
 
 /** Where something stands in a flow: names and indices from the top. */
 export type At = readonly (string | number)[];
@@ -39,7 +39,8 @@ export interface Source {
 /** Reads a flow's YAML: 1.2 core schema, one document, no duplicate keys, no custom tags, no alias bombs. */
 export function readSource(text: string): Source {
   const counter = new LineCounter();
-  const document = parseDocument(text, {
+  const tooDeep = depthProblem(text);
+  const document = parseDocument(tooDeep ? '' : text, {
     version: '1.2',
     schema: 'core',
     lineCounter: counter,
@@ -47,14 +48,15 @@ export function readSource(text: string): Source {
     stringKeys: true,
     logLevel: 'error',
   });
+  if (tooDeep) for (const { index } of text.matchAll(/\n/g)) counter.addNewLine(index + 1);
   const secrets = literalSecrets(document);
-  const mask = createMask(text, document, secrets);
+  const mask = createMask(text, document, secrets, tooDeep !== undefined || document.errors.length > 0);
   const place = (offset: number, message: string, width = 1): Problem => {
     const { line, col } = counter.linePos(Math.min(offset, text.trimEnd().length));
     const source = { text: (mask.lines[line - 1] ?? '').replace(/\r$/, ''), caret: col - 1, width: Math.max(1, width) };
     return { message: mask.message(message), line, column: col, source };
   };
-  const broken = yamlProblems(text, document);
+  const broken: YamlProblem[] = tooDeep ? [tooDeep] : yamlProblems(text, document);
   const literals = secrets.map(({ range, found }) => ({
     offset: range[0],
     message: `${found} holds a literal secret\n${storeIt}`,

@@ -8,13 +8,34 @@ export interface YamlProblem {
   readonly width?: number;
 }
 
+const deepest = 200;
+
+/** A text that is nested deeper than any flow; absent for others. It must not be parsed: that would take minutes, or end the process. */
+export function depthProblem(text: string): YamlProblem | undefined {
+  let depth = 0;
+  for (const { 0: found, index } of text.matchAll(/[[{\]}]|(?:[-?] +){201,}|^ {201,}(?=\S)/gm)) {
+    if (found === ']' || found === '}') depth = Math.max(0, depth - 1);
+    else if (found.length > 1 || ++depth > deepest) {
+      return { offset: index + (found.trim() === '' ? found.length : 0), message: `expected YAML nested at most ${deepest} deep` };
+    }
+  }
+  return undefined;
+}
+
 /** What is wrong with a flow's YAML. No message quotes the file: where the YAML is broken, anything may be a secret. */
 export function yamlProblems(text: string, document: Document): YamlProblem[] {
   const tags = tagProblems(text, document);
   const errors = [...document.errors, ...document.warnings].filter(
     ({ code, pos }) => code !== 'TAG_RESOLVE_FAILED' || !tags.some(({ offset }) => offset === pos[0]),
   );
-  const problems = [...errors.map((error) => ({ offset: placeOf(error, text, document), message: messageOf(error) })), ...tags];
+  // Behind the first thing out of place, all that follows is out of place.
+  const first = errors.findIndex(({ code }) => code === 'UNEXPECTED_TOKEN');
+  const problems = [
+    ...errors
+      .filter(({ code }, index) => code !== 'UNEXPECTED_TOKEN' || index === first)
+      .map((error) => ({ offset: placeOf(error, text, document), message: messageOf(error) })),
+    ...tags,
+  ];
   return problems.length > 0 ? problems : aliasProblems(document);
 }
 
@@ -83,7 +104,7 @@ function aliasProblems(document: Document): YamlProblem[] {
   });
   if (first === undefined || problems.length > 0) return problems;
   try {
-    document.toJS({ maxAliasCount: 100 });
+    document.toJS({ maxAliasCount: 1000 });
     return [];
   } catch {
     return [{ offset: first, message: 'expected plain YAML, found aliases that grow beyond all measure' }];

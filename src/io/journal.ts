@@ -2,6 +2,7 @@ import { type FileHandle, open, readFile, rename, rm } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { crc32 } from 'node:zlib';
 import { AutomateError } from '../core/failure.ts';
+import { reasonOf } from './reason.ts';
 
 /** What makes a run the same run: everything its output depends on, as texts that can be compared and told. */
 export type Identity = Readonly<Record<string, string>>;
@@ -134,5 +135,5 @@ async function told<Result>(path: string, act: () => Promise<Result>): Promise<R
 }
 
 function outputError(path: string, error: Error): AutomateError {
-  return new AutomateError('output', `${path} cannot be written: ${error.message}`, { cause: error });
+  return new AutomateError('output', `${path} cannot be written: ${reasonOf(error)}`, { cause: error });
 }

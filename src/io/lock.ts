@@ -1,5 +1,6 @@
 import { link, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { AutomateError } from '../core/failure.ts';
+import { reasonOf } from './reason.ts';
 
 /** The right to write one output. */
 export interface Lock {
@@ -41,7 +42,7 @@ async function created(path: string, out: string, text: string): Promise<boolean
     return true;
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === 'EEXIST') return false;
-    throw new AutomateError('output', `${out} cannot be written: ${(error as Error).message}`, { cause: error });
+    throw new AutomateError('output', `${out} cannot be written: ${reasonOf(error as Error)}`, { cause: error });
   } finally {
     await rm(draft, { force: true });
   }

@@ -52,10 +52,11 @@ function build(options: SetOptions, context: BuildContext): Node {
       ),
     ],
     typedFields: computed.flatMap(({ name, isTyped }) => (isTyped ? [name] : [])),
-    columns: (before) =>
-      [...new Set([...before.map((name) => renames.get(name) ?? name), ...computed.map(({ name }) => name)])].filter(
-        (name) => !options.remove.includes(name),
-      ),
+    columns: (before) => {
+      const renamed = renamedNames(before, renames).map(([, name]) => name);
+      const all = new Set([...renamed, ...targets, ...computed.map(({ name }) => name)]);
+      return [...all].filter((name) => !options.remove.includes(name));
+    },
     run: async (fields) => [apply(fields)],
   };
 
@@ -92,10 +93,14 @@ function computing(name: string, written: SetOptions['fields'][string]): Computi
   return { isTyped: true, reads: cel.fields.map((field) => ({ field, at: ['fields', name, 'cel'] })), compute: cel.evaluate };
 }
 
-/** A field that is renamed over another one takes its own place; the other is gone. */
 function renameAll(fields: Fields, renames: ReadonlyMap<string, string>): Fields {
   if (renames.size === 0) return fields;
-  const targets = new Set([...renames].flatMap(([from, to]) => (fields.has(from) ? [to] : [])));
-  const entries = [...fields].filter(([name]) => renames.has(name) || !targets.has(name));
-  return new Map(entries.map(([name, value]) => [renames.get(name) ?? name, value]));
+  return new Map(renamedNames([...fields.keys()], renames).map(([from, to]) => [to, fields.get(from) as Value]));
+}
+
+/** Old names and new ones. A field that is renamed over another one takes its own place; the other is gone. */
+function renamedNames(names: readonly string[], renames: ReadonlyMap<string, string>): [string, string][] {
+  const targets = new Set(names.flatMap((name) => renames.get(name) ?? []));
+  const kept = names.filter((name) => renames.has(name) || !targets.has(name));
+  return kept.map((name) => [name, renames.get(name) ?? name]);
 }

@@ -28,9 +28,11 @@ describe('connections', () => {
 
   test('a name that nobody knows: what was meant, or what there is', () => {
     const unknown = (name: string) =>
-      flowProblems(`connections: { crm: { type: http, base_url: "https://a.com" } }\nnodes: [{ type: http, connection: ${name}, url: /x }]`);
-    expect(unknown('cmr').map(onOneLine)).toEqual(['2:34 no connection "cmr"; did you mean "crm"?']);
-    expect(unknown('billing').map(onOneLine)).toEqual(['2:34 no connection "billing"; there are crm']);
+      flowProblems(
+        `connections: { crm: { type: http, base_url: "https://a.com" } }\nnodes: [{ type: http, connection: ${name}, url: /x }]`,
+      );
+    expect(unknown('cmr').map(onOneLine)).toEqual(['2:35 no connection "cmr"; did you mean "crm"?']);
+    expect(unknown('billing').map(onOneLine)).toEqual(['2:35 no connection "billing"; there are crm']);
   });
 
   test('the type must be known', () => {

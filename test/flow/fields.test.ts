@@ -101,6 +101,6 @@ describe('fields that come and go on the way', () => {
   - ${http('map: { z: z, new: n }')}
 `);
     expect(plan.columns(['id', 'x', 'y'])).toEqual(['id', 'renamed', 'a[0]', '_error', 'new', 'z']);
-    expect(plan.columns([])).toEqual(['renamed', 'a[0]', '_error', 'id', 'new', 'z']);
+    expect(plan.columns([])).toEqual(['a[0]', '_error', 'renamed', 'id', 'new', 'z']);
   });
 });

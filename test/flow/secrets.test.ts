@@ -238,7 +238,32 @@ nodes:
     map: { x: a.b }
   - { type: http, url: "https://b.com", auth: { type: basic, username: u, credential: ${secret} }, map: [a] }
 `;
-  const breaking = ['"', "'", '{', '}', '[', ']', ':', ': ', ',', '\n', ' ', '\t', ' #', '&a ', '*a ', '!x ', '|', '>', '@', '%', '- ', '? ', '\\', '---\n'];
+  const breaking = [
+    '"',
+    "'",
+    '{',
+    '}',
+    '[',
+    ']',
+    ':',
+    ': ',
+    ',',
+    '\n',
+    ' ',
+    '\t',
+    ' #',
+    '&a ',
+    '*a ',
+    '!x ',
+    '|',
+    '>',
+    '@',
+    '%',
+    '- ',
+    '? ',
+    '\\',
+    '---\n',
+  ];
   const change = fc.record({
     at: fc.nat({ max: flow.length }),
     put: fc.option(fc.constantFrom(...breaking)),

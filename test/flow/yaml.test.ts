@@ -52,6 +52,13 @@ describe('broken YAML', () => {
     expect(flowProblems(yaml).map(onOneLine)).toEqual([`${place} expected YAML nested at most 200 deep`]);
   });
 
+  test('what is out of place is told once, and not all that follows', () => {
+    expect(flowProblems('name: "a" b\nnodes:\n  - type: http\n    url: x\n').map(onOneLine)).toEqual([
+      '1:11 not valid YAML: this does not belong here; are quotes, a comma or a line break missing before it?',
+    ]);
+    expect(flowProblems('a { type: http, x: [1, 2], y }: z\nb: c\nd: e\n').length).toBeLessThanOrEqual(2);
+  });
+
   test('several at once, in order', () => {
     expect(flowProblems('name: !x a\nname: b\nnodes: [@]\n').map(({ line }) => line)).toEqual([1, 2, 3]);
   });

@@ -22,7 +22,7 @@ export type SentRequest = HttpRequest & { readonly url: string; readonly atMs: n
 export interface FlowOptions extends Partial<RunSettings> {
   /** Answers a request (`index` counts from 0), or throws a Failure. */
   readonly http?: ((request: SentRequest, index: number) => FakeAnswer | Promise<FakeAnswer>) | undefined;
-  /** Whether the records are rows of a CSV: then every reference is checked against the first one's names. */
+  /** Whether the records are rows of a CSV: then every field is a text. */
   readonly csv?: boolean;
   readonly allowHttp?: boolean;
   readonly credits?: number;

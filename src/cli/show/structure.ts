@@ -1,6 +1,7 @@
 import { pathTo } from '../../core/path.ts';
 import { excerpt } from '../../core/response.ts';
 import { isObject, jsonOf, type Value } from '../../core/value.ts';
+import { counted } from './number.ts';
 import { escapedControls } from './text.ts';
 
 /** A place in an answer, ready to stand in a map. */
@@ -57,8 +58,8 @@ function typeOf(value: Value): string {
 }
 
 function sampleText(value: Value): string {
-  if (Array.isArray(value)) return `${value.length} element${value.length === 1 ? '' : 's'}`;
-  if (isObject(value)) return `${Object.keys(value).length} members`;
+  if (Array.isArray(value)) return counted(value.length, 'element');
+  if (isObject(value)) return counted(Object.keys(value).length, 'member');
   return excerpt(jsonOf(value), 60);
 }
 

@@ -2,6 +2,7 @@ import { type FileHandle, open, stat } from 'node:fs/promises';
 import { promisify } from 'node:util';
 import { gzip } from 'node:zlib';
 import { AutomateError } from '../../core/failure.ts';
+import { reasonOf } from '../reason.ts';
 
 /** A file or stream that text is appended to. Every call may throw an AutomateError (`output`, `stdout-closed`). */
 export interface Sink {
@@ -115,6 +116,6 @@ function telling(name: string): <Result>(act: Promise<Result>) => Promise<Result
   return (act) =>
     act.catch((error: NodeJS.ErrnoException) => {
       if (['EPIPE', 'ERR_STREAM_DESTROYED'].includes(error.code ?? '')) throw new AutomateError('stdout-closed', `${name} was closed`);
-      throw new AutomateError('output', `${name} cannot be written: ${error.message}`, { cause: error });
+      throw new AutomateError('output', `${name} cannot be written: ${reasonOf(error)}`, { cause: error });
     });
 }
