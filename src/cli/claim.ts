@@ -44,6 +44,7 @@ export async function claimOutput(flow: string, options: RunOptions, plan: Outpu
     { what: 'the events file', path: options.events, option: '--events' },
     { what: 'the summary', path: options.summary, option: '--summary' },
   ]);
+  refuseTwiceStdout({ '--out': plan.out, '--errors': plan.errors, '--events': options.events, '--summary': options.summary });
   const isFile = plan.out !== '-' && (await isFileOrFree(plan.out));
   if (!isFile) return claimStream(options, plan);
   const lock = await takeLock(plan.out);
@@ -63,6 +64,12 @@ export async function claimOutput(flow: string, options: RunOptions, plan: Outpu
     await lock.release();
     throw error;
   }
+}
+
+/** Two things on one stream could not be told apart. */
+function refuseTwiceStdout(paths: Readonly<Record<string, string | undefined>>): void {
+  const onStdout = Object.keys(paths).filter((option) => paths[option] === '-');
+  if (onStdout.length > 1) throw new AutomateError('usage', `${onStdout.join(' and ')} go to stdout; expected one of them there`);
 }
 
 async function isFileOrFree(path: string): Promise<boolean> {

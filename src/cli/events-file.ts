@@ -1,5 +1,5 @@
 import type { Event } from '../core/event.ts';
-import { openFileSink } from '../io/records/sink.ts';
+import { createStreamSink, openFileSink } from '../io/records/sink.ts';
 import type { Redactor } from '../io/redact.ts';
 
 /** The file of every event. */
@@ -15,7 +15,8 @@ const flushAt = 64 * 1024;
 /** Opens the events file, one JSON object a line; absent when none is wanted. */
 export async function openEvents(path: string | undefined, redactor: Redactor): Promise<EventsFile | undefined> {
   if (path === undefined) return undefined;
-  const sink = await openFileSink(path, { gzip: path.endsWith('.gz') });
+  const sink =
+    path === '-' ? createStreamSink(process.stdout, 'stdout', { gzip: false }) : await openFileSink(path, { gzip: path.endsWith('.gz') });
   let writing = Promise.resolve();
   let error: unknown;
   let waiting = '';

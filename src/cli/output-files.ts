@@ -113,7 +113,10 @@ export async function openOutput(plan: OutputPlan, run: OutputRun): Promise<File
     errors: {
       asColumns: isTable(plan.errorsFormat),
       writer: createWriter(plan.errorsFormat, [...run.inputColumns, ...errorColumns], { csvSafe }),
-      open: () => openFileSink(plan.errors, { ...plan.errorsFormat, isNew: true, keepBytes: from.errorBytes || undefined }),
+      open: async () =>
+        plan.errors === '-'
+          ? createStreamSink(process.stdout, 'stdout', plan.errorsFormat)
+          : openFileSink(plan.errors, { ...plan.errorsFormat, isNew: true, keepBytes: from.errorBytes || undefined }),
     },
     redactor: run.redactor,
     journal,

@@ -21,7 +21,7 @@ export function watchSignals(stopping: Stopping, clock: Clock, { tell }: Termina
     if (first !== undefined) return stopping.abort();
     first = signal;
     tell(`automate: ${signal}: finishing the records that have begun, for at most ${graceMs / 1000} s; once more to stop at once`);
-    stopping.request('interrupted', `received ${signal}`);
+    stopping.request('interrupted', `received ${signal}`, graceMs);
     void clock.sleepUntil(clock.now() + graceMs, stopping.signal).then(stopping.abort);
     return undefined;
   };

@@ -21,6 +21,8 @@ export interface Terminal {
 export function createTerminal(): Terminal {
   const { stdout, stderr, env } = process;
   const redactor = createRedactor();
+  // The window was closed, or the reader of a pipe has left: nobody hears us any more, and the run goes on.
+  stderr.on('error', () => {});
   const isDumb = env.TERM === 'dumb';
   const colors = new Chalk({ level: wantsColor(env, stderr.isTTY && !isDumb) ? 1 : 0 });
   return {

@@ -8,6 +8,8 @@ import type { Value } from './value.ts';
 export interface Expression<Result> {
   /** The fields it cannot do without, each once. A field that it asks for with `has(field)` is no such need. */
   readonly fields: readonly string[];
+  /** Where a field is compared with a number by == or !=. A text never equals a number, and nobody would be told. */
+  readonly numberEquals: readonly { readonly field: string; readonly offset: number }[];
   evaluate(fields: Fields): Result;
 }
 
@@ -53,7 +55,7 @@ export function compileCondition(source: string): Expression<boolean> {
     throw new ExpressionError(`expected a condition that is true or false, found one that gives ${type}`);
   }
   return {
-    fields: expression.fields,
+    ...expression,
     evaluate(fields) {
       const result = expression.evaluate(fields);
       if (typeof result === 'boolean') return result;
@@ -75,6 +77,7 @@ function compiled(source: string): { expression: Expression<Value>; type: string
     type,
     expression: {
       fields: used.filter((field) => !asked.has(field)),
+      numberEquals: places.numberEquals,
       evaluate: (fields) => evaluated(() => evaluate(contextOf(used, fields)), text),
     },
   };
@@ -112,6 +115,7 @@ function reservedWord(word: string): string {
 interface Places {
   /** The names that no macro binds: the record's fields. */
   readonly names: readonly { readonly field: string; readonly start: number; readonly inHas: boolean }[];
+  readonly numberEquals: Expression<unknown>['numberEquals'];
   /** Texts to put in so that fields are looked up in the record, and texts strictly converted. In order. */
   readonly insertions: readonly { readonly at: number; readonly text: string }[];
 }
@@ -120,12 +124,19 @@ const macros = new Set(['all', 'exists', 'exists_one', 'map', 'filter']);
 const typeNames = new Set(['int', 'uint', 'double', 'bool', 'string', 'bytes', 'list', 'map', 'null_type', 'type']);
 const conversions: Readonly<Record<string, string>> = { int: 'whole__(', uint: 'whole__(', double: 'number__(' };
 
+interface Operand {
+  readonly op: string;
+  readonly args: unknown;
+  readonly start: number;
+}
+
 function placesIn(ast: ASTNode, source: string): Places {
   const names: { field: string; start: number; inHas: boolean }[] = [];
   const insertions: { at: number; text: string }[] = [];
+  const numberEquals: { field: string; offset: number }[] = [];
   const typesMeant = source.includes('type(');
   visit(ast, new Set(), false);
-  return { names, insertions: insertions.sort((a, b) => a.at - b.at) };
+  return { names, numberEquals, insertions: insertions.sort((a, b) => a.at - b.at) };
 
   function visit(node: unknown, bound: ReadonlySet<string>, inHas: boolean): void {
     if (Array.isArray(node)) for (const child of node) visit(child, bound, inHas);
@@ -143,7 +154,16 @@ function placesIn(ast: ASTNode, source: string): Places {
       visit(receiver, bound, false);
       const variables = macros.has(name) && called[0]?.op === 'id' ? [called[0].args as string] : [];
       visit(called.slice(variables.length), new Set([...bound, ...variables]), false);
-    } else if (op !== 'value') visit(args, bound, false);
+    } else if (op !== 'value') {
+      if (op === '==' || op === '!=') visitEquals(args as Operand[], bound);
+      visit(args, bound, false);
+    }
+  }
+
+  function visitEquals(operands: Operand[], bound: ReadonlySet<string>): void {
+    const name = operands.find((operand) => operand.op === 'id' && !bound.has(operand.args as string));
+    const isNumber = operands.some(({ op, args }) => op === 'value' && (typeof args === 'bigint' || typeof args === 'number'));
+    if (name && isNumber) numberEquals.push({ field: name.args as string, offset: name.start });
   }
 
   function visitName(field: string, start: number, bound: ReadonlySet<string>, inHas: boolean): void {

@@ -60,13 +60,18 @@ export class Failure extends Error {
     return this.copied(this.message, false);
   }
 
+  /** The same failure, of an action of which something was sent. */
+  asSent(): Failure {
+    return this.copied(this.message, this.retryable, true);
+  }
+
   /** The same failure with another message. */
   retold(message: string): Failure {
     return this.copied(message, this.retryable);
   }
 
-  private copied(message: string, retryable: boolean): Failure {
-    const { status, retryAfterMs, sent } = this;
+  private copied(message: string, retryable: boolean, sent = this.sent): Failure {
+    const { status, retryAfterMs } = this;
     const copy = new Failure(this.kind, message, { status, retryAfterMs, sent, retryable });
     copy.node = this.node;
     copy.attempts = this.attempts;

@@ -110,12 +110,14 @@ function apply(entries: readonly Entry[], chain: Path['legs'], whenEmpty: WhenEm
 
   function expandArray(depth: number, array: Value | undefined): void {
     if (array !== undefined && array !== null && !Array.isArray(array)) {
-      throw new Failure('mapping', `expected an array at "${arrayPath(chain, depth)}", found ${kindOf(array)}`);
+      throw new Failure('mapping', `expected an array at "${arrayPath(chain, depth)}", found ${kindOf(array)}`, {
+        status: to.answer.status,
+      });
     }
     if (array !== undefined && array !== null && array.length > 0) {
       for (const element of array) expand(depth + 1, element);
     } else if (whenEmpty === 'error') {
-      throw new Failure('mapping', `the array "${arrayPath(chain, depth)}" is empty or absent`);
+      throw new Failure('mapping', `the array "${arrayPath(chain, depth)}" is empty or absent`, { status: to.answer.status });
     } else if (whenEmpty === 'keep') {
       for (const deeper of byDepth.slice(depth + 1).flat()) values[deeper.place] = null;
       rows.push([...values]);

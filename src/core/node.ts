@@ -1,4 +1,5 @@
 import type * as z from 'zod';
+import type { Expression } from './condition.ts';
 import type { Failure } from './failure.ts';
 import type { Auth, Http, HttpRequest, HttpResponse } from './ports.ts';
 import type { Fields } from './record.ts';
@@ -28,6 +29,8 @@ export interface Call<Result> {
   readonly retry: RetryPolicy;
   /** One try. Throws a Failure. */
   attempt(): Promise<Result>;
+  /** How long a result that is a success asks everybody to stay away all the same; absent when it does not. */
+  askedToWaitMs(result: Result): number | undefined;
 }
 
 /** What a node may use while it works on a record. */
@@ -112,6 +115,8 @@ export interface BuildContext {
   problem(at: readonly (string | number)[], message: string): void;
   /** Something that is likely not meant. */
   warn(at: readonly (string | number)[], message: string): void;
+  /** The same for an expression that can never be true of a table's cells. */
+  warnOfCells(at: readonly (string | number)[], expression: Expression<unknown>): void;
 }
 
 /** A kind of node: its options declared once, for checks, help, defaults and JSON Schema. */

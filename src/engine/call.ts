@@ -48,6 +48,7 @@ export function createCaller(tools: CallTools): RunCall {
           const result = await call.attempt();
           credit.settle();
           reach.answered();
+          pauseFor(call, call.askedToWaitMs(result), tools);
           ports.report({ type: 'call-done', record: caller.record, node: caller.node, attempts, ms: ports.clock.now() - startedMs });
           return result;
         } catch (error) {
@@ -104,9 +105,14 @@ function creditOf({ ports, stopping }: CallTools, node: string): Record<'hold' |
 }
 
 /** Nobody else need be refused where the other side asked to be left alone. */
-function pauseIfAsked(call: Call<unknown>, { failure, waitMs }: Refused, { ports, gates }: CallTools): void {
+function pauseIfAsked(call: Call<unknown>, { failure, waitMs }: Refused, tools: CallTools): void {
   const isAsked = failure.status === 429 || failure.retryAfterMs !== undefined;
-  if (!isAsked || waitMs > call.retry.maxWaitMs) return;
+  pauseFor(call, isAsked ? waitMs : undefined, tools);
+}
+
+/** A wait longer than the policy allows is not waited for: what comes in that time will be refused, and fail at once. */
+function pauseFor(call: Call<unknown>, waitMs: number | undefined, { ports, gates }: CallTools): void {
+  if (waitMs === undefined || waitMs > call.retry.maxWaitMs) return;
   gates.pause(call, waitMs);
   ports.report({ type: 'gate-paused', gate: call.gate.origin, waitMs });
 }
@@ -118,8 +124,10 @@ async function waitOrThrow(call: Call<unknown>, caller: Caller, { failure, waitM
   if (isLast) throw failure;
   if (waitMs > call.retry.maxWaitMs) throw tooLong(failure, waitMs, call.retry.maxWaitMs);
   ports.report({ type: 'call-retried', record: caller.record, waitMs, ...reportOf(failure, caller.node) });
-  await ports.clock.sleepUntil(ports.clock.now() + waitMs, stopping.signal);
-  if (stopping.signal.aborted) throw new Unfinished();
+  const untilMs = ports.clock.now() + waitMs;
+  await ports.clock.sleepUntil(untilMs, stopping.hurry);
+  if (stopping.hurry.aborted && untilMs - ports.clock.now() <= stopping.patienceMs) await ports.clock.sleepUntil(untilMs, stopping.signal);
+  if (stopping.signal.aborted || untilMs > ports.clock.now()) throw new Unfinished();
 }
 
 /** A wait longer than the policy allows is a refusal: coming back early would only be refused again. */

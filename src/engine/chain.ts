@@ -76,6 +76,8 @@ async function passOne(
     // A failure may be shared by records that waited for one answer.
     const failure = error.node === undefined ? error : error.retold(error.message);
     failure.node = step.id;
+    // What was wrong with an answer is found when its call is over.
+    if (failure.attempts === 0 && failure.sent) failure.attempts = 1;
     if (step.onError === 'keep') return [kept(fields, failure, item, tools)];
     if (step.onError === 'stop') {
       tools.stopping.request('on-error-stop', `record ${item.number} failed at ${step.id}: ${failure.message}`);

@@ -24,7 +24,8 @@ export function createReach(stopping: Stopping): Reach {
     failed({ kind, message }, origin) {
       if (hasAnswered || (kind !== 'network' && kind !== 'timeout')) return;
       if (origins.add(origin).size > 1) hasAnswered = true;
-      else if (++inVain === callsInVain) stopping.request('unreachable', `none of the first ${callsInVain} calls was answered: ${message}`);
+      else if (++inVain === callsInVain)
+        stopping.request('unreachable', `none of the first ${callsInVain} calls was answered: ${message}`, 0);
     },
   };
 }

@@ -82,7 +82,9 @@ function compileStep(written: unknown, index: number, compilation: Compilation):
   const options = checked(nodeSchema(type), { ...mappingOf(written), type: type.name }, { ...compilation, at }) as StepOptions | undefined;
   if (!options) return undefined;
   const id = options.id ?? defaultId(type.name, index);
-  const node = type.build(options as never, buildContext(id, at, compilation));
+  const context = buildContext(id, at, compilation);
+  if (options.when) context.warnOfCells(['when'], options.when);
+  const node = type.build(options as never, context);
   for (const field of node?.columns([]) ?? []) compilation.typedFields.delete(field);
   for (const field of node?.typedFields ?? []) compilation.typedFields.add(field);
   return node && { id, type: type.name, node, when: options.when, onError: options.on_error, at };
@@ -111,12 +113,13 @@ function nodeTypeOf(written: unknown, at: At, { source, problems, nodeTypes }: C
 function buildContext(id: string, at: At, compilation: Compilation): BuildContext {
   const { source, problems, warnings, connections, allowHttp, allowHosts, literalOrigins, textCells, typedFields } = compilation;
   const typedBefore = new Set(typedFields);
+  const isCell = (field: string) => textCells && !typedBefore.has(field);
   return {
     id,
     allowHttp,
     allowHosts,
     literalOrigins,
-    isCell: (field) => textCells && !typedBefore.has(field),
+    isCell,
     connection(name) {
       if (!connections.has(name)) {
         const choices = didYouMean(name, connections.keys()) || choicesOf([...connections.keys()]);
@@ -126,6 +129,12 @@ function buildContext(id: string, at: At, compilation: Compilation): BuildContex
     },
     problem: (place, message) => problems.push(source.at([...at, ...place], message)),
     warn: (place, message) => warnings.push(source.at([...at, ...place], message)),
+    warnOfCells(place, { numberEquals }) {
+      for (const { field, offset } of numberEquals.filter((compared) => isCell(compared.field))) {
+        const message = `a CSV cell is a text and never equals a number\nconvert it: int(${field}) or double(${field})`;
+        warnings.push(source.at([...at, ...place], message, offset));
+      }
+    },
   };
 }
 

@@ -1,5 +1,4 @@
 import { type Document, isPair, isScalar, visit } from 'yaml';
-import { templateParts } from '../core/template.ts';
 import { holdsToken, isRandomText } from '../core/token-text.ts';
 
 /** A literal secret in a flow: where it stands, and what it looks like. */
@@ -17,7 +16,7 @@ const secretParameter =
   /[?&]((?:x-)?(?:api|subscription)[-_]?key|(?:access|auth)[-_]?token|client[-_]?secret|secret|password|token)=(?!\{\{|&|#|$)[^&#\s]+/i;
 const secretMember =
   /("(?:(?:x-)?api[-_]?key|(?:access|refresh|auth)[-_]?token|client[-_]?secret|authorization|secret|password)")\s*:\s*(?!"\{\{)(?:"[^"]+"|\d+)/i;
-const scheme = /^\s*(?:bearer|basic|token|digest|apikey)\s+/i;
+const schemeAndToken = /^\s*(?:bearer|basic|token|digest|apikey)\s+(?=\S*\d)\S{8,}\s*$/i;
 
 /** Literal secrets in the headers, URLs and bodies of a flow. Such a value would stand in a file that people share. */
 export function literalSecrets(document: Document): LiteralSecret[] {
@@ -61,7 +60,7 @@ function isSecretHeader(name: string, text: string): boolean {
   if (!hasLiteral(text)) return false;
   return (
     secretName.test(name) ||
-    scheme.test(text) ||
+    schemeAndToken.test(literalOf(text)) ||
     (likelyName.test(name) &&
       literalOf(text)
         .split(/[;=\s]+/)
@@ -72,12 +71,11 @@ function isSecretHeader(name: string, text: string): boolean {
 /** Whether a value says something of its own. Beside references that is a word of the scheme, unless it looks like a secret. */
 export function hasLiteral(text: string): boolean {
   const literal = literalOf(text).replace(/\b(?:bearer|basic|token|digest|apikey)\b/gi, '');
-  if (literal.length < text.length && text.includes('{{')) return /(?=[\w.~+/-]*\d)[\w.~+/-]{8,}/.test(literal);
+  if (/\{\{[^{}]*\}\}/.test(text)) return /(?=[\w.~+/-]*\d)[\w.~+/-]{8,}/.test(literal);
   return /[A-Za-z0-9]/.test(literal);
 }
 
+/** A value without its references, and without what was meant to be one. */
 function literalOf(text: string): string {
-  return templateParts(text)
-    .filter((part) => typeof part === 'string')
-    .join('');
+  return text.replace(/\{\{[^{}]*\}\}/g, '');
 }

@@ -45,8 +45,11 @@ export function createRedactor(): Redactor {
 
 /** Patterns of a secret as it is, in every way of escaping, and inside base64 at each of the three ways it can fall. */
 function secretPatterns(secret: string): string[] {
-  return [pattern(secret, anyForm), ...base64Forms(secret).map((text) => pattern(text, anyBase64Form))];
+  return [pattern(secret, anyForm), ...base64Forms(secret).map((text) => pattern(text, anyBase64Form) + base64End)];
 }
+
+/** The last character may hold bits of the secret and bits of what follows, or of nothing. */
+const base64End = '(?:[A-Za-z0-9+/_-]?={1,2})?';
 
 /** Quotes and backslashes that stand together are taken together: escaped, nobody can tell them apart, and trying would take for ever. */
 function pattern(text: string, formOf: (characters: string) => string): string {

@@ -129,6 +129,7 @@ function sent(compiled: Compiled, rendered: HttpRequest, context: NodeContext): 
       maxWaitMs: retry.max_wait,
     },
     attempt: () => attempt(compiled, request, context),
+    askedToWaitMs: ({ response }) => response.retryAfterMs,
   });
 }
 

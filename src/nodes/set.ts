@@ -42,6 +42,9 @@ function build(options: SetOptions, context: BuildContext): Node {
   for (const [index, [from, to]] of [...renames].entries()) {
     if (targets.indexOf(to) < index) context.problem(['rename', from], `two fields are renamed to "${to}"`);
   }
+  for (const [name, written] of Object.entries(options.fields)) {
+    if (isExpression(written)) context.warnOfCells(['fields', name, 'cel'], written.cel);
+  }
   const computed = Object.entries(options.fields).map(([name, written]) => ({ name, ...computing(name, written) }));
   return {
     reads: [
@@ -87,10 +90,13 @@ function computing(name: string, written: SetOptions['fields'][string]): Computi
       compute: valueTemplate(written),
     };
   }
-  if (typeof written !== 'object' || written === null || written instanceof ExactNumber)
-    return { isTyped: true, reads: [], compute: () => written };
-  const cel: Expression<Value> = written.cel;
+  if (!isExpression(written)) return { isTyped: true, reads: [], compute: () => written };
+  const { cel } = written;
   return { isTyped: true, reads: cel.fields.map((field) => ({ field, at: ['fields', name, 'cel'] })), compute: cel.evaluate };
+}
+
+function isExpression(written: SetOptions['fields'][string]): written is { cel: Expression<Value> } {
+  return typeof written === 'object' && written !== null && !(written instanceof ExactNumber);
 }
 
 function renameAll(fields: Fields, renames: ReadonlyMap<string, string>): Fields {

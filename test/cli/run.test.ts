@@ -106,8 +106,13 @@ describe('the main job', () => {
   });
 
   test('--unordered writes every record once', async () => {
-    const server = await answeringServer(async ({ path: url }) => {
-      await new Promise((resolve) => setTimeout(resolve, url.endsWith('/0') ? 100 : 1));
+    let others: (() => void) | undefined;
+    const othersAsked = new Promise<void>((resolve) => {
+      others = resolve;
+    });
+    const server = await answeringServer(async ({ path: url }, index) => {
+      if (index === 49) others?.();
+      if (url.endsWith('/0')) await othersAsked;
       return answerOf(url);
     });
     const ids = Array.from({ length: 50 }, (_, index) => index);
@@ -118,7 +123,8 @@ describe('the main job', () => {
       .split('\n')
       .slice(1)
       .map((line) => Number(line.split(',')[0]));
-    expect(written.at(-1)).toBe(0);
+    // Only those that were in flight with it at the end may come behind it.
+    expect(written.indexOf(0)).toBeGreaterThan(30);
     expect([...written].sort((a, b) => a - b)).toEqual(ids);
   });
 

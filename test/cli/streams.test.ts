@@ -53,6 +53,17 @@ test('a reader that leaves ends a run that waits for more input', async () => {
   expect([code, stderr]).toEqual([141, '']);
 });
 
+test('a closed terminal ends a run as SIGHUP does: nobody hears it, and what has begun is written', async () => {
+  const { child, finished, answered, place } = await waiting(two, '--out', 'out.ndjson', '--summary', 's.json');
+  await answered;
+  child.stderr?.destroy();
+  child.kill('SIGHUP');
+  expect((await finished).code).toBe(129);
+  expect(await place.read('out.ndjson')).toBe(done);
+  expect(JSON.parse(await place.read('s.json'))).toMatchObject({ ending: 'interrupted', exit_code: 129, read: 2 });
+  expect(await place.files()).not.toContain('out.ndjson.automate-lock');
+});
+
 test('--max-credits ends a run that waits for more input', async () => {
   const { finished, answered } = await waiting(`${two}{"id":3}\n`, '--max-credits', '2');
   await answered;

@@ -174,6 +174,16 @@ describe('a run that is asked to stop', () => {
     );
   });
 
+  test('writes every record that has begun when order does not matter', async () => {
+    const { rows, requests } = await interrupted(stop, 250, {
+      http: ({ path }) => ({ afterMs: 1 + ((idOf(path) * 7) % 90) }),
+      unordered: true,
+    });
+    expect(rows).toHaveLength(requests.length);
+    expect(rows.map(({ id }) => id)).not.toEqual(ids(rows.length));
+    expect(new Set(rows.map(({ id }) => id)).size).toBe(rows.length);
+  });
+
   test('says so once, with the first reason', async () => {
     const again = (run: Run) => {
       stop(run);

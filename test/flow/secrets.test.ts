@@ -157,6 +157,8 @@ describe('a literal secret is an error that says how to store it', () => {
     'headers: { Authorization: "GenieKey {{key}}" }',
     'headers: { Authorization: "Token token={{token}}" }',
     'headers: { X-API-Key: "test-{{key}}" }',
+    'headers: { X-API-Key: "{{ key }}" }',
+    'headers: { X-Plan: Basic membership }',
     'headers: { X-Atlassian-Token: no-check }',
     'headers: { Idempotency-Key: "order-{{id}}-aB3dE5gH7jK9mN1pQ3sT5vW7" }',
     'headers: { X-Request-Id: aB3dE5gH7jK9mN1pQ3sT5vW7 }',

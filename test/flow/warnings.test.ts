@@ -43,6 +43,37 @@ test('what is a reference, and braces that are none, need no warning', () => {
   ).toEqual([]);
 });
 
+test.each([
+  ['when: age == 18', '1:49', 'age'],
+  ['when: "has(age) && 18 != age"', '1:63', 'age'],
+  ['when: 1.5 == age', '1:56', 'age'],
+])('a CSV cell never equals a number: %s', (more, place, field) => {
+  const found = warnings(`nodes: [{ type: http, url: "https://a.com", ${more} }]`);
+  expect(found.map(({ line, column, message }) => [`${line}:${column}`, message])).toEqual([
+    [place, `a CSV cell is a text and never equals a number\nconvert it: int(${field}) or double(${field})`],
+  ]);
+});
+
+test.each([
+  'when: int(age) == 18',
+  'when: age == "18"',
+  'when: age > 18',
+  'when: size(age) == 2',
+  'when: data.age == 18',
+  'when: "[1, 2].exists(n, n == 1)"',
+])('%s needs no warning', (more) => {
+  expect(warnings(`nodes: [{ type: http, url: "https://a.com", ${more} }]`)).toEqual([]);
+});
+
+test('a field from an answer or an expression may well equal a number', () => {
+  const yaml = `nodes:
+  - { type: http, url: https://a.com, map: [status] }
+  - { type: set, fields: { age: { cel: int(age) }, ok: { cel: status == 200 } } }
+  - { type: set, when: age == 18, fields: { bad: { cel: id == 1 } } }
+`;
+  expect(warnings(yaml).map(({ line, column }) => `${line}:${column}`)).toEqual(['4:57']);
+});
+
 test('paths into an answer that is read as text find nothing', () => {
   expect(warnings('nodes: [{ type: http, url: "https://a.com", response: text, map: { all: $body, s: $status } }]')).toEqual([]);
   const [warning] = warnings('nodes: [{ type: http, url: "https://a.com", response: text, map: { a: a.b, all: $body } }]');

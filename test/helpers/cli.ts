@@ -65,11 +65,13 @@ export async function workplace(files: Record<string, string | Buffer> = {}): Pr
       child.stdin.write(options.stdin ?? '');
       if (!options.keepStdin) child.stdin.end();
       const closed = new Promise<number | null>((resolve) => child.on('close', resolve));
-      const finished = Promise.all([closed, text(child.stdout).catch(() => ''), text(child.stderr)]).then(([code, stdout, stderr]) => ({
-        code,
-        stdout,
-        stderr,
-      }));
+      const finished = Promise.all([closed, text(child.stdout).catch(() => ''), text(child.stderr).catch(() => '')]).then(
+        ([code, stdout, stderr]) => ({
+          code,
+          stdout,
+          stderr,
+        }),
+      );
       return { child, finished };
     },
   };

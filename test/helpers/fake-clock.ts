@@ -38,7 +38,8 @@ export function createFakeClock(wallStartMs = Date.UTC(2030, 0, 1)): Clock {
 
   function wakeFirst(): void {
     isWaking = false;
-    const [first] = [...sleepers].sort((a, b) => a.untilMs - b.untilMs);
+    let first: Sleeper | undefined;
+    for (const sleeper of sleepers) if (!first || sleeper.untilMs < first.untilMs) first = sleeper;
     if (!first) return;
     nowMs = Math.max(nowMs, first.untilMs);
     first.wake();

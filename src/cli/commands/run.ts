@@ -12,7 +12,7 @@ import { exitCodeOfRun, signalExitCode } from '../exit.ts';
 import { checkFields, loadFlow, loadSecrets, tellWarnings } from '../flow-file.ts';
 import { hasTextCells, inputFormat, isTable, openInput } from '../input-options.ts';
 import { type OutputPlan, openOutput, planOutput } from '../output-files.ts';
-import { count } from '../show/number.ts';
+import { count, counted } from '../show/number.ts';
 import { createProgressLine, type ProgressShow, shareDone, showLines, showSpinner } from '../show/progress.ts';
 import { type SummaryFacts, summaryJson, summaryText } from '../show/summary.ts';
 import { addToTally, createTally, type Tally } from '../show/tally.ts';
@@ -100,7 +100,7 @@ async function runOver(plan: Plan, source: Source, parts: RunParts): Promise<num
   });
   ports.report({ type: 'run-started', flow: plan.name, input: options.in, output: files.out, errors: files.errors });
   const reading = { records: 0 };
-  const run = startRun(plan, counted(chosen(source, options, from, output.known), reading), output, ports, {
+  const run = startRun(plan, watched(chosen(source, options, from, output.known), reading), output, ports, {
     unordered: options.unordered ?? false,
     maxErrors: options.maxErrors,
     concurrency: options.concurrency,
@@ -128,10 +128,20 @@ async function endOf(run: Run, output: FileOutput, { flow, options, files }: Run
     return ending;
   } catch (error) {
     await output.close(false).catch(() => undefined);
+    if (error instanceof AutomateError && error.kind === 'input') throw behindDone(error, output.saved().records, files.out);
     if (!(error instanceof AutomateError) || error.kind !== 'output' || files.out === '-') throw error;
     const done = `${count(output.saved().records)} records are done; when that is mended, go on`;
     throw new AutomateError('output', `${error.message}\n${done}:\n  ${resumeCommand(flow, options)}`, { cause: error });
   }
+}
+
+/** An input that cannot be read to its end. What stands before the fault is done. */
+function behindDone(error: AutomateError, records: number, out: string): AutomateError {
+  if (records === 0) return error;
+  const done = `the ${counted(records, 'record')} before that went to ${out === '-' ? 'stdout' : out}`;
+  return new AutomateError('input', `${error.message}\n${done}; once it is mended, leave them out with --skip ${records}`, {
+    cause: error,
+  });
 }
 
 interface Ended {
@@ -159,7 +169,7 @@ async function conclude({ ending, signal, tally, output, credits }: Ended, parts
     next: nextSteps(ending, tally, flow, options, files),
   };
   if (!options.quiet) terminal.tell(summaryText(tally, facts, terminal.colors));
-  if (options.summary !== undefined) await writeSummary(options.summary, terminal.redactor.text(summaryJson(tally, facts)));
+  if (options.summary !== undefined) await writeSummary(options.summary, terminal.redactor.text(summaryJson(tally, facts)), terminal);
   return exitCode;
 }
 
@@ -187,7 +197,7 @@ interface Reading {
   records: number;
 }
 
-async function* counted(batches: AsyncIterable<readonly Item[]>, reading: Reading): AsyncGenerator<readonly Item[]> {
+async function* watched(batches: AsyncIterable<readonly Item[]>, reading: Reading): AsyncGenerator<readonly Item[]> {
   for await (const items of batches) {
     reading.records += items.length;
     yield items;

@@ -60,6 +60,15 @@ export function createHttp(tools: HttpTools): Http {
     return tools.now() + request.timeoutMs;
   }
 
+  /** Behind a redirect something was sent in any case, even when the next request is refused. */
+  async function sendOn(hop: Hop): Promise<HttpResponse> {
+    try {
+      return await send(hop);
+    } catch (error) {
+      throw error instanceof Failure ? error.asSent() : error;
+    }
+  }
+
   /** Sends a request and follows its redirects, all within one deadline. Signs with the token, or else with the secret itself. */
   async function follow(request: HttpRequest, deadlineMs: number, token?: string): Promise<HttpResponse> {
     const signed = request.auth && signature(request.auth, token ?? secretOf(request.auth));
@@ -70,7 +79,8 @@ export function createHttp(tools: HttpTools): Http {
     for (let redirects = 0; ; redirects++) {
       // Once away, never signed again: another origin must not choose where the credential goes.
       isHome &&= hop.origin === request.origin;
-      const response = await send(isHome && signed ? signedHop(hop, signed) : hop);
+      const response =
+        redirects === 0 ? await send(signed ? signedHop(hop, signed) : hop) : await sendOn(isHome && signed ? signedHop(hop, signed) : hop);
       const next = nextTarget(response, hop, rules);
       if (!next) return response;
       if (redirects === mostRedirects) {
@@ -90,9 +100,11 @@ type Send = (hop: Hop) => Promise<HttpResponse>;
  * Retries, deadlines and statuses are the engine's and the transport's.
  */
 function createSender(transport: Transport): Send {
-  const fetch = (_request: unknown, options?: object) => transport.send((options as { hop: Hop }).hop) as unknown as Promise<Response>;
-  const client = ky.create({ retry: 0, timeout: false, throwHttpErrors: false, fetch: fetch as typeof globalThis.fetch });
-  return (hop) => client(hop.origin, { method: hop.method, hop } as object) as unknown as Promise<HttpResponse>;
+  const fixed = { retry: 0, timeout: false, throwHttpErrors: false } as const;
+  return (hop) => {
+    const fetch = () => transport.send(hop) as unknown as Promise<Response>;
+    return ky(hop.origin, { ...fixed, fetch }) as unknown as Promise<HttpResponse>;
+  };
 }
 
 function tokenHop(url: string, headers: Record<string, string>, form: string, now: number): Hop {

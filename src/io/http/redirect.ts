@@ -1,7 +1,7 @@
 import { Failure } from '../../core/failure.ts';
 import type { HttpResponse } from '../../core/ports.ts';
 import { excerpt } from '../../core/response.ts';
-import { targetOf } from '../../core/url.ts';
+import { isLoopback, targetOf } from '../../core/url.ts';
 import type { Hop } from './hop.ts';
 
 /** What is said of redirects. */
@@ -37,10 +37,16 @@ export function nextTarget(response: HttpResponse, hop: Hop, rules: RedirectRule
   if (!rules.followAny) throw refuse('another origin (follow: any allows that, without the credential, headers and body)');
   try {
     const target = targetOf(url.href, { allowHttp: rules.allowHttp });
-    return { ...withoutBody(afterRedirect(hop, response.status)), ...target, headers: {}, allowHosts: hop.allowHosts ?? rules.allowHosts };
+    return { ...withoutBody(afterRedirect(hop, response.status)), ...target, headers: {}, allowHosts: reachable(hop, url, rules) };
   } catch (error) {
     throw refuse(`which is refused: ${(error as Error).message}`);
   }
+}
+
+/** A server of this machine may name another one here: the flow brought us inside already. */
+function reachable(hop: Hop, to: URL, rules: RedirectRules): readonly string[] {
+  if (hop.allowHosts !== undefined) return hop.allowHosts;
+  return isLoopback(new URL(hop.origin).hostname) && isLoopback(to.hostname) ? [...rules.allowHosts, to.host] : rules.allowHosts;
 }
 
 /** The rest of the query stays as it is, byte for byte. */

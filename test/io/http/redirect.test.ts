@@ -179,21 +179,15 @@ describe('to another origin', () => {
   );
 
   test('an address inside the network is refused when the flow names only the first origin', async () => {
-    const other = await httpServer();
-    const server = await httpServer(redirect(302, () => other.origin));
+    const server = await httpServer(redirect(302, () => 'http://10.0.0.1/'));
     const failure = await createSender().failure(`${server.origin}/old`, { followAny: true });
     expect(failure).toMatchObject({ kind: 'request', message: expect.stringContaining('inside the network') });
-    expect(other.requests).toEqual([]);
   });
 
-  test("one request's list of hosts does not count for another", async () => {
+  test('from a server of this machine to another one of it, as nothing is reached that was not reached already', async () => {
     const other = await httpServer();
-    const server = await httpServer(redirect(302, () => `http://localhost:${other.port}/`));
-    const { get, failure } = createSender();
-    const refused = { kind: 'request', message: expect.stringContaining('inside the network') };
-    expect(await failure(`${server.origin}/old`, { followAny: true })).toMatchObject(refused);
-    await get(`${server.origin}/old`, anywhere);
+    const server = await httpServer(redirect(302, () => other.origin));
+    await createSender().get(`${server.origin}/old`, { followAny: true });
     expect(other.requests).toHaveLength(1);
-    expect(await failure(`${server.origin}/old`, { followAny: true })).toMatchObject(refused);
   });
 });
