@@ -9,7 +9,7 @@ export default defineConfig({
   test: {
     include: [onlyFaults ? 'test/faults/*.test.ts' : 'test/**/*.test.ts'],
     exclude: onlyFaults ? [] : ['test/faults/**'],
-    setupFiles: ['.config/loopback-only.ts'],
+    setupFiles: ['.config/test-setup.ts'],
     testTimeout: 60_000,
   },
 });

@@ -44,7 +44,7 @@ export function isAuthName(name: string): boolean {
 }
 
 /** `auth`, and how it may be misspelt. */
-const likeAuth = /^(?:aut|auh|atu|uat|ath|ut)h?/i;
+const likeAuth = /^(?:aut|auh|atu|uat|ath|uth)/i;
 
 function authRanges(text: string, document: Document): HiddenRange[] {
   const ranges: HiddenRange[] = [];
@@ -127,7 +127,7 @@ function brokenRanges(text: string): HiddenRange[] {
 const startsWithKey = /^[\s-]*["']?[\w-]+["']?\s*:(?:\s|$)/;
 
 const tellingKey =
-  /(?:^|[\s{,"'?-])(?:auth|headers|credential|[\w-]*(?:authorization|api[-_]?key|token|secret|passw\w*|passphrase|bearer))["']?(?:\s*:(?!\/\/)\s*|\s+|$)/i;
+  /(?<![\w-])(?:auth|headers|credential|[\w-]*(?:authorization|api[-_]?key|token|secret|passw\w*|passphrase|bearer))["']?(?:\s*:(?!\/\/)\s*|\s+|$)/i;
 
 /** What an alias under `auth` stands for is written elsewhere. */
 function aliasedTexts(document: Document): string[] {
@@ -143,6 +143,8 @@ function aliasedTexts(document: Document): string[] {
   return texts.filter((text) => !isAuthName(text));
 }
 
+const secretComment = /(#[^\n]*(?:authorization|api[-_]?key|token|secret|passw\w*|credential|bearer)["']?\s*[:=]\s*)(\S+)/gi;
+
 /** A member of a JSON text. */
 const secretMember = /(["'][\w-]*(?:authorization|api[-_]?key|token|secret|passw\w*)["']\s*:\s*["']?)(?!\{\{)([^\s"',}]+)/gi;
 
@@ -152,6 +154,7 @@ function withoutPatterns(text: string, hide: (secret: string) => string): string
   const hidden = text
     .replace(/(\b(?:bearer|basic)[ \t]+)(?!\{\{)([^\s"',{}]{6,})/gi, hideSecond)
     .replace(secretMember, hideSecond)
+    .replace(secretComment, hideSecond)
     .replace(/(:\/\/)([^/\s"'@?#]+)(?=@)/g, hideSecond)
     .replace(/([?&](?:[\w-]*(?:key|token|secret)|password)=)(?!\{\{)([^&#\s"']+)/gi, hideSecond);
   return withoutTokens(hidden, hide);
