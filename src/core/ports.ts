@@ -9,6 +9,8 @@ export interface Clock {
   wallNow(): number;
   /** Resolves when `now()` has reached `untilMs`, or as soon as the signal is aborted. Never early otherwise. */
   sleepUntil(untilMs: number, signal?: AbortSignal): Promise<void>;
+  /** Resolves a turn of the event loop later: what can be sent goes out before what was received is worked on. */
+  nextTurn(): Promise<void>;
 }
 
 /** How a request proves who sends it. Names a credential, never holds a secret. */

@@ -36,6 +36,13 @@ export function createCaller(tools: CallTools): RunCall {
   const { ports, stopping, gates } = tools;
   const reach = createReach(stopping);
   return async (call, caller) => {
+    const result = await tried(call, caller);
+    // Its place is taken already: what waited is sent before this answer is worked on.
+    await ports.clock.nextTurn();
+    return result;
+  };
+
+  async function tried<Result>(call: Call<Result>, caller: Caller): Promise<Result> {
     const startedMs = ports.clock.now();
     const credit = creditOf(tools, caller.node);
     try {
@@ -71,7 +78,7 @@ export function createCaller(tools: CallTools): RunCall {
     } finally {
       credit.release();
     }
-  };
+  }
 }
 
 /** A try that failed, and how long to wait before the next one. */

@@ -8,6 +8,8 @@ export interface Gates {
   enter(call: Call<unknown>, record: number, isRefusable: boolean): Promise<void>;
   /** The call has ended. */
   leave(call: Call<unknown>): void;
+  /** Resolves when more records are worth beginning; `undefined` when they are now. */
+  room(): Promise<void> | undefined;
   /** Nobody passes this gate for so long. */
   pause(call: Call<unknown>, ms: number): void;
   /** From now on turns away every refusable call, or every call at all, those that wait included. */
@@ -31,6 +33,7 @@ interface Waiter {
 interface Limit {
   readonly max: number;
   inFlight: number;
+  waiting: number;
   readonly gates: Set<Gate>;
 }
 
@@ -60,6 +63,7 @@ export function createGates(clock: Clock, overrides: GateOverrides): Gates {
   const gates = new Map<string, Gate>();
   const limits = new Map<string, Limit>();
   let refused: 'refusable' | 'all' | undefined;
+  let wakeRoom: (() => void) | undefined;
 
   return {
     enter(call, record, isRefusable) {
@@ -68,6 +72,7 @@ export function createGates(clock: Clock, overrides: GateOverrides): Gates {
       const limit = limitOf(call);
       return new Promise((start, turnAway) => {
         queueUp(queueOf(gate, limit).waiters, { record, isRefusable, start, turnAway });
+        limit.waiting++;
         pump(gate);
       });
     },
@@ -75,6 +80,13 @@ export function createGates(clock: Clock, overrides: GateOverrides): Gates {
       const limit = limitOf(call);
       limit.inFlight--;
       for (const gate of limit.gates) pump(gate);
+      if (wakeRoom && hasRoom()) wakeRoom();
+    },
+    room() {
+      if (hasRoom()) return undefined;
+      return new Promise((resolve) => {
+        wakeRoom = resolve;
+      });
     },
     pause(call, ms) {
       const gate = gateOf(call);
@@ -85,10 +97,19 @@ export function createGates(clock: Clock, overrides: GateOverrides): Gates {
       for (const queue of [...gates.values()].flatMap(({ queues }) => queues)) {
         const away = queue.waiters.filter((waiter) => isTurnedAway(waiter.isRefusable));
         queue.waiters = queue.waiters.filter((waiter) => !isTurnedAway(waiter.isRefusable));
+        queue.limit.waiting -= away.length;
         for (const waiter of away) waiter.turnAway(new Unfinished());
       }
+      wakeRoom?.();
     },
   };
+
+  /** Where as many wait as can be in flight, more would only take up memory. Where a gate is paused, others may be open. */
+  function hasRoom(): boolean {
+    if (refused !== undefined) return true;
+    for (const { max, inFlight, waiting } of limits.values()) if (inFlight >= max && waiting >= max) return false;
+    return true;
+  }
 
   function isTurnedAway(isRefusable: boolean): boolean {
     return refused === 'all' || (refused === 'refusable' && isRefusable);
@@ -121,7 +142,7 @@ export function createGates(clock: Clock, overrides: GateOverrides): Gates {
   function limitOf(call: Call<unknown>): Limit {
     const known = limits.get(call.limit.key);
     if (known) return known;
-    const limit: Limit = { max: overrides.concurrency ?? call.limit.max, inFlight: 0, gates: new Set() };
+    const limit: Limit = { max: overrides.concurrency ?? call.limit.max, inFlight: 0, waiting: 0, gates: new Set() };
     limits.set(call.limit.key, limit);
     return limit;
   }
@@ -147,6 +168,7 @@ export function createGates(clock: Clock, overrides: GateOverrides): Gates {
         return;
       }
       queue.limit.inFlight++;
+      queue.limit.waiting--;
       if (gate.intervalMs > 0) gate.nextStartMs = Math.max(gate.nextStartMs, now - slackMs) + gate.intervalMs;
       queue.waiters.shift()?.start();
     }

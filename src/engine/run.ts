@@ -62,12 +62,18 @@ export function startRun(plan: Plan, batches: AsyncIterable<readonly Item[]>, ou
   /** False when no more records are wanted. */
   async function beginAll(items: readonly Item[]): Promise<boolean> {
     for (const item of items) {
-      const room = window.room();
-      if (room) await room;
+      for (let room = roomOf(); room; room = roomOf()) {
+        await room;
+        await ports.clock.nextTurn();
+      }
       if (stopping.ending !== undefined || stopping.signal.aborted) return false;
       window.begin(item, pass(item));
     }
     return true;
+  }
+
+  function roomOf(): Promise<void> | undefined {
+    return window.room() ?? gates.room();
   }
 
   function done(item: Item, outcome: Outcome): void {

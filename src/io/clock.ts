@@ -6,7 +6,7 @@ const longestTimerMs = 2 ** 31 - 1;
 
 /** Makes the clock of this machine. */
 export function createClock(): Clock {
-  return { now: () => performance.now(), wallNow: () => Date.now(), sleepUntil };
+  return { now: () => performance.now(), wallNow: () => Date.now(), sleepUntil, nextTurn };
 }
 
 /** A timer of Node may fire up to a millisecond early: what is not reached yet is slept again. */
@@ -31,5 +31,12 @@ function sleepUntil(untilMs: number, signal?: AbortSignal): Promise<void> {
       signal.addEventListener('abort', end);
     }
     return sleep();
+  });
+}
+
+/** The client writes to a connection that was idle a turn after it was asked to, so it takes two. */
+function nextTurn(): Promise<void> {
+  return new Promise((resolve) => {
+    setImmediate(() => setImmediate(resolve));
   });
 }

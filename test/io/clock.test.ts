@@ -74,3 +74,13 @@ test('now is monotonic, whatever happens to the wall clock', () => {
   expect(clock.now()).toBeGreaterThanOrEqual(before);
   expect(Math.abs(clock.now() - performance.now())).toBeLessThan(1000);
 });
+
+test('nextTurn lets those go first who are ready now', async () => {
+  const order: string[] = [];
+  const turn = createClock()
+    .nextTurn()
+    .then(() => order.push('later'));
+  setImmediate(() => order.push('ready'));
+  await turn;
+  expect(order).toEqual(['ready', 'later']);
+});

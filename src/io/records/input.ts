@@ -36,7 +36,7 @@ async function fileInput(path: string): Promise<Input> {
   if (found.isDirectory()) throw readError(path, { code: 'EISDIR' });
   // A pipe or a device has neither size nor offsets.
   const isSeekable = found.isFile();
-  const open = (start: number) => createReadStream(path, { highWaterMark: 65_536, ...(start > 0 && { start }) });
+  const open = (start: number) => createReadStream(path, { highWaterMark: 16_384, ...(start > 0 && { start }) });
   return { name: path, totalBytes: isSeekable ? found.size : undefined, isSeekable, ...reading(path, open) };
 }
 
