@@ -11,6 +11,23 @@ const undiciParts = {
   setup: ({ onResolve }) => onResolve({ filter: /^undici$/ }, () => ({ path: beside('undici-parts.mjs') })),
 };
 
+const lazyCel = beside('lazy-cel.mjs');
+
+/** What takes long to load and is seldom needed, or never. */
+const seldom = {
+  name: 'seldom',
+  setup({ onResolve, onLoad }) {
+    onResolve({ filter: /^@marcbachmann\/cel-js$/ }, ({ importer }) => (importer === lazyCel ? undefined : { path: lazyCel }));
+    // Commander starts other programs with it, of which there are none.
+    onResolve({ filter: /^node:child_process$/ }, ({ importer }) =>
+      /commander/.test(importer) ? { path: 'nothing', namespace: 'seldom' } : undefined,
+    );
+    onLoad({ filter: /^nothing$/, namespace: 'seldom' }, () => ({ contents: 'module.exports = {};' }));
+    // HTTP/2 is not asked for.
+    onLoad({ filter: /undici[/\\]lib[/\\]dispatcher[/\\]client-h2\.js$/ }, () => ({ contents: 'module.exports = undefined;' }));
+  },
+};
+
 rmSync('dist', { recursive: true, force: true });
 
 await build({
@@ -25,7 +42,7 @@ await build({
   minifyWhitespace: true,
   legalComments: 'none',
   logLevel: 'warning',
-  plugins: [undiciParts],
+  plugins: [undiciParts, seldom],
   inject: [beside('globals-of-ky.mjs')],
   define: {
     'globalThis.Request': 'RequestOfKy',

@@ -28,11 +28,17 @@ export class ExpressionError extends Error {
 const record = 'record__.';
 const present = 'present__.';
 
-const environment = new Environment({ homogeneousAggregateLiterals: false })
-  .registerVariable('record__', 'map<string, dyn>')
-  .registerVariable('present__', 'map<string, dyn>')
-  .registerFunction('whole__(dyn): dyn', (value: unknown) => asNumber(value, /^[+-]?\d+$/, 'a whole number'))
-  .registerFunction('number__(dyn): dyn', (value: unknown) => asNumber(value, /^[+-]?(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d+)?$/i, 'a number'));
+let made: Environment | undefined;
+
+/** Made with the first expression: most flows have none. */
+function environment(): Environment {
+  made ??= new Environment({ homogeneousAggregateLiterals: false })
+    .registerVariable('record__', 'map<string, dyn>')
+    .registerVariable('present__', 'map<string, dyn>')
+    .registerFunction('whole__(dyn): dyn', (value: unknown) => asNumber(value, /^[+-]?\d+$/, 'a whole number'))
+    .registerFunction('number__(dyn): dyn', (value: unknown) => asNumber(value, /^[+-]?(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d+)?$/i, 'a number'));
+  return made;
+}
 
 /** CEL's own conversions would take an empty text for 0 and `0x10` for 16. */
 function asNumber(value: unknown, pattern: RegExp, expected: string): unknown {
@@ -67,7 +73,7 @@ export function compileCondition(source: string): Expression<boolean> {
 function compiled(source: string): { expression: Expression<Value>; type: string } {
   const places = placesIn(parsed(source), source);
   const text = rewritten(source, places);
-  const program = environment.parse(text);
+  const program = environment().parse(text);
   const { valid, error, type = 'dyn' } = program.check();
   if (!valid) throw expressionError(error, (offset) => writtenOffset(offset, places));
   const asked = new Set(places.names.flatMap(({ field, inHas }) => (inHas ? [field] : [])));
@@ -85,7 +91,7 @@ function compiled(source: string): { expression: Expression<Value>; type: string
 
 function parsed(source: string): ASTNode {
   try {
-    return environment.parse(source).ast;
+    return environment().parse(source).ast;
   } catch (error) {
     throw expressionError(error, (offset) => offset);
   }

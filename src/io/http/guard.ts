@@ -2,32 +2,45 @@ import { type LookupAddress, type LookupOptions, lookup } from 'node:dns';
 import { BlockList, isIP, type LookupFunction } from 'node:net';
 
 /** Where cloud machines hand out their own credentials, and the rest of the link: never reached but for a host that the flow names. */
-const neverReached = blockList([
-  '169.254.0.0/16',
-  '100.100.100.200/32',
-  '168.63.129.16/32',
-  '192.0.0.192/32',
-  'fe80::/10',
-  'fd00:ec2::/32',
-  'fd20:ce::254/128',
-]);
+const neverReached = lazily(() =>
+  blockList([
+    '169.254.0.0/16',
+    '100.100.100.200/32',
+    '168.63.129.16/32',
+    '192.0.0.192/32',
+    'fe80::/10',
+    'fd00:ec2::/32',
+    'fd20:ce::254/128',
+  ]),
+);
 
 /** Inside a network, or no address of a single host at all (IANA's special-purpose registries). */
-const insideNetwork = blockList([
-  '0.0.0.0/8',
-  '10.0.0.0/8',
-  '100.64.0.0/10',
-  '127.0.0.0/8',
-  '172.16.0.0/12',
-  '192.0.0.0/24',
-  '192.168.0.0/16',
-  '198.18.0.0/15',
-  '224.0.0.0/3',
-  '2001::/32',
-  'fc00::/7',
-  'fec0::/10',
-  'ff00::/8',
-]);
+const insideNetwork = lazily(() =>
+  blockList([
+    '0.0.0.0/8',
+    '10.0.0.0/8',
+    '100.64.0.0/10',
+    '127.0.0.0/8',
+    '172.16.0.0/12',
+    '192.0.0.0/24',
+    '192.168.0.0/16',
+    '198.18.0.0/15',
+    '224.0.0.0/3',
+    '2001::/32',
+    'fc00::/7',
+    'fec0::/10',
+    'ff00::/8',
+  ]),
+);
+
+/** Made when it is first asked for: most flows name their hosts. */
+function lazily<Thing extends object>(make: () => Thing): () => Thing {
+  let made: Thing | undefined;
+  return () => {
+    made ??= make();
+    return made;
+  };
+}
 
 function blockList(subnets: readonly string[]): BlockList {
   const list = new BlockList();
@@ -50,8 +63,8 @@ function refuseAddress(address: string, host: string, isAllowed: boolean): void 
   const plain = embeddedIpv4(bare) ?? bare;
   const family = isIP(plain) === 6 ? 'ipv6' : 'ipv4';
   const leads = `the flow does not name the host "${host}", which leads to ${address}`;
-  if (neverReached.check(plain, family)) throw new AddressRefused(`${leads}, a link-local or metadata address`);
-  if (!isAllowed && insideNetwork.check(plain, family)) {
+  if (neverReached().check(plain, family)) throw new AddressRefused(`${leads}, a link-local or metadata address`);
+  if (!isAllowed && insideNetwork().check(plain, family)) {
     throw new AddressRefused(`${leads}, inside the network\nlist it under allow_hosts in the flow if that is what you want`);
   }
 }

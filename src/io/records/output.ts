@@ -136,7 +136,7 @@ export function createOutput(tools: OutputTools): FileOutput {
   }
 
   async function save(checkpoint: Checkpoint): Promise<void> {
-    if (journal && checkpoint.records + checkpoint.beyond.length > 0) {
+    if (journal && checkpoint.records + checkpoint.beyond.length > 0 && isNews(checkpoint, saved)) {
       await sync();
       await journal.add(checkpoint);
     }
@@ -146,6 +146,11 @@ export function createOutput(tools: OutputTools): FileOutput {
   async function sync(): Promise<void> {
     await Promise.all([tools.records.sink.sync(), errorSink?.sync()]);
   }
+}
+
+/** Whether a checkpoint tells more than the one before. */
+function isNews(checkpoint: Checkpoint, before: Checkpoint): boolean {
+  return checkpoint.written !== before.written || checkpoint.failed !== before.failed || checkpoint.credits !== before.credits;
 }
 
 /** A record is written whole or not at all. */
