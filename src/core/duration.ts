@@ -15,11 +15,15 @@ export function rateIntervalMs(written: string): number | undefined {
   return (unitMs[(match[2] as string).charAt(0)] as number) / Number(match[1]);
 }
 
-/** A time as a person reads it: `340 ms`, `4.2 s`, `3 min 12 s`, `2 h 5 min`. */
+/** A time as a person reads it: `340 ms`, `4.2 s`, `3 min 12 s`, `5 min`, `2 h 5 min`. */
 export function durationText(ms: number): string {
   if (ms < 999.5) return `${Math.round(ms)} ms`;
   if (ms < 59_950) return `${(ms / 1000).toFixed(1)} s`;
   const seconds = Math.round(ms / 1000);
-  if (seconds < 3600) return `${Math.floor(seconds / 60)} min ${seconds % 60} s`;
-  return `${Math.floor(seconds / 3600)} h ${Math.floor((seconds % 3600) / 60)} min`;
+  if (seconds < 3600) return together(Math.floor(seconds / 60), 'min', seconds % 60, 's');
+  return together(Math.floor(seconds / 3600), 'h', Math.floor((seconds % 3600) / 60), 'min');
+}
+
+function together(count: number, unit: string, rest: number, smallerUnit: string): string {
+  return rest === 0 ? `${count} ${unit}` : `${count} ${unit} ${rest} ${smallerUnit}`;
 }

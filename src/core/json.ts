@@ -17,6 +17,22 @@ export function parseJson(text: string): Value {
   return JSON.parse(marked(text), (_name, marked: unknown) => (typeof marked === 'string' ? unmarked(marked) : marked)) as Value;
 }
 
+/** The names of an object's text in the order in which they stand there, which an object does not keep for names such as "2024". */
+export function writtenNames(text: string): string[] {
+  const names = new Set<string>();
+  let depth = 0;
+  for (let at = 0; at < text.length; at++) {
+    const code = text.charCodeAt(at);
+    if (code === 0x22) {
+      const end = stringEnd(text, at);
+      if (depth === 1 && isName(text, end)) names.add(JSON.parse(text.slice(at, end)));
+      at = end - 1;
+    } else if (code === 0x5b || code === 0x7b) depth++;
+    else if (code === 0x5d || code === 0x7d) depth--;
+  }
+  return [...names];
+}
+
 /** Every string value gets an `s` in front, every inexact number becomes a string with an `n` in front: nothing can be mistaken. */
 function marked(text: string): string {
   const parts: string[] = [];

@@ -139,7 +139,7 @@ describe('how long a server asks to be left alone', () => {
         class: 'http',
         status: 429,
         attempts: 1,
-        message: 'the server answered 429 (it asks to wait 5 min 1 s, longer than retry.max_wait of 5 min 0 s)',
+        message: 'the server answered 429 (it asks to wait 5 min 1 s, longer than retry.max_wait of 5 min)',
       },
     ]);
     expect(tooLong.waitedMs).toBe(0);

@@ -79,7 +79,7 @@ export function createJsonReader(name: string, from: Position): RecordReader {
       return chunk.length;
     }
     const text = open.length === 0 ? chunk.toString('utf8', start, end) : joinedText(chunk.subarray(start, end));
-    const record = recordOf(parsed(text));
+    const record = recordOf(parsed(text), text);
     countLines(text, offset + end);
     records++;
     items.push({ number: records, ...record, end: { offset: offset + end, line } });

@@ -1,20 +1,27 @@
 import type { Failure } from '../../core/failure.ts';
 import type { Item } from '../../core/item.ts';
+import { writtenNames } from '../../core/json.ts';
 import { isErrorField } from '../../core/record.ts';
 import { isObject, type JsonObject, type Value } from '../../core/value.ts';
 import { unreadableBefore } from './errors.ts';
 
-/** An object as a record, without the fields that an errors file added. */
-export function recordOf(object: JsonObject): Pick<Item, 'fields' | 'failure'> {
+/** An object as a record, without the fields that an errors file added. `text`: as it was written, for the order of its fields. */
+export function recordOf(object: JsonObject, text: string): Pick<Item, 'fields' | 'failure'> {
   const fields = new Map<string, Value>();
   let failure: Failure | undefined;
-  for (const name of Object.keys(object)) {
+  for (const name of namesOf(object, text)) {
     const value = object[name] as Value;
     if (!isErrorField(name)) fields.set(name, value);
     else if (name === '_error' && isObject(value)) failure = unreadableBefore(value.class, value.message);
     else if (name === '_error_class') failure ??= unreadableBefore(value, object._error_message);
   }
   return failure ? { fields, failure } : { fields };
+}
+
+/** An object puts names that are whole numbers first. */
+function namesOf(object: JsonObject, text: string): string[] {
+  const names = Object.keys(object);
+  return /^\d/.test(names[0] ?? '') ? writtenNames(text) : names;
 }
 
 /** What a value is, in a message's words. */

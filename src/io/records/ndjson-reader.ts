@@ -60,7 +60,7 @@ function isBlank(text: string): boolean {
 function contentOf(text: string, line: number): Pick<Item, 'fields' | 'failure'> {
   try {
     const value = parseJson(text);
-    if (isObject(value)) return recordOf(value);
+    if (isObject(value)) return recordOf(value, text);
     return broken(text, line, `expected an object, found ${kindOf(value)}`);
   } catch (error) {
     const fault = jsonFault(text, 'the end of the line');

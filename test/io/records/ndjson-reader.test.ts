@@ -26,6 +26,13 @@ test('values keep type and digits', async () => {
   ]);
 });
 
+test('fields keep their order, those whose names are numbers, too', async () => {
+  const line = '{"name":{"3":1,"x":"\\"1\\":"},"2024":5,"\\u0031":[{"0":1}],"a":"2","2024":6}';
+  const [item] = await itemsOf(openText('ndjson', line));
+  expect([...(item?.fields.keys() ?? [])]).toEqual(['name', '2024', '1', 'a']);
+  expect(item?.fields.get('2024')).toBe(6);
+});
+
 test('a broken line fails alone and keeps its text', async () => {
   const items = await itemsOf(openText('ndjson', '{"a":1}\n\n{"a":}\r\n[1]\nnull\n{"a"\n{"a":2}\n'));
   expect(items.map(({ number, failure }) => failure?.message ?? number)).toEqual([
