@@ -29,11 +29,22 @@ export function automateEnv(folder) {
  * `job`: `node`, `folder`, `input`, `records`, `flow`, `origin`, `concurrency`, and `nodeOptions` where there are any.
  */
 export async function automate(job) {
-  const { node, folder, input, flow, concurrency, nodeOptions = [] } = job;
-  const output = `${folder}/automate.csv`;
-  const options = ['--in', input, '--out', output, '--concurrency', String(concurrency), '--force', '--quiet'];
-  const command = [node, ...nodeOptions, binary, 'run', flow, ...options];
-  return checked(await measure(command, { env: automateEnv(folder) }), output, job);
+  const output = `${job.folder}/automate.csv`;
+  const measured = await measure([...runOf(job), '--out', output, '--force'], { env: automateEnv(job.folder) });
+  return checked(measured, output, job);
+}
+
+/** The same to stdout, into a file: nothing in a stream can be cut off, so there are no checkpoints. */
+export async function automateToStdout(job) {
+  const output = `${job.folder}/automate-stdout.csv`;
+  const stdout = openSync(output, 'w');
+  const measured = await measure([...runOf(job), '--out', '-'], { env: automateEnv(job.folder), stdout });
+  closeSync(stdout);
+  return checked(measured, output, job);
+}
+
+function runOf({ node, nodeOptions = [], flow, input, concurrency }) {
+  return [node, ...nodeOptions, binary, 'run', flow, '--in', input, '--concurrency', String(concurrency), '--quiet'];
 }
 
 /** A script of ours in `peers`, run over the same records. */

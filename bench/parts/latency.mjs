@@ -10,7 +10,11 @@ const rounds = 3;
 
 /** How close a run comes to concurrency / latency, the most that a server with that latency allows. */
 export async function latency({ node, folder, withAutomate }) {
-  const contestants = { ...(withAutomate ? { automate } : {}), 'undici script': script('undici-script') };
+  const contestants = {
+    ...(withAutomate ? { automate } : {}),
+    'undici script': script('undici-script'),
+    'bare sockets': script('socket-script'),
+  };
   const [input, one, flow] = [`${folder}/rows.csv`, `${folder}/one.csv`, `${folder}/flow.yaml`];
   await writeRecords(input, records);
   await writeRecords(one, 1);

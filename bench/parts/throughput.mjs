@@ -1,4 +1,4 @@
-import { automate, curl, hasCurl, script } from '../contestants.mjs';
+import { automate, automateToStdout, curl, hasCurl, script } from '../contestants.mjs';
 import { writeFlow, writeRecords } from '../data.mjs';
 import { served } from '../served.mjs';
 import { figure, median, printTable } from '../table.mjs';
@@ -10,7 +10,7 @@ const rounds = 5;
 /** Records a second, CPU and memory over a server that answers at once, side by side. */
 export async function throughput({ node, folder, withAutomate }) {
   const contestants = {
-    ...(withAutomate ? { automate } : {}),
+    ...(withAutomate ? { automate, 'automate, no checkpoints': automateToStdout } : {}),
     'undici script': script('undici-script'),
     'fetch script': script('fetch-script'),
     ...(hasCurl() ? { 'curl -Z (fetches only)': curl } : {}),
