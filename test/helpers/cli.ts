@@ -41,6 +41,9 @@ export interface RunOptions {
   readonly node?: readonly string[];
 }
 
+/** Compiled code is kept in the home, where tests look for what a run left. */
+export const noCompileCache = { NODE_DISABLE_COMPILE_CACHE: '1' };
+
 const cleanups: (() => Promise<unknown>)[] = [];
 
 afterEach(async () => {
@@ -59,7 +62,13 @@ export async function workplace(files: Record<string, string | Buffer> = {}): Pr
     files: async () => (await readdir(folder)).sort(),
     automate: (args, options) => place.start(args, options).finished,
     start(args, options = {}) {
-      const env = { PATH: process.env.PATH ?? '', HOME: folder, AUTOMATE_HOME: join(folder, '.automate'), ...options.env };
+      const env = {
+        PATH: process.env.PATH ?? '',
+        HOME: folder,
+        AUTOMATE_HOME: join(folder, '.automate'),
+        ...noCompileCache,
+        ...options.env,
+      };
       const child = spawn(process.execPath, [...(options.node ?? []), bin, ...args], { cwd: folder, env });
       child.stdin.on('error', () => {});
       child.stdin.write(options.stdin ?? '');

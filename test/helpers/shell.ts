@@ -2,7 +2,7 @@ import { spawn, spawnSync } from 'node:child_process';
 import { dirname } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { fileURLToPath } from 'node:url';
-import type { Finished, Workplace } from './cli.ts';
+import { type Finished, noCompileCache, type Workplace } from './cli.ts';
 
 const bin = fileURLToPath(new URL('../../bin/automate.js', import.meta.url));
 
@@ -16,6 +16,7 @@ export async function shell({ folder, path }: Workplace, script: string, env: Re
       AUTOMATE_HOME: path('.automate'),
       AUTOMATE: bin,
       UV_THREADPOOL_SIZE: '1',
+      ...noCompileCache,
       ...env,
     },
   });
