@@ -4,15 +4,17 @@ import module from 'node:module';
 import { homedir } from 'node:os';
 import v8 from 'node:v8';
 
-// Node 22 and later keep compiled code from one start to the next, as long as the flags are the same.
-if (module.enableCompileCache) keepCompiled();
-// Node 20 would optimise the parser of HTTP after the first few answers, and a short run wait for that at its end.
-else v8.setFlagsFromString('--wasm-tiering-budget=100000000');
+if (!module.enableCompileCache) {
+  // Node 20 would optimise the parser of HTTP after the first few answers, and a short run wait for that at its end.
+  v8.setFlagsFromString('--wasm-tiering-budget=100000000');
+} else if (!process.env.NODE_DISABLE_COMPILE_CACHE) {
+  keepCompiled();
+}
 
 const { main } = await import('../dist/main.js');
 await main(process.argv);
 
-/** In the user's own cache: where everybody can write, as in the usual place under /tmp, is nothing to load code from. */
+/** Keeps compiled code from one start to the next, in the user's own cache: where everybody can write, as in the usual place under /tmp, is nothing to load code from. */
 function keepCompiled() {
   try {
     const caches = process.env.XDG_CACHE_HOME || process.env.LOCALAPPDATA || `${homedir()}/.cache`;
