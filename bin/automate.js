@@ -14,7 +14,10 @@ if (!module.enableCompileCache) {
 const { main } = await import('../dist/main.js');
 await main(process.argv);
 
-/** Keeps compiled code from one start to the next, in the user's own cache: where everybody can write, as in the usual place under /tmp, is nothing to load code from. */
+/**
+ * Keeps compiled code from one start to the next, in the user's own cache:
+ * where everybody can write, as in the usual place under /tmp, is nothing to load code from.
+ */
 function keepCompiled() {
   try {
     const caches = process.env.XDG_CACHE_HOME || process.env.LOCALAPPDATA || `${homedir()}/.cache`;
