@@ -1,6 +1,6 @@
 import { Failure } from '../core/failure.ts';
 import { compileMapping, type Mapping } from '../core/mapping.ts';
-import { type BuildContext, defineNode, type HttpConnection, type Node, type NodeContext } from '../core/node.ts';
+import { type BuildContext, defineNode, type HttpConnection, type Node, type NodeContext, type RetryPolicy } from '../core/node.ts';
 import type { HttpRequest, HttpResponse } from '../core/ports.ts';
 import type { Fields } from '../core/record.ts';
 import { answerMessage, readBody } from '../core/response.ts';
@@ -31,6 +31,7 @@ interface Compiled {
   readonly mapping: Mapping | undefined;
   readonly limit: { readonly key: string; readonly max: number };
   readonly intervalMs: number | undefined;
+  readonly retry: RetryPolicy;
 }
 
 function build(options: HttpOptions, context: BuildContext): Node {
@@ -50,6 +51,7 @@ function build(options: HttpOptions, context: BuildContext): Node {
     mapping,
     limit: limitOf(options, connection, context.id),
     intervalMs: options.rate ?? connection?.intervalMs,
+    retry: policyOf(options.retry),
   };
   return {
     reads: fieldsIn(options, connection),
@@ -77,6 +79,11 @@ function limitOf(options: HttpOptions, connection: HttpConnection | undefined | 
     return { key: `connection ${connection.name}`, max: connection.concurrency };
   }
   return { key: `node ${id}`, max: options.concurrency ?? defaultConcurrency };
+}
+
+function policyOf({ max, backoff, max_wait }: HttpOptions['retry']): RetryPolicy {
+  const { initial, factor, max: maxDelayMs, jitter } = backoff;
+  return { max, firstDelayMs: initial, factor, maxDelayMs, jitter, maxWaitMs: max_wait };
 }
 
 /** An answer and what was read from its body. */
@@ -114,20 +121,12 @@ function cacheKey({ method, origin, path, headers, body, auth, followAny }: Http
 }
 
 function sent(compiled: Compiled, rendered: HttpRequest, context: NodeContext): Promise<Exchange> {
-  const { retry, idempotency_key: wantsKey } = compiled.options;
-  const request = wantsKey ? withIdempotencyKey(rendered, context) : rendered;
+  const request = compiled.options.idempotency_key ? withIdempotencyKey(rendered, context) : rendered;
   return context.call({
     gate: { origin: request.origin, credential: request.auth?.credential },
     intervalMs: compiled.intervalMs,
     limit: compiled.limit,
-    retry: {
-      max: retry.max,
-      firstDelayMs: retry.backoff.initial,
-      factor: retry.backoff.factor,
-      maxDelayMs: retry.backoff.max,
-      jitter: retry.backoff.jitter,
-      maxWaitMs: retry.max_wait,
-    },
+    retry: compiled.retry,
     attempt: () => attempt(compiled, request, context),
     askedToWaitMs: ({ response }) => response.retryAfterMs,
   });
