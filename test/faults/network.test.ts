@@ -245,6 +245,19 @@ describe('TLS', () => {
 });
 
 describe('proxy variables are honoured', () => {
+  test('HTTPS_PROXY makes a tunnel to the server', async () => {
+    const { good, authority } = makeCertificates();
+    const server = await httpServer((_, response) => json(response, { name: 'x' }), good);
+    const proxy = await proxyServer(server.port);
+    const { code, out, errors } = await ask(askingFlow(server.origin), {
+      args: ['--cacert', authority],
+      env: { HTTPS_PROXY: proxy.url },
+    });
+    expect([code, errors]).toEqual([0, '']);
+    expect(out).toContain(',x');
+    expect(proxy.seen).toEqual([`CONNECT 127.0.0.1:${server.port}`]);
+  });
+
   test('HTTP_PROXY takes the requests, NO_PROXY excepts', async () => {
     const server = await httpServer((_, response) => json(response, { name: 'x' }));
     const proxy = await proxyServer(server.port);
