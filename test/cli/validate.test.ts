@@ -23,11 +23,18 @@ describe('a valid flow', () => {
   test.each([
     ['rows.csv', 'id,city\n1,Oslo\n'],
     ['rows.tsv', 'city\tid\n'],
-    ['rows.ndjson', '{"id":1}\n'],
-    ['rows.json', '[{"id":1}]'],
   ])('is checked against the header of %s', async (name, content) => {
     const { code, stdout } = await validate({ 'flow.yaml': flow(), [name]: content }, ['--in', name]);
     expect([code, stdout]).toEqual([0, `flow.yaml is valid: 1 node, every reference is in ${name}\n`]);
+  });
+
+  test.each([
+    ['rows.ndjson', '{"city":"Oslo"}\n{"id":1}\n'],
+    ['rows.json', '[{"city":"Oslo"},{"id":1}]'],
+    ['rows.ndjson', ''],
+  ])('is not judged by the first record of %s: the next may have other fields', async (name, content) => {
+    const { code, stdout } = await validate({ 'flow.yaml': flow(), [name]: content }, ['--in', name]);
+    expect([code, stdout]).toEqual([0, 'flow.yaml is valid: 1 node; references are checked in tables only\n']);
   });
 
   test('may use what nodes before it add', async () => {
@@ -43,6 +50,15 @@ describe('a valid flow', () => {
     expect(missing.stderr).toMatch(/^flow\.yaml:7:\d+: there is no credential "crm-token"\n/);
     const there = await validate({ 'flow.yaml': signed }, ['--offline'], { AUTOMATE_CREDENTIAL_CRM_TOKEN: 'canary-7f3a' });
     expect(there).toEqual({ code: 0, stdout: 'flow.yaml is valid: 1 node\n', stderr: '' });
+  });
+
+  test('is told that a credential is set but empty', async () => {
+    const signed = flow('    auth: { type: bearer, credential: crm-token }\n');
+    for (const variable of ['AUTOMATE_CREDENTIAL_CRM_TOKEN', 'AUTOMATE_CREDENTIAL_CRM_TOKEN_FILE']) {
+      const { code, stderr } = await validate({ 'flow.yaml': signed }, [], { [variable]: '' });
+      expect(code).toBe(7);
+      expect(stderr).toMatch(new RegExp(`^flow\\.yaml:7:\\d+: the credential "crm-token" is empty: ${variable} is set to nothing\n`));
+    }
   });
 
   test('may be warned of', async () => {

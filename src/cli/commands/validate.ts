@@ -2,7 +2,7 @@ import { FlowError } from '../../core/failure.ts';
 import type { Plan } from '../../core/plan.ts';
 import { exitCodes } from '../exit.ts';
 import { checkFields, loadFlow, loadSecrets, tellWarnings } from '../flow-file.ts';
-import { hasTextCells, type InputOptions, openInput } from '../input-options.ts';
+import { hasTextCells, type InputOptions, isTable, openInput } from '../input-options.ts';
 import { counted } from '../show/number.ts';
 import type { Terminal } from '../terminal.ts';
 
@@ -20,20 +20,24 @@ export async function validateCommand(flow: string, options: ValidateOptions, te
     textCells: options.in === undefined || hasTextCells(options),
   });
   tellWarnings(plan, flow, terminal);
+  let against = '';
   await reportTogether(flow, [
-    () => (options.in === undefined ? undefined : checkReferences(plan, flow, { ...options, in: options.in })),
+    async () => {
+      if (options.in !== undefined) against = await checkReferences(plan, flow, { ...options, in: options.in });
+    },
     () => loadSecrets(plan, flow, terminal.redactor),
   ]);
-  const against = options.in === undefined ? '' : `, every reference is in ${options.in}`;
   await terminal.print(`${flow} is valid: ${counted(plan.steps.length, 'node')}${against}`);
   return exitCodes.success;
 }
 
-async function checkReferences(plan: Plan, flow: string, options: InputOptions): Promise<void> {
+/** Answers what was checked. Only a table tells all of its fields before the first record; one of JSON may have others than the next. */
+async function checkReferences(plan: Plan, flow: string, options: InputOptions): Promise<string> {
   const source = await openInput(options);
   await source.close();
-  // The first record of a JSON input stands for all of them here.
-  if (source.columns) checkFields(plan, flow, source.columns);
+  if (!isTable(source.format)) return '; references are checked in tables only';
+  checkFields(plan, flow, source.columns ?? []);
+  return `, every reference is in ${options.in}`;
 }
 
 /** Makes every check, and throws the problems of all as one FlowError. A credential alone is no problem of the flow. */
