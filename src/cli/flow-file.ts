@@ -56,5 +56,7 @@ export async function loadSecrets(plan: Plan, file: string, redactor: Redactor):
 
 function missing(name: string): string {
   const variable = credentialVariable(name);
-  return `there is no credential "${name}"\nset ${variable}, or ${variable}_FILE to the name of a file that holds it`;
+  const empty = [variable, `${variable}_FILE`].find((candidate) => process.env[candidate] === '');
+  const found = empty === undefined ? `there is no credential "${name}"` : `the credential "${name}" is empty: ${empty} is set to nothing`;
+  return `${found}\nset ${variable}, or ${variable}_FILE to the name of a file that holds it`;
 }

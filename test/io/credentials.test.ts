@@ -31,6 +31,10 @@ describe('a credential', () => {
       expect(await find({ AUTOMATE_CREDENTIAL_CRM_TOKEN: secret })).toBe(secret);
   });
 
+  test.each(['canary\n', 'canary\r\n'])('comes from its variable without the line break at its end: %j', async (secret) => {
+    expect(await find({ AUTOMATE_CREDENTIAL_CRM_TOKEN: secret })).toBe('canary');
+  });
+
   test('that nobody has is not found', async () => {
     expect(await find({})).toBeUndefined();
     expect(await find({ AUTOMATE_CREDENTIAL_CRM_TOKEN: '', AUTOMATE_CREDENTIAL_CRM_TOKEN_FILE: '' })).toBeUndefined();
@@ -62,10 +66,13 @@ describe('what is no credential', () => {
     return (error as AutomateError).message;
   };
 
-  test.each(['can\nary', 'canary\n', 'can\rary', 'canary\u0000', '\tcanary', 'canary\u007f'])('a control character: %j', async (secret) => {
-    const message = await refusal({ AUTOMATE_CREDENTIAL_CRM_TOKEN: secret });
-    expect(message).toBe('expected a secret on one line, found a control character in AUTOMATE_CREDENTIAL_CRM_TOKEN');
-  });
+  test.each(['can\nary', 'canary\n\n', 'can\rary', 'canary\u0000', '\tcanary', 'canary\u007f'])(
+    'a control character: %j',
+    async (secret) => {
+      const message = await refusal({ AUTOMATE_CREDENTIAL_CRM_TOKEN: secret });
+      expect(message).toBe('expected a secret on one line, found a control character in AUTOMATE_CREDENTIAL_CRM_TOKEN');
+    },
+  );
 
   test('several lines in a file', async () => {
     const path = file('canary\nsecond\n');
@@ -92,7 +99,7 @@ describe('what is no credential', () => {
   });
 
   test('nothing of the secret is shown', async () => {
-    for (const environment of [{ AUTOMATE_CREDENTIAL_CRM_TOKEN: 'canary\n' }, { AUTOMATE_CREDENTIAL_CRM_TOKEN_FILE: file('canary\nx') }]) {
+    for (const environment of [{ AUTOMATE_CREDENTIAL_CRM_TOKEN: 'canary\nx' }, { AUTOMATE_CREDENTIAL_CRM_TOKEN_FILE: file('canary\nx') }]) {
       expect(await refusal(environment)).not.toContain('canary');
     }
   });

@@ -13,17 +13,22 @@ export function createEnvironmentCredentials(environment: NodeJS.ProcessEnv): Cr
     async find(name) {
       const variable = credentialVariable(name);
       const secret = environment[variable];
-      if (secret !== undefined && secret !== '') return checked(secret, variable);
+      if (secret !== undefined && secret !== '') return checked(withoutLineBreak(secret), variable);
       const file = environment[`${variable}_FILE`];
       return file === undefined || file === '' ? undefined : checked(await secretOf(file, `${variable}_FILE`), file);
     },
   };
 }
 
-/** Without the line break at its end, and without a byte order mark. */
+/** Editors and `$(...)` elsewhere leave a line break at the end. */
+function withoutLineBreak(secret: string): string {
+  return secret.replace(/\r?\n$/, '');
+}
+
+/** Without a byte order mark. */
 async function secretOf(file: string, variable: string): Promise<string> {
   try {
-    return new TextDecoder('utf-8', { fatal: true }).decode(await readFile(file)).replace(/\r?\n$/, '');
+    return withoutLineBreak(new TextDecoder('utf-8', { fatal: true }).decode(await readFile(file)));
   } catch (error) {
     const reason = error instanceof TypeError ? 'it is not UTF-8' : (error as Error).message;
     throw new AutomateError('credential', `${variable} names a file that cannot be read: ${reason}`);
