@@ -10,13 +10,18 @@ export interface LiteralSecret {
 }
 
 const secretName =
-  /^(?:(?:proxy-)?authorization|(?:x[-_])?(?:api|auth|access|secret|private|refresh|vault|subscription)[-_]?(?:key|token)|x-token|x-rapidapi-key|ocp-apim-subscription-key|client[-_]?secret|secret|password|passwd|passphrase)$/i;
-const likelyName = /^(?:cookie|(?!.*idempotency).*[-_](?:key|token|secret|password))$/i;
+  /^(?:(?:proxy-)?authorization|(?:x[-_])?(?:api|auth|access|secret|private|refresh|vault|subscription)[-_]?(?:key|token)|x-token|x-rapidapi-key|ocp-apim-subscription-key|client[-_]?secret|secret|password|passwd|pwd|passphrase)$/i;
+const likelyName = /^(?!.*idempotency).*[-_](?:key|token|secret|password)$/i;
+/** These may as well say something harmless, such as `auth: none`: their values have to look like a secret. */
+const vagueName = /^(?:sig|signature|auth)$/i;
+const vagueParameter = /[?&](sig|signature|auth)=([^&#\s]+)/gi;
+const vagueMember = /("(?:sig|signature|auth)")\s*:\s*"([^"]+)"/gi;
 const secretParameter =
-  /[?&]((?:x-)?(?:api|subscription)[-_]?key|(?:access|auth)[-_]?token|client[-_]?secret|secret|password|token)=(?!\{\{|&|#|$)[^&#\s]+/i;
+  /[?&]((?:x-)?(?:api|subscription)[-_]?key|(?:access|auth)[-_]?token|client[-_]?secret|secret|password|passwd|pwd|token)=(?!\{\{|&|#|$)[^&#\s]+/gi;
 const secretMember =
-  /("(?:(?:x-)?api[-_]?key|(?:access|refresh|auth)[-_]?token|client[-_]?secret|authorization|secret|password)")\s*:\s*(?!"\{\{)(?:"[^"]+"|\d+)/i;
+  /("(?:(?:x-)?api[-_]?key|(?:access|refresh|auth)[-_]?token|client[-_]?secret|authorization|secret|password|passwd|pwd)")\s*:\s*(?!"\{\{)(?:"[^"]+"|\d+)/gi;
 const schemeAndToken = /^\s*(?:bearer|basic|token|digest|apikey)\s+(?=\S*\d)\S{8,}\s*$/i;
+const signedValue = /(?:^|["'=])\s*(bearer|basic)(?:\s|\+|%20)+([^\s"'&#]{8,})\s*(?:$|["'&#])/gi;
 
 /** Literal secrets in the headers, URLs and bodies of a flow. Such a value would stand in a file that people share. */
 export function literalSecrets(document: Document): LiteralSecret[] {
@@ -27,8 +32,8 @@ export function literalSecrets(document: Document): LiteralSecret[] {
       if (key === 'key' || !scalar.range || isUnderAuth(names)) return;
       if (typeof scalar.value !== 'string' && typeof scalar.value !== 'number') return;
       const text = typeof scalar.value === 'string' ? scalar.value : (scalar.source ?? String(scalar.value));
-      const found = literalSecret(names, text);
-      if (found !== undefined) secrets.push({ range: [scalar.range[0], scalar.range[1]], found, text });
+      const [start, end] = scalar.range;
+      for (const found of foundIn(names, text)) secrets.push({ range: [start, end], found, text });
     },
   });
   return secrets;
@@ -40,20 +45,34 @@ export function isUnderAuth(names: readonly string[]): boolean {
   return auth >= 0 && !names.slice(0, auth).includes('body');
 }
 
-function literalSecret(names: readonly string[], text: string): string | undefined {
+/** What of a value is a literal secret, each in words. */
+function foundIn(names: readonly string[], text: string): string[] {
+  const found = namedIn(names, text);
+  if (found.length > 0) return found;
+  const name = names.at(-1) ?? '';
+  const isSent = names.includes('body') || name === 'url' || name === 'base_url';
+  return holdsToken(text) || (isSent && isSigned(text)) ? [`the value of "${name}"`] : [];
+}
+
+/** What a name beside the value tells. */
+function namedIn(names: readonly string[], text: string): string[] {
   const name = names.at(-1) ?? '';
   if (names.includes('headers')) {
-    if (isSecretHeader(name, text)) return name === 'headers' ? 'the value of "headers"' : `the header "${name}"`;
-  } else if (names.includes('body')) {
-    if (secretName.test(name) && hasLiteral(text)) return `"${name}" in the body`;
-    const member = name === 'body' ? secretMember.exec(text)?.[1] : undefined;
-    if (member !== undefined) return `the body's member ${member}`;
-  } else if (name === 'url' || name === 'base_url') {
-    const parameter = secretParameter.exec(text)?.[1];
-    if (parameter !== undefined) return `the query parameter "${parameter}"`;
-    if (/^[a-z]+:\/\/[^/?#]*:[^/?#@]+@/i.test(text)) return 'the user name and password in the URL';
+    return isSecretHeader(name, text) ? [name === 'headers' ? 'the value of "headers"' : `the header "${name}"`] : [];
   }
-  return holdsToken(text) ? `the value of "${name}"` : undefined;
+  if (names.includes('body')) {
+    if ((secretName.test(name) && hasLiteral(text)) || (vagueName.test(name) && isLikely(text))) return [`"${name}" in the body`];
+    return name === 'body' ? named(text, secretMember, vagueMember).map((member) => `the body's member ${member}`) : [];
+  }
+  if (name !== 'url' && name !== 'base_url') return [];
+  const parameters = named(text, secretParameter, vagueParameter).map((parameter) => `the query parameter "${parameter}"`);
+  return /^[a-z]+:\/\/[^/?#]*:[^/?#@]+@/i.test(text) ? [...parameters, 'the user name and password in the URL'] : parameters;
+}
+
+/** The names of secrets inside a text, each once. */
+function named(text: string, certain: RegExp, vague: RegExp): string[] {
+  const likely = [...text.matchAll(vague)].filter(([, , value = '']) => isLikely(value));
+  return [...new Set([...text.matchAll(certain), ...likely].map(([, name = '']) => name))];
 }
 
 function isSecretHeader(name: string, text: string): boolean {
@@ -61,11 +80,30 @@ function isSecretHeader(name: string, text: string): boolean {
   return (
     secretName.test(name) ||
     schemeAndToken.test(literalOf(text)) ||
+    isSigned(text) ||
+    (/^cookie$/i.test(name) && text.split(';').some((cookie) => isLikely(cookie.slice(cookie.indexOf('=') + 1).trim()))) ||
     (likelyName.test(name) &&
       literalOf(text)
         .split(/[;=\s]+/)
         .some(isRandomText))
   );
+}
+
+/** Whether a value looks like a secret: one word of eight characters or more, with digits among them. Names of versions have one. */
+function isLikely(text: string): boolean {
+  return /^(?=(?:\S*\d){2})\S{8,}$/.test(literalOf(text));
+}
+
+/** Whether a value signs as an `Authorization` header does (RFC 6750, RFC 7617). */
+function isSigned(text: string): boolean {
+  if (!hasLiteral(text)) return false;
+  const signed = [...literalOf(text).matchAll(signedValue)];
+  return signed.some(([, scheme = '', token = '']) => scheme.toLowerCase() === 'bearer' || isUserAndPassword(token));
+}
+
+/** Whether a text is `username:password` in base64. */
+function isUserAndPassword(text: string): boolean {
+  return /^[\w+/-]+={0,2}$/.test(text) && /^[^:]+:/.test(Buffer.from(text, 'base64').toString());
 }
 
 /** Whether a value says something of its own. Beside references that is a word of the scheme, unless it looks like a secret. */

@@ -134,12 +134,41 @@ describe('a literal secret is an error that says how to store it', () => {
     [`body: '{"api_key": "${secret}"}'`, '4:11 the body\'s member "api_key"'],
     ['body: { note: sk_live_4eC39HqLyjWDarjtT1zdp7dc }', '4:19 the value of "note"'],
     ['body: [ghp_16C7e42F292c6912E7710c838347Ae178B4a]', '4:12 the value of "body"'],
+    [`headers: { Cookie: session=${secret} }`, '4:24 the header "Cookie"'],
+    [`headers: { Cookie: "lang=en; sid=${secret}" }`, '4:24 the header "Cookie"'],
+    ['headers: { X-Whatever: Bearer s3cr3tcanary }', '4:28 the header "X-Whatever"'],
+    ['headers: { X-Whatever: Bearer canarycanary }', '4:28 the header "X-Whatever"'],
+    ['headers: { X-Whatever: Basic YTpjYW5hcnk= }', '4:28 the header "X-Whatever"'],
+    [`url: https://a.com/x?sig=${secret}`, '4:10 the query parameter "sig"'],
+    [`url: "https://a.com/x?q={{q}}&signature=${secret}"`, '4:10 the query parameter "signature"'],
+    [`url: https://a.com/x?pwd=${secret}`, '4:10 the query parameter "pwd"'],
+    [`url: https://a.com/x?auth=${secret}`, '4:10 the query parameter "auth"'],
+    [`url: https://a.com/x?a=Bearer%20${secret}`, '4:10 the value of "url"'],
+    [`body: { sig: ${secret} }`, '4:18 "sig" in the body'],
+    [`body: { signature: ${secret} }`, '4:24 "signature" in the body'],
+    [`body: { pwd: ${secret} }`, '4:18 "pwd" in the body'],
+    [`body: { auth: ${secret} }`, '4:19 "auth" in the body'],
+    [`body: { note: Bearer ${secret} }`, '4:19 the value of "note"'],
+    ['body: { note: Basic YTpjYW5hcnk= }', '4:19 the value of "note"'],
+    [`body: '{"sig": "${secret}"}'`, '4:11 the body\'s member "sig"'],
+    [`body: '{"note": "Bearer ${secret}"}'`, '4:11 the value of "body"'],
   ])('%s', (line, problem) => {
     const yaml = `nodes:\n  - type: http\n    method: POST\n    ${line}\n${line.startsWith('url') ? '' : '    url: https://a.com/x\n'}`;
     const problems = flowProblems(yaml);
     expect(problems.map(onOneLine)).toContain(`${problem} holds a literal secret`);
     expect(problems[0]?.message).toMatch(/\n.*AUTOMATE_CREDENTIAL_NAME.*auth: \{ type: bearer, credential: name \}/);
-    expect(JSON.stringify(problems)).not.toMatch(/s3cr3t|47110815|aB3dE5gH|4eC39|16C7e/);
+    expect(JSON.stringify(problems)).not.toMatch(/s3cr3t|47110815|aB3dE5gH|4eC39|16C7e|canary|YTpj/);
+  });
+
+  test.each([
+    [`body: '{"api_key": "${secret}", "sig": "${secret}"}'`, ['the body\'s member "api_key"', 'the body\'s member "sig"']],
+    [`url: "https://a.com/x?token=${secret}&sig=${secret}"`, ['the query parameter "token"', 'the query parameter "sig"']],
+  ])('each of several is named: %s', (line, found) => {
+    const problems = flowProblems(
+      `nodes:\n  - type: http\n    method: POST\n    ${line}\n${line.startsWith('url') ? '' : '    url: https://a.com/x\n'}`,
+    );
+    expect(problems.map(onOneLine)).toEqual(found.map((what) => expect.stringContaining(`${what} holds a literal secret`)));
+    expect(JSON.stringify(problems)).not.toContain('s3cr3t');
   });
 
   test('in a connection, too', () => {
@@ -163,6 +192,13 @@ describe('a literal secret is an error that says how to store it', () => {
     'headers: { Idempotency-Key: "order-{{id}}-aB3dE5gH7jK9mN1pQ3sT5vW7" }',
     'headers: { X-Request-Id: aB3dE5gH7jK9mN1pQ3sT5vW7 }',
     'headers: { Cookie: consent=yes }',
+    'headers: { Cookie: "theme=solarized; lang=en-GB" }',
+    'headers: { Cookie: "session={{session}}" }',
+    'url: "https://a.com/x?sig=1&auth=none&signature={{signature}}&pwd={{pwd}}"',
+    'body: { auth: none, sig: 1, signature: "Best regards, Ann" }',
+    'body: { auth: oauth2_client_credentials, pwd: "{{pwd}}" }',
+    'body: { note: "Bearer {{token}}", plan: Basic membership, text: Bearer documents are attached }',
+    'body: \'{"auth": "none", "sig": "{{sig}}", "plan": "Basic membership"}\'',
     'url: "https://a.com/x?api_key={{key}}&token="',
     'url: https://a.com/tokens/secret',
     'body: { password: "{{password}}", token_count: 5, secret: true }',
