@@ -93,8 +93,20 @@ function parsed(source: string): ASTNode {
   try {
     return environment().parse(source).ast;
   } catch (error) {
-    throw expressionError(error, (offset) => offset);
+    throw bracesError(source) ?? expressionError(error, (offset) => offset);
   }
+}
+
+/** The error of an expression that is CEL but for the braces around its fields. */
+function bracesError(source: string): ExpressionError | undefined {
+  const bare = source.replace(/\{\{\s*(\w+)\s*\}\}/g, '$1');
+  if (bare === source) return undefined;
+  try {
+    environment().parse(bare);
+  } catch {
+    return undefined;
+  }
+  return new ExpressionError(`fields stand in expressions without braces: ${bare}`, source.indexOf('{{'));
 }
 
 interface CelError {

@@ -162,6 +162,21 @@ describe('expressions that are none', () => {
   });
 
   test.each([
+    ['{{id}} == 1', 'id == 1', 0],
+    ['a && {{ id }} == {{b}}', 'a && id == b', 5],
+    ['int({{age}})', 'int(age)', 4],
+  ])('%s: fields stand without braces', (source, meant, offset) => {
+    expect(problem(() => compileExpression(source))).toEqual({
+      message: `fields stand in expressions without braces: ${meant}`,
+      offset,
+    });
+  });
+
+  test.each(['a == "{{id}}" &&', '{{id}} =', 'a = 1'])('%s: not the braces alone are wrong', (source) => {
+    expect(problem(() => compileExpression(source))).toMatchObject({ message: expect.stringMatching(/^not a CEL expression: /) });
+  });
+
+  test.each([
     ['1 + 1', 'int'],
     ['"a" + "b"', 'string'],
     ['[1]', 'list<int>'],
