@@ -1,6 +1,7 @@
 import * as z from 'zod';
 import type { Expression } from '../core/condition.ts';
 import { describedAs, dictionary } from '../core/dictionary.ts';
+import { Failure } from '../core/failure.ts';
 import { type BuildContext, defineNode, type FieldUse, type Node } from '../core/node.ts';
 import { expression, fieldName } from '../core/options.ts';
 import type { Fields } from '../core/record.ts';
@@ -92,7 +93,20 @@ function computing(name: string, written: SetOptions['fields'][string]): Computi
   }
   if (!isExpression(written)) return { isTyped: true, reads: [], compute: () => written };
   const { cel } = written;
-  return { isTyped: true, reads: cel.fields.map((field) => ({ field, at: ['fields', name, 'cel'] })), compute: cel.evaluate };
+  return {
+    isTyped: true,
+    reads: cel.fields.map((field) => ({ field, at: ['fields', name, 'cel'] })),
+    compute: (fields) => named(name, () => cel.evaluate(fields)),
+  };
+}
+
+/** A node can have many expressions: a failure says whose. */
+function named(name: string, evaluate: () => Value): Value {
+  try {
+    return evaluate();
+  } catch (error) {
+    throw error instanceof Failure ? error.retold(`the field "${name}" cannot be made: ${error.message}`) : error;
+  }
 }
 
 function isExpression(written: SetOptions['fields'][string]): written is { cel: Expression<Value> } {

@@ -57,9 +57,9 @@ describe('fields', () => {
 
   test.each([
     ['fields: { a: "{{b}}" }', 'the record has no field "b"'],
-    ['fields: { a: { cel: b + 1 } }', 'the record has no field "b"'],
-    ['fields: { a: { cel: int(x) } }', 'expected a whole number, found ""'],
-    ['fields: { a: { cel: 1 / int(z) } }', 'the expression cannot be evaluated: division by zero'],
+    ['fields: { a: { cel: b + 1 } }', 'the field "a" cannot be made: the record has no field "b"'],
+    ['fields: { age: { cel: int(x) } }', 'the field "age" cannot be made: expected a whole number, found ""'],
+    ['fields: { a: { cel: 1 / int(z) } }', 'the field "a" cannot be made: the expression cannot be evaluated: division by zero'],
   ])('%s fails the record and costs nothing', async (set, message) => {
     expect(await setOver(set, { x: '', z: '0' })).toMatchObject([{ record: 1, node: 'set-1', class: 'template', message, attempts: 0 }]);
   });
