@@ -73,8 +73,25 @@ export const headerValue = z
 
 const headerName = z.string().regex(/^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/, 'expected a header name such as X-Request-Id');
 
+/** What belongs to the connection and not to a request (RFC 9110, 7.6.1): undici sets it, or refuses it. */
+const headersOfClient = new Set(['content-length', 'transfer-encoding', 'keep-alive', 'upgrade', 'expect']);
+
+const writtenHeaders = dictionary(headerName, headerValue);
+
 /** Header names (RFC 9110, 5.1) to values. */
-export const headers = dictionary(headerName, headerValue);
+export const headers = describedAs(
+  writtenHeaders.superRefine((written, context) => {
+    const seen = new Map<string, string>();
+    for (const header of Object.keys(written)) {
+      const lower = header.toLowerCase();
+      const wrong = (message: string) => context.addIssue({ code: 'custom', message, path: [header], params: { isName: true } });
+      if (headersOfClient.has(lower)) wrong(`the header "${header}" is set by the client; leave it out`);
+      if (seen.has(lower)) wrong(`the header "${header}" is there already, as "${seen.get(lower)}"`);
+      seen.set(lower, header);
+    }
+  }),
+  writtenHeaders,
+);
 
 const credential = name
   .refine((text) => text.length <= 100 && !holdsToken(text) && !isRandomText(text), {
