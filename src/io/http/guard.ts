@@ -63,7 +63,10 @@ function refuseAddress(address: string, host: string, isAllowed: boolean): void 
   const plain = embeddedIpv4(bare) ?? bare;
   const family = isIP(plain) === 6 ? 'ipv6' : 'ipv4';
   const leads = `the flow does not name the host "${host}", which leads to ${address}`;
-  if (neverReached().check(plain, family)) throw new AddressRefused(`${leads}, a link-local or metadata address`);
+  if (neverReached().check(plain, family)) {
+    const listed = isAllowed ? '\nsuch an address is refused whenever a record names it, listed under allow_hosts or not' : '';
+    throw new AddressRefused(`${leads}, a link-local or metadata address${listed}`);
+  }
   if (!isAllowed && insideNetwork().check(plain, family)) {
     throw new AddressRefused(`${leads}, inside the network\nlist it under allow_hosts in the flow if that is what you want`);
   }

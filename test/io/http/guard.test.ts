@@ -75,7 +75,11 @@ describe('a host from the record', () => {
         kind: 'request',
         retryable: false,
         sent: false,
-        message: expect.stringContaining('link-local or metadata address'),
+        message: expect.stringMatching(
+          listed.length > 0
+            ? /metadata address\nsuch an address is refused whenever a record names it, listed under allow_hosts or not$/
+            : /, a link-local or metadata address$/,
+        ),
       });
     }
     expect(seen).toEqual([]);
