@@ -64,8 +64,15 @@ function tlsFailure(code: string, message: string, origin: string): Failure {
     ? '\nif the server is yours, name its certificate authority with --cacert FILE'
     : '';
   // Newer versions of Node add a hint to an option of their own.
-  const cause = cleaned(message.replace(/; if the root CA is installed locally.*/s, ''));
+  const cause = tlsReason(cleaned(message.replace(/; if the root CA is installed locally.*/s, '')));
   return new Failure('network', `the TLS connection to ${origin} failed: ${cause} (${code})${mend}`, { sent: false });
+}
+
+/** OpenSSL's reason without the codes, functions and lines of its source around it. */
+function tlsReason(message: string): string {
+  const reason = /:SSL routines:[^:]*:([^:]+)/.exec(message)?.[1] ?? message;
+  if (/wrong version number|packet length too long/.test(reason)) return 'the server does not speak TLS on this port; is it http:// there?';
+  return reason.replace(/\s+/g, ' ').trim();
 }
 
 const reasons: Record<string, string> = {

@@ -62,7 +62,9 @@ describe('what speaks no TLS', () => {
       kind: 'network',
       retryable: false,
       sent: false,
-      message: expect.stringMatching(/^the TLS connection to \S+ failed: .*\((?:ERR_SSL_\w+|EPROTO)\)/s),
+      message: expect.stringMatching(
+        /^the TLS connection to \S+ failed: the server does not speak TLS on this port; is it http:\/\/ there\? \((?:ERR_SSL_\w+|EPROTO)\)$/,
+      ),
     });
   });
 
