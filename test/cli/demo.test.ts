@@ -33,6 +33,22 @@ test('demo needs no network: a proxy is not asked', async () => {
   expect(stdout.split('\n')).toHaveLength(7);
 });
 
+test('demo says where it can make no folder', async () => {
+  expect(await demo({ TMPDIR: '/nodir' })).toMatchObject({
+    code: 74,
+    stdout: '',
+    stderr: 'automate: no folder can be made in /nodir: ENOENT: no such file or directory\n  name another place with TMPDIR\n',
+  });
+});
+
+test('demo refuses a port that is none', async () => {
+  expect(await (await workplace()).automate(['demo', '--port', '99999'])).toEqual({
+    code: 2,
+    stdout: '',
+    stderr: 'automate: --port: expected a port from 0 to 65535, found 99999\n',
+  });
+});
+
 test('demo --serve only serves, until it is told to end', async () => {
   const place = await workplace();
   const { child, finished } = place.start(['demo', '--serve', '--port', '0']);

@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { AutomateError } from '../../core/failure.ts';
 import { createDemoApi, type DemoApi } from '../../io/demo/api.ts';
+import { reasonOf } from '../../io/reason.ts';
 import { exitCodes, signalExitCode } from '../exit.ts';
 import type { Terminal } from '../terminal.ts';
 import { runCommand } from './run.ts';
@@ -15,11 +16,13 @@ export interface DemoOptions {
 }
 
 const servedPort = 4010;
+const highestPort = 65_535;
 const shownRecords = 5;
 
 /** Runs the example flow over real airports against an API on this machine, or only serves that API. Answers the exit code. */
 export async function demoCommand(options: DemoOptions, terminal: Terminal): Promise<number> {
   const port = options.port ?? (options.serve ? servedPort : 0);
+  if (port > highestPort) throw new AutomateError('usage', `--port: expected a port from 0 to ${highestPort}, found ${port}`);
   const api = await createDemoApi({ port }).catch((error: Error) => {
     throw new AutomateError('usage', `the demo API cannot listen on port ${port}: ${error.message}\nname another with --port`);
   });
@@ -41,7 +44,7 @@ async function serve(api: DemoApi, terminal: Terminal): Promise<number> {
 /** Works in a folder of its own, so that nothing of the user's is touched, and leaves it there to play with. */
 async function runExample(api: DemoApi, terminal: Terminal): Promise<number> {
   const examples = fileURLToPath(new URL('../examples/', import.meta.url));
-  const folder = await mkdtemp(join(tmpdir(), 'automate-demo-'));
+  const folder = await mkdtemp(join(tmpdir(), 'automate-demo-')).catch(noFolder);
   const [flow, input, output] = ['flow.yaml', 'airports.csv', 'enriched.csv'].map((name) => join(folder, name)) as [string, string, string];
   const text = (await readFile(join(examples, 'enrichment', 'flow.yaml'), 'utf8')).replace(/http:\/\/127\.0\.0\.1:\d+/, api.origin);
   await writeFile(flow, text);
@@ -57,6 +60,10 @@ async function runExample(api: DemoApi, terminal: Terminal): Promise<number> {
   await terminal.print(lines.join('\n'));
   tell(`\nTo go on: automate demo --serve in one terminal, the flows in ${examples} in another.`);
   return exitCode;
+}
+
+function noFolder(error: Error): never {
+  throw new AutomateError('output', `no folder can be made in ${tmpdir()}: ${reasonOf(error)}\nname another place with TMPDIR`);
 }
 
 /** A proxy for the outside cannot reach an API on this machine. */
