@@ -154,6 +154,30 @@ describe('the record', () => {
     expect(none).toMatchObject({ code: 6, stdout: '', stderr: 'automate: rows.csv has no record 3\n' });
   });
 
+  test('is of a table that lacks a field: the reference is told, with its place', async () => {
+    const { automate, server } = await preview((origin) => `nodes: [{ type: http, url: "${origin}/{{ctiy}}" }]`);
+    const { code, stdout, stderr } = await automate(['test-request', 'flow.yaml', '--in', 'rows.csv']);
+    expect([code, stdout]).toEqual([3, '']);
+    expect(stderr).toMatch(/^flow\.yaml:1:\d+: no record has a field "ctiy" here; did you mean "city"\?\n/);
+    expect(server.requests).toEqual([]);
+    await automate(['test-request', 'flow.yaml', '--in', 'rows.csv', '--set', 'ctiy=x']);
+    expect(server.requests.map(({ path }) => path)).toEqual(['/x']);
+  });
+
+  test.each([
+    ['rows.csv', ['--in', 'rows.csv']],
+    ['<stdin>', ['--in', '-', '--in-format', 'csv']],
+  ])('cannot be read: it says in which file, %s', async (name, input) => {
+    const { automate, write } = await preview(people());
+    const ragged = 'id,city\n1,Oslo,x\n';
+    await write('rows.csv', ragged);
+    expect(await automate(['test-request', 'flow.yaml', ...input], { stdin: ragged })).toMatchObject({
+      code: 6,
+      stdout: '',
+      stderr: `automate: ${name}: line 2: expected 2 cells, found 3 (extra: "x")\n`,
+    });
+  });
+
   test('lacks a field: it says how to set it', async () => {
     const { automate, server } = await preview(people());
     const { code, stderr } = await automate(['test-request', 'flow.yaml']);
@@ -229,7 +253,7 @@ describe('--json', () => {
     expect(failed.code).toBe(4);
     expect(JSON.parse(failed.stdout)).toMatchObject({
       map: null,
-      failure: { class: 'http', status: 500, message: 'the server answered 500: oops' },
+      failure: { node: 'profile', class: 'http', status: 500, message: 'the server answered 500: oops' },
     });
     const unsent = await automate(['test-request', 'flow.yaml', '--set', 'id=1', '--json', '--no-send', '--curl']);
     expect(JSON.parse(unsent.stdout)).toMatchObject({

@@ -12,8 +12,8 @@ import { createChain } from '../../engine/chain.ts';
 import { createGates } from '../../engine/gate.ts';
 import { createStopping } from '../../engine/stopping.ts';
 import { exitCodes } from '../exit.ts';
-import { loadFlow, loadSecrets, tellWarnings } from '../flow-file.ts';
-import { hasTextCells, type InputOptions, openInput } from '../input-options.ts';
+import { checkFields, loadFlow, loadSecrets, tellWarnings } from '../flow-file.ts';
+import { hasTextCells, type InputOptions, isTable, openInput } from '../input-options.ts';
 import { counted } from '../show/number.ts';
 import { type Preview, previewJson, previewText } from '../show/preview.ts';
 import type { Terminal } from '../terminal.ts';
@@ -38,16 +38,17 @@ export async function testRequestCommand(flow: string, options: TestRequestOptio
   const plan = await loadFlow(flow, { allowHttp, textCells: options.in === undefined || hasTextCells(options) });
   tellWarnings(plan, flow, terminal);
   const step = chosenStep(plan, options.node);
-  const item = await recordOf(options);
+  const item = await recordOf(plan, flow, options);
   const secrets = options.send ? await loadSecrets(plan, flow, terminal.redactor) : new Map<string, string>();
   const ports = wire({ secrets, redactor: terminal.redactor, allowHttp, cacert: options.cacert, maxCredits: undefined, report: () => {} });
   const preview = await previewOf(plan, step, item, ports, options, terminal);
+  if (preview.failure) preview.failure.node ??= step.id;
   const show = options.json ? previewJson : previewText;
   const text = show(preview, step.node.action as Action, options.curl ?? false);
   if (text !== '') await terminal.print(text);
   if (options.send) terminal.tell(`${counted(ports.credits(), 'credit')} spent`);
   if (!preview.failure) return exitCodes.success;
-  const { kind, node = step.id, message } = preview.failure;
+  const { kind, node, message } = preview.failure;
   terminal.tell(`${terminal.colors.red('failed:')} ${node}: ${kind}: ${cleaned(message)}`);
   return exitCodes.someFailed;
 }
@@ -61,12 +62,14 @@ function chosenStep(plan: Plan, id: string | undefined): Step {
   throw new AutomateError('usage', `no node "${id}" sends a request${didYouMean(id, ids) || `; expected ${ids.join(', ')}`}`);
 }
 
-/** The record that was asked for, with the fields that were set. */
-async function recordOf(options: TestRequestOptions): Promise<Item> {
+/** The record that was asked for, with the fields that were set. Throws a FlowError for a reference that no record of a table can satisfy. */
+async function recordOf(plan: Plan, flow: string, options: TestRequestOptions): Promise<Item> {
   const end = { offset: 0, line: 0 };
   if (options.in === undefined) return { number: 1, fields: new Map(options.set), end };
   const source = await openInput({ ...options, in: options.in });
   try {
+    const setFields = options.set.map(([field]) => field);
+    if (isTable(source.format)) checkFields(plan, flow, [...(source.columns ?? []), ...setFields]);
     for await (const items of source.batches()) {
       const item = items.find(({ number }) => number === options.record);
       if (item) return { ...item, fields: new Map([...item.fields, ...options.set]) };
@@ -85,7 +88,7 @@ async function previewOf(
   options: TestRequestOptions,
   terminal: Terminal,
 ): Promise<Preview> {
-  if (item.failure) throw new AutomateError('input', item.failure.message);
+  if (item.failure) throw new AutomateError('input', `${options.in === '-' ? '<stdin>' : options.in}: ${item.failure.message}`);
   const action = step.node.action as Action;
   const fields = await fieldsBefore(plan, step, item, ports, options, terminal);
   if (fields instanceof Failure) return { failure: fields };
