@@ -24,7 +24,7 @@ describe('the script', () => {
   test.each(['bash', 'zsh', 'fish'])('of %s knows every command and option', async (shell) => {
     const { code, stdout, stderr } = await script(shell);
     expect([code, stderr]).toEqual([0, '']);
-    for (const word of ['run', 'test-request', 'validate', 'nodes', 'schema', 'completion', 'demo']) expect(stdout).toContain(word);
+    for (const word of ['run', 'test-request', 'validate', 'nodes', 'schema', 'completion', 'demo', 'help']) expect(stdout).toContain(word);
     for (const option of ['max-errors', 'no-send', 'cacert', 'in-format', 'serve']) expect(stdout).toContain(option);
     // No quote is left open.
     expect(stdout.replace(/\\'/g, '').split("'").length % 2).toBe(1);
@@ -38,6 +38,24 @@ test('bash offers commands, then the options of the command, then files', async 
   expect(offered(stdout, ['test-request', 'flow.yaml', '--no'])).toEqual(['--node', '--no-send']);
   expect(offered(stdout, ['run', 'fl'])).toEqual(['']);
   expect(stdout).toContain('complete -o default -F _automate automate');
+});
+
+test('bash offers the values of arguments and options', async () => {
+  const { stdout } = await script('bash');
+  expect(offered(stdout, ['completion', ''])).toEqual(['bash', 'zsh', 'fish']);
+  expect(offered(stdout, ['nodes', ''])).toEqual(['http', 'set']);
+  expect(offered(stdout, ['help', 'v'])).toEqual(['validate']);
+  expect(offered(stdout, ['run', 'flow.yaml', '--in-format', 'n'])).toEqual(['ndjson']);
+  expect(offered(stdout, ['run', 'flow.yaml', '--out-format', ''])).toEqual(['csv', 'tsv', 'json', 'ndjson', 'jsonl']);
+  expect(offered(stdout, ['he'])).toEqual(['help']);
+});
+
+test.each([
+  ['zsh', [/completion\) .*'1:value:\(bash zsh fish\)'/, /nodes\) .*'1:value:\(http set\)'/, /'--in-format\[[^\]]*\]:value:\(csv tsv/]],
+  ['fish', [/from completion' -f -a 'bash zsh fish'/, /from nodes' -f -a 'http set'/, /-l out-format -r -f -a 'csv tsv/]],
+])('%s knows them, too', async (shell, lines) => {
+  const { stdout } = await script(shell);
+  for (const line of lines) expect(stdout).toMatch(line);
 });
 
 test.each(['tcsh', 'constructor', ''])('there is none for "%s"', async (shell) => {

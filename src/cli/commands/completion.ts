@@ -1,5 +1,7 @@
-import type { Command } from 'commander';
+import type { Command, Option } from 'commander';
 import { AutomateError } from '../../core/failure.ts';
+import { formatNames } from '../../io/records/format.ts';
+import { nodeTypes } from '../../nodes/index.ts';
 import { exitCodes } from '../exit.ts';
 import type { Terminal } from '../terminal.ts';
 
@@ -13,20 +15,56 @@ const shells = new Map([
 export async function completionCommand(shell: string, program: Command, terminal: Terminal): Promise<number> {
   const script = shells.get(shell);
   if (!script) throw new AutomateError('usage', `expected ${[...shells.keys()].join(', ')}, found "${shell}"`);
-  await terminal.print(script(program));
+  await terminal.print(script(offeredBy(program)));
   return exitCodes.success;
 }
 
-function flagsOf(command: Command): string[] {
-  return command.options.flatMap(({ short, long }) => [short, long].filter((flag) => flag !== undefined && flag !== null)) as string[];
+/** A command as a shell offers it. */
+interface Offered {
+  readonly name: string;
+  readonly description: string;
+  readonly options: readonly Option[];
+  /** What its argument may be; none for a file. */
+  readonly values: readonly string[];
 }
 
-function bash(program: Command): string {
-  const names = program.commands.map((command) => command.name()).join(' ');
-  const cases = program.commands.map((command) => `    ${command.name()}) words="${flagsOf(command).join(' ')} --help" ;;`);
+/** What an argument of a command may be, where there are few. */
+const argumentValues: Readonly<Record<string, readonly string[]>> = {
+  completion: [...shells.keys()],
+  nodes: nodeTypes.map(({ name }) => name),
+};
+
+/** What an option may be, where there are few. */
+const optionValues: Readonly<Record<string, readonly string[]>> = { '--in-format': formatNames, '--out-format': formatNames };
+
+function offeredBy(program: Command): Offered[] {
+  const commands = program.commands.map((command) => ({
+    name: command.name(),
+    description: command.description(),
+    options: command.options,
+    values: argumentValues[command.name()] ?? [],
+  }));
+  return [...commands, { name: 'help', description: 'explain a command', options: [], values: commands.map(({ name }) => name) }];
+}
+
+function valuesOf({ long }: Option): readonly string[] {
+  return optionValues[long ?? ''] ?? [];
+}
+
+function flagsOf({ options }: Offered): string[] {
+  return options.flatMap(({ short, long }) => [short, long].filter((flag) => flag !== undefined && flag !== null)) as string[];
+}
+
+function bash(commands: readonly Offered[]): string {
+  const names = commands.map(({ name }) => name).join(' ');
+  const cases = commands.map((command) => {
+    const values = command.values.length > 0 ? ` values="${command.values.join(' ')}"` : '';
+    return `    ${command.name}) words="${[...flagsOf(command), '--help'].join(' ')}"${values} ;;`;
+  });
+  const formats = Object.entries(optionValues).map(([option, values]) => `    ${option}) words="" values="${values.join(' ')}" ;;`);
   return `# bash completion for automate: eval "$(automate completion bash)"
 _automate() {
-  local current="\${COMP_WORDS[COMP_CWORD]}" words
+  local current="\${COMP_WORDS[COMP_CWORD]}" words values=""
   if [ "$COMP_CWORD" -eq 1 ]; then
     COMPREPLY=($(compgen -W "${names} --help --version" -- "$current"))
     return
@@ -34,25 +72,31 @@ _automate() {
   case "\${COMP_WORDS[1]}" in
 ${cases.join('\n')}
   esac
-  if [[ "$current" == -* ]]; then COMPREPLY=($(compgen -W "$words" -- "$current")); fi
+  case "\${COMP_WORDS[COMP_CWORD-1]}" in
+${formats.join('\n')}
+  esac
+  if [[ "$current" == -* ]]; then values="$words"; fi
+  if [ -n "$values" ]; then COMPREPLY=($(compgen -W "$values" -- "$current")); fi
 }
 complete -o default -F _automate automate`;
 }
 
-function zsh(program: Command): string {
+function zsh(commands: readonly Offered[]): string {
   const describe = (text: string) => text.replaceAll("'", '’').replace(/[[\]:"\\]/g, ' ');
-  const commands = program.commands.map((command) => `    '${command.name()}:${describe(command.description())}'`);
-  const cases = program.commands.map((command) => {
-    const options = command.options.map(
-      (option) => `'${option.long}[${describe(option.description)}]${option.required || option.optional ? ':value:_files' : ''}'`,
+  const choicesOf = (values: readonly string[]) => (values.length > 0 ? `value:(${values.join(' ')})` : 'value:_files');
+  const names = commands.map(({ name, description }) => `    '${name}:${describe(description)}'`);
+  const cases = commands.map(({ name, options, values }) => {
+    const flags = options.map(
+      (option) =>
+        `'${option.long}[${describe(option.description)}]${option.required || option.optional ? `:${choicesOf(valuesOf(option))}` : ''}'`,
     );
-    return `    ${command.name()}) _arguments ${[...options, "'*:file:_files'"].join(' ')} ;;`;
+    return `    ${name}) _arguments ${[...flags, values.length > 0 ? `'1:${choicesOf(values)}'` : "'*:file:_files'"].join(' ')} ;;`;
   });
   return `#compdef automate
 # zsh completion for automate: eval "$(automate completion zsh)"
 _automate() {
   local -a commands=(
-${commands.join('\n')}
+${names.join('\n')}
   )
   if (( CURRENT == 2 )); then _describe command commands; return; fi
   local command=$words[2]
@@ -64,14 +108,19 @@ ${cases.join('\n')}
 compdef _automate automate`;
 }
 
-function fish(program: Command): string {
+function fish(commands: readonly Offered[]): string {
   const quoted = (text: string) => `'${text.replace(/[\\']/g, '\\$&')}'`;
-  const lines = program.commands.flatMap((command) => [
-    `complete -c automate -n __fish_use_subcommand -f -a ${command.name()} -d ${quoted(command.description())}`,
-    ...command.options.map(
-      (option) =>
-        `complete -c automate -n '__fish_seen_subcommand_from ${command.name()}' -l ${(option.long ?? '').replace(/^--/, '')}${option.required ? ' -r' : ''} -d ${quoted(option.description)}`,
-    ),
-  ]);
+  const choices = (values: readonly string[]) => (values.length > 0 ? ` -f -a ${quoted(values.join(' '))}` : '');
+  const lines = commands.flatMap(({ name, description, options, values }) => {
+    const inside = `complete -c automate -n '__fish_seen_subcommand_from ${name}'`;
+    return [
+      `complete -c automate -n __fish_use_subcommand -f -a ${name} -d ${quoted(description)}`,
+      ...(values.length > 0 ? [inside + choices(values)] : []),
+      ...options.map(
+        (option) =>
+          `${inside} -l ${(option.long ?? '').replace(/^--/, '')}${option.required ? ' -r' : ''}${choices(valuesOf(option))} -d ${quoted(option.description)}`,
+      ),
+    ];
+  });
   return ['# fish completion for automate: automate completion fish | source', ...lines].join('\n');
 }
