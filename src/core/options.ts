@@ -19,6 +19,15 @@ export const duration = describedAs(
   z.union([z.string().regex(/^(\d+(\.\d+)?(ms|s|m|h|d)|\d+)$/), z.int().min(0)]),
 );
 
+/** The longest that a timer of Node.js can run. */
+const longestTimeoutMs = 2 ** 31 - 1;
+
+/** A duration that is no moment, and no longer than can be waited for. */
+export const timeout = describedAs(
+  duration.pipe(z.number().refine((ms) => ms > 0 && ms <= longestTimeoutMs, { error: 'expected a timeout from 1ms to 24d' })),
+  z.union([z.string().regex(/^(?=.*[1-9])(\d+(\.\d+)?(ms|s|m|h|d)|\d+)$/), z.int().min(1).max(longestTimeoutMs)]),
+);
+
 const aRate = 'expected a rate such as 10/s, 600/min, 5000/h';
 
 /** Ms between two calls, written as a rate. */
@@ -29,7 +38,7 @@ export const rate = describedAs(
     context.addIssue(`${aRate}, found "${written}"`);
     return z.NEVER;
   }),
-  z.string().regex(/^\d+(\.\d+)?\s*\/\s*(s|sec|m|min|h|d)$/),
+  z.string().regex(/^(?=.*[1-9])\d+(\.\d+)?\s*\/\s*(s|sec|m|min|h|d)$/),
 );
 
 /** How many at once. */
@@ -99,19 +108,22 @@ const credential = name
   })
   .describe('the name of a credential, never its value');
 
+const apiKey = z.strictObject({
+  type: z.literal('api_key'),
+  credential,
+  header: headerName.optional().describe('the header that carries the key'),
+  query: z.string().min(1, 'expected the name of a query parameter').optional().describe('the query parameter that carries the key'),
+});
+
 const authKinds = z.discriminatedUnion('type', [
   z.strictObject({ type: z.literal('none') }),
   z.strictObject({ type: z.literal('bearer'), credential }),
-  z
-    .strictObject({
-      type: z.literal('api_key'),
-      credential,
-      header: headerName.optional().describe('the header that carries the key'),
-      query: z.string().min(1, 'expected the name of a query parameter').optional().describe('the query parameter that carries the key'),
-    })
-    .refine((key) => (key.header === undefined) !== (key.query === undefined), {
+  describedAs(
+    apiKey.refine((key) => (key.header === undefined) !== (key.query === undefined), {
       error: 'expected either header or query, the place that carries the key',
     }),
+    z.union([apiKey.omit({ query: true }).required({ header: true }), apiKey.omit({ header: true }).required({ query: true })]),
+  ),
   z.strictObject({
     type: z.literal('basic'),
     credential,
@@ -194,5 +206,5 @@ export const byteSize = describedAs(
     context.addIssue(`expected a size such as 10MB, found ${JSON.stringify(written)}`);
     return z.NEVER;
   }),
-  z.union([z.string().regex(/^\d+(\.\d+)?\s*([kKmMgG]?[bB])?$/), z.int().min(1)]),
+  z.union([z.string().regex(/^(?=.*[1-9])\d+(\.\d+)?\s*([kKmMgG]?[bB])?$/), z.int().min(1)]),
 );

@@ -21,6 +21,9 @@ export interface JsonSchema {
   readonly required?: readonly string[];
 }
 
+/** What an option says of itself, however it is described. */
+const ownWords = new Set(['description', 'default']);
+
 /** The JSON Schema of what a user may write. */
 export function toJsonSchema(schema: z.ZodType): JsonSchema {
   const { $schema, ...described } = z.toJSONSchema(schema, {
@@ -29,7 +32,7 @@ export function toJsonSchema(schema: z.ZodType): JsonSchema {
     override({ zodSchema, jsonSchema }) {
       const representation = representationOf(zodSchema);
       if (!representation) return;
-      delete jsonSchema.type;
+      for (const keyword of Object.keys(jsonSchema)) if (!ownWords.has(keyword)) delete jsonSchema[keyword];
       Object.assign(jsonSchema, toJsonSchema(representation));
     },
   });

@@ -1,13 +1,10 @@
 import * as z from 'zod';
 import { dictionary } from '../core/dictionary.ts';
-import { auth, byteSize, concurrency, duration, fieldName, headers, name, path, rate, retry } from '../core/options.ts';
+import { auth, byteSize, concurrency, duration, fieldName, headers, name, path, rate, retry, timeout } from '../core/options.ts';
 
 const status = z.union([z.int().min(100).max(599), z.enum(['1xx', '2xx', '3xx', '4xx', '5xx'])], {
   error: 'expected a status such as 200, or a class such as 2xx',
 });
-
-/** The longest that a timer of Node.js can run. */
-const longestTimeoutMs = 2 ** 31 - 1;
 
 /** What a user may write in an HTTP Request node. */
 export const httpOptions = z.strictObject({
@@ -22,10 +19,7 @@ export const httpOptions = z.strictObject({
     })
     .optional()
     .describe('only for POST, PUT and PATCH: a mapping or list sent as JSON, or JSON text'),
-  timeout: duration
-    .pipe(z.number().refine((ms) => ms > 0 && ms <= longestTimeoutMs, { error: 'expected a timeout from 1ms to 24d' }))
-    .prefault('30s')
-    .describe('one limit for the whole request'),
+  timeout: timeout.prefault('30s').describe('one limit for the whole request'),
   retry: retry
     .prefault({ max: 3, on: [429, '5xx', 'timeout', 'network'], backoff: '1s', max_wait: '5m' })
     .describe('when and how often a request is sent again'),
