@@ -1,5 +1,6 @@
 import { createHash, randomUUID } from 'node:crypto';
-import { readFile, rm } from 'node:fs/promises';
+import { lstat, readFile, realpath, stat } from 'node:fs/promises';
+import { resolve } from 'node:path';
 import { AutomateError } from '../core/failure.ts';
 import { fingerprint } from '../io/fingerprint.ts';
 import {
@@ -12,9 +13,9 @@ import {
   journalPath,
   readJournal,
 } from '../io/journal.ts';
-import { takeLock } from '../io/lock.ts';
+import { type Lock, takeLock } from '../io/lock.ts';
 import { untouched } from '../io/records/output.ts';
-import { isRegularFile } from '../io/records/sink.ts';
+import { isRegularFile, refuseChanged } from '../io/records/sink.ts';
 import type { RunOptions } from './commands/run-options.ts';
 import { type OutputPlan, refuseExistingErrors, refuseExistingFiles, refuseSameFiles } from './output-files.ts';
 import { count } from './show/number.ts';
@@ -45,25 +46,58 @@ export async function claimOutput(flow: string, options: RunOptions, plan: Outpu
     { what: 'the summary', path: options.summary, option: '--summary' },
   ]);
   refuseTwiceStdout({ '--out': plan.out, '--errors': plan.errors, '--events': options.events, '--summary': options.summary });
-  const isFile = plan.out !== '-' && (await isFileOrFree(plan.out));
-  if (!isFile) return claimStream(options, plan);
-  const lock = await takeLock(plan.out);
+  const out = (await isFileOrFree(plan.out)) ? await realFile(plan.out) : undefined;
+  const errors = (await isFileOrFree(plan.errors)) ? await realFile(plan.errors) : undefined;
+  const release = await takeLocks([
+    ...(out === undefined ? [] : [{ path: out, option: '--out' }]),
+    ...(errors === undefined ? [] : [{ path: errors, option: '--errors' }]),
+  ]);
   try {
-    const path = journalPath(plan.out);
-    const identity = await identityOf(flow, options, plan);
-    const found = await foundJournal(path, options, plan);
-    if (found) refuseOther(found.identity, identity, plan.out);
-    const run = found?.run ?? randomUUID();
-    return {
-      run,
-      from: found?.checkpoint ?? untouched,
-      begin: () => (found ? continueJournal(path, found) : createJournal(path, run, identity)),
-      release: lock.release,
-    };
+    return { ...(await (out === undefined ? claimStream(options, plan) : claimFile(flow, options, plan, journalPath(out)))), release };
   } catch (error) {
-    await lock.release();
+    await release();
     throw error;
   }
+}
+
+async function claimFile(flow: string, options: RunOptions, plan: OutputPlan, path: string): Promise<Omit<Claim, 'release'>> {
+  const identity = await identityOf(flow, options, plan);
+  const found = await foundJournal(path, options, plan);
+  if (found) {
+    refuseOther(found.identity, identity, plan.out);
+    if (found.checkpoint) await refuseChanged(plan.out, found.checkpoint.out);
+    if (found.checkpoint?.errors) await refuseChanged(plan.errors, found.checkpoint.errors);
+  }
+  const run = found?.run ?? randomUUID();
+  return {
+    run,
+    from: found?.checkpoint ?? untouched,
+    begin: () => (found ? continueJournal(path, found) : createJournal(path, run, identity)),
+  };
+}
+
+/** Takes all of the locks or none; answers how to give them back. */
+async function takeLocks(files: readonly { path: string; option: string }[]): Promise<() => Promise<void>> {
+  const locks: Lock[] = [];
+  const release = async () => {
+    for (const lock of locks) await lock.release();
+  };
+  try {
+    for (const { path, option } of files) locks.push(await takeLock(path, option));
+  } catch (error) {
+    await release();
+    throw error;
+  }
+  return release;
+}
+
+/** The file that a link leads to: whoever writes it under another name writes the same one. */
+async function realFile(path: string): Promise<string> {
+  const isLink = await lstat(path).then(
+    (found) => found.isSymbolicLink(),
+    () => false,
+  );
+  return isLink ? realpath(path).catch(() => path) : path;
 }
 
 /** Two things on one stream could not be told apart. */
@@ -73,45 +107,42 @@ function refuseTwiceStdout(paths: Readonly<Record<string, string | undefined>>):
 }
 
 async function isFileOrFree(path: string): Promise<boolean> {
-  if (await isRegularFile(path)) return true;
-  const { stat } = await import('node:fs/promises');
+  if (path === '-') return false;
   return stat(path).then(
-    () => false,
+    (found) => found.isFile(),
     () => true,
   );
 }
 
-async function claimStream(options: RunOptions, plan: OutputPlan): Promise<Claim> {
+async function claimStream(options: RunOptions, plan: OutputPlan): Promise<Omit<Claim, 'release'>> {
   if (options.resume)
     throw new AutomateError('usage', '--resume needs an output file: in a stream nothing can be gone on with\nname one with --out');
   if (!options.force) await refuseExistingFiles(plan);
-  return { run: randomUUID(), from: untouched, begin: async () => undefined, release: async () => {} };
+  return { run: randomUUID(), from: untouched, begin: async () => undefined };
 }
 
 /** The journal to go on with; absent for a run from the beginning. */
 async function foundJournal(path: string, options: RunOptions, plan: OutputPlan): Promise<FoundJournal | undefined> {
   if (options.resume && options.force)
     throw new AutomateError('usage', '--resume goes on with an output, --force overwrites it: expected one of them');
-  if (options.force) {
-    await rm(path, { force: true });
-    return undefined;
-  }
+  // A journal that is there is replaced when the run begins, not before.
+  if (options.force) return undefined;
   const found = await readJournal(path);
-  if (found && !options.resume) throw unfinished(found, plan.out);
+  if (found && !options.resume) throw unfinished(found, plan.out, path);
   if (!found && options.resume && (await isRegularFile(plan.out))) {
     throw new AutomateError('output-exists', `${plan.out} exists, and no journal says that it is unfinished: there is nothing to resume`);
   }
   if (!found) await refuseExistingFiles(plan);
   // A run tells its journal before it makes an errors file: this one is another's.
-  else if (found.checkpoint?.errorBytes === undefined) await refuseExistingErrors(plan);
+  else if (found.checkpoint?.errors === undefined) await refuseExistingErrors(plan);
   return found;
 }
 
-function unfinished({ checkpoint }: FoundJournal, out: string): AutomateError {
+function unfinished({ checkpoint }: FoundJournal, out: string, path: string): AutomateError {
   const records = checkpoint ? `${count(checkpoint.records)} records are done` : 'no record is done';
   return new AutomateError(
     'output-exists',
-    `an earlier run did not finish ${out}: ${records}, as ${journalPath(out)} says\ngo on with it: the same command line and --resume\nstart over: the same command line and --force`,
+    `an earlier run did not finish ${out}: ${records}, as ${path} says\ngo on with it: the same command line and --resume\nstart over: the same command line and --force`,
   );
 }
 
@@ -130,7 +161,7 @@ async function identityOf(flow: string, options: RunOptions, plan: OutputPlan): 
       unordered,
       csvSafe,
       format: plan.format,
-      errors: plan.errors,
+      errors: plan.errors === '-' ? '-' : resolve(plan.errors),
       errorsFormat: plan.errorsFormat,
     }),
   };
@@ -143,10 +174,15 @@ async function fingerprintOf(input: string): Promise<Identity> {
   });
 }
 
+/** A hash tells nobody anything. */
+function changeText(what: string, before: string, now: string): string {
+  return /^[0-9a-f]{16}$/.test(now) ? `${what} has changed` : `${what} was ${before}, is ${now}`;
+}
+
 function refuseOther(before: Identity, now: Identity, out: string): void {
   const changed = Object.keys({ ...before, ...now }).filter((what) => before[what] !== now[what]);
   if (changed.length === 0) return;
-  const lines = changed.map((what) => `${what} was ${before[what] ?? 'nothing'}, is ${now[what] ?? 'nothing'}`);
+  const lines = changed.map((what) => changeText(what, before[what] ?? 'nothing', now[what] ?? 'nothing'));
   throw new AutomateError(
     'output-exists',
     `${out} cannot be resumed, because this is not the run that began it:\n${lines.join('\n')}\nbring back what it was, or start over with --force`,

@@ -12,11 +12,13 @@ export interface EventsFile {
 const flushEveryMs = 500;
 const flushAt = 64 * 1024;
 
-/** Opens the events file, one JSON object a line; absent when none is wanted. */
-export async function openEvents(path: string | undefined, redactor: Redactor): Promise<EventsFile | undefined> {
+/** Opens the events file, one JSON object a line; absent when none is wanted. A resumed run adds to what is there. */
+export async function openEvents(path: string | undefined, redactor: Redactor, isResumed: boolean): Promise<EventsFile | undefined> {
   if (path === undefined) return undefined;
   const sink =
-    path === '-' ? createStreamSink(process.stdout, 'stdout', { gzip: false }) : await openFileSink(path, { gzip: path.endsWith('.gz') });
+    path === '-'
+      ? createStreamSink(process.stdout, 'stdout', { gzip: false })
+      : await openFileSink(path, { gzip: path.endsWith('.gz'), adds: isResumed });
   let writing = Promise.resolve();
   let error: unknown;
   let waiting = '';

@@ -1,3 +1,4 @@
+import { statSync } from 'node:fs';
 import { realpath, rm, stat } from 'node:fs/promises';
 import { basename, dirname, join, resolve } from 'node:path';
 import { AutomateError } from '../core/failure.ts';
@@ -39,7 +40,12 @@ export function planOutput(options: OutputOptions, input: Format): OutputPlan {
 function defaultErrors({ in: input, out }: OutputOptions, format: Format): string {
   const extension = extensionOf(format);
   const name = input === '-' ? `errors${extension}` : `${basename(input).replace(/\.[^.]+(?:\.gz)?$/, '')}.errors${extension}`;
-  return join(dirname(out === '-' ? input : out), name);
+  return join(dirname(isStream(out) ? input : out), name);
+}
+
+/** Beside a device or a pipe is no place for files. */
+function isStream(out: string): boolean {
+  return out === '-' || statSync(out, { throwIfNoEntry: false })?.isFile() === false;
 }
 
 /** A file that a run reads or writes, and what it is to the run. */
@@ -55,10 +61,10 @@ export async function refuseSameFiles(files: readonly NamedFile[]): Promise<void
   const known = new Map<string, NamedFile>();
   for (const file of files) {
     if (file.path === undefined || file.path === '-') continue;
-    const path = await realPath(file.path);
+    const path = await identityOf(file.path);
     const other = known.get(path);
     const mend = file.option === undefined ? '' : `; name another with ${file.option}`;
-    if (other && !(await isDevice(path))) throw new AutomateError('usage', `${file.what} ${file.path} is ${other.what}${mend}`);
+    if (other && !(await isDevice(file.path))) throw new AutomateError('usage', `${file.what} ${file.path} is ${other.what}${mend}`);
     known.set(path, file);
   }
 }
@@ -68,6 +74,12 @@ async function isDevice(path: string): Promise<boolean> {
     (found) => !found.isFile() && !found.isDirectory(),
     () => false,
   );
+}
+
+/** A file can have several names. */
+async function identityOf(path: string): Promise<string> {
+  const found = await stat(path).catch(() => undefined);
+  return found?.isFile() ? `${found.dev}/${found.ino}` : realPath(path);
 }
 
 async function realPath(path: string): Promise<string> {
@@ -106,8 +118,8 @@ export async function openOutput(plan: OutputPlan, run: OutputRun): Promise<File
   const sink =
     plan.out === '-'
       ? createStreamSink(process.stdout, 'stdout', plan.format)
-      : await openFileSink(plan.out, { ...plan.format, keepBytes: isBegun ? from.outBytes : undefined });
-  if (!from.errorBytes && (await isRegularFile(plan.errors))) await rm(plan.errors);
+      : await openFileSink(plan.out, { ...plan.format, keep: isBegun ? from.out : undefined });
+  if (!from.errors?.bytes && (await isRegularFile(plan.errors))) await rm(plan.errors);
   return createOutput({
     records: { sink, writer: createWriter(plan.format, run.outputColumns, { csvSafe }) },
     errors: {
@@ -116,7 +128,7 @@ export async function openOutput(plan: OutputPlan, run: OutputRun): Promise<File
       open: async () =>
         plan.errors === '-'
           ? createStreamSink(process.stdout, 'stdout', plan.errorsFormat)
-          : openFileSink(plan.errors, { ...plan.errorsFormat, isNew: true, keepBytes: from.errorBytes || undefined }),
+          : openFileSink(plan.errors, { ...plan.errorsFormat, isNew: true, keep: from.errors?.bytes ? from.errors : undefined }),
     },
     redactor: run.redactor,
     journal,

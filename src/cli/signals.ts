@@ -1,5 +1,6 @@
 import type { Clock } from '../core/ports.ts';
 import type { Stopping } from '../engine/stopping.ts';
+import { signalExitCode } from './exit.ts';
 import type { Terminal } from './terminal.ts';
 
 /** Listens to the signals that ask a run to end. */
@@ -13,6 +14,20 @@ const watched: readonly NodeJS.Signals[] = ['SIGINT', 'SIGTERM', 'SIGHUP'];
 
 /** How long records that have begun may go on after the first signal. */
 const graceMs = 10_000;
+
+/** While there is no run yet, nothing was sent, and a signal ends the command. */
+export function endOnSignal({ tell }: Terminal, cleanUp: () => Promise<void>): Pick<Signals, 'stop'> {
+  const listener = (signal: NodeJS.Signals) => {
+    tell(`automate: ${signal}: no record was begun`);
+    void cleanUp().finally(() => process.exit(signalExitCode(signal)));
+  };
+  for (const signal of watched) process.once(signal, listener);
+  return {
+    stop() {
+      for (const signal of watched) process.off(signal, listener);
+    },
+  };
+}
 
 /** The first signal begins no more records; the second, or the end of the grace time, gives up what is in flight. */
 export function watchSignals(stopping: Stopping, clock: Clock, { tell }: Terminal): Signals {

@@ -22,7 +22,12 @@ function ofRetryAfter(value: string | undefined, serverNow: () => number): numbe
   if (value === undefined) return undefined;
   if (/^\s*\d+(?:\.\d+)?\s*$/.test(value)) return Number(value) * 1000;
   const date = dateMs(value);
-  return date === undefined ? undefined : Math.max(0, date - serverNow());
+  return date === undefined ? undefined : ahead(date - serverNow());
+}
+
+/** A time that is now or past asks for nothing: clocks are rounded, and coming back at once would be refused again. */
+function ahead(ms: number): number | undefined {
+  return ms > 0 ? ms : undefined;
 }
 
 /** Only an HTTP date (RFC 9110, 5.6.7): Date.parse alone would take "-5" for a year. */
@@ -49,6 +54,6 @@ function ofReset(header: Header, serverNow: () => number): number | undefined {
   const value = header('ratelimit-reset') ?? header('x-ratelimit-reset') ?? header('x-rate-limit-reset');
   if (value === undefined || !/^\s*\d+(?:\.\d+)?\s*$/.test(value)) return undefined;
   const number = Number(value);
-  if (number < 1e9) return number * 1000;
-  return Math.max(0, (number < 1e11 ? number * 1000 : number) - serverNow());
+  if (number < 1e9) return ahead(number * 1000);
+  return ahead((number < 1e11 ? number * 1000 : number) - serverNow());
 }

@@ -48,7 +48,7 @@ export function createCaller(tools: CallTools): RunCall {
     try {
       for (let attempts = 1; ; attempts++) {
         await gates.enter(call, caller.record, !caller.progress.hasBegun);
-        let refused: Refused;
+        let refused: Refused | undefined;
         try {
           credit.hold();
           caller.progress.hasBegun = true;
@@ -67,7 +67,9 @@ export function createCaller(tools: CallTools): RunCall {
           // Before the call leaves: its leaving lets the next one in.
           pauseIfAsked(call, refused, tools);
         } finally {
-          gates.leave(call);
+          // With the last failure the run may end: that is known before the next one is let in.
+          if (refused && isLast(call, refused)) void ports.clock.nextTurn().then(() => gates.leave(call));
+          else gates.leave(call);
         }
         if (stopping.signal.aborted) throw new Unfinished();
         await waitOrThrow(call, caller, refused, tools).catch((error: unknown) => {
@@ -85,6 +87,11 @@ export function createCaller(tools: CallTools): RunCall {
 interface Refused {
   readonly failure: Failure;
   readonly waitMs: number;
+}
+
+/** Whether there is no next try. */
+function isLast(call: Call<unknown>, { failure, waitMs }: Refused): boolean {
+  return !failure.retryable || failure.attempts > call.retry.max || waitMs > call.retry.maxWaitMs;
 }
 
 /** One action's credit: held once, then either spent or given back. */
@@ -127,8 +134,7 @@ function pauseFor(call: Call<unknown>, waitMs: number | undefined, { ports, gate
 /** Waits until the next try; throws the failure when there is none. */
 async function waitOrThrow(call: Call<unknown>, caller: Caller, { failure, waitMs }: Refused, tools: CallTools): Promise<void> {
   const { ports, stopping } = tools;
-  const isLast = !failure.retryable || failure.attempts > call.retry.max;
-  if (isLast) throw failure;
+  if (!failure.retryable || failure.attempts > call.retry.max) throw failure;
   if (waitMs > call.retry.maxWaitMs) throw tooLong(failure, waitMs, call.retry.maxWaitMs);
   ports.report({ type: 'call-retried', record: caller.record, waitMs, ...reportOf(failure, caller.node) });
   const untilMs = ports.clock.now() + waitMs;

@@ -9,10 +9,10 @@ export interface Reach {
   failed(failure: Failure, origin: string): void;
 }
 
-/** So many calls in a row from the very first on say that nobody will answer the next million either. */
+/** So many calls from the very first on, to each origin there is, say that nobody will answer the next million either. */
 const callsInVain = 10;
 
-/** Ends a run in which nobody has ever answered, before it has turned every record into an error. Several origins tell nothing of the next one. */
+/** Ends a run in which nobody has ever answered, before it has turned every record into an error. Origins that records name tell nothing of the next one. */
 export function createReach(stopping: Stopping): Reach {
   const origins = new Set<string>();
   let hasAnswered = false;
@@ -23,9 +23,10 @@ export function createReach(stopping: Stopping): Reach {
     },
     failed({ kind, message }, origin) {
       if (hasAnswered || (kind !== 'network' && kind !== 'timeout')) return;
-      if (origins.add(origin).size > 1) hasAnswered = true;
-      else if (++inVain === callsInVain)
-        stopping.request('unreachable', `none of the first ${callsInVain} calls was answered: ${message}`, 0);
+      origins.add(origin);
+      if (++inVain >= callsInVain * origins.size) {
+        stopping.request('unreachable', `none of the first ${inVain} calls was answered: ${message}`, 0);
+      }
     },
   };
 }

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { open } from 'node:fs/promises';
+import { open, stat } from 'node:fs/promises';
 import { resolve } from 'node:path';
 
 const blockBytes = 64 * 1024;
@@ -7,6 +7,8 @@ const blockBytes = 64 * 1024;
 /** What tells a file from a changed one without reading all of it: path, size, time, first and last block. A stream has only its name. */
 export async function fingerprint(path: string): Promise<Record<string, string>> {
   if (path === '-') return { input: 'stdin' };
+  // A pipe gives its bytes once, and only to whoever opens it first.
+  if (!(await stat(path)).isFile()) return { input: resolve(path) };
   const handle = await open(path, 'r');
   try {
     const { size, mtimeMs } = await handle.stat();

@@ -1,8 +1,9 @@
 import { type FileHandle, open, readFile, rename, rm } from 'node:fs/promises';
-import { dirname } from 'node:path';
 import { crc32 } from 'node:zlib';
 import { AutomateError } from '../core/failure.ts';
+import { syncFolder } from './folder.ts';
 import { reasonOf } from './reason.ts';
+import type { Written } from './records/sink.ts';
 
 /** What makes a run the same run: everything its output depends on, as texts that can be compared and told. */
 export type Identity = Readonly<Record<string, string>>;
@@ -16,9 +17,9 @@ export interface Checkpoint {
   /** Where the input goes on: bytes and lines before it. */
   readonly offset: number;
   readonly line: number;
-  readonly outBytes: number;
+  readonly out: Written;
   /** Absent while nothing has failed. */
-  readonly errorBytes?: number;
+  readonly errors?: Written;
   readonly written: number;
   readonly failed: number;
   readonly rows: number;
@@ -120,12 +121,6 @@ function contentOf(line: string): unknown {
 
 function checksum(text: string): string {
   return crc32(text).toString(16).padStart(8, '0');
-}
-
-/** A new or removed name is on disk only when its folder is. */
-export async function syncFolder(path: string): Promise<void> {
-  const folder = await open(dirname(path), 'r');
-  await folder.sync().finally(() => folder.close());
 }
 
 async function told<Result>(path: string, act: () => Promise<Result>): Promise<Result> {

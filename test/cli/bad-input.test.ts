@@ -50,7 +50,7 @@ describe('the input', () => {
     const { code, stderr } = await place.automate(run);
     expect(code).toBe(6);
     expect(stderr).toMatch(/rows\.csv:3: .*quote/);
-    expect(stderr).toContain('the 1 record before that went to out.csv; once it is mended, leave them out with --skip 1');
+    expect(stderr).toContain('the 1 record before that went to out.csv; once it is mended, do the rest with --skip 1');
   });
   test('is no JSON array', () =>
     refused(

@@ -8,6 +8,7 @@ import { askingFlow } from '../helpers/asking.ts';
 import { workplace } from '../helpers/cli.ts';
 import { httpServer, json } from '../helpers/http-server.ts';
 import { naughtyTexts } from '../helpers/naughty-texts.ts';
+import { shell } from '../helpers/shell.ts';
 
 const copy = 'nodes: [{ type: set, fields: { copy: "{{id}}" } }]\n';
 
@@ -66,6 +67,12 @@ describe('a CSV that cannot be read: exit 6 with file and line, nothing sent', (
     expect(await over('rows.csv', input, copy, ['--encoding', 'latin1'])).toMatchObject({ code: 0, out: 'id,b,copy\n1,café,1\n' });
     expect((await over('rows.csv', input)).out ?? '').not.toContain('\ufffd');
   });
+});
+
+test('an input from a pipe that has a name is read', async () => {
+  const place = await workplace({ 'flow.yaml': copy, 'rows.csv': 'id,b\n1,2\n' });
+  const { code } = await shell(place, 'automate run flow.yaml --in <(cat rows.csv) --in-format csv --out out.csv');
+  expect([code, await place.read('out.csv')]).toEqual([0, 'id,b,copy\n1,2,1\n']);
 });
 
 test('ragged rows go to the errors file with their line, the others on', async () => {

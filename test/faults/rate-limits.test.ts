@@ -57,7 +57,7 @@ describe('a Retry-After that nobody understands: the usual step is taken', () =>
   test.each([['-5'], ['soon'], ['1e3'], ['']])('Retry-After: %j', async (value) => {
     const { code, waitedMs } = await refusedOnce(429, () => ({ 'retry-after': value }), ', retry: { backoff: 50ms }');
     expect(code).toBe(0);
-    expect(waitedMs).toBeLessThan(1500);
+    expect([waitedMs > 45, waitedMs < 1500]).toEqual([true, true]);
   });
 });
 

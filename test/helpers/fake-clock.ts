@@ -11,7 +11,7 @@ export function createFakeClock(wallStartMs = Date.UTC(2030, 0, 1)): Clock {
   const sleepers = new Set<Sleeper>();
   let nowMs = 0;
   let isWaking = false;
-  return { now: () => nowMs, wallNow: () => wallStartMs + nowMs, sleepUntil, nextTurn: () => Promise.resolve() };
+  return { now: () => nowMs, wallNow: () => wallStartMs + nowMs, sleepUntil, nextTurn };
 
   function sleepUntil(untilMs: number, signal?: AbortSignal): Promise<void> {
     if (signal?.aborted) return Promise.resolve();
@@ -28,6 +28,11 @@ export function createFakeClock(wallStartMs = Date.UTC(2030, 0, 1)): Clock {
         resolve();
       }
     });
+  }
+
+  /** As many microtasks as anything here takes to go on. */
+  async function nextTurn(): Promise<void> {
+    for (let hop = 0; hop < 20; hop++) await undefined;
   }
 
   function wakeSoon(): void {

@@ -205,7 +205,6 @@ describe('on_error', () => {
     expect(rows[0]).toEqual({ id: 1, a: 1 });
     expect(failures).toMatchObject([{ record: 2 }]);
     expect(rows.length + failures.length).toBe(requests.length);
-    // Of its own five, and of those that waited for their places.
-    expect(requests.length).toBeLessThanOrEqual(15);
+    expect(requests.length).toBeLessThanOrEqual(10);
   });
 });

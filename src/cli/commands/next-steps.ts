@@ -8,11 +8,21 @@ import type { RunOptions } from './run-options.ts';
 
 type NextStep = SummaryFacts['next'][number];
 
-/** What to do after a run that did not do everything, as command lines to copy. */
-export function nextSteps(ending: Ending, tally: Tally, flow: string, options: RunOptions, files: OutputPlan): readonly NextStep[] {
+/** What to do after a run that did not do everything, as command lines to copy. `failed`: records in the errors file. */
+export function nextSteps(
+  ending: Ending,
+  tally: Tally,
+  failed: number,
+  flow: string,
+  options: RunOptions,
+  files: OutputPlan,
+): readonly NextStep[] {
   return [
     ...(ending === 'complete' ? [] : goingOn(tally, flow, options, files)),
-    ...(tally.failed > 0 ? [{ why: 'try the failed records again', command: retryCommand(flow, options, files) }] : []),
+    // While a run can be gone on with, more failed records may come into the same file.
+    ...(failed > 0 && (ending === 'complete' || files.out === '-')
+      ? [{ why: 'try the failed records again', command: retryCommand(flow, options, files) }]
+      : []),
   ];
 }
 

@@ -16,7 +16,7 @@ import { count, counted } from '../show/number.ts';
 import { createProgressLine, type ProgressShow, shareDone, showLines, showSpinner } from '../show/progress.ts';
 import { type SummaryFacts, summaryJson, summaryText } from '../show/summary.ts';
 import { addToTally, createTally, type Tally } from '../show/tally.ts';
-import { watchSignals } from '../signals.ts';
+import { endOnSignal, watchSignals } from '../signals.ts';
 import { writeSummary } from '../summary-file.ts';
 import type { Terminal } from '../terminal.ts';
 import { type WiredPorts, wire } from '../wire.ts';
@@ -29,19 +29,22 @@ export async function runCommand(flow: string, options: RunOptions, terminal: Te
   const plan = await loadFlow(flow, { allowHttp: options.allowHttp ?? false, textCells: hasTextCells(options) });
   if (options.dryRun) return dryRunCommand(flow, plan, options, terminal);
   const files = planOutput(options, inputFormat(options));
-  const claim = await claimOutput(flow, options, files);
+  let claim: Claim | undefined;
+  const beforehand = endOnSignal(terminal, async () => claim?.release());
   try {
+    claim = await claimOutput(flow, options, files);
     const source = await openInput(options, claim.from);
     try {
       checkTable(plan, flow, source);
       if (!options.quiet) tellWarnings(plan, flow, terminal);
       const secrets = await loadSecrets(plan, flow, terminal.redactor);
-      return await runOver(plan, source, { flow, options, files, secrets, claim, terminal });
+      return await runOver(plan, source, { flow, options, files, secrets, claim, terminal, beforehand });
     } finally {
       await source.close();
     }
   } finally {
-    await claim.release();
+    beforehand.stop();
+    await claim?.release();
   }
 }
 
@@ -67,12 +70,14 @@ interface RunParts {
   readonly secrets: ReadonlyMap<string, string>;
   readonly claim: Claim;
   readonly terminal: Terminal;
+  /** Listens to signals while there is no run. */
+  readonly beforehand: { stop(): void };
 }
 
 async function runOver(plan: Plan, source: Source, parts: RunParts): Promise<number> {
   const { options, files, terminal, claim } = parts;
   const tally = createTally();
-  const events = await openEvents(options.events, terminal.redactor);
+  const events = await openEvents(options.events, terminal.redactor, options.resume ?? false);
   const ports = wire({
     run: claim.run,
     secrets: parts.secrets,
@@ -86,6 +91,7 @@ async function runOver(plan: Plan, source: Source, parts: RunParts): Promise<num
       // Nobody waits any longer for a stream that says nothing.
       if (event.type === 'stopping') void source.close();
     },
+    warn: (message) => options.quiet || terminal.tell(`${terminal.colors.yellow('warning:')} ${message}`),
   });
   const inputColumns = source.columns ?? [];
   const from = { ...claim.from, records: Math.max(claim.from.records, options.skip ?? 0) };
@@ -106,9 +112,10 @@ async function runOver(plan: Plan, source: Source, parts: RunParts): Promise<num
     concurrency: options.concurrency,
     intervalMs: options.rate,
   });
+  const signals = watchSignals(run.stopping, ports.clock, terminal);
+  parts.beforehand.stop();
   run.stopping.signal.addEventListener('abort', () => void source.close());
   const show = await showProgress(tally, source, reading, ports, parts);
-  const signals = watchSignals(run.stopping, ports.clock, terminal);
   try {
     const ending = await endOf(run, output, parts);
     show?.stop();
@@ -139,9 +146,8 @@ async function endOf(run: Run, output: FileOutput, { flow, options, files }: Run
 function behindDone(error: AutomateError, records: number, out: string): AutomateError {
   if (records === 0) return error;
   const done = `the ${counted(records, 'record')} before that went to ${out === '-' ? 'stdout' : out}`;
-  return new AutomateError('input', `${error.message}\n${done}; once it is mended, leave them out with --skip ${records}`, {
-    cause: error,
-  });
+  const rest = out === '-' ? `--skip ${records}` : `--skip ${records}, and another --out and --errors`;
+  return new AutomateError('input', `${error.message}\n${done}; once it is mended, do the rest with ${rest}`, { cause: error });
 }
 
 interface Ended {
@@ -166,7 +172,7 @@ async function conclude({ ending, signal, tally, output, credits }: Ended, parts
     errorRecords: output.saved().failed,
     credits,
     exitCode,
-    next: nextSteps(ending, tally, flow, options, files),
+    next: nextSteps(ending, tally, output.saved().failed, flow, options, files),
   };
   if (!options.quiet) terminal.tell(summaryText(tally, facts, terminal.colors));
   if (options.summary !== undefined) await writeSummary(options.summary, terminal.redactor.text(summaryJson(tally, facts)), terminal);

@@ -43,7 +43,7 @@ export const untouched: Checkpoint = {
   beyond: [],
   offset: 0,
   line: 0,
-  outBytes: 0,
+  out: { bytes: 0, crc: 0 },
   written: 0,
   failed: 0,
   rows: 0,
@@ -62,7 +62,7 @@ export function createOutput(tools: OutputTools): FileOutput {
   const counts = { written: from.written, failed: from.failed, rows: from.rows };
   let errorSink: Sink | undefined;
   let saved = from;
-  let hasBegun = from.outBytes > 0;
+  let hasBegun = from.out.bytes > 0;
   let isBroken = false;
 
   return {
@@ -126,12 +126,12 @@ export function createOutput(tools: OutputTools): FileOutput {
     if (isFirstFailure) errorSink = await openErrors();
     if (errorSink) await errorSink.write(errorText);
     await tools.records.sink.write(text);
-    await save({ ...reached, outBytes: tools.records.sink.bytes, ...(errorSink ? { errorBytes: errorSink.bytes } : {}) });
+    await save({ ...reached, out: tools.records.sink.written, ...(errorSink ? { errors: errorSink.written } : {}) });
   }
 
   /** The journal knows of the errors file before it is there: found later, it is this run's and nobody else's. */
   async function openErrors(): Promise<Sink> {
-    if (saved.errorBytes === undefined) await journal?.add({ ...saved, errorBytes: 0 });
+    if (saved.errors === undefined) await journal?.add({ ...saved, errors: { bytes: 0, crc: 0 } });
     return tools.errors.open();
   }
 
