@@ -52,7 +52,8 @@ function notJson(response: HttpResponse, text: string, reason = ''): never {
   const found = `${response.header('content-type') ?? 'no content type'}: ${excerpt(text)}`;
   const { status } = response;
   if (response.endedByClose && isCutOff(text, reason)) {
-    throw new Failure('network', `the connection closed in the middle of the JSON, ${found}`, { status, retryable: true });
+    const goesOn = found.endsWith('...') ? '' : '...';
+    throw new Failure('network', `the connection closed in the middle of the JSON, ${found}${goesOn}`, { status, retryable: true });
   }
   const tooDeep = reason.startsWith('nested') ? ` ${reason}` : '';
   throw new Failure('parse', `expected JSON, found ${found}${tooDeep}`, { status });
@@ -64,12 +65,11 @@ function isCutOff(text: string, reason: string): boolean {
   return Number(/at position (\d+)/.exec(reason)?.[1]) === text.length;
 }
 
-/** The beginning of a text that came from outside, on one line and safe to show. */
+/** The beginning of a text that came from outside, on one line and safe to show. Dots tell that it goes on: half a secret is known by them. */
 export function excerpt(text: string, length = 200): string {
-  const line = cleaned(text.slice(0, length * 2))
-    .replace(/\s+/g, ' ')
-    .trim();
-  return line.length > length ? `${line.slice(0, length).toWellFormed()}...` : line;
+  const start = text.slice(0, length * 2);
+  const line = cleaned(start).replace(/\s+/g, ' ').trim();
+  return line.length > length || start.length < text.length ? `${line.slice(0, length).toWellFormed()}...` : line;
 }
 
 /** A text without the control characters that could steer a terminal. */
@@ -80,6 +80,7 @@ export function cleaned(text: string): string {
 
 /** What a server said of itself in an answer that is no success. */
 export function answerMessage(response: HttpResponse): string {
-  const text = response.body.length === 0 ? '' : excerpt(new TextDecoder().decode(response.body.subarray(0, 1000)));
+  // More bytes than an excerpt can hold, so that it sees where it cuts.
+  const text = response.body.length === 0 ? '' : excerpt(new TextDecoder().decode(response.body.subarray(0, 2000)));
   return `the server answered ${response.status}${text === '' ? '' : `: ${text}`}`;
 }

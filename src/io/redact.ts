@@ -4,7 +4,7 @@ import { isObject, type Value } from '../core/value.ts';
 export interface Redactor {
   /** From now on this is a secret, too. */
   add(secret: string): void;
-  /** Whether a text holds a secret, in any encoding. */
+  /** Whether a text holds a secret in any encoding, or the beginning of one before the dots that stand where a text was cut. */
   isIn(text: string): boolean;
   /** The text with `***` for every secret. */
   text(text: string): string;
@@ -18,17 +18,26 @@ const shortestSecret = 4;
 /** Makes a redactor that knows no secret yet. */
 export function createRedactor(): Redactor {
   const secrets = new Set<string>();
-  let pattern: RegExp | undefined;
+  let whole: RegExp | undefined;
+  let wholeOrCut: RegExp | undefined;
   const redactor: Redactor = {
     add(secret) {
       if (secret.length < shortestSecret || secrets.has(secret)) return;
       secrets.add(secret);
       // The longest first, so that no end of a longer secret is left over.
       const longestFirst = [...secrets].sort((a, b) => b.length - a.length);
-      pattern = new RegExp(longestFirst.flatMap(secretPatterns).join('|'), 'g');
+      const forms = longestFirst.flatMap(secretForms);
+      whole = new RegExp(forms.map(wholePattern).join('|'), 'g');
+      wholeOrCut = new RegExp(forms.flatMap((form) => [wholePattern(form), ...cutPatterns(form)]).join('|'), 'g');
     },
-    isIn: (text) => pattern !== undefined && text.search(pattern) >= 0,
-    text: (text) => (pattern === undefined ? text : text.replace(pattern, '***')),
+    isIn(text) {
+      const pattern = patternFor(text);
+      return pattern !== undefined && text.search(pattern) >= 0;
+    },
+    text(text) {
+      const pattern = patternFor(text);
+      return pattern === undefined ? text : text.replace(pattern, '***');
+    },
     value(value) {
       if (typeof value === 'string') return redactor.text(value);
       if (Array.isArray(value)) return value.map(redactor.value);
@@ -41,27 +50,75 @@ export function createRedactor(): Redactor {
     },
   };
   return redactor;
+
+  /** Most texts were not cut, and without that the search is faster. */
+  function patternFor(text: string): RegExp | undefined {
+    return text.includes(cutMark) ? wholeOrCut : whole;
+  }
 }
 
-/** Patterns of a secret as it is, in every way of escaping, and inside base64 at each of the three ways it can fall. */
-function secretPatterns(secret: string): string[] {
-  return [pattern(secret, anyForm), ...base64Forms(secret).map((text) => pattern(text, anyBase64Form) + base64End)];
+/** One way in which a secret can be written. */
+interface Form {
+  readonly characters: readonly Characters[];
+  /** A pattern for what may stand behind the last of them. */
+  readonly end: string;
+}
+
+/** A character, or several that are taken together. */
+interface Characters {
+  readonly pattern: string;
+  /** A pattern for the first few of them; absent for a single one. */
+  readonly some?: string;
+}
+
+/** A secret as it is, in every way of escaping, and inside base64 at each of the three ways it can fall. */
+function secretForms(secret: string): Form[] {
+  // Quotes and backslashes that stand together: escaped, nobody can tell them apart, and trying would take for ever.
+  const raw = secret.match(/[\\"]+|\s+|[^\\"\s]/gsu) ?? [];
+  const base64 = base64Forms(secret).map((text) => ({
+    characters: [...text].map((one) => ({ pattern: anyBase64Form(one) })),
+    end: base64End,
+  }));
+  return [{ characters: raw.map(anyForm), end: '' }, ...base64];
 }
 
 /** The last character may hold bits of the secret and bits of what follows, or of nothing. */
 const base64End = '(?:[A-Za-z0-9+/_-]?={1,2})?';
 
-/** Quotes and backslashes that stand together are taken together: escaped, nobody can tell them apart, and trying would take for ever. */
-function pattern(text: string, formOf: (characters: string) => string): string {
-  return (text.match(/[\\"]+|[^\\"]/gsu) ?? []).map(formOf).join('');
+function wholePattern({ characters, end }: Form): string {
+  return characters.map(({ pattern }) => pattern).join('') + end;
 }
 
-/** A pattern for a character however it is escaped: each may be on its own, as encoders differ in which ones they leave alone. */
-function anyForm(characters: string): string {
-  if (/^[A-Za-z0-9]$/.test(characters)) return characters;
-  if (!/^[\\"]/.test(characters)) return anyOf(formsOf(characters));
-  const { length } = characters;
-  return `${anyOf([...formsOf('"'), ...formsOf('\\')])}{${length},${mostEscapes * length}}`;
+/** Whoever cuts a text puts this behind it. */
+const cutMark = '...';
+
+/** Texts are cut before so many characters; and a pattern that is nested too deep ends the process. */
+const longestCut = 512;
+
+/** What a cut may leave of an escaped character. */
+const cutForm = '(?:[%&\\\\\ufffd\\x80-\\xff][\\w#%\\\\\\x80-\\xff]{0,24})?';
+
+/** The beginning of a secret where a text was cut; none where the shortest beginning is all of it. */
+function cutPatterns({ characters }: Form): string[] {
+  if (characters.length <= shortestSecret) return [];
+  const start = wholePattern({ characters: characters.slice(0, shortestSecret), end: '' });
+  const rest = characters.slice(shortestSecret, longestCut).reduceRight((behind, { pattern, some }) => {
+    return `(?:${pattern}${behind}${some === undefined ? '' : `|${some}`})?`;
+  }, '');
+  return [`${start}${rest}${cutForm}(?=${escaped(cutMark)})`];
+}
+
+/** A character however it is escaped: each may be on its own, as encoders differ in which ones they leave alone. */
+function anyForm(characters: string): Characters {
+  if (/^[A-Za-z0-9]$/.test(characters)) return { pattern: characters };
+  if (/^[\\"]/.test(characters)) return severalOf([...formsOf('"'), ...formsOf('\\')], characters.length, mostEscapes * characters.length);
+  // In a message on one line, a run of any spaces is one.
+  if (/^\s/.test(characters)) return severalOf([...new Set(` ${characters}`)].flatMap(formsOf), 1, characters.length);
+  return { pattern: anyOf(formsOf(characters)) };
+}
+
+function severalOf(forms: readonly string[], least: number, most: number): Characters {
+  return { pattern: `${anyOf(forms)}{${least},${most}}`, some: `${anyOf(forms)}{1,${most}}` };
 }
 
 /** Base64 has a second alphabet, for URLs. */

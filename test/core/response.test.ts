@@ -140,6 +140,13 @@ describe('what a server said', () => {
     expect(excerpt(`${'x'.repeat(199)}😀😀`).isWellFormed()).toBe(true);
   });
 
+  test('ends in dots wherever it was cut', () => {
+    expect(excerpt(`${' '.repeat(395)}a secret`)).toBe('a sec...');
+    expect(excerpt(`a${' '.repeat(500)}`)).toBe('a...');
+    for (const space of [' ', '\u3000'])
+      expect(answerMessage(toResponse({ status: 500, body: `a${space.repeat(3000)}b` }))).toBe('the server answered 500: a...');
+  });
+
   test('cannot steer a terminal', () => {
     expect(cleaned('a\u001b[2Jb\u001b]0;title\u0007c\u0000d\u009be\u202ef\u2028g\th\ni')).toBe('ab]0;titlecdefg\th\ni');
   });

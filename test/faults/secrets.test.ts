@@ -1,7 +1,8 @@
 import { spawnSync } from 'node:child_process';
 import { readdir, readFile } from 'node:fs/promises';
+import type { ServerResponse } from 'node:http';
 import { describe, expect, test } from 'vitest';
-import { askingFlow, csvOf } from '../helpers/asking.ts';
+import { askingFlow, csvOf, idsTo } from '../helpers/asking.ts';
 import { workplace } from '../helpers/cli.ts';
 import { httpServer, json } from '../helpers/http-server.ts';
 import { unusedPort } from '../helpers/raw-server.ts';
@@ -80,6 +81,61 @@ describe('a secret is found in no byte that the tool writes', () => {
     const { code, stdout, stderr } = await place.automate(['run', 'flow.yaml', '--in', 'rows.csv']);
     expect(code).toBe(3);
     expect(stdout + stderr).not.toContain('s3cr3t');
+  });
+});
+
+describe('of a secret that is cut where a text is shortened, no six characters are written', () => {
+  const secret = 'SECRET-0123456789-abcdefghij/"KLMNO PQRST';
+  const inBase64 = (text: string) => Buffer.from(text).toString('base64');
+  const pieces = (text: string, length: number) => Array.from({ length: text.length - length + 1 }, (_, at) => text.slice(at, at + length));
+  const sixes = pieces(secret, 6);
+  const inJson = (text: string) => JSON.stringify(text).slice(1, -1);
+  const written = [...sixes, ...sixes.map(encodeURIComponent), ...sixes.map(inJson), ...pieces(inBase64(secret), 8)];
+  const lengths = idsTo(210).slice(99);
+
+  /** Of each status there is one, so that the summary holds each message. */
+  const failing = (length: number, said: string, response: ServerResponse) =>
+    response.writeHead(300 + length, { 'content-type': 'text/plain' }).end('x'.repeat(length) + said);
+  const noJson = (length: number, said: string, response: ServerResponse) =>
+    response.writeHead(200, { 'content-type': 'application/json' }).end('x'.repeat(length) + said);
+  const cutOff = (length: number, said: string, response: ServerResponse) => {
+    response.useChunkedEncodingByDefault = false;
+    response.writeHead(200, { 'content-type': 'application/json', connection: 'close' }).write(`{"a":"${said.slice(0, length - 100)}`);
+    response.end();
+  };
+  const away = (length: number, said: string, response: ServerResponse) =>
+    response.writeHead(302, { location: `http://localhost:1/${'x'.repeat(length)}?${encodeURIComponent(said)}` }).end();
+
+  test.each([
+    ['raw', failing, (text: string) => text],
+    ['percent-encoded', failing, encodeURIComponent],
+    ['in JSON', failing, inJson],
+    ['in base64', failing, inBase64],
+    ['in what is no JSON', noJson, (text: string) => text],
+    ['in JSON that is cut off', cutOff, inJson],
+    ['in a redirect', away, (text: string) => text],
+  ] as const)('%s', async (_, answer, encode) => {
+    const server = await httpServer(({ path, headers }, response) => {
+      const [type, ...said] = String(headers.authorization).split(' ');
+      return answer(Number(path.slice(1)), ` ${type} ${encode(said.join(' '))}`, response);
+    });
+    const place = await workplace({
+      'flow.yaml': askingFlow(server.origin, ', auth: { type: bearer, credential: key }, retry: { max: 0 }'),
+      'rows.csv': `id\n${lengths.join('\n')}\n`,
+    });
+    const env = { AUTOMATE_CREDENTIAL_KEY: secret };
+    const files = ['--out', 'out.csv', '--events', 'events.ndjson', '--summary', 'summary.json'];
+    const outcomes = [await place.automate(['run', 'flow.yaml', '--in', 'rows.csv', ...files], { env })];
+    // The preview's samples are the shortest.
+    for (const id of [120, 130, 140, 170, 185]) {
+      outcomes.push(await place.automate(['test-request', 'flow.yaml', '--set', `id=${id}`], { env }));
+    }
+    expect(outcomes.map(({ code }) => code)).toEqual(Array(6).fill(4));
+    expect(server.requests).toHaveLength(lengths.length + 5);
+    const texts = outcomes.flatMap(({ stdout, stderr }) => [stdout, stderr]);
+    for (const name of ['rows.errors.csv', 'events.ndjson', 'summary.json']) texts.push(await place.read(name));
+    for (const text of texts) expect(written.filter((part) => text.includes(part))).toEqual([]);
+    expect(texts.join('')).toContain('***...');
   });
 });
 

@@ -88,6 +88,21 @@ describe.each(secrets)('the secret %s', (secret) => {
     }
   });
 
+  test.each(Object.entries(encodings))('is masked where a text was cut within it: %s', (_name, encode) => {
+    const redactor = redactorOf('another-secret', secret);
+    const encoded = encode(secret);
+    const parts = Array.from(secret, (_, at) => secret.slice(at, at + 6)).filter((part) => part.length === 6);
+    for (let length = 0; length <= encoded.length; length++) {
+      const cut = encoded.slice(0, length).toWellFormed();
+      for (const text of [`${cut}...`, `before ${cut}....`, JSON.stringify([`before ${cut}...`, 'after'])]) {
+        const masked = redactor.text(text);
+        expect(redactor.isIn(text)).toBe(masked !== text);
+        const left = masked.replaceAll(/\*\*\*|before |\.\.\.|after/g, '');
+        for (const read of readable(left)) for (const part of parts) expect(read).not.toContain(part);
+      }
+    }
+  });
+
   test('is masked in nested values and names', () => {
     const redactor = redactorOf(secret);
     const value: Value = { plain: 'kept', [`name ${secret}`]: [1, null, true, { deep: `x${secret}y` }, encodeURIComponent(secret)] };
@@ -116,6 +131,25 @@ describe('masking', () => {
     }
   });
 
+  test('takes the beginning of a secret only where a text was cut, and no less than four characters of it', () => {
+    const redactor = redactorOf('secret-and-more', 'secret-1');
+    expect(redactor.text('sec... secr... secret-a... secret-1...')).toBe('sec... ***... ***... ***...');
+    for (const text of ['secret', 'secret-and-mor', 'secret .... secret, ...', 'secrets...', 'ecret-and...']) {
+      expect(redactor.isIn(text)).toBe(false);
+      expect(redactor.text(text)).toBe(text);
+    }
+  });
+
+  test('of a secret as long as a signed token', () => {
+    const redactor = redactorOf('Qx7_'.repeat(1000));
+    expect(redactor.text(`a ${'Qx7_'.repeat(1000)} b ${'Qx7_'.repeat(120)}Q...`)).toBe('a *** b ***...');
+  });
+
+  test('of a secret with several spaces, also where they became one', () => {
+    const redactor = redactorOf('two  spaces\u00a0and more');
+    expect(redactor.text('a two  spaces\u00a0and more b two spaces and more c two spa...')).toBe('a *** b *** c ***...');
+  });
+
   test('leaves what is too short to be a secret', () => {
     const redactor = redactorOf('', 'a', 'abc');
     expect(redactor.isIn('abc')).toBe(false);
@@ -135,9 +169,10 @@ describe('masking', () => {
   });
 
   test('takes no longer for a secret full of quotes and backslashes', () => {
-    const redactor = redactorOf(`${'\\"'.repeat(20)}x`, `${'"'.repeat(30)}x`, `${'\\'.repeat(30)}x`);
+    const quotes = ['\\"'.repeat(20), '"'.repeat(30), '\\'.repeat(30)];
+    const redactor = redactorOf(...quotes.flatMap((text) => [`${text}x`, `abcd${text}x`]));
     const startedMs = performance.now();
-    expect(redactor.isIn(`${'\\'.repeat(2000)} ${'"'.repeat(2000)} ${'\\"'.repeat(2000)}`)).toBe(false);
+    expect(redactor.isIn(`abcd${'\\'.repeat(2000)} abcd${'"'.repeat(2000)} abcd${'\\"'.repeat(2000)} ...`)).toBe(false);
     expect(performance.now() - startedMs).toBeLessThan(500);
   });
 

@@ -69,7 +69,8 @@ function contentOf(text: string, line: number): Pick<Item, 'fields' | 'failure'>
 }
 
 function broken(text: string, line: number, reason: string): Pick<Item, 'fields' | 'failure'> {
-  const start = text.trimEnd().slice(0, 500).toWellFormed();
-  const failure = new Failure('input', `line ${line}: not a JSON object: ${reason}: ${start}`, { sent: false });
+  const written = text.trimEnd();
+  const shown = written.length > 500 ? `${written.slice(0, 500).toWellFormed()}...` : written;
+  const failure = new Failure('input', `line ${line}: not a JSON object: ${reason}: ${shown}`, { sent: false });
   return { fields: new Map(), failure };
 }
