@@ -2,7 +2,7 @@ import { createHash, randomUUID } from 'node:crypto';
 import { join } from 'node:path';
 import type { Event } from '../core/event.ts';
 import type { Cache, Ports } from '../core/ports.ts';
-import { createCache } from '../io/cache.ts';
+import { createCache, unkept } from '../io/cache.ts';
 import { createClock } from '../io/clock.ts';
 import { createHttp } from '../io/http/client.ts';
 import { createTransport } from '../io/http/transport.ts';
@@ -20,6 +20,8 @@ export interface WireOptions {
   readonly cacert: string | undefined;
   readonly maxCredits: number | undefined;
   report(event: Event): void;
+  /** Tells a person what is not as it should be, and ends nothing; absent where nobody is told. */
+  warn?(message: string): void;
 }
 
 /** The ports of one run, and what it has spent. */
@@ -43,8 +45,8 @@ export function wire(options: WireOptions): WiredPorts {
     credits: ledger.spent,
     http: createHttp({ transport, secrets, allowHttp, now: clock.now, secret: redactor.add }),
     cache: createLateCache(async () => {
-      const { homeFolder } = await import('../io/home.ts');
-      return createCache({ folder: join(homeFolder(process.env), 'cache'), redactor, wallNow: clock.wallNow });
+      const warn = (message: string) => options.warn?.(message);
+      return createCache({ folder: await cacheFolder(warn), redactor, wallNow: clock.wallNow, warn });
     }),
     report: options.report,
     uuidOf: createUuids(options.run ?? randomUUID()),
@@ -61,6 +63,17 @@ function createLateCache(create: () => Promise<Cache>): Cache {
       return (await cache).through(...call);
     },
   };
+}
+
+/** Where answers are kept; absent when the home cannot be made, which is told. */
+async function cacheFolder(warn: (message: string) => void): Promise<string | undefined> {
+  const { homeFolder } = await import('../io/home.ts');
+  try {
+    return join(homeFolder(process.env), 'cache');
+  } catch (error) {
+    warn(unkept((error as Error).message));
+    return undefined;
+  }
 }
 
 /** UUIDs that are the same for the same name in the same run (RFC 9562, 5.8: version 8, our own making). */

@@ -1,17 +1,21 @@
 import { createHash, randomUUID } from 'node:crypto';
 import { mkdir, readdir, readFile, rename, rm, stat, utimes, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { AutomateError, Failure } from '../core/failure.ts';
+import { Failure } from '../core/failure.ts';
 import type { Cache, HttpResponse } from '../core/ports.ts';
 import type { Value } from '../core/value.ts';
 import { headerReader } from './http/header.ts';
+import { reasonOf } from './reason.ts';
 import type { Redactor } from './redact.ts';
 
 /** Where answers are kept. */
 export interface CacheOptions {
-  readonly folder: string;
+  /** Absent when there is no place for one: then nothing is kept. */
+  readonly folder: string | undefined;
   readonly redactor: Redactor;
   wallNow(): number;
+  /** Called once, when an answer cannot be kept. From then on none is. */
+  warn(message: string): void;
 }
 
 interface Kept {
@@ -22,13 +26,17 @@ interface Kept {
   readonly body: string;
 }
 
-/** Makes the cache: a file per answer, named by its request's hash. A file that cannot be read counts as none. */
+/**
+ * Makes the cache: a file per answer, named by its request's hash. A file that cannot be read counts as none.
+ * An answer is used whether or not it can be kept: it was paid for.
+ */
 export function createCache(options: CacheOptions): Cache {
   const inFlight = new Map<string, Promise<HttpResponse>>();
   let hasSwept = false;
+  let canKeep = true;
   return {
     async through(key, maxAgeMs, produce) {
-      if (!hasSwept) void sweep(options);
+      if (!hasSwept && options.folder !== undefined) void sweep(options.folder, options.wallNow);
       hasSwept = true;
       const name = createHash('sha256').update(key).digest('hex');
       const under = inFlight.get(name);
@@ -44,13 +52,24 @@ export function createCache(options: CacheOptions): Cache {
   };
 
   async function kept(name: string, maxAgeMs: number, produce: () => Promise<HttpResponse>): Promise<HttpResponse> {
+    if (options.folder === undefined) return produce();
     const file = join(options.folder, name.slice(0, 2), `${name}.json`);
     const found = await read(file);
     if (found && options.wallNow() - found.keptAtMs < maxAgeMs) return responseOf(found);
     const response = await produce();
-    await write(file, keptOf(response, options), maxAgeMs);
+    if (canKeep) await write(file, keptOf(response, options), maxAgeMs).catch(giveUp);
     return response;
   }
+
+  function giveUp(error: unknown): void {
+    if (canKeep) options.warn(unkept(`the cache folder ${options.folder} cannot be written: ${reasonOf(error as Error)}`));
+    canKeep = false;
+  }
+}
+
+/** What is told when answers are not kept. */
+export function unkept(reason: string): string {
+  return `answers are not kept: ${reason} (AUTOMATE_HOME moves it)`;
 }
 
 /** Each record's failure is its own: it is told of its node and its tries. */
@@ -67,10 +86,7 @@ async function read(file: string): Promise<Kept | undefined> {
   }
 }
 
-/**
- * Whole or not at all, and only for its owner's eyes. Its time stamp is its end, so that a sweep need not read it.
- * An answer that cannot be kept ends the run: to go on would be to pay for each again. Throws an AutomateError.
- */
+/** Whole or not at all, and only for its owner's eyes. Its time stamp is its end, so that a sweep need not read it. */
 async function write(file: string, answer: Kept, maxAgeMs: number): Promise<void> {
   const temporary = `${file}.${randomUUID()}`;
   const end = new Date(answer.keptAtMs + maxAgeMs);
@@ -81,7 +97,7 @@ async function write(file: string, answer: Kept, maxAgeMs: number): Promise<void
     await rename(temporary, file);
   } catch (error) {
     await rm(temporary, { force: true }).catch(() => undefined);
-    throw new AutomateError('output', `the cache cannot be written: ${(error as Error).message}`, { cause: error });
+    throw error;
   }
 }
 
@@ -89,7 +105,7 @@ async function write(file: string, answer: Kept, maxAgeMs: number): Promise<void
 const writingMs = 3_600_000;
 
 /** Takes away what has come to its end, and what runs that died have left. */
-async function sweep({ folder, wallNow }: CacheOptions): Promise<void> {
+async function sweep(folder: string, wallNow: () => number): Promise<void> {
   const names = await readdir(folder, { recursive: true }).catch(() => []);
   for (const name of names) {
     const path = join(folder, name);

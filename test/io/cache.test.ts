@@ -1,9 +1,10 @@
+import { createHash } from 'node:crypto';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { chmod, mkdir, readdir, readFile, stat, utimes, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, onTestFinished, test } from 'vitest';
-import { AutomateError, Failure } from '../../src/core/failure.ts';
+import { Failure } from '../../src/core/failure.ts';
 import type { Cache, HttpResponse } from '../../src/core/ports.ts';
 import { createCache } from '../../src/io/cache.ts';
 import { createRedactor } from '../../src/io/redact.ts';
@@ -21,6 +22,8 @@ function answer(body: string | Uint8Array, headers: HttpResponse['headers'] = {}
 
 interface Place {
   readonly folder: string;
+  /** What was told. */
+  readonly warnings: readonly string[];
   /** A cache as another run would have it. */
   open(): Cache;
   pass(ms: number): void;
@@ -34,9 +37,11 @@ function place(...secrets: string[]): Place {
   const redactor = createRedactor();
   for (const secret of secrets) redactor.add(secret);
   let nowMs = Date.now();
+  const warnings: string[] = [];
   return {
     folder,
-    open: () => createCache({ folder, redactor, wallNow: () => nowMs }),
+    warnings,
+    open: () => createCache({ folder, redactor, wallNow: () => nowMs, warn: (message) => warnings.push(message) }),
     pass(ms) {
       nowMs += ms;
     },
@@ -169,13 +174,42 @@ describe('the files', () => {
     expect(bodies).toContain(text(await at.open().through('k', 1000, () => Promise.reject(new Error('asked again')))));
   });
 
-  test('that cannot be written end the run with a reason', async () => {
+  test('that cannot be written are told of once, and every answer is used', async () => {
     const at = place();
     await mkdir(join(at.folder, '..'), { recursive: true });
     await writeFile(at.folder, 'no folder');
-    const written = at.open().through('k', 1000, async () => answer('one'));
-    await expect(written).rejects.toThrow(AutomateError);
-    await expect(written).rejects.toMatchObject({ kind: 'output', message: expect.stringMatching(/^the cache cannot be written: E\w+/) });
+    const cache = at.open();
+    const { produce, asked } = producer(answer('one'), answer('two'), answer('three'));
+    const both = await Promise.all([cache.through('k', 1000, produce), cache.through('other', 1000, produce)]);
+    expect(both.map(text).sort()).toEqual(['one', 'two']);
+    expect(text(await cache.through('k', 1000, produce))).toBe('three');
+    expect(asked()).toBe(3);
+    const reason = expect.stringMatching(
+      /^answers are not kept: the cache folder .* cannot be written: E[^']+ \(AUTOMATE_HOME moves it\)$/,
+    );
+    expect(at.warnings).toEqual([reason]);
+    expect(at.warnings[0]).toContain(at.folder);
+  });
+
+  test('of before are used though no more can be written', async () => {
+    const at = place();
+    await at.open().through('old', 1000, async () => answer('old'));
+    const name = createHash('sha256').update('k').digest('hex');
+    await writeFile(join(at.folder, name.slice(0, 2)), 'no folder');
+    const cache = at.open();
+    expect(text(await cache.through('k', 1000, async () => answer('one')))).toBe('one');
+    expect(text(await cache.through('old', 1000, async () => answer('two')))).toBe('old');
+    expect(at.warnings).toHaveLength(1);
+  });
+
+  test('are none without a folder, and what is on its way is still asked for once', async () => {
+    const redactor = createRedactor();
+    const cache = createCache({ folder: undefined, redactor, wallNow: Date.now, warn: () => expect.unreachable() });
+    const { produce, asked } = producer(answer('one'), answer('two'));
+    const both = await Promise.all([cache.through('k', 1000, produce), cache.through('k', 1000, produce)]);
+    expect(both.map(text)).toEqual(['one', 'one']);
+    expect(text(await cache.through('k', 1000, produce))).toBe('two');
+    expect(asked()).toBe(2);
   });
 });
 
