@@ -130,7 +130,11 @@ async function resumeAndCompare(kind, row, kills, point) {
   const ids = [...found.join('').matchAll(/id-(\d+)/g)].map(([, id]) => id);
   const lost = records - new Set(ids).size;
   const doubled = ids.length - new Set(ids).size;
-  const isClean = !['automate-run', 'automate-run.new', 'automate-lock'].some((ending) => existsSync(`${at(kind.out)}.${ending}`));
+  const leftovers = [
+    ...['automate-run', 'automate-run.new', 'automate-lock'].map((ending) => `${kind.out}.${ending}`),
+    `${kind.errors}.automate-lock`,
+  ];
+  const isClean = !leftovers.some((name) => existsSync(at(name)));
   const repeated = [...asked.values()].reduce((sum, count) => sum + count - 1, 0);
   row.kills += kills;
   row.identical += isSame ? kills : 0;

@@ -3,7 +3,7 @@ import { mkdir } from 'node:fs/promises';
 import { describe, expect, test } from 'vitest';
 import { askedServer, askingFlow, csvOf } from '../helpers/asking.ts';
 import { workplace } from '../helpers/cli.ts';
-import { canTrace, sabotaged } from '../helpers/shell.ts';
+import { canTrace, sabotaged, shell } from '../helpers/shell.ts';
 
 const count = 600;
 const run = ['run', 'flow.yaml', '--in', 'rows.csv', '--out', 'out.csv'];
@@ -118,3 +118,45 @@ test('an output whose folder is not there or may not be written: exit 74 before 
   }
   expect(server.calls.size).toBe(0);
 });
+
+test.skipIf(!canTrace)(`the journal claims nothing that was not synced before${untraceable}`, async () => {
+  const { place } = await twoPlaces();
+  const args = run.join(' ');
+  const { code } = await shell(place, `strace -f -y -qq -o trace -e trace=write,fsync,fdatasync node "$AUTOMATE" ${args} --force`);
+  expect(code).toBe(4);
+  const calls = (await place.read('trace')).matchAll(/(write|fsync|fdatasync)\(\d+<([^>]+)>/g);
+  const unsynced = new Set<string>();
+  let checkpoints = 0;
+  for (const [, call, path = ''] of calls) {
+    const name = path.slice(place.folder.length + 1);
+    const isResult = name === 'out.csv' || name === 'rows.errors.csv';
+    if (call !== 'write') unsynced.delete(name);
+    else if (isResult) unsynced.add(name);
+    else if (name.startsWith('out.csv.automate-run')) {
+      expect([...unsynced]).toEqual([]);
+      checkpoints++;
+    }
+  }
+  expect(checkpoints).toBeGreaterThan(2);
+});
+
+test.skipIf(!canTrace)(
+  `a new output and a new errors file are in a folder that is synced before anything counts as written${untraceable}`,
+  async () => {
+    const { place } = await twoPlaces();
+    const args = ['run', 'flow.yaml', '--in', 'rows.csv', '--out', 'out/out.csv', '--errors', 'err/errors.csv'].join(' ');
+    await mkdir(place.path('out'));
+    await mkdir(place.path('err'));
+    await shell(place, `strace -f -y -qq -o trace -e trace=write,fsync node "$AUTOMATE" ${args}`);
+    const trace = await place.read('trace');
+    for (const [folder, file] of [
+      ['out', 'out.csv'],
+      ['err', 'errors.csv'],
+    ]) {
+      const written = trace.search(new RegExp(`write\\(\\d+<${place.path(`${folder}/${file}`)}>`));
+      const synced = trace.slice(0, written).match(new RegExp(`fsync\\(\\d+<${place.path(folder as string)}>`, 'g')) ?? [];
+      // In the output's folder the journal's own name was synced, too.
+      expect(synced.length).toBe(folder === 'out' ? 2 : 1);
+    }
+  },
+);
