@@ -48,11 +48,15 @@ export async function loadSecrets(plan: Plan, file: string, redactor: Redactor):
       redactor.add(secret);
       // A basic secret is `username:password`, and the password alone is as secret.
       if (secret.includes(':')) redactor.add(secret.slice(secret.indexOf(':') + 1));
+      else if (use.isPair) problems.push(use.problem(noPair));
     }
   }
   if (problems.length > 0) throw new FlowError(file, problems, 'credential');
   return secrets;
 }
+
+const noPair =
+  'expected username:password, found no ":"\nor name the user in the flow: auth: { type: basic, username: NAME, credential: NAME }';
 
 function missing(name: string): string {
   const variable = credentialVariable(name);

@@ -54,6 +54,12 @@ export interface FieldUse {
   readonly isName?: boolean;
 }
 
+/** A credential that a node names, and where. */
+export interface CredentialNeed extends FieldUse {
+  /** Whether the secret has to be `username:password`. */
+  readonly isPair: boolean;
+}
+
 /** A node as it will run. */
 export interface Node {
   readonly reads: readonly FieldUse[];
@@ -71,7 +77,7 @@ export interface Node {
 export interface Action {
   /** Calls in flight at once. */
   readonly concurrency: number;
-  readonly credentials: readonly FieldUse[];
+  readonly credentials: readonly CredentialNeed[];
   /** The request for a record, as it will be sent. */
   request(fields: Fields): HttpRequest;
   /** The answer's body as the map sees it. Throws a Failure. */

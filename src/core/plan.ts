@@ -18,6 +18,8 @@ export interface Step {
 /** Where a flow names a credential. */
 export interface CredentialUse {
   readonly name: string;
+  /** Whether the secret has to be `username:password`. */
+  readonly isPair: boolean;
   /** Something wrong with the credential, placed where it is named. */
   problem(message: string): Problem;
 }

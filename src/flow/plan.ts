@@ -18,6 +18,7 @@ export function planOf(name: string, steps: readonly PlacedStep[], { source, war
     credentials: steps.flatMap((step) =>
       (step.node.action?.credentials ?? []).map((use) => ({
         name: use.field,
+        isPair: use.isPair,
         problem: (message: string) => source.at([...step.at, ...use.at], message),
       })),
     ),

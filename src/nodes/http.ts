@@ -1,7 +1,15 @@
 import { Failure } from '../core/failure.ts';
 import { compileMapping, type Mapping } from '../core/mapping.ts';
-import { type BuildContext, defineNode, type HttpConnection, type Node, type NodeContext, type RetryPolicy } from '../core/node.ts';
-import type { HttpRequest, HttpResponse } from '../core/ports.ts';
+import {
+  type BuildContext,
+  type CredentialNeed,
+  defineNode,
+  type HttpConnection,
+  type Node,
+  type NodeContext,
+  type RetryPolicy,
+} from '../core/node.ts';
+import type { Auth, HttpRequest, HttpResponse } from '../core/ports.ts';
 import type { Fields } from '../core/record.ts';
 import { answerMessage, readBody } from '../core/response.ts';
 import { jsonOf, type Value } from '../core/value.ts';
@@ -60,7 +68,7 @@ function build(options: HttpOptions, context: BuildContext): Node {
     run: (fields, runContext) => run(compiled, fields, runContext),
     action: {
       concurrency: compiled.limit.max,
-      credentials: auth ? [{ field: auth.credential, at: options.auth === undefined ? ['connection'] : ['auth', 'credential'] }] : [],
+      credentials: auth ? [credentialOf(auth, options)] : [],
       request,
       body: (response) => readBody(response, options.response, false),
       rows: (fields, response, found) =>
@@ -71,6 +79,11 @@ function build(options: HttpOptions, context: BuildContext): Node {
       refusal: (response) => refusal(options, response),
     },
   };
+}
+
+function credentialOf(auth: Auth, options: HttpOptions): CredentialNeed {
+  const at = options.auth === undefined ? ['connection'] : ['auth', 'credential'];
+  return { field: auth.credential, at, isPair: auth.type === 'basic' && auth.username === undefined };
 }
 
 /** A node's own concurrency is its own; a connection's is shared by all its nodes. */

@@ -61,6 +61,16 @@ describe('a valid flow', () => {
     }
   });
 
+  test('is told that a basic secret without a user name in the flow is no username:password', async () => {
+    const basic = (more = '') => ({ 'flow.yaml': flow(`    auth: { type: basic, ${more}credential: crm }\n`) });
+    const { code, stdout, stderr } = await validate(basic(), [], { AUTOMATE_CREDENTIAL_CRM: 'canary-7f3a' });
+    expect([code, stdout]).toEqual([7, '']);
+    expect(stderr).toMatch(/^flow\.yaml:7:38: expected username:password, found no ":"\n/);
+    expect(stderr).not.toContain('canary');
+    expect((await validate(basic(), [], { AUTOMATE_CREDENTIAL_CRM: 'ann:canary-7f3a' })).code).toBe(0);
+    expect((await validate(basic('username: ann, '), [], { AUTOMATE_CREDENTIAL_CRM: 'canary-7f3a' })).code).toBe(0);
+  });
+
   test('may be warned of', async () => {
     const { code, stdout, stderr } = await validate({ 'flow.yaml': flow('    headers: { X-Name: "{{first-name}} {{ id }}" }\n') });
     expect([code, stdout]).toEqual([0, 'flow.yaml is valid: 1 node\n']);
