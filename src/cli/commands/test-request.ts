@@ -40,7 +40,15 @@ export async function testRequestCommand(flow: string, options: TestRequestOptio
   const step = chosenStep(plan, options.node);
   const item = await recordOf(plan, flow, options);
   const secrets = options.send ? await loadSecrets(plan, flow, terminal.redactor) : new Map<string, string>();
-  const ports = wire({ secrets, redactor: terminal.redactor, allowHttp, cacert: options.cacert, maxCredits: undefined, report: () => {} });
+  const ports = wire({
+    secrets,
+    redactor: terminal.redactor,
+    allowHttp,
+    cacert: options.cacert,
+    maxCredits: undefined,
+    report: () => {},
+    warn: (message) => terminal.tell(`${terminal.colors.yellow('warning:')} ${message}`),
+  });
   const preview = await previewOf(plan, step, item, ports, options, terminal);
   if (preview.failure) preview.failure.node ??= step.id;
   const show = options.json ? previewJson : previewText;
