@@ -1,0 +1,98 @@
+import { symlink, utimes } from 'node:fs/promises';
+import { describe, expect, test } from 'vitest';
+import { askedServer } from '../helpers/asking.ts';
+import type { Finished } from '../helpers/cli.ts';
+import { count, leftBehind, placeFor, run } from '../helpers/resuming.ts';
+import { shell } from '../helpers/shell.ts';
+
+describe('two runs on one output', () => {
+  test('the second is refused and told the process of the first', async () => {
+    const server = await askedServer();
+    const place = await placeFor(server);
+    const { child, finished } = place.start(run);
+    const second = new Promise<Finished>((resolve) => server.after(100, () => resolve(place.automate([...run, '--force']))));
+    const { code, stderr } = await second;
+    expect(code).toBe(73);
+    expect(stderr).toContain(`out.csv is being written by another run (process ${child.pid})`);
+    expect((await finished).code).toBe(4);
+  });
+
+  test('two outputs with one errors file: neither loses the failed records of the other', async () => {
+    const server = await askedServer();
+    const place = await placeFor(server);
+    const { child, finished } = place.start(run);
+    server.after(3, () => child.kill('SIGKILL'));
+    await finished;
+    server.after(0, () => {});
+    const other = ['run', 'flow.yaml', '--in', 'rows.csv', '--out', 'other.csv'];
+    expect((await place.automate(other)).code).toBe(4);
+    const errors = await place.read('rows.errors.csv');
+    const { code, stderr } = await place.automate([...run, '--resume']);
+    expect(code).toBe(73);
+    expect(stderr).toMatch(/rows\.errors\.csv exists already/);
+    expect(await place.read('rows.errors.csv')).toBe(errors);
+  });
+
+  test('a link to the output is the output', async () => {
+    const server = await askedServer();
+    const place = await placeFor(server);
+    await place.write('out.csv', '');
+    await symlink('out.csv', place.path('link.csv'));
+    const { finished } = place.start([...run, '--force']);
+    const linked = ['run', 'flow.yaml', '--in', 'rows.csv', '--out', 'link.csv', '--errors', 'other.csv', '--force'];
+    const second = await new Promise<Finished>((resolve) => server.after(100, () => resolve(place.automate(linked))));
+    expect([second.code, second.stderr]).toEqual([73, expect.stringMatching(/out\.csv is being written by another run/)]);
+    expect((await finished).code).toBe(4);
+  });
+
+  test('... at the same time', async () => {
+    const server = await askedServer();
+    const place = await placeFor(server);
+    const codes = await Promise.all(
+      ['a.csv', 'b.csv'].map(async (out) => (await place.automate(['run', 'flow.yaml', '--in', 'rows.csv', '--out', out])).code),
+    );
+    expect(codes.sort()).toEqual([4, 73]);
+    const failed = (await place.read('rows.errors.csv')).trim().split('\n').length - 1;
+    expect(failed).toBe(Math.floor(count / 7));
+  });
+
+  test("a dead owner's lock is taken over, also when its number has been given to another process", async () => {
+    const server = await askedServer(0);
+    const place = await placeFor(server);
+    for (const lock of [{ pid: 2 ** 22 + 1, born: '1' }, { pid: process.pid, born: '1' }, 'nonsense']) {
+      await place.write('out.csv.automate-lock', JSON.stringify(lock));
+      expect((await place.automate([...run, '--force'])).code).toBe(4);
+      expect(await leftBehind(place)).toEqual([]);
+    }
+  });
+});
+
+test("a dead owner's lock is taken over also when nobody has buried it", async () => {
+  const server = await askedServer(0);
+  const place = await placeFor(server);
+  const { code } = await shell(
+    place,
+    `(node "$AUTOMATE" run flow.yaml --in - --in-format csv --out out.csv < <(exec sleep 20) & exec sleep 20) > log 2>&1 &
+     until [ -e out.csv.automate-lock ]; do sleep 0.05; done
+     dead=$(grep -o '"pid":[0-9]*' out.csv.automate-lock | grep -o '[0-9]*')
+     kill -9 $dead
+     until grep -q '^State:.Z' /proc/$dead/status; do sleep 0.05; done
+     automate ${run.join(' ')}; code=$?
+     kill $!; exit $code`,
+  );
+  expect(code).toBe(4);
+});
+
+test.each([
+  [5, 73],
+  [120, 4],
+] as const)('a lock of another machine or container that was renewed %i s ago: exit %i', async (seconds, expected) => {
+  const server = await askedServer(0);
+  const place = await placeFor(server);
+  await place.write('out.csv.automate-lock', JSON.stringify({ pid: process.pid, born: '1', where: 'elsewhere pid:[1]' }));
+  const renewed = new Date(Date.now() - seconds * 1000);
+  await utimes(place.path('out.csv.automate-lock'), renewed, renewed);
+  const { code, stderr } = await place.automate(run);
+  expect(code).toBe(expected);
+  if (expected === 73) expect(stderr).toContain(`(process ${process.pid} of elsewhere)`);
+});

@@ -1,0 +1,82 @@
+import { describe, expect, test } from 'vitest';
+import { askedServer, askingFlow, csvOf, idsTo } from '../helpers/asking.ts';
+import { workplace } from '../helpers/cli.ts';
+import { httpServer, json } from '../helpers/http-server.ts';
+import { journal, leftBehind, placeFor, run } from '../helpers/resuming.ts';
+import { shell } from '../helpers/shell.ts';
+
+describe('a signal', () => {
+  test('before there is a record ends the command, and leaves nothing', async () => {
+    const server = await askedServer();
+    const place = await placeFor(server);
+    const { child, finished } = place.start(['run', 'flow.yaml', '--in', '-', '--in-format', 'csv', '--out', 'out.csv'], {
+      stdin: '',
+      keepStdin: true,
+    });
+    while (!(await leftBehind(place)).includes('out.csv.automate-lock')) await new Promise((resolve) => setTimeout(resolve, 20));
+    await new Promise((resolve) => setTimeout(resolve, 300));
+    child.kill('SIGTERM');
+    const { code, stderr } = await finished;
+    expect([code, stderr]).toEqual([143, 'automate: SIGTERM: no record was begun\n']);
+    expect(await leftBehind(place)).toEqual([]);
+  });
+
+  test('gives a server that never answers 10 s, and then ends, resumable', async () => {
+    const server = await httpServer((_request, _response) => {});
+    const place = await workplace({ 'flow.yaml': askingFlow(server.origin), 'rows.csv': csvOf(20) });
+    const { child, finished } = place.start(run);
+    while (server.requests.length < 16) await new Promise((resolve) => setTimeout(resolve, 20));
+    const startedMs = performance.now();
+    child.kill('SIGTERM');
+    expect((await finished).code).toBe(143);
+    const ms = performance.now() - startedMs;
+    expect([ms > 9000, ms < 14_000]).toEqual([true, true]);
+    expect(await leftBehind(place)).toEqual([journal]);
+  });
+
+  test.each([
+    ['SIGINT', 130],
+    ['SIGTERM', 143],
+    ['SIGHUP', 129],
+  ] as const)(
+    '%s: what has begun is finished and written, and the printed command line goes on with the rest',
+    async (signal, expected) => {
+      const server = await askedServer();
+      const [whole, place] = [await placeFor(server), await placeFor(server)];
+      await whole.automate(run);
+      server.forget();
+      const { child, finished } = place.start([...run, '--concurrency', '4']);
+      server.after(200, () => child.kill(signal));
+      const { code, stderr } = await finished;
+      expect(code).toBe(expected);
+      const command = /^ *(automate run .* --resume)$/m.exec(stderr)?.[1] ?? '';
+      expect(await leftBehind(place)).toEqual([journal]);
+      const second = await shell(place, command);
+      expect(second.code).toBe(4);
+      expect(await place.read('out.csv')).toBe(await whole.read('out.csv'));
+      expect([...server.calls.values()].filter((times) => times > 1)).toEqual([]);
+    },
+  );
+
+  test('the second one ends the run at once, resumable', async () => {
+    const waiting: (() => void)[] = [];
+    const server = await httpServer(async (_, response) => {
+      await new Promise<void>((resolve) => waiting.push(resolve));
+      json(response, { name: 'late' });
+    });
+    const place = await workplace({ 'flow.yaml': askingFlow(server.origin), 'rows.csv': csvOf(20) });
+    const { child, finished } = place.start([...run, '--concurrency', '2']);
+    while (waiting.length < 2) await new Promise((resolve) => setTimeout(resolve, 10));
+    child.kill('SIGINT');
+    await new Promise((resolve) => child.stderr?.once('data', resolve));
+    const startedMs = performance.now();
+    child.kill('SIGINT');
+    expect((await finished).code).toBe(130);
+    expect(performance.now() - startedMs).toBeLessThan(2000);
+    const resumed = place.start([...run, '--resume']);
+    const answering = setInterval(() => waiting.splice(0).forEach((answer) => void answer()), 10);
+    expect((await resumed.finished).code).toBe(0);
+    clearInterval(answering);
+    expect((await place.read('out.csv')).match(/^\d+/gm)?.map(Number)).toEqual(idsTo(20));
+  });
+});
