@@ -1,5 +1,6 @@
 import { createHash, randomUUID } from 'node:crypto';
-import { lstat, readFile, realpath, stat } from 'node:fs/promises';
+import { existsSync, lstatSync, realpathSync } from 'node:fs';
+import { readFile } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import { AutomateError } from '../core/failure.ts';
 import { fingerprint } from '../io/fingerprint.ts';
@@ -16,6 +17,7 @@ import {
 import { type Lock, takeLock } from '../io/lock.ts';
 import { untouched } from '../io/records/output.ts';
 import { isRegularFile, refuseChanged } from '../io/records/sink.ts';
+import { statOf } from '../io/stat.ts';
 import type { RunOptions } from './commands/run-options.ts';
 import { type OutputPlan, refuseExistingErrors, refuseExistingFiles, refuseSameFiles } from './output-files.ts';
 import { count } from './show/number.ts';
@@ -29,7 +31,7 @@ export interface Claim {
   /** Begins the journal, or goes on with it; absent for a stream, in which nothing could be cut off. */
   begin(): Promise<Journal | undefined>;
   /** Lets others have the output. */
-  release(): Promise<void>;
+  release(): void;
 }
 
 /**
@@ -37,7 +39,7 @@ export interface Claim {
  * and nothing was said about it, or when what is to be resumed is not the same run.
  */
 export async function claimOutput(flow: string, options: RunOptions, plan: OutputPlan): Promise<Claim> {
-  await refuseSameFiles([
+  refuseSameFiles([
     { what: 'the input', path: options.in },
     { what: 'the flow', path: flow },
     { what: 'the output', path: plan.out, option: '--out' },
@@ -46,16 +48,16 @@ export async function claimOutput(flow: string, options: RunOptions, plan: Outpu
     { what: 'the summary', path: options.summary, option: '--summary' },
   ]);
   refuseTwiceStdout({ '--out': plan.out, '--errors': plan.errors, '--events': options.events, '--summary': options.summary });
-  const out = (await isFileOrFree(plan.out)) ? await realFile(plan.out) : undefined;
-  const errors = (await isFileOrFree(plan.errors)) ? await realFile(plan.errors) : undefined;
-  const release = await takeLocks([
+  const out = isFileOrFree(plan.out) ? realFile(plan.out) : undefined;
+  const errors = isFileOrFree(plan.errors) ? realFile(plan.errors) : undefined;
+  const release = takeLocks([
     ...(out === undefined ? [] : [{ path: out, option: '--out' }]),
     ...(errors === undefined ? [] : [{ path: errors, option: '--errors' }]),
   ]);
   try {
     return { ...(await (out === undefined ? claimStream(options, plan) : claimFile(flow, options, plan, journalPath(out)))), release };
   } catch (error) {
-    await release();
+    release();
     throw error;
   }
 }
@@ -77,27 +79,23 @@ async function claimFile(flow: string, options: RunOptions, plan: OutputPlan, pa
 }
 
 /** Takes all of the locks or none; answers how to give them back. */
-async function takeLocks(files: readonly { path: string; option: string }[]): Promise<() => Promise<void>> {
+function takeLocks(files: readonly { path: string; option: string }[]): () => void {
   const locks: Lock[] = [];
-  const release = async () => {
-    for (const lock of locks) await lock.release();
+  const release = () => {
+    for (const lock of locks) lock.release();
   };
   try {
-    for (const { path, option } of files) locks.push(await takeLock(path, option));
+    for (const { path, option } of files) locks.push(takeLock(path, option));
   } catch (error) {
-    await release();
+    release();
     throw error;
   }
   return release;
 }
 
 /** The file that a link leads to: whoever writes it under another name writes the same one. */
-async function realFile(path: string): Promise<string> {
-  const isLink = await lstat(path).then(
-    (found) => found.isSymbolicLink(),
-    () => false,
-  );
-  return isLink ? realpath(path).catch(() => path) : path;
+function realFile(path: string): string {
+  return lstatSync(path, { throwIfNoEntry: false })?.isSymbolicLink() && existsSync(path) ? realpathSync(path) : path;
 }
 
 /** Two things on one stream could not be told apart. */
@@ -106,12 +104,8 @@ function refuseTwiceStdout(paths: Readonly<Record<string, string | undefined>>):
   if (onStdout.length > 1) throw new AutomateError('usage', `${onStdout.join(' and ')} go to stdout; expected one of them there`);
 }
 
-async function isFileOrFree(path: string): Promise<boolean> {
-  if (path === '-') return false;
-  return stat(path).then(
-    (found) => found.isFile(),
-    () => true,
-  );
+function isFileOrFree(path: string): boolean {
+  return path !== '-' && (statOf(path)?.isFile() ?? true);
 }
 
 async function claimStream(options: RunOptions, plan: OutputPlan): Promise<Omit<Claim, 'release'>> {

@@ -1,5 +1,5 @@
-import { statSync } from 'node:fs';
-import { realpath, rm, stat } from 'node:fs/promises';
+import { existsSync, realpathSync } from 'node:fs';
+import { rm } from 'node:fs/promises';
 import { basename, dirname, join, resolve } from 'node:path';
 import { AutomateError } from '../core/failure.ts';
 import type { Checkpoint, Journal } from '../io/journal.ts';
@@ -9,6 +9,7 @@ import { createOutput, type FileOutput } from '../io/records/output.ts';
 import { createStreamSink, isRegularFile, openFileSink, refuseExisting } from '../io/records/sink.ts';
 import { createWriter } from '../io/records/writer.ts';
 import type { Redactor } from '../io/redact.ts';
+import { statOf } from '../io/stat.ts';
 import { isTable, namedFormat } from './input-options.ts';
 
 /** Where a run writes, and how. */
@@ -45,7 +46,7 @@ function defaultErrors({ in: input, out }: OutputOptions, format: Format): strin
 
 /** Beside a device or a pipe is no place for files. */
 function isStream(out: string): boolean {
-  return out === '-' || statSync(out, { throwIfNoEntry: false })?.isFile() === false;
+  return out === '-' || statOf(out)?.isFile() === false;
 }
 
 /** A file that a run reads or writes, and what it is to the run. */
@@ -57,33 +58,24 @@ export interface NamedFile {
 }
 
 /** Refuses to write over the input, or two things into one file. Throws an AutomateError (`usage`). */
-export async function refuseSameFiles(files: readonly NamedFile[]): Promise<void> {
+export function refuseSameFiles(files: readonly NamedFile[]): void {
   const known = new Map<string, NamedFile>();
   for (const file of files) {
     if (file.path === undefined || file.path === '-') continue;
-    const path = await identityOf(file.path);
-    const other = known.get(path);
+    const found = statOf(file.path);
+    const identity = found?.isFile() ? `${found.dev}/${found.ino}` : realPath(file.path);
+    const other = known.get(identity);
     const mend = file.option === undefined ? '' : `; name another with ${file.option}`;
-    if (other && !(await isDevice(file.path))) throw new AutomateError('usage', `${file.what} ${file.path} is ${other.what}${mend}`);
-    known.set(path, file);
+    const isDevice = found !== undefined && !found.isFile() && !found.isDirectory();
+    if (other && !isDevice) throw new AutomateError('usage', `${file.what} ${file.path} is ${other.what}${mend}`);
+    known.set(identity, file);
   }
 }
 
-async function isDevice(path: string): Promise<boolean> {
-  return stat(path).then(
-    (found) => !found.isFile() && !found.isDirectory(),
-    () => false,
-  );
-}
-
-/** A file can have several names. */
-async function identityOf(path: string): Promise<string> {
-  const found = await stat(path).catch(() => undefined);
-  return found?.isFile() ? `${found.dev}/${found.ino}` : realPath(path);
-}
-
-async function realPath(path: string): Promise<string> {
-  return realpath(path).catch(async () => join(await realpath(dirname(path)).catch(() => resolve(dirname(path))), basename(path)));
+/** Of a file that is not there yet. One that is there can have several names, and is known by its number. */
+function realPath(path: string): string {
+  const folder = dirname(path);
+  return join(existsSync(folder) ? realpathSync(folder) : resolve(folder), basename(path));
 }
 
 /** Refuses to write over existing files, unless that was said. */

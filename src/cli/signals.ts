@@ -16,10 +16,11 @@ const watched: readonly NodeJS.Signals[] = ['SIGINT', 'SIGTERM', 'SIGHUP'];
 const graceMs = 10_000;
 
 /** While there is no run yet, nothing was sent, and a signal ends the command. */
-export function endOnSignal({ tell }: Terminal, cleanUp: () => Promise<void>): Pick<Signals, 'stop'> {
+export function endOnSignal({ tell }: Terminal, cleanUp: () => void): Pick<Signals, 'stop'> {
   const listener = (signal: NodeJS.Signals) => {
     tell(`automate: ${signal}: no record was begun`);
-    void cleanUp().finally(() => process.exit(signalExitCode(signal)));
+    cleanUp();
+    process.exit(signalExitCode(signal));
   };
   for (const signal of watched) process.once(signal, listener);
   return {

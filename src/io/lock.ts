@@ -1,11 +1,13 @@
-import { link, readFile, readlink, rename, rm, stat, utimes, writeFile } from 'node:fs/promises';
+import { linkSync, readFileSync, readlinkSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { utimes } from 'node:fs/promises';
 import { hostname } from 'node:os';
 import { AutomateError } from '../core/failure.ts';
 import { reasonOf } from './reason.ts';
+import { statOf } from './stat.ts';
 
 /** The right to write one output. */
 export interface Lock {
-  release(): Promise<void>;
+  release(): void;
 }
 
 /** Who holds a lock. A number can be given to another process later, so its time of birth counts, too. */
@@ -24,24 +26,24 @@ const heartbeat = { everyMs: 10_000, deadAfterMs: 60_000 };
  * Takes the lock of a file; one whose owner is dead is taken over. Throws an AutomateError (`output-exists`) that names a living owner.
  * `option`: where another file can be named.
  */
-export async function takeLock(file: string, option: string): Promise<Lock> {
+export function takeLock(file: string, option: string): Lock {
   const path = `${file}.automate-lock`;
-  const { born } = await processOf(process.pid);
-  const here = await place();
+  const { born } = processOf(process.pid);
+  const here = place();
   const mine: Owner = { pid: process.pid, born, where: here };
   for (;;) {
-    if (await created(path, file, JSON.stringify(mine))) return heldLock(path);
-    const found = await readFile(path, 'utf8').catch(() => undefined);
+    if (created(path, file, JSON.stringify(mine))) return heldLock(path);
+    const found = attempted(() => readFileSync(path, 'utf8'));
     if (found === undefined) continue;
     const owner = ownerOf(found);
-    if (owner && (await isAlive(owner, here, path))) {
+    if (owner && isAlive(owner, here, path)) {
       const elsewhere = owner.where === undefined || owner.where === here ? '' : ` of ${owner.where.split(' ')[0]}`;
       throw new AutomateError(
         'output-exists',
         `${file} is being written by another run (process ${owner.pid}${elsewhere})\nwait for it, or name another file with ${option}`,
       );
     }
-    await takeAway(path, found);
+    takeAway(path, found);
   }
 }
 
@@ -51,41 +53,41 @@ function heldLock(path: string): Lock {
   return {
     release() {
       clearInterval(beat);
-      return rm(path, { force: true });
+      rmSync(path, { force: true });
     },
   };
 }
 
 /** Containers on one machine share its name at times, but never the numbers of their processes. */
-async function place(): Promise<string> {
-  return `${hostname()} ${await readlink('/proc/self/ns/pid').catch(() => '')}`.trim();
+function place(): string {
+  return `${hostname()} ${attempted(() => readlinkSync('/proc/self/ns/pid')) ?? ''}`.trim();
 }
 
 /** Whole from the first moment on: a lock that is still empty would look like a dead one's. */
-async function created(path: string, out: string, text: string): Promise<boolean> {
+function created(path: string, out: string, text: string): boolean {
   const draft = `${path}.${process.pid}.new`;
   try {
-    await writeFile(draft, text, { mode: 0o600 });
-    await link(draft, path);
+    writeFileSync(draft, text, { mode: 0o600 });
+    linkSync(draft, path);
     return true;
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === 'EEXIST') return false;
     throw new AutomateError('output', `${out} cannot be written: ${reasonOf(error as Error)}`, { cause: error });
   } finally {
-    await rm(draft, { force: true });
+    rmSync(draft, { force: true });
   }
 }
 
 /** Two runs may find the same dead owner: only one of them gets the file away, and puts it back if it was no longer the dead one's. */
-async function takeAway(path: string, expected: string): Promise<void> {
+function takeAway(path: string, expected: string): void {
   const aside = `${path}.${process.pid}`;
   try {
-    await rename(path, aside);
+    renameSync(path, aside);
   } catch {
     return;
   }
-  if ((await readFile(aside, 'utf8')) === expected) await rm(aside);
-  else await rename(aside, path);
+  if (readFileSync(aside, 'utf8') === expected) rmSync(aside);
+  else renameSync(aside, path);
 }
 
 function ownerOf(text: string): Owner | undefined {
@@ -96,25 +98,34 @@ function ownerOf(text: string): Owner | undefined {
   }
 }
 
-async function isAlive({ pid, born, where }: Owner, here: string, path: string): Promise<boolean> {
+function isAlive({ pid, born, where }: Owner, here: string, path: string): boolean {
   if (where !== undefined && where !== here) return isRecent(path);
   try {
     process.kill(pid, 0);
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === 'ESRCH') return false;
   }
-  const found = await processOf(pid);
+  const found = processOf(pid);
   return found.born === born && !found.isZombie;
 }
 
-async function isRecent(path: string): Promise<boolean> {
-  const found = await stat(path).catch(() => undefined);
+function isRecent(path: string): boolean {
+  const found = statOf(path);
   return found !== undefined && Date.now() - found.mtimeMs < heartbeat.deadAfterMs;
 }
 
 /** The 3rd and the 22nd field of /proc/PID/stat (proc_pid_stat(5)), counted behind the name, which may hold anything. */
-async function processOf(pid: number): Promise<{ born: string; isZombie: boolean }> {
-  const text = await readFile(`/proc/${pid}/stat`, 'utf8').catch(() => '');
+function processOf(pid: number): { born: string; isZombie: boolean } {
+  const text = attempted(() => readFileSync(`/proc/${pid}/stat`, 'utf8')) ?? '';
   const fields = text.slice(text.lastIndexOf(')') + 2).split(' ');
   return { born: fields[19] ?? '', isZombie: fields[0] === 'Z' || fields[0] === 'X' };
+}
+
+/** What a read gives; absent when there is nothing to read. */
+function attempted<Result>(read: () => Result): Result | undefined {
+  try {
+    return read();
+  } catch {
+    return undefined;
+  }
 }

@@ -30,7 +30,7 @@ export async function runCommand(flow: string, options: RunOptions, terminal: Te
   if (options.dryRun) return dryRunCommand(flow, plan, options, terminal);
   const files = planOutput(options, inputFormat(options));
   let claim: Claim | undefined;
-  const beforehand = endOnSignal(terminal, async () => claim?.release());
+  const beforehand = endOnSignal(terminal, () => claim?.release());
   try {
     claim = await claimOutput(flow, options, files);
     const source = await openInput(options, claim.from);
@@ -44,7 +44,7 @@ export async function runCommand(flow: string, options: RunOptions, terminal: Te
     }
   } finally {
     beforehand.stop();
-    await claim?.release();
+    claim?.release();
   }
 }
 
