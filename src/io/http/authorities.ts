@@ -1,7 +1,6 @@
 import { X509Certificate } from 'node:crypto';
 import { readFileSync } from 'node:fs';
-import * as tls from 'node:tls';
-import { createSecureContext, rootCertificates, type SecureContext } from 'node:tls';
+import type { SecureContext } from 'node:tls';
 import { AutomateError } from '../../core/failure.ts';
 
 /**
@@ -10,8 +9,10 @@ import { AutomateError } from '../../core/failure.ts';
  */
 export function authorities(cacert: string | undefined, environment: NodeJS.ProcessEnv): SecureContext | undefined {
   if (cacert === undefined) return undefined;
+  // Asked for here, as it takes its time to load.
+  const tls = process.getBuiltinModule('node:tls');
   try {
-    return createSecureContext({ ca: [...usual(environment), ...certificatesOf(readFileSync(cacert, 'utf8'))] });
+    return tls.createSecureContext({ ca: [...usual(tls, environment), ...certificatesOf(readFileSync(cacert, 'utf8'))] });
   } catch (error) {
     throw new AutomateError('usage', `--cacert ${cacert} cannot be used: ${(error as Error).message}`);
   }
@@ -26,8 +27,8 @@ function certificatesOf(text: string): readonly string[] {
 }
 
 /** Naming authorities replaces Node's list, so the usual ones are named along. Newer versions of Node tell theirs, the system's included. */
-function usual(environment: NodeJS.ProcessEnv): readonly string[] {
+function usual(tls: typeof import('node:tls'), environment: NodeJS.ProcessEnv): readonly string[] {
   const { getCACertificates } = tls as { getCACertificates?: (type: 'default') => string[] };
   const extra = environment.NODE_EXTRA_CA_CERTS;
-  return [...(getCACertificates?.('default') ?? rootCertificates), ...(extra ? [readFileSync(extra, 'utf8')] : [])];
+  return [...(getCACertificates?.('default') ?? tls.rootCertificates), ...(extra ? [readFileSync(extra, 'utf8')] : [])];
 }
