@@ -13,6 +13,7 @@ import type { Terminal } from './terminal.ts';
 export interface FlowFileOptions {
   readonly allowHttp: boolean;
   readonly textCells: boolean;
+  readonly columns?: readonly string[] | undefined;
 }
 
 /** Reads and compiles a flow file. Throws a FlowError. */

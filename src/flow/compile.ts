@@ -6,7 +6,7 @@ import { didYouMean, nearest } from '../core/suggest.ts';
 import { compileConnections } from './connections.ts';
 import { checked } from './issues.ts';
 import { nearReferenceWarnings } from './near-references.ts';
-import { type PlacedStep, planOf } from './plan.ts';
+import { type PlacedStep, planOf, unknownFieldsIn } from './plan.ts';
 import { flowSchema, nodeSchema } from './schema.ts';
 import { type At, readSource, type Source } from './source.ts';
 
@@ -18,6 +18,8 @@ export interface CompileOptions {
   readonly allowHttp: boolean;
   /** Whether the records' fields are all texts, as in CSV. */
   readonly textCells: boolean;
+  /** The input's columns: then references that no record can satisfy are problems, too. */
+  readonly columns?: readonly string[] | undefined;
 }
 
 /** What a compilation gathers on its way. */
@@ -53,6 +55,7 @@ export function compile(text: string, options: CompileOptions): Plan {
   };
   const steps = nodes.map((node, index) => compileStep(node, index, compilation));
   refuseDoubles(nodes, compilation);
+  if (options.columns) problems.push(...unknownFieldsIn(steps, options.columns, source));
   if (problems.length > 0) throw new FlowError(options.file, inOrder(problems));
   return planOf(flow?.name ?? nameOf(options.file), steps as PlacedStep[], compilation);
 }

@@ -23,16 +23,21 @@ export function planOf(name: string, steps: readonly PlacedStep[], { source, war
       })),
     ),
     columns: (input) => steps.reduce((columns, step) => columnsAfter(step, columns), [...input]),
-    unknownFields(input) {
-      let known: readonly string[] = input;
-      return steps.flatMap((step) => {
-        const unknown = usesOf(step).filter(({ field }) => !known.includes(field));
-        const problems = unknown.map((use) => unknownField(use, step, known, source));
-        known = columnsAfter(step, known);
-        return problems;
-      });
-    },
+    unknownFields: (input) => unknownFieldsIn(steps, input, source),
   };
+}
+
+/** The references that no record of a table can satisfy. Behind a step that is broken nobody knows which fields there are. */
+export function unknownFieldsIn(steps: readonly (PlacedStep | undefined)[], input: readonly string[], source: Source): Problem[] {
+  const problems: Problem[] = [];
+  let known = input;
+  for (const step of steps) {
+    if (!step) break;
+    const unknown = usesOf(step).filter(({ field }) => !known.includes(field));
+    problems.push(...unknown.map((use) => unknownField(use, step, known, source)));
+    known = columnsAfter(step, known);
+  }
+  return problems;
 }
 
 function columnsAfter(step: Step, before: readonly string[]): string[] {

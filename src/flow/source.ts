@@ -63,7 +63,7 @@ export function readSource(text: string): Source {
     width: 3,
   }));
   return {
-    value: broken.length > 0 ? undefined : plainValue(document),
+    value: broken.every(({ leavesMeaning }) => leavesMeaning) ? plainValue(document) : undefined,
     problems: [...broken, ...literals].map(({ offset, message, width }) => place(offset, message, width)),
     at(path, message, within) {
       const range = valueRange(document, path);

@@ -6,6 +6,8 @@ export interface YamlProblem {
   readonly offset: number;
   readonly message: string;
   readonly width?: number;
+  /** What the file means is known all the same, so that the rest of it can be checked. */
+  readonly leavesMeaning?: boolean;
 }
 
 const deepest = 200;
@@ -33,7 +35,11 @@ export function yamlProblems(text: string, document: Document): YamlProblem[] {
   const problems = [
     ...errors
       .filter(({ code }, index) => code !== 'UNEXPECTED_TOKEN' || index === first)
-      .map((error) => ({ offset: placeOf(error, text, document), message: messageOf(error) })),
+      .map((error) => ({
+        offset: placeOf(error, text, document),
+        message: messageOf(error),
+        leavesMeaning: error.code === 'DUPLICATE_KEY',
+      })),
     ...tags,
   ];
   return problems.length > 0 ? problems : aliasProblems(document);
@@ -84,7 +90,7 @@ function tagProblems(text: string, document: Document): YamlProblem[] {
       if (/^tag:yaml\.org,2002:(?:str|int|float|bool|null|map|seq)$/.test(node.tag)) return;
       const before = text.slice(0, node.range[0]);
       const offset = /!\S*\s*(?:&\S+\s*)?$/.exec(before)?.index ?? node.range[0];
-      problems.push({ offset, message: 'expected plain YAML, found a custom tag' });
+      problems.push({ offset, message: 'expected plain YAML, found a custom tag', leavesMeaning: true });
     },
   });
   return problems;

@@ -133,3 +133,30 @@ test('http:// is refused unless the command line allows it', async () => {
   expect((await validate(plain)).code).toBe(3);
   expect((await validate(plain, ['--allow-http'])).code).toBe(0);
 });
+
+test('every problem is told in one go, whatever hides behind another', async () => {
+  const flow = [
+    'nodes:',
+    '  - type: http',
+    '    url: https://a.example.com/{{idd}}',
+    '    url: https://a.example.com/{{idd}}',
+    '    timout: 3s',
+    '    connection: crm',
+    '    body: { a: 1 }',
+    '    headers: { X: !mine b }',
+  ].join('\n');
+  const place = await workplace({ 'flow.yaml': `${flow}\n`, 'rows.csv': 'id\n1\n' });
+  const { code, stderr } = await place.automate(['validate', 'flow.yaml', '--in', 'rows.csv']);
+  expect(code).toBe(3);
+  for (const [at, problem] of [
+    ['4:5', 'this key is there twice'],
+    ['5:5', 'unknown key "timout"; did you mean "timeout"?'],
+    ['6:17', 'no connection "crm"'],
+    ['7:11', 'a GET request has no body'],
+    ['8:19', 'expected plain YAML, found a custom tag'],
+  ]) {
+    expect(stderr).toContain(`flow.yaml:${at}: ${problem}`);
+  }
+  expect(stderr).toMatch(/flow\.yaml:\d:\d+: no record has a field "idd" here; did you mean "id"\?/);
+  expect(stderr).toContain('6 problems in flow.yaml');
+});

@@ -1,5 +1,4 @@
 import { FlowError } from '../../core/failure.ts';
-import type { Plan } from '../../core/plan.ts';
 import { exitCodes } from '../exit.ts';
 import { checkFields, loadFlow, loadSecrets, tellWarnings } from '../flow-file.ts';
 import { hasTextCells, type InputOptions, isTable, openInput } from '../input-options.ts';
@@ -15,29 +14,34 @@ export interface ValidateOptions extends Omit<InputOptions, 'in'> {
 
 /** Checks a flow: its file, its references against an input, its credentials. Answers the exit code. */
 export async function validateCommand(flow: string, options: ValidateOptions, terminal: Terminal): Promise<number> {
-  const plan = await loadFlow(flow, {
-    allowHttp: options.allowHttp ?? false,
-    textCells: options.in === undefined || hasTextCells(options),
+  const { in: input } = options;
+  const read = input === undefined ? undefined : await columnsOf({ ...options, in: input });
+  const given = { allowHttp: options.allowHttp ?? false, textCells: input === undefined || hasTextCells(options) };
+  const plan = await loadFlow(flow, given).catch(async (error: unknown) => {
+    // What is wrong with the references of a flow that is wrong elsewhere, too.
+    if (read?.columns) await loadFlow(flow, { ...given, columns: read.columns });
+    throw error;
   });
+  if (read?.error !== undefined) throw read.error;
   tellWarnings(plan, flow, terminal);
-  let against = '';
   await reportTogether(flow, [
-    async () => {
-      if (options.in !== undefined) against = await checkReferences(plan, flow, { ...options, in: options.in });
-    },
+    () => read?.columns && checkFields(plan, flow, read.columns),
     () => loadSecrets(plan, flow, terminal.redactor),
   ]);
+  const against = !read ? '' : read.columns ? `, every reference is in ${input}` : '; references are checked in tables only';
   await terminal.print(`${flow} is valid: ${counted(plan.steps.length, 'node')}${against}`);
   return exitCodes.success;
 }
 
-/** Answers what was checked. Only a table tells all of its fields before the first record; one of JSON may have others than the next. */
-async function checkReferences(plan: Plan, flow: string, options: InputOptions): Promise<string> {
-  const source = await openInput(options);
-  await source.close();
-  if (!isTable(source.format)) return '; references are checked in tables only';
-  checkFields(plan, flow, source.columns ?? []);
-  return `, every reference is in ${options.in}`;
+/** Only a table tells all of its fields before the first record; a record of JSON may have others than the next. An input that cannot be read hides nothing of the flow. */
+async function columnsOf(options: InputOptions): Promise<{ readonly columns?: readonly string[]; readonly error?: unknown }> {
+  try {
+    const source = await openInput(options);
+    await source.close();
+    return isTable(source.format) ? { columns: source.columns ?? [] } : {};
+  } catch (error) {
+    return { error };
+  }
 }
 
 /** Makes every check, and throws the problems of all as one FlowError. A credential alone is no problem of the flow. */
