@@ -26,9 +26,9 @@ export function referencedFields(text: string): string[] {
   return [...new Set(names)];
 }
 
-/** Texts in braces that look like references but are none, such as `{{first-name}}` and `{{ id }}`. */
+/** Texts in braces that look like references but are none, such as `{{first-name}}`, `{{ id }}` and `{{id`. */
 export function nearReferences(text: string): string[] {
-  const found = text.match(/\{\{[^{}]*\}\}/g) ?? [];
+  const found = text.match(/\{\{[^{}]*\}\}|\{\{[\p{L}\p{M}\p{N}_]+\}?/gu) ?? [];
   return found.filter((braces) => referencedFields(braces).length === 0);
 }
 

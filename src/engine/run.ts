@@ -83,7 +83,8 @@ export function startRun(plan: Plan, batches: AsyncIterable<readonly Item[]>, ou
     else {
       counts.failed++;
       ports.report({ type: 'record-failed', record: item.number, ...reportOf(written.failure) });
-      if (isTooMany(settings.maxErrors, counts)) stopping.request('max-errors', `${counts.failed} records have failed`);
+      if (isTooMany(settings.maxErrors, counts))
+        stopping.request('max-errors', counts.failed === 1 ? '1 record has failed' : `${counts.failed} records have failed`);
     }
     writing.put();
   }

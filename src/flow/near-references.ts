@@ -22,6 +22,7 @@ export function nearReferenceWarnings(source: Source): Problem[] {
 const fieldName = /^[\p{L}\p{M}\p{N}_]+$/u;
 
 function warning(text: string): string {
+  if (!text.endsWith('}}')) return `${text} is no reference and stays text; two braces close one\nwrite ${text.replace(/\}$/, '')}}}`;
   const name = text.slice(2, -2).trim();
   const mend = fieldName.test(name) ? `drop the spaces: {{${name}}}` : renaming(name);
   return `${text} is no reference and stays text; only letters, digits and underscores make a name\n${mend}`;

@@ -28,6 +28,8 @@ test.each([
   ['a body', 'nodes: [{ type: http, url: "https://a.com", method: POST, body: { a: ["{{ a }}"] } }]', '{{ a }}'],
   ['a name in a body', 'nodes: [{ type: http, url: "https://a.com", method: POST, body: { "{{ a }}": 1 } }]', '{{ a }}'],
   ['set', 'nodes: [{ type: set, fields: { a: "{{first name}}" } }]', '{{first name}}'],
+  ['a URL, unclosed', 'nodes: [{ type: http, url: "https://a.com/{{id" }]', '{{id'],
+  ['a text, half closed', 'nodes: [{ type: set, fields: { a: "{{id} {{id}}" } }]', '{{id}'],
   [
     'a connection',
     'connections: { a: { type: http, base_url: "https://a.com", headers: { X: "{{ a }}" } } }\nnodes: [{ type: set }]',

