@@ -15,6 +15,9 @@ const watched: readonly NodeJS.Signals[] = ['SIGINT', 'SIGTERM', 'SIGHUP'];
 /** How long records that have begun may go on after the first signal. */
 const graceMs = 10_000;
 
+/** One Ctrl-C can come twice: from the terminal, and from the program that the tool was started by. */
+const echoMs = 200;
+
 /** While there is no run yet, nothing was sent, and a signal ends the command. */
 export function endOnSignal({ tell }: Terminal, cleanUp: () => void): Pick<Signals, 'stop'> {
   const listener = (signal: NodeJS.Signals) => {
@@ -33,9 +36,11 @@ export function endOnSignal({ tell }: Terminal, cleanUp: () => void): Pick<Signa
 /** The first signal begins no more records; the second, or the end of the grace time, gives up what is in flight. */
 export function watchSignals(stopping: Stopping, clock: Clock, { tell }: Terminal): Signals {
   let first: NodeJS.Signals | undefined;
+  let sameUntilMs = 0;
   const listener = (signal: NodeJS.Signals) => {
-    if (first !== undefined) return stopping.abort();
+    if (first !== undefined) return clock.now() < sameUntilMs ? undefined : stopping.abort();
     first = signal;
+    sameUntilMs = clock.now() + echoMs;
     tell(`automate: ${signal}: finishing the records that have begun, for at most ${graceMs / 1000} s; once more to stop at once`);
     stopping.request('interrupted', `received ${signal}`, graceMs);
     void clock.sleepUntil(clock.now() + graceMs, stopping.signal).then(stopping.abort);
