@@ -1,4 +1,4 @@
-import { mkdir } from 'node:fs/promises';
+import { link, mkdir } from 'node:fs/promises';
 import { describe, expect, test } from 'vitest';
 import { type RunOptions, workplace } from '../helpers/cli.ts';
 
@@ -181,6 +181,20 @@ describe('no two things are one file', () => {
     [['--summary', 'flow.yaml'], 'the summary flow.yaml is the flow; name another with --summary'],
     [['--summary', 'out.csv'], 'the summary out.csv is the output; name another with --summary'],
   ])('%s', (args, message) => refused({ 'flow.yaml': good, 'rows.csv': 'id\n1\n' }, [...run, ...args], 2, message));
+
+  test('nor is a second name of one file another file', async () => {
+    const place = await workplace({ 'flow.yaml': good, 'rows.csv': 'id\n1\n' });
+    await link(place.path('rows.csv'), place.path('other.csv'));
+    const { code, stderr } = await place.automate(['run', 'flow.yaml', '--in', 'rows.csv', '--out', 'other.csv', '--force']);
+    expect([code, stderr]).toEqual([2, 'automate: the output other.csv is the input; name another with --out\n']);
+    expect(await place.read('rows.csv')).toBe('id\n1\n');
+  });
+
+  test('beside a device is no place for an errors file: it stands beside the input', async () => {
+    const place = await workplace({ 'flow.yaml': good, 'rows.csv': 'id\n1\n' });
+    expect((await place.automate(['run', 'flow.yaml', '--in', 'rows.csv', '--out', '/dev/null'])).code).toBe(4);
+    expect(await place.files()).toEqual(['flow.yaml', 'rows.csv', 'rows.errors.csv']);
+  });
 
   test('but a device may be all of them', async () => {
     const place = await workplace({ 'flow.yaml': good, 'rows.csv': 'id\n1\n' });
