@@ -17,7 +17,7 @@ import {
 import { type Lock, takeLock } from '../io/lock.ts';
 import { untouched } from '../io/records/output.ts';
 import { isRegularFile, refuseChanged } from '../io/records/sink.ts';
-import { statOf } from '../io/stat.ts';
+import { isNoFile } from '../io/stat.ts';
 import type { RunOptions } from './commands/run-options.ts';
 import { type OutputPlan, refuseExistingErrors, refuseExistingFiles, refuseSameFiles } from './output-files.ts';
 import { count } from './show/number.ts';
@@ -105,7 +105,7 @@ function refuseTwiceStdout(paths: Readonly<Record<string, string | undefined>>):
 }
 
 function isFileOrFree(path: string): boolean {
-  return path !== '-' && (statOf(path)?.isFile() ?? true);
+  return path !== '-' && !isNoFile(path);
 }
 
 async function claimStream(options: RunOptions, plan: OutputPlan): Promise<Omit<Claim, 'release'>> {
@@ -123,7 +123,7 @@ async function foundJournal(path: string, options: RunOptions, plan: OutputPlan)
   if (options.force) return undefined;
   const found = await readJournal(path);
   if (found && !options.resume) throw unfinished(found, plan.out, path);
-  if (!found && options.resume && (await isRegularFile(plan.out))) {
+  if (!found && options.resume && isRegularFile(plan.out)) {
     throw new AutomateError('output-exists', `${plan.out} exists, and no journal says that it is unfinished: there is nothing to resume`);
   }
   if (!found) await refuseExistingFiles(plan);

@@ -9,7 +9,7 @@ import { createOutput, type FileOutput } from '../io/records/output.ts';
 import { createStreamSink, isRegularFile, openFileSink, refuseExisting } from '../io/records/sink.ts';
 import { createWriter } from '../io/records/writer.ts';
 import type { Redactor } from '../io/redact.ts';
-import { statOf } from '../io/stat.ts';
+import { isNoFile, statOf } from '../io/stat.ts';
 import { isTable, namedFormat } from './input-options.ts';
 
 /** Where a run writes, and how. */
@@ -41,12 +41,7 @@ export function planOutput(options: OutputOptions, input: Format): OutputPlan {
 function defaultErrors({ in: input, out }: OutputOptions, format: Format): string {
   const extension = extensionOf(format);
   const name = input === '-' ? `errors${extension}` : `${basename(input).replace(/\.[^.]+(?:\.gz)?$/, '')}.errors${extension}`;
-  return join(dirname(isStream(out) ? input : out), name);
-}
-
-/** Beside a device or a pipe is no place for files. */
-function isStream(out: string): boolean {
-  return out === '-' || statOf(out)?.isFile() === false;
+  return join(dirname(out === '-' || isNoFile(out) ? input : out), name);
 }
 
 /** A file that a run reads or writes, and what it is to the run. */
@@ -111,7 +106,7 @@ export async function openOutput(plan: OutputPlan, run: OutputRun): Promise<File
     plan.out === '-'
       ? createStreamSink(process.stdout, 'stdout', plan.format)
       : await openFileSink(plan.out, { ...plan.format, keep: isBegun ? from.out : undefined });
-  if (!from.errors?.bytes && (await isRegularFile(plan.errors))) await rm(plan.errors);
+  if (!from.errors?.bytes && isRegularFile(plan.errors)) await rm(plan.errors);
   return createOutput({
     records: { sink, writer: createWriter(plan.format, run.outputColumns, { csvSafe }) },
     errors: {

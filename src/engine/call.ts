@@ -68,7 +68,7 @@ export function createCaller(tools: CallTools): RunCall {
           pauseIfAsked(call, refused, tools);
         } finally {
           // With the last failure the run may end: that is known before the next one is let in.
-          if (refused && isLast(call, refused)) void ports.clock.nextTurn().then(() => gates.leave(call));
+          if (refused && lastFailure(call, refused)) void ports.clock.nextTurn().then(() => gates.leave(call));
           else gates.leave(call);
         }
         if (stopping.signal.aborted) throw new Unfinished();
@@ -89,9 +89,10 @@ interface Refused {
   readonly waitMs: number;
 }
 
-/** Whether there is no next try. */
-function isLast(call: Call<unknown>, { failure, waitMs }: Refused): boolean {
-  return !failure.retryable || failure.attempts > call.retry.max || waitMs > call.retry.maxWaitMs;
+/** What becomes of the call when there is no next try; absent when there is one. */
+function lastFailure(call: Call<unknown>, { failure, waitMs }: Refused): Failure | undefined {
+  if (!failure.retryable || failure.attempts > call.retry.max) return failure;
+  return waitMs > call.retry.maxWaitMs ? tooLong(failure, waitMs, call.retry.maxWaitMs) : undefined;
 }
 
 /** One action's credit: held once, then either spent or given back. */
@@ -132,10 +133,11 @@ function pauseFor(call: Call<unknown>, waitMs: number | undefined, { ports, gate
 }
 
 /** Waits until the next try; throws the failure when there is none. */
-async function waitOrThrow(call: Call<unknown>, caller: Caller, { failure, waitMs }: Refused, tools: CallTools): Promise<void> {
+async function waitOrThrow(call: Call<unknown>, caller: Caller, refused: Refused, tools: CallTools): Promise<void> {
   const { ports, stopping } = tools;
-  if (!failure.retryable || failure.attempts > call.retry.max) throw failure;
-  if (waitMs > call.retry.maxWaitMs) throw tooLong(failure, waitMs, call.retry.maxWaitMs);
+  const { failure, waitMs } = refused;
+  const last = lastFailure(call, refused);
+  if (last) throw last;
   ports.report({ type: 'call-retried', record: caller.record, waitMs, ...reportOf(failure, caller.node) });
   const untilMs = ports.clock.now() + waitMs;
   await ports.clock.sleepUntil(untilMs, stopping.hurry);

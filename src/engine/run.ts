@@ -90,10 +90,14 @@ export function startRun(plan: Plan, batches: AsyncIterable<readonly Item[]>, ou
   }
 }
 
-/** Wider than the concurrency, so that one slow record does not stall the rest. */
+/**
+ * Wider than the concurrency, so that one slow record does not stall the rest.
+ * A record makes one call for each node that calls: after a crash so many are repeated at most.
+ */
 function windowSize(plan: Plan, settings: RunSettings): number {
-  const concurrency = settings.concurrency ?? Math.max(1, ...plan.steps.map(({ node }) => node.action?.concurrency ?? 1));
-  return Math.max(1024, concurrency * 8);
+  const actions = plan.steps.flatMap(({ node }) => node.action ?? []);
+  const concurrency = settings.concurrency ?? Math.max(1, ...actions.map((action) => action.concurrency));
+  return Math.ceil(Math.max(1024, concurrency * 8) / Math.max(1, actions.length));
 }
 
 /** A share is judged only once this many records have ended: one failure among the first three says little. */

@@ -33,7 +33,7 @@ export function takeLock(file: string, option: string): Lock {
   const mine: Owner = { pid: process.pid, born, where: here };
   for (;;) {
     if (created(path, file, JSON.stringify(mine))) return heldLock(path);
-    const found = attempted(() => readFileSync(path, 'utf8'));
+    const found = foundLock(path, file);
     if (found === undefined) continue;
     const owner = ownerOf(found);
     if (owner && isAlive(owner, here, path)) {
@@ -44,6 +44,18 @@ export function takeLock(file: string, option: string): Lock {
       );
     }
     takeAway(path, found);
+  }
+}
+
+/** Absent when it was given back meanwhile. One that may not be read is somebody else's, and not to be waited for here. */
+function foundLock(path: string, file: string): string | undefined {
+  try {
+    return readFileSync(path, 'utf8');
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined;
+    throw new AutomateError('output-exists', `${file} is locked, and ${path} cannot be read: ${reasonOf(error as Error)}`, {
+      cause: error,
+    });
   }
 }
 

@@ -130,6 +130,17 @@ describe('reading runs ahead no further than is of use', () => {
     expect(rows.map(({ id }) => id)).toEqual(ids(1024));
   });
 
+  test('behind a record that never ends, with several nodes: as many calls, not as many records', async () => {
+    const node = (name: string) => `{ type: http, url: "https://api.example.com/${name}/{{id}}" }`;
+    const { requests } = await runFlow(`nodes: [${['a', 'b', 'c', 'd'].map(node).join(', ')}]`, counted(6000).records, {
+      batch: 1,
+      http: ({ path }) => ({ afterMs: path === '/a/0' ? 60_000 : 1 }),
+      started: ({ stopping }, clock) => void clock.sleepUntil(50_000).then(() => stopping.request('interrupted', 'enough')),
+    });
+    expect(requests.length).toBeLessThanOrEqual(1024);
+    expect(requests.length).toBeGreaterThan(1000);
+  });
+
   test('with an output that is slower than everything else', async () => {
     const { reading, records } = counted(5000);
     const { state, output } = slowOutput(1000);

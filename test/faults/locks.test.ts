@@ -1,4 +1,4 @@
-import { symlink, utimes } from 'node:fs/promises';
+import { mkdir, symlink, utimes } from 'node:fs/promises';
 import { describe, expect, test } from 'vitest';
 import { askedServer } from '../helpers/asking.ts';
 import type { Finished } from '../helpers/cli.ts';
@@ -81,6 +81,14 @@ test("a dead owner's lock is taken over also when nobody has buried it", async (
      kill $!; exit $code`,
   );
   expect(code).toBe(4);
+});
+
+test('a lock that cannot be read is not waited for', async () => {
+  const server = await askedServer(0);
+  const place = await placeFor(server);
+  await mkdir(place.path('out.csv.automate-lock'));
+  const { code, stderr } = await place.automate(run);
+  expect([code, stderr]).toEqual([73, expect.stringContaining('out.csv is locked, and out.csv.automate-lock cannot be read: EISDIR')]);
 });
 
 test.each([

@@ -33,7 +33,10 @@ export async function validateCommand(flow: string, options: ValidateOptions, te
   return exitCodes.success;
 }
 
-/** Only a table tells all of its fields before the first record; a record of JSON may have others than the next. An input that cannot be read hides nothing of the flow. */
+/**
+ * Only a table tells all of its fields before the first record; a record of JSON may have others than the next.
+ * An input that cannot be read hides nothing of the flow.
+ */
 async function columnsOf(options: InputOptions): Promise<{ readonly columns?: readonly string[]; readonly error?: unknown }> {
   try {
     const source = await openInput(options);

@@ -1,10 +1,11 @@
 import { createReadStream } from 'node:fs';
-import { type FileHandle, open, stat } from 'node:fs/promises';
+import { type FileHandle, open } from 'node:fs/promises';
 import { promisify } from 'node:util';
 import { crc32, gzip } from 'node:zlib';
 import { AutomateError } from '../../core/failure.ts';
 import { syncFolder } from '../folder.ts';
 import { reasonOf } from '../reason.ts';
+import { isNoFile, statOf } from '../stat.ts';
 
 /** A file or stream that text is appended to. Every call may throw an AutomateError (`output`, `stdout-closed`). */
 export interface Sink {
@@ -38,19 +39,18 @@ const gzipped = promisify(gzip);
 const nothing: Written = { bytes: 0, crc: 0 };
 
 /** Whether a regular file is at a path. Devices and pipes are there by nature, and nothing in them can be overwritten. */
-export async function isRegularFile(path: string): Promise<boolean> {
-  const found = await stat(path).catch(() => undefined);
-  return found?.isFile() ?? false;
+export function isRegularFile(path: string): boolean {
+  return statOf(path)?.isFile() ?? false;
 }
 
 /** Refuses a path at which a file already is: overwriting is said, not assumed. */
 export async function refuseExisting(path: string, mend: string): Promise<void> {
-  if (await isRegularFile(path)) throw new AutomateError('output-exists', `${path} exists already\n${mend}`);
+  if (isRegularFile(path)) throw new AutomateError('output-exists', `${path} exists already\n${mend}`);
 }
 
 /** Refuses to go on with a file that is not as it was left. Throws an AutomateError (`output-exists`). */
 export async function refuseChanged(path: string, { bytes, crc }: Written): Promise<void> {
-  if (bytes === 0 || (await isOther(path))) return;
+  if (bytes === 0 || isNoFile(path)) return;
   const found = await writtenIn(path, bytes);
   if (found.bytes === bytes && found.crc === crc) return;
   const what = found.bytes < bytes ? `holds ${found.bytes} bytes, and ${bytes} were written` : 'does not hold what was written';
@@ -86,7 +86,7 @@ export async function openFileSink(path: string, options: FileSinkOptions): Prom
     },
     async write(text) {
       if (text === '') return;
-      const packed = options.gzip ? await gzipped(text) : Buffer.from(text);
+      const packed = await bytesOf(text, options);
       await told(writeAll(handle, packed));
       written = { bytes: written.bytes + packed.length, crc: crc32(packed, written.crc) };
     },
@@ -95,15 +95,9 @@ export async function openFileSink(path: string, options: FileSinkOptions): Prom
   };
 }
 
-/** Whether a device or a pipe is there. */
-async function isOther(path: string): Promise<boolean> {
-  const found = await stat(path).catch(() => undefined);
-  return found !== undefined && !found.isFile();
-}
-
 /** What is on disk under a new name is found again only when its folder is on disk, too. */
 async function opened(path: string, { keep, isNew, adds }: FileSinkOptions): Promise<FileHandle> {
-  if (await isOther(path)) return open(path, 'w');
+  if (isNoFile(path)) return open(path, 'w');
   if (keep) {
     const handle = await open(path, 'a', 0o666);
     await handle.truncate(keep.bytes);
@@ -112,6 +106,10 @@ async function opened(path: string, { keep, isNew, adds }: FileSinkOptions): Pro
   const handle = await open(path, adds ? 'a' : isNew ? 'wx' : 'w', 0o666);
   await syncFolder(path);
   return handle;
+}
+
+async function bytesOf(text: string, { gzip }: { readonly gzip: boolean }): Promise<Buffer> {
+  return gzip ? gzipped(text) : Buffer.from(text);
 }
 
 /** A write may take a part only. */
@@ -142,7 +140,7 @@ export function createStreamSink(stream: NodeJS.WritableStream, name: string, op
     },
     async write(text) {
       if (text === '') return;
-      const packed = options.gzip ? await gzipped(text) : Buffer.from(text);
+      const packed = await bytesOf(text, options);
       written = { bytes: written.bytes + packed.length, crc: 0 };
       await told(
         new Promise<void>((resolve, reject) => {
