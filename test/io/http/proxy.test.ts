@@ -19,6 +19,14 @@ describe('a proxy', () => {
     expect(proxy.seen).toEqual(Array(3).fill('GET http://api.example.test/a?b=1'));
   });
 
+  test('ALL_PROXY is not used', async () => {
+    const server = await httpServer((_, response) => response.end('direct'));
+    const proxy = await proxyServer(server.port);
+    const { get } = createSender({ environment: { ALL_PROXY: proxy.url, all_proxy: proxy.url } });
+    expect(textOf(await get(`${server.origin}/a`))).toBe('direct');
+    expect(proxy.seen).toEqual([]);
+  });
+
   test.each(['HTTPS_PROXY', 'https_proxy'])('%s is used for https origins, in a tunnel', async (name) => {
     const server = await httpServer(({ path, body }, response) => response.end(`${path} ${body}`), certificates.good);
     const proxy = await proxyServer(server.port);
