@@ -20,6 +20,7 @@ import { endOnSignal, watchSignals } from '../signals.ts';
 import { writeSummary } from '../summary-file.ts';
 import type { Terminal } from '../terminal.ts';
 import { type WiredPorts, wire } from '../wire.ts';
+import { boundYoungGeneration } from '../young-generation.ts';
 import { dryRun } from './dry-run.ts';
 import { nextSteps, resumeCommand } from './next-steps.ts';
 import type { RunOptions } from './run-options.ts';
@@ -76,6 +77,7 @@ interface RunParts {
 
 async function runOver(plan: Plan, source: Source, parts: RunParts): Promise<number> {
   const { options, files, terminal, claim } = parts;
+  boundYoungGeneration();
   const tally = createTally();
   const events = await openEvents(options.events, terminal.redactor, options.resume ?? false);
   const ports = wire({
