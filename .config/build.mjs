@@ -31,7 +31,11 @@ const seldom = {
 rmSync('dist', { recursive: true, force: true });
 
 await build({
-  entryPoints: ['src/cli/main.ts'],
+  // The keychain is asked in a process of its own.
+  entryPoints: ['src/cli/main.ts', 'src/io/credentials/keychain-process.ts'],
+  entryNames: '[name]',
+  // It comes with compiled code.
+  external: ['@napi-rs/keyring'],
   outdir: 'dist',
   bundle: true,
   splitting: true,

@@ -6,6 +6,7 @@ export const exitCodes = {
   success: 0,
   bug: 1,
   usage: 2,
+  cancelled: 130,
   flow: 3,
   someFailed: 4,
   stoppedEarly: 5,

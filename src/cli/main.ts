@@ -2,6 +2,7 @@ import { Command, CommanderError, Option } from 'commander';
 import { AutomateError, FlowError } from '../core/failure.ts';
 import { cleaned } from '../core/response.ts';
 import { maxErrorsArgument, rateArgument, setArgument, wholeNumber } from './arguments.ts';
+import { addCredentialCommands } from './credential-commands.ts';
 import { exitCodeOf, exitCodes } from './exit.ts';
 import { flowErrorText } from './show/problems.ts';
 import { createTerminal, type Terminal } from './terminal.ts';
@@ -41,7 +42,7 @@ export function createProgram(terminal: Terminal, exit: (code: number) => void):
     .version(version)
     .showSuggestionAfterError()
     .showHelpAfterError('(automate --help tells more)')
-    .configureOutput({ outputError: (text, write) => write(text.replace(/^error: /, 'automate: ')) })
+    .configureOutput({ outputError: (text, write) => write(withoutValues(text.replace(/^error: /, 'automate: '))) })
     .exitOverride();
 
   const inputOptions = (command: Command) =>
@@ -49,8 +50,10 @@ export function createProgram(terminal: Terminal, exit: (code: number) => void):
       .option('--in-format <format>', 'csv, tsv, json or ndjson, each also with .gz; needed for stdin')
       .option('--delimiter <character>', 'what separates the cells of a CSV (default: comma, tab for TSV)')
       .option('--encoding <name>', 'the encoding of the input, such as latin1 or utf-16le (default: utf-8)');
+  const envOption = (command: Command) =>
+    command.option('--env <name>', 'whose credentials, such as staging (default: AUTOMATE_ENV, else default)');
   const httpOptions = (command: Command) =>
-    command
+    envOption(command)
       .option('--allow-http', 'allow http:// URLs to other machines')
       .option('--cacert <file>', 'trust these certificate authorities (PEM) besides the usual ones');
 
@@ -102,7 +105,7 @@ export function createProgram(terminal: Terminal, exit: (code: number) => void):
     .option('--in <file>', "check every reference against this file's header")
     .option('--offline', 'ask no server')
     .option('--allow-http', 'allow http:// URLs to other machines');
-  inputOptions(validate).action(async (flow, options) => {
+  envOption(inputOptions(validate)).action(async (flow, options) => {
     exit(await (await import('./commands/validate.ts')).validateCommand(flow, options, terminal));
   });
 
@@ -130,6 +133,13 @@ export function createProgram(terminal: Terminal, exit: (code: number) => void):
     .option('--port <n>', 'where the API listens (default: 4010 with --serve, else any free port)', wholeNumber(0))
     .action(async (options) => exit(await (await import('./commands/demo.ts')).demoCommand(options, terminal)));
 
+  addCredentialCommands(program, terminal, exit);
+
   for (const command of program.commands) command.showHelpAfterError(`(automate ${command.name()} --help tells more)`);
   return program;
+}
+
+/** What was written behind an option that there is none of may be a secret. */
+function withoutValues(text: string): string {
+  return text.replace(/'(-[^='\s]*)=[^']*'/g, "'$1=...'");
 }

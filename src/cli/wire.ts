@@ -8,13 +8,14 @@ import { createHttp } from '../io/http/client.ts';
 import { createTransport } from '../io/http/transport.ts';
 import { createRunLedger } from '../io/ledger.ts';
 import type { Redactor } from '../io/redact.ts';
+import type { FlowSecrets } from './flow-secrets.ts';
 import { version } from './version.ts';
 
 /** What a command knows of the world its flow will run in. */
 export interface WireOptions {
   /** The run's UUID; absent where no run is meant. */
   readonly run?: string;
-  readonly secrets: ReadonlyMap<string, string>;
+  readonly credentials: FlowSecrets;
   readonly redactor: Redactor;
   readonly allowHttp: boolean;
   readonly cacert: string | undefined;
@@ -30,7 +31,7 @@ export type WiredPorts = Ports & { readonly credits: () => number };
 /** Puts the ports together: the only place that knows every adapter. */
 export function wire(options: WireOptions): WiredPorts {
   const clock = createClock();
-  const { redactor, secrets, allowHttp } = options;
+  const { redactor, credentials, allowHttp } = options;
   const transport = createTransport({
     cacert: options.cacert,
     environment: process.env,
@@ -43,7 +44,7 @@ export function wire(options: WireOptions): WiredPorts {
     clock,
     ledger,
     credits: ledger.spent,
-    http: createHttp({ transport, secrets, allowHttp, now: clock.now, secret: redactor.add }),
+    http: createHttp({ transport, secrets: credentials.secrets, used: credentials.used, allowHttp, now: clock.now, secret: redactor.add }),
     cache: createLateCache(async () => {
       const warn = (message: string) => options.warn?.(message);
       return createCache({ folder: await cacheFolder(warn), redactor, wallNow: clock.wallNow, warn });

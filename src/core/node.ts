@@ -58,6 +58,8 @@ export interface FieldUse {
 export interface CredentialNeed extends FieldUse {
   /** Whether the secret has to be `username:password`. */
   readonly isPair: boolean;
+  /** Where the secret would go, as far as that is known before the first record. */
+  readonly origins: readonly string[];
 }
 
 /** A node as it will run. */

@@ -102,11 +102,14 @@ export const headers = describedAs(
   writtenHeaders,
 );
 
-const credential = name
+/** The name of a credential. What looks like the secret itself is refused, and not shown. */
+export const credentialName = name
   .refine((text) => text.length <= 100 && !holdsToken(text) && !isRandomText(text), {
     error: 'expected the name of a credential, found what looks like the secret itself',
   })
   .describe('the name of a credential, never its value');
+
+const credential = credentialName;
 
 const apiKey = z.strictObject({
   type: z.literal('api_key'),

@@ -20,6 +20,8 @@ export interface CredentialUse {
   readonly name: string;
   /** Whether the secret has to be `username:password`. */
   readonly isPair: boolean;
+  /** Where the secret would go, as far as that is known before the first record. */
+  readonly origins: readonly string[];
   /** Something wrong with the credential, placed where it is named. */
   problem(message: string): Problem;
 }

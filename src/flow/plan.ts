@@ -19,6 +19,7 @@ export function planOf(name: string, steps: readonly PlacedStep[], { source, war
       (step.node.action?.credentials ?? []).map((use) => ({
         name: use.field,
         isPair: use.isPair,
+        origins: use.origins,
         problem: (message: string) => source.at([...step.at, ...use.at], message),
       })),
     ),

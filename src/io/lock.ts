@@ -27,6 +27,30 @@ const heartbeat = { everyMs: 10_000, deadAfterMs: 60_000 };
  * `option`: where another file can be named.
  */
 export function takeLock(file: string, option: string): Lock {
+  const taken = lockOrOwner(file);
+  if ('release' in taken) return taken;
+  const elsewhere = taken.where === undefined || taken.where === place() ? '' : ` of ${taken.where.split(' ')[0]}`;
+  throw new AutomateError(
+    'output-exists',
+    `${file} is being written by another run (process ${taken.pid}${elsewhere})\nwait for it, or name another file with ${option}`,
+  );
+}
+
+const pollMs = 20;
+
+/** Takes the lock of a file as soon as nobody else holds it. Throws an AutomateError (`output-exists`) after so long a wait. */
+export async function waitForLock(file: string, longestMs = 30_000): Promise<Lock> {
+  const endMs = performance.now() + longestMs;
+  for (;;) {
+    const taken = lockOrOwner(file);
+    if ('release' in taken) return taken;
+    if (performance.now() > endMs) throw new AutomateError('output-exists', `${file} is being changed by process ${taken.pid}; try again`);
+    await new Promise((resolve) => setTimeout(resolve, pollMs));
+  }
+}
+
+/** The lock, or the living owner who holds it. */
+function lockOrOwner(file: string): Lock | Owner {
   const path = `${file}.automate-lock`;
   const { born } = processOf(process.pid);
   const here = place();
@@ -36,13 +60,7 @@ export function takeLock(file: string, option: string): Lock {
     const found = foundLock(path, file);
     if (found === undefined) continue;
     const owner = ownerOf(found);
-    if (owner && isAlive(owner, here, path)) {
-      const elsewhere = owner.where === undefined || owner.where === here ? '' : ` of ${owner.where.split(' ')[0]}`;
-      throw new AutomateError(
-        'output-exists',
-        `${file} is being written by another run (process ${owner.pid}${elsewhere})\nwait for it, or name another file with ${option}`,
-      );
-    }
+    if (owner && isAlive(owner, here, path)) return owner;
     takeAway(path, found);
   }
 }

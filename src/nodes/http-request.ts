@@ -7,6 +7,13 @@ import { checkTokenUrl, type UrlTemplate, urlTemplate } from '../core/url.ts';
 import { isObject, type Value } from '../core/value.ts';
 import type { HttpOptions } from './http-options.ts';
 
+/** What a node sends. */
+export interface RequestTemplate {
+  /** Where to; absent when a record says so. */
+  readonly origin: string | undefined;
+  render(fields: Fields): HttpRequest;
+}
+
 /**
  * Compiles what a node sends. What is wrong with it is reported; then nothing will be rendered.
  * `connection`: `null` for one that the node names and nobody knows: then a relative URL cannot be judged.
@@ -15,7 +22,7 @@ export function compileRequest(
   options: HttpOptions,
   connection: HttpConnection | undefined | null,
   context: BuildContext,
-): (fields: Fields) => HttpRequest {
+): RequestTemplate {
   const allowHttp = context.allowHttp || (connection?.allowHttp ?? false);
   const url = tried(context, ['url'], () =>
     connection === null ? undefined : urlTemplate(options.url, { baseUrl: connection?.baseUrl, allowHttp }),
@@ -40,7 +47,9 @@ export function compileRequest(
     followAny: options.follow === 'any',
     ...(options.follow === 'any' && context.allowHosts.length > 0 ? { redirectHosts: context.allowHosts } : {}),
   };
-  return (fields) => {
+  return { origin: url?.origin, render };
+
+  function render(fields: Fields): HttpRequest {
     const target = (url as UrlTemplate).render(fields);
     return {
       ...fixed,
@@ -51,7 +60,7 @@ export function compileRequest(
       ...(context.literalOrigins.has(target.origin) ? signed : {}),
       ...(target.fromData ? fromData : {}),
     };
-  };
+  }
 }
 
 /** A header as it is written, and where. */

@@ -47,7 +47,7 @@ function build(options: HttpOptions, context: BuildContext): Node {
   if (options.body !== undefined && (options.method === 'GET' || options.method === 'DELETE')) {
     context.problem(['body'], `a ${options.method} request has no body; expected method POST, PUT or PATCH`);
   }
-  const request = compileRequest(options, connection, context);
+  const { origin, render: request } = compileRequest(options, connection, context);
   const mapping = tried(context, ['map'], () => options.map && compileMapping(options.map, options.when_empty));
   if (options.response === 'text' && mapping?.needsJson) {
     context.warn(['map'], 'the answer is read as text: only $body, $status and $headers.NAME find something in it');
@@ -68,7 +68,7 @@ function build(options: HttpOptions, context: BuildContext): Node {
     run: (fields, runContext) => run(compiled, fields, runContext),
     action: {
       concurrency: compiled.limit.max,
-      credentials: auth ? [credentialOf(auth, options)] : [],
+      credentials: auth ? [credentialOf(auth, options, origin)] : [],
       request,
       body: (response) => readBody(response, options.response, false),
       rows: (fields, response, found) =>
@@ -81,9 +81,20 @@ function build(options: HttpOptions, context: BuildContext): Node {
   };
 }
 
-function credentialOf(auth: Auth, options: HttpOptions): CredentialNeed {
+/** Of OAuth the secret goes to the token server alone. */
+function credentialOf(auth: Auth, options: HttpOptions, origin: string | undefined): CredentialNeed {
   const at = options.auth === undefined ? ['connection'] : ['auth', 'credential'];
-  return { field: auth.credential, at, isPair: auth.type === 'basic' && auth.username === undefined };
+  const to = auth.type === 'oauth2_client_credentials' ? originOf(auth.tokenUrl) : origin;
+  return {
+    field: auth.credential,
+    at,
+    isPair: auth.type === 'basic' && auth.username === undefined,
+    origins: to === undefined ? [] : [to],
+  };
+}
+
+function originOf(url: string): string | undefined {
+  return URL.canParse(url) ? new URL(url).origin : undefined;
 }
 
 /** A node's own concurrency is its own; a connection's is shared by all its nodes. */

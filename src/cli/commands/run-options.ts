@@ -17,6 +17,8 @@ export interface RunOptions extends InputOptions {
   readonly csvSafe?: boolean;
   readonly resume?: boolean;
   readonly dryRun?: boolean;
+  /** Whose credentials: `staging`; absent for those of AUTOMATE_ENV. */
+  readonly env?: string;
   readonly allowHttp?: boolean;
   readonly cacert?: string;
   readonly events?: string;

@@ -9,7 +9,8 @@ import type { Source } from '../../io/records/source.ts';
 import { type Claim, claimOutput } from '../claim.ts';
 import { openEvents } from '../events-file.ts';
 import { exitCodeOfRun, signalExitCode } from '../exit.ts';
-import { checkFields, loadFlow, loadSecrets, tellWarnings } from '../flow-file.ts';
+import { checkFields, loadFlow, tellWarnings } from '../flow-file.ts';
+import { type FlowSecrets, loadSecrets } from '../flow-secrets.ts';
 import { hasTextCells, inputFormat, isTable, openInput } from '../input-options.ts';
 import { type OutputPlan, openOutput, planOutput } from '../output-files.ts';
 import { count, counted } from '../show/number.ts';
@@ -38,8 +39,8 @@ export async function runCommand(flow: string, options: RunOptions, terminal: Te
     try {
       checkTable(plan, flow, source);
       if (!options.quiet) tellWarnings(plan, flow, terminal);
-      const secrets = await loadSecrets(plan, flow, terminal.redactor);
-      return await runOver(plan, source, { flow, options, files, secrets, claim, terminal, beforehand });
+      const credentials = await loadSecrets(plan, flow, options, terminal);
+      return await runOver(plan, source, { flow, options, files, credentials, claim, terminal, beforehand });
     } finally {
       await source.close();
     }
@@ -68,7 +69,7 @@ interface RunParts {
   readonly flow: string;
   readonly options: RunOptions;
   readonly files: OutputPlan;
-  readonly secrets: ReadonlyMap<string, string>;
+  readonly credentials: FlowSecrets;
   readonly claim: Claim;
   readonly terminal: Terminal;
   /** Listens to signals while there is no run. */
@@ -82,7 +83,7 @@ async function runOver(plan: Plan, source: Source, parts: RunParts): Promise<num
   const events = await openEvents(options.events, terminal.redactor, options.resume ?? false);
   const ports = wire({
     run: claim.run,
-    secrets: parts.secrets,
+    credentials: parts.credentials,
     redactor: terminal.redactor,
     allowHttp: options.allowHttp ?? false,
     cacert: options.cacert,
@@ -125,6 +126,7 @@ async function runOver(plan: Plan, source: Source, parts: RunParts): Promise<num
   } finally {
     show?.stop();
     signals.stop();
+    await parts.credentials.noted();
     await events?.close();
   }
 }

@@ -12,7 +12,8 @@ import { createChain } from '../../engine/chain.ts';
 import { createGates } from '../../engine/gate.ts';
 import { createStopping } from '../../engine/stopping.ts';
 import { exitCodes } from '../exit.ts';
-import { checkFields, loadFlow, loadSecrets, tellWarnings } from '../flow-file.ts';
+import { checkFields, loadFlow, tellWarnings } from '../flow-file.ts';
+import { loadSecrets, noSecrets } from '../flow-secrets.ts';
 import { hasTextCells, type InputOptions, isTable, openInput } from '../input-options.ts';
 import { counted } from '../show/number.ts';
 import { type Preview, previewJson, previewText } from '../show/preview.ts';
@@ -28,6 +29,7 @@ export interface TestRequestOptions extends Omit<InputOptions, 'in'> {
   readonly json?: boolean;
   readonly curl?: boolean;
   readonly send: boolean;
+  readonly env?: string;
   readonly allowHttp?: boolean;
   readonly cacert?: string;
 }
@@ -39,9 +41,9 @@ export async function testRequestCommand(flow: string, options: TestRequestOptio
   tellWarnings(plan, flow, terminal);
   const step = chosenStep(plan, options.node);
   const item = await recordOf(plan, flow, options);
-  const secrets = options.send ? await loadSecrets(plan, flow, terminal.redactor) : new Map<string, string>();
+  const credentials = options.send ? await loadSecrets(plan, flow, options, terminal) : noSecrets;
   const ports = wire({
-    secrets,
+    credentials,
     redactor: terminal.redactor,
     allowHttp,
     cacert: options.cacert,
@@ -50,6 +52,7 @@ export async function testRequestCommand(flow: string, options: TestRequestOptio
     warn: (message) => terminal.tell(`${terminal.colors.yellow('warning:')} ${message}`),
   });
   const preview = await previewOf(plan, step, item, ports, options, terminal);
+  await credentials.noted();
   if (preview.failure) preview.failure.node ??= step.id;
   const show = options.json ? previewJson : previewText;
   const text = show(preview, step.node.action as Action, options.curl ?? false);

@@ -1,6 +1,7 @@
 import { FlowError } from '../../core/failure.ts';
 import { exitCodes } from '../exit.ts';
-import { checkFields, loadFlow, loadSecrets, tellWarnings } from '../flow-file.ts';
+import { checkFields, loadFlow, tellWarnings } from '../flow-file.ts';
+import { loadSecrets } from '../flow-secrets.ts';
 import { hasTextCells, type InputOptions, isTable, openInput } from '../input-options.ts';
 import { counted } from '../show/number.ts';
 import type { Terminal } from '../terminal.ts';
@@ -9,6 +10,7 @@ import type { Terminal } from '../terminal.ts';
 export interface ValidateOptions extends Omit<InputOptions, 'in'> {
   readonly in?: string;
   readonly offline?: boolean;
+  readonly env?: string;
   readonly allowHttp?: boolean;
 }
 
@@ -26,7 +28,7 @@ export async function validateCommand(flow: string, options: ValidateOptions, te
   tellWarnings(plan, flow, terminal);
   await reportTogether(flow, [
     () => read?.columns && checkFields(plan, flow, read.columns),
-    () => loadSecrets(plan, flow, terminal.redactor),
+    () => loadSecrets(plan, flow, options, terminal),
   ]);
   const against = !read ? '' : read.columns ? `, every reference is in ${input}` : '; references are checked in tables only';
   await terminal.print(`${flow} is valid: ${counted(plan.steps.length, 'node')}${against}`);

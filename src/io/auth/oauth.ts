@@ -22,6 +22,8 @@ export interface TokenTools {
   post(url: string, headers: Record<string, string>, form: string): Promise<HttpResponse>;
   /** A token is a secret like any other. */
   secret(token: string): void;
+  /** The client secret was accepted. */
+  used(auth: OAuth): void;
 }
 
 interface Kept {
@@ -84,6 +86,7 @@ export function createTokens(tools: TokenTools): Tokens {
       try {
         const { token, lifetimeMs } = tokenOf(await asked(auth, clientSecret));
         tools.secret(token);
+        tools.used(auth);
         entry.text = token;
         entry.untilMs = tools.now() + lifetimeMs - Math.min(marginMs, lifetimeMs / 10);
         return token;

@@ -1,41 +1,57 @@
 import { readFile } from 'node:fs/promises';
 import { AutomateError } from '../../core/failure.ts';
-import type { CredentialStore } from './store.ts';
+import type { Finding } from './secret.ts';
 
 /** The environment variable of a credential: `crm-token` is `AUTOMATE_CREDENTIAL_CRM_TOKEN`. */
 export function credentialVariable(name: string): string {
   return `AUTOMATE_CREDENTIAL_${name.toUpperCase().replace(/[^A-Z0-9]/g, '_')}`;
 }
 
-/** Makes the store of environment variables, and of files named by variables that end in `_FILE`. */
-export function createEnvironmentCredentials(environment: NodeJS.ProcessEnv): CredentialStore {
-  return {
-    async find(name) {
-      const variable = credentialVariable(name);
-      const secret = environment[variable];
-      if (secret !== undefined && secret !== '') return checked(withoutLineBreak(secret), variable);
-      const file = environment[`${variable}_FILE`];
-      return file === undefined || file === '' ? undefined : checked(await secretOf(file, `${variable}_FILE`), file);
-    },
-  };
+/** The variable that a credential comes from; absent when none is set. */
+export function variableWith(name: string, environment: NodeJS.ProcessEnv): string | undefined {
+  const variable = credentialVariable(name);
+  return [variable, `${variable}_FILE`].find((candidate) => environment[candidate]);
 }
 
-/** Editors and `$(...)` elsewhere leave a line break at the end. */
-function withoutLineBreak(secret: string): string {
-  return secret.replace(/\r?\n$/, '');
+/** The credentials that come from variables, or from the files that variables name. */
+export async function findInEnvironment(names: readonly string[], environment: NodeJS.ProcessEnv): Promise<Map<string, Finding>> {
+  const found = new Map<string, Finding>();
+  for (const name of names) {
+    const variable = variableWith(name, environment);
+    if (variable !== undefined) found.set(name, await findingIn(variable, variable === credentialVariable(name), environment));
+  }
+  return found;
 }
 
-/** Without a byte order mark. */
-async function secretOf(file: string, variable: string): Promise<string> {
+async function findingIn(variable: string, isSecret: boolean, environment: NodeJS.ProcessEnv): Promise<Finding> {
+  const text = environment[variable] as string;
   try {
-    return withoutLineBreak(new TextDecoder('utf-8', { fatal: true }).decode(await readFile(file)));
+    return { secret: { text: isSecret ? oneLine(text, variable) : await secretFile(text, variable), from: variable } };
   } catch (error) {
+    if (error instanceof AutomateError) return { problem: error.message };
+    throw error;
+  }
+}
+
+/** The secret in a file, without a byte order mark. Throws an AutomateError (`credential`). */
+export async function secretFile(file: string, variable: string): Promise<string> {
+  try {
+    return oneLine(utf8Of(await readFile(file)), file);
+  } catch (error) {
+    if (error instanceof AutomateError) throw error;
     const reason = error instanceof TypeError ? 'it is not UTF-8' : (error as Error).message;
     throw new AutomateError('credential', `${variable} names a file that cannot be read: ${reason}`);
   }
 }
 
-function checked(secret: string, where: string): string {
+/** Throws a TypeError when it is not UTF-8. */
+export function utf8Of(bytes: Uint8Array): string {
+  return new TextDecoder('utf-8', { fatal: true }).decode(bytes);
+}
+
+/** A secret without the line break that editors and `$(...)` elsewhere leave at its end. Throws an AutomateError (`credential`) when it has several lines. */
+export function oneLine(text: string, where: string): string {
+  const secret = text.replace(/\r?\n$/, '');
   // biome-ignore lint/suspicious/noControlCharactersInRegex: a header cannot hold them
   if (secret === '' || /[\x00-\x1f\x7f]/.test(secret)) {
     throw new AutomateError(

@@ -3,6 +3,7 @@ import { AutomateError, Failure } from '../../core/failure.ts';
 import type { Auth, Http, HttpRequest, HttpResponse } from '../../core/ports.ts';
 import { createTokens, type OAuth } from '../auth/oauth.ts';
 import { type Signature, signature, withQuery } from '../auth/sign.ts';
+import { hostRefusal, isAllowedHost, type Secret } from '../credentials/secret.ts';
 import type { Hop } from './hop.ts';
 import { nextTarget } from './redirect.ts';
 import type { Transport } from './transport.ts';
@@ -11,9 +12,11 @@ import type { Transport } from './transport.ts';
 export interface HttpTools {
   readonly transport: Transport;
   /** The flow's secrets by credential name. */
-  readonly secrets: ReadonlyMap<string, string>;
+  readonly secrets: ReadonlyMap<string, Secret>;
   readonly allowHttp: boolean;
   now(): number;
+  /** A request that this credential signed has succeeded. */
+  used(credential: string): void;
   /** A new secret that must never be written, such as an access token. */
   secret(text: string): void;
 }
@@ -28,6 +31,7 @@ export function createHttp(tools: HttpTools): Http {
     now: tools.now,
     secret: tools.secret,
     post: (url, headers, form) => send(tokenHop(url, headers, form, tools.now())),
+    used: (auth) => tools.used(auth.credential),
   });
   return {
     abort: tools.transport.abort,
@@ -39,7 +43,7 @@ export function createHttp(tools: HttpTools): Http {
 
   /** A token may have been taken back before its end: then it is asked for anew, once. The wait for a token is no part of the request's time. */
   async function sendWithToken(request: HttpRequest, auth: OAuth): Promise<HttpResponse> {
-    const secret = secretOf(auth);
+    const secret = secretOf(auth, new URL(auth.tokenUrl).origin);
     const token = await tokens.token(auth, secret);
     const deadlineMs = deadlineOf(request);
     const response = await follow(request, deadlineMs, token);
@@ -50,10 +54,12 @@ export function createHttp(tools: HttpTools): Http {
     return answer;
   }
 
-  function secretOf(auth: Auth): string {
-    const secret = tools.secrets.get(auth.credential);
-    if (secret === undefined) throw new AutomateError('credential', `there is no credential "${auth.credential}"`);
-    return secret;
+  /** A secret is bound to its hosts, whatever a flow and its records say. */
+  function secretOf({ credential }: Auth, origin: string): string {
+    const secret = tools.secrets.get(credential);
+    if (secret === undefined) throw new AutomateError('credential', `there is no credential "${credential}"`);
+    if (!isAllowedHost(origin, secret.hosts)) throw new Failure('request', hostRefusal(credential, secret, origin), { sent: false });
+    return secret.text;
   }
 
   function deadlineOf(request: HttpRequest): number {
@@ -71,7 +77,7 @@ export function createHttp(tools: HttpTools): Http {
 
   /** Sends a request and follows its redirects, all within one deadline. Signs with the token, or else with the secret itself. */
   async function follow(request: HttpRequest, deadlineMs: number, token?: string): Promise<HttpResponse> {
-    const signed = request.auth && signature(request.auth, token ?? secretOf(request.auth));
+    const signed = request.auth && signature(request.auth, token ?? secretOf(request.auth, request.origin));
     const { followAny, redirectHosts: allowHosts = [] } = request;
     const rules = { followAny, allowHosts, allowHttp: tools.allowHttp, secretParameter: signed?.parameter };
     let hop = firstHop(request, deadlineMs);
@@ -82,7 +88,10 @@ export function createHttp(tools: HttpTools): Http {
       const response =
         redirects === 0 ? await send(signed ? signedHop(hop, signed) : hop) : await sendOn(isHome && signed ? signedHop(hop, signed) : hop);
       const next = nextTarget(response, hop, rules);
-      if (!next) return response;
+      if (!next) {
+        if (request.auth && token === undefined && isHome && isSuccess(response)) tools.used(request.auth.credential);
+        return response;
+      }
       if (redirects === mostRedirects) {
         throw new Failure('http', `more than ${mostRedirects} redirects, the last to ${next.origin}${next.path}`, {
           status: response.status,
@@ -91,6 +100,10 @@ export function createHttp(tools: HttpTools): Http {
       hop = next;
     }
   }
+}
+
+function isSuccess({ status }: HttpResponse): boolean {
+  return status >= 200 && status <= 299;
 }
 
 type Send = (hop: Hop) => Promise<HttpResponse>;

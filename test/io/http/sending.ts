@@ -2,6 +2,7 @@ import { performance } from 'node:perf_hooks';
 import { onTestFinished } from 'vitest';
 import { Failure } from '../../../src/core/failure.ts';
 import type { Http, HttpRequest, HttpResponse } from '../../../src/core/ports.ts';
+import type { Secret } from '../../../src/io/credentials/secret.ts';
 import { createHttp } from '../../../src/io/http/client.ts';
 import { createTransport } from '../../../src/io/http/transport.ts';
 
@@ -9,7 +10,8 @@ import { createTransport } from '../../../src/io/http/transport.ts';
 export interface SenderOptions {
   readonly environment?: NodeJS.ProcessEnv;
   readonly cacert?: string;
-  readonly secrets?: Readonly<Record<string, string>>;
+  /** A secret by its credential's name, or with the hosts that it is for. */
+  readonly secrets?: Readonly<Record<string, string | { readonly text: string; readonly hosts: readonly string[] }>>;
   readonly allowHttp?: boolean;
   readonly now?: () => number;
 }
@@ -19,6 +21,8 @@ export interface Sender {
   readonly http: Http;
   /** Every secret that the port told of. */
   readonly told: readonly string[];
+  /** Every credential that the port said had succeeded. */
+  readonly used: readonly string[];
   get(url: string, more?: Partial<HttpRequest>): Promise<HttpResponse>;
   /** The failure of a request that must fail. */
   failure(url: string, more?: Partial<HttpRequest>): Promise<Failure>;
@@ -28,10 +32,12 @@ export interface Sender {
 export function createSender(options: SenderOptions = {}): Sender {
   const { environment = {}, cacert, secrets = {}, allowHttp = true, now = () => performance.now() } = options;
   const told: string[] = [];
+  const used: string[] = [];
   const transport = createTransport({ environment, cacert, userAgent: 'automate/test', now, wallNow: () => Date.now() });
   const http = createHttp({
     transport,
-    secrets: new Map(Object.entries(secrets)),
+    secrets: new Map(Object.entries(secrets).map(([name, secret]) => [name, secretOf(secret)])),
+    used: (credential) => void used.push(credential),
     allowHttp,
     now,
     secret: (text) => void told.push(text),
@@ -41,6 +47,7 @@ export function createSender(options: SenderOptions = {}): Sender {
   return {
     http,
     told,
+    used,
     get,
     async failure(url, more) {
       const answer = await get(url, more).catch((error: unknown) => error);
@@ -48,6 +55,10 @@ export function createSender(options: SenderOptions = {}): Sender {
       return answer;
     },
   };
+}
+
+function secretOf(given: string | { text: string; hosts: readonly string[] }): Secret {
+  return typeof given === 'string' ? { text: given, from: 'test' } : { ...given, from: 'test' };
 }
 
 /** A GET request with room for everything. */

@@ -1,0 +1,103 @@
+import { durationMs } from '../../core/duration.ts';
+import { AutomateError } from '../../core/failure.ts';
+import { credentialName } from '../../core/options.ts';
+import { oneLine, utf8Of, variableWith } from '../../io/credentials/environment.ts';
+import { type KeeperName, keeperNames } from '../../io/credentials/keeper.ts';
+import { defaultEnv } from '../../io/credentials/secret.ts';
+import { findAsker } from '../ask.ts';
+import { openCredentials } from '../credential-store.ts';
+import { exitCodes } from '../exit.ts';
+import { hide } from '../flow-secrets.ts';
+import type { Terminal } from '../terminal.ts';
+
+/** The options of `automate credentials set`. */
+export interface SetOptions {
+  readonly env?: string;
+  readonly expires?: string;
+  readonly hosts?: readonly string[];
+  readonly backend?: string;
+}
+
+/** Keeps a secret, which is asked for or read from stdin. Answers the exit code. */
+export async function setCommand(name: string, options: SetOptions, terminal: Terminal): Promise<number> {
+  checkName(name);
+  const wish = { expiresAt: expiryOf(options.expires), hosts: hostsOf(options.hosts), backend: backendOf(options.backend) };
+  const store = openCredentials(options.env, terminal);
+  const secret = await secretFrom(name);
+  hide(secret, terminal);
+  const { kept, left } = await store.set(name, secret, wish);
+  const where = `${kept.backend}${kept.env === defaultEnv ? '' : `, for --env ${kept.env}`}`;
+  const expiry = kept.expiresAt === undefined ? '' : `, until ${kept.expiresAt.slice(0, 10)}`;
+  const only = kept.hosts === undefined ? '' : `, for ${kept.hosts.join(', ')} only`;
+  terminal.tell(`"${name}" is kept in the ${where}${expiry}${only}`);
+  if (kept.previous)
+    terminal.tell(`the one before it is kept until this one has succeeded; back to it: automate credentials restore ${name}`);
+  const warn = (message: string) => terminal.tell(`${terminal.colors.yellow('warning:')} ${message}`);
+  for (const keeper of left) warn(`the old secret is still in the ${keeper}, which cannot be reached here`);
+  const variable = variableWith(name, process.env);
+  if (variable !== undefined) warn(`${variable} is set, and goes before it`);
+  if (secret.length < 4) warn('so short a secret cannot be masked in what is written');
+  return exitCodes.success;
+}
+
+function checkName(name: string): void {
+  const { error } = credentialName.safeParse(name);
+  if (error) throw new AutomateError('usage', error.issues[0]?.message ?? 'expected a name');
+}
+
+/** From the person at the terminal, else from stdin. */
+async function secretFrom(name: string): Promise<string> {
+  if (!process.stdin.isTTY) return oneLine(await stdinText(), 'stdin');
+  const asker = findAsker();
+  if (!asker) throw new AutomateError('usage', 'expected the secret on stdin: here nobody can be asked for it');
+  return oneLine(await asker.secret(`Secret for "${name}"`), 'the answer');
+}
+
+const longestSecret = 65_536;
+
+async function stdinText(): Promise<string> {
+  const chunks: Buffer[] = [];
+  let bytes = 0;
+  for await (const chunk of process.stdin as AsyncIterable<Buffer>) {
+    bytes += chunk.length;
+    if (bytes > longestSecret) throw new AutomateError('credential', `expected a secret on stdin, found more than ${longestSecret} bytes`);
+    chunks.push(chunk);
+  }
+  try {
+    return utf8Of(Buffer.concat(chunks));
+  } catch {
+    throw new AutomateError('credential', 'expected a secret in UTF-8 on stdin');
+  }
+}
+
+/** A duration from now on, or the last day. */
+function expiryOf(text: string | undefined): string | undefined {
+  if (text === undefined) return undefined;
+  const ms = durationMs(text);
+  const endMs = ms !== undefined ? Date.now() + ms : /^\d{4}-\d\d-\d\d$/.test(text) ? Date.parse(`${text}T23:59:59Z`) : Number.NaN;
+  if (!(endMs > Date.now()) || endMs > 8.64e15) {
+    throw new AutomateError('usage', `--expires: expected a duration such as 90d, or a day to come such as 2030-12-31, found "${text}"`);
+  }
+  return new Date(endMs).toISOString();
+}
+
+const hostShape = /^(?:\*\.)?(?:[a-z0-9](?:[a-z0-9_-]*\.?)*|\[[0-9a-f:.]+\])(?::\d{1,5})?$/;
+
+/** Absent for what is there already; `*` for all. */
+function hostsOf(written: readonly string[] | undefined): string[] | undefined {
+  const hosts = written?.flatMap((text) => text.split(',')).map((text) => text.trim().toLowerCase());
+  const wrong = hosts?.find((host) => host !== '*' && !hostShape.test(host));
+  if (wrong !== undefined) {
+    throw new AutomateError(
+      'usage',
+      `--hosts: expected hosts such as api.example.com, api.example.com:8443 or *.example.com, found "${wrong}"`,
+    );
+  }
+  return hosts;
+}
+
+function backendOf(text: string | undefined): KeeperName | undefined {
+  const found = keeperNames.find((name) => name === text);
+  if (text === undefined || found) return found;
+  throw new AutomateError('usage', `--backend: expected ${keeperNames.join(' or ')}, found "${text}"`);
+}

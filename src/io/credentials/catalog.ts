@@ -1,0 +1,55 @@
+import { createStateFile, type StateFile } from '../state-file.ts';
+import type { KeptCredential } from './secret.ts';
+
+interface CatalogFile {
+  readonly version: 1;
+  readonly credentials: readonly KeptCredential[];
+}
+
+/** The list of what is kept. */
+export interface Catalog {
+  /** Throws an AutomateError (`credential`) when it cannot be read. */
+  all(): readonly KeptCredential[];
+  find(name: string, env: string): KeptCredential | undefined;
+  /** Puts a credential in, in the place of one of its name. */
+  put(kept: KeptCredential): Promise<void>;
+  remove(name: string, env: string): Promise<void>;
+  /** Keeps other processes from changing it, and the secrets it lists, at the same time. */
+  readonly alone: StateFile<CatalogFile>['alone'];
+}
+
+/** Opens the list of kept credentials. */
+export function openCatalog(path: string): Catalog {
+  const file = createStateFile(path, isCatalog);
+  const all = () => file.read()?.credentials ?? [];
+  const others = (name: string, env: string) => all().filter((kept) => kept.name !== name || kept.env !== env);
+  const write = (credentials: readonly KeptCredential[]) => file.write({ version: 1, credentials });
+  return {
+    all,
+    find: (name, env) => all().find((kept) => kept.name === name && kept.env === env),
+    put: (kept) => write([...others(kept.name, kept.env), kept].sort(byName)),
+    remove: (name, env) => write(others(name, env)),
+    alone: file.alone,
+  };
+}
+
+function byName(a: KeptCredential, b: KeptCredential): number {
+  return a.name < b.name ? -1 : a.name > b.name ? 1 : a.env < b.env ? -1 : 1;
+}
+
+function isCatalog(found: unknown): found is CatalogFile {
+  const { version, credentials } = (found ?? {}) as Partial<CatalogFile>;
+  return version === 1 && Array.isArray(credentials) && credentials.every(isKept);
+}
+
+function isKept(found: Partial<KeptCredential> | null): boolean {
+  const { name, env, backend, setAt, expiresAt, hosts } = found ?? {};
+  const isTime = (text: unknown) => typeof text === 'string' && !Number.isNaN(Date.parse(text));
+  const areHosts = hosts === undefined || (Array.isArray(hosts) && hosts.every((host) => typeof host === 'string'));
+  return (
+    [name, env, backend].every((text) => typeof text === 'string') &&
+    isTime(setAt) &&
+    (expiresAt === undefined || isTime(expiresAt)) &&
+    areHosts
+  );
+}

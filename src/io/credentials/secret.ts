@@ -1,0 +1,63 @@
+import type { KeeperName } from './keeper.ts';
+
+/** A secret that was found. */
+export interface Secret {
+  readonly text: string;
+  /** An environment variable, a keychain or a vault, in words. */
+  readonly from: string;
+  /** When it was kept, which tells it from others of its name; absent for one from the environment. */
+  readonly setAt?: string;
+  /** ISO 8601; absent when it does not expire. */
+  readonly expiresAt?: string;
+  /** The only hosts that it may be sent to; absent for all that a flow names. */
+  readonly hosts?: readonly string[];
+}
+
+/** What came of a look-up. */
+export type Finding = { readonly secret: Secret } | { readonly problem: string };
+
+/** What is known of a kept credential, and never the secret itself. Times are in ISO 8601. */
+export interface KeptCredential {
+  readonly name: string;
+  /** Keeps secrets of the same name apart. */
+  readonly env: string;
+  readonly backend: KeeperName;
+  readonly setAt: string;
+  readonly expiresAt?: string;
+  readonly hosts?: readonly string[];
+  readonly lastUsedAt?: string;
+  /** The one before it, kept until this one has succeeded. */
+  readonly previous?: { readonly setAt: string; readonly expiresAt?: string };
+}
+
+/** The environment of those who name none. */
+export const defaultEnv = 'default';
+
+/** Whether a secret may be sent to a host: `api.example.com`, `api.example.com:8443` or `*.example.com`. */
+export function isAllowedHost(origin: string, hosts: readonly string[] | undefined): boolean {
+  if (hosts === undefined) return true;
+  const { host, hostname } = new URL(origin);
+  return hosts.some((allowed) => {
+    if (allowed.startsWith('*.')) return hostname.endsWith(allowed.slice(1));
+    return allowed === host || allowed === hostname;
+  });
+}
+
+/** Why a secret is not sent to a host. */
+export function hostRefusal(credential: string, { hosts = [] }: Pick<Secret, 'hosts'>, origin: string): string {
+  return `the credential "${credential}" may be sent to ${hosts.join(', ')} only, not to ${new URL(origin).host}`;
+}
+
+const dayMs = 86_400_000;
+
+/** So long before its end a secret is warned of. */
+const warnedDays = 14;
+
+/** That a secret will expire soon; absent while there is time. */
+export function expiryWarning(name: string, expiresAt: string | undefined, nowMs: number): string | undefined {
+  if (expiresAt === undefined) return undefined;
+  const days = Math.floor((Date.parse(expiresAt) - nowMs) / dayMs);
+  if (days >= warnedDays) return undefined;
+  const when = days < 1 ? 'within a day' : `in ${days} ${days === 1 ? 'day' : 'days'}`;
+  return `the credential "${name}" expires ${when} (${expiresAt.slice(0, 10)})`;
+}

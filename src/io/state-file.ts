@@ -1,0 +1,113 @@
+import { randomUUID } from 'node:crypto';
+import { chmodSync, lstatSync, mkdirSync, readFileSync } from 'node:fs';
+import { open, rename, rm } from 'node:fs/promises';
+import { dirname } from 'node:path';
+import { AutomateError } from '../core/failure.ts';
+import { syncFolder } from './folder.ts';
+import { waitForLock } from './lock.ts';
+import { reasonOf } from './reason.ts';
+
+/** A JSON file that the tool keeps for itself, for its owner's eyes only. */
+export interface StateFile<Content> {
+  readonly path: string;
+  /** Absent when there is none yet. Throws an AutomateError (`credential`) when it cannot be read. */
+  read(): Content | undefined;
+  /** Writes it whole or not at all. */
+  write(content: Content): Promise<void>;
+  /** Keeps every other process out of this file while it is read and written. */
+  alone<Result>(work: () => Promise<Result>): Promise<Result>;
+}
+
+/** Makes a state file. `isContent`: whether what was found there is what we write. */
+export function createStateFile<Content>(path: string, isContent: (found: unknown) => found is Content): StateFile<Content> {
+  return {
+    path,
+    read() {
+      refuseLink(path);
+      const text = textOf(path);
+      if (text === undefined) return undefined;
+      const content = jsonOf(text);
+      if (!isContent(content)) throw unreadable(path, 'it is not what automate wrote there');
+      return content;
+    },
+    async write(content) {
+      refuseLink(path);
+      await written(path, `${JSON.stringify(content, null, 2)}\n`);
+    },
+    async alone(work) {
+      refuseLink(path);
+      makeFolder(dirname(path));
+      const lock = await waitForLock(path);
+      try {
+        return await work();
+      } finally {
+        lock.release();
+      }
+    },
+  };
+}
+
+/** A link would let somebody else choose where secrets are read from and written to. Throws an AutomateError (`credential`). */
+export function refuseLink(path: string): void {
+  for (const part of [dirname(path), path]) {
+    if (!lstatSync(part, { throwIfNoEntry: false })?.isSymbolicLink()) continue;
+    throw new AutomateError(
+      'credential',
+      `${part} is a symbolic link, which is refused\nput the file there, or name its real folder in AUTOMATE_HOME`,
+    );
+  }
+}
+
+function makeFolder(folder: string): void {
+  try {
+    if (mkdirSync(folder, { recursive: true, mode: 0o700 }) !== undefined) chmodSync(folder, 0o700);
+  } catch (error) {
+    throw unwritable(folder, error);
+  }
+}
+
+function textOf(path: string): string | undefined {
+  try {
+    return readFileSync(path, 'utf8');
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    if (code === 'ENOENT' || code === 'ENOTDIR') return undefined;
+    throw unreadable(path, reasonOf(error as Error));
+  }
+}
+
+function jsonOf(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}
+
+/** The mode is set once more: an umask takes rights away from what a file is made with. */
+async function written(path: string, text: string): Promise<void> {
+  const draft = `${path}.${randomUUID()}`;
+  try {
+    const file = await open(draft, 'wx', 0o600);
+    try {
+      await file.chmod(0o600);
+      await file.writeFile(text);
+      await file.sync();
+    } finally {
+      await file.close();
+    }
+    await rename(draft, path);
+    await syncFolder(path);
+  } catch (error) {
+    await rm(draft, { force: true }).catch(() => undefined);
+    throw unwritable(path, error);
+  }
+}
+
+function unreadable(path: string, reason: string): AutomateError {
+  return new AutomateError('credential', `${path} cannot be read: ${reason}`);
+}
+
+function unwritable(path: string, error: unknown): AutomateError {
+  return new AutomateError('output', `${path} cannot be written: ${reasonOf(error as Error)}`, { cause: error });
+}
