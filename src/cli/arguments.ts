@@ -32,3 +32,10 @@ export function setArgument(text: string, before: readonly [string, string][]): 
   if (field === undefined || value === undefined) throw new InvalidArgumentError(`expected field=value, found "${text}"`);
   return [...before, [field, value]];
 }
+
+/** `Name: value`, gathered. */
+export function headerArgument(text: string, before: readonly [string, string][]): [string, string][] {
+  const [, name, value] = /^([^:\s]+):\s*(.*)$/s.exec(text) ?? [];
+  if (name === undefined || value === undefined) throw new InvalidArgumentError("expected a header such as 'Accept: application/json'");
+  return [...before, [name, value]];
+}

@@ -3,6 +3,7 @@ import { existsSync, lstatSync, realpathSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import { AutomateError } from '../core/failure.ts';
+import type { Plan } from '../core/plan.ts';
 import { fingerprint } from '../io/fingerprint.ts';
 import {
   type Checkpoint,
@@ -19,9 +20,16 @@ import { untouched } from '../io/records/output.ts';
 import { isRegularFile, refuseChanged } from '../io/records/sink.ts';
 import { isNoFile } from '../io/stat.ts';
 import type { RunOptions } from './commands/run-options.ts';
+import { envOf } from './env.ts';
 import { type OutputPlan, refuseExistingErrors, refuseExistingFiles, refuseSameFiles } from './output-files.ts';
 import { count } from './show/number.ts';
 import { version } from './version.ts';
+
+/** A flow and where it was read. */
+export interface FlowInFile {
+  readonly file: string;
+  readonly plan: Plan;
+}
 
 /** The right to write a run's output, and where that run begins. */
 export interface Claim {
@@ -38,10 +46,10 @@ export interface Claim {
  * Claims the output of a run. Throws an AutomateError when another run is writing it, when an earlier one did not end
  * and nothing was said about it, or when what is to be resumed is not the same run.
  */
-export async function claimOutput(flow: string, options: RunOptions, plan: OutputPlan): Promise<Claim> {
+export async function claimOutput(flow: FlowInFile, options: RunOptions, plan: OutputPlan): Promise<Claim> {
   refuseSameFiles([
     { what: 'the input', path: options.in },
-    { what: 'the flow', path: flow },
+    { what: 'the flow', path: flow.file },
     { what: 'the output', path: plan.out, option: '--out' },
     { what: 'the errors file', path: plan.errors, option: '--errors' },
     { what: 'the events file', path: options.events, option: '--events' },
@@ -62,7 +70,7 @@ export async function claimOutput(flow: string, options: RunOptions, plan: Outpu
   }
 }
 
-async function claimFile(flow: string, options: RunOptions, plan: OutputPlan, path: string): Promise<Omit<Claim, 'release'>> {
+async function claimFile(flow: FlowInFile, options: RunOptions, plan: OutputPlan, path: string): Promise<Omit<Claim, 'release'>> {
   const identity = await identityOf(flow, options, plan);
   const found = await foundJournal(path, options, plan);
   if (found) {
@@ -141,14 +149,13 @@ function unfinished({ checkpoint }: FoundJournal, out: string, path: string): Au
 }
 
 /** Everything that the bytes of the output depend on. */
-async function identityOf(flow: string, options: RunOptions, plan: OutputPlan): Promise<Identity> {
+async function identityOf({ file, plan: { savedConnections } }: FlowInFile, options: RunOptions, plan: OutputPlan): Promise<Identity> {
   const { skip, limit, unordered, inFormat, delimiter, encoding, csvSafe } = options;
   return {
     'the version of automate': version,
-    'the flow': createHash('sha256')
-      .update(await readFile(flow))
-      .digest('hex')
-      .slice(0, 16),
+    'the flow': hashOf(await readFile(file)),
+    ...(savedConnections.size > 0 ? { 'the saved connection': hashOf(JSON.stringify([...savedConnections])) } : {}),
+    'the environment of its credentials': envOf(options.env),
     ...(await fingerprintOf(options.in)),
     'the way the input is read': JSON.stringify({ skip, limit, inFormat, delimiter, encoding }),
     'the way the output is written': JSON.stringify({
@@ -159,6 +166,10 @@ async function identityOf(flow: string, options: RunOptions, plan: OutputPlan): 
       errorsFormat: plan.errorsFormat,
     }),
   };
+}
+
+function hashOf(content: string | Buffer): string {
+  return createHash('sha256').update(content).digest('hex').slice(0, 16);
 }
 
 async function fingerprintOf(input: string): Promise<Identity> {

@@ -1,15 +1,13 @@
 import { join } from 'node:path';
-import { AutomateError } from '../core/failure.ts';
-import { name as nameShape } from '../core/options.ts';
 import { openCatalog } from '../io/credentials/catalog.ts';
 import { type Credentials, createCredentials } from '../io/credentials/credentials.ts';
 import type { KeeperName, SecretKeeper } from '../io/credentials/keeper.ts';
 import { createKeychain } from '../io/credentials/keychain.ts';
 import { createPassphrase } from '../io/credentials/passphrase.ts';
-import { defaultEnv } from '../io/credentials/secret.ts';
 import { createVault } from '../io/credentials/vault.ts';
 import { homeFolder } from '../io/home.ts';
 import { type Asker, findAsker } from './ask.ts';
+import { envOf } from './env.ts';
 import type { Terminal } from './terminal.ts';
 
 /** With a person there, a window may ask for the keychain's password. */
@@ -53,14 +51,6 @@ export function openCredentials(env: string | undefined, { redactor }: Terminal)
     wallNow: Date.now,
   });
   return { ...credentials, env: chosen, keepers, vaultPath };
-}
-
-/** The environment whose secrets are used. Throws an AutomateError (`usage`). */
-export function envOf(env: string | undefined): string {
-  const found = env ?? (process.env.AUTOMATE_ENV || defaultEnv);
-  if (nameShape.safeParse(found).success) return found;
-  const where = env === undefined ? 'AUTOMATE_ENV' : '--env';
-  throw new AutomateError('usage', `expected a name such as staging in ${where}, found "${found}"`);
 }
 
 async function askPassphrase(asker: Asker, isNew: boolean): Promise<string> {

@@ -2,6 +2,7 @@ import { readFile } from 'node:fs/promises';
 import { FlowError } from '../core/failure.ts';
 import type { Plan } from '../core/plan.ts';
 import { compile } from '../flow/compile.ts';
+import { savedConnections } from '../io/connections.ts';
 import { nodeTypes } from '../nodes/index.ts';
 import { problemText } from './show/problems.ts';
 import type { Terminal } from './terminal.ts';
@@ -19,7 +20,7 @@ export async function loadFlow(file: string, options: FlowFileOptions): Promise<
     const reason = error.code === 'ENOENT' ? 'there is no such file' : error.message;
     throw new FlowError(file, [{ message: `the flow file cannot be read: ${reason}` }]);
   });
-  return compile(text, { file, nodeTypes, ...options });
+  return compile(text, { file, nodeTypes, savedConnections: () => savedConnections(process.env), ...options });
 }
 
 /** Throws a FlowError when a reference names a field that no record can have. */

@@ -39,15 +39,25 @@ export interface SecretsOptions {
  * The secrets that a flow needs. From now on they are never printed.
  * Throws a FlowError (`credential`) that names all that are missing, have expired, or would go where they must not.
  */
-export async function loadSecrets(plan: Plan, file: string, options: SecretsOptions, terminal: Terminal): Promise<FlowSecrets> {
-  const names = [...new Set(plan.credentials.map(({ name }) => name))];
+export function loadSecrets(plan: Plan, file: string, options: SecretsOptions, terminal: Terminal): Promise<FlowSecrets> {
+  return loadSecretsOf(plan.credentials, file, options, terminal);
+}
+
+/** The secrets of some places that need them. */
+export async function loadSecretsOf(
+  uses: readonly CredentialUse[],
+  file: string,
+  options: SecretsOptions,
+  terminal: Terminal,
+): Promise<FlowSecrets> {
+  const names = [...new Set(uses.map(({ name }) => name))];
   if (names.length === 0) return noSecrets;
   // Where variables hold all of them, nothing else is looked at.
   const store = names.every(isGiven) ? undefined : (await import('./credential-store.ts')).openCredentials(options.env, terminal);
   const found = await (store ? store.find(names) : findInEnvironment(names, process.env));
   const secrets = new Map<string, Secret>();
   const problems: Problem[] = [];
-  for (const use of plan.credentials) {
+  for (const use of uses) {
     const finding = found.get(use.name);
     if (finding && 'secret' in finding) {
       secrets.set(use.name, finding.secret);

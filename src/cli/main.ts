@@ -2,6 +2,7 @@ import { Command, CommanderError, Option } from 'commander';
 import { AutomateError, FlowError } from '../core/failure.ts';
 import { cleaned } from '../core/response.ts';
 import { maxErrorsArgument, rateArgument, setArgument, wholeNumber } from './arguments.ts';
+import { addConnectionCommands } from './connection-commands.ts';
 import { addCredentialCommands } from './credential-commands.ts';
 import { exitCodeOf, exitCodes } from './exit.ts';
 import { flowErrorText } from './show/problems.ts';
@@ -134,6 +135,7 @@ export function createProgram(terminal: Terminal, exit: (code: number) => void):
     .action(async (options) => exit(await (await import('./commands/demo.ts')).demoCommand(options, terminal)));
 
   addCredentialCommands(program, terminal, exit);
+  addConnectionCommands(program, terminal, exit);
 
   for (const command of program.commands) command.showHelpAfterError(`(automate ${command.name()} --help tells more)`);
   return program;

@@ -32,6 +32,8 @@ export interface Plan {
   readonly steps: readonly Step[];
   readonly credentials: readonly CredentialUse[];
   readonly warnings: readonly Problem[];
+  /** The saved connections that it uses, as they were written. */
+  readonly savedConnections: ReadonlyMap<string, object>;
   /** The output's columns from the input's. */
   columns(input: readonly string[]): string[];
   /** Every reference that no record with these columns can satisfy. */

@@ -7,6 +7,7 @@ import { compileConnections } from './connections.ts';
 import { checked } from './issues.ts';
 import { nearReferenceWarnings } from './near-references.ts';
 import { type PlacedStep, planOf, unknownFieldsIn } from './plan.ts';
+import { compileSavedConnection } from './saved-connection.ts';
 import { flowSchema, nodeSchema } from './schema.ts';
 import { type At, readSource, type Source } from './source.ts';
 
@@ -18,6 +19,8 @@ export interface CompileOptions {
   readonly allowHttp: boolean;
   /** Whether the records' fields are all texts, as in CSV. */
   readonly textCells: boolean;
+  /** The connections that are saved, by name; none unless said otherwise. Asked for when a node names one that the flow does not have. */
+  readonly savedConnections?: () => Readonly<Record<string, object>>;
   /** The input's columns: then references that no record can satisfy are problems, too. */
   readonly columns?: readonly string[] | undefined;
 }
@@ -27,7 +30,12 @@ interface Compilation extends CompileOptions {
   readonly source: Source;
   readonly problems: Problem[];
   readonly warnings: Problem[];
-  readonly connections: ReadonlyMap<string, HttpConnection | undefined>;
+  /** The flow's own, and those that are saved as nodes name them. */
+  readonly connections: Map<string, HttpConnection | undefined>;
+  /** The saved connections that the flow uses, as they were written. */
+  readonly saved: Map<string, object>;
+  /** Problems with connections that are not there. */
+  readonly missing: Set<Problem>;
   readonly allowHosts: readonly string[];
   readonly literalOrigins: Set<string>;
   /** The fields that the nodes so far add from answers and expressions: no cells of the input. */
@@ -49,6 +57,8 @@ export function compile(text: string, options: CompileOptions): Plan {
     ...options,
     ...where,
     connections: compileConnections(connections, where),
+    saved: new Map(),
+    missing: new Set(),
     allowHosts,
     literalOrigins: new Set(),
     typedFields: new Set(),
@@ -56,7 +66,10 @@ export function compile(text: string, options: CompileOptions): Plan {
   const steps = nodes.map((node, index) => compileStep(node, index, compilation));
   refuseDoubles(nodes, compilation);
   if (options.columns) problems.push(...unknownFieldsIn(steps, options.columns, source));
-  if (problems.length > 0) throw new FlowError(options.file, inOrder(problems));
+  if (problems.length > 0) {
+    const kind = problems.every((problem) => compilation.missing.has(problem)) ? 'credential' : 'flow';
+    throw new FlowError(options.file, inOrder(problems), kind);
+  }
   return planOf(flow?.name ?? nameOf(options.file), steps as PlacedStep[], compilation);
 }
 
@@ -114,7 +127,7 @@ function nodeTypeOf(written: unknown, at: At, { source, problems, nodeTypes }: C
 }
 
 function buildContext(id: string, at: At, compilation: Compilation): BuildContext {
-  const { source, problems, warnings, connections, allowHttp, allowHosts, literalOrigins, textCells, typedFields } = compilation;
+  const { source, problems, warnings, allowHttp, allowHosts, literalOrigins, textCells, typedFields } = compilation;
   const typedBefore = new Set(typedFields);
   const isCell = (field: string) => textCells && !typedBefore.has(field);
   return {
@@ -123,13 +136,7 @@ function buildContext(id: string, at: At, compilation: Compilation): BuildContex
     allowHosts,
     literalOrigins,
     isCell,
-    connection(name) {
-      if (!connections.has(name)) {
-        const choices = didYouMean(name, connections.keys()) || choicesOf([...connections.keys()]);
-        problems.push(source.at([...at, 'connection'], `no connection "${name}"${choices}`));
-      }
-      return connections.get(name);
-    },
+    connection: (name) => connectionOf(name, [...at, 'connection'], compilation),
     problem: (place, message) => problems.push(source.at([...at, ...place], message)),
     warn: (place, message) => warnings.push(source.at([...at, ...place], message)),
     warnOfCells(place, { numberEquals }) {
@@ -141,8 +148,33 @@ function buildContext(id: string, at: At, compilation: Compilation): BuildContex
   };
 }
 
-function choicesOf(connections: readonly string[]): string {
-  return connections.length === 0 ? '; the flow has none' : `; there are ${connections.join(', ')}`;
+/** The flow's own connection of that name, else the saved one. */
+function connectionOf(name: string, at: At, compilation: Compilation): HttpConnection | undefined {
+  const { connections, source, problems, missing, allowHttp, saved } = compilation;
+  if (connections.has(name)) return connections.get(name);
+  const found = compilation.savedConnections?.() ?? {};
+  const written = Object.hasOwn(found, name) ? found[name] : undefined;
+  if (written) {
+    saved.set(name, written);
+    connections.set(name, savedConnection(name, written));
+    return connections.get(name);
+  }
+  const names = [...new Set([...connections.keys(), ...Object.keys(found)])];
+  const choices =
+    didYouMean(name, names) || (names.length === 0 ? '; the flow has none, and none is saved' : `; there are ${names.join(', ')}`);
+  const problem = source.at(at, `no connection "${name}"${choices}\nsave it: automate connections add http ${name} --base-url URL`);
+  missing.add(problem);
+  problems.push(problem);
+  return undefined;
+
+  function savedConnection(name: string, written: object): HttpConnection | undefined {
+    try {
+      return compileSavedConnection(name, written, allowHttp);
+    } catch (error) {
+      problems.push(source.at(at, `the saved connection "${name}" is not valid: ${(error as Error).message}`));
+      return undefined;
+    }
+  }
 }
 
 function refuseDoubles(nodes: readonly unknown[], { source, problems }: Compilation): void {

@@ -10,7 +10,7 @@ import type { Source } from './source.ts';
 export function compileConnections(
   written: Readonly<Record<string, unknown>>,
   where: { readonly source: Source; readonly problems: Problem[]; readonly allowHttp: boolean },
-): ReadonlyMap<string, HttpConnection | undefined> {
+): Map<string, HttpConnection | undefined> {
   return new Map(Object.entries(written).map(([name, options]) => [name, compileConnection(name, options, where)]));
 }
 

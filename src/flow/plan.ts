@@ -10,11 +10,16 @@ export interface PlacedStep extends Step {
 }
 
 /** Puts the steps of a flow together. */
-export function planOf(name: string, steps: readonly PlacedStep[], { source, warnings }: { source: Source; warnings: Problem[] }): Plan {
+export function planOf(
+  name: string,
+  steps: readonly PlacedStep[],
+  { source, warnings, saved }: { source: Source; warnings: Problem[]; saved: ReadonlyMap<string, object> },
+): Plan {
   return {
     name,
     steps,
     warnings,
+    savedConnections: saved,
     credentials: steps.flatMap((step) =>
       (step.node.action?.credentials ?? []).map((use) => ({
         name: use.field,

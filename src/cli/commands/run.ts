@@ -34,7 +34,7 @@ export async function runCommand(flow: string, options: RunOptions, terminal: Te
   let claim: Claim | undefined;
   const beforehand = endOnSignal(terminal, () => claim?.release());
   try {
-    claim = await claimOutput(flow, options, files);
+    claim = await claimOutput({ file: flow, plan }, options, files);
     const source = await openInput(options, claim.from);
     try {
       checkTable(plan, flow, source);

@@ -1,0 +1,158 @@
+import { AutomateError, Failure } from '../../core/failure.ts';
+import type { HttpConnection } from '../../core/node.ts';
+import type { CredentialUse } from '../../core/plan.ts';
+import type { HttpRequest, HttpResponse } from '../../core/ports.ts';
+import { answerMessage, cleaned } from '../../core/response.ts';
+import { didYouMean } from '../../core/suggest.ts';
+import { referencedFields } from '../../core/template.ts';
+import { compileSavedConnection, connectionText } from '../../flow/saved-connection.ts';
+import { changeConnections, type SavedConnections, savedConnections } from '../../io/connections.ts';
+import { exitCodes } from '../exit.ts';
+import { loadSecretsOf } from '../flow-secrets.ts';
+import { counted } from '../show/number.ts';
+import { tableText } from '../show/structure.ts';
+import type { Terminal } from '../terminal.ts';
+import { wire } from '../wire.ts';
+
+/** Lists the saved connections. Answers the exit code. */
+export async function listCommand(options: { json?: boolean }, terminal: Terminal): Promise<number> {
+  const saved = savedConnections(process.env);
+  const names = Object.keys(saved).sort();
+  if (options.json)
+    await terminal.print(
+      JSON.stringify(
+        names.map((name) => ({ name, ...saved[name] })),
+        null,
+        2,
+      ),
+    );
+  else if (names.length > 0) await terminal.print(tableText(rowsOf(names, saved)).join('\n'));
+  else terminal.tell('no connections are saved; save one: automate connections add http NAME --base-url URL');
+  return exitCodes.success;
+}
+
+function rowsOf(names: readonly string[], saved: SavedConnections): string[][] {
+  const text = (value: unknown) => (value === undefined ? '-' : String(value));
+  return [
+    ['name', 'type', 'base URL', 'auth', 'credential', 'rate'],
+    ...names.map((name) => {
+      const { type, base_url, auth, rate } = saved[name] ?? {};
+      const { type: kind, credential } = (auth ?? {}) as Record<string, unknown>;
+      return [name, text(type), text(base_url), text(kind ?? 'none'), text(credential), text(rate)];
+    }),
+  ];
+}
+
+/** Shows a saved connection, as a flow would write it. Answers the exit code. */
+export async function showCommand(name: string, options: { json?: boolean }, terminal: Terminal): Promise<number> {
+  const written = known(name);
+  await terminal.print(options.json ? JSON.stringify({ name, ...written }, null, 2) : connectionText(name, written));
+  return exitCodes.success;
+}
+
+/** Removes a saved connection. Answers the exit code. */
+export async function removeCommand(name: string, terminal: Terminal): Promise<number> {
+  known(name);
+  await changeConnections(process.env, (saved) => Object.fromEntries(Object.entries(saved).filter(([other]) => other !== name)));
+  terminal.tell(`"${name}" is removed`);
+  return exitCodes.success;
+}
+
+function known(name: string): Readonly<Record<string, unknown>> {
+  const saved = savedConnections(process.env);
+  const found = Object.hasOwn(saved, name) ? saved[name] : undefined;
+  if (found) return found;
+  const names = Object.keys(saved);
+  const choices = didYouMean(name, names) || (names.length === 0 ? '; none is saved' : `; there are ${names.join(', ')}`);
+  throw new AutomateError('credential', `no connection "${name}"${choices}`);
+}
+
+/** The options of `automate connections test`. */
+export interface TestOptions {
+  readonly path?: string;
+  readonly env?: string;
+  readonly allowHttp?: boolean;
+  readonly cacert?: string;
+}
+
+const timeoutMs = 30_000;
+const maxBodyBytes = 10_000_000;
+
+/** Sends one GET request over a saved connection, and says what came of it. Answers the exit code. */
+export async function testCommand(name: string, options: TestOptions, terminal: Terminal): Promise<number> {
+  const connection = compiled(name, options.allowHttp ?? false);
+  const credentials = await loadSecretsOf(usesOf(connection), `connection ${name}`, options, terminal);
+  const ports = wire({
+    credentials,
+    redactor: terminal.redactor,
+    allowHttp: connection.allowHttp,
+    cacert: options.cacert,
+    maxCredits: undefined,
+    report: () => {},
+  });
+  const request = requestOf(connection, options.path ?? '');
+  const startedMs = ports.clock.now();
+  ports.ledger.hold(name);
+  const response = await ports.http.send(request).catch((error: unknown) => {
+    if (error instanceof Failure) return error;
+    throw error;
+  });
+  if (response instanceof Failure && !response.sent) ports.ledger.release(name);
+  else ports.ledger.settle(name);
+  await credentials.noted();
+  terminal.tell(`GET ${request.origin}${request.path}: ${outcomeOf(response)} in ${Math.round(ports.clock.now() - startedMs)} ms`);
+  terminal.tell(`${counted(ports.credits(), 'credit')} spent`);
+  const problem = problemOf(response);
+  if (problem === undefined) {
+    await terminal.print(`${name}: works`);
+    return exitCodes.success;
+  }
+  throw new AutomateError('credential', `connection "${name}": ${problem}\n${whatToCheck(connection)}`);
+}
+
+function compiled(name: string, allowHttp: boolean): HttpConnection {
+  try {
+    return compileSavedConnection(name, known(name), allowHttp);
+  } catch (error) {
+    if (error instanceof AutomateError) throw error;
+    throw new AutomateError('credential', `the saved connection "${name}" is not valid: ${(error as Error).message}`);
+  }
+}
+
+function usesOf({ auth, origin }: HttpConnection): CredentialUse[] {
+  if (!auth) return [];
+  const to = auth.type === 'oauth2_client_credentials' ? new URL(auth.tokenUrl).origin : origin;
+  const isPair = auth.type === 'basic' && auth.username === undefined;
+  return [{ name: auth.credential, isPair, origins: [to], problem: (message) => ({ message }) }];
+}
+
+/** Headers that need a record are left out. */
+function requestOf({ baseUrl, origin, auth, headers }: HttpConnection, path: string): HttpRequest {
+  const url = new URL(path === '' ? baseUrl : `${baseUrl.replace(/\/+$/, '')}/${path.replace(/^\/+/, '')}`);
+  return {
+    method: 'GET',
+    origin,
+    path: url.pathname + url.search,
+    headers: Object.fromEntries(Object.entries(headers).filter(([, value]) => referencedFields(value).length === 0)),
+    ...(auth && { auth }),
+    timeoutMs,
+    maxBodyBytes,
+    followAny: false,
+  };
+}
+
+function outcomeOf(response: HttpResponse | Failure): string {
+  return response instanceof Failure ? response.kind : String(response.status);
+}
+
+/** An answer that the server's root has nothing for us is an answer all the same. */
+function problemOf(response: HttpResponse | Failure): string | undefined {
+  if (response instanceof Failure) return cleaned(response.message);
+  const { status } = response;
+  return status === 401 || status === 403 || status === 407 || status >= 500 ? cleaned(answerMessage(response)) : undefined;
+}
+
+function whatToCheck({ auth }: HttpConnection): string {
+  const credential = auth ? `, the credential's validity and expiry (automate credentials check ${auth.credential})` : '';
+  return `check the URL, outbound firewall rules${credential}`;
+}

@@ -1,0 +1,11 @@
+import { AutomateError } from '../core/failure.ts';
+import { name as nameShape } from '../core/options.ts';
+import { defaultEnv } from '../io/credentials/secret.ts';
+
+/** The environment whose secrets are used. Throws an AutomateError (`usage`). */
+export function envOf(env: string | undefined): string {
+  const found = env ?? (process.env.AUTOMATE_ENV || defaultEnv);
+  if (nameShape.safeParse(found).success) return found;
+  const where = env === undefined ? 'AUTOMATE_ENV' : '--env';
+  throw new AutomateError('usage', `expected a name such as staging in ${where}, found "${found}"`);
+}

@@ -1,0 +1,25 @@
+import { stringify } from 'yaml';
+import type { Problem } from '../core/failure.ts';
+import type { HttpConnection } from '../core/node.ts';
+import { compileConnections } from './connections.ts';
+import { readSource } from './source.ts';
+
+/** A connection as a flow writes it. */
+export function connectionText(name: string, written: object): string {
+  return stringify({ connections: { [name]: written } }, { lineWidth: 0 }).trimEnd();
+}
+
+/** Checks a saved connection as one in a flow is checked. Throws an Error that names all that is wrong with it. */
+export function compileSavedConnection(name: string, written: object, allowHttp: boolean): HttpConnection {
+  const source = readSource(connectionText(name, written));
+  const problems = [...source.problems];
+  const [connection] = compileConnections({ [name]: written }, { source, problems, allowHttp }).values();
+  if (connection && problems.length === 0) return connection;
+  throw new Error(problems.map(inWords).join('\n'));
+}
+
+/** What is wrong, and the line it stands on. */
+function inWords({ message, source }: Problem): string {
+  const line = source?.text.trim() ?? '';
+  return line === '' ? message : `${message} (${line})`;
+}
