@@ -40,8 +40,9 @@ export function addConnectionCommands(program: Command, terminal: Terminal, exit
   connections
     .command('list')
     .description('list the saved connections')
+    .argument('[name]', 'only this one')
     .option('--json', 'print JSON')
-    .action(async (options) => exit(await (await commands()).listCommand(options, terminal)));
+    .action(async (name, options) => exit(await (await commands()).listCommand(name, options, terminal)));
 
   connections
     .command('show')

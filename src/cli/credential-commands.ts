@@ -1,5 +1,9 @@
 import type { Command } from 'commander';
+import { AutomateError } from '../core/failure.ts';
 import type { Terminal } from './terminal.ts';
+
+const neverAnArgument =
+  "expected a name and nothing else: the secret is asked for, or read from stdin\nwhat was written here may be in the shell's history now, and was seen by whoever lists processes";
 
 /** Adds `automate credentials` and its commands. What they do is loaded when they are called. */
 export function addCredentialCommands(program: Command, terminal: Terminal, exit: (code: number) => void): void {
@@ -19,8 +23,11 @@ export function addCredentialCommands(program: Command, terminal: Terminal, exit
     .option('--expires <when>', 'when it ends: a duration such as 90d, or a day such as 2030-12-31')
     .option('--hosts <hosts...>', 'send it to these hosts only, such as api.example.com or *.example.com; * lifts that')
     .option('--backend <name>', 'where to keep it: keychain or vault (default: where it is, else the first that can be used)')
-    .showHelpAfterError('(the secret is asked for, or read from stdin: it is never an argument)')
-    .action(async (name, options) => exit(await (await import('./commands/credentials-set.ts')).setCommand(name, options, terminal)));
+    .allowExcessArguments()
+    .action(async (name, options, command) => {
+      if (command.args.length > 1) throw new AutomateError('usage', neverAnArgument);
+      exit(await (await import('./commands/credentials-set.ts')).setCommand(name, options, terminal));
+    });
 
   add('list', 'list credentials: where they are, their age, their end and their last use')
     .argument('[name]', 'only this one')

@@ -137,7 +137,10 @@ export function createProgram(terminal: Terminal, exit: (code: number) => void):
   addCredentialCommands(program, terminal, exit);
   addConnectionCommands(program, terminal, exit);
 
-  for (const command of program.commands) command.showHelpAfterError(`(automate ${command.name()} --help tells more)`);
+  for (const command of program.commands) {
+    command.showHelpAfterError(`(automate ${command.name()} --help tells more)`);
+    for (const inner of command.commands) inner.showHelpAfterError(`(automate ${command.name()} ${inner.name()} --help tells more)`);
+  }
   return program;
 }
 

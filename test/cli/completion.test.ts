@@ -24,8 +24,9 @@ describe('the script', () => {
   test.each(['bash', 'zsh', 'fish'])('of %s knows every command and option', async (shell) => {
     const { code, stdout, stderr } = await script(shell);
     expect([code, stderr]).toEqual([0, '']);
-    for (const word of ['run', 'test-request', 'validate', 'nodes', 'schema', 'completion', 'demo', 'help']) expect(stdout).toContain(word);
-    for (const option of ['max-errors', 'no-send', 'cacert', 'in-format', 'serve']) expect(stdout).toContain(option);
+    for (const word of ['run', 'test-request', 'validate', 'nodes', 'schema', 'completion', 'demo', 'credentials', 'connections', 'help'])
+      expect(stdout).toContain(word);
+    for (const option of ['max-errors', 'no-send', 'cacert', 'in-format', 'serve', 'base-url', 'expires']) expect(stdout).toContain(option);
     // No quote is left open.
     expect(stdout.replace(/\\'/g, '').split("'").length % 2).toBe(1);
   });
@@ -50,8 +51,18 @@ test('bash offers the values of arguments and options', async () => {
   expect(offered(stdout, ['he'])).toEqual(['help']);
 });
 
+test('bash offers the commands inside a command, and their options', async () => {
+  const { stdout } = await script('bash');
+  expect(offered(stdout, ['credentials', ''])).toEqual(['set', 'list', 'show', 'remove', 'restore', 'check', 'backend', '--help']);
+  expect(offered(stdout, ['connections', 'a'])).toEqual(['add']);
+  expect(offered(stdout, ['connections', 'add', 'http', '--to'])).toEqual(['--token-url']);
+  expect(offered(stdout, ['credentials', 'set', 'crm', '--backend', ''])).toEqual(['keychain', 'vault']);
+  expect(offered(stdout, ['connections', 'add', 'http', 'crm', '--auth', 'b'])).toEqual(['bearer', 'basic']);
+  expect(offered(stdout, ['credentials', 'list', 'cr'])).toEqual(['']);
+});
+
 test.each([
-  ['zsh', [/completion\) .*'1:value:\(bash zsh fish\)'/, /nodes\) .*'1:value:\(http set\)'/, /'--in-format\[[^\]]*\]:value:\(csv tsv/]],
+  ['zsh', [/completion'\) .*'1:value:\(bash zsh fish\)'/, /nodes'\) .*'1:value:\(http set\)'/, /'--in-format\[[^\]]*\]:value:\(csv tsv/]],
   ['fish', [/from completion' -f -a 'bash zsh fish'/, /from nodes' -f -a 'http set'/, /-l out-format -r -f -a 'csv tsv/]],
 ])('%s knows them, too', async (shell, lines) => {
   const { stdout } = await script(shell);

@@ -14,10 +14,10 @@ import { tableText } from '../show/structure.ts';
 import type { Terminal } from '../terminal.ts';
 import { wire } from '../wire.ts';
 
-/** Lists the saved connections. Answers the exit code. */
-export async function listCommand(options: { json?: boolean }, terminal: Terminal): Promise<number> {
+/** Lists the saved connections, or one of them. Answers the exit code. */
+export async function listCommand(name: string | undefined, options: { json?: boolean }, terminal: Terminal): Promise<number> {
   const saved = savedConnections(process.env);
-  const names = Object.keys(saved).sort();
+  const names = name === undefined ? Object.keys(saved).sort() : known(name) && [name];
   if (options.json)
     await terminal.print(
       JSON.stringify(
