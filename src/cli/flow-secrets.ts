@@ -21,12 +21,14 @@ export interface FlowSecrets {
   readonly secrets: ReadonlyMap<string, Secret>;
   /** A request that this credential signed has succeeded. */
   used(credential: string): void;
+  /** How to go back to the secrets before those that were set anew and have not succeeded in this run. */
+  restoreCommands(): readonly string[];
   /** Resolves when every use is noted down. */
   noted(): Promise<void>;
 }
 
 /** For flows that send nothing. */
-export const noSecrets: FlowSecrets = { secrets: new Map(), used: () => {}, noted: async () => {} };
+export const noSecrets: FlowSecrets = { secrets: new Map(), used: () => {}, restoreCommands: () => [], noted: async () => {} };
 
 /** Where the secrets of a flow are looked up. */
 export interface SecretsOptions {
@@ -105,10 +107,14 @@ function missing(name: string, store: CredentialStore | undefined): string {
   const variable = credentialVariable(name);
   const empty = [variable, `${variable}_FILE`].find((candidate) => process.env[candidate] === '');
   if (empty !== undefined) return `the credential "${name}" is empty: ${empty} is set to nothing\n${variablesOf(name)}`;
-  const env = store && store.env !== defaultEnv ? ` --env ${store.env}` : '';
+  const env = envOption(store);
   const hint = store ? nearOf(name, store.kept(), store.env) : '';
   const what = `there is no credential "${name}"${env && ` for${env}`}${hint}`;
   return `${what}\nkeep it: automate credentials set ${shellWord(name)}${env}\nor ${variablesOf(name)}`;
+}
+
+function envOption(store: CredentialStore | undefined): string {
+  return store && store.env !== defaultEnv ? ` --env ${store.env}` : '';
 }
 
 function nearOf(name: string, kept: readonly KeptCredential[], env: string): string {
@@ -135,6 +141,10 @@ function noting(secrets: ReadonlyMap<string, Secret>, store: CredentialStore | u
       if (notes.has(name)) return;
       const { setAt } = secrets.get(name) as Secret;
       notes.set(name, setAt === undefined || !store ? Promise.resolve() : store.used(name, setAt).catch(unnoted));
+    },
+    restoreCommands() {
+      const unproven = [...secrets].filter(([name, { hasPrevious }]) => hasPrevious && !notes.has(name));
+      return unproven.map(([name]) => `automate credentials restore ${name}${envOption(store)}`);
     },
     noted: async () => void (await Promise.all(notes.values())),
   };

@@ -68,9 +68,11 @@ function createLateCache(create: () => Promise<Cache>): Cache {
 
 /** Where answers are kept; absent when the home cannot be made, which is told. */
 async function cacheFolder(warn: (message: string) => void): Promise<string | undefined> {
-  const { homeFolder } = await import('../io/home.ts');
+  const [{ homeFolder }, { refuseLink }] = await Promise.all([import('../io/home.ts'), import('../io/state-file.ts')]);
   try {
-    return join(homeFolder(process.env), 'cache');
+    const folder = join(homeFolder(process.env), 'cache');
+    refuseLink(folder);
+    return folder;
   } catch (error) {
     warn(unkept((error as Error).message));
     return undefined;

@@ -1,5 +1,5 @@
 import { createHash, randomUUID } from 'node:crypto';
-import { mkdir, readdir, readFile, rename, rm, stat, utimes, writeFile } from 'node:fs/promises';
+import { chmod, mkdir, readdir, readFile, rename, rm, stat, utimes, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { Failure } from '../core/failure.ts';
 import type { Cache, HttpResponse } from '../core/ports.ts';
@@ -93,6 +93,7 @@ async function write(file: string, answer: Kept, maxAgeMs: number): Promise<void
   try {
     await mkdir(join(file, '..'), { recursive: true, mode: 0o700 });
     await writeFile(temporary, JSON.stringify(answer), { mode: 0o600 });
+    await chmod(temporary, 0o600);
     await utimes(temporary, end, end);
     await rename(temporary, file);
   } catch (error) {

@@ -1,3 +1,4 @@
+import { lstatSync } from 'node:fs';
 import { type FileHandle, open, readFile, rename, rm } from 'node:fs/promises';
 import { crc32 } from 'node:zlib';
 import { AutomateError } from '../core/failure.ts';
@@ -55,7 +56,9 @@ export function journalPath(out: string): string {
 export async function createJournal(path: string, run: string, identity: Identity): Promise<Journal> {
   return told(path, async () => {
     const draft = `${path}.new`;
-    const handle = await open(draft, 'w', 0o600);
+    await rm(draft, { force: true });
+    const handle = await open(draft, 'wx', 0o600);
+    await handle.chmod(0o600);
     await append(handle, { run, identity });
     await rename(draft, path);
     await syncFolder(path);
@@ -75,6 +78,7 @@ export async function continueJournal(path: string, found: FoundJournal): Promis
 
 /** Reads a journal; absent when there is none. Throws an AutomateError when not even its first line is whole. */
 export async function readJournal(path: string): Promise<FoundJournal | undefined> {
+  refuseLink(path);
   const bytes = await readFile(path).catch((error: NodeJS.ErrnoException) => {
     if (error.code === 'ENOENT') return undefined;
     throw outputError(path, error);
@@ -92,6 +96,15 @@ export async function readJournal(path: string): Promise<FoundJournal | undefine
   if (!first)
     throw new AutomateError('output-exists', `${path} is damaged from its beginning: nothing can be resumed\nstart over with --force`);
   return { ...first, checkpoint: checkpoints.at(-1), validBytes };
+}
+
+/** A link would let somebody else choose which file is cut and added to. */
+function refuseLink(path: string): void {
+  if (!lstatSync(path, { throwIfNoEntry: false })?.isSymbolicLink()) return;
+  throw new AutomateError(
+    'output-exists',
+    `${path} is a symbolic link, which is refused for a journal\ntake it away, or name another file with --out`,
+  );
 }
 
 function journalOf(path: string, handle: FileHandle): Journal {

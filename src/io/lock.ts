@@ -1,4 +1,4 @@
-import { linkSync, readFileSync, readlinkSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { chmodSync, linkSync, readFileSync, readlinkSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { utimes } from 'node:fs/promises';
 import { hostname } from 'node:os';
 import { AutomateError } from '../core/failure.ts';
@@ -97,7 +97,9 @@ function place(): string {
 function created(path: string, out: string, text: string): boolean {
   const draft = `${path}.${process.pid}.new`;
   try {
-    writeFileSync(draft, text, { mode: 0o600 });
+    rmSync(draft, { force: true });
+    writeFileSync(draft, text, { mode: 0o600, flag: 'wx' });
+    chmodSync(draft, 0o600);
     linkSync(draft, path);
     return true;
   } catch (error) {

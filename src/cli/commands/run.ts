@@ -176,11 +176,19 @@ async function conclude({ ending, signal, tally, output, credits }: Ended, parts
     errorRecords: output.saved().failed,
     credits,
     exitCode,
-    next: nextSteps(ending, tally, output.saved().failed, flow, options, files),
+    next: [...nextSteps(ending, tally, output.saved().failed, flow, options, files), ...restoreSteps(tally, parts.credentials)],
   };
   if (!options.quiet) terminal.tell(summaryText(tally, facts, terminal.colors));
   if (options.summary !== undefined) await writeSummary(options.summary, terminal.redactor.text(summaryJson(tally, facts)), terminal);
   return exitCode;
+}
+
+/** A secret that was set anew may be the wrong one. */
+function restoreSteps({ failures }: Tally, credentials: FlowSecrets): SummaryFacts['next'] {
+  if (![...failures.values()].some(({ status }) => status === 401 || status === 403)) return [];
+  return credentials
+    .restoreCommands()
+    .map((command) => ({ why: 'if it is the new secret that was refused, go back to the one before it', command }));
 }
 
 /** The records that were asked for, but for those that are done already. */

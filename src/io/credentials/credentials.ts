@@ -160,8 +160,9 @@ export function createCredentials(tools: CredentialTools): Credentials {
 
   function findingOf(kept: KeptCredential, text: string | undefined): Finding {
     if (text === undefined) return { problem: `the ${kept.backend} no longer has the credential "${kept.name}"` };
-    const { setAt, expiresAt, hosts } = kept;
-    return { secret: { text, from: `the ${kept.backend}`, setAt, ...(expiresAt && { expiresAt }), ...(hosts && { hosts }) } };
+    const { setAt, expiresAt, hosts, previous } = kept;
+    const bounds = { ...(expiresAt && { expiresAt }), ...(hosts && { hosts }) };
+    return { secret: { text, from: `the ${kept.backend}`, setAt, hasPrevious: previous !== undefined, ...bounds } };
   }
 
   /** The last secret that is known to be good: one that never succeeded is not worth keeping. */

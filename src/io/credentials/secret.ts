@@ -9,6 +9,8 @@ export interface Secret {
   readonly setAt?: string;
   /** ISO 8601; absent when it does not expire. */
   readonly expiresAt?: string;
+  /** Whether the secret before it is still kept, because this one has not succeeded yet. */
+  readonly hasPrevious?: boolean;
   /** The only hosts that it may be sent to; absent for all that a flow names. */
   readonly hosts?: readonly string[];
 }
