@@ -81,7 +81,7 @@ function expiryOf(text: string | undefined): string | undefined {
   return new Date(endMs).toISOString();
 }
 
-const hostShape = /^(?:\*\.)?(?:[a-z0-9](?:[a-z0-9_-]*\.?)*|\[[0-9a-f:.]+\])(?::\d{1,5})?$/;
+const hostShape = /^(?:\*\.)?(?:[a-z0-9][a-z0-9._-]*|\[[0-9a-f:.]+\])(?::\d{1,5})?$/;
 
 /** Absent for what is there already; `*` for all. */
 function hostsOf(written: readonly string[] | undefined): string[] | undefined {
