@@ -1,4 +1,5 @@
 import { createStateFile, type StateFile } from '../state-file.ts';
+import { keeperNames } from './keeper.ts';
 import type { KeptCredential } from './secret.ts';
 
 interface CatalogFile {
@@ -43,13 +44,17 @@ function isCatalog(found: unknown): found is CatalogFile {
 }
 
 function isKept(found: Partial<KeptCredential> | null): boolean {
-  const { name, env, backend, setAt, expiresAt, hosts } = found ?? {};
-  const isTime = (text: unknown) => typeof text === 'string' && !Number.isNaN(Date.parse(text));
-  const areHosts = hosts === undefined || (Array.isArray(hosts) && hosts.every((host) => typeof host === 'string'));
+  const { name, env, backend, setAt, expiresAt, hosts, lastUsedAt, previous } = found ?? {};
+  const areTexts = (texts: unknown) => Array.isArray(texts) && texts.every((text) => typeof text === 'string');
+  const times = [setAt, ...[expiresAt, lastUsedAt, previous?.expiresAt].filter(isThere), ...(isThere(previous) ? [previous?.setAt] : [])];
   return (
-    [name, env, backend].every((text) => typeof text === 'string') &&
-    isTime(setAt) &&
-    (expiresAt === undefined || isTime(expiresAt)) &&
-    areHosts
+    areTexts([name, env, ...times]) &&
+    times.every((time) => !Number.isNaN(Date.parse(time as string))) &&
+    keeperNames.some((keeper) => keeper === backend) &&
+    (hosts === undefined || areTexts(hosts))
   );
+}
+
+function isThere(value: unknown): boolean {
+  return value !== undefined;
 }
