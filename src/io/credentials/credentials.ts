@@ -67,7 +67,8 @@ export function createCredentials(tools: CredentialTools): Credentials {
       catalog().alone(async () => {
         const before = catalog().find(name, env);
         const old = before && (await secretBefore(before, secret));
-        const changes = new Map([...(old === undefined ? [] : ([[previousOf(name), old]] as const)), [accountOf(name), secret]]);
+        const isOldKept = old !== undefined || before?.previous !== undefined;
+        const changes = new Map([...(isOldKept ? ([[previousOf(name), old]] as const) : []), [accountOf(name), secret]]);
         const backend = await writeSomewhere(name, changes, wish.backend, before?.backend);
         const hosts = wish.hosts?.includes('*') ? undefined : (wish.hosts ?? before?.hosts);
         const previous = old === undefined ? undefined : (before?.previous ?? { setAt: before?.setAt, expiresAt: before?.expiresAt });
@@ -179,7 +180,7 @@ export function createCredentials(tools: CredentialTools): Credentials {
 
   async function writeSomewhere(
     name: string,
-    changes: ReadonlyMap<string, string>,
+    changes: ReadonlyMap<string, string | undefined>,
     wished: KeeperName | undefined,
     present: KeeperName | undefined,
   ): Promise<KeeperName> {
