@@ -1,10 +1,10 @@
-import { lstatSync } from 'node:fs';
 import { type FileHandle, open, readFile, rename, rm } from 'node:fs/promises';
 import { crc32 } from 'node:zlib';
 import { AutomateError } from '../core/failure.ts';
 import { syncFolder } from './folder.ts';
 import { reasonOf } from './reason.ts';
 import type { Written } from './records/sink.ts';
+import { isLink } from './stat.ts';
 
 /** What makes a run the same run: everything its output depends on, as texts that can be compared and told. */
 export type Identity = Readonly<Record<string, string>>;
@@ -100,7 +100,7 @@ export async function readJournal(path: string): Promise<FoundJournal | undefine
 
 /** A link would let somebody else choose which file is cut and added to. */
 function refuseLink(path: string): void {
-  if (!lstatSync(path, { throwIfNoEntry: false })?.isSymbolicLink()) return;
+  if (!isLink(path)) return;
   throw new AutomateError(
     'output-exists',
     `${path} is a symbolic link, which is refused for a journal\ntake it away, or name another file with --out`,

@@ -1,4 +1,4 @@
-import { type Stats, statSync } from 'node:fs';
+import { lstatSync, type Stats, statSync } from 'node:fs';
 
 /** Whether a device, a pipe or a folder is at a path: no file, and no place for one. */
 export function isNoFile(path: string): boolean {
@@ -11,5 +11,14 @@ export function statOf(path: string): Stats | undefined {
     return statSync(path);
   } catch {
     return undefined;
+  }
+}
+
+/** Whether a symbolic link is at a path. */
+export function isLink(path: string): boolean {
+  try {
+    return lstatSync(path).isSymbolicLink();
+  } catch {
+    return false;
   }
 }

@@ -1,11 +1,12 @@
 import { randomUUID } from 'node:crypto';
-import { chmodSync, lstatSync, mkdirSync, readFileSync } from 'node:fs';
+import { chmodSync, mkdirSync, readFileSync } from 'node:fs';
 import { open, rename, rm } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { AutomateError } from '../core/failure.ts';
 import { syncFolder } from './folder.ts';
 import { waitForLock } from './lock.ts';
 import { reasonOf } from './reason.ts';
+import { isLink } from './stat.ts';
 
 /** A JSON file that the tool keeps for itself, for its owner's eyes only. */
 export interface StateFile<Content> {
@@ -50,7 +51,7 @@ export function createStateFile<Content>(path: string, isContent: (found: unknow
 /** A link would let somebody else choose where secrets are read from and written to. Throws an AutomateError (`credential`). */
 export function refuseLink(path: string): void {
   for (const part of [dirname(path), path]) {
-    if (!lstatSync(part, { throwIfNoEntry: false })?.isSymbolicLink()) continue;
+    if (!isLink(part)) continue;
     throw new AutomateError(
       'credential',
       `${part} is a symbolic link, which is refused\nput the file there, or name its real folder in AUTOMATE_HOME`,
