@@ -35,13 +35,14 @@ export interface KeptCredential {
 /** The environment of those who name none. */
 export const defaultEnv = 'default';
 
-/** Whether a secret may be sent to a host: `api.example.com`, `api.example.com:8443` or `*.example.com`. */
+/** Whether a secret may be sent to a host: `api.example.com` at any port, `api.example.com:8443` or `*.example.com`. */
 export function isAllowedHost(origin: string, hosts: readonly string[] | undefined): boolean {
   if (hosts === undefined) return true;
-  const { host, hostname } = new URL(origin);
+  const { protocol, hostname, port } = new URL(origin);
+  const here = port || (protocol === 'https:' ? '443' : '80');
   return hosts.some((allowed) => {
-    if (allowed.startsWith('*.')) return hostname.endsWith(allowed.slice(1));
-    return allowed === host || allowed === hostname;
+    const [, name = '', only = here] = /^(.*?)(?::(\d+))?$/.exec(allowed) ?? [];
+    return only === here && (name.startsWith('*.') ? hostname.endsWith(name.slice(1)) : hostname === name);
   });
 }
 
