@@ -106,8 +106,17 @@ function isVaultFile(found: unknown): found is VaultFile {
   const { version, kdf, iv, tag, data } = (found ?? {}) as Partial<VaultFile>;
   const { name, n, r, p, salt } = kdf ?? ({} as Partial<Kdf>);
   const areTexts = [iv, tag, data, salt].every((text) => typeof text === 'string');
-  const isKdf = name === 'scrypt' && isWithin(n, 2 ** 14, most.n) && isWithin(r, 8, most.r) && isWithin(p, 1, most.p);
-  return version === 1 && areTexts && isKdf && Buffer.from(tag as string, 'base64').length === 16;
+  const isKdf =
+    name === 'scrypt' &&
+    isWithin(n, 2 ** 14, most.n) &&
+    Number.isInteger(Math.log2(n as number)) &&
+    isWithin(r, 8, most.r) &&
+    isWithin(p, 1, most.p);
+  return version === 1 && areTexts && isKdf && bytesIn(iv as string) === 12 && bytesIn(tag as string) === 16;
+}
+
+function bytesIn(base64: string): number {
+  return Buffer.from(base64, 'base64').length;
 }
 
 function isWithin(number: unknown, least: number, most: number): boolean {
