@@ -1,0 +1,276 @@
+import { spawnSync } from 'node:child_process';
+import { createCipheriv, randomBytes, scryptSync } from 'node:crypto';
+import { chmodSync, mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { describe, expect, onTestFinished, test } from 'vitest';
+import { createPassphrase } from '../../../src/io/credentials/passphrase.ts';
+import { createVault } from '../../../src/io/credentials/vault.ts';
+
+const passphrase = 'correct horse battery staple';
+const secret = 'canary/7f3a+Zq9=8x';
+
+/** Any of it may be changed into anything. */
+// biome-ignore lint/suspicious/noExplicitAny: that is what the tests do to it
+type VaultFile = any;
+
+function folder(): string {
+  const made = mkdtempSync(join(tmpdir(), 'automate-vault-'));
+  onTestFinished(() => rmSync(made, { recursive: true, force: true }));
+  return made;
+}
+
+function open(path: string, text = passphrase) {
+  return createVault(path, createPassphrase({ AUTOMATE_VAULT_PASSPHRASE: text }));
+}
+
+/** A vault with one secret in it, sealed by hand with a key that is soon made. */
+function filled() {
+  const path = join(folder(), 'vault.json');
+  const kdf = { name: 'scrypt', n: 2 ** 14, r: 8, p: 1, salt: randomBytes(16).toString('base64') };
+  const key = scryptSync(passphrase, Buffer.from(kdf.salt, 'base64'), 32, { N: kdf.n, r: kdf.r, p: kdf.p });
+  const iv = randomBytes(12);
+  const cipher = createCipheriv('aes-256-gcm', key, iv);
+  cipher.setAAD(Buffer.from(JSON.stringify([1, ...Object.values(kdf)])));
+  const data = Buffer.concat([cipher.update(JSON.stringify([['default/crm', secret]])), cipher.final()]).toString('base64');
+  const file: VaultFile = { version: 1, kdf, iv: iv.toString('base64'), tag: cipher.getAuthTag().toString('base64'), data };
+  writeFileSync(path, JSON.stringify(file));
+  return { path, vault: open(path), file };
+}
+
+const refused = (reason: RegExp) => ({ kind: 'credential', message: expect.stringMatching(reason) });
+
+describe('the vault', () => {
+  test('gives back what was put in, to whoever has the passphrase, and nobody else', async () => {
+    const { path, vault } = filled();
+    await vault.write(
+      new Map<string, string | undefined>([
+        ['staging/crm', 'pässwörd "\\'],
+        ['default/other', 'other'],
+        ['default/nobody', undefined],
+      ]),
+    );
+    await vault.write(new Map([['default/other', undefined]]));
+    const secrets = await open(path).read(['default/crm', 'staging/crm', 'default/other', 'default/nobody']);
+    expect([...secrets]).toEqual([
+      ['default/crm', secret],
+      ['staging/crm', 'pässwörd "\\'],
+    ]);
+    await expect(open(path, 'another').read(['default/crm'])).rejects.toMatchObject(refused(/the passphrase is another, or the file was/));
+  });
+
+  test('is empty where there is no file, and then asks for no passphrase', async () => {
+    const path = join(folder(), 'vault.json');
+    expect((await createVault(path, createPassphrase({})).read(['default/crm'])).size).toBe(0);
+  });
+
+  test('takes a passphrase however its letters are put together', async () => {
+    const path = join(folder(), 'vault.json');
+    await open(path, 'Zo\u00eb').write(new Map([['default/crm', secret]]));
+    expect((await open(path, 'Zoe\u0308').read(['default/crm'])).get('default/crm')).toBe(secret);
+  });
+
+  test('holds no secret in any form, nor the passphrase, nor a name; has a salt of its own, and another nonce at every write', async () => {
+    const files: VaultFile[] = [];
+    for (const path of [join(folder(), 'vault.json'), join(folder(), 'vault.json')]) {
+      const vault = open(path);
+      for (let time = 0; time < 10; time++) {
+        await vault.write(new Map([['default/crm', secret]]));
+        const text = readFileSync(path, 'utf8');
+        files.push(JSON.parse(text));
+        for (const hidden of [secret, passphrase, 'default/crm']) {
+          const bytes = Buffer.from(hidden);
+          for (const form of [
+            hidden,
+            encodeURIComponent(hidden),
+            ...(['base64', 'base64url', 'hex'] as const).map((encoding) => bytes.toString(encoding)),
+          ])
+            expect(text.toLowerCase()).not.toContain(form.toLowerCase());
+        }
+      }
+    }
+    const different = (part: (file: VaultFile) => string) => new Set(files.map(part)).size;
+    expect([different(({ iv }) => iv), different(({ data }) => data), different(({ kdf }) => kdf.salt)]).toEqual([20, 20, 2]);
+    expect(files[0]).toMatchObject({ version: 1, kdf: { name: 'scrypt', n: 2 ** 17, r: 8, p: 1 } });
+    expect([files[0].iv, files[0].tag].map((text) => Buffer.from(text, 'base64').length)).toEqual([12, 16]);
+  });
+});
+
+const flipped = (base64: string, at: number) => {
+  const bytes = Buffer.from(base64, 'base64');
+  bytes[at < 0 ? bytes.length + at : at] = (bytes.at(at) as number) ^ 1;
+  return bytes.toString('base64');
+};
+
+/** What changes the file, and what it then says. Where no key is made, a thousand would be refused as fast. */
+const changed = /the passphrase is another, or the file was changed/;
+const noVault = /it is not what automate wrote there/;
+
+const changes: [string, (file: VaultFile) => unknown, RegExp, ('at once' | undefined)?][] = [
+  ['iv: first byte', (file) => (file.iv = flipped(file.iv, 0)), changed],
+  ['iv: last byte', (file) => (file.iv = flipped(file.iv, -1)), changed],
+  ['iv: longer', (file) => (file.iv = `${file.iv}AAAA`), noVault, 'at once'],
+  ['iv: empty', (file) => (file.iv = ''), noVault, 'at once'],
+  ['tag: first byte', (file) => (file.tag = flipped(file.tag, 0)), changed],
+  ['tag: last byte', (file) => (file.tag = flipped(file.tag, -1)), changed],
+  ['tag: shorter', (file) => (file.tag = file.tag.slice(0, 8)), noVault, 'at once'],
+  ['data: first byte', (file) => (file.data = flipped(file.data, 0)), changed],
+  ['data: last byte', (file) => (file.data = flipped(file.data, -1)), changed],
+  ['data: longer', (file) => (file.data = `${file.data.replace(/=+$/, '')}AAAA`), changed],
+  ['data: empty', (file) => (file.data = ''), changed],
+  ['data: absent', (file) => delete file.data, noVault, 'at once'],
+  ['salt: first byte', (file) => (file.kdf.salt = flipped(file.kdf.salt, 0)), changed],
+  ['salt: last byte', (file) => (file.kdf.salt = flipped(file.kdf.salt, -1)), changed],
+  ['salt: no text', (file) => (file.kdf.salt = 1), noVault, 'at once'],
+  ['version', (file) => (file.version = 2), noVault, 'at once'],
+  ['kdf: none', (file) => delete file.kdf, noVault, 'at once'],
+  ['kdf: another', (file) => (file.kdf.name = 'pbkdf2'), noVault, 'at once'],
+  ['n: doubled', (file) => (file.kdf.n *= 2), changed],
+  ['n: halved', (file) => (file.kdf.n /= 2), noVault, 'at once'],
+  ['n: no power of two', (file) => (file.kdf.n += 1), noVault, 'at once'],
+  ['n: next to no work', (file) => (file.kdf.n = 2), noVault, 'at once'],
+  ['n: absurd', (file) => (file.kdf.n = 2 ** 40), noVault, 'at once'],
+  ['n: no number', (file) => (file.kdf.n = '16384'), noVault, 'at once'],
+  ['r: one more', (file) => (file.kdf.r += 1), changed],
+  ['r: absurd', (file) => (file.kdf.r = 2 ** 20), noVault, 'at once'],
+  ['r: none', (file) => (file.kdf.r = 0), noVault, 'at once'],
+  ['p: one more', (file) => (file.kdf.p += 1), changed],
+  ['p: absurd', (file) => (file.kdf.p = 2 ** 20), noVault, 'at once'],
+  ['p: negative', (file) => (file.kdf.p = -1), noVault, 'at once'],
+];
+
+describe('a vault file that was changed is refused, and stays as it was', () => {
+  test.each(changes)('%s', async (_, change, reason, isAtOnce) => {
+    const { path, file } = filled();
+    change(file);
+    const text = JSON.stringify(file);
+    writeFileSync(path, text);
+    const asked: boolean[] = [];
+    const vault = createVault(
+      path,
+      createPassphrase({}, async (isNew) => {
+        asked.push(isNew);
+        return passphrase;
+      }),
+    );
+    await expect(vault.read(['default/crm'])).rejects.toMatchObject(refused(reason));
+    await expect(vault.write(new Map([['default/crm', 'another']]))).rejects.toMatchObject(refused(reason));
+    expect(asked).toEqual(isAtOnce ? [] : [false]);
+    expect(readFileSync(path, 'utf8')).toBe(text);
+  });
+
+  test.each(['', '{', 'null', '[]', '{"version":1}'])('%j', async (text) => {
+    const path = join(folder(), 'vault.json');
+    writeFileSync(path, text);
+    await expect(open(path).read(['default/crm'])).rejects.toMatchObject(refused(noVault));
+    await expect(open(path).write(new Map([['default/crm', secret]]))).rejects.toMatchObject(refused(noVault));
+    expect(readFileSync(path, 'utf8')).toBe(text);
+  });
+});
+
+describe('the passphrase', () => {
+  const environmentOf = (file: string) => ({ AUTOMATE_VAULT_PASSPHRASE_FILE: file });
+
+  test('comes from its variable, else from a file, else from whoever is asked, once', async () => {
+    const file = join(folder(), 'passphrase');
+    writeFileSync(file, 'from a file\r\n');
+    const asked: boolean[] = [];
+    const ask = async (isNew: boolean) => `answer ${asked.push(isNew)}`;
+    expect(await createPassphrase({ ...environmentOf(file), AUTOMATE_VAULT_PASSPHRASE: 'from a variable' }, ask).get(true)).toBe(
+      'from a variable',
+    );
+    expect(await createPassphrase({ ...environmentOf(file), AUTOMATE_VAULT_PASSPHRASE: '' }, ask).get(true)).toBe('from a file');
+    expect(asked).toEqual([]);
+    const passphrase = createPassphrase({}, ask);
+    expect(passphrase.problem()).toBeUndefined();
+    expect([await passphrase.get(true), await passphrase.get(false)]).toEqual(['answer 1', 'answer 1']);
+    expect(asked).toEqual([true]);
+  });
+
+  test('is asked for as a new one where there is no vault yet, and once for many writes', async () => {
+    const asked: boolean[] = [];
+    const path = join(folder(), 'vault.json');
+    const vault = createVault(
+      path,
+      createPassphrase({}, async (isNew) => {
+        asked.push(isNew);
+        return passphrase;
+      }),
+    );
+    for (const text of ['a', 'b']) await vault.write(new Map([['default/crm', text]]));
+    expect(asked).toEqual([true]);
+    expect((await open(path).read(['default/crm'])).get('default/crm')).toBe('b');
+  });
+
+  test('that nobody has is said to be missing, and where it could come from', async () => {
+    const { path } = filled();
+    const passphrase = createPassphrase({});
+    expect(passphrase.problem()).toMatch(/^no passphrase: set AUTOMATE_VAULT_PASSPHRASE, or AUTOMATE_VAULT_PASSPHRASE_FILE/);
+    for (const work of [
+      createVault(path, passphrase).read(['default/crm']),
+      createVault(join(folder(), 'vault.json'), passphrase).write(new Map([['default/crm', secret]])),
+    ]) {
+      await expect(work).rejects.toMatchObject(refused(/the vault cannot be opened: no passphrase: set AUTOMATE_VAULT_PASSPHRASE/));
+    }
+  });
+
+  test.each([
+    ['several lines', 'one\ntwo', /expected a secret on one line/],
+    ['nothing', '\n', /found nothing/],
+    ['what is not UTF-8', Buffer.from([0xff, 0xfe, 0x41]), /it is not UTF-8/],
+    ['no file', undefined, /AUTOMATE_VAULT_PASSPHRASE_FILE names a file that cannot be read: .*ENOENT/],
+  ])('is not taken from a file that holds %s', async (_, content, reason) => {
+    const file = join(folder(), 'passphrase');
+    if (content !== undefined) writeFileSync(file, content);
+    await expect(createPassphrase(environmentOf(file)).get(false)).rejects.toMatchObject(refused(reason));
+  });
+});
+
+describe('the file and its folder', () => {
+  const bin = fileURLToPath(new URL('../../../bin/automate.js', import.meta.url));
+
+  test.each(['0000', '0777', '0022'])('are for their owner only under umask %s', (umask) => {
+    const home = join(folder(), 'home');
+    const { status, stderr } = spawnSync('sh', ['-c', `umask ${umask} && echo canary | "$NODE" "$AUTOMATE" credentials set crm`], {
+      env: {
+        NODE: process.execPath,
+        AUTOMATE: bin,
+        AUTOMATE_HOME: home,
+        AUTOMATE_VAULT_PASSPHRASE: passphrase,
+        NODE_DISABLE_COMPILE_CACHE: '1',
+      },
+      encoding: 'utf8',
+    });
+    expect([status, stderr]).toEqual([0, '"crm" is kept in the vault\n']);
+    const modes = ['.', 'vault.json', 'credentials.json'].map((name) => (statSync(join(home, name)).mode & 0o777).toString(8));
+    expect(modes).toEqual(['700', '600', '600']);
+  });
+
+  test('stay so when the file that is there is for others, too', async () => {
+    const { path, vault } = filled();
+    chmodSync(path, 0o666);
+    await vault.write(new Map([['default/crm', 'another']]));
+    expect(statSync(path).mode & 0o777).toBe(0o600);
+  });
+
+  test.each(['file', 'folder'])('are refused when the %s is a symbolic link, and nothing is written behind it', async (linked) => {
+    const { path } = filled();
+    const before = readFileSync(path, 'utf8');
+    const place = folder();
+    mkdirSync(join(place, 'home'));
+    if (linked === 'file') symlinkSync(path, join(place, 'home', 'vault.json'));
+    else symlinkSync(join(path, '..'), join(place, 'link'));
+    const vault = open(join(place, linked === 'file' ? 'home' : 'link', 'vault.json'));
+    const reason = refused(/ is a symbolic link, which is refused\n/);
+    await expect(vault.read(['default/crm'])).rejects.toMatchObject(reason);
+    await expect(vault.write(new Map([['default/crm', 'another']]))).rejects.toMatchObject(reason);
+    expect(readFileSync(path, 'utf8')).toBe(before);
+  });
+
+  test('a link to nowhere is refused, too', async () => {
+    const path = join(folder(), 'vault.json');
+    symlinkSync('nowhere', path);
+    await expect(open(path).write(new Map([['default/crm', secret]]))).rejects.toMatchObject(refused(/ is a symbolic link/));
+  });
+});
