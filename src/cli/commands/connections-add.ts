@@ -108,16 +108,14 @@ async function connectionOf(
     options.baseUrl ??
     (await answer(asker, '--base-url', (person) => person.text('Base URL', 'https://crm.example.com/v2', urlProblem(name, options))));
   const auth = await authOf(name, options, asker, isComplete);
-  const rate =
-    options.rate ??
-    (isComplete || !asker ? '' : await asker.text('At most so many requests in a time (empty for no limit)', '10/s', rateProblem));
-  const headers = Object.fromEntries(options.setHeader);
+  const rate = options.rate ?? (isComplete || !asker ? undefined : await askedRate(asker));
+  const headers = headersOf(options);
   const written = {
     type,
     base_url: baseUrl,
     ...(auth && { auth }),
     ...(options.setHeader.length > 0 && { headers }),
-    ...(rate !== '' && { rate }),
+    ...(rate !== undefined && { rate }),
     ...(options.concurrency !== undefined && { concurrency: options.concurrency }),
     ...(options.allowHttp && { allow_http: true }),
   };
@@ -135,18 +133,47 @@ function urlProblem(name: string, { allowHttp = false }: AddOptions): (answer: s
   };
 }
 
+/** Absent for no limit. */
+async function askedRate(asker: Asker): Promise<string | undefined> {
+  return (await asker.text('At most so many requests in a time (empty for no limit)', '10/s', rateProblem)) || undefined;
+}
+
+function headersOf({ setHeader }: AddOptions): Record<string, string> {
+  const headers = new Map<string, string>();
+  for (const [header, value] of setHeader) {
+    if (headers.has(header)) throw new AutomateError('usage', `--set-header: the header "${header}" is there already`);
+    headers.set(header, value);
+  }
+  return Object.fromEntries(headers);
+}
+
 function rateProblem(answer: string): string | undefined {
   return answer === '' || rateIntervalMs(answer) !== undefined ? undefined : 'expected a rate such as 10/s, 600/min, 5000/h';
+}
+
+const authOptions = {
+  credential: { flag: '--credential', types: ['bearer', 'api_key', 'basic', 'oauth2_client_credentials'] },
+  header: { flag: '--header', types: ['api_key'] },
+  query: { flag: '--query', types: ['api_key'] },
+  username: { flag: '--username', types: ['basic'] },
+  tokenUrl: { flag: '--token-url', types: ['oauth2_client_credentials'] },
+  clientId: { flag: '--client-id', types: ['oauth2_client_credentials'] },
+  scopes: { flag: '--scopes', types: ['oauth2_client_credentials'] },
+} as const satisfies Partial<Record<keyof AddOptions, { flag: string; types: readonly AuthType[] }>>;
+
+/** What would be left out without a word was meant for another way of signing. */
+function refuseOptionsOfOthers(type: AuthType, options: AddOptions): void {
+  for (const [option, { flag, types }] of Object.entries(authOptions)) {
+    if (options[option as keyof typeof authOptions] === undefined || (types as readonly AuthType[]).includes(type)) continue;
+    throw new AutomateError('usage', `${flag} is for --auth ${types.join(', ')}, not for ${type}`);
+  }
 }
 
 /** How requests are signed; absent for not at all. With all of the rest given, nobody is asked whether they are. */
 async function authOf(name: string, options: AddOptions, asker: Asker | undefined, isComplete: boolean): Promise<WrittenAuth | undefined> {
   const type = options.auth === undefined ? await askedType(options, asker, isComplete) : authTypeOf(options.auth);
-  if (type === 'none') {
-    if (options.credential !== undefined)
-      throw new AutomateError('usage', 'a credential needs --auth: bearer, api_key, basic or oauth2_client_credentials');
-    return undefined;
-  }
+  refuseOptionsOfOthers(type, options);
+  if (type === 'none') return undefined;
   const ask = (option: string, question: string, hint: string) =>
     answer(asker, `--${option} for --auth ${type}`, (person) => person.text(question, hint));
   const credential = options.credential ?? (await ask('credential', 'Name of the credential that holds the secret', `${name}-token`));
@@ -158,7 +185,7 @@ async function authOf(name: string, options: AddOptions, asker: Asker | undefine
       return { type, credential, ...username };
     case 'api_key': {
       if (options.query !== undefined)
-        return { type, query: options.query, credential, ...(options.header && { header: options.header }) } as WrittenAuth;
+        return { type, query: options.query, credential, ...(options.header !== undefined && { header: options.header }) } as WrittenAuth;
       return {
         type,
         header: options.header ?? (await ask('header or --query', 'Header that carries the key', 'X-API-Key')),
