@@ -1,5 +1,4 @@
 import { spawnSync } from 'node:child_process';
-import { createCipheriv, randomBytes, scryptSync } from 'node:crypto';
 import { chmodSync, mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -7,13 +6,9 @@ import { fileURLToPath } from 'node:url';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { createPassphrase } from '../../../src/io/credentials/passphrase.ts';
 import { createVault } from '../../../src/io/credentials/vault.ts';
+import { lightVault, passphrase, type VaultFile } from '../../helpers/light-vault.ts';
 
-const passphrase = 'correct horse battery staple';
 const secret = 'canary/7f3a+Zq9=8x';
-
-/** Any of it may be changed into anything. */
-// biome-ignore lint/suspicious/noExplicitAny: that is what the tests do to it
-type VaultFile = any;
 
 function folder(): string {
   const made = mkdtempSync(join(tmpdir(), 'automate-vault-'));
@@ -25,16 +20,10 @@ function open(path: string, text = passphrase) {
   return createVault(path, createPassphrase({ AUTOMATE_VAULT_PASSPHRASE: text }));
 }
 
-/** A vault with one secret in it, sealed by hand with a key that is soon made. */
+/** A vault with one secret in it. */
 function filled() {
   const path = join(folder(), 'vault.json');
-  const kdf = { name: 'scrypt', n: 2 ** 14, r: 8, p: 1, salt: randomBytes(16).toString('base64') };
-  const key = scryptSync(passphrase, Buffer.from(kdf.salt, 'base64'), 32, { N: kdf.n, r: kdf.r, p: kdf.p });
-  const iv = randomBytes(12);
-  const cipher = createCipheriv('aes-256-gcm', key, iv);
-  cipher.setAAD(Buffer.from(JSON.stringify([1, ...Object.values(kdf)])));
-  const data = Buffer.concat([cipher.update(JSON.stringify([['default/crm', secret]])), cipher.final()]).toString('base64');
-  const file: VaultFile = { version: 1, kdf, iv: iv.toString('base64'), tag: cipher.getAuthTag().toString('base64'), data };
+  const file = lightVault([['default/crm', secret]]);
   writeFileSync(path, JSON.stringify(file));
   return { path, vault: open(path), file };
 }

@@ -1,0 +1,65 @@
+import { spawnSync } from 'node:child_process';
+import { mkdir, readdir } from 'node:fs/promises';
+import { expect, test } from 'vitest';
+import { idsTo } from '../helpers/asking.ts';
+import { type Workplace, workplace } from '../helpers/cli.ts';
+import { lightVault, passphrase } from '../helpers/light-vault.ts';
+
+const env = { AUTOMATE_VAULT_PASSPHRASE: passphrase };
+const set = (place: Workplace, name: string) => place.automate(['credentials', 'set', name], { env, stdin: `secret of ${name}\n` });
+const outcomesOf = async (started: readonly Promise<{ code: number | null; stderr: string }>[]) =>
+  (await Promise.all(started)).filter(({ code }) => code !== 0).map(({ stderr }) => stderr);
+
+/** Where each credential is found, as a run would find it. */
+async function found(place: Workplace): Promise<string[]> {
+  const { stdout, stderr } = await place.automate(['credentials', 'check'], { env });
+  expect(stderr).toBe('');
+  return stdout.trim().split('\n');
+}
+
+async function placeWithVault(): Promise<Workplace> {
+  const place = await workplace();
+  await mkdir(place.path('.automate'));
+  await place.write('.automate/vault.json', JSON.stringify(lightVault()));
+  return place;
+}
+
+test.each([
+  [2, 'a new vault', workplace],
+  [8, 'a vault', placeWithVault],
+])('%d processes that keep a secret at once in %s lose none, there nor in the list', async (count, _, placed) => {
+  const place = await placed();
+  const names = idsTo(count).map((id) => `key-${id}`);
+  expect(await outcomesOf(names.map((name) => set(place, name)))).toEqual([]);
+  expect(await found(place)).toEqual(names.map((name) => `${name}: found in the vault`));
+});
+
+test('some keep a secret, others remove or change one: each does its part', async () => {
+  const place = await placeWithVault();
+  const old = ['old-1', 'old-2'];
+  expect(await outcomesOf(old.map((name) => set(place, name)))).toEqual([]);
+  const changes = [
+    ...old.map((name) => place.automate(['credentials', 'remove', name], { env })),
+    ...['new-1', 'new-2'].map((name) => set(place, name)),
+    place.automate(['credentials', 'set', 'new-3', '--env', 'staging'], { env, stdin: 'another' }),
+  ];
+  expect(await outcomesOf(changes)).toEqual([]);
+  expect(await found(place)).toEqual(['new-1: found in the vault', 'new-2: found in the vault']);
+  const { stdout } = await place.automate(['credentials', 'check', 'new-3', '--env', 'staging'], { env });
+  expect(stdout).toBe('new-3: found in the vault\n');
+});
+
+test.each([
+  ['of a process that is dead', () => JSON.stringify({ pid: deadPid(), born: '1' })],
+  ['of one whose number another process has now', () => JSON.stringify({ pid: process.pid, born: '1' })],
+  ['that is no lock', () => '{"pid": 1'],
+])('a lock %s is taken over, and gone afterwards', async (_, lock) => {
+  const place = await placeWithVault();
+  await place.write('.automate/credentials.json.automate-lock', lock());
+  expect(await set(place, 'key')).toMatchObject({ code: 0, stderr: '"key" is kept in the vault\n' });
+  expect((await readdir(place.path('.automate'))).sort()).toEqual(['credentials.json', 'vault.json']);
+});
+
+function deadPid(): number {
+  return spawnSync(process.execPath, ['-e', '']).pid;
+}
