@@ -1,0 +1,175 @@
+import { describe, expect, test } from 'vitest';
+import type { Auth } from '../../../src/core/ports.ts';
+import { isAllowedHost } from '../../../src/io/credentials/secret.ts';
+import { httpServer, json } from '../../helpers/http-server.ts';
+import { createSender } from './sending.ts';
+
+const text = 'canary-1';
+const bearer: Auth = { type: 'bearer', credential: 'c' };
+
+/** A sender whose one secret is for these hosts. */
+const senderFor = (...hosts: string[]) => createSender({ secrets: { c: { text, hosts } } });
+
+describe('which hosts a list names', () => {
+  test.each([
+    ['api.example.com', 'https://api.example.com'],
+    ['api.example.com', 'https://API.Example.COM'],
+    ['api.example.com', 'https://api.example.com:8443'],
+    ['api.example.com:8443', 'https://api.example.com:8443'],
+    ['*.example.com', 'https://api.example.com'],
+    ['*.example.com', 'https://a.b.example.com:8443'],
+    ['*.example.com:8443', 'https://a.example.com:8443'],
+    ['api.example.com:443', 'https://api.example.com'],
+    ['[::1]', 'http://[::1]:3000'],
+    ['[::1]:3000', 'http://[::1]:3000'],
+    ['[::1]', 'http://[0:0:0:0:0:0:0:1]'],
+    ['127.0.0.1', 'http://127.1:80'],
+  ])('%s: %s is', (host, origin) => {
+    expect(isAllowedHost(new URL(origin).origin, ['other.example.org', host])).toBe(true);
+  });
+
+  test.each([
+    ['api.example.com', 'https://example.com'],
+    ['api.example.com', 'https://api.example.com.evil.com'],
+    ['api.example.com', 'https://evil-api.example.com'],
+    ['api.example.com', 'https://v2.api.example.com'],
+    ['api.example.com:8443', 'https://api.example.com'],
+    ['api.example.com:8443', 'https://api.example.com:8444'],
+    ['*.example.com', 'https://example.com'],
+    ['*.example.com', 'https://evil-example.com'],
+    ['*.example.com', 'https://api.example.com.evil.com'],
+    ['*.example.com:8443', 'https://a.example.com'],
+    ['api.example.com:443', 'http://api.example.com'],
+    ['[::1]', 'http://[::2]'],
+    ['[::1]:3000', 'http://[::1]:3001'],
+    ['[::1]', 'http://127.0.0.1'],
+    ['127.0.0.1', 'http://localhost'],
+    ['10.0.0.1', 'http://10.0.0.11'],
+  ])('%s: %s is not', (host, origin) => {
+    expect(isAllowedHost(origin, [host])).toBe(false);
+  });
+
+  test('none allows none, and no list allows all', () => {
+    expect([isAllowedHost('https://example.com', []), isAllowedHost('https://example.com', undefined)]).toEqual([false, true]);
+  });
+});
+
+describe('a secret that is bound to hosts', () => {
+  test.each<[what: string, auth: Auth]>([
+    ['a token', bearer],
+    ['a pair', { type: 'basic', username: 'u', credential: 'c' }],
+    ['a key in a header', { type: 'api_key', header: 'X-Key', credential: 'c' }],
+    ['a key in the query', { type: 'api_key', query: 'key', credential: 'c' }],
+  ])('is sent there, and to no other host: %s', async (_, auth) => {
+    const server = await httpServer();
+    const { get, failure } = senderFor(`127.0.0.1:${server.port}`);
+    await get(`${server.origin}/there`, { auth });
+    expect(JSON.stringify(server.requests)).toMatch(/canary-1|Basic /);
+    expect(await failure(`http://localhost:${server.port}/elsewhere`, { auth })).toMatchObject({
+      kind: 'request',
+      sent: false,
+      retryable: false,
+      message: `the credential "c" may be sent to 127.0.0.1:${server.port} only, not to localhost:${server.port}`,
+    });
+    expect(server.requests.map(({ path }) => path.replace(/\?.*/, ''))).toEqual(['/there']);
+  });
+
+  test('does not hinder requests that carry none', async () => {
+    const server = await httpServer();
+    expect((await senderFor('api.example.com').get(server.origin)).status).toBe(200);
+    expect(server.requests[0]?.headers).not.toHaveProperty('authorization');
+  });
+
+  test('goes along to the same origin, and to another one never, even if that is listed', async () => {
+    const other = await httpServer();
+    const server = await httpServer(({ path }, response) => {
+      const location = { '/near': '/end', '/far': `${other.origin}/end` }[path];
+      response.writeHead(location === undefined ? 200 : 302, location === undefined ? {} : { location }).end();
+    });
+    const { get } = senderFor(`127.0.0.1:${server.port}`, `127.0.0.1:${other.port}`);
+    await get(`${server.origin}/near`, { auth: bearer });
+    expect(server.requests.map(({ path, headers }) => [path, headers.authorization])).toEqual([
+      ['/near', 'Bearer canary-1'],
+      ['/end', 'Bearer canary-1'],
+    ]);
+    await get(`${server.origin}/far`, { auth: bearer, followAny: true, hostFromData: { allowHosts: ['127.0.0.1'] } });
+    expect(other.requests.map(({ path, headers }) => [path, headers.authorization])).toEqual([['/end', undefined]]);
+  });
+});
+
+describe('a client secret is bound to the host of its token server', () => {
+  /** An API, its token server, and a sender whose client secret is for one of them. */
+  async function scene(bound: 'api' | 'tokens', status = 200) {
+    const servers = {
+      api: await httpServer((_, response) => response.writeHead(status).end()),
+      tokens: await httpServer((_, response) => json(response, { access_token: 'token-1' })),
+    };
+    const auth: Auth = {
+      type: 'oauth2_client_credentials',
+      tokenUrl: `${servers.tokens.origin}/token`,
+      clientId: 'me',
+      credential: 'c',
+      scopes: [],
+    };
+    return { ...servers, auth, sender: senderFor(`127.0.0.1:${servers[bound].port}`) };
+  }
+
+  test('the access token goes wherever the flow says', async () => {
+    const { api, tokens, auth, sender } = await scene('tokens');
+    await sender.get(api.origin, { auth });
+    expect(tokens.requests[0]?.headers.authorization).toBe(`Basic ${btoa('me:canary-1')}`);
+    expect(api.requests[0]?.headers.authorization).toBe('Bearer token-1');
+    expect(sender.used).toEqual(['c']);
+  });
+
+  test('a secret for the API alone is not sent to the token server', async () => {
+    const { api, tokens, auth, sender } = await scene('api');
+    expect(await sender.failure(api.origin, { auth })).toMatchObject({
+      kind: 'request',
+      sent: false,
+      message: `the credential "c" may be sent to 127.0.0.1:${api.port} only, not to 127.0.0.1:${tokens.port}`,
+    });
+    expect([api.requests, tokens.requests, sender.used]).toEqual([[], [], []]);
+  });
+
+  test('it has been of use when there is a token, whatever the API says', async () => {
+    const { api, auth, sender } = await scene('tokens', 500);
+    await sender.get(api.origin, { auth });
+    expect(sender.used).toEqual(['c']);
+  });
+});
+
+describe('a credential has been of use', () => {
+  test.each([
+    [200, ['c']],
+    [204, ['c']],
+    [299, ['c']],
+    [304, []],
+    [401, []],
+    [403, []],
+    [404, []],
+    [500, []],
+  ])('after %i: %o', async (status, used) => {
+    const server = await httpServer((_, response) => response.writeHead(status).end());
+    const sender = createSender({ secrets: { c: text, unused: 'other' } });
+    await sender.get(server.origin, { auth: bearer });
+    expect(sender.used).toEqual(used);
+  });
+
+  test('not by a request without it, nor by one that got no answer', async () => {
+    const server = await httpServer(({ path }, response) => (path === '/cut' ? response.destroy() : response.end()));
+    const sender = createSender({ secrets: { c: text } });
+    await sender.get(server.origin);
+    await sender.failure(`${server.origin}/cut`, { auth: bearer });
+    expect(sender.used).toEqual([]);
+  });
+
+  test('not by what another origin answers', async () => {
+    const other = await httpServer();
+    const server = await httpServer((_, response) => response.writeHead(302, { location: other.origin }).end());
+    const sender = createSender({ secrets: { c: text } });
+    await sender.get(server.origin, { auth: bearer, followAny: true, hostFromData: { allowHosts: ['127.0.0.1'] } });
+    expect(other.requests).toHaveLength(1);
+    expect(sender.used).toEqual([]);
+  });
+});
