@@ -1,0 +1,185 @@
+import { spawn, spawnSync } from 'node:child_process';
+import { dirname } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { describe, expect, onTestFinished, test } from 'vitest';
+import { answeringServer } from '../helpers/answering-server.ts';
+import { noCompileCache, type Workplace, workplace } from '../helpers/cli.ts';
+
+const bin = fileURLToPath(new URL('../../bin/automate.js', import.meta.url));
+const hasScript = spawnSync('script', ['-qec', 'true', '/dev/null']).status === 0;
+const reason = hasScript ? '' : ' (skipped: no script(1) of util-linux here)';
+
+const keys = { enter: '\r', down: '\x1b[B', ctrlC: '\x03', clear: '\x15' };
+
+/** What is waited for on the screen, and what is typed then. */
+type Answer = readonly [shown: string, typed: string];
+
+/** Runs a shell command at a terminal of its own. Everything is typed when its question is there, not before. */
+async function atTerminal({ folder, path }: Workplace, command: string, answers: readonly Answer[], env: Record<string, string> = {}) {
+  const script = `stty cols 200 rows 50; automate() { node "$AUTOMATE" "$@"; }; ${command}`;
+  const child = spawn('script', ['-qec', script, '/dev/null'], {
+    cwd: folder,
+    env: {
+      PATH: `${dirname(process.execPath)}:${process.env.PATH}`,
+      HOME: folder,
+      AUTOMATE_HOME: path('.automate'),
+      AUTOMATE: bin,
+      TERM: 'xterm',
+      ...noCompileCache,
+      ...env,
+    },
+  });
+  onTestFinished(() => void child.kill());
+  let shown = '';
+  let seen = 0;
+  const left = [...answers];
+  child.stdout.setEncoding('utf8').on('data', (text: string) => {
+    shown += text;
+    for (let [next] = left; next; [next] = left) {
+      const at = shown.indexOf(next[0], seen);
+      if (at < 0) return;
+      seen = shown.length;
+      left.shift();
+      child.stdin.write(next[1]);
+    }
+  });
+  const code = await new Promise<number | null>((resolve) => child.on('close', resolve));
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: they move the cursor, and colour
+  return { code, shown: shown.replace(/\x1b\[[0-9;?]*[A-Za-z]/g, ''), unasked: left.map(([question]) => question) };
+}
+
+const savedIn = async (place: Workplace) => JSON.parse((await place.automate(['connections', 'list', '--json'])).stdout);
+
+describe.skipIf(!hasScript)(`at a terminal${reason}`, () => {
+  const enter = (text: string) => text + keys.enter;
+
+  test('add asks for what is missing, and a wrong answer again', async () => {
+    const place = await workplace();
+    const { code, shown, unasked } = await atTerminal(place, 'automate connections add', [
+      ['Name of the connection', enter('my crm')],
+      ['expected a name of letters', enter(`${keys.clear}crm`)],
+      ['Base URL', enter('http://crm.example.com')],
+      ['expected an https URL', enter(`${keys.clear}https://crm.example.com/v2`)],
+      ['How do requests prove who sends them?', enter(keys.down + keys.down)],
+      ['Name of the credential', enter('crm-key')],
+      ['Header that carries the key', enter('X-Key')],
+      ['At most so many requests', enter('ten')],
+      ['expected a rate such as', enter(`${keys.clear}10/s`)],
+      ['Keep its secret now?', enter('')],
+    ]);
+    expect({ code, unasked }).toEqual({ code: 0, unasked: [] });
+    expect(shown).toContain('"crm" is saved; try it: automate connections test crm');
+    const auth = { type: 'api_key', header: 'X-Key', credential: 'crm-key' };
+    expect(await savedIn(place)).toEqual([{ name: 'crm', type: 'http', base_url: 'https://crm.example.com/v2', auth, rate: '10/s' }]);
+  });
+
+  test.each<[what: string, args: string, answers: Answer[], saved: object]>([
+    [
+      'nothing that was given, and no limit where none is wanted',
+      'http crm --auth bearer --credential crm-token',
+      [
+        ['Base URL', enter('https://crm.example.com')],
+        ['At most so many requests', enter('')],
+      ],
+      { base_url: 'https://crm.example.com', auth: { type: 'bearer', credential: 'crm-token' } },
+    ],
+    [
+      'only what its auth needs where the rest is given',
+      'http crm --base-url https://crm.example.com --auth oauth2 --credential crm-token',
+      [
+        ['URL of the token server', enter('https://auth.example.com/token')],
+        ['Client id', enter('me')],
+      ],
+      {
+        base_url: 'https://crm.example.com',
+        auth: { type: 'oauth2_client_credentials', token_url: 'https://auth.example.com/token', client_id: 'me', credential: 'crm-token' },
+      },
+    ],
+    ['nothing at all where all is given', 'http crm --base-url https://crm.example.com', [], { base_url: 'https://crm.example.com' }],
+  ])('add asks for %s', async (_, args, answers, saved) => {
+    const place = await workplace();
+    const env = { AUTOMATE_CREDENTIAL_CRM_TOKEN: 'sesame' };
+    const { code, unasked } = await atTerminal(place, `automate connections add ${args}`, answers, env);
+    expect({ code, unasked }).toEqual({ code: 0, unasked: [] });
+    expect(await savedIn(place)).toEqual([{ name: 'crm', type: 'http', ...saved }]);
+  });
+
+  test.each<[where: string, answers: Answer[]]>([
+    ['at once', [['Name of the connection', keys.ctrlC]]],
+    [
+      'at the last question',
+      [
+        ['Name of the connection', enter('crm')],
+        ['Base URL', enter('https://crm.example.com')],
+        ['How do requests prove', enter('')],
+        ['At most so many requests', `10/s${keys.ctrlC}`],
+      ],
+    ],
+  ])('Ctrl-C cancels and saves nothing: %s', async (_, answers) => {
+    const place = await workplace();
+    const { code, shown, unasked } = await atTerminal(place, 'automate connections add', answers);
+    expect({ code, unasked }).toEqual({ code: 130, unasked: [] });
+    expect(shown).toContain('cancelled; nothing was changed');
+    expect(await place.files()).toEqual([]);
+  });
+
+  describe('secrets', () => {
+    // No character of these is in anything that the tool says.
+    const secret = '§¶¤þ¬µ';
+    const passphrase = 'ÐØÆ×÷ßÞ';
+    const characters = new RegExp(`[${secret}${passphrase}]`);
+
+    /** A place with a flow that sends the credential `key`, and its server. */
+    async function keyed() {
+      const server = await answeringServer(() => ({}));
+      const flow = `nodes: [{ type: http, url: "${server.origin}/{{id}}", auth: { type: api_key, query: k, credential: key } }]\n`;
+      return { server, place: await workplace({ 'flow.yaml': flow, 'rows.csv': 'id\n1\n2\n' }) };
+    }
+
+    test('are typed without a character of them being shown, also when records come through a pipe', async () => {
+      const { server, place } = await keyed();
+      const set = await atTerminal(place, 'automate credentials set key --backend vault', [
+        ['Secret for "key"', enter(secret)],
+        ['A passphrase for the new vault', enter(passphrase)],
+        ['Once more', enter('ÐØÆ')],
+        ['that is another one', enter(keys.clear + passphrase)],
+      ]);
+      expect(set).toMatchObject({ code: 0, unasked: [], shown: expect.stringContaining('"key" is kept in the vault') });
+      const command = 'cat rows.csv | automate run flow.yaml --in - --in-format csv --out out.csv';
+      const wrong = await atTerminal(place, command, [['Passphrase of the vault', enter('ÐØÆ')]]);
+      expect(wrong).toMatchObject({ code: 7, unasked: [] });
+      expect(server.requests).toEqual([]);
+      const right = await atTerminal(place, command, [['Passphrase of the vault', enter(passphrase)]]);
+      expect(right).toMatchObject({ code: 0, unasked: [] });
+      expect(server.requests.map(({ path }) => path)).toEqual([1, 2].map((id) => `/${id}?k=${encodeURIComponent(secret)}`));
+      expect(await place.read('out.csv')).toBe('id\n1\n2\n');
+      for (const { shown } of [set, wrong, right]) expect(shown).not.toMatch(characters);
+    });
+
+    test('Ctrl-C at the prompt for one keeps nothing', async () => {
+      const place = await workplace();
+      const { code, shown } = await atTerminal(place, 'automate credentials set key --backend vault', [
+        ['Secret for "key"', `${secret}${keys.ctrlC}`],
+      ]);
+      expect(code).toBe(130);
+      expect(shown).not.toMatch(characters);
+      expect(await place.files()).toEqual([]);
+    });
+
+    test('of a new connection may be kept right away', async () => {
+      const place = await workplace();
+      const { code, shown, unasked } = await atTerminal(
+        place,
+        'automate connections add http crm --base-url https://crm.example.com --auth bearer --credential crm-token',
+        [
+          ['Keep its secret now?', 'y'],
+          ['Secret for "crm-token"', enter(secret)],
+        ],
+        { AUTOMATE_VAULT_PASSPHRASE: 'a passphrase of some length' },
+      );
+      expect({ code, unasked }).toEqual({ code: 0, unasked: [] });
+      expect(shown).toMatch(/"crm" is saved[\s\S]*"crm-token" is kept in the vault/);
+      expect(shown).not.toMatch(characters);
+    });
+  });
+});
