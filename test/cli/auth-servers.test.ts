@@ -1,0 +1,196 @@
+import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
+import { createPublicKey, verify } from 'node:crypto';
+import { once } from 'node:events';
+import { readdir, readFile } from 'node:fs/promises';
+import { OAuth2Server } from 'oauth2-mock-server';
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
+import { type Workplace, workplace } from '../helpers/cli.ts';
+import { httpServer, json } from '../helpers/http-server.ts';
+
+const run = ['run', 'flow.yaml', '--in', 'rows.csv', '--out'];
+
+const rows = (count: number) => `id\n${Array.from({ length: count }, (_, index) => `${index + 1}\n`).join('')}`;
+
+/** Everything that was written to a file. */
+async function writtenIn({ folder }: Workplace): Promise<string> {
+  const files = (await readdir(folder, { recursive: true, withFileTypes: true })).filter((entry) => entry.isFile());
+  return (await Promise.all(files.map(({ parentPath, name }) => readFile(`${parentPath}/${name}`, 'latin1')))).join('\n');
+}
+
+describe('oauth2-mock-server', () => {
+  const secret = 's3cr3t +/:é&%';
+  const pair = btoa(`me:${encodeURIComponent(secret)}`);
+  const retry = 'retry: { max: 0 }';
+
+  /** The token server, which knows one client, an API that accepts what that has signed, and a flow. */
+  async function scene(records: number, isAccepted: (id: string) => boolean = () => true) {
+    const server = new OAuth2Server();
+    const key = await server.issuer.keys.generate('RS256');
+    await server.start(0, '127.0.0.1');
+    onTestFinished(() => server.stop());
+    const issued: string[] = [];
+    const refused: unknown[] = [];
+    server.service.on('beforeTokenSigning', (token) => {
+      token.payload.jti = `token ${issued.length + refused.length}`;
+    });
+    server.service.on('beforeResponse', (response, request) => {
+      if (request.headers.authorization === `Basic ${pair}`) issued.push((response.body as { access_token: string }).access_token);
+      else {
+        refused.push(request.headers.authorization);
+        Object.assign(response, { statusCode: 401, body: { error: 'invalid_client' } });
+      }
+    });
+    const publicKey = createPublicKey({ key: server.issuer.keys.toJSON().find(({ kid }) => kid === key.kid) as never, format: 'jwk' });
+    const api = await httpServer(({ headers: { authorization = '' } }, response) => {
+      const [, text = '', payload = '', signature = ''] = /^Bearer (\S+\.(\S+))\.(\S+)$/.exec(authorization) ?? [];
+      const isSigned = verify('RSA-SHA256', Buffer.from(text), publicKey, Buffer.from(signature, 'base64url'));
+      const claims = isSigned ? JSON.parse(Buffer.from(payload, 'base64url').toString()) : {};
+      if (isSigned && isAccepted(claims.jti)) json(response, { scope: claims.scope, echo: authorization });
+      else json(response, { error: 'invalid_token' }, 401);
+    });
+    const token = `token_url: "http://127.0.0.1:${server.address().port}/token", client_id: me, credential: c, scopes: [read, "write:all"]`;
+    const flow = `connections:
+  api: { type: http, base_url: "${api.origin}", auth: { type: oauth2_client_credentials, ${token} } }
+nodes: [{ type: http, connection: api, url: "/{{id}}", map: [scope, echo], ${retry}, concurrency: 4, cache: 1h }]\n`;
+    const place = await workplace({ 'flow.yaml': flow, 'rows.csv': rows(records) });
+    const more = ['--events', 'events.ndjson', '--summary', 'summary.json'];
+    const start = (text = secret) => place.automate([...run, 'out.csv', ...more], { env: { AUTOMATE_CREDENTIAL_C: text } });
+    return { place, api, issued, refused, start };
+  }
+
+  test('a token is fetched once for many records; neither it nor the secret is written anywhere', async () => {
+    const { place, api, issued, start } = await scene(60);
+    const { code, stdout, stderr } = await start();
+    expect({ code, issued: issued.length }).toEqual({ code: 0, issued: 1 });
+    expect(new Set(api.requests.map(({ headers }) => headers.authorization))).toEqual(new Set([`Bearer ${issued[0]}`]));
+    const output = rows(60).replaceAll(/\d+/g, '$&,read write:all,Bearer ***').replace('id', 'id,scope,echo');
+    expect(await place.read('out.csv')).toBe(output);
+    const written = [stdout, stderr, await writtenIn(place)].join('\n');
+    expect(written).toContain('Bearer ***');
+    for (const form of [secret, encodeURIComponent(secret), pair, btoa(secret), issued[0] as string]) expect(written).not.toContain(form);
+  });
+
+  test('a token that was taken back is replaced by another one, and no record fails', async () => {
+    let calls = 0;
+    const { api, issued, start } = await scene(30, (id) => id !== 'token 0' || ++calls <= 10);
+    expect(await start()).toMatchObject({ code: 0 });
+    expect(issued).toHaveLength(2);
+    const sent = api.requests.map(({ headers }) => issued.findIndex((token) => headers.authorization === `Bearer ${token}`));
+    expect(sent.filter((index) => index === 1)).toHaveLength(20);
+    expect(sent.filter((index) => index === 0).length).toBeLessThanOrEqual(10 + 4);
+  });
+
+  test('a client that is refused asks once, and its secret is not in the errors file', async () => {
+    const { place, api, issued, refused, start } = await scene(20);
+    const { code, stderr } = await start('wr0ng-s3cr3t');
+    expect({ code, refused, issued, requests: api.requests }).toEqual({
+      code: 4,
+      refused: [`Basic ${btoa('me:wr0ng-s3cr3t')}`],
+      issued: [],
+      requests: [],
+    });
+    const errors = (await place.read('rows.errors.csv')).trimEnd().split('\n').slice(1);
+    expect(errors).toHaveLength(20);
+    for (const line of errors)
+      expect(line).toMatch(/no access token from http:\/\/127\.0\.0\.1:\d+: the server answered 401: .*invalid_client/);
+    expect(stderr + (await writtenIn(place))).not.toMatch(/wr0ng|bWU6d3Iwbmct/);
+  });
+});
+
+// Says no unless both of them are there.
+const hasHttpbin = spawnSync('gunicorn', ['--check-config', 'httpbin:app'], { timeout: 20_000 }).status === 0;
+
+describe.skipIf(!hasHttpbin)(`httpbin${hasHttpbin ? '' : ' (skipped: no gunicorn or no python3-httpbin here)'}`, () => {
+  let gunicorn: ChildProcess;
+  let origin: string;
+
+  beforeAll(async () => {
+    gunicorn = spawn('gunicorn', ['--bind', '127.0.0.1:0', 'httpbin:app'], { stdio: ['ignore', 'ignore', 'pipe'] });
+    origin = await new Promise<string>((resolve, reject) => {
+      let said = '';
+      gunicorn.stderr?.setEncoding('utf8').on('data', (text: string) => {
+        said += text;
+        const [, url] = /Listening at: (http:\/\/\S+:\d+)\b/.exec(said) ?? [];
+        if (url !== undefined) resolve(url);
+      });
+      gunicorn.on('close', () => reject(new Error(said)));
+    });
+  });
+
+  afterAll(async () => {
+    gunicorn.kill();
+    await once(gunicorn, 'close');
+  });
+
+  const env = { AUTOMATE_CREDENTIAL_TOKEN: 'sesame-token', AUTOMATE_CREDENTIAL_PAIR: 'user:passwd' };
+
+  /** What came of a flow with these nodes over one record. */
+  async function answered(connections: string, nodes: string, more: Record<string, string> = {}) {
+    const flow = `connections:\n${connections}nodes:\n${nodes}`.replaceAll('ORIGIN', origin);
+    const place = await workplace({ 'flow.yaml': flow, 'rows.csv': rows(1) });
+    const { code, stderr } = await place.automate([...run, 'out.json'], { env: { ...env, ...more } });
+    const [record] = code === 0 ? JSON.parse(await place.read('out.json')) : [];
+    return { code, stderr, record, errors: (await place.files()).includes('rows.errors.csv') ? await place.read('rows.errors.csv') : '' };
+  }
+
+  const bearer = '  b: { type: http, base_url: "ORIGIN", auth: { type: bearer, credential: token }, headers: { X-Custom: "c{{id}}" } }\n';
+  const basic = '  p: { type: http, base_url: "ORIGIN", auth: { type: basic, credential: pair } }\n';
+  const key = '  k: { type: http, base_url: "ORIGIN", auth: { type: api_key, header: X-Key, credential: token } }\n';
+
+  test('signs as its servers expect, and what they repeat is masked', async () => {
+    const { code, record } = await answered(
+      bearer + basic + key,
+      `  - { type: http, connection: b, url: /bearer, map: { bearer: authenticated, token: token } }
+  - { type: http, connection: p, url: /basic-auth/user/passwd, map: { basic: authenticated, user: user } }
+  - { type: http, connection: b, url: /headers, map: { sent: headers.Authorization, custom: 'headers["X-Custom"]' } }
+  - { type: http, connection: k, url: "/get?id={{id}}", map: { key: 'headers["X-Key"]', args: args } }\n`,
+    );
+    expect({ code, record }).toEqual({
+      code: 0,
+      record: {
+        id: '1',
+        bearer: true,
+        token: '***',
+        basic: true,
+        user: 'user',
+        sent: 'Bearer ***',
+        custom: 'c1',
+        key: '***',
+        args: { id: '1' },
+      },
+    });
+  });
+
+  test('a wrong password is 401', async () => {
+    const { code, errors } = await answered(basic, '  - { type: http, connection: p, url: /basic-auth/user/passwd }\n', {
+      AUTOMATE_CREDENTIAL_PAIR: 'user:wrong-one',
+    });
+    expect(code).toBe(4);
+    expect(errors).toMatch(/^1,http-1,http,401,/m);
+    expect(errors).not.toContain('wrong-one');
+  });
+
+  describe('a redirect', () => {
+    const redirected = (host: string, more = '') =>
+      `  - { type: http, connection: b, url: "/redirect-to?url=${host}/headers", map: { sent: headers }${more} }\n`;
+    const elsewhere = () => origin.replace('127.0.0.1', 'localhost');
+
+    test('to the same origin takes the credential along', async () => {
+      const { record } = await answered(bearer, redirected(''));
+      expect(record?.sent).toMatchObject({ Authorization: 'Bearer ***', 'X-Custom': 'c1' });
+    });
+
+    test('to another origin is refused', async () => {
+      const { code, errors } = await answered(bearer, redirected(elsewhere()));
+      expect(code).toBe(4);
+      expect(errors).toContain(`the server redirects to ${elsewhere()}/headers, another origin`);
+    });
+
+    test('to another origin with follow: any goes without the credential', async () => {
+      const { code, record } = await answered(bearer, redirected(elsewhere(), ', follow: any'));
+      expect(code).toBe(0);
+      expect(record.sent).toMatchObject({ Host: elsewhere().replace('http://', '') });
+      expect(Object.keys(record.sent)).not.toEqual(expect.arrayContaining([expect.stringMatching(/authorization|custom/i)]));
+    });
+  });
+});
