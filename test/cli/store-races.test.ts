@@ -1,9 +1,9 @@
 import { spawnSync } from 'node:child_process';
-import { mkdir, readdir } from 'node:fs/promises';
+import { readdir } from 'node:fs/promises';
 import { expect, test } from 'vitest';
 import { idsTo } from '../helpers/asking.ts';
 import { type Workplace, workplace } from '../helpers/cli.ts';
-import { lightVault, passphrase } from '../helpers/light-vault.ts';
+import { passphrase, vaultPlace } from '../helpers/light-vault.ts';
 
 const env = { AUTOMATE_VAULT_PASSPHRASE: passphrase };
 const set = (place: Workplace, name: string) => place.automate(['credentials', 'set', name], { env, stdin: `secret of ${name}\n` });
@@ -17,16 +17,9 @@ async function found(place: Workplace): Promise<string[]> {
   return stdout.trim().split('\n');
 }
 
-async function placeWithVault(): Promise<Workplace> {
-  const place = await workplace();
-  await mkdir(place.path('.automate'));
-  await place.write('.automate/vault.json', JSON.stringify(lightVault()));
-  return place;
-}
-
 test.each([
   [2, 'a new vault', workplace],
-  [8, 'a vault', placeWithVault],
+  [8, 'a vault', vaultPlace],
 ])('%d processes that keep a secret at once in %s lose none, there nor in the list', async (count, _, placed) => {
   const place = await placed();
   const names = idsTo(count).map((id) => `key-${id}`);
@@ -35,7 +28,7 @@ test.each([
 });
 
 test('some keep a secret, others remove or change one: each does its part', async () => {
-  const place = await placeWithVault();
+  const place = await vaultPlace();
   const old = ['old-1', 'old-2'];
   expect(await outcomesOf(old.map((name) => set(place, name)))).toEqual([]);
   const changes = [
@@ -54,7 +47,7 @@ test.each([
   ['of one whose number another process has now', () => JSON.stringify({ pid: process.pid, born: '1' })],
   ['that is no lock', () => '{"pid": 1'],
 ])('a lock %s is taken over, and gone afterwards', async (_, lock) => {
-  const place = await placeWithVault();
+  const place = await vaultPlace();
   await place.write('.automate/credentials.json.automate-lock', lock());
   expect(await set(place, 'key')).toMatchObject({ code: 0, stderr: '"key" is kept in the vault\n' });
   expect((await readdir(place.path('.automate'))).sort()).toEqual(['credentials.json', 'vault.json']);

@@ -1,4 +1,6 @@
 import { createCipheriv, randomBytes, scryptSync } from 'node:crypto';
+import { mkdir } from 'node:fs/promises';
+import { type Workplace, workplace } from './cli.ts';
 
 /** The passphrase of the tests' vaults. */
 export const passphrase = 'correct horse battery staple';
@@ -16,4 +18,12 @@ export function lightVault(secrets: readonly (readonly [account: string, secret:
   cipher.setAAD(Buffer.from(JSON.stringify([1, ...Object.values(kdf)])));
   const data = Buffer.concat([cipher.update(JSON.stringify(secrets)), cipher.final()]).toString('base64');
   return { version: 1, kdf, iv: iv.toString('base64'), tag: cipher.getAuthTag().toString('base64'), data };
+}
+
+/** A workplace with such a vault. Its variables open it. */
+export async function vaultPlace(files: Record<string, string> = {}): Promise<Workplace & { readonly env: Record<string, string> }> {
+  const place = await workplace(files);
+  await mkdir(place.path('.automate'));
+  await place.write('.automate/vault.json', JSON.stringify(lightVault()));
+  return { ...place, env: { AUTOMATE_VAULT_PASSPHRASE: passphrase } };
 }

@@ -1,0 +1,409 @@
+import { readFileSync } from 'node:fs';
+import { readdir, readFile } from 'node:fs/promises';
+import { describe, expect, test } from 'vitest';
+import { askedServer, askingFlow, csvOf } from '../helpers/asking.ts';
+import type { Started, Workplace } from '../helpers/cli.ts';
+import { httpServer, json } from '../helpers/http-server.ts';
+import { passphrase, vaultPlace } from '../helpers/light-vault.ts';
+import { shell } from '../helpers/shell.ts';
+
+const secret = 'canary-7f3a-9x';
+const day = 86_400_000;
+
+type Place = Awaited<ReturnType<typeof vaultPlace>>;
+
+const credentials = ({ automate, env }: Place, ...args: string[]) => automate(['credentials', ...args], { env });
+const setTo = ({ automate, env }: Place, stdin: string | Buffer, ...args: string[]) =>
+  automate(['credentials', 'set', ...args], { env, stdin });
+
+const run = ['run', 'flow.yaml', '--in', 'rows.csv', '--out', 'out.csv', '--force'];
+const auth = ', auth: { type: bearer, credential: crm }, retry: { max: 0 }';
+
+/** A place with a flow that sends what `crm` holds to a server. */
+const flowPlace = (origin: string, flow = askingFlow(origin, auth)) => vaultPlace({ 'flow.yaml': flow, 'rows.csv': csvOf(2) });
+
+/** What is known of `crm`. */
+async function shown(place: Place): Promise<Record<string, unknown>> {
+  return JSON.parse((await credentials(place, 'show', 'crm', '--json')).stdout);
+}
+
+/** Makes a credential end at another time, as no option can. */
+async function endAt(place: Place, ms: number): Promise<void> {
+  const list = JSON.parse(await place.read('.automate/credentials.json'));
+  list.credentials[0].expiresAt = new Date(ms).toISOString();
+  await place.write('.automate/credentials.json', JSON.stringify(list));
+}
+
+describe('credentials set', () => {
+  test.each([secret, `${secret}\n`, `${secret}\r\n`, `\ufeff${secret}\n`])('keeps what comes on stdin: %j', async (stdin) => {
+    const server = await httpServer();
+    const place = await flowPlace(server.origin);
+    expect(await setTo(place, stdin, 'crm')).toEqual({ code: 0, stdout: '', stderr: '"crm" is kept in the vault\n' });
+    await place.automate(run, { env: place.env });
+    expect(server.requests[0]?.headers.authorization).toBe(`Bearer ${secret}`);
+  });
+
+  test.each([
+    ['several lines', `${secret}\nmore`, 'expected a secret on one line, found a control character in stdin'],
+    ['nothing', '', 'expected a secret on one line, found nothing in stdin'],
+    ['a line break', '\n', 'expected a secret on one line, found nothing in stdin'],
+    ['what is not UTF-8', Buffer.from([...Buffer.from(secret), 0xff]), 'expected a secret in UTF-8 on stdin'],
+    ['too much', secret.repeat(5000), 'expected a secret on stdin, found more than 65536 bytes'],
+  ])('refuses %s, shows nothing of it and keeps nothing', async (_, stdin, message) => {
+    const place = await vaultPlace();
+    expect(await setTo(place, stdin, 'crm')).toEqual({ code: 7, stdout: '', stderr: `automate: ${message}\n` });
+    expect((await credentials(place, 'list', '--json')).stdout).toBe('[]\n');
+  });
+
+  test.each([
+    [['crm', secret], /expected a name and nothing else/],
+    [['crm', `--value=${secret}`], /unknown option '--value=\.\.\.'/],
+    [['crm', '--value', secret], /unknown option '--value'/],
+    [['ghp_0123456789abcdefghijklmnopqrstuvwxyzAB'], /found what looks like the secret itself/],
+    [['aB3dE5gH7jK9mN1pQ3sT5vW7'], /found what looks like the secret itself/],
+    [['a b'], /expected a name of letters/],
+    [[], /missing required argument 'name'/],
+    [['crm', '--env', 'a b'], /expected a name such as staging in --env/],
+    [['crm', '--backend', 'plain'], /--backend: expected keychain or vault, found "plain"/],
+    [['crm', '--expires', '2020-01-01'], /--expires: expected a duration such as 90d, or a day to come/],
+    [['crm', '--expires', '2030-02-31x'], /--expires: /],
+    [['crm', '--expires', '0d'], /--expires: /],
+    [['crm', '--expires', '-5d'], /--expires|option/],
+    [['crm', '--hosts', 'https://api.example.com'], /--hosts: expected hosts such as/],
+    [['crm', '--hosts', 'api.example.com/v2'], /--hosts: /],
+    [['crm', '--hosts', ''], /--hosts: /],
+    [['crm', '--hosts', '*.'], /--hosts: /],
+    [['crm', '--hosts', `${'a'.repeat(100)}!`], /--hosts: /],
+  ])('refuses %j without showing it, exit 2', async (args, message) => {
+    const place = await vaultPlace();
+    const { code, stdout, stderr } = await setTo(place, secret, ...args);
+    expect([code, stderr]).toEqual([2, expect.stringMatching(message)]);
+    for (const hidden of [secret, 'ghp_', 'aB3dE5']) expect(stdout + stderr).not.toContain(hidden);
+  });
+
+  test('keeps its end, its hosts and its environment, and says so', async () => {
+    const place = await vaultPlace();
+    const args = ['crm', '--expires', '90d', '--hosts', 'API.example.com,*.example.org', 'b.example:8443', '--env', 'staging'];
+    const until = new Date(Date.now() + 90 * day).toISOString().slice(0, 10);
+    expect((await setTo(place, secret, ...args)).stderr).toBe(
+      `"crm" is kept in the vault, for --env staging, until ${until}, for api.example.com, *.example.org, b.example:8443 only\n`,
+    );
+    expect((await setTo(place, secret, 'crm', '--expires', '2099-12-31', '--hosts', '*')).stderr).toBe(
+      '"crm" is kept in the vault, until 2099-12-31\n',
+    );
+    const [first, second] = JSON.parse((await credentials(place, 'list', '--json')).stdout);
+    expect(first).toMatchObject({ env: 'default', expires_at: '2099-12-31T23:59:59.000Z', hosts: null });
+    expect(second).toMatchObject({ env: 'staging', hosts: ['api.example.com', '*.example.org', 'b.example:8443'] });
+  });
+
+  test('warns of a variable that goes before it, and of a secret too short to be masked', async () => {
+    const place = await vaultPlace();
+    const { code, stderr } = await place.automate(['credentials', 'set', 'crm'], {
+      env: { ...place.env, AUTOMATE_CREDENTIAL_CRM: 'another' },
+      stdin: 'abc',
+    });
+    expect(code).toBe(0);
+    expect(stderr).toMatch(/warning: AUTOMATE_CREDENTIAL_CRM is set, and goes before it\nwarning: so short a secret cannot be masked/);
+  });
+
+  test('without keychain and passphrase keeps nothing, and names two ways out', async () => {
+    const place = await vaultPlace();
+    const { code, stderr } = await place.automate(['credentials', 'set', 'crm'], { stdin: secret });
+    expect(code).toBe(7);
+    expect(stderr).toMatch(/no session bus[\s\S]*no passphrase[\s\S]*AUTOMATE_VAULT_PASSPHRASE_FILE[\s\S]*AUTOMATE_CREDENTIAL_CRM/);
+    expect(await written(place)).not.toContain(secret);
+  });
+});
+
+describe('what is kept', () => {
+  test('is listed and shown, never its value; variables, too', async () => {
+    const place = await vaultPlace();
+    await setTo(place, secret, 'crm', '--expires', '2099-12-31', '--hosts', 'api.example.com');
+    await setTo(place, 'another', 'other', '--env', 'staging');
+    const env = { ...place.env, AUTOMATE_CREDENTIAL_FROM_VARIABLE: 'canary', AUTOMATE_CREDENTIAL_FROM_FILE_FILE: '/nowhere' };
+    const { stdout } = await place.automate(['credentials', 'list'], { env });
+    expect(stdout.split('\n').map((line) => line.trim().split(/ {2,}/))).toEqual([
+      ['name', 'env', 'backend', 'age', 'expires', 'last used', 'hosts'],
+      ['from-file', '-', 'file', '-', '-', '-', '-'],
+      ['from-variable', '-', 'environment', '-', '-', '-', '-'],
+      ['crm', 'default', 'vault', expect.stringMatching(/^\ds$/), '2099-12-31', 'never', 'api.example.com'],
+      ['other', 'staging', 'vault', expect.stringMatching(/^\ds$/), '-', 'never', '-'],
+      [''],
+    ]);
+    expect(stdout).not.toContain('canary');
+    expect(await shown(place)).toEqual({
+      name: 'crm',
+      env: 'default',
+      backend: 'vault',
+      set_at: expect.stringMatching(/Z$/),
+      expires_at: '2099-12-31T23:59:59.000Z',
+      last_used_at: null,
+      hosts: ['api.example.com'],
+      previous_set_at: null,
+    });
+    expect((await credentials(place, 'show', 'crm')).stdout).toMatch(/name: {6}crm\n[\s\S]*hosts: {5}api\.example\.com\n$/);
+  });
+
+  test('none: list says how to keep one', async () => {
+    const { code, stdout, stderr } = await credentials(await vaultPlace(), 'list');
+    expect([code, stdout, stderr]).toEqual([0, '', 'no credentials are kept here; keep one: automate credentials set NAME\n']);
+  });
+
+  test('of one that is not there, or not so, is said to be nothing', async () => {
+    const place = await vaultPlace();
+    await setTo(place, secret, 'crm', '--env', 'staging');
+    for (const [args, code, message] of [
+      [['show', 'crm'], 7, /there is no credential "crm"\n {2}it is kept for --env staging/],
+      [['show', 'nobody'], 7, /there is no credential "nobody"\n {2}keep it: automate credentials set nobody/],
+      [['remove', 'crm'], 7, /no credential "crm" is kept/],
+      [['restore', 'crm'], 7, /no credential "crm" is kept/],
+      [['restore', 'crm', '--env', 'staging'], 7, /no secret before the present one of "crm" is kept/],
+      [['check', 'crm'], 7, /^crm: there is no credential "crm"\n {2}keep it/],
+      [['frob'], 2, /unknown command 'frob'/],
+      [['show'], 2, /missing required argument 'name'/],
+      [['list', '--env', '../x'], 2, /expected a name such as staging in --env, found "..\/x"/],
+    ] as const) {
+      expect(await credentials(place, ...args)).toMatchObject({ code, stderr: expect.stringMatching(message) });
+    }
+  });
+
+  test('is checked as a run looks it up', async () => {
+    const place = await vaultPlace();
+    await setTo(place, secret, 'crm', '--hosts', 'api.example.com');
+    await setTo(place, 'another', 'other', '--expires', '13d');
+    expect(await credentials(place, 'check')).toEqual({
+      code: 0,
+      stdout: 'crm: found in the vault, for api.example.com only\nother: found in the vault\n',
+      stderr: expect.stringMatching(/^warning: the credential "other" expires in 12 days \(\d{4}-\d\d-\d\d\)\n$/),
+    });
+    const { code, stderr } = await place.automate(['credentials', 'check', 'crm'], { env: { AUTOMATE_VAULT_PASSPHRASE: 'wrong' } });
+    expect([code, stderr]).toEqual([7, expect.stringMatching(/^crm: the credential "crm" is in the vault: .*the passphrase is another/)]);
+  });
+
+  test('is removed, and is then nowhere', async () => {
+    const place = await vaultPlace();
+    await setTo(place, secret, 'crm');
+    const denied = await place.automate(['credentials', 'remove', 'crm']);
+    expect(denied).toMatchObject({ code: 7, stderr: expect.stringContaining('automate credentials remove crm --force') });
+    expect(await credentials(place, 'remove', 'crm')).toEqual({ code: 0, stdout: '', stderr: '"crm" is removed\n' });
+    expect((await credentials(place, 'check', 'crm')).code).toBe(7);
+    await setTo(place, secret, 'crm');
+    const forced = await place.automate(['credentials', 'remove', 'crm', '--force']);
+    expect(forced).toMatchObject({ code: 0, stderr: expect.stringMatching(/"crm" is forgotten; its secret is still where it was/) });
+    expect((await credentials(place, 'list', '--json')).stdout).toBe('[]\n');
+  });
+
+  test('where: backend says what can be used, and why not the rest', async () => {
+    const place = await vaultPlace();
+    const states = async (env: Record<string, string>) => {
+      const { code, stdout } = await place.automate(['credentials', 'backend', '--json'], { env });
+      expect(code).toBe(0);
+      return JSON.parse(stdout).map(({ backend, state, detail }: Record<string, string>) => [backend, state, detail]);
+    };
+    const keychain = ['keychain', 'unavailable', 'no session bus (D-Bus) here, as under cron or over ssh'];
+    expect(await states({ ...place.env, AUTOMATE_CREDENTIAL_CRM: 'canary' })).toEqual([
+      ['environment', 'read first', 'AUTOMATE_CREDENTIAL_CRM'],
+      keychain,
+      ['vault', 'active', place.path('.automate/vault.json')],
+    ]);
+    expect(await states({})).toEqual([
+      ['environment', 'read first', expect.stringContaining('no AUTOMATE_CREDENTIAL_... variable')],
+      keychain,
+      ['vault', 'unavailable', expect.stringContaining('no passphrase: set AUTOMATE_VAULT_PASSPHRASE')],
+    ]);
+    expect((await credentials(place, 'backend')).stdout).toMatch(/^environment +read first .*\nkeychain +unavailable .*\nvault +active /);
+  });
+});
+
+describe('a run', () => {
+  test('takes the secret of its environment: --env, else AUTOMATE_ENV, else default', async () => {
+    const server = await httpServer();
+    const place = await flowPlace(server.origin);
+    for (const name of ['default', 'staging', 'test']) await setTo(place, `secret of ${name}`, 'crm', '--env', name);
+    const environments: [string[], Record<string, string>][] = [
+      [[], {}],
+      [[], { AUTOMATE_ENV: 'staging' }],
+      [['--env', 'test'], { AUTOMATE_ENV: 'staging' }],
+    ];
+    for (const [args, env] of environments) await place.automate([...run, '--limit', '1', ...args], { env: { ...place.env, ...env } });
+    expect(server.requests.map(({ headers }) => headers.authorization)).toEqual(
+      ['default', 'staging', 'test'].map((name) => `Bearer secret of ${name}`),
+    );
+    const nobody = await place.automate([...run, '--env', 'production'], { env: place.env });
+    expect([nobody.code, nobody.stderr]).toEqual([
+      7,
+      expect.stringContaining('there is no credential "crm" for --env production; it is kept for'),
+    ]);
+    const wrong = await place.automate(run, { env: { ...place.env, AUTOMATE_ENV: '../x' } });
+    expect([wrong.code, wrong.stderr]).toEqual([2, expect.stringContaining('in AUTOMATE_ENV')]);
+  });
+
+  describe.each([
+    [
+      'a credential that nobody has',
+      async () => {},
+      /there is no credential "crm"[\s\S]*AUTOMATE_CREDENTIAL_CRM, or AUTOMATE_CREDENTIAL_CRM_FILE/,
+    ],
+    [
+      'a vault without its passphrase',
+      async (place: Place) => void (await setTo(place, secret, 'crm')),
+      /set AUTOMATE_VAULT_PASSPHRASE, or/,
+    ],
+  ])('in the bare environment of cron with %s never waits for an answer: exit 7, and what to set', (_, prepare, message) => {
+    test.each(['an open pipe', '/dev/null', 'closed'])('stdin: %s', async (stdin) => {
+      const server = await askedServer();
+      const place = await flowPlace(server.origin);
+      await prepare(place);
+      const { code, stderr } =
+        stdin === 'an open pipe'
+          ? await place.start(run, { keepStdin: true }).finished
+          : await shell(
+              place,
+              `exec env -i HOME="$HOME" AUTOMATE_HOME="$AUTOMATE_HOME" "$(command -v node)" "$AUTOMATE" ${run.join(' ')} ${stdin === 'closed' ? '<&-' : '</dev/null'}`,
+            );
+      expect([code, stderr]).toEqual([7, expect.stringMatching(message)]);
+      expect(server.calls.size).toBe(0);
+    });
+  });
+
+  test('sends a secret to its hosts only: to another nothing is sent, exit 7', async () => {
+    const server = await askedServer();
+    const place = await flowPlace(server.origin);
+    await setTo(place, secret, 'crm', '--hosts', 'api.example.com');
+    for (const args of [run, ['validate', 'flow.yaml'], ['test-request', 'flow.yaml', '--in', 'rows.csv']]) {
+      const { code, stderr } = await place.automate(args, { env: place.env });
+      expect(code).toBe(7);
+      expect(stderr).toContain(`the credential "crm" may be sent to api.example.com only, not to 127.0.0.1:${server.port}`);
+    }
+    expect(server.calls.size).toBe(0);
+    await setTo(place, secret, 'crm', '--hosts', '127.0.0.1');
+    expect((await place.automate(run, { env: place.env })).code).toBe(0);
+  });
+
+  test("where a record names the host, it is sent to the secret's hosts only: the others fail, unsent", async () => {
+    const home = await httpServer((_, response) => json(response, { name: 'x' }));
+    const away = await httpServer((_, response) => json(response, { name: 'x' }));
+    // Both are named literally, or the secret would go to neither.
+    const named = [home, away].map(({ origin }) => `{ type: http, when: id == 0, url: "${origin}/", map: { x: name } }`);
+    const flow = `nodes: [${named}, { id: ask, type: http, url: "{{url}}", map: { name: name }${auth} }]\nallow_hosts: [127.0.0.1]\n`;
+    const place = await flowPlace('', flow);
+    await place.write('rows.csv', `id,url\n1,${home.origin}/1\n2,${away.origin}/2\n3,${home.origin}/3\n`);
+    await setTo(place, secret, 'crm', '--hosts', `127.0.0.1:${home.port}`);
+    const { code, stderr } = await place.automate(run, { env: place.env });
+    expect([code, stderr]).toEqual([4, expect.stringContaining('3 read, 2 written, 1 failed')]);
+    expect(home.requests.map(({ headers }) => headers.authorization)).toEqual(Array(2).fill(`Bearer ${secret}`));
+    expect(away.requests).toEqual([]);
+    expect(await place.read('rows.errors.csv')).toContain(`the credential ""crm"" may be sent to 127.0.0.1:${home.port} only`);
+  });
+
+  test('with one that has expired sends nothing, exit 7; 14 days before it warns', async () => {
+    const server = await askedServer();
+    const place = await flowPlace(server.origin);
+    await setTo(place, secret, 'crm', '--expires', '1d');
+    await endAt(place, Date.now() - 1);
+    const { code, stderr } = await place.automate(run, { env: place.env });
+    expect([code, stderr]).toEqual([7, expect.stringMatching(/"crm" expired on [\s\S]*set a new one: automate credentials set crm/)]);
+    expect(server.calls.size).toBe(0);
+    expect((await credentials(place, 'show', 'crm')).stdout).toMatch(/expires: {3}expired \d{4}-/);
+    for (const [ms, warning] of [
+      [14 * day, /warning: the credential "crm" expires in 13 days \(\d/],
+      [15 * day, /^(?![\s\S]*expires)/],
+    ] as const) {
+      await endAt(place, Date.now() + ms);
+      expect(await place.automate(run, { env: place.env })).toMatchObject({ code: 0, stderr: expect.stringMatching(warning) });
+    }
+  });
+
+  test('with a new secret that the server refuses: the one before it is there still, until the new one has succeeded', async () => {
+    let accepted = 'Bearer old secret';
+    const server = await httpServer(({ headers }, response) =>
+      json(response, { name: 'x' }, headers.authorization === accepted ? 200 : 401),
+    );
+    const place = await flowPlace(server.origin);
+    const codeOfRun = async () => (await place.automate(run, { env: place.env })).code;
+    await setTo(place, 'old secret', 'crm');
+    expect((await shown(place)).last_used_at).toBeNull();
+    expect(await codeOfRun()).toBe(0);
+    expect(Date.now() - Date.parse((await shown(place)).last_used_at as string)).toBeLessThan(60_000);
+
+    expect((await setTo(place, 'new secret', 'crm')).stderr).toContain('back to it: automate credentials restore crm');
+    expect((await place.automate(run, { env: place.env })).stderr).toContain('automate credentials restore crm');
+    expect((await shown(place)).previous_set_at).not.toBeNull();
+    expect((await credentials(place, 'restore', 'crm')).code).toBe(0);
+    expect(await codeOfRun()).toBe(0);
+
+    accepted = 'Bearer new secret';
+    await setTo(place, 'new secret', 'crm');
+    expect(await codeOfRun()).toBe(0);
+    expect((await shown(place)).previous_set_at).toBeNull();
+    expect((await credentials(place, 'restore', 'crm')).code).toBe(7);
+  });
+});
+
+describe('a secret and the passphrase', () => {
+  test('are in no argument of any process, in no variable of a helper, and in no file', async () => {
+    const server = await askedServer(100);
+    const place = await flowPlace(server.origin);
+    const seen = new Set<string>();
+    const commands: [string[], string][] = [
+      [['credentials', 'set', 'crm'], secret],
+      [['credentials', 'check'], ''],
+      [run, ''],
+    ];
+    for (const [args, stdin] of commands) {
+      const { code } = await watched(place.start(args, { env: place.env, stdin }), (text) => seen.add(text));
+      expect(code).toBe(0);
+    }
+    const texts = [...seen].join('\n');
+    // It saw the tool and the process that asks the keychain.
+    for (const process of ['credentials set crm', 'run flow.yaml', 'keychain-process.js']) expect(texts).toContain(process);
+    const files = await written(place);
+    for (const hidden of [secret, passphrase]) {
+      for (const form of [hidden, Buffer.from(hidden).toString('base64'), Buffer.from(hidden).toString('hex')]) {
+        expect(texts).not.toContain(form);
+        expect(files).not.toContain(form);
+      }
+    }
+    expect(server.calls.size).toBe(2);
+  });
+});
+
+/** Looks at a command's processes while it runs: at the arguments of all, and at the variables of those that it started. */
+async function watched({ child, finished }: Started, see: (text: string) => void) {
+  let isDone = false;
+  void finished.then(() => {
+    isDone = true;
+  });
+  while (!isDone) {
+    for (const pid of familyOf(child.pid as number)) {
+      see(partsOf(`/proc/${pid}/cmdline`));
+      if (pid !== child.pid) see(partsOf(`/proc/${pid}/environ`));
+    }
+    await new Promise((resolve) => setTimeout(resolve, 2));
+  }
+  return finished;
+}
+
+/** A process and all that it has started, and those that they have. */
+function familyOf(pid: number): number[] {
+  const children = textOf(`/proc/${pid}/task/${pid}/children`).trim().split(' ').filter(Boolean).map(Number);
+  return [pid, ...children.flatMap(familyOf)];
+}
+
+function partsOf(path: string): string {
+  return textOf(path).replaceAll('\0', ' ');
+}
+
+function textOf(path: string): string {
+  try {
+    return readFileSync(path, 'utf8');
+  } catch {
+    return '';
+  }
+}
+
+/** All that is in the files of a place. */
+async function written({ folder }: Workplace): Promise<string> {
+  const files = (await readdir(folder, { recursive: true, withFileTypes: true })).filter((entry) => entry.isFile());
+  return (await Promise.all(files.map(({ parentPath, name }) => readFile(`${parentPath}/${name}`, 'latin1')))).join('\n');
+}
