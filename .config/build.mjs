@@ -34,8 +34,8 @@ await build({
   // The keychain is asked in a process of its own.
   entryPoints: ['src/cli/main.ts', 'src/io/credentials/keychain-process.ts'],
   entryNames: '[name]',
-  // It comes with compiled code.
-  external: ['@napi-rs/keyring'],
+  // They come with compiled code.
+  external: ['@napi-rs/keyring', 'libsql'],
   outdir: 'dist',
   bundle: true,
   splitting: true,

@@ -10,6 +10,7 @@ export const exitCodes = {
   flow: 3,
   someFailed: 4,
   stoppedEarly: 5,
+  credits: 5,
   input: 6,
   credential: 7,
   'output-exists': 73,

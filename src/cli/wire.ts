@@ -6,7 +6,7 @@ import { createCache, unkept } from '../io/cache.ts';
 import { createClock } from '../io/clock.ts';
 import { createHttp } from '../io/http/client.ts';
 import { createTransport } from '../io/http/transport.ts';
-import { createRunLedger } from '../io/ledger.ts';
+import type { RunLedger } from '../io/ledger/run-ledger.ts';
 import type { Redactor } from '../io/redact.ts';
 import type { FlowSecrets } from './flow-secrets.ts';
 import { version } from './version.ts';
@@ -19,7 +19,7 @@ export interface WireOptions {
   readonly redactor: Redactor;
   readonly allowHttp: boolean;
   readonly cacert: string | undefined;
-  readonly maxCredits: number | undefined;
+  readonly ledger: RunLedger;
   report(event: Event): void;
   /** Tells a person what is not as it should be, and ends nothing; absent where nobody is told. */
   warn?(message: string): void;
@@ -39,11 +39,10 @@ export function wire(options: WireOptions): WiredPorts {
     now: clock.now,
     wallNow: clock.wallNow,
   });
-  const ledger = createRunLedger(options.maxCredits);
   return {
     clock,
-    ledger,
-    credits: ledger.spent,
+    ledger: options.ledger,
+    credits: options.ledger.spent,
     http: createHttp({ transport, secrets: credentials.secrets, used: credentials.used, allowHttp, now: clock.now, secret: redactor.add }),
     cache: createLateCache(async () => {
       const warn = (message: string) => options.warn?.(message);

@@ -80,7 +80,7 @@ export class Failure extends Error {
 }
 
 /** What ended the whole run. Each has an exit code. */
-export type ErrorKind = 'usage' | 'cancelled' | 'flow' | 'input' | 'credential' | 'output-exists' | 'output' | 'stdout-closed';
+export type ErrorKind = 'usage' | 'cancelled' | 'flow' | 'input' | 'credential' | 'credits' | 'output-exists' | 'output' | 'stdout-closed';
 
 /** This run cannot start or go on. The message is for the user: what was expected, what was found, the way out on the next line. */
 export class AutomateError extends Error {

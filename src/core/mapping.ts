@@ -135,7 +135,8 @@ function arrayPath(chain: Path['legs'], depth: number): string {
   return chain.slice(0, depth + 1).reduce((path, leg) => `${leg.reduce(pathTo, path)}[]`, '');
 }
 
-function rootValue(path: Path, answer: Answer, value: Value | undefined): Value | undefined {
+/** What is at a path that expands nothing. */
+export function rootValue(path: Path, answer: Answer, value: Value | undefined): Value | undefined {
   if (path.root === 'status') return answer.status;
   if (path.root === 'headers') return answer.header(path.legs[0]?.[0] as string);
   return valueAt(value, path.legs.at(-1) as (string | number)[]);

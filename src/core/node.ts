@@ -29,6 +29,8 @@ export interface Call<Result> {
   readonly retry: RetryPolicy;
   /** One try. Throws a Failure. */
   attempt(): Promise<Result>;
+  /** What a result says that the action really cost; absent when it does not. */
+  cost?(result: Result): number | undefined;
   /** How long a result that is a success asks everybody to stay away all the same; absent when it does not. */
   askedToWaitMs(result: Result): number | undefined;
 }
@@ -79,6 +81,10 @@ export interface Node {
 export interface Action {
   /** Calls in flight at once. */
   readonly concurrency: number;
+  /** Ms between two calls; absent for no limit. */
+  readonly intervalMs: number | undefined;
+  /** Credits for one action, and the connection it goes over; absent for none. */
+  readonly price: { readonly credits: number; readonly connection: string | undefined };
   readonly credentials: readonly CredentialNeed[];
   /** The request for a record, as it will be sent. */
   request(fields: Fields): HttpRequest;
@@ -105,6 +111,10 @@ export interface HttpConnection {
   readonly intervalMs: number | undefined;
   readonly concurrency: number | undefined;
   readonly allowHttp: boolean;
+  /** Credits for one action. */
+  readonly credits: number;
+  /** Where an answer says what it really cost; absent for nowhere. */
+  readonly cost: string | undefined;
 }
 
 /** What a node type may use while it turns options into a node. */

@@ -59,6 +59,9 @@ export const path = z.string().superRefine((text, context) => {
   }
 });
 
+/** What one action costs. */
+export const credits = z.number().min(0).max(1_000_000);
+
 /** A CEL expression that is true or false. */
 export const condition = z.string().transform((text, context) => compiled(() => compileCondition(text), context));
 

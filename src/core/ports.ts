@@ -69,13 +69,13 @@ export interface Http {
   abort(): void;
 }
 
-/** Keeps the tally of credits. One action is one credit, however often it is tried. */
+/** Keeps the tally of credits. One action is held once, however often it is tried. */
 export interface Ledger {
-  /** Takes a credit for an action that is about to start; false when none is left. */
-  hold(node: string): boolean;
-  /** The action was sent: the credit is spent. */
-  settle(node: string): void;
-  /** The action was refused before anything was sent: the credit goes back. */
+  /** Takes the credits of an action of a node that is about to start. When there are not enough left: why, and nothing is taken. */
+  hold(node: string): string | undefined;
+  /** The action was sent: its credits are spent. `cost`: what it really cost, where the answer says so. */
+  settle(node: string, cost?: number): void;
+  /** The action was refused before anything was sent: its credits go back. */
   release(node: string): void;
 }
 

@@ -53,7 +53,7 @@ export function createCaller(tools: CallTools): RunCall {
           credit.hold();
           caller.progress.hasBegun = true;
           const result = await call.attempt();
-          credit.settle();
+          credit.settle(call.cost?.(result));
           reach.answered();
           pauseFor(call, call.askedToWaitMs(result), tools);
           ports.report({ type: 'call-done', record: caller.record, node: caller.node, attempts, ms: ports.clock.now() - startedMs });
@@ -95,20 +95,27 @@ function lastFailure(call: Call<unknown>, { failure, waitMs }: Refused): Failure
   return waitMs > call.retry.maxWaitMs ? tooLong(failure, waitMs, call.retry.maxWaitMs) : undefined;
 }
 
+interface Credit {
+  hold(): void;
+  settle(cost?: number): void;
+  release(): void;
+}
+
 /** One action's credit: held once, then either spent or given back. */
-function creditOf({ ports, stopping }: CallTools, node: string): Record<'hold' | 'settle' | 'release', () => void> {
+function creditOf({ ports, stopping }: CallTools, node: string): Credit {
   let state: 'none' | 'held' | 'spent' = 'none';
   return {
     hold() {
       if (state !== 'none') return;
-      if (!ports.ledger.hold(node)) {
-        stopping.request('max-credits', 'the credits are used up');
+      const refusal = ports.ledger.hold(node);
+      if (refusal !== undefined) {
+        stopping.request('max-credits', refusal);
         throw new Unfinished();
       }
       state = 'held';
     },
-    settle() {
-      if (state === 'held') ports.ledger.settle(node);
+    settle(cost) {
+      if (state === 'held') ports.ledger.settle(node, cost);
       state = 'spent';
     },
     release() {

@@ -42,6 +42,8 @@ function compileConnection(name: string, written: unknown, where: Parameters<typ
     intervalMs: options.rate,
     concurrency: options.concurrency,
     allowHttp,
+    credits: options.credits,
+    cost: options.cost,
   };
 }
 

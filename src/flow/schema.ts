@@ -1,7 +1,7 @@
 import * as z from 'zod';
 import { dictionary } from '../core/dictionary.ts';
 import type { NodeType } from '../core/node.ts';
-import { auth, concurrency, condition, headers, name, rate } from '../core/options.ts';
+import { auth, concurrency, condition, credits, headers, name, path, rate } from '../core/options.ts';
 
 /** What every node may say, whatever its type. */
 export const commonOptions = {
@@ -22,6 +22,8 @@ export const connectionSchema = z.strictObject({
   rate: rate.optional().describe('at most so many requests in a time, such as 10/s'),
   concurrency: concurrency.optional().describe('requests in flight at once, over all nodes of the connection'),
   allow_http: z.boolean().default(false).describe('allow http:// URLs'),
+  credits: credits.default(1).describe('what one request costs'),
+  cost: path.optional().describe('where an answer says what it really cost, such as $headers.x-credits-used'),
 });
 
 const host = z.string().regex(/^[^/\s@?#]+$/, 'expected a host such as intranet.example.com or 10.0.0.7:8080');

@@ -52,15 +52,13 @@ export async function waitForLock(file: string, longestMs = 30_000): Promise<Loc
 /** The lock, or the living owner who holds it. */
 function lockOrOwner(file: string): Lock | Owner {
   const path = `${file}.automate-lock`;
-  const { born } = processOf(process.pid);
-  const here = place();
-  const mine: Owner = { pid: process.pid, born, where: here };
+  const mine = ownerText();
   for (;;) {
-    if (created(path, file, JSON.stringify(mine))) return heldLock(path);
+    if (created(path, file, mine)) return heldLock(path);
     const found = foundLock(path, file);
     if (found === undefined) continue;
     const owner = ownerOf(found);
-    if (owner && isAlive(owner, here, path)) return owner;
+    if (owner && isAlive(owner, () => isRecent(path))) return owner;
     takeAway(path, found);
   }
 }
@@ -130,8 +128,19 @@ function ownerOf(text: string): Owner | undefined {
   }
 }
 
-function isAlive({ pid, born, where }: Owner, here: string, path: string): boolean {
-  if (where !== undefined && where !== here) return isRecent(path);
+/** This process, as others can find out whether it is alive. */
+export function ownerText(): string {
+  return JSON.stringify({ pid: process.pid, born: processOf(process.pid).born, where: place() } satisfies Owner);
+}
+
+/** Whether the process that wrote this is alive. `isRecent`: whether it has given a sign of life, where nobody here can look. */
+export function isOwnerAlive(text: string, isRecent: () => boolean): boolean {
+  const owner = ownerOf(text);
+  return owner !== undefined && isAlive(owner, isRecent);
+}
+
+function isAlive({ pid, born, where }: Owner, isRecent: () => boolean): boolean {
+  if (where !== undefined && where !== place()) return isRecent();
   try {
     process.kill(pid, 0);
   } catch (error) {

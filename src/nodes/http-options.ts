@@ -1,6 +1,6 @@
 import * as z from 'zod';
 import { dictionary } from '../core/dictionary.ts';
-import { auth, byteSize, concurrency, duration, fieldName, headers, name, path, rate, retry, timeout } from '../core/options.ts';
+import { auth, byteSize, concurrency, credits, duration, fieldName, headers, name, path, rate, retry, timeout } from '../core/options.ts';
 
 const status = z.union([z.int().min(100).max(599), z.enum(['1xx', '2xx', '3xx', '4xx', '5xx'])], {
   error: 'expected a status such as 200, or a class such as 2xx',
@@ -35,6 +35,8 @@ export const httpOptions = z.strictObject({
     .optional()
     .describe('the fields that the answer adds'),
   when_empty: z.enum(['keep', 'drop', 'error']).default('keep').describe('a record whose array to expand is empty or absent'),
+  credits: credits.optional().describe('what one request costs; 1 unless the connection says otherwise'),
+  cost: path.optional().describe('where an answer says what it really cost, such as $headers.x-credits-used'),
   cache: duration.optional().describe('how long an answer is kept on disk for identical requests'),
 });
 

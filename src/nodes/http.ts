@@ -1,5 +1,5 @@
 import { Failure } from '../core/failure.ts';
-import { compileMapping, type Mapping } from '../core/mapping.ts';
+import { compileMapping, type Mapping, rootValue } from '../core/mapping.ts';
 import {
   type BuildContext,
   type CredentialNeed,
@@ -9,10 +9,11 @@ import {
   type NodeContext,
   type RetryPolicy,
 } from '../core/node.ts';
+import { compilePath, type Path } from '../core/path.ts';
 import type { Auth, HttpRequest, HttpResponse } from '../core/ports.ts';
 import type { Fields } from '../core/record.ts';
 import { answerMessage, readBody } from '../core/response.ts';
-import { jsonOf, type Value } from '../core/value.ts';
+import { jsonOf, textOf, type Value } from '../core/value.ts';
 import { type HttpOptions, httpOptions } from './http-options.ts';
 import { compileRequest, fieldsIn, tried } from './http-request.ts';
 
@@ -40,6 +41,8 @@ interface Compiled {
   readonly limit: { readonly key: string; readonly max: number };
   readonly intervalMs: number | undefined;
   readonly retry: RetryPolicy;
+  /** Where an answer says what it really cost; absent for nowhere. */
+  readonly cost: Path | undefined;
 }
 
 function build(options: HttpOptions, context: BuildContext): Node {
@@ -60,6 +63,7 @@ function build(options: HttpOptions, context: BuildContext): Node {
     limit: limitOf(options, connection, context.id),
     intervalMs: options.rate ?? connection?.intervalMs,
     retry: policyOf(options.retry),
+    cost: tried(context, ['cost'], () => costPath(options.cost ?? connection?.cost)),
   };
   return {
     reads: fieldsIn(options, connection),
@@ -68,6 +72,8 @@ function build(options: HttpOptions, context: BuildContext): Node {
     run: (fields, runContext) => run(compiled, fields, runContext),
     action: {
       concurrency: compiled.limit.max,
+      intervalMs: compiled.intervalMs,
+      price: { credits: options.credits ?? connection?.credits ?? 1, connection: connection?.name },
       credentials: auth ? [credentialOf(auth, options, origin)] : [],
       request,
       body: (response) => readBody(response, options.response, false),
@@ -153,7 +159,34 @@ function sent(compiled: Compiled, rendered: HttpRequest, context: NodeContext): 
     retry: compiled.retry,
     attempt: () => attempt(compiled, request, context),
     askedToWaitMs: ({ response }) => response.retryAfterMs,
+    ...(compiled.cost && { cost: (exchange: Exchange) => costOf(compiled, exchange) }),
   });
+}
+
+function costPath(text: string | undefined): Path | undefined {
+  if (text === undefined) return undefined;
+  const path = compilePath(text);
+  if (path.legs.length > 1) throw new Error(`expected a path to one number, found "${text}", which leads to several`);
+  return path;
+}
+
+/** What an answer says that it cost; absent when it says nothing that is a number from 0 on. */
+function costOf(compiled: Compiled, { response, body }: Exchange): number | undefined {
+  const path = compiled.cost as Path;
+  const content = path.root === 'body' && body === undefined ? readable(compiled, response) : body;
+  const found = rootValue(path, { status: response.status, header: response.header, body: content }, content);
+  const cost = typeof found === 'string' && found.trim() === '' ? Number.NaN : Number(textOf(found ?? ''));
+  return found !== undefined && found !== null && cost >= 0 && cost < Number.POSITIVE_INFINITY ? cost : undefined;
+}
+
+/** An answer that nobody reads can't fail a record by what is wrong with it. */
+function readable({ options }: Compiled, response: HttpResponse): Value | undefined {
+  try {
+    return readBody(response, options.response, false);
+  } catch (error) {
+    if (error instanceof Failure) return undefined;
+    throw error;
+  }
 }
 
 /** A key that the flow itself sends is left alone. */

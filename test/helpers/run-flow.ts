@@ -139,7 +139,7 @@ function createLedger(most = Number.POSITIVE_INFINITY): Ledger & { spent(): numb
   let held = 0;
   let spent = 0;
   return {
-    hold: () => held + spent < most && ++held > 0,
+    hold: () => (held + spent < most && ++held > 0 ? undefined : 'the credits are used up'),
     settle() {
       held--;
       spent++;

@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import { AutomateError, Failure } from '../../core/failure.ts';
 import type { HttpConnection } from '../../core/node.ts';
 import type { CredentialUse } from '../../core/plan.ts';
@@ -7,9 +8,11 @@ import { didYouMean } from '../../core/suggest.ts';
 import { referencedFields } from '../../core/template.ts';
 import { compileSavedConnection, connectionText } from '../../flow/saved-connection.ts';
 import { changeConnections, type SavedConnections, savedConnections } from '../../io/connections.ts';
+import { envOf } from '../env.ts';
 import { exitCodes } from '../exit.ts';
 import { loadSecretsOf } from '../flow-secrets.ts';
-import { counted } from '../show/number.ts';
+import { openRunLedger } from '../run-ledger.ts';
+import { creditsText } from '../show/number.ts';
 import { tableText } from '../show/structure.ts';
 import type { Terminal } from '../terminal.ts';
 import { wire } from '../wire.ts';
@@ -82,26 +85,34 @@ const maxBodyBytes = 10_000_000;
 export async function testCommand(name: string, options: TestOptions, terminal: Terminal): Promise<number> {
   const connection = compiled(name, options.allowHttp ?? false);
   const credentials = await loadSecretsOf(usesOf(connection), `connection ${name}`, options, terminal);
+  const account = { flow: '', node: 'connections test', connection: name, env: envOf(options.env) };
+  const ledger = await openRunLedger(new Map([[name, { account, credits: connection.credits }]]), {
+    run: randomUUID(),
+    env: options.env,
+    warn: (message) => terminal.tell(`${terminal.colors.yellow('warning:')} ${message}`),
+  });
   const ports = wire({
     credentials,
     redactor: terminal.redactor,
     allowHttp: connection.allowHttp,
     cacert: options.cacert,
-    maxCredits: undefined,
+    ledger,
     report: () => {},
   });
   const request = requestOf(connection, options.path ?? '');
   const startedMs = ports.clock.now();
-  ports.ledger.hold(name);
+  const refusal = ledger.hold(name);
+  if (refusal !== undefined) throw new AutomateError('credits', refusal);
   const response = await ports.http.send(request).catch((error: unknown) => {
     if (error instanceof Failure) return error;
     throw error;
   });
-  if (response instanceof Failure && !response.sent) ports.ledger.release(name);
-  else ports.ledger.settle(name);
+  if (response instanceof Failure && !response.sent) ledger.release(name);
+  else ledger.settle(name);
+  ledger.close();
   await credentials.noted();
   terminal.tell(`GET ${request.origin}${request.path}: ${outcomeOf(response)} in ${Math.round(ports.clock.now() - startedMs)} ms`);
-  terminal.tell(`${counted(ports.credits(), 'credit')} spent`);
+  terminal.tell(`${creditsText(ports.credits())} spent`);
   const problem = problemOf(response);
   if (problem === undefined) {
     await terminal.print(`${name}: works`);

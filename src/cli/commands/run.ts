@@ -4,6 +4,7 @@ import type { Item } from '../../core/item.ts';
 import type { Plan } from '../../core/plan.ts';
 import { type Run, startRun } from '../../engine/run.ts';
 import type { Checkpoint } from '../../io/journal.ts';
+import type { Usage } from '../../io/ledger/run-ledger.ts';
 import { type FileOutput, untouched } from '../../io/records/output.ts';
 import type { Source } from '../../io/records/source.ts';
 import { type Claim, claimOutput } from '../claim.ts';
@@ -13,6 +14,7 @@ import { checkFields, loadFlow, tellWarnings } from '../flow-file.ts';
 import { type FlowSecrets, loadSecrets } from '../flow-secrets.ts';
 import { hasTextCells, inputFormat, isTable, openInput } from '../input-options.ts';
 import { type OutputPlan, openOutput, planOutput } from '../output-files.ts';
+import { openRunLedger, pricesOf } from '../run-ledger.ts';
 import { count, counted } from '../show/number.ts';
 import { createProgressLine, type ProgressShow, shareDone, showLines, showSpinner } from '../show/progress.ts';
 import { type SummaryFacts, summaryJson, summaryText } from '../show/summary.ts';
@@ -81,20 +83,28 @@ async function runOver(plan: Plan, source: Source, parts: RunParts): Promise<num
   boundYoungGeneration();
   const tally = createTally();
   const events = await openEvents(options.events, terminal.redactor, options.resume ?? false);
+  const warn = (message: string) => options.quiet || terminal.tell(`${terminal.colors.yellow('warning:')} ${message}`);
+  const ledger = await openRunLedger(pricesOf(plan, options.env), {
+    run: claim.run,
+    env: options.env,
+    most: options.maxCredits,
+    before: claim.from.credits,
+    warn,
+  });
   const ports = wire({
     run: claim.run,
     credentials: parts.credentials,
     redactor: terminal.redactor,
     allowHttp: options.allowHttp ?? false,
     cacert: options.cacert,
-    maxCredits: options.maxCredits,
+    ledger,
     report(event) {
       addToTally(tally, event);
       events?.add(event);
       // Nobody waits any longer for a stream that says nothing.
       if (event.type === 'stopping') void source.close();
     },
-    warn: (message) => options.quiet || terminal.tell(`${terminal.colors.yellow('warning:')} ${message}`),
+    warn,
   });
   const inputColumns = source.columns ?? [];
   const from = { ...claim.from, records: Math.max(claim.from.records, options.skip ?? 0) };
@@ -122,10 +132,12 @@ async function runOver(plan: Plan, source: Source, parts: RunParts): Promise<num
   try {
     const ending = await endOf(run, output, parts);
     show?.stop();
-    return await conclude({ ending, signal: signals.received(), tally, output, credits: ports.credits() }, parts);
+    const usage = ledger.close();
+    return await conclude({ ending, signal: signals.received(), tally, output, credits: ports.credits(), usage }, parts);
   } finally {
     show?.stop();
     signals.stop();
+    ledger.close();
     await parts.credentials.noted();
     await events?.close();
   }
@@ -161,9 +173,11 @@ interface Ended {
   readonly output: FileOutput;
   /** Spent in this run; a run that it goes on with may have spent more. */
   readonly credits: number;
+  /** Absent without an allowance. */
+  readonly usage: Usage | undefined;
 }
 
-async function conclude({ ending, signal, tally, output, credits }: Ended, parts: RunParts): Promise<number> {
+async function conclude({ ending, signal, tally, output, credits, usage }: Ended, parts: RunParts): Promise<number> {
   const { flow, options, files, terminal, claim } = parts;
   const exitCode = signal === undefined || ending === 'complete' ? exitCodeOfRun(ending, output.saved().failed) : signalExitCode(signal);
   const facts: SummaryFacts = {
@@ -175,6 +189,7 @@ async function conclude({ ending, signal, tally, output, credits }: Ended, parts
     outputRecords: output.saved().rows,
     errorRecords: output.saved().failed,
     credits,
+    usage,
     exitCode,
     next: [...nextSteps(ending, tally, output.saved().failed, flow, options, files), ...restoreSteps(tally, parts.credentials)],
   };

@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import { AutomateError, Failure } from '../../core/failure.ts';
 import type { Item } from '../../core/item.ts';
 import type { Action } from '../../core/node.ts';
@@ -15,7 +16,8 @@ import { exitCodes } from '../exit.ts';
 import { checkFields, loadFlow, tellWarnings } from '../flow-file.ts';
 import { loadSecrets, noSecrets } from '../flow-secrets.ts';
 import { hasTextCells, type InputOptions, isTable, openInput } from '../input-options.ts';
-import { counted } from '../show/number.ts';
+import { openRunLedger, pricesOf } from '../run-ledger.ts';
+import { creditsText } from '../show/number.ts';
 import { type Preview, previewJson, previewText } from '../show/preview.ts';
 import type { Terminal } from '../terminal.ts';
 import { type WiredPorts, wire } from '../wire.ts';
@@ -42,22 +44,24 @@ export async function testRequestCommand(flow: string, options: TestRequestOptio
   const step = chosenStep(plan, options.node);
   const item = await recordOf(plan, flow, options);
   const credentials = options.send ? await loadSecrets(plan, flow, options, terminal) : noSecrets;
+  const warn = (message: string) => terminal.tell(`${terminal.colors.yellow('warning:')} ${message}`);
+  const ledger = await openRunLedger(options.send ? pricesOf(plan, options.env) : new Map(), { run: randomUUID(), env: options.env, warn });
   const ports = wire({
     credentials,
     redactor: terminal.redactor,
     allowHttp,
     cacert: options.cacert,
-    maxCredits: undefined,
+    ledger,
     report: () => {},
-    warn: (message) => terminal.tell(`${terminal.colors.yellow('warning:')} ${message}`),
+    warn,
   });
-  const preview = await previewOf(plan, step, item, ports, options, terminal);
+  const preview = await previewOf(plan, step, item, ports, options, terminal).finally(ledger.close);
   await credentials.noted();
   if (preview.failure) preview.failure.node ??= step.id;
   const show = options.json ? previewJson : previewText;
   const text = show(preview, step.node.action as Action, options.curl ?? false);
   if (text !== '') await terminal.print(text);
-  if (options.send) terminal.tell(`${counted(ports.credits(), 'credit')} spent`);
+  if (options.send) terminal.tell(`${creditsText(ports.credits())} spent`);
   if (!preview.failure) return exitCodes.success;
   const { kind, node, message } = preview.failure;
   terminal.tell(`${terminal.colors.red('failed:')} ${node}: ${kind}: ${cleaned(message)}`);
@@ -107,7 +111,8 @@ async function previewOf(
   if (passesBy(step, fields)) terminal.tell(`in a run this record would pass ${step.id} by: its \`when\` is false`);
   if (!options.send) return { request };
   const startedMs = ports.clock.now();
-  ports.ledger.hold(step.id);
+  const refusal = ports.ledger.hold(step.id);
+  if (refusal !== undefined) throw new AutomateError('credits', refusal);
   let response: HttpResponse;
   try {
     response = await ports.http.send(request);

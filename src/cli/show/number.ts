@@ -7,3 +7,13 @@ export function count(number: number): string {
 export function counted(number: number, noun: string): string {
   return `${count(number)} ${noun}${number === 1 ? '' : 's'}`;
 }
+
+/** Credits as a person reads them: whole, or with the digits that a price has. */
+export function creditText(credits: number): string {
+  return credits.toLocaleString('en-US', { maximumFractionDigits: 4 });
+}
+
+/** Credits with their noun. */
+export function creditsText(credits: number): string {
+  return `${creditText(credits)} credit${credits === 1 ? '' : 's'}`;
+}

@@ -2,7 +2,8 @@ import type { ChalkInstance } from 'chalk';
 import { durationText } from '../../core/duration.ts';
 import type { Ending } from '../../core/event.ts';
 import { excerpt } from '../../core/response.ts';
-import { count, counted } from './number.ts';
+import type { Usage } from '../../io/ledger/run-ledger.ts';
+import { count, counted, creditsText, creditText } from './number.ts';
 import type { FailureGroup, PathHits, Tally } from './tally.ts';
 
 /** What a summary tells besides the tally. */
@@ -17,6 +18,8 @@ export interface SummaryFacts {
   readonly outputRecords: number;
   readonly errorRecords: number;
   readonly credits: number;
+  /** Absent without an allowance. */
+  readonly usage: Usage | undefined;
   readonly exitCode: number;
   /** What to do next, each with a command line to copy. */
   readonly next: readonly { readonly why: string; readonly command: string }[];
@@ -41,8 +44,23 @@ export function summaryText(tally: Tally, facts: SummaryFacts, colors: ChalkInst
     ...hitLines(tally),
     `  output: ${facts.output} (${counted(facts.outputRecords, 'record')})`,
     ...(facts.errorRecords > 0 ? [`  errors: ${facts.errors} (${counted(facts.errorRecords, 'record')})`] : []),
+    ...usageLines(facts.usage, colors),
     ...facts.next.map(({ why, command }) => `  ${why}:\n    ${colors.cyan(command)}`),
   ].join('\n');
+}
+
+/** From these shares of the allowance on it is warned of. */
+const warnedShares = [0.95, 0.8];
+
+function usageLines(usage: Usage | undefined, colors: ChalkInstance): string[] {
+  if (!usage) return [];
+  const { month, spent, limit } = usage;
+  const share = limit === 0 ? 1 : spent / limit;
+  const text = `${creditText(spent)} of ${creditText(limit)} credits used in ${month} (${Math.floor(share * 100)} %)`;
+  const warned = warnedShares.find((least) => share >= least);
+  return [
+    warned === undefined ? `  allowance: ${text}` : `  ${colors.yellow('warning:')} over ${warned * 100} % of the allowance: ${text}`,
+  ];
 }
 
 function headline(tally: Tally, { credits, exitCode }: SummaryFacts, colors: ChalkInstance): string {
@@ -54,7 +72,7 @@ function headline(tally: Tally, { credits, exitCode }: SummaryFacts, colors: Cha
     `${count(tally.failed)} failed`,
     ...(tally.kept > 0 ? [`${count(tally.kept)} kept with _error`] : []),
     ...(tally.retries > 0 ? [counted(tally.retries, 'retry').replace('retrys', 'retries')] : []),
-    counted(credits, 'credit'),
+    creditsText(credits),
   ];
   return `${color(endings[tally.ending ?? 'interrupted'])}: ${parts.join(', ')} in ${durationText(tally.ms)}${rate}`;
 }
@@ -102,6 +120,7 @@ export function summaryJson(tally: Tally, facts: SummaryFacts): string {
       resumed_behind: facts.resumedBehind,
       retries,
       credits: facts.credits,
+      ...(facts.usage && { allowance: facts.usage }),
       ms: Math.round(ms),
       records_per_second: ms > 0 ? Math.round((read / ms) * 1000) : 0,
       input: facts.input,

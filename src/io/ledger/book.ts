@@ -1,0 +1,203 @@
+import { mkdirSync } from 'node:fs';
+import { dirname } from 'node:path';
+import Database from 'libsql';
+import { AutomateError } from '../../core/failure.ts';
+import { refuseLink } from '../state-file.ts';
+
+/** What credits were spent on. */
+export interface Account {
+  readonly flow: string;
+  readonly node: string;
+  /** Empty for none. */
+  readonly connection: string;
+  readonly env: string;
+}
+
+/** Credits spent on an account in a month. */
+export interface Spent extends Account {
+  /** Such as 2026-11. */
+  readonly month: string;
+  readonly credits: number;
+}
+
+/** A run's hold: what it may still spend without asking again, and how far its log is in the book. */
+export interface Hold {
+  readonly run: string;
+  /** Which process it is, as a lock tells it. */
+  readonly owner: string;
+  readonly month: string;
+  /** The accounts that the numbers in its log stand for. */
+  readonly accounts: readonly Account[];
+  readonly credits: number;
+  /** Entries of its log that are in the book. */
+  readonly logged: number;
+  /** Credits of this run that are in the book. */
+  readonly total: number;
+}
+
+/** The credits of all runs of one home, whoever writes them. Every method is one transaction. */
+export interface Book {
+  /** Absent for unlimited. */
+  limit(): number | undefined;
+  setLimit(limit: number | undefined): void;
+  /** All that was spent, the newest month first. */
+  spent(month?: string): Spent[];
+  holds(): Hold[];
+  /** Writes down what a run has spent since it last did, and gives it a new hold: answers how much of `want` it got. `least`: less would not do. */
+  renew(hold: Omit<Hold, 'credits'>, spent: readonly number[], want: number, least: number): number;
+  /** Writes down what a run has spent, and ends its hold; `false` when somebody else has done so. */
+  settle(run: string, seen: number, spent: readonly number[]): boolean;
+  close(): void;
+}
+
+const schema = `
+create table if not exists settings (name text primary key, value) without rowid;
+create table if not exists spent (
+  month text not null, flow text not null, node text not null, connection text not null, env text not null,
+  credits real not null, primary key (month, flow, node, connection, env)
+) without rowid;
+create table if not exists holds (
+  run text primary key, owner text not null, month text not null, accounts text not null,
+  credits real not null, logged integer not null, total real not null
+) without rowid;`;
+
+/** The version of the tables above. */
+const version = 1;
+
+/** So long another process's transaction is waited for. */
+const timeoutMs = 10_000;
+
+/** Nobody holds so much of what remains that others get nothing. */
+const largestShare = 1 / 8;
+
+/** Opens the book, which is made when there is none. Throws an AutomateError (`output`) when it cannot be used. */
+export function openBook(path: string): Book {
+  return told(path, () => bookOf(path, opened(path)));
+}
+
+function opened(path: string): Database.Database {
+  refuseLink(path);
+  mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
+  const umask = process.umask(0o177);
+  try {
+    const database = new Database(path, { timeout: timeoutMs });
+    database.exec(`PRAGMA busy_timeout = ${timeoutMs}`);
+    walMode(database);
+    database.exec('PRAGMA synchronous = NORMAL');
+    const found = (database.prepare('PRAGMA user_version').get() as { user_version: number }).user_version;
+    if (found > version) throw new Error('it was made by a newer version of automate');
+    if (found < version) {
+      database
+        .transaction(() => {
+          database.exec(schema);
+          database.exec(`PRAGMA user_version = ${version}`);
+        })
+        .immediate();
+    }
+    return database;
+  } finally {
+    process.umask(umask);
+  }
+}
+
+const walTries = 100;
+
+/** On a new file two processes may get into each other's way, which no timeout waits for. */
+function walMode(database: Database.Database): void {
+  for (let tries = 1; ; tries++) {
+    try {
+      database.exec('PRAGMA journal_mode = WAL');
+      return;
+    } catch (error) {
+      if (tries === walTries) throw error;
+      Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 10);
+    }
+  }
+}
+
+interface HoldRow extends Omit<Hold, 'accounts'> {
+  readonly accounts: string;
+}
+
+function bookOf(path: string, database: Database.Database): Book {
+  const one = (sql: string) => {
+    const statement = database.prepare(sql);
+    return {
+      get: (...values: unknown[]) => statement.get(...values) as Record<string, unknown> | undefined,
+      run: (...values: unknown[]) => statement.run(...values),
+    };
+  };
+  const limitNow = one("select value from settings where name = 'limit'");
+  const monthTotal = one('select coalesce(sum(credits), 0) as credits from spent where month = ?');
+  const heldByOthers = one('select coalesce(sum(credits), 0) as credits from holds where month = ? and run <> ?');
+  const add = one(`insert into spent values (?, ?, ?, ?, ?, ?)
+    on conflict (month, flow, node, connection, env) do update set credits = credits + excluded.credits`);
+  const putHold = one('insert or replace into holds values (?, ?, ?, ?, ?, ?, ?)');
+  const holdOf = one('select * from holds where run = ?');
+  const dropHold = one('delete from holds where run = ?');
+
+  const limit = () => limitNow.get()?.value as number | undefined;
+
+  function addAll(month: string, accounts: readonly Account[], spent: readonly number[]): void {
+    for (const [index, credits] of spent.entries()) {
+      const { flow, node, connection, env } = accounts[index] as Account;
+      if (credits !== 0) add.run(month, flow, node, connection, env, credits);
+    }
+  }
+
+  function granted(month: string, run: string, want: number, least: number): number {
+    const most = limit();
+    if (most === undefined) return want;
+    const remaining = most - Number(monthTotal.get(month)?.credits) - Number(heldByOthers.get(month, run)?.credits);
+    if (remaining < least) return 0;
+    return Math.min(want, Math.max(least, Math.floor(remaining * largestShare)));
+  }
+
+  const renew = database.transaction((hold: Omit<Hold, 'credits'>, spent: readonly number[], want: number, least: number) => {
+    addAll(hold.month, hold.accounts, spent);
+    const credits = granted(hold.month, hold.run, want, least);
+    putHold.run(hold.run, hold.owner, hold.month, JSON.stringify(hold.accounts), credits, hold.logged, hold.total);
+    return credits;
+  });
+  const settle = database.transaction((run: string, seen: number, spent: readonly number[]) => {
+    const row = holdOf.get(run) as HoldRow | undefined;
+    if (!row || row.logged !== seen) return false;
+    addAll(row.month, JSON.parse(row.accounts) as Account[], spent);
+    dropHold.run(run);
+    return true;
+  });
+
+  return {
+    limit: () => told(path, limit),
+    setLimit: (most) =>
+      told(path, () => {
+        if (most === undefined) database.exec("delete from settings where name = 'limit'");
+        else one("insert or replace into settings values ('limit', ?)").run(most);
+      }),
+    spent: (month) =>
+      told(path, () => {
+        const where = month === undefined ? '' : 'where month = ?';
+        const statement = database.prepare(
+          `select month, flow, node, connection, env, credits from spent ${where} order by month desc, credits desc, flow, node`,
+        );
+        return (month === undefined ? statement.all() : statement.all(month)) as Spent[];
+      }),
+    holds: () =>
+      told(path, () => {
+        const rows = database.prepare('select * from holds order by run').all() as HoldRow[];
+        return rows.map((row) => ({ ...row, accounts: JSON.parse(row.accounts) as Account[] }));
+      }),
+    renew: (...values) => told(path, () => renew.immediate(...values)),
+    settle: (...values) => told(path, () => settle.immediate(...values)),
+    close: () => void database.close(),
+  };
+}
+
+function told<Result>(path: string, act: () => Result): Result {
+  try {
+    return act();
+  } catch (error) {
+    if (error instanceof AutomateError) throw error;
+    throw new AutomateError('output', `the credit ledger ${path} cannot be used: ${(error as Error).message}`, { cause: error });
+  }
+}

@@ -1,0 +1,191 @@
+import { mkdirSync, rmSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import type { Ledger } from '../../core/ports.ts';
+import { isOwnerAlive, ownerText } from '../lock.ts';
+import { statOf } from '../stat.ts';
+import type { Account, Book, Hold } from './book.ts';
+import { type Month, monthOf } from './month.ts';
+import { createSentLog, type SentLog, sentSince } from './sent-log.ts';
+
+/** What a node's actions cost, and on which account. */
+export interface Price {
+  readonly account: Account;
+  /** Of one action. */
+  readonly credits: number;
+}
+
+/** What a run's ledger is made of. */
+export interface RunLedgerOptions {
+  /** The run's UUID. */
+  readonly run: string;
+  readonly home: string;
+  /** By node id. */
+  readonly prices: ReadonlyMap<string, Price>;
+  /** How many credits the run may spend; absent for any number. */
+  readonly most: number | undefined;
+  /** What an earlier part of the run has spent. */
+  readonly before: number;
+  wallNow(): number;
+}
+
+/** The credits of one run. */
+export interface RunLedger extends Ledger {
+  /** What its finished actions have cost. */
+  spent(): number;
+  /** Writes down what is not in the book yet; the second time it does nothing. Answers how much of the allowance is used; absent without one. */
+  close(): Usage | undefined;
+}
+
+/** How much of a month's allowance is used. */
+export interface Usage {
+  readonly month: string;
+  readonly spent: number;
+  readonly limit: number;
+}
+
+/** So many credits a run takes at a time: the book is asked for once in so many actions. */
+const block = 256;
+
+/** Makes the ledger of a run. Without a book only the run's own budget is watched. */
+export function createRunLedger(options: RunLedgerOptions, book: Book | undefined): RunLedger {
+  const ids = [...options.prices.keys()];
+  const prices = [...options.prices.values()];
+  const numbers = new Map(ids.map((id, number) => [id, number]));
+  const unwritten = prices.map(() => 0);
+  let month: Month = { name: '', endMs: 0 };
+  let log: SentLog | undefined;
+  let logged = 0;
+  let loggedInBook = 0;
+  let total = options.before;
+  /** What is taken from the book and not yet given to an action. */
+  let available = 0;
+  /** Of actions under way and finished ones. */
+  let taken = 0;
+  let spent = 0;
+  let isClosed = false;
+  let usage: Usage | undefined;
+  return {
+    hold(node) {
+      const number = numberOf(node);
+      const { credits } = prices[number] as Price;
+      if (options.most !== undefined && taken + credits > options.most) return `the ${options.most} credits of --max-credits are used up`;
+      const refusal = book && reserve(book, credits);
+      if (refusal !== undefined) return refusal;
+      add(number, credits);
+      return undefined;
+    },
+    settle(node, cost) {
+      const number = numberOf(node);
+      const { credits } = prices[number] as Price;
+      if (cost !== undefined && cost !== credits) add(number, cost - credits);
+      spent += cost ?? credits;
+    },
+    release(node) {
+      const number = numberOf(node);
+      add(number, -(prices[number] as Price).credits);
+    },
+    spent: () => spent,
+    close() {
+      if (!book || isClosed) return usage;
+      isClosed = true;
+      if (log) {
+        book.settle(options.run, loggedInBook, unwritten);
+        log.remove();
+      }
+      usage = usageOf(book, monthOf(options.wallNow()).name);
+      book.close();
+      return usage;
+    },
+  };
+
+  function numberOf(node: string): number {
+    return numbers.get(node) as number;
+  }
+
+  function add(number: number, credits: number): void {
+    taken += credits;
+    if (!book) return;
+    log?.add(number, credits);
+    logged++;
+    available -= credits;
+    unwritten[number] = (unwritten[number] as number) + credits;
+  }
+
+  /** Why the book has not enough left; absent when there is. */
+  function reserve(book: Book, credits: number): string | undefined {
+    const nowMs = options.wallNow();
+    if (nowMs >= month.endMs) turnOver(book, monthOf(nowMs));
+    if (available >= credits) return undefined;
+    log ??= begun();
+    available = renewed(book, credits);
+    if (available < credits && settleDead(book, options)) available = renewed(book, credits);
+    return available < credits ? usedUp(book, month) : undefined;
+  }
+
+  /** What was spent until now belongs to the month that has ended. */
+  function turnOver(book: Book, next: Month): void {
+    if (log) renewed(book, 0);
+    month = next;
+    available = 0;
+  }
+
+  function renewed(book: Book, least: number): number {
+    const spentSince = [...unwritten];
+    total += spentSince.reduce((sum, credits) => sum + credits, 0);
+    unwritten.fill(0);
+    loggedInBook = logged;
+    const accounts = prices.map(({ account }) => account);
+    const hold = { run: options.run, owner: ownerText(), month: month.name, accounts, logged, total };
+    return book.renew(hold, spentSince, Math.max(block, least), least);
+  }
+
+  function begun(): SentLog {
+    const path = logPath(options.home, options.run);
+    mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
+    return createSentLog(path);
+  }
+}
+
+/** How much of the allowance of a month is used; absent without one. */
+export function usageOf(book: Book, month: string): Usage | undefined {
+  const limit = book.limit();
+  if (limit === undefined) return undefined;
+  return { month, limit, spent: book.spent(month).reduce((sum, { credits }) => sum + credits, 0) };
+}
+
+function usedUp(book: Book, month: Month): string {
+  return `the allowance of ${book.limit()} credits for ${month.name} is used up (automate credits limit changes it)`;
+}
+
+function logPath(home: string, run: string): string {
+  return join(home, 'runs', `${run}.credits`);
+}
+
+/** Where nobody can look whether a process is alive: after so long without an action it is not. */
+const silentMs = 86_400_000;
+
+/** Writes down what runs have spent whose process is dead; answers whether there were any. Their holds end. */
+export function settleDead(
+  book: Book,
+  { home, wallNow, run }: Pick<RunLedgerOptions, 'home' | 'wallNow'> & { readonly run?: string },
+): boolean {
+  const isRecent = (other: string) => wallNow() - (statOf(logPath(home, other))?.mtimeMs ?? 0) < silentMs;
+  const dead = book.holds().filter((hold) => hold.run !== run && !isOwnerAlive(hold.owner, () => isRecent(hold.run)));
+  return dead.map((hold) => settleHold(book, home, hold, 0)).includes(true);
+}
+
+/** Writes down what an earlier part of a run has spent, before the run goes on: no less than its journal says. */
+export function settleEarlier(book: Book, home: string, run: string, journalCredits: number): void {
+  const hold = book.holds().find((other) => other.run === run);
+  if (hold) settleHold(book, home, hold, journalCredits);
+}
+
+function settleHold(book: Book, home: string, hold: Hold, least: number): boolean {
+  const path = logPath(home, hold.run);
+  const spent = sentSince(path, hold.logged, hold.accounts.length);
+  const total = spent.reduce((sum, credits) => sum + credits, hold.total);
+  if (least > total && spent.length > 0) spent[0] = (spent[0] as number) + least - total;
+  const isSettled = book.settle(hold.run, hold.logged, spent);
+  if (isSettled) rmSync(path, { force: true });
+  return isSettled;
+}

@@ -1,0 +1,53 @@
+import { closeSync, openSync, readFileSync, rmSync, writeSync } from 'node:fs';
+import { isLink } from '../stat.ts';
+
+/**
+ * What a run has spent, an entry for each action, written before anything is sent.
+ * A process that is killed leaves it whole: so much, and no less, may have been sent.
+ */
+export interface SentLog {
+  /** Writes an entry: so many credits more, or fewer, for the account of that number. */
+  add(account: number, credits: number): void;
+  /** Closes it and takes it away. */
+  remove(): void;
+}
+
+/** The number of the account, then the credits. */
+const entryBytes = 10;
+
+/** Begins a log. Throws an Error when it cannot be written. */
+export function createSentLog(path: string): SentLog {
+  rmSync(path, { force: true });
+  const file = openSync(path, 'wx', 0o600);
+  const entry = Buffer.alloc(entryBytes);
+  return {
+    add(account, credits) {
+      entry.writeUInt16LE(account, 0);
+      entry.writeDoubleLE(credits, 2);
+      writeSync(file, entry);
+    },
+    remove() {
+      closeSync(file);
+      rmSync(path, { force: true });
+    },
+  };
+}
+
+/** What a log says behind its first entries, for each account; nothing where there is none. */
+export function sentSince(path: string, entries: number, accounts: number): number[] {
+  const sums = new Array<number>(accounts).fill(0);
+  const bytes = isLink(path) ? Buffer.alloc(0) : bytesOf(path);
+  for (let at = entries * entryBytes; at + entryBytes <= bytes.length; at += entryBytes) {
+    const account = bytes.readUInt16LE(at);
+    if (account < accounts) sums[account] = (sums[account] as number) + bytes.readDoubleLE(at + 2);
+  }
+  return sums;
+}
+
+function bytesOf(path: string): Buffer {
+  try {
+    return readFileSync(path);
+  } catch {
+    return Buffer.alloc(0);
+  }
+}
