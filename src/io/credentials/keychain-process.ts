@@ -1,12 +1,27 @@
 // Runs in a process of its own: a call to the keychain cannot be given up, and it may wait for ever.
-import { text } from 'node:stream/consumers';
+import { isMainThread, parentPort, Worker, workerData } from 'node:worker_threads';
 import { AsyncEntry } from '@napi-rs/keyring';
 import type { KeychainAnswer, KeychainRequest } from './keychain.ts';
 
 /** Without it, keys that a restart of the machine loses are taken on Linux. */
 const options = { linux: { store: 'secret-service' } } as const;
 
-process.stdout.write(JSON.stringify(await answerTo(JSON.parse(await text(process.stdin)) as KeychainRequest)), () => process.exit());
+if (isMainThread) waitForRequest();
+else parentPort?.postMessage(await answerTo(workerData as KeychainRequest));
+
+/** The call blocks its thread; this one notices when whoever asked is gone. */
+function waitForRequest(): void {
+  let request = '';
+  process.stdin.setEncoding('utf8').on('data', (chunk) => {
+    request += chunk;
+    if (request.endsWith('\n')) new Worker(new URL(import.meta.url), { workerData: JSON.parse(request) }).on('message', write);
+  });
+  process.stdin.on('end', () => process.kill(process.pid, 'SIGKILL'));
+}
+
+function write(answer: KeychainAnswer): void {
+  process.stdout.write(JSON.stringify(answer), () => process.exit());
+}
 
 async function answerTo({ service, read = [], write = [] }: KeychainRequest): Promise<KeychainAnswer> {
   try {

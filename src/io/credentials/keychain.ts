@@ -4,7 +4,7 @@ import { fileURLToPath } from 'node:url';
 import { AutomateError } from '../../core/failure.ts';
 import type { SecretKeeper } from './keeper.ts';
 
-/** What the keychain's process is told on stdin; nothing secret is among its arguments. */
+/** What the keychain's process is told on stdin, on one line; nothing secret is among its arguments. */
 export interface KeychainRequest extends KeychainTask {
   readonly service: string;
 }
@@ -62,7 +62,8 @@ async function answerOf(task: KeychainTask, { service, environment, patienceMs }
     child.kill('SIGKILL');
   }, patienceMs);
   child.stdin.on('error', () => {});
-  child.stdin.end(JSON.stringify({ service, ...task } satisfies KeychainRequest));
+  // Not ended: by its end the other process knows that this one is gone.
+  child.stdin.write(`${JSON.stringify({ service, ...task } satisfies KeychainRequest)}\n`);
   try {
     const failed = new Promise<never>((_, reject) => child.on('error', reject));
     return JSON.parse(await Promise.race([text(child.stdout), failed])) as KeychainAnswer;
