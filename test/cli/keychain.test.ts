@@ -1,0 +1,172 @@
+import { spawnSync } from 'node:child_process';
+import { readdirSync, readFileSync } from 'node:fs';
+import { mkdir } from 'node:fs/promises';
+import { createServer, type Socket } from 'node:net';
+import { describe, expect, onTestFinished, test } from 'vitest';
+import { askedServer, askingFlow, csvOf } from '../helpers/asking.ts';
+import { type Workplace, workplace } from '../helpers/cli.ts';
+import { httpServer, json } from '../helpers/http-server.ts';
+import { lightVault, passphrase } from '../helpers/light-vault.ts';
+import { shell } from '../helpers/shell.ts';
+
+const missing = ['dbus-run-session', 'gnome-keyring-daemon', 'secret-tool'].filter((tool) => spawnSync(tool, ['--version']).error);
+const skipped = missing.length === 0 ? '' : ` (skipped: no ${missing.join(', no ')} here)`;
+
+const auth = ', auth: { type: bearer, credential: crm }, retry: { max: 0 }';
+const run = 'automate run flow.yaml --in rows.csv --out out.csv --force --quiet';
+const lookup = (account: string) => `secret-tool lookup service "automate $AUTOMATE_HOME" username default/${account}`;
+const unlocked = 'printf login | gnome-keyring-daemon --unlock --components=secrets --daemonize';
+/** With nobody at a screen who could be asked for the password. */
+const locked = 'gnome-keyring-daemon --start --components=secrets';
+
+const flowPlace = (origin: string) => workplace({ 'flow.yaml': askingFlow(origin, auth), 'rows.csv': csvOf(1) });
+
+/** What each step says, with its exit code, in a session of its own with a keychain in the place's home. */
+async function session(place: Workplace, keyring: string, steps: readonly string[], env: Record<string, string> = {}): Promise<string[]> {
+  const lines = steps.map((step) => `echo ::; ( ${step} ) 2>&1; echo "exit $?"`);
+  const script = ['automate() { node "$AUTOMATE" "$@"; }', `${keyring} >/dev/null 2>&1`, ...lines];
+  await place.write('session.sh', `${script.join('\n')}\n`);
+  const { stdout } = await shell(place, 'exec dbus-run-session -- bash session.sh', env);
+  return stdout
+    .split('::\n')
+    .slice(1)
+    .map((text) => text.trim());
+}
+
+/** The processes that a place's home can be seen in, but for those that have ended. */
+function processesOf({ folder }: Workplace): string[] {
+  return readdirSync('/proc')
+    .filter((pid) => /^\d+$/.test(pid) && textOf(`/proc/${pid}/environ`).includes(`HOME=${folder}\0`))
+    .map((pid) => textOf(`/proc/${pid}/cmdline`).replaceAll('\0', ' '));
+}
+
+function textOf(path: string): string {
+  try {
+    return readFileSync(path, 'utf8');
+  } catch {
+    return '';
+  }
+}
+
+const nothingLeft = (place: Workplace) => expect.poll(() => processesOf(place), { timeout: 5000 }).toEqual([]);
+
+/** As if `crm` had been put into the keychain. */
+async function keptInKeychain(place: Workplace): Promise<void> {
+  const kept = { name: 'crm', env: 'default', backend: 'keychain', setAt: '2026-01-01T00:00:00.000Z' };
+  await mkdir(place.path('.automate'), { recursive: true });
+  await place.write('.automate/credentials.json', JSON.stringify({ version: 1, credentials: [kept] }));
+}
+
+describe.skipIf(skipped)(`the Secret Service${skipped}`, () => {
+  test('keeps a secret, gives it to runs, keeps the one before until the new one has succeeded, and forgets both', async () => {
+    const server = await httpServer(({ headers }, response) =>
+      json(response, { name: 'x' }, headers.authorization === 'Bearer second secret' ? 200 : 401),
+    );
+    const place = await flowPlace(server.origin);
+    const said = await session(place, unlocked, [
+      'automate credentials backend',
+      'echo first secret | automate credentials set crm',
+      lookup('crm'),
+      `${run} >/dev/null 2>&1`,
+      'echo second secret | automate credentials set crm',
+      `${lookup('crm/previous')}; echo; ${lookup('crm')}`,
+      run,
+      lookup('crm/previous'),
+      'automate credentials check',
+      'automate credentials remove crm',
+      lookup('crm'),
+      'automate credentials check crm',
+    ]);
+    expect(said).toEqual([
+      expect.stringMatching(/keychain +active +the operating system's\nvault +unavailable .*\nexit 0$/),
+      '"crm" is kept in the keychain\nexit 0',
+      'first secretexit 0',
+      'exit 4',
+      expect.stringMatching(/^"crm" is kept in the keychain\nthe one before it is kept.* restore crm\nexit 0$/),
+      'first secret\nsecond secretexit 0',
+      'exit 0',
+      'exit 1',
+      'crm: found in the keychain\nexit 0',
+      '"crm" is removed\nexit 0',
+      'exit 1',
+      expect.stringMatching(/there is no credential "crm"[\s\S]*exit 7$/),
+    ]);
+    expect(server.requests.map(({ headers }) => headers.authorization)).toEqual(['Bearer first secret', 'Bearer second secret']);
+    await nothingLeft(place);
+  });
+
+  test('that is locked, with nobody to unlock it: exit 7, nothing is sent, and the vault takes a new secret', async () => {
+    const server = await askedServer();
+    const place = await flowPlace(server.origin);
+    await session(place, unlocked, ['echo first secret | automate credentials set crm']);
+    await mkdir(place.path('.automate'), { recursive: true });
+    await place.write('.automate/vault.json', JSON.stringify(lightVault()));
+    const said = await session(place, locked, [
+      run,
+      'automate credentials backend',
+      'echo second secret | automate credentials set crm',
+      'automate credentials remove crm',
+      `echo second secret | AUTOMATE_VAULT_PASSPHRASE='${passphrase}' automate credentials set crm`,
+      `AUTOMATE_VAULT_PASSPHRASE='${passphrase}' automate credentials check`,
+    ]);
+    expect(said).toEqual([
+      expect.stringMatching(
+        /the credential "crm" is in the keychain: the keychain cannot be used: it is locked\n[\s\S]*AUTOMATE_CREDENTIAL_CRM[\s\S]*exit 7$/,
+      ),
+      expect.stringMatching(/keychain +unavailable +it is locked\n/),
+      expect.stringMatching(/it is locked\n[\s\S]*no passphrase[\s\S]*two ways out[\s\S]*exit 7$/),
+      expect.stringMatching(/it is locked\n.*automate credentials remove crm --force\nexit 7$/),
+      expect.stringMatching(/^"crm" is kept in the vault\nwarning: the old secret is still in the keychain.*\nexit 0$/),
+      'crm: found in the vault\nexit 0',
+    ]);
+    expect(server.calls.size).toBe(0);
+    await nothingLeft(place);
+  });
+
+  test('of one home does not know the secrets of another', async () => {
+    const place = await workplace();
+    const said = await session(place, unlocked, [
+      'echo first secret | automate credentials set crm',
+      'echo second secret | AUTOMATE_HOME=$PWD/other automate credentials set crm',
+      lookup('crm'),
+      `AUTOMATE_HOME=$PWD/other; ${lookup('crm')}`,
+    ]);
+    expect(said.slice(2)).toEqual(['first secretexit 0', 'second secretexit 0']);
+  });
+});
+
+test('without D-Bus, as under cron: it says so, exit 7', async () => {
+  const server = await askedServer();
+  const place = await flowPlace(server.origin);
+  await keptInKeychain(place);
+  for (const env of [{}, { DBUS_SESSION_BUS_ADDRESS: `unix:path=${place.path('nobody')}` }]) {
+    const { code, stderr } = await shell(place, run, env as Record<string, string>);
+    expect([code, stderr]).toEqual([
+      7,
+      expect.stringMatching(/"crm" is in the keychain: the keychain cannot be used: no session bus \(D-Bus\) here/),
+    ]);
+  }
+  expect(server.calls.size).toBe(0);
+});
+
+test('a D-Bus that never answers is given up after 10 s, exit 7, and no process stays behind, not even when the tool is killed', async () => {
+  const server = await askedServer();
+  const place = await flowPlace(server.origin);
+  await keptInKeychain(place);
+  const sockets = new Set<Socket>();
+  const silent = createServer((socket) => void sockets.add(socket.on('error', () => {}).resume())).listen(place.path('bus'));
+  onTestFinished(() => {
+    for (const socket of sockets) socket.destroy();
+    silent.close();
+  });
+  const env = { DBUS_SESSION_BUS_ADDRESS: `unix:path=${place.path('bus')}` };
+  const killed = place.start(['credentials', 'check'], { env });
+  await expect.poll(() => sockets.size, { timeout: 10_000 }).toBe(1);
+  const { finished } = place.start(['run', 'flow.yaml', '--in', 'rows.csv'], { env });
+  expect(processesOf(place).filter((line) => line.includes('keychain-process')).length).toBeGreaterThan(0);
+  killed.child.kill('SIGKILL');
+  const { code, stderr } = await finished;
+  expect([code, stderr]).toEqual([7, expect.stringMatching(/the keychain cannot be used: no answer within 10 s\n/)]);
+  expect(server.calls.size).toBe(0);
+  await nothingLeft(place);
+});
