@@ -4,6 +4,7 @@ import { cleaned } from '../core/response.ts';
 import { maxErrorsArgument, rateArgument, setArgument, wholeNumber } from './arguments.ts';
 import { addConnectionCommands } from './connection-commands.ts';
 import { addCredentialCommands } from './credential-commands.ts';
+import { addCreditsCommands } from './credits-commands.ts';
 import { exitCodeOf, exitCodes } from './exit.ts';
 import { flowErrorText } from './show/problems.ts';
 import { createTerminal, type Terminal } from './terminal.ts';
@@ -136,6 +137,7 @@ export function createProgram(terminal: Terminal, exit: (code: number) => void):
 
   addCredentialCommands(program, terminal, exit);
   addConnectionCommands(program, terminal, exit);
+  addCreditsCommands(program, terminal, exit);
 
   for (const command of program.commands) {
     command.showHelpAfterError(`(automate ${command.name()} --help tells more)`);

@@ -1,0 +1,84 @@
+import type { Spent } from '../../io/ledger/book.ts';
+import { creditText } from './number.ts';
+import { tableText } from './structure.ts';
+
+/** A month's use. */
+export interface MonthUsage {
+  readonly month: string;
+  readonly spent: number;
+  /** Taken by runs under way and not yet spent. */
+  readonly held: number;
+  /** Absent for unlimited. */
+  readonly limit: number | undefined;
+}
+
+/** Credits by one of the things that they are counted by, the most first. */
+export function sums<Name extends 'month' | 'flow' | 'node' | 'connection' | 'env'>(
+  spent: readonly Spent[],
+  by: Name,
+): ({ [name in Name]: string } & { credits: number })[] {
+  const found = new Map<string, number>();
+  for (const entry of spent) found.set(nameOf(entry, by), (found.get(nameOf(entry, by)) ?? 0) + entry.credits);
+  return [...found]
+    .map(([name, credits]) => ({ [by]: name, credits }) as { [name in Name]: string } & { credits: number })
+    .sort((a, b) => b.credits - a.credits);
+}
+
+/** Nodes of two flows may have the same id. */
+function nameOf(entry: Spent, by: 'month' | 'flow' | 'node' | 'connection' | 'env'): string {
+  return by === 'node' && entry.flow !== '' ? `${entry.flow} ${entry.node}` : entry[by];
+}
+
+/** A month's use against the allowance, and what it went to. */
+export function usageText(usage: MonthUsage, spent: readonly Spent[]): string {
+  const { month, held, limit } = usage;
+  const underWay = held > 0 ? [`held by runs under way: ${creditText(held)}`] : [];
+  const remaining = limit === undefined ? [] : [`remaining: ${creditText(Math.max(0, limit - usage.spent - held))}`];
+  return [
+    headline(usage),
+    ...remaining,
+    ...underWay,
+    ...(spent.length === 0 ? [`no credits were spent in ${month}`] : []),
+    ...section(
+      'by flow',
+      sums(spent, 'flow').map(({ flow, credits }) => [flow || '(no flow)', credits]),
+    ),
+    ...section(
+      'by node',
+      sums(spent, 'node').map(({ node, credits }) => [node, credits]),
+    ),
+    ...section(
+      'by connection',
+      sums(spent, 'connection').map(({ connection, credits }) => [connection || '(none)', credits]),
+    ),
+    ...section(
+      'by environment',
+      sums(spent, 'env').map(({ env, credits }) => [env, credits]),
+    ),
+  ].join('\n');
+}
+
+function headline({ month, spent, limit }: MonthUsage): string {
+  if (limit === undefined) return `${month}  ${creditText(spent)} used, no limit`;
+  const share = limit === 0 ? 1 : spent / limit;
+  return `${month}  ${bar(share, 30, '░')}  ${creditText(spent)} of ${creditText(limit)} used (${Math.floor(share * 100)} %)`;
+}
+
+function section(title: string, rows: readonly (readonly [string, number])[]): string[] {
+  if (rows.length < 1) return [];
+  return ['', `${title}:`, ...tableText(rows.map(([name, credits]) => [`  ${name}`, creditText(credits)]))];
+}
+
+/** A bar for each month, the longest for the one that used most. */
+export function historyText(months: readonly { readonly month: string; readonly credits: number }[]): string {
+  const most = Math.max(...months.map(({ credits }) => credits));
+  return tableText(months.map(({ month, credits }) => [month, bar(most === 0 ? 0 : credits / most, 40, ' '), creditText(credits)])).join(
+    '\n',
+  );
+}
+
+/** Whatever there is shows. */
+function bar(share: number, width: number, rest: string): string {
+  const full = share <= 0 ? 0 : Math.max(1, Math.min(width, Math.round(share * width)));
+  return '█'.repeat(full) + rest.repeat(width - full);
+}
