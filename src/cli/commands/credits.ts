@@ -79,7 +79,7 @@ export async function exportCommand({ json }: JsonOption, terminal: Terminal): P
     writer.begin() +
     writer.write(
       rows.map((row) => new Map<string, Value>(row)),
-      [],
+      true,
     );
   await terminal.print(
     json

@@ -1,0 +1,317 @@
+import { rm, writeFile } from 'node:fs/promises';
+import type { ServerResponse } from 'node:http';
+import Database from 'libsql';
+import { describe, expect, test } from 'vitest';
+import { askedServer, askingFlow, csvOf, idsTo } from '../helpers/asking.ts';
+import { type Workplace, workplace } from '../helpers/cli.ts';
+import { httpServer, json } from '../helpers/http-server.ts';
+
+const month = new Date().toISOString().slice(0, 7);
+
+/** What `automate credits --json` says. */
+async function credits(
+  place: Workplace,
+): Promise<{ spent: number; held: number; limit: number | null; remaining: number | null } & Record<string, unknown>> {
+  const { stdout, code } = await place.automate(['credits', '--json']);
+  expect(code).toBe(0);
+  return JSON.parse(stdout);
+}
+
+/** What the ledger itself says, with nothing settled on the way. */
+function ledger(place: Workplace): { spent: number; held: number } {
+  const database = new Database(place.path('.automate/credits.db'));
+  const sum = (table: string) => (database.prepare(`select coalesce(sum(credits), 0) as sum from ${table}`).get() as { sum: number }).sum;
+  return { spent: sum('spent'), held: sum('holds') };
+}
+
+const run = (place: Workplace, ...more: string[]) => place.automate(['run', 'flow.yaml', '--in', 'rows.csv', '--out', 'out.csv', ...more]);
+
+describe('the ledger agrees with what the server counted', () => {
+  test('one action is one credit: by flow, node, connection and environment', async () => {
+    const server = await httpServer((_, response) => json(response, { name: 'x' }));
+    const flow = `name: enrich
+connections: { crm: { type: http, base_url: "${server.origin}" } }
+nodes:
+  - { id: first, type: http, connection: crm, url: "/a/{{id}}", map: { name: name } }
+  - { id: second, type: http, url: "${server.origin}/b/{{id}}", when: 'int(id) > 4' }
+`;
+    const place = await workplace({ 'flow.yaml': flow, 'rows.csv': csvOf(10) });
+    expect((await run(place)).stderr).toContain('16 credits');
+    expect((await run(place, '--force', '--limit', '2', '--env', 'staging')).stderr).toContain('2 credits');
+    expect(await credits(place)).toEqual({
+      month,
+      spent: server.requests.length,
+      held: 0,
+      limit: null,
+      remaining: null,
+      flows: [{ flow: 'enrich', credits: 18 }],
+      nodes: [
+        { node: 'enrich first', credits: 12 },
+        { node: 'enrich second', credits: 6 },
+      ],
+      connections: [
+        { connection: 'crm', credits: 12 },
+        { connection: '', credits: 6 },
+      ],
+      environments: [
+        { env: 'default', credits: 16 },
+        { env: 'staging', credits: 2 },
+      ],
+    });
+  });
+
+  test('retries cost nothing more; what is refused before it is sent costs nothing; failures cost', async () => {
+    const tries = new Map<string, number>();
+    const server = await httpServer(({ path }, response: ServerResponse) => {
+      tries.set(path, (tries.get(path) ?? 0) + 1);
+      if (path === '/2') return response.writeHead(503).end();
+      if (path === '/3' && tries.get(path) === 1) return response.writeHead(500).end();
+      return path === '/4' ? response.writeHead(404).end() : json(response, { name: 'x' });
+    });
+    const flow = askingFlow(server.origin, ', retry: { max: 2, backoff: 1ms }, headers: { X-Note: "{{note}}" }');
+    const place = await workplace({ 'flow.yaml': flow, 'rows.csv': 'id,note\n1,a\n2,b\n3,c\n4,d\n5,"line\nbreak"\n' });
+    expect((await run(place)).code).toBe(4);
+    expect([...tries]).toEqual(
+      expect.arrayContaining([
+        ['/1', 1],
+        ['/2', 3],
+        ['/3', 2],
+        ['/4', 1],
+      ]),
+    );
+    expect((await credits(place)).spent).toBe(4);
+  });
+
+  test('a server that cannot be reached was sent nothing', async () => {
+    const place = await workplace({ 'flow.yaml': askingFlow('http://127.0.0.1:1', ', retry: { max: 0 }'), 'rows.csv': csvOf(20) });
+    expect((await run(place)).code).toBe(5);
+    expect((await credits(place)).spent).toBe(0);
+  });
+
+  test('a preview and a connection that is tested are actions', async () => {
+    const server = await httpServer((_, response) => json(response, { name: 'x' }));
+    const place = await workplace({ 'flow.yaml': askingFlow(server.origin), 'rows.csv': csvOf(1) });
+    await place.automate(['test-request', 'flow.yaml', '--in', 'rows.csv']);
+    await place.automate(['test-request', 'flow.yaml', '--in', 'rows.csv', '--no-send']);
+    await run(place, '--dry-run');
+    await place.automate(['connections', 'add', 'http', 'crm', '--base-url', server.origin]);
+    await place.automate(['connections', 'test', 'crm']);
+    expect([server.requests.length, (await credits(place)).spent]).toEqual([2, 2]);
+  });
+
+  test('eight runs at once, two of them killed: not less than was sent, no more than their holds above it, and equal once settled', async () => {
+    let isHolding = false;
+    const waiting: (() => void)[] = [];
+    const server = await httpServer(async (_, response) => {
+      if (isHolding) await new Promise<void>((resolve) => waiting.push(resolve));
+      json(response, { name: 'x' });
+    });
+    const place = await workplace({ 'flow.yaml': askingFlow(server.origin), 'rows.csv': csvOf(400) });
+    const started = idsTo(8).map((n) =>
+      place.start(['run', 'flow.yaml', '--in', 'rows.csv', '--out', `${n}.csv`, '--errors', `${n}.errors.csv`, '--quiet']),
+    );
+    await reached(() => server.requests.length > 700);
+    isHolding = true;
+    // Everybody has sent what he may have under way, and waits.
+    await reached(() => waiting.length === 8 * 16);
+    const [first, second] = started;
+    first?.child.kill('SIGKILL');
+    second?.child.kill('SIGKILL');
+    await Promise.all([first?.finished, second?.finished]);
+    isHolding = false;
+    for (const release of waiting) release();
+    const codes = (await Promise.all(started.slice(2).map(({ finished }) => finished))).map(({ code }) => code);
+    expect(codes).toEqual([0, 0, 0, 0, 0, 0]);
+    const { spent, held } = ledger(place);
+    expect(spent).toBeLessThanOrEqual(server.requests.length);
+    expect(spent + held).toBeGreaterThanOrEqual(server.requests.length);
+    expect(held).toBeLessThanOrEqual(2 * 256);
+    // One is settled when it goes on, the other by whoever looks.
+    await place.automate(['run', 'flow.yaml', '--in', 'rows.csv', '--out', '1.csv', '--errors', '1.errors.csv', '--resume']);
+    expect(await credits(place)).toMatchObject({ spent: server.requests.length, held: 0 });
+    await place.automate(['run', 'flow.yaml', '--in', 'rows.csv', '--out', '2.csv', '--errors', '2.errors.csv', '--resume']);
+    expect(await credits(place)).toMatchObject({ spent: server.requests.length, held: 0 });
+    expect(server.requests.length).toBeGreaterThanOrEqual(8 * 400);
+  });
+
+  test('an interrupted run has written down all of it', async () => {
+    const server = await askedServer(20);
+    const place = await workplace({ 'flow.yaml': askingFlow(server.origin), 'rows.csv': csvOf(200) });
+    const { child, finished } = place.start(['run', 'flow.yaml', '--in', 'rows.csv', '--out', 'out.csv']);
+    server.after(40, () => child.kill('SIGINT'));
+    expect((await finished).code).toBe(130);
+    expect(ledger(place)).toEqual({ spent: server.requests.length, held: 0 });
+    await run(place, '--resume');
+    expect(ledger(place)).toEqual({ spent: server.requests.length, held: 0 });
+  });
+});
+
+describe('the allowance', () => {
+  const limited = async (limit: string, records: number) => {
+    const server = await httpServer((_, response) => json(response, { name: 'x' }));
+    const place = await workplace({ 'flow.yaml': askingFlow(server.origin), 'rows.csv': csvOf(records) });
+    expect((await place.automate(['credits', 'limit', limit])).code).toBe(0);
+    return { server, place };
+  };
+
+  test('ends a run that has used it up: exit 5, all written, and the line that goes on', async () => {
+    const { server, place } = await limited('30', 100);
+    const { code, stderr } = await run(place);
+    expect([code, server.requests.length]).toEqual([5, 30]);
+    expect(stderr).toContain(`reason: the allowance of 30 credits for ${month} is used up`);
+    expect(stderr).toContain('automate run flow.yaml --in rows.csv --out out.csv --resume');
+    expect((await place.read('out.csv')).trim().split('\n')).toHaveLength(31);
+    await place.automate(['credits', 'limit', 'unlimited']);
+    expect((await run(place, '--resume')).code).toBe(0);
+    expect([server.requests.length, (await credits(place)).spent]).toEqual([100, 100]);
+  });
+
+  test('is never passed by runs at once', async () => {
+    const { server, place } = await limited('1000', 300);
+    const runs = await Promise.all(
+      idsTo(6).map((n) => place.automate(['run', 'flow.yaml', '--in', 'rows.csv', '--out', `${n}.csv`, '--errors', `${n}.errors.csv`])),
+    );
+    expect(runs.map(({ code }) => code)).toContain(5);
+    expect(server.requests.length).toBeLessThanOrEqual(1000);
+    expect((await credits(place)).spent).toBe(server.requests.length);
+  });
+
+  test.each([
+    [79, 'allowance: 79 of 100 credits used'],
+    [80, 'warning: over 80 % of the allowance: 80 of 100 credits used'],
+    [95, 'warning: over 95 % of the allowance: 95 of 100 credits used'],
+  ])('the summary says how much of it is used: %i %%', async (records, line) => {
+    const { place } = await limited('100', records);
+    expect((await run(place)).stderr).toContain(`${line} in ${month} (${records} %)`);
+  });
+
+  test('refuses a preview, too', async () => {
+    const { server, place } = await limited('0', 1);
+    const { code, stderr } = await place.automate(['test-request', 'flow.yaml', '--in', 'rows.csv']);
+    expect([code, server.requests.length]).toEqual([5, 0]);
+    expect(stderr).toContain('the allowance of 0 credits');
+  });
+
+  test.each(['-1', '1.5', 'many', '', '1e9'])('is a whole number or unlimited, not "%s"', async (limit) => {
+    const place = await workplace();
+    const { code, stderr } = await place.automate(['credits', 'limit', '--', limit]);
+    expect([code, stderr]).toEqual([2, `automate: expected a whole number of credits, or unlimited, found "${limit}"\n`]);
+  });
+});
+
+describe('prices', () => {
+  test('a connection and a node say what an action costs, and an answer what it did cost', async () => {
+    const server = await httpServer(({ path }, response) => {
+      response.setHeader('x-credits-used', path.endsWith('/3') ? 'free' : '0.5');
+      json(response, { name: 'x', usage: { credits: 7 } });
+    });
+    const connection = `connections: { crm: { type: http, base_url: "${server.origin}", credits: 3 } }\n`;
+    const node = (id: string, more: string) => `  - { id: ${id}, type: http, connection: crm, url: "/${id}/{{id}}"${more} }\n`;
+    const nodes = [
+      node('a', ''),
+      node('b', ', credits: 2'),
+      node('c', ', cost: $headers.x-credits-used'),
+      node('d', ', cost: usage.credits'),
+    ];
+    const place = await workplace({ 'flow.yaml': `${connection}nodes:\n${nodes.join('')}`, 'rows.csv': csvOf(3) });
+    expect((await run(place)).code).toBe(0);
+    expect((await credits(place)).nodes).toEqual([
+      { node: 'flow d', credits: 21 },
+      { node: 'flow a', credits: 9 },
+      { node: 'flow b', credits: 6 },
+      { node: 'flow c', credits: 4 },
+    ]);
+  });
+
+  test('count against the budget of a run', async () => {
+    const server = await httpServer((_, response) => json(response, { name: 'x' }));
+    const place = await workplace({ 'flow.yaml': askingFlow(server.origin, ', credits: 4'), 'rows.csv': csvOf(10) });
+    const { code, stderr } = await run(place, '--max-credits', '10');
+    expect([code, server.requests.length]).toEqual([5, 2]);
+    expect(stderr).toContain('the 10 credits of --max-credits are used up');
+  });
+
+  test('a cost that leads to several numbers is a flow error', async () => {
+    const place = await workplace({ 'flow.yaml': askingFlow('http://127.0.0.1:1', ', cost: "items[].cost"'), 'rows.csv': csvOf(1) });
+    expect(await run(place)).toMatchObject({ code: 3, stderr: expect.stringContaining('expected a path to one number') });
+  });
+});
+
+describe('automate credits', () => {
+  test('says so when there are none', async () => {
+    const place = await workplace();
+    expect(await place.automate(['credits'])).toMatchObject({ code: 0, stdout: expect.stringMatching(`^${month}  0 used, no limit\n`) });
+    expect(await place.automate(['credits', 'history'])).toEqual({ code: 0, stdout: '', stderr: 'no credits were spent yet\n' });
+    expect((await place.automate(['credits', 'export'])).stdout).toBe('month,flow,node,connection,env,credits\n');
+    expect(await place.files()).toEqual([]);
+  });
+
+  test('shows bars, months and accounts', async () => {
+    const server = await httpServer((_, response) => json(response, { name: 'x' }));
+    const place = await workplace({ 'flow.yaml': askingFlow(server.origin), 'rows.csv': csvOf(12) });
+    await run(place);
+    await place.automate(['credits', 'limit', '24']);
+    const database = new Database(place.path('.automate/credits.db'));
+    database.prepare("insert into spent values ('2025-01', 'old, flow', 'n', '', 'default', 24)").run();
+    database.close();
+    const { stdout } = await place.automate(['credits']);
+    expect(stdout).toContain(`${month}  ${'█'.repeat(15)}${'░'.repeat(15)}  12 of 24 used (50 %)\nremaining: 12\n`);
+    expect(stdout).toContain('by flow:\n  flow  12\n');
+    expect((await place.automate(['credits', 'history'])).stdout).toBe(
+      `2025-01  ${'█'.repeat(40)}  24\n${month}  ${'█'.repeat(20)}${' '.repeat(20)}  12\n`,
+    );
+    expect(JSON.parse((await place.automate(['credits', 'history', '--json'])).stdout)).toEqual([
+      { month: '2025-01', credits: 24 },
+      { month, credits: 12 },
+    ]);
+    expect((await place.automate(['credits', 'export', '--csv'])).stdout).toBe(
+      `month,flow,node,connection,env,credits\n${month},flow,ask,,default,12\n2025-01,"old, flow",n,,default,24\n`,
+    );
+    expect(JSON.parse((await place.automate(['credits', 'export', '--json'])).stdout)[0]).toEqual({
+      month,
+      flow: 'flow',
+      node: 'ask',
+      connection: '',
+      env: 'default',
+      credits: 12,
+    });
+  });
+});
+
+describe('a ledger that cannot be used', () => {
+  test('because there is no place for it: the run goes on, and says so', async () => {
+    const server = await httpServer((_, response) => json(response, { name: 'x' }));
+    const place = await workplace({ 'flow.yaml': askingFlow(server.origin), 'rows.csv': csvOf(2), file: '' });
+    const { code, stderr } = await place.automate(['run', 'flow.yaml', '--in', 'rows.csv'], {
+      env: { AUTOMATE_HOME: place.path('file/home') },
+    });
+    expect([code, server.requests.length]).toEqual([0, 2]);
+    expect(stderr).toMatch(
+      /^warning: credits are not counted: the credit ledger \S+credits.db cannot be used: .+ \(AUTOMATE_HOME moves it\)$/m,
+    );
+  });
+
+  test.each([
+    ['is no database', spoiled],
+    ['was made by a newer version', async (path: string) => void new Database(path).exec('PRAGMA user_version = 99')],
+  ])('because it %s: nothing is sent, for it may have an allowance', async (_, spoil) => {
+    const server = await httpServer((_, response) => json(response, { name: 'x' }));
+    const place = await workplace({ 'flow.yaml': askingFlow(server.origin), 'rows.csv': csvOf(2) });
+    await run(place, '--dry-run');
+    await place.automate(['credits', 'limit', '5']);
+    await spoil(place.path('.automate/credits.db'));
+    const { code, stderr } = await run(place);
+    expect([code, server.requests.length]).toEqual([74, 0]);
+    expect(stderr).toMatch(/the credit ledger \S+ cannot be used: /);
+  });
+});
+
+async function spoiled(path: string): Promise<void> {
+  for (const beside of ['-wal', '-shm']) await rm(path + beside, { force: true });
+  await writeFile(path, 'x'.repeat(5000));
+}
+
+/** Waits until something is so. */
+async function reached(isSo: () => boolean): Promise<void> {
+  while (!isSo()) await new Promise((resolve) => setTimeout(resolve, 5));
+}
