@@ -1,4 +1,5 @@
 import type { Command } from 'commander';
+import { AutomateError } from '../core/failure.ts';
 import { headerArgument, wholeNumber } from './arguments.ts';
 import type { Terminal } from './terminal.ts';
 
@@ -26,7 +27,7 @@ export function addConnectionCommands(program: Command, terminal: Terminal, exit
     .option(
       '--set-header <header>',
       "a header for every request, such as 'Accept: application/json'; may be given again",
-      headerArgument,
+      unshownHeader,
       [],
     )
     .option('--rate <rate>', 'at most so many requests in a time, such as 10/s')
@@ -66,4 +67,13 @@ export function addConnectionCommands(program: Command, terminal: Terminal, exit
     .description('remove a saved connection')
     .argument('<name>', "the connection's name")
     .action(async (name) => exit(await (await commands()).removeCommand(name, terminal)));
+}
+
+/** One that is not understood may hold a secret, and commander would show it. */
+function unshownHeader(text: string, before: readonly [string, string][]): [string, string][] {
+  try {
+    return headerArgument(text, before);
+  } catch (error) {
+    throw new AutomateError('usage', `--set-header: ${(error as Error).message}`);
+  }
 }
