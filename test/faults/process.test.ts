@@ -1,5 +1,6 @@
 import { spawnSync } from 'node:child_process';
 import { existsSync } from 'node:fs';
+import { mkdir } from 'node:fs/promises';
 import { describe, expect, test } from 'vitest';
 import { askedServer, askingFlow, csvOf, idsTo } from '../helpers/asking.ts';
 import { workplace } from '../helpers/cli.ts';
@@ -87,8 +88,6 @@ describe('records that fail', () => {
 
 test.todo('loop and poll are bounded by max and timeout');
 test.todo('MCP servers that die, hang or print junk');
-test.todo('a keychain that is locked or absent');
-
 test('a credential that is not there: exit 7 with what to set, no prompt, nothing sent', async () => {
   const server = await askedServer();
   const flow = askingFlow(server.origin, ', auth: { type: bearer, credential: crm-token }');
@@ -98,6 +97,21 @@ test('a credential that is not there: exit 7 with what to set, no prompt, nothin
   expect(stderr).toContain('AUTOMATE_CREDENTIAL_CRM_TOKEN');
   expect(server.calls.size).toBe(0);
   expect(await place.files()).toEqual(['flow.yaml', 'rows.csv']);
+});
+
+// A locked one is met in test/cli/keychain.test.ts.
+test('a credential in a keychain that is absent, under cron: exit 7 with what to set, no prompt on an open stdin, nothing sent', async () => {
+  const server = await askedServer();
+  const flow = askingFlow(server.origin, ', auth: { type: bearer, credential: crm-token }');
+  const place = await workplace({ 'flow.yaml': flow });
+  const kept = { name: 'crm-token', env: 'default', backend: 'keychain', setAt: '2026-01-01T00:00:00.000Z' };
+  await mkdir(place.path('.automate'));
+  await place.write('.automate/credentials.json', JSON.stringify({ version: 1, credentials: [kept] }));
+  const { finished } = place.start(['run', 'flow.yaml', '--in', '-', '--in-format', 'csv'], { stdin: csvOf(3), keepStdin: true });
+  const { code, stderr } = await finished;
+  expect(code).toBe(7);
+  expect(stderr).toMatch(/no session bus \(D-Bus\) here, as under cron[\s\S]*AUTOMATE_CREDENTIAL_CRM_TOKEN/);
+  expect(server.calls.size).toBe(0);
 });
 
 const faketime = ['/usr/lib/x86_64-linux-gnu/faketime/libfaketime.so.1', '/usr/lib/aarch64-linux-gnu/faketime/libfaketime.so.1'].find(

@@ -1,10 +1,11 @@
 import { spawnSync } from 'node:child_process';
-import { readdir, readFile } from 'node:fs/promises';
+import { readdir, readFile, rm } from 'node:fs/promises';
 import type { ServerResponse } from 'node:http';
 import { describe, expect, test } from 'vitest';
 import { askingFlow, csvOf, idsTo } from '../helpers/asking.ts';
-import { workplace } from '../helpers/cli.ts';
+import { type Finished, workplace } from '../helpers/cli.ts';
 import { httpServer, json } from '../helpers/http-server.ts';
+import { passphrase, vaultPlace } from '../helpers/light-vault.ts';
 import { unusedPort } from '../helpers/raw-server.ts';
 import { shell } from '../helpers/shell.ts';
 
@@ -38,6 +39,13 @@ async function mirror() {
   });
 }
 
+/** Every byte of what commands said and of every file below a folder. */
+async function writtenBy(outcomes: readonly Finished[], folder: string): Promise<string> {
+  const files = (await readdir(folder, { recursive: true, withFileTypes: true })).filter((entry) => entry.isFile());
+  const texts = await Promise.all(files.map(async ({ parentPath, name }) => (await readFile(`${parentPath}/${name}`)).toString('latin1')));
+  return [...outcomes.flatMap(({ stdout, stderr }) => [stdout, stderr]), ...texts].join('\n');
+}
+
 describe('a secret is found in no byte that the tool writes', () => {
   test.each([
     ['bearer', '{ type: bearer, credential: key }'],
@@ -65,14 +73,12 @@ describe('a secret is found in no byte that the tool writes', () => {
     ];
     expect(runs.map(({ code }) => code).slice(0, 3)).toEqual([4, 5, expect.any(Number)]);
     expect(JSON.stringify(server.requests)).toMatch(/canary|Y2FuYXJ5|dXNlcjpjYW5hcn/);
-    const written = runs.flatMap(({ stdout, stderr }) => [stdout, stderr]);
-    const files = (await readdir(place.folder, { recursive: true, withFileTypes: true })).filter((entry) => entry.isFile());
-    expect(files.map(({ name }) => name)).toEqual(
+    expect(await place.files()).toEqual(
       expect.arrayContaining(['out.csv', 'rows.errors.csv', 'out2.csv.automate-run', 'events.ndjson', 'summary.json']),
     );
-    for (const { parentPath, name } of files) written.push((await readFile(`${parentPath}/${name}`)).toString('latin1'));
-    for (const text of written) for (const form of forms) expect(text).not.toContain(form);
-    expect(written.join('')).toContain('***');
+    const written = await writtenBy(runs, place.folder);
+    for (const form of forms) expect(written).not.toContain(form);
+    expect(written).toContain('***');
   });
 
   test('a literal secret in a flow is refused without being shown', async () => {
@@ -81,6 +87,96 @@ describe('a secret is found in no byte that the tool writes', () => {
     const { code, stdout, stderr } = await place.automate(['run', 'flow.yaml', '--in', 'rows.csv']);
     expect(code).toBe(3);
     expect(stdout + stderr).not.toContain('s3cr3t');
+  });
+});
+
+describe('secrets from the vault and from a file, and the passphrase, are found in no byte', () => {
+  const ofFile = 'second/"4d2b+Yw7= 1z';
+  const formsOf = (text: string) => [
+    text,
+    encodeURIComponent(text),
+    encodeURIComponent(text).replaceAll('%20', '+'),
+    JSON.stringify(text).slice(1, -1),
+    Buffer.from(text).toString('base64'),
+    Buffer.from(`user:${text}`).toString('base64'),
+  ];
+  const hidden = [canary, ofFile, passphrase];
+  const shown = hidden.flatMap(formsOf);
+  const said = shown.join(' ');
+
+  /** One record for each class of failure, after one that succeeds. */
+  const answers: Record<string, (response: ServerResponse) => unknown> = {
+    network: (response) => response.destroy(),
+    timeout: () => 'never',
+    http: (response) => response.writeHead(400, { 'x-said': 'no' }).end(said),
+    parse: (response) => response.writeHead(200, { 'content-type': 'application/json' }).end(`{"name": ${said}`),
+    mapping: (response) => json(response, { name: said, list: said }),
+  };
+  const record = (id: string, more: object = {}) => JSON.stringify({ id, q: 'x', note: said, ...more });
+  const rows = [
+    record('fine'),
+    `{"id": ${said}`,
+    JSON.stringify({ id: 'template', note: said }),
+    record('request', { note: `${said}\n` }),
+    ...Object.keys(answers).map((id) => record(id)),
+    record('output', { extra: said }),
+  ];
+  const flowOf = (origin: string) => `nodes:
+  - { id: ask, type: http, url: "${origin}/{{id}}?q={{q}}", headers: { X-Note: "a{{note}}" }, map: { name: name, item: "list[].v" }, auth: { type: bearer, credential: key }, timeout: 300ms, retry: { max: 0 } }
+  - { id: more, type: http, url: "${origin}/fine", auth: { type: basic, username: user, credential: other }, map: { more: name } }
+`;
+
+  test('whatever the class of failure, whatever the command', async () => {
+    const server = await httpServer(({ path }, response) => {
+      const [, id = ''] = /^\/(\w+)/.exec(path) ?? [];
+      return answers[id]?.(response) ?? json(response, { name: said, list: [{ v: said }] });
+    });
+    const place = await vaultPlace({
+      'flow.yaml': flowOf(server.origin),
+      'rows.ndjson': `${rows.join('\n')}\n`,
+      'plain.ndjson': '{"id":"fine","q":"x","note":"x"}\n',
+    });
+    const outside = await workplace({ secret: `${ofFile}\n` });
+    const env = { ...place.env, AUTOMATE_CREDENTIAL_OTHER_FILE: outside.path('secret') };
+    const automate = (args: string, stdin?: string) => place.automate(args.split(' '), { env, ...(stdin === undefined ? {} : { stdin }) });
+    const told = '--events events.ndjson --summary summary.json --errors';
+    const runs = [
+      await automate('credentials set key --expires 5d', canary),
+      await automate(`run flow.yaml --in rows.ndjson --out out.csv ${told} errors.ndjson`),
+      // Stopped early, so that the journal stays.
+      await automate(`run flow.yaml --in rows.ndjson --out out2.csv ${told} errors2.ndjson --max-errors 1 --concurrency 1 --force`),
+      // It needs no secrets, so it knows of none: those in the records are the tester's own.
+      await automate('run flow.yaml --in plain.ndjson --dry-run'),
+      ...(await Promise.all([1, 2, 3, 4, 7, 8, 9].map((number) => automate(`test-request flow.yaml --in rows.ndjson --record ${number}`)))),
+      await automate('test-request flow.yaml --in rows.ndjson --json'),
+      await automate('test-request flow.yaml --in rows.ndjson --curl'),
+      await automate('validate flow.yaml'),
+      await automate('credentials set key', `${canary}2`),
+      await automate('credentials restore key'),
+      ...(await Promise.all(
+        ['list', 'list --json', 'show key', 'check', 'backend', 'backend --json'].map((args) => automate(`credentials ${args}`)),
+      )),
+      await automate(`connections add http crm --base-url ${server.origin} --auth bearer --credential key`),
+      await automate('connections test crm --path /fine'),
+      await automate('connections test crm --path /network'),
+      await automate('connections test crm --path /http'),
+    ];
+    expect(runs.slice(0, 4).map(({ code }) => code)).toEqual([0, 4, 5, 0]);
+    expect(runs.slice(-3).map(({ code }) => code)).toEqual([0, 7, expect.any(Number)]);
+    const classes = (await place.read('errors.ndjson'))
+      .trim()
+      .split('\n')
+      .map((line) => JSON.parse(line)._error.class);
+    expect(classes.sort()).toEqual(['http', 'input', 'mapping', 'network', 'output', 'parse', 'request', 'template', 'timeout']);
+    expect(await place.files()).toEqual(expect.arrayContaining(['events.ndjson', 'out.csv', 'out2.csv.automate-run', 'summary.json']));
+    // Both were sent, and so had to be masked.
+    expect(new Set(server.requests.map(({ headers }) => headers.authorization?.split(' ')[0]))).toEqual(new Set(['Bearer', 'Basic']));
+    // What the records hold is the tester's own.
+    await rm(place.path('rows.ndjson'));
+    const text = await writtenBy(runs, place.folder);
+    expect(text).toContain('***');
+    const hexed = hidden.map((one) => Buffer.from(one).toString('hex'));
+    for (const form of [...shown, ...hexed]) expect(text).not.toContain(form);
   });
 });
 
