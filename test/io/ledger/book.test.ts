@@ -1,0 +1,166 @@
+import { mkdtempSync, readdirSync, rmSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { expect, onTestFinished, test } from 'vitest';
+import { type Book, openBook } from '../../../src/io/ledger/book.ts';
+import { createRunLedger, type RunLedgerOptions, settleDead, settleEarlier } from '../../../src/io/ledger/run-ledger.ts';
+
+function home(): string {
+  const folder = mkdtempSync(join(tmpdir(), 'automate-ledger-'));
+  onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
+  return folder;
+}
+
+const open = (folder: string) => openBook(join(folder, 'credits.db'));
+
+const november = Date.UTC(2026, 10, 30, 23, 59);
+const december = Date.UTC(2026, 11, 1);
+
+function ledgerOf(folder: string, more: Partial<RunLedgerOptions> = {}, book: Book = open(folder)) {
+  const prices = new Map(['a', 'b'].map((node) => [node, { credits: 1, account: { flow: 'f', node, connection: '', env: 'default' } }]));
+  return createRunLedger({ run: 'r', home: folder, prices, most: undefined, before: 0, wallNow: () => november, ...more }, book);
+}
+
+function spend(ledger: ReturnType<typeof ledgerOf>, node: string, times: number): void {
+  for (let i = 0; i < times; i++) {
+    expect(ledger.hold(node)).toBeUndefined();
+    ledger.settle(node);
+  }
+}
+
+/** Credits by month and node. */
+function written(folder: string): Record<string, number> {
+  const book = open(folder);
+  const entries = book.spent().map(({ month, node, credits }) => [`${month} ${node}`, credits]);
+  book.close();
+  return Object.fromEntries(entries);
+}
+
+/** Makes all holds those of a process that is dead. */
+function killed(folder: string): Book {
+  const book = open(folder);
+  for (const hold of book.holds())
+    book.renew(
+      { ...hold, owner: '{"pid":999999999,"born":""}' },
+      hold.accounts.map(() => 0),
+      hold.credits,
+      hold.credits,
+    );
+  return book;
+}
+
+test('what was spent before midnight UTC belongs to the month that has ended', () => {
+  const folder = home();
+  let nowMs = november;
+  const ledger = ledgerOf(folder, { wallNow: () => nowMs });
+  spend(ledger, 'a', 300);
+  nowMs = december;
+  spend(ledger, 'a', 20);
+  ledger.close();
+  expect(written(folder)).toEqual({ '2026-11 a': 300, '2026-12 a': 20 });
+});
+
+test('a month that ends gives a new allowance', () => {
+  const folder = home();
+  let nowMs = november;
+  const book = open(folder);
+  book.setLimit(5);
+  const ledger = ledgerOf(folder, { wallNow: () => nowMs }, book);
+  spend(ledger, 'a', 5);
+  expect(ledger.hold('a')).toMatch(/^the allowance of 5 credits for 2026-11 is used up/);
+  nowMs = december;
+  spend(ledger, 'a', 5);
+  expect(ledger.hold('a')).toMatch(/for 2026-12 is used up/);
+  expect(ledger.close()).toEqual({ month: '2026-12', spent: 5, limit: 5 });
+  expect(written(folder)).toEqual({ '2026-11 a': 5, '2026-12 a': 5 });
+});
+
+test('what is given back is not spent, and a cost takes the place of the price', () => {
+  const folder = home();
+  const ledger = ledgerOf(folder);
+  for (const node of ['a', 'a', 'b']) expect(ledger.hold(node)).toBeUndefined();
+  ledger.release('a');
+  ledger.settle('a', 2.5);
+  ledger.settle('b', 0);
+  ledger.close();
+  expect([ledger.spent(), written(folder)]).toEqual([2.5, { '2026-11 a': 2.5 }]);
+});
+
+test('of a run that was killed every action counts that it may have sent', () => {
+  const folder = home();
+  const ledger = ledgerOf(folder);
+  spend(ledger, 'a', 300);
+  expect(ledger.hold('b')).toBeUndefined();
+  const book = killed(folder);
+  expect(settleDead(book, { home: folder, wallNow: () => november })).toBe(true);
+  expect([written(folder), book.holds(), readdirSync(join(folder, 'runs'))]).toEqual([{ '2026-11 a': 300, '2026-11 b': 1 }, [], []]);
+  expect(settleDead(book, { home: folder, wallNow: () => november })).toBe(false);
+});
+
+test('a run under way is left alone', () => {
+  const folder = home();
+  const ledger = ledgerOf(folder);
+  spend(ledger, 'a', 3);
+  const book = open(folder);
+  expect(settleDead(book, { home: folder, wallNow: () => november })).toBe(false);
+  expect(book.holds()).toMatchObject([{ run: 'r', credits: 256 }]);
+});
+
+test('a run on another machine counts as dead after a day of silence', () => {
+  const folder = home();
+  spend(ledgerOf(folder, { wallNow: Date.now }), 'a', 3);
+  const book = open(folder);
+  for (const hold of book.holds()) book.renew({ ...hold, owner: '{"pid":1,"born":"1","where":"elsewhere"}' }, [0, 0], 256, 0);
+  expect(settleDead(book, { home: folder, wallNow: () => Date.now() + 86_000_000 })).toBe(false);
+  expect(settleDead(book, { home: folder, wallNow: () => Date.now() + 87_000_000 })).toBe(true);
+});
+
+test('a run that goes on has spent no less than its journal says, whatever its log lost', () => {
+  const folder = home();
+  spend(ledgerOf(folder), 'a', 300);
+  rmSync(join(folder, 'runs/r.credits'));
+  const book = killed(folder);
+  settleEarlier(book, folder, 'r', 290);
+  expect(written(folder)).toEqual({ '2026-11 a': 290 });
+  // And the part that goes on counts from there.
+  const ledger = ledgerOf(folder, { before: 290 });
+  spend(ledger, 'a', 10);
+  settleEarlier(killed(folder), folder, 'r', 300);
+  expect(written(folder)).toEqual({ '2026-11 a': 300 });
+});
+
+test('what dead runs hold is free again when it is needed', () => {
+  const folder = home();
+  const book = open(folder);
+  book.setLimit(10);
+  spend(ledgerOf(folder, { run: 'dead' }), 'a', 4);
+  killed(folder).close();
+  const ledger = ledgerOf(folder, { run: 'alive' }, book);
+  spend(ledger, 'b', 6);
+  expect(ledger.hold('b')).toMatch(/used up/);
+  ledger.close();
+  expect(written(folder)).toEqual({ '2026-11 a': 4, '2026-11 b': 6 });
+});
+
+test('a limit that is set while a run is under way counts from its next block on', () => {
+  const folder = home();
+  const ledger = ledgerOf(folder);
+  spend(ledger, 'a', 10);
+  open(folder).setLimit(100);
+  spend(ledger, 'a', 246);
+  expect(ledger.hold('a')).toMatch(/^the allowance of 100 credits/);
+});
+
+test('the files are their owner’s alone, and a link in their place is refused', () => {
+  const folder = home();
+  const umask = process.umask(0);
+  onTestFinished(() => void process.umask(umask));
+  const ledger = ledgerOf(folder);
+  spend(ledger, 'a', 1);
+  for (const file of ['credits.db', 'credits.db-wal', 'runs/r.credits'])
+    expect([file, statSync(join(folder, file)).mode & 0o777]).toEqual([file, 0o600]);
+  const other = home();
+  writeFileSync(join(other, 'target'), '');
+  symlinkSync(join(other, 'target'), join(other, 'credits.db'));
+  expect(() => open(other)).toThrow(/credits.db is a symbolic link, which is refused/);
+});
