@@ -107,7 +107,7 @@ describe('secrets from the vault and from a file, and the passphrase, are found 
   /** One record for each class of failure, after one that succeeds. */
   const answers: Record<string, (response: ServerResponse) => unknown> = {
     network: (response) => response.destroy(),
-    timeout: () => 'never',
+    timeout: () => {},
     http: (response) => response.writeHead(400, { 'x-said': 'no' }).end(said),
     parse: (response) => response.writeHead(200, { 'content-type': 'application/json' }).end(`{"name": ${said}`),
     mapping: (response) => json(response, { name: said, list: said }),
@@ -129,7 +129,8 @@ describe('secrets from the vault and from a file, and the passphrase, are found 
   test('whatever the class of failure, whatever the command', async () => {
     const server = await httpServer(({ path }, response) => {
       const [, id = ''] = /^\/(\w+)/.exec(path) ?? [];
-      return answers[id]?.(response) ?? json(response, { name: said, list: [{ v: said }] });
+      const fail = answers[id];
+      return fail ? fail(response) : json(response, { name: said, list: [{ v: said }] });
     });
     const place = await vaultPlace({
       'flow.yaml': flowOf(server.origin),
