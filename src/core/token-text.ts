@@ -1,10 +1,20 @@
-/** How tokens of well-known services begin, and JSON Web Tokens. */
-const knownTokens =
-  /\b(?:sk_(?:live|test)_|sk-|rk_(?:live|test)_|gh[pousr]_|github_pat_|xox[abprs]-|AKIA|AIza|glpat-|SG\.|eyJ[\w-]{10,}\.)[\w.-]{8,}/g;
+import { secretShapes } from './secret-shapes.ts';
+
+/** The tokens of the table, each with all that belongs to it. */
+const knownTokens = new RegExp(`\\b(?:${tokenPatterns().join('|')})[\\w.-]*`, 'g');
+
+function tokenPatterns(): string[] {
+  return secretShapes.flatMap((shape) => ('begins' in shape ? [shape.begins.replaceAll('.', '\\.') + (shape.rest ?? '[\\w.-]{8,}')] : []));
+}
 
 /** Whether a text holds what can only be a secret. */
 export function holdsToken(text: string): boolean {
   return text.search(knownTokens) >= 0;
+}
+
+/** The first such secret of a text. */
+export function tokenIn(text: string): string | undefined {
+  return text.match(knownTokens)?.[0];
 }
 
 /** The text with every such secret replaced. */

@@ -18,8 +18,9 @@ export function compileSavedConnection(name: string, written: object, allowHttp:
   throw new Error(problems.map(inWords).join('\n'));
 }
 
-/** What is wrong, and the line it stands on. */
+/** What is wrong, and the line it stands on; below that the way out. */
 function inWords({ message, source }: Problem): string {
   const line = source?.text.trim() ?? '';
-  return line === '' ? message : `${message} (${line})`;
+  const [first, ...more] = message.split('\n');
+  return [line === '' ? first : `${first} (${line})`, ...more].join('\n');
 }

@@ -14,8 +14,10 @@ import {
 } from 'yaml';
 import type { Problem } from '../core/failure.ts';
 import { ExactNumber } from '../core/value.ts';
+import { credentialNames } from './credential-names.ts';
 import { createMask } from './mask.ts';
 import { offsetWithin } from './scalar-offset.ts';
+import { secretAdvice } from './secret-advice.ts';
 import { literalSecrets } from './secrets.ts';
 import { depthProblem, type YamlProblem, yamlProblems } from './yaml-problems.ts';
 
@@ -57,14 +59,15 @@ export function readSource(text: string): Source {
     return { message: mask.message(message), line, column: col, source };
   };
   const broken: YamlProblem[] = tooDeep ? [tooDeep] : yamlProblems(text, document);
-  const literals = secrets.map(({ range, found }) => ({
-    offset: range[0],
-    message: `${found} holds a literal secret\n${storeIt}`,
-    width: 3,
+  const names = credentialNames(secrets);
+  // Masked piece by piece: a secret such as "token" would hide our own words.
+  const literals = secrets.map((secret) => ({
+    ...place(secret.range[0], '', 3),
+    message: `${mask.message(secret.found)} holds a literal secret\n${secretAdvice(secret, names, mask.message)}`,
   }));
   return {
     value: broken.every(({ leavesMeaning }) => leavesMeaning) ? plainValue(document) : undefined,
-    problems: [...broken, ...literals].map(({ offset, message, width }) => place(offset, message, width)),
+    problems: [...broken.map(({ offset, message, width }) => place(offset, message, width)), ...literals],
     at(path, message, within) {
       const range = valueRange(document, path);
       const offset = within === undefined ? range[0] : offsetWithin(text, nodeAt(document, path), range, within);
@@ -80,9 +83,6 @@ export function readSource(text: string): Source {
     },
   };
 }
-
-const storeIt =
-  'put it into the environment as AUTOMATE_CREDENTIAL_NAME and name it: auth: { type: bearer, credential: name }, or api_key, basic';
 
 /** Where the values are data and no options, numbers keep their digits. Headers are texts as they were written. */
 function plainValue(document: Document): unknown {

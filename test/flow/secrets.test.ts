@@ -1,5 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
+import { secretShapes } from '../../src/core/secret-shapes.ts';
+import { compileSavedConnection } from '../../src/flow/saved-connection.ts';
 import { flowProblems, onOneLine, planFor } from '../helpers/flow-problems.ts';
 
 const secret = 's3cr3t-Canary';
@@ -156,7 +158,7 @@ describe('a literal secret is an error that says how to store it', () => {
     const yaml = `nodes:\n  - type: http\n    method: POST\n    ${line}\n${line.startsWith('url') ? '' : '    url: https://a.com/x\n'}`;
     const problems = flowProblems(yaml);
     expect(problems.map(onOneLine)).toContain(`${problem} holds a literal secret`);
-    expect(problems[0]?.message).toMatch(/\n.*AUTOMATE_CREDENTIAL_NAME.*auth: \{ type: bearer, credential: name \}/);
+    expect(problems[0]?.message).toMatch(/\n.*: automate credentials set (\S+)\n.*: auth: \{ type: .*credential: \1 \}$/);
     expect(JSON.stringify(problems)).not.toMatch(/s3cr3t|47110815|aB3dE5gH|4eC39|16C7e|canary|YTpj/);
   });
 
@@ -203,9 +205,333 @@ describe('a literal secret is an error that says how to store it', () => {
     'url: https://a.com/tokens/secret',
     'body: { password: "{{password}}", token_count: 5, secret: true }',
     'body: \'{"api_key": "{{key}}", "tokens": 5}\'',
+    'body: { token: eyJvZmZzZXQiOjUwfQ, next_page_token: CAUQAA, page_token: "2", cursor: dXNlcjpVMDYxTkZUVDI= }',
+    'body: { idempotency_key: 9f86d081884c7d659a2feaa0c55ad015, key: s3cr3t-Canary, public_key: s3cr3t-Canary, version: 2024-10-28 }',
+    'body: { author: ann, authorized: yes, token_type: bearer, password_hint: my dog, secrets: 3, api_keys: 2, design: v2.1 }',
+    'body: { region: ASIA-PACIFIC-SOUTHEAST, zone: ASIAPACIFICHEADQUARTERS, path: pat-a-cake, hf_customer_id: hf_customer_of_the_month }',
+    'body: { script: npm_package_config_registry, bot: "bot12345", note: "SG. or sk- or AKIA", list: "xapp-list, glrt-detector, sbp_mean" }',
+    'url: "https://a.com/x?key=s3cr3t-Canary&page_token=CAUQAA12&cursor=dXNlcjpVMDYx&sort_key=name12&version=2024-10-28"',
+    'url: "https://a.com/x?pageToken=CAUQAA12&token_type=bearer&author=ann&idempotency_key=9f86d081884c7d659a2feaa0c55ad015"',
+    'url: "https://a.com/x?private_token={{token}}&auth=none&X-Auth=none"',
+    'headers: { Auth: none, X-Auth: none, Sec-WebSocket-Key: abc, X-Page-Token: CAUQAA12, Accept-Version: 2024-10-28 }',
+    'headers: { X-Idempotency-Key: aB3dE5gH7jK9mN1pQ3sT5vW7, Signature: s3cr3t-Canary, token: "{{token}}" }',
   ])('%s is none', (line) => {
     const yaml = `nodes:\n  - type: http\n    method: POST\n    ${line}\n${line.startsWith('url') ? '' : '    url: https://a.com/x\n'}`;
     expect(flowProblems(yaml)).toEqual([]);
+  });
+});
+
+/** The problems of a node that asks GitHub, but for the lines given. */
+function ofNode(line: string, more = ''): string[] {
+  const url = line.startsWith('url') ? '' : '    url: https://api.github.com/x\n';
+  return flowProblems(`nodes:\n  - type: http\n    method: POST\n    ${line}\n${url}${more}`).map(({ message }) => message);
+}
+
+describe('what to do instead depends on where the secret stands', () => {
+  const key = 'keep it: automate credentials set github-token';
+  const whole = "keep the header's whole value: automate credentials set github-token";
+  const pair = 'keep it as username:password: automate credentials set github-login';
+  const decoded = (keep: string) => keep.replace(': automate', ', percent-decoded: automate');
+  const instead = 'and put in its place: auth:';
+  const inBody = 'a body cannot carry a credential: send it with auth where the API allows, or take it from a field such as';
+  const token = `send it with auth, ${key}\nand write: auth: { type: bearer, credential: github-token }`;
+
+  test.each([
+    [`headers: { Authorization: Bearer ${secret} }`, `${key}\n${instead} { type: bearer, credential: github-token }`],
+    [`headers: { Authorization: "Bearer ${secret}{{x}}" }`, `${key}\n${instead} { type: bearer, credential: github-token }`],
+    [`headers: { Authorization: ${secret} }`, `${key}\n${instead} { type: api_key, header: Authorization, credential: github-token }`],
+    [
+      `headers: { Authorization: Token ${secret} }`,
+      `${whole}\n${instead} { type: api_key, header: Authorization, credential: github-token }`,
+    ],
+    ['headers: { authorization: Basic YTpjYW5hcnk= }', `${pair}\n${instead} { type: basic, credential: github-login }`],
+    [`headers: { X-API-Key: ${secret} }`, `${key}\n${instead} { type: api_key, header: X-API-Key, credential: github-token }`],
+    [`headers: { X-Who: Bearer ${secret} }`, `${whole}\n${instead} { type: api_key, header: X-Who, credential: github-token }`],
+    [`headers: { Cookie: "lang=en; sid=${secret}" }`, `${whole}\n${instead} { type: api_key, header: Cookie, credential: github-token }`],
+    [`url: https://api.github.com/?api_key=${secret}`, `${key}\n${instead} { type: api_key, query: api_key, credential: github-token }`],
+    [`url: https://github.com/?a=Bearer%20${secret}`, `${decoded(key)}\n${instead} { type: api_key, query: a, credential: github-token }`],
+    [`url: https://ann:${secret}@github.com/x`, `${pair}\n${instead} { type: basic, credential: github-login }`],
+    [`url: https://ann:%40${secret}@github.com/x`, `${decoded(pair)}\n${instead} { type: basic, credential: github-login }`],
+    ['url: https://ghp_16C7e42F292c6912@github.com/x', `${pair}\n${instead} { type: basic, credential: github-login }`],
+    [
+      'url: https://github.com/ghp_16C7e42F292c6912/x',
+      `a URL's path cannot carry a credential: send it with auth where the API allows, or take it from a field such as "{{token}}"\nto ${token}`,
+    ],
+    [
+      `body: { password: ${secret} }`,
+      `${inBody} "{{password}}"\nto send it with auth, ${pair}\nand write: auth: { type: basic, credential: github-login }`,
+    ],
+    [
+      `body: { client-secret: ${secret} }`,
+      `${inBody} "{{client_secret}}"\nto send it with auth, keep it: automate credentials set github-secret\nand write: auth: { type: oauth2_client_credentials, token_url: URL, client_id: ID, credential: github-secret }`,
+    ],
+    [`body: '{"api_key": "${secret}"}'`, `${inBody} "{{api_key}}"\nto ${token}`],
+    [`body: { note: Bearer ${secret} }`, `${inBody} "{{note}}"\nto ${token}`],
+    [`body: { headers: { Authorization: "Bearer ${secret}" } }`, `${inBody} "{{Authorization}}"\nto ${token}`],
+    ['body: [ghp_16C7e42F292c6912]', `${inBody} "{{token}}"\nto ${token}`],
+  ])('%s', (line, advice) => {
+    const [message, ...more] = ofNode(line);
+    expect(message?.split('\n').slice(1).join('\n')).toBe(advice);
+    expect(more.filter((other) => !other.startsWith('a URL must not hold a user name'))).toEqual([]);
+  });
+
+  test('the YAML that is to be put in its place can be run', () => {
+    const [message] = ofNode(`headers: { X-API-Key: ${secret} }`);
+    expect(ofNode(/auth: .*/.exec(message ?? '')?.[0] ?? '')).toEqual([]);
+  });
+
+  test('a request that has a credential already cannot have another', () => {
+    const auth = '    auth: { type: bearer, credential: x }\n';
+    const carried = 'holds a literal secret\na request carries one credential, and auth names it\nleave this one out';
+    expect(ofNode(`headers: { X-API-Key: ${secret} }`, auth)).toEqual([
+      `the header "X-API-Key" ${carried}, or take it from a field such as "{{X_API_Key}}"`,
+    ]);
+    expect(ofNode(`url: https://ann:${secret}@github.com/x`, auth)).toContain(`the user name and password in the URL ${carried}`);
+  });
+
+  test('a node of another type says the same', () => {
+    const [problem] = flowProblems('nodes: [{ type: set, fields: { key: ghp_16C7e42F292c6912 } }]');
+    expect(problem?.message).toMatch(/^the value of "key" holds a literal secret\nthis place cannot carry .*"\{\{key\}\}"\n.* my-token\n/);
+  });
+});
+
+describe('the credential is called after', () => {
+  const named = (yaml: string) => flowProblems(yaml).flatMap(({ message }) => /credentials set (\S+)/.exec(message)?.[1] ?? []);
+  const asking = (url: string, more = '') => `nodes: [{ type: http, url: "${url}", ${more} headers: { X-API-Key: ${secret} } }]`;
+
+  test.each([
+    ['the connection it stands in', connection(`    headers: { X-API-Key: ${secret} }`), 'crm-token'],
+    ['the connection, and not its host', `connections: { a: { base_url: "https://u:${secret}@b.com" } }\nnodes: []`, 'a-login'],
+    ['the host', asking('https://api.github.com/x'), 'github-token'],
+    ['the host, whatever its case and port', asking('https://WWW.GitHub.com:8443'), 'github-token'],
+    ['the host below a suffix of two labels', asking('https://api.acme.co.uk/x'), 'acme-token'],
+    ['a host that is a suffix elsewhere', asking('https://com.de/x'), 'com-token'],
+    ['a host of one label', asking('https://intranet/x'), 'intranet-token'],
+    ['what is literal of the host', asking('https://{{tenant}}.zendesk.com/x'), 'zendesk-token'],
+    ["the node's connection", asking('/x', 'connection: crm, id: look-up,'), 'crm-token'],
+    ["the node's id, where a record decides the host", asking('https://{{host}}/x', 'id: look-up,'), 'look-up-token'],
+    ["the node's id, where the host is an address", asking('https://10.0.0.7/x', 'id: look-up,'), 'look-up-token'],
+    ["the node's id, where the host is this machine", asking('http://localhost:8080/x', 'id: look-up,'), 'look-up-token'],
+    ["the node's id, where the host is no name", asking('https://münchen.de/x', 'id: look-up,'), 'look-up-token'],
+    ['nothing, where there is nothing', asking('https://{{host}}/x'), 'my-token'],
+  ])('%s', (_, yaml, name) => {
+    expect(named(yaml)).toEqual([name]);
+  });
+
+  test.each([
+    ['the secret as the host', asking(`https://${secret}.com/x`)],
+    ['the secret within the host', asking(`https://my-${secret}-x.com/x`)],
+    ['a piece of the secret as the host', asking('https://s3cr3t.com/x')],
+    ['the secret as the id', asking('/x', `id: ${secret},`)],
+    ['a token as the host', asking('https://sk-abcdefgh1.com/x')],
+    ['a token as the id', asking('/x', 'id: ghp_16C7e42F292c6912,')],
+    ['what is random as the host', asking('https://9f86d081884c7d659a2feaa0c55ad015.com/x')],
+    ['what is random as the connection', asking('/x', 'connection: aB3dE5gH7jK9mN1pQ3sT5vW7,')],
+  ])('never %s', (_, yaml) => {
+    const literal = flowProblems(yaml).filter(({ message }) => message.includes('holds a literal secret'));
+    expect(named(yaml)).toEqual(literal.map(() => expect.stringMatching(/^my-token(-2)?$/)));
+    for (const { message } of literal) expect(message).not.toMatch(/s3cr3t|ghp_|sk-abc|9f86|aB3dE/i);
+  });
+
+  test('each secret has its own name, and the same one the same', () => {
+    const node = (value: string) => `  - { type: http, url: "https://a.com/?api_key=${value}&page=${value.length}" }\n`;
+    const other = `  - { type: http, url: https://a.com, headers: { Authorization: Bearer ${secret} } }\n`;
+    expect(named(`nodes:\n${node(secret)}${node('an0ther0ne')}${node(secret)}${other}`)).toEqual([
+      'a-token',
+      'a-token-2',
+      'a-token',
+      'a-token',
+    ]);
+  });
+
+  test('and says so when a connection is saved', () => {
+    const save = (written: object) => () => compileSavedConnection('crm', { type: 'http', ...written }, false);
+    expect(save({ base_url: 'https://a.com', headers: { 'X-API-Key': secret } })).toThrow(
+      new Error(
+        'the header "X-API-Key" holds a literal secret (X-API-Key: ***)\nkeep it: automate credentials set crm-token\nand put in its place: auth: { type: api_key, header: X-API-Key, credential: crm-token }',
+      ),
+    );
+    expect(save({ base_url: `https://ann:${secret}@a.com` })).toThrow(
+      /^the user name and password in the URL holds a literal secret \(base_url: \*\*\*\)\nkeep it as username:password: automate credentials set crm-login\nand put in its place: auth: \{ type: basic, credential: crm-login \}\n/,
+    );
+  });
+
+  test('even a secret that is one of our words hides none of them', () => {
+    expect(ofNode('headers: { X-API-Key: credentials, Secret: secret }')).toEqual([
+      'the header "X-API-Key" holds a literal secret\nkeep it: automate credentials set github-token\nand put in its place: auth: { type: api_key, header: X-API-Key, credential: github-token }',
+      'the header "Secret" holds a literal secret\nkeep it: automate credentials set github-token-2\nand put in its place: auth: { type: api_key, header: Secret, credential: github-token-2 }',
+    ]);
+  });
+});
+
+describe('the table of secrets', () => {
+  const mixed = (length: number) => 'aB3dE5gH7jK9mN1pQ3sT5vW7'.repeat(4).slice(0, length);
+  const hex = (length: number) => '9f86d081884c7d659a2feaa0c55ad015'.repeat(2).slice(0, length);
+  const upper = (length: number) => 'QZ7KV2ND5XW3'.repeat(3).slice(0, length);
+  /** Beginnings and a rest. They are put together only here, so that nobody takes them for lost ones. */
+  const tokens = {
+    sk_live_: mixed(24),
+    sk_test_: mixed(24),
+    rk_live_: mixed(24),
+    rk_test_: mixed(24),
+    whsec_: mixed(32),
+    'sq0atp-': mixed(22),
+    'sq0csp-': mixed(43),
+    shpat_: hex(32),
+    shpca_: hex(32),
+    shppa_: hex(32),
+    shpss_: hex(32),
+    'sk-': `ant-api03-${mixed(40)}`,
+    gsk_: mixed(52),
+    'xai-': mixed(80),
+    'pplx-': mixed(48),
+    r8_: mixed(37),
+    hf_: mixed(34),
+    ghp_: mixed(36),
+    gho_: mixed(36),
+    ghu_: mixed(36),
+    ghs_: mixed(36),
+    ghr_: mixed(36),
+    github_pat_: `${mixed(22)}_${mixed(59)}`,
+    'glpat-': mixed(20),
+    'gldt-': mixed(20),
+    'glrt-': mixed(20),
+    'glptt-': hex(40),
+    'gloas-': hex(64),
+    ATATT3: mixed(80),
+    npm_: mixed(36),
+    'pypi-': mixed(85),
+    rubygems_: hex(48),
+    dckr_pat_: mixed(27),
+    'xoxa-': `2-${hex(12)}`,
+    'xoxb-': `123456789012-${mixed(24)}`,
+    'xoxc-': `123456789012-${mixed(24)}`,
+    'xoxd-': mixed(40),
+    'xoxe-': `1-${mixed(40)}`,
+    'xoxp-': `123456789012-${hex(32)}`,
+    'xoxr-': `123456789012-${mixed(24)}`,
+    'xoxs-': `123456789012-${mixed(24)}`,
+    'xapp-': `1-${upper(11)}-${hex(64)}`,
+    bot: `1234567890:AA${mixed(33)}`,
+    'SG.': `${mixed(22)}.${mixed(43)}`,
+    'xkeysib-': `${hex(64)}-${mixed(16)}`,
+    AKIA: upper(16),
+    ASIA: upper(16),
+    AIza: mixed(35),
+    'ya29.': mixed(60),
+    'GOCSPX-': mixed(28),
+    dop_v1_: hex(64),
+    doo_v1_: hex(64),
+    dor_v1_: hex(64),
+    dapi: hex(32),
+    'hvs.': mixed(90),
+    'dp.pt.': mixed(43),
+    sbp_: hex(40),
+    glsa_: `${mixed(32)}_${hex(8)}`,
+    'NRAK-': upper(27),
+    sntryu_: hex(64),
+    lin_api_: mixed(40),
+    ntn_: mixed(46),
+    pat: `${mixed(14)}.${hex(64)}`,
+    'pat-': `na1-${hex(8)}-1234-1234-1234-${hex(12)}`,
+    figd_: mixed(40),
+    'PMAK-': `${hex(24)}-${hex(34)}`,
+    eyJ: `${mixed(20)}.eyJ${mixed(20)}.${mixed(43)}`,
+  };
+
+  test.each(Object.entries(tokens))('%s... is found', (begins, rest) => {
+    const found = (value: string) =>
+      flowProblems(`nodes: [{ type: http, method: POST, url: https://a.com, body: { note: "to ${value}!" } }]`);
+    const problems = found(begins + rest);
+    expect(problems.map(onOneLine)).toEqual([expect.stringMatching(/the value of "note" holds a literal secret$/)]);
+    expect(JSON.stringify(problems)).not.toContain(rest.slice(0, 8));
+    expect(found(begins)).toEqual([]);
+    expect(found(`${begins}of-crm`)).toEqual([]);
+  });
+
+  const names = {
+    authorization: 'header query body',
+    'proxy-authorization': 'header body',
+    'api-key': 'header query body',
+    'api-token': 'header query body',
+    'api-secret': 'header query body',
+    'auth-key': 'header query body',
+    'auth-token': 'header query body',
+    'access-key': 'header query body',
+    'access-token': 'header query body',
+    'secret-key': 'header query body',
+    'secret-token': 'header query body',
+    'secret-access-key': 'header query body',
+    'private-key': 'header query body',
+    'private-token': 'header query body',
+    'refresh-key': 'header body',
+    'refresh-token': 'header query body',
+    'vault-key': 'header body',
+    'vault-token': 'header body',
+    'subscription-key': 'header query body',
+    'subscription-token': 'header body',
+    'bearer-token': 'header query body',
+    'oauth-token': 'header query body',
+    token: 'header query',
+    'x-token': 'header query body',
+    'client-secret': 'header query body',
+    'app-secret': 'header query body',
+    'consumer-secret': 'header query body',
+    secret: 'header query body',
+    password: 'header query body',
+    passwd: 'header query body',
+    pwd: 'header query body',
+    passphrase: 'header query body',
+    'x-rapidapi-key': 'header query body',
+    'ocp-apim-subscription-key': 'header body',
+    'x-functions-key': 'header',
+    'x-goog-api-key': 'header',
+    'x-amz-security-token': 'header query',
+    'x-shopify-access-token': 'header',
+    'x-figma-token': 'header',
+    'x-postmark-server-token': 'header',
+    'x-postmark-account-token': 'header',
+    'x-redmine-api-key': 'header',
+    'x-cisco-meraki-api-key': 'header',
+    'xi-api-key': 'header',
+    'dd-api-key': 'header',
+    'dd-application-key': 'header',
+    'fastly-key': 'header',
+    'job-token': 'header query',
+    'deploy-token': 'header',
+    hapikey: 'query',
+    auth: 'header query body',
+    sig: 'query body',
+    signature: 'query body',
+  };
+
+  test.each(Object.entries(names))('%s is found in %s', (name, places) => {
+    const foundIn = {
+      header: (called: string) => ofNode(`headers: { ${called}: ${secret} }`),
+      query: (called: string) => ofNode(`url: https://a.com/?a=1&${called}=${secret}`),
+      body: (called: string) => ofNode(`body: { ${called}: ${secret} }`),
+    };
+    const spellings = [name, name.toUpperCase(), name.replaceAll('-', '_'), name.replaceAll('-', ''), `X-${name}`];
+    for (const [place, found] of Object.entries(foundIn)) {
+      const isFound = places.split(' ').includes(place);
+      const counted = isFound ? spellings : spellings.slice(0, 4);
+      expect([place, counted.map((called) => found(called).length)]).toEqual([place, counted.map(() => Number(isFound))]);
+    }
+    const inText = ofNode(`body: '{"${name}": "${secret}"}'`);
+    expect(inText).toHaveLength(Number(places.includes('body')));
+  });
+
+  const endings = { '*-key': 'Acme-Key', '*-token': 'Acme-Token', '*-secret': 'Acme-Secret', '*-password': 'Acme-Password' };
+
+  test.each(Object.values(endings))('%s is found in a header, with a value that is random', (name) => {
+    expect(ofNode(`headers: { ${name}: ${mixed(24)} }`)).toHaveLength(1);
+    expect(ofNode(`headers: { ${name}: name-of-2024 }`)).toEqual([]);
+    expect(ofNode(`body: { ${name}: ${mixed(24)} }`)).toEqual([]);
+  });
+
+  test('has no row that is not shown here', () => {
+    const rows = secretShapes.map((shape) => ('begins' in shape ? shape.begins : shape.named));
+    expect(rows.sort()).toEqual([tokens, names, endings].flatMap((shown) => Object.keys(shown)).sort());
   });
 });
 

@@ -1,0 +1,158 @@
+/** Where a name can say that its value is a secret. */
+export type NamedPlace = 'header' | 'query' | 'body';
+
+/** How a service's tokens look. */
+interface TokenShape {
+  readonly begins: string;
+  /** The pattern of what follows, where `[\w.-]{8,}` would also be found in ordinary words. */
+  readonly rest?: string;
+  readonly of: string;
+}
+
+/** A name whose value is a secret; `*-` stands for any beginning. */
+export interface SecretName {
+  readonly named: string;
+  readonly in: readonly NamedPlace[];
+  /** Where the name may as well have a harmless value: `likely` wants one word with digits, `random` what only a generator makes. */
+  readonly if?: 'likely' | 'random';
+}
+
+/**
+ * What is known to be a secret: tokens by how they begin, and values by the name beside them (header, query parameter, member of a body).
+ * Tokens are compared as they are, names without case, `-`, `_` and a leading `x-`.
+ */
+export const secretShapes: readonly (TokenShape | SecretName)[] = [
+  { begins: 'sk_live_', of: 'Stripe, secret key' },
+  { begins: 'sk_test_', of: 'Stripe, secret key' },
+  { begins: 'rk_live_', of: 'Stripe, restricted key' },
+  { begins: 'rk_test_', of: 'Stripe, restricted key' },
+  { begins: 'whsec_', rest: '[A-Za-z0-9+/]{24,}', of: 'Stripe, webhook' },
+  { begins: 'sq0atp-', rest: '[\\w-]{22,}', of: 'Square, access token' },
+  { begins: 'sq0csp-', rest: '[\\w-]{22,}', of: 'Square, application secret' },
+  { begins: 'shpat_', rest: '[0-9a-fA-F]{32}', of: 'Shopify, access token' },
+  { begins: 'shpca_', rest: '[0-9a-fA-F]{32}', of: 'Shopify, custom app' },
+  { begins: 'shppa_', rest: '[0-9a-fA-F]{32}', of: 'Shopify, private app' },
+  { begins: 'shpss_', rest: '[0-9a-fA-F]{32}', of: 'Shopify, shared secret' },
+
+  { begins: 'sk-', of: 'OpenAI, Anthropic (sk-ant-) and others' },
+  { begins: 'gsk_', rest: '[A-Za-z0-9]{40,}', of: 'Groq' },
+  { begins: 'xai-', rest: '[A-Za-z0-9]{40,}', of: 'xAI' },
+  { begins: 'pplx-', rest: '[A-Za-z0-9]{40,}', of: 'Perplexity' },
+  { begins: 'r8_', rest: '[A-Za-z0-9]{32,}', of: 'Replicate' },
+  { begins: 'hf_', rest: '[A-Za-z0-9]{32,}', of: 'Hugging Face' },
+
+  { begins: 'ghp_', of: 'GitHub, personal access token' },
+  { begins: 'gho_', of: 'GitHub, OAuth' },
+  { begins: 'ghu_', of: 'GitHub, app for a user' },
+  { begins: 'ghs_', of: 'GitHub, app for a server' },
+  { begins: 'ghr_', of: 'GitHub, refresh token' },
+  { begins: 'github_pat_', of: 'GitHub, fine-grained token' },
+  { begins: 'glpat-', of: 'GitLab, personal access token' },
+  { begins: 'gldt-', rest: '[\\w.-]{20,}', of: 'GitLab, deploy token' },
+  { begins: 'glrt-', rest: '[\\w.-]{20,}', of: 'GitLab, runner' },
+  { begins: 'glptt-', rest: '[0-9a-f]{40}', of: 'GitLab, pipeline trigger' },
+  { begins: 'gloas-', rest: '[0-9a-f]{64}', of: 'GitLab, OAuth application' },
+  { begins: 'ATATT3', rest: '[\\w=-]{40,}', of: 'Atlassian' },
+  { begins: 'npm_', rest: '[A-Za-z0-9]{36}', of: 'npm' },
+  { begins: 'pypi-', rest: '[\\w-]{50,}', of: 'PyPI' },
+  { begins: 'rubygems_', rest: '[0-9a-f]{48}', of: 'RubyGems' },
+  { begins: 'dckr_pat_', rest: '[\\w-]{20,}', of: 'Docker Hub' },
+
+  { begins: 'xoxa-', of: 'Slack, app' },
+  { begins: 'xoxb-', of: 'Slack, bot' },
+  { begins: 'xoxc-', of: 'Slack, browser' },
+  { begins: 'xoxd-', of: 'Slack, browser' },
+  { begins: 'xoxe-', of: 'Slack, refresh token' },
+  { begins: 'xoxp-', of: 'Slack, user' },
+  { begins: 'xoxr-', of: 'Slack, refresh token' },
+  { begins: 'xoxs-', of: 'Slack, session' },
+  { begins: 'xapp-', rest: '\\d-[A-Z0-9]{8,}', of: 'Slack, app level' },
+  { begins: 'bot', rest: '\\d{8,12}:AA[\\w-]{30,}', of: 'Telegram, as it stands in a path' },
+  { begins: 'SG.', of: 'SendGrid' },
+  { begins: 'xkeysib-', rest: '[0-9a-f]{64}', of: 'Brevo' },
+
+  { begins: 'AKIA', of: 'AWS, access key' },
+  { begins: 'ASIA', rest: '(?=[A-Z]*\\d)[A-Z0-9]{16}', of: 'AWS, temporary access key' },
+  { begins: 'AIza', of: 'Google, API key' },
+  { begins: 'ya29.', rest: '[\\w-]{20,}', of: 'Google, OAuth' },
+  { begins: 'GOCSPX-', rest: '[\\w-]{20,}', of: 'Google, client secret' },
+  { begins: 'dop_v1_', rest: '[0-9a-f]{64}', of: 'DigitalOcean, personal access token' },
+  { begins: 'doo_v1_', rest: '[0-9a-f]{64}', of: 'DigitalOcean, OAuth' },
+  { begins: 'dor_v1_', rest: '[0-9a-f]{64}', of: 'DigitalOcean, refresh token' },
+  { begins: 'dapi', rest: '[0-9a-f]{32}', of: 'Databricks' },
+  { begins: 'hvs.', rest: '[\\w-]{24,}', of: 'HashiCorp Vault' },
+  { begins: 'dp.pt.', rest: '[A-Za-z0-9]{40,}', of: 'Doppler' },
+  { begins: 'sbp_', rest: '[0-9a-f]{40}', of: 'Supabase' },
+  { begins: 'glsa_', rest: '[A-Za-z0-9]{32}_', of: 'Grafana' },
+  { begins: 'NRAK-', rest: '[A-Z0-9]{27}', of: 'New Relic' },
+  { begins: 'sntryu_', rest: '[0-9a-f]{64}', of: 'Sentry' },
+
+  { begins: 'lin_api_', rest: '[A-Za-z0-9]{32,}', of: 'Linear' },
+  { begins: 'ntn_', rest: '[A-Za-z0-9]{40,}', of: 'Notion' },
+  { begins: 'pat', rest: '[A-Za-z0-9]{14}\\.[0-9a-f]{64}', of: 'Airtable' },
+  { begins: 'pat-', rest: '[a-z]{2}\\d-[0-9a-f]{8}-', of: 'HubSpot' },
+  { begins: 'figd_', rest: '[\\w-]{30,}', of: 'Figma' },
+  { begins: 'PMAK-', rest: '[0-9a-f]{24}-', of: 'Postman' },
+  { begins: 'eyJ', rest: '[\\w-]{10,}\\.[\\w.-]{8,}', of: 'JSON Web Token' },
+
+  { named: 'authorization', in: ['header', 'query', 'body'] },
+  { named: 'proxy-authorization', in: ['header', 'body'] },
+  { named: 'api-key', in: ['header', 'query', 'body'] },
+  { named: 'api-token', in: ['header', 'query', 'body'] },
+  { named: 'api-secret', in: ['header', 'query', 'body'] },
+  { named: 'auth-key', in: ['header', 'query', 'body'] },
+  { named: 'auth-token', in: ['header', 'query', 'body'] },
+  { named: 'access-key', in: ['header', 'query', 'body'] },
+  { named: 'access-token', in: ['header', 'query', 'body'] },
+  { named: 'secret-key', in: ['header', 'query', 'body'] },
+  { named: 'secret-token', in: ['header', 'query', 'body'] },
+  { named: 'secret-access-key', in: ['header', 'query', 'body'] },
+  { named: 'private-key', in: ['header', 'query', 'body'] },
+  { named: 'private-token', in: ['header', 'query', 'body'] },
+  { named: 'refresh-key', in: ['header', 'body'] },
+  { named: 'refresh-token', in: ['header', 'query', 'body'] },
+  { named: 'vault-key', in: ['header', 'body'] },
+  { named: 'vault-token', in: ['header', 'body'] },
+  { named: 'subscription-key', in: ['header', 'query', 'body'] },
+  { named: 'subscription-token', in: ['header', 'body'] },
+  { named: 'bearer-token', in: ['header', 'query', 'body'] },
+  { named: 'oauth-token', in: ['header', 'query', 'body'] },
+  // A body's token may be that of the next page.
+  { named: 'token', in: ['header', 'query'] },
+  { named: 'x-token', in: ['header', 'query', 'body'] },
+  { named: 'client-secret', in: ['header', 'query', 'body'] },
+  { named: 'app-secret', in: ['header', 'query', 'body'] },
+  { named: 'consumer-secret', in: ['header', 'query', 'body'] },
+  { named: 'secret', in: ['header', 'query', 'body'] },
+  { named: 'password', in: ['header', 'query', 'body'] },
+  { named: 'passwd', in: ['header', 'query', 'body'] },
+  { named: 'pwd', in: ['header', 'query', 'body'] },
+  { named: 'passphrase', in: ['header', 'query', 'body'] },
+
+  { named: 'x-rapidapi-key', in: ['header', 'query', 'body'] },
+  { named: 'ocp-apim-subscription-key', in: ['header', 'body'] },
+  { named: 'x-functions-key', in: ['header'] },
+  { named: 'x-goog-api-key', in: ['header'] },
+  { named: 'x-amz-security-token', in: ['header', 'query'] },
+  { named: 'x-shopify-access-token', in: ['header'] },
+  { named: 'x-figma-token', in: ['header'] },
+  { named: 'x-postmark-server-token', in: ['header'] },
+  { named: 'x-postmark-account-token', in: ['header'] },
+  { named: 'x-redmine-api-key', in: ['header'] },
+  { named: 'x-cisco-meraki-api-key', in: ['header'] },
+  { named: 'xi-api-key', in: ['header'] },
+  { named: 'dd-api-key', in: ['header'] },
+  { named: 'dd-application-key', in: ['header'] },
+  { named: 'fastly-key', in: ['header'] },
+  { named: 'job-token', in: ['header', 'query'] },
+  { named: 'deploy-token', in: ['header'] },
+  { named: 'hapikey', in: ['query'] },
+
+  { named: 'auth', in: ['header', 'query', 'body'], if: 'likely' },
+  { named: 'sig', in: ['query', 'body'], if: 'likely' },
+  { named: 'signature', in: ['query', 'body'], if: 'likely' },
+  { named: '*-key', in: ['header'], if: 'random' },
+  { named: '*-token', in: ['header'], if: 'random' },
+  { named: '*-secret', in: ['header'], if: 'random' },
+  { named: '*-password', in: ['header'], if: 'random' },
+];

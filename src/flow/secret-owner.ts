@@ -1,0 +1,40 @@
+import { isMap, isPair, isScalar, isSeq } from 'yaml';
+
+/** The connection or node that a secret stands in. */
+export interface Owner {
+  /** What a credential may be called after, the best first. */
+  readonly names: readonly string[];
+  /** Whether it names a credential already: a request carries only one. */
+  readonly hasCredential: boolean;
+}
+
+/** Finds the owner among what a value stands in, from the top of the document. */
+export function ownerOf(ancestors: readonly unknown[]): Owner {
+  const isNode = (index: number) => isSeq(ancestors[index - 1]) && keyOf(ancestors[index - 2]) === 'nodes';
+  const isConnection = (index: number) => index === 5 && keyOf(ancestors[2]) === 'connections';
+  const data = ancestors.findIndex((ancestor) => /^(?:body|fields|arguments)$/.test(keyOf(ancestor) ?? ''));
+  const at = ancestors.findLastIndex((_, index) => (data < 0 || index < data) && (isNode(index) || isConnection(index)));
+  const map = ancestors[at];
+  if (!isMap(map)) return { names: [], hasCredential: false };
+  const candidates = isConnection(at) ? [keyOf(ancestors[at - 1])] : [hostName(map.get('url')), map.get('connection'), map.get('id')];
+  return {
+    names: candidates.filter((name) => typeof name === 'string'),
+    hasCredential: map.getIn(['auth', 'credential']) !== undefined,
+  };
+}
+
+function keyOf(node: unknown): string | undefined {
+  return isPair(node) && isScalar(node.key) ? String(node.key.value) : undefined;
+}
+
+/** What a host is known by: the label before its public suffix. Absent for an address, this machine, and what a record decides. */
+function hostName(url: unknown): string | undefined {
+  if (typeof url !== 'string') return undefined;
+  const host = /^[a-z][a-z0-9+.-]*:\/\/(?:[^/?#]*@)?([^/?#@:]+)/i.exec(url)?.[1]?.toLowerCase() ?? '';
+  if (/^[\d.]*$|^localhost$/.test(host)) return undefined;
+  const labels = host.replace(suffixOfTwo, '.suffix').split('.');
+  return labels.at(-2) ?? labels[0];
+}
+
+/** Such as `.co.uk`. */
+const suffixOfTwo = /(?<=.)\.(?:co|com|org|net|gov|gob|gouv|ac|edu|ne|or|go)\.[a-z]{2}$/;
