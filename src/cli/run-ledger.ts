@@ -13,6 +13,8 @@ export interface RunLedgerOptions {
   readonly env: string | undefined;
   /** How many credits the run may spend; absent for any number. */
   readonly most?: number | undefined;
+  /** Whether what is spent is nobody's, as in a demonstration. */
+  readonly isFree?: boolean | undefined;
   /** What an earlier part of the run has spent, as its journal says. */
   readonly before?: number;
   warn(message: string): void;
@@ -34,7 +36,7 @@ export async function openRunLedger(prices: ReadonlyMap<string, Price>, options:
   const { run, most, before = 0 } = options;
   const { createRunLedger, settleEarlier } = await import('../io/ledger/run-ledger.ts');
   const home = (await import('../io/home.ts')).homeFolder(process.env);
-  const book = prices.size === 0 ? undefined : await bookIn(home, options);
+  const book = prices.size === 0 || options.isFree ? undefined : await bookIn(home, options);
   if (book) settleEarlier(book, home, run, before);
   return createRunLedger({ run, home, prices, most, before, wallNow: Date.now }, book);
 }

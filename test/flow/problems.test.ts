@@ -216,7 +216,7 @@ describe('values that do not fit', () => {
     ['id: "a b"', '4:9 expected a name of letters, digits, dots, dashes and underscores'],
     ['body: 5', '4:11 expected a mapping, a list, or JSON text, found 5'],
     ['cache: often', expect.stringMatching(/^4:12 expected a duration/)],
-    ['connection: crm', '4:17 no connection "crm"; the flow has none'],
+    ['connection: crm', '4:17 no connection "crm"; the flow has none, and none is saved'],
   ])('%s', (line, problem) => {
     expect(ofNode(line).map(onOneLine)).toEqual([problem]);
   });

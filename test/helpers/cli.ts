@@ -27,6 +27,7 @@ export interface Workplace {
   path(name: string): string;
   write(name: string, content: string | Buffer): Promise<void>;
   read(name: string): Promise<string>;
+  /** What is in the folder, but for the tool's own state. */
   files(): Promise<string[]>;
   automate(args: readonly string[], options?: RunOptions): Promise<Finished>;
   start(args: readonly string[], options?: RunOptions): Started;
@@ -59,7 +60,7 @@ export async function workplace(files: Record<string, string | Buffer> = {}): Pr
     path: (name) => join(folder, name),
     write: (name, content) => writeFile(join(folder, name), content),
     read: (name) => readFile(join(folder, name), 'utf8'),
-    files: async () => (await readdir(folder)).sort(),
+    files: async () => (await readdir(folder)).filter((name) => name !== '.automate').sort(),
     automate: (args, options) => place.start(args, options).finished,
     start(args, options = {}) {
       const env = {

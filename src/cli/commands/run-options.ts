@@ -25,4 +25,6 @@ export interface RunOptions extends InputOptions {
   readonly summary?: string;
   readonly force?: boolean;
   readonly quiet?: boolean;
+  /** Whether its credits are nobody's; no option of the command line. */
+  readonly isFree?: boolean;
 }

@@ -89,6 +89,7 @@ async function runOver(plan: Plan, source: Source, parts: RunParts): Promise<num
     env: options.env,
     most: options.maxCredits,
     before: claim.from.credits,
+    isFree: options.isFree,
     warn,
   });
   const ports = wire({
