@@ -12,6 +12,7 @@ import {
   type Secret,
 } from '../io/credentials/secret.ts';
 import type { CredentialStore } from './credential-store.ts';
+import { envOf } from './env.ts';
 import { shellWord } from './show/text.ts';
 import type { Terminal } from './terminal.ts';
 
@@ -52,6 +53,7 @@ export async function loadSecretsOf(
   options: SecretsOptions,
   terminal: Terminal,
 ): Promise<FlowSecrets> {
+  envOf(options.env);
   const names = [...new Set(uses.map(({ name }) => name))];
   if (names.length === 0) return noSecrets;
   // Where variables hold all of them, nothing else is looked at.
