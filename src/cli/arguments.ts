@@ -39,3 +39,8 @@ export function headerArgument(text: string, before: readonly [string, string][]
   if (name === undefined || value === undefined) throw new InvalidArgumentError("expected a header such as 'Accept: application/json'");
   return [...before, [name, value]];
 }
+
+/** Values with commas or blanks between them, gathered. */
+export function listArgument(text: string, before: readonly string[] = []): string[] {
+  return [...before, ...text.split(/[\s,]+/).filter((value) => value !== '')];
+}

@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
 import { AutomateError } from '../core/failure.ts';
-import { headerArgument, wholeNumber } from './arguments.ts';
+import { headerArgument, listArgument, wholeNumber } from './arguments.ts';
 import type { Terminal } from './terminal.ts';
 
 /** Adds `automate connections` and its commands. What they do is loaded when they are called. */
@@ -23,7 +23,7 @@ export function addConnectionCommands(program: Command, terminal: Terminal, exit
     .option('--username <name>', 'for basic; without it the secret is username:password')
     .option('--token-url <url>', 'for oauth2_client_credentials: where tokens come from')
     .option('--client-id <id>', 'for oauth2_client_credentials')
-    .option('--scopes <scopes...>', 'for oauth2_client_credentials')
+    .option('--scopes <scopes>', 'for oauth2_client_credentials, such as read,write', listArgument)
     .option(
       '--set-header <header>',
       "a header for every request, such as 'Accept: application/json'; may be given again",

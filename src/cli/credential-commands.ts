@@ -1,5 +1,6 @@
 import type { Command } from 'commander';
 import { AutomateError } from '../core/failure.ts';
+import { listArgument } from './arguments.ts';
 import type { Terminal } from './terminal.ts';
 
 const neverAnArgument =
@@ -21,7 +22,7 @@ export function addCredentialCommands(program: Command, terminal: Terminal, exit
   add('set', 'keep a secret: it is asked for, or read from stdin')
     .argument('<name>', "the credential's name, as flows write it")
     .option('--expires <when>', 'when it ends: a duration such as 90d, or a day such as 2030-12-31')
-    .option('--hosts <hosts...>', 'send it to these hosts only, such as api.example.com or *.example.com; * lifts that')
+    .option('--hosts <hosts>', 'send it to these hosts only, such as api.example.com,*.example.com; * lifts that', listArgument)
     .option('--backend <name>', 'where to keep it: keychain or vault (default: where it is, else the first that can be used)')
     .allowExcessArguments()
     .action(async (name, options, command) => {

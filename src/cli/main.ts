@@ -148,5 +148,5 @@ export function createProgram(terminal: Terminal, exit: (code: number) => void):
 
 /** What was written behind an option that there is none of may be a secret. */
 function withoutValues(text: string): string {
-  return text.replace(/'(-[^='\s]*)=[^']*'/g, "'$1=...'");
+  return text.replace(/'(--[^='\s]*=|-[^-'])[^']+'/g, "'$1...'");
 }

@@ -46,7 +46,7 @@ describe('add', () => {
     ['oauth', ['--auth', 'oauth2', ...oauth, '--credential', 'c'], { auth: oauthSaved }],
     [
       'scoped',
-      ['--auth', 'oauth2_client_credentials', ...oauth, '--credential', 'c', '--scopes', 'read', 'write:all'],
+      ['--auth', 'oauth2_client_credentials', ...oauth, '--credential', 'c', '--scopes', 'read,write:all'],
       { auth: { ...oauthSaved, scopes: ['read', 'write:all'] } },
     ],
     [
@@ -521,6 +521,6 @@ describe('the file', () => {
       }
     }
     expect(await readFile(place.path(file), 'utf8')).toBe(saved);
-    expect(await place.files()).toEqual(['.automate', 'dangling', 'linked-home', 'links']);
+    expect(await place.files()).toEqual(['dangling', 'linked-home', 'links']);
   });
 });

@@ -83,7 +83,7 @@ describe('credentials set', () => {
 
   test('keeps its end, its hosts and its environment, and says so', async () => {
     const place = await vaultPlace();
-    const args = ['crm', '--expires', '90d', '--hosts', 'API.example.com,*.example.org', 'b.example:8443', '--env', 'staging'];
+    const args = ['crm', '--expires', '90d', '--hosts', 'API.example.com,*.example.org', '--hosts', 'b.example:8443', '--env', 'staging'];
     const until = new Date(Date.now() + 90 * day).toISOString().slice(0, 10);
     expect((await setTo(place, secret, ...args)).stderr).toBe(
       `"crm" is kept in the vault, for --env staging, until ${until}, for api.example.com, *.example.org, b.example:8443 only\n`,

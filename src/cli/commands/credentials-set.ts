@@ -85,8 +85,8 @@ const hostShape = /^(?:\*\.)?(?:[a-z0-9][a-z0-9._-]*|\[[0-9a-f:.]+\])(?::\d{1,5}
 
 /** Absent for what is there already; `*` for all. */
 function hostsOf(written: readonly string[] | undefined): string[] | undefined {
-  const hosts = written?.flatMap((text) => text.split(',')).map((text) => text.trim().toLowerCase());
-  const wrong = hosts?.find((host) => host !== '*' && !hostShape.test(host));
+  const hosts = written?.map((text) => text.toLowerCase());
+  const wrong = hosts?.length === 0 ? '' : hosts?.find((host) => host !== '*' && !hostShape.test(host));
   if (wrong !== undefined) {
     throw new AutomateError(
       'usage',
