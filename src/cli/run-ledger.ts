@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { AutomateError } from '../core/failure.ts';
-import type { Plan } from '../core/plan.ts';
+import { allSteps, type Plan } from '../core/plan.ts';
 import type { Book } from '../io/ledger/book.ts';
 import type { Price, RunLedger } from '../io/ledger/run-ledger.ts';
 import { envOf } from './env.ts';
@@ -23,7 +23,7 @@ export interface RunLedgerOptions {
 /** What each node of a flow costs. */
 export function pricesOf(plan: Plan, env: string | undefined): Map<string, Price> {
   return new Map(
-    plan.steps.flatMap(({ id, node }) => {
+    allSteps(plan.steps).flatMap(({ id, node }) => {
       if (!node.action) return [];
       const { credits, connection = '' } = node.action.price;
       return [[id, { credits, account: { flow: plan.name, node: id, connection, env: envOf(env) } }] as const];

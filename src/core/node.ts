@@ -46,6 +46,19 @@ export interface NodeContext {
   mapped(paths: readonly string[], found: readonly boolean[]): void;
   /** A UUID that is the same whenever this record passes this node in this run. */
   idempotencyKey(): string;
+  /** Brings a record through the node's inner nodes. `pass`: how often that was done before, for the same record. */
+  inner(fields: Fields, pass: number): Promise<InnerResult>;
+  /** Monotonic ms. */
+  now(): number;
+  /** Waits, and holds nothing meanwhile. Throws Unfinished when the run ends before. */
+  waitUntil(untilMs: number): Promise<void>;
+}
+
+/** What came out of inner nodes. */
+export interface InnerResult {
+  readonly rows: readonly Fields[];
+  /** How long a server asked to wait before it is asked again; absent when none did. */
+  readonly askedToWaitMs: number | undefined;
 }
 
 /** Where in its options a node reads a field. */
@@ -75,6 +88,21 @@ export interface Node {
   readonly typedFields?: readonly string[];
   /** Only of a node that acts through a port. */
   readonly action?: Action;
+  /** Only of a node with nodes inside it. */
+  readonly inner?: Inner;
+}
+
+/** The nodes inside a node. */
+export interface Inner {
+  readonly steps: readonly Step[];
+  /** The fields that are read behind them. */
+  readonly reads: readonly FieldUse[];
+  /** How often a record passes them at most. */
+  readonly mostPasses: number;
+  /** Whether a record waits between passes. */
+  readonly waits: boolean;
+  /** Whether the records of several passes may come out. */
+  readonly expands: boolean;
 }
 
 /** What the engine and the previews need to know of a node that calls the outside. */
@@ -99,6 +127,19 @@ export interface Action {
   refusal(response: HttpResponse): Failure | undefined;
   /** The record's output records; `found` gets, per path, whether it led anywhere. Throws a Failure. */
   rows(fields: Fields, response: HttpResponse, found: boolean[]): readonly Fields[];
+}
+
+/** What becomes of a record that fails at a node. */
+export type OnError = 'reject' | 'keep' | 'stop';
+
+/** A node in its place in the chain. */
+export interface Step {
+  readonly id: string;
+  readonly type: string;
+  readonly node: Node;
+  /** Records for which it is false pass the node untouched; absent for all records. */
+  readonly when: Expression<boolean> | undefined;
+  readonly onError: OnError;
 }
 
 /** A saved or in-flow connection to an HTTP API. */
@@ -127,6 +168,8 @@ export interface BuildContext {
   readonly allowHosts: readonly string[];
   /** The origins that the flow names literally: only these get credentials. Complete once the flow is compiled. */
   readonly literalOrigins: Set<string>;
+  /** Compiles the nodes inside this one, which stand at `nodes`. Absent when a problem was reported. */
+  inner(written: readonly unknown[]): readonly Step[] | undefined;
   /** Whether a field comes from a table, where a number is written as a text. */
   isCell(field: string): boolean;
   /** Something wrong with the option at that place. */

@@ -62,6 +62,12 @@ export const path = z.string().superRefine((text, context) => {
 /** What one action costs. */
 export const credits = z.number().min(0).max(1_000_000);
 
+/** The nodes inside a node. */
+export const innerNodes = z
+  .array(z.unknown(), { error: 'expected a list of nodes' })
+  .min(1, 'expected at least one node')
+  .describe('the nodes inside, each as anywhere else');
+
 /** A CEL expression that is true or false. */
 export const condition = z.string().transform((text, context) => compiled(() => compileCondition(text), context));
 

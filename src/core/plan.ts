@@ -1,19 +1,5 @@
-import type { Expression } from './condition.ts';
 import type { Problem } from './failure.ts';
-import type { Node } from './node.ts';
-
-/** What becomes of a record that fails at a node. */
-export type OnError = 'reject' | 'keep' | 'stop';
-
-/** A node in its place in the chain. */
-export interface Step {
-  readonly id: string;
-  readonly type: string;
-  readonly node: Node;
-  /** Records for which it is false pass the node untouched; absent for all records. */
-  readonly when: Expression<boolean> | undefined;
-  readonly onError: OnError;
-}
+import type { Step } from './node.ts';
 
 /** Where a flow names a credential. */
 export interface CredentialUse {
@@ -38,4 +24,9 @@ export interface Plan {
   columns(input: readonly string[]): string[];
   /** Every reference that no record with these columns can satisfy. */
   unknownFields(input: readonly string[]): Problem[];
+}
+
+/** All steps of a flow, those inside others behind the one that holds them. */
+export function allSteps(steps: readonly Step[]): Step[] {
+  return steps.flatMap((step) => [step, ...allSteps(step.node.inner?.steps ?? [])]);
 }

@@ -13,6 +13,8 @@ export interface Caller {
   readonly record: number;
   readonly node: string;
   readonly progress: Progress;
+  /** Takes what a success asks to wait before this record asks again; absent where the whole gate waits. */
+  readonly asked?: ((waitMs: number) => void) | undefined;
 }
 
 /** How far a record is. */
@@ -42,6 +44,11 @@ export function createCaller(tools: CallTools): RunCall {
     return result;
   };
 
+  function askedToWait(call: Call<unknown>, { asked }: Caller, waitMs: number | undefined): void {
+    if (asked && waitMs !== undefined) asked(waitMs);
+    else pauseFor(call, waitMs, tools);
+  }
+
   async function tried<Result>(call: Call<Result>, caller: Caller): Promise<Result> {
     const startedMs = ports.clock.now();
     const credit = creditOf(tools, caller.node);
@@ -55,7 +62,7 @@ export function createCaller(tools: CallTools): RunCall {
           const result = await call.attempt();
           credit.settle(call.cost?.(result));
           reach.answered();
-          pauseFor(call, call.askedToWaitMs(result), tools);
+          askedToWait(call, caller, call.askedToWaitMs(result));
           ports.report({ type: 'call-done', record: caller.record, node: caller.node, attempts, ms: ports.clock.now() - startedMs });
           return result;
         } catch (error) {
@@ -141,15 +148,19 @@ function pauseFor(call: Call<unknown>, waitMs: number | undefined, { ports, gate
 
 /** Waits until the next try; throws the failure when there is none. */
 async function waitOrThrow(call: Call<unknown>, caller: Caller, refused: Refused, tools: CallTools): Promise<void> {
-  const { ports, stopping } = tools;
+  const { ports } = tools;
   const { failure, waitMs } = refused;
   const last = lastFailure(call, refused);
   if (last) throw last;
   ports.report({ type: 'call-retried', record: caller.record, waitMs, ...reportOf(failure, caller.node) });
-  const untilMs = ports.clock.now() + waitMs;
-  await ports.clock.sleepUntil(untilMs, stopping.hurry);
-  if (stopping.hurry.aborted && untilMs - ports.clock.now() <= stopping.patienceMs) await ports.clock.sleepUntil(untilMs, stopping.signal);
-  if (stopping.signal.aborted || untilMs > ports.clock.now()) throw new Unfinished();
+  await waitUntil(ports.clock.now() + waitMs, tools);
+}
+
+/** Waits, unless the run ends before. Throws Unfinished then. */
+export async function waitUntil(untilMs: number, { ports: { clock }, stopping }: Pick<CallTools, 'ports' | 'stopping'>): Promise<void> {
+  await clock.sleepUntil(untilMs, stopping.hurry);
+  if (stopping.hurry.aborted && untilMs - clock.now() <= stopping.patienceMs) await clock.sleepUntil(untilMs, stopping.signal);
+  if (stopping.signal.aborted || untilMs > clock.now()) throw new Unfinished();
 }
 
 /** A wait longer than the policy allows is a refusal: coming back early would only be refused again. */

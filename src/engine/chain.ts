@@ -1,11 +1,11 @@
 import { Failure } from '../core/failure.ts';
 import type { Item, Outcome } from '../core/item.ts';
-import type { NodeContext } from '../core/node.ts';
-import type { Plan, Step } from '../core/plan.ts';
+import type { NodeContext, Step } from '../core/node.ts';
+import type { Plan } from '../core/plan.ts';
 import type { Ports } from '../core/ports.ts';
 import { type Fields, withFields } from '../core/record.ts';
 import type { JsonObject } from '../core/value.ts';
-import { type Caller, type Progress, type RunCall, reportOf } from './call.ts';
+import { type Caller, type Progress, type RunCall, reportOf, waitUntil } from './call.ts';
 import type { Stopping } from './stopping.ts';
 
 /** Brings one record through the nodes. Throws Unfinished when the run ends before the record does. */
@@ -21,15 +21,22 @@ export interface ChainTools {
 /** How many output records of one input record are worked on at once. The gates set the real limit. */
 const rowsAtOnce = 64;
 
+/** Where a record is on its way. */
+interface Way {
+  readonly item: Item;
+  readonly progress: Progress;
+  /** Which of the record's rows and passes: the same in every run. */
+  readonly place: string;
+  /** Takes what a server asks to wait before it is asked again; absent outside of nodes that ask again. */
+  readonly asked?: ((waitMs: number) => void) | undefined;
+}
+
 /** Makes the chain of a plan's nodes. A record is one task; it succeeds or fails as a whole. */
-export function createChain(plan: Plan, tools: ChainTools): Pass {
+export function createChain(plan: Pick<Plan, 'steps'>, tools: ChainTools): Pass {
   return async (item) => {
     if (item.failure) return { failure: item.failure };
-    const progress = { hasBegun: false };
     try {
-      let rows: readonly Fields[] = [item.fields];
-      for (const step of plan.steps) rows = await passAll(step, rows, item, progress, tools);
-      return { rows };
+      return { rows: await passSteps(plan.steps, item.fields, { item, progress: { hasBegun: false }, place: '' }, tools) };
     } catch (error) {
       if (error instanceof Failure) return { failure: error };
       throw error;
@@ -37,15 +44,21 @@ export function createChain(plan: Plan, tools: ChainTools): Pass {
   };
 }
 
-async function passAll(step: Step, rows: readonly Fields[], item: Item, progress: Progress, tools: ChainTools): Promise<readonly Fields[]> {
-  if (rows.length === 1) return passOne(step, rows[0] as Fields, 0, item, progress, tools);
+async function passSteps(steps: readonly Step[], fields: Fields, way: Way, tools: ChainTools): Promise<readonly Fields[]> {
+  let rows: readonly Fields[] = [fields];
+  for (const step of steps) rows = await passAll(step, rows, way, tools);
+  return rows;
+}
+
+async function passAll(step: Step, rows: readonly Fields[], way: Way, tools: ChainTools): Promise<readonly Fields[]> {
+  if (rows.length === 1) return passOne(step, rows[0] as Fields, 0, way, tools);
   const results: (readonly Fields[])[] = [];
   let next = 0;
   let hasFailed = false;
   const worker = async () => {
     while (next < rows.length && !hasFailed) {
       const index = next++;
-      results[index] = await passOne(step, rows[index] as Fields, index, item, progress, tools);
+      results[index] = await passOne(step, rows[index] as Fields, index, way, tools);
     }
   };
   const workers = Array.from({ length: Math.min(rowsAtOnce, rows.length) }, () =>
@@ -60,30 +73,29 @@ async function passAll(step: Step, rows: readonly Fields[], item: Item, progress
   return results.flat();
 }
 
-async function passOne(
-  step: Step,
-  fields: Fields,
-  row: number,
-  item: Item,
-  progress: Progress,
-  tools: ChainTools,
-): Promise<readonly Fields[]> {
+async function passOne(step: Step, fields: Fields, row: number, way: Way, tools: ChainTools): Promise<readonly Fields[]> {
   try {
     if (step.when && !step.when.evaluate(fields)) return [fields];
-    return await step.node.run(fields, contextOf(step, row, item, progress, tools));
+    return await step.node.run(fields, contextOf(step, { ...way, place: `${way.place}${row}` }, tools));
   } catch (error) {
     if (!(error instanceof Failure)) throw error;
-    // A failure may be shared by records that waited for one answer.
-    const failure = error.node === undefined ? error : error.retold(error.message);
-    failure.node = step.id;
-    // What was wrong with an answer is found when its call is over.
-    if (failure.attempts === 0 && failure.sent) failure.attempts = 1;
-    if (step.onError === 'keep') return [kept(fields, failure, item, tools)];
+    const failure = failureAt(step, error);
+    if (step.onError === 'keep') return [kept(fields, failure, way.item, tools)];
     if (step.onError === 'stop') {
-      tools.stopping.request('on-error-stop', `record ${item.number} failed at ${step.id}: ${failure.message}`);
+      tools.stopping.request('on-error-stop', `record ${way.item.number} failed at ${failure.node}: ${failure.message}`);
     }
     throw failure;
   }
+}
+
+function failureAt(step: Step, error: Failure): Failure {
+  // A failure may be shared by records that waited for one answer.
+  const failure = error.node === undefined ? error : error.retold(error.message);
+  // Of a node inside this one it is that one's.
+  failure.node = (step.node.inner && error.node) ?? step.id;
+  // What was wrong with an answer is found when its call is over.
+  if (failure.attempts === 0 && failure.sent) failure.attempts = 1;
+  return failure;
 }
 
 /** The record goes on without the node's fields, and says why. */
@@ -95,14 +107,26 @@ function kept(fields: Fields, failure: Failure, item: Item, { ports }: ChainTool
   return withFields(fields, [['_error', error]]);
 }
 
-function contextOf(step: Step, row: number, item: Item, progress: Progress, { ports, call }: ChainTools): NodeContext {
+function contextOf(step: Step, way: Way, tools: ChainTools): NodeContext {
+  const { ports, call } = tools;
+  const { item, progress, place, asked } = way;
   const record = item.number;
-  const caller: Caller = { record, node: step.id, progress };
+  const caller: Caller = { record, node: step.id, progress, asked };
   return {
     http: ports.http,
     call: (spec) => call(spec, caller),
     cached: (key, maxAgeMs, produce) => ports.cache.through(key, maxAgeMs, produce),
     mapped: (paths, found) => ports.report({ type: 'mapped', record, node: step.id, paths, found }),
-    idempotencyKey: () => ports.uuidOf(`${record}/${step.id}/${row}`),
+    idempotencyKey: () => ports.uuidOf(`${record}/${step.id}/${place}`),
+    async inner(fields, pass) {
+      let askedToWaitMs: number | undefined;
+      const asked = (waitMs: number) => {
+        askedToWaitMs = Math.max(askedToWaitMs ?? 0, waitMs);
+      };
+      const rows = await passSteps(step.node.inner?.steps ?? [], fields, { item, progress, place: `${place}.${pass}.`, asked }, tools);
+      return { rows, askedToWaitMs };
+    },
+    now: ports.clock.now,
+    waitUntil: (untilMs) => waitUntil(untilMs, tools),
   };
 }

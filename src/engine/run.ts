@@ -1,6 +1,6 @@
 import type { Ending } from '../core/event.ts';
 import type { Item, Outcome } from '../core/item.ts';
-import type { Plan } from '../core/plan.ts';
+import { allSteps, type Plan } from '../core/plan.ts';
 import type { Output, Ports } from '../core/ports.ts';
 import { createCaller, reportOf } from './call.ts';
 import { createChain } from './chain.ts';
@@ -90,14 +90,21 @@ export function startRun(plan: Plan, batches: AsyncIterable<readonly Item[]>, ou
   }
 }
 
+const usualWindow = 1024;
+
+/** Records that wait between their calls hold no slot: many more can be on their way. */
+const waitingWindow = 8192;
+
 /**
  * Wider than the concurrency, so that one slow record does not stall the rest.
  * A record makes one call for each node that calls: after a crash so many are repeated at most.
  */
 function windowSize(plan: Plan, settings: RunSettings): number {
-  const actions = plan.steps.flatMap(({ node }) => node.action ?? []);
+  const steps = allSteps(plan.steps);
+  const actions = steps.flatMap(({ node }) => node.action ?? []);
   const concurrency = settings.concurrency ?? Math.max(1, ...actions.map((action) => action.concurrency));
-  return Math.ceil(Math.max(1024, concurrency * 8) / Math.max(1, actions.length));
+  const size = steps.some(({ node }) => node.inner?.waits) ? waitingWindow : usualWindow;
+  return Math.ceil(Math.max(size, concurrency * 8) / Math.max(1, actions.length));
 }
 
 /** A share is judged only once this many records have ended: one failure among the first three says little. */

@@ -1,7 +1,7 @@
 import type { Expression } from '../core/condition.ts';
 import { FlowError, type Problem } from '../core/failure.ts';
-import type { BuildContext, HttpConnection, NodeType } from '../core/node.ts';
-import type { OnError, Plan } from '../core/plan.ts';
+import type { BuildContext, HttpConnection, NodeType, OnError } from '../core/node.ts';
+import type { Plan } from '../core/plan.ts';
 import { didYouMean, nearest } from '../core/suggest.ts';
 import { compileConnections } from './connections.ts';
 import { checked } from './issues.ts';
@@ -34,6 +34,8 @@ interface Compilation extends CompileOptions {
   readonly connections: Map<string, HttpConnection | undefined>;
   /** The saved connections that the flow uses, as they were written. */
   readonly saved: Map<string, object>;
+  /** The ids of the nodes so far. */
+  readonly ids: Set<string>;
   /** Problems with connections that are not there. */
   readonly missing: Set<Problem>;
   readonly allowHosts: readonly string[];
@@ -58,13 +60,13 @@ export function compile(text: string, options: CompileOptions): Plan {
     ...where,
     connections: compileConnections(connections, where),
     saved: new Map(),
+    ids: new Set(),
     missing: new Set(),
     allowHosts,
     literalOrigins: new Set(),
     typedFields: new Set(),
   };
-  const steps = nodes.map((node, index) => compileStep(node, index, compilation));
-  refuseDoubles(nodes, compilation);
+  const steps = nodes.map((node, index) => compileStep(node, [], index, compilation));
   if (options.columns) problems.push(...unknownFieldsIn(steps, options.columns, source));
   if (problems.length > 0) {
     const kind = problems.every((problem) => compilation.missing.has(problem)) ? 'credential' : 'flow';
@@ -91,13 +93,15 @@ interface StepOptions {
   readonly on_error: OnError;
 }
 
-function compileStep(written: unknown, index: number, compilation: Compilation): PlacedStep | undefined {
-  const at = ['nodes', index];
+/** `outer`: where the node stands that holds it; nothing for a node of the flow itself. */
+function compileStep(written: unknown, outer: At, index: number, compilation: Compilation, outerId?: string): PlacedStep | undefined {
+  const at = [...outer, 'nodes', index];
   const type = nodeTypeOf(written, at, compilation);
   if (!type) return undefined;
   const options = checked(nodeSchema(type), { ...mappingOf(written), type: type.name }, { ...compilation, at }) as StepOptions | undefined;
   if (!options) return undefined;
-  const id = options.id ?? defaultId(type.name, index);
+  const id = options.id ?? defaultId(type.name, index, outerId);
+  refuseDouble(id, at, compilation);
   const context = buildContext(id, at, compilation);
   if (options.when) context.warnOfCells(['when'], options.when);
   const node = type.build(options as never, context);
@@ -106,8 +110,13 @@ function compileStep(written: unknown, index: number, compilation: Compilation):
   return node && { id, type: type.name, node, when: options.when, onError: options.on_error, at };
 }
 
-function defaultId(type: string, index: number): string {
-  return `${type}-${index + 1}`;
+function defaultId(type: string, index: number, outerId: string | undefined): string {
+  return `${outerId === undefined ? '' : `${outerId}.`}${type}-${index + 1}`;
+}
+
+function refuseDouble(id: string, at: At, { ids, source, problems }: Compilation): void {
+  if (ids.has(id)) problems.push(source.at([...at, 'id'], `two nodes have the id "${id}"`));
+  ids.add(id);
 }
 
 function nodeTypeOf(written: unknown, at: At, { source, problems, nodeTypes }: Compilation): NodeType | undefined {
@@ -136,6 +145,10 @@ function buildContext(id: string, at: At, compilation: Compilation): BuildContex
     allowHosts,
     literalOrigins,
     isCell,
+    inner(written) {
+      const steps = written.map((node, index) => compileStep(node, at, index, compilation, id));
+      return steps.every((step) => step !== undefined) ? (steps as PlacedStep[]) : undefined;
+    },
     connection: (name) => connectionOf(name, [...at, 'connection'], compilation),
     problem: (place, message) => problems.push(source.at([...at, ...place], message)),
     warn: (place, message) => warnings.push(source.at([...at, ...place], message)),
@@ -174,16 +187,6 @@ function connectionOf(name: string, at: At, compilation: Compilation): HttpConne
       problems.push(source.at(at, `the saved connection "${name}" is not valid: ${(error as Error).message}`));
       return undefined;
     }
-  }
-}
-
-function refuseDoubles(nodes: readonly unknown[], { source, problems }: Compilation): void {
-  const seen = new Set<unknown>();
-  for (const [index, node] of nodes.entries()) {
-    const { id, type } = mappingOf(node);
-    const name = id ?? (typeof type === 'string' ? defaultId(type, index) : undefined);
-    if (name !== undefined && seen.has(name)) problems.push(source.at(['nodes', index, 'id'], `two nodes have the id "${name}"`));
-    seen.add(name);
   }
 }
 

@@ -1,6 +1,7 @@
+import { columnsAfter, columnsBehind } from '../core/columns.ts';
 import type { Problem } from '../core/failure.ts';
-import type { FieldUse } from '../core/node.ts';
-import type { Plan, Step } from '../core/plan.ts';
+import type { FieldUse, Step } from '../core/node.ts';
+import { allSteps, type Plan } from '../core/plan.ts';
 import { didYouMean } from '../core/suggest.ts';
 import type { At, Source } from './source.ts';
 
@@ -20,7 +21,7 @@ export function planOf(
     steps,
     warnings,
     savedConnections: saved,
-    credentials: steps.flatMap((step) =>
+    credentials: (allSteps(steps) as PlacedStep[]).flatMap((step) =>
       (step.node.action?.credentials ?? []).map((use) => ({
         name: use.field,
         isPair: use.isPair,
@@ -28,7 +29,7 @@ export function planOf(
         problem: (message: string) => source.at([...step.at, ...use.at], message),
       })),
     ),
-    columns: (input) => steps.reduce((columns, step) => columnsAfter(step, columns), [...input]),
+    columns: (input) => columnsBehind(steps, input),
     unknownFields: (input) => unknownFieldsIn(steps, input, source),
   };
 }
@@ -39,16 +40,17 @@ export function unknownFieldsIn(steps: readonly (PlacedStep | undefined)[], inpu
   let known = input;
   for (const step of steps) {
     if (!step) break;
-    const unknown = usesOf(step).filter(({ field }) => !known.includes(field));
-    problems.push(...unknown.map((use) => unknownField(use, step, known, source)));
+    problems.push(...unknownIn(usesOf(step), step, known, source));
+    const inner = step.node.inner;
+    if (inner) problems.push(...unknownFieldsIn(inner.steps as PlacedStep[], known, source));
     known = columnsAfter(step, known);
+    if (inner) problems.push(...unknownIn(inner.reads, step, known, source));
   }
   return problems;
 }
 
-function columnsAfter(step: Step, before: readonly string[]): string[] {
-  const columns = step.node.columns(before);
-  return step.onError === 'keep' ? [...new Set([...columns, '_error'])] : columns;
+function unknownIn(uses: readonly FieldUse[], step: PlacedStep, known: readonly string[], source: Source): Problem[] {
+  return uses.filter(({ field }) => !known.includes(field)).map((use) => unknownField(use, step, known, source));
 }
 
 function usesOf(step: Step): FieldUse[] {
@@ -60,7 +62,12 @@ function unknownField({ field, at, isName }: FieldUse, step: PlacedStep, known: 
   const message = `no record has a field "${field}" here${didYouMean(field, known) || fewOf(known)}`;
   const place = [...step.at, ...at];
   if (isName) return source.atName(place, message);
-  return source.at(place, message, at[0] === 'when' || at.at(-1) === 'cel' ? field : `{{${field}}}`);
+  return source.at(place, message, isExpression(at) ? field : `{{${field}}}`);
+}
+
+/** Whether at that place a field stands by its bare name. */
+function isExpression(at: FieldUse['at']): boolean {
+  return ['when', 'while', 'until', 'fail_when', 'carry'].includes(String(at[0])) || at.at(-1) === 'cel';
 }
 
 /** A table can have hundreds of columns. */

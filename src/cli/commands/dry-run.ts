@@ -1,7 +1,7 @@
 import { Failure } from '../../core/failure.ts';
 import type { Item } from '../../core/item.ts';
-import type { NodeContext } from '../../core/node.ts';
-import type { Plan, Step } from '../../core/plan.ts';
+import type { NodeContext, Step } from '../../core/node.ts';
+import type { Plan } from '../../core/plan.ts';
 import type { HttpRequest } from '../../core/ports.ts';
 import type { Fields } from '../../core/record.ts';
 import { cleaned } from '../../core/response.ts';

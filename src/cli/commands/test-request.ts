@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import { AutomateError, Failure } from '../../core/failure.ts';
 import type { Item } from '../../core/item.ts';
-import type { Action } from '../../core/node.ts';
-import type { Plan, Step } from '../../core/plan.ts';
+import type { Action, Step } from '../../core/node.ts';
+import type { Plan } from '../../core/plan.ts';
 import type { HttpRequest, HttpResponse } from '../../core/ports.ts';
 import type { Fields } from '../../core/record.ts';
 import { cleaned } from '../../core/response.ts';

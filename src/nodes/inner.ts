@@ -1,0 +1,25 @@
+import { columnsBehind } from '../core/columns.ts';
+import type { Expression } from '../core/condition.ts';
+import type { BuildContext, FieldUse, Node, Step } from '../core/node.ts';
+
+/** The part of a node that its inner nodes decide. `reads`: what is read of the records behind them. */
+export function innerParts(
+  steps: readonly Step[],
+  inner: { readonly reads: readonly FieldUse[]; readonly mostPasses: number; readonly waits: boolean; readonly expands: boolean },
+): Pick<Node, 'reads' | 'columns' | 'typedFields' | 'inner'> {
+  return {
+    reads: [],
+    columns: (before) => columnsBehind(steps, before),
+    typedFields: steps.flatMap(({ node }) => node.typedFields ?? []),
+    inner: { steps, ...inner },
+  };
+}
+
+/** The fields of conditions, each where it stands. What can never be true of a table's cells is warned of. */
+export function conditionReads(context: BuildContext, conditions: Readonly<Record<string, Expression<boolean> | undefined>>): FieldUse[] {
+  return Object.entries(conditions).flatMap(([name, condition]) => {
+    if (!condition) return [];
+    context.warnOfCells([name], condition);
+    return condition.fields.map((field) => ({ field, at: [name] }));
+  });
+}

@@ -1,0 +1,82 @@
+import * as z from 'zod';
+import { Failure } from '../core/failure.ts';
+import { type BuildContext, defineNode, type Node, type NodeContext } from '../core/node.ts';
+import { condition, fieldName, innerNodes } from '../core/options.ts';
+import { type Fields, withFields } from '../core/record.ts';
+import { excerpt } from '../core/response.ts';
+import { jsonOf } from '../core/value.ts';
+import { conditionReads, innerParts } from './inner.ts';
+
+const loopOptions = z.strictObject({
+  max: z.int().min(1).max(1_000_000).default(100).describe('passes; a record that would need more fails'),
+  while: condition.describe("a CEL condition over a pass's last record: another pass follows while it is true"),
+  carry: z.array(fieldName).default([]).describe("fields taken from a pass's last record into the next pass"),
+  emit: z.enum(['each', 'last']).default('each').describe("whose records go on: every pass's, or only the last one's"),
+  nodes: innerNodes,
+});
+
+/** The loop node: passes its inner nodes again and again, as pagination by a next-page token does. */
+export const loop = defineNode({
+  name: 'loop',
+  summary: 'Loop: passes its nodes once, and again while a condition is true (do ... while)',
+  example: `- type: set
+  fields: { cursor: "" }
+- type: loop
+  while: cursor != null && cursor != ""
+  carry: [cursor]
+  nodes:
+    - type: http
+      url: https://api.example.com/items?cursor={{cursor}}
+      map: { cursor: next, id: "items[].id" }`,
+  options: loopOptions,
+  build,
+});
+
+type LoopOptions = z.output<typeof loopOptions>;
+
+function build(options: LoopOptions, context: BuildContext): Node | undefined {
+  const steps = context.inner(options.nodes);
+  const reads = [
+    ...conditionReads(context, { while: options.while }),
+    ...options.carry.map((field, index) => ({ field, at: ['carry', index] })),
+  ];
+  if (!steps) return undefined;
+  return {
+    ...innerParts(steps, { reads, mostPasses: options.max, waits: false, expands: options.emit === 'each' }),
+    run: (fields, runContext) => run(options, fields, runContext),
+  };
+}
+
+async function run(options: LoopOptions, fields: Fields, context: NodeContext): Promise<readonly Fields[]> {
+  const emitted: Fields[] = [];
+  const seen = new Map([[carriedText(options, fields), 0]]);
+  let current = fields;
+  for (let pass = 1; ; pass++) {
+    const { rows } = await context.inner(current, pass);
+    const last = rows.at(-1);
+    if (options.emit === 'each') for (const row of rows) emitted.push(row);
+    if (!last || !options.while.evaluate(last)) return options.emit === 'each' ? emitted : rows;
+    if (pass === options.max) throw new Failure('mapping', `the loop is not over after ${options.max} passes (max)`);
+    refuseRepeat(options, last, pass, seen);
+    current = withFields(
+      fields,
+      options.carry.map((field) => [field, last.get(field) ?? null]),
+    );
+  }
+}
+
+/** A pass that begins with what an earlier one began with would do the same again, without end. */
+function refuseRepeat(options: LoopOptions, last: Fields, pass: number, seen: Map<string, number>): void {
+  if (options.carry.length === 0) return;
+  const text = carriedText(options, last);
+  const earlier = seen.get(text);
+  if (earlier !== undefined) {
+    const before = earlier === 0 ? 'the loop began with' : `pass ${earlier} ended with`;
+    throw new Failure('mapping', `the loop makes no progress: pass ${pass} ends with what ${before}: ${excerpt(text, 100)}`);
+  }
+  seen.set(text, pass);
+}
+
+function carriedText({ carry }: LoopOptions, fields: Fields): string {
+  return carry.map((field) => `${field} = ${jsonOf(fields.get(field) ?? null)}`).join(', ');
+}

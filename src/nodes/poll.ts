@@ -1,0 +1,98 @@
+import * as z from 'zod';
+import type { Expression } from '../core/condition.ts';
+import { durationText } from '../core/duration.ts';
+import { Failure } from '../core/failure.ts';
+import { type BuildContext, defineNode, type Node, type NodeContext } from '../core/node.ts';
+import { condition, duration, innerNodes, timeout } from '../core/options.ts';
+import type { Fields } from '../core/record.ts';
+import { excerpt } from '../core/response.ts';
+import { jsonOf } from '../core/value.ts';
+import { conditionReads, innerParts } from './inner.ts';
+
+const growing = z.strictObject({
+  initial: timeout.prefault('5s'),
+  factor: z.number().min(1).default(2),
+  max: timeout.optional().describe('the longest wait; default 60s, or initial where that is longer'),
+});
+
+const longestEveryMs = 60_000;
+
+const pollOptions = z.strictObject({
+  every: z
+    .union([duration, growing], { error: 'expected a duration such as 5s, or { initial: 1s, factor: 2, max: 60s }' })
+    .transform((written) => {
+      if (typeof written === 'number') return { initial: written, factor: 1, max: written };
+      return { ...written, max: Math.max(written.initial, written.max ?? longestEveryMs) };
+    })
+    .prefault('5s')
+    .describe('the wait between two passes, or {initial, factor, max}; a server that asks for another wait gets it'),
+  timeout: timeout.prefault('10m').describe('a record that is not done after so long fails'),
+  until: condition.describe("a CEL condition over a pass's last record: when it is true, the record goes on"),
+  fail_when: condition.optional().describe('a CEL condition: when it is true, the record fails'),
+  nodes: innerNodes,
+});
+
+/** The poll node: asks again and again until a job is done. */
+export const poll = defineNode({
+  name: 'poll',
+  summary: 'Poll: passes its nodes until a condition is true, and waits in between',
+  example: `- type: poll
+  every: 5s
+  timeout: 10m
+  until: status == "done"
+  fail_when: status == "failed"
+  nodes:
+    - type: http
+      url: https://api.example.com/jobs/{{job_id}}
+      map: { status: status, result_url: result.url }`,
+  options: pollOptions,
+  build,
+});
+
+type PollOptions = z.output<typeof pollOptions>;
+
+function build(options: PollOptions, context: BuildContext): Node | undefined {
+  const steps = context.inner(options.nodes);
+  const reads = conditionReads(context, { until: options.until, fail_when: options.fail_when });
+  if (!steps) return undefined;
+  return {
+    ...innerParts(steps, { reads, mostPasses: mostPasses(options), waits: true, expands: false }),
+    run: (fields, runContext) => run(options, fields, runContext),
+  };
+}
+
+/** As often as it can ask before its time is over, were it answered at once. */
+function mostPasses({ every, timeout }: PollOptions): number {
+  let passes = 1;
+  for (let atMs = 0, waitMs = every.initial; ; waitMs = Math.min(every.max, waitMs * every.factor)) {
+    atMs += waitMs;
+    if (atMs > timeout || waitMs === 0) return waitMs === 0 ? Number.POSITIVE_INFINITY : passes;
+    if (waitMs === every.max) return passes + Math.floor((timeout - atMs) / waitMs) + 1;
+    passes++;
+  }
+}
+
+async function run(options: PollOptions, fields: Fields, context: NodeContext): Promise<readonly Fields[]> {
+  const { every, until, fail_when: failWhen } = options;
+  const endMs = context.now() + options.timeout;
+  let waitMs = every.initial;
+  for (let pass = 1; ; pass++) {
+    const { rows, askedToWaitMs } = await context.inner(fields, pass);
+    const last = rows.at(-1);
+    if (!last) return rows;
+    if (failWhen?.evaluate(last)) throw new Failure('http', `it failed: ${valuesText(failWhen, last)} (fail_when, pass ${pass})`);
+    if (until.evaluate(last)) return rows;
+    const nextMs = context.now() + (askedToWaitMs ?? waitMs);
+    if (nextMs > endMs) {
+      const passes = pass === 1 ? '1 pass' : `${pass} passes`;
+      throw new Failure('timeout', `not done within ${durationText(options.timeout)}, after ${passes}: ${valuesText(until, last)}`);
+    }
+    await context.waitUntil(nextMs);
+    waitMs = Math.min(every.max, waitMs * every.factor);
+  }
+}
+
+/** The fields of a condition, as they are. */
+function valuesText({ fields }: Expression<boolean>, record: Fields): string {
+  return excerpt(fields.map((field) => `${field} is ${record.has(field) ? jsonOf(record.get(field) ?? null) : 'absent'}`).join(', '), 200);
+}

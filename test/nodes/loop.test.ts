@@ -1,0 +1,148 @@
+import { describe, expect, test } from 'vitest';
+import { flowProblems, onOneLine } from '../helpers/flow-problems.ts';
+import { runFlow } from '../helpers/run-flow.ts';
+
+/** A loop over pages that a server tells by a cursor. */
+function pages(options: string, more = '') {
+  return `nodes:
+  - { type: set, fields: { cursor: "" } }
+  - type: loop
+    while: cursor != null
+    carry: [cursor]
+    ${options}
+    nodes:
+      - { id: page, type: http, url: "https://api.example.com/{{id}}?cursor={{cursor}}", map: { cursor: next, item: "items[].n" } }
+${more}`;
+}
+
+/** Answers with two items a page; the cursor counts to `last`. */
+const cursors =
+  (last: number, next = (page: number): unknown => page + 1) =>
+  ({ url }: { url: string }) => {
+    const page = Number(new URL(url).searchParams.get('cursor') || 0);
+    return { body: { next: page < last ? next(page) : null, items: [{ n: page * 2 }, { n: page * 2 + 1 }] } };
+  };
+
+describe('a loop', () => {
+  test('passes while its condition is true, and gives the records of every pass', async () => {
+    const { rows, requests, credits } = await runFlow(pages(''), [{ id: 'a' }], { http: cursors(2) });
+    expect(rows.map(({ item }) => item)).toEqual([0, 1, 2, 3, 4, 5]);
+    expect(requests.map(({ path }) => path)).toEqual(['/a?cursor=', '/a?cursor=1', '/a?cursor=2']);
+    expect(credits).toBe(3);
+  });
+
+  test('gives the records of the last pass alone with emit: last', async () => {
+    const { rows } = await runFlow(pages('emit: last'), [{ id: 'a' }], { http: cursors(2) });
+    expect(rows.map(({ item }) => item)).toEqual([4, 5]);
+  });
+
+  test('fails a record that needs more passes than max', async () => {
+    const { rows, failures, requests } = await runFlow(pages('max: 3'), [{ id: 'a' }], { http: cursors(9) });
+    expect([rows, requests.length]).toEqual([[], 3]);
+    expect(failures).toMatchObject([{ node: 'loop-2', class: 'mapping', message: 'the loop is not over after 3 passes (max)' }]);
+  });
+
+  test.each([
+    ['the same again', (page: number) => page, 1, 'pass 1 ends with what the loop began with: cursor = 0'],
+    ['an earlier one', (page: number) => (page === 2 ? 1 : page + 1), 3, 'pass 3 ends with what pass 1 ended with: cursor = 1'],
+  ])('fails a record whose server tells %s', async (_, next, sent, message) => {
+    const flow = pages('').replace('cursor: ""', 'cursor: 0');
+    const { failures, requests } = await runFlow(flow, [{ id: 'a' }], { http: cursors(9, next) });
+    expect(requests).toHaveLength(sent);
+    expect(failures).toMatchObject([{ class: 'mapping', message: `the loop makes no progress: ${message}` }]);
+  });
+
+  test('a failure inside is that of the inner node, and the record fails as a whole', async () => {
+    const { rows, failures } = await runFlow(pages(''), [{ id: 'a' }], {
+      http: (request, index) => (index === 1 ? { status: 404 } : cursors(2)(request)),
+    });
+    expect([rows, failures]).toMatchObject([[], [{ node: 'page', class: 'http', status: 404, attempts: 1 }]]);
+  });
+
+  test('a pass without a record ends it', async () => {
+    const flow = pages('').replace('map:', 'when_empty: drop, map:');
+    const { rows } = await runFlow(flow, [{ id: 'a' }], { http: () => ({ body: { next: 1, items: [] } }) });
+    expect(rows).toEqual([]);
+  });
+
+  test('may stand in a loop', async () => {
+    const flow = `nodes:
+  - { type: set, fields: { outer: 0 } }
+  - type: loop
+    while: outer < 2
+    carry: [outer]
+    nodes:
+      - { type: set, fields: { outer: { cel: outer + 1 }, inner: 0 } }
+      - type: loop
+        while: inner < 2
+        carry: [inner]
+        nodes:
+          - { type: set, fields: { inner: { cel: inner + 1 } } }
+`;
+    const { rows } = await runFlow(flow, [{ id: 'a' }]);
+    expect(rows.map(({ outer, inner }) => [outer, inner])).toEqual([
+      [1, 1],
+      [1, 2],
+      [2, 1],
+      [2, 2],
+    ]);
+  });
+
+  test('the idempotency key of a pass is its own, and the same in every run', async () => {
+    const flow = pages('').replace('map:', 'idempotency_key: true, map:');
+    const keys = async () =>
+      (await runFlow(flow, [{ id: 'a' }], { http: cursors(2) })).requests.map(({ headers }) => headers['Idempotency-Key']);
+    const first = await keys();
+    expect(new Set(first).size).toBe(3);
+    expect(await keys()).toEqual(first);
+  });
+
+  test('the credits may end in the middle of it: the record is left for a later run', async () => {
+    const { rows, failures, ending, requests } = await runFlow(pages(''), [{ id: 'a' }], { http: cursors(9), credits: 2 });
+    expect([rows, failures, ending, requests.length]).toEqual([[], [], 'max-credits', 2]);
+  });
+});
+
+describe('a flow with a loop is checked', () => {
+  const problems = (yaml: string, header: readonly string[]) => flowProblems(yaml, { header }).map(onOneLine);
+
+  test('a reference inside is one that the record has when it enters, or that a node before it made', () => {
+    expect(problems(pages(''), ['id'])).toEqual([]);
+    expect(problems(pages(''), ['ID'])).toEqual(['8:63 no record has a field "id" here; did you mean "ID"?']);
+    expect(problems(pages('').replace('fields: { cursor: "" }', 'fields: { other: "" }'), ['id'])).toEqual([
+      expect.stringContaining('no record has a field "cursor" here'),
+    ]);
+  });
+
+  test('while and carry read what the pass has made', () => {
+    const flow = pages('').replace('while: cursor', 'while: curser').replace('carry: [cursor]', 'carry: [cursor, last]');
+    expect(problems(flow, ['id'])).toEqual([
+      '4:12 no record has a field "curser" here; did you mean "cursor"?',
+      expect.stringMatching(/^5:21 no record has a field "last" here/),
+    ]);
+  });
+
+  test('what the loop makes is there behind it', () => {
+    const behind = '  - { type: http, url: "https://api.example.com/{{item}}/{{nothing}}" }\n';
+    expect(problems(pages('', behind), ['id'])).toEqual([expect.stringContaining('no record has a field "nothing" here')]);
+  });
+
+  test('inner nodes are checked where they stand, and ids are unique in the whole flow', () => {
+    const flow = `nodes:
+  - id: a
+    type: loop
+    while: x == 1
+    nodes:
+      - { id: a, type: htp }
+      - { id: a, type: set, filds: {} }
+      - { type: poll, nodes: [] }
+`;
+    expect(flowProblems(flow).map(onOneLine)).toEqual([
+      '6:24 no node type "htp"; did you mean "http"?',
+      '7:15 two nodes have the id "a"',
+      '7:29 unknown key "filds"; did you mean "fields"?',
+      '8:9 the key "until" is missing',
+      '8:30 expected at least one, found an empty list',
+    ]);
+  });
+});

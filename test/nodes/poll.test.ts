@@ -1,0 +1,83 @@
+import { describe, expect, test } from 'vitest';
+import { runFlow } from '../helpers/run-flow.ts';
+
+/** A flow that asks for a job's state. */
+function polling(options: string, more = '') {
+  return `nodes:
+  - type: poll
+    until: status == "done"
+    ${options}
+    nodes: [{ id: ask, type: http, url: "https://api.example.com/{{id}}", map: { status: status }${more} }]
+`;
+}
+
+/** Done at the answer of that number, for each record. */
+function doneAfter(times: number, more: Record<string, unknown> = {}) {
+  const asked = new Map<string, number>();
+  return ({ path }: { path: string }) => {
+    const count = (asked.get(path) ?? 0) + 1;
+    asked.set(path, count);
+    return { body: { status: count < times ? 'working' : 'done' }, ...more };
+  };
+}
+
+const moments = ({ requests }: { requests: readonly { atMs: number }[] }) => requests.map(({ atMs }) => atMs);
+
+describe('a poll', () => {
+  test.each([
+    ['every: 2s', [0, 2000, 4000, 6000]],
+    ['', [0, 5000, 10_000, 15_000]],
+    ['every: { initial: 1s, factor: 3, max: 4s }', [0, 1000, 4000, 8000]],
+  ])('asks again until it is done, and waits in between: %s', async (options, times) => {
+    const result = await runFlow(polling(options), [{ id: 'a' }], { http: doneAfter(4) });
+    expect(result.rows).toEqual([{ id: 'a', status: 'done' }]);
+    expect(moments(result)).toEqual(times);
+    expect(result.credits).toBe(4);
+  });
+
+  test('asks when the server says, and lets the others go on meanwhile', async () => {
+    const result = await runFlow(polling('every: 1s'), [{ id: 'a' }, { id: 'b' }], {
+      http: doneAfter(2, { headers: { 'retry-after': '7' } }),
+    });
+    expect(moments(result)).toEqual([0, 0, 7000, 7000]);
+  });
+
+  test('a failing answer pauses the gate as anywhere else', async () => {
+    const answers = [{ status: 429, headers: { 'retry-after': '3' } }, { body: { status: 'done' } }];
+    const result = await runFlow(polling('every: 1s'), [{ id: 'a' }], { http: (_, index) => answers[index] ?? {} });
+    expect(moments(result)).toEqual([0, 3000]);
+  });
+
+  test('fails the record when its time is over, without a wait that would lead past it', async () => {
+    const result = await runFlow(polling('every: 4s\n    timeout: 10s'), [{ id: 'a' }], { http: doneAfter(99) });
+    expect(moments(result)).toEqual([0, 4000, 8000]);
+    expect(result.waitedMs).toBe(8000);
+    expect(result.failures).toMatchObject([
+      { node: 'poll-1', class: 'timeout', message: 'not done within 10.0 s, after 3 passes: status is "working"' },
+    ]);
+  });
+
+  test('fails the record when fail_when is true', async () => {
+    const result = await runFlow(polling('fail_when: status == "working"'), [{ id: 'a' }], { http: doneAfter(2) });
+    expect(result.failures).toMatchObject([
+      { node: 'poll-1', class: 'http', message: 'it failed: status is "working" (fail_when, pass 1)' },
+    ]);
+  });
+
+  test('on_error: keep goes on without the fields', async () => {
+    const { rows } = await runFlow(polling('on_error: keep\n    fail_when: status == "working"'), [{ id: 'a' }], { http: doneAfter(2) });
+    expect(rows).toMatchObject([{ id: 'a', _error: { node: 'poll-1', class: 'http' } }]);
+  });
+
+  test('thousands wait at the same time, and hold no slot meanwhile', async () => {
+    const records = Array.from({ length: 3000 }, (_, index) => ({ id: String(index) }));
+    const result = await runFlow(polling('every: 60s', ', concurrency: 4'), records, { http: doneAfter(3) });
+    expect(result.rows).toHaveLength(3000);
+    expect(result.waitedMs).toBe(120_000);
+  });
+
+  test('a record that a node inside fails is failed', async () => {
+    const { failures } = await runFlow(polling(''), [{ id: 'a' }], { http: () => ({ status: 404 }) });
+    expect(failures).toMatchObject([{ node: 'ask', class: 'http', status: 404 }]);
+  });
+});
