@@ -6,9 +6,18 @@ import { AutomateError } from '../core/failure.ts';
 export interface Asker {
   /** What is typed is not shown. */
   secret(question: string, check?: Check): Promise<string>;
-  text(question: string, hint?: string, check?: Check): Promise<string>;
+  text(question: string, how?: TextQuestion): Promise<string>;
   choice<Value extends string>(question: string, choices: readonly { readonly value: Value; readonly label: string }[]): Promise<Value>;
   yes(question: string): Promise<boolean>;
+}
+
+/** How a text is asked for. */
+interface TextQuestion {
+  /** What it may look like. */
+  readonly placeholder?: string;
+  /** What Enter alone answers. */
+  readonly usual?: string;
+  readonly check?: Check;
 }
 
 /** What is wrong with an answer; absent when nothing is. */
@@ -49,12 +58,11 @@ function createAsker(open: () => ReadStream): Asker {
   return {
     secret: (message, check) =>
       asked(async ({ password }, streams) => password({ ...streams, message, mask: '*', validate: (answer) => checked(answer, check) })),
-    text: async (message, placeholder, check) => {
-      const more = placeholder === undefined ? {} : { placeholder };
-      const answer = await asked(({ text }, streams) =>
-        text({ ...streams, ...more, message, validate: (answer) => checked(answer, check) }),
-      );
-      return answer.trim();
+    text: async (message, { placeholder, usual, check } = {}) => {
+      const shown = usual ?? placeholder;
+      const options = { message, ...(shown !== undefined && { placeholder: shown }), ...(usual !== undefined && { defaultValue: usual }) };
+      const validate = (answer: string | undefined) => checked(answer || usual, check);
+      return (await asked(({ text }, streams) => text({ ...streams, ...options, validate }))).trim();
     },
     choice: (message, choices) => asked(({ select }, streams) => select({ ...streams, message, options: [...choices] as never })),
     yes: (message) => asked(({ confirm }, streams) => confirm({ ...streams, message, initialValue: false })),
@@ -64,11 +72,18 @@ function createAsker(open: () => ReadStream): Asker {
     ask: (prompts: typeof import('@clack/prompts'), streams: Streams) => Promise<Answer>,
   ): Promise<Exclude<Answer, symbol>> {
     const input = open();
+    const giveUp = new AbortController();
+    // The prompts take no notice of the end of their input, and would wait for ever.
+    const onKey = (_: string, key?: { ctrl?: boolean; name?: string }) => key?.ctrl && key.name === 'd' && giveUp.abort();
+    const onEnd = () => giveUp.abort();
+    input.on('keypress', onKey).on('end', onEnd).on('close', onEnd);
     try {
-      const answer = await ask(await import('@clack/prompts'), { input, output: process.stderr, withGuide: false });
+      const streams = { input, output: process.stderr, withGuide: false, signal: giveUp.signal };
+      const answer = await ask(await import('@clack/prompts'), streams);
       if (typeof answer === 'symbol') throw new AutomateError('cancelled', 'cancelled; nothing was changed');
       return answer as Exclude<Answer, symbol>;
     } finally {
+      input.off('keypress', onKey).off('end', onEnd).off('close', onEnd);
       input.pause();
     }
   }
@@ -78,6 +93,7 @@ interface Streams {
   readonly input: ReadStream;
   readonly output: NodeJS.WriteStream;
   readonly withGuide: boolean;
+  readonly signal: AbortSignal;
 }
 
 function checked(

@@ -11,11 +11,11 @@ export function addCredentialCommands(program: Command, terminal: Terminal, exit
   const credentials = program
     .command('credentials')
     .description('keep secrets: in the keychain, or in an encrypted vault; never shown, never an argument');
-  const add = (name: string, description: string) =>
+  const add = (name: string, description: string, unnamed = 'AUTOMATE_ENV, else default') =>
     credentials
       .command(name)
       .description(description)
-      .option('--env <name>', 'of which environment, such as staging (default: AUTOMATE_ENV, else default)');
+      .option('--env <name>', `of which environment, such as staging (default: ${unnamed})`);
   const commands = () => import('./commands/credentials.ts');
   const json = ['--json', 'print JSON'] as const;
 
@@ -30,7 +30,7 @@ export function addCredentialCommands(program: Command, terminal: Terminal, exit
       exit(await (await import('./commands/credentials-set.ts')).setCommand(name, options, terminal));
     });
 
-  add('list', 'list credentials: where they are, their age, their end and their last use')
+  add('list', 'list credentials: where they are, their age, their end and their last use', 'all of them')
     .argument('[name]', 'only this one')
     .option(...json)
     .action(async (name, options) => exit(await (await commands()).listCommand(name, options, terminal)));

@@ -25,7 +25,7 @@ export interface CredentialStore extends Credentials {
 export function openCredentials(env: string | undefined, { redactor }: Terminal): CredentialStore {
   const home = homeFolder(process.env);
   const asker = findAsker();
-  const passphrase = createPassphrase(process.env, asker && ((isNew) => askPassphrase(asker, isNew)));
+  const passphrase = createPassphrase(process.env, asker && ((...how) => askPassphrase(asker, ...how)));
   const vaultPath = join(home, 'vault.json');
   const keepers: Record<KeeperName, SecretKeeper> = {
     keychain: createKeychain({
@@ -34,7 +34,7 @@ export function openCredentials(env: string | undefined, { redactor }: Terminal)
       patienceMs: asker ? patienceMs.withPerson : patienceMs.alone,
     }),
     vault: createVault(vaultPath, {
-      problem: passphrase.problem,
+      ...passphrase,
       async get(isNew) {
         const text = await passphrase.get(isNew);
         redactor.add(text);
@@ -53,8 +53,8 @@ export function openCredentials(env: string | undefined, { redactor }: Terminal)
   return { ...credentials, env: chosen, keepers, vaultPath };
 }
 
-async function askPassphrase(asker: Asker, isNew: boolean): Promise<string> {
-  if (!isNew) return asker.secret('Passphrase of the vault');
+async function askPassphrase(asker: Asker, isNew: boolean, isAgain: boolean): Promise<string> {
+  if (!isNew) return asker.secret(isAgain ? 'That does not open it. Passphrase of the vault' : 'Passphrase of the vault');
   const first = await asker.secret('A passphrase for the new vault (without it the secrets in there are lost)');
   await asker.secret('Once more', (again) => (again === first ? undefined : 'that is another one'));
   return first;

@@ -3,7 +3,7 @@ import type { CredentialUse, Plan } from '../core/plan.ts';
 import { didYouMean } from '../core/suggest.ts';
 import { credentialVariable, findInEnvironment, variableWith } from '../io/credentials/environment.ts';
 import {
-  defaultEnv,
+  envOption,
   expiryWarning,
   type Finding,
   hostRefusal,
@@ -75,10 +75,10 @@ export async function loadSecretsOf(
   return noting(secrets, store, terminal);
 }
 
-/** A basic secret is `username:password`, and the password alone is as secret. */
+/** A basic secret is `username:password`, and the password alone is as secret. HTTP takes blanks away at both ends. */
 export function hide(secret: string, { redactor }: Terminal): void {
-  redactor.add(secret);
-  if (secret.includes(':')) redactor.add(secret.slice(secret.indexOf(':') + 1));
+  const password = secret.includes(':') ? secret.slice(secret.indexOf(':') + 1) : secret;
+  for (const text of [secret, secret.trim(), password, password.trim()]) redactor.add(text);
 }
 
 /** Says which secrets will expire soon. */
@@ -105,18 +105,15 @@ function isGiven(name: string): boolean {
   return variableWith(name, process.env) !== undefined;
 }
 
-function missing(name: string, store: CredentialStore | undefined): string {
+/** That nobody has a credential, what may be meant, and the ways out. */
+export function missing(name: string, store: CredentialStore | undefined): string {
   const variable = credentialVariable(name);
   const empty = [variable, `${variable}_FILE`].find((candidate) => process.env[candidate] === '');
   if (empty !== undefined) return `the credential "${name}" is empty: ${empty} is set to nothing\n${variablesOf(name)}`;
-  const env = envOption(store);
+  const env = envOption(store?.env);
   const hint = store ? nearOf(name, store.kept(), store.env) : '';
   const what = `there is no credential "${name}"${env && ` for${env}`}${hint}`;
   return `${what}\nkeep it: automate credentials set ${shellWord(name)}${env}\nor ${variablesOf(name)}`;
-}
-
-function envOption(store: CredentialStore | undefined): string {
-  return store && store.env !== defaultEnv ? ` --env ${store.env}` : '';
 }
 
 function nearOf(name: string, kept: readonly KeptCredential[], env: string): string {
@@ -146,7 +143,7 @@ function noting(secrets: ReadonlyMap<string, Secret>, store: CredentialStore | u
     },
     restoreCommands() {
       const unproven = [...secrets].filter(([name, { hasPrevious }]) => hasPrevious && !notes.has(name));
-      return unproven.map(([name]) => `automate credentials restore ${name}${envOption(store)}`);
+      return unproven.map(([name]) => `automate credentials restore ${name}${envOption(store?.env)}`);
     },
     noted: async () => void (await Promise.all(notes.values())),
   };

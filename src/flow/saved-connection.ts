@@ -11,11 +11,26 @@ export function connectionText(name: string, written: object): string {
 
 /** Checks a saved connection as one in a flow is checked. Throws an Error that names all that is wrong with it. */
 export function compileSavedConnection(name: string, written: object, allowHttp: boolean): HttpConnection {
+  const { connection, problems } = checkedConnection(name, written, allowHttp);
+  if (connection && problems.length === 0) return connection;
+  throw new Error(problems.map(inWords).join('\n'));
+}
+
+function checkedConnection(
+  name: string,
+  written: object,
+  allowHttp: boolean,
+): { connection: HttpConnection | undefined; problems: Problem[] } {
   const source = readSource(connectionText(name, written));
   const problems = [...source.problems];
   const [connection] = compileConnections({ [name]: written }, { source, problems, allowHttp }).values();
-  if (connection && problems.length === 0) return connection;
-  throw new Error(problems.map(inWords).join('\n'));
+  return { connection, problems };
+}
+
+/** What is wrong with a connection first of all, without the place; absent when nothing is. */
+export function connectionProblem(written: object): string | undefined {
+  const { problems } = checkedConnection('connection', written, false);
+  return problems[0]?.message.split('\n')[0];
 }
 
 /** What is wrong, and the line it stands on; below that the way out. */

@@ -18,25 +18,26 @@ const shortestSecret = 4;
 /** Makes a redactor that knows no secret yet. */
 export function createRedactor(): Redactor {
   const secrets = new Set<string>();
-  let whole: RegExp | undefined;
-  let wholeOrCut: RegExp | undefined;
+  let hasPieces = false;
+  let whole: readonly RegExp[] = [];
+  let wholeOrCut: readonly RegExp[] = [];
   const redactor: Redactor = {
     add(secret) {
       if (secret.length < shortestSecret || secrets.has(secret)) return;
       secrets.add(secret);
+      hasPieces ||= secret.length > longestPiece;
       // The longest first, so that no end of a longer secret is left over.
       const longestFirst = [...secrets].sort((a, b) => b.length - a.length);
-      const forms = longestFirst.flatMap(secretForms);
-      whole = new RegExp(forms.map(wholePattern).join('|'), 'g');
-      wholeOrCut = new RegExp(forms.flatMap((form) => [wholePattern(form), ...cutPatterns(form)]).join('|'), 'g');
+      const forms = longestFirst.flatMap(piecesOf).flatMap(secretForms);
+      whole = expressionsOf(forms.map(wholePattern));
+      wholeOrCut = expressionsOf(forms.flatMap((form) => [wholePattern(form), ...cutPatterns(form)]));
     },
     isIn(text) {
-      const pattern = patternFor(text);
-      return pattern !== undefined && text.search(pattern) >= 0;
+      return expressionsFor(text).some((expression) => text.search(expression) >= 0);
     },
     text(text) {
-      const pattern = patternFor(text);
-      return pattern === undefined ? text : text.replace(pattern, '***');
+      const masked = expressionsFor(text).reduce((left, expression) => left.replace(expression, '***'), text);
+      return hasPieces && masked !== text ? masked.replace(/\*{6,}/g, '***') : masked;
     },
     value(value) {
       if (typeof value === 'string') return redactor.text(value);
@@ -52,9 +53,34 @@ export function createRedactor(): Redactor {
   return redactor;
 
   /** Most texts were not cut, and without that the search is faster. */
-  function patternFor(text: string): RegExp | undefined {
+  function expressionsFor(text: string): readonly RegExp[] {
     return text.includes(cutMark) ? wholeOrCut : whole;
   }
+}
+
+/** A longer one makes an expression that is too large: it is sought piece by piece. */
+const longestPiece = 500;
+
+function piecesOf(secret: string): string[] {
+  return secret.match(new RegExp(`[^]{1,${longestPiece}}`, 'gu')) ?? [];
+}
+
+/** The most characters of an expression; one of twice that many is refused by the engine. */
+const largestExpression = 150_000;
+
+/** Mostly one: as few as can hold all patterns. */
+function expressionsOf(patterns: readonly string[]): RegExp[] {
+  const groups: string[][] = [];
+  let size = Number.POSITIVE_INFINITY;
+  for (const pattern of patterns) {
+    size += pattern.length;
+    if (size > largestExpression) {
+      groups.push([]);
+      size = pattern.length;
+    }
+    groups.at(-1)?.push(pattern);
+  }
+  return groups.map((group) => new RegExp(group.join('|'), 'g'));
 }
 
 /** One way in which a secret can be written. */

@@ -28,7 +28,8 @@ export function createStateFile<Content>(path: string, isContent: (found: unknow
       const text = textOf(path);
       if (text === undefined) return undefined;
       const content = jsonOf(text);
-      if (!isContent(content)) throw unreadable(path, 'it is not what automate wrote there');
+      if (!isContent(content))
+        throw unreadable(path, 'it is not what automate wrote there\nput a good copy back, or take it away: a new one is made');
       return content;
     },
     async write(content) {

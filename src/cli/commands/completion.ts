@@ -5,6 +5,7 @@ import { formatNames } from '../../io/records/format.ts';
 import { nodeTypes } from '../../nodes/index.ts';
 import { exitCodes } from '../exit.ts';
 import type { Terminal } from '../terminal.ts';
+import { authTypes } from './connections-auth.ts';
 
 const shells = new Map([
   ['bash', bash],
@@ -43,7 +44,7 @@ const optionValues: Readonly<Record<string, readonly string[]>> = {
   '--in-format': formatNames,
   '--out-format': formatNames,
   '--backend': keeperNames,
-  '--auth': ['none', 'bearer', 'api_key', 'basic', 'oauth2_client_credentials'],
+  '--auth': Object.keys(authTypes),
 };
 
 function offeredBy(program: Command): Offered[] {

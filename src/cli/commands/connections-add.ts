@@ -1,38 +1,26 @@
 import { rateIntervalMs } from '../../core/duration.ts';
 import { AutomateError } from '../../core/failure.ts';
+import { name as nameShape } from '../../core/options.ts';
 import { didYouMean } from '../../core/suggest.ts';
-import { compileSavedConnection, connectionText } from '../../flow/saved-connection.ts';
+import { compileSavedConnection, connectionProblem, connectionText } from '../../flow/saved-connection.ts';
 import { changeConnections, savedConnections } from '../../io/connections.ts';
 import { variableWith } from '../../io/credentials/environment.ts';
 import { type Asker, findAsker } from '../ask.ts';
 import { openCredentials } from '../credential-store.ts';
 import { exitCodes } from '../exit.ts';
 import type { Terminal } from '../terminal.ts';
+import { type AuthOptions, authOf, exampleOf, type WrittenAuth } from './connections-auth.ts';
 import { setCommand } from './credentials-set.ts';
 
 /** The options of `automate connections add http`. */
-export interface AddOptions {
+export interface AddOptions extends AuthOptions {
   readonly baseUrl?: string;
-  readonly auth?: string;
-  readonly credential?: string;
-  readonly header?: string;
-  readonly query?: string;
-  readonly username?: string;
-  readonly tokenUrl?: string;
-  readonly clientId?: string;
-  readonly scopes?: readonly string[];
   readonly setHeader: readonly [string, string][];
   readonly rate?: string;
   readonly concurrency?: number;
   readonly allowHttp?: boolean;
   readonly force?: boolean;
 }
-
-const types = ['http'];
-
-const authTypes = ['none', 'bearer', 'api_key', 'basic', 'oauth2_client_credentials'] as const;
-
-type AuthType = (typeof authTypes)[number];
 
 /** Saves a connection. Whoever is at a terminal is asked for what is missing. Answers the exit code. */
 export async function addCommand(
@@ -41,196 +29,100 @@ export async function addCommand(
   options: AddOptions,
   terminal: Terminal,
 ): Promise<number> {
+  refuseOtherTypes(type);
   const asker = findAsker();
-  const known = typeOf(type);
-  const called = name ?? (await answer(asker, 'a name', (person) => person.text('Name of the connection', 'crm', nameProblem)));
-  const problem = nameProblem(called);
+  const called = name ?? (await askedName(asker, options));
+  const problem = nameProblem(called, options);
   if (problem !== undefined) throw new AutomateError('usage', problem);
-  if (!options.force) refuseExisting(called);
-  const { written, auth } = await connectionOf(known, called, options, asker);
+  const { written, auth } = await connectionOf(options, asker);
   try {
     compileSavedConnection(called, written, false);
   } catch (error) {
     throw new AutomateError('usage', (error as Error).message);
   }
   await changeConnections(process.env, (saved) => {
-    if (Object.hasOwn(saved, called) && !options.force) throw existing(called);
+    if (Object.hasOwn(saved, called) && !options.force) throw new AutomateError('usage', existing(called));
     return { ...saved, [called]: written };
   });
   await terminal.print(connectionText(called, written));
   terminal.tell(`"${called}" is saved; try it: automate connections test ${called}`);
-  if (auth?.credential !== undefined) await offerSecret(auth.credential, asker, terminal);
+  if (auth) await offerSecret(auth, asker, terminal);
   return exitCodes.success;
+
+  async function connectionOf(
+    { baseUrl, rate, setHeader, concurrency, allowHttp }: AddOptions,
+    asker: Asker | undefined,
+  ): Promise<{ written: Record<string, unknown>; auth: WrittenAuth | undefined }> {
+    const isWalk = baseUrl === undefined;
+    const base_url = baseUrl ?? (await askedUrl(asker, allowHttp ?? false));
+    const auth = await authOf(called, options, asker, isWalk);
+    const limit = rate ?? (isWalk && asker ? await askedRate(asker) : undefined);
+    const written = {
+      type: 'http',
+      base_url,
+      ...(auth && { auth }),
+      ...(setHeader.length > 0 && { headers: headersOf(setHeader) }),
+      ...(limit !== undefined && { rate: limit }),
+      ...(concurrency !== undefined && { concurrency }),
+      ...(allowHttp && { allow_http: true }),
+    };
+    return { written, auth };
+  }
 }
 
-function typeOf(type: string | undefined): string {
-  if (type === undefined || types.includes(type)) return type ?? 'http';
-  throw new AutomateError(
-    'usage',
-    `no connection type "${type}"${didYouMean(type, types) || `; expected ${types.join(' or ')}, as in: automate connections add http ${type}`}`,
-  );
+function refuseOtherTypes(type: string | undefined): void {
+  if (type === undefined || type === 'http') return;
+  const hint = type === 'mcp' ? '; MCP connections are not there yet' : didYouMean(type, ['http']);
+  throw new AutomateError('usage', `expected a connection of type http, found "${type}"${hint}\nas in: ${exampleOf('bearer')}`);
 }
 
-/** What a person answers; without one the option is missing. */
-async function answer(asker: Asker | undefined, what: string, ask: (person: Asker) => Promise<string>): Promise<string> {
-  if (asker) return ask(asker);
-  throw new AutomateError(
-    'usage',
-    `expected ${what}, as in: automate connections add http crm --base-url https://crm.example.com/v2 --auth bearer --credential crm-token`,
-  );
+async function askedName(asker: Asker | undefined, options: AddOptions): Promise<string> {
+  if (!asker) throw new AutomateError('usage', `expected a name, as in: ${exampleOf('bearer')}`);
+  return asker.text('Name of the connection', { placeholder: 'crm', check: (answer) => nameProblem(answer, options) });
 }
 
-function nameProblem(name: string): string | undefined {
-  return /^[A-Za-z0-9][A-Za-z0-9._-]*$/.test(name) ? undefined : 'expected a name of letters, digits, dots, dashes and underscores';
+function nameProblem(name: string, { force }: AddOptions): string | undefined {
+  const { error } = nameShape.safeParse(name);
+  if (error) return error.issues[0]?.message;
+  return !force && Object.hasOwn(savedConnections(process.env), name) ? existing(name) : undefined;
 }
 
-function refuseExisting(name: string): void {
-  if (Object.hasOwn(savedConnections(process.env), name)) throw existing(name);
+function existing(name: string): string {
+  return `there is a connection "${name}" already\nreplace it with --force`;
 }
 
-function existing(name: string): AutomateError {
-  return new AutomateError('usage', `there is a connection "${name}" already\nreplace it with --force`);
-}
-
-interface WrittenAuth {
-  readonly type: string;
-  readonly credential?: string;
-}
-
-async function connectionOf(
-  type: string,
-  name: string,
-  options: AddOptions,
-  asker: Asker | undefined,
-): Promise<{ written: Record<string, unknown>; auth: WrittenAuth | undefined }> {
-  const isComplete = options.baseUrl !== undefined;
-  const baseUrl =
-    options.baseUrl ??
-    (await answer(asker, '--base-url', (person) => person.text('Base URL', 'https://crm.example.com/v2', urlProblem(name, options))));
-  const auth = await authOf(name, options, asker, isComplete);
-  const rate = options.rate ?? (isComplete || !asker ? undefined : await askedRate(asker));
-  const headers = headersOf(options);
-  const written = {
-    type,
-    base_url: baseUrl,
-    ...(auth && { auth }),
-    ...(options.setHeader.length > 0 && { headers }),
-    ...(rate !== undefined && { rate }),
-    ...(options.concurrency !== undefined && { concurrency: options.concurrency }),
-    ...(options.allowHttp && { allow_http: true }),
-  };
-  return { written, auth };
-}
-
-function urlProblem(name: string, { allowHttp = false }: AddOptions): (answer: string) => string | undefined {
-  return (baseUrl) => {
-    try {
-      compileSavedConnection(name, { type: 'http', base_url: baseUrl, allow_http: allowHttp }, false);
-      return undefined;
-    } catch (error) {
-      return (error as Error).message;
-    }
-  };
+async function askedUrl(asker: Asker | undefined, allowHttp: boolean): Promise<string> {
+  if (!asker) throw new AutomateError('usage', `expected --base-url, as in: ${exampleOf('bearer')}`);
+  const check = (answer: string) => connectionProblem({ type: 'http', base_url: answer, allow_http: allowHttp });
+  return asker.text('Base URL', { placeholder: 'https://crm.example.com/v2', check });
 }
 
 /** Absent for no limit. */
 async function askedRate(asker: Asker): Promise<string | undefined> {
-  return (await asker.text('At most so many requests in a time (empty for no limit)', '10/s', rateProblem)) || undefined;
-}
-
-function headersOf({ setHeader }: AddOptions): Record<string, string> {
-  const headers = new Map<string, string>();
-  for (const [header, value] of setHeader) {
-    if (headers.has(header)) throw new AutomateError('usage', `--set-header: the header "${header}" is there already`);
-    headers.set(header, value);
-  }
-  return Object.fromEntries(headers);
+  const answer = await asker.text('At most so many requests in a time, such as 10/s (empty for no limit)', { check: rateProblem });
+  return answer || undefined;
 }
 
 function rateProblem(answer: string): string | undefined {
   return answer === '' || rateIntervalMs(answer) !== undefined ? undefined : 'expected a rate such as 10/s, 600/min, 5000/h';
 }
 
-const authOptions = {
-  credential: { flag: '--credential', types: ['bearer', 'api_key', 'basic', 'oauth2_client_credentials'] },
-  header: { flag: '--header', types: ['api_key'] },
-  query: { flag: '--query', types: ['api_key'] },
-  username: { flag: '--username', types: ['basic'] },
-  tokenUrl: { flag: '--token-url', types: ['oauth2_client_credentials'] },
-  clientId: { flag: '--client-id', types: ['oauth2_client_credentials'] },
-  scopes: { flag: '--scopes', types: ['oauth2_client_credentials'] },
-} as const satisfies Partial<Record<keyof AddOptions, { flag: string; types: readonly AuthType[] }>>;
-
-/** What would be left out without a word was meant for another way of signing. */
-function refuseOptionsOfOthers(type: AuthType, options: AddOptions): void {
-  for (const [option, { flag, types }] of Object.entries(authOptions)) {
-    if (options[option as keyof typeof authOptions] === undefined || (types as readonly AuthType[]).includes(type)) continue;
-    throw new AutomateError('usage', `${flag} is for --auth ${types.join(', ')}, not for ${type}`);
+function headersOf(given: AddOptions['setHeader']): Record<string, string> {
+  const headers = new Map<string, string>();
+  for (const [header, value] of given) {
+    if (headers.has(header)) throw new AutomateError('usage', `--set-header: the header "${header}" is there already`);
+    headers.set(header, value);
   }
-}
-
-/** How requests are signed; absent for not at all. With all of the rest given, nobody is asked whether they are. */
-async function authOf(name: string, options: AddOptions, asker: Asker | undefined, isComplete: boolean): Promise<WrittenAuth | undefined> {
-  const type = options.auth === undefined ? await askedType(options, asker, isComplete) : authTypeOf(options.auth);
-  refuseOptionsOfOthers(type, options);
-  if (type === 'none') return undefined;
-  const ask = (option: string, question: string, hint: string) =>
-    answer(asker, `--${option} for --auth ${type}`, (person) => person.text(question, hint));
-  const credential = options.credential ?? (await ask('credential', 'Name of the credential that holds the secret', `${name}-token`));
-  const username = options.username === undefined ? {} : { username: options.username };
-  switch (type) {
-    case 'bearer':
-      return { type, credential };
-    case 'basic':
-      return { type, credential, ...username };
-    case 'api_key': {
-      if (options.query !== undefined)
-        return { type, query: options.query, credential, ...(options.header !== undefined && { header: options.header }) } as WrittenAuth;
-      return {
-        type,
-        header: options.header ?? (await ask('header or --query', 'Header that carries the key', 'X-API-Key')),
-        credential,
-      } as WrittenAuth;
-    }
-    case 'oauth2_client_credentials': {
-      const token_url = options.tokenUrl ?? (await ask('token-url', 'URL of the token server', 'https://auth.example.com/oauth/token'));
-      const client_id = options.clientId ?? (await ask('client-id', 'Client id', 'my-client'));
-      return { type, token_url, client_id, credential, ...(options.scopes && { scopes: options.scopes }) } as WrittenAuth;
-    }
-  }
-}
-
-async function askedType(options: AddOptions, asker: Asker | undefined, isComplete: boolean): Promise<AuthType> {
-  if (options.header !== undefined || options.query !== undefined) return 'api_key';
-  if (options.tokenUrl !== undefined || options.clientId !== undefined) return 'oauth2_client_credentials';
-  if (options.username !== undefined) return 'basic';
-  if (options.credential !== undefined) return 'bearer';
-  if (!asker || isComplete) return 'none';
-  const labels = {
-    none: 'not at all',
-    bearer: 'bearer token',
-    api_key: 'API key',
-    basic: 'user name and password',
-    oauth2_client_credentials: 'OAuth2 client credentials',
-  };
-  return asker.choice(
-    'How do requests prove who sends them?',
-    authTypes.map((value) => ({ value, label: labels[value] })),
-  );
-}
-
-function authTypeOf(text: string): AuthType {
-  const meant = text.replaceAll('-', '_');
-  const found = authTypes.find((type) => type === meant || (meant === 'oauth2' && type === 'oauth2_client_credentials'));
-  if (found) return found;
-  throw new AutomateError('usage', `--auth: no type "${text}"${didYouMean(text, authTypes) || `; expected ${authTypes.join(', ')}`}`);
+  return Object.fromEntries(headers);
 }
 
 /** Without its secret the connection is of no use yet. */
-async function offerSecret(credential: string, asker: Asker | undefined, terminal: Terminal): Promise<void> {
+async function offerSecret({ type, credential, username }: WrittenAuth, asker: Asker | undefined, terminal: Terminal): Promise<void> {
   if (variableWith(credential, process.env) !== undefined) return;
   const store = openCredentials(undefined, terminal);
-  if (store.kept().some(({ name }) => name === credential)) return;
+  if (store.kept().some(({ name, env }) => name === credential && env === store.env)) return;
+  const isPair = type === 'basic' && username === undefined;
+  if (isPair) terminal.tell(`the secret of "${credential}" has to be username:password`);
   if (asker && process.stdin.isTTY && (await asker.yes(`There is no credential "${credential}" yet. Keep its secret now?`)))
     await setCommand(credential, {}, terminal);
   else terminal.tell(`there is no credential "${credential}" yet; keep it: automate credentials set ${credential}`);

@@ -3,7 +3,7 @@ import { AutomateError } from '../../core/failure.ts';
 import { credentialName } from '../../core/options.ts';
 import { oneLine, utf8Of, variableWith } from '../../io/credentials/environment.ts';
 import { type KeeperName, keeperNames } from '../../io/credentials/keeper.ts';
-import { defaultEnv } from '../../io/credentials/secret.ts';
+import { defaultEnv, envOption } from '../../io/credentials/secret.ts';
 import { findAsker } from '../ask.ts';
 import { openCredentials } from '../credential-store.ts';
 import { exitCodes } from '../exit.ts';
@@ -31,11 +31,14 @@ export async function setCommand(name: string, options: SetOptions, terminal: Te
   const only = kept.hosts === undefined ? '' : `, for ${kept.hosts.join(', ')} only`;
   terminal.tell(`"${name}" is kept in the ${where}${expiry}${only}`);
   if (kept.previous)
-    terminal.tell(`the one before it is kept until this one has succeeded; back to it: automate credentials restore ${name}`);
+    terminal.tell(
+      `the one before it is kept until this one has succeeded; back to it: automate credentials restore ${name}${envOption(kept.env)}`,
+    );
   const warn = (message: string) => terminal.tell(`${terminal.colors.yellow('warning:')} ${message}`);
   for (const keeper of left) warn(`the old secret is still in the ${keeper}, which cannot be reached here`);
   const variable = variableWith(name, process.env);
   if (variable !== undefined) warn(`${variable} is set, and goes before it`);
+  if (secret !== secret.trim()) warn('it begins or ends with blanks, which HTTP takes away: is that meant?');
   if (secret.length < 4) warn('so short a secret cannot be masked in what is written');
   return exitCodes.success;
 }
@@ -49,7 +52,11 @@ function checkName(name: string): void {
 async function secretFrom(name: string): Promise<string> {
   if (!process.stdin.isTTY) return oneLine(await stdinText(), 'stdin');
   const asker = findAsker();
-  if (!asker) throw new AutomateError('usage', 'expected the secret on stdin: here nobody can be asked for it');
+  if (!asker)
+    throw new AutomateError(
+      'usage',
+      `expected the secret on stdin: here nobody can be asked for it\nautomate credentials set ${name} < FILE`,
+    );
   return oneLine(await asker.secret(`Secret for "${name}"`), 'the answer');
 }
 
@@ -73,12 +80,20 @@ async function stdinText(): Promise<string> {
 /** A duration from now on, or the last day. */
 function expiryOf(text: string | undefined): string | undefined {
   if (text === undefined) return undefined;
-  const ms = durationMs(text);
-  const endMs = ms !== undefined ? Date.now() + ms : /^\d{4}-\d\d-\d\d$/.test(text) ? Date.parse(`${text}T23:59:59Z`) : Number.NaN;
-  if (!(endMs > Date.now()) || endMs > 8.64e15) {
-    throw new AutomateError('usage', `--expires: expected a duration such as 90d, or a day to come such as 2030-12-31, found "${text}"`);
-  }
-  return new Date(endMs).toISOString();
+  const endMs = /^\d+$/.test(text) ? Number.NaN : Date.now() + (durationMs(text) ?? Number.NaN);
+  const end = validDay(text) ?? (endMs > Date.now() && endMs < lastMoment ? new Date(endMs) : undefined);
+  if (end && end.getTime() > Date.now()) return end.toISOString();
+  throw new AutomateError('usage', `--expires: expected a duration such as 90d, or a day to come such as 2030-12-31, found "${text}"`);
+}
+
+/** The last moment that a Date can hold (ECMA-262, 21.4.1.1). */
+const lastMoment = 8.64e15;
+
+/** The end of a day in UTC; absent for what is none, such as 2027-02-31. */
+function validDay(text: string): Date | undefined {
+  if (!/^\d{4}-\d\d-\d\d$/.test(text)) return undefined;
+  const end = new Date(`${text}T23:59:59Z`);
+  return !Number.isNaN(end.getTime()) && end.toISOString().startsWith(text) ? end : undefined;
 }
 
 const hostShape = /^(?:\*\.)?(?:[a-z0-9][a-z0-9._-]*|\[[0-9a-f:.]+\])(?::\d{1,5})?$/;

@@ -1,10 +1,10 @@
 import { AutomateError } from '../../core/failure.ts';
 import { variableWith } from '../../io/credentials/environment.ts';
 import { type KeeperName, keeperNames } from '../../io/credentials/keeper.ts';
-import { expiryWarning } from '../../io/credentials/secret.ts';
+import { envOption, expiryWarning } from '../../io/credentials/secret.ts';
 import { type CredentialStore, openCredentials } from '../credential-store.ts';
 import { exitCodes } from '../exit.ts';
-import { hide } from '../flow-secrets.ts';
+import { hide, missing } from '../flow-secrets.ts';
 import { credentialJson, credentialRows, credentialText, type ShownCredential, shownCredentials } from '../show/credentials.ts';
 import { tableText } from '../show/structure.ts';
 import type { Terminal } from '../terminal.ts';
@@ -17,13 +17,22 @@ export interface CredentialOptions {
 
 /** Lists credentials, never a value: all of them, or those of one environment or name. Answers the exit code. */
 export async function listCommand(name: string | undefined, options: CredentialOptions, terminal: Terminal): Promise<number> {
-  const shown = shownCredentials(openCredentials(options.env, terminal).kept(), process.env).filter(
+  const store = openCredentials(options.env, terminal);
+  const shown = shownCredentials(store.kept(), process.env).filter(
     (credential) => (name === undefined || credential.name === name) && (options.env === undefined || credential.env === options.env),
   );
   if (options.json) await terminal.print(JSON.stringify(shown.map(credentialJson), null, 2));
   else if (shown.length > 0) await terminal.print(tableText(credentialRows(shown, Date.now())).join('\n'));
-  else terminal.tell('no credentials are kept here; keep one: automate credentials set NAME');
+  else terminal.tell(nothingOf(name, options.env, store));
   return exitCodes.success;
+}
+
+function nothingOf(name: string | undefined, env: string | undefined, store: CredentialStore): string {
+  const what = name === undefined ? 'there are no credentials' : `there is no credential "${name}"`;
+  const others = store.kept().length;
+  const rest =
+    others === 0 ? `keep one: automate credentials set ${name ?? 'NAME'}${envOption(env)}` : `there are others: automate credentials list`;
+  return `${what}${env === undefined ? ' here' : ` for --env ${env}`}\n  ${rest}`;
 }
 
 /** Tells what is known of one credential, but for its value. Answers the exit code. */
@@ -39,7 +48,7 @@ function known(name: string, store: CredentialStore): ShownCredential {
   const shown = all.find(({ env }) => env === undefined) ?? all.find(({ env }) => env === store.env);
   if (shown) return shown;
   const elsewhere = all.map(({ env }) => `--env ${env}`).join(', ');
-  const hint = elsewhere === '' ? `keep it: automate credentials set ${name}` : `it is kept for ${elsewhere}`;
+  const hint = elsewhere === '' ? `keep it: automate credentials set ${name}${envOption(store.env)}` : `it is kept for ${elsewhere}`;
   throw new AutomateError('credential', `there is no credential "${name}"\n${hint}`);
 }
 
@@ -56,7 +65,7 @@ export async function removeCommand(name: string, options: CredentialOptions & {
 /** Puts the secret before the present one back. Answers the exit code. */
 export async function restoreCommand(name: string, options: CredentialOptions, terminal: Terminal): Promise<number> {
   const { setAt } = await openCredentials(options.env, terminal).restore(name);
-  terminal.tell(`"${name}" is again the secret that was set on ${setAt.slice(0, 10)}`);
+  terminal.tell(`"${name}" is again the secret that was set on ${setAt.slice(0, 16).replace('T', ' at ')} UTC`);
   return exitCodes.success;
 }
 
@@ -64,14 +73,14 @@ export async function restoreCommand(name: string, options: CredentialOptions, t
 export async function checkCommand(name: string | undefined, options: CredentialOptions, terminal: Terminal): Promise<number> {
   const store = openCredentials(options.env, terminal);
   const names = name === undefined ? namesOf(store) : [name];
-  if (names.length === 0) terminal.tell('no credentials are kept here; keep one: automate credentials set NAME');
+  if (names.length === 0) terminal.tell(nothingOf(undefined, options.env, store));
   const found = await store.find(names);
   let isWrong = false;
   for (const checked of names) {
-    const finding = found.get(checked) ?? { problem: `there is no credential "${checked}"\nkeep it: automate credentials set ${checked}` };
+    const finding = found.get(checked) ?? { problem: missing(checked, store) };
     if ('problem' in finding) {
       isWrong = true;
-      terminal.tell(`${terminal.colors.red(`${checked}:`)} ${finding.problem.replaceAll('\n', '\n  ')}`);
+      terminal.tell(`${terminal.colors.red('problem:')} ${finding.problem.replaceAll('\n', '\n  ')}`);
     } else {
       const { text, from, hosts, expiresAt } = finding.secret;
       hide(text, terminal);

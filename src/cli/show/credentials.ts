@@ -15,6 +15,8 @@ const variableShape = /^AUTOMATE_CREDENTIAL_(.+?)(_FILE)?$/;
 export function shownCredentials(kept: readonly KeptCredential[], environment: NodeJS.ProcessEnv): (ShownCredential & { from: string })[] {
   const given = Object.keys(environment)
     .filter((variable) => variableShape.test(variable) && environment[variable])
+    // Of both, the variable itself goes first.
+    .filter((variable) => !variable.endsWith('_FILE') || !environment[variable.slice(0, -'_FILE'.length)])
     .sort()
     .map((variable) => {
       const [, stem = '', file] = variableShape.exec(variable) ?? [];

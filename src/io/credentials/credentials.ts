@@ -2,7 +2,7 @@ import { AutomateError } from '../../core/failure.ts';
 import type { Catalog } from './catalog.ts';
 import { credentialVariable, findInEnvironment } from './environment.ts';
 import { type KeeperName, keeperNames, type SecretKeeper } from './keeper.ts';
-import { defaultEnv, type Finding, type KeptCredential } from './secret.ts';
+import { defaultEnv, envOption, type Finding, type KeptCredential } from './secret.ts';
 
 /** How a secret is to be kept. */
 export interface KeepWish {
@@ -71,7 +71,10 @@ export function createCredentials(tools: CredentialTools): Credentials {
         const changes = new Map([...(isOldKept ? ([[previousOf(name), old]] as const) : []), [accountOf(name), secret]]);
         const backend = await writeSomewhere(name, changes, wish.backend, before?.backend);
         const hosts = wish.hosts?.includes('*') ? undefined : (wish.hosts ?? before?.hosts);
-        const previous = old === undefined ? undefined : (before?.previous ?? { setAt: before?.setAt, expiresAt: before?.expiresAt });
+        const previous =
+          old === undefined
+            ? undefined
+            : (before?.previous ?? { setAt: before?.setAt, expiresAt: before?.expiresAt, hosts: before?.hosts });
         const kept = {
           name,
           env,
@@ -98,7 +101,7 @@ export function createCredentials(tools: CredentialTools): Credentials {
             [previousOf(name), undefined],
           ]),
         );
-        const restored = { ...kept, ...previous, expiresAt: previous.expiresAt } as KeptCredential;
+        const restored = { ...kept, ...previous, expiresAt: previous.expiresAt, hosts: previous.hosts } as KeptCredential;
         await catalog().put(restored);
         return restored;
       }),
@@ -108,8 +111,10 @@ export function createCredentials(tools: CredentialTools): Credentials {
         const isGone = await takeAway(known(name)).then(
           () => true,
           (error: unknown) => {
+            if (!isRefusal(error)) throw error;
             if (isForced) return false;
-            throw withWayOut(error, `forget it all the same: automate credentials remove ${name} --force`);
+            const way = `forget it all the same: automate credentials remove ${name}${envOption(env)} --force`;
+            throw new AutomateError('credential', `${error.message}\n${way}`, { cause: error });
           },
         );
         await catalog().remove(name, env);
@@ -118,7 +123,7 @@ export function createCredentials(tools: CredentialTools): Credentials {
 
     async used(name, setAt) {
       const seen = catalog().find(name, env);
-      if (!seen || (!seen.previous && tools.wallNow() - Date.parse(seen.lastUsedAt ?? seen.setAt) < usedEveryMs && seen.lastUsedAt)) return;
+      if (!seen || isJustNoted(seen)) return;
       await catalog().alone(async () => {
         const kept = catalog().find(name, env);
         if (!kept) return;
@@ -131,6 +136,10 @@ export function createCredentials(tools: CredentialTools): Credentials {
     },
   };
 
+  function isJustNoted({ previous, lastUsedAt }: KeptCredential): boolean {
+    return !previous && lastUsedAt !== undefined && tools.wallNow() - Date.parse(lastUsedAt) < usedEveryMs;
+  }
+
   function accountOf(name: string): string {
     return `${env}/${name}`;
   }
@@ -142,7 +151,11 @@ export function createCredentials(tools: CredentialTools): Credentials {
   function known(name: string): KeptCredential {
     const kept = catalog().find(name, env);
     if (kept) return kept;
-    throw new AutomateError('credential', `no credential "${name}" is kept${env === defaultEnv ? '' : ` for --env ${env}`}`);
+    const elsewhere = catalog()
+      .all()
+      .flatMap((other) => (other.name === name ? [`--env ${other.env}`] : []));
+    const hint = elsewhere.length === 0 ? '' : `; it is kept for ${elsewhere.join(' and ')}`;
+    throw new AutomateError('credential', `no credential "${name}" is kept${env === defaultEnv ? '' : ` for --env ${env}`}${hint}`);
   }
 
   function isExpired({ expiresAt }: KeptCredential): boolean {
@@ -154,7 +167,7 @@ export function createCredentials(tools: CredentialTools): Credentials {
       const secrets = await from.read(wanted.map(({ name }) => accountOf(name)));
       return wanted.map((kept) => [kept.name, findingOf(kept, secrets.get(accountOf(kept.name)))]);
     } catch (error) {
-      if (!(error instanceof AutomateError)) throw error;
+      if (!isRefusal(error)) throw error;
       return wanted.map(({ name }) => [name, { problem: `the credential "${name}" is in the ${from.name}: ${error.message}` }]);
     }
   }
@@ -173,7 +186,7 @@ export function createCredentials(tools: CredentialTools): Credentials {
       const old = (await keeper(before.backend).read([account])).get(account);
       return old === secret ? undefined : old;
     } catch (error) {
-      if (error instanceof AutomateError) return undefined;
+      if (isRefusal(error)) return undefined;
       throw error;
     }
   }
@@ -194,12 +207,12 @@ export function createCredentials(tools: CredentialTools): Credentials {
           await keeper(choice).write(changes);
           return choice;
         } catch (error) {
-          if (!(error instanceof AutomateError) || error.kind !== 'credential') throw error;
+          if (!isRefusal(error)) throw error;
           problems.push(error.message);
         }
       }
     }
-    throw new AutomateError('credential', ['the secret cannot be kept', ...problems, ...waysOut(name)].join('\n'));
+    throw new AutomateError('credential', ['the secret cannot be kept', ...problems, ...waysOut(name, wished)].join('\n'));
   }
 
   async function takeAway({ name, backend }: KeptCredential): Promise<void> {
@@ -214,25 +227,33 @@ export function createCredentials(tools: CredentialTools): Credentials {
   function isTakenAway(kept: KeptCredential): Promise<boolean> {
     return takeAway(kept).then(
       () => true,
-      () => false,
+      (error: unknown) => {
+        if (isRefusal(error)) return false;
+        throw error;
+      },
     );
   }
 }
 
-function expired({ name, expiresAt = '' }: KeptCredential): string {
-  return `the credential "${name}" expired on ${expiresAt.slice(0, 10)}\nset a new one: automate credentials set ${name}`;
+function expired({ name, env, expiresAt = '' }: KeptCredential): string {
+  return `the credential "${name}" expired on ${expiresAt.slice(0, 10)}\nset a new one: automate credentials set ${name}${envOption(env)}`;
 }
 
 /** Without a place of its own a secret is written nowhere. */
-function waysOut(name: string): string[] {
+function waysOut(name: string, wished: KeeperName | undefined): string[] {
   const variable = credentialVariable(name);
+  const vault =
+    wished === 'keychain'
+      ? 'keep it in the encrypted vault: --backend vault'
+      : 'for the encrypted vault, set AUTOMATE_VAULT_PASSPHRASE (or AUTOMATE_VAULT_PASSPHRASE_FILE) to its passphrase';
   return [
     'two ways out:',
-    '  for the encrypted vault, set AUTOMATE_VAULT_PASSPHRASE (or AUTOMATE_VAULT_PASSPHRASE_FILE) and run this again',
+    `  ${vault}, and run this again`,
     `  or keep nothing here, and set ${variable} (or ${variable}_FILE) where the flow runs`,
   ];
 }
 
-function withWayOut(error: unknown, way: string): unknown {
-  return error instanceof AutomateError ? new AutomateError(error.kind, `${error.message}\n${way}`, { cause: error }) : error;
+/** Whether a keeper cannot or will not: whoever would not answer its question has called it all off. */
+function isRefusal(error: unknown): error is AutomateError {
+  return error instanceof AutomateError && error.kind === 'credential';
 }

@@ -1,5 +1,6 @@
 import { readFile } from 'node:fs/promises';
 import { AutomateError } from '../../core/failure.ts';
+import { reasonOf } from '../reason.ts';
 import type { Finding } from './secret.ts';
 
 /** The environment variable of a credential: `crm-token` is `AUTOMATE_CREDENTIAL_CRM_TOKEN`. */
@@ -39,8 +40,8 @@ export async function secretFile(file: string, variable: string): Promise<string
     return oneLine(utf8Of(await readFile(file)), file);
   } catch (error) {
     if (error instanceof AutomateError) throw error;
-    const reason = error instanceof TypeError ? 'it is not UTF-8' : (error as Error).message;
-    throw new AutomateError('credential', `${variable} names a file that cannot be read: ${reason}`);
+    const reason = error instanceof TypeError ? 'it is not UTF-8' : reasonOf(error as Error);
+    throw new AutomateError('credential', `${variable} names a file that cannot be read: ${file}: ${reason}`);
   }
 }
 
@@ -49,15 +50,19 @@ export function utf8Of(bytes: Uint8Array): string {
   return new TextDecoder('utf-8', { fatal: true }).decode(bytes);
 }
 
-/** A secret without the line break that editors and `$(...)` elsewhere leave at its end. Throws an AutomateError (`credential`) when it has several lines. */
+/** No server takes a longer one in a header. */
+const longestSecret = 16_384;
+
+/** A secret without the line break that editors and `$(...)` elsewhere leave at its end. Throws an AutomateError (`credential`) when it is none. */
 export function oneLine(text: string, where: string): string {
   const secret = text.replace(/\r?\n$/, '');
-  // biome-ignore lint/suspicious/noControlCharactersInRegex: a header cannot hold them
-  if (secret === '' || /[\x00-\x1f\x7f]/.test(secret)) {
-    throw new AutomateError(
-      'credential',
-      `expected a secret on one line, found ${secret === '' ? 'nothing' : 'a control character'} in ${where}`,
-    );
+  const found = secret === '' ? 'nothing' : controls.test(secret) ? 'a control character' : undefined;
+  if (found !== undefined) throw new AutomateError('credential', `expected a secret on one line, found ${found} in ${where}`);
+  if (secret.length > longestSecret) {
+    throw new AutomateError('credential', `expected a secret of at most ${longestSecret} characters, found ${secret.length} in ${where}`);
   }
   return secret;
 }
+
+// biome-ignore lint/suspicious/noControlCharactersInRegex: a header cannot hold them
+const controls = /[\x00-\x1f\x7f]/;

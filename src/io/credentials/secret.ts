@@ -29,11 +29,16 @@ export interface KeptCredential {
   readonly hosts?: readonly string[];
   readonly lastUsedAt?: string;
   /** The one before it, kept until this one has succeeded. */
-  readonly previous?: { readonly setAt: string; readonly expiresAt?: string };
+  readonly previous?: { readonly setAt: string; readonly expiresAt?: string; readonly hosts?: readonly string[] };
 }
 
 /** The environment of those who name none. */
 export const defaultEnv = 'default';
+
+/** How a command line says the environment: ` --env staging`; nothing for that of those who name none. */
+export function envOption(env: string = defaultEnv): string {
+  return env === defaultEnv ? '' : ` --env ${env}`;
+}
 
 /** Whether a secret may be sent to a host: `api.example.com` at any port, `api.example.com:8443` or `*.example.com`. */
 export function isAllowedHost(origin: string, hosts: readonly string[] | undefined): boolean {
@@ -48,7 +53,7 @@ export function isAllowedHost(origin: string, hosts: readonly string[] | undefin
 
 /** Why a secret is not sent to a host. */
 export function hostRefusal(credential: string, { hosts = [] }: Pick<Secret, 'hosts'>, origin: string): string {
-  return `the credential "${credential}" may be sent to ${hosts.join(', ')} only, not to ${new URL(origin).host}`;
+  return `the credential "${credential}" may be sent to ${hosts.join(', ')} only, not to ${new URL(origin).host}\nset it again with other --hosts if that is meant: automate credentials set ${credential}`;
 }
 
 const dayMs = 86_400_000;
@@ -60,7 +65,7 @@ const warnedDays = 14;
 export function expiryWarning(name: string, expiresAt: string | undefined, nowMs: number): string | undefined {
   if (expiresAt === undefined) return undefined;
   const days = Math.floor((Date.parse(expiresAt) - nowMs) / dayMs);
-  if (days >= warnedDays) return undefined;
+  if (days >= warnedDays || Date.parse(expiresAt) <= nowMs) return undefined;
   const when = days < 1 ? 'within a day' : `in ${days} ${days === 1 ? 'day' : 'days'}`;
   return `the credential "${name}" expires ${when} (${expiresAt.slice(0, 10)})`;
 }

@@ -9,6 +9,10 @@ export interface Passphrase {
   problem(): string | undefined;
   /** `isNew`: for a vault that is about to be made. Throws an AutomateError (`credential`). */
   get(isNew: boolean): Promise<string>;
+  /** The one that was got does not open the vault. Answers whether somebody can be asked for another. */
+  refuse(): boolean;
+  /** Whether it is there without asking anybody. */
+  isGiven(): boolean;
 }
 
 interface VaultFile {
@@ -31,13 +35,27 @@ interface Kdf {
 
 const newKdf = (): Kdf => ({ name: 'scrypt', n: 2 ** 17, r: 8, p: 1, salt: randomBytes(16).toString('base64') });
 
+/** A person may mistype. */
+const mostTries = 3;
+
 /** Makes the keeper that is an encrypted file: AES-256-GCM with a key made of a passphrase. */
 export function createVault(path: string, passphrase: Passphrase): SecretKeeper {
   const file = createStateFile(path, isVaultFile);
   const keys = new Map<string, Promise<Buffer>>();
   return {
     name: 'vault',
-    problem: async () => passphrase.problem(),
+    async problem() {
+      const problem = passphrase.problem();
+      if (problem !== undefined || !passphrase.isGiven()) return problem;
+      try {
+        await passphrase.get(false);
+        await opened(file.read());
+        return undefined;
+      } catch (error) {
+        if (error instanceof AutomateError) return error.message;
+        throw error;
+      }
+    },
     async read(accounts) {
       const secrets = await opened(file.read());
       return new Map(accounts.flatMap((account) => (secrets.has(account) ? [[account, secrets.get(account) as string]] : [])));
@@ -55,14 +73,11 @@ export function createVault(path: string, passphrase: Passphrase): SecretKeeper 
 
   async function opened(found: VaultFile | undefined): Promise<Map<string, string>> {
     if (!found) return new Map();
-    const decipher = createDecipheriv('aes-256-gcm', await keyOf(found.kdf, false), Buffer.from(found.iv, 'base64'), { authTagLength: 16 });
-    decipher.setAAD(headOf(found));
-    decipher.setAuthTag(Buffer.from(found.tag, 'base64'));
-    try {
-      const text = Buffer.concat([decipher.update(Buffer.from(found.data, 'base64')), decipher.final()]).toString();
-      return new Map(JSON.parse(text) as [string, string][]);
-    } catch {
-      throw new AutomateError('credential', `the vault ${path} cannot be opened: the passphrase is another, or the file was changed`);
+    for (let tries = 1; ; tries++) {
+      const text = decrypted(found, await keyOf(found.kdf, false));
+      if (text !== undefined) return new Map(JSON.parse(text) as [string, string][]);
+      if (tries < mostTries && passphrase.refuse()) keys.delete(found.kdf.salt);
+      else throw new AutomateError('credential', `the vault ${path} cannot be opened: the passphrase is another, or the file was changed`);
     }
   }
 
@@ -82,6 +97,18 @@ export function createVault(path: string, passphrase: Passphrase): SecretKeeper 
     const key = passphrase.get(isNew).then((text) => derived(text, kdf));
     keys.set(kdf.salt, key);
     return key;
+  }
+}
+
+/** Absent when the key is another, or anything was changed. */
+function decrypted(vault: VaultFile, key: Buffer): string | undefined {
+  const decipher = createDecipheriv('aes-256-gcm', key, Buffer.from(vault.iv, 'base64'), { authTagLength: 16 });
+  decipher.setAAD(headOf(vault));
+  decipher.setAuthTag(Buffer.from(vault.tag, 'base64'));
+  try {
+    return Buffer.concat([decipher.update(Buffer.from(vault.data, 'base64')), decipher.final()]).toString();
+  } catch {
+    return undefined;
   }
 }
 
