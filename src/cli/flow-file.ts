@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises';
 import { FlowError } from '../core/failure.ts';
-import type { Plan } from '../core/plan.ts';
+import type { CredentialUse, Plan } from '../core/plan.ts';
 import { compile } from '../flow/compile.ts';
 import { savedConnections } from '../io/connections.ts';
 import { nodeTypes } from '../nodes/index.ts';
@@ -12,6 +12,8 @@ export interface FlowFileOptions {
   readonly allowHttp: boolean;
   readonly textCells: boolean;
   readonly columns?: readonly string[] | undefined;
+  /** Takes the credentials that a flow names which is not valid elsewhere. */
+  readonly credentials?: (uses: readonly CredentialUse[]) => void;
 }
 
 /** Reads and compiles a flow file. Throws a FlowError. */

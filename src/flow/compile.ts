@@ -1,12 +1,12 @@
 import type { Expression } from '../core/condition.ts';
 import { FlowError, type Problem } from '../core/failure.ts';
 import type { BuildContext, HttpConnection, NodeType, OnError } from '../core/node.ts';
-import type { Plan } from '../core/plan.ts';
+import type { CredentialUse, Plan } from '../core/plan.ts';
 import { didYouMean, nearest } from '../core/suggest.ts';
 import { compileConnections } from './connections.ts';
 import { checked } from './issues.ts';
 import { nearReferenceWarnings } from './near-references.ts';
-import { type PlacedStep, planOf, unknownFieldsIn } from './plan.ts';
+import { credentialsOf, type PlacedStep, planOf, unknownFieldsIn } from './plan.ts';
 import { compileSavedConnection } from './saved-connection.ts';
 import { flowSchema, nodeSchema } from './schema.ts';
 import { type At, readSource, type Source } from './source.ts';
@@ -21,6 +21,8 @@ export interface CompileOptions {
   readonly textCells: boolean;
   /** The connections that are saved, by name; none unless said otherwise. Asked for when a node names one that the flow does not have. */
   readonly savedConnections?: () => Readonly<Record<string, object>>;
+  /** Takes the credentials that a flow names which is not valid elsewhere. */
+  readonly credentials?: ((uses: readonly CredentialUse[]) => void) | undefined;
   /** The input's columns: then references that no record can satisfy are problems, too. */
   readonly columns?: readonly string[] | undefined;
 }
@@ -69,6 +71,12 @@ export function compile(text: string, options: CompileOptions): Plan {
   const steps = nodes.map((node, index) => compileStep(node, [], index, compilation));
   if (options.columns) problems.push(...unknownFieldsIn(steps, options.columns, source));
   if (problems.length > 0) {
+    options.credentials?.(
+      credentialsOf(
+        steps.filter((step) => step !== undefined),
+        source,
+      ),
+    );
     const kind = problems.every((problem) => compilation.missing.has(problem)) ? 'credential' : 'flow';
     throw new FlowError(options.file, inOrder(problems), kind);
   }

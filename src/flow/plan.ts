@@ -1,7 +1,7 @@
 import { columnsAfter, columnsBehind } from '../core/columns.ts';
 import type { Problem } from '../core/failure.ts';
 import type { FieldUse, Step } from '../core/node.ts';
-import { allSteps, type Plan } from '../core/plan.ts';
+import { allSteps, type CredentialUse, type Plan } from '../core/plan.ts';
 import { didYouMean } from '../core/suggest.ts';
 import type { At, Source } from './source.ts';
 
@@ -21,17 +21,22 @@ export function planOf(
     steps,
     warnings,
     savedConnections: saved,
-    credentials: (allSteps(steps) as PlacedStep[]).flatMap((step) =>
-      (step.node.action?.credentials ?? []).map((use) => ({
-        name: use.field,
-        isPair: use.isPair,
-        origins: use.origins,
-        problem: (message: string) => source.at([...step.at, ...use.at], message),
-      })),
-    ),
+    credentials: credentialsOf(steps, source),
     columns: (input) => columnsBehind(steps, input),
     unknownFields: (input) => unknownFieldsIn(steps, input, source),
   };
+}
+
+/** Where steps name credentials, those inside others included. */
+export function credentialsOf(steps: readonly PlacedStep[], source: Source): CredentialUse[] {
+  return (allSteps(steps) as PlacedStep[]).flatMap((step) =>
+    (step.node.action?.credentials ?? []).map((use) => ({
+      name: use.field,
+      isPair: use.isPair,
+      origins: use.origins,
+      problem: (message: string) => source.at([...step.at, ...use.at], message),
+    })),
+  );
 }
 
 /** The references that no record of a table can satisfy. Behind a step that is broken nobody knows which fields there are. */

@@ -1,7 +1,8 @@
 import { FlowError } from '../../core/failure.ts';
+import type { CredentialUse } from '../../core/plan.ts';
 import { exitCodes } from '../exit.ts';
 import { checkFields, loadFlow, tellWarnings } from '../flow-file.ts';
-import { loadSecrets } from '../flow-secrets.ts';
+import { loadSecrets, loadSecretsOf } from '../flow-secrets.ts';
 import { hasTextCells, type InputOptions, isTable, openInput } from '../input-options.ts';
 import { counted } from '../show/number.ts';
 import type { Terminal } from '../terminal.ts';
@@ -19,11 +20,21 @@ export async function validateCommand(flow: string, options: ValidateOptions, te
   const { in: input } = options;
   const read = input === undefined ? undefined : await columnsOf({ ...options, in: input });
   const given = { allowHttp: options.allowHttp ?? false, textCells: input === undefined || hasTextCells(options) };
-  const plan = await loadFlow(flow, given).catch(async (error: unknown) => {
-    // What is wrong with the references of a flow that is wrong elsewhere, too.
-    if (read?.columns) await loadFlow(flow, { ...given, columns: read.columns });
-    throw error;
-  });
+  let uses: readonly CredentialUse[] = [];
+  const plan = await loadFlow(flow, given).catch((error: unknown) =>
+    // What is wrong with the references and the credentials of a flow that is wrong elsewhere, too.
+    reportTogether(flow, [
+      async () => {
+        const credentials = (found: readonly CredentialUse[]) => {
+          uses = found;
+        };
+        await loadFlow(flow, { ...given, ...(read?.columns && { columns: read.columns }), credentials });
+      },
+      () => loadSecretsOf(uses, flow, options, terminal),
+    ]).then(() => {
+      throw error;
+    }),
+  );
   if (read?.error !== undefined) throw read.error;
   tellWarnings(plan, flow, terminal);
   await reportTogether(flow, [
@@ -65,5 +76,5 @@ async function reportTogether(flow: string, checks: readonly (() => unknown)[]):
   const problems = errors
     .flatMap((error) => error.problems)
     .sort((a, b) => (a.line ?? 0) - (b.line ?? 0) || (a.column ?? 0) - (b.column ?? 0));
-  throw new FlowError(flow, problems, first.kind === 'credential' ? 'credential' : 'flow');
+  throw new FlowError(flow, problems, errors.every(({ kind }) => kind === 'credential') ? 'credential' : 'flow');
 }
