@@ -1,5 +1,5 @@
-import { mkdirSync, rmSync } from 'node:fs';
-import { dirname, join } from 'node:path';
+import { rmSync } from 'node:fs';
+import { join } from 'node:path';
 import type { Ledger } from '../../core/ports.ts';
 import { isOwnerAlive, ownerText } from '../lock.ts';
 import { statOf } from '../stat.ts';
@@ -116,7 +116,7 @@ export function createRunLedger(options: RunLedgerOptions, book: Book | undefine
     const nowMs = options.wallNow();
     if (nowMs >= month.endMs) turnOver(book, monthOf(nowMs));
     if (available >= credits) return undefined;
-    log ??= begun();
+    log ??= createSentLog(logPath(options.home, options.run));
     available = renewed(book, credits);
     if (available < credits && settleDead(book, options)) available = renewed(book, credits);
     return available < credits ? usedUp(book, month) : undefined;
@@ -137,12 +137,6 @@ export function createRunLedger(options: RunLedgerOptions, book: Book | undefine
     const accounts = prices.map(({ account }) => account);
     const hold = { run: options.run, owner: ownerText(), month: month.name, accounts, logged, total };
     return book.renew(hold, spentSince, Math.max(block, least), least);
-  }
-
-  function begun(): SentLog {
-    const path = logPath(options.home, options.run);
-    mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
-    return createSentLog(path);
   }
 }
 

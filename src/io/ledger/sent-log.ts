@@ -1,4 +1,7 @@
-import { closeSync, openSync, readFileSync, rmSync, writeSync } from 'node:fs';
+import { closeSync, mkdirSync, openSync, readFileSync, rmSync, writeSync } from 'node:fs';
+import { dirname } from 'node:path';
+import { AutomateError } from '../../core/failure.ts';
+import { reasonOf } from '../reason.ts';
 import { isLink } from '../stat.ts';
 
 /**
@@ -15,22 +18,42 @@ export interface SentLog {
 /** The number of the account, then the credits. */
 const entryBytes = 10;
 
-/** Begins a log. Throws an Error when it cannot be written. */
+/** Begins a log. Throws an AutomateError (`output`) when it cannot be written. */
 export function createSentLog(path: string): SentLog {
-  rmSync(path, { force: true });
-  const file = openSync(path, 'wx', 0o600);
+  const file = told(path, () => {
+    mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
+    rmSync(path, { force: true });
+    return openSync(path, 'wx', 0o600);
+  });
   const entry = Buffer.alloc(entryBytes);
   return {
     add(account, credits) {
       entry.writeUInt16LE(account, 0);
       entry.writeDoubleLE(credits, 2);
-      writeSync(file, entry);
+      try {
+        writeSync(file, entry);
+      } catch (error) {
+        throw unwritable(path, error);
+      }
     },
     remove() {
       closeSync(file);
       rmSync(path, { force: true });
     },
   };
+}
+
+function told<Result>(path: string, act: () => Result): Result {
+  try {
+    return act();
+  } catch (error) {
+    throw unwritable(path, error);
+  }
+}
+
+/** What is not counted is not sent. */
+function unwritable(path: string, error: unknown): AutomateError {
+  return new AutomateError('output', `${path} cannot be written: ${reasonOf(error as Error)}`, { cause: error });
 }
 
 /** What a log says behind its first entries, for each account; nothing where there is none. */
