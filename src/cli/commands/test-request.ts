@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import { AutomateError, Failure } from '../../core/failure.ts';
 import type { Item } from '../../core/item.ts';
-import type { Action, Step } from '../../core/node.ts';
-import type { Plan } from '../../core/plan.ts';
+import type { Action, Node, Step } from '../../core/node.ts';
+import { allSteps, type Plan } from '../../core/plan.ts';
 import type { HttpRequest, HttpResponse } from '../../core/ports.ts';
 import type { Fields } from '../../core/record.ts';
 import { cleaned } from '../../core/response.ts';
@@ -69,7 +69,7 @@ export async function testRequestCommand(flow: string, options: TestRequestOptio
 }
 
 function chosenStep(plan: Plan, id: string | undefined): Step {
-  const acting = plan.steps.filter(({ node }) => node.action);
+  const acting = allSteps(plan.steps).filter(({ node }) => node.action);
   const step = id === undefined ? acting[0] : acting.find((candidate) => candidate.id === id);
   if (step) return step;
   if (id === undefined) throw new AutomateError('usage', 'this flow has no node that sends a request');
@@ -155,8 +155,8 @@ async function fieldsBefore(
   options: TestRequestOptions,
   terminal: Terminal,
 ): Promise<Fields | Failure> {
-  const before = plan.steps.slice(0, plan.steps.indexOf(step)).filter(({ node }) => options.send || !node.action);
-  const sending = before.filter(({ node }) => node.action);
+  const before = stepsBefore(plan.steps, step)?.filter(({ node }) => options.send || !isActing(node)) ?? [];
+  const sending = before.filter(({ node }) => isActing(node));
   if (sending.length > 0) terminal.tell(`first sending ${sending.map(({ id }) => id).join(', ')}, whose fields this node may need`);
   const stopping = createStopping(() => {});
   const call = createCaller({ ports, stopping, gates: createGates(ports.clock, {}) });
@@ -165,6 +165,19 @@ async function fieldsBefore(
   const [first] = outcome.rows;
   if (!first) throw new AutomateError('input', 'a node before this one drops the record; choose another with --record N');
   return new Map([...first, ...options.set]);
+}
+
+/** The steps that a record passes before one, on its first way; absent when the step is not among them. */
+function stepsBefore(steps: readonly Step[], step: Step): Step[] | undefined {
+  for (const [index, candidate] of steps.entries()) {
+    const inside = candidate === step ? [] : stepsBefore(candidate.node.inner?.steps ?? [], step);
+    if (inside) return [...steps.slice(0, index), ...inside];
+  }
+  return undefined;
+}
+
+function isActing({ action, inner }: Node): boolean {
+  return action !== undefined || allSteps(inner?.steps ?? []).some(({ node }) => node.action);
 }
 
 function read(action: Action, fields: Fields, response: HttpResponse): Pick<Preview, 'body' | 'rows' | 'found' | 'failure'> {

@@ -1,5 +1,5 @@
 import { FlowError } from '../../core/failure.ts';
-import type { CredentialUse } from '../../core/plan.ts';
+import { allSteps, type CredentialUse } from '../../core/plan.ts';
 import { exitCodes } from '../exit.ts';
 import { checkFields, loadFlow, tellWarnings } from '../flow-file.ts';
 import { loadSecrets, loadSecretsOf } from '../flow-secrets.ts';
@@ -42,7 +42,7 @@ export async function validateCommand(flow: string, options: ValidateOptions, te
     () => loadSecrets(plan, flow, options, terminal),
   ]);
   const against = !read ? '' : read.columns ? `, every reference is in ${input}` : '; references are checked in tables only';
-  await terminal.print(`${flow} is valid: ${counted(plan.steps.length, 'node')}${against}`);
+  await terminal.print(`${flow} is valid: ${counted(allSteps(plan.steps).length, 'node')}${against}`);
   return exitCodes.success;
 }
 
