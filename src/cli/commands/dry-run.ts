@@ -1,85 +1,87 @@
-import { Failure } from '../../core/failure.ts';
 import type { Item } from '../../core/item.ts';
-import type { NodeContext, Step } from '../../core/node.ts';
-import type { Plan } from '../../core/plan.ts';
-import type { HttpRequest } from '../../core/ports.ts';
-import type { Fields } from '../../core/record.ts';
-import { cleaned } from '../../core/response.ts';
+import { allSteps, type Plan } from '../../core/plan.ts';
+import { createForecaster, type Forecast, type Forecaster } from '../../engine/forecast.ts';
+import type { Position, Source } from '../../io/records/source.ts';
 import { exitCodes } from '../exit.ts';
-import { count, counted } from '../show/number.ts';
-import { requestText } from '../show/request.ts';
+import { openInput } from '../input-options.ts';
+import { type PlanFacts, planJson, planText } from '../show/plan.ts';
+import { writeSummary } from '../summary-file.ts';
 import type { Terminal } from '../terminal.ts';
+import { allowanceNow } from './dry-run-allowance.ts';
+import { type CountableFile, countableFile, countOn } from './dry-run-count.ts';
+import type { RunOptions } from './run-options.ts';
 
-/** What a dry run has found so far. */
-interface Forecast {
-  records: number;
-  least: number;
-  most: number;
-  failing: number;
-  firstFailure: string | undefined;
-  firstRequest: HttpRequest | undefined;
+/** A run that sends nothing. */
+export interface DryRun {
+  readonly plan: Plan;
+  readonly options: RunOptions;
+  readonly source: Source;
+  /** The records that the command line asks for. */
+  chosen(source: Source): AsyncIterable<readonly Item[]>;
 }
 
-/** Sends nothing: prints how many records, the least and most actions, and the first request. Answers the exit code. */
-export async function dryRun(plan: Plan, batches: AsyncIterable<readonly Item[]>, terminal: Terminal): Promise<number> {
-  const forecast: Forecast = { records: 0, least: 0, most: 0, failing: 0, firstFailure: undefined, firstRequest: undefined };
-  for await (const items of batches) {
-    for (const item of items) await addRecord(plan, item, forecast);
-  }
-  await terminal.print(forecastText(forecast));
+/** So many requests are shown. */
+const shown = 3;
+
+/** Sends nothing and spends nothing: prints what the run would do. Answers the exit code. */
+export async function dryRun(run: DryRun, flow: string, terminal: Terminal): Promise<number> {
+  const { plan, options } = run;
+  const forecast = await forecastOf(run);
+  const warn = (message: string) => options.quiet || terminal.tell(`${terminal.colors.yellow('warning:')} ${message}`);
+  const facts: PlanFacts = {
+    flow,
+    input: options.in === '-' ? 'stdin' : options.in,
+    allowance: allSteps(plan.steps).some(({ node }) => node.action) ? await allowanceNow(warn) : undefined,
+    maxCredits: options.maxCredits,
+  };
+  if (options.summary !== '-') await terminal.print(planText(forecast, facts));
+  if (options.summary !== undefined) await writeSummary(options.summary, terminal.redactor.text(planJson(forecast, facts)), terminal);
   return exitCodes.success;
 }
 
-async function addRecord(plan: Plan, item: Item, forecast: Forecast): Promise<void> {
-  forecast.records++;
-  try {
-    if (item.failure) throw item.failure;
-    const reached = await upToFirstAction(plan, item.fields);
-    if (!reached) return;
-    const request = reached.step.node.action?.request(reached.fields);
-    forecast.firstRequest ??= request;
-    forecast.least++;
-    forecast.most += mostActions(plan.steps.slice(plan.steps.indexOf(reached.step)));
-  } catch (error) {
-    if (!(error instanceof Failure)) throw error;
-    forecast.failing++;
-    forecast.firstFailure ??= `record ${item.number}: ${cleaned(error.message)}`;
-  }
+async function forecastOf(run: DryRun): Promise<Forecast> {
+  const { plan, options, source } = run;
+  const { concurrency, rate: intervalMs, maxErrors } = options;
+  const maxFailing = maxErrors && 'count' in maxErrors ? maxErrors.count : undefined;
+  const forecaster = createForecaster(plan, { shown, concurrency, intervalMs, maxFailing });
+  const counting = await readOn(run, source, forecaster, true);
+  const rest =
+    counting &&
+    (await countOn(counting.file, counting.from, (options.skip ?? 0) + (options.limit ?? Number.POSITIVE_INFINITY), forecaster));
+  if (rest) await readRest(run, rest, forecaster);
+  return forecaster.forecast();
 }
 
-const noContext = {} as NodeContext;
+/** Below this the real reader is as quick. */
+const worthCountingBytes = 1024 * 1024;
 
-/** The first node that will act on a record; nodes before it need no answers, so they are run for real. */
-async function upToFirstAction(plan: Plan, fields: Fields): Promise<{ step: Step; fields: Fields } | undefined> {
-  let current = fields;
-  for (const step of plan.steps) {
-    if (step.when && !step.when.evaluate(current)) continue;
-    if (step.node.action) return { step, fields: current };
-    current = (await step.node.run(current, noContext))[0] ?? current;
+/** Where counting can go on. */
+interface Counting {
+  readonly file: CountableFile;
+  readonly from: Position;
+}
+
+/** Adds the records of a source one by one; with `mayCount` only until the rest can be counted. */
+async function readOn(run: DryRun, source: Source, forecaster: Forecaster, mayCount: boolean): Promise<Counting | undefined> {
+  let isAsked = !mayCount;
+  for await (const items of run.chosen(source)) {
+    for (const item of items) await forecaster.add(item);
+    const fields = isAsked ? undefined : forecaster.plainFields();
+    if (!fields) continue;
+    isAsked = true;
+    const { end, number } = items.at(-1) as Item;
+    if ((source.totalBytes ?? 0) - end.offset < worthCountingBytes) continue;
+    const file = await countableFile(run.options, source, fields);
+    if (file) return { file, from: { ...end, records: number } };
   }
   return undefined;
 }
 
-/** One for each node that acts; without limit behind a node that turns one record into several. */
-function mostActions(steps: readonly Step[]): number {
-  let most = 0;
-  let records = 1;
-  for (const { node } of steps) {
-    if (!node.action) continue;
-    most += records;
-    if (node.action.expands) records = Number.POSITIVE_INFINITY;
+async function readRest(run: DryRun, from: Position, forecaster: Forecaster): Promise<void> {
+  const source = await openInput(run.options, from);
+  try {
+    await readOn(run, source, forecaster, false);
+  } finally {
+    await source.close();
   }
-  return most;
-}
-
-function forecastText({ records, least, most, failing, firstFailure, firstRequest }: Forecast): string {
-  const range = least === most ? count(least) : `${count(least)} to ${most === Number.POSITIVE_INFINITY ? 'any number of' : count(most)}`;
-  return [
-    `records: ${count(records)}`,
-    `actions: ${range}`,
-    `credits: ${range}`,
-    ...(failing > 0 ? [`${counted(failing, 'record')} would fail before anything is sent; the first: ${firstFailure}`] : []),
-    '',
-    ...(firstRequest ? ['first request:', ...requestText(firstRequest).map((line) => `  ${cleaned(line)}`)] : ['no request would be sent']),
-  ].join('\n');
 }

@@ -56,8 +56,8 @@ async function dryRunCommand(flow: string, plan: Plan, options: RunOptions, term
   const source = await openInput(options);
   try {
     checkTable(plan, flow, source);
-    tellWarnings(plan, flow, terminal);
-    return await dryRun(plan, chosen(source, options, untouched), terminal);
+    if (!options.quiet) tellWarnings(plan, flow, terminal);
+    return await dryRun({ plan, options, source, chosen: (from) => chosen(from, options, untouched) }, flow, terminal);
   } finally {
     await source.close();
   }

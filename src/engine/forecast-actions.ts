@@ -1,0 +1,58 @@
+import type { Inner, Step } from '../core/node.ts';
+import { allSteps } from '../core/plan.ts';
+import type { Range } from './range.ts';
+
+/**
+ * How often each step acts. `steps`: all those that hold no others, in their order; `reached`: how many records make their
+ * first call there.
+ */
+export function actionsOf(
+  flow: readonly Step[],
+  steps: readonly Step[],
+  reached: readonly number[],
+  isCached: (index: number) => boolean,
+): Range[] {
+  const most = steps.map(() => 0);
+  for (const [first, records] of reached.entries()) {
+    if (records === 0) continue;
+    const times = mostBehind(flow, steps[first] as Step);
+    for (const [index, step] of steps.entries()) most[index] = (most[index] as number) + records * (times.get(step) ?? 0);
+  }
+  let expected = 0;
+  return steps.map(({ node }, index) => {
+    const first = reached[index] as number;
+    expected += first;
+    return { least: isCached(index) ? 0 : first, expected: node.action ? expected : 0, most: most[index] as number };
+  });
+}
+
+/** How often each step acts at most on a record that makes its first call at `first`. */
+function mostBehind(flow: readonly Step[], first: Step): Map<Step, number> {
+  const times = new Map<Step, number>();
+  let isBehind = false;
+  visit(flow, 1);
+  return times;
+
+  function visit(steps: readonly Step[], records: number): void {
+    let rows = records;
+    for (const step of steps) {
+      const { action, inner } = step.node;
+      // In the next pass the record may come to the nodes before it, too.
+      if (step === first || (inner && allSteps(inner.steps).includes(first))) isBehind = true;
+      if (!isBehind) continue;
+      if (action) times.set(step, rows);
+      if (inner) visit(inner.steps, rows * inner.mostPasses);
+      rows *= growth(step);
+    }
+  }
+}
+
+/** How many records one record can become at a step. */
+function growth({ node: { action, inner } }: Step): number {
+  if (action) return action.expands ? Number.POSITIVE_INFINITY : 1;
+  return inner ? growthInside(inner) : 1;
+}
+
+function growthInside({ steps, expands, mostPasses }: Inner): number {
+  return steps.reduce((rows, step) => rows * growth(step), expands ? mostPasses : 1);
+}

@@ -1,0 +1,189 @@
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import { Failure } from '../../src/core/failure.ts';
+import { createForecaster, type Forecast, type ForecastSettings } from '../../src/engine/forecast.ts';
+import { plainRecords } from '../../src/engine/plain-records.ts';
+import { compile } from '../../src/flow/compile.ts';
+import { nodeTypes } from '../../src/nodes/index.ts';
+import { type FlowOptions, type GivenRecord, runFlow, toFields } from '../helpers/run-flow.ts';
+
+const planOf = (yaml: string, textCells = false) => compile(yaml, { file: 'flow.yaml', nodeTypes, allowHttp: false, textCells });
+
+async function forecast(yaml: string, records: readonly GivenRecord[], settings: Partial<ForecastSettings> = {}): Promise<Forecast> {
+  const forecaster = createForecaster(planOf(yaml), { shown: 3, ...settings });
+  for (const [index, record] of records.entries()) {
+    await forecaster.add({ number: index + 1, fields: toFields(record), end: { offset: 0, line: 0 } });
+  }
+  return forecaster.forecast();
+}
+
+const api = 'https://api.example.com';
+
+describe('what is forecast holds', () => {
+  const written = fc.record({
+    when: fc.constantFrom('', ', when: "n > 2"'),
+    url: fc.constantFrom('{{n}}', '{{p}}'),
+    map: fc.constantFrom('', ', map: { a: a }', ', map: { b: "list[].b" }'),
+    onError: fc.constantFrom('', ', on_error: keep'),
+    credits: fc.integer({ min: 0, max: 3 }),
+  });
+  interface Written {
+    readonly when: string;
+    readonly url: string;
+    readonly map: string;
+    readonly onError: string;
+    readonly credits: number;
+  }
+  const nodeOf = ({ when, url, map, onError, credits }: Written) =>
+    `{ type: http, url: "${api}/${url}"${when}${map}${onError}, credits: ${credits} }`;
+  const flowOf = (nodes: readonly Written[]) => `nodes:\n${nodes.map((node) => `  - ${nodeOf(node)}\n`).join('')}`;
+  const records = fc.array(fc.record({ n: fc.integer({ min: 0, max: 5 }), p: fc.constantFrom('x', '..', '') }), { maxLength: 8 });
+
+  test('whatever the servers answer', async () => {
+    await fc.assert(
+      fc.asyncProperty(
+        fc.array(written, { minLength: 1, maxLength: 3 }),
+        records,
+        fc.infiniteStream(fc.nat(9)),
+        async (nodes, given, luck) => {
+          const found = await forecast(flowOf(nodes), given);
+          const { requests, failures } = await runFlow(`${flowOf(nodes)}`, given, {
+            http: () => {
+              const drawn = luck.next().value;
+              return { status: drawn === 0 ? 404 : 200, body: { a: 1, list: Array.from({ length: drawn % 4 }, (_, b) => ({ b })) } };
+            },
+          });
+          expect(requests.length).toBeGreaterThanOrEqual(found.actions.least);
+          expect(requests.length).toBeLessThanOrEqual(found.actions.most);
+          expect(failures.length).toBeGreaterThanOrEqual(found.failing);
+        },
+      ),
+      { numRuns: 300 },
+    );
+  });
+
+  test('and exactly what is expected, when every answer is a success with one element', async () => {
+    const always = written.map((node) => ({ ...node, when: '', url: '{{n}}' }));
+    await fc.assert(
+      fc.asyncProperty(fc.array(always, { minLength: 1, maxLength: 3 }), records, async (nodes, given) => {
+        const found = await forecast(flowOf(nodes), given);
+        const { requests } = await runFlow(flowOf(nodes), given, { http: () => ({ body: { a: 1, list: [{ b: 1 }] } }) });
+        expect(found.actions.expected).toBe(requests.length);
+        expect(found.credits.expected).toBe(given.length * nodes.reduce((sum, { credits }) => sum + credits, 0));
+      }),
+      { numRuns: 100 },
+    );
+  });
+
+  test('with nodes inside nodes, too', async () => {
+    const around = fc.constantFrom(
+      (inside: string) => `  - { type: loop, max: 3, while: "n > 3", nodes: [${inside}] }\n`,
+      (inside: string) => `  - { type: loop, max: 2, while: "n > 1", emit: last, on_error: keep, nodes: [${inside}] }\n`,
+      (inside: string) => `  - { type: poll, every: 1s, timeout: 3s, until: "n < 4", when: "n != 2", nodes: [${inside}] }\n`,
+      (inside: string) =>
+        `  - { type: loop, max: 2, while: "n > 4", nodes: [{ type: set, fields: { m: "{{n}}" } }, { type: poll, every: 1ms, timeout: 3ms, until: "n < 4", nodes: [${inside}] }] }\n`,
+      (inside: string) => `  - ${inside}\n`,
+    );
+    const parts = fc.array(fc.tuple(around, written), { minLength: 1, maxLength: 3 });
+    await fc.assert(
+      fc.asyncProperty(parts, records, fc.infiniteStream(fc.nat(9)), async (nodes, given, luck) => {
+        const yaml = `nodes:\n${nodes.map(([wrap, node], index) => wrap(nodeOf(node).replace('{', `{ id: n${index},`))).join('')}`;
+        const found = await forecast(yaml, given);
+        const http: FlowOptions['http'] = () => {
+          const drawn = luck.next().value;
+          return { status: drawn === 0 ? 404 : 200, body: { a: 1, list: Array.from({ length: drawn % 4 }, (_, b) => ({ b })) } };
+        };
+        const { requests, failures } = await runFlow(yaml, given, { http });
+        expect(requests.length).toBeGreaterThanOrEqual(found.actions.least);
+        expect(requests.length).toBeLessThanOrEqual(found.actions.most);
+        expect(failures.length).toBeGreaterThanOrEqual(found.failing);
+      }),
+      { numRuns: 300 },
+    );
+  });
+
+  test('for the time, at a rate', async () => {
+    const flow = `nodes: [{ type: http, url: "${api}/{{id}}", rate: 4/s }, { type: http, url: "${api}/{{id}}", when: "id < 1000" }]`;
+    const given = Array.from({ length: 50 }, (_, id) => ({ id }));
+    const { waitedMs } = await runFlow(flow, given, { http: () => ({ afterMs: 200 }) });
+    const { time } = await forecast(flow, given);
+    expect(Math.abs((time?.ms ?? 0) - waitedMs)).toBeLessThan(500);
+  });
+});
+
+describe('plain records', () => {
+  const flow = (more: string, url = `${api}/a/{{v}}`) => `nodes: [{ type: http, url: "${url}"${more} }]`;
+  const post = (body: string) => flow(`, method: POST, body: ${body}`);
+
+  test.each([
+    ['a path', flow(''), true],
+    ['a header', flow(', headers: { X-V: "{{v}}" }'), true],
+    ['a mapping as body', post('{ v: "{{v}}", "{{v}}": "a {{v}}" }'), true],
+    ['JSON text with a reference in quotes', post('\'{"v": "{{v}}"}\''), true],
+    ['JSON text with a reference outside quotes', post('\'{"v": {{v}}}\''), true],
+    ['JSON text where only a number may stand', post('\'{"v": -{{v}}}\''), false],
+    ['JSON text where only a string may stand', post("'{ {{v}}: 1 }'"), false],
+    ['a host', flow('', 'https://{{v}}.example.com/'), false],
+    ['the beginning of a URL', flow('', '{{v}}/x'), false],
+    ['a condition', flow(', when: "has(v)"'), false],
+    ['another node before it', flow('').replace('[', '[{ type: set, fields: { w: "1" } }, '), false],
+    ['no request at all', 'nodes: [{ type: set, fields: { w: "1" } }]', false],
+  ])('of %s', (_what, yaml, arePlain) => {
+    expect(plainRecords(planOf(yaml)) !== undefined).toBe(arePlain);
+  });
+
+  test('of a table have no JSON outside quotes', () => {
+    expect(plainRecords(planOf(post('\'{"v": {{v}}}\''), true))).toBeUndefined();
+  });
+
+  test('with a path under a base URL, which may as well be a URL, there are none', () => {
+    const yaml = `connections: { c: { type: http, base_url: "${api}" } }\nnodes: [{ type: http, connection: c, url: "{{v}}" }]`;
+    expect(plainRecords(planOf(yaml))).toBeUndefined();
+  });
+
+  test('can all be rendered, and all go the same way', () => {
+    const flows = [
+      flow(''),
+      flow(', headers: { X-V: "a{{v}}" }', `${api}/.{{v}}/%2e{{w}}?q={{v}}`),
+      post('{ v: "{{v}}", "{{w}}": "a {{v}}" }'),
+      post('\'{"v": {{v}}, "w": "{{w}}"}\''),
+    ];
+    const value = fc.oneof(
+      fc.constantFrom('', '.', '..', '%2e', '...', 'https://other.example.com', '\u0085', '\ud800', '\n', 'ü', '\\', '"'),
+      fc.string({ unit: 'binary' }),
+      fc.double(),
+      fc.boolean(),
+      fc.constant(null),
+      fc.constant(undefined),
+    );
+    fc.assert(
+      fc.property(fc.constantFrom(...flows), value, value, (yaml, v, w) => {
+        const plan = planOf(yaml);
+        const plain = plainRecords(plan);
+        const fields = toFields(Object.entries({ v, w }).filter(([, given]) => given !== undefined));
+        const render = () => plan.steps[0]?.node.action?.request(fields);
+        if (plain?.has(fields)) expect(render()?.origin).toBe(plain.request.origin);
+        else if (plain === undefined) throw new Error('these flows have plain records');
+        else {
+          try {
+            render();
+          } catch (error) {
+            expect(error).toBeInstanceOf(Failure);
+          }
+        }
+      }),
+      { numRuns: 2000 },
+    );
+  });
+
+  test('are counted as if they had been rendered', async () => {
+    const yaml = flow(', rate: 1/s');
+    const given = ['a', 'b', 'c', 'd', '..', 'f', '', null, 5].map((v) => ({ v }));
+    const found = await forecast(yaml, given);
+    expect(found).toMatchObject({ records: 9, failing: 1, firstFailure: { record: 5 }, actions: { least: 8, expected: 8, most: 8 } });
+    expect(found.time).toMatchObject({ by: 'rate', ms: 7200 });
+    const shown = await forecast(yaml, given, { shown: 100 });
+    expect({ ...shown, requests: [] }).toEqual({ ...found, requests: [] });
+    expect(shown.requests).toHaveLength(8);
+  });
+});
