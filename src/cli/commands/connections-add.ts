@@ -5,6 +5,7 @@ import { didYouMean } from '../../core/suggest.ts';
 import { compileSavedConnection, connectionProblem, connectionText } from '../../flow/saved-connection.ts';
 import { changeConnections, savedConnections } from '../../io/connections.ts';
 import { variableWith } from '../../io/credentials/environment.ts';
+import { envOption } from '../../io/credentials/secret.ts';
 import { type Asker, findAsker } from '../ask.ts';
 import { openCredentials } from '../credential-store.ts';
 import { exitCodes } from '../exit.ts';
@@ -46,7 +47,12 @@ export async function addCommand(
   });
   await terminal.print(connectionText(called, written));
   terminal.tell(`"${called}" is saved; try it: automate connections test ${called}`);
-  if (auth) await offerSecret(auth, asker, terminal);
+  try {
+    if (auth) await offerSecret(auth, asker, terminal);
+  } catch (error) {
+    if (!(error instanceof AutomateError) || error.kind !== 'cancelled') throw error;
+    throw new AutomateError('cancelled', `cancelled; "${called}" is saved all the same, without a secret`);
+  }
   return exitCodes.success;
 
   async function connectionOf(
@@ -125,5 +131,5 @@ async function offerSecret({ type, credential, username }: WrittenAuth, asker: A
   if (isPair) terminal.tell(`the secret of "${credential}" has to be username:password`);
   if (asker && process.stdin.isTTY && (await asker.yes(`There is no credential "${credential}" yet. Keep its secret now?`)))
     await setCommand(credential, {}, terminal);
-  else terminal.tell(`there is no credential "${credential}" yet; keep it: automate credentials set ${credential}`);
+  else terminal.tell(`there is no credential "${credential}" yet; keep it: automate credentials set ${credential}${envOption(store.env)}`);
 }

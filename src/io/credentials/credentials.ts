@@ -175,7 +175,7 @@ export function createCredentials(tools: CredentialTools): Credentials {
   function findingOf(kept: KeptCredential, text: string | undefined): Finding {
     if (text === undefined) return { problem: `the ${kept.backend} no longer has the credential "${kept.name}"` };
     const { setAt, expiresAt, hosts, previous } = kept;
-    const bounds = { ...(expiresAt && { expiresAt }), ...(hosts && { hosts }) };
+    const bounds = { ...(expiresAt && { expiresAt }), ...(hosts && { hosts }), ...(env !== defaultEnv && { env }) };
     return { secret: { text, from: `the ${kept.backend}`, setAt, hasPrevious: previous !== undefined, ...bounds } };
   }
 

@@ -5,6 +5,8 @@ export interface Secret {
   readonly text: string;
   /** An environment variable, a keychain or a vault, in words. */
   readonly from: string;
+  /** The environment it is kept for; absent for that of those who name none, and for one from a variable. */
+  readonly env?: string;
   /** When it was kept, which tells it from others of its name; absent for one from the environment. */
   readonly setAt?: string;
   /** ISO 8601; absent when it does not expire. */
@@ -52,8 +54,8 @@ export function isAllowedHost(origin: string, hosts: readonly string[] | undefin
 }
 
 /** Why a secret is not sent to a host. */
-export function hostRefusal(credential: string, { hosts = [] }: Pick<Secret, 'hosts'>, origin: string): string {
-  return `the credential "${credential}" may be sent to ${hosts.join(', ')} only, not to ${new URL(origin).host}\nset it again with other --hosts if that is meant: automate credentials set ${credential}`;
+export function hostRefusal(credential: string, { hosts = [], env }: Pick<Secret, 'hosts' | 'env'>, origin: string): string {
+  return `the credential "${credential}" may be sent to ${hosts.join(', ')} only, not to ${new URL(origin).host}\nset it again with other --hosts if that is meant: automate credentials set ${credential}${envOption(env)}`;
 }
 
 const dayMs = 86_400_000;

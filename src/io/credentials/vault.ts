@@ -42,6 +42,7 @@ const mostTries = 3;
 export function createVault(path: string, passphrase: Passphrase): SecretKeeper {
   const file = createStateFile(path, isVaultFile);
   const keys = new Map<string, Promise<Buffer>>();
+  let refusals = 0;
   return {
     name: 'vault',
     async problem() {
@@ -73,10 +74,10 @@ export function createVault(path: string, passphrase: Passphrase): SecretKeeper 
 
   async function opened(found: VaultFile | undefined): Promise<Map<string, string>> {
     if (!found) return new Map();
-    for (let tries = 1; ; tries++) {
+    for (;;) {
       const text = decrypted(found, await keyOf(found.kdf, false));
       if (text !== undefined) return new Map(JSON.parse(text) as [string, string][]);
-      if (tries < mostTries && passphrase.refuse()) keys.delete(found.kdf.salt);
+      if (++refusals < mostTries && passphrase.refuse()) keys.delete(found.kdf.salt);
       else throw new AutomateError('credential', `the vault ${path} cannot be opened: the passphrase is another, or the file was changed`);
     }
   }

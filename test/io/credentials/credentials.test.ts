@@ -181,7 +181,8 @@ describe('the end of a secret', () => {
     [2 * day, 'in 2 days'],
     [2 * day - 1, 'in 1 day'],
     [day - 1, 'within a day'],
-    [0, 'within a day'],
+    [1, 'within a day'],
+    [0, undefined],
   ])('%d ms before it the warning is: %s', (ms, when) => {
     const warning = when && `the credential "crm" expires ${when} (2030-01-31)`;
     expect(expiryWarning('crm', new Date(end).toISOString(), end - ms)).toBe(warning);
@@ -281,16 +282,24 @@ describe('a new secret', () => {
     expect([...keychain.accounts]).toEqual([['default/crm', 'first']]);
   });
 
-  test('is taken back, with the end of the one before it', async () => {
+  test('is taken back, with the end and the hosts of the one before it', async () => {
     const { put, restore, secret, kept, keychain, inMs } = store();
     const expiresAt = inMs(day);
-    const firstAt = await put('first', { expiresAt });
-    await put('second', { expiresAt: inMs(30 * day), hosts: ['a.example'] });
-    expect(await restore('crm')).toMatchObject({ setAt: firstAt, expiresAt });
+    const firstAt = await put('first', { expiresAt, hosts: ['a.example'] });
+    await put('second', { expiresAt: inMs(30 * day), hosts: ['b.example'] });
+    expect(await restore('crm')).toMatchObject({ setAt: firstAt, expiresAt, hosts: ['a.example'] });
     expect(await secret()).toBe('first');
     expect(kept()).toEqual({ name: 'crm', env: 'default', backend: 'keychain', setAt: firstAt, expiresAt, hosts: ['a.example'] });
     expect([...keychain.accounts]).toEqual([['default/crm', 'first']]);
     await expect(restore('crm')).rejects.toThrow('no secret before the present one of "crm" is kept');
+  });
+
+  test('is taken back to one that went everywhere, and never ended', async () => {
+    const { put, restore, kept, inMs } = store();
+    const setAt = await put('first');
+    await put('second', { expiresAt: inMs(day), hosts: ['a.example'] });
+    await restore('crm');
+    expect(kept()).toEqual({ name: 'crm', env: 'default', backend: 'keychain', setAt });
   });
 
   test('whose one before could not be read has none before it', async () => {
@@ -347,10 +356,10 @@ describe('the place of a secret', () => {
   });
 
   test.each([
-    [undefined, /it is locked\n.*no passphrase/],
-    ['keychain', /it is locked\n(?!.*no passphrase)/],
-    ['vault', /kept\n.*no passphrase/],
-  ] as const)('is nowhere when none can be used (wished: %s): both ways out are told, and nothing changes', async (backend, told) => {
+    [undefined, /it is locked\n.*no passphrase/, /set AUTOMATE_VAULT_PASSPHRASE /],
+    ['keychain', /it is locked\n(?!.*no passphrase)/, /--backend vault, and run this again/],
+    ['vault', /kept\n.*no passphrase/, /set AUTOMATE_VAULT_PASSPHRASE /],
+  ] as const)('is nowhere when none can be used (wished: %s): both ways out are told, and nothing changes', async (backend, told, way) => {
     const { put, set, keychain, vault, kept, secret } = store();
     await put('first');
     const before = kept();
@@ -358,7 +367,9 @@ describe('the place of a secret', () => {
     vault.broken = 'no passphrase';
     const refused = await set('crm', 'canary', { backend }).catch((error: unknown) => error as AutomateError);
     expect(refused).toMatchObject({ kind: 'credential', message: expect.stringMatching(told) });
-    expect((refused as AutomateError).message).toMatch(/two ways out:\n.*AUTOMATE_VAULT_PASSPHRASE.*\n.*AUTOMATE_CREDENTIAL_CRM .*_FILE/);
+    const [, vaultWay, otherWay] = (refused as AutomateError).message.split('two ways out:\n')[1]?.match(/(.*)\n(.*)/) ?? [];
+    expect(vaultWay).toMatch(way);
+    expect(otherWay).toMatch(/set AUTOMATE_CREDENTIAL_CRM .*_FILE/);
     expect((refused as AutomateError).message).not.toContain('canary');
     expect(kept()).toEqual(before);
     keychain.broken = '';

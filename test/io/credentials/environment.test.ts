@@ -89,15 +89,27 @@ describe('what is no credential', () => {
   });
 
   test('a file that is not there', async () => {
-    const message = await refusal({ AUTOMATE_CREDENTIAL_CRM_TOKEN_FILE: join(tmpdir(), 'automate-no-such-file') });
-    expect(message).toMatch(/^AUTOMATE_CREDENTIAL_CRM_TOKEN_FILE names a file that cannot be read: ENOENT/);
+    const path = join(tmpdir(), 'automate-no-such-file');
+    const message = await refusal({ AUTOMATE_CREDENTIAL_CRM_TOKEN_FILE: path });
+    expect(message).toContain(`AUTOMATE_CREDENTIAL_CRM_TOKEN_FILE names a file that cannot be read: ${path}: ENOENT`);
   });
 
   test('a file that is not UTF-8', async () => {
     const path = file(Buffer.from('p\xe4ssw\xf6rd', 'latin1'));
     expect(await refusal({ AUTOMATE_CREDENTIAL_CRM_TOKEN_FILE: path })).toBe(
-      'AUTOMATE_CREDENTIAL_CRM_TOKEN_FILE names a file that cannot be read: it is not UTF-8',
+      `AUTOMATE_CREDENTIAL_CRM_TOKEN_FILE names a file that cannot be read: ${path}: it is not UTF-8`,
     );
+  });
+
+  test('one longer than any server takes', async () => {
+    const longest = '§'.repeat(16_384);
+    for (const make of [
+      (text: string) => ({ AUTOMATE_CREDENTIAL_CRM_TOKEN: text }),
+      (text: string) => ({ AUTOMATE_CREDENTIAL_CRM_TOKEN_FILE: file(text) }),
+    ]) {
+      expect(await find(make(longest))).toBe(longest);
+      expect(await refusal(make(`${longest}§`))).toMatch(/^expected a secret of at most 16384 characters, found 16385 in (?!§)/);
+    }
   });
 
   test('nothing of the secret is shown', async () => {

@@ -145,7 +145,7 @@ describe('a vault file that was changed is refused, and stays as it was', () => 
     );
     await expect(vault.read(['default/crm'])).rejects.toMatchObject(refused(reason));
     await expect(vault.write(new Map([['default/crm', 'another']]))).rejects.toMatchObject(refused(reason));
-    expect(asked).toEqual(isAtOnce ? [] : [false]);
+    expect(asked).toEqual(isAtOnce ? [] : [false, false, false]);
     expect(readFileSync(path, 'utf8')).toBe(text);
   });
 
@@ -192,15 +192,52 @@ describe('the passphrase', () => {
     expect((await open(path).read(['default/crm'])).get('default/crm')).toBe('b');
   });
 
+  test.each([
+    [1, 'opens', ['wrong', passphrase]],
+    [2, 'opens', ['wrong', 'wrong', passphrase]],
+    [3, 'is given up', ['wrong', 'wrong', 'wrong', passphrase]],
+  ] as const)('that is mistyped %d times is asked for again, and %s', async (times, outcome, answers) => {
+    const { path } = filled();
+    const asked: [isNew: boolean, isAgain: boolean][] = [];
+    const ask = async (...how: [boolean, boolean]) => answers[asked.push(how) - 1] as string;
+    const vault = createVault(path, createPassphrase({}, ask));
+    // Whoever gave up is not asked at the next occasion.
+    for (const _ of [1, 2]) {
+      const read = vault.read(['default/crm']).then((secrets) => secrets.get('default/crm'));
+      if (outcome === 'opens') expect(await read).toBe(secret);
+      else await expect(read).rejects.toMatchObject(refused(changed));
+    }
+    expect(asked).toEqual([false, true, true].slice(0, Math.min(times + 1, 3)).map((isAgain) => [false, isAgain]));
+  });
+
+  test('that was given is not asked for again, and is a problem when it is another', async () => {
+    const { path } = filled();
+    const given = { AUTOMATE_VAULT_PASSPHRASE: 'another' };
+    const vault = createVault(
+      path,
+      createPassphrase(given, () => Promise.reject(new Error('asked'))),
+    );
+    expect(await vault.problem()).toMatch(changed);
+    await expect(vault.read(['default/crm'])).rejects.toMatchObject(refused(changed));
+    expect(
+      await createVault(
+        path,
+        createPassphrase({}, () => Promise.reject(new Error('asked'))),
+      ).problem(),
+    ).toBeUndefined();
+  });
+
   test('that nobody has is said to be missing, and where it could come from', async () => {
     const { path } = filled();
     const passphrase = createPassphrase({});
-    expect(passphrase.problem()).toMatch(/^no passphrase: set AUTOMATE_VAULT_PASSPHRASE, or AUTOMATE_VAULT_PASSPHRASE_FILE/);
+    expect(passphrase.problem()).toMatch(/^there is no passphrase\nset AUTOMATE_VAULT_PASSPHRASE, or AUTOMATE_VAULT_PASSPHRASE_FILE/);
     for (const work of [
       createVault(path, passphrase).read(['default/crm']),
       createVault(join(folder(), 'vault.json'), passphrase).write(new Map([['default/crm', secret]])),
     ]) {
-      await expect(work).rejects.toMatchObject(refused(/the vault cannot be opened: no passphrase: set AUTOMATE_VAULT_PASSPHRASE/));
+      await expect(work).rejects.toMatchObject(
+        refused(/the vault cannot be opened: there is no passphrase\nset AUTOMATE_VAULT_PASSPHRASE/),
+      );
     }
   });
 
