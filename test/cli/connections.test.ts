@@ -91,15 +91,29 @@ describe('add', () => {
   test.each<[what: string, args: string[], message: string]>([
     ['no name', ['connections', 'add', 'http'], 'expected a name'],
     ['no --base-url', ['connections', 'add', 'http', 'crm'], 'expected --base-url'],
-    ['an unknown type', ['connections', 'add', 'htp', 'crm', '--base-url', base], 'no connection type "htp"; did you mean "http"?'],
-    ['a name for a type', ['connections', 'add', 'crm'], 'expected http, as in: automate connections add http crm'],
+    [
+      'an unknown type',
+      ['connections', 'add', 'htp', 'crm', '--base-url', base],
+      'expected a connection of type http, found "htp"; did you mean "http"?',
+    ],
+    ['MCP', ['connections', 'add', 'mcp', 'tools', '--base-url', base], 'found "mcp"; MCP connections are not there yet'],
+    [
+      'a name for a type',
+      ['connections', 'add', 'crm'],
+      'expected a connection of type http, found "crm"\nas in: automate connections add http crm',
+    ],
     ['a name with a space', addHttp('a b'), 'expected a name of letters'],
     ['__proto__', addHttp('__proto__'), 'expected a name of letters'],
     ['an unknown way to sign', addHttp('crm', '--auth', 'baerer'), '--auth: no type "baerer"; did you mean "bearer"?'],
     ['bearer without credential', addHttp('crm', '--auth', 'bearer'), 'expected --credential for --auth bearer'],
     ['a key that has no place', addHttp('crm', '--auth', 'api_key', '--credential', 'c'), 'expected --header or --query'],
-    ['a key in two places', addHttp('crm', '--credential', 'c', '--header', 'X', '--query', 'x'), 'expected either header or query'],
-    ['a key in a header without name', addHttp('crm', '--credential', 'c', '--query', 'x', '--header', ''), 'expected a header name'],
+    [
+      'a key in two places',
+      addHttp('crm', '--credential', 'c', '--header', 'X', '--query', 'x'),
+      'expected --header or --query, the place',
+    ],
+    ['a key in a header without name', addHttp('crm', '--credential', 'c', '--header', ''), 'expected a header name'],
+    ['a key in a parameter without name', addHttp('crm', '--credential', 'c', '--query', ''), 'expected the name of a query parameter'],
     ['OAuth without token URL', addHttp('crm', '--auth', 'oauth2', '--credential', 'c'), 'expected --token-url'],
     ['OAuth without client', addHttp('crm', '--credential', 'c', '--token-url', 'https://a.example.com'), 'expected --client-id'],
     [
@@ -157,6 +171,12 @@ describe('add', () => {
     expect(stderr).toContain(message);
     expect(stderr).not.toContain(token);
     expect(await place.files()).toEqual([]);
+  });
+
+  test('the hint to keep its secret names the environment', async () => {
+    const place = await workplace();
+    const { stderr } = await place.automate(addHttp('crm', '--credential', 'c'), { env: { AUTOMATE_ENV: 'staging' } });
+    expect(stderr).toContain('keep it: automate credentials set c --env staging\n');
   });
 
   test('a name that is taken needs --force', async () => {
@@ -485,7 +505,9 @@ describe('the file', () => {
     for (const args of [addHttp('crm', '--force'), ...(text === '' ? others : [])]) {
       const { code, stdout, stderr } = await place.automate(args);
       expect({ args, code, stdout }).toEqual({ args, code: 7, stdout: '' });
-      expect(stderr).toBe(`automate: ${place.path(file)} cannot be read: it is not what automate wrote there\n`);
+      expect(stderr).toBe(
+        `automate: ${place.path(file)} cannot be read: it is not what automate wrote there\n  put a good copy back, or take it away: a new one is made\n`,
+      );
     }
     expect(await place.read(file)).toBe(text);
     expect(await readdir(place.path(home))).toEqual(['connections.json']);

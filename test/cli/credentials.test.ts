@@ -48,6 +48,7 @@ describe('credentials set', () => {
     ['nothing', '', 'expected a secret on one line, found nothing in stdin'],
     ['a line break', '\n', 'expected a secret on one line, found nothing in stdin'],
     ['what is not UTF-8', Buffer.from([...Buffer.from(secret), 0xff]), 'expected a secret in UTF-8 on stdin'],
+    ['one too long', '§'.repeat(16_385), 'expected a secret of at most 16384 characters, found 16385 in stdin'],
     ['too much', secret.repeat(5000), 'expected a secret on stdin, found more than 65536 bytes'],
   ])('refuses %s, shows nothing of it and keeps nothing', async (_, stdin, message) => {
     const place = await vaultPlace();
@@ -67,6 +68,8 @@ describe('credentials set', () => {
     [['crm', '--backend', 'plain'], /--backend: expected keychain or vault, found "plain"/],
     [['crm', '--expires', '2020-01-01'], /--expires: expected a duration such as 90d, or a day to come/],
     [['crm', '--expires', '2030-02-31x'], /--expires: /],
+    [['crm', '--expires', '2027-02-31'], /--expires: expected a duration such as 90d, or a day to come .*found "2027-02-31"/],
+    [['crm', '--expires', '90'], /--expires: expected a duration such as 90d, or a day to come .*found "90"/],
     [['crm', '--expires', '0d'], /--expires: /],
     [['crm', '--expires', '-5d'], /--expires|option/],
     [['crm', '--hosts', 'https://api.example.com'], /--hosts: expected hosts such as/],
@@ -106,6 +109,18 @@ describe('credentials set', () => {
     expect(stderr).toMatch(/warning: AUTOMATE_CREDENTIAL_CRM is set, and goes before it\nwarning: so short a secret cannot be masked/);
   });
 
+  test.each([` ${secret}`, `${secret}  `, `\u00a0${secret}`])(
+    'warns of blanks, which a server takes away and throws back: %j',
+    async (blank) => {
+      const server = await httpServer(({ headers }, response) => json(response, { name: `got ${headers.authorization?.trim()}` }));
+      const place = await flowPlace(server.origin);
+      expect((await setTo(place, blank, 'crm')).stderr).toMatch(/warning: it begins or ends with blanks/);
+      expect((await place.automate(run, { env: place.env })).code).toBe(0);
+      expect(await place.read('out.csv')).toContain('got Bearer ***');
+      expect(await place.read('out.csv')).not.toContain(secret);
+    },
+  );
+
   test('without keychain and passphrase keeps nothing, and names two ways out', async () => {
     const place = await vaultPlace();
     const { code, stderr } = await place.automate(['credentials', 'set', 'crm'], { stdin: secret });
@@ -120,7 +135,12 @@ describe('what is kept', () => {
     const place = await vaultPlace();
     await setTo(place, secret, 'crm', '--expires', '2099-12-31', '--hosts', 'api.example.com');
     await setTo(place, 'another', 'other', '--env', 'staging');
-    const env = { ...place.env, AUTOMATE_CREDENTIAL_FROM_VARIABLE: 'canary', AUTOMATE_CREDENTIAL_FROM_FILE_FILE: '/nowhere' };
+    const env = {
+      ...place.env,
+      AUTOMATE_CREDENTIAL_FROM_VARIABLE: 'canary',
+      AUTOMATE_CREDENTIAL_FROM_FILE_FILE: '/nowhere',
+      AUTOMATE_CREDENTIAL_FROM_VARIABLE_FILE: '/nowhere',
+    };
     const { stdout } = await place.automate(['credentials', 'list'], { env });
     expect(stdout.split('\n').map((line) => line.trim().split(/ {2,}/))).toEqual([
       ['name', 'env', 'backend', 'age', 'expires', 'last used', 'hosts'],
@@ -146,7 +166,7 @@ describe('what is kept', () => {
 
   test('none: list says how to keep one', async () => {
     const { code, stdout, stderr } = await credentials(await vaultPlace(), 'list');
-    expect([code, stdout, stderr]).toEqual([0, '', 'no credentials are kept here; keep one: automate credentials set NAME\n']);
+    expect([code, stdout, stderr]).toEqual([0, '', 'there are no credentials here\n  keep one: automate credentials set NAME\n']);
   });
 
   test('of one that is not there, or not so, is said to be nothing', async () => {
@@ -158,7 +178,13 @@ describe('what is kept', () => {
       [['remove', 'crm'], 7, /no credential "crm" is kept/],
       [['restore', 'crm'], 7, /no credential "crm" is kept/],
       [['restore', 'crm', '--env', 'staging'], 7, /no secret before the present one of "crm" is kept/],
-      [['check', 'crm'], 7, /^crm: there is no credential "crm"\n {2}keep it/],
+      [['check', 'crm'], 7, /^problem: there is no credential "crm"; it is kept for --env staging\n {2}keep it/],
+      [['show', 'crm', '--env', 'test'], 7, /there is no credential "crm"\n {2}it is kept for --env staging/],
+      [['show', 'nobody', '--env', 'test'], 7, /keep it: automate credentials set nobody --env test\n/],
+      [['check', 'nobody', '--env', 'test'], 7, /keep it: automate credentials set nobody --env test\n/],
+      [['list', 'nobody'], 0, /^there is no credential "nobody" here\n {2}there are others: automate credentials list\n/],
+      [['list', 'nobody', '--env', 'test'], 0, /^there is no credential "nobody" for --env test\n/],
+      [['list', '--env', 'test'], 0, /^there are no credentials for --env test\n {2}there are others/],
       [['frob'], 2, /unknown command 'frob'/],
       [['show'], 2, /missing required argument 'name'/],
       [['list', '--env', '../x'], 2, /expected a name such as staging in --env, found "..\/x"/],
@@ -177,7 +203,10 @@ describe('what is kept', () => {
       stderr: expect.stringMatching(/^warning: the credential "other" expires in 12 days \(\d{4}-\d\d-\d\d\)\n$/),
     });
     const { code, stderr } = await place.automate(['credentials', 'check', 'crm'], { env: { AUTOMATE_VAULT_PASSPHRASE: 'wrong' } });
-    expect([code, stderr]).toEqual([7, expect.stringMatching(/^crm: the credential "crm" is in the vault: .*the passphrase is another/)]);
+    expect([code, stderr]).toEqual([
+      7,
+      expect.stringMatching(/^problem: the credential "crm" is in the vault: .*the passphrase is another/),
+    ]);
   });
 
   test('is removed, and is then nowhere', async () => {
@@ -209,7 +238,12 @@ describe('what is kept', () => {
     expect(await states({})).toEqual([
       ['environment', 'read first', expect.stringContaining('no AUTOMATE_CREDENTIAL_... variable')],
       keychain,
-      ['vault', 'unavailable', expect.stringContaining('no passphrase: set AUTOMATE_VAULT_PASSPHRASE')],
+      ['vault', 'unavailable', expect.stringMatching(/^there is no passphrase\nset AUTOMATE_VAULT_PASSPHRASE, or/)],
+    ]);
+    expect(await states({ AUTOMATE_VAULT_PASSPHRASE: 'wrong' })).toContainEqual([
+      'vault',
+      'unavailable',
+      expect.stringMatching(/vault\.json cannot be opened: the passphrase is another, or the file was changed$/),
     ]);
     expect((await credentials(place, 'backend')).stdout).toMatch(/^environment +read first .*\nkeychain +unavailable .*\nvault +active /);
   });
@@ -314,6 +348,24 @@ describe('a run', () => {
     }
   });
 
+  test('of another environment is told the commands for that environment', async () => {
+    const server = await httpServer((_, response) => json(response, {}, 401));
+    const place = await flowPlace(server.origin);
+    const there = ['--env', 'staging'];
+    const told = async () => (await place.automate([...run, ...there], { env: place.env })).stderr;
+    expect(await told()).toContain('keep it: automate credentials set crm --env staging\n');
+    await setTo(place, 'first', 'crm', ...there, '--hosts', 'api.example.com');
+    expect(await told()).toContain('with other --hosts if that is meant: automate credentials set crm --env staging\n');
+    const { stderr } = await setTo(place, 'second', 'crm', ...there, '--hosts', '*');
+    expect(stderr).toContain('automate credentials restore crm --env staging\n');
+    expect(await told()).toContain('automate credentials restore crm --env staging\n');
+    await setTo(place, 'third', 'crm', ...there, '--expires', '1d');
+    await endAt(place, Date.now() - 1);
+    expect(await told()).toContain('set a new one: automate credentials set crm --env staging\n');
+    const { stderr: denied } = await place.automate(['credentials', 'remove', 'crm', ...there]);
+    expect(denied).toContain('automate credentials remove crm --env staging --force\n');
+  });
+
   test('with a new secret that the server refuses: the one before it is there still, until the new one has succeeded', async () => {
     let accepted = 'Bearer old secret';
     const server = await httpServer(({ headers }, response) =>
@@ -326,7 +378,7 @@ describe('a run', () => {
     expect(await codeOfRun()).toBe(0);
     expect(Date.now() - Date.parse((await shown(place)).last_used_at as string)).toBeLessThan(60_000);
 
-    expect((await setTo(place, 'new secret', 'crm')).stderr).toContain('back to it: automate credentials restore crm');
+    expect((await setTo(place, 'new secret', 'crm')).stderr).toContain('back to it: automate credentials restore crm\n');
     expect((await place.automate(run, { env: place.env })).stderr).toContain('automate credentials restore crm');
     expect((await shown(place)).previous_set_at).not.toBeNull();
     expect((await credentials(place, 'restore', 'crm')).code).toBe(0);
