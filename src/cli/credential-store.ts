@@ -29,7 +29,7 @@ export function openCredentials(env: string | undefined, { redactor }: Terminal)
   const vaultPath = join(home, 'vault.json');
   const keepers: Record<KeeperName, SecretKeeper> = {
     keychain: createKeychain({
-      service: process.env.AUTOMATE_HOME ? `automate ${home}` : 'automate',
+      service: `automate ${home}`,
       environment: process.env,
       patienceMs: asker ? patienceMs.withPerson : patienceMs.alone,
     }),

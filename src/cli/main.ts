@@ -13,6 +13,9 @@ import { version } from './version.ts';
 /** The command line. Ends the process with the contract's exit codes. */
 export async function main(argv: readonly string[]): Promise<void> {
   const terminal = createTerminal();
+  for (const event of ['uncaughtException', 'unhandledRejection'] as const) {
+    process.on(event, (error: unknown) => process.exit(explained(error, terminal)));
+  }
   let exitCode: number = exitCodes.success;
   try {
     const program = createProgram(terminal, (code) => {
@@ -20,9 +23,19 @@ export async function main(argv: readonly string[]): Promise<void> {
     });
     await program.parseAsync(argv);
   } catch (error) {
-    exitCode = explain(error, terminal);
+    exitCode = explained(error, terminal);
   }
   process.exit(exitCode);
+}
+
+/** Whatever goes wrong while it is said, nothing gets out that was not masked. */
+function explained(error: unknown, terminal: Terminal): number {
+  try {
+    return explain(error, terminal);
+  } catch {
+    process.stderr.write('automate: this is a bug, please report it: what went wrong cannot be told\n');
+    return exitCodes.bug;
+  }
 }
 
 /** Says what went wrong; answers the exit code. */

@@ -6,7 +6,7 @@ import { AutomateError } from '../core/failure.ts';
 import { syncFolder } from './folder.ts';
 import { waitForLock } from './lock.ts';
 import { reasonOf } from './reason.ts';
-import { isLink } from './stat.ts';
+import { isLink, isNoFile } from './stat.ts';
 
 /** A JSON file that the tool keeps for itself, for its owner's eyes only. */
 export interface StateFile<Content> {
@@ -70,10 +70,11 @@ function makeFolder(folder: string): void {
 
 function textOf(path: string): string | undefined {
   try {
+    // A pipe would be waited for without end.
+    if (isNoFile(path)) throw new Error('it is no file');
     return readFileSync(path, 'utf8');
   } catch (error) {
-    const { code } = error as NodeJS.ErrnoException;
-    if (code === 'ENOENT' || code === 'ENOTDIR') return undefined;
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined;
     throw unreadable(path, reasonOf(error as Error));
   }
 }

@@ -96,19 +96,25 @@ function validDay(text: string): Date | undefined {
   return !Number.isNaN(end.getTime()) && end.toISOString().startsWith(text) ? end : undefined;
 }
 
-const hostShape = /^(?:\*\.)?(?:[a-z0-9][a-z0-9._-]*|\[[0-9a-f:.]+\])(?::\d{1,5})?$/;
-
 /** Absent for what is there already; `*` for all. */
 function hostsOf(written: readonly string[] | undefined): string[] | undefined {
-  const hosts = written?.map((text) => text.toLowerCase());
-  const wrong = hosts?.length === 0 ? '' : hosts?.find((host) => host !== '*' && !hostShape.test(host));
-  if (wrong !== undefined) {
-    throw new AutomateError(
-      'usage',
-      `--hosts: expected hosts such as api.example.com, api.example.com:8443 or *.example.com, found "${wrong}"`,
-    );
-  }
-  return hosts;
+  if (written?.length === 0) throw noHost('');
+  return written?.map((text) => (text === '*' ? text : hostOf(text)));
+}
+
+/** A host as URLs have it: `127.1` is `127.0.0.1`, and names are in punycode. */
+function hostOf(text: string): string {
+  const [, wildcard = '', name = '', port = ''] = /^(\*\.)?([^/?#@\\*\s]*?)\.?(:\d{1,5})?$/.exec(text) ?? [];
+  const url = `https://${name}`;
+  if (name === '' || !URL.canParse(url) || Number(port.slice(1) || 1) > 65_535 || Number(port.slice(1) || 1) === 0) throw noHost(text);
+  return `${wildcard}${new URL(url).hostname}${port}`;
+}
+
+function noHost(text: string): AutomateError {
+  return new AutomateError(
+    'usage',
+    `--hosts: expected hosts such as api.example.com, api.example.com:8443 or *.example.com, found "${text}"`,
+  );
 }
 
 function backendOf(text: string | undefined): KeeperName | undefined {

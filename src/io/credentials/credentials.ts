@@ -63,51 +63,33 @@ export function createCredentials(tools: CredentialTools): Credentials {
 
     kept: () => catalog().all(),
 
-    set: (name, secret, wish) =>
-      catalog().alone(async () => {
-        const before = catalog().find(name, env);
-        const old = before && (await secretBefore(before, secret));
-        const isOldKept = old !== undefined || before?.previous !== undefined;
-        const changes = new Map([...(isOldKept ? ([[previousOf(name), old]] as const) : []), [accountOf(name), secret]]);
-        const backend = await writeSomewhere(name, changes, wish.backend, before?.backend);
-        const hosts = wish.hosts?.includes('*') ? undefined : (wish.hosts ?? before?.hosts);
-        const previous =
-          old === undefined
-            ? undefined
-            : (before?.previous ?? { setAt: before?.setAt, expiresAt: before?.expiresAt, hosts: before?.hosts });
-        const kept = {
-          name,
-          env,
-          backend,
-          setAt: now(),
-          expiresAt: wish.expiresAt,
-          hosts,
-          lastUsedAt: before?.lastUsedAt,
-          previous,
-        } as KeptCredential;
-        await catalog().put(kept);
-        const isLeft = before !== undefined && before.backend !== backend && !(await isTakenAway(before));
-        return { kept, left: isLeft ? [before.backend] : [] };
-      }),
+    async set(name, secret, wish) {
+      const backend = await usable(name, wish.backend, catalog().find(name, env)?.backend);
+      await keeper(backend).prepare?.();
+      return catalog().alone(() => kept(name, secret, wish, backend));
+    },
 
-    restore: (name) =>
-      catalog().alone(async () => {
-        const { previous, ...kept } = known(name);
-        const old = previous && (await keeper(kept.backend).read([previousOf(name)])).get(previousOf(name));
+    async restore(name) {
+      await keeper(known(name).backend).prepare?.();
+      return catalog().alone(async () => {
+        const { previous, ...present } = known(name);
+        const account = previous && accountOf({ ...present, ...previous });
+        const old = account && (await keeper(present.backend).read([account])).get(account);
         if (!previous || old === undefined) throw new AutomateError('credential', `no secret before the present one of "${name}" is kept`);
-        await keeper(kept.backend).write(
-          new Map([
-            [accountOf(name), old],
-            [previousOf(name), undefined],
-          ]),
-        );
-        const restored = { ...kept, ...previous, expiresAt: previous.expiresAt, hosts: previous.hosts } as KeptCredential;
+        const restored = { ...present, ...previous, expiresAt: previous.expiresAt, hosts: previous.hosts } as KeptCredential;
         await catalog().put(restored);
+        await keeper(present.backend).write(new Map([[accountOf(present), undefined]]));
         return restored;
-      }),
+      });
+    },
 
-    remove: (name, isForced) =>
-      catalog().alone(async () => {
+    async remove(name, isForced) {
+      await keeper(known(name).backend)
+        .prepare?.()
+        .catch((error: unknown) => {
+          if (!isRefusal(error)) throw error;
+        });
+      return catalog().alone(async () => {
         const isGone = await takeAway(known(name)).then(
           () => true,
           (error: unknown) => {
@@ -119,7 +101,8 @@ export function createCredentials(tools: CredentialTools): Credentials {
         );
         await catalog().remove(name, env);
         return isGone;
-      }),
+      });
+    },
 
     async used(name, setAt) {
       const seen = catalog().find(name, env);
@@ -129,9 +112,9 @@ export function createCredentials(tools: CredentialTools): Credentials {
         if (!kept) return;
         // Set anew meanwhile: what has succeeded was the one before.
         if (kept.setAt !== setAt || !kept.previous) return catalog().put({ ...kept, lastUsedAt: now() });
-        await keeper(kept.backend).write(new Map([[previousOf(name), undefined]]));
-        const { previous: _, ...rest } = kept;
+        const { previous, ...rest } = kept;
         await catalog().put({ ...rest, lastUsedAt: now() });
+        await keeper(kept.backend).write(new Map([[accountOf({ ...kept, ...previous }), undefined]]));
       });
     },
   };
@@ -140,12 +123,40 @@ export function createCredentials(tools: CredentialTools): Credentials {
     return !previous && lastUsedAt !== undefined && tools.wallNow() - Date.parse(lastUsedAt) < usedEveryMs;
   }
 
-  function accountOf(name: string): string {
-    return `${env}/${name}`;
+  /**
+   * The new secret is written beside the old one, and then the list is switched over, with hosts and end, in one go:
+   * whatever ends the process in between, no secret goes by what was said of another.
+   */
+  async function kept(
+    name: string,
+    secret: string,
+    wish: KeepWish,
+    backend: KeeperName,
+  ): Promise<{ kept: KeptCredential; left: readonly string[] }> {
+    const before = catalog().find(name, env);
+    const setAt = laterThan(before);
+    await keeper(backend).write(new Map([[accountOf({ name, env, setAt }), secret]]));
+    const previous = before?.backend === backend ? await lastGood(before, secret) : undefined;
+    const hosts = wish.hosts?.includes('*') ? undefined : (wish.hosts ?? before?.hosts);
+    const entry = {
+      name,
+      env,
+      backend,
+      setAt,
+      expiresAt: wish.expiresAt,
+      hosts,
+      lastUsedAt: before?.lastUsedAt,
+      previous,
+    } as KeptCredential;
+    await catalog().put(entry);
+    const isGone = before === undefined || (await isTakenAway(before, previous?.setAt));
+    return { kept: entry, left: isGone || before.backend === backend ? [] : [before.backend] };
   }
 
-  function previousOf(name: string): string {
-    return `${env}/${name}/previous`;
+  /** It is part of the secret's place, so no two may have the same. */
+  function laterThan(before: KeptCredential | undefined): string {
+    const first = Math.max(Date.parse(before?.setAt ?? ''), Date.parse(before?.previous?.setAt ?? '')) || 0;
+    return new Date(Math.max(tools.wallNow(), first + 1)).toISOString();
   }
 
   function known(name: string): KeptCredential {
@@ -164,8 +175,8 @@ export function createCredentials(tools: CredentialTools): Credentials {
 
   async function fromKeeper(from: SecretKeeper, wanted: readonly KeptCredential[]): Promise<[string, Finding][]> {
     try {
-      const secrets = await from.read(wanted.map(({ name }) => accountOf(name)));
-      return wanted.map((kept) => [kept.name, findingOf(kept, secrets.get(accountOf(kept.name)))]);
+      const secrets = await from.read(wanted.map(accountOf));
+      return wanted.map((kept) => [kept.name, findingOf(kept, secrets.get(accountOf(kept)))]);
     } catch (error) {
       if (!isRefusal(error)) throw error;
       return wanted.map(({ name }) => [name, { problem: `the credential "${name}" is in the ${from.name}: ${error.message}` }]);
@@ -179,53 +190,39 @@ export function createCredentials(tools: CredentialTools): Credentials {
     return { secret: { text, from: `the ${kept.backend}`, setAt, hasPrevious: previous !== undefined, ...bounds } };
   }
 
-  /** The last secret that is known to be good: one that never succeeded is not worth keeping. */
-  async function secretBefore(before: KeptCredential, secret: string): Promise<string | undefined> {
-    const account = before.previous ? previousOf(before.name) : accountOf(before.name);
+  /** The last secret that is known to be good: one that never succeeded is not worth keeping, nor is the same again. */
+  async function lastGood(before: KeptCredential, secret: string): Promise<KeptCredential['previous']> {
+    const good = before.previous ?? { setAt: before.setAt, expiresAt: before.expiresAt, hosts: before.hosts };
+    const account = accountOf({ ...before, ...good });
     try {
       const old = (await keeper(before.backend).read([account])).get(account);
-      return old === secret ? undefined : old;
+      return old === undefined || old === secret ? undefined : (good as KeptCredential['previous']);
     } catch (error) {
       if (isRefusal(error)) return undefined;
       throw error;
     }
   }
 
-  async function writeSomewhere(
-    name: string,
-    changes: ReadonlyMap<string, string | undefined>,
-    wished: KeeperName | undefined,
-    present: KeeperName | undefined,
-  ): Promise<KeeperName> {
-    const choices = wished ? [wished] : [...new Set([...(present ? [present] : []), ...keeperNames])];
+  /** The first place that can be used, of those that come into question. */
+  async function usable(name: string, wished: KeeperName | undefined, present: KeeperName | undefined): Promise<KeeperName> {
+    const choices = choicesFor(wished, present);
     const problems: string[] = [];
     for (const choice of choices) {
-      const problem = choice === 'vault' ? await keeper(choice).problem() : undefined;
-      if (problem !== undefined) problems.push(`the ${choice} cannot be used: ${problem}`);
-      else {
-        try {
-          await keeper(choice).write(changes);
-          return choice;
-        } catch (error) {
-          if (!isRefusal(error)) throw error;
-          problems.push(error.message);
-        }
-      }
+      const problem = await keeper(choice).problem();
+      if (problem === undefined) return choice;
+      problems.push(`the ${choice} cannot be used: ${problem}`);
     }
-    throw new AutomateError('credential', ['the secret cannot be kept', ...problems, ...waysOut(name, wished)].join('\n'));
+    const only = choices.length === 1 ? choices[0] : undefined;
+    throw new AutomateError('credential', ['the secret cannot be kept', ...problems, ...waysOut(name, only)].join('\n'));
   }
 
-  async function takeAway({ name, backend }: KeptCredential): Promise<void> {
-    await keeper(backend).write(
-      new Map([
-        [accountOf(name), undefined],
-        [previousOf(name), undefined],
-      ]),
-    );
+  async function takeAway(kept: KeptCredential, exceptSetAt?: string): Promise<void> {
+    const times = [kept.setAt, ...(kept.previous ? [kept.previous.setAt] : [])].filter((setAt) => setAt !== exceptSetAt);
+    await keeper(kept.backend).write(new Map(times.map((setAt) => [accountOf({ ...kept, setAt }), undefined])));
   }
 
-  function isTakenAway(kept: KeptCredential): Promise<boolean> {
-    return takeAway(kept).then(
+  function isTakenAway(kept: KeptCredential, exceptSetAt: string | undefined): Promise<boolean> {
+    return takeAway(kept, exceptSetAt).then(
       () => true,
       (error: unknown) => {
         if (isRefusal(error)) return false;
@@ -235,8 +232,14 @@ export function createCredentials(tools: CredentialTools): Credentials {
   }
 }
 
-function expired({ name, env, expiresAt = '' }: KeptCredential): string {
-  return `the credential "${name}" expired on ${expiresAt.slice(0, 10)}\nset a new one: automate credentials set ${name}${envOption(env)}`;
+/** Where a secret is in its keeper: each has a place of its own, and never that of another. */
+function accountOf({ env, name, setAt }: Pick<KeptCredential, 'env' | 'name' | 'setAt'>): string {
+  return `${env}/${name} ${setAt}`;
+}
+
+/** A credential stays where it is, and is not moved because its place cannot be reached just now. */
+function choicesFor(wished: KeeperName | undefined, present: KeeperName | undefined): readonly KeeperName[] {
+  return wished ? [wished] : present ? [present] : keeperNames;
 }
 
 /** Without a place of its own a secret is written nowhere. */
@@ -251,6 +254,10 @@ function waysOut(name: string, wished: KeeperName | undefined): string[] {
     `  ${vault}, and run this again`,
     `  or keep nothing here, and set ${variable} (or ${variable}_FILE) where the flow runs`,
   ];
+}
+
+function expired({ name, env, expiresAt = '' }: KeptCredential): string {
+  return `the credential "${name}" expired on ${expiresAt.slice(0, 10)}\nset a new one: automate credentials set ${name}${envOption(env)}`;
 }
 
 /** Whether a keeper cannot or will not: whoever would not answer its question has called it all off. */

@@ -1,4 +1,4 @@
-import { readFile } from 'node:fs/promises';
+import { createReadStream, statSync } from 'node:fs';
 import { AutomateError } from '../../core/failure.ts';
 import { reasonOf } from '../reason.ts';
 import type { Finding } from './secret.ts';
@@ -34,15 +34,30 @@ async function findingIn(variable: string, isSecret: boolean, environment: NodeJ
   }
 }
 
-/** The secret in a file, without a byte order mark. Throws an AutomateError (`credential`). */
+/** The secret in a file, without a byte order mark. The file's name is not shown: it may be the secret itself. Throws an AutomateError (`credential`). */
 export async function secretFile(file: string, variable: string): Promise<string> {
   try {
-    return oneLine(utf8Of(await readFile(file)), file);
+    refuseEndless(file);
+    return oneLine(utf8Of(await firstBytes(file)), `the file that ${variable} names`);
   } catch (error) {
     if (error instanceof AutomateError) throw error;
     const reason = error instanceof TypeError ? 'it is not UTF-8' : reasonOf(error as Error);
-    throw new AutomateError('credential', `${variable} names a file that cannot be read: ${file}: ${reason}`);
+    throw new AutomateError('credential', `${variable} names a file that cannot be read: ${reason}`);
   }
+}
+
+/** What a shell gives as `<(command)` is a pipe that somebody writes; of any other nobody knows whether it ever ends. */
+function refuseEndless(file: string): void {
+  const found = statSync(file);
+  if (found.isFile() || (found.isFIFO() && /^\/(?:dev|proc\/self)\/fd\/\d+$/.test(file))) return;
+  throw new Error('it is no regular file');
+}
+
+/** Enough to see that it is too much. */
+async function firstBytes(file: string): Promise<Buffer> {
+  const chunks: Buffer[] = [];
+  for await (const chunk of createReadStream(file, { end: 4 * longestSecret })) chunks.push(chunk as Buffer);
+  return Buffer.concat(chunks);
 }
 
 /** Throws a TypeError when it is not UTF-8. */

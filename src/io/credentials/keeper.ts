@@ -3,6 +3,8 @@ export interface SecretKeeper {
   readonly name: KeeperName;
   /** Why it cannot be used here and now; absent when it can. */
   problem(): Promise<string | undefined>;
+  /** Asks what has to be asked, before others are kept waiting. */
+  prepare?(): Promise<void>;
   /** The secrets of these accounts; those that it does not have are left out. Throws an AutomateError (`credential`). */
   read(accounts: readonly string[]): Promise<ReadonlyMap<string, string>>;
   /** Keeps secrets, in this order, and takes those away that are `undefined`. Throws an AutomateError (`credential`). */

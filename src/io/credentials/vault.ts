@@ -57,6 +57,10 @@ export function createVault(path: string, passphrase: Passphrase): SecretKeeper 
         throw error;
       }
     },
+    async prepare() {
+      const found = file.read();
+      await (found ? opened(found) : passphrase.get(true));
+    },
     async read(accounts) {
       const secrets = await opened(file.read());
       return new Map(accounts.flatMap((account) => (secrets.has(account) ? [[account, secrets.get(account) as string]] : [])));
