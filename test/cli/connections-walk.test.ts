@@ -1,15 +1,17 @@
 import { spawn, spawnSync } from 'node:child_process';
+import { readdir } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { answeringServer } from '../helpers/answering-server.ts';
 import { noCompileCache, type Workplace, workplace } from '../helpers/cli.ts';
+import { vaultPlace } from '../helpers/light-vault.ts';
 
 const bin = fileURLToPath(new URL('../../bin/automate.js', import.meta.url));
 const hasScript = spawnSync('script', ['-qec', 'true', '/dev/null']).status === 0;
 const reason = hasScript ? '' : ' (skipped: no script(1) of util-linux here)';
 
-const keys = { enter: '\r', down: '\x1b[B', ctrlC: '\x03', clear: '\x15' };
+const keys = { enter: '\r', down: '\x1b[B', ctrlC: '\x03', ctrlD: '\x04', clear: '\x15' };
 
 /** What is waited for on the screen, and what is typed then. */
 type Answer = readonly [shown: string, typed: string];
@@ -30,25 +32,38 @@ async function atTerminal({ folder, path }: Workplace, command: string, answers:
     },
   });
   onTestFinished(() => void child.kill());
+  let written = '';
   let shown = '';
   let seen = 0;
   const left = [...answers];
   child.stdout.setEncoding('utf8').on('data', (text: string) => {
-    shown += text;
+    written += text;
+    // biome-ignore lint/suspicious/noControlCharactersInRegex: they move the cursor, and colour
+    shown = written.replace(/\x1b(?:\[[0-9;?]*(?:[A-Za-z]|$)|$)/g, '');
     for (let [next] = left; next; [next] = left) {
       const at = shown.indexOf(next[0], seen);
       if (at < 0) return;
-      seen = shown.length;
+      seen = next[1] === '' ? at + next[0].length : shown.length;
       left.shift();
       child.stdin.write(next[1]);
     }
   });
+  // A question that nobody expects would wait for ever.
+  const tooLong = setTimeout(() => child.kill(), 45_000);
   const code = await new Promise<number | null>((resolve) => child.on('close', resolve));
-  // biome-ignore lint/suspicious/noControlCharactersInRegex: they move the cursor, and colour
-  return { code, shown: shown.replace(/\x1b\[[0-9;?]*[A-Za-z]/g, ''), unasked: left.map(([question]) => question) };
+  clearTimeout(tooLong);
+  return { code, shown, unasked: left.map(([question]) => question) };
+}
+
+/** What the tool keeps, by file. */
+async function stateOf(place: Workplace): Promise<Record<string, string>> {
+  const names = await readdir(place.path('.automate')).catch(() => []);
+  return Object.fromEntries(await Promise.all(names.sort().map(async (name) => [name, await place.read(`.automate/${name}`)])));
 }
 
 const savedIn = async (place: Workplace) => JSON.parse((await place.automate(['connections', 'list', '--json'])).stdout);
+
+const token = `ghp_${'16C7e42F292c6912E7710c838347Ae178B4a'}`;
 
 describe.skipIf(!hasScript)(`at a terminal${reason}`, () => {
   const enter = (text: string) => text + keys.enter;
@@ -61,8 +76,11 @@ describe.skipIf(!hasScript)(`at a terminal${reason}`, () => {
       ['Base URL', enter('http://crm.example.com')],
       ['expected an https URL', enter(`${keys.clear}https://crm.example.com/v2`)],
       ['How do requests prove who sends them?', enter(keys.down + keys.down)],
-      ['Name of the credential', enter('crm-key')],
-      ['Header that carries the key', enter('X-Key')],
+      ['Header that carries the key', enter('X Key')],
+      ['expected a header name', enter(`${keys.clear}X-Key`)],
+      ['Name of the credential that holds the key', enter('crm key')],
+      ['expected a name of letters', enter(`${keys.clear}${token}`)],
+      ['found what looks like the secret itself', enter(`${keys.clear}crm-key`)],
       ['At most so many requests', enter('ten')],
       ['expected a rate such as', enter(`${keys.clear}10/s`)],
       ['Keep its secret now?', enter('')],
@@ -87,13 +105,49 @@ describe.skipIf(!hasScript)(`at a terminal${reason}`, () => {
       'only what its auth needs where the rest is given',
       'http crm --base-url https://crm.example.com --auth oauth2 --credential crm-token',
       [
-        ['URL of the token server', enter('https://auth.example.com/token')],
-        ['Client id', enter('me')],
+        ['URL of the token server', enter('auth.example.com')],
+        ['expected an absolute https URL', enter(`${keys.clear}http://auth.example.com`)],
+        ['expected an absolute https URL', enter(`${keys.clear}https://auth.example.com/token`)],
+        ['Client id', enter('')],
+        ['expected something, found nothing', enter('me')],
       ],
       {
         base_url: 'https://crm.example.com',
         auth: { type: 'oauth2_client_credentials', token_url: 'https://auth.example.com/token', client_id: 'me', credential: 'crm-token' },
       },
+    ],
+    [
+      'what is usual, which Enter takes',
+      'http crm --base-url https://crm.example.com --auth api_key',
+      [
+        ['Header that carries the key', enter('')],
+        ['Name of the credential', enter('')],
+      ],
+      { base_url: 'https://crm.example.com', auth: { type: 'api_key', header: 'X-API-Key', credential: 'crm-token' } },
+    ],
+    [
+      'a user name and its password',
+      'http crm --auth basic',
+      [
+        ['Base URL', enter('https://crm.example.com')],
+        ['User name', enter('me')],
+        ['Name of the credential that holds the password', enter('')],
+        ['At most so many requests', enter('')],
+        ['Keep its secret now?', enter('')],
+      ],
+      { base_url: 'https://crm.example.com', auth: { type: 'basic', username: 'me', credential: 'crm-login' } },
+    ],
+    [
+      'no user name that is in the secret',
+      'http crm --auth basic --credential pair',
+      [
+        ['Base URL', enter('https://crm.example.com')],
+        ['User name', enter('')],
+        ['At most so many requests', enter('')],
+        ['the secret of "pair" has to be username:password', ''],
+        ['Keep its secret now?', enter('')],
+      ],
+      { base_url: 'https://crm.example.com', auth: { type: 'basic', credential: 'pair' } },
     ],
     ['nothing at all where all is given', 'http crm --base-url https://crm.example.com', [], { base_url: 'https://crm.example.com' }],
   ])('add asks for %s', async (_, args, answers, saved) => {
@@ -123,6 +177,92 @@ describe.skipIf(!hasScript)(`at a terminal${reason}`, () => {
     expect(await place.files()).toEqual([]);
   });
 
+  test.each<[kind: string, command: string, answers: Answer[]]>([
+    ['a text', 'connections add', [['Name of the connection', keys.ctrlD]]],
+    ['a text that is half typed', 'connections add', [['Name of the connection', `cr${keys.ctrlD}`]]],
+    [
+      'a text that Enter answers',
+      'connections add http crm --base-url https://a.example.com --auth api_key',
+      [['Header that', keys.ctrlD]],
+    ],
+    [
+      'a text that may be empty',
+      'connections add http crm --auth none',
+      [
+        ['Base URL', enter('https://a.example.com')],
+        ['At most so many requests', keys.ctrlD],
+      ],
+    ],
+    [
+      'a choice',
+      'connections add http crm',
+      [
+        ['Base URL', enter('https://a.example.com')],
+        ['How do requests prove', keys.ctrlD],
+      ],
+    ],
+    ['a secret', 'credentials set key --backend vault', [['Secret for "key"', keys.ctrlD]]],
+    [
+      'a new passphrase',
+      'credentials set key --backend vault',
+      [
+        ['Secret for "key"', enter('sesame')],
+        ['A passphrase for the new vault', keys.ctrlD],
+      ],
+    ],
+    [
+      'a passphrase once more',
+      'credentials set key --backend vault',
+      [
+        ['Secret for "key"', enter('sesame')],
+        ['A passphrase for the new vault', enter('open')],
+        ['Once more', keys.ctrlD],
+      ],
+    ],
+  ])('Ctrl-D cancels and keeps nothing: %s', async (_, command, answers) => {
+    const place = await workplace();
+    const { code, shown, unasked } = await atTerminal(place, `automate ${command}`, answers);
+    expect({ code, unasked }).toEqual({ code: 130, unasked: [] });
+    expect(shown).toContain('automate: cancelled; nothing was changed');
+    expect(await stateOf(place)).toEqual({});
+  });
+
+  test.each(Object.entries({ 'Ctrl-C': keys.ctrlC, 'Ctrl-D': keys.ctrlD }))('%s where the connection is saved says so', async (_, key) => {
+    for (const answers of [
+      [['Keep its secret now?', key]],
+      [
+        ['Keep its secret now?', 'y'],
+        ['Secret for "c"', key],
+      ],
+    ] as const) {
+      const place = await workplace();
+      const command = 'automate connections add http crm --base-url https://crm.example.com --credential c';
+      const { code, shown, unasked } = await atTerminal(place, command, answers);
+      expect({ code, unasked }).toEqual({ code: 130, unasked: [] });
+      expect(shown).toContain('cancelled; "crm" is saved all the same, without a secret');
+      expect(shown).not.toContain('nothing was changed');
+      expect(Object.keys(await stateOf(place))).toEqual(['connections.json']);
+    }
+  });
+
+  test.each(
+    ['run flow.yaml --in rows.csv --out out.csv', 'validate flow.yaml', 'credentials check', 'credentials remove key --force'].flatMap(
+      (command) => Object.entries({ 'Ctrl-C': keys.ctrlC, 'Ctrl-D': keys.ctrlD }).map(([name, key]) => [name, command, key] as const),
+    ),
+  )('%s at the passphrase of the vault ends `%s`, and changes nothing', async (_, command, key) => {
+    const server = await answeringServer(() => ({}));
+    const flow = `nodes: [{ type: http, url: "${server.origin}/{{id}}", auth: { type: bearer, credential: key } }]\n`;
+    const place = await vaultPlace({ 'flow.yaml': flow, 'rows.csv': 'id\n1\n' });
+    expect(await place.automate(['credentials', 'set', 'key'], { env: place.env, stdin: 'sesame' })).toMatchObject({ code: 0 });
+    const before = await stateOf(place);
+    const { code, shown, unasked } = await atTerminal(place, `automate ${command}`, [['Passphrase of the vault', key]]);
+    expect({ code, unasked }).toEqual({ code: 130, unasked: [] });
+    expect(shown).toContain('automate: cancelled; nothing was changed');
+    expect(await stateOf(place)).toEqual(before);
+    expect(await place.files()).toEqual(['flow.yaml', 'rows.csv']);
+    expect(server.requests).toEqual([]);
+  });
+
   describe('secrets', () => {
     // No character of these is in anything that the tool says.
     const secret = '§¶¤þ¬µ';
@@ -146,10 +286,17 @@ describe.skipIf(!hasScript)(`at a terminal${reason}`, () => {
       ]);
       expect(set).toMatchObject({ code: 0, unasked: [], shown: expect.stringContaining('"key" is kept in the vault') });
       const command = 'cat rows.csv | automate run flow.yaml --in - --in-format csv --out out.csv';
-      const wrong = await atTerminal(place, command, [['Passphrase of the vault', enter('ÐØÆ')]]);
+      const wrong = await atTerminal(place, command, [
+        ['Passphrase of the vault', enter('ÐØÆ')],
+        ['◆  That does not open it', enter('×÷')],
+        ['◆  That does not open it', enter('ßÞ')],
+      ]);
       expect(wrong).toMatchObject({ code: 7, unasked: [] });
       expect(server.requests).toEqual([]);
-      const right = await atTerminal(place, command, [['Passphrase of the vault', enter(passphrase)]]);
+      const right = await atTerminal(place, command, [
+        ['Passphrase of the vault', enter('ÐØÆ')],
+        ['◆  That does not open it', enter(passphrase)],
+      ]);
       expect(right).toMatchObject({ code: 0, unasked: [] });
       expect(server.requests.map(({ path }) => path)).toEqual([1, 2].map((id) => `/${id}?k=${encodeURIComponent(secret)}`));
       expect(await place.read('out.csv')).toBe('id\n1\n2\n');

@@ -108,10 +108,10 @@ async function asked(
   if (!asker) throw new AutomateError('usage', `expected ${part.flag} for --auth ${type}, as in: ${exampleOf(type)}`);
   const usual = part.option === 'credential' ? `${name}-${type === 'basic' ? 'login' : 'token'}` : part.usual;
   const samples = Object.fromEntries(parts.map(({ key, sample }) => [key, sample]));
-  const check = (answer: string) =>
-    answer === '' && part.isOptional
-      ? undefined
-      : connectionProblem({ type: 'http', base_url: 'https://example.com', auth: { type, ...samples, [part.key]: answer } });
+  const check = (answer: string) => {
+    if (answer === '') return part.isOptional ? undefined : 'expected something, found nothing';
+    return connectionProblem({ type: 'http', base_url: 'https://example.com', auth: { type, ...samples, [part.key]: answer } });
+  };
   return (await asker.text(part.question, { check, ...(usual !== undefined && { usual }) })) || undefined;
 }
 
