@@ -116,6 +116,9 @@ export const credentialName = name
   .refine((text) => text.length <= 100 && !holdsToken(text) && !isRandomText(text), {
     error: 'expected the name of a credential, found what looks like the secret itself',
   })
+  .refine((text) => !/[-_.]file$/i.test(text), {
+    error: 'expected a name that does not end in "file": its variable would name the file of another credential',
+  })
   .describe('the name of a credential, never its value');
 
 const credential = credentialName;

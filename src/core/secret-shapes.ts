@@ -9,12 +9,15 @@ interface TokenShape {
   readonly of: string;
 }
 
-/** A name whose value is a secret; `*-` stands for any beginning. */
+/** A name whose value is a secret; `*` stands for anything. */
 export interface SecretName {
   readonly named: string;
   readonly in: readonly NamedPlace[];
-  /** Where the name may as well have a harmless value: `likely` wants one word with digits, `random` what only a generator makes. */
-  readonly if?: 'likely' | 'random';
+  /**
+   * Where the name may as well have a harmless value: `likely` wants one word with digits, `random` what only a generator makes,
+   * `generated` the same, where shorter ones count and the cursor of a page does not.
+   */
+  readonly if?: 'likely' | 'random' | 'generated';
 }
 
 /**
@@ -66,7 +69,10 @@ export const secretShapes: readonly (TokenShape | SecretName)[] = [
   { begins: 'xoxp-', of: 'Slack, user' },
   { begins: 'xoxr-', of: 'Slack, refresh token' },
   { begins: 'xoxs-', of: 'Slack, session' },
+  { begins: 'hooks.slack.com/services/', rest: 'T\\w{6,}/B\\w{6,}/\\w{16,}', of: 'Slack, incoming webhook' },
   { begins: 'xapp-', rest: '\\d-[A-Z0-9]{8,}', of: 'Slack, app level' },
+  { begins: 'discord.com/api/webhooks/', rest: '\\d{15,}/[\\w-]{40,}', of: 'Discord, webhook' },
+  { begins: 'discordapp.com/api/webhooks/', rest: '\\d{15,}/[\\w-]{40,}', of: 'Discord, webhook' },
   { begins: 'bot', rest: '\\d{8,12}:AA[\\w-]{30,}', of: 'Telegram, as it stands in a path' },
   { begins: 'SG.', of: 'SendGrid' },
   { begins: 'xkeysib-', rest: '[0-9a-f]{64}', of: 'Brevo' },
@@ -107,6 +113,7 @@ export const secretShapes: readonly (TokenShape | SecretName)[] = [
   { named: 'secret-key', in: ['header', 'query', 'body'] },
   { named: 'secret-token', in: ['header', 'query', 'body'] },
   { named: 'secret-access-key', in: ['header', 'query', 'body'] },
+  { named: 'aws-secret-access-key', in: ['header', 'query', 'body'] },
   { named: 'private-key', in: ['header', 'query', 'body'] },
   { named: 'private-token', in: ['header', 'query', 'body'] },
   { named: 'refresh-key', in: ['header', 'body'] },
@@ -117,7 +124,6 @@ export const secretShapes: readonly (TokenShape | SecretName)[] = [
   { named: 'subscription-token', in: ['header', 'body'] },
   { named: 'bearer-token', in: ['header', 'query', 'body'] },
   { named: 'oauth-token', in: ['header', 'query', 'body'] },
-  // A body's token may be that of the next page.
   { named: 'token', in: ['header', 'query'] },
   { named: 'x-token', in: ['header', 'query', 'body'] },
   { named: 'client-secret', in: ['header', 'query', 'body'] },
@@ -148,11 +154,17 @@ export const secretShapes: readonly (TokenShape | SecretName)[] = [
   { named: 'deploy-token', in: ['header'] },
   { named: 'hapikey', in: ['query'] },
 
+  // A body's token may be that of the next page, and a key what something is found by.
+  { named: 'token', in: ['body'], if: 'generated' },
+  { named: 'key', in: ['query'], if: 'generated' },
+  { named: 'appid', in: ['query'], if: 'generated' },
+
   { named: 'auth', in: ['header', 'query', 'body'], if: 'likely' },
+  { named: 'pass', in: ['query', 'body'], if: 'likely' },
   { named: 'sig', in: ['query', 'body'], if: 'likely' },
   { named: 'signature', in: ['query', 'body'], if: 'likely' },
   { named: '*-key', in: ['header'], if: 'random' },
   { named: '*-token', in: ['header'], if: 'random' },
-  { named: '*-secret', in: ['header'], if: 'random' },
   { named: '*-password', in: ['header'], if: 'random' },
+  { named: '*secret*', in: ['header'] },
 ];

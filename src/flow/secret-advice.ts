@@ -13,6 +13,7 @@ interface Way {
 /** What to do about a literal secret: the command that keeps it, and the YAML that stands for it. `said` hides what must not be printed. */
 export function secretAdvice(secret: LiteralSecret, names: CredentialNames, said: (text: string) => string): string {
   const { carrier, owner } = secret;
+  if (carrier.in === 'auth') return adviceUnderAuth(carrier.name);
   const field = `take it from a field such as "{{${fieldFor(carrier, names)}}}"`;
   if (owner.hasCredential) {
     const leave = `a request carries one credential, and auth names it\nleave this one out`;
@@ -25,6 +26,12 @@ export function secretAdvice(secret: LiteralSecret, names: CredentialNames, said
   const place = withoutCredential(carrier.in);
   if (place === undefined) return `${keep}\nand put in its place: ${written}`;
   return `${place} cannot carry a credential: send it with auth where the API allows, or ${field}\nto send it with auth, ${keep}\nand write: ${written}`;
+}
+
+function adviceUnderAuth(name: string): string {
+  if (name === 'username') return 'leave username out, and keep username:password as the credential that auth names';
+  if (name === 'client_id') return "write the client's public id; its secret is kept as the credential that auth names";
+  return 'leave it out; the secret is kept as the credential that auth names';
 }
 
 /** The place in words, where `auth` cannot put anything. */

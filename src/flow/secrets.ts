@@ -1,8 +1,11 @@
 import { type Document, isPair, isScalar, visit } from 'yaml';
 import type { NamedPlace } from '../core/secret-shapes.ts';
-import { holdsToken, isRandomText, tokenIn } from '../core/token-text.ts';
+import { holdsToken, isGeneratedWord, tokenIn } from '../core/token-text.ts';
 import { surenessOf } from './secret-names.ts';
 import { type Owner, ownerOf } from './secret-owner.ts';
+import { hasLiteral, holdsLogin, isSecretHeader, isSigned, isTold } from './secret-text.ts';
+
+export { hasLiteral } from './secret-text.ts';
 
 /** A literal secret in a flow: where it stands, and what it looks like. */
 export interface LiteralSecret extends Carried {
@@ -18,41 +21,54 @@ interface Carried {
   readonly carrier: Carrier;
 }
 
-/** `login` stands before a URL's host, `path` is anywhere else in it but its query. */
+/** `login` stands before a URL's host, `path` is anywhere else in it but its query, `auth` beside the name of a credential. */
 export interface Carrier {
-  readonly in: NamedPlace | 'login' | 'path' | 'elsewhere';
+  readonly in: NamedPlace | 'login' | 'path' | 'auth' | 'elsewhere';
   /** Of the header, the parameter or the member. */
   readonly name: string;
   /** The secret, at most with what stands around it. */
   readonly value: string;
 }
 
-const schemeAndToken = /^\s*(?:bearer|basic|token|digest|apikey)\s+(?=\S*\d)\S{8,}\s*$/i;
-const signedValue = /(?:^|["'=])\s*(bearer|basic)(?:\s|\+|%20)+([^\s"'&#]{8,})\s*(?:$|["'&#])/gi;
-const parameter = /[?&]([\w-]+)=(?=([^&#\s]+))/g;
+const parameter = /[?&;#]([^?&;#=/\s]+)=(?=([^&;#\s]+))/g;
 const member = /"([\w-]+)"\s*:\s*(?=(?:"([^"]+)"|(\d+)))/g;
 const login = /^[a-z]+:\/\/([^/?#]*:[^/?#@]+)@/i;
 
-/** Literal secrets in the headers, URLs and bodies of a flow. Such a value would stand in a file that people share. */
+/** What under `auth` is no name of a credential, and stays in the flow. */
+const publicName = /^(?:token_url|client_id|username|header|query|scopes)$/;
+
+/** Literal secrets in the headers, URLs, bodies and fields of a flow. Such a value would stand in a file that people share. */
 export function literalSecrets(document: Document): LiteralSecret[] {
   const secrets: LiteralSecret[] = [];
   visit(document, {
     Scalar(key, scalar, ancestors) {
       const names = ancestors.flatMap((node) => (isPair(node) && isScalar(node.key) ? [String(node.key.value)] : []));
-      if (key === 'key' || !scalar.range || (isUnderAuth(names) && names.at(-2) !== 'headers')) return;
+      if (key === 'key' || !scalar.range) return;
       if (typeof scalar.value !== 'string' && typeof scalar.value !== 'number') return;
       const text = typeof scalar.value === 'string' ? scalar.value : (scalar.source ?? String(scalar.value));
       const [start, end] = scalar.range;
-      for (const carried of foundIn(names, text)) secrets.push({ ...carried, range: [start, end], text, owner: ownerOf(ancestors) });
+      const found = isUnderAuth(names) && names.at(-2) !== 'headers' ? foundUnderAuth(names, text) : foundIn(names, text);
+      for (const carried of found) secrets.push({ ...carried, range: [start, end], text, owner: ownerOf(ancestors) });
     },
   });
   return secrets;
 }
 
-/** Whether a place stands under `auth`; a body may have a member of that name. */
+const dataNames = ['body', 'fields', 'arguments'];
+
+/** Whether a place stands under `auth`; a body and other data may have a member of that name. */
 export function isUnderAuth(names: readonly string[]): boolean {
   const auth = names.indexOf('auth');
-  return auth >= 0 && !names.slice(0, auth).includes('body');
+  return auth >= 0 && !names.slice(0, auth).some((name) => dataNames.includes(name));
+}
+
+/** What of a value under `auth` is a literal secret, where the name of a credential is not expected. */
+function foundUnderAuth(names: readonly string[], text: string): Carried[] {
+  const name = names.at(-1) ?? '';
+  if (!publicName.test(name)) return [];
+  const told = name === 'token_url' ? foundInUrl(text) : [];
+  const found = told.length > 0 || !holdsToken(text) ? told.map((carried) => carried.found) : [`the value of "${name}"`];
+  return found.map((what) => ({ found: what, carrier: { in: 'auth', name, value: text } }));
 }
 
 /** What of a value is a literal secret. */
@@ -60,8 +76,8 @@ function foundIn(names: readonly string[], text: string): Carried[] {
   const found = namedIn(names, text);
   if (found.length > 0) return found;
   const name = names.at(-1) ?? '';
-  const isSent = names.includes('body') || isUrl(name);
-  if (!holdsToken(text) && !(isSent && isSigned(text))) return [];
+  const isSent = isUrl(name) || names.some((one) => one === 'headers' || dataNames.includes(one));
+  if (!holdsToken(text) && !(isSent && (isSigned(text) || holdsLogin(text)))) return [];
   return [{ found: `the value of "${name}"`, carrier: carrierOf(names, text) }];
 }
 
@@ -75,25 +91,56 @@ function namedIn(names: readonly string[], text: string): Carried[] {
   if (names.includes('body')) {
     if (isTold(name, 'body', text, hasLiteral(text))) return [{ found: `"${name}" in the body`, carrier: carrierOf(names, text) }];
     return name === 'body'
-      ? namedMembers(text, member, 'body').map((carrier) => ({ found: `the body's member "${carrier.name}"`, carrier }))
+      ? namedMembers(membersOf(text), 'body').map((carrier) => ({ found: `the body's member "${carrier.name}"`, carrier }))
       : [];
   }
-  if (!isUrl(name)) return [];
-  const parameters = namedMembers(text, parameter, 'query').map((carrier) => ({ found: `the query parameter "${carrier.name}"`, carrier }));
+  if (names.some((one) => dataNames.includes(one))) {
+    // A field may be called so for what it is about.
+    const isSecret = surenessOf(name, 'body') !== undefined && isGeneratedWord(text.trim());
+    return isSecret ? [{ found: `the value of "${name}"`, carrier: carrierOf(names, text) }] : [];
+  }
+  return isUrl(name) ? foundInUrl(text) : [];
+}
+
+/** The secrets of a URL that have their names beside them, and its user name and password. */
+function foundInUrl(text: string): Carried[] {
+  const parameters = namedMembers(parametersOf(text), 'query');
+  const found = parameters.map((carrier) => ({ found: `the query parameter "${carrier.name}"`, carrier }));
   const value = login.exec(text)?.[1];
-  if (value === undefined) return parameters;
-  return [...parameters, { found: 'the user name and password in the URL', carrier: { in: 'login', name: '', value } }];
+  if (value === undefined) return found;
+  return [...found, { found: 'the user name and password in the URL', carrier: { in: 'login', name: '', value } }];
 }
 
 function isUrl(name: string): boolean {
   return name === 'url' || name === 'base_url';
 }
 
-/** The secrets that have their names beside them inside a text, one of each name. */
-function namedMembers(text: string, pattern: RegExp, place: NamedPlace): Carrier[] {
+type NameAndValue = readonly [name: string, value: string];
+
+/** The parameters of a query, a path or a fragment. Servers take the names percent-encoded, too. */
+function parametersOf(text: string): NameAndValue[] {
+  return [...text.matchAll(parameter)].map(([, name = '', value = '']) => {
+    const plainName = percentDecoded(name);
+    return [/^[\w-]+$/.test(plainName) ? plainName : name, value];
+  });
+}
+
+function percentDecoded(text: string): string {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return text;
+  }
+}
+
+function membersOf(text: string): NameAndValue[] {
+  return [...text.matchAll(member)].map(([, name = '', quoted, bare]) => [name, quoted ?? bare ?? '']);
+}
+
+/** Those members that are secrets, one of each name. */
+function namedMembers(members: readonly NameAndValue[], place: NamedPlace): Carrier[] {
   const found = new Map<string, Carrier>();
-  for (const [, name = '', quoted, bare] of text.matchAll(pattern)) {
-    const value = quoted ?? bare ?? '';
+  for (const [name, value] of members) {
     if (!found.has(name) && isTold(name, place, value, !value.startsWith('{{'))) found.set(name, { in: place, name, value });
   }
   return [...found.values()];
@@ -107,64 +154,9 @@ function carrierOf(names: readonly string[], text: string): Carrier {
   const value = tokenIn(text) ?? text;
   if (around === 'body') return { in: 'body', name, value };
   if (around !== undefined || !isUrl(name)) return { in: 'elsewhere', name, value };
-  for (const [, inQuery = '', sent = ''] of text.matchAll(parameter)) {
+  for (const [inQuery, sent] of parametersOf(text)) {
     if (holdsToken(sent) || isSigned(sent)) return { in: 'query', name: inQuery, value: sent };
   }
   const user = /^[a-z]+:\/\/([^/?#]*)@/i.exec(text)?.[1] ?? '';
   return { in: holdsToken(user) ? 'login' : 'path', name: '', value };
-}
-
-/** Whether the name, with its value, tells a secret. */
-function isTold(name: string, place: NamedPlace, text: string, isLiteral: boolean): boolean {
-  switch (surenessOf(name, place)) {
-    case 'always':
-      return isLiteral;
-    case 'likely':
-      return isLikely(text);
-    case 'random':
-      return literalOf(text)
-        .split(/[;=\s]+/)
-        .some(isRandomText);
-    default:
-      return false;
-  }
-}
-
-function isSecretHeader(name: string, text: string): boolean {
-  if (!hasLiteral(text)) return false;
-  return (
-    isTold(name, 'header', text, true) ||
-    schemeAndToken.test(literalOf(text)) ||
-    isSigned(text) ||
-    (/^cookie$/i.test(name) && text.split(';').some((cookie) => isLikely(cookie.slice(cookie.indexOf('=') + 1).trim())))
-  );
-}
-
-/** Whether a value looks like a secret: one word of eight characters or more, with digits among them. Names of versions have one. */
-function isLikely(text: string): boolean {
-  return /^(?=(?:\S*\d){2})\S{8,}$/.test(literalOf(text));
-}
-
-/** Whether a value signs as an `Authorization` header does (RFC 6750, RFC 7617). */
-function isSigned(text: string): boolean {
-  if (!hasLiteral(text)) return false;
-  const signed = [...literalOf(text).matchAll(signedValue)];
-  return signed.some(([, scheme = '', token = '']) => scheme.toLowerCase() === 'bearer' || isUserAndPassword(token));
-}
-
-/** Whether a text is `username:password` in base64. */
-function isUserAndPassword(text: string): boolean {
-  return /^[\w+/-]+={0,2}$/.test(text) && /^[^:]+:/.test(Buffer.from(text, 'base64').toString());
-}
-
-/** Whether a value says something of its own. Beside references that is a word of the scheme, unless it looks like a secret. */
-export function hasLiteral(text: string): boolean {
-  const literal = literalOf(text).replace(/\b(?:bearer|basic|token|digest|apikey)\b/gi, '');
-  if (/\{\{[^{}]*\}\}/.test(text)) return /(?=[\w.~+/-]*\d)[\w.~+/-]{8,}/.test(literal);
-  return /[A-Za-z0-9]/.test(literal);
-}
-
-/** A value without its references, and without what was meant to be one. */
-function literalOf(text: string): string {
-  return text.replace(/\{\{[^{}]*\}\}/g, '');
 }

@@ -398,7 +398,8 @@ describe('a secret and the passphrase', () => {
     const place = await flowPlace(server.origin);
     const seen = new Set<string>();
     const commands: [string[], string][] = [
-      [['credentials', 'set', 'crm'], secret],
+      // The process that asks the keychain is gone so soon that it may not be seen the first time.
+      ...['crm', 'b', 'c', 'd', 'e'].map((name): [string[], string] => [['credentials', 'set', name], secret]),
       [['credentials', 'check'], ''],
       [run, ''],
     ];

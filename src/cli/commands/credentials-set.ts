@@ -102,11 +102,15 @@ function hostsOf(written: readonly string[] | undefined): string[] | undefined {
   return written?.map((text) => (text === '*' ? text : hostOf(text)));
 }
 
+/** A name in any script, or an address. */
+const hostName = /^(?:[\p{L}\p{M}\p{N}._-]+|\[[0-9a-f:.]+\])$/iu;
+
 /** A host as URLs have it: `127.1` is `127.0.0.1`, and names are in punycode. */
 function hostOf(text: string): string {
   const [, wildcard = '', name = '', port = ''] = /^(\*\.)?([^/?#@\\*\s]*?)\.?(:\d{1,5})?$/.exec(text) ?? [];
   const url = `https://${name}`;
-  if (name === '' || !URL.canParse(url) || Number(port.slice(1) || 1) > 65_535 || Number(port.slice(1) || 1) === 0) throw noHost(text);
+  if (!hostName.test(name) || !URL.canParse(url) || Number(port.slice(1) || 1) > 65_535 || Number(port.slice(1) || 1) === 0)
+    throw noHost(text);
   return `${wildcard}${new URL(url).hostname}${port}`;
 }
 

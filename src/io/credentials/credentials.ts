@@ -135,8 +135,10 @@ export function createCredentials(tools: CredentialTools): Credentials {
   ): Promise<{ kept: KeptCredential; left: readonly string[] }> {
     const before = catalog().find(name, env);
     const setAt = laterThan(before);
-    await keeper(backend).write(new Map([[accountOf({ name, env, setAt }), secret]]));
-    const previous = before?.backend === backend ? await lastGood(before, secret) : undefined;
+    const good = before && (await lastGood(before, secret));
+    const moved = good && before.backend !== backend ? [[accountOf({ name, env, setAt: good.previous.setAt }), good.text] as const] : [];
+    await keeper(backend).write(new Map([...moved, [accountOf({ name, env, setAt }), secret]]));
+    const previous = good?.previous;
     const hosts = wish.hosts?.includes('*') ? undefined : (wish.hosts ?? before?.hosts);
     const entry = {
       name,
@@ -149,7 +151,7 @@ export function createCredentials(tools: CredentialTools): Credentials {
       previous,
     } as KeptCredential;
     await catalog().put(entry);
-    const isGone = before === undefined || (await isTakenAway(before, previous?.setAt));
+    const isGone = before === undefined || (await isTakenAway(before, before.backend === backend ? previous?.setAt : undefined));
     return { kept: entry, left: isGone || before.backend === backend ? [] : [before.backend] };
   }
 
@@ -191,12 +193,15 @@ export function createCredentials(tools: CredentialTools): Credentials {
   }
 
   /** The last secret that is known to be good: one that never succeeded is not worth keeping, nor is the same again. */
-  async function lastGood(before: KeptCredential, secret: string): Promise<KeptCredential['previous']> {
+  async function lastGood(
+    before: KeptCredential,
+    secret: string,
+  ): Promise<{ previous: NonNullable<KeptCredential['previous']>; text: string } | undefined> {
     const good = before.previous ?? { setAt: before.setAt, expiresAt: before.expiresAt, hosts: before.hosts };
     const account = accountOf({ ...before, ...good });
     try {
       const old = (await keeper(before.backend).read([account])).get(account);
-      return old === undefined || old === secret ? undefined : (good as KeptCredential['previous']);
+      return old === undefined || old === secret ? undefined : { previous: good as NonNullable<KeptCredential['previous']>, text: old };
     } catch (error) {
       if (isRefusal(error)) return undefined;
       throw error;

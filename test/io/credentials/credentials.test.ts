@@ -236,21 +236,19 @@ describe('hosts', () => {
 });
 
 describe('a new secret', () => {
-  const previous = 'default/crm/previous';
-
   test('the one before it stays until the new one has succeeded', async () => {
     const { put, used, keychain, kept } = store();
     const firstAt = await put('first');
     expect(kept()?.previous).toBeUndefined();
     const secondAt = await put('second');
-    expect(keychain.accounts.get(previous)).toBe('first');
+    expect([...keychain.accounts.values()]).toContain('first');
     expect(kept()).toMatchObject({ setAt: secondAt, previous: { setAt: firstAt } });
     // A run that began before still uses the first.
     await used('crm', firstAt);
-    expect(keychain.accounts.get(previous)).toBe('first');
+    expect([...keychain.accounts.values()]).toContain('first');
     expect(kept()?.previous).toBeDefined();
     await used('crm', secondAt);
-    expect([...keychain.accounts]).toEqual([['default/crm', 'second']]);
+    expect([...keychain.accounts.values()]).toEqual(['second']);
     expect(kept()?.previous).toBeUndefined();
   });
 
@@ -259,7 +257,7 @@ describe('a new secret', () => {
     const firstAt = await put('first');
     await put('second');
     await put(last);
-    expect(keychain.accounts.get(previous)).toBe('first');
+    expect([...keychain.accounts.values()]).toContain('first');
     expect(kept()?.previous).toEqual({ setAt: firstAt });
     await restore('crm');
     expect(await secret()).toBe('first');
@@ -270,7 +268,7 @@ describe('a new secret', () => {
     await put('first');
     await put('first');
     expect(kept()?.previous).toBeUndefined();
-    expect([...keychain.accounts]).toEqual([['default/crm', 'first']]);
+    expect([...keychain.accounts.values()]).toEqual(['first']);
   });
 
   test('back to the last good one by hand: nothing of either is left over', async () => {
@@ -279,7 +277,7 @@ describe('a new secret', () => {
     await put('second');
     await put('first');
     expect(kept()?.previous).toBeUndefined();
-    expect([...keychain.accounts]).toEqual([['default/crm', 'first']]);
+    expect([...keychain.accounts.values()]).toEqual(['first']);
   });
 
   test('is taken back, with the end and the hosts of the one before it', async () => {
@@ -290,7 +288,7 @@ describe('a new secret', () => {
     expect(await restore('crm')).toMatchObject({ setAt: firstAt, expiresAt, hosts: ['a.example'] });
     expect(await secret()).toBe('first');
     expect(kept()).toEqual({ name: 'crm', env: 'default', backend: 'keychain', setAt: firstAt, expiresAt, hosts: ['a.example'] });
-    expect([...keychain.accounts]).toEqual([['default/crm', 'first']]);
+    expect([...keychain.accounts.values()]).toEqual(['first']);
     await expect(restore('crm')).rejects.toThrow('no secret before the present one of "crm" is kept');
   });
 
@@ -306,10 +304,10 @@ describe('a new secret', () => {
     const { put, keychain, vault, kept, secret } = store();
     await put('first');
     keychain.broken = 'it is locked';
-    await put('second');
+    await put('second', { backend: 'vault' });
     expect(kept()).toMatchObject({ backend: 'vault' });
     expect(kept()?.previous).toBeUndefined();
-    expect([...vault.accounts]).toEqual([['default/crm', 'second']]);
+    expect([...vault.accounts.values()]).toEqual(['second']);
     expect(await secret()).toBe('second');
   });
 });
@@ -336,10 +334,7 @@ describe('the place of a secret', () => {
     await put('second', { backend: from });
     await put('third', { backend: to });
     expect([...fakes[from].accounts]).toEqual([]);
-    expect([...fakes[to].accounts]).toEqual([
-      ['default/crm/previous', 'first'],
-      ['default/crm', 'third'],
-    ]);
+    expect([...fakes[to].accounts.values()]).toEqual(['first', 'third']);
     expect(await secret()).toBe('third');
     await fakes.restore('crm');
     expect(await secret()).toBe('first');
@@ -365,16 +360,41 @@ describe('the place of a secret', () => {
     const before = kept();
     keychain.broken = 'it is locked';
     vault.broken = 'no passphrase';
-    const refused = await set('crm', 'canary', { backend }).catch((error: unknown) => error as AutomateError);
+    const refused = await set('other', 'canary', { backend }).catch((error: unknown) => error as AutomateError);
     expect(refused).toMatchObject({ kind: 'credential', message: expect.stringMatching(told) });
     const [, vaultWay, otherWay] = (refused as AutomateError).message.split('two ways out:\n')[1]?.match(/(.*)\n(.*)/) ?? [];
     expect(vaultWay).toMatch(way);
-    expect(otherWay).toMatch(/set AUTOMATE_CREDENTIAL_CRM .*_FILE/);
+    expect(otherWay).toMatch(/set AUTOMATE_CREDENTIAL_OTHER .*_FILE/);
     expect((refused as AutomateError).message).not.toContain('canary');
     expect(kept()).toEqual(before);
     keychain.broken = '';
     expect(await secret()).toBe('first');
   });
+});
+
+test('a credential stays in its keychain while that cannot be reached, and the vault gets nothing of it', async () => {
+  const { put, keychain, vault, kept } = store();
+  await put('first');
+  const before = kept();
+  keychain.broken = 'no session bus';
+  await expect(put('second')).rejects.toThrow(/^the secret cannot be kept\nthe keychain cannot be used: no session bus\n/);
+  expect([kept(), vault.accounts.size]).toEqual([before, 0]);
+});
+
+test('a change that is cut off before the list is switched changes nothing: no secret goes by the hosts of another', async () => {
+  const { put, keychain, kept, secret } = store();
+  await put('first', { hosts: ['a.example'] });
+  const before = kept();
+  const { write } = keychain.keeper;
+  keychain.keeper.write = async (changes) => {
+    await write(changes);
+    throw new Error('killed');
+  };
+  await expect(put('second', { hosts: ['b.example'] })).rejects.toThrow('killed');
+  expect([kept(), await secret()]).toEqual([before, 'first']);
+  keychain.keeper.write = write;
+  await put('third', { hosts: ['c.example'] });
+  expect(kept()).toMatchObject({ hosts: ['c.example'], previous: { hosts: ['a.example'] } });
 });
 
 describe('a secret is removed', () => {
