@@ -429,8 +429,10 @@ async function watched({ child, finished }: Started, see: (text: string) => void
   });
   while (!isDone) {
     for (const pid of familyOf(child.pid as number)) {
-      see(partsOf(`/proc/${pid}/cmdline`));
-      if (pid !== child.pid) see(partsOf(`/proc/${pid}/environ`));
+      const command = partsOf(`/proc/${pid}/cmdline`);
+      see(command);
+      // Until it is another program, a child has the variables of the tool itself.
+      if (pid !== child.pid && !command.includes('automate.js')) see(partsOf(`/proc/${pid}/environ`));
     }
     await new Promise((resolve) => setTimeout(resolve, 2));
   }
