@@ -87,7 +87,7 @@ export function createProgram(terminal: Terminal, exit: (code: number) => void):
     .option('--max-errors <n>', 'stop when more records than this have failed: a number, or a percentage such as 5%', maxErrorsArgument)
     .option('--max-credits <n>', 'stop before spending more credits', wholeNumber(0))
     .option('--unordered', 'write records as they come, not in input order')
-    .option('--dry-run', 'send nothing: tell how many records, actions and credits, and the first request')
+    .option('--dry-run', 'send nothing: print the plan: records, actions, credits, time, the first requests')
     .option('--events <file>', 'write every event as NDJSON')
     .option('--summary <file>', 'write the summary as JSON')
     .option('--resume', 'go on where an earlier run of the same command line ended')
