@@ -1,4 +1,5 @@
-import { chmodSync, linkSync, readFileSync, readlinkSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { randomBytes } from 'node:crypto';
+import { chmodSync, linkSync, lstatSync, readFileSync, readlinkSync, rmSync, writeFileSync } from 'node:fs';
 import { utimes } from 'node:fs/promises';
 import { hostname } from 'node:os';
 import { AutomateError } from '../core/failure.ts';
@@ -49,25 +50,65 @@ export async function waitForLock(file: string, longestMs = 30_000): Promise<Loc
   }
 }
 
-/** The lock, or the living owner who holds it. */
-function lockOrOwner(file: string): Lock | Owner {
-  const path = `${file}.automate-lock`;
+/** So often and so long a lock may come and go under a taker's eyes, or be in somebody's way: 0.5 s, in which nothing else happens here. */
+const tries = { most: 100, pauseMs: 5 };
+
+/** The lock, or the living owner who holds it or is taking it over. */
+function lockOrOwner(file: string, path = `${file}.automate-lock`): Lock | Owner {
   const mine = ownerText();
-  for (;;) {
-    if (created(path, file, mine)) return heldLock(path);
+  for (let tried = 0; tried < tries.most; tried++) {
+    if (tried > 0) pause(tries.pauseMs);
+    if (created(path, file, mine)) return heldLock(path, mine);
     const found = foundLock(path, file);
-    if (found === undefined) continue;
-    const owner = ownerOf(found);
-    if (owner && isAlive(owner, () => isRecent(path))) return owner;
-    takeAway(path, found);
+    const owner = found === undefined ? undefined : (livingOwner(found, path) ?? clear(path, file));
+    if (owner) return owner;
+  }
+  throw new AutomateError('output-exists', `${file} is locked and unlocked all the time; try again`);
+}
+
+/**
+ * Removes a dead owner's lock; answers the living one who is about to.
+ * Two may find the same dead owner, and the slower one would remove what the faster one made. So only the holder of a second lock
+ * removes any that is not its own, and looks at it again first. That one's holder may be killed, too: it is a lock as the first one.
+ */
+function clear(path: string, file: string): Owner | undefined {
+  const right = lockOrOwner(file, `${path}.takeover`);
+  if (!('release' in right)) return right;
+  try {
+    const found = foundLock(path, file);
+    if (found !== undefined && !livingOwner(found, path)) remove(path, file);
+    return undefined;
+  } finally {
+    right.release();
   }
 }
 
-/** Absent when it was given back meanwhile. One that may not be read is somebody else's, and not to be waited for here. */
+function remove(path: string, file: string): void {
+  try {
+    rmSync(path);
+  } catch (error) {
+    throw new AutomateError(
+      'output-exists',
+      `${file} is locked by a run that is dead, and ${path} cannot be removed: ${reasonOf(error as Error)}`,
+      {
+        cause: error,
+      },
+    );
+  }
+}
+
+/**
+ * Absent when it was given back meanwhile. One that may not be read is somebody else's, and not to be waited for here.
+ * A link is none that was made here: it may lead to nothing, which looks like a lock that comes and goes.
+ */
 function foundLock(path: string, file: string): string | undefined {
   try {
-    return readFileSync(path, 'utf8');
+    const found = lstatSync(path);
+    if (found.isFile()) return readFileSync(path, 'utf8');
+    const what = found.isSymbolicLink() ? 'a symbolic link' : 'no file';
+    throw new AutomateError('output-exists', `${file} is locked, and ${path} is ${what}\nremove it, unless another run is under way`);
   } catch (error) {
+    if (error instanceof AutomateError) throw error;
     if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined;
     throw new AutomateError('output-exists', `${file} is locked, and ${path} cannot be read: ${reasonOf(error as Error)}`, {
       cause: error,
@@ -75,15 +116,23 @@ function foundLock(path: string, file: string): string | undefined {
   }
 }
 
-function heldLock(path: string): Lock {
-  const beat = setInterval(() => void utimes(path, new Date(), new Date()).catch(() => {}), heartbeat.everyMs);
+/** Whoever was silent for long enough to be taken for dead may have lost its lock: it touches no other. */
+function heldLock(path: string, mine: string): Lock {
+  const isMine = () => attempted(() => readFileSync(path, 'utf8')) === mine;
+  const beat = setInterval(() => {
+    if (isMine()) void utimes(path, new Date(), new Date()).catch(() => {});
+  }, heartbeat.everyMs);
   beat.unref();
   return {
     release() {
       clearInterval(beat);
-      rmSync(path, { force: true });
+      if (isMine()) rmSync(path, { force: true });
     },
   };
+}
+
+function pause(ms: number): void {
+  Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, ms);
 }
 
 /** Containers on one machine share its name at times, but never the numbers of their processes. */
@@ -91,11 +140,13 @@ function place(): string {
   return `${hostname()} ${attempted(() => readlinkSync('/proc/self/ns/pid')) ?? ''}`.trim();
 }
 
-/** Whole from the first moment on: a lock that is still empty would look like a dead one's. */
+/**
+ * Whole from the first moment on: a lock that is still empty would look like a dead one's.
+ * Containers that share a folder may give their processes the same number: only chance names a draft that nobody else has.
+ */
 function created(path: string, out: string, text: string): boolean {
-  const draft = `${path}.${process.pid}.new`;
+  const draft = `${path}.${randomBytes(4).toString('hex')}.new`;
   try {
-    rmSync(draft, { force: true });
     writeFileSync(draft, text, { mode: 0o600, flag: 'wx' });
     chmodSync(draft, 0o600);
     linkSync(draft, path);
@@ -108,16 +159,9 @@ function created(path: string, out: string, text: string): boolean {
   }
 }
 
-/** Two runs may find the same dead owner: only one of them gets the file away, and puts it back if it was no longer the dead one's. */
-function takeAway(path: string, expected: string): void {
-  const aside = `${path}.${process.pid}`;
-  try {
-    renameSync(path, aside);
-  } catch {
-    return;
-  }
-  if (readFileSync(aside, 'utf8') === expected) rmSync(aside);
-  else renameSync(aside, path);
+function livingOwner(text: string, path: string): Owner | undefined {
+  const owner = ownerOf(text);
+  return owner && isAlive(owner, () => isRecent(path)) ? owner : undefined;
 }
 
 function ownerOf(text: string): Owner | undefined {

@@ -1,4 +1,4 @@
-import { mkdir, symlink, utimes } from 'node:fs/promises';
+import { symlink, utimes } from 'node:fs/promises';
 import { describe, expect, test } from 'vitest';
 import { askedServer } from '../helpers/asking.ts';
 import type { Finished } from '../helpers/cli.ts';
@@ -83,12 +83,17 @@ test("a dead owner's lock is taken over also when nobody has buried it", async (
   expect(code).toBe(4);
 });
 
-test('a lock that cannot be read is not waited for', async () => {
+test.each([
+  ['a folder', 'mkdir', 'no file'],
+  ['a pipe', 'mkfifo', 'no file'],
+  ['a link to nothing', 'ln -s /nonexistent/x', 'a symbolic link'],
+  ['a link to a file', 'ln -s rows.csv', 'a symbolic link'],
+])('a lock that is %s is not waited for', async (_, make, what) => {
   const server = await askedServer(0);
   const place = await placeFor(server);
-  await mkdir(place.path('out.csv.automate-lock'));
-  const { code, stderr } = await place.automate(run);
-  expect([code, stderr]).toEqual([73, expect.stringContaining('out.csv is locked, and out.csv.automate-lock cannot be read: EISDIR')]);
+  const { code, stderr } = await shell(place, `${make} out.csv.automate-lock; exec timeout -s KILL 20 node "$AUTOMATE" ${run.join(' ')}`);
+  expect([code, stderr]).toEqual([73, expect.stringContaining(`out.csv is locked, and out.csv.automate-lock is ${what}\n`)]);
+  expect(stderr).toContain('remove it, unless another run is under way');
 });
 
 test.each([

@@ -4,6 +4,7 @@ import { expect, test } from 'vitest';
 import { idsTo } from '../helpers/asking.ts';
 import { type Workplace, workplace } from '../helpers/cli.ts';
 import { passphrase, vaultPlace } from '../helpers/light-vault.ts';
+import { canTrace, shell } from '../helpers/shell.ts';
 
 const env = { AUTOMATE_VAULT_PASSPHRASE: passphrase };
 const set = (place: Workplace, name: string) => place.automate(['credentials', 'set', name], { env, stdin: `secret of ${name}\n` });
@@ -51,6 +52,26 @@ test.each([
   await place.write('.automate/credentials.json.automate-lock', lock());
   expect(await set(place, 'key')).toMatchObject({ code: 0, stderr: '"key" is kept in the vault\n' });
   expect((await readdir(place.path('.automate'))).sort()).toEqual(['credentials.json', 'vault.json']);
+});
+
+test.runIf(canTrace)("one that is slow to remove a dead one's lock removes nobody else's", async () => {
+  const place = await vaultPlace();
+  const lock = '.automate/credentials.json.automate-lock';
+  await place.write(lock, JSON.stringify({ pid: deadPid(), born: '1' }));
+  const { stderr } = await shell(
+    place,
+    `slow() { strace -f -qq -o /dev/null "$@"; }
+     set() { node "$AUTOMATE" credentials set $1 --backend vault; }
+     export -f set
+     removing='/^(rename|unlink|unlinkat)$'
+     echo b | slow -P "$PWD/${lock}" -e trace=$removing -e inject=$removing:delay_enter=1500000:delay_exit=3000000:when=1 bash -c 'set key-b' &
+     sleep 1.3; echo a | slow -e trace=fsync -e inject=fsync:delay_enter=2500000 bash -c 'set key-a' &
+     sleep 2.2; echo c | set key-c
+     wait`,
+    env,
+  );
+  expect(stderr.match(/is kept in the vault/g)).toHaveLength(3);
+  expect(await found(place)).toEqual(['a', 'b', 'c'].map((name) => `key-${name}: found in the vault`));
 });
 
 function deadPid(): number {
