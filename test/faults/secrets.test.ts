@@ -1,4 +1,5 @@
 import { spawnSync } from 'node:child_process';
+import { createCipheriv } from 'node:crypto';
 import { readdir, readFile, rm } from 'node:fs/promises';
 import type { ServerResponse } from 'node:http';
 import { describe, expect, test } from 'vitest';
@@ -179,6 +180,43 @@ describe('secrets from the vault and from a file, and the passphrase, are found 
     const hexed = hidden.map((one) => Buffer.from(one).toString('hex'));
     for (const form of [...shown, ...hexed]) expect(text).not.toContain(form);
   });
+});
+
+describe('a secret of 16,384 characters', () => {
+  /** The same every time, and with no part that comes again. */
+  const random = (count: number) => createCipheriv('aes-128-ctr', Buffer.alloc(16), Buffer.alloc(16)).update(Buffer.alloc(count));
+  const marks = '-./:;<=>?@[]^_{|}~!"#$%&()*+,\\xy';
+  const windows = (text: string) => Array.from({ length: text.length - 11 }, (_, at) => text.slice(at, at + 12));
+
+  test.each([
+    ['punctuation', [...random(16_384)].map((byte) => marks[byte % 32]).join('')],
+    ['base64', random(12_288).toString('base64')],
+  ])(
+    'of %s is masked in what a server says, and ends nothing with a crash',
+    async (_, secret) => {
+      expect(secret).toHaveLength(16_384);
+      const saids = [secret, encodeURIComponent(secret), JSON.stringify(secret), btoa(secret)];
+      const server = await httpServer(({ path }, response) => {
+        const id = Number(path.slice(1));
+        const said = `I know ${saids[id % 4]} well`;
+        return id > 4 ? response.writeHead(400).end(said) : json(response, { name: said });
+      });
+      // Node's own server takes no header of that length, so it is known and never sent.
+      const other = `{ type: http, when: id == 0, url: "${server.origin}/", map: { x: name }, auth: { type: bearer, credential: key } }`;
+      const flow = `nodes: [{ type: http, url: "${server.origin}/{{id}}", map: { name: name }, retry: { max: 0 } }, ${other}]\n`;
+      const place = await workplace({ 'flow.yaml': flow, 'rows.csv': csvOf(5) });
+      const env = { AUTOMATE_CREDENTIAL_KEY: secret };
+      const run = await place.automate(['run', 'flow.yaml', '--in', 'rows.csv', '--out', 'out.csv'], { env });
+      const preview = await place.automate(['test-request', 'flow.yaml', '--in', 'rows.csv'], { env });
+      expect([run.code, preview.code]).toEqual([4, 0]);
+      expect(server.requests).toHaveLength(6);
+      expect((await place.read('out.csv')).match(/I know .*\*\*\*.* well/g)).toHaveLength(4);
+      const hidden = new Set(saids.flatMap(windows));
+      const text = await writtenBy([run, preview], place.folder);
+      expect(windows(text).filter((part) => hidden.has(part))).toEqual([]);
+    },
+    180_000,
+  );
 });
 
 describe('of a secret that is cut where a text is shortened, no six characters are written', () => {
