@@ -4,7 +4,7 @@ import { isRandomHeader, surenessOf } from './secret-names.ts';
 
 const schemeAndToken = /^\s*(?:bearer|basic|token|digest|apikey)\s+(?=\S*\d)\S{8,}\s*$/i;
 const signedValue = /(?:^|["'=])\s*(bearer|basic)(?:\s|\+|%20)+([^\s"'&#]{8,})\s*(?:$|["'&#])/gi;
-const urlWithLogin = /[a-z][a-z0-9+.-]*:\/\/[^\s:/?#@"'<>]*:([^\s/?#@"'<>]+)@(?=[\w[{])/gi;
+const urlWithLogin = /\b[a-z][a-z0-9+.-]{0,30}:\/\/[^\s:/?#@"'<>]*:([^\s/?#@"'<>]+)@(?=[\w[{])/gi;
 const connectionPassword = /(?:^|[;\s"'])(?:password|pwd|accountkey|sharedaccesskey)\s*=\s*([^;\s"']+)/gi;
 const connectionPart =
   /(?:^|[;\s"'])(?:server|data source|host|address|user(?: ?id|name)?|uid|database|initial catalog|endpoint|accountname)\s*=\s*[^;\s]/i;

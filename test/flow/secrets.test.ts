@@ -13,6 +13,13 @@ function said(yaml: string): string {
   return JSON.stringify([problems, warnings]);
 }
 
+/** What only generators make. */
+const random = {
+  hex: '9f86d081884c7d659a2feaa0c55ad015',
+  mixed: 'aB3dE5gH7jK9mN1pQ3sT5vW7',
+  uuid: '550e8400-e29b-41d4-a716-446655440000',
+};
+
 const connection = (lines: string) => `connections:
   crm:
     type: http
@@ -109,9 +116,22 @@ describe('a value under auth is never printed', () => {
       expect(problems.map(onOneLine)[0]).toBe('5:39 expected the name of a credential, found what looks like the secret itself');
       expect(JSON.stringify(problems)).not.toContain(name);
     }
-    for (const name of ['crm-token', 'stripe_live', 'CRM.production.eu-west-1', 'my-very-long-name-of-a-credential-2']) {
-      expect(JSON.stringify(flowProblems(connection(`    auth: { type: bearer, credential: ${name} }`)))).not.toContain(
-        'looks like the secret',
+    for (const name of ['crm-file', 'crm_FILE', 'crm.File']) {
+      expect(flowProblems(connection(`    auth: { type: bearer, credential: ${name} }`)).map(onOneLine)[0]).toBe(
+        '5:39 expected a name that does not end in "file": its variable would name the file of another credential',
+      );
+    }
+    for (const name of [
+      'profile',
+      'file',
+      'crm-file-2',
+      'crm-token',
+      'stripe_live',
+      'CRM.production.eu-west-1',
+      'my-very-long-name-of-a-credential-2',
+    ]) {
+      expect(JSON.stringify(flowProblems(connection(`    auth: { type: bearer, credential: ${name} }`)))).not.toMatch(
+        /expected (?:the|a) name/,
       );
     }
   });
@@ -154,12 +174,37 @@ describe('a literal secret is an error that says how to store it', () => {
     ['body: { note: Basic YTpjYW5hcnk= }', '4:19 the value of "note"'],
     [`body: '{"sig": "${secret}"}'`, '4:11 the body\'s member "sig"'],
     [`body: '{"note": "Bearer ${secret}"}'`, '4:11 the value of "body"'],
+    [`url: https://a.com/x?key=${random.hex}`, '4:10 the query parameter "key"'],
+    [`url: "https://a.com/x?q={{q}}&key=${random.mixed}"`, '4:10 the query parameter "key"'],
+    [`url: https://a.com/x?appid=${random.hex}`, '4:10 the query parameter "appid"'],
+    [`url: https://a.com/x?a=1;api_key=${secret}`, '4:10 the query parameter "api_key"'],
+    [`url: https://a.com/x?API%5FKEY=${secret}`, '4:10 the query parameter "API_KEY"'],
+    [`url: https://a.com/x#api_key=${secret}`, '4:10 the query parameter "api_key"'],
+    [`url: https://a.com/x?pass=${secret}`, '4:10 the query parameter "pass"'],
+    [`url: https://hooks.slack.com/services/T01ABCDEF/B01ABCDEF/${random.mixed}`, '4:10 the value of "url"'],
+    [`url: https://discord.com/api/webhooks/123456789012345678/${random.mixed.repeat(3)}`, '4:10 the value of "url"'],
+    [`url: https://discord.com/api/v10/webhooks/123456789012345678/${random.mixed.repeat(3)}`, '4:10 the value of "url"'],
+    [`headers: { X-Hasura-Admin-Secret: ${secret} }`, '4:39 the header "X-Hasura-Admin-Secret"'],
+    ['headers: { x_secret_phrase: canary }', '4:33 the header "x_secret_phrase"'],
+    [`headers: { X-Custom: ${random.hex} }`, '4:26 the header "X-Custom"'],
+    [`headers: { X-Custom: ${random.mixed} }`, '4:26 the header "X-Custom"'],
+    [`body: { pass: ${secret} }`, '4:19 "pass" in the body'],
+    [`body: { aws_secret_access_key: ${secret} }`, '4:36 "aws_secret_access_key" in the body'],
+    ['body: { auth: { token: "9qXhT2kLm8VbN4rP" } }', '4:28 "token" in the body'],
+    [`body: { token: ${random.hex} }`, '4:20 "token" in the body'],
+    [`body: '{"token": "${random.mixed}"}'`, '4:11 the body\'s member "token"'],
+    ['body: { note: "-----BEGIN RSA PRIVATE KEY-----\\ncanary\\n-----END RSA PRIVATE KEY-----" }', '4:19 the value of "note"'],
+    ['body:\n      pem: |\n        -----BEGIN PRIVATE KEY-----\n        canary', '5:12 the value of "pem"'],
+    [`body: { database: "postgres://ann:${secret}@db.example.com/x" }`, '4:23 the value of "database"'],
+    [`body: { cache: "rediss://:${secret}@{{host}}:6379" }`, '4:20 the value of "cache"'],
+    [`body: { database: "Server=db.example.com;User Id=ann;Password=${secret};" }`, '4:23 the value of "database"'],
+    [`body: { storage: "AccountName=ann;AccountKey=${secret}==" }`, '4:22 the value of "storage"'],
   ])('%s', (line, problem) => {
     const yaml = `nodes:\n  - type: http\n    method: POST\n    ${line}\n${line.startsWith('url') ? '' : '    url: https://a.com/x\n'}`;
     const problems = flowProblems(yaml);
     expect(problems.map(onOneLine)).toContain(`${problem} holds a literal secret`);
     expect(problems[0]?.message).toMatch(/\n.*: automate credentials set (\S+)\n.*: auth: \{ type: .*credential: \1 \}$/);
-    expect(JSON.stringify(problems)).not.toMatch(/s3cr3t|47110815|aB3dE5gH|4eC39|16C7e|canary|YTpj/);
+    expect(JSON.stringify(problems)).not.toMatch(/s3cr3t|47110815|aB3dE5gH|4eC39|16C7e|canary|YTpj|9f86d|9qXhT/);
   });
 
   test.each([
@@ -171,6 +216,68 @@ describe('a literal secret is an error that says how to store it', () => {
     );
     expect(problems.map(onOneLine)).toEqual(found.map((what) => expect.stringContaining(`${what} holds a literal secret`)));
     expect(JSON.stringify(problems)).not.toContain('s3cr3t');
+  });
+
+  test.each([
+    ['a: ghp_16C7e42F292c6912', 'a'],
+    ['a: AKIAQZ7KV2ND5XW3QZ7K', 'a'],
+    [`a: Bearer ${secret}`, 'a'],
+    [`auth: Bearer ${secret}`, 'auth'],
+    ['a: Basic YTpjYW5hcnk=', 'a'],
+    ['a: "-----BEGIN PRIVATE KEY-----\\ncanary"', 'a'],
+    [`a: "postgres://ann:${secret}@db.example.com/x"`, 'a'],
+    [`api_key: ${random.hex}`, 'api_key'],
+    [`apiKey: ${random.mixed}`, 'apiKey'],
+    ['token: 9qXhT2kLm8VbN4rP', 'token'],
+  ])('in a field that is set: %s', (field, name) => {
+    const problems = flowProblems(`nodes: [{ type: set, fields: { ${field} } }]`);
+    expect(problems.map(onOneLine)).toEqual([expect.stringContaining(`the value of "${name}" holds a literal secret`)]);
+    expect(JSON.stringify(problems)).not.toMatch(/s3cr3t|16C7e|AKIA|canary|YTpj|9f86d|aB3dE5gH|9qXhT/);
+  });
+
+  test.each([
+    'api_key: "{{key}}", token: CAUQAA12, secret: none, password: Password, pass: true',
+    'auth: "Bearer {{token}}", url: "https://{{user}}:{{password}}@a.com", api_key: name-of-2024-10-28',
+    `id: ${random.uuid}, hash: ${random.hex}, etag: ${random.mixed}, pem: "-----BEGIN CERTIFICATE-----"`,
+  ])('in a field that is set, %s is none', (fields) => {
+    expect(flowProblems(`nodes: [{ type: set, fields: { ${fields} } }]`)).toEqual([]);
+  });
+
+  describe('under auth, beside the name of a credential', () => {
+    const token = 'sk_live_4eC39HqLyjWDarjtT1zdp7dc';
+    const oauth = (more: object) => ({
+      type: 'oauth2_client_credentials',
+      token_url: 'https://a.com/token',
+      client_id: 'x',
+      credential: 'c',
+      ...more,
+    });
+    test.each([
+      ['the query parameter "client_secret"', oauth({ token_url: `https://a.com/token?client_secret=${secret}` })],
+      ['the query parameter "key"', oauth({ token_url: `https://a.com/token?key=${random.hex}` })],
+      ['the user name and password in the URL', oauth({ token_url: `https://ann:${secret}@a.com/token` })],
+      ['the value of "token_url"', oauth({ token_url: `https://a.com/${token}` })],
+      ['the value of "client_id"', oauth({ client_id: token })],
+      ['the value of "username"', { type: 'basic', username: token, credential: 'c' }],
+    ])('%s: %o', (found, auth) => {
+      const said = `${found} holds a literal secret`;
+      const problems = flowProblems(connection(`    auth: ${JSON.stringify(auth)}`));
+      expect(problems.map(({ message }) => message)).toContainEqual(expect.stringContaining(said));
+      expect(JSON.stringify(problems)).not.toMatch(/s3cr3t|4eC39|9f86d/);
+      const inNode = flowProblems(`nodes: [{ type: http, url: "https://a.com", auth: ${JSON.stringify(auth)} }]`);
+      expect(inNode.map(({ message }) => message)).toContainEqual(expect.stringContaining(said));
+      const save = () => compileSavedConnection('crm', { type: 'http', base_url: 'https://a.com', auth }, false);
+      expect(save).toThrow(said);
+      expect(save).not.toThrow(/s3cr3t|4eC39|9f86d/);
+    });
+
+    test.each([
+      oauth({ token_url: 'https://a.com/oauth/token?audience=api&key=main', client_id: random.hex }),
+      oauth({ client_id: random.uuid }),
+      { type: 'basic', username: 'ann@example.com', credential: 'c' },
+    ])('%o is none', (auth) => {
+      expect(flowProblems(`nodes: [{ type: http, url: "https://a.com", auth: ${JSON.stringify(auth)} }]`)).toEqual([]);
+    });
   });
 
   test('in a connection, too', () => {
@@ -215,6 +322,21 @@ describe('a literal secret is an error that says how to store it', () => {
     'url: "https://a.com/x?private_token={{token}}&auth=none&X-Auth=none"',
     'headers: { Auth: none, X-Auth: none, Sec-WebSocket-Key: abc, X-Page-Token: CAUQAA12, Accept-Version: 2024-10-28 }',
     'headers: { X-Idempotency-Key: aB3dE5gH7jK9mN1pQ3sT5vW7, Signature: s3cr3t-Canary, token: "{{token}}" }',
+    `headers: { X-App-Id: ${random.hex}, X-Content-Hash: ${random.hex}, If-None-Match: ${random.mixed}, X-Trace: ${random.hex} }`,
+    `headers: { X-Commit: ${random.hex}, X-B3-TraceId: ${random.hex}, X-Amz-Content-Sha256: ${random.hex}, Api-Version: ${random.hex} }`,
+    'headers: { X-Campaign: Plan-Pro-2024-Q4-Edition-B2, User-Agent: Acme-Crawler/1.2.3-beta4, Accept: application/vnd.Acme.v2.1.3+json }',
+    `headers: { X-Account: ${random.uuid}, X-Date: 20241028T120000Z, X-Secret-Version: 3, X-Secretary: Ann }`,
+    `url: "https://a.com/${random.hex}/x?key=name&appid=weather&id=${random.uuid}&app_id=${random.hex}&hash=${random.hex}"`,
+    'url: "https://a.com/x?key=user1Profile2Setting3&key=eyJvZmZzZXQiOjUwLCJpZCI6MTIzLCJhIjoxMn0&pass=season&a=1;b=2#key=top"',
+    `url: "https://a.com/x?key=${random.uuid}&pass=2024-10-28&API%5FKEY={{key}}&a=%zz#api_key={{key}}"`,
+    'url: https://hooks.slack.com/services/{{team}}/{{bot}}/{{token}}',
+    'url: https://discord.com/api/webhooks/123456789012345678/{{token}}',
+    'body: { pass: true, label: Password, kind: Secret, bus: "pass", valid: "Password=; is required" }',
+    'body: { pass: "2024-10-28", text: "Password=hunter is weak", url: "https://a.com:8080/@ann", mail: "ann:x@a.com" }',
+    'body: { db: "postgres://{{user}}:{{password}}@db/x", ado: "Server=db;Password={{password}};", pem: "-----BEGIN PUBLIC KEY-----" }',
+    'body: { pem: "-----BEGIN PRIVATE KEY-----\\n{{pem}}\\n-----END PRIVATE KEY-----", auth: { token: "{{token}}" } }',
+    `body: { token: ${random.uuid}, id: ${random.hex}, sha256: ${random.hex}, cursor: ${random.mixed} }`,
+    'body: { token: eyJvZmZzZXQiOjUwLCJpZCI6MTIzLCJhIjoxMn0, next: { token: user1Profile2Setting3 } }',
   ])('%s is none', (line) => {
     const yaml = `nodes:\n  - type: http\n    method: POST\n    ${line}\n${line.startsWith('url') ? '' : '    url: https://a.com/x\n'}`;
     expect(flowProblems(yaml)).toEqual([]);
@@ -411,6 +533,9 @@ describe('the table of secrets', () => {
     'xoxp-': `123456789012-${hex(32)}`,
     'xoxr-': `123456789012-${mixed(24)}`,
     'xoxs-': `123456789012-${mixed(24)}`,
+    'hooks.slack.com/services/': `T${upper(9)}/B${upper(9)}/${mixed(24)}`,
+    'discord.com/api/': `webhooks/123456789012345678/${mixed(68)}`,
+    'discordapp.com/api/': `webhooks/123456789012345678/${mixed(68)}`,
     'xapp-': `1-${upper(11)}-${hex(64)}`,
     bot: `1234567890:AA${mixed(33)}`,
     'SG.': `${mixed(22)}.${mixed(43)}`,
@@ -462,6 +587,7 @@ describe('the table of secrets', () => {
     'secret-key': 'header query body',
     'secret-token': 'header query body',
     'secret-access-key': 'header query body',
+    'aws-secret-access-key': 'header query body',
     'private-key': 'header query body',
     'private-token': 'header query body',
     'refresh-key': 'header body',
@@ -501,6 +627,7 @@ describe('the table of secrets', () => {
     'deploy-token': 'header',
     hapikey: 'query',
     auth: 'header query body',
+    pass: 'query body',
     sig: 'query body',
     signature: 'query body',
   };
@@ -521,7 +648,22 @@ describe('the table of secrets', () => {
     expect(inText).toHaveLength(Number(places.includes('body')));
   });
 
-  const endings = { '*-key': 'Acme-Key', '*-token': 'Acme-Token', '*-secret': 'Acme-Secret', '*-password': 'Acme-Password' };
+  const generated = { token: 'body', key: 'query', appid: 'query' };
+
+  test.each(Object.entries(generated))('%s is found in %s, with a value that is random', (name, place) => {
+    const found = (value: string) => ofNode(place === 'body' ? `body: { ${name}: ${value} }` : `url: https://a.com/?${name}=${value}`);
+    expect([hex(32), mixed(16), mixed(24)].map((value) => found(value).length)).toEqual([1, 1, 1]);
+    expect([secret, 'name', 'name-of-2024', hex(24), random.uuid].flatMap(found)).toEqual([]);
+  });
+
+  test('*secret* is found in a header', () => {
+    for (const name of ['Acme-Secret', 'X-Hasura-Admin-Secret', 'acme_secret_word', 'AcmeSecret']) {
+      expect(ofNode(`headers: { ${name}: word }`)).toHaveLength(1);
+      expect(ofNode(`headers: { ${name}: "{{word}}" }`)).toEqual([]);
+    }
+  });
+
+  const endings = { '*-key': 'Acme-Key', '*-token': 'Acme-Token', '*-password': 'Acme-Password' };
 
   test.each(Object.values(endings))('%s is found in a header, with a value that is random', (name) => {
     expect(ofNode(`headers: { ${name}: ${mixed(24)} }`)).toHaveLength(1);
@@ -531,7 +673,7 @@ describe('the table of secrets', () => {
 
   test('has no row that is not shown here', () => {
     const rows = secretShapes.map((shape) => ('begins' in shape ? shape.begins : shape.named));
-    expect(rows.sort()).toEqual([tokens, names, endings].flatMap((shown) => Object.keys(shown)).sort());
+    expect(rows.sort()).toEqual([...[tokens, names, generated, endings].flatMap((shown) => Object.keys(shown)), '*secret*'].sort());
   });
 });
 
@@ -572,6 +714,8 @@ describe('a literal secret is never printed, however broken the flow', () => {
     `rate: fast # password: ${secret}`,
     `rate: Bearer ${secret}`,
     `timeout: Bearer ${secret}`,
+    `body:\n      pem: |\n        -----BEGIN PRIVATE KEY-----\n        ${secret}\n     x: y`,
+    `body: "-----BEGIN EC PRIVATE KEY-----\\n${secret}`,
   ])('%s', (line) => {
     const yaml = `nodes:\n  - type: http\n    method: FETCH\n    ${line}\n    timeot: 1\n`;
     const all = said(yaml);
