@@ -2,6 +2,7 @@ import { Command, CommanderError, Option } from 'commander';
 import { AutomateError, FlowError } from '../core/failure.ts';
 import { cleaned } from '../core/response.ts';
 import { maxErrorsArgument, rateArgument, setArgument, wholeNumber } from './arguments.ts';
+import { addCacheCommands } from './cache-commands.ts';
 import { addConnectionCommands } from './connection-commands.ts';
 import { addCredentialCommands } from './credential-commands.ts';
 import { addCreditsCommands } from './credits-commands.ts';
@@ -150,6 +151,7 @@ export function createProgram(terminal: Terminal, exit: (code: number) => void):
 
   addCredentialCommands(program, terminal, exit);
   addConnectionCommands(program, terminal, exit);
+  addCacheCommands(program, terminal, exit);
   addCreditsCommands(program, terminal, exit);
 
   for (const command of program.commands) {

@@ -1,13 +1,13 @@
 import { createHash, randomUUID } from 'node:crypto';
-import { join } from 'node:path';
 import type { Event } from '../core/event.ts';
 import type { Cache, Ports } from '../core/ports.ts';
-import { createCache, unkept } from '../io/cache.ts';
+import type { KeptCache } from '../io/cache.ts';
 import { createClock } from '../io/clock.ts';
 import { createHttp } from '../io/http/client.ts';
 import { createTransport } from '../io/http/transport.ts';
 import type { RunLedger } from '../io/ledger/run-ledger.ts';
 import type { Redactor } from '../io/redact.ts';
+import { cachePath, mostCacheBytes } from './cache-file.ts';
 import type { FlowSecrets } from './flow-secrets.ts';
 import { version } from './version.ts';
 
@@ -25,8 +25,13 @@ export interface WireOptions {
   warn?(message: string): void;
 }
 
-/** The ports of one run, and what it has spent. */
-export type WiredPorts = Ports & { readonly credits: () => number };
+/** The ports of one run. */
+export type WiredPorts = Ports & {
+  /** What the run has spent. */
+  readonly credits: () => number;
+  /** Writes down what is not on disk yet; the second time it does nothing. */
+  close(): Promise<void>;
+};
 
 /** Puts the ports together: the only place that knows every adapter. */
 export function wire(options: WireOptions): WiredPorts {
@@ -39,43 +44,39 @@ export function wire(options: WireOptions): WiredPorts {
     now: clock.now,
     wallNow: clock.wallNow,
   });
+  const mostBytes = mostCacheBytes(process.env);
+  const cache = createLateCache(async () => {
+    const { createCache } = await import('../io/cache.ts');
+    const warn = (message: string) => options.warn?.(message);
+    return createCache({ path: cachePath(process.env), mostBytes, redactor, wallNow: clock.wallNow, warn });
+  });
   return {
     clock,
     ledger: options.ledger,
     credits: options.ledger.spent,
     http: createHttp({ transport, secrets: credentials.secrets, used: credentials.used, allowHttp, now: clock.now, secret: redactor.add }),
-    cache: createLateCache(async () => {
-      const warn = (message: string) => options.warn?.(message);
-      return createCache({ folder: await cacheFolder(warn), redactor, wallNow: clock.wallNow, warn });
-    }),
+    cache,
     report: options.report,
     uuidOf: createUuids(options.run ?? randomUUID()),
     random: Math.random,
+    close: cache.close,
   };
 }
 
-/** Most flows keep no answers: where to keep them is looked up when the first one does. */
-function createLateCache(create: () => Promise<Cache>): Cache {
-  let cache: Promise<Cache> | undefined;
+/** Most flows keep no answers: what keeps them is loaded when the first one does. */
+function createLateCache(create: () => Promise<KeptCache>): Cache & { close(): Promise<void> } {
+  let coming: Promise<KeptCache> | undefined;
+  let cache: KeptCache | undefined;
   return {
     async through(...call) {
-      cache ??= create();
-      return (await cache).through(...call);
+      coming ??= create();
+      cache ??= await coming;
+      return cache.through(...call);
+    },
+    async close() {
+      (await coming)?.close();
     },
   };
-}
-
-/** Where answers are kept; absent when the home cannot be made, which is told. */
-async function cacheFolder(warn: (message: string) => void): Promise<string | undefined> {
-  const [{ homeFolder }, { refuseLink }] = await Promise.all([import('../io/home.ts'), import('../io/state-file.ts')]);
-  try {
-    const folder = join(homeFolder(process.env), 'cache');
-    refuseLink(folder);
-    return folder;
-  } catch (error) {
-    warn(unkept((error as Error).message));
-    return undefined;
-  }
 }
 
 /** UUIDs that are the same for the same name in the same run (RFC 9562, 5.8: version 8, our own making). */

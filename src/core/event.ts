@@ -13,10 +13,21 @@ export interface FailureReport {
   readonly attempts: number;
 }
 
+/** Where an answer comes from that nothing was sent for: from disk, or from the same request of another record. */
+export type HitSource = 'kept' | 'in-flight';
+
 /** Everything that happens in a run, for whoever shows or keeps it. */
 export type Event =
   | { readonly type: 'run-started'; readonly flow: string; readonly input: string; readonly output: string; readonly errors: string }
   | { readonly type: 'call-done'; readonly record: number; readonly node: string; readonly attempts: number; readonly ms: number }
+  | {
+      readonly type: 'cache-hit';
+      readonly record: number;
+      readonly node: string;
+      readonly source: HitSource;
+      /** What the action would have cost. */
+      readonly credits: number;
+    }
   | ({ readonly type: 'call-retried'; readonly record: number; readonly waitMs: number } & FailureReport)
   | { readonly type: 'gate-paused'; readonly gate: string; readonly waitMs: number }
   | {

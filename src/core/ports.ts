@@ -1,4 +1,4 @@
-import type { Event } from './event.ts';
+import type { Event, HitSource } from './event.ts';
 import type { Item, Outcome } from './item.ts';
 
 /** Time. Waits and deadlines read `now`, which no clock change can move; only dates from outside are compared with `wallNow`. */
@@ -81,8 +81,11 @@ export interface Ledger {
 
 /** Answers that are kept on disk. */
 export interface Cache {
-  /** The kept answer of that key if it is younger than `maxAgeMs`; else what `produce` gives, which is kept. The same key in flight is produced once. */
-  through(key: string, maxAgeMs: number, produce: () => Promise<HttpResponse>): Promise<HttpResponse>;
+  /**
+   * The kept answer of that key if it is younger than `maxAgeMs`; else what `produce` gives, which is kept. The same key in flight is
+   * produced once. `hit`: called when the answer is there without `produce`.
+   */
+  through(key: string, maxAgeMs: number, produce: () => Promise<HttpResponse>, hit: (source: HitSource) => void): Promise<HttpResponse>;
 }
 
 /** Where what came of the records goes. */

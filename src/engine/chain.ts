@@ -1,3 +1,4 @@
+import type { HitSource } from '../core/event.ts';
 import { Failure } from '../core/failure.ts';
 import type { Item, Outcome } from '../core/item.ts';
 import type { NodeContext, Step } from '../core/node.ts';
@@ -112,10 +113,12 @@ function contextOf(step: Step, way: Way, tools: ChainTools): NodeContext {
   const { item, progress, place, asked } = way;
   const record = item.number;
   const caller: Caller = { record, node: step.id, progress, asked };
+  const hit = (source: HitSource) =>
+    ports.report({ type: 'cache-hit', record, node: step.id, source, credits: step.node.action?.price.credits ?? 0 });
   return {
     http: ports.http,
     call: (spec) => call(spec, caller),
-    cached: (key, maxAgeMs, produce) => ports.cache.through(key, maxAgeMs, produce),
+    cached: (key, maxAgeMs, produce) => ports.cache.through(key, maxAgeMs, produce, hit),
     mapped: (paths, found) => ports.report({ type: 'mapped', record, node: step.id, paths, found }),
     idempotencyKey: () => ports.uuidOf(`${record}/${step.id}/${place}`),
     async inner(fields, pass) {

@@ -1,29 +1,276 @@
-import { expect, test } from 'vitest';
-import { askedServer, csvOf } from '../helpers/asking.ts';
-import { workplace } from '../helpers/cli.ts';
+import { readdir, readFile, stat, symlink, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import Database from 'libsql';
+import { describe, expect, test } from 'vitest';
+import { askedServer, askingFlow, csvOf, idsTo } from '../helpers/asking.ts';
+import { type Workplace, workplace } from '../helpers/cli.ts';
+import { httpServer, json } from '../helpers/http-server.ts';
 
-/** A run over three records whose answers are to be kept. `{file}` in the environment stands for a file: nobody can make a folder in it. */
-async function runWith(environment: Record<string, string>, ...more: string[]) {
+const run = ['run', 'flow.yaml', '--in', 'rows.csv', '--out', 'out.csv', '--force'];
+
+describe('where nothing can be kept', () => {
+  /** A run over three records whose answers are to be kept. `{file}` in the environment stands for a file: nobody can make a folder in it. */
+  async function runWith(environment: Record<string, string>, ...more: string[]) {
+    const server = await askedServer();
+    const place = await workplace({
+      'flow.yaml': askingFlow(server.origin, ', cache: 1h, concurrency: 1'),
+      'rows.csv': csvOf(3),
+      file: '',
+    });
+    const env = Object.fromEntries(Object.entries(environment).map(([name, value]) => [name, value.replace('{file}', place.path('file'))]));
+    const finished = await place.automate([...run, ...more], { env });
+    const warnings = finished.stderr.split('\n').filter((line) => line.includes('not kept'));
+    return { code: finished.code, warnings, output: await place.read('out.csv'), calls: [...server.calls.values()] };
+  }
+
+  const output = 'id,note,name\n1,"note, 1",name 1\n2,"note, 2",name 2\n3,"note, 3",name 3\n';
+
+  test.each([{ AUTOMATE_HOME: '{file}' }, { AUTOMATE_HOME: '', HOME: '{file}', XDG_CONFIG_HOME: '{file}' }])(
+    'an answer is used all the same, and one line says why: %o',
+    async (env) => {
+      const warning = /^warning: answers are not kept: the cache \S+file\S*cache\.db cannot be used: E[^']+ \(AUTOMATE_HOME moves it\)$/;
+      expect(await runWith(env)).toEqual({ code: 0, warnings: [expect.stringMatching(warning)], output, calls: [1, 1, 1] });
+    },
+  );
+
+  test('--quiet says nothing of it', async () => {
+    expect(await runWith({ AUTOMATE_HOME: '{file}' }, '--quiet')).toEqual({ code: 0, warnings: [], output, calls: [1, 1, 1] });
+  });
+});
+
+/** A place with a run over so many records whose answers are kept, and its server: every seventh record is unknown to it. */
+async function cachedPlace(count: number, more = '') {
   const server = await askedServer();
-  const flow = `nodes: [{ type: http, url: "${server.origin}/{{id}}", cache: 1h, concurrency: 1, map: { name: name } }]\n`;
-  const place = await workplace({ 'flow.yaml': flow, 'rows.csv': csvOf(3), file: '' });
-  const env = Object.fromEntries(Object.entries(environment).map(([name, value]) => [name, value.replace('{file}', place.path('file'))]));
-  const finished = await place.automate(['run', 'flow.yaml', '--in', 'rows.csv', '--out', 'out.csv', ...more], { env });
-  const warnings = finished.stderr.split('\n').filter((line) => line.includes('not kept'));
-  return { code: finished.code, warnings, output: await place.read('out.csv'), calls: [...server.calls.values()] };
+  const place = await workplace({ 'flow.yaml': askingFlow(server.origin, `, cache: 24h${more}`), 'rows.csv': csvOf(count) });
+  return { server, place };
 }
 
-const output = 'id,note,name\n1,"note, 1",name 1\n2,"note, 2",name 2\n3,"note, 3",name 3\n';
+/** What the ledger says was spent. */
+function spent(place: Workplace): number {
+  const database = new Database(place.path('.automate/credits.db'));
+  const { credits } = database.prepare('select sum(credits) as credits from spent').get() as { credits: number };
+  database.close();
+  return credits;
+}
 
-test.each([{ AUTOMATE_HOME: '{file}' }, { AUTOMATE_HOME: '', HOME: '{file}', XDG_CONFIG_HOME: '{file}' }])(
-  'an answer that cannot be kept is used all the same, and one line says why: %o',
-  async (env) => {
-    const warning =
-      /^warning: answers are not kept: the cache folder \S+file\S*cache cannot be written: E[^']+ \(AUTOMATE_HOME moves it\)$/;
-    expect(await runWith(env)).toEqual({ code: 0, warnings: [expect.stringMatching(warning)], output, calls: [1, 1, 1] });
-  },
-);
+async function summary(place: Workplace): Promise<Record<string, unknown>> {
+  return JSON.parse(await place.read('summary.json')) as Record<string, unknown>;
+}
 
-test('--quiet says nothing of it', async () => {
-  expect(await runWith({ AUTOMATE_HOME: '{file}' }, '--quiet')).toEqual({ code: 0, warnings: [], output, calls: [1, 1, 1] });
+async function info(place: Workplace, env: Record<string, string> = {}): Promise<Record<string, unknown>> {
+  return JSON.parse((await place.automate(['cache', 'info', '--json'], { env })).stdout) as Record<string, unknown>;
+}
+
+describe('a second run over the same file', () => {
+  test('sends nothing, costs nothing, and writes the same', async () => {
+    const { server, place } = await cachedPlace(1500, ', success: [2xx, 404], credits: 2');
+    const first = await place.automate([...run, '--summary', 'summary.json']);
+    expect([first.code, server.calls.size, spent(place)]).toEqual([0, 1500, 3000]);
+    expect(first.stderr).not.toContain('cache');
+    expect(await summary(place)).toMatchObject({ credits: 3000, cached: 0, cached_in_flight: 0, credits_saved: 0 });
+    const written = await place.read('out.csv');
+    server.forget();
+    const second = await place.automate([...run, '--summary', 'summary.json', '--events', 'events.ndjson']);
+    expect([second.code, server.calls.size, spent(place)]).toEqual([0, 0, 3000]);
+    expect(second.stderr).toContain('\n  from the cache: 1,500 answers (3,000 credits saved)\n');
+    expect(await summary(place)).toMatchObject({ credits: 0, cached: 1500, cached_in_flight: 0, credits_saved: 3000 });
+    expect(await place.read('out.csv')).toBe(written);
+    const events = (await place.read('events.ndjson')).trim().split('\n');
+    const hits = events.map((line) => JSON.parse(line)).filter(({ type }) => type === 'cache-hit');
+    expect(hits).toHaveLength(1500);
+    expect(hits[0]).toMatchObject({ record: 1, node: 'ask', source: 'kept', credits: 2 });
+  });
+
+  test('asks again for what has failed, and for nothing else', async () => {
+    const { server, place } = await cachedPlace(70);
+    expect((await place.automate(run)).code).toBe(4);
+    server.forget();
+    const { code, stderr } = await place.automate(run);
+    expect([code, [...server.calls.keys()].map(Number)]).toEqual([4, idsTo(10).map((n) => 7 * n)]);
+    expect(stderr).toContain('from the cache: 60 answers (60 credits saved)');
+  });
+
+  test('asks again when the answers have come to their end', async () => {
+    const { server, place } = await cachedPlace(5);
+    await place.write('flow.yaml', askingFlow(server.origin, ', cache: 1ms'));
+    await place.automate(run);
+    await place.automate(run);
+    expect([...server.calls.values()]).toEqual([2, 2, 2, 2, 2]);
+  });
+
+  test('asks for what the first one, which was killed, has not kept', async () => {
+    const { server, place } = await cachedPlace(2000, ', success: [2xx, 404]');
+    const { child, finished } = place.start(run);
+    server.after(1000, () => child.kill('SIGKILL'));
+    await finished;
+    expect((await place.automate(run)).code).toBe(0);
+    const again = [...server.calls.values()].filter((calls) => calls > 1);
+    expect(server.calls.size).toBe(2000);
+    // At most what waits to be written, and what is in flight.
+    expect(again.length).toBeLessThan(300);
+  });
+});
+
+test('identical requests in flight are sent once', async () => {
+  const { server, place } = await cachedPlace(1);
+  await place.write('rows.csv', `id,note\n${'1,x\n'.repeat(40)}${'2,x\n'.repeat(40)}`);
+  const { code, stderr } = await place.automate([...run, '--summary', 'summary.json']);
+  expect([code, Object.fromEntries(server.calls), spent(place)]).toEqual([0, { 1: 1, 2: 1 }, 2]);
+  expect(stderr).toContain('from the cache: 78 answers, 78 of them from requests in flight (78 credits saved)');
+  expect(await summary(place)).toMatchObject({ cached: 78, cached_in_flight: 78, credits: 2, credits_saved: 78 });
+});
+
+test('two runs at once share what they keep', async () => {
+  const { server, place } = await cachedPlace(600, ', success: [2xx, 404]');
+  const runs = ['a', 'b', 'c'].map((name) => place.automate([...run, '--out', name, '--out-format', 'csv', '--errors', `${name}.errors`]));
+  expect((await Promise.all(runs)).map(({ code, stderr }) => [code, stderr.includes('warning')])).toEqual(Array(3).fill([0, false]));
+  expect(server.calls.size).toBe(600);
+  expect(await info(place)).toMatchObject({ entries: 600 });
+  server.forget();
+  expect((await place.automate(run)).code).toBe(0);
+  expect(server.calls.size).toBe(0);
+});
+
+test('test-request keeps what nodes before its own were answered', async () => {
+  const { server, place } = await cachedPlace(3);
+  const other = await httpServer((_, response) => json(response, {}));
+  await place.write(
+    'flow.yaml',
+    `nodes:
+  - { id: ask, type: http, url: "${server.origin}/{{id}}", map: { name: name }, cache: 1h }
+  - { id: tell, type: http, url: "${other.origin}/{{name}}" }
+`,
+  );
+  for (let i = 0; i < 2; i++) {
+    expect((await place.automate(['test-request', 'flow.yaml', '--in', 'rows.csv', '--node', 'tell'])).code).toBe(0);
+  }
+  expect([[...server.calls.values()], other.requests.length]).toEqual([[1], 2]);
+});
+
+test('a credential that a server echoes is masked in every byte of the cache', async () => {
+  const server = await httpServer(({ headers, path }, response) => {
+    response.setHeader('x-echo', `${headers.authorization}`);
+    json(response, { name: `${path} for ${headers.authorization}` });
+  });
+  const auth = ', auth: { type: bearer, credential: token }, cache: 24h';
+  const place = await workplace({ 'flow.yaml': askingFlow(server.origin, auth), 'rows.csv': csvOf(20) });
+  const env = { AUTOMATE_CREDENTIAL_TOKEN: 'canary-5f1c9e27' };
+  expect((await place.automate(run, { env })).code).toBe(0);
+  expect((await place.automate(run, { env })).code).toBe(0);
+  expect(server.requests).toHaveLength(20);
+  expect(server.requests[0]?.headers.authorization).toBe('Bearer canary-5f1c9e27');
+  const names = (await readdir(place.path('.automate'))).filter((name) => name.startsWith('cache.db'));
+  const bytes = Buffer.concat(await Promise.all(names.map((name) => readFile(join(place.path('.automate'), name)))));
+  expect(bytes.includes('/20 for Bearer ***')).toBe(true);
+  expect(bytes.includes('canary')).toBe(false);
+  expect(await place.read('out.csv')).toContain('/1 for Bearer ***');
+  expect((await stat(place.path('.automate/cache.db'))).mode & 0o777).toBe(0o600);
+});
+
+test('another credential is another request', async () => {
+  const { server, place } = await cachedPlace(3, ', auth: { type: bearer, credential: a }');
+  const env = { AUTOMATE_CREDENTIAL_A: 'secret-a', AUTOMATE_CREDENTIAL_B: 'secret-b' };
+  await place.automate(run, { env });
+  await place.write('flow.yaml', (await place.read('flow.yaml')).replace('credential: a', 'credential: b'));
+  await place.automate(run, { env });
+  await place.automate(run, { env });
+  expect([...server.calls.values()]).toEqual([2, 2, 2]);
+});
+
+describe('automate cache', () => {
+  test('tells how much is kept, and takes it away', async () => {
+    const { server, place } = await cachedPlace(1000, ', success: [2xx, 404]');
+    const path = place.path('.automate/cache.db');
+    const nothing = { path, entries: 0, bytes: 0, max_bytes: 500_000_000, oldest: null, newest: null };
+    expect(await info(place)).toEqual(nothing);
+    expect((await place.automate(['cache', 'clear'])).stderr).toBe('no answers are kept\n');
+    expect(await place.files()).not.toContain('.automate');
+    const before = new Date().toISOString();
+    await place.automate(run);
+    const { entries, bytes, oldest, newest } = (await info(place)) as { entries: number; bytes: number; oldest: string; newest: string };
+    expect(entries).toBe(1000);
+    expect(bytes).toBeGreaterThan(1000 * 100);
+    expect([before, oldest, newest, new Date().toISOString()].sort()).toEqual([before, oldest, newest, expect.any(String)]);
+    const text = (await place.automate(['cache', 'info'])).stdout;
+    expect(text).toMatch(
+      /^path {4}\S+cache\.db\nkept {4}1,000 answers, \d+(\.\d)? kB of at most 500 MB\noldest {2}20\S+Z\nnewest {2}20\S+Z\n$/,
+    );
+    const size = (await stat(path)).size;
+    const cleared = await place.automate(['cache', 'clear']);
+    expect([cleared.code, cleared.stdout, cleared.stderr]).toEqual([
+      0,
+      '',
+      expect.stringMatching(/^1,000 answers \(\d+(\.\d)? kB\) are gone\n$/),
+    ]);
+    expect(await info(place)).toEqual(nothing);
+    expect((await stat(path)).size).toBeLessThan(size / 5);
+    server.forget();
+    await place.automate(run);
+    expect(server.calls.size).toBe(1000);
+  });
+
+  test('may be cleared under a run', async () => {
+    const { server, place } = await cachedPlace(1500, ', success: [2xx, 404]');
+    const cleared = new Promise((resolve) => server.after(700, () => resolve(place.automate(['cache', 'clear']))));
+    expect((await place.automate(run)).code).toBe(0);
+    expect(await cleared).toMatchObject({ code: 0, stderr: expect.stringMatching(/answers \(.*\) are gone\n$/) });
+    const { entries } = await info(place);
+    expect(entries).toBeGreaterThan(0);
+    expect(entries).toBeLessThan(1500);
+  });
+
+  test('holds no more than AUTOMATE_CACHE_MAX, the newest', async () => {
+    const { server, place } = await cachedPlace(300, ', success: [2xx, 404], concurrency: 1');
+    const env = { AUTOMATE_CACHE_MAX: '20kB' };
+    await place.automate(run, { env });
+    const { entries, bytes, max_bytes } = await info(place, env);
+    expect([max_bytes, Number(bytes) <= 20_000, Number(bytes) > 19_000]).toEqual([20_000, true, true]);
+    server.forget();
+    await place.automate([...run, '--skip', String(300 - Number(entries))], { env });
+    expect(server.calls.size).toBe(0);
+  });
+
+  test.each(['run', 'cache'])('says when AUTOMATE_CACHE_MAX is no size: %s', async (command) => {
+    const { server, place } = await cachedPlace(3);
+    const args = command === 'run' ? run : ['cache', 'info'];
+    const { code, stderr } = await place.automate(args, { env: { AUTOMATE_CACHE_MAX: 'lots' } });
+    expect([code, stderr]).toEqual([2, 'automate: AUTOMATE_CACHE_MAX: expected a size such as 10MB, found "lots"\n']);
+    expect(server.calls.size).toBe(0);
+  });
+
+  test('that is damaged says so, is begun anew by a run, or by clear', async () => {
+    const { server, place } = await cachedPlace(3);
+    await place.automate(run);
+    await spoil(place);
+    const told = await place.automate(['cache', 'info']);
+    expect([told.code, told.stderr]).toEqual([
+      74,
+      expect.stringMatching(/^automate: the cache \S+ cannot be used: .*\n {2}automate cache clear begins a new one\n$/),
+    ]);
+    const { code, stderr } = await place.automate(run);
+    expect([code, stderr.match(/^warning: the cache .* was damaged/gm)?.length]).toEqual([0, 1]);
+    expect(await info(place)).toMatchObject({ entries: 3 });
+    await spoil(place);
+    expect((await place.automate([...run, '--quiet'])).stderr).toBe('');
+    await spoil(place);
+    expect((await place.automate(['cache', 'clear'])).stderr).toBe('the cache could not be read, and is gone\n');
+    expect((await readdir(place.path('.automate'))).filter((name) => name.startsWith('cache'))).toEqual([]);
+    expect([...server.calls.values()]).toEqual([3, 3, 3]);
+  });
+
+  test('refuses a symbolic link', async () => {
+    const { place } = await cachedPlace(3);
+    await place.automate(run);
+    const linked = await workplace();
+    await symlink(place.path('.automate'), linked.path('.automate'));
+    expect((await linked.automate(['cache', 'info'])).code).toBe(7);
+    expect((await linked.automate(['cache', 'clear'])).code).toBe(7);
+    expect(await info(place)).toMatchObject({ entries: 3 });
+  });
+
+  async function spoil(place: Workplace): Promise<void> {
+    for (const name of await readdir(place.path('.automate'))) {
+      if (name.startsWith('cache.db')) await writeFile(join(place.path('.automate'), name), 'junk'.repeat(5000));
+    }
+  }
 });

@@ -1,12 +1,14 @@
-import { createHash } from 'node:crypto';
-import { mkdtempSync, rmSync } from 'node:fs';
-import { chmod, mkdir, readdir, readFile, stat, utimes, writeFile } from 'node:fs/promises';
+import { existsSync, mkdtempSync, rmSync } from 'node:fs';
+import { mkdir, open, readdir, readFile, stat, symlink, truncate, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, onTestFinished, test } from 'vitest';
+import type { HitSource } from '../../src/core/event.ts';
 import { Failure } from '../../src/core/failure.ts';
-import type { Cache, HttpResponse } from '../../src/core/ports.ts';
+import type { HttpResponse } from '../../src/core/ports.ts';
+import { openAnswers } from '../../src/io/answers-file.ts';
 import { createCache } from '../../src/io/cache.ts';
+import { openDatabase } from '../../src/io/database.ts';
 import { createRedactor } from '../../src/io/redact.ts';
 
 function answer(body: string | Uint8Array, headers: HttpResponse['headers'] = {}): HttpResponse {
@@ -20,36 +22,56 @@ function answer(body: string | Uint8Array, headers: HttpResponse['headers'] = {}
   };
 }
 
+/** A cache as a run has it. */
+interface OpenCache {
+  ask(key: string, maxAgeMs: number, produce: () => Promise<HttpResponse>): Promise<HttpResponse>;
+  /** Answers that were there without being produced. */
+  readonly hits: readonly HitSource[];
+  close(): void;
+}
+
 interface Place {
-  readonly folder: string;
+  readonly home: string;
+  readonly path: string;
   /** What was told. */
   readonly warnings: readonly string[];
-  /** A cache as another run would have it. */
-  open(): Cache;
+  open(mostBytes?: number): OpenCache;
+  /** Asks for one answer as a run of its own. */
+  once(key: string, maxAgeMs: number, produce: () => Promise<HttpResponse>): Promise<HttpResponse>;
   pass(ms: number): void;
-  files(): Promise<string[]>;
 }
 
 function place(...secrets: string[]): Place {
-  const home = mkdtempSync(join(tmpdir(), 'automate-cache-'));
-  onTestFinished(() => rmSync(home, { recursive: true, force: true }));
-  const folder = join(home, 'state', 'cache');
+  const folder = mkdtempSync(join(tmpdir(), 'automate-cache-'));
+  onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
+  const home = join(folder, 'state');
+  const path = join(home, 'cache.db');
   const redactor = createRedactor();
   for (const secret of secrets) redactor.add(secret);
   let nowMs = Date.now();
   const warnings: string[] = [];
-  return {
-    folder,
+  const at: Place = {
+    home,
+    path,
     warnings,
-    open: () => createCache({ folder, redactor, wallNow: () => nowMs, warn: (message) => warnings.push(message) }),
+    open(mostBytes = 1e9) {
+      const hits: HitSource[] = [];
+      const cache = createCache({ path, mostBytes, redactor, wallNow: () => nowMs, warn: (message) => warnings.push(message) });
+      return { ask: (...call) => cache.through(...call, (source) => hits.push(source)), hits, close: cache.close };
+    },
+    async once(...call) {
+      const cache = at.open();
+      try {
+        return await cache.ask(...call);
+      } finally {
+        cache.close();
+      }
+    },
     pass(ms) {
       nowMs += ms;
     },
-    async files() {
-      const names = await readdir(folder, { recursive: true });
-      return names.filter((name) => name.includes('.')).map((name) => join(folder, name));
-    },
   };
+  return at;
 }
 
 /** Counts how often it is asked. */
@@ -60,28 +82,72 @@ function producer(...answers: HttpResponse[]) {
 }
 
 const text = ({ body }: HttpResponse) => Buffer.from(body).toString();
+const unasked = () => Promise.reject(new Error('asked again'));
+
+/** The keys among these whose answers are kept. */
+async function keptOf(at: Place, keys: readonly string[]): Promise<string[]> {
+  const cache = at.open();
+  const asked: string[] = [];
+  for (const key of keys) await cache.ask(key, 1e9, () => Promise.reject(asked.push(key))).catch(() => undefined);
+  cache.close();
+  return keys.filter((key) => !asked.includes(key));
+}
+
+/** How many answers the file holds. */
+function answersIn({ path }: Place): number {
+  const file = openAnswers(path, 1000);
+  try {
+    return file.amount().answers;
+  } finally {
+    file.close();
+  }
+}
 
 describe('an answer', () => {
   test('is kept until its end, for every run', async () => {
     const at = place();
     const { produce, asked } = producer(answer('one'), answer('two'));
-    expect(text(await at.open().through('k', 1000, produce))).toBe('one');
+    expect(text(await at.once('k', 1000, produce))).toBe('one');
     at.pass(999);
-    expect(text(await at.open().through('k', 1000, produce))).toBe('one');
+    expect(text(await at.once('k', 1000, produce))).toBe('one');
     expect(asked()).toBe(1);
     at.pass(1);
-    expect(text(await at.open().through('k', 1000, produce))).toBe('two');
-    expect(text(await at.open().through('other', 1000, produce))).toBe('one');
+    expect(text(await at.once('k', 1000, produce))).toBe('two');
+    expect(text(await at.once('other', 1000, produce))).toBe('one');
     expect(asked()).toBe(3);
+  });
+
+  test('is found before it is on disk, and says that it was found', async () => {
+    const cache = place().open();
+    await cache.ask('k', 1000, async () => answer('one'));
+    expect(cache.hits).toEqual([]);
+    expect(text(await cache.ask('k', 1000, unasked))).toBe('one');
+    expect(cache.hits).toEqual(['kept']);
+    cache.close();
+  });
+
+  test('is on disk soon, though nobody closes the cache', async () => {
+    const at = place();
+    const cache = at.open();
+    await cache.ask('k', 1e9, async () => answer('one'));
+    await expect.poll(() => keptOf(at, ['k'])).toEqual(['k']);
+    cache.close();
+  });
+
+  test('from the future is none: nobody knows its age', async () => {
+    const at = place();
+    await at.once('k', 1000, async () => answer('one'));
+    at.pass(-5000);
+    expect(text(await at.once('k', 1000, async () => answer('two')))).toBe('two');
   });
 
   test('comes back as it was', async () => {
     const at = place();
-    const body = Buffer.from(Array.from({ length: 1024 }, (_, i) => i & 255));
+    const body = new Uint8Array(Array.from({ length: 1024 }, (_, i) => i & 255));
     const headers = { etag: '"x"', 'set-cookie': ['a=1', 'b=2'], 'x-name': Buffer.from('Zoë').toString('latin1') };
     const { produce } = producer({ ...answer(body, headers), status: 203 });
-    await at.open().through('k', 1000, produce);
-    const found = await at.open().through('k', 1000, () => Promise.reject(new Error('asked again')));
+    await at.once('k', 1000, produce);
+    const found = await at.once('k', 1000, unasked);
     expect(Buffer.compare(Buffer.from(found.body), body)).toBe(0);
     expect(found).toMatchObject({ status: 203, headers, endedByClose: false, retryAfterMs: undefined });
     expect([found.header('etag'), found.header('set-cookie'), found.header('x-name'), found.header('constructor')]).toEqual([
@@ -92,6 +158,12 @@ describe('an answer', () => {
     ]);
   });
 
+  test.each([0, 5_000_000])('may have a body of %i bytes', async (length) => {
+    const at = place();
+    await at.once('k', 1000, async () => answer(new Uint8Array(length).fill(7)));
+    expect((await at.once('k', 1000, unasked)).body.length).toBe(length);
+  });
+
   test('is asked for once while it is on its way', async () => {
     const cache = place().open();
     let release: ((response: HttpResponse) => void) | undefined;
@@ -100,11 +172,13 @@ describe('an answer', () => {
       asked++;
       return new Promise<HttpResponse>((resolve) => (release = resolve));
     };
-    const all = Promise.all(Array.from({ length: 10 }, () => cache.through('k', 1000, produce)));
+    const all = Promise.all(Array.from({ length: 10 }, () => cache.ask('k', 1000, produce)));
     while (!release) await new Promise((resolve) => setTimeout(resolve, 1));
     release(answer('one'));
     expect((await all).map(text)).toEqual(Array(10).fill('one'));
     expect(asked).toBe(1);
+    expect(cache.hits).toEqual(Array(9).fill('in-flight'));
+    cache.close();
   });
 
   test('that failed is not kept, and fails each who waited on its own', async () => {
@@ -115,11 +189,13 @@ describe('an answer', () => {
       await new Promise((resolve) => setTimeout(resolve, 5));
       throw new Failure('http', 'the server answered 500', { status: 500 });
     };
-    const errors = await Promise.all(Array.from({ length: 3 }, () => cache.through('k', 1000, produce).catch((error: unknown) => error)));
+    const errors = await Promise.all(Array.from({ length: 3 }, () => cache.ask('k', 1000, produce).catch((error: unknown) => error)));
     expect(asked).toBe(1);
     expect(new Set(errors).size).toBe(3);
     for (const error of errors) expect(error).toMatchObject({ kind: 'http', status: 500, message: 'the server answered 500' });
-    expect(text(await cache.through('k', 1000, async () => answer('now')))).toBe('now');
+    expect(cache.hits).toEqual([]);
+    expect(text(await cache.ask('k', 1000, async () => answer('now')))).toBe('now');
+    cache.close();
   });
 
   test('holds no secret on disk, in whatever form it came back', async () => {
@@ -127,128 +203,246 @@ describe('an answer', () => {
     const at = place(secret);
     const body = JSON.stringify({ echo: secret, url: encodeURIComponent(secret), basic: Buffer.from(`u:${secret}`).toString('base64') });
     const header = Buffer.from(`Bearer ${secret}`).toString('latin1');
-    await at.open().through('k', 1000, async () => answer(body, { 'x-echo': header, 'x-list': [secret] }));
-    const [file = ''] = await at.files();
-    const kept = JSON.parse(await readFile(file, 'utf8')) as { body: string; headers: object };
-    const everything =
-      Buffer.from(kept.body, 'base64').toString() + Buffer.from(kept.body, 'base64').toString('latin1') + JSON.stringify(kept.headers);
+    await at.once('k', 1000, async () => answer(body, { 'x-echo': header, 'x-list': [secret] }));
+    const found = await at.once('k', 1000, unasked);
+    const files = await Promise.all((await readdir(at.home)).map((name) => readFile(join(at.home, name))));
+    const everything = files.map((bytes) => bytes.toString() + bytes.toString('latin1')).join();
+    expect(everything).toContain('x-echo');
     for (const form of ['canary', 'pässw', 'p%C3%A4ss', Buffer.from(`u:${secret}`).toString('base64').slice(4, 20)])
       expect(everything).not.toContain(form);
-    expect(JSON.parse(Buffer.from(kept.body, 'base64').toString())).toEqual({
-      echo: '***',
-      url: '***',
-      basic: expect.stringContaining('***'),
-    });
-    expect(kept.headers).toEqual({ 'x-echo': 'Bearer ***', 'x-list': ['***'] });
+    expect(JSON.parse(text(found))).toEqual({ echo: '***', url: '***', basic: expect.stringContaining('***') });
+    expect(found.headers).toEqual({ 'x-echo': 'Bearer ***', 'x-list': ['***'] });
   });
 });
 
-describe('the files', () => {
-  test("are for their owner's eyes", async () => {
+describe('the file', () => {
+  test.each([0o000, 0o277, 0o777])("is for its owner's eyes, whatever the umask: %o", async (umask) => {
     const at = place();
-    await at.open().through('k', 1000, async () => answer('one'));
-    const [file = ''] = await at.files();
-    const modes = await Promise.all(
-      [file, join(file, '..'), at.folder, join(at.folder, '..')].map(async (path) => ((await stat(path)).mode & 0o777).toString(8)),
-    );
-    expect(modes).toEqual(['600', '700', '700', '700']);
+    const before = process.umask(umask);
+    const cache = at.open();
+    try {
+      await cache.ask('k', 1000, async () => answer('one'));
+      // Its log is there while it is open.
+      await expect.poll(() => readdir(at.home)).toEqual(['cache.db', 'cache.db-shm', 'cache.db-wal']);
+    } finally {
+      process.umask(before);
+    }
+    const modes = ['', '/cache.db', '/cache.db-shm', '/cache.db-wal'].map(async (name) => (await stat(at.home + name)).mode & 0o777);
+    expect(await Promise.all(modes)).toEqual([0o700, 0o600, 0o600, 0o600]);
+    cache.close();
   });
 
-  test.each(['', 'junk', 'null', '{}', '[]', '{"keptAtMs":9e99,"status":200}', '{"keptAtMs":9e99,"headers":null,"body":"x"}'])(
-    'that cannot be read count as none: %s',
-    async (content) => {
-      const at = place();
-      await at.open().through('k', 1000, async () => answer('one'));
-      const [file = ''] = await at.files();
-      await writeFile(file, content);
-      expect(text(await at.open().through('k', 1000, async () => answer('two')))).toBe('two');
-      expect(text(await at.open().through('k', 1000, async () => answer('three')))).toBe('two');
-    },
-  );
-
-  test('are whole whoever writes them at the same time', async () => {
+  test.each(['cache.db', 'state'])('is not reached by a symbolic link: %s', async (name) => {
     const at = place();
-    const bodies = Array.from({ length: 20 }, (_, i) => String(i).repeat(50_000));
-    await Promise.all(bodies.map((body) => at.open().through('k', 1000, async () => answer(body))));
-    expect(await at.files()).toHaveLength(1);
-    expect(bodies).toContain(text(await at.open().through('k', 1000, () => Promise.reject(new Error('asked again')))));
+    const elsewhere = join(at.home, '..', 'elsewhere');
+    await mkdir(elsewhere);
+    if (name === 'state') await symlink(elsewhere, at.home);
+    else {
+      await mkdir(at.home);
+      await symlink(join(elsewhere, name), at.path);
+    }
+    expect(text(await at.once('k', 1000, async () => answer('one')))).toBe('one');
+    expect(at.warnings).toEqual([expect.stringMatching(`answers are not kept: .*${name} is a symbolic link`)]);
+    expect(await readdir(elsewhere)).toEqual([]);
   });
 
-  test('that cannot be written are told of once, and every answer is used', async () => {
+  test('that cannot be made is told of once, and every answer is used', async () => {
     const at = place();
-    await mkdir(join(at.folder, '..'), { recursive: true });
-    await writeFile(at.folder, 'no folder');
+    await writeFile(at.home, 'no folder');
     const cache = at.open();
     const { produce, asked } = producer(answer('one'), answer('two'), answer('three'));
-    const both = await Promise.all([cache.through('k', 1000, produce), cache.through('other', 1000, produce)]);
+    const both = await Promise.all([cache.ask('k', 1000, produce), cache.ask('other', 1000, produce)]);
     expect(both.map(text).sort()).toEqual(['one', 'two']);
-    expect(text(await cache.through('k', 1000, produce))).toBe('three');
+    cache.close();
+    expect(text(await cache.ask('k', 1000, produce))).toBe('three');
     expect(asked()).toBe(3);
-    const reason = expect.stringMatching(
-      /^answers are not kept: the cache folder .* cannot be written: E[^']+ \(AUTOMATE_HOME moves it\)$/,
-    );
-    expect(at.warnings).toEqual([reason]);
-    expect(at.warnings[0]).toContain(at.folder);
+    const reason = /^answers are not kept: the cache .* cannot be used: E[^']+ \(AUTOMATE_HOME moves it\)$/;
+    expect(at.warnings).toEqual([expect.stringMatching(reason)]);
+    expect(at.warnings[0]).toContain(at.path);
   });
 
-  test('of before are used though no more can be written', async () => {
+  test('that another process does not let be written is still read', async () => {
     const at = place();
-    await at.open().through('old', 1000, async () => answer('old'));
-    const name = createHash('sha256').update('k').digest('hex');
-    await writeFile(join(at.folder, name.slice(0, 2)), 'no folder');
+    await at.once('old', 1e9, async () => answer('old'));
+    const other = openDatabase(at.path, { schema: '', version: 1, timeoutMs: 1000 });
+    other.exec('BEGIN IMMEDIATE');
     const cache = at.open();
-    expect(text(await cache.through('k', 1000, async () => answer('one')))).toBe('one');
-    expect(text(await cache.through('old', 1000, async () => answer('two')))).toBe('old');
+    expect(text(await cache.ask('k', 1000, async () => answer('one')))).toBe('one');
+    expect(text(await cache.ask('old', 1e9, unasked))).toBe('old');
+    expect(text(await cache.ask('k', 1000, unasked))).toBe('one');
+    expect(at.warnings).toEqual([]);
+    cache.close();
+    expect(at.warnings).toEqual([expect.stringMatching(/^answers are not kept: .* another process does not let it be written/)]);
+    other.close();
+  });
+
+  test('waits for another process that writes', async () => {
+    const at = place();
+    await at.once('old', 1e9, async () => answer('old'));
+    const other = openDatabase(at.path, { schema: '', version: 1, timeoutMs: 1000 });
+    other.exec('BEGIN IMMEDIATE');
+    const cache = at.open();
+    for (let i = 0; i < 300; i++) await cache.ask(`k${i}`, 1e9, async () => answer('one'));
+    other.exec('COMMIT');
+    other.close();
+    cache.close();
+    expect(answersIn(at)).toBe(301);
+    expect(at.warnings).toEqual([]);
+  });
+
+  test('of a newer version is left alone', async () => {
+    const at = place();
+    openDatabase(at.path, { schema: 'create table answers (other)', version: 99, timeoutMs: 1000 }).close();
+    expect(text(await at.once('k', 1000, async () => answer('one')))).toBe('one');
+    expect(at.warnings).toEqual([expect.stringContaining('it was made by a newer version of automate')]);
+  });
+
+  test('is the same for all who write it at once', async () => {
+    const at = place();
+    const caches = Array.from({ length: 8 }, () => at.open());
+    const keys = Array.from({ length: 400 }, (_, i) => `k${i}`);
+    await Promise.all(
+      caches.map(async (cache, number) => {
+        for (const key of keys) await cache.ask(number % 2 ? key : `${key} ${number}`, 1e9, async () => answer(key.repeat(50)));
+      }),
+    );
+    for (const cache of caches) cache.close();
+    expect(await keptOf(at, keys)).toEqual(keys);
+    expect(answersIn(at)).toBe(400 * 5);
+    expect(at.warnings).toEqual([]);
+  });
+});
+
+describe('a damaged file', () => {
+  const damages: [string, (path: string) => Promise<void>][] = [
+    ['no database', (path) => writeFile(path, 'junk'.repeat(5000))],
+    ['cut off', (path) => truncate(path, 5000)],
+    ['a page of zeros', (path) => overwrite(path, 4096, Buffer.alloc(4096))],
+    ['zeros all over', (path) => overwrite(path, 4096, Buffer.alloc(1 << 20))],
+    ['other bytes in its answers', async (path) => writeFile(path, (await readFile(path, 'latin1')).replaceAll('one', 'eno'), 'latin1')],
+    ['another database', another],
+  ];
+
+  test.each(damages)('is set aside with one warning, and answers are kept again: %s', async (_, spoil) => {
+    const at = place();
+    const keys = Array.from({ length: 50 }, (__, i) => `k${i}`);
+    const cache = at.open();
+    for (const key of keys) await cache.ask(key, 1e9, async () => answer(`answer one ${key}`.repeat(50)));
+    cache.close();
+    checkpoint(at.path);
+    await spoil(at.path);
+    const next = at.open();
+    for (const key of keys) expect(text(await next.ask(key, 1e9, async () => answer(`answer two ${key}`)))).toMatch(/^answer (one|two)/);
+    next.close();
+    expect(at.warnings).toEqual([
+      expect.stringMatching(/^the cache \S+cache\.db was damaged \(.+\): it is now \S+cache\.db\.damaged, and/),
+    ]);
+    expect(existsSync(`${at.path}.damaged`)).toBe(true);
+    for (const key of keys) await at.once(key, 1e9, async () => answer(`answer three ${key}`));
+    expect(await keptOf(at, keys)).toEqual(keys);
     expect(at.warnings).toHaveLength(1);
   });
 
-  test('are none without a folder, and what is on its way is still asked for once', async () => {
-    const redactor = createRedactor();
-    const cache = createCache({ folder: undefined, redactor, wallNow: Date.now, warn: () => expect.unreachable() });
-    const { produce, asked } = producer(answer('one'), answer('two'));
-    const both = await Promise.all([cache.through('k', 1000, produce), cache.through('k', 1000, produce)]);
-    expect(both.map(text)).toEqual(['one', 'one']);
-    expect(text(await cache.through('k', 1000, produce))).toBe('two');
-    expect(asked()).toBe(2);
+  test('found by several at once is set aside once', async () => {
+    const at = place();
+    await mkdir(at.home);
+    await writeFile(at.path, 'junk'.repeat(5000));
+    const caches = Array.from({ length: 4 }, () => at.open());
+    await Promise.all(caches.map((cache, i) => cache.ask(`k${i}`, 1e9, async () => answer('one'))));
+    for (const cache of caches) cache.close();
+    expect(await keptOf(at, ['k0', 'k1', 'k2', 'k3'])).toEqual(['k0', 'k1', 'k2', 'k3']);
+    expect((await readFile(`${at.path}.damaged`, 'utf8')).startsWith('junk')).toBe(true);
   });
-});
 
-describe('a sweep', () => {
-  /** The sweep runs beside the first request. */
-  async function swept(at: Place): Promise<string[]> {
-    await at.open().through('fresh', 1000, async () => answer('fresh'));
-    await new Promise((resolve) => setTimeout(resolve, 30));
-    return (await at.files()).map((file) => file.slice(at.folder.length + 1)).sort();
-  }
+  test('that cannot be set aside ends nothing', async () => {
+    const at = place();
+    await mkdir(`${at.path}.damaged`, { recursive: true });
+    await writeFile(at.path, 'junk'.repeat(5000));
+    expect(text(await at.once('k', 1e9, async () => answer('one')))).toBe('one');
+    expect(at.warnings).toEqual([expect.stringMatching(/^answers are not kept: .* cannot be used: E/)]);
+  });
 
-  test('takes away what has come to its end', async () => {
+  test('that a run has open may be taken away', async () => {
     const at = place();
     const cache = at.open();
-    await cache.through('short', 1000, async () => answer('short'));
-    await cache.through('long', 100_000, async () => answer('long'));
+    await cache.ask('a', 1e9, async () => answer('one'));
+    rmSync(at.home, { recursive: true });
+    expect(text(await cache.ask('b', 1e9, async () => answer('one')))).toBe('one');
+    cache.close();
+  });
+
+  /** Brings everything from the log into the file. */
+  function checkpoint(path: string): void {
+    const database = openDatabase(path, { schema: '', version: 1, timeoutMs: 1000 });
+    database.exec('PRAGMA wal_checkpoint(TRUNCATE)');
+    database.close();
+  }
+
+  async function another(path: string): Promise<void> {
+    for (const end of ['', '-wal', '-shm']) rmSync(path + end, { force: true });
+    openDatabase(path, { schema: 'create table other (x)', version: 1, timeoutMs: 1000 }).close();
+  }
+
+  async function overwrite(path: string, at: number, bytes: Buffer): Promise<void> {
+    const file = await open(path, 'r+');
+    const { size } = await file.stat();
+    await file.write(bytes, 0, Math.min(bytes.length, size - at), at);
+    await file.close();
+  }
+});
+
+describe('what is kept', () => {
+  const kilobyte = () => answer('x'.repeat(1000));
+
+  test('is no more than its bound: the oldest goes first', async () => {
+    const at = place();
+    const keys = Array.from({ length: 30 }, (_, i) => `k${i}`);
+    const cache = at.open(10_500);
+    for (const key of keys) await cache.ask(key, 1e9, async () => kilobyte());
+    cache.close();
+    // Each takes its head, too.
+    expect(await keptOf(at, keys)).toEqual(keys.slice(20));
+  });
+
+  test('is the older the longer it was not asked for anew', async () => {
+    const at = place();
+    for (const key of ['a', 'b', 'c']) await at.once(key, 1e6, async () => kilobyte());
+    at.pass(2e6);
+    await at.once('a', 1e6, async () => kilobyte());
+    const cache = at.open(2100);
+    await cache.ask('d', 1e6, async () => kilobyte());
+    cache.close();
+    expect(await keptOf(at, ['a', 'b', 'c', 'd'])).toEqual(['a', 'd']);
+  });
+
+  test('shrinks to a bound that was lowered, also in a run that keeps nothing', async () => {
+    const at = place();
+    const keys = Array.from({ length: 3000 }, (_, i) => `k${i}`);
+    const cache = at.open();
+    for (const key of keys) await cache.ask(key, 1e9, async () => kilobyte());
+    cache.close();
+    const next = at.open(5200);
+    await next.ask('k2999', 1e9, unasked);
+    next.close();
+    expect(await keptOf(at, keys)).toEqual(keys.slice(-5));
+  });
+
+  test('leaves out what is larger than all may be', async () => {
+    const at = place();
+    await at.once('small', 1e9, async () => answer('small'));
+    const cache = at.open(1000);
+    expect((await cache.ask('large', 1e9, async () => kilobyte())).body.length).toBe(1000);
+    cache.close();
+    expect(await keptOf(at, ['small', 'large'])).toEqual(['small']);
+  });
+
+  test('goes when it has come to its end', async () => {
+    const at = place();
+    await at.once('short', 1000, async () => answer('short'));
+    await at.once('long', 100_000, async () => answer('long'));
     at.pass(50_000);
-    expect(await swept(at)).toHaveLength(2);
-    expect(text(await at.open().through('long', 100_000, async () => answer('other')))).toBe('long');
-  });
-
-  test('leaves what another run is still writing, and takes what one that died has left', async () => {
-    const at = place();
-    await mkdir(join(at.folder, 'ab'), { recursive: true });
-    const [written, left] = [join(at.folder, 'ab', 'x.json.1'), join(at.folder, 'ab', 'x.json.2')];
-    await writeFile(written, 'half');
-    await writeFile(left, 'half');
-    const dayAgo = new Date(Date.now() - 86_400_000);
-    await utimes(left, dayAgo, dayAgo);
-    at.pass(10);
-    const files = await swept(at);
-    expect(files).toContain(join('ab', 'x.json.1'));
-    expect(files).not.toContain(join('ab', 'x.json.2'));
-  });
-
-  test('that meets something odd harms nothing', async () => {
-    const at = place();
-    await mkdir(join(at.folder, 'ab', 'folder.json'), { recursive: true });
-    await chmod(join(at.folder, 'ab'), 0o500);
-    expect(await swept(at)).toHaveLength(2);
+    expect(answersIn(at)).toBe(2);
+    expect(text(await at.once('long', 100_000, unasked))).toBe('long');
+    expect(answersIn(at)).toBe(1);
   });
 });

@@ -133,11 +133,13 @@ async function runOver(plan: Plan, source: Source, parts: RunParts): Promise<num
   try {
     const ending = await endOf(run, output, parts);
     show?.stop();
+    await ports.close();
     const usage = ledger.close();
     return await conclude({ ending, signal: signals.received(), tally, output, credits: ports.credits(), usage }, parts);
   } finally {
     show?.stop();
     signals.stop();
+    await ports.close();
     ledger.close();
     await parts.credentials.noted();
     await events?.close();

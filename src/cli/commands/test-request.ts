@@ -55,7 +55,10 @@ export async function testRequestCommand(flow: string, options: TestRequestOptio
     report: () => {},
     warn,
   });
-  const preview = await previewOf(plan, step, item, ports, options, terminal).finally(ledger.close);
+  const preview = await previewOf(plan, step, item, ports, options, terminal).finally(async () => {
+    await ports.close();
+    ledger.close();
+  });
   await credentials.noted();
   if (preview.failure) preview.failure.node ??= step.id;
   const show = options.json ? previewJson : previewText;

@@ -42,6 +42,7 @@ export function summaryText(tally: Tally, facts: SummaryFacts, colors: ChalkInst
     ...(tally.stopReason === undefined ? [] : [`  reason: ${tally.stopReason}`]),
     ...failureLines(tally, colors),
     ...hitLines(tally),
+    ...cacheLines(tally),
     `  output: ${facts.output} (${counted(facts.outputRecords, 'record')})`,
     ...(facts.errorRecords > 0 ? [`  errors: ${facts.errors} (${counted(facts.errorRecords, 'record')})`] : []),
     ...usageLines(facts.usage, colors),
@@ -102,6 +103,14 @@ function hitText({ path, found, of }: PathHits): string {
   return `${path}: found in ${count(found)} of ${count(of)}`;
 }
 
+function cacheLines({ cached, creditsSaved }: Tally): string[] {
+  const inFlight = cached['in-flight'];
+  const answers = cached.kept + inFlight;
+  if (answers === 0) return [];
+  const shared = inFlight === 0 ? '' : `, ${count(inFlight)} of them from requests in flight`;
+  return [`  from the cache: ${counted(answers, 'answer')}${shared} (${creditsText(creditsSaved)} saved)`];
+}
+
 /** The summary that a program reads. */
 export function summaryJson(tally: Tally, facts: SummaryFacts): string {
   const { read, written, failed, kept, retries, ms, stopReason } = tally;
@@ -119,6 +128,9 @@ export function summaryJson(tally: Tally, facts: SummaryFacts): string {
       error_records: facts.errorRecords,
       resumed_behind: facts.resumedBehind,
       retries,
+      cached: tally.cached.kept + tally.cached['in-flight'],
+      cached_in_flight: tally.cached['in-flight'],
+      credits_saved: tally.creditsSaved,
       credits: facts.credits,
       ...(facts.usage && { allowance: facts.usage }),
       ms: Math.round(ms),

@@ -1,4 +1,4 @@
-import type { Ending, Event, FailureReport } from '../../core/event.ts';
+import type { Ending, Event, FailureReport, HitSource } from '../../core/event.ts';
 
 /** Failures that are alike: the same node, class and status. */
 export interface FailureGroup extends FailureReport {
@@ -24,6 +24,10 @@ export interface Tally {
   rows: number;
   calls: number;
   retries: number;
+  /** Answers that nothing was sent for: those kept on disk, and those of requests in flight. */
+  readonly cached: Record<HitSource, number>;
+  /** What these would have cost. */
+  creditsSaved: number;
   readonly failures: Map<string, FailureGroup>;
   readonly hits: Map<string, PathHits[]>;
   stopReason: string | undefined;
@@ -43,6 +47,8 @@ export function createTally(): Tally {
     rows: 0,
     calls: 0,
     retries: 0,
+    cached: { kept: 0, 'in-flight': 0 },
+    creditsSaved: 0,
     failures: new Map(),
     hits: new Map(),
     stopReason: undefined,
@@ -62,6 +68,10 @@ export function addToTally(tally: Tally, event: Event): void {
       return;
     case 'call-done':
       tally.calls++;
+      return;
+    case 'cache-hit':
+      tally.cached[event.source]++;
+      tally.creditsSaved += event.credits;
       return;
     case 'call-retried':
       tally.retries++;

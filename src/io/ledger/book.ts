@@ -1,8 +1,6 @@
-import { mkdirSync } from 'node:fs';
-import { dirname } from 'node:path';
-import Database from 'libsql';
+import type Database from 'libsql';
 import { AutomateError } from '../../core/failure.ts';
-import { refuseLink } from '../state-file.ts';
+import { openDatabase } from '../database.ts';
 
 /** What credits were spent on. */
 export interface Account {
@@ -72,47 +70,7 @@ const largestShare = 1 / 8;
 
 /** Opens the book, which is made when there is none. Throws an AutomateError (`output`) when it cannot be used. */
 export function openBook(path: string): Book {
-  return told(path, () => bookOf(path, opened(path)));
-}
-
-function opened(path: string): Database.Database {
-  refuseLink(path);
-  mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
-  const umask = process.umask(0o177);
-  try {
-    const database = new Database(path, { timeout: timeoutMs });
-    database.exec(`PRAGMA busy_timeout = ${timeoutMs}`);
-    walMode(database);
-    database.exec('PRAGMA synchronous = NORMAL');
-    const found = (database.prepare('PRAGMA user_version').get() as { user_version: number }).user_version;
-    if (found > version) throw new Error('it was made by a newer version of automate');
-    if (found < version) {
-      database
-        .transaction(() => {
-          database.exec(schema);
-          database.exec(`PRAGMA user_version = ${version}`);
-        })
-        .immediate();
-    }
-    return database;
-  } finally {
-    process.umask(umask);
-  }
-}
-
-const walTries = 100;
-
-/** On a new file two processes may get into each other's way, which no timeout waits for. */
-function walMode(database: Database.Database): void {
-  for (let tries = 1; ; tries++) {
-    try {
-      database.exec('PRAGMA journal_mode = WAL');
-      return;
-    } catch (error) {
-      if (tries === walTries) throw error;
-      Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 10);
-    }
-  }
+  return told(path, () => bookOf(path, openDatabase(path, { schema, version, timeoutMs })));
 }
 
 interface HoldRow extends Omit<Hold, 'accounts'> {
