@@ -8,6 +8,7 @@ import { createTransport } from '../io/http/transport.ts';
 import type { RunLedger } from '../io/ledger/run-ledger.ts';
 import type { Redactor } from '../io/redact.ts';
 import { cachePath, mostCacheBytes } from './cache-file.ts';
+import { envOf } from './env.ts';
 import type { FlowSecrets } from './flow-secrets.ts';
 import { version } from './version.ts';
 
@@ -20,6 +21,8 @@ export interface WireOptions {
   readonly allowHttp: boolean;
   readonly cacert: string | undefined;
   readonly ledger: RunLedger;
+  /** Whose credentials; absent for those of AUTOMATE_ENV. */
+  readonly env: string | undefined;
   report(event: Event): void;
   /** Tells a person what is not as it should be, and ends nothing; absent where nobody is told. */
   warn?(message: string): void;
@@ -45,7 +48,7 @@ export function wire(options: WireOptions): WiredPorts {
     wallNow: clock.wallNow,
   });
   const mostBytes = mostCacheBytes(process.env);
-  const cache = createLateCache(async () => {
+  const cache = createLateCache(envOf(options.env), async () => {
     const { createCache } = await import('../io/cache.ts');
     const warn = (message: string) => options.warn?.(message);
     return createCache({ path: cachePath(process.env), mostBytes, redactor, wallNow: clock.wallNow, warn });
@@ -63,15 +66,15 @@ export function wire(options: WireOptions): WiredPorts {
   };
 }
 
-/** Most flows keep no answers: what keeps them is loaded when the first one does. */
-function createLateCache(create: () => Promise<KeptCache>): Cache & { close(): Promise<void> } {
+/** Most flows keep no answers: what keeps them is loaded when the first one does. Environments know nothing of each other's. */
+function createLateCache(env: string, create: () => Promise<KeptCache>): Cache & { close(): Promise<void> } {
   let coming: Promise<KeptCache> | undefined;
   let cache: KeptCache | undefined;
   return {
-    async through(...call) {
+    async through(key, ...call) {
       coming ??= create();
       cache ??= await coming;
-      return cache.through(...call);
+      return cache.through(`${env} ${key}`, ...call);
     },
     async close() {
       (await coming)?.close();

@@ -17,6 +17,7 @@ export function createWriting(output: Output, clock: Clock, tell: { written(coun
   let task: Promise<void> | undefined;
   let error: unknown;
   let hurry: AbortController | undefined;
+  let isEnding = false;
 
   return {
     put() {
@@ -24,10 +25,11 @@ export function createWriting(output: Output, clock: Clock, tell: { written(coun
       if (error !== undefined) return;
       waiting++;
       task ??= write(false);
-      if (waiting >= enough.records || output.waiting >= enough.characters) hurry?.abort();
+      if (waiting >= enough.records || output.waiting >= enough.characters) hurry?.abort('enough');
     },
     async ended() {
-      hurry?.abort();
+      isEnding = true;
+      hurry?.abort('enough');
       await task;
       if (error === undefined) await write(true);
       if (error !== undefined) throw error;
@@ -52,7 +54,7 @@ export function createWriting(output: Output, clock: Clock, tell: { written(coun
   }
 
   async function patience(): Promise<void> {
-    if (waiting >= enough.records || output.waiting >= enough.characters) return;
+    if (isEnding || waiting >= enough.records || output.waiting >= enough.characters) return;
     hurry = new AbortController();
     await clock.sleepUntil(clock.now() + enough.ms, hurry.signal);
     hurry = undefined;

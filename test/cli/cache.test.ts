@@ -274,3 +274,21 @@ describe('automate cache', () => {
     }
   }
 });
+
+test('environments know nothing of each other’s answers', async () => {
+  const server = await httpServer(({ headers }, response) =>
+    json(response, { name: headers.authorization === 'Bearer of-production' ? 'p' : 's' }),
+  );
+  const flow = askingFlow(server.origin, ', cache: 1h, auth: { type: bearer, credential: key }');
+  const place = await workplace({ 'flow.yaml': flow, 'rows.csv': 'id\n1\n' });
+  const run = async (env: string, secret: string) => {
+    const args = ['run', 'flow.yaml', '--in', 'rows.csv', '--env', env, '--quiet'];
+    return (await place.automate(args, { env: { AUTOMATE_CREDENTIAL_KEY: secret } })).stdout.split('\n')[1];
+  };
+  expect([await run('production', 'of-production'), await run('staging', 'of-staging'), await run('production', 'of-production')]).toEqual([
+    '1,p',
+    '1,s',
+    '1,p',
+  ]);
+  expect(server.requests).toHaveLength(2);
+});

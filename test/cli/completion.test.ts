@@ -62,7 +62,14 @@ test('bash offers the commands inside a command, and their options', async () =>
 });
 
 test.each([
-  ['zsh', [/completion'\) .*'1:value:\(bash zsh fish\)'/, /nodes'\) .*'1:value:\(http set loop poll\)'/, /'--in-format\[[^\]]*\]:value:\(csv tsv/]],
+  [
+    'zsh',
+    [
+      /completion'\) .*'1:value:\(bash zsh fish\)'/,
+      /nodes'\) .*'1:value:\(http set loop poll\)'/,
+      /'--in-format\[[^\]]*\]:value:\(csv tsv/,
+    ],
+  ],
   ['fish', [/from completion' -f -a 'bash zsh fish'/, /from nodes' -f -a 'http set loop poll'/, /-l out-format -r -f -a 'csv tsv/]],
 ])('%s knows them, too', async (shell, lines) => {
   const { stdout } = await script(shell);

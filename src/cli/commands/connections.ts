@@ -97,6 +97,7 @@ export async function testCommand(name: string, options: TestOptions, terminal: 
     allowHttp: connection.allowHttp,
     cacert: options.cacert,
     ledger,
+    env: options.env,
     report: () => {},
   });
   const request = requestOf(connection, options.path ?? '');

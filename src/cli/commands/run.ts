@@ -99,6 +99,7 @@ async function runOver(plan: Plan, source: Source, parts: RunParts): Promise<num
     allowHttp: options.allowHttp ?? false,
     cacert: options.cacert,
     ledger,
+    env: options.env,
     report(event) {
       addToTally(tally, event);
       events?.add(event);

@@ -52,6 +52,7 @@ export async function testRequestCommand(flow: string, options: TestRequestOptio
     allowHttp,
     cacert: options.cacert,
     ledger,
+    env: options.env,
     report: () => {},
     warn,
   });
