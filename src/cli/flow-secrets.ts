@@ -7,6 +7,7 @@ import {
   expiryWarning,
   type Finding,
   hostRefusal,
+  hostsHint,
   isAllowedHost,
   type KeptCredential,
   type Secret,
@@ -98,7 +99,7 @@ function problemOf(use: CredentialUse, finding: Finding | undefined, store: Cred
   const { secret } = finding;
   if (use.isPair && !secret.text.includes(':')) return noPair;
   const refused = use.origins.find((origin) => !isAllowedHost(origin, secret.hosts));
-  return refused === undefined ? undefined : hostRefusal(use.name, secret, refused);
+  return refused === undefined ? undefined : `${hostRefusal(use.name, secret, refused)}\n${hostsHint(use.name, secret.env)}`;
 }
 
 function isGiven(name: string): boolean {

@@ -54,8 +54,8 @@ export function isAllowedHost(origin: string, hosts: readonly string[] | undefin
 }
 
 /** Why a secret is not sent to a host. */
-export function hostRefusal(credential: string, { hosts = [], env }: Pick<Secret, 'hosts' | 'env'>, origin: string): string {
-  return `the credential "${credential}" may be sent to ${hosts.join(', ')} only, not to ${new URL(origin).host}\nset it again with other --hosts if that is meant: automate credentials set ${credential}${envOption(env)}`;
+export function hostRefusal(credential: string, { hosts = [] }: Pick<Secret, 'hosts'>, origin: string): string {
+  return `the credential "${credential}" may be sent to ${hosts.join(', ')} only, not to ${new URL(origin).host}`;
 }
 
 const dayMs = 86_400_000;
@@ -70,4 +70,9 @@ export function expiryWarning(name: string, expiresAt: string | undefined, nowMs
   if (days >= warnedDays || Date.parse(expiresAt) <= nowMs) return undefined;
   const when = days < 1 ? 'within a day' : `in ${days} ${days === 1 ? 'day' : 'days'}`;
   return `the credential "${name}" expires ${when} (${expiresAt.slice(0, 10)})`;
+}
+
+/** What to do where a secret is refused to a host. */
+export function hostsHint(credential: string, env: string | undefined): string {
+  return `set it again with other --hosts if that is meant: automate credentials set ${credential}${envOption(env)}`;
 }
