@@ -2,8 +2,8 @@ import { isObject, type Value } from '../core/value.ts';
 
 /** Takes secrets out of everything that is written. */
 export interface Redactor {
-  /** From now on this is a secret, too. */
-  add(secret: string): void;
+  /** From now on this is a secret, too. Of those in one slot, such as the tokens that follow one another, only the last three are kept. */
+  add(secret: string, slot?: string): void;
   /** Whether a text holds a secret in any encoding, or the beginning of one before the dots that stand where a text was cut. */
   isIn(text: string): boolean;
   /** The text with `***` for every secret. */
@@ -15,29 +15,31 @@ export interface Redactor {
 /** A shorter text is no secret, and would take everyday words out of the data. */
 const shortestSecret = 4;
 
+/** The one in use, and those that requests on their way may still carry. */
+const keptOfSlot = 3;
+
 /** Makes a redactor that knows no secret yet. */
 export function createRedactor(): Redactor {
-  const secrets = new Set<string>();
-  let hasPieces = false;
-  let whole: readonly RegExp[] = [];
-  let wholeOrCut: readonly RegExp[] = [];
+  const lasting = new Set<string>();
+  const slots = new Map<string, readonly string[]>();
+  let known = new Map<string, Sought>();
+  /** Absent since a secret was added: many may come before the next text. */
+  let search: Search | undefined;
   const redactor: Redactor = {
-    add(secret) {
-      if (secret.length < shortestSecret || secrets.has(secret)) return;
-      secrets.add(secret);
-      hasPieces ||= secret.length > longestPiece;
-      // The longest first, so that no end of a longer secret is left over.
-      const longestFirst = [...secrets].sort((a, b) => b.length - a.length);
-      const forms = longestFirst.flatMap(piecesOf).flatMap(secretForms);
-      whole = expressionsOf(forms.map(wholePattern));
-      wholeOrCut = expressionsOf(forms.flatMap((form) => [wholePattern(form), ...cutPatterns(form)]));
+    add(secret, slot) {
+      if (secret.length < shortestSecret || lasting.has(secret)) return;
+      if (slot === undefined) lasting.add(secret);
+      else slots.set(slot, [...(slots.get(slot) ?? []).filter((other) => other !== secret), secret].slice(-keptOfSlot));
+      search = undefined;
     },
     isIn(text) {
-      return expressionsFor(text).some((expression) => text.search(expression) >= 0);
+      return redactor.text(text) !== text;
     },
     text(text) {
-      const masked = expressionsFor(text).reduce((left, expression) => left.replace(expression, '***'), text);
-      return hasPieces && masked !== text ? masked.replace(/\*{6,}/g, '***') : masked;
+      const { any, short, long, cut } = searchNow();
+      const uncut = text.includes(cutMark) ? masked(text, cut(), cutEndOf) : text;
+      if (!any.some((expression) => uncut.search(expression) >= 0)) return uncut;
+      return short.reduce((left, expression) => left.replace(expression, '***'), masked(uncut, long, wholeEndOf));
     },
     value(value) {
       if (typeof value === 'string') return redactor.text(value);
@@ -52,17 +54,67 @@ export function createRedactor(): Redactor {
   };
   return redactor;
 
-  /** Most texts were not cut, and without that the search is faster. */
-  function expressionsFor(text: string): readonly RegExp[] {
-    return text.includes(cutMark) ? wholeOrCut : whole;
+  function searchNow(): Search {
+    if (search) return search;
+    const secrets = new Set([...lasting, ...[...slots.values()].flat()]);
+    // The longest first, so that no end of a longer secret is left over.
+    const longestFirst = [...secrets].sort((a, b) => b.length - a.length);
+    known = new Map(longestFirst.map((secret) => [secret, known.get(secret) ?? soughtOf(secret)]));
+    search = searchOf([...known.values()]);
+    return search;
   }
 }
 
-/** A longer one makes an expression that is too large: it is sought piece by piece. */
-const longestPiece = 500;
+/** What is looked for of one secret. */
+interface Sought {
+  readonly forms: readonly Form[];
+  /** A long one makes a slow expression: its beginning is sought, and what follows is compared. */
+  readonly isLong: boolean;
+  readonly patterns: readonly string[];
+}
 
-function piecesOf(secret: string): string[] {
-  return secret.match(new RegExp(`[^]{1,${longestPiece}}`, 'gu')) ?? [];
+/** What finds all secrets. */
+interface Search {
+  /** What a text without secrets does not hold: mostly one, so that such a text is read once. */
+  readonly any: readonly RegExp[];
+  readonly short: readonly RegExp[];
+  readonly long: Starts;
+  /** Made when the first text comes that was cut. */
+  cut(): Starts;
+}
+
+/** Forms, and what finds the first characters of any. */
+interface Starts {
+  readonly forms: readonly Form[];
+  readonly expressions: readonly RegExp[];
+}
+
+const longestShort = 64;
+const startOfLong = 16;
+
+function soughtOf(secret: string): Sought {
+  const forms = secretForms(secret);
+  const isLong = secret.length > longestShort;
+  return { forms, isLong, patterns: forms.map((form) => (isLong ? startPattern(form, startOfLong) : wholePattern(form))) };
+}
+
+function searchOf(sought: readonly Sought[]): Search {
+  const long = sought.filter(({ isLong }) => isLong);
+  const short = sought.filter(({ isLong }) => !isLong);
+  const any = expressionsOf(sought.flatMap(({ patterns }) => patterns));
+  let cut: Starts | undefined;
+  return {
+    any,
+    short: long.length === 0 ? any : expressionsOf(short.flatMap(({ patterns }) => patterns)),
+    long: {
+      forms: long.flatMap(({ forms }) => forms),
+      expressions: short.length === 0 ? any : expressionsOf(long.flatMap(({ patterns }) => patterns)),
+    },
+    cut() {
+      cut ??= cutsOf(sought.flatMap(({ forms }) => forms));
+      return cut;
+    },
+  };
 }
 
 /** The most characters of an expression; one of twice that many is refused by the engine. */
@@ -90,11 +142,12 @@ interface Form {
   readonly end: string;
 }
 
-/** A character, or several that are taken together. */
+/** A character, or a run of several that cannot be told apart. */
 interface Characters {
-  readonly pattern: string;
-  /** A pattern for the first few of them; absent for a single one. */
-  readonly some?: string;
+  /** A pattern for one of them. */
+  readonly unit: string;
+  readonly least: number;
+  readonly most: number;
 }
 
 /** A secret as it is, in every way of escaping, and inside base64 at each of the three ways it can fall. */
@@ -102,7 +155,7 @@ function secretForms(secret: string): Form[] {
   // Quotes and backslashes that stand together: escaped, nobody can tell them apart, and trying would take for ever.
   const raw = secret.match(/[\\"]+|\s+|[^\\"\s]/gsu) ?? [];
   const base64 = base64Forms(secret).map((text) => ({
-    characters: [...text].map((one) => ({ pattern: anyBase64Form(one) })),
+    characters: [...text].map(base64Form),
     end: base64End,
   }));
   return [{ characters: raw.map(anyForm), end: '' }, ...base64];
@@ -111,46 +164,152 @@ function secretForms(secret: string): Form[] {
 /** The last character may hold bits of the secret and bits of what follows, or of nothing. */
 const base64End = '(?:[A-Za-z0-9+/_-]?={1,2})?';
 
+function startPattern({ characters, end }: Form, length: number): string {
+  return wholePattern({ characters: characters.slice(0, length), end: characters.length > length ? '' : end });
+}
+
 function wholePattern({ characters, end }: Form): string {
-  return characters.map(({ pattern }) => pattern).join('') + end;
+  return characters.map(({ unit, least, most }) => (most === 1 ? unit : `${unit}{${least},${most}}`)).join('') + end;
 }
 
 /** Whoever cuts a text puts this behind it. */
 const cutMark = '...';
 
-/** Texts are cut before so many characters; and a pattern that is nested too deep ends the process. */
-const longestCut = 512;
-
 /** What a cut may leave of an escaped character. */
-const cutForm = '(?:[%&\\\\\ufffd\\x80-\\xff][\\w#%\\\\\\x80-\\xff]{0,24})?';
+const cutEnd = `(?:[%&\\\\\ufffd\\x80-\\xff][\\w#%\\\\\\x80-\\xff]{0,24})?(?=\\.\\.\\.)`;
 
-/** The beginning of a secret where a text was cut; none where the shortest beginning is all of it. */
-function cutPatterns({ characters }: Form): string[] {
-  if (characters.length <= shortestSecret) return [];
-  const start = wholePattern({ characters: characters.slice(0, shortestSecret), end: '' });
-  const rest = characters.slice(shortestSecret, longestCut).reduceRight((behind, { pattern, some }) => {
-    return `(?:${pattern}${behind}${some === undefined ? '' : `|${some}`})?`;
-  }, '');
-  return [`${start}${rest}${cutForm}(?=${escaped(cutMark)})`];
+/** None where the shortest beginning is all of it. */
+function cutsOf(all: readonly Form[]): Starts {
+  const forms = all.filter(({ characters }) => characters.length > shortestSecret);
+  return { forms, expressions: expressionsOf([...new Set(forms.map((form) => startPattern(form, shortestSecret)))]) };
+}
+
+/** The text with `***` wherever one of the forms begins and has an end. */
+function masked(
+  text: string,
+  { forms, expressions }: Starts,
+  endOf: (form: Form, text: string, start: number) => number | undefined,
+): string {
+  return expressions.reduce((left, expression) => {
+    let done = 0;
+    let written = '';
+    expression.lastIndex = 0;
+    for (let found = expression.exec(left); found; found = expression.exec(left)) {
+      const at = found.index;
+      const end = firstOf(forms, (form) => endOf(form, left, at));
+      if (end !== undefined) {
+        written += `${left.slice(done, at)}***`;
+        done = end;
+      }
+      expression.lastIndex = end ?? at + 1;
+    }
+    expression.lastIndex = 0;
+    return written + left.slice(done);
+  }, text);
+}
+
+function firstOf<In, Out>(all: readonly In[], ask: (one: In) => Out | undefined): Out | undefined {
+  for (const one of all) {
+    const answer = ask(one);
+    if (answer !== undefined) return answer;
+  }
+  return undefined;
+}
+
+/** Where the form that begins here ends, or was cut: it may hold the mark of a cut itself. Absent where neither is. */
+function cutEndOf(form: Form, text: string, start: number): number | undefined {
+  const { wholly, partly } = reachedBy(form.characters, text, start);
+  if (wholly.length > 0) return wholeEndOf(form, text, start);
+  return firstOf(partly.reverse(), (end) => endOf(cutEnd, text, end)[0]);
+}
+
+/** So many characters of a secret are one, whatever follows: not everybody who cuts a text puts dots behind it. */
+const longestLeft = 500;
+
+/** Where the form that begins here ends; absent where not all of it is there. */
+function wholeEndOf({ characters, end }: Form, text: string, start: number): number | undefined {
+  const { wholly, partly } = reachedBy(characters, text, start);
+  if (wholly.length > 0) return endOf(end, text, Math.max(...wholly))[0];
+  return partly.length < longestLeft ? undefined : partly.at(-1);
+}
+
+/** Where the characters that begin here end: all of them, and as many as are there, the longest last, but for what is too short. */
+function reachedBy(characters: readonly Characters[], text: string, start: number): { wholly: readonly number[]; partly: number[] } {
+  const partly: number[] = [];
+  let ends: readonly number[] = [start];
+  for (let index = 0; index < characters.length && ends.length > 0; index++) {
+    const one = characters[index] as Characters;
+    if (one.most === 1 && ends.length === 1) {
+      // Nearly always: one character, one place.
+      ends = endOf(one.unit, text, ends[0] as number);
+      if (index >= shortestSecret - 1) partly.push(...ends);
+      continue;
+    }
+    const behind = timesBehind(one, text, ends);
+    if (index >= shortestSecret) partly.push(...behind.keys());
+    ends = [...behind].flatMap(([end, times]) => (times >= one.least ? [end] : []));
+    if (index === shortestSecret - 1) partly.push(...ends);
+  }
+  return { wholly: ends, partly };
+}
+
+/** Where the characters may end that begin at one of these places, and how many they are there at most. */
+function timesBehind({ unit, most }: Characters, text: string, places: readonly number[]): Map<number, number> {
+  const behind = new Map<number, number>();
+  let ends = places;
+  for (let times = 1; times <= most && ends.length > 0; times++) {
+    ends = [...new Set(ends.flatMap((end) => endOf(unit, text, end)))];
+    for (const end of ends) behind.set(end, times);
+  }
+  return behind;
+}
+
+const expressionsHere = new Map<string, RegExp>();
+
+function endOf(pattern: string, text: string, start: number): number[] {
+  if (pattern === '') return [start];
+  if (pattern.length === 1) return text[start] === pattern ? [start + 1] : [];
+  let expression = expressionsHere.get(pattern);
+  if (!expression) {
+    expression = new RegExp(pattern, 'y');
+    expressionsHere.set(pattern, expression);
+  }
+  expression.lastIndex = start;
+  return expression.test(text) ? [expression.lastIndex] : [];
 }
 
 /** A character however it is escaped: each may be on its own, as encoders differ in which ones they leave alone. */
-function anyForm(characters: string): Characters {
-  if (/^[A-Za-z0-9]$/.test(characters)) return { pattern: characters };
-  if (/^[\\"]/.test(characters)) return severalOf([...formsOf('"'), ...formsOf('\\')], characters.length, mostEscapes * characters.length);
+const anyForm = once((characters: string): Characters => {
+  if (/^[A-Za-z0-9]$/.test(characters)) return single(characters);
+  if (/^[\\"]/.test(characters)) {
+    return { unit: anyOf([...formsOf('"'), ...formsOf('\\')]), least: characters.length, most: mostEscapes * characters.length };
+  }
   // In a message on one line, a run of any spaces is one.
-  if (/^\s/.test(characters)) return severalOf([...new Set(` ${characters}`)].flatMap(formsOf), 1, characters.length);
-  return { pattern: anyOf(formsOf(characters)) };
-}
+  if (/^\s/.test(characters)) return { unit: anyOf([...new Set(` ${characters}`)].flatMap(formsOf)), least: 1, most: characters.length };
+  return single(anyOf(formsOf(characters)));
+});
 
-function severalOf(forms: readonly string[], least: number, most: number): Characters {
-  return { pattern: `${anyOf(forms)}{${least},${most}}`, some: `${anyOf(forms)}{1,${most}}` };
+function single(unit: string): Characters {
+  return { unit, least: 1, most: 1 };
 }
 
 /** Base64 has a second alphabet, for URLs. */
-function anyBase64Form(character: string): string {
-  if (character !== '+' && character !== '/') return character;
-  return anyOf([...formsOf(character), character === '+' ? '-' : '_']);
+const base64Form = once((character: string): Characters => {
+  if (character !== '+' && character !== '/') return single(character);
+  return single(anyOf([...formsOf(character), character === '+' ? '-' : '_']));
+});
+
+/** The same question, answered once. There are few characters, and a secret has many. */
+function once<Answer>(ask: (text: string) => Answer): (text: string) => Answer {
+  const answers = new Map<string, Answer>();
+  return (text) => {
+    let answer = answers.get(text);
+    if (answer === undefined) {
+      answer = ask(text);
+      if (text.length <= 2) answers.set(text, answer);
+    }
+    return answer;
+  };
 }
 
 /** A quote in JSON within JSON within CSV. */

@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { ExactNumber, type Value } from '../../src/core/value.ts';
@@ -143,6 +144,45 @@ describe('masking', () => {
   test('of a secret as long as a signed token', () => {
     const redactor = redactorOf('Qx7_'.repeat(1000));
     expect(redactor.text(`a ${'Qx7_'.repeat(1000)} b ${'Qx7_'.repeat(120)}Q...`)).toBe('a *** b ***...');
+  });
+
+  test('of a long secret with every character in another way, whole and cut', () => {
+    const long = `eyJh.${'Qx7_-+/='.repeat(70)}z`;
+    const redactor = redactorOf(long);
+    for (const encode of Object.values(encodings)) {
+      expect(redactor.text(`a ${encode(long)} b`)).toMatch(/^a .{0,9}\*\*\*.{0,9} b$/);
+      expect(redactor.text(`a ${encode(long).slice(0, 700)}...`)).toMatch(/^a .{0,9}\*\*\*.{0,9}\.\.\.$/);
+    }
+    // The last character of a long secret is no secret by itself.
+    expect(redactor.text(`a ${long.slice(0, 550)} b`)).toBe('a *** b');
+    for (const text of ['lazy', long.slice(0, 400), `${long.slice(0, 40)} ...`]) expect(redactor.text(text)).toBe(text);
+  });
+
+  test('keeps the last three secrets of a slot, and every one without', () => {
+    const redactor = redactorOf('always-1');
+    for (const token of ['token-a', 'token-b', 'token-c', 'token-b', 'token-d', 'always-1']) redactor.add(token, 'tokens');
+    redactor.add('other-1', 'others');
+    expect(redactor.text('token-a token-b token-c token-d always-1 other-1')).toBe('token-a *** *** *** *** ***');
+    redactor.add('token-b');
+    for (const token of ['token-e', 'token-f', 'token-g']) redactor.add(token, 'tokens');
+    expect(redactor.text('token-b token-d token-g')).toBe('*** token-d ***');
+  });
+
+  test('takes no longer with every token that follows another one', () => {
+    const redactor = createRedactor();
+    const startedMs = performance.now();
+    for (let index = 0; index < 500; index++) {
+      const token = createHash('sha512').update(String(index)).digest('base64url').repeat(10).slice(0, 800);
+      redactor.add(token, 'tokens');
+      expect(redactor.text(`a... ${token}`)).toBe('a... ***');
+    }
+    // About 0.4 s on an idle machine.
+    expect(performance.now() - startedMs).toBeLessThan(5000);
+  });
+
+  test.each(['abcd...efgh', `abcdefgh...${'x7-'.repeat(60)}`])('of a secret that holds the dots of a cut', (secret) => {
+    const redactor = redactorOf(secret);
+    expect(redactor.text(`a ${secret} b ${secret}... c ${secret.slice(0, -1)}...`)).toBe('a *** b ***... c ***...');
   });
 
   test('of a secret with several spaces, also where they became one', () => {

@@ -20,8 +20,8 @@ export interface TokenTools {
   now(): number;
   /** POSTs a form and answers any status. */
   post(url: string, headers: Record<string, string>, form: string): Promise<HttpResponse>;
-  /** A token is a secret like any other. */
-  secret(token: string): void;
+  /** A token is a secret like any other, and follows another one in its slot. */
+  secret(token: string, slot?: string): void;
   /** The client secret was accepted. */
   used(auth: OAuth): void;
 }
@@ -85,7 +85,7 @@ export function createTokens(tools: TokenTools): Tokens {
     async function request(auth: OAuth, clientSecret: string): Promise<string> {
       try {
         const { token, lifetimeMs } = tokenOf(await asked(auth, clientSecret));
-        tools.secret(token);
+        tools.secret(token, key);
         tools.used(auth);
         entry.text = token;
         entry.untilMs = tools.now() + lifetimeMs - Math.min(marginMs, lifetimeMs / 10);

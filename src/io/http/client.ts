@@ -17,8 +17,8 @@ export interface HttpTools {
   now(): number;
   /** A request that this credential signed has succeeded. */
   used(credential: string): void;
-  /** A new secret that must never be written, such as an access token. */
-  secret(text: string): void;
+  /** A new secret that must never be written, such as an access token; it follows another one in its slot. */
+  secret(text: string, slot?: string): void;
 }
 
 const mostRedirects = 10;

@@ -2,7 +2,8 @@ import type { ServerResponse } from 'node:http';
 import { performance } from 'node:perf_hooks';
 import { describe, expect, test } from 'vitest';
 import type { Failure } from '../../../src/core/failure.ts';
-import type { Auth } from '../../../src/core/ports.ts';
+import type { Auth, HttpResponse } from '../../../src/core/ports.ts';
+import { createTokens, type OAuth } from '../../../src/io/auth/oauth.ts';
 import { type HttpServer, httpServer, json, type SeenRequest } from '../../helpers/http-server.ts';
 import { unusedPort } from '../../helpers/raw-server.ts';
 import { createSender } from '../http/sending.ts';
@@ -123,6 +124,22 @@ describe('a token', () => {
     await at.get();
     expect(at.told).toContain('token-0');
     expect(at.told).toContain(at.tokens.requests[0]?.headers.authorization?.replace('Basic ', ''));
+  });
+
+  test('is told to follow the one before it', async () => {
+    const told: [string, string | undefined][] = [];
+    let nowMs = 0;
+    const tokens = createTokens({
+      now: () => nowMs,
+      post: async () =>
+        ({ status: 200, headers: {}, body: Buffer.from(JSON.stringify({ access_token: `token-${nowMs}` })) }) as unknown as HttpResponse,
+      secret: (text, slot) => void told.push([text, slot]),
+      used: () => {},
+    });
+    const auth: OAuth = { type: 'oauth2_client_credentials', tokenUrl: 'http://t/', clientId: 'c', credential: 'c', scopes: [] };
+    for (; nowMs < 7_300_000; nowMs += 7_200_000) await tokens.token(auth, secret);
+    const slots = told.filter(([text]) => text.startsWith('token-')).map(([, slot]) => slot);
+    expect(slots).toEqual([expect.any(String), slots[0]]);
   });
 
   test('is no part of the time that a request has', async () => {
