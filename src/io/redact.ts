@@ -10,6 +10,10 @@ export interface Redactor {
   text(text: string): string;
   /** The value with `***` for every secret in its texts, names and numbers. */
   value(value: Value): Value;
+  /** Names with `***` for every secret, each still a name of its own: `***`, `***_2`. */
+  names(names: readonly string[]): string[];
+  /** JSON text with `***` for every secret, still JSON. What holds no secret is given back as it is. */
+  json(text: string, indent?: number): string;
 }
 
 /** A shorter text is no secret, and would take everyday words out of the data. */
@@ -45,11 +49,21 @@ export function createRedactor(): Redactor {
       if (typeof value === 'string') return redactor.text(value);
       if (Array.isArray(value)) return value.map(redactor.value);
       if (isObject(value)) {
-        return Object.fromEntries(Object.entries(value).map(([name, member]) => [redactor.text(name), redactor.value(member)]));
+        const names = redactor.names(Object.keys(value));
+        return Object.fromEntries(Object.values(value).map((member, index) => [names[index], redactor.value(member)]));
       }
       if (value === null || typeof value === 'boolean') return value;
       const digits = typeof value === 'number' ? String(value) : value.text;
       return redactor.isIn(digits) ? redactor.text(digits) : value;
+    },
+    names(names) {
+      const masked = names.map(redactor.text);
+      const taken = new Set(names.filter((name, index) => name === masked[index]));
+      const times = new Map<string, number>();
+      return names.map((name, index) => (name === masked[index] ? name : free(masked[index] as string, taken, times)));
+    },
+    json(text, indent) {
+      return redactor.isIn(text) ? JSON.stringify(redactor.value(JSON.parse(text)), null, indent) : text;
     },
   };
   return redactor;
@@ -63,6 +77,16 @@ export function createRedactor(): Redactor {
     search = searchOf([...known.values()]);
     return search;
   }
+}
+
+/** The name, or the first one with a number that is free; it is taken from now on. */
+function free(name: string, taken: Set<string>, times: Map<string, number>): string {
+  let time = (times.get(name) ?? 0) + 1;
+  const numbered = () => (time === 1 ? name : `${name}_${time}`);
+  while (taken.has(numbered())) time++;
+  times.set(name, time);
+  taken.add(numbered());
+  return numbered();
 }
 
 /** What is looked for of one secret. */

@@ -112,6 +112,18 @@ describe.each(secrets)('the secret %s', (secret) => {
 });
 
 describe('masking', () => {
+  test('leaves every name one of its own', () => {
+    const value: Value = { 'a/name': 1, 'a%2Fname': 2, '***_2': 3, 'a/names': 4, '***': 5, 'a%2fname': 6 };
+    expect(redactorOf('a/name').value(value)).toEqual({ '***_3': 1, '***_4': 2, '***_2': 3, '***s': 4, '***': 5, '***_5': 6 });
+  });
+
+  test('of JSON text leaves JSON', () => {
+    const redactor = redactorOf('true', 'null', '12345');
+    const text = JSON.stringify({ a: true, b: null, c: 12345, d: 'true', e: [1] }, null, 4);
+    expect(redactor.json(text, 2)).toBe(JSON.stringify({ a: true, b: null, c: '***', d: '***', e: [1] }, null, 2));
+    expect(redactor.json('{"a": 1}')).toBe('{"a": 1}');
+  });
+
   test('takes numbers that are a secret, and leaves others', () => {
     const redactor = redactorOf('12345678', '99999999999999999999');
     const value: Value = [12345678, 123456789, 1234567, new ExactNumber('99999999999999999999'), new ExactNumber('1.50'), 0.5];

@@ -9,8 +9,20 @@ interface CsvWriterOptions {
   readonly csvSafe: boolean;
 }
 
+/** A writer of rows under a header: what a row's fields are called is written once, and finds their column. */
+export interface TableWriter extends RecordWriter {
+  readonly columns: readonly string[];
+  /** What a table begins with when its columns are called so. */
+  beginAs(names: readonly string[]): string;
+}
+
+/** Tells a writer of tables from others. */
+export function isTableWriter(writer: RecordWriter): writer is TableWriter {
+  return 'columns' in writer;
+}
+
 /** Writes CSV (RFC 4180) with a header, lines ended by LF. A field that a record lacks is an empty cell. */
-export function createCsvWriter(columns: readonly string[], { delimiter, csvSafe }: CsvWriterOptions): RecordWriter {
+export function createCsvWriter(columns: readonly string[], { delimiter, csvSafe }: CsvWriterOptions): TableWriter {
   const known = new Set(columns);
   const cellOf = csvSafe ? safeCell : cell;
   const options = {
@@ -20,10 +32,10 @@ export function createCsvWriter(columns: readonly string[], { delimiter, csvSafe
     // At the start of a file it would be taken for a byte order mark.
     quoted_match: '\ufeff',
   };
-  return { begin, write, end: () => '', refusal };
+  return { columns, begin: () => beginAs(columns), beginAs, write, end: () => '', refusal };
 
-  function begin(): string {
-    return columns.length === 0 ? '' : stringify([columns.map(cellOf)], options);
+  function beginAs(names: readonly string[]): string {
+    return names.length === 0 ? '' : stringify([names.map(cellOf)], options);
   }
 
   function write(rows: readonly Fields[]): string {

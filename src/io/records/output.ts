@@ -4,6 +4,7 @@ import type { Output } from '../../core/ports.ts';
 import { type Fields, withFields } from '../../core/record.ts';
 import type { Checkpoint, Journal } from '../journal.ts';
 import type { Redactor } from '../redact.ts';
+import { isTableWriter } from './csv-writer.ts';
 import { errorFields } from './errors.ts';
 import { createInputProgress } from './progress.ts';
 import type { Sink } from './sink.ts';
@@ -109,10 +110,10 @@ export function createOutput(tools: OutputTools): FileOutput {
 
   /** What is taken is taken at once: records that come while it is being written belong to the next checkpoint. */
   async function flush(): Promise<void> {
-    const text = (hasBegun ? '' : tools.records.writer.begin()) + records.take();
+    const text = (hasBegun ? '' : records.begin()) + records.take();
     hasBegun = true;
     const isFirstFailure = counts.failed > 0 && !errorSink;
-    const errorText = (isFirstFailure && from.failed === 0 ? tools.errors.writer.begin() : '') + errors.take();
+    const errorText = (isFirstFailure && from.failed === 0 ? errors.begin() : '') + errors.take();
     const { written, failed, rows } = counts;
     const reached = {
       records: progress.records,
@@ -167,6 +168,7 @@ function refused(outcome: Outcome, writer: RecordWriter): Outcome {
 const chunk = 32;
 
 interface Text {
+  begin(): string;
   /** Throws an AutomateError when a failed record does not fit: there is no other place left for it. */
   add(rows: readonly Fields[]): void;
   /** Characters waiting, roughly. */
@@ -180,7 +182,9 @@ function createText(writer: RecordWriter, hasRecords: boolean, redactor: Redacto
   let rows: Fields[] = [];
   let text = '';
   let isFirst = !hasRecords;
+  const table = isTableWriter(writer) ? writer : undefined;
   return {
+    begin: () => (table ? table.beginAs(redactor.names(table.columns)) : writer.begin()),
     add(added) {
       for (const row of added) {
         const failure = writer.refusal(row);
@@ -208,6 +212,9 @@ function createText(writer: RecordWriter, hasRecords: boolean, redactor: Redacto
   }
 
   function masked(row: Fields): Fields {
-    return new Map([...row].map(([name, value]) => [redactor.text(name), redactor.value(value)]));
+    const names = [...row.keys()];
+    // A table finds its columns by the names as they are.
+    const written = table ? names : redactor.names(names);
+    return new Map([...row.values()].map((value, index) => [written[index] as string, redactor.value(value)]));
   }
 }

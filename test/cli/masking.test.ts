@@ -1,0 +1,43 @@
+import { describe, expect, test } from 'vitest';
+import { workplace } from '../helpers/cli.ts';
+import { httpServer, json } from '../helpers/http-server.ts';
+
+/** A run whose server sends the secret back. Record 2 fails. */
+async function run(secret: string, out: string, more: readonly string[] = []) {
+  const server = await httpServer(({ path }, response) => {
+    if (path === '/2') response.writeHead(400).end(`bad ${secret}`);
+    else json(response, { echo: secret, [secret]: { [secret]: 1, [encodeURIComponent(`${secret}/`)]: 2 } });
+  });
+  const flow = `nodes: [{ type: http, url: "${server.origin}/{{id}}", auth: { type: bearer, credential: tok }, map: { echo: echo } }]\n`;
+  const place = await workplace({ 'flow.yaml': flow, 'n.csv': 'id,na/me,nickna/me,na%2Fme\n1,one,uno,eins\n2,two,dos,zwei\n' });
+  const args = ['run', 'flow.yaml', '--in', 'n.csv', '--out', out, '--allow-http', ...more];
+  return { place, ...(await place.automate(args, { env: { AUTOMATE_CREDENTIAL_TOK: secret } })) };
+}
+
+describe('a field whose name holds the secret keeps its value', () => {
+  test('in CSV, under the masked header', async () => {
+    const { place } = await run('na/me', 'out.csv');
+    expect(await place.read('out.csv')).toBe('id,***,nick***,***_2,echo\n1,one,uno,eins,***\n');
+    expect((await place.read('n.errors.csv')).split('\n').slice(0, 2)).toEqual([
+      expect.stringMatching(/^id,\*\*\*,nick\*\*\*,\*\*\*_2,_error_node,/),
+      expect.stringMatching(/^2,two,dos,zwei,.*\*\*\*/),
+    ]);
+  });
+
+  test('in JSON', async () => {
+    const { place } = await run('na/me', 'out.ndjson', ['--errors', 'errors.ndjson']);
+    const fields = (text: string) => JSON.parse(text) as Record<string, unknown>;
+    expect(fields(await place.read('out.ndjson'))).toEqual({ id: '1', '***': 'one', 'nick***': 'uno', '***_2': 'eins', echo: '***' });
+    expect(fields(await place.read('errors.ndjson'))).toMatchObject({ id: '2', '***': 'two', 'nick***': 'dos', '***_2': 'zwei' });
+  });
+});
+
+describe.each(['true', 'null', '1234', '"type', '0000'])('with the secret %j', (secret) => {
+  test('every event is JSON', async () => {
+    const { place, code } = await run(secret, 'out.csv', ['--events', 'events.ndjson']);
+    const lines = (await place.read('events.ndjson')).trimEnd().split('\n');
+    expect(lines.length).toBeGreaterThan(2);
+    for (const line of lines) expect(JSON.parse(line)).toEqual(expect.any(Object));
+    expect(code).toBe(4);
+  });
+});
