@@ -36,7 +36,7 @@ export async function openEvents(path: string | undefined, redactor: Redactor, i
   return {
     add(event) {
       const text = JSON.stringify({ time: new Date().toISOString(), ...event });
-      waiting += `${redactor.isIn(text) ? redactor.text(text) : text}\n`;
+      waiting += `${redactor.json(text)}\n`;
       if (waiting.length >= flushAt) flush();
     },
     async close() {
