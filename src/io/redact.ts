@@ -178,7 +178,9 @@ interface Characters {
 function secretForms(secret: string): Form[] {
   // Quotes and backslashes that stand together: escaped, nobody can tell them apart, and trying would take for ever.
   const raw = secret.match(/[\\"]+|\s+|[^\\"\s]/gsu) ?? [];
-  const base64 = base64Forms(secret).map((text) => ({
+  // What stands behind `Basic` may be in base64 once more.
+  const twice = /^[^:\s]+:./s.test(secret) ? base64Forms(Buffer.from(secret).toString('base64').replace(/=+$/, '')) : [];
+  const base64 = [...base64Forms(secret), ...twice].map((text) => ({
     characters: [...text].map(base64Form),
     end: base64End,
   }));

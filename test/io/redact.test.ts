@@ -197,6 +197,16 @@ describe('masking', () => {
     expect(redactor.text(`a ${secret} b ${secret}... c ${secret.slice(0, -1)}...`)).toBe('a *** b ***... c ***...');
   });
 
+  test('of a pair in base64 of base64', () => {
+    const redactor = redactorOf('user:pässw+rd', `user:${'x9'.repeat(60)}`);
+    for (const pair of ['user:pässw+rd', `user:${'x9'.repeat(60)}`]) {
+      for (const before of ['', 'B', 'Ba', 'Basic ']) {
+        const masked = redactor.text(base64(`${before}${base64(pair)}`));
+        expect(masked).toMatch(/^.{0,8}\*\*\*.{0,4}$/);
+      }
+    }
+  });
+
   test('of a secret with several spaces, also where they became one', () => {
     const redactor = redactorOf('two  spaces\u00a0and more');
     expect(redactor.text('a two  spaces\u00a0and more b two spaces and more c two spa...')).toBe('a *** b *** c ***...');
