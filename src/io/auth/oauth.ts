@@ -41,6 +41,9 @@ const marginMs = 30_000;
 /** For so long a token server's refusal, or an API's refusal of a new token, is taken to be final: no record would fare better. */
 const refusalMs = 60_000;
 
+/** A token that ends at once is good for the request that asked for it. */
+const shortestLifetimeMs = 1000;
+
 /** Without expires_in (RFC 6749, 5.1: recommended) an hour is usual; a 401 asks anew anyway. */
 const usualLifetimeMs = 3_600_000;
 
@@ -124,12 +127,18 @@ function tokenOf(response: HttpResponse): { token: string; lifetimeMs: number } 
   const text = new TextDecoder().decode(response.body);
   const answer = jsonOf(text);
   if (typeof answer?.access_token !== 'string' || answer.access_token === '') {
-    throw new Failure('parse', `expected JSON with access_token, found ${answer ? contentOf(answer) : excerpt(text, 40) || 'nothing'}`, {
-      status,
-    });
+    const found = answer
+      ? contentOf(answer)
+      : text === ''
+        ? 'nothing'
+        : `${text.length} characters of ${response.header('content-type') ?? 'no content type'}`;
+    throw new Failure('parse', `expected JSON with access_token, found ${found}`, { status });
   }
-  const lifetimeMs = Number(answer.expires_in) * 1000;
-  return { token: answer.access_token, lifetimeMs: lifetimeMs > 0 ? lifetimeMs : usualLifetimeMs };
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: a header cannot hold them
+  if (/[\x00-\x20\x7f]/.test(answer.access_token))
+    throw new Failure('parse', 'expected an access_token without blanks and control characters', { status });
+  const seconds = answer.expires_in === undefined || answer.expires_in === null ? Number.NaN : Number(answer.expires_in);
+  return { token: answer.access_token, lifetimeMs: Number.isNaN(seconds) ? usualLifetimeMs : Math.max(shortestLifetimeMs, seconds * 1000) };
 }
 
 function jsonOf(text: string): Record<string, unknown> | undefined {
@@ -141,7 +150,7 @@ function jsonOf(text: string): Record<string, unknown> | undefined {
   }
 }
 
-/** Names, and what RFC 6749, 5.2 says of errors; never another value: it may be the token by another name. */
+/** Names, and what RFC 6749, 5.2 says of errors; never another value: it may be the token by another name. What is no JSON may be the token as well. */
 function contentOf(answer: Record<string, unknown>): string {
   const names = excerpt(Object.keys(answer).join(', ') || 'nothing', 100);
   const errors = [answer.error, answer.error_description].filter((text) => typeof text === 'string');

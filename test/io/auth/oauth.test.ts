@@ -106,7 +106,8 @@ describe('a token', () => {
     [60, 53_000],
     [10, 8900],
     [undefined, 3_569_000],
-    [0, 3_569_000],
+    [0, 800],
+    [-5, 800],
     ['soon', 3_569_000],
   ])('that lives %s s is kept until near its end', async (lifetime, keptMs) => {
     const at = await scene(numbered({ expires_in: lifetime }));
@@ -250,8 +251,10 @@ describe('a token server', () => {
 
   test.each([
     ['', 'nothing'],
-    ['<html>Log in</html>', '<html>Log in</html>'],
-    ['"token"', '"token"'],
+    // It may be the token, by another way of writing.
+    ['<html>Log in</html>', '19 characters of no content type'],
+    ['"token"', '7 characters of no content type'],
+    ['access_token=canary&token_type=bearer', '37 characters of no content type'],
     ['{}', 'nothing'],
     ['[1]', '0'],
     ['{"access_token":""}', 'access_token'],
@@ -267,6 +270,11 @@ describe('a token server', () => {
       sent: false,
       message: `no access token from ${at.tokens.origin}: expected JSON with access_token, found ${found}`,
     });
+  });
+
+  test('that gives a token which no header can hold says so', async () => {
+    const at = await scene((response) => json(response, { access_token: 'a\r\nb' }));
+    expect(await at.failure()).toMatchObject({ kind: 'parse', message: expect.stringContaining('without blanks and control characters') });
   });
 
   test('that redirects is not followed: the secret goes where the flow says', async () => {
