@@ -40,4 +40,11 @@ describe.each(['true', 'null', '1234', '"type', '0000'])('with the secret %j', (
     for (const line of lines) expect(JSON.parse(line)).toEqual(expect.any(Object));
     expect(code).toBe(4);
   });
+
+  test.each(['summary.json', '-'])('the summary is JSON: %s', async (path) => {
+    for (const more of [[], ['--dry-run']]) {
+      const { place, stdout } = await run(secret, 'out.csv', ['--summary', path, ...more]);
+      expect(JSON.parse(path === '-' ? stdout : await place.read(path))).toMatchObject({ input: 'n.csv' });
+    }
+  });
 });

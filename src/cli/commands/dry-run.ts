@@ -35,7 +35,7 @@ export async function dryRun(run: DryRun, flow: string, terminal: Terminal): Pro
     maxCredits: options.maxCredits,
   };
   if (options.summary !== '-') await terminal.print(planText(forecast, facts));
-  if (options.summary !== undefined) await writeSummary(options.summary, terminal.redactor.text(planJson(forecast, facts)), terminal);
+  if (options.summary !== undefined) await writeSummary(options.summary, planJson(forecast, facts), terminal);
   return exitCodes.success;
 }
 

@@ -198,7 +198,7 @@ async function conclude({ ending, signal, tally, output, credits, usage }: Ended
     next: [...nextSteps(ending, tally, output.saved().failed, flow, options, files), ...restoreSteps(tally, parts.credentials)],
   };
   if (!options.quiet) terminal.tell(summaryText(tally, facts, terminal.colors));
-  if (options.summary !== undefined) await writeSummary(options.summary, terminal.redactor.text(summaryJson(tally, facts)), terminal);
+  if (options.summary !== undefined) await writeSummary(options.summary, summaryJson(tally, facts), terminal);
   return exitCode;
 }
 
