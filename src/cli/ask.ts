@@ -41,9 +41,12 @@ function hasTerminal(): boolean {
   }
 }
 
-/** Where records come through stdin, the person is still at the terminal. */
+let opened: ReadStream | undefined;
+
+/** Where records come through stdin, the person is still at the terminal. Opened once: two readers would take each other's keys. */
 function terminalBehindPipe(): ReadStream {
-  return new ReadStream(openSync(terminalPath, 'r'));
+  opened ??= new ReadStream(openSync(terminalPath, 'r'));
+  return opened;
 }
 
 /** A job in the background that reads from the terminal is stopped. The process group and that of the terminal are the 3rd and the 6th field behind the name (proc_pid_stat(5)). */
