@@ -125,6 +125,8 @@ export interface Action {
   readonly fields: readonly string[];
   /** Why an answer counts as no success; absent when it does. */
   refusal(response: HttpResponse): Failure | undefined;
+  /** What an answer says that the action really cost; absent when it does not. */
+  cost(response: HttpResponse): number | undefined;
   /** The record's output records; `found` gets, per path, whether it led anywhere. Throws a Failure. */
   rows(fields: Fields, response: HttpResponse, found: boolean[]): readonly Fields[];
 }

@@ -59,8 +59,11 @@ export const path = z.string().superRefine((text, context) => {
   }
 });
 
+/** No action costs more: an answer that says so is mistaken. */
+export const mostCredits = 1_000_000;
+
 /** What one action costs. */
-export const credits = z.number().min(0).max(1_000_000);
+export const credits = z.number().min(0).max(mostCredits);
 
 /** The nodes inside a node. */
 export const innerNodes = z

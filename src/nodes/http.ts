@@ -9,6 +9,7 @@ import {
   type NodeContext,
   type RetryPolicy,
 } from '../core/node.ts';
+import { mostCredits } from '../core/options.ts';
 import { compilePath, type Path } from '../core/path.ts';
 import type { Auth, HttpRequest, HttpResponse } from '../core/ports.ts';
 import type { Fields } from '../core/record.ts';
@@ -83,6 +84,7 @@ function build(options: HttpOptions, context: BuildContext): Node {
       paths: mapping?.paths ?? [],
       fields: mapping?.fields ?? [],
       refusal: (response) => refusal(options, response),
+      cost: (response) => (compiled.cost ? costOf(compiled, { response, body: undefined }) : undefined),
     },
   };
 }
@@ -176,7 +178,7 @@ function costOf(compiled: Compiled, { response, body }: Exchange): number | unde
   const content = path.root === 'body' && body === undefined ? readable(compiled, response) : body;
   const found = rootValue(path, { status: response.status, header: response.header, body: content }, content);
   const cost = typeof found === 'string' && found.trim() === '' ? Number.NaN : Number(textOf(found ?? ''));
-  return found !== undefined && found !== null && cost >= 0 && cost < Number.POSITIVE_INFINITY ? cost : undefined;
+  return found !== undefined && found !== null && cost >= 0 && cost <= mostCredits ? cost : undefined;
 }
 
 /** An answer that nobody reads can't fail a record by what is wrong with it. */

@@ -24,11 +24,11 @@ export async function creditsCommand({ json }: JsonOption, terminal: Terminal): 
     spent: book.spent(month),
     held: book.holds().reduce((sum, hold) => sum + (hold.month === month ? hold.credits : 0), 0),
   })) ?? { limit: undefined, spent: [], held: 0 };
-  const used = spent.reduce((sum, { credits }) => sum + credits, 0);
+  const used = rounded(spent.reduce((sum, { credits }) => sum + credits, 0));
   const usage = { month, spent: used, held, limit };
   if (!json) await terminal.print(usageText(usage, spent));
   else {
-    const remaining = limit === undefined ? null : limit - used - held;
+    const remaining = limit === undefined ? null : Math.max(0, rounded(limit - used - held));
     const by = {
       flows: sums(spent, 'flow'),
       nodes: sums(spent, 'node'),
@@ -55,7 +55,7 @@ export async function limitCommand(written: string, terminal: Terminal): Promise
 
 function limitOf(written: string): number | undefined {
   if (written === 'unlimited') return undefined;
-  const plain = written.replaceAll(',', '').replaceAll('_', '');
+  const plain = /^\d{1,3}(?:[,_]\d{3})+$/.test(written) ? written.replaceAll(/[,_]/g, '') : written;
   if (/^\d{1,15}$/.test(plain)) return Number(plain);
   throw new AutomateError('usage', `expected a whole number of credits, or unlimited, found "${written}"`);
 }
@@ -91,6 +91,11 @@ export async function exportCommand({ json }: JsonOption, terminal: Terminal): P
       : csv().trimEnd(),
   );
   return exitCodes.success;
+}
+
+/** Sums of prices such as 0.7 are a little off. */
+function rounded(credits: number): number {
+  return Math.round(credits * 1e6) / 1e6;
 }
 
 /** Reads the book, after what dead runs have left open was written down; nothing where there is none. */

@@ -4,7 +4,7 @@ import type { Item } from '../../core/item.ts';
 import type { Plan } from '../../core/plan.ts';
 import { type Run, startRun } from '../../engine/run.ts';
 import type { Checkpoint } from '../../io/journal.ts';
-import type { Usage } from '../../io/ledger/run-ledger.ts';
+import type { RunLedger, Usage } from '../../io/ledger/run-ledger.ts';
 import { type FileOutput, untouched } from '../../io/records/output.ts';
 import type { Source } from '../../io/records/source.ts';
 import { type Claim, claimOutput } from '../claim.ts';
@@ -31,6 +31,7 @@ import type { RunOptions } from './run-options.ts';
 /** Runs a flow over the records of a file; answers the exit code. */
 export async function runCommand(flow: string, options: RunOptions, terminal: Terminal): Promise<number> {
   const plan = await loadFlow(flow, { allowHttp: options.allowHttp ?? false, textCells: hasTextCells(options) });
+  if (options.dryRun && options.resume) throw new AutomateError('usage', '--dry-run plans a run from its beginning: leave --resume out');
   if (options.dryRun) return dryRunCommand(flow, plan, options, terminal);
   const files = planOutput(options, inputFormat(options));
   let claim: Claim | undefined;
@@ -141,9 +142,18 @@ async function runOver(plan: Plan, source: Source, parts: RunParts): Promise<num
     show?.stop();
     signals.stop();
     await ports.close();
-    ledger.close();
+    closeAfterError(ledger);
     await parts.credentials.noted();
     await events?.close();
+  }
+}
+
+/** What went wrong before counts, not what goes wrong now; and the ledger's log stays for the next run. */
+function closeAfterError(ledger: RunLedger): void {
+  try {
+    ledger.close();
+  } catch {
+    // It has been told that something cannot be written.
   }
 }
 

@@ -120,7 +120,7 @@ async function previewOf(
   let response: HttpResponse;
   try {
     response = await ports.http.send(request);
-    ports.ledger.settle(step.id);
+    ports.ledger.settle(step.id, action.refusal(response) ? undefined : action.cost(response));
   } catch (error) {
     if (!(error instanceof Failure)) throw error;
     if (error.sent) ports.ledger.settle(step.id);

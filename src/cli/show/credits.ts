@@ -20,7 +20,9 @@ export function sums<Name extends 'month' | 'flow' | 'node' | 'connection' | 'en
   const found = new Map<string, number>();
   for (const entry of spent) found.set(nameOf(entry, by), (found.get(nameOf(entry, by)) ?? 0) + entry.credits);
   return [...found]
-    .map(([name, credits]) => ({ [by]: name, credits }) as { [name in Name]: string } & { credits: number })
+    .map(
+      ([name, credits]) => ({ [by]: name, credits: Math.round(credits * 1e6) / 1e6 }) as { [name in Name]: string } & { credits: number },
+    )
     .sort((a, b) => b.credits - a.credits);
 }
 

@@ -1,6 +1,6 @@
 import type Database from 'libsql';
 import { AutomateError } from '../../core/failure.ts';
-import { openDatabase } from '../database.ts';
+import { alone, openDatabase } from '../database.ts';
 
 /** What credits were spent on. */
 export interface Account {
@@ -107,23 +107,23 @@ function bookOf(path: string, database: Database.Database): Book {
     const most = limit();
     if (most === undefined) return want;
     const remaining = most - Number(monthTotal.get(month)?.credits) - Number(heldByOthers.get(month, run)?.credits);
-    if (remaining < least) return 0;
+    if (remaining < least - 1e-6) return 0;
     return Math.min(want, Math.max(least, Math.floor(remaining * largestShare)));
   }
 
-  const renew = database.transaction((hold: Omit<Hold, 'credits'>, spent: readonly number[], want: number, least: number) => {
+  const renew = (hold: Omit<Hold, 'credits'>, spent: readonly number[], want: number, least: number) => {
     addAll(hold.month, hold.accounts, spent);
     const credits = granted(hold.month, hold.run, want, least);
     putHold.run(hold.run, hold.owner, hold.month, JSON.stringify(hold.accounts), credits, hold.logged, hold.total);
     return credits;
-  });
-  const settle = database.transaction((run: string, seen: number, spent: readonly number[]) => {
+  };
+  const settle = (run: string, seen: number, spent: readonly number[]) => {
     const row = holdOf.get(run) as HoldRow | undefined;
     if (!row || row.logged !== seen) return false;
     addAll(row.month, JSON.parse(row.accounts) as Account[], spent);
     dropHold.run(run);
     return true;
-  });
+  };
 
   return {
     limit: () => told(path, limit),
@@ -145,8 +145,8 @@ function bookOf(path: string, database: Database.Database): Book {
         const rows = database.prepare('select * from holds order by run').all() as HoldRow[];
         return rows.map((row) => ({ ...row, accounts: JSON.parse(row.accounts) as Account[] }));
       }),
-    renew: (...values) => told(path, () => renew.immediate(...values)),
-    settle: (...values) => told(path, () => settle.immediate(...values)),
+    renew: (...values) => told(path, () => alone(database, () => renew(...values))),
+    settle: (...values) => told(path, () => alone(database, () => settle(...values))),
     close: () => void database.close(),
   };
 }

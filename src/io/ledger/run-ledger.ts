@@ -43,6 +43,9 @@ export interface Usage {
   readonly limit: number;
 }
 
+/** Sums of prices such as 0.7 are off by less. */
+const rounding = 1e-6;
+
 /** So many credits a run takes at a time: the book is asked for once in so many actions. */
 const block = 256;
 
@@ -68,7 +71,8 @@ export function createRunLedger(options: RunLedgerOptions, book: Book | undefine
     hold(node) {
       const number = numberOf(node);
       const { credits } = prices[number] as Price;
-      if (options.most !== undefined && taken + credits > options.most) return `the ${options.most} credits of --max-credits are used up`;
+      if (options.most !== undefined && taken + credits > options.most + rounding)
+        return `the ${options.most} credits of --max-credits are used up`;
       const refusal = book && reserve(book, credits);
       if (refusal !== undefined) return refusal;
       add(number, credits);
@@ -88,13 +92,13 @@ export function createRunLedger(options: RunLedgerOptions, book: Book | undefine
     close() {
       if (!book || isClosed) return usage;
       isClosed = true;
-      if (log) {
-        book.settle(options.run, loggedInBook, unwritten);
-        log.remove();
+      try {
+        if (log) settleAll(book, log);
+        usage = usageOf(book, monthOf(options.wallNow()).name);
+        return usage;
+      } finally {
+        book.close();
       }
-      usage = usageOf(book, monthOf(options.wallNow()).name);
-      book.close();
-      return usage;
     },
   };
 
@@ -115,11 +119,11 @@ export function createRunLedger(options: RunLedgerOptions, book: Book | undefine
   function reserve(book: Book, credits: number): string | undefined {
     const nowMs = options.wallNow();
     if (nowMs >= month.endMs) turnOver(book, monthOf(nowMs));
-    if (available >= credits) return undefined;
+    if (available >= credits - rounding) return undefined;
     log ??= createSentLog(logPath(options.home, options.run));
     available = renewed(book, credits);
-    if (available < credits && settleDead(book, options)) available = renewed(book, credits);
-    return available < credits ? usedUp(book, month) : undefined;
+    if (available < credits - rounding && settleDead(book, options)) available = renewed(book, credits);
+    return available < credits - rounding ? usedUp(book, month, options.run) : undefined;
   }
 
   /** What was spent until now belongs to the month that has ended. */
@@ -130,13 +134,25 @@ export function createRunLedger(options: RunLedgerOptions, book: Book | undefine
   }
 
   function renewed(book: Book, least: number): number {
-    const spentSince = [...unwritten];
-    total += spentSince.reduce((sum, credits) => sum + credits, 0);
+    const accounts = prices.map(({ account }) => account);
+    const totalNow = unwritten.reduce((sum, credits) => sum + credits, total);
+    const hold = { run: options.run, owner: ownerText(), month: month.name, accounts, logged, total: totalNow };
+    const granted = book.renew(hold, unwritten, Math.max(block, least), least);
+    // Only what is in the book for sure is no longer to be written.
+    total = totalNow;
     unwritten.fill(0);
     loggedInBook = logged;
-    const accounts = prices.map(({ account }) => account);
-    const hold = { run: options.run, owner: ownerText(), month: month.name, accounts, logged, total };
-    return book.renew(hold, spentSince, Math.max(block, least), least);
+    return granted;
+  }
+
+  /** The log is kept until all of it is in the book: whoever comes next reads it there. */
+  function settleAll(book: Book, log: SentLog): void {
+    // Where somebody took this run for dead, what he wrote down may be counted twice, but never not at all.
+    if (!book.settle(options.run, loggedInBook, unwritten)) {
+      renewed(book, 0);
+      book.settle(options.run, loggedInBook, unwritten);
+    }
+    log.remove();
   }
 }
 
@@ -147,8 +163,10 @@ export function usageOf(book: Book, month: string): Usage | undefined {
   return { month, limit, spent: book.spent(month).reduce((sum, { credits }) => sum + credits, 0) };
 }
 
-function usedUp(book: Book, month: Month): string {
-  return `the allowance of ${book.limit()} credits for ${month.name} is used up (automate credits limit changes it)`;
+function usedUp(book: Book, month: Month, run: string): string {
+  const held = book.holds().reduce((sum, hold) => (hold.run === run || hold.month !== month.name ? sum : sum + hold.credits), 0);
+  const others = held > 0 ? `, or held by runs under way (${Math.ceil(held)})` : '';
+  return `the allowance of ${book.limit()} credits for ${month.name} is used up${others} (automate credits limit changes it)`;
 }
 
 function logPath(home: string, run: string): string {
@@ -176,7 +194,8 @@ export function settleEarlier(book: Book, home: string, run: string, journalCred
 
 function settleHold(book: Book, home: string, hold: Hold, least: number): boolean {
   const path = logPath(home, hold.run);
-  const spent = sentSince(path, hold.logged, hold.accounts.length);
+  // Without its log it may have spent all that it held.
+  const spent = sentSince(path, hold.logged, hold.accounts.length) ?? hold.accounts.map((_, index) => (index === 0 ? hold.credits : 0));
   const total = spent.reduce((sum, credits) => sum + credits, hold.total);
   if (least > total && spent.length > 0) spent[0] = (spent[0] as number) + least - total;
   const isSettled = book.settle(hold.run, hold.logged, spent);

@@ -1,4 +1,4 @@
-import { closeSync, mkdirSync, openSync, readFileSync, rmSync, writeSync } from 'node:fs';
+import { closeSync, ftruncateSync, mkdirSync, openSync, readFileSync, rmSync, writeSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { AutomateError } from '../../core/failure.ts';
 import { reasonOf } from '../reason.ts';
@@ -26,13 +26,18 @@ export function createSentLog(path: string): SentLog {
     return openSync(path, 'wx', 0o600);
   });
   const entry = Buffer.alloc(entryBytes);
+  let bytes = 0;
   return {
     add(account, credits) {
       entry.writeUInt16LE(account, 0);
       entry.writeDoubleLE(credits, 2);
       try {
-        writeSync(file, entry);
+        const written = writeSync(file, entry);
+        if (written < entryBytes) throw new Error('no space left on device');
+        bytes += written;
       } catch (error) {
+        // Half an entry would make nonsense of those behind it.
+        ftruncateSync(file, bytes);
         throw unwritable(path, error);
       }
     },
@@ -56,10 +61,11 @@ function unwritable(path: string, error: unknown): AutomateError {
   return new AutomateError('output', `${path} cannot be written: ${reasonOf(error as Error)}`, { cause: error });
 }
 
-/** What a log says behind its first entries, for each account; nothing where there is none. */
-export function sentSince(path: string, entries: number, accounts: number): number[] {
+/** What a log says behind its first entries, for each account; absent where there is none. */
+export function sentSince(path: string, entries: number, accounts: number): number[] | undefined {
   const sums = new Array<number>(accounts).fill(0);
-  const bytes = isLink(path) ? Buffer.alloc(0) : bytesOf(path);
+  const bytes = isLink(path) ? undefined : bytesOf(path);
+  if (!bytes) return undefined;
   for (let at = entries * entryBytes; at + entryBytes <= bytes.length; at += entryBytes) {
     const account = bytes.readUInt16LE(at);
     if (account < accounts) sums[account] = (sums[account] as number) + bytes.readDoubleLE(at + 2);
@@ -67,10 +73,10 @@ export function sentSince(path: string, entries: number, accounts: number): numb
   return sums;
 }
 
-function bytesOf(path: string): Buffer {
+function bytesOf(path: string): Buffer | undefined {
   try {
     return readFileSync(path);
   } catch {
-    return Buffer.alloc(0);
+    return undefined;
   }
 }

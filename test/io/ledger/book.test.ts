@@ -115,18 +115,19 @@ test('a run on another machine counts as dead after a day of silence', () => {
   expect(settleDead(book, { home: folder, wallNow: () => Date.now() + 87_000_000 })).toBe(true);
 });
 
-test('a run that goes on has spent no less than its journal says, whatever its log lost', () => {
+test('a run that goes on has spent no less than its journal says, and what its lost log may have held', () => {
   const folder = home();
   spend(ledgerOf(folder), 'a', 300);
   rmSync(join(folder, 'runs/r.credits'));
   const book = killed(folder);
   settleEarlier(book, folder, 'r', 290);
-  expect(written(folder)).toEqual({ '2026-11 a': 290 });
+  // Of what it held and noted nowhere it may have spent all.
+  expect(written(folder)).toEqual({ '2026-11 a': 512 });
   // And the part that goes on counts from there.
   const ledger = ledgerOf(folder, { before: 290 });
   spend(ledger, 'a', 10);
   settleEarlier(killed(folder), folder, 'r', 300);
-  expect(written(folder)).toEqual({ '2026-11 a': 300 });
+  expect(written(folder)).toEqual({ '2026-11 a': 522 });
 });
 
 test('what dead runs hold is free again when it is needed', () => {
@@ -140,6 +141,73 @@ test('what dead runs hold is free again when it is needed', () => {
   expect(ledger.hold('b')).toMatch(/used up/);
   ledger.close();
   expect(written(folder)).toEqual({ '2026-11 a': 4, '2026-11 b': 6 });
+});
+
+test('a book that cannot be written for a while forgets nothing of what was spent', () => {
+  const folder = home();
+  const book = open(folder);
+  let isBroken = false;
+  const breaking: Book = {
+    ...book,
+    renew(...values) {
+      if (isBroken) throw new Error('locked');
+      return book.renew(...values);
+    },
+  };
+  const ledger = ledgerOf(folder, {}, breaking);
+  spend(ledger, 'a', 256);
+  isBroken = true;
+  expect(() => ledger.hold('a')).toThrow('locked');
+  isBroken = false;
+  ledger.close();
+  expect([written(folder), readdirSync(join(folder, 'runs'))]).toEqual([{ '2026-11 a': 256 }, []]);
+});
+
+test('a book that cannot be written at the end leaves the log for whoever comes next', () => {
+  const folder = home();
+  const book = open(folder);
+  const broken = () => {
+    throw new Error('disk full');
+  };
+  const ledger = ledgerOf(folder, {}, { ...book, settle: broken, close: () => {} });
+  spend(ledger, 'a', 100);
+  expect(() => ledger.close()).toThrow('disk full');
+  expect(settleDead(killed(folder), { home: folder, wallNow: () => november })).toBe(true);
+  expect(written(folder)).toEqual({ '2026-11 a': 100 });
+});
+
+test('a run that was taken for dead counts twice rather than not at all', () => {
+  const folder = home();
+  const ledger = ledgerOf(folder);
+  spend(ledger, 'a', 10);
+  settleDead(killed(folder), { home: folder, wallNow: () => november });
+  spend(ledger, 'a', 5);
+  ledger.close();
+  expect(written(folder)['2026-11 a']).toBeGreaterThanOrEqual(15);
+});
+
+test('a run that was killed and whose log is gone may have spent all that it held', () => {
+  const folder = home();
+  spend(ledgerOf(folder), 'a', 300);
+  const book = killed(folder);
+  rmSync(join(folder, 'runs/r.credits'));
+  settleDead(book, { home: folder, wallNow: () => november });
+  expect(written(folder)).toEqual({ '2026-11 a': 512 });
+});
+
+test('prices with a point add up to their budget', () => {
+  const folder = home();
+  const prices = new Map([['a', { credits: 0.7, account: { flow: 'f', node: 'a', connection: '', env: 'default' } }]]);
+  for (const [more, limit] of [
+    [{ most: 7 }, undefined],
+    [{}, 7],
+  ] as const) {
+    const book = open(home());
+    book.setLimit(limit);
+    const ledger = ledgerOf(folder, { ...more, prices, run: `r${limit}` }, book);
+    spend(ledger, 'a', 10);
+    expect(ledger.hold('a')).toMatch(/used up/);
+  }
 });
 
 test('a limit that is set while a run is under way counts from its next block on', () => {
