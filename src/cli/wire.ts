@@ -4,7 +4,7 @@ import type { Cache, Ports } from '../core/ports.ts';
 import type { KeptCache } from '../io/cache.ts';
 import { createClock } from '../io/clock.ts';
 import { createHttp } from '../io/http/client.ts';
-import { createTransport } from '../io/http/transport.ts';
+import { createTransport, type Transport } from '../io/http/transport.ts';
 import type { RunLedger } from '../io/ledger/run-ledger.ts';
 import type { Redactor } from '../io/redact.ts';
 import { cachePath, mostCacheBytes } from './cache-file.ts';
@@ -57,7 +57,14 @@ export function wire(options: WireOptions): WiredPorts {
     clock,
     ledger: options.ledger,
     credits: options.ledger.spent,
-    http: createHttp({ transport, secrets: credentials.secrets, used: credentials.used, allowHttp, now: clock.now, secret: redactor.add }),
+    http: createHttp({
+      transport: noted(transport, options.ledger),
+      secrets: credentials.secrets,
+      used: credentials.used,
+      allowHttp,
+      now: clock.now,
+      secret: redactor.add,
+    }),
     cache,
     report: options.report,
     uuidOf: createUuids(options.run ?? randomUUID()),
@@ -78,6 +85,17 @@ function createLateCache(env: string, create: () => Promise<KeptCache>): Cache &
     },
     async close() {
       (await coming)?.close();
+    },
+  };
+}
+
+/** What is about to be sent is noted first, and all that was held with it. */
+function noted(transport: Transport, ledger: RunLedger): Transport {
+  return {
+    ...transport,
+    send(hop) {
+      ledger.flush();
+      return transport.send(hop);
     },
   };
 }

@@ -125,7 +125,7 @@ nodes:
     const { spent, held } = ledger(place);
     expect(spent).toBeLessThanOrEqual(server.requests.length);
     expect(spent + held).toBeGreaterThanOrEqual(server.requests.length);
-    expect(held).toBeLessThanOrEqual(2 * 256);
+    expect(held).toBeLessThanOrEqual(2 * 1024);
     // One is settled when it goes on, the other by whoever looks.
     await place.automate(['run', 'flow.yaml', '--in', 'rows.csv', '--out', '1.csv', '--errors', '1.errors.csv', '--resume']);
     expect(await credits(place)).toMatchObject({ spent: server.requests.length, held: 0 });

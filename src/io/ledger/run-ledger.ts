@@ -25,11 +25,15 @@ export interface RunLedgerOptions {
   readonly most: number | undefined;
   /** What an earlier part of the run has spent. */
   readonly before: number;
+  /** How many credits it takes from the book at a time; absent for the usual number. */
+  readonly block?: number;
   wallNow(): number;
 }
 
 /** The credits of one run. */
 export interface RunLedger extends Ledger {
+  /** Notes on disk what was held: before anything of it is sent. */
+  flush(): void;
   /** What its finished actions have cost. */
   spent(): number;
   /** Writes down what is not in the book yet; the second time it does nothing. Answers how much of the allowance is used; absent without one. */
@@ -46,11 +50,13 @@ export interface Usage {
 /** Sums of prices such as 0.7 are off by less. */
 const rounding = 1e-6;
 
-/** So many credits a run takes at a time: the book is asked for once in so many actions. */
-const block = 256;
+/** The book is asked once in so many actions. */
+const usualBlock = 1024;
 
 /** Makes the ledger of a run. Without a book only the run's own budget is watched. */
 export function createRunLedger(options: RunLedgerOptions, book: Book | undefined): RunLedger {
+  const { block = usualBlock } = options;
+  const owner = ownerText();
   const ids = [...options.prices.keys()];
   const prices = [...options.prices.values()];
   const numbers = new Map(ids.map((id, number) => [id, number]));
@@ -88,6 +94,7 @@ export function createRunLedger(options: RunLedgerOptions, book: Book | undefine
       const number = numberOf(node);
       add(number, -(prices[number] as Price).credits);
     },
+    flush: () => log?.flush(),
     spent: () => spent,
     close() {
       if (!book || isClosed) return usage;
@@ -134,9 +141,10 @@ export function createRunLedger(options: RunLedgerOptions, book: Book | undefine
   }
 
   function renewed(book: Book, least: number): number {
+    log?.flush();
     const accounts = prices.map(({ account }) => account);
     const totalNow = unwritten.reduce((sum, credits) => sum + credits, total);
-    const hold = { run: options.run, owner: ownerText(), month: month.name, accounts, logged, total: totalNow };
+    const hold = { run: options.run, owner, month: month.name, accounts, logged, total: totalNow };
     const granted = book.renew(hold, unwritten, Math.max(block, least), least);
     // Only what is in the book for sure is no longer to be written.
     total = totalNow;
@@ -147,6 +155,7 @@ export function createRunLedger(options: RunLedgerOptions, book: Book | undefine
 
   /** The log is kept until all of it is in the book: whoever comes next reads it there. */
   function settleAll(book: Book, log: SentLog): void {
+    log.flush();
     // Where somebody took this run for dead, what he wrote down may be counted twice, but never not at all.
     if (!book.settle(options.run, loggedInBook, unwritten)) {
       renewed(book, 0);

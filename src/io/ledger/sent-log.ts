@@ -9,14 +9,19 @@ import { isLink } from '../stat.ts';
  * A process that is killed leaves it whole: so much, and no less, may have been sent.
  */
 export interface SentLog {
-  /** Writes an entry: so many credits more, or fewer, for the account of that number. */
+  /** Takes an entry: so many credits more, or fewer, for the account of that number. */
   add(account: number, credits: number): void;
+  /** Writes what was taken: before anything of it is sent. Throws an AutomateError (`output`) when it cannot. */
+  flush(): void;
   /** Closes it and takes it away. */
   remove(): void;
 }
 
 /** The number of the account, then the credits. */
 const entryBytes = 10;
+
+/** So many entries are written together at most. */
+const mostWaiting = 1024;
 
 /** Begins a log. Throws an AutomateError (`output`) when it cannot be written. */
 export function createSentLog(path: string): SentLog {
@@ -25,27 +30,36 @@ export function createSentLog(path: string): SentLog {
     rmSync(path, { force: true });
     return openSync(path, 'wx', 0o600);
   });
-  const entry = Buffer.alloc(entryBytes);
+  const waiting = Buffer.alloc(entryBytes * mostWaiting);
+  let taken = 0;
   let bytes = 0;
-  return {
-    add(account, credits) {
-      entry.writeUInt16LE(account, 0);
-      entry.writeDoubleLE(credits, 2);
-      try {
-        const written = writeSync(file, entry);
-        if (written < entryBytes) throw new Error('no space left on device');
-        bytes += written;
-      } catch (error) {
-        // Half an entry would make nonsense of those behind it.
-        ftruncateSync(file, bytes);
-        throw unwritable(path, error);
-      }
-    },
-    remove() {
-      closeSync(file);
-      rmSync(path, { force: true });
-    },
-  };
+  return { add, flush, remove };
+
+  function add(account: number, credits: number): void {
+    if (taken === waiting.length) flush();
+    waiting.writeUInt16LE(account, taken);
+    waiting.writeDoubleLE(credits, taken + 2);
+    taken += entryBytes;
+  }
+
+  function flush(): void {
+    if (taken === 0) return;
+    try {
+      const written = writeSync(file, waiting, 0, taken);
+      if (written < taken) throw new Error('no space left on device');
+      bytes += written;
+      taken = 0;
+    } catch (error) {
+      // Half an entry would make nonsense of those behind it.
+      ftruncateSync(file, bytes);
+      throw unwritable(path, error);
+    }
+  }
+
+  function remove(): void {
+    closeSync(file);
+    rmSync(path, { force: true });
+  }
 }
 
 function told<Result>(path: string, act: () => Result): Result {

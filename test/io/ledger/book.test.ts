@@ -18,12 +18,16 @@ const december = Date.UTC(2026, 11, 1);
 
 function ledgerOf(folder: string, more: Partial<RunLedgerOptions> = {}, book: Book = open(folder)) {
   const prices = new Map(['a', 'b'].map((node) => [node, { credits: 1, account: { flow: 'f', node, connection: '', env: 'default' } }]));
-  return createRunLedger({ run: 'r', home: folder, prices, most: undefined, before: 0, wallNow: () => november, ...more }, book);
+  return createRunLedger(
+    { run: 'r', home: folder, prices, most: undefined, before: 0, block: 256, wallNow: () => november, ...more },
+    book,
+  );
 }
 
 function spend(ledger: ReturnType<typeof ledgerOf>, node: string, times: number): void {
   for (let i = 0; i < times; i++) {
     expect(ledger.hold(node)).toBeUndefined();
+    ledger.flush();
     ledger.settle(node);
   }
 }
@@ -91,10 +95,20 @@ test('of a run that was killed every action counts that it may have sent', () =>
   const ledger = ledgerOf(folder);
   spend(ledger, 'a', 300);
   expect(ledger.hold('b')).toBeUndefined();
+  ledger.flush();
   const book = killed(folder);
   expect(settleDead(book, { home: folder, wallNow: () => november })).toBe(true);
   expect([written(folder), book.holds(), readdirSync(join(folder, 'runs'))]).toEqual([{ '2026-11 a': 300, '2026-11 b': 1 }, [], []]);
   expect(settleDead(book, { home: folder, wallNow: () => november })).toBe(false);
+});
+
+test('what was held and not sent yet is noted nowhere', () => {
+  const folder = home();
+  const ledger = ledgerOf(folder);
+  spend(ledger, 'a', 3);
+  expect(ledger.hold('b')).toBeUndefined();
+  settleDead(killed(folder), { home: folder, wallNow: () => november });
+  expect(written(folder)).toEqual({ '2026-11 a': 3 });
 });
 
 test('a run under way is left alone', () => {
