@@ -1,13 +1,11 @@
 import { spawn, spawnSync } from 'node:child_process';
 import { readdir } from 'node:fs/promises';
-import { dirname } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { answeringServer } from '../helpers/answering-server.ts';
-import { noCompileCache, type Workplace, workplace } from '../helpers/cli.ts';
+import { type Workplace, workplace } from '../helpers/cli.ts';
 import { vaultPlace } from '../helpers/light-vault.ts';
+import { shellEnvironment } from '../helpers/shell.ts';
 
-const bin = fileURLToPath(new URL('../../bin/automate.js', import.meta.url));
 const hasScript = spawnSync('script', ['-qec', 'true', '/dev/null']).status === 0;
 const reason = hasScript ? '' : ' (skipped: no script(1) of util-linux here)';
 
@@ -17,19 +15,11 @@ const keys = { enter: '\r', down: '\x1b[B', ctrlC: '\x03', ctrlD: '\x04', clear:
 type Answer = readonly [shown: string, typed: string];
 
 /** Runs a shell command at a terminal of its own. Everything is typed when its question is there, not before. */
-async function atTerminal({ folder, path }: Workplace, command: string, answers: readonly Answer[], env: Record<string, string> = {}) {
+async function atTerminal(place: Workplace, command: string, answers: readonly Answer[], env: Record<string, string> = {}) {
   const script = `stty cols 200 rows 50; automate() { node "$AUTOMATE" "$@"; }; ${command}`;
   const child = spawn('script', ['-qec', script, '/dev/null'], {
-    cwd: folder,
-    env: {
-      PATH: `${dirname(process.execPath)}:${process.env.PATH}`,
-      HOME: folder,
-      AUTOMATE_HOME: path('.automate'),
-      AUTOMATE: bin,
-      TERM: 'xterm',
-      ...noCompileCache,
-      ...env,
-    },
+    cwd: place.folder,
+    env: { ...shellEnvironment(place), TERM: 'xterm', ...env },
   });
   onTestFinished(() => void child.kill());
   let written = '';

@@ -86,7 +86,23 @@ describe('records that fail', () => {
   });
 });
 
-test.todo('loop and poll are bounded by max and timeout');
+test('loop and poll are bounded by max and timeout', async () => {
+  let page = 0;
+  const server = await httpServer((_, response) => json(response, { next: ++page, status: 'working' }));
+  const inner = (map: string) => `nodes: [{ type: http, url: "${server.origin}/{{id}}", map: { ${map} } }]`;
+  const place = await workplace({
+    'loop.yaml': `nodes: [{ type: loop, while: next > 0, carry: [next], max: 5, ${inner('next: next')} }]\n`,
+    'poll.yaml': `nodes: [{ type: poll, every: 50ms, timeout: 240ms, until: 'status == "done"', ${inner('status: status')} }]\n`,
+    'rows.csv': 'id\n1\n',
+  });
+  const run = (flow: string) => place.automate(['run', flow, '--in', 'rows.csv', '--errors', `${flow}.csv`]);
+  expect(await run('loop.yaml')).toMatchObject({ code: 4, stderr: expect.stringContaining('the loop is not over after 5 passes (max)') });
+  expect(server.requests).toHaveLength(5);
+  expect(await run('poll.yaml')).toMatchObject({ code: 4, stderr: expect.stringContaining('not done within 240 ms') });
+  expect(server.requests.length).toBeGreaterThan(5);
+  expect(server.requests.length).toBeLessThanOrEqual(10);
+});
+
 test.todo('MCP servers that die, hang or print junk');
 test('a credential that is not there: exit 7 with what to set, no prompt, nothing sent', async () => {
   const server = await askedServer();

@@ -6,19 +6,22 @@ import { type Finished, noCompileCache, type Workplace } from './cli.ts';
 
 const bin = fileURLToPath(new URL('../../bin/automate.js', import.meta.url));
 
+/** The variables of a shell in a workplace; it holds nothing of the tester's own. */
+export function shellEnvironment({ folder, path }: Workplace): Record<string, string> {
+  return {
+    PATH: `${dirname(process.execPath)}:${process.env.PATH}`,
+    HOME: folder,
+    AUTOMATE_HOME: path('.automate'),
+    AUTOMATE: bin,
+    ...noCompileCache,
+  };
+}
+
 /** Runs a bash script in a workplace; `automate` is the tool there, `$AUTOMATE` its file for node. */
-export async function shell({ folder, path }: Workplace, script: string, env: Record<string, string> = {}): Promise<Finished> {
+export async function shell(place: Workplace, script: string, env: Record<string, string> = {}): Promise<Finished> {
   const child = spawn('bash', ['-c', `automate() { node "$AUTOMATE" "$@"; }\n${script}`], {
-    cwd: folder,
-    env: {
-      PATH: `${dirname(process.execPath)}:${process.env.PATH}`,
-      HOME: folder,
-      AUTOMATE_HOME: path('.automate'),
-      AUTOMATE: bin,
-      UV_THREADPOOL_SIZE: '1',
-      ...noCompileCache,
-      ...env,
-    },
+    cwd: place.folder,
+    env: { ...shellEnvironment(place), UV_THREADPOOL_SIZE: '1', ...env },
   });
   child.stdin.end();
   const closed = new Promise<number | null>((resolve) => child.on('close', resolve));
