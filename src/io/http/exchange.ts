@@ -73,8 +73,7 @@ export function exchange(route: Route, hop: Hop, tools: ExchangeTools): Promise<
       if (encodings !== undefined && body.length > 0) {
         decompress(body, encodings, { maxBytes: hop.maxBodyBytes, status }).then((body) => resolve({ ...response, body }), reject);
       } else {
-        // The connection is free in the next turn of the event loop. Whoever sends again before would open another: twice as many as needed.
-        queueMicrotask(() => setImmediate(resolve, response));
+        whenFree(() => resolve(response));
       }
     }
 
@@ -93,6 +92,24 @@ export function exchange(route: Route, hop: Hop, tools: ExchangeTools): Promise<
       reject(failure);
       controller?.abort(failure);
     }
+  });
+}
+
+/** Whoever waits until connections are free, and how often that was asked for. */
+const waiting: (() => void)[] = [];
+let asked = 0;
+
+/**
+ * A connection is free in the next turn of the event loop: whoever sends again before would open another, twice as many as needed.
+ * The answers of a turn go on together, when the last of their connections is free: what they let in is noted with one write.
+ */
+function whenFree(goOn: () => void): void {
+  waiting.push(goOn);
+  queueMicrotask(() => {
+    const number = ++asked;
+    setImmediate(() => {
+      if (number === asked) for (const next of waiting.splice(0)) next();
+    });
   });
 }
 
