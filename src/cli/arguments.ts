@@ -1,6 +1,6 @@
 import { InvalidArgumentError } from 'commander';
 import { rateIntervalMs } from '../core/duration.ts';
-import type { MaxErrors } from '../engine/run.ts';
+import type { MaxErrors } from '../engine/max-errors.ts';
 
 /** A whole number from `least` on. */
 export function wholeNumber(least: number): (text: string) => number {

@@ -7,6 +7,7 @@ import { type Fields, withFields } from '../core/record.ts';
 import { actionsOf } from './forecast-actions.ts';
 import { createDemand, type Duration } from './forecast-time.ts';
 import type { GateOverrides } from './gate.ts';
+import { fewestSent, type MaxErrors } from './max-errors.ts';
 import { plainRecords } from './plain-records.ts';
 import type { Range } from './range.ts';
 import { createSketches } from './sketch.ts';
@@ -49,7 +50,7 @@ export interface Forecaster {
 export interface ForecastSettings extends GateOverrides {
   readonly shown: number;
   /** How many records may fail; absent for any number. */
-  readonly maxFailing?: number | undefined;
+  readonly maxErrors?: MaxErrors | undefined;
 }
 
 /** Makes a forecaster for a plan. */
@@ -62,6 +63,7 @@ export function createForecaster(plan: Plan, settings: ForecastSettings): Foreca
   /** For each step, how many records make their first call there. */
   const reached = steps.map(() => 0);
   const requests: HttpRequest[] = [];
+  const fewestBefore = allSteps(plan.steps).some(({ onError }) => onError === 'stop') ? 1 : fewestSent(settings.maxErrors);
   let records = 0;
   let failing = 0;
   let kept = 0;
@@ -77,11 +79,12 @@ export function createForecaster(plan: Plan, settings: ForecastSettings): Foreca
     failing: () => failing,
     forecast() {
       const ranges = actionsOf(plan.steps, steps, reached, (index) => sketches.of(index)?.isCached ?? false);
+      const fewest = stopsAt ? 0 : fewestBefore;
       const prices = steps.map(({ node }) => node.action?.price.credits ?? 0);
       return {
         ...{ records, failing, firstFailure, kept, stopsAt, requests },
-        actions: sum(ranges, () => 1),
-        credits: sum(ranges, (index) => prices[index] as number),
+        actions: sum(ranges, () => 1, fewest),
+        credits: sum(ranges, (index) => prices[index] as number, fewest),
         hasPasses: allSteps(plan.steps).some(({ node }) => node.inner),
         costTold: steps.flatMap(({ id }, index) => (sketches.of(index)?.tellsCost ? [id] : [])),
         time: demand.time(ranges, reached, sketches.of),
@@ -174,7 +177,8 @@ export function createForecaster(plan: Plan, settings: ForecastSettings): Foreca
   function failed({ number: record }: Item, { message }: Failure): void {
     failing++;
     firstFailure ??= { record, message };
-    if (settings.maxFailing !== undefined && failing > settings.maxFailing) stopsAt ??= { record, why: 'max-errors' };
+    const { maxErrors } = settings;
+    if (maxErrors && 'count' in maxErrors && failing > maxErrors.count) stopsAt ??= { record, why: 'max-errors' };
   }
 }
 
@@ -187,8 +191,11 @@ function keptFields(fields: Fields, { id }: Step, { kind, message }: Failure, { 
   return withFields(fields, [['_error', { node: id, class: kind, status: null, message, attempts: 0, record }]]);
 }
 
-function sum(ranges: readonly Range[], weightOf: (index: number) => number): Range {
+/** `fewest`: a run may end after so many actions. */
+function sum(ranges: readonly Range[], weightOf: (index: number) => number, fewest: number): Range {
   const all = (key: keyof Range) =>
     ranges.reduce((total, range, index) => (range[key] === 0 || weightOf(index) === 0 ? total : total + range[key] * weightOf(index)), 0);
-  return { least: all('least'), expected: all('expected'), most: all('most') };
+  const cheapest = Math.min(...ranges.flatMap(({ least }, index) => (least > 0 ? weightOf(index) : [])));
+  const least = fewest < all('least') ? Math.min(all('least'), fewest * cheapest) : all('least');
+  return { least, expected: all('expected'), most: all('most') };
 }

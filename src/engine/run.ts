@@ -5,6 +5,7 @@ import type { Output, Ports } from '../core/ports.ts';
 import { createCaller, reportOf } from './call.ts';
 import { createChain } from './chain.ts';
 import { createGates, type GateOverrides } from './gate.ts';
+import { isTooMany, type MaxErrors } from './max-errors.ts';
 import { createStopping, type Stopping } from './stopping.ts';
 import { createWindow } from './window.ts';
 import { createWriting } from './writing.ts';
@@ -15,9 +16,6 @@ export interface RunSettings extends GateOverrides {
   /** How many records may fail; absent for any number. */
   readonly maxErrors: MaxErrors | undefined;
 }
-
-/** A count of records, or a share of those that have ended. */
-export type MaxErrors = { readonly count: number } | { readonly share: number };
 
 /** A run under way. */
 export interface Run {
@@ -105,13 +103,4 @@ function windowSize(plan: Plan, settings: RunSettings): number {
   const concurrency = settings.concurrency ?? Math.max(1, ...actions.map((action) => action.concurrency));
   const size = steps.some(({ node }) => node.inner?.waits) ? waitingWindow : usualWindow;
   return Math.ceil(Math.max(size, concurrency * 8) / Math.max(1, actions.length));
-}
-
-/** A share is judged only once this many records have ended: one failure among the first three says little. */
-const fewestForShare = 100;
-
-function isTooMany(allowed: MaxErrors | undefined, { ended, failed }: { ended: number; failed: number }): boolean {
-  if (!allowed) return false;
-  if ('count' in allowed) return failed > allowed.count;
-  return ended >= fewestForShare && failed > ended * allowed.share;
 }

@@ -190,6 +190,16 @@ describe('where it depends on the answers', () => {
   });
 });
 
+test('a run that failures can end may send no more than those', async () => {
+  expect((await dryRun(node(', on_error: stop, credits: 3'), ids(5))).lines).toMatchObject({
+    actions: '1 at least, 5 expected, 5 at most',
+    credits: '3 at least, 15 expected, 15 at most',
+  });
+  expect((await dryRun(node(), ids(5), { args: ['--max-errors', '2'] })).lines.actions).toBe('3 at least, 5 expected, 5 at most');
+  expect((await dryRun(node(), ids(5), { args: ['--max-errors', '9'] })).lines.actions).toBe('5');
+  expect((await dryRun(node(), ids(150), { args: ['--max-errors', '1%'] })).lines.actions).toBe('100 at least, 150 expected, 150 at most');
+});
+
 describe('credits', () => {
   test('are weighed by node, apart from actions', async () => {
     const { lines } = await dryRun(both(node(', credits: 2.5'), node(', credits: 0'), node()), ids(4));

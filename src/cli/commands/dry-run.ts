@@ -42,8 +42,7 @@ export async function dryRun(run: DryRun, flow: string, terminal: Terminal): Pro
 async function forecastOf(run: DryRun): Promise<Forecast> {
   const { plan, options, source } = run;
   const { concurrency, rate: intervalMs, maxErrors } = options;
-  const maxFailing = maxErrors && 'count' in maxErrors ? maxErrors.count : undefined;
-  const forecaster = createForecaster(plan, { shown, concurrency, intervalMs, maxFailing });
+  const forecaster = createForecaster(plan, { shown, concurrency, intervalMs, maxErrors });
   const counting = await readOn(run, source, forecaster, true);
   const rest =
     counting &&

@@ -1,4 +1,4 @@
-import type { MaxErrors } from '../../engine/run.ts';
+import type { MaxErrors } from '../../engine/max-errors.ts';
 import type { InputOptions } from '../input-options.ts';
 
 /** The options of `automate run`. */
