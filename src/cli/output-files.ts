@@ -1,11 +1,14 @@
+import { randomUUID } from 'node:crypto';
 import { existsSync, realpathSync } from 'node:fs';
 import { rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
 import { basename, dirname, join, resolve } from 'node:path';
 import { AutomateError } from '../core/failure.ts';
 import type { Checkpoint, Journal } from '../io/journal.ts';
 import { errorColumns } from '../io/records/errors.ts';
 import { extensionOf, type Format, formatOfPath } from '../io/records/format.ts';
 import { createOutput, type FileOutput } from '../io/records/output.ts';
+import { createTextParts } from '../io/records/part.ts';
 import { createStreamSink, isRegularFile, openFileSink, refuseExisting } from '../io/records/sink.ts';
 import { createWriter } from '../io/records/writer.ts';
 import type { Redactor } from '../io/redact.ts';
@@ -118,8 +121,15 @@ export async function openOutput(plan: OutputPlan, run: OutputRun): Promise<File
           : openFileSink(plan.errors, { ...plan.errorsFormat, isNew: true, keep: from.errors?.bytes ? from.errors : undefined }),
     },
     redactor: run.redactor,
+    parts: createTextParts(() => partPath(plan.out)),
     journal,
     from,
     credits: run.credits,
   });
+}
+
+/** Beside the output there is room for it. */
+function partPath(out: string): string {
+  const [folder, name] = out === '-' || isNoFile(out) ? [tmpdir(), 'automate'] : [dirname(out), basename(out)];
+  return join(folder, `.${name}.${randomUUID()}.part`);
 }

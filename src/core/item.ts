@@ -13,5 +13,15 @@ export interface Item {
   readonly failure?: Failure;
 }
 
-/** What came of a record: its output records, or why it failed. */
-export type Outcome = { readonly rows: readonly Fields[] } | { readonly failure: Failure };
+/** Output records of one record that come before it is done, such as those of its pages. When they are many, they wait outside of memory. */
+export interface Part {
+  /** How many there are so far. */
+  readonly rows: number;
+  /** Takes some more. Throws a Failure (`output`) for a record that the output cannot hold. */
+  add(rows: readonly Fields[]): Promise<void>;
+  /** Forgets them: the record has not come to its end. */
+  drop(): void;
+}
+
+/** What came of a record: its output records, at once or in parts, or why it failed. */
+export type Outcome = { readonly rows: readonly Fields[] } | { readonly part: Part } | { readonly failure: Failure };

@@ -26,7 +26,17 @@ export interface Mapping {
   /** Whether it looks into the body, so that a body which is no JSON is a failure. */
   readonly needsJson: boolean;
   /** The record's output records. `found` gets, per path, whether it led anywhere. Throws a Failure (`mapping`). */
-  apply(record: Fields, answer: Answer, found: boolean[]): Fields[];
+  apply(record: Fields, answer: Answer, found: boolean[], part?: MappedPart): Fields[];
+  /** The outermost array that is expanded; absent without one. */
+  readonly array: readonly (string | number)[] | undefined;
+}
+
+/** What part of an answer a record gets. */
+export interface MappedPart {
+  /** The elements of the outermost array; absent for all of them. */
+  readonly elements?: readonly Value[];
+  /** What to do when there are none; absent for what the map says. */
+  readonly whenEmpty?: WhenEmpty;
 }
 
 interface Entry {
@@ -47,9 +57,10 @@ export function compileMapping(written: readonly string[] | Readonly<Record<stri
     paths: entries.map((entry) => entry.path.text),
     expands: chain.length > 0,
     needsJson: entries.some((entry) => entry.path.root === 'body' && (entry.path.legs.length > 1 || entry.path.legs[0]?.length !== 0)),
-    apply: (record, answer, found) => {
-      const to = { record, answer, found };
-      return chain.length === 0 ? [applyOnce(entries, to)] : apply(entries, chain, whenEmpty, to);
+    array: chain[0],
+    apply: (record, answer, found, part = {}) => {
+      const to = { whenEmpty, ...part, record, answer, found };
+      return chain.length === 0 ? [applyOnce(entries, to)] : apply(entries, chain, to);
     },
   };
 }
@@ -71,14 +82,15 @@ function chainOf(entries: readonly Entry[]): readonly (readonly (string | number
   return chain;
 }
 
-interface Application {
+interface Application extends MappedPart {
+  readonly whenEmpty: WhenEmpty;
   readonly record: Fields;
   readonly answer: Answer;
   readonly found: boolean[];
 }
 
 /** Without an array to expand, one record stays one. */
-function applyOnce(entries: readonly Entry[], { record, answer, found }: Application): Fields {
+function applyOnce(entries: readonly Entry[], { record, answer, found }: Omit<Application, 'whenEmpty'>): Fields {
   const fields = new Map(record);
   for (const { field, path, place } of entries) {
     const value = rootValue(path, answer, answer.body);
@@ -88,7 +100,7 @@ function applyOnce(entries: readonly Entry[], { record, answer, found }: Applica
   return fields;
 }
 
-function apply(entries: readonly Entry[], chain: Path['legs'], whenEmpty: WhenEmpty, to: Application): Fields[] {
+function apply(entries: readonly Entry[], chain: Path['legs'], to: Application): Fields[] {
   const byDepth = Array.from({ length: chain.length + 1 }, (_, depth) => entries.filter((entry) => entry.path.legs.length === depth + 1));
   for (const entry of entries) to.found[entry.place] = false;
   const rows: Value[][] = [];
@@ -105,7 +117,7 @@ function apply(entries: readonly Entry[], chain: Path['legs'], whenEmpty: WhenEm
     for (const entry of byDepth[depth] as Entry[]) read(entry, value);
     const leg = chain[depth];
     if (leg === undefined) rows.push([...values]);
-    else expandArray(depth, valueAt(value, leg));
+    else expandArray(depth, depth === 0 && to.elements ? [...to.elements] : valueAt(value, leg));
   }
 
   function expandArray(depth: number, array: Value | undefined): void {
@@ -116,9 +128,9 @@ function apply(entries: readonly Entry[], chain: Path['legs'], whenEmpty: WhenEm
     }
     if (array !== undefined && array !== null && array.length > 0) {
       for (const element of array) expand(depth + 1, element);
-    } else if (whenEmpty === 'error') {
+    } else if (to.whenEmpty === 'error') {
       throw new Failure('mapping', `the array "${arrayPath(chain, depth)}" is empty or absent`, { status: to.answer.status });
-    } else if (whenEmpty === 'keep') {
+    } else if (to.whenEmpty === 'keep') {
       for (const deeper of byDepth.slice(depth + 1).flat()) values[deeper.place] = null;
       rows.push([...values]);
     }

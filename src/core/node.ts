@@ -1,6 +1,6 @@
 import type * as z from 'zod';
 import type { Expression } from './condition.ts';
-import type { Failure } from './failure.ts';
+import type { Failure, Unfinished } from './failure.ts';
 import type { Auth, Http, HttpRequest, HttpResponse } from './ports.ts';
 import type { Fields } from './record.ts';
 import type { Value } from './value.ts';
@@ -35,6 +35,19 @@ export interface Call<Result> {
   askedToWaitMs(result: Result): number | undefined;
 }
 
+/** How a node asks for many records with one call. */
+export interface Batch<Entry, Result> {
+  /** Only records with the same key share a call. */
+  readonly key: string;
+  /** How many records share one at most. */
+  readonly size: number;
+  /** How large their entries are together at most, as `bytesOf` counts them. */
+  readonly maxBytes: number;
+  bytesOf(entry: Entry): number;
+  /** Brings entries to their end; answers what came of each, in their order. Throws what came of all of them. */
+  send(entries: readonly Entry[], call: NodeContext['call']): Promise<readonly (Result | Failure | Unfinished)[]>;
+}
+
 /** What a node may use while it works on a record. */
 export interface NodeContext {
   readonly http: Http;
@@ -44,21 +57,21 @@ export interface NodeContext {
   cached(key: string, maxAgeMs: number, produce: () => Promise<HttpResponse>): Promise<HttpResponse>;
   /** Tells which of the map's paths led anywhere. */
   mapped(paths: readonly string[], found: readonly boolean[]): void;
-  /** A UUID that is the same whenever this record passes this node in this run. */
-  idempotencyKey(): string;
-  /** Brings a record through the node's inner nodes. `pass`: how often that was done before, for the same record. */
-  inner(fields: Fields, pass: number): Promise<InnerResult>;
+  /** Waits until as many records as can share a call are there, or no more can come; answers what came of this one. */
+  gather<Entry, Result>(entry: Entry, batch: Batch<Entry, Result>): Promise<Result>;
+  /** A UUID that is the same whenever this record passes this node in this run. `part`: which of several calls for it; absent for the one. */
+  idempotencyKey(part?: string): string;
+  /** Hands on output records before the node is done, in their order: only a node that `streams`. */
+  emit(rows: readonly Fields[]): Promise<void>;
+  /**
+   * Brings a record through the node's inner nodes. `pass`: how often that was done before, for the same record. `take` gets what comes
+   * out of them, in its order. Answers how long a server asked to wait before it is asked again; absent when none did.
+   */
+  inner(fields: Fields, pass: number, take: (rows: readonly Fields[]) => Promise<void> | void): Promise<number | undefined>;
   /** Monotonic ms. */
   now(): number;
   /** Waits, and holds nothing meanwhile. Throws Unfinished when the run ends before. */
   waitUntil(untilMs: number): Promise<void>;
-}
-
-/** What came out of inner nodes. */
-export interface InnerResult {
-  readonly rows: readonly Fields[];
-  /** How long a server asked to wait before it is asked again; absent when none did. */
-  readonly askedToWaitMs: number | undefined;
 }
 
 /** Where in its options a node reads a field. */
@@ -84,6 +97,8 @@ export interface Node {
   columns(before: readonly string[]): string[];
   /** A record's output records: none drops it, several expand it. Throws a Failure: this record failed. */
   run(fields: Fields, context: NodeContext): Promise<readonly Fields[]>;
+  /** Whether it hands on output records before it is done. */
+  readonly streams?: boolean;
   /** The fields it adds whose texts are texts, and no cells of a table that may stand for a number; absent for none. */
   readonly typedFields?: readonly string[];
   /** Only of a node that acts through a port. */
@@ -120,6 +135,12 @@ export interface Action {
   body(response: HttpResponse): Value | undefined;
   /** Whether one record can become several. */
   readonly expands: boolean;
+  /** How many records share a call at most; 1 for none. */
+  readonly batchSize: number;
+  /** How many calls one record can take at most, retries not counted. */
+  readonly mostCalls: number;
+  /** Whether an answer may come from the cache. */
+  readonly isCached: boolean;
   /** The map's paths and the fields they add, in order; none without a map. */
   readonly paths: readonly string[];
   readonly fields: readonly string[];

@@ -1,5 +1,5 @@
 import type { Event, HitSource } from './event.ts';
-import type { Item, Outcome } from './item.ts';
+import type { Item, Outcome, Part } from './item.ts';
 
 /** Time. Waits and deadlines read `now`, which no clock change can move; only dates from outside are compared with `wallNow`. */
 export interface Clock {
@@ -90,6 +90,8 @@ export interface Cache {
 
 /** Where what came of the records goes. */
 export interface Output {
+  /** A place for the output records of a record that is not done yet. */
+  part(): Part;
   /** Takes what came of a record, in memory; answers what became of it: a record that the output cannot hold is a Failure (`output`). */
   put(item: Item, outcome: Outcome): Outcome;
   /** Characters taken and not yet written, roughly. */

@@ -170,6 +170,19 @@ export function isLoopback(hostname: string): boolean {
   return /^(?:localhost|127(?:\.\d+){3}|\[::1\])$/i.test(hostname) || hostname.endsWith('.localhost');
 }
 
+/** A query without a parameter. The rest of it stays as it is, byte for byte. */
+export function withoutParameter(search: string, name: string): string {
+  const pairs = search.replace(/^\?/, '').split('&');
+  return pairs.filter((pair) => !new URLSearchParams(pair).has(name)).join('&');
+}
+
+/** A path whose query has a parameter with this value, and no other of its name. */
+export function withParameter(path: string, name: string, value: string): string {
+  const [start, query = ''] = path.split(/\?(.*)/s) as [string, string?];
+  const others = withoutParameter(query, name);
+  return `${start}?${others === '' ? '' : `${others}&`}${encodeURIComponent(name)}=${encodeURIComponent(value)}`;
+}
+
 function encoded(value: Value, field: string): string {
   const text = textOf(value);
   if (!text.isWellFormed()) throw refused(`the field "${field}" holds a broken character (a lone surrogate)`);

@@ -22,7 +22,12 @@ export function actionsOf(
   return steps.map(({ node }, index) => {
     const first = reached[index] as number;
     expected += first;
-    return { least: isCached(index) ? 0 : first, expected: node.action ? expected : 0, most: most[index] as number };
+    const { batchSize = 1 } = node.action ?? {};
+    return {
+      least: isCached(index) ? 0 : Math.ceil(first / batchSize),
+      expected: node.action ? Math.ceil(expected / batchSize) : 0,
+      most: most[index] as number,
+    };
   });
 }
 
@@ -40,7 +45,7 @@ function mostBehind(flow: readonly Step[], first: Step): Map<Step, number> {
       // In the next pass the record may come to the nodes before it, too.
       if (step === first || (inner && allSteps(inner.steps).includes(first))) isBehind = true;
       if (!isBehind) continue;
-      if (action) times.set(step, rows);
+      if (action) times.set(step, rows * action.mostCalls);
       if (inner) visit(inner.steps, rows * inner.mostPasses);
       rows *= growth(step);
     }
@@ -48,8 +53,11 @@ function mostBehind(flow: readonly Step[], first: Step): Map<Step, number> {
 }
 
 /** How many records one record can become at a step. */
-function growth({ node: { action, inner } }: Step): number {
-  if (action) return action.expands ? Number.POSITIVE_INFINITY : 1;
+function growth(step: Step): number {
+  const { action, inner, streams } = step.node;
+  if (action?.expands) return Number.POSITIVE_INFINITY;
+  if (action && streams) return action.mostCalls;
+  if (action) return 1;
   return inner ? growthInside(inner) : 1;
 }
 

@@ -136,7 +136,9 @@ export function createForecaster(plan: Plan, settings: ForecastSettings): Foreca
         return [];
       }
       // What does not act needs no answers, so it is run for real.
-      return await step.node.run(fields, contextOf(step, item));
+      const emitted: Fields[] = [];
+      const rows = await step.node.run(fields, contextOf(step, item, emitted));
+      return [...emitted, ...rows];
     } catch (error) {
       if (error === calledInside) return [];
       if (!(error instanceof Failure)) throw error;
@@ -147,16 +149,20 @@ export function createForecaster(plan: Plan, settings: ForecastSettings): Foreca
     }
   }
 
-  function contextOf({ node }: Step, item: Item): NodeContext {
+  function contextOf({ node }: Step, item: Item, emitted: Fields[]): NodeContext {
     if (!node.inner) return noContext;
     const { steps: inside } = node.inner;
     let nowMs = 0;
-    const context: Pick<NodeContext, 'inner' | 'now' | 'waitUntil'> = {
-      async inner(fields) {
+    const context: Pick<NodeContext, 'inner' | 'emit' | 'now' | 'waitUntil'> = {
+      async inner(fields, _pass, take) {
         const before = calls;
         const rows = await pass(inside, fields, item);
         if (calls > before) throw calledInside;
-        return { rows, askedToWaitMs: undefined };
+        await take(rows);
+        return undefined;
+      },
+      async emit(rows) {
+        emitted.push(...rows);
       },
       now: () => nowMs,
       async waitUntil(untilMs) {

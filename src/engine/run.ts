@@ -2,6 +2,7 @@ import type { Ending } from '../core/event.ts';
 import type { Item, Outcome } from '../core/item.ts';
 import { allSteps, type Plan } from '../core/plan.ts';
 import type { Output, Ports } from '../core/ports.ts';
+import { createBatches, noBatches, type Supply } from './batches.ts';
 import { createCaller, reportOf } from './call.ts';
 import { createChain } from './chain.ts';
 import { createGates, type GateOverrides } from './gate.ts';
@@ -25,7 +26,7 @@ export interface Run {
 }
 
 /** Starts a run: every record is read, passes the chain, and is written in its place. */
-export function startRun(plan: Plan, batches: AsyncIterable<readonly Item[]>, output: Output, ports: Ports, settings: RunSettings): Run {
+export function startRun(plan: Plan, input: AsyncIterable<readonly Item[]>, output: Output, ports: Ports, settings: RunSettings): Run {
   const startedMs = ports.clock.now();
   const gates = createGates(ports.clock, settings);
   const stopping = createStopping((ending, reason) => {
@@ -38,18 +39,24 @@ export function startRun(plan: Plan, batches: AsyncIterable<readonly Item[]>, ou
     window.close();
     ports.http.abort();
   });
-  const pass = createChain(plan, { ports, stopping, call: createCaller({ ports, gates, stopping }) });
+  const call = createCaller({ ports, gates, stopping });
+  const batches = hasBatches(plan) ? createBatches(ports.clock, call, supply) : noBatches;
+  const pass = createChain(plan, { ports, stopping, call, batches, part: () => output.part() });
   const counts = { ended: 0, failed: 0 };
+  /** Records that have ended and are not written yet: their places will be free. */
+  let unwritten = 0;
+  let reading: Supply = 'more';
   const window = createWindow({ size: windowSize(plan, settings), unordered: settings.unordered, done, broken: stopping.abort });
-  const writing = createWriting(output, ports.clock, { written: window.free, broken: stopping.abort });
+  const writing = createWriting(output, ports.clock, { written, broken: stopping.abort });
   return { stopping, ended: run() };
 
   async function run(): Promise<Ending> {
     try {
-      for await (const items of batches) {
+      for await (const items of input) {
         if (!(await beginAll(items))) break;
       }
     } finally {
+      readOn('ended');
       await window.ended().finally(writing.ended);
     }
     const ending = stopping.ending ?? 'complete';
@@ -61,9 +68,11 @@ export function startRun(plan: Plan, batches: AsyncIterable<readonly Item[]>, ou
   async function beginAll(items: readonly Item[]): Promise<boolean> {
     for (const item of items) {
       for (let room = roomOf(); room; room = roomOf()) {
+        readOn('blocked');
         await room;
         await ports.clock.nextTurn();
       }
+      reading = 'more';
       if (stopping.ending !== undefined || stopping.signal.aborted) return false;
       window.begin(item, pass(item));
     }
@@ -74,13 +83,29 @@ export function startRun(plan: Plan, batches: AsyncIterable<readonly Item[]>, ou
     return window.room() ?? gates.room();
   }
 
+  function readOn(state: Supply): void {
+    reading = state;
+    batches.look();
+  }
+
+  function supply(): Supply {
+    return reading === 'blocked' && unwritten > 0 ? 'more' : reading;
+  }
+
+  function written(count: number): void {
+    unwritten -= count;
+    window.free(count);
+    batches.look();
+  }
+
   function done(item: Item, outcome: Outcome): void {
-    const written = output.put(item, outcome);
+    const taken = output.put(item, outcome);
     counts.ended++;
-    if ('rows' in written) ports.report({ type: 'record-done', record: item.number, rows: written.rows.length });
+    unwritten++;
+    if (!('failure' in taken)) ports.report({ type: 'record-done', record: item.number, rows: countOf(taken) });
     else {
       counts.failed++;
-      ports.report({ type: 'record-failed', record: item.number, ...reportOf(written.failure) });
+      ports.report({ type: 'record-failed', record: item.number, ...reportOf(taken.failure) });
       if (isTooMany(settings.maxErrors, counts))
         stopping.request('max-errors', counts.failed === 1 ? '1 record has failed' : `${counts.failed} records have failed`);
     }
@@ -88,7 +113,18 @@ export function startRun(plan: Plan, batches: AsyncIterable<readonly Item[]>, ou
   }
 }
 
+function countOf(outcome: Exclude<Outcome, { failure: unknown }>): number {
+  return 'rows' in outcome ? outcome.rows.length : outcome.part.rows;
+}
+
+function hasBatches(plan: Plan): boolean {
+  return allSteps(plan.steps).some(({ node }) => (node.action?.batchSize ?? 1) > 1);
+}
+
 const usualWindow = 1024;
+
+/** So many records may fill the batches that are in flight, and those that come after them. */
+const mostBatched = 65_536;
 
 /** Records that wait between their calls hold no slot: many more can be on their way. */
 const waitingWindow = 8192;
@@ -102,5 +138,7 @@ function windowSize(plan: Plan, settings: RunSettings): number {
   const actions = steps.flatMap(({ node }) => node.action ?? []);
   const concurrency = settings.concurrency ?? Math.max(1, ...actions.map((action) => action.concurrency));
   const size = steps.some(({ node }) => node.inner?.waits) ? waitingWindow : usualWindow;
+  const batched = Math.max(0, ...actions.flatMap(({ batchSize }) => (batchSize > 1 ? batchSize * 2 * concurrency : [])));
+  if (batched > size) return Math.min(mostBatched, batched);
   return Math.ceil(Math.max(size, concurrency * 8) / Math.max(1, actions.length));
 }

@@ -1,5 +1,5 @@
 import { Failure, Unfinished } from '../core/failure.ts';
-import type { Call, NodeContext, Step } from '../core/node.ts';
+import type { Batch, Call, NodeContext, Step } from '../core/node.ts';
 import { type Fields, withFields } from '../core/record.ts';
 
 /** How a node would call, seen by letting it begin: it is stopped where it would send. */
@@ -67,6 +67,7 @@ async function sketchOf(run: (context: NodeContext) => Promise<unknown>, isExact
       isCached = true;
       return produce();
     },
+    gather: (entry: unknown, batch: Batch<unknown, unknown>) => batch.send([entry], context.call),
     mapped: () => undefined,
     idempotencyKey: () => '',
   } as unknown as NodeContext;

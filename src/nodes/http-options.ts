@@ -1,6 +1,8 @@
 import * as z from 'zod';
 import { dictionary } from '../core/dictionary.ts';
 import { auth, byteSize, concurrency, credits, duration, fieldName, headers, name, path, rate, retry, timeout } from '../core/options.ts';
+import { batchOptions } from './http-batch-options.ts';
+import { paginateOptions } from './http-pages-options.ts';
 
 const status = z.union([z.int().min(100).max(599), z.enum(['1xx', '2xx', '3xx', '4xx', '5xx'])], {
   error: 'expected a status such as 200, or a class such as 2xx',
@@ -37,6 +39,8 @@ export const httpOptions = z.strictObject({
   when_empty: z.enum(['keep', 'drop', 'error']).default('keep').describe('a record whose array to expand is empty or absent'),
   credits: credits.optional().describe('what one request costs; 1 unless the connection says otherwise'),
   cost: path.optional().describe('where an answer says what it really cost, such as $headers.x-credits-used'),
+  paginate: paginateOptions.optional().describe('how the next page is asked for: next_url, cursor, page, offset or link_header'),
+  batch: batchOptions.optional().describe('one request for many records'),
   cache: duration.optional().describe('how long an answer is kept on disk for identical requests'),
 });
 

@@ -99,6 +99,11 @@ export function fieldsIn(options: HttpOptions, connection: HttpConnection | unde
   ];
 }
 
+/** The fields that a body refers to. */
+export function fieldsWithin(body: unknown): string[] {
+  return usesWithin(body as Value, []).map(({ field }) => field);
+}
+
 function usesWithin(value: Value | undefined, at: readonly (string | number)[]): FieldUse[] {
   if (typeof value === 'string') return referencedFields(value).map((field) => ({ field, at }));
   if (Array.isArray(value)) return value.flatMap((member, index) => usesWithin(member, [...at, index]));

@@ -1,5 +1,5 @@
 import { Failure } from '../core/failure.ts';
-import { compileMapping, type Mapping, rootValue } from '../core/mapping.ts';
+import { compileMapping, type MappedPart } from '../core/mapping.ts';
 import {
   type BuildContext,
   type CredentialNeed,
@@ -9,14 +9,16 @@ import {
   type NodeContext,
   type RetryPolicy,
 } from '../core/node.ts';
-import { mostCredits } from '../core/options.ts';
 import { compilePath, type Path } from '../core/path.ts';
-import type { Auth, HttpRequest, HttpResponse } from '../core/ports.ts';
+import type { Auth, HttpResponse } from '../core/ports.ts';
 import type { Fields } from '../core/record.ts';
-import { answerMessage, readBody } from '../core/response.ts';
-import { jsonOf, textOf, type Value } from '../core/value.ts';
+import { readBody } from '../core/response.ts';
+import type { Value } from '../core/value.ts';
+import { type Batching, compileBatching, type Entry, listField } from './http-batch.ts';
+import { bodyOf, type Compiled, costOf, type Exchange, exchange, refusal, rowsOf } from './http-call.ts';
 import { type HttpOptions, httpOptions } from './http-options.ts';
-import { compileRequest, fieldsIn, tried } from './http-request.ts';
+import { compilePaging, type PageWalk, type Paging } from './http-pages.ts';
+import { compileRequest, fieldsIn, fieldsWithin, tried } from './http-request.ts';
 
 /** The HTTP Request node: one request per record. */
 export const http = defineNode({
@@ -34,59 +36,80 @@ export const http = defineNode({
 
 const defaultConcurrency = 16;
 
-/** What of a node is worked out once. */
-interface Compiled {
-  readonly options: HttpOptions;
-  readonly request: (fields: Fields) => HttpRequest;
-  readonly mapping: Mapping | undefined;
-  readonly limit: { readonly key: string; readonly max: number };
-  readonly intervalMs: number | undefined;
-  readonly retry: RetryPolicy;
-  /** Where an answer says what it really cost; absent for nowhere. */
-  readonly cost: Path | undefined;
-}
-
 function build(options: HttpOptions, context: BuildContext): Node {
   const connection = options.connection === undefined ? undefined : (context.connection(options.connection) ?? null);
   if (options.body !== undefined && (options.method === 'GET' || options.method === 'DELETE')) {
     context.problem(['body'], `a ${options.method} request has no body; expected method POST, PUT or PATCH`);
   }
-  const { origin, render: request } = compileRequest(options, connection, context);
+  const { origin, render } = compileRequest(
+    options,
+    connection,
+    options.batch ? { ...context, isCell: isCellBesideList(context) } : context,
+  );
   const mapping = tried(context, ['map'], () => options.map && compileMapping(options.map, options.when_empty));
   if (options.response === 'text' && mapping?.needsJson) {
     context.warn(['map'], 'the answer is read as text: only $body, $status and $headers.NAME find something in it');
   }
+  const { allowHttp, allowHosts } = context;
+  const paging = tried(context, ['paginate'], () => options.paginate && compilePaging(options.paginate, { allowHttp, allowHosts }));
+  const batching = tried(context, ['batch'], () => options.batch && compileBatching(options.batch, mapping));
+  const uses = fieldsIn(options, connection).filter(({ field, at }) => !batching || field !== listField || at[0] !== 'body');
+  refuseOddities(options, context);
   const auth = options.auth === undefined ? connection?.auth : options.auth;
   const compiled: Compiled = {
     options,
-    request,
+    request: paging ? (fields) => paging.first(render(fields)) : render,
     mapping,
+    needsJson: (mapping?.needsJson ?? false) || needsJson(options),
     limit: limitOf(options, connection, context.id),
     intervalMs: options.rate ?? connection?.intervalMs,
     retry: policyOf(options.retry),
     cost: tried(context, ['cost'], () => costPath(options.cost ?? connection?.cost)),
   };
   return {
-    reads: fieldsIn(options, connection),
+    reads: [...uses, ...(batching?.reads ?? [])],
     typedFields: mapping?.fields ?? [],
     columns: (before) => [...new Set([...before, ...(mapping?.fields ?? [])])],
-    run: (fields, runContext) => run(compiled, fields, runContext),
+    ...(paging ? { streams: true } : {}),
+    run: runnerOf(compiled, paging, batching, uses.length === 0),
     action: {
       concurrency: compiled.limit.max,
       intervalMs: compiled.intervalMs,
       price: { credits: options.credits ?? connection?.credits ?? 1, connection: connection?.name },
       credentials: auth ? [credentialOf(auth, options, origin)] : [],
-      request,
+      request: (fields) => compiled.request(batching ? batching.together([batching.item(fields)]) : fields),
       body: (response) => readBody(response, options.response, false),
-      rows: (fields, response, found) =>
-        mapping ? rowsOf(mapping, fields, { response, body: bodyOf(compiled, response) }, found) : [fields],
+      rows: (fields, response, found) => previewed(compiled, fields, response, { batching, found }),
       expands: mapping?.expands ?? false,
+      batchSize: batching?.options.size ?? 1,
+      // Of those that were refused together there are at most as many requests again as records.
+      mostCalls: paging?.max ?? (batching && batching.options.size > 1 ? 2 : 1),
+      isCached: options.cache !== undefined,
       paths: mapping?.paths ?? [],
       fields: mapping?.fields ?? [],
       refusal: (response) => refusal(options, response),
-      cost: (response) => (compiled.cost ? costOf(compiled, { response, body: undefined }) : undefined),
+      cost: (response) => costOf(compiled, { response, body: undefined }),
     },
   };
+}
+
+/** The list is made of values, whatever the records are. */
+function isCellBesideList({ isCell }: BuildContext): BuildContext['isCell'] {
+  return (field) => field !== listField && isCell(field);
+}
+
+/** Whether something besides the map looks into the body. */
+function needsJson({ paginate, batch }: HttpOptions): boolean {
+  return batch?.match !== undefined || (paginate !== undefined && paginate.type !== 'link_header');
+}
+
+function refuseOddities({ paginate, batch, body, cache, map }: HttpOptions, { problem, warn }: BuildContext): void {
+  if (paginate && !map) warn(['paginate'], 'without a map nothing is taken from the pages');
+  if (!batch) return;
+  if (paginate) problem(['paginate'], 'a batch has one answer for all its records; leave paginate or batch out');
+  if (cache !== undefined) problem(['cache'], 'a batch is hardly ever the same again; leave cache or batch out');
+  if (body === undefined) problem(['batch'], 'a batch needs a method such as POST and a body with {{items}}, the list of its records');
+  else if (!fieldsWithin(body).includes(listField)) problem(['body'], 'expected {{items}} in the body, the list of the records in a batch');
 }
 
 /** Of OAuth the secret goes to the token server alone. */
@@ -118,51 +141,98 @@ function policyOf({ max, backoff, max_wait }: HttpOptions['retry']): RetryPolicy
   return { max, firstDelayMs: initial, factor, maxDelayMs, jitter, maxWaitMs: max_wait };
 }
 
-/** An answer and what was read from its body. */
-interface Exchange {
-  readonly response: HttpResponse;
-  readonly body: Value | undefined;
+/** How a record passes: with a request of its own, with one for each page, or with one for many records. `isConstant`: whether all batches would send the same, but for the list. */
+function runnerOf(compiled: Compiled, paging: Paging | undefined, batching: Batching | undefined, isConstant: boolean): Node['run'] {
+  if (paging) return (fields, context) => runPages(compiled, paging, fields, context);
+  if (batching) return createBatchRunner(compiled, batching, isConstant);
+  return (fields, context) => runAlone(compiled, fields, context);
 }
 
-async function run(compiled: Compiled, fields: Fields, context: NodeContext): Promise<readonly Fields[]> {
-  const { options, mapping } = compiled;
-  const request = compiled.request(fields);
-  const exchange =
-    options.cache === undefined ? await sent(compiled, request, context) : await fromCache(compiled, request, options.cache, context);
+async function runAlone(compiled: Compiled, fields: Fields, context: NodeContext): Promise<readonly Fields[]> {
+  return mapped(compiled, fields, await exchange(compiled, compiled.request(fields), context), context);
+}
+
+function mapped({ mapping }: Compiled, fields: Fields, answer: Exchange, context: NodeContext, part?: MappedPart): readonly Fields[] {
   if (!mapping) return [fields];
   const found: boolean[] = [];
-  const rows = rowsOf(mapping, fields, exchange, found);
-  context.mapped(mapping.paths, found);
+  const rows = rowsOf(mapping, fields, answer, found, part);
+  // A page without records says nothing of where paths lead.
+  if (rows.length > 0 || part?.whenEmpty !== 'drop') context.mapped(mapping.paths, found);
   return rows;
 }
 
-async function fromCache(compiled: Compiled, request: HttpRequest, maxAgeMs: number, context: NodeContext): Promise<Exchange> {
-  const produce = async () => (await sent(compiled, request, context)).response;
-  const response = await context.cached(cacheKey(request, compiled.options), maxAgeMs, produce);
-  return { response, body: bodyOf(compiled, response) };
+/** The records of all pages, handed on as they come. Where no page has any, the record passes as it would with a single answer. */
+async function runPages(compiled: Compiled, paging: Paging, fields: Fields, context: NodeContext): Promise<readonly Fields[]> {
+  const walk = paging.walk(compiled.request(fields));
+  let withoutRows: Exchange | undefined;
+  let count = 0;
+  for (;;) {
+    const answer = await onPage(walk, () => exchange(compiled, walk.request, context, walk.page === 1 ? undefined : `page ${walk.page}`));
+    const isEmpty = await onPage(walk, () => walk.isEmpty(answer));
+    const rows = isEmpty ? [] : await onPage(walk, () => mapped(compiled, fields, answer, context, { whenEmpty: 'drop' }));
+    if (rows.length === 0) withoutRows ??= answer;
+    else if (compiled.mapping) await context.emit(rows);
+    count += rows.length;
+    if (isEmpty || !(await walk.turn(answer))) break;
+  }
+  if (!compiled.mapping) return [fields];
+  return count === 0 && withoutRows ? mapped(compiled, fields, withoutRows, context) : [];
 }
 
-/**
- * Everything that makes two requests the same, and the credential by its name only. The idempotency key is no part of it:
- * it differs for every record. Which answers count as success is: a kept one must not count where it would not have.
- */
-function cacheKey({ method, origin, path, headers, body, auth, followAny }: HttpRequest, { success }: HttpOptions): string {
-  const named = Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value]);
-  const signer = Object.entries(auth ?? {}).map(([name, value]) => [name, String(value)]);
-  return jsonOf([method, origin + path, named.sort(), body ?? null, signer.sort(), followAny, success]);
+/** A failure says on which page it was, but on the first. */
+async function onPage<Result>({ page }: PageWalk, act: () => Result | Promise<Result>): Promise<Result> {
+  try {
+    return await act();
+  } catch (error) {
+    throw error instanceof Failure && page > 1 ? error.retold(`page ${page}: ${error.message}`) : error;
+  }
 }
 
-function sent(compiled: Compiled, rendered: HttpRequest, context: NodeContext): Promise<Exchange> {
-  const request = compiled.options.idempotency_key ? withIdempotencyKey(rendered, context) : rendered;
-  return context.call({
-    gate: { origin: request.origin, credential: request.auth?.credential },
-    intervalMs: compiled.intervalMs,
-    limit: compiled.limit,
-    retry: compiled.retry,
-    attempt: () => attempt(compiled, request, context),
-    askedToWaitMs: ({ response }) => response.retryAfterMs,
-    ...(compiled.cost && { cost: (exchange: Exchange) => costOf(compiled, exchange) }),
-  });
+function createBatchRunner(compiled: Compiled, batching: Batching, isConstant: boolean): Node['run'] {
+  let constant: NodeBatch | undefined;
+  return async (fields, context) => {
+    const entry = batching.entry(fields, context);
+    constant ??= isConstant ? batchOf(fields) : undefined;
+    const batch = constant ?? batchOf(fields);
+    const bytes = batch.bytesOf(entry);
+    if (bytes > batch.maxBytes) {
+      const message = `the record alone makes the body ${bytes - batch.maxBytes} bytes larger than batch.max_bytes`;
+      throw new Failure('request', message, { sent: false });
+    }
+    const { exchange: answer, elements } = await context.gather(entry, batch);
+    return mapped(compiled, fields, answer, context, sharePart(elements));
+  };
+
+  function batchOf(fields: Fields): NodeBatch {
+    return batching.batch(compiled.request(batching.together([{ fields }])), ask, isConstant);
+  }
+
+  /** The key is the same whenever the same records share a request. */
+  function ask(entries: readonly Entry[], call: NodeContext['call']): Promise<Exchange> {
+    const { context } = entries[0] as Entry;
+    const key = compiled.options.idempotency_key ? entries.map((entry) => entry.context.idempotencyKey()).join(' ') : undefined;
+    return exchange(compiled, compiled.request(batching.together(entries)), { ...context, call }, key);
+  }
+}
+
+type NodeBatch = ReturnType<Batching['batch']>;
+
+/** A record that the answer lacks is kept, whatever is said of empty arrays: those are arrays in its element. */
+function sharePart(elements: readonly Value[] | undefined): MappedPart {
+  if (!elements) return {};
+  return elements.length === 0 ? { elements, whenEmpty: 'keep' } : { elements };
+}
+
+/** What a record gets of an answer to it alone. */
+function previewed(
+  compiled: Compiled,
+  fields: Fields,
+  response: HttpResponse,
+  { batching, found }: { batching: Batching | undefined; found: boolean[] },
+): readonly Fields[] {
+  const answer = { response, body: bodyOf(compiled, response) };
+  const elements = batching?.alone(answer, fields);
+  return compiled.mapping ? rowsOf(compiled.mapping, fields, answer, found, sharePart(elements)) : [fields];
 }
 
 function costPath(text: string | undefined): Path | undefined {
@@ -170,75 +240,4 @@ function costPath(text: string | undefined): Path | undefined {
   const path = compilePath(text);
   if (path.legs.length > 1) throw new Error(`expected a path to one number, found "${text}", which leads to several`);
   return path;
-}
-
-/** What an answer says that it cost; absent when it says nothing that is a number from 0 on. */
-function costOf(compiled: Compiled, { response, body }: Exchange): number | undefined {
-  const path = compiled.cost as Path;
-  const content = path.root === 'body' && body === undefined ? readable(compiled, response) : body;
-  const found = rootValue(path, { status: response.status, header: response.header, body: content }, content);
-  const cost = typeof found === 'string' && found.trim() === '' ? Number.NaN : Number(textOf(found ?? ''));
-  return found !== undefined && found !== null && cost >= 0 && cost <= mostCredits ? cost : undefined;
-}
-
-/** An answer that nobody reads can't fail a record by what is wrong with it. */
-function readable({ options }: Compiled, response: HttpResponse): Value | undefined {
-  try {
-    return readBody(response, options.response, false);
-  } catch (error) {
-    if (error instanceof Failure) return undefined;
-    throw error;
-  }
-}
-
-/** A key that the flow itself sends is left alone. */
-function withIdempotencyKey(request: HttpRequest, context: NodeContext): HttpRequest {
-  if (Object.keys(request.headers).some((name) => name.toLowerCase() === 'idempotency-key')) return request;
-  return { ...request, headers: { ...request.headers, 'Idempotency-Key': context.idempotencyKey() } };
-}
-
-/** One try. A failure of the network or a deadline comes retryable from the port; whether the flow wants it tried again is said here. */
-async function attempt(compiled: Compiled, request: HttpRequest, context: NodeContext): Promise<Exchange> {
-  const { options } = compiled;
-  try {
-    const response = await context.http.send(request);
-    const refused = refusal(options, response, request);
-    if (refused) throw refused;
-    return { response, body: bodyOf(compiled, response) };
-  } catch (error) {
-    if (error instanceof Failure && error.retryable && error.kind !== 'http' && !retries(options, error.kind)) {
-      throw error.asFinal();
-    }
-    throw error;
-  }
-}
-
-function retries(options: HttpOptions, on: HttpOptions['retry']['on'][number] | string): boolean {
-  return options.retry.on.some((wanted) => wanted === on);
-}
-
-function matches(wanted: readonly (number | string)[], status: number): boolean {
-  return wanted.includes(status) || wanted.includes(`${Math.floor(status / 100)}xx`);
-}
-
-function refusal(options: HttpOptions, response: HttpResponse, request?: HttpRequest): Failure | undefined {
-  const { status, retryAfterMs } = response;
-  if (matches(options.success, status)) return undefined;
-  const unsigned = (status === 401 || status === 403) && request?.hostFromData !== undefined && request.auth === undefined;
-  const reason = unsigned ? ' (no credential was sent: the flow does not name this origin literally)' : '';
-  return new Failure('http', answerMessage(response) + reason, {
-    status,
-    retryable: matches(options.retry.on, status),
-    retryAfterMs,
-  });
-}
-
-/** Read inside the try, so that a body cut off on its way is tried again. A webhook's answer, which nobody reads, can't fail it. */
-function bodyOf({ options, mapping }: Compiled, response: HttpResponse): Value | undefined {
-  if (!mapping && options.response !== 'json') return undefined;
-  return readBody(response, options.response, mapping?.needsJson ?? false);
-}
-
-function rowsOf(mapping: Mapping, fields: Fields, { response, body }: Exchange, found: boolean[]): Fields[] {
-  return mapping.apply(fields, { status: response.status, header: response.header, body }, found);
 }

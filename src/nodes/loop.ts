@@ -4,7 +4,7 @@ import { type BuildContext, defineNode, type Node, type NodeContext } from '../c
 import { condition, fieldName, innerNodes } from '../core/options.ts';
 import { type Fields, withFields } from '../core/record.ts';
 import { excerpt } from '../core/response.ts';
-import { jsonOf } from '../core/value.ts';
+import { jsonOf, type Value } from '../core/value.ts';
 import { conditionReads, innerParts } from './inner.ts';
 
 const loopOptions = z.strictObject({
@@ -43,26 +43,31 @@ function build(options: LoopOptions, context: BuildContext): Node | undefined {
   if (!steps) return undefined;
   return {
     ...innerParts(steps, { reads, mostPasses: options.max, waits: false, expands: options.emit === 'each' }),
+    streams: options.emit === 'each',
     run: (fields, runContext) => run(options, fields, runContext),
   };
 }
 
 async function run(options: LoopOptions, fields: Fields, context: NodeContext): Promise<readonly Fields[]> {
-  const emitted: Fields[] = [];
   const seen = new Map([[carriedText(options, fields), 0]]);
   let current = fields;
   for (let pass = 1; ; pass++) {
-    const { rows } = await context.inner(current, pass);
-    const last = rows.at(-1);
-    if (options.emit === 'each') for (const row of rows) emitted.push(row);
-    if (!last || !options.while.evaluate(last)) return options.emit === 'each' ? emitted : rows;
+    const rows: Fields[] = [];
+    let last: Fields | undefined;
+    await context.inner(current, pass, async (passed) => {
+      last = passed.at(-1) ?? last;
+      if (options.emit === 'each') await context.emit(passed);
+      else for (const row of passed) rows.push(row);
+    });
+    if (!last || !options.while.evaluate(last)) return rows;
     if (pass === options.max) throw new Failure('mapping', `the loop is not over after ${options.max} passes (max)`);
     refuseRepeat(options, last, pass, seen);
-    current = withFields(
-      fields,
-      options.carry.map((field) => [field, last.get(field) ?? null]),
-    );
+    current = withFields(fields, carried(options, last));
   }
+}
+
+function carried({ carry }: LoopOptions, last: Fields): (readonly [string, Value])[] {
+  return carry.map((field) => [field, last.get(field) ?? null]);
 }
 
 /** A pass that begins with what an earlier one began with would do the same again, without end. */

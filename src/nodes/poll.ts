@@ -2,7 +2,7 @@ import * as z from 'zod';
 import type { Expression } from '../core/condition.ts';
 import { durationText } from '../core/duration.ts';
 import { Failure } from '../core/failure.ts';
-import { type BuildContext, defineNode, type Node, type NodeContext } from '../core/node.ts';
+import { type BuildContext, defineNode, type Node, type NodeContext, type Step } from '../core/node.ts';
 import { condition, duration, innerNodes, timeout } from '../core/options.ts';
 import type { Fields } from '../core/record.ts';
 import { excerpt } from '../core/response.ts';
@@ -55,10 +55,22 @@ function build(options: PollOptions, context: BuildContext): Node | undefined {
   const steps = context.inner(options.nodes);
   const reads = conditionReads(context, { until: options.until, fail_when: options.fail_when });
   if (!steps) return undefined;
+  refuseCaches(steps, options.nodes, context);
   return {
     ...innerParts(steps, { reads, mostPasses: mostPasses(options), waits: true, expands: false }),
     run: (fields, runContext) => run(options, fields, runContext),
   };
+}
+
+/** From a cache the same answer would come every time. */
+function refuseCaches(steps: readonly Step[], written: readonly unknown[], { problem }: BuildContext): void {
+  for (const [index, { node }] of steps.entries()) {
+    const nested = (written[index] as { nodes?: unknown[] }).nodes;
+    const at = ['nodes', index];
+    if (node.action?.isCached) problem([...at, 'cache'], 'a cached answer never changes, so a poll would never end\nleave cache out here');
+    if (node.inner && nested)
+      refuseCaches(node.inner.steps, nested, { problem: (place, message) => problem([...at, ...place], message) } as BuildContext);
+  }
 }
 
 /** As often as it can ask before its time is over, were it answered at once. */
@@ -77,7 +89,10 @@ async function run(options: PollOptions, fields: Fields, context: NodeContext): 
   const endMs = context.now() + options.timeout;
   let waitMs = every.initial;
   for (let pass = 1; ; pass++) {
-    const { rows, askedToWaitMs } = await context.inner(fields, pass);
+    const rows: Fields[] = [];
+    const askedToWaitMs = await context.inner(fields, pass, (passed) => {
+      for (const row of passed) rows.push(row);
+    });
     const last = rows.at(-1);
     if (!last) return rows;
     if (failWhen?.evaluate(last)) throw new Failure('http', `it failed: ${valuesText(failWhen, last)} (fail_when, pass ${pass})`);

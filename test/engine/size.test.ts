@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import type { Output } from '../../src/core/ports.ts';
-import { type GivenRecord, runFlow } from '../helpers/run-flow.ts';
+import { type GivenRecord, partInMemory, runFlow } from '../helpers/run-flow.ts';
 
 function* records(count: number): Generator<GivenRecord> {
   for (let id = 0; id < count; id++) yield { id, text: `a text of record ${id}` };
@@ -11,6 +11,7 @@ function forgetful() {
   const seen = { rows: 0, heapMb: [] as number[] };
   const output = (): Output => ({
     waiting: 0,
+    part: partInMemory,
     put(_item, outcome) {
       seen.rows++;
       if (seen.rows % 20_000 === 0) seen.heapMb.push(process.memoryUsage().heapUsed / 1e6);

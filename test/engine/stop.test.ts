@@ -5,7 +5,7 @@ import { AutomateError, Failure } from '../../src/core/failure.ts';
 import { defineNode } from '../../src/core/node.ts';
 import type { Output } from '../../src/core/ports.ts';
 import type { Run } from '../../src/engine/run.ts';
-import { type FlowOptions, type GivenRecord, runFlow } from '../helpers/run-flow.ts';
+import { type FlowOptions, type GivenRecord, partInMemory, runFlow } from '../helpers/run-flow.ts';
 
 const node = (more = '') => `  - { type: http, url: "https://api.example.com/{{id}}"${more} }\n`;
 const flow = (more = '') => `nodes:\n${node(more)}`;
@@ -22,8 +22,9 @@ function watched() {
   let put: unknown[] = [];
   const output = (inner: Output): Output => ({
     waiting: 0,
+    part: partInMemory,
     put(item, outcome) {
-      put.push('rows' in outcome ? item.number : -item.number);
+      put.push(!('failure' in outcome) ? item.number : -item.number);
       return inner.put(item, outcome);
     },
     async flush() {

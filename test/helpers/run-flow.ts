@@ -1,6 +1,6 @@
 import type { Ending, Event, FailureReport } from '../../src/core/event.ts';
 import { Failure } from '../../src/core/failure.ts';
-import type { Item } from '../../src/core/item.ts';
+import type { Item, Outcome, Part } from '../../src/core/item.ts';
 import type { NodeType } from '../../src/core/node.ts';
 import type { Cache, Clock, Http, HttpRequest, HttpResponse, Ledger, Output } from '../../src/core/ports.ts';
 import type { Fields } from '../../src/core/record.ts';
@@ -127,12 +127,36 @@ function createOutput(): Output & Pick<FlowResult, 'rows' | 'failures'> {
     failures,
     waiting: 0,
     flush: async () => undefined,
+    part: partInMemory,
     put(item, outcome) {
-      if ('rows' in outcome) rows.push(...outcome.rows.map((row) => Object.fromEntries(row)));
+      if (!('failure' in outcome)) for (const row of rowsOf(outcome)) rows.push(Object.fromEntries(row));
       else failures.push({ record: item.number, fields: Object.fromEntries(item.fields), ...reportOf(outcome.failure) });
       return outcome;
     },
   };
+}
+
+interface MemoryPart extends Part {
+  readonly all: Fields[];
+}
+
+/** A place for output records that come before their record is done. */
+export function partInMemory(): MemoryPart {
+  const all: Fields[] = [];
+  return {
+    all,
+    get rows() {
+      return all.length;
+    },
+    add: async (rows) => {
+      for (const row of rows) all.push(row);
+    },
+    drop: () => undefined,
+  };
+}
+
+function rowsOf(outcome: Exclude<Outcome, { failure: unknown }>): readonly Fields[] {
+  return 'rows' in outcome ? outcome.rows : (outcome.part as MemoryPart).all;
 }
 
 function createLedger(most = Number.POSITIVE_INFINITY): Ledger & { spent(): number } {

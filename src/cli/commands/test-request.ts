@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { AutomateError, Failure } from '../../core/failure.ts';
-import type { Item } from '../../core/item.ts';
+import type { Item, Part } from '../../core/item.ts';
 import type { Action, Node, Step } from '../../core/node.ts';
 import { allSteps, type Plan } from '../../core/plan.ts';
 import type { HttpRequest, HttpResponse } from '../../core/ports.ts';
@@ -8,6 +8,7 @@ import type { Fields } from '../../core/record.ts';
 import { cleaned } from '../../core/response.ts';
 import { didYouMean } from '../../core/suggest.ts';
 import type { Value } from '../../core/value.ts';
+import { createBatches } from '../../engine/batches.ts';
 import { createCaller } from '../../engine/call.ts';
 import { createChain } from '../../engine/chain.ts';
 import { createGates } from '../../engine/gate.ts';
@@ -164,11 +165,23 @@ async function fieldsBefore(
   if (sending.length > 0) terminal.tell(`first sending ${sending.map(({ id }) => id).join(', ')}, whose fields this node may need`);
   const stopping = createStopping(() => {});
   const call = createCaller({ ports, stopping, gates: createGates(ports.clock, {}) });
-  const outcome = await createChain({ ...plan, steps: before }, { ports, stopping, call })(item);
+  const batches = createBatches(ports.clock, call, () => 'ended');
+  const rows: Fields[] = [];
+  const outcome = await createChain({ ...plan, steps: before }, { ports, stopping, call, batches, part: () => partOf(rows) })(item);
   if ('failure' in outcome) return outcome.failure;
-  const [first] = outcome.rows;
+  const [first] = 'rows' in outcome ? outcome.rows : rows;
   if (!first) throw new AutomateError('input', 'a node before this one drops the record; choose another with --record N');
   return new Map([...first, ...options.set]);
+}
+
+function partOf(rows: Fields[]): Part {
+  return {
+    get rows() {
+      return rows.length;
+    },
+    add: async (added) => void rows.push(...added),
+    drop: () => undefined,
+  };
 }
 
 /** The steps that a record passes before one, on its first way; absent when the step is not among them. */

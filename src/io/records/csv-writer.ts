@@ -32,7 +32,7 @@ export function createCsvWriter(columns: readonly string[], { delimiter, csvSafe
     // At the start of a file it would be taken for a byte order mark.
     quoted_match: '\ufeff',
   };
-  return { columns, begin: () => beginAs(columns), beginAs, write, end: () => '', refusal };
+  return { columns, between: '', begin: () => beginAs(columns), beginAs, write, end: () => '', refusal };
 
   function beginAs(names: readonly string[]): string {
     return names.length === 0 ? '' : stringify([names.map(cellOf)], options);

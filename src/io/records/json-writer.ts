@@ -5,6 +5,7 @@ import type { RecordWriter } from './record-writer.ts';
 /** Writes one JSON object per line. */
 export function createNdjsonWriter(): RecordWriter {
   return {
+    between: '',
     begin: () => '',
     write: (rows) => rows.map((fields) => `${objectText(fields)}\n`).join(''),
     end: () => '',
@@ -15,6 +16,7 @@ export function createNdjsonWriter(): RecordWriter {
 /** Writes a JSON array, one object per line. */
 export function createJsonWriter(): RecordWriter {
   return {
+    between: ',',
     begin: () => '[',
     write: (rows, isFirst) => rows.map((fields, index) => (isFirst && index === 0 ? '\n' : ',\n') + objectText(fields)).join(''),
     end: (anyWritten) => (anyWritten ? '\n]\n' : ']\n'),

@@ -1,11 +1,12 @@
 import { AutomateError } from '../../core/failure.ts';
-import type { Item, Outcome } from '../../core/item.ts';
+import type { Item, Outcome, Part } from '../../core/item.ts';
 import type { Output } from '../../core/ports.ts';
 import { type Fields, withFields } from '../../core/record.ts';
 import type { Checkpoint, Journal } from '../journal.ts';
 import type { Redactor } from '../redact.ts';
 import { isTableWriter } from './csv-writer.ts';
 import { errorFields } from './errors.ts';
+import type { TextPart, TextParts } from './part.ts';
 import { createInputProgress } from './progress.ts';
 import type { Sink } from './sink.ts';
 import type { RecordWriter } from './writer.ts';
@@ -21,6 +22,8 @@ export interface OutputTools {
     readonly asColumns: boolean;
   };
   readonly redactor: Redactor;
+  /** Where records wait that come before their turn. */
+  readonly parts: TextParts;
   /** Absent for a stream, in which nothing can be cut off. */
   readonly journal: Journal | undefined;
   /** Where the run begins: the beginning, or the checkpoint that it goes on from. */
@@ -67,12 +70,14 @@ export function createOutput(tools: OutputTools): FileOutput {
   let isBroken = false;
 
   return {
+    part: () => records.part(tools.parts.part()),
     put(item, outcome) {
       const checked = refused(outcome, tools.records.writer);
-      if ('rows' in checked) records.add(checked.rows);
-      else errors.add([withFields(item.fields, errorFields(item, checked.failure, tools.errors.asColumns))]);
-      counts.rows += 'rows' in checked ? checked.rows.length : 0;
-      counts['rows' in checked ? 'written' : 'failed']++;
+      if ('failure' in checked) errors.add([withFields(item.fields, errorFields(item, checked.failure, tools.errors.asColumns))]);
+      else if ('part' in checked) records.addPart(checked.part);
+      else records.add(checked.rows);
+      if (!('failure' in checked)) counts.rows += 'part' in checked ? checked.part.rows : checked.rows.length;
+      counts['failure' in checked ? 'failed' : 'written']++;
       progress.done(item);
       return checked;
     },
@@ -110,10 +115,12 @@ export function createOutput(tools: OutputTools): FileOutput {
 
   /** What is taken is taken at once: records that come while it is being written belong to the next checkpoint. */
   async function flush(): Promise<void> {
-    const text = (hasBegun ? '' : records.begin()) + records.take();
+    const begin = hasBegun ? '' : records.begin();
+    const pieces = records.take();
     hasBegun = true;
     const isFirstFailure = counts.failed > 0 && !errorSink;
-    const errorText = (isFirstFailure && from.failed === 0 ? errors.begin() : '') + errors.take();
+    const errorBegin = isFirstFailure && from.failed === 0 ? errors.begin() : '';
+    const errorPieces = errors.take();
     const { written, failed, rows } = counts;
     const reached = {
       records: progress.records,
@@ -125,8 +132,8 @@ export function createOutput(tools: OutputTools): FileOutput {
       credits: tools.credits(),
     };
     if (isFirstFailure) errorSink = await openErrors();
-    if (errorSink) await errorSink.write(errorText);
-    await tools.records.sink.write(text);
+    if (errorSink) await writeAll(errorSink, errorBegin, errorPieces);
+    await writeAll(tools.records.sink, begin, pieces);
     await save({ ...reached, out: tools.records.sink.written, ...(errorSink ? { errors: errorSink.written } : {}) });
   }
 
@@ -156,7 +163,7 @@ function isNews(checkpoint: Checkpoint, before: Checkpoint): boolean {
 
 /** A record is written whole or not at all. */
 function refused(outcome: Outcome, writer: RecordWriter): Outcome {
-  if ('failure' in outcome) return outcome;
+  if (!('rows' in outcome)) return outcome;
   for (const row of outcome.rows) {
     const failure = writer.refusal(row);
     if (failure) return { failure };
@@ -167,19 +174,48 @@ function refused(outcome: Outcome, writer: RecordWriter): Outcome {
 /** So many records are turned into text together. */
 const chunk = 32;
 
+/** What is to be written: text, or a part that has kept it. */
+type Piece = string | Pick<KeptPart, 'texts' | 'drop'>;
+
+async function writeAll(sink: Sink, begin: string, pieces: readonly Piece[]): Promise<void> {
+  let text = begin;
+  for (const piece of pieces) {
+    if (typeof piece === 'string') text += piece;
+    else {
+      for await (const kept of piece.texts()) {
+        text += kept;
+        if (text.length < shortest) continue;
+        await sink.write(text);
+        text = '';
+      }
+      piece.drop();
+    }
+  }
+  await sink.write(text);
+}
+
+/** Shorter texts of parts are written together. */
+const shortest = 64 * 1024;
+
 interface Text {
   begin(): string;
   /** Throws an AutomateError when a failed record does not fit: there is no other place left for it. */
   add(rows: readonly Fields[]): void;
+  /** A part whose text is kept. */
+  part(kept: TextPart): Part;
+  addPart(part: Part): void;
   /** Characters waiting, roughly. */
   waiting(): number;
-  take(): string;
+  take(): Piece[];
   end(): string;
 }
+
+interface KeptPart extends Part, Pick<TextPart, 'texts'> {}
 
 /** Records as text, with every secret masked. */
 function createText(writer: RecordWriter, hasRecords: boolean, redactor: Redactor): Text {
   let rows: Fields[] = [];
+  let pieces: Piece[] = [];
   let text = '';
   let isFirst = !hasRecords;
   const table = isTableWriter(writer) ? writer : undefined;
@@ -193,10 +229,20 @@ function createText(writer: RecordWriter, hasRecords: boolean, redactor: Redacto
       }
       if (rows.length >= chunk) turnIntoText();
     },
+    part,
+    addPart(part) {
+      turnIntoText();
+      if (part.rows === 0) return part.drop();
+      pieces.push(text, isFirst ? asFirst(part as KeptPart) : (part as KeptPart));
+      text = '';
+      isFirst = false;
+      return undefined;
+    },
     waiting: () => text.length,
     take() {
       turnIntoText();
-      const taken = text;
+      const taken = [...pieces, text];
+      pieces = [];
       text = '';
       return taken;
     },
@@ -205,10 +251,48 @@ function createText(writer: RecordWriter, hasRecords: boolean, redactor: Redacto
 
   function turnIntoText(): void {
     if (rows.length === 0) return;
-    const written = writer.write(rows, isFirst);
-    text += redactor.isIn(written) ? writer.write(rows.map(masked), isFirst) : written;
+    text += textOf(rows, isFirst);
     isFirst = false;
     rows = [];
+  }
+
+  function textOf(rows: readonly Fields[], isFirst: boolean): string {
+    const written = writer.write(rows, isFirst);
+    return redactor.isIn(written) ? writer.write(rows.map(masked), isFirst) : written;
+  }
+
+  function part(kept: TextPart): KeptPart {
+    let count = 0;
+    return {
+      get rows() {
+        return count;
+      },
+      async add(added) {
+        if (added.length === 0) return;
+        for (const row of added) {
+          const failure = writer.refusal(row);
+          if (failure) throw failure;
+        }
+        count += added.length;
+        await kept.add(textOf(added, false));
+      },
+      texts: kept.texts,
+      drop: kept.drop,
+    };
+  }
+
+  /** Nothing stands in front of the first record. */
+  function asFirst(part: KeptPart): Pick<KeptPart, 'texts' | 'drop'> {
+    return {
+      drop: part.drop,
+      async *texts() {
+        let { length } = writer.between;
+        for await (const text of part.texts()) {
+          yield text.slice(length);
+          length = 0;
+        }
+      },
+    };
   }
 
   function masked(row: Fields): Fields {

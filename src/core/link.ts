@@ -1,0 +1,43 @@
+import { excerpt } from './response.ts';
+import { isLoopback, targetOf, withoutParameter } from './url.ts';
+
+/** What is said of links that a server's answer holds: redirects, and next pages. */
+export interface LinkRules {
+  /** Whether another origin may be asked, without credential, custom headers and body. */
+  readonly followAny: boolean;
+  readonly allowHttp: boolean;
+  /** The query parameter that carries the credential: a server may repeat it in the link. */
+  readonly secretParameter: string | undefined;
+  /** Hosts inside the network that may be asked. */
+  readonly allowHosts: readonly string[];
+}
+
+/** Where a link leads. */
+export interface LinkTarget {
+  readonly origin: string;
+  readonly path: string;
+  /** Set for another origin: hosts inside the network that may be asked there. */
+  readonly elsewhere?: { readonly allowHosts: readonly string[] };
+}
+
+/** Follows a link from where it was found. Throws an Error that says why it is refused. */
+export function linkTarget(link: string, from: { readonly origin: string; readonly path: string }, rules: LinkRules): LinkTarget {
+  const refuse = (reason: string) => new Error(`${excerpt(link)}, ${reason}`);
+  if (!URL.canParse(link, from.origin + from.path)) throw refuse('which is no URL');
+  const url = new URL(link, from.origin + from.path);
+  url.hash = '';
+  if (rules.secretParameter !== undefined) url.search = withoutParameter(url.search, rules.secretParameter);
+  // A blob: URL has the origin of the page that made it.
+  if (url.origin === from.origin && url.protocol !== 'blob:') return { origin: from.origin, path: url.pathname + url.search };
+  if (!rules.followAny) throw refuse('another origin (follow: any allows that, without the credential, headers and body)');
+  try {
+    return { ...targetOf(url.href, { allowHttp: rules.allowHttp }), elsewhere: { allowHosts: reachable(from.origin, url, rules) } };
+  } catch (error) {
+    throw refuse(`which is refused: ${(error as Error).message}`);
+  }
+}
+
+/** A server of this machine may name another one here: the flow brought us inside already. */
+function reachable(from: string, to: URL, { allowHosts }: LinkRules): readonly string[] {
+  return isLoopback(new URL(from).hostname) && isLoopback(to.hostname) ? [...allowHosts, to.host] : allowHosts;
+}

@@ -1,0 +1,147 @@
+import { Failure, Unfinished } from '../core/failure.ts';
+import type { Batch, NodeContext } from '../core/node.ts';
+import type { Clock } from '../core/ports.ts';
+import type { Caller, Progress, RunCall } from './call.ts';
+
+/** Gathers the records whose node asks for many of them with one call. */
+export interface Batches {
+  /** A record joins; resolves with what came of it. A batch is sent when it is full, or when no more records can join it. */
+  join<Entry, Result>(batch: Batch<Entry, Result>, entry: Entry, place: Place): Promise<Result>;
+  /** Records may come to a batch as long as something is under way at the nodes before it. `step`: which node of the flow, from 0. */
+  during<Result>(step: number, work: Promise<Result>): Promise<Result>;
+  /** Whether records can come may have changed. */
+  look(): void;
+}
+
+/** For a flow that gathers nothing. */
+export const noBatches: Batches = {
+  join: (batch) => Promise.reject(new Error(`no batch of ${batch.size} is expected`)),
+  during: (_step, work) => work,
+  look: () => undefined,
+};
+
+/** Where a record joins. */
+export interface Place {
+  readonly caller: Caller;
+  /** Which node of the flow, from 0. */
+  readonly step: number;
+  /** Whether the node stands inside that node: its records may come around again. */
+  readonly isInner: boolean;
+}
+
+/** Whether records may still be begun: some, none while those that have begun wait, or none at all. */
+export type Supply = 'more' | 'blocked' | 'ended';
+
+/** A batch that is not sent yet. */
+interface Open {
+  readonly place: Place;
+  readonly members: Member[];
+  bytes: number;
+  send(members: readonly Member[]): Promise<void>;
+}
+
+interface Member {
+  readonly entry: unknown;
+  readonly caller: Caller;
+  readonly resolve: (result: never) => void;
+  readonly reject: (reason: unknown) => void;
+}
+
+/** Makes the batches of a run. */
+export function createBatches(clock: Pick<Clock, 'nextTurn'>, call: RunCall, supply: () => Supply): Batches {
+  const open = new Map<string, Open>();
+  /** For each node of the flow, how much is under way there. */
+  const working: number[] = [];
+  let isLooking = false;
+  return { join, during, look };
+
+  function join<Entry, Result>(batch: Batch<Entry, Result>, entry: Entry, place: Place): Promise<Result> {
+    const key = `${place.caller.node} ${batch.key}`;
+    const bytes = batch.bytesOf(entry);
+    if ((open.get(key)?.bytes ?? 0) + bytes > batch.maxBytes) sendOff(key);
+    const joined = open.get(key) ?? { place, members: [], bytes: 0, send: (members) => sent(batch, members, place) };
+    open.set(key, joined);
+    joined.bytes += bytes;
+    const result = new Promise<Result>((resolve, reject) => {
+      joined.members.push({ entry, caller: place.caller, resolve, reject });
+    });
+    if (joined.members.length >= batch.size) sendOff(key);
+    else look();
+    return result;
+  }
+
+  async function during<Result>(step: number, work: Promise<Result>): Promise<Result> {
+    working[step] = (working[step] ?? 0) + 1;
+    try {
+      return await work;
+    } finally {
+      (working[step] as number)--;
+      look();
+    }
+  }
+
+  /** What follows from a change is done before anybody is told that no more records can join. */
+  function look(): void {
+    if (isLooking || open.size === 0) return;
+    isLooking = true;
+    void clock.nextTurn().then(() => {
+      isLooking = false;
+      sendWaiting();
+    });
+  }
+
+  /** Those that wait at the first node go first: their records may join the others. */
+  function sendWaiting(): void {
+    const first = Math.min(...[...open.values()].map(({ place }) => place.step));
+    for (const [key, { place }] of open) if (place.step === first && isComplete(place)) sendOff(key);
+  }
+
+  function isComplete({ step, isInner }: Place): boolean {
+    const state = supply();
+    const until = state === 'blocked' ? working.length : isInner ? step + 1 : step;
+    return state !== 'more' && !working.slice(0, until).some((count) => count > 0);
+  }
+
+  function sendOff(key: string): void {
+    const batch = open.get(key);
+    open.delete(key);
+    if (!batch) return;
+    const members = batch.members.sort((a, b) => a.caller.record - b.caller.record);
+    void during(batch.place.step, batch.send(members));
+  }
+
+  async function sent<Entry, Result>(batch: Batch<Entry, Result>, members: readonly Member[], { caller }: Place): Promise<void> {
+    const together = callerOf(members, caller.node);
+    const callTogether: NodeContext['call'] = (spec) => call(spec, together);
+    try {
+      const results = await batch.send(
+        members.map(({ entry }) => entry as Entry),
+        callTogether,
+      );
+      for (const [index, { resolve, reject }] of members.entries()) {
+        const result = results[index];
+        if (result instanceof Failure || result instanceof Unfinished) reject(result);
+        else resolve(result as never);
+      }
+    } catch (error) {
+      for (const { reject } of members) reject(error);
+    }
+  }
+}
+
+/** Many records as one: something was sent for all of them, and all are asked to wait. */
+function callerOf(members: readonly Member[], node: string): Caller {
+  const callers = members.map(({ caller }) => caller);
+  const progress: Progress = {
+    get hasBegun() {
+      return callers.some((caller) => caller.progress.hasBegun);
+    },
+    set hasBegun(value) {
+      for (const caller of callers) caller.progress.hasBegun = value;
+    },
+  };
+  const asked = (waitMs: number) => {
+    for (const caller of callers) caller.asked?.(waitMs);
+  };
+  return { record: callers[0]?.record ?? 0, node, progress, asked: callers.every((caller) => caller.asked) ? asked : undefined };
+}

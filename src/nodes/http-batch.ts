@@ -1,0 +1,188 @@
+import { Failure, Unfinished } from '../core/failure.ts';
+import { kindOf, type Mapping } from '../core/mapping.ts';
+import type { Batch, FieldUse, NodeContext } from '../core/node.ts';
+import { compilePath, pathTo, valueAt } from '../core/path.ts';
+import type { HttpRequest } from '../core/ports.ts';
+import { type Fields, withFields } from '../core/record.ts';
+import { excerpt } from '../core/response.ts';
+import { fieldOf, referencedFields, valueTemplate } from '../core/template.ts';
+import { jsonOf, textOf, type Value } from '../core/value.ts';
+import type { BatchOptions } from './http-batch-options.ts';
+import type { Exchange } from './http-call.ts';
+
+/** The name by which a body refers to the list. */
+export const listField = 'items';
+
+/** A record that shares a request with others. */
+export interface Entry {
+  readonly fields: Fields;
+  readonly context: NodeContext;
+  /** What it adds to the list. */
+  readonly item: Value;
+  /** What it is found by in the answer; absent where its position counts. */
+  readonly key: string | undefined;
+}
+
+/** What a record gets of its batch's answer. */
+export interface Share {
+  readonly exchange: Exchange;
+  /** Its elements; absent where the answer as a whole is everybody's. */
+  readonly elements: readonly Value[] | undefined;
+}
+
+/** A compiled `batch`. */
+export interface Batching {
+  readonly options: BatchOptions;
+  readonly reads: readonly FieldUse[];
+  entry(fields: Fields, context: NodeContext): Entry;
+  /** A record and what it adds to the list. */
+  item(fields: Fields): Listed;
+  /** The record whose request asks for all of them. Without an item the list is empty. */
+  together(entries: readonly Listed[]): Fields;
+  /** How a record joins. `request`: what it would send with an empty list. `isConstant`: whether that is the same for all. */
+  batch(request: HttpRequest, exchange: Exchanging, isConstant: boolean): Batch<Entry, Share>;
+  /** What a record gets of an answer to it alone. Throws a Failure where the answer lacks it. */
+  alone(exchange: Exchange, fields: Fields): Share['elements'];
+}
+
+interface Listed extends Pick<Entry, 'fields'> {
+  readonly item?: Value;
+}
+
+/** Asks for entries with one request. */
+export type Exchanging = (entries: readonly Entry[], call: NodeContext['call']) => Promise<Exchange>;
+
+/** Compiles `batch`. Throws an Error that says what is wrong. */
+export function compileBatching(options: BatchOptions, mapping: Mapping | undefined): Batching {
+  const item = itemTemplate(options.items);
+  const join = compileJoin(options, mapping);
+  const { match } = options;
+  const keyOf = (fields: Fields) => match && textOf(fieldOf(fields, match.field));
+  return {
+    options,
+    reads: [...itemReads(options.items), ...(match ? [{ field: match.field, at: ['batch', 'match', 'field'] }] : [])],
+    entry: (fields, context) => ({ fields, context, item: item(fields), key: keyOf(fields) }),
+    item: (fields) => ({ fields, item: item(fields) }),
+    together: (entries) =>
+      withFields((entries[0] as Listed).fields, [[listField, entries.flatMap(({ item }) => (item === undefined ? [] : [item]))]]),
+    alone(exchange, fields) {
+      const [result] = join(exchange, [{ key: keyOf(fields) }]);
+      if (result instanceof Error) throw result;
+      return result?.elements;
+    },
+    batch(request, exchange, isConstant) {
+      const { size, max_bytes: most = Number.POSITIVE_INFINITY } = options;
+      const maxBytes = most - Buffer.byteLength(request.body ?? '');
+      return {
+        size,
+        maxBytes,
+        key: isConstant ? '' : jsonOf([request.origin, request.path, { ...request.headers }, request.body ?? null]),
+        // A comma stands between two.
+        bytesOf: (entry) => (most === Number.POSITIVE_INFINITY ? 0 : Buffer.byteLength(jsonOf(entry.item)) + 1),
+        send: (entries, call) => halved(entries, async (part) => join(await exchange(part, call), part)),
+      };
+    },
+  };
+}
+
+type Result = Share | Failure | Unfinished;
+
+/** What is refused is asked for in halves, until the record that is to blame stands alone. */
+async function halved(
+  entries: readonly Entry[],
+  ask: (entries: readonly Entry[]) => Promise<readonly Result[]>,
+): Promise<readonly Result[]> {
+  try {
+    return await ask(entries);
+  } catch (error) {
+    if (!(error instanceof Failure) && !(error instanceof Unfinished)) throw error;
+    if (entries.length === 1 || !isOfRecords(error)) return entries.map(() => error);
+    const middle = Math.ceil(entries.length / 2);
+    const halves = await Promise.all([halved(entries.slice(0, middle), ask), halved(entries.slice(middle), ask)]);
+    return halves.flat();
+  }
+}
+
+/** No record is to blame for who asks (401, 407), how often (429) or how slowly (408). */
+const notOfRecords = new Set([401, 407, 408, 429]);
+
+function isOfRecords(error: Failure | Unfinished): boolean {
+  if (!(error instanceof Failure) || error.kind !== 'http' || error.status === undefined) return false;
+  return error.status >= 400 && error.status <= 499 && !notOfRecords.has(error.status);
+}
+
+type Join = (exchange: Exchange, entries: readonly Pick<Entry, 'key'>[]) => readonly Result[];
+
+function compileJoin({ match, missing }: BatchOptions, mapping: Mapping | undefined): Join {
+  const path = match && compilePath(match.path);
+  if (path && (path.root !== 'body' || path.legs.length !== 2)) {
+    throw new Error(`expected a path through one array, such as results[].id, found "${path.text}"`);
+  }
+  const array = path?.legs[0] ?? mapping?.array;
+  if (path && mapping?.array && JSON.stringify(path.legs[0]) !== JSON.stringify(mapping.array)) {
+    throw new Error(`"${path.text}" and the map go through different arrays`);
+  }
+  if (!array) return (exchange, entries) => entries.map(() => ({ exchange, elements: undefined }));
+  const name = array.reduce<string>(pathTo, '');
+  const lacking = (reason: string) => new Failure('mapping', `the answer lacks this record: ${reason}`);
+  return (exchange, entries) => {
+    const elements = arrayIn(exchange, array, name);
+    const found = path ? byValue(elements, path.legs[1] as (string | number)[]) : byPosition(elements, entries.length, name);
+    return entries.map(({ key }, index) => {
+      const own = found(key ?? '', index);
+      if (own.length === 0 && missing === 'error') {
+        return lacking(path ? `no "${path.text}" is "${excerpt(key ?? '', 80)}"` : `element ${index} of "${name}" is null`);
+      }
+      return { exchange, elements: own };
+    });
+  };
+}
+
+function arrayIn({ response, body }: Exchange, array: readonly (string | number)[], name: string): readonly Value[] {
+  const value = valueAt(body, array);
+  if (Array.isArray(value)) return value;
+  if (value === undefined || value === null) return [];
+  throw new Failure('mapping', `expected an array at "${name}", found ${kindOf(value)}`, { status: response.status });
+}
+
+type Finding = (key: string, index: number) => readonly Value[];
+
+function byValue(elements: readonly Value[], path: readonly (string | number)[]): Finding {
+  const found = new Map<string, Value[]>();
+  for (const element of elements) {
+    const value = valueAt(element, path);
+    if (value === undefined || value === null) continue;
+    const key = textOf(value);
+    const others = found.get(key);
+    if (others) others.push(element);
+    else found.set(key, [element]);
+  }
+  return (key) => found.get(key) ?? [];
+}
+
+/** With one too few, nobody can tell whose it is. */
+function byPosition(elements: readonly Value[], count: number, name: string): Finding {
+  if (elements.length !== count) {
+    const message = `expected ${count} elements in "${name}" for ${count} records, found ${elements.length}; batch.match joins them by a value`;
+    throw new Failure('mapping', message);
+  }
+  return (_key, index) => elements.slice(index, index + 1).filter((element) => element !== null);
+}
+
+type ItemTemplate = (fields: Fields) => Value;
+
+function itemTemplate(items: BatchOptions['items']): ItemTemplate {
+  if (typeof items === 'string') return valueTemplate(items);
+  const members = Object.entries(items).map(([name, text]) => ({
+    name,
+    value: typeof text === 'string' ? valueTemplate(text) : () => text,
+  }));
+  return (fields) => Object.fromEntries(members.map(({ name, value }) => [name, value(fields)]));
+}
+
+function itemReads(items: BatchOptions['items']): FieldUse[] {
+  if (typeof items === 'string') return referencedFields(items).map((field) => ({ field, at: ['batch', 'items'] }));
+  return Object.entries(items).flatMap(([name, text]) =>
+    typeof text === 'string' ? referencedFields(text).map((field) => ({ field, at: ['batch', 'items', name] })) : [],
+  );
+}

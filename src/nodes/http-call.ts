@@ -1,0 +1,136 @@
+import { Failure } from '../core/failure.ts';
+import { type MappedPart, type Mapping, rootValue } from '../core/mapping.ts';
+import type { NodeContext, RetryPolicy } from '../core/node.ts';
+import { mostCredits } from '../core/options.ts';
+import type { Path } from '../core/path.ts';
+import type { HttpRequest, HttpResponse } from '../core/ports.ts';
+import type { Fields } from '../core/record.ts';
+import { answerMessage, readBody } from '../core/response.ts';
+import { jsonOf, textOf, type Value } from '../core/value.ts';
+import type { HttpOptions } from './http-options.ts';
+
+/** What of a node is worked out once. */
+export interface Compiled {
+  readonly options: HttpOptions;
+  readonly request: (fields: Fields) => HttpRequest;
+  readonly mapping: Mapping | undefined;
+  /** Whether the body is looked into, by the map or on the way to it: then one that is no JSON is a failure. */
+  readonly needsJson: boolean;
+  readonly limit: { readonly key: string; readonly max: number };
+  readonly intervalMs: number | undefined;
+  readonly retry: RetryPolicy;
+  /** Where an answer says what it really cost; absent for nowhere. */
+  readonly cost: Path | undefined;
+}
+
+/** An answer and what was read from its body. */
+export interface Exchange {
+  readonly response: HttpResponse;
+  readonly body: Value | undefined;
+}
+
+/** Gets the answer to a request: from the cache where the flow says so. `part`: which of several requests of a record; absent for the one. */
+export async function exchange(compiled: Compiled, request: HttpRequest, context: NodeContext, part?: string): Promise<Exchange> {
+  const maxAgeMs = compiled.options.cache;
+  if (maxAgeMs === undefined) return sent(compiled, request, context, part);
+  const produce = async () => (await sent(compiled, request, context, part)).response;
+  const response = await context.cached(cacheKey(request, compiled.options), maxAgeMs, produce);
+  return { response, body: bodyOf(compiled, response) };
+}
+
+/**
+ * Everything that makes two requests the same, and the credential by its name only. The idempotency key is no part of it:
+ * it differs for every record. Which answers count as success is: a kept one must not count where it would not have.
+ */
+function cacheKey({ method, origin, path, headers, body, auth, followAny }: HttpRequest, { success }: HttpOptions): string {
+  const named = Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value]);
+  const signer = Object.entries(auth ?? {}).map(([name, value]) => [name, String(value)]);
+  return jsonOf([method, origin + path, named.sort(), body ?? null, signer.sort(), followAny, success]);
+}
+
+function sent(compiled: Compiled, rendered: HttpRequest, context: NodeContext, part: string | undefined): Promise<Exchange> {
+  const request = compiled.options.idempotency_key ? withIdempotencyKey(rendered, () => context.idempotencyKey(part)) : rendered;
+  return context.call({
+    gate: { origin: request.origin, credential: request.auth?.credential },
+    intervalMs: compiled.intervalMs,
+    limit: compiled.limit,
+    retry: compiled.retry,
+    attempt: () => attempt(compiled, request, context),
+    askedToWaitMs: ({ response }) => response.retryAfterMs,
+    ...(compiled.cost && { cost: (exchange: Exchange) => costOf(compiled, exchange) }),
+  });
+}
+
+/** What an answer says that it cost; absent without a path to that, or when it says nothing that is a number from 0 on. */
+export function costOf(compiled: Compiled, { response, body }: Exchange): number | undefined {
+  const path = compiled.cost;
+  if (!path) return undefined;
+  const content = path.root === 'body' && body === undefined ? readable(compiled, response) : body;
+  const found = rootValue(path, { status: response.status, header: response.header, body: content }, content);
+  const cost = typeof found === 'string' && found.trim() === '' ? Number.NaN : Number(textOf(found ?? ''));
+  return found !== undefined && found !== null && cost >= 0 && cost <= mostCredits ? cost : undefined;
+}
+
+/** An answer that nobody reads can't fail a record by what is wrong with it. */
+function readable({ options }: Compiled, response: HttpResponse): Value | undefined {
+  try {
+    return readBody(response, options.response, false);
+  } catch (error) {
+    if (error instanceof Failure) return undefined;
+    throw error;
+  }
+}
+
+/** A key that the flow itself sends is left alone. */
+function withIdempotencyKey(request: HttpRequest, key: () => string): HttpRequest {
+  if (Object.keys(request.headers).some((name) => name.toLowerCase() === 'idempotency-key')) return request;
+  return { ...request, headers: { ...request.headers, 'Idempotency-Key': key() } };
+}
+
+/** One try. A failure of the network or a deadline comes retryable from the port; whether the flow wants it tried again is said here. */
+async function attempt(compiled: Compiled, request: HttpRequest, context: NodeContext): Promise<Exchange> {
+  const { options } = compiled;
+  try {
+    const response = await context.http.send(request);
+    const refused = refusal(options, response, request);
+    if (refused) throw refused;
+    return { response, body: bodyOf(compiled, response) };
+  } catch (error) {
+    if (error instanceof Failure && error.retryable && error.kind !== 'http' && !retries(options, error.kind)) {
+      throw error.asFinal();
+    }
+    throw error;
+  }
+}
+
+function retries(options: HttpOptions, on: HttpOptions['retry']['on'][number] | string): boolean {
+  return options.retry.on.some((wanted) => wanted === on);
+}
+
+function matches(wanted: readonly (number | string)[], status: number): boolean {
+  return wanted.includes(status) || wanted.includes(`${Math.floor(status / 100)}xx`);
+}
+
+/** Why an answer counts as no success; absent when it does. */
+export function refusal(options: HttpOptions, response: HttpResponse, request?: HttpRequest): Failure | undefined {
+  const { status, retryAfterMs } = response;
+  if (matches(options.success, status)) return undefined;
+  const unsigned = (status === 401 || status === 403) && request?.hostFromData !== undefined && request.auth === undefined;
+  const reason = unsigned ? ' (no credential was sent: the flow does not name this origin literally)' : '';
+  return new Failure('http', answerMessage(response) + reason, {
+    status,
+    retryable: matches(options.retry.on, status),
+    retryAfterMs,
+  });
+}
+
+/** Read inside the try, so that a body cut off on its way is tried again. A webhook's answer, which nobody reads, can't fail it. */
+export function bodyOf({ options, mapping, needsJson }: Compiled, response: HttpResponse): Value | undefined {
+  if (!mapping && !needsJson && options.response !== 'json') return undefined;
+  return readBody(response, options.response, needsJson);
+}
+
+/** A record's output records from an answer, or from a part of it. `found` gets, per path, whether it led anywhere. Throws a Failure. */
+export function rowsOf(mapping: Mapping, fields: Fields, { response, body }: Exchange, found: boolean[], part?: MappedPart): Fields[] {
+  return mapping.apply(fields, { status: response.status, header: response.header, body }, found, part);
+}

@@ -1,0 +1,196 @@
+import { Failure } from '../core/failure.ts';
+import { linkTarget } from '../core/link.ts';
+import { nextLink } from '../core/link-header.ts';
+import { kindOf, rootValue } from '../core/mapping.ts';
+import { compilePath, type Path, valueAt } from '../core/path.ts';
+import type { HttpRequest } from '../core/ports.ts';
+import { excerpt } from '../core/response.ts';
+import { withParameter } from '../core/url.ts';
+import { textOf, type Value } from '../core/value.ts';
+import type { Exchange } from './http-call.ts';
+import type { PaginateOptions } from './http-pages-options.ts';
+
+/** The pages that a request leads to. */
+export interface Paging {
+  readonly max: number;
+  /** The request for the first page. */
+  first(request: HttpRequest): HttpRequest;
+  /** Begins with the first page, over again for every record. */
+  walk(first: HttpRequest): PageWalk;
+}
+
+/** A record's way from page to page. */
+export interface PageWalk {
+  /** From 1. */
+  readonly page: number;
+  readonly request: HttpRequest;
+  /** Whether there is nothing on the page, which ends the walk. Throws a Failure. */
+  isEmpty(answer: Exchange): boolean;
+  /** Goes on to the next page; `false` when there is none. Throws a Failure when it would never end. */
+  turn(answer: Exchange): Promise<boolean>;
+}
+
+/** What is said of links to other origins. */
+export interface PagingRules {
+  readonly allowHttp: boolean;
+  readonly allowHosts: readonly string[];
+}
+
+/** Compiles `paginate`. Throws an Error that says what is wrong. */
+export function compilePaging(options: PaginateOptions, rules: PagingRules): Paging {
+  const find = finderOf(options, rules);
+  const hint = 'param' in options ? `: does the server know the parameter "${options.param}"?` : '';
+  const items = 'items' in options ? arrayPath(options.items) : undefined;
+  return {
+    max: options.max,
+    first: (request) => firstOf(options, request),
+    walk(first) {
+      const seen = createSeen();
+      let page = 1;
+      let request = first;
+      return {
+        get page() {
+          return page;
+        },
+        get request() {
+          return request;
+        },
+        isEmpty: (answer) => items !== undefined && isEmpty(answer, items),
+        async turn(answer) {
+          const next = find(request, answer, page);
+          if (!next) return false;
+          await refuseRepeat(seen, request, next, answer, page);
+          if (page === options.max) throw tooMany();
+          request = next;
+          page++;
+          return true;
+        },
+      };
+    },
+  };
+
+  /** A link that was followed, or a page that was seen, leads round and round. */
+  async function refuseRepeat(seen: Seen, request: HttpRequest, next: HttpRequest, { response }: Exchange, page: number): Promise<void> {
+    if (items) {
+      const earlier = seen(await digest(response.body), page);
+      if (earlier !== undefined) throw new Failure('mapping', `page ${page} is the same as page ${earlier}${hint}`);
+      return;
+    }
+    seen(request.origin + request.path, page);
+    const earlier = seen(next.origin + next.path, page + 1);
+    if (earlier === undefined) return;
+    const again = page === earlier ? 'itself' : `page ${earlier}`;
+    throw new Failure('mapping', `page ${page} leads to ${again} again: ${excerpt(next.path, 100)}`);
+  }
+
+  function tooMany(): Failure {
+    const { max } = options;
+    return new Failure(
+      'mapping',
+      items ? `page ${max} is not the last, and no more are taken (max)` : `there are more than ${max} pages (max)`,
+    );
+  }
+}
+
+type Seen = (mark: string, page: number) => number | undefined;
+
+/** Answers on which page a mark was seen before; absent for a new one, or on that page. */
+function createSeen(): Seen {
+  const pages = new Map<string, number>();
+  return (mark, page) => {
+    const earlier = pages.get(mark);
+    if (earlier === undefined) pages.set(mark, page);
+    return earlier === page ? undefined : earlier;
+  };
+}
+
+/** What tells two texts apart, however long they are. */
+async function digest(bytes: Uint8Array): Promise<string> {
+  const hash = await crypto.subtle.digest('SHA-256', bytes as Uint8Array<ArrayBuffer>);
+  return Buffer.from(hash).toString('base64');
+}
+
+function firstOf(options: PaginateOptions, request: HttpRequest): HttpRequest {
+  if (options.type === 'page') return withParam(request, options.param, options.start);
+  return options.type === 'offset' ? withParam(request, options.param, 0) : request;
+}
+
+function withParam(request: HttpRequest, name: string, value: string | number): HttpRequest {
+  return { ...request, path: withParameter(request.path, name, String(value)) };
+}
+
+type Finder = (request: HttpRequest, answer: Exchange, page: number) => HttpRequest | undefined;
+
+function finderOf(options: PaginateOptions, rules: PagingRules): Finder {
+  switch (options.type) {
+    case 'page':
+      return (request, _answer, page) => withParam(request, options.param, options.start + page);
+    case 'offset':
+      return (request, _answer, page) => withParam(request, options.param, options.size * page);
+    case 'link_header':
+      return (request, { response }) => linked(request, nextLink(response.header('link')), rules, response.status);
+    case 'next_url': {
+      const path = singlePath(options.path);
+      return (request, answer) => linked(request, textAt(path, answer), rules, answer.response.status);
+    }
+    case 'cursor': {
+      const path = singlePath(options.path);
+      return (request, answer) => {
+        const cursor = textAt(path, answer);
+        return cursor === undefined ? undefined : withParam(request, options.param, cursor);
+      };
+    }
+  }
+}
+
+/** The request for a link's page. To another origin only where the flow says so, and then without credential, headers and body. */
+function linked(request: HttpRequest, link: string | undefined, rules: PagingRules, status: number): HttpRequest | undefined {
+  if (link === undefined) return undefined;
+  const { auth, followAny, timeoutMs, maxBodyBytes } = request;
+  const secretParameter = auth?.type === 'api_key' ? auth.query : undefined;
+  try {
+    const { elsewhere, ...target } = linkTarget(link, request, { ...rules, followAny, secretParameter });
+    if (!elsewhere) return { ...request, ...target };
+    const limits = { timeoutMs, maxBodyBytes, followAny, ...(request.redirectHosts && { redirectHosts: request.redirectHosts }) };
+    return { ...limits, ...target, method: 'GET', headers: {}, hostFromData: request.hostFromData ?? elsewhere };
+  } catch (error) {
+    throw new Failure('http', `the next page is ${(error as Error).message}`, { status });
+  }
+}
+
+/** What leads to the next page; absent where nothing does. */
+function textAt(path: Path, { response, body }: Exchange): string | undefined {
+  const value = rootValue(path, { status: response.status, header: response.header, body }, body);
+  if (value === undefined || value === null || value === '' || value === false) return undefined;
+  if (typeof value === 'object' && !isNumber(value)) {
+    throw new Failure('mapping', `expected a text or a number at "${path.text}", found ${kindOf(value)}`, { status: response.status });
+  }
+  return textOf(value);
+}
+
+function isNumber(value: Value): boolean {
+  return kindOf(value) === 'a number';
+}
+
+function isEmpty({ response, body }: Exchange, path: readonly (string | number)[]): boolean {
+  const array = valueAt(body, path);
+  if (array === undefined || array === null) return true;
+  if (Array.isArray(array)) return array.length === 0;
+  throw new Failure('mapping', `expected an array of items, found ${kindOf(array)}`, { status: response.status });
+}
+
+function singlePath(text: string): Path {
+  const path = compilePath(text);
+  if (path.legs.length > 1) throw new Error(`expected a path to one value, found "${text}", which leads to several`);
+  return path;
+}
+
+/** `results` and `results[]` mean the same here. */
+function arrayPath(text: string): readonly (string | number)[] {
+  const { root, legs } = compilePath(text);
+  const [array, rest, ...more] = legs;
+  if (root !== 'body' || !array || more.length > 0 || (rest?.length ?? 0) > 0) {
+    throw new Error(`expected a path to one array, such as results, found "${text}"`);
+  }
+  return array;
+}
