@@ -57,7 +57,7 @@ export function compilePaging(options: PaginateOptions, rules: PagingRules): Pag
         },
         isEmpty: (answer) => items !== undefined && isEmpty(answer, items),
         async turn(answer) {
-          const next = find(request, answer, page);
+          const next = onPage(page, () => find(request, answer, page));
           if (!next) return false;
           await refuseRepeat(seen, request, next, answer, page);
           if (page === options.max) throw tooMany();
@@ -89,6 +89,15 @@ export function compilePaging(options: PaginateOptions, rules: PagingRules): Pag
       'mapping',
       items ? `page ${max} is not the last, and no more are taken (max)` : `there are more than ${max} pages (max)`,
     );
+  }
+}
+
+/** A failure says on which page it was, but on the first. */
+function onPage<Result>(page: number, act: () => Result): Result {
+  try {
+    return act();
+  } catch (error) {
+    throw error instanceof Failure && page > 1 ? error.retold(`page ${page}: ${error.message}`) : error;
   }
 }
 
@@ -165,7 +174,11 @@ function textAt(path: Path, { response, body }: Exchange): string | undefined {
   if (typeof value === 'object' && !isNumber(value)) {
     throw new Failure('mapping', `expected a text or a number at "${path.text}", found ${kindOf(value)}`, { status: response.status });
   }
-  return textOf(value);
+  const text = textOf(value);
+  if (!text.isWellFormed()) {
+    throw new Failure('mapping', `what is at "${path.text}" holds a broken character (a lone surrogate)`, { status: response.status });
+  }
+  return text;
 }
 
 function isNumber(value: Value): boolean {

@@ -1,0 +1,64 @@
+import type { FakeAnswer } from './fake-answer.ts';
+import type { SentRequest } from './run-flow.ts';
+
+/** Where the pages are. */
+export const origin = 'https://api.example.com';
+/** What is taken from a page. */
+export const map = 'map: { n: "items[].n" }';
+
+/** A flow whose first node asks for pages. `more`: its other options, each `, name: value`. `behind`: the nodes behind it. */
+export function paging(paginate: string, more = '', behind = '') {
+  return `nodes:
+  - { id: pages, type: http, url: "${origin}/{{id}}", paginate: { ${paginate} }, ${map}${more} }
+${behind}`;
+}
+
+/** The types, as they are written. */
+export const nextUrl = 'type: next_url, path: links.next';
+export const cursor = 'type: cursor, path: next, param: cursor';
+export const page = 'type: page, items: items';
+export const offset = 'type: offset, size: 2, items: items';
+
+/** The items of a page, from 0: two of them. */
+export const itemsOf = (index: number) => [{ n: index * 2 }, { n: index * 2 + 1 }];
+
+/** Answers with so many pages of two items; which one is asked for, and how the next one is told, is the type's. */
+export type Server = (last: number, more?: FakeAnswer) => (request: SentRequest) => FakeAnswer;
+
+const numberIn = ({ url }: SentRequest, name: string) => Number(new URL(url).searchParams.get(name) ?? 0);
+
+export const byCursor: Server = (last, more) => (request) => {
+  const index = numberIn(request, 'cursor');
+  return { ...more, body: { items: itemsOf(index), next: index + 1 < last ? index + 1 : null } };
+};
+export const byUrl: Server = (last, more) => (request) => {
+  const index = numberIn(request, 'p');
+  return { ...more, body: { items: itemsOf(index), links: index + 1 < last ? { next: `?p=${index + 1}` } : {} } };
+};
+export const byLink: Server = (last, more) => (request) => {
+  const index = numberIn(request, 'p');
+  const link = `<${origin}/x>; rel="prev", <?p=${index + 1}>; rel="next"`;
+  return { ...more, headers: index + 1 < last ? { link } : {}, body: { items: itemsOf(index) } };
+};
+export const byPage: Server = (last, more) => (request) => {
+  const index = numberIn(request, 'page') - 1;
+  return { ...more, body: { items: index < last ? itemsOf(index) : [] } };
+};
+export const byOffset: Server = (last, more) => (request) => {
+  const index = numberIn(request, 'offset') / 2;
+  return { ...more, body: { items: index < last ? itemsOf(index) : [] } };
+};
+
+/** Each type, as it is written, a server for it, and how many calls three pages take. */
+export const types: [string, string, Server, number][] = [
+  ['next_url', nextUrl, byUrl, 3],
+  ['cursor', cursor, byCursor, 3],
+  ['link_header', 'type: link_header', byLink, 3],
+  ['page', page, byPage, 4],
+  ['offset', offset, byOffset, 4],
+];
+
+/** Answers in turn, with the last one again and again. */
+export function inTurn(...answers: readonly FakeAnswer[]): (request: SentRequest, index: number) => FakeAnswer {
+  return (_, index) => answers[Math.min(index, answers.length - 1)] as FakeAnswer;
+}

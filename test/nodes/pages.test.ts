@@ -1,0 +1,440 @@
+import { describe, expect, test } from 'vitest';
+import type { FakeAnswer } from '../helpers/fake-answer.ts';
+import {
+  byCursor,
+  byLink,
+  byOffset,
+  byPage,
+  byUrl,
+  cursor,
+  inTurn,
+  itemsOf,
+  map,
+  nextUrl,
+  offset,
+  origin,
+  page,
+  paging,
+  types,
+} from '../helpers/paging.ts';
+import { type FlowOptions, type FlowResult, runFlow, type SentRequest } from '../helpers/run-flow.ts';
+
+const one = [{ id: 'a' }];
+const run = (flow: string, http?: FlowOptions['http'], options: FlowOptions = {}) => runFlow(flow, one, { http, ...options });
+const paths = ({ requests }: FlowResult) => requests.map(({ path }) => path);
+const numbers = ({ rows }: FlowResult) => rows.map(({ n }) => n);
+describe('the records of all pages come one after another', () => {
+  test.each(types)('%s', async (_, paginate, server, calls) => {
+    const result = await run(paging(paginate), server(3));
+    expect(result.rows).toEqual([0, 1, 2, 3, 4, 5].map((n) => ({ id: 'a', n })));
+    expect([result.failures, result.requests.length, result.credits]).toEqual([[], calls, calls]);
+  });
+
+  test.each(types)('%s, one page alone', async (_, paginate, server, calls) => {
+    const result = await run(paging(paginate), server(1));
+    expect([numbers(result), result.requests.length]).toEqual([[0, 1], calls - 2]);
+  });
+
+  test.each(types)('%s, 10,000 pages', async (_, paginate, server, calls) => {
+    const result = await run(paging(`${paginate}, max: 20000`), server(10_000), { forget: true });
+    expect(result.rows.length).toBe(20_000);
+    expect(numbers(result).every((n, index) => n === index)).toBe(true);
+    expect(result.requests.length).toBe(9_997 + calls);
+  });
+
+  test('in the order of the records, however long each takes', async () => {
+    const records = Array.from({ length: 40 }, (_, index) => ({ id: `r${index}` }));
+    const server = byCursor(3);
+    const http = (request: SentRequest, index: number) => ({ ...server(request), afterMs: (index * 37) % 101 });
+    const { rows } = await runFlow(paging(cursor), records, { http });
+    expect(rows).toEqual(records.flatMap(({ id }) => [0, 1, 2, 3, 4, 5].map((n) => ({ id, n }))));
+  });
+
+  test('with --unordered the records of one still stand together', async () => {
+    const http = (request: SentRequest) => ({ ...byCursor(3)(request), afterMs: request.path.startsWith('/slow') ? 100 : 1 });
+    const { rows } = await runFlow(paging(cursor), [{ id: 'slow' }, { id: 'b' }, { id: 'c' }], { http, unordered: true });
+    expect(rows.map(({ id }) => id)).toEqual([...Array(6).fill('b'), ...Array(6).fill('c'), ...Array(6).fill('slow')]);
+    expect(rows.map(({ n }) => n)).toEqual([0, 1, 2, 3, 4, 5, 0, 1, 2, 3, 4, 5, 0, 1, 2, 3, 4, 5]);
+  });
+
+  test('a map that expands nothing gives a record for each page', async () => {
+    const flow = paging(cursor).replace(map, 'map: { first: "items[0].n" }');
+    expect((await run(flow, byCursor(3))).rows).toEqual([0, 2, 4].map((first) => ({ id: 'a', first })));
+  });
+
+  test('without a map the record passes once, when all pages were asked for', async () => {
+    const { rows, requests } = await run(paging(cursor).replace(`, ${map}`, ''), byCursor(3));
+    expect([rows, requests.length]).toEqual([[{ id: 'a' }], 3]);
+  });
+
+  test('no record, no request', async () => {
+    const { rows, requests } = await runFlow(paging(cursor), []);
+    expect([rows, requests]).toEqual([[], []]);
+  });
+});
+
+describe('what is asked for', () => {
+  test.each([
+    [nextUrl, ['/a', '/a?p=1', '/a?p=2'], byUrl],
+    [cursor, ['/a', '/a?cursor=1', '/a?cursor=2'], byCursor],
+    ['type: link_header', ['/a', '/a?p=1', '/a?p=2'], byLink],
+    [page, ['/a?page=1', '/a?page=2', '/a?page=3', '/a?page=4'], byPage],
+    ['type: page, param: n, start: 0, items: items', ['/a?n=0', '/a?n=1'], () => inTurn({ body: { items: [1] } }, { body: {} })],
+    [offset, ['/a?offset=0', '/a?offset=2', '/a?offset=4', '/a?offset=6'], byOffset],
+    [
+      'type: offset, param: skip, size: 50, items: items',
+      ['/a?skip=0', '/a?skip=50'],
+      () => inTurn({ body: { items: [1] } }, { body: {} }),
+    ],
+  ])('%s', async (paginate, expected, server) => {
+    expect(paths(await run(paging(paginate), server(3)))).toEqual(expected);
+  });
+
+  test('the parameter takes the place of one of its name; the rest of the query stays, byte for byte', async () => {
+    const flow = paging(cursor).replace('/{{id}}', '/x?a=%20+b&cursor=first&b={{id}}&cursor=twice&c');
+    const result = await run(flow, inTurn({ body: { next: 'é &=/?#' } }, { body: {} }));
+    expect(paths(result)).toEqual(['/x?a=%20+b&cursor=first&b=a&cursor=twice&c', '/x?a=%20+b&b=a&c&cursor=%C3%A9%20%26%3D%2F%3F%23']);
+  });
+
+  test('of a page in the flow itself, the number to start with counts', async () => {
+    const result = await run(paging(page).replace('/{{id}}', '/x?page=7&size=2'), byPage(1));
+    expect(paths(result)).toEqual(['/x?size=2&page=1', '/x?size=2&page=2']);
+  });
+
+  test.each([
+    ['?p=2', '/v1/items?p=2'],
+    ['/other?p=2', '/other?p=2'],
+    ['more', '/v1/more'],
+    ['./more/../again?p=2#part', '/v1/again?p=2'],
+    [`${origin}/v2/x?p=2`, '/v2/x?p=2'],
+    [`${origin}:443/v2/x`, '/v2/x'],
+    ['HTTPS://API.EXAMPLE.COM/x', '/x'],
+    ['//api.example.com/x', '/x'],
+    ['?q=a b', '/v1/items?q=a%20b'],
+    ['?q={{id}}', '/v1/items?q={{id}}'],
+  ])('the link %s', async (next, path) => {
+    const flow = paging(nextUrl).replace('/{{id}}', '/v1/items?p=1');
+    const result = await run(flow, inTurn({ body: { links: { next } } }, { body: {} }));
+    expect([result.failures, paths(result)[1]]).toEqual([[], path]);
+  });
+
+  test('every page has the method, the headers, the body and the credential of the first', async () => {
+    const more = ', method: POST, body: { id: "{{id}}" }, headers: { X-Id: "{{id}}" }, auth: { type: bearer, credential: key }';
+    for (const [, paginate, server] of types) {
+      const { requests } = await run(paging(paginate, more), server(3));
+      expect(requests.length).toBeGreaterThan(2);
+      for (const { method, headers, body, auth } of requests) {
+        expect({ method, headers, body, auth }).toEqual({
+          method: 'POST',
+          headers: { 'Content-Type': 'application/json', 'X-Id': 'a' },
+          body: '{"id":"a"}',
+          auth: { type: 'bearer', credential: 'key' },
+        });
+      }
+    }
+  });
+
+  test.each([
+    [nextUrl, (next: string) => ({ body: { links: { next } } })],
+    ['type: link_header', (next: string) => ({ headers: { link: `<${next}>; rel=next` } })],
+  ])('a key in the query that the server repeats in its link is left out: it is added once, on sending (%s)', async (paginate, answer) => {
+    const flow = paging(paginate, ', auth: { type: api_key, query: key, credential: k }');
+    const next = answer(`${origin}/a?key=s3cret&p=2&key=again&b=1`);
+    expect(paths(await run(flow, inTurn(next, { body: {} })))).toEqual(['/a', '/a?p=2&b=1']);
+  });
+
+  test('the idempotency key of a page is its own, and the same in every run', async () => {
+    const keys = async () =>
+      (await run(paging(cursor, ', method: POST, idempotency_key: true'), byCursor(3))).requests.map(
+        ({ headers }) => headers['Idempotency-Key'],
+      );
+    const first = await keys();
+    expect(new Set(first).size).toBe(3);
+    expect(await keys()).toEqual(first);
+  });
+
+  test('a page that is tried again keeps its idempotency key', async () => {
+    const result = await run(paging(cursor, ', method: POST, idempotency_key: true'), (request, index) =>
+      index === 1 ? { status: 503 } : byCursor(2)(request),
+    );
+    const keys = result.requests.map(({ headers }) => headers['Idempotency-Key']);
+    expect([result.failures, keys.length, keys[1] === keys[2], keys[0] === keys[1]]).toEqual([[], 3, true, false]);
+  });
+});
+
+describe('links in a header', () => {
+  test.each([
+    ['<?p=1>; rel=next', '/a?p=1'],
+    ['<?p=9>; rel="first", <?p=1>; rel="next", <?p=8>; rel="last"', '/a?p=1'],
+    ['<?p=1>; title="a, b; c <d>"; rel="last next"', '/a?p=1'],
+    ['<?p=1,2;3>; REL=NEXT', '/a?p=1,2;3'],
+    ['</next>; rel=prev', undefined],
+    ['', undefined],
+  ])('%s', async (link, path) => {
+    expect(paths(await run(paging('type: link_header'), inTurn({ headers: { link } }, {})))[1]).toBe(path);
+  });
+});
+
+describe('what is no next page', () => {
+  test.each([[null], [''], [false], [undefined]])('%j ends it', async (next) => {
+    const expected = { failures: [], requests: [{}], rows: [{ n: 1 }] };
+    expect(await run(paging(cursor), inTurn({ body: { next, items: [{ n: 1 }] } }))).toMatchObject(expected);
+    expect(await run(paging(nextUrl), inTurn({ body: { links: { next }, items: [{ n: 1 }] } }))).toMatchObject(expected);
+  });
+
+  test.each([
+    ['0', '0'],
+    ['7', '7'],
+    ['12345678901234567890', '12345678901234567890'],
+    ['0.10', '0.10'],
+    ['1e400', '1e400'],
+    ['"0"', '0'],
+    ['true', 'true'],
+    ['"%2B+ "', '%252B%2B%20'],
+  ])('%s is a cursor', async (json, sent) => {
+    const headers = { 'content-type': 'application/json' };
+    const result = await run(paging(cursor), inTurn({ headers, body: `{ "next": ${json} }` }, { body: {} }));
+    expect(paths(result)).toEqual(['/a', `/a?cursor=${sent}`]);
+  });
+
+  test.each([
+    ['an object', {}],
+    ['an array', [1]],
+  ])('%s is none, either', async (kind, next) => {
+    const result = await run(paging(cursor), inTurn({ body: { next, items: [{ n: 1 }] } }));
+    expect(result).toMatchObject({ rows: [], failures: [{ node: 'pages', class: 'mapping', status: 200, attempts: 1 }] });
+    expect(result.failures[0]?.message).toBe(`expected a text or a number at "next", found ${kind}`);
+  });
+
+  test('half a character cannot be sent', async () => {
+    const result = await run(paging(cursor), inTurn({ body: '{ "next": "a\\ud800" }' }));
+    expect(result.failures).toMatchObject([{ class: 'mapping', message: expect.stringContaining('a broken character') }]);
+    expect(result.requests).toHaveLength(1);
+  });
+
+  test('a cursor may stand in a header', async () => {
+    const flow = paging('type: cursor, path: $headers.x-next, param: c');
+    const result = await run(flow, inTurn({ headers: { 'x-next': 'b' }, body: {} }, { body: {} }));
+    expect(paths(result)).toEqual(['/a', '/a?c=b']);
+  });
+});
+
+describe('the last page', () => {
+  const cases: [string, unknown][] = [
+    ['an empty array', { items: [] }],
+    ['null', { items: null }],
+    ['no array', {}],
+    ['null for the whole answer', null],
+  ];
+  test.each(cases)('is %s at items', async (_, body) => {
+    const result = await run(paging(page), inTurn({ body: { items: [{ n: 1 }] } }, { body }));
+    expect([result.rows, result.failures, result.requests.length]).toEqual([[{ id: 'a', n: 1 }], [], 2]);
+  });
+
+  test('has nothing at items, whatever else is on it', async () => {
+    const body = { items: [], total: 7, ads: [1, 2] };
+    const result = await run(paging(page).replace(map, 'map: { total: total }'), inTurn({ body: { total: 7, items: [1] } }, { body }));
+    expect(result.rows).toEqual([{ id: 'a', total: 7 }]);
+  });
+
+  test('may be a short one of an offset: the next one tells', async () => {
+    const result = await run(paging(offset), inTurn({ body: { items: [{ n: 1 }] } }, { body: { items: [] } }));
+    expect([numbers(result), paths(result)]).toEqual([[1], ['/a?offset=0', '/a?offset=2']]);
+  });
+
+  test.each(['data.items', 'data.items[]', 'data["items"]'])('the array may be deeper: %s', async (items) => {
+    const flow = paging(`type: page, items: '${items}'`).replace('items[].n', 'data.items[].n');
+    const result = await run(flow, inTurn({ body: { data: { items: itemsOf(0) } } }, { body: { data: { items: [] } } }));
+    expect(numbers(result)).toEqual([0, 1]);
+  });
+
+  test('an answer may be the array itself', async () => {
+    const flow = paging('type: page, items: $body').replace('items[].n', '$body[].n');
+    expect(numbers(await run(flow, inTurn({ body: itemsOf(0) }, { body: [] })))).toEqual([0, 1]);
+  });
+
+  test.each([
+    ['a string', 'none'],
+    ['an object', {}],
+    ['a number', 0],
+    ['a boolean', false],
+  ])('is not %s at items: that fails the record', async (kind, items) => {
+    const result = await run(paging(page), inTurn({ body: { items: [{ n: 1 }] } }, { body: { items } }));
+    expect(result.rows).toEqual([]);
+    expect(result.failures).toMatchObject([
+      { node: 'pages', class: 'mapping', status: 200, message: `page 2: expected an array of items, found ${kind}` },
+    ]);
+  });
+
+  test('an empty page with a cursor behind it is not the last', async () => {
+    const answers = [{ items: itemsOf(0), next: 1 }, { items: [], next: 2 }, { items: itemsOf(1) }];
+    const result = await run(paging(cursor), inTurn(...answers.map((body) => ({ body }))));
+    expect([numbers(result), result.requests.length]).toEqual([[0, 1, 2, 3], 3]);
+  });
+});
+
+describe('where no page has a record', () => {
+  const nothing: [string, string, FlowOptions['http']][] = [
+    ['an empty first page', page, inTurn({ body: { items: [] } })],
+    ['an empty page without a cursor', cursor, inTurn({ body: { items: [] } })],
+    ['several empty pages', cursor, inTurn({ body: { items: [], next: 1 } }, { body: { items: [] } })],
+  ];
+
+  test.each(nothing)('%s: the record is kept with empty fields', async (_, paginate, http) => {
+    expect(await run(paging(paginate), http)).toMatchObject({ rows: [{ id: 'a', n: null }], failures: [] });
+  });
+
+  test.each(nothing)('%s: dropped with when_empty: drop', async (_, paginate, http) => {
+    expect(await run(paging(paginate, ', when_empty: drop'), http)).toMatchObject({ rows: [], failures: [] });
+  });
+
+  test.each(nothing)('%s: failed with when_empty: error', async (_, paginate, http) => {
+    const { rows, failures } = await run(paging(paginate, ', when_empty: error'), http);
+    expect(rows).toEqual([]);
+    expect(failures).toMatchObject([{ class: 'mapping', status: 200, message: 'the array "items[]" is empty or absent' }]);
+  });
+
+  test('when_empty: error says nothing of a last page that is empty', async () => {
+    expect(numbers(await run(paging(page, ', when_empty: error'), byPage(2)))).toEqual([0, 1, 2, 3]);
+  });
+
+  test('the summary counts what was found once for the record', async () => {
+    const { events } = await run(paging(page), inTurn({ body: { items: [] } }));
+    expect(events.filter(({ type }) => type === 'mapped')).toMatchObject([{ found: [false] }]);
+  });
+});
+
+describe('max', () => {
+  test.each(types)('%s: going past it fails the record, and the page behind it is not asked for', async (_, paginate, server) => {
+    const result = await run(paging(`${paginate}, max: 3`), server(9));
+    expect([result.rows, result.requests.length, result.credits]).toEqual([[], 3, 3]);
+    const isCounted = paginate.includes('items');
+    const message = isCounted ? 'page 3 is not the last, and no more are taken (max)' : 'there are more than 3 pages (max)';
+    expect(result.failures).toMatchObject([{ node: 'pages', class: 'mapping', message, attempts: 1 }]);
+  });
+
+  test.each(types)('%s: it is 100 pages unless said otherwise', async (_, paginate, server, calls) => {
+    expect((await run(paging(paginate), server(103 - calls))).failures).toEqual([]);
+    const { failures, requests } = await run(paging(paginate), server(200));
+    expect([failures.length, requests.length]).toEqual([1, 100]);
+  });
+
+  test.each(types.slice(0, 3))('%s: as many as max are fine', async (_, paginate, server) => {
+    expect(numbers(await run(paging(`${paginate}, max: 3`), server(3)))).toEqual([0, 1, 2, 3, 4, 5]);
+  });
+
+  test('one page is the least', async () => {
+    expect(numbers(await run(paging(`${cursor}, max: 1`), byCursor(1)))).toEqual([0, 1]);
+  });
+});
+
+describe('pages that lead round and round fail the record', () => {
+  const link = (next: string) => ({ body: { links: { next } } });
+  const told = (next: unknown) => ({ body: { next } });
+  const header = (next: string) => ({ headers: { link: `<${next}>; rel=next` } });
+  const cases: [string, string, readonly FakeAnswer[], number, string][] = [
+    ['the same URL', nextUrl, [link('/a')], 1, 'page 1 leads to itself again: /a'],
+    ['the same URL, absolute', nextUrl, [link(`${origin}/a#x`)], 1, 'page 1 leads to itself again: /a'],
+    ['the same URL later', nextUrl, [link('?p=2'), link('?p=2')], 2, 'page 2 leads to itself again: /a?p=2'],
+    ['A, B, A', nextUrl, [link('/b'), link('/a')], 2, 'page 2 leads to page 1 again: /a'],
+    ['A, B, C, B', nextUrl, [link('/b'), link('/c'), link('/b')], 3, 'page 3 leads to page 2 again: /b'],
+    ['the same cursor', cursor, [told('x'), told('x')], 2, 'page 2 leads to itself again: /a?cursor=x'],
+    ['cursors A, B, A', cursor, [told('x'), told('y'), told('x')], 3, 'page 3 leads to page 2 again: /a?cursor=x'],
+    ['the same number as a text', cursor, [told(1), told('1')], 2, 'page 2 leads to itself again: /a?cursor=1'],
+    ['the same header', 'type: link_header', [header('?p=2')], 2, 'page 2 leads to itself again: /a?p=2'],
+    ['A, B, A in headers', 'type: link_header', [header('/b'), header('/a')], 2, 'page 2 leads to page 1 again: /a'],
+  ];
+  test.each(cases)('%s (%s)', async (_, paginate, answers, sent, message) => {
+    const result = await run(paging(paginate), inTurn(...answers));
+    expect([result.rows, result.requests.length]).toEqual([[], sent]);
+    expect(result.failures).toMatchObject([{ node: 'pages', class: 'mapping', message }]);
+  });
+
+  test.each([
+    [page, 'page'],
+    [offset, 'offset'],
+  ])('a server that does not know the parameter (%s)', async (paginate, param) => {
+    const result = await run(paging(paginate), inTurn({ body: { items: itemsOf(0) } }));
+    expect([result.rows, result.requests.length]).toEqual([[], 2]);
+    expect(result.failures[0]?.message).toBe(`page 2 is the same as page 1: does the server know the parameter "${param}"?`);
+  });
+
+  test('a page of an earlier one', async () => {
+    const bodies = [0, 1, 0].map((index) => ({ body: { items: itemsOf(index) } }));
+    const { failures, rows } = await run(paging(page), inTurn(...bodies));
+    expect([rows, failures.length]).toEqual([[], 1]);
+    expect(failures[0]?.message).toContain('page 3 is the same as page 1');
+  });
+
+  test('two records may ask for the same pages', async () => {
+    const { rows, failures } = await runFlow(paging(cursor).replace('{{id}}', 'x'), [{ id: 'a' }, { id: 'b' }], { http: byCursor(3) });
+    expect([rows.length, failures]).toEqual([12, []]);
+  });
+});
+
+describe('a next page on another origin', () => {
+  const elsewhere = 'https://other.example.com/x?p=2&key=abc';
+  const ways: [string, (link: string) => FakeAnswer][] = [
+    [nextUrl, (next) => ({ body: { links: { next }, items: itemsOf(0) } })],
+    ['type: link_header', (next) => ({ headers: { link: `<${next}>; rel="next"` }, body: { items: itemsOf(0) } })],
+  ];
+  const secrets = ', method: POST, body: { a: 1 }, headers: { X-A: b }, auth: { type: bearer, credential: key }, idempotency_key: true';
+
+  test.each(ways)('is refused: %s', async (paginate, answer) => {
+    for (const link of [
+      elsewhere,
+      '//other.example.com/x',
+      'http://api.example.com/a',
+      'https://api.example.com:8443/a',
+      'https://API.example.com./a',
+    ]) {
+      const result = await run(paging(paginate), inTurn(answer(link)));
+      expect([result.rows, result.requests.length]).toEqual([[], 1]);
+      expect(result.failures).toMatchObject([{ node: 'pages', class: 'http', status: 200 }]);
+      expect(result.failures[0]?.message).toBe(
+        `the next page is ${link}, another origin (follow: any allows that, without the credential, headers and body)`,
+      );
+    }
+  });
+
+  test.each(ways)('is asked without credential, headers and body where the flow says follow: any: %s', async (paginate, answer) => {
+    const flow = paging(paginate, `${secrets}, follow: any`);
+    const { requests, rows, failures } = await run(flow, inTurn(answer(elsewhere), { body: { items: itemsOf(1) } }));
+    expect([rows.map(({ n }) => n), failures]).toEqual([[0, 1, 2, 3], []]);
+    const [first, second] = requests;
+    expect(first).toMatchObject({ method: 'POST', body: '{"a":1}', auth: { credential: 'key' } });
+    expect(second).toMatchObject({ method: 'GET', url: elsewhere, hostFromData: { allowHosts: [] } });
+    expect([second?.auth, second?.body, second?.headers['X-A']]).toEqual([undefined, undefined, undefined]);
+  });
+
+  test('the way back brings nothing back', async () => {
+    const [, answer] = ways[0] as (typeof ways)[number];
+    const flow = paging(nextUrl, `${secrets}, follow: any`);
+    const { requests } = await run(flow, inTurn(answer(elsewhere), answer(`${origin}/a?p=3`), { body: { items: itemsOf(2) } }));
+    expect(requests.map(({ url }) => url)).toEqual([`${origin}/a`, elsewhere, `${origin}/a?p=3`]);
+    expect(requests[2]).toMatchObject({ method: 'GET' });
+    expect([requests[2]?.auth, requests[2]?.body, requests[2]?.headers['X-A']]).toEqual([undefined, undefined, undefined]);
+  });
+
+  test.each([
+    ['http://other.example.com/x', 'expected an https URL, found http://other.example.com'],
+    ['ftp://other.example.com/x', 'expected an absolute https URL, found "ftp://other.example.com/x"'],
+    ['javascript:alert(1)', 'expected an absolute https URL'],
+    ['blob:https://api.example.com/x', 'expected an absolute https URL'],
+    ['https://user:pw@other.example.com/x', 'a URL must not hold a user name or password'],
+  ])('is refused with follow: any, too, where it is %s', async (next, reason) => {
+    const result = await run(paging(nextUrl, ', follow: any'), inTurn({ body: { links: { next } } }));
+    expect(result.requests).toHaveLength(1);
+    expect(result.failures[0]).toMatchObject({ class: 'http', message: expect.stringContaining(reason) });
+  });
+
+  test.each(['http://', 'https://:80', 'http://[::1'])('%s is no URL', async (next) => {
+    const result = await run(paging(nextUrl), inTurn({ body: { links: { next } } }));
+    expect(result.failures).toMatchObject([{ class: 'http', message: `the next page is ${next}, which is no URL` }]);
+  });
+
+  test('a user name in a link to the same origin is not sent', async () => {
+    const result = await run(paging(nextUrl), inTurn({ body: { links: { next: 'https://user:pw@api.example.com/b' } } }, { body: {} }));
+    expect(result.requests.map(({ url }) => url)).toEqual([`${origin}/a`, `${origin}/b`]);
+  });
+});
