@@ -72,12 +72,12 @@ export function compileBatching(options: BatchOptions, mapping: Mapping | undefi
     },
     batch(request, exchange, isConstant) {
       const { size, max_bytes: most = Number.POSITIVE_INFINITY } = options;
-      const maxBytes = most - Buffer.byteLength(request.body ?? '');
+      // Behind each record stands a comma, but for the last.
+      const maxBytes = most - Buffer.byteLength(request.body ?? '') + 1;
       return {
         size,
         maxBytes,
         key: isConstant ? '' : jsonOf([request.origin, request.path, { ...request.headers }, request.body ?? null]),
-        // A comma stands between two.
         bytesOf: (entry) => (most === Number.POSITIVE_INFINITY ? 0 : Buffer.byteLength(jsonOf(entry.item)) + 1),
         send: (entries, call) => halved(entries, async (part) => join(await exchange(part, call), part)),
       };
