@@ -1,4 +1,4 @@
-// npm run bench -- [throughput] [latency] [memory] [startup] [--quick] [--node PATH] [--json FILE]
+// npm run bench -- [throughput] [latency] [memory] [startup] [batch] [flows] [--quick] [--node PATH] [--json FILE]
 // Side-by-side measurements on this machine, over loopback. Without a part: all of them. --quick leaves the million records out.
 import { spawnSync } from 'node:child_process';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
@@ -6,12 +6,14 @@ import { cpus, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { automateProblem } from './contestants.mjs';
+import { batch } from './parts/batch.mjs';
+import { flows } from './parts/flows.mjs';
 import { latency } from './parts/latency.mjs';
 import { memory } from './parts/memory.mjs';
 import { startup } from './parts/startup.mjs';
 import { throughput } from './parts/throughput.mjs';
 
-const parts = { throughput, latency, memory, startup };
+const parts = { throughput, latency, memory, startup, batch, flows };
 
 const { values: options, positionals: wanted } = parseArgs({
   allowPositionals: true,

@@ -28,3 +28,19 @@ export async function served(delayMs, use) {
     return (await usage()).meanDelayMs;
   }
 }
+
+/** Starts the server of the flow-control parts in the same way; `seen` tells what it has seen since it was last asked. */
+export async function servedFlows(pages, use) {
+  const child = fork(fileURLToPath(new URL('flow-server.mjs', import.meta.url)), [String(pages)]);
+  try {
+    const [{ port }] = await once(child, 'message');
+    return await use({ origin: `http://127.0.0.1:${port}`, seen });
+  } finally {
+    child.kill();
+  }
+
+  async function seen() {
+    child.send('seen');
+    return (await once(child, 'message'))[0];
+  }
+}

@@ -1,6 +1,6 @@
 import { Failure } from './failure.ts';
 import { compilePath, type Path, pathTo, valueAt } from './path.ts';
-import { type Fields, withFields } from './record.ts';
+import type { Fields } from './record.ts';
 import { isObject, type Value } from './value.ts';
 
 /** What a node's `map` reads from: one answer. */
@@ -52,6 +52,7 @@ export function compileMapping(written: readonly string[] | Readonly<Record<stri
     : Object.entries(written as Record<string, string>);
   const entries = pairs.map(([field, path], place) => ({ field, path: compilePath(path), place }));
   const chain = chainOf(entries);
+  const byDepth = Array.from({ length: chain.length + 1 }, (_, depth) => entries.filter((entry) => entry.path.legs.length === depth + 1));
   return {
     fields: entries.map((entry) => entry.field),
     paths: entries.map((entry) => entry.path.text),
@@ -60,7 +61,7 @@ export function compileMapping(written: readonly string[] | Readonly<Record<stri
     array: chain[0],
     apply: (record, answer, found, part = {}) => {
       const to = { whenEmpty, ...part, record, answer, found };
-      return chain.length === 0 ? [applyOnce(entries, to)] : apply(entries, chain, to);
+      return chain.length === 0 ? [applyOnce(entries, to)] : apply({ entries, chain, byDepth }, to);
     },
   };
 }
@@ -100,24 +101,29 @@ function applyOnce(entries: readonly Entry[], { record, answer, found }: Omit<Ap
   return fields;
 }
 
-function apply(entries: readonly Entry[], chain: Path['legs'], to: Application): Fields[] {
-  const byDepth = Array.from({ length: chain.length + 1 }, (_, depth) => entries.filter((entry) => entry.path.legs.length === depth + 1));
+interface Expansion {
+  readonly entries: readonly Entry[];
+  readonly chain: Path['legs'];
+  /** The entries that are read at each depth. */
+  readonly byDepth: readonly (readonly Entry[])[];
+}
+
+function apply({ entries, chain, byDepth }: Expansion, to: Application): Fields[] {
   for (const entry of entries) to.found[entry.place] = false;
   const rows: Value[][] = [];
   const values: Value[] = entries.map(() => null);
   expand(0, to.answer.body);
-  return rows.map((row) =>
-    withFields(
-      to.record,
-      entries.map((entry) => [entry.field, row[entry.place] as Value]),
-    ),
-  );
+  return rows.map((row) => {
+    const fields = new Map(to.record);
+    for (const entry of entries) fields.set(entry.field, row[entry.place] as Value);
+    return fields;
+  });
 
   function expand(depth: number, value: Value | undefined): void {
     for (const entry of byDepth[depth] as Entry[]) read(entry, value);
     const leg = chain[depth];
     if (leg === undefined) rows.push([...values]);
-    else expandArray(depth, depth === 0 && to.elements ? [...to.elements] : valueAt(value, leg));
+    else expandArray(depth, depth === 0 && to.elements ? (to.elements as Value[]) : valueAt(value, leg));
   }
 
   function expandArray(depth: number, array: Value | undefined): void {

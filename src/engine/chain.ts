@@ -1,50 +1,17 @@
-import type { HitSource } from '../core/event.ts';
 import { Failure, Unfinished } from '../core/failure.ts';
-import type { Item, Outcome, Part } from '../core/item.ts';
-import type { NodeContext, Step } from '../core/node.ts';
+import type { Item, Outcome } from '../core/item.ts';
+import type { Step } from '../core/node.ts';
 import type { Plan } from '../core/plan.ts';
-import type { Ports } from '../core/ports.ts';
 import { type Fields, withFields } from '../core/record.ts';
 import type { JsonObject } from '../core/value.ts';
-import type { Batches } from './batches.ts';
-import { type Caller, type Progress, type RunCall, reportOf, waitUntil } from './call.ts';
-import type { Stopping } from './stopping.ts';
+import { reportOf } from './call.ts';
+import { type ChainTools, contextOf, type Take, type Way } from './context.ts';
 
 /** Brings one record through the nodes. Throws Unfinished when the run ends before the record does. */
 export type Pass = (item: Item) => Promise<Outcome>;
 
-/** What a chain needs around it. */
-export interface ChainTools {
-  readonly ports: Ports;
-  readonly stopping: Stopping;
-  readonly call: RunCall;
-  readonly batches: Batches;
-  /** A place for output records that come before their record is done. */
-  part(): Part;
-}
-
 /** How many output records of one input record are worked on at once. The gates set the real limit. */
 const rowsAtOnce = 64;
-
-type Take = (rows: readonly Fields[]) => Promise<void> | void;
-
-/** Where a record is on its way. */
-interface Way {
-  readonly item: Item;
-  readonly progress: Progress;
-  /** Which of the record's rows and passes: the same in every run. */
-  readonly place: string;
-  /** Which node of the flow, from 0. */
-  readonly step: number;
-  /** Whether it is inside that node. */
-  readonly isInner: boolean;
-  /** Takes what comes out of the nodes before the record is done, in its order. */
-  readonly take: Take;
-  /** Takes what a node that streams hands on; absent at other nodes. */
-  readonly emit?: NodeContext['emit'];
-  /** Takes what a server asks to wait before it is asked again; absent outside of nodes that ask again. */
-  readonly asked?: ((waitMs: number) => void) | undefined;
-}
 
 /** Ends a node that has handed on records of which one has failed behind it. */
 class FailedBehind extends Error {
@@ -56,26 +23,49 @@ class FailedBehind extends Error {
 /** Makes the chain of a plan's nodes. A record is one task; it succeeds or fails as a whole. */
 export function createChain(plan: Pick<Plan, 'steps'>, tools: ChainTools): Pass {
   const isStreamed = plan.steps.some(({ node }) => node.streams);
-  return async (item) => {
-    if (item.failure) return { failure: item.failure };
-    const part = isStreamed ? tools.part() : undefined;
-    const take: Take = (rows) => part?.add(rows);
-    const way: Way = { item, progress: { hasBegun: false }, place: '', step: 0, isInner: false, take };
-    try {
-      const rows = await passSteps(plan.steps, [item.fields], way, tools);
-      if (!part) return { rows };
-      await part.add(rows);
-      return { part };
-    } catch (error) {
-      part?.drop();
-      if (error instanceof Failure) return { failure: error };
-      throw error;
-    }
+  return (item) => {
+    if (item.failure) return Promise.resolve({ failure: item.failure });
+    return isStreamed
+      ? passInParts(plan.steps, item, tools)
+      : passSteps(plan.steps, [item.fields], wayOf(item, nothing), tools).then(toRows, toFailure);
   };
 }
 
+function wayOf(item: Item, take: Take): Way {
+  return { item, progress: { hasBegun: false }, place: '', step: 0, isInner: false, take };
+}
+
+const nothing: Take = () => undefined;
+
+function toRows(rows: readonly Fields[]): Outcome {
+  return { rows };
+}
+
+function toFailure(error: unknown): Outcome {
+  if (error instanceof Failure) return { failure: error };
+  throw error;
+}
+
+async function passInParts(steps: readonly Step[], item: Item, tools: ChainTools): Promise<Outcome> {
+  const part = tools.part();
+  try {
+    const rows = await passSteps(steps, [item.fields], wayOf(item, part.add), tools);
+    await part.add(rows);
+    return { part };
+  } catch (error) {
+    part.drop();
+    return toFailure(error);
+  }
+}
+
 /** What comes out before a node is done goes to `way.take`, the rest is answered. */
-async function passSteps(steps: readonly Step[], given: readonly Fields[], way: Way, tools: ChainTools): Promise<readonly Fields[]> {
+function passSteps(steps: readonly Step[], rows: readonly Fields[], way: Way, tools: ChainTools): Promise<readonly Fields[]> {
+  const [only] = steps;
+  // Many records may wait here: each await less is memory.
+  return only && steps.length === 1 && !only.node.streams ? passAll(only, rows, way, tools) : passInTurn(steps, rows, way, tools);
+}
+
+async function passInTurn(steps: readonly Step[], given: readonly Fields[], way: Way, tools: ChainTools): Promise<readonly Fields[]> {
   let rows = given;
   for (const [index, step] of steps.entries()) {
     const here = way.isInner || index === 0 ? way : { ...way, step: way.step + index };
@@ -88,8 +78,11 @@ async function passSteps(steps: readonly Step[], given: readonly Fields[], way: 
   return rows;
 }
 
-async function passAll(step: Step, rows: readonly Fields[], way: Way, tools: ChainTools): Promise<readonly Fields[]> {
-  if (rows.length === 1) return passOne(step, rows[0] as Fields, 0, way, tools);
+function passAll(step: Step, rows: readonly Fields[], way: Way, tools: ChainTools): Promise<readonly Fields[]> {
+  return rows.length === 1 ? passOne(step, rows[0] as Fields, 0, way, tools) : passMany(step, rows, way, tools);
+}
+
+async function passMany(step: Step, rows: readonly Fields[], way: Way, tools: ChainTools): Promise<readonly Fields[]> {
   const results: (readonly Fields[])[] = [];
   // Those that wait for a batch hold nothing.
   const atOnce = (step.node.action?.batchSize ?? 1) > 1 ? rows.length : rowsAtOnce;
@@ -163,7 +156,7 @@ async function passStreaming(step: Step, behind: readonly Step[], rows: readonly
 async function passOne(step: Step, fields: Fields, row: number, way: Way, tools: ChainTools): Promise<readonly Fields[]> {
   try {
     if (step.when && !step.when.evaluate(fields)) return [fields];
-    return await step.node.run(fields, contextOf(step, { ...way, place: `${way.place}${row}` }, tools));
+    return await step.node.run(fields, contextOf({ step, way, row, tools, passSteps }));
   } catch (error) {
     if (!(error instanceof Failure)) throw error;
     const failure = failureAt(step, error);
@@ -192,33 +185,4 @@ function kept(fields: Fields, failure: Failure, item: Item, { ports }: ChainTool
   const { node, class: kind, status, message, attempts } = report;
   const error: JsonObject = { node: node ?? null, class: kind, status: status ?? null, message, attempts, record: item.number };
   return withFields(fields, [['_error', error]]);
-}
-
-function contextOf(step: Step, way: Way, tools: ChainTools): NodeContext {
-  const { ports, call, batches } = tools;
-  const { item, progress, place, asked } = way;
-  const record = item.number;
-  const caller: Caller = { record, node: step.id, progress, asked };
-  const hit = (source: HitSource) =>
-    ports.report({ type: 'cache-hit', record, node: step.id, source, credits: step.node.action?.price.credits ?? 0 });
-  return {
-    http: ports.http,
-    call: (spec) => batches.during(way.step, call(spec, caller)),
-    cached: (key, maxAgeMs, produce) => batches.during(way.step, ports.cache.through(key, maxAgeMs, produce, hit)),
-    mapped: (paths, found) => ports.report({ type: 'mapped', record, node: step.id, paths, found }),
-    gather: (entry, batch) => batches.join(batch, entry, { caller, step: way.step, isInner: way.isInner }),
-    idempotencyKey: (part) => ports.uuidOf(`${record}/${step.id}/${place}${part === undefined ? '' : `/${part}`}`),
-    emit: (rows) => (way.emit as NodeContext['emit'])(rows),
-    async inner(fields, pass, take) {
-      let askedToWaitMs: number | undefined;
-      const asked = (waitMs: number) => {
-        askedToWaitMs = Math.max(askedToWaitMs ?? 0, waitMs);
-      };
-      const inside = { ...way, place: `${place}.${pass}.`, isInner: true, take, asked };
-      await take(await passSteps(step.node.inner?.steps ?? [], [fields], inside, tools));
-      return askedToWaitMs;
-    },
-    now: ports.clock.now,
-    waitUntil: (untilMs) => waitUntil(untilMs, tools),
-  };
 }

@@ -123,6 +123,9 @@ function hasBatches(plan: Plan): boolean {
 
 const usualWindow = 1024;
 
+/** Records that gather for the next batches, and those that wait to be written. */
+const betweenBatches = 512;
+
 /** So many records may fill the batches that are in flight, and those that come after them. */
 const mostBatched = 65_536;
 
@@ -138,7 +141,7 @@ function windowSize(plan: Plan, settings: RunSettings): number {
   const actions = steps.flatMap(({ node }) => node.action ?? []);
   const concurrency = settings.concurrency ?? Math.max(1, ...actions.map((action) => action.concurrency));
   const size = steps.some(({ node }) => node.inner?.waits) ? waitingWindow : usualWindow;
-  const batched = Math.max(0, ...actions.flatMap(({ batchSize }) => (batchSize > 1 ? batchSize * 2 * concurrency : [])));
+  const batched = Math.max(0, ...actions.flatMap(({ batchSize }) => (batchSize > 1 ? batchSize * concurrency + betweenBatches : [])));
   if (batched > size) return Math.min(mostBatched, batched);
   return Math.ceil(Math.max(size, concurrency * 8) / Math.max(1, actions.length));
 }

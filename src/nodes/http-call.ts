@@ -29,8 +29,11 @@ export interface Exchange {
   readonly body: Value | undefined;
 }
 
+/** What a request needs of its record's context. */
+export type CallContext = Pick<NodeContext, 'http' | 'call' | 'cached' | 'idempotencyKey'>;
+
 /** Gets the answer to a request: from the cache where the flow says so. `part`: which of several requests of a record; absent for the one. */
-export async function exchange(compiled: Compiled, request: HttpRequest, context: NodeContext, part?: string): Promise<Exchange> {
+export async function exchange(compiled: Compiled, request: HttpRequest, context: CallContext, part?: string): Promise<Exchange> {
   const maxAgeMs = compiled.options.cache;
   if (maxAgeMs === undefined) return sent(compiled, request, context, part);
   const produce = async () => (await sent(compiled, request, context, part)).response;
@@ -48,7 +51,7 @@ function cacheKey({ method, origin, path, headers, body, auth, followAny }: Http
   return jsonOf([method, origin + path, named.sort(), body ?? null, signer.sort(), followAny, success]);
 }
 
-function sent(compiled: Compiled, rendered: HttpRequest, context: NodeContext, part: string | undefined): Promise<Exchange> {
+function sent(compiled: Compiled, rendered: HttpRequest, context: CallContext, part: string | undefined): Promise<Exchange> {
   const request = compiled.options.idempotency_key ? withIdempotencyKey(rendered, () => context.idempotencyKey(part)) : rendered;
   return context.call({
     gate: { origin: request.origin, credential: request.auth?.credential },
@@ -88,7 +91,7 @@ function withIdempotencyKey(request: HttpRequest, key: () => string): HttpReques
 }
 
 /** One try. A failure of the network or a deadline comes retryable from the port; whether the flow wants it tried again is said here. */
-async function attempt(compiled: Compiled, request: HttpRequest, context: NodeContext): Promise<Exchange> {
+async function attempt(compiled: Compiled, request: HttpRequest, context: CallContext): Promise<Exchange> {
   const { options } = compiled;
   try {
     const response = await context.http.send(request);

@@ -15,7 +15,7 @@ import type { Fields } from '../core/record.ts';
 import { readBody } from '../core/response.ts';
 import type { Value } from '../core/value.ts';
 import { type Batching, compileBatching, type Entry, listField } from './http-batch.ts';
-import { bodyOf, type Compiled, costOf, type Exchange, exchange, refusal, rowsOf } from './http-call.ts';
+import { bodyOf, type CallContext, type Compiled, costOf, type Exchange, exchange, refusal, rowsOf } from './http-call.ts';
 import { type HttpOptions, httpOptions } from './http-options.ts';
 import { compilePaging, type PageWalk, type Paging } from './http-pages.ts';
 import { compileRequest, fieldsIn, fieldsWithin, tried } from './http-request.ts';
@@ -211,7 +211,13 @@ function createBatchRunner(compiled: Compiled, batching: Batching, isConstant: b
   function ask(entries: readonly Entry[], call: NodeContext['call']): Promise<Exchange> {
     const { context } = entries[0] as Entry;
     const key = compiled.options.idempotency_key ? entries.map((entry) => entry.context.idempotencyKey()).join(' ') : undefined;
-    return exchange(compiled, compiled.request(batching.together(entries)), { ...context, call }, key);
+    const together: CallContext = {
+      http: context.http,
+      call,
+      cached: (...cached) => context.cached(...cached),
+      idempotencyKey: (part) => context.idempotencyKey(part),
+    };
+    return exchange(compiled, compiled.request(batching.together(entries)), together, key);
   }
 }
 

@@ -1,0 +1,107 @@
+import type { HitSource } from '../core/event.ts';
+import type { Item, Part } from '../core/item.ts';
+import type { NodeContext, Step } from '../core/node.ts';
+import type { Ports } from '../core/ports.ts';
+import type { Fields } from '../core/record.ts';
+import type { Batches } from './batches.ts';
+import { type Caller, type Progress, type RunCall, waitUntil } from './call.ts';
+import type { Stopping } from './stopping.ts';
+
+/** What a chain needs around it. */
+export interface ChainTools {
+  readonly ports: Ports;
+  readonly stopping: Stopping;
+  readonly call: RunCall;
+  readonly batches: Batches;
+  /** A place for output records that come before their record is done. */
+  part(): Part;
+}
+
+/** Takes output records as they come, in their order. */
+export type Take = (rows: readonly Fields[]) => Promise<void> | void;
+
+/** Where a record is on its way. */
+export interface Way {
+  readonly item: Item;
+  readonly progress: Progress;
+  /** Which of the record's rows and passes: the same in every run. */
+  readonly place: string;
+  /** Which node of the flow, from 0. */
+  readonly step: number;
+  /** Whether it is inside that node. */
+  readonly isInner: boolean;
+  /** Takes what comes out of the nodes before the record is done, in its order. */
+  readonly take: Take;
+  /** Takes what a node that streams hands on; absent at other nodes. */
+  readonly emit?: NodeContext['emit'];
+  /** Takes what a server asks to wait before it is asked again; absent outside of nodes that ask again. */
+  readonly asked?: ((waitMs: number) => void) | undefined;
+}
+
+/** Brings records through nodes. What comes out before a node is done goes to `way.take`, the rest is answered. */
+export type PassSteps = (steps: readonly Step[], rows: readonly Fields[], way: Way, tools: ChainTools) => Promise<readonly Fields[]>;
+
+/** What a context knows besides its methods. */
+interface Own {
+  readonly step: Step;
+  readonly way: Way;
+  /** Which of the record's rows it is, from 0. */
+  readonly row: number;
+  readonly tools: ChainTools;
+  readonly passSteps: PassSteps;
+}
+
+/** What a node may use while it works on a record. There is one for every record at every node, so they share their methods. */
+export function contextOf({ step, way, row, tools, passSteps }: Own): NodeContext {
+  return { __proto__: methods, http: tools.ports.http, step, way, row, tools, passSteps } as unknown as NodeContext;
+}
+
+const methods: Omit<NodeContext, 'http'> & ThisType<Own> = {
+  call(spec) {
+    const { way, tools } = this;
+    return tools.batches.during(way.step, tools.call(spec, callerOf(this)));
+  },
+  cached(key, maxAgeMs, produce) {
+    const { step, way, tools } = this;
+    const hit = (source: HitSource) => {
+      const credits = step.node.action?.price.credits ?? 0;
+      tools.ports.report({ type: 'cache-hit', record: way.item.number, node: step.id, source, credits });
+    };
+    return tools.batches.during(way.step, tools.ports.cache.through(key, maxAgeMs, produce, hit));
+  },
+  gather(entry, batch) {
+    const { way, tools } = this;
+    return tools.batches.join(batch, entry, { caller: callerOf(this), step: way.step, isInner: way.isInner });
+  },
+  mapped(paths, found) {
+    const { step, way, tools } = this;
+    tools.ports.report({ type: 'mapped', record: way.item.number, node: step.id, paths, found });
+  },
+  idempotencyKey(part) {
+    const { step, way, row, tools } = this;
+    return tools.ports.uuidOf(`${way.item.number}/${step.id}/${way.place}${row}${part === undefined ? '' : `/${part}`}`);
+  },
+  emit(rows) {
+    return (this.way.emit as NodeContext['emit'])(rows);
+  },
+  async inner(fields, pass, take) {
+    const { step, way, row, tools, passSteps } = this;
+    let askedToWaitMs: number | undefined;
+    const asked = (waitMs: number) => {
+      askedToWaitMs = Math.max(askedToWaitMs ?? 0, waitMs);
+    };
+    const inside = { ...way, place: `${way.place}${row}.${pass}.`, isInner: true, take, asked };
+    await take(await passSteps(step.node.inner?.steps ?? [], [fields], inside, tools));
+    return askedToWaitMs;
+  },
+  now() {
+    return this.tools.ports.clock.now();
+  },
+  waitUntil(untilMs) {
+    return waitUntil(untilMs, this.tools);
+  },
+};
+
+function callerOf({ step, way }: Own): Caller {
+  return { record: way.item.number, node: step.id, progress: way.progress, asked: way.asked };
+}
