@@ -26,6 +26,9 @@ export interface Forecast {
   readonly credits: Range;
   /** Whether nodes may be passed more than once. */
   readonly hasPasses: boolean;
+  /** Whether nodes may ask for several pages, or for many records with one request. */
+  readonly hasPages: boolean;
+  readonly hasBatches: boolean;
   /** The nodes whose answers say what they really cost. */
   readonly costTold: readonly string[];
   /** Absent when nothing is sent. */
@@ -86,6 +89,8 @@ export function createForecaster(plan: Plan, settings: ForecastSettings): Foreca
         actions: sum(ranges, () => 1, fewest),
         credits: sum(ranges, (index) => prices[index] as number, fewest),
         hasPasses: allSteps(plan.steps).some(({ node }) => node.inner),
+        hasPages: steps.some(({ node }) => node.streams),
+        hasBatches: steps.some(({ node }) => (node.action?.batchSize ?? 1) > 1),
         costTold: steps.flatMap(({ id }, index) => (sketches.of(index)?.tellsCost ? [id] : [])),
         time: demand.time(ranges, reached, sketches.of),
       };

@@ -67,7 +67,10 @@ async function sketchOf(run: (context: NodeContext) => Promise<unknown>, isExact
       isCached = true;
       return produce();
     },
-    gather: (entry: unknown, batch: Batch<unknown, unknown>) => batch.send([entry], context.call),
+    async gather(entry: unknown, batch: Batch<unknown, unknown>) {
+      await batch.send([entry], context.call);
+      throw new Unfinished();
+    },
     mapped: () => undefined,
     idempotencyKey: () => '',
   } as unknown as NodeContext;

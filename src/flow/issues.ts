@@ -1,7 +1,7 @@
 import type * as z from 'zod';
 import type { Problem } from '../core/failure.ts';
 import { didYouMean, nearest } from '../core/suggest.ts';
-import { namesAt, toJsonSchema } from './json-schema.ts';
+import { choicesAt, namesAt, toJsonSchema } from './json-schema.ts';
 import { holdsSecret, isAuthName } from './mask.ts';
 import { isUnderAuth } from './secrets.ts';
 import type { At, Source } from './source.ts';
@@ -38,7 +38,12 @@ function withoutMeant(issues: readonly Issue[], schema: z.ZodType): Issue[] {
 }
 
 function isMissing(issue: Issue): boolean {
-  return issue.code === 'invalid_type' && issue.input === undefined && issue.path.length > 0;
+  return (
+    (issue.code === 'invalid_type' || issue.code === 'invalid_union') &&
+    issue.input === undefined &&
+    issue.path.length > 0 &&
+    !isChoice(issue)
+  );
 }
 
 /** What decides how everything else is read: without it there would be complaints about nothing. */
@@ -129,7 +134,7 @@ function problemsOf(issue: Issue, schema: z.ZodType, { source, at }: Place): Pro
   if (isMissing(issue)) {
     return [source.at(place.slice(0, -1), `the key "${String(path.at(-1))}" is missing`)];
   }
-  const message = messageOf(issue, isSecret(place));
+  const message = isChoice(issue) ? choiceMessage(issue, schema, isSecret(place)) : messageOf(issue, isSecret(place));
   const { offset, isName }: CustomParams = issue.code === 'custom' ? (issue.params ?? {}) : {};
   return [isName ? source.atName(place, message) : source.at(place, message, offset)];
 }
@@ -145,6 +150,17 @@ function unknownKey(key: string, known: readonly string[], place: At): string {
   return `${isHidden ? 'unknown key' : `unknown key "${key}"`}${suggestion || (known.length > 0 ? `; expected one of ${known.join(', ')}` : '')}`;
 }
 
+/** Whether what is wrong is the type that decides about the rest. */
+function isChoice(issue: Issue): boolean {
+  return issue.code === 'invalid_union' && 'discriminator' in issue && issue.discriminator !== undefined;
+}
+
+function choiceMessage({ path, input }: Issue, schema: z.ZodType, hidden: boolean): string {
+  const choices = choicesAt(toJsonSchema(schema), path as At);
+  const written = typeof input === 'object' && input !== null ? (input as Record<PropertyKey, unknown>)[path.at(-1) as string] : input;
+  return `expected the type ${listed(choices)}${hidden ? '' : `, found ${kindOf(written)}${didYouMean(String(written), choices)}`}`;
+}
+
 function messageOf(issue: Issue, hidden: boolean): string {
   const found = hidden ? '' : `, found ${kindOf(issue.input)}`;
   switch (issue.code) {
@@ -155,9 +171,6 @@ function messageOf(issue: Issue, hidden: boolean): string {
     case 'invalid_type':
       return `${issue.message.startsWith('expected') ? issue.message : `expected ${words[issue.expected] ?? issue.expected}`}${found}`;
     case 'invalid_union':
-      if ('discriminator' in issue && issue.discriminator !== undefined) {
-        return 'expected the type none, bearer, api_key, basic or oauth2_client_credentials';
-      }
       return issue.message + found;
     case 'too_small':
       if (issue.origin === 'array') return 'expected at least one, found an empty list';

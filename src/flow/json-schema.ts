@@ -52,6 +52,15 @@ export function flowJsonSchema(nodeTypes: readonly NodeType[]): JsonSchema {
 
 /** The names that a user may write at a place. */
 export function namesAt(schema: JsonSchema, path: readonly (string | number)[]): string[] {
+  return [...new Set(placesAt(schema, path).flatMap((place) => Object.keys(place.properties ?? {})))];
+}
+
+/** The only values that a user may write at a place. */
+export function choicesAt(schema: JsonSchema, path: readonly (string | number)[]): string[] {
+  return [...new Set(placesAt(schema, path).flatMap((place) => (place.const === undefined ? [] : [String(place.const)])))];
+}
+
+function placesAt(schema: JsonSchema, path: readonly (string | number)[]): JsonSchema[] {
   let places: JsonSchema[] = variantsOf(schema);
   for (const step of path) {
     places = places.flatMap((place) => {
@@ -59,7 +68,7 @@ export function namesAt(schema: JsonSchema, path: readonly (string | number)[]):
       return typeof inner === 'object' ? variantsOf(inner) : [];
     });
   }
-  return [...new Set(places.flatMap((place) => Object.keys(place.properties ?? {})))];
+  return places;
 }
 
 function variantsOf(schema: JsonSchema): JsonSchema[] {

@@ -87,26 +87,34 @@ export function compileBatching(options: BatchOptions, mapping: Mapping | undefi
 
 type Result = Share | Failure | Unfinished;
 
-/** What is refused is asked for in halves, until the record that is to blame stands alone. */
-async function halved(
-  entries: readonly Entry[],
-  ask: (entries: readonly Entry[]) => Promise<readonly Result[]>,
-): Promise<readonly Result[]> {
+type Asking = (entries: readonly Entry[]) => Promise<readonly Result[]>;
+
+/** What is refused is asked for in halves, until the record that is to blame stands alone. Throws what came of all of them. */
+async function halved(entries: readonly Entry[], ask: Asking): Promise<readonly Result[]> {
   try {
     return await ask(entries);
   } catch (error) {
-    if (!(error instanceof Failure) && !(error instanceof Unfinished)) throw error;
-    if (entries.length === 1 || !isOfRecords(error)) return entries.map(() => error);
+    if (entries.length === 1 || !isOfRecords(error)) throw error;
     const middle = Math.ceil(entries.length / 2);
-    const halves = await Promise.all([halved(entries.slice(0, middle), ask), halved(entries.slice(middle), ask)]);
-    return halves.flat();
+    const halves = [entries.slice(0, middle), entries.slice(middle)];
+    return (await Promise.all(halves.map((half) => halvedApart(half, ask)))).flat();
+  }
+}
+
+/** What comes of one half is nothing to the other. */
+async function halvedApart(half: readonly Entry[], ask: Asking): Promise<readonly Result[]> {
+  try {
+    return await halved(half, ask);
+  } catch (error) {
+    if (!(error instanceof Failure) && !(error instanceof Unfinished)) throw error;
+    return half.map(() => error);
   }
 }
 
 /** No record is to blame for who asks (401, 407), how often (429) or how slowly (408). */
 const notOfRecords = new Set([401, 407, 408, 429]);
 
-function isOfRecords(error: Failure | Unfinished): boolean {
+function isOfRecords(error: unknown): boolean {
   if (!(error instanceof Failure) || error.kind !== 'http' || error.status === undefined) return false;
   return error.status >= 400 && error.status <= 499 && !notOfRecords.has(error.status);
 }
@@ -124,10 +132,12 @@ function compileJoin({ match, missing }: BatchOptions, mapping: Mapping | undefi
   }
   if (!array) return (exchange, entries) => entries.map(() => ({ exchange, elements: undefined }));
   const name = array.reduce<string>(pathTo, '');
-  const lacking = (reason: string) => new Failure('mapping', `the answer lacks this record: ${reason}`);
   return (exchange, entries) => {
+    const { status } = exchange.response;
+    const lacking = (reason: string) => new Failure('mapping', `the answer lacks this record: ${reason}`, { status });
     const elements = arrayIn(exchange, array, name);
-    const found = path ? byValue(elements, path.legs[1] as (string | number)[]) : byPosition(elements, entries.length, name);
+    if (!path && elements.length !== entries.length) throw new Failure('mapping', otherCount(elements, entries, name), { status });
+    const found = path ? byValue(elements, path.legs[1] as (string | number)[]) : byPosition(elements);
     return entries.map(({ key }, index) => {
       const own = found(key ?? '', index);
       if (own.length === 0 && missing === 'error') {
@@ -161,11 +171,11 @@ function byValue(elements: readonly Value[], path: readonly (string | number)[])
 }
 
 /** With one too few, nobody can tell whose it is. */
-function byPosition(elements: readonly Value[], count: number, name: string): Finding {
-  if (elements.length !== count) {
-    const message = `expected ${count} elements in "${name}" for ${count} records, found ${elements.length}; batch.match joins them by a value`;
-    throw new Failure('mapping', message);
-  }
+function otherCount(elements: readonly unknown[], entries: readonly unknown[], name: string): string {
+  return `expected ${entries.length} elements in "${name}" for ${entries.length} records, found ${elements.length}; batch.match joins them by a value`;
+}
+
+function byPosition(elements: readonly Value[]): Finding {
   return (_key, index) => elements.slice(index, index + 1).filter((element) => element !== null);
 }
 

@@ -32,7 +32,7 @@ export function planText(forecast: Forecast, { allowance, maxCredits }: PlanFact
     ['allowance', allowance && actions.most > 0 ? allowanceText(allowance, forecast) : undefined],
     ['budget', maxCredits !== undefined && actions.most > 0 ? budgetText(maxCredits, forecast) : undefined],
     ['time', time && timeText(time)],
-    ['requests', requests.length === 0 ? 'none would be sent' : `the first ${requests.length === 1 ? 'one' : requests.length}`],
+    ['requests', requests.length === 0 ? 'none would be sent' : firstText(forecast)],
   ];
   return [
     ...lines.flatMap(([name, text]) => (text === undefined ? [] : [`${`${name}:`.padEnd(11)}${text}`])),
@@ -40,9 +40,15 @@ export function planText(forecast: Forecast, { allowance, maxCredits }: PlanFact
   ].join('\n');
 }
 
-function assumed({ hasPasses }: Forecast): string {
-  const passes = hasPasses ? 'one pass of each loop and poll, ' : '';
-  return `every answer a success that leads to one record, every condition behind the first request true, ${passes}nothing from the cache`;
+function assumed({ hasPasses, hasPages, hasBatches }: Forecast): string {
+  return [
+    'every answer a success that leads to one record',
+    'every condition behind the first request true',
+    ...(hasPasses ? ['one pass of each loop and poll'] : []),
+    ...(hasPages ? ['one page for each record'] : []),
+    ...(hasBatches ? ['full batches'] : []),
+    'nothing from the cache',
+  ].join(', ');
 }
 
 function recordsText({ records, failing, firstFailure, kept }: Forecast): string {
@@ -53,6 +59,10 @@ function recordsText({ records, failing, firstFailure, kept }: Forecast): string
     ...(kept > 0 ? [`${count(kept)} would be kept with _error before anything is sent`] : []),
   ];
   return count(records) + (notes.length > 0 ? ` (${notes.join('; ')})` : '');
+}
+
+function firstText({ requests, hasBatches }: Forecast): string {
+  return `the first ${requests.length === 1 ? 'one' : requests.length}${hasBatches ? ' (of a batch, as it would be for one record)' : ''}`;
 }
 
 const stopReasons = { 'on-error-stop': 'on_error: stop', 'max-errors': '--max-errors' };
