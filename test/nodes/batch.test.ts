@@ -292,7 +292,7 @@ describe('match', () => {
         fields: { id: 'r2' },
         node: 'ask',
         class: 'mapping',
-        status: undefined,
+        status: 200,
         message: 'the answer lacks this record: no "results[].id" is "r2"',
         attempts: 1,
       },
@@ -886,9 +886,7 @@ describe('a flow with a batch is checked', () => {
 
   test('items are needed', () => {
     const flow = lookup().replace(', items: "{{id}}"', '');
-    expect(flowProblems(flow).map(onOneLine)).toEqual([
-      expect.stringContaining('expected a text with {{field}}, or a mapping of such texts, found nothing'),
-    ]);
+    expect(flowProblems(flow).map(onOneLine)).toEqual([expect.stringContaining('the key "items" is missing')]);
   });
 
   test('fields that no record can have, with their place', () => {
