@@ -1,0 +1,76 @@
+import { type HttpServer, httpServer, json } from './http-server.ts';
+
+/** What a server of pages has. */
+export interface PagesOptions {
+  /** How many pages a record has. */
+  readonly pages: number;
+  /** How many rows a page has. */
+  readonly rows: number;
+  /** A row's text. */
+  readonly text?: (id: string, n: number) => string;
+  /** The status for a page, from 0; 200 unless it says so. */
+  readonly status?: (id: string, page: number) => number;
+  /** How long an answer takes. */
+  readonly ms?: number;
+}
+
+/** A server of pages that can tell when it was asked often enough. */
+export interface PagesServer extends HttpServer {
+  /** Calls `act` once, when so many more calls have come. */
+  after(count: number, act: () => void): void;
+  /** How often each page was asked for. */
+  calls(): Map<string, number>;
+}
+
+/** Starts a server for the current test: `/ID?cursor=PAGE` answers with a page, `/all/ID` with all of them at once. */
+export async function pagesServer({ pages, rows, text = (id, n) => `${id} ${n}`, status, ms = 0 }: PagesOptions): Promise<PagesServer> {
+  let left = 0;
+  let reached = () => {};
+  const rowsOf = (id: string, from: number, to: number) =>
+    Array.from({ length: to - from }, (_, index) => ({ n: from + index, t: text(id, from + index) }));
+  const server = await httpServer(async ({ path }, response) => {
+    if (--left === 0) reached();
+    if (ms > 0) await new Promise((resolve) => setTimeout(resolve, ms));
+    const url = new URL(path, 'http://127.0.0.1');
+    const id = url.pathname.split('/').at(-1) ?? '';
+    if (path.startsWith('/all/')) return json(response, { items: rowsOf(id, 0, pages * rows) });
+    const page = Number(url.searchParams.get('cursor') ?? 0);
+    const next = page + 1 < pages ? page + 1 : null;
+    return json(response, { items: rowsOf(id, page * rows, (page + 1) * rows), next }, status?.(id, page));
+  });
+  return {
+    ...server,
+    after(count, act) {
+      left = count;
+      reached = act;
+    },
+    calls: () => server.requests.reduce((calls, { path }) => calls.set(path, (calls.get(path) ?? 0) + 1), new Map<string, number>()),
+  };
+}
+
+const map = 'map: { n: "items[].n", t: "items[].t" }';
+
+/** Asks for all pages of the records that `when` lets in. `more`: options of the node, each `, name: value`. */
+export function pagesFlow(origin: string, more = '', when = 'true'): string {
+  const paginate = 'paginate: { type: cursor, path: next, param: cursor, max: 100000 }';
+  return `nodes: [{ id: pages, type: http, when: '${when}', url: "${origin}/{{id}}", ${paginate}, ${map}${more} }]\n`;
+}
+
+/** The same with a loop. */
+export function loopFlow(origin: string, when = 'true'): string {
+  return `nodes:
+  - { type: set, fields: { cursor: 0 } }
+  - type: loop
+    when: '${when}'
+    max: 100000
+    while: cursor != null
+    carry: [cursor]
+    nodes: [{ id: pages, type: http, url: "${origin}/{{id}}?cursor={{cursor}}", map: { cursor: next, n: "items[].n", t: "items[].t" } }]
+  - { type: set, remove: [cursor] }
+`;
+}
+
+/** The same with one answer that has it all. */
+export function wholeFlow(origin: string, when = 'true'): string {
+  return `nodes: [{ id: pages, type: http, when: '${when}', url: "${origin}/all/{{id}}", ${map} }]\n`;
+}
