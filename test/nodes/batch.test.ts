@@ -109,7 +109,8 @@ describe('a batch', () => {
       unordered,
       concurrency: 1,
     });
-    expect(sizes(result)).toEqual([3000, 3000, 3000, 1000]);
+    expect(sizes(result)[0]).toBe(3000);
+    expect(lists(result).flat()).toHaveLength(10_000);
     expect(result.rows).toHaveLength(10_000);
   });
 

@@ -1,0 +1,331 @@
+import { describe, expect, test } from 'vitest';
+import { csvOf, idsTo } from '../helpers/asking.ts';
+import { type Finished, type Workplace, workplace } from '../helpers/cli.ts';
+import { type HttpServer, httpServer, json } from '../helpers/http-server.ts';
+import { leftBehind } from '../helpers/resuming.ts';
+import { shell } from '../helpers/shell.ts';
+
+/** A server that looks ids up, counts, and refuses a list with a poisoned one. */
+interface LookupServer extends HttpServer {
+  /** The lists it was asked for. */
+  lists(): string[][];
+  /** Calls `act` once, when so many requests have come. */
+  after(count: number, act: () => void): void;
+}
+
+interface Knowing {
+  readonly unknown?: readonly number[];
+  readonly poisoned?: readonly number[];
+  readonly ms?: number;
+}
+
+async function lookupServer(knows: Knowing = {}): Promise<LookupServer> {
+  let awaited = 0;
+  let act = () => {};
+  const server = await httpServer(async ({ body }, response) => {
+    if (server.requests.length === awaited) act();
+    const ids = idsIn(body);
+    const { unknown = [], poisoned = [], ms = 0 } = knows;
+    if (ms > 0) await new Promise((resolve) => setTimeout(resolve, ms));
+    if (ids.some((id) => poisoned.includes(Number(id)))) return json(response, { error: 'no such id' }, 422);
+    const found = ids.filter((id) => !unknown.includes(Number(id))).reverse();
+    return json(response, { results: found.map((id) => ({ id: Number(id), name: `name ${id}` })) });
+  });
+  return {
+    ...server,
+    lists: () => server.requests.map(({ body }) => idsIn(body)),
+    after(count, then) {
+      awaited = count;
+      act = then;
+    },
+  };
+}
+
+const idsIn = (body: string): string[] => JSON.parse(body || '{}').ids ?? [];
+
+const flowFor = (origin: string, batch = '', more = '') => `nodes:
+  - id: ask
+    type: http
+    method: POST
+    url: ${origin}/lookup
+    batch: { items: "{{id}}", match: { field: id, path: "results[].id" }${batch} }
+    body: { ids: "{{items}}" }
+    map: { name: "results[].name" }
+${more}`;
+
+const placeFor = (server: HttpServer, count: number, batch = '', more = '') =>
+  workplace({ 'flow.yaml': flowFor(server.origin, batch, more), 'rows.csv': csvOf(count) });
+
+const run = ['run', 'flow.yaml', '--in', 'rows.csv', '--out', 'out.csv'];
+
+async function credits(place: Workplace): Promise<{ spent: number; held: number }> {
+  return JSON.parse((await place.automate(['credits', '--json'])).stdout);
+}
+
+const linesOf = (ids: readonly number[]) => `id,note,name\n${ids.map((id) => `${id},"note, ${id}",name ${id}\n`).join('')}`;
+
+const but = (count: number, ids: readonly number[]) => idsTo(count).filter((id) => !ids.includes(id));
+
+const failedIds = async (place: Workplace, name = 'rows.errors.csv') => (await place.read(name)).match(/^\d+/gm)?.map(Number);
+
+describe('a batch lookup', () => {
+  test('of 1,000 ids by 100 takes 10 requests and 10 credits', async () => {
+    const server = await lookupServer();
+    const place = await placeFor(server, 1000);
+    const { code, stderr } = await place.automate(run);
+    expect([code, stderr]).toEqual([0, expect.stringContaining('1,000 read, 1,000 written, 0 failed, 10 credits')]);
+    expect(stderr).toContain('results[].name: found in 1,000 of 1,000');
+    expect(server.lists()).toEqual(Array.from({ length: 10 }, (_, batch) => idsTo(100).map((id) => String(batch * 100 + id))));
+    expect(await place.read('out.csv')).toBe(linesOf(idsTo(1000)));
+    expect(await credits(place)).toMatchObject({ spent: 10, held: 0 });
+  });
+
+  test('writes records that the answer lacks to the errors file, which is run again by itself', async () => {
+    const unknown = [1, 77, 100, 101, 250];
+    const knows: { unknown: readonly number[] } = { unknown };
+    const server = await lookupServer(knows);
+    const place = await placeFor(server, 250);
+    const { code, stderr } = await place.automate(run);
+    expect([code, server.requests.length]).toEqual([4, 3]);
+    expect(await place.read('out.csv')).toBe(linesOf(but(250, unknown)));
+    expect(await failedIds(place)).toEqual(unknown);
+    expect(await place.read('rows.errors.csv')).toContain(
+      '77,"note, 77",ask,mapping,200,"the answer lacks this record: no ""results[].id"" is ""77""",1,77\n',
+    );
+    knows.unknown = [];
+    const again = await shell(place, /automate run .*rows\.errors\.csv.*$/m.exec(stderr)?.[0] ?? 'false');
+    expect(again.code).toBe(0);
+    expect(server.lists().at(-1)).toEqual(unknown.map(String));
+    expect([server.requests.length, (await credits(place)).spent]).toEqual([4, 4]);
+  });
+
+  test('keeps them with missing: keep', async () => {
+    const server = await lookupServer({ unknown: [2] });
+    const place = await placeFor(server, 3, ', missing: keep');
+    const { code, stderr } = await place.automate(run);
+    expect([code, await place.read('out.csv')]).toEqual([0, linesOf(idsTo(3)).replace('name 2', '')]);
+    expect(stderr).toContain('results[].name: found in 2 of 3');
+  });
+
+  test('finds the poisoned ids by halving: they alone fail, and the credits are those requests', async () => {
+    const poisoned = [13, 14, 222];
+    const server = await lookupServer({ poisoned });
+    const place = await placeFor(server, 250);
+    const { code, stderr } = await place.automate(run);
+    expect(code).toBe(4);
+    expect(await place.read('out.csv')).toBe(linesOf(but(250, poisoned)));
+    expect(await failedIds(place)).toEqual(poisoned);
+    expect(await place.read('rows.errors.csv')).toMatch(/^222,"note, 222",ask,http,422,.*,1,222$/m);
+    expect(stderr).toContain(`250 read, 247 written, 3 failed, ${server.requests.length} credits`);
+    expect(await credits(place)).toMatchObject({ spent: server.requests.length, held: 0 });
+    // Each of the halves that hold one is asked for, and their other halves: 2 for each of 6 or 7 halvings.
+    expect(server.requests.length).toBeLessThanOrEqual(3 + 2 * (2 * 7 + 6));
+    for (const id of poisoned) expect(server.lists()).toContainEqual([String(id)]);
+  });
+
+  test('keeps its bodies within max_bytes', async () => {
+    const server = await lookupServer();
+    const place = await placeFor(server, 1000, ', size: 1000, max_bytes: 1kB');
+    expect((await place.automate(run)).code).toBe(0);
+    const lengths = server.requests.map(({ body }) => body.length);
+    expect(Math.max(...lengths)).toBeLessThanOrEqual(1000);
+    // Six bytes for an id of three digits: so near to it comes every one but the last.
+    expect(Math.min(...lengths.slice(0, -1))).toBeGreaterThan(1000 - 8);
+    expect(server.lists().flat()).toEqual(idsTo(1000).map(String));
+    expect(await place.read('out.csv')).toBe(linesOf(idsTo(1000)));
+  });
+
+  test('by three at once is written in input order, or as it comes', async () => {
+    const server = await lookupServer({ ms: 5 });
+    const place = await placeFor(server, 1000, ', size: 30', '    concurrency: 3\n');
+    expect((await place.automate(run)).code).toBe(0);
+    expect([await place.read('out.csv'), server.requests.length]).toEqual([linesOf(idsTo(1000)), 34]);
+    expect((await place.automate([...run, '--force', '--unordered'])).code).toBe(0);
+    const lines = (await place.read('out.csv')).trim().split('\n').slice(1);
+    expect(lines.sort((a, b) => Number.parseInt(a, 10) - Number.parseInt(b, 10)).join('\n')).toBe(
+      linesOf(idsTo(1000)).trim().split('\n').slice(1).join('\n'),
+    );
+  });
+
+  test('of an input that goes on sends what is full, and the rest at its end', async () => {
+    const server = await lookupServer();
+    const place = await placeFor(server, 0);
+    const { child, finished } = place.start(['run', 'flow.yaml', '--in', '-', '--in-format', 'csv'], {
+      stdin: csvOf(250),
+      keepStdin: true,
+    });
+    while (server.requests.length < 2) await new Promise((resolve) => setTimeout(resolve, 20));
+    await new Promise((resolve) => setTimeout(resolve, 300));
+    expect(server.lists().map(({ length }) => length)).toEqual([100, 100]);
+    child.stdin?.end('251,last\n');
+    expect((await finished).code).toBe(0);
+    expect(server.lists().map(({ length }) => length)).toEqual([100, 100, 51]);
+  });
+});
+
+describe('a run that ends in the middle of batches', () => {
+  /** An undisturbed run's output and errors. */
+  async function undisturbed(knows: Knowing, count: number, batch: string) {
+    const server = await lookupServer(knows);
+    const place = await placeFor(server, count, batch);
+    const { code } = await place.automate(run);
+    const errors = knows.poisoned || knows.unknown ? await place.read('rows.errors.csv') : '';
+    return { code, out: await place.read('out.csv'), errors, requests: server.requests.length };
+  }
+
+  async function resumed(place: Workplace): Promise<Finished> {
+    const finished = await place.automate([...run, '--resume']);
+    expect(await leftBehind(place)).toEqual([]);
+    return finished;
+  }
+
+  test('by --max-credits has written every batch that it paid for, and --resume asks for the rest', async () => {
+    const server = await lookupServer();
+    const place = await placeFor(server, 1000);
+    const { code, stderr } = await place.automate([...run, '--max-credits', '4']);
+    expect([code, server.requests.length]).toEqual([5, 4]);
+    expect(stderr).toContain('the 4 credits of --max-credits are used up');
+    expect(await place.read('out.csv')).toBe(linesOf(idsTo(400)));
+    expect((await resumed(place)).code).toBe(0);
+    expect(await place.read('out.csv')).toBe(linesOf(idsTo(1000)));
+    expect([server.requests.length, (await credits(place)).spent]).toEqual([10, 10]);
+  });
+
+  test.each([2, 5, 9, 14])('by --max-credits %i between halves: nothing is lost or doubled', async (most) => {
+    const knows = { poisoned: [7, 150] };
+    const whole = await undisturbed(knows, 200, '');
+    const server = await lookupServer(knows);
+    const place = await placeFor(server, 200);
+    expect((await place.automate([...run, '--max-credits', String(most)])).code).toBe(5);
+    expect([server.requests.length, (await credits(place)).spent]).toEqual([most, most]);
+    expect((await resumed(place)).code).toBe(whole.code);
+    expect(await place.read('out.csv')).toBe(whole.out);
+    expect(await place.read('rows.errors.csv')).toBe(whole.errors);
+    expect((await credits(place)).spent).toBe(server.requests.length);
+  });
+
+  test.each([
+    ['SIGKILL at the first batch', 1, {}],
+    ['SIGKILL in the middle', 25, {}],
+    ['SIGKILL between halves', 60, { poisoned: [5, 333, 334, 999] }],
+    ['SIGKILL where some are missing', 20, { unknown: [1, 2, 3, 500, 2000] }],
+  ])('by %s: --resume gives the bytes of an undisturbed run', async (_, calls, knows) => {
+    const whole = await undisturbed(knows, 2000, ', size: 20');
+    const server = await lookupServer({ ...knows, ms: 3 });
+    const place = await placeFor(server, 2000, ', size: 20');
+    const { child, finished } = place.start(run);
+    server.after(calls, () => child.kill('SIGKILL'));
+    await finished;
+    expect(child.signalCode).toBe('SIGKILL');
+    expect((await resumed(place)).code).toBe(whole.code);
+    expect(await place.read('out.csv')).toBe(whole.out);
+    if (whole.errors !== '') expect(await place.read('rows.errors.csv')).toBe(whole.errors);
+    // What was settled when the run was killed, and what its hold is settled to: never less than was sent.
+    expect((await credits(place)).spent).toBeGreaterThanOrEqual(server.requests.length);
+  });
+
+  test('by SIGINT: what was sent is written, and not sent again', async () => {
+    const server = await lookupServer({ ms: 20 });
+    const place = await placeFor(server, 2000, ', size: 20', '    concurrency: 4\n');
+    const { child, finished } = place.start(run);
+    server.after(30, () => child.kill('SIGINT'));
+    const { code, stderr } = await finished;
+    expect([code, stderr]).toEqual([130, expect.stringContaining('--resume')]);
+    const sent = server.lists().flat().map(Number);
+    expect(sent.length).toBeLessThan(2000);
+    expect(await place.read('out.csv')).toBe(linesOf(idsTo(sent.length)));
+    expect((await resumed(place)).code).toBe(0);
+    expect(await place.read('out.csv')).toBe(linesOf(idsTo(2000)));
+    expect(
+      server
+        .lists()
+        .flat()
+        .map(Number)
+        .sort((a, b) => a - b),
+    ).toEqual(idsTo(2000));
+    expect([server.requests.length, await credits(place)]).toEqual([100, expect.objectContaining({ spent: 100, held: 0 })]);
+  });
+
+  test('by SIGINT while a batch waits for more: it is left for a later run', async () => {
+    const server = await lookupServer();
+    const place = await placeFor(server, 0);
+    const args = ['run', 'flow.yaml', '--in', '-', '--in-format', 'csv', '--out', 'out.csv'];
+    const { child, finished } = place.start(args, { stdin: csvOf(150), keepStdin: true });
+    while (server.requests.length < 1) await new Promise((resolve) => setTimeout(resolve, 20));
+    await new Promise((resolve) => setTimeout(resolve, 300));
+    child.kill('SIGINT');
+    expect((await finished).code).toBe(130);
+    expect([server.requests.length, await place.read('out.csv')]).toEqual([1, linesOf(idsTo(100))]);
+    expect((await place.automate([...args, '--resume'], { stdin: csvOf(150) })).code).toBe(0);
+    expect([server.requests.length, await place.read('out.csv')]).toEqual([2, linesOf(idsTo(150))]);
+  });
+});
+
+describe('--dry-run', () => {
+  const dry = async (nodes: (origin: string) => string, count: number) => {
+    const server = await lookupServer();
+    const place = await workplace({ 'flow.yaml': `nodes:\n${nodes(server.origin)}`, 'rows.csv': csvOf(count) });
+    const { code, stdout, stderr } = await place.automate([...run, '--dry-run']);
+    expect([code, stderr, server.requests.length]).toEqual([0, '', 0]);
+    const lines = Object.fromEntries([...stdout.matchAll(/^(\w+): +(.*)$/gm)].map(([, name, text]) => [name, text]));
+    return { stdout, lines, actions: lines.actions };
+  };
+  const batch = (origin: string) => flowFor(origin).split('\n').slice(1).join('\n');
+  const inside = (kind: string, nodes: (origin: string) => string) => (origin: string) =>
+    `  - type: ${kind}\n    nodes:\n${nodes(origin).replaceAll(/^(?=.)/gm, '    ')}`;
+  const pages = (origin: string) =>
+    `  - { type: http, url: "${origin}/{{id}}", map: { next: next }, paginate: { type: cursor, path: next, param: c, max: 7 } }\n`;
+
+  test('a batch is one action at least, and where it is halved to the end two for each record', async () => {
+    const { lines } = await dry(batch, 250);
+    expect([lines.actions, lines.credits]).toEqual(['3 at least, 3 expected, 500 at most', '3 at least, 3 expected, 500 at most']);
+    expect((await dry(batch, 1)).actions).toMatch(/^1 at least, 1 expected, [12] at most$|^1$/);
+  });
+
+  test('shows the request of a batch', async () => {
+    expect((await dry(batch, 2)).stdout).toMatch(/POST .*\/lookup\n[\s\S]*\{"ids":\["1"/);
+  });
+
+  test('a record may take as many actions as it has pages', async () => {
+    expect((await dry(pages, 10)).actions).toBe('10 at least, 10 expected, 70 at most');
+  });
+
+  test('a batch behind pages, and in a loop or a poll', async () => {
+    const behind = await dry((origin) => pages(origin) + batch(origin), 200);
+    expect(behind.actions).toBe(`200 at least, 202 expected, 4,200 at most`);
+    expect((await dry(inside("loop\n    while: name != 'x'\n    max: 5", batch), 200)).actions).toBe(
+      '2 at least, 2 expected, 2,000 at most',
+    );
+    expect((await dry(inside("poll\n    until: name == 'x'\n    every: 1s\n    timeout: 3s", batch), 200)).actions).toBe(
+      '2 at least, 2 expected, 1,600 at most',
+    );
+  });
+});
+
+describe('test-request', () => {
+  test('previews a batch of one record, what its map yields, and costs a credit', async () => {
+    const server = await lookupServer();
+    const place = await placeFor(server, 5);
+    const { code, stdout } = await place.automate(['test-request', 'flow.yaml', '--in', 'rows.csv', '--record', '3']);
+    expect([code, server.lists()]).toEqual([0, [['3']]]);
+    expect(stdout).toContain('{"ids":["3"]}');
+    expect(stdout).toMatch(/results\[\]\.name +string +"name 3"/);
+    expect((await credits(place)).spent).toBe(1);
+  });
+
+  test('says so when the answer lacks the record', async () => {
+    const server = await lookupServer({ unknown: [1] });
+    const place = await placeFor(server, 5);
+    const { code, stdout, stderr } = await place.automate(['test-request', 'flow.yaml', '--in', 'rows.csv']);
+    expect(stdout + stderr).toContain('the answer lacks this record: no "results[].id" is "1"');
+    expect(code).toBe(4);
+  });
+
+  test('sends nothing with --no-send', async () => {
+    const server = await lookupServer();
+    const place = await placeFor(server, 5);
+    const { code, stdout } = await place.automate(['test-request', 'flow.yaml', '--set', 'id=9', '--no-send']);
+    expect([code, server.requests.length]).toEqual([0, 0]);
+    expect(stdout).toContain('{"ids":["9"]}');
+  });
+});
