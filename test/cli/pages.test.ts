@@ -1,0 +1,214 @@
+import type { ServerResponse } from 'node:http';
+import { describe, expect, test } from 'vitest';
+import { workplace } from '../helpers/cli.ts';
+import { httpServer, json } from '../helpers/http-server.ts';
+import { pagesFlow, pagesServer } from '../helpers/pages-server.ts';
+
+const run = ['run', 'flow.yaml', '--in', 'rows.csv', '--out', 'out.csv'];
+
+/** A flow that asks for pages of `{ items: [{ n }] }`. `more`: other options of the node, each `, name: value`. */
+const flowOf = (origin: string, paginate: string, more = '') =>
+  `nodes: [{ id: pages, type: http, url: "${origin}/x?size=2", paginate: { ${paginate} }, map: { n: "items[].n" }${more} }]\n`;
+
+/** The items of a page, from 1. */
+const itemsOf = (page: number) => [{ n: page * 2 - 1 }, { n: page * 2 }];
+
+/** Runs a flow over one record against a server that answers for each page, from 1. */
+async function ending(paginate: string, answer: (page: number, path: string, response: ServerResponse) => unknown, more = '') {
+  const server = await httpServer(({ path }, response) => answer(server.requests.length, path, response));
+  const place = await workplace({ 'flow.yaml': flowOf(server.origin, paginate, more), 'rows.csv': 'id\na\n' });
+  const { code, stderr } = await place.automate(run, { env: { AUTOMATE_CREDENTIAL_KEY: 's3cret-key' } });
+  const rows = (await place.read('out.csv')).split('\n').slice(1, -1);
+  const errors = code === 4 ? await place.read('rows.errors.csv') : '';
+  return { code, stderr, rows, errors, server, paths: server.requests.map(({ path }) => path) };
+}
+
+const sixRows = [1, 2, 3, 4, 5, 6].map((n) => `a,${n}`);
+
+describe('pages end', () => {
+  test('with the last link', async () => {
+    const { code, rows, paths, stderr } = await ending('type: next_url, path: next', (page, _, response) =>
+      json(response, { items: itemsOf(page), next: page < 3 ? `/y?p=${page + 1}` : null }),
+    );
+    expect([code, rows, paths]).toEqual([0, sixRows, ['/x?size=2', '/y?p=2', '/y?p=3']]);
+    expect(stderr).toContain('3 credits');
+  });
+
+  test('with the last cursor', async () => {
+    const { code, rows, paths } = await ending('type: cursor, path: next, param: after', (page, _, response) =>
+      json(response, { items: itemsOf(page), ...(page < 3 && { next: `c&${page}` }) }),
+    );
+    expect([code, rows, paths]).toEqual([0, sixRows, ['/x?size=2', '/x?size=2&after=c%261', '/x?size=2&after=c%262']]);
+  });
+
+  test('with the last Link header, however many there are', async () => {
+    const { code, rows, paths } = await ending('type: link_header', (page, _, response) => {
+      response.setHeader('Link', ['<https://example.com/>; rel="license"', `<?p=${page - 1}>; rel="prev"`]);
+      if (page < 3) response.appendHeader('link', `<?p=${page + 1}>; title="on, and on"; rel="next last"`);
+      json(response, { items: itemsOf(page) });
+    });
+    expect([code, rows, paths]).toEqual([0, sixRows, ['/x?size=2', '/x?p=2', '/x?p=3']]);
+  });
+
+  test.each([
+    ['type: page, items: items', ['page=1', 'page=2', 'page=3', 'page=4']],
+    ['type: offset, size: 2, items: items', ['offset=0', 'offset=2', 'offset=4', 'offset=6']],
+  ])('with an empty page: %s', async (paginate, asked) => {
+    const answer = (page: number, _: string, response: ServerResponse) => json(response, { items: page < 4 ? itemsOf(page) : [] });
+    const { code, rows, paths } = await ending(paginate, answer);
+    expect([code, rows, paths]).toEqual([0, sixRows, asked.map((query) => `/x?size=2&${query}`)]);
+  });
+
+  test('with max: the record fails', async () => {
+    const { code, rows, errors, paths } = await ending('type: next_url, path: next, max: 4', (page, _, response) =>
+      json(response, { items: itemsOf(page), next: `?p=${page + 1}` }),
+    );
+    expect([code, rows, paths.length]).toEqual([4, [], 4]);
+    expect(errors).toContain('a,pages,mapping,,there are more than 4 pages (max),1,1');
+  });
+
+  test('with a page that comes again: the record fails', async () => {
+    const same = await ending('type: page, items: items', (_page, _path, response) => json(response, { items: itemsOf(1) }));
+    expect([same.code, same.rows, same.paths.length]).toEqual([4, [], 2]);
+    expect(same.errors).toContain('page 2 is the same as page 1: does the server know the parameter ""page""?');
+    const round = await ending('type: next_url, path: next', (page, _, response) =>
+      json(response, { items: itemsOf(page), next: page % 2 ? '?p=2' : '?size=2' }),
+    );
+    expect([round.code, round.rows, round.paths.length]).toEqual([4, [], 2]);
+    expect(round.errors).toContain('page 2 leads to page 1 again: /x?size=2');
+  });
+
+  test('with a page that is none: the record fails', async () => {
+    const { code, rows, errors, paths } = await ending('type: next_url, path: next', (page, _, response) =>
+      page === 3 ? response.writeHead(410).end() : json(response, { items: itemsOf(page), next: `?p=${page + 1}` }),
+    );
+    expect([code, rows, paths.length]).toEqual([4, [], 3]);
+    expect(errors).toContain('a,pages,http,410,page 3: the server answered 410,1,1');
+  });
+
+  test('at another origin: the record fails, and nothing goes there', async () => {
+    const other = await httpServer((_, response) => json(response, { items: itemsOf(2) }));
+    const answer = (page: number, _: string, response: ServerResponse) =>
+      json(response, { items: itemsOf(page), next: `${other.origin}/y` });
+    const more = ', auth: { type: bearer, credential: key }, headers: { X-A: b }';
+    const refused = await ending('type: next_url, path: next', answer, more);
+    expect([refused.code, refused.rows, refused.paths.length, other.requests.length]).toEqual([4, [], 1, 0]);
+    expect(refused.errors).toContain(`the next page is ${other.origin}/y, another origin`);
+    const followed = await ending('type: next_url, path: next', answer, `${more}, follow: any`);
+    expect([followed.code, followed.rows, followed.paths.length]).toEqual([0, ['a,1', 'a,2', 'a,3', 'a,4'], 1]);
+    expect(other.requests).toMatchObject([{ method: 'GET', path: '/y', body: '' }]);
+    expect(JSON.stringify(other.requests)).not.toMatch(/s3cret|x-a/);
+  });
+
+  test('a key in the query goes along once, also when the server repeats it', async () => {
+    const { code, paths } = await ending(
+      'type: next_url, path: next',
+      (page, path, response) =>
+        json(response, { items: itemsOf(page), next: page < 3 ? `${path.replace(/&p=\d/, '')}&p=${page + 1}` : null }),
+      ', auth: { type: api_key, query: key, credential: key }',
+    );
+    expect(code).toBe(0);
+    expect(paths.map((path) => path.match(/key=s3cret-key/g)?.length)).toEqual([1, 1, 1]);
+  });
+
+  test('a page that was cut off is asked for again', async () => {
+    const { code, rows, paths } = await ending(
+      'type: cursor, path: next, param: c',
+      (count, path, response) => {
+        if (count === 2) return response.writeHead(200, { 'content-length': '1000' }).write('{"items":', () => response.destroy());
+        const page = Number(/c=(\d)/.exec(path)?.[1] ?? 1);
+        return json(response, { items: itemsOf(page), next: page < 3 ? page + 1 : null });
+      },
+      ', retry: { backoff: 10ms }',
+    );
+    expect([code, rows, paths]).toEqual([0, sixRows, ['/x?size=2', '/x?size=2&c=2', '/x?size=2&c=2', '/x?size=2&c=3']]);
+  });
+});
+
+test('--dry-run sends nothing, and tells from one page to max', async () => {
+  const { origin, requests } = await pagesServer({ pages: 2, rows: 2 });
+  const flow = flowOf(origin, 'type: cursor, path: next, param: c, max: 7');
+  const place = await workplace({ 'flow.yaml': flow, 'rows.csv': 'id\na\nb\n' });
+  const { code, stdout } = await place.automate([...run, '--dry-run']);
+  expect([code, requests.length]).toEqual([0, 0]);
+  expect(stdout).toContain('2 at least, 2 expected, 14 at most');
+});
+
+const peakMemory = `import { writeFileSync } from 'node:fs';
+process.on('exit', () => writeFileSync('peak', String(process.resourceUsage().maxRSS)));`;
+
+test('memory does not grow with the number of pages', async () => {
+  const peakOf = async (pages: number) => {
+    const server = await pagesServer({ pages, rows: 100, text: (id, n) => `the text of ${id} ${n} is neither long nor short` });
+    const place = await workplace({ 'flow.yaml': pagesFlow(server.origin), 'rows.csv': 'id\na\n', 'peak.mjs': peakMemory });
+    const { code } = await place.automate(run, { node: ['--import', place.path('peak.mjs')] });
+    expect([code, server.requests.length]).toEqual([0, pages]);
+    expect((await place.read('out.csv')).split('\n')).toHaveLength(pages * 100 + 2);
+    return Number(await place.read('peak'));
+  };
+  const [few, many] = [await peakOf(300), await peakOf(3000)];
+  expect(many / few).toBeLessThan(1.5);
+});
+
+describe('in the middle of pages', () => {
+  const pages = 10;
+  const size = { pages, rows: 20, text: (id: string, n: number) => `${id} ${n} ${'text '.repeat(20)}` };
+  const ids = Array.from({ length: 12 }, (_, index) => `r${index}`);
+  const input = `id\n${ids.join('\n')}\n`;
+
+  async function undisturbed(more: string, out: string): Promise<string> {
+    const server = await pagesServer(size);
+    const place = await workplace({ 'flow.yaml': pagesFlow(server.origin, more), 'rows.csv': input });
+    expect((await place.automate([...run.slice(0, -1), out])).code).toBe(0);
+    return place.read(out);
+  }
+
+  test.each(['', ', concurrency: 2'])('the credits may end; --resume goes on with whole records%s', async (more) => {
+    const expected = await undisturbed(more, 'out.csv');
+    const server = await pagesServer({ ...size, ms: 2 });
+    const place = await workplace({ 'flow.yaml': pagesFlow(server.origin, more), 'rows.csv': input });
+    const stopped = await place.automate([...run, '--max-credits', '105']);
+    expect([stopped.code, server.requests.length]).toEqual([5, 105]);
+    expect(stopped.stderr).toContain('--resume');
+    const before = await place.read('out.csv');
+    expect(expected.startsWith(before)).toBe(true);
+    expect((before.split('\n').length - 1) % 200).toBeLessThanOrEqual(1);
+    const done = await place.automate([...run, '--resume']);
+    expect(done.code).toBe(0);
+    expect((await place.read('out.csv')) === expected).toBe(true);
+    expect(await place.files()).toEqual(['flow.yaml', 'out.csv', 'rows.csv']);
+    const written = Math.floor(before.split('\n').length / 200);
+    expect(server.requests.length).toBe(105 + (ids.length - written) * pages);
+  });
+
+  test.each(['csv', 'json', 'ndjson'])('kill -9 leaves nothing behind but what --resume takes up: %s', async (format) => {
+    const out = `out.${format}`;
+    const expected = await undisturbed('', out);
+    const server = await pagesServer({ ...size, ms: 3 });
+    const place = await workplace({ 'flow.yaml': pagesFlow(server.origin, ', concurrency: 3'), 'rows.csv': input });
+    const args = [...run.slice(0, -1), out, '--resume'];
+    for (const calls of [4, 25, 70]) {
+      const { child, finished } = place.start(args);
+      server.after(calls, () => child.kill('SIGKILL'));
+      await finished;
+      expect(child.signalCode).toBe('SIGKILL');
+      expect((await place.files()).filter((name) => name.includes('.part'))).toEqual([]);
+    }
+    server.after(0, () => {});
+    expect((await place.automate(args)).code).toBe(0);
+    expect((await place.read(out)) === expected).toBe(true);
+    expect(await place.files()).toEqual(['flow.yaml', out, 'rows.csv']);
+  });
+
+  test('Ctrl-C ends it, resumable', async () => {
+    const expected = await undisturbed('', 'out.csv');
+    const server = await pagesServer({ ...size, ms: 3 });
+    const place = await workplace({ 'flow.yaml': pagesFlow(server.origin, ', concurrency: 3'), 'rows.csv': input });
+    const { child, finished } = place.start(run);
+    server.after(50, () => child.kill('SIGINT'));
+    expect((await finished).code).toBe(130);
+    expect((await place.automate([...run, '--resume'])).code).toBe(0);
+    expect((await place.read('out.csv')) === expected).toBe(true);
+    expect(await place.files()).toEqual(['flow.yaml', 'out.csv', 'rows.csv']);
+  });
+});
