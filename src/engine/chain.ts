@@ -1,7 +1,7 @@
 import { Failure, Unfinished } from '../core/failure.ts';
 import type { Item, Outcome } from '../core/item.ts';
 import type { Step } from '../core/node.ts';
-import type { Plan } from '../core/plan.ts';
+import { allSteps, type Plan } from '../core/plan.ts';
 import { type Fields, withFields } from '../core/record.ts';
 import type { JsonObject } from '../core/value.ts';
 import { reportOf } from './call.ts';
@@ -12,6 +12,9 @@ export type Pass = (item: Item) => Promise<Outcome>;
 
 /** How many output records of one input record are worked on at once. The gates set the real limit. */
 const rowsAtOnce = 64;
+
+/** How many parts of a record's output records, such as pages, are behind a node at once where they may fill a batch together. */
+const partsForBatch = 16;
 
 /** Ends a node that has handed on records of which one has failed behind it. */
 class FailedBehind extends Error {
@@ -85,11 +88,15 @@ function passAll(step: Step, rows: readonly Fields[], way: Way, tools: ChainTool
 async function passMany(step: Step, rows: readonly Fields[], way: Way, tools: ChainTools): Promise<readonly Fields[]> {
   const results: (readonly Fields[])[] = [];
   // Those that wait for a batch hold nothing.
-  const atOnce = (step.node.action?.batchSize ?? 1) > 1 ? rows.length : rowsAtOnce;
+  const atOnce = isBatched(step) ? rows.length : rowsAtOnce;
   await each(rows, atOnce, async (fields, index) => {
     results[index] = await passOne(step, fields, index, way, tools);
   });
   return results.flat();
+}
+
+function isBatched({ node }: Step): boolean {
+  return (node.action?.batchSize ?? 1) > 1;
 }
 
 /** Brings records to their end, so many at once, begun in their order. After a failure no more are begun; it is thrown when all have ended. */
@@ -117,39 +124,49 @@ async function each(rows: readonly Fields[], atOnce: number, act: (fields: Field
 /** Brings records through a node that hands on what comes out of it, and that through the nodes behind it, in its order. */
 async function passStreaming(step: Step, behind: readonly Step[], rows: readonly Fields[], way: Way, tools: ChainTools): Promise<void> {
   const ended: Promise<void>[] = [];
+  // Elsewhere one: what fails behind the node has not paid for many more of its calls.
+  const partsAtOnce = allSteps(behind).some(isBatched) ? partsForBatch : 1;
   await each(rows, rowsAtOnce, (fields, index) => {
     const before = ended[index - 1];
     ended[index] = passHandingOn(fields, index, before);
     return ended[index];
   });
 
-  /** One part at a time is behind the node, while it gets the next one. */
+  /** So many parts may be behind the node while it gets the next ones. */
   async function passHandingOn(fields: Fields, row: number, before: Promise<void> | undefined): Promise<void> {
+    const handedOn: Promise<void>[] = [];
     let parts = 0;
-    let handedOn = Promise.resolve();
+    let last = Promise.resolve();
+    let failed: FailedBehind | undefined;
     const emit = async (emitted: readonly Fields[]) => {
       await before?.catch(() => {
         throw new Unfinished();
       });
-      await handedOn.catch((reason: unknown) => {
-        throw new FailedBehind(reason);
-      });
-      handedOn = passBehind(emitted, `${row}.${parts++}.`);
-      handedOn.catch(() => undefined);
+      if (handedOn.length >= partsAtOnce) await handedOn.shift();
+      if (failed) throw failed;
+      last = passBehind(emitted, `${row}.${parts++}.`, last);
+      handedOn.push(
+        last.catch((reason: unknown) => {
+          failed ??= new FailedBehind(reason);
+        }),
+      );
     };
     try {
       await emit(await passOne(step, fields, row, { ...way, emit }, tools));
-      await handedOn;
+      await last;
     } catch (error) {
       throw error instanceof FailedBehind ? error.reason : error;
     }
   }
 
-  async function passBehind(emitted: readonly Fields[], place: string): Promise<void> {
-    if (emitted.length === 0) return;
-    const next = { ...way, place: way.place + place, step: way.isInner ? way.step : way.step + 1 };
-    const rows = await passSteps(behind, emitted, next, tools);
-    await tools.batches.during(way.step, Promise.resolve(way.take(rows)));
+  /** Parts pass the nodes behind side by side, and are taken in their order. */
+  async function passBehind(emitted: readonly Fields[], place: string, previous: Promise<void>): Promise<void> {
+    const take = async (rows: readonly Fields[]) => {
+      await previous;
+      await tools.batches.during(way.step, Promise.resolve(way.take(rows)));
+    };
+    const next = { ...way, place: way.place + place, step: way.isInner ? way.step : way.step + 1, take };
+    await take(emitted.length === 0 ? [] : await passSteps(behind, emitted, next, tools));
   }
 }
 
