@@ -30,3 +30,8 @@ export interface Plan {
 export function allSteps(steps: readonly Step[]): Step[] {
   return steps.flatMap((step) => [step, ...allSteps(step.node.inner?.steps ?? [])]);
 }
+
+/** Whether a step asks for many records with one call. */
+export function isBatched({ node }: Step): boolean {
+  return (node.action?.batchSize ?? 1) > 1;
+}

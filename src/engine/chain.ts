@@ -1,7 +1,7 @@
 import { Failure, Unfinished } from '../core/failure.ts';
 import type { Item, Outcome } from '../core/item.ts';
 import type { Step } from '../core/node.ts';
-import { allSteps, type Plan } from '../core/plan.ts';
+import { allSteps, isBatched, type Plan } from '../core/plan.ts';
 import { type Fields, withFields } from '../core/record.ts';
 import type { JsonObject } from '../core/value.ts';
 import { reportOf } from './call.ts';
@@ -93,10 +93,6 @@ async function passMany(step: Step, rows: readonly Fields[], way: Way, tools: Ch
     results[index] = await passOne(step, fields, index, way, tools);
   });
   return results.flat();
-}
-
-function isBatched({ node }: Step): boolean {
-  return (node.action?.batchSize ?? 1) > 1;
 }
 
 /** Brings records to their end, so many at once, begun in their order. After a failure no more are begun; it is thrown when all have ended. */

@@ -1,7 +1,7 @@
 import { Failure, Unfinished } from '../core/failure.ts';
 import type { Item } from '../core/item.ts';
 import type { NodeContext, Step } from '../core/node.ts';
-import { allSteps, type Plan } from '../core/plan.ts';
+import { allSteps, isBatched, type Plan } from '../core/plan.ts';
 import type { HttpRequest } from '../core/ports.ts';
 import { type Fields, withFields } from '../core/record.ts';
 import { actionsOf } from './forecast-actions.ts';
@@ -90,7 +90,7 @@ export function createForecaster(plan: Plan, settings: ForecastSettings): Foreca
         credits: sum(ranges, (index) => prices[index] as number, fewest),
         hasPasses: allSteps(plan.steps).some(({ node }) => node.inner),
         hasPages: steps.some(({ node }) => node.streams),
-        hasBatches: steps.some(({ node }) => (node.action?.batchSize ?? 1) > 1),
+        hasBatches: steps.some(isBatched),
         costTold: steps.flatMap(({ id }, index) => (sketches.of(index)?.tellsCost ? [id] : [])),
         time: demand.time(ranges, reached, sketches.of),
       };

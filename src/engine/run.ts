@@ -1,6 +1,6 @@
 import type { Ending } from '../core/event.ts';
 import type { Item, Outcome } from '../core/item.ts';
-import { allSteps, type Plan } from '../core/plan.ts';
+import { allSteps, isBatched, type Plan } from '../core/plan.ts';
 import type { Output, Ports } from '../core/ports.ts';
 import { createBatches, noBatches, type Supply } from './batches.ts';
 import { createCaller, reportOf } from './call.ts';
@@ -40,7 +40,7 @@ export function startRun(plan: Plan, input: AsyncIterable<readonly Item[]>, outp
     ports.http.abort();
   });
   const call = createCaller({ ports, gates, stopping });
-  const batches = hasBatches(plan) ? createBatches(ports.clock, call, supply) : noBatches;
+  const batches = allSteps(plan.steps).some(isBatched) ? createBatches(ports.clock, call, supply) : noBatches;
   const pass = createChain(plan, { ports, stopping, call, batches, part: () => output.part() });
   const counts = { ended: 0, failed: 0 };
   /** Records that have ended and are not written yet: their places will be free. */
@@ -115,10 +115,6 @@ export function startRun(plan: Plan, input: AsyncIterable<readonly Item[]>, outp
 
 function countOf(outcome: Exclude<Outcome, { failure: unknown }>): number {
   return 'rows' in outcome ? outcome.rows.length : outcome.part.rows;
-}
-
-function hasBatches(plan: Plan): boolean {
-  return allSteps(plan.steps).some(({ node }) => (node.action?.batchSize ?? 1) > 1);
 }
 
 const usualWindow = 1024;
