@@ -1,12 +1,13 @@
 import * as z from 'zod';
 import { dictionary, representationOf } from '../core/dictionary.ts';
 import type { NodeType } from '../core/node.ts';
-import { name } from '../core/options.ts';
+import { innerNodes, name } from '../core/options.ts';
 import { connectionSchema, flowSchema, nodeSchema } from './schema.ts';
 
 /** A JSON Schema (2020-12), as far as it is looked into here. */
 export interface JsonSchema {
   readonly $schema?: string;
+  readonly $ref?: string;
   readonly title?: string;
   readonly type?: string | readonly string[];
   readonly description?: string;
@@ -30,6 +31,7 @@ export function toJsonSchema(schema: z.ZodType): JsonSchema {
     io: 'input',
     unrepresentable: 'any',
     override({ zodSchema, jsonSchema }) {
+      if (zodSchema === innerNodes) jsonSchema.items = { $ref: nodesOfFlow };
       const representation = representationOf(zodSchema);
       if (!representation) return;
       for (const keyword of Object.keys(jsonSchema)) if (!ownWords.has(keyword)) delete jsonSchema[keyword];
@@ -38,6 +40,9 @@ export function toJsonSchema(schema: z.ZodType): JsonSchema {
   });
   return described as JsonSchema;
 }
+
+/** A node inside another is a node as any other. */
+const nodesOfFlow = '#/properties/nodes/items';
 
 const dialect = 'https://json-schema.org/draft/2020-12/schema';
 

@@ -56,6 +56,38 @@ nodes:
     rename: { first-name: first_name }
     fields: { a: "{{b}}", n: 5, big: 12345678901234567890, t: true, e: null, c: { cel: int(a) } }
     remove: [tmp]
+  - { type: http, url: https://a.com/1, map: [a], paginate: { type: next_url, path: links.next, max: 5 } }
+  - { type: http, url: https://a.com/2, map: [a], paginate: { type: cursor, path: "$headers.x-next", param: cursor } }
+  - { type: http, url: https://a.com/3, map: [a], paginate: { type: page, param: p, start: 0, items: "results[]" } }
+  - { type: http, url: https://a.com/4, map: [a], paginate: { type: page, items: data.results, max: 1000000 } }
+  - { type: http, url: https://a.com/5, map: [a], paginate: { type: offset, param: skip, size: 100, items: results } }
+  - { type: http, url: https://a.com/6, map: [a], paginate: { type: link_header } }
+  - { type: http, method: POST, url: https://a.com/7, body: ["{{items}}"], batch: { items: "{{id}}" } }
+  - type: http
+    method: PUT
+    url: https://a.com/8
+    body: '{ "ids": {{items}} }'
+    batch: { size: 50, max_bytes: 1MB, items: { id: "{{id}}", kind: x, n: 5, t: true, none: null }, match: { field: id, path: "r[].id" }, missing: keep }
+    map: { name: "r[].name" }
+  - type: loop
+    id: outer
+    max: 5
+    while: x != null
+    carry: [x]
+    emit: last
+    when: id != ""
+    on_error: keep
+    nodes:
+      - { type: set, fields: { x: null } }
+      - type: poll
+        every: { initial: 1s, factor: 1.5, max: 30s }
+        timeout: 10m
+        until: x == null
+        fail_when: x == "failed"
+        nodes:
+          - { id: deep, type: http, method: POST, url: https://a.com/9, body: { ids: "{{items}}" }, batch: { items: "{{id}}" } }
+          - { type: loop, while: x != null, nodes: [{ type: http, url: https://a.com, map: [x], paginate: { type: link_header, max: 2 } }] }
+      - { type: poll, until: x == null, every: 250ms, nodes: [{ type: set }] }
 `;
 
 describe('the JSON Schema of the flow file', () => {
@@ -91,6 +123,40 @@ describe('the JSON Schema of the flow file', () => {
     'nodes: [{ type: http, url: "https://a.com", map: a.b }]',
     'nodes: [{ type: http, url: "https://a.com", max_body: 10XB }]',
     'nodes: [{ type: set, fields: { a: [1] } }]',
+    'nodes: [{ type: http, url: "https://a.com", paginate: { type: pages } }]',
+    'nodes: [{ type: http, url: "https://a.com", paginate: {} }]',
+    'nodes: [{ type: http, url: "https://a.com", paginate: next_url }]',
+    'nodes: [{ type: http, url: "https://a.com", paginate: { type: next_url } }]',
+    'nodes: [{ type: http, url: "https://a.com", paginate: { type: next_url, path: a, param: b } }]',
+    'nodes: [{ type: http, url: "https://a.com", paginate: { type: cursor, path: a } }]',
+    'nodes: [{ type: http, url: "https://a.com", paginate: { type: page } }]',
+    'nodes: [{ type: http, url: "https://a.com", paginate: { type: page, items: a, start: -1 } }]',
+    'nodes: [{ type: http, url: "https://a.com", paginate: { type: offset, items: a } }]',
+    'nodes: [{ type: http, url: "https://a.com", paginate: { type: offset, items: a, size: 0 } }]',
+    'nodes: [{ type: http, url: "https://a.com", paginate: { type: link_header, max: 0 } }]',
+    'nodes: [{ type: http, url: "https://a.com", paginate: { type: link_header, path: a } }]',
+    'nodes: [{ type: http, method: POST, url: "https://a.com", body: ["{{items}}"], batch: {} }]',
+    'nodes: [{ type: http, method: POST, url: "https://a.com", body: ["{{items}}"], batch: { items: [a] } }]',
+    'nodes: [{ type: http, method: POST, url: "https://a.com", body: ["{{items}}"], batch: { items: { a: [1] } } }]',
+    'nodes: [{ type: http, method: POST, url: "https://a.com", body: ["{{items}}"], batch: { items: "{{id}}", size: 0 } }]',
+    'nodes: [{ type: http, method: POST, url: "https://a.com", body: ["{{items}}"], batch: { items: "{{id}}", size: 10001 } }]',
+    'nodes: [{ type: http, method: POST, url: "https://a.com", body: ["{{items}}"], batch: { items: "{{id}}", max_bytes: 0 } }]',
+    'nodes: [{ type: http, method: POST, url: "https://a.com", body: ["{{items}}"], batch: { items: "{{id}}", missing: drop } }]',
+    'nodes: [{ type: http, method: POST, url: "https://a.com", body: ["{{items}}"], batch: { items: "{{id}}", match: { field: id } } }]',
+    'nodes: [{ type: http, method: POST, url: "https://a.com", body: ["{{items}}"], batch: { items: "{{id}}", siez: 5 } }]',
+    'nodes: [{ type: loop, nodes: [{ type: set }] }]',
+    'nodes: [{ type: loop, while: a == 1, nodes: [] }]',
+    'nodes: [{ type: loop, while: a == 1 }]',
+    'nodes: [{ type: loop, while: a == 1, nodes: { type: set } }]',
+    'nodes: [{ type: loop, while: a == 1, max: 0, nodes: [{ type: set }] }]',
+    'nodes: [{ type: loop, while: a == 1, emit: all, nodes: [{ type: set }] }]',
+    'nodes: [{ type: loop, while: a == 1, nodes: [{ type: htp }] }]',
+    'nodes: [{ type: loop, while: a == 1, nodes: [{ type: http }] }]',
+    'nodes: [{ type: loop, while: a == 1, nodes: [{ type: set, filds: {} }] }]',
+    'nodes: [{ type: poll, nodes: [{ type: set }] }]',
+    'nodes: [{ type: poll, until: a == 1, every: soon, nodes: [{ type: set }] }]',
+    'nodes: [{ type: poll, until: a == 1, timeout: 0, nodes: [{ type: set }] }]',
+    'nodes: [{ type: poll, until: a == 1, nodes: [{ type: loop, while: a == 1, nodes: [{ type: http, url: "https://a.com", method: get }] }] }]',
     'nodes: [{ type: set }]\nconnections: { "a b": { type: http, base_url: "https://a.com" } }',
     'nodes: [{ type: set }]\nconnections: { a: { type: http } }',
     'nodes: [{ type: set }]\nbanana: 1',
@@ -107,6 +173,12 @@ describe('the JSON Schema of the flow file', () => {
     for (const [name, option] of Object.entries(options)) {
       if (option.default !== undefined) expect(breaches(option, option.default, name)).toEqual([]);
     }
+  });
+
+  test('describes nodes inside others once: as those of the flow', () => {
+    const [loop, poll] = [nodeOptions('loop').nodes, nodeOptions('poll').nodes];
+    expect(loop).toMatchObject({ type: 'array', minItems: 1, items: { $ref: '#/properties/nodes/items' } });
+    expect(poll).toEqual(loop);
   });
 
   function nodeOptions(type: string): Record<string, Schema> {

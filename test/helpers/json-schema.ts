@@ -3,21 +3,25 @@ export interface Schema {
   readonly [keyword: string]: unknown;
 }
 
-/** Where a value breaks a JSON Schema (2020-12), for the keywords that our schemas use; an unknown keyword throws. */
-export function breaches(schema: Schema, value: unknown, at = '$'): string[] {
+/**
+ * Where a value breaks a JSON Schema (2020-12), for the keywords that our schemas use; an unknown keyword throws.
+ * `root`: where references lead from.
+ */
+export function breaches(schema: Schema, value: unknown, at = '$', root = schema): string[] {
   return Object.entries(schema).flatMap(([keyword, rule]) => {
     const check = keywords[keyword];
     if (!check) throw new Error(`the schema has an unknown keyword "${keyword}"`);
-    return check(rule as never, value, at, schema);
+    return check(rule as never, value, at, schema, root);
   });
 }
 
-type Check = (rule: never, value: unknown, at: string, schema: Schema) => string[];
+type Check = (rule: never, value: unknown, at: string, schema: Schema, root: Schema) => string[];
 
 const nothing: Check = () => [];
 
 const keywords: Readonly<Record<string, Check>> = {
   $schema: nothing,
+  $ref: (pointer: string, value, at, _schema, root) => breaches(referred(root, pointer), value, at, root),
   title: nothing,
   description: nothing,
   default: nothing,
@@ -30,29 +34,38 @@ const keywords: Readonly<Record<string, Check>> = {
   minimum: (least: number, value, at) => (typeof value !== 'number' || value >= least ? [] : [`${at}: below ${least}`]),
   maximum: (most: number, value, at) => (typeof value !== 'number' || value <= most ? [] : [`${at}: above ${most}`]),
   minItems: (least: number, value, at) => (!Array.isArray(value) || value.length >= least ? [] : [`${at}: too few`]),
-  items: (schema: Schema, value, at) =>
-    Array.isArray(value) ? value.flatMap((item, index) => breaches(schema, item, `${at}[${index}]`)) : [],
+  items: (schema: Schema, value, at, _schema, root) =>
+    Array.isArray(value) ? value.flatMap((item, index) => breaches(schema, item, `${at}[${index}]`, root)) : [],
   required: (names: string[], value, at) =>
     isOf('object', value) ? names.filter((name) => !Object.hasOwn(value as object, name)).map((name) => `${at}: no ${name}`) : [],
-  properties: (schemas: Record<string, Schema>, value, at) =>
-    membersOf(value).flatMap(([name, member]) => (schemas[name] ? breaches(schemas[name], member, `${at}.${name}`) : [])),
-  propertyNames: (schema: Schema, value, at) => membersOf(value).flatMap(([name]) => breaches(schema, name, `${at}.${name}`)),
-  additionalProperties: (rule: boolean | Schema, value, at, { properties = {} }) =>
+  properties: (schemas: Record<string, Schema>, value, at, _schema, root) =>
+    membersOf(value).flatMap(([name, member]) => (schemas[name] ? breaches(schemas[name], member, `${at}.${name}`, root) : [])),
+  propertyNames: (schema: Schema, value, at, _schema, root) =>
+    membersOf(value).flatMap(([name]) => breaches(schema, name, `${at}.${name}`, root)),
+  additionalProperties: (rule: boolean | Schema, value, at, { properties = {} }, root) =>
     membersOf(value)
       .filter(([name]) => !Object.hasOwn(properties as object, name))
       .flatMap(([name, member]) => {
-        if (typeof rule === 'object') return breaches(rule, member, `${at}.${name}`);
+        if (typeof rule === 'object') return breaches(rule, member, `${at}.${name}`, root);
         return rule ? [] : [`${at}: unknown ${name}`];
       }),
-  anyOf: (schemas: Schema[], value, at) => {
-    const found = schemas.map((schema) => breaches(schema, value, at));
+  anyOf: (schemas: Schema[], value, at, _schema, root) => {
+    const found = schemas.map((schema) => breaches(schema, value, at, root));
     return found.some((list) => list.length === 0) ? [] : [`${at}: none of ${schemas.length}`, ...found.flat()];
   },
-  oneOf: (schemas: Schema[], value, at) => {
-    const fitting = schemas.filter((schema) => breaches(schema, value, at).length === 0);
+  oneOf: (schemas: Schema[], value, at, _schema, root) => {
+    const fitting = schemas.filter((schema) => breaches(schema, value, at, root).length === 0);
     return fitting.length === 1 ? [] : [`${at}: ${fitting.length} of ${schemas.length}`];
   },
 };
+
+/** What a pointer such as `#/properties/nodes` leads to. */
+function referred(root: Schema, pointer: string): Schema {
+  return pointer
+    .split('/')
+    .slice(1)
+    .reduce<Schema>((schema, step) => schema[step] as Schema, root);
+}
 
 function isOf(type: string, value: unknown): boolean {
   if (type === 'null') return value === null;
