@@ -21,6 +21,11 @@ const expected: Readonly<Record<string, readonly { readonly code: number; readon
   transform: [{ code: 0, files: { 'stops.ndjson': 'expected.ndjson' } }],
   pipeline: [{ code: 0, files: { 'timezones.txt': 'expected.txt' } }],
   cron: [{ code: 0, files: { 'watchlist.enriched.csv': 'expected.csv' } }],
+  'cursor-loop': [{ code: 0, files: { 'airports.csv': 'expected.csv' } }],
+  paginate: [{ code: 0, files: { 'airports.csv': 'expected.csv' } }],
+  'export-job': [{ code: 4, files: { 'airports.csv': 'expected.csv', 'failed.csv': 'expected.errors.csv' } }],
+  'batch-lookup': [{ code: 0, files: { 'routes.csv': 'expected.csv' } }],
+  'two-apis': [{ code: 0, files: { 'destinations.csv': 'expected.csv' } }],
 };
 
 const folders = (await readdir(examples, { withFileTypes: true })).filter((entry) => entry.isDirectory()).map(({ name }) => name);
@@ -48,6 +53,11 @@ async function playground(): Promise<Workplace> {
   }
   return place;
 }
+
+test('a loop and paginate give the same', async () => {
+  const [loop, paginate] = ['cursor-loop', 'paginate'].map((name) => readFile(join(examples, name, 'expected.csv'), 'utf8'));
+  expect(await paginate).toBe(await loop);
+});
 
 describe('what the README says gives what is expected', () => {
   test.each(folders)('%s', async (name) => {

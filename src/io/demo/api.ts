@@ -2,6 +2,9 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import type { AddressInfo } from 'node:net';
 import { text } from 'node:stream/consumers';
 import data from './airports.json' with { type: 'json' };
+import { type Answer, error, ok, type Route } from './answer.ts';
+import { createExports } from './exports.ts';
+import { createFlights } from './flights.ts';
 import { refusalOf } from './unlucky.ts';
 
 /** A small API over real airports on loopback, for the demo, the examples and their tests. */
@@ -12,19 +15,6 @@ export interface DemoApi {
   requests(): number;
   /** Ends open connections too. */
   close(): Promise<void>;
-}
-
-interface Answer {
-  readonly status: number;
-  readonly headers?: Readonly<Record<string, string>>;
-  readonly body: string;
-}
-
-interface Route {
-  readonly method: 'GET' | 'POST';
-  readonly path: RegExp;
-  /** `name` is what the path's group matched; empty when it has none. */
-  answer(name: string, request: IncomingMessage): Answer | Promise<Answer>;
 }
 
 /** Starts the demo API; any free port unless told. Rejects when the port is taken. */
@@ -94,10 +84,13 @@ function createRoutes(): Route[] {
   };
 
   return [
+    { method: 'GET', path: /^\/v1\/airports$/, answer: (_, { url }) => pageOf(url ?? '') },
     { method: 'GET', path: /^\/v1\/airports\/([^/]+)$/, answer: airport },
     { method: 'GET', path: /^\/v1\/flaky\/([^/]+)$/, answer: flaky },
     { method: 'GET', path: /^\/v1\/countries\/([^/]+)\/airports$/, answer: (code) => countries.get(code) ?? ok({ results: [] }) },
     { method: 'POST', path: /^\/v1\/events$/, answer: (_, request) => takeEvent(request) },
+    ...createExports((country) => (countries.has(country) ? { airports: airportsOf(country) } : undefined)),
+    ...createFlights([...airports.keys()].sort()),
   ];
 }
 
@@ -111,7 +104,23 @@ function airportBody({ iata, name, lat, lon, elevation_ft, timezone, icao, count
 }
 
 function countryBody(code: string): object {
-  return { results: data.airports.filter(({ country }) => country === code).map(({ iata, name }) => ({ iata, name })) };
+  return { results: airportsOf(code) };
+}
+
+function airportsOf(code: string): { iata: string; name: string }[] {
+  return data.airports.filter(({ country }) => country === code).map(({ iata, name }) => ({ iata, name }));
+}
+
+/** Some of a country's airports, and a cursor for those behind them; `null` behind the last. */
+function pageOf(url: string): Answer {
+  const { searchParams } = new URL(url, 'http://127.0.0.1');
+  const limit = Number(searchParams.get('limit') ?? 10);
+  if (!(limit >= 1 && limit <= 50)) return error(400, 'expected a limit from 1 to 50');
+  const after = Buffer.from(searchParams.get('cursor') ?? '', 'base64url').toString();
+  const rest = airportsOf(searchParams.get('country') ?? '').filter(({ iata }) => iata > after);
+  const page = rest.slice(0, limit);
+  const next = rest.length > limit ? Buffer.from(page.at(-1)?.iata ?? '').toString('base64url') : null;
+  return ok({ data: page, meta: { next } });
 }
 
 async function takeEvent(request: IncomingMessage): Promise<Answer> {
@@ -129,12 +138,4 @@ function isJson(body: string): boolean {
   } catch {
     return false;
   }
-}
-
-function ok(body: object): Answer {
-  return { status: 200, body: JSON.stringify(body) };
-}
-
-function error(status: number, message: string): Answer {
-  return { status, body: JSON.stringify({ error: message }) };
 }
