@@ -194,7 +194,7 @@ describe('a poll ends', () => {
   });
 
   test('by its timeout: the record fails with what was last seen', async () => {
-    const server = await httpServer(jobs((id) => (id === 1 ? 1 : 1000)));
+    const server = await httpServer(jobs((id) => (id === 1 ? 0 : 1000)));
     const place = await placeFor(polling(server.origin, 'every: 50ms\n    timeout: 400ms'), 2);
     const { code } = await place.automate(run);
     expect([code, await rowsIn(place)]).toEqual([4, ['1,job 1,done']]);
@@ -224,7 +224,7 @@ describe('a poll ends', () => {
   });
 
   test("Retry-After sets the next wait, shorter than the flow's, and others go on meanwhile", async () => {
-    const server = await httpServer(jobs(() => 1, { headers: { 'retry-after': '1' } }));
+    const server = await httpServer(jobs(() => 1, { headers: { 'retry-after': '2' } }));
     const place = await placeFor(polling(server.origin, 'every: 6h\n    timeout: 1d'), 5);
     expect((await place.automate([...run, '--concurrency', '1'])).code).toBe(0);
     expect(asked(server).slice(0, 5).sort()).toEqual(['/1', '/2', '/3', '/4', '/5']);
