@@ -110,6 +110,7 @@ interface Expansion {
 
 function apply({ entries, chain, byDepth }: Expansion, to: Application): Fields[] {
   for (const entry of entries) to.found[entry.place] = false;
+  if (chain.length === 1 && to.elements && to.elements.length > 0) return to.elements.map((element) => rowOf(entries, element, to));
   const rows: Value[][] = [];
   const values: Value[] = entries.map(() => null);
   expand(0, to.answer.body);
@@ -147,6 +148,17 @@ function apply({ entries, chain, byDepth }: Expansion, to: Application): Fields[
     if (read !== undefined) to.found[entry.place] = true;
     values[entry.place] = read ?? null;
   }
+}
+
+/** One element of an array that holds no others to expand. */
+function rowOf(entries: readonly Entry[], element: Value, { record, answer, found }: Application): Fields {
+  const fields = new Map(record);
+  for (const { field, path, place } of entries) {
+    const value = rootValue(path, answer, path.legs.length === 1 ? answer.body : element);
+    if (value !== undefined) found[place] = true;
+    fields.set(field, value ?? null);
+  }
+  return fields;
 }
 
 function arrayPath(chain: Path['legs'], depth: number): string {

@@ -60,7 +60,7 @@ export function createWindow(options: WindowOptions): Window {
       places.push(place);
       running++;
       taken++;
-      void settle(place, task);
+      task.then((outcome) => settle(place, outcome), failed).then(left, left);
     },
     free(count) {
       taken -= count;
@@ -81,13 +81,12 @@ export function createWindow(options: WindowOptions): Window {
   };
 
   /** Handing on may break, too. */
-  async function settle(place: Place, task: Promise<Outcome>): Promise<void> {
+  function settle(place: Place, outcome: Outcome): void {
     try {
-      ended(place, await task);
+      ended(place, outcome);
     } catch (reason) {
       failed(reason);
     }
-    left();
   }
 
   /** Out of order, records may run ahead of a slow one, but not without end: what is known of them has to fit into memory. */

@@ -1,4 +1,4 @@
-import { AutomateError } from '../../core/failure.ts';
+import { AutomateError, type Failure } from '../../core/failure.ts';
 import type { Item, Outcome, Part } from '../../core/item.ts';
 import type { Output } from '../../core/ports.ts';
 import { type Fields, withFields } from '../../core/record.ts';
@@ -73,7 +73,7 @@ export function createOutput(tools: OutputTools): FileOutput {
     part: () => records.part(tools.parts.part()),
     put(item, outcome) {
       const checked = refused(outcome, tools.records.writer);
-      if ('failure' in checked) errors.add([withFields(item.fields, errorFields(item, checked.failure, tools.errors.asColumns))]);
+      if ('failure' in checked) errors.add([errorRow(item, checked.failure)]);
       else if ('part' in checked) records.addPart(checked.part);
       else records.add(checked.rows);
       if (!('failure' in checked)) counts.rows += 'part' in checked ? checked.part.rows : checked.rows.length;
@@ -96,6 +96,14 @@ export function createOutput(tools: OutputTools): FileOutput {
       if (refusal) throw refusal.reason;
     },
   };
+
+  /** Throws an AutomateError when a failed record does not fit: there is no other place left for it. */
+  function errorRow(item: Item, failure: Failure): Fields {
+    const row = withFields(item.fields, errorFields(item, failure, tools.errors.asColumns));
+    const misfit = tools.errors.writer.refusal(row);
+    if (misfit) throw new AutomateError('output', `a failed record does not fit into the errors file: ${misfit.message}`);
+    return row;
+  }
 
   async function whole(act: () => Promise<void>): Promise<void> {
     try {
@@ -172,7 +180,7 @@ function refused(outcome: Outcome, writer: RecordWriter): Outcome {
 }
 
 /** So many records are turned into text together. */
-const chunk = 32;
+const chunk = 128;
 
 /** What is to be written: text, or a part that has kept it. */
 type Piece = string | Pick<KeptPart, 'texts' | 'drop'>;
@@ -199,7 +207,6 @@ const shortest = 64 * 1024;
 
 interface Text {
   begin(): string;
-  /** Throws an AutomateError when a failed record does not fit: there is no other place left for it. */
   add(rows: readonly Fields[]): void;
   /** A part whose text is kept. */
   part(kept: TextPart): Part;
@@ -222,11 +229,7 @@ function createText(writer: RecordWriter, hasRecords: boolean, redactor: Redacto
   return {
     begin: () => (table ? table.beginAs(redactor.names(table.columns)) : writer.begin()),
     add(added) {
-      for (const row of added) {
-        const failure = writer.refusal(row);
-        if (failure) throw new AutomateError('output', `a failed record does not fit into the errors file: ${failure.message}`);
-        rows.push(row);
-      }
+      for (const row of added) rows.push(row);
       if (rows.length >= chunk) turnIntoText();
     },
     part,
