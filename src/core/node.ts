@@ -135,8 +135,8 @@ export interface Action {
   body(response: HttpResponse): Value | undefined;
   /** Whether one record can become several. */
   readonly expands: boolean;
-  /** How many records share a call at most; 1 for none. */
-  readonly batchSize: number;
+  /** How many records share a call at most; absent where each has its own. */
+  readonly batchSize: number | undefined;
   /** How many calls one record can take at most, retries not counted. */
   readonly mostCalls: number;
   /** Whether an answer may come from the cache. */

@@ -33,5 +33,5 @@ export function allSteps(steps: readonly Step[]): Step[] {
 
 /** Whether a step asks for many records with one call. */
 export function isBatched({ node }: Step): boolean {
-  return (node.action?.batchSize ?? 1) > 1;
+  return node.action?.batchSize !== undefined;
 }

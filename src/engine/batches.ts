@@ -7,8 +7,11 @@ import type { Caller, Progress, RunCall } from './call.ts';
 export interface Batches {
   /** A record joins; resolves with what came of it. A batch is sent when it is full, or when no more records can join it. */
   join<Entry, Result>(batch: Batch<Entry, Result>, entry: Entry, place: Place): Promise<Result>;
-  /** Records may come to a batch as long as something is under way at the nodes before it. `step`: which node of the flow, from 0. */
-  during<Result>(step: number, work: Promise<Result>): Promise<Result>;
+  /**
+   * Records may come to a batch as long as something is under way at the nodes before it. `step`: which node of the flow, from 0.
+   * `waiting`: it only waits, and nobody waits for it in a batch inside the same node.
+   */
+  during<Result>(step: number, work: Promise<Result>, kind?: 'waiting'): Promise<Result>;
   /** Whether records can come may have changed. */
   look(): void;
 }
@@ -50,8 +53,9 @@ interface Member {
 /** Makes the batches of a run. */
 export function createBatches(clock: Pick<Clock, 'nextTurn'>, call: RunCall, supply: () => Supply): Batches {
   const open = new Map<string, Open>();
-  /** For each node of the flow, how much is under way there. */
+  /** For each node of the flow, how much is under way there, and how much only waits. */
   const working: number[] = [];
+  const sleeping: number[] = [];
   let isLooking = false;
   return { join, during, look };
 
@@ -70,12 +74,13 @@ export function createBatches(clock: Pick<Clock, 'nextTurn'>, call: RunCall, sup
     return result;
   }
 
-  async function during<Result>(step: number, work: Promise<Result>): Promise<Result> {
-    working[step] = (working[step] ?? 0) + 1;
+  async function during<Result>(step: number, work: Promise<Result>, kind?: 'waiting'): Promise<Result> {
+    const counts = kind === 'waiting' ? sleeping : working;
+    counts[step] = (counts[step] ?? 0) + 1;
     try {
       return await work;
     } finally {
-      (working[step] as number)--;
+      (counts[step] as number)--;
       look();
     }
   }
@@ -98,8 +103,11 @@ export function createBatches(clock: Pick<Clock, 'nextTurn'>, call: RunCall, sup
 
   function isComplete({ step, isInner }: Place): boolean {
     const state = supply();
-    const until = state === 'blocked' ? working.length : isInner ? step + 1 : step;
-    return state !== 'more' && !working.slice(0, until).some((count) => count > 0);
+    if (state === 'more') return false;
+    const until = state === 'blocked' ? Number.POSITIVE_INFINITY : step;
+    const isAt = (counts: readonly number[], end: number) => counts.slice(0, end).some((count) => count > 0);
+    if (!isInner) return !isAt(working, until) && !isAt(sleeping, until);
+    return !isAt(working, Math.max(until, step + 1)) && !isAt(sleeping, step);
   }
 
   function sendOff(key: string): void {

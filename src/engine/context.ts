@@ -56,6 +56,9 @@ export function contextOf({ step, way, row, tools, passSteps }: Own): NodeContex
   return { __proto__: methods, http: tools.ports.http, step, way, row, tools, passSteps } as unknown as NodeContext;
 }
 
+/** Records that wake at about the same time may share a batch: so long before they count as those that are awake. */
+const awakeMs = 20;
+
 const methods: Omit<NodeContext, 'http'> & ThisType<Own> = {
   call(spec) {
     const { way, tools } = this;
@@ -97,8 +100,10 @@ const methods: Omit<NodeContext, 'http'> & ThisType<Own> = {
   now() {
     return this.tools.ports.clock.now();
   },
-  waitUntil(untilMs) {
-    return waitUntil(untilMs, this.tools);
+  async waitUntil(untilMs) {
+    const { way, tools } = this;
+    await tools.batches.during(way.step, waitUntil(untilMs - awakeMs, tools), 'waiting');
+    await tools.batches.during(way.step, waitUntil(untilMs, tools));
   },
 };
 

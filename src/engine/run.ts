@@ -70,6 +70,7 @@ export function startRun(plan: Plan, input: AsyncIterable<readonly Item[]>, outp
       for (let room = roomOf(); room; room = roomOf()) {
         readOn('blocked');
         await room;
+        reading = 'more';
         await ports.clock.nextTurn();
       }
       reading = 'more';
@@ -137,7 +138,10 @@ function windowSize(plan: Plan, settings: RunSettings): number {
   const actions = steps.flatMap(({ node }) => node.action ?? []);
   const concurrency = settings.concurrency ?? Math.max(1, ...actions.map((action) => action.concurrency));
   const size = steps.some(({ node }) => node.inner?.waits) ? waitingWindow : usualWindow;
-  const batched = Math.max(0, ...actions.flatMap(({ batchSize }) => (batchSize > 1 ? batchSize * concurrency + betweenBatches : [])));
+  const batched = Math.max(
+    0,
+    ...actions.flatMap(({ batchSize }) => (batchSize === undefined ? [] : batchSize * concurrency + betweenBatches)),
+  );
   if (batched > size) return Math.min(mostBatched, batched);
   return Math.ceil(Math.max(size, concurrency * 8) / Math.max(1, actions.length));
 }

@@ -6,7 +6,7 @@ import { didYouMean, nearest } from '../core/suggest.ts';
 import { compileConnections } from './connections.ts';
 import { checked } from './issues.ts';
 import { nearReferenceWarnings } from './near-references.ts';
-import { credentialsOf, type PlacedStep, planOf, unknownFieldsIn } from './plan.ts';
+import { credentialsOf, inOrder, type PlacedStep, planOf, unknownFieldsIn } from './plan.ts';
 import { compileSavedConnection } from './saved-connection.ts';
 import { flowSchema, nodeSchema } from './schema.ts';
 import { type At, readSource, type Source } from './source.ts';
@@ -145,7 +145,7 @@ function nodeTypeOf(written: unknown, at: At, { source, problems, nodeTypes }: C
 
 function buildContext(id: string, at: At, compilation: Compilation): BuildContext {
   const { source, problems, warnings, allowHttp, allowHosts, literalOrigins, textCells, typedFields } = compilation;
-  const typedBefore = new Set(typedFields);
+  let typedBefore = new Set(typedFields);
   const isCell = (field: string) => textCells && !typedBefore.has(field);
   return {
     id,
@@ -155,6 +155,8 @@ function buildContext(id: string, at: At, compilation: Compilation): BuildContex
     isCell,
     inner(written) {
       const steps = written.map((node, index) => compileStep(node, at, index, compilation, id));
+      // What its conditions read comes from these.
+      typedBefore = new Set(typedFields);
       return steps.every((step) => step !== undefined) ? (steps as PlacedStep[]) : undefined;
     },
     connection: (name) => connectionOf(name, [...at, 'connection'], compilation),
@@ -196,8 +198,4 @@ function connectionOf(name: string, at: At, compilation: Compilation): HttpConne
       return undefined;
     }
   }
-}
-
-function inOrder(problems: readonly Problem[]): Problem[] {
-  return [...problems].sort((a, b) => (a.line ?? 0) - (b.line ?? 0) || (a.column ?? 0) - (b.column ?? 0));
 }

@@ -23,7 +23,7 @@ export function planOf(
     savedConnections: saved,
     credentials: credentialsOf(steps, source),
     columns: (input) => columnsBehind(steps, input),
-    unknownFields: (input) => unknownFieldsIn(steps, input, source),
+    unknownFields: (input) => inOrder(unknownFieldsIn(steps, input, source)),
   };
 }
 
@@ -82,4 +82,9 @@ function fewOf(known: readonly string[]): string {
   if (known.length === 0) return '';
   const more = known.length > shown ? ` and ${known.length - shown} more` : '';
   return `; there are ${known.slice(0, shown).join(', ')}${more}`;
+}
+
+/** Problems as they stand in the file. */
+export function inOrder(problems: readonly Problem[]): Problem[] {
+  return [...problems].sort((a, b) => (a.line ?? 0) - (b.line ?? 0) || (a.column ?? 0) - (b.column ?? 0));
 }

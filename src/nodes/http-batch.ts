@@ -35,18 +35,12 @@ export interface Batching {
   readonly options: BatchOptions;
   readonly reads: readonly FieldUse[];
   entry(fields: Fields, context: NodeContext): Entry;
-  /** A record and what it adds to the list. */
-  item(fields: Fields): Listed;
-  /** The record whose request asks for all of them. Without an item the list is empty. */
-  together(entries: readonly Listed[]): Fields;
-  /** How a record joins. `request`: what it would send with an empty list. `isConstant`: whether that is the same for all. */
-  batch(request: HttpRequest, exchange: Exchanging, isConstant: boolean): Batch<Entry, Share>;
+  /** What a record adds to the list. */
+  item(fields: Fields): Value;
+  /** How a record joins. `request`: what it would send with such a list. `isConstant`: whether that is the same for all records. */
+  batch(request: (items: Value[]) => HttpRequest, exchange: Exchanging, isConstant: boolean): Batch<Entry, Share>;
   /** What a record gets of an answer to it alone. Throws a Failure where the answer lacks it. */
   alone(exchange: Exchange, fields: Fields): Share['elements'];
-}
-
-interface Listed extends Pick<Entry, 'fields'> {
-  readonly item?: Value;
 }
 
 /** Asks for entries with one request. */
@@ -62,27 +56,35 @@ export function compileBatching(options: BatchOptions, mapping: Mapping | undefi
     options,
     reads: [...itemReads(options.items), ...(match ? [{ field: match.field, at: ['batch', 'match', 'field'] }] : [])],
     entry: (fields, context) => ({ fields, context, item: item(fields), key: keyOf(fields) }),
-    item: (fields) => ({ fields, item: item(fields) }),
-    together: (entries) =>
-      withFields((entries[0] as Listed).fields, [[listField, entries.flatMap(({ item }) => (item === undefined ? [] : [item]))]]),
+    item,
     alone(exchange, fields) {
       const [result] = join(exchange, [{ key: keyOf(fields) }]);
       if (result instanceof Error) throw result;
       return result?.elements;
     },
     batch(request, exchange, isConstant) {
-      const { size, max_bytes: most = Number.POSITIVE_INFINITY } = options;
-      // Behind each record stands a comma, but for the last.
-      const maxBytes = most - Buffer.byteLength(request.body ?? '') + 1;
+      const alone = request([]);
       return {
-        size,
-        maxBytes,
-        key: isConstant ? '' : jsonOf([request.origin, request.path, { ...request.headers }, request.body ?? null]),
-        bytesOf: (entry) => (most === Number.POSITIVE_INFINITY ? 0 : Buffer.byteLength(jsonOf(entry.item)) + 1),
+        ...bounded(options.max_bytes, (items) => Buffer.byteLength(request(items).body ?? '')),
+        size: options.size,
+        key: isConstant ? '' : jsonOf([alone.origin, alone.path, { ...alone.headers }, alone.body ?? null]),
         send: (entries, call) => halved(entries, async (part) => join(await exchange(part, call), part)),
       };
     },
   };
+}
+
+/** How much records add to a body. Wherever the list stands in it, a record adds itself and a comma, but for the last. */
+function bounded(most: number | undefined, bodyBytes: (items: Value[]) => number): Pick<Batch<Entry, Share>, 'maxBytes' | 'bytesOf'> {
+  if (most === undefined) return { maxBytes: Number.POSITIVE_INFINITY, bytesOf: () => 0 };
+  const without = bodyBytes([]);
+  const comma = bodyBytes([0, 0]) - without - 2 * (bodyBytes([0]) - without);
+  return { maxBytes: most - without + comma, bytesOf: ({ item }) => bodyBytes([item]) - without + comma };
+}
+
+/** What a body with the list is made of. */
+export function withList(fields: Fields, items: Value[]): Fields {
+  return withFields(fields, [[listField, items]]);
 }
 
 type Result = Share | Failure | Unfinished;

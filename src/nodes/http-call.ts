@@ -12,7 +12,8 @@ import type { HttpOptions } from './http-options.ts';
 /** What of a node is worked out once. */
 export interface Compiled {
   readonly options: HttpOptions;
-  readonly request: (fields: Fields) => HttpRequest;
+  /** `inBody`: what the body is made of; absent for the fields. */
+  readonly request: (fields: Fields, inBody?: Fields) => HttpRequest;
   readonly mapping: Mapping | undefined;
   /** Whether the body is looked into, by the map or on the way to it: then one that is no JSON is a failure. */
   readonly needsJson: boolean;

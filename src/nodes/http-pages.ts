@@ -1,4 +1,5 @@
 import { Failure } from '../core/failure.ts';
+import { fingerprint } from '../core/fingerprint.ts';
 import { linkTarget } from '../core/link.ts';
 import { nextLink } from '../core/link-header.ts';
 import { kindOf, rootValue } from '../core/mapping.ts';
@@ -27,7 +28,7 @@ export interface PageWalk {
   /** Whether there is nothing on the page, which ends the walk. Throws a Failure. */
   isEmpty(answer: Exchange): boolean;
   /** Goes on to the next page; `false` when there is none. Throws a Failure when it would never end. */
-  turn(answer: Exchange): Promise<boolean>;
+  turn(answer: Exchange): boolean;
 }
 
 /** What is said of links to other origins. */
@@ -56,10 +57,10 @@ export function compilePaging(options: PaginateOptions, rules: PagingRules): Pag
           return request;
         },
         isEmpty: (answer) => items !== undefined && isEmpty(answer, items),
-        async turn(answer) {
+        turn(answer) {
           const next = onPage(page, () => find(request, answer, page));
           if (!next) return false;
-          await refuseRepeat(seen, request, next, answer, page);
+          refuseRepeat(seen, request, next, answer, page);
           if (page === options.max) throw tooMany();
           request = next;
           page++;
@@ -70,9 +71,9 @@ export function compilePaging(options: PaginateOptions, rules: PagingRules): Pag
   };
 
   /** A link that was followed, or a page that was seen, leads round and round. */
-  async function refuseRepeat(seen: Seen, request: HttpRequest, next: HttpRequest, { response }: Exchange, page: number): Promise<void> {
+  function refuseRepeat(seen: Seen, request: HttpRequest, next: HttpRequest, { response }: Exchange, page: number): void {
     if (items) {
-      const earlier = seen(await digest(response.body), page);
+      const earlier = seen(fingerprint(response.body), page);
       if (earlier !== undefined) throw new Failure('mapping', `page ${page} is the same as page ${earlier}${hint}`);
       return;
     }
@@ -111,12 +112,6 @@ function createSeen(): Seen {
     if (earlier === undefined) pages.set(mark, page);
     return earlier === page ? undefined : earlier;
   };
-}
-
-/** What tells two texts apart, however long they are. */
-async function digest(bytes: Uint8Array): Promise<string> {
-  const hash = await crypto.subtle.digest('SHA-256', bytes as Uint8Array<ArrayBuffer>);
-  return Buffer.from(hash).toString('base64');
 }
 
 function firstOf(options: PaginateOptions, request: HttpRequest): HttpRequest {

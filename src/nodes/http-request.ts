@@ -11,7 +11,8 @@ import type { HttpOptions } from './http-options.ts';
 export interface RequestTemplate {
   /** Where to; absent when a record says so. */
   readonly origin: string | undefined;
-  render(fields: Fields): HttpRequest;
+  /** `inBody`: what the body is made of; absent for the fields. */
+  render(fields: Fields, inBody?: Fields): HttpRequest;
 }
 
 /**
@@ -49,14 +50,14 @@ export function compileRequest(
   };
   return { origin: url?.origin, render };
 
-  function render(fields: Fields): HttpRequest {
+  function render(fields: Fields, inBody = fields): HttpRequest {
     const target = (url as UrlTemplate).render(fields);
     return {
       ...fixed,
       origin: target.origin,
       path: target.path,
       headers: Object.fromEntries(rendering.map(({ name, render }) => [name, (render as TextTemplate)(fields)])),
-      ...(body === undefined ? {} : { body: body(fields) }),
+      ...(body === undefined ? {} : { body: body(inBody) }),
       ...(context.literalOrigins.has(target.origin) ? signed : {}),
       ...(target.fromData ? fromData : {}),
     };

@@ -1,24 +1,14 @@
-import { Failure } from '../core/failure.ts';
-import { compileMapping, type MappedPart } from '../core/mapping.ts';
-import {
-  type BuildContext,
-  type CredentialNeed,
-  defineNode,
-  type HttpConnection,
-  type Node,
-  type NodeContext,
-  type RetryPolicy,
-} from '../core/node.ts';
+import { compileMapping } from '../core/mapping.ts';
+import { type BuildContext, type CredentialNeed, defineNode, type HttpConnection, type Node, type RetryPolicy } from '../core/node.ts';
 import { compilePath, type Path } from '../core/path.ts';
-import type { Auth, HttpResponse } from '../core/ports.ts';
-import type { Fields } from '../core/record.ts';
+import type { Auth } from '../core/ports.ts';
 import { readBody } from '../core/response.ts';
-import type { Value } from '../core/value.ts';
-import { type Batching, compileBatching, type Entry, listField } from './http-batch.ts';
-import { bodyOf, type CallContext, type Compiled, costOf, type Exchange, exchange, refusal, rowsOf } from './http-call.ts';
+import { compileBatching, listField, withList } from './http-batch.ts';
+import { type Compiled, costOf, refusal } from './http-call.ts';
 import { type HttpOptions, httpOptions } from './http-options.ts';
-import { compilePaging, type PageWalk, type Paging } from './http-pages.ts';
+import { compilePaging } from './http-pages.ts';
 import { compileRequest, fieldsIn, fieldsWithin, tried } from './http-request.ts';
+import { previewed, runnerOf } from './http-run.ts';
 
 /** The HTTP Request node: one request per record. */
 export const http = defineNode({
@@ -77,11 +67,11 @@ function build(options: HttpOptions, context: BuildContext): Node {
       intervalMs: compiled.intervalMs,
       price: { credits: options.credits ?? connection?.credits ?? 1, connection: connection?.name },
       credentials: auth ? [credentialOf(auth, options, origin)] : [],
-      request: (fields) => compiled.request(batching ? batching.together([batching.item(fields)]) : fields),
+      request: (fields) => compiled.request(fields, batching && withList(fields, [batching.item(fields)])),
       body: (response) => readBody(response, options.response, false),
       rows: (fields, response, found) => previewed(compiled, fields, response, { batching, found }),
       expands: mapping?.expands ?? false,
-      batchSize: batching?.options.size ?? 1,
+      batchSize: batching?.options.size,
       // Of those that were refused together there are at most as many requests again as records.
       mostCalls: paging?.max ?? (batching && batching.options.size > 1 ? 2 : 1),
       isCached: options.cache !== undefined,
@@ -139,106 +129,6 @@ function limitOf(options: HttpOptions, connection: HttpConnection | undefined | 
 function policyOf({ max, backoff, max_wait }: HttpOptions['retry']): RetryPolicy {
   const { initial, factor, max: maxDelayMs, jitter } = backoff;
   return { max, firstDelayMs: initial, factor, maxDelayMs, jitter, maxWaitMs: max_wait };
-}
-
-/** How a record passes: with a request of its own, with one for each page, or with one for many records. `isConstant`: whether all batches would send the same, but for the list. */
-function runnerOf(compiled: Compiled, paging: Paging | undefined, batching: Batching | undefined, isConstant: boolean): Node['run'] {
-  if (paging) return (fields, context) => runPages(compiled, paging, fields, context);
-  if (batching) return createBatchRunner(compiled, batching, isConstant);
-  return (fields, context) => runAlone(compiled, fields, context);
-}
-
-async function runAlone(compiled: Compiled, fields: Fields, context: NodeContext): Promise<readonly Fields[]> {
-  return mapped(compiled, fields, await exchange(compiled, compiled.request(fields), context), context);
-}
-
-function mapped({ mapping }: Compiled, fields: Fields, answer: Exchange, context: NodeContext, part?: MappedPart): readonly Fields[] {
-  if (!mapping) return [fields];
-  const found: boolean[] = [];
-  const rows = rowsOf(mapping, fields, answer, found, part);
-  // A page without records says nothing of where paths lead.
-  if (rows.length > 0 || part?.whenEmpty !== 'drop') context.mapped(mapping.paths, found);
-  return rows;
-}
-
-/** The records of all pages, handed on as they come. Where no page has any, the record passes as it would with a single answer. */
-async function runPages(compiled: Compiled, paging: Paging, fields: Fields, context: NodeContext): Promise<readonly Fields[]> {
-  const walk = paging.walk(compiled.request(fields));
-  let withoutRows: Exchange | undefined;
-  let count = 0;
-  for (;;) {
-    const answer = await onPage(walk, () => exchange(compiled, walk.request, context, walk.page === 1 ? undefined : `page ${walk.page}`));
-    const isEmpty = await onPage(walk, () => walk.isEmpty(answer));
-    const rows = isEmpty ? [] : await onPage(walk, () => mapped(compiled, fields, answer, context, { whenEmpty: 'drop' }));
-    if (rows.length === 0) withoutRows ??= answer;
-    else if (compiled.mapping) await context.emit(rows);
-    count += rows.length;
-    if (isEmpty || !(await walk.turn(answer))) break;
-  }
-  if (!compiled.mapping) return [fields];
-  return count === 0 && withoutRows ? mapped(compiled, fields, withoutRows, context) : [];
-}
-
-/** A failure says on which page it was, but on the first. */
-async function onPage<Result>({ page }: PageWalk, act: () => Result | Promise<Result>): Promise<Result> {
-  try {
-    return await act();
-  } catch (error) {
-    throw error instanceof Failure && page > 1 ? error.retold(`page ${page}: ${error.message}`) : error;
-  }
-}
-
-function createBatchRunner(compiled: Compiled, batching: Batching, isConstant: boolean): Node['run'] {
-  let constant: NodeBatch | undefined;
-  return async (fields, context) => {
-    const entry = batching.entry(fields, context);
-    constant ??= isConstant ? batchOf(fields) : undefined;
-    const batch = constant ?? batchOf(fields);
-    const bytes = batch.bytesOf(entry);
-    if (bytes > batch.maxBytes) {
-      const message = `the record alone makes the body ${bytes - batch.maxBytes} bytes larger than batch.max_bytes`;
-      throw new Failure('request', message, { sent: false });
-    }
-    const { exchange: answer, elements } = await context.gather(entry, batch);
-    return mapped(compiled, fields, answer, context, sharePart(elements));
-  };
-
-  function batchOf(fields: Fields): NodeBatch {
-    return batching.batch(compiled.request(batching.together([{ fields }])), ask, isConstant);
-  }
-
-  /** The key is the same whenever the same records share a request. */
-  function ask(entries: readonly Entry[], call: NodeContext['call']): Promise<Exchange> {
-    const { context } = entries[0] as Entry;
-    const key = compiled.options.idempotency_key ? entries.map((entry) => entry.context.idempotencyKey()).join(' ') : undefined;
-    const together: CallContext = {
-      http: context.http,
-      call,
-      cached: (...cached) => context.cached(...cached),
-      idempotencyKey: (part) => context.idempotencyKey(part),
-    };
-    return exchange(compiled, compiled.request(batching.together(entries)), together, key);
-  }
-}
-
-type NodeBatch = ReturnType<Batching['batch']>;
-
-/** A record that the answer lacks is kept, whatever is said of empty arrays: those are arrays in its element. */
-function sharePart(elements: readonly Value[] | undefined): MappedPart {
-  if (!elements) return {};
-  return elements.length === 0 ? { elements, whenEmpty: 'keep' } : { elements };
-}
-
-/** What a record gets of an answer to it alone. */
-function previewed(
-  compiled: Compiled,
-  fields: Fields,
-  response: HttpResponse,
-  { batching, found }: { batching: Batching | undefined; found: boolean[] },
-): readonly Fields[] {
-  const answer = { response, body: bodyOf(compiled, response) };
-  const elements = batching?.alone(answer, fields);
-  return compiled.mapping ? rowsOf(compiled.mapping, fields, answer, found, sharePart(elements)) : [fields];
 }
 
 function costPath(text: string | undefined): Path | undefined {

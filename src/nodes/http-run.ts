@@ -1,0 +1,114 @@
+import { Failure } from '../core/failure.ts';
+import type { MappedPart } from '../core/mapping.ts';
+import type { Node, NodeContext } from '../core/node.ts';
+import type { HttpResponse } from '../core/ports.ts';
+import type { Fields } from '../core/record.ts';
+import type { Value } from '../core/value.ts';
+import { type Batching, type Entry, withList } from './http-batch.ts';
+import { bodyOf, type CallContext, type Compiled, type Exchange, exchange, rowsOf } from './http-call.ts';
+import type { PageWalk, Paging } from './http-pages.ts';
+
+/** How a record passes: with a request of its own, with one for each page, or with one for many records. `isConstant`: whether all batches would send the same, but for the list. */
+export function runnerOf(compiled: Compiled, paging: Paging | undefined, batching: Batching | undefined, isConstant: boolean): Node['run'] {
+  if (paging) return (fields, context) => runPages(compiled, paging, fields, context);
+  if (batching) return createBatchRunner(compiled, batching, isConstant);
+  return (fields, context) => runAlone(compiled, fields, context);
+}
+
+async function runAlone(compiled: Compiled, fields: Fields, context: NodeContext): Promise<readonly Fields[]> {
+  return mapped(compiled, fields, await exchange(compiled, compiled.request(fields), context), context);
+}
+
+function mapped({ mapping }: Compiled, fields: Fields, answer: Exchange, context: NodeContext, part?: MappedPart): readonly Fields[] {
+  if (!mapping) return [fields];
+  const found: boolean[] = [];
+  const rows = rowsOf(mapping, fields, answer, found, part);
+  // A page without records says nothing of where paths lead.
+  if (rows.length > 0 || part?.whenEmpty !== 'drop') context.mapped(mapping.paths, found);
+  return rows;
+}
+
+/** The records of all pages, handed on as they come. Where no page has any, the record passes as it would with a single answer. */
+async function runPages(compiled: Compiled, paging: Paging, fields: Fields, context: NodeContext): Promise<readonly Fields[]> {
+  const walk = paging.walk(compiled.request(fields));
+  let withoutRows: Exchange | undefined;
+  let count = 0;
+  for (;;) {
+    const answer = await onPage(walk, () => exchange(compiled, walk.request, context, walk.page === 1 ? undefined : `page ${walk.page}`));
+    const isEmpty = await onPage(walk, () => walk.isEmpty(answer));
+    const rows = isEmpty ? [] : await onPage(walk, () => mapped(compiled, fields, answer, context, { whenEmpty: 'drop' }));
+    if (rows.length === 0) withoutRows ??= answer;
+    else if (compiled.mapping) await context.emit(rows);
+    count += rows.length;
+    if (isEmpty || !walk.turn(answer)) break;
+  }
+  if (!compiled.mapping) return [fields];
+  return count === 0 && withoutRows ? mapped(compiled, fields, withoutRows, context) : [];
+}
+
+/** A failure says on which page it was, but on the first. */
+async function onPage<Result>({ page }: PageWalk, act: () => Result | Promise<Result>): Promise<Result> {
+  try {
+    return await act();
+  } catch (error) {
+    throw error instanceof Failure && page > 1 ? error.retold(`page ${page}: ${error.message}`) : error;
+  }
+}
+
+function createBatchRunner(compiled: Compiled, batching: Batching, isConstant: boolean): Node['run'] {
+  let constant: NodeBatch | undefined;
+  return async (fields, context) => {
+    const entry = batching.entry(fields, context);
+    constant ??= isConstant ? batchOf(fields) : undefined;
+    const batch = constant ?? batchOf(fields);
+    const bytes = batch.bytesOf(entry);
+    if (bytes > batch.maxBytes) {
+      const message = `the record alone makes the body ${bytes - batch.maxBytes} bytes larger than batch.max_bytes`;
+      throw new Failure('request', message, { sent: false });
+    }
+    const { exchange: answer, elements } = await context.gather(entry, batch);
+    return mapped(compiled, fields, answer, context, sharePart(elements));
+  };
+
+  function batchOf(fields: Fields): NodeBatch {
+    return batching.batch((items) => compiled.request(fields, withList(fields, items)), ask, isConstant);
+  }
+
+  /** The key is the same whenever the same records share a request. */
+  function ask(entries: readonly Entry[], call: NodeContext['call']): Promise<Exchange> {
+    const { context } = entries[0] as Entry;
+    const key = compiled.options.idempotency_key ? entries.map((entry) => entry.context.idempotencyKey()).join(' ') : undefined;
+    const together: CallContext = {
+      http: context.http,
+      call,
+      cached: (...cached) => context.cached(...cached),
+      idempotencyKey: (part) => context.idempotencyKey(part),
+    };
+    const { fields } = entries[0] as Entry;
+    const list = withList(
+      fields,
+      entries.map(({ item }) => item),
+    );
+    return exchange(compiled, compiled.request(fields, list), together, key);
+  }
+}
+
+type NodeBatch = ReturnType<Batching['batch']>;
+
+/** A record that the answer lacks is kept, whatever is said of empty arrays: those are arrays in its element. */
+function sharePart(elements: readonly Value[] | undefined): MappedPart {
+  if (!elements) return {};
+  return elements.length === 0 ? { elements, whenEmpty: 'keep' } : { elements };
+}
+
+/** What a record gets of an answer to it alone. */
+export function previewed(
+  compiled: Compiled,
+  fields: Fields,
+  response: HttpResponse,
+  { batching, found }: { batching: Batching | undefined; found: boolean[] },
+): readonly Fields[] {
+  const answer = { response, body: bodyOf(compiled, response) };
+  const elements = batching?.alone(answer, fields);
+  return compiled.mapping ? rowsOf(compiled.mapping, fields, answer, found, sharePart(elements)) : [fields];
+}

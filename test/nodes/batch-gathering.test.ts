@@ -1,0 +1,109 @@
+import { expect, test } from 'vitest';
+import { planFor } from '../helpers/flow-problems.ts';
+import { runFlow, type SentRequest } from '../helpers/run-flow.ts';
+
+const byId = 'match: { field: id, path: "results[].id" }';
+const listIn = ({ body }: { body?: string | undefined }): unknown[] => JSON.parse(body ?? '{}').ids ?? [];
+const names = (request: SentRequest) => ({
+  body: { results: listIn(request).map((id) => ({ id, name: `name ${id}`, state: request.atMs > 0 ? 'done' : 'working' })) },
+});
+const records = (count: number) => Array.from({ length: count }, (_, index) => ({ id: `r${index + 1}` }));
+const ask = (batch: string, { url = '', body = '{ ids: "{{items}}" }' } = {}) =>
+  `{ id: ask, type: http, method: POST, url: "https://api.example.com/${url}", batch: { ${batch}, items: "{{id}}", ${byId} }, body: ${body}, map: { name: "results[].name", state: "results[].state" } }`;
+const asked = ({ requests }: { requests: readonly SentRequest[] }) =>
+  requests.flatMap((request) => (request.method === 'POST' ? [[request.atMs, listIn(request).length]] : []));
+
+test('a batch may hold one', async () => {
+  const result = await runFlow(`nodes:\n  - ${ask('size: 1')}\n`, records(3), { http: names });
+  expect([asked(result).length, result.credits, result.rows.length]).toEqual([3, 3, 3]);
+});
+
+test.each([false, true])('a batch larger than the window is full but for the last (unordered: %s)', async (unordered) => {
+  const result = await runFlow(`nodes:\n  - ${ask('size: 3000')}\n`, records(10_000), {
+    http: names,
+    batch: 256,
+    unordered,
+    concurrency: 1,
+  });
+  expect(asked(result).map(([, size]) => size)).toEqual([3000, 3000, 3000, 1000]);
+});
+
+test('records that wake at the same time in a poll share a batch again', async () => {
+  const result = await runFlow(
+    `nodes:\n  - { type: poll, every: 5s, until: 'state == "done"', nodes: [${ask('size: 10')}] }\n`,
+    records(25),
+    { http: names },
+  );
+  expect(asked(result)).toEqual([
+    [0, 10],
+    [0, 10],
+    [0, 5],
+    [5000, 10],
+    [5000, 10],
+    [5000, 5],
+  ]);
+});
+
+test('records that still wait in a poll may join a batch behind it', async () => {
+  const seen = new Map<string, number>();
+  const flow = `nodes:
+  - { type: poll, every: 5s, until: s == "done", nodes: [{ type: http, url: "https://api.example.com/{{id}}", map: { s: s } }] }
+  - ${ask('size: 100')}
+`;
+  const result = await runFlow(flow, records(20), {
+    http: (request) => {
+      if (request.method === 'POST') return names(request);
+      const times = (seen.get(request.path) ?? 0) + 1;
+      seen.set(request.path, times);
+      return { body: { s: times > Number(request.path.slice(2)) % 4 ? 'done' : 'working' } };
+    },
+  });
+  expect(asked(result)).toEqual([[15_000, 20]]);
+});
+
+test('pages by number fill a batch together, as those by cursor do', async () => {
+  const flow = `nodes:
+  - { type: http, url: "https://api.example.com/p", map: { id: "ids[]" }, paginate: { type: page, param: c, start: 0, items: ids } }
+  - ${ask('size: 100')}
+`;
+  const result = await runFlow(flow, [{ a: 1 }], {
+    http: (request) => {
+      const page = Number(/c=(\d+)/.exec(request.path)?.[1] ?? 0);
+      return request.method === 'POST'
+        ? names(request)
+        : { body: { ids: page > 19 ? [] : Array.from({ length: 10 }, (_, id) => `${page * 10 + id}`) } };
+    },
+  });
+  expect(asked(result).map(([, size]) => size)).toEqual([100, 100]);
+});
+
+test("{{items}} in a URL is the record's own field", async () => {
+  const { requests } = await runFlow(
+    `nodes:\n  - ${ask('size: 9', { url: '{{items}}' })}\n`,
+    [
+      { id: 1, items: 'x' },
+      { id: 2, items: 'y' },
+    ],
+    { http: names },
+  );
+  expect(requests.map(({ path, body }) => [path, body])).toEqual([
+    ['/x', '{"ids":[1]}'],
+    ['/y', '{"ids":[2]}'],
+  ]);
+});
+
+test('max_bytes is the size of the body, however often the list stands in it', async () => {
+  const body = '{ ids: "{{items}}", text: "ids: {{items}}" }';
+  const { requests } = await runFlow(
+    `nodes:\n  - ${ask('max_bytes: 60', { body })}\n`,
+    Array.from({ length: 10 }, (_, id) => ({ id: `"${id}` })),
+    { http: names },
+  );
+  for (const request of requests) expect(request.body?.length).toBeLessThanOrEqual(60);
+});
+
+test('what an inner node takes from an answer is no CSV cell in the conditions of its loop or poll', () => {
+  const inner = 'nodes: [{ type: http, url: "https://a.com", map: { progress: progress } }]';
+  expect(planFor(`nodes: [{ type: poll, until: progress == 100, ${inner} }]`).warnings).toEqual([]);
+  expect(planFor(`nodes: [{ type: loop, while: progress != 100, ${inner} }]`).warnings).toEqual([]);
+});
