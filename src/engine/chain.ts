@@ -52,7 +52,9 @@ function toFailure(error: unknown): Outcome {
 async function passInParts(steps: readonly Step[], item: Item, tools: ChainTools): Promise<Outcome> {
   const part = tools.part();
   try {
-    const rows = await passSteps(steps, [item.fields], wayOf(item, part.add), tools);
+    // Where the output takes its time, more records may come.
+    const take: Take = (rows) => tools.batches.during(0, Promise.resolve(part.add(rows)));
+    const rows = await passSteps(steps, [item.fields], wayOf(item, take), tools);
     await part.add(rows);
     return { part };
   } catch (error) {
@@ -151,6 +153,8 @@ async function passStreaming(step: Step, behind: readonly Step[], rows: readonly
       await emit(await passOne(step, fields, row, { ...way, emit }, tools));
       await last;
     } catch (error) {
+      // What is on its way behind the node comes to its end, too.
+      await Promise.all(handedOn);
       throw error instanceof FailedBehind ? error.reason : error;
     }
   }
@@ -159,7 +163,7 @@ async function passStreaming(step: Step, behind: readonly Step[], rows: readonly
   async function passBehind(emitted: readonly Fields[], place: string, previous: Promise<void>): Promise<void> {
     const take = async (rows: readonly Fields[]) => {
       await previous;
-      await tools.batches.during(way.step, Promise.resolve(way.take(rows)));
+      await way.take(rows);
     };
     const next = { ...way, place: way.place + place, step: way.isInner ? way.step : way.step + 1, take };
     await take(emitted.length === 0 ? [] : await passSteps(behind, emitted, next, tools));
