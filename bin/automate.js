@@ -11,6 +11,15 @@ if (!module.enableCompileCache) {
   keepCompiled();
 }
 
+// Node's own code for a program that waits for what never comes.
+const neverEnding = 13;
+
+process.once('exit', (code) => {
+  if (code !== neverEnding) return;
+  process.exitCode = 1;
+  process.stderr.write('automate: this is a bug, please report it: it waits for something that never comes\n');
+});
+
 const { main } = await import('../dist/main.js');
 await main(process.argv);
 

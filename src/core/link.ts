@@ -20,11 +20,16 @@ export interface LinkTarget {
   readonly elsewhere?: { readonly allowHosts: readonly string[] };
 }
 
-/** Follows a link from where it was found. Throws an Error that says why it is refused. */
-export function linkTarget(link: string, from: { readonly origin: string; readonly path: string }, rules: LinkRules): LinkTarget {
+interface Address {
+  readonly origin: string;
+  readonly path: string;
+}
+
+/** Follows a link in the answer to a request. `base`: what answered it, behind its redirects. Throws an Error that says why it is refused. */
+export function linkTarget(link: string, from: Address, rules: LinkRules, base = from): LinkTarget {
   const refuse = (reason: string) => new Error(`${excerpt(link)}, ${reason}`);
-  if (!URL.canParse(link, from.origin + from.path)) throw refuse('which is no URL');
-  const url = new URL(link, from.origin + from.path);
+  if (!URL.canParse(link, base.origin + base.path)) throw refuse('which is no URL');
+  const url = new URL(link, base.origin + base.path);
   url.hash = '';
   if (rules.secretParameter !== undefined) url.search = withoutParameter(url.search, rules.secretParameter);
   // A blob: URL has the origin of the page that made it.

@@ -60,6 +60,8 @@ export interface HttpResponse {
   readonly endedByClose: boolean;
   /** How long the other side asked us to stay away; absent when it did not. */
   readonly retryAfterMs: number | undefined;
+  /** Where redirects have led to; absent without one. */
+  readonly redirectedTo?: { readonly origin: string; readonly path: string };
 }
 
 /** Sends HTTP requests. Answers every response, whatever its status. Throws a Failure (`network`, `timeout`, `request`, `parse`). */

@@ -98,7 +98,9 @@ export function createBatches(clock: Pick<Clock, 'nextTurn'>, call: RunCall, sup
   /** Those that wait at the first node go first: their records may join the others. */
   function sendWaiting(): void {
     const first = Math.min(...[...open.values()].map(({ place }) => place.step));
-    for (const [key, { place }] of open) if (place.step === first && isComplete(place)) sendOff(key);
+    // What is sent is under way: who else is complete is told before.
+    const complete = [...open].filter(([, { place }]) => place.step === first && isComplete(place));
+    for (const [key] of complete) sendOff(key);
   }
 
   function isComplete({ step, isInner }: Place): boolean {
@@ -151,5 +153,9 @@ function callerOf(members: readonly Member[], node: string): Caller {
   const asked = (waitMs: number) => {
     for (const caller of callers) caller.asked?.(waitMs);
   };
-  return { record: callers[0]?.record ?? 0, node, progress, asked: callers.every((caller) => caller.asked) ? asked : undefined };
+  return {
+    ...{ record: callers[0]?.record ?? 0, node, progress },
+    isLost: () => callers.every((caller) => caller.isLost?.()),
+    asked: callers.every((caller) => caller.asked) ? asked : undefined,
+  };
 }

@@ -13,6 +13,8 @@ export interface Caller {
   readonly record: number;
   readonly node: string;
   readonly progress: Progress;
+  /** Whether nothing more is wanted of it: another record that it has become has failed. */
+  readonly isLost?: (() => boolean) | undefined;
   /** Takes what a success asks to wait before this record asks again; absent where the whole gate waits. */
   readonly asked?: ((waitMs: number) => void) | undefined;
 }
@@ -57,6 +59,7 @@ export function createCaller(tools: CallTools): RunCall {
         await gates.enter(call, caller.record, !caller.progress.hasBegun);
         let refused: Refused | undefined;
         try {
+          if (caller.isLost?.()) throw new Unfinished();
           credit.hold();
           caller.progress.hasBegun = true;
           const result = await call.attempt();

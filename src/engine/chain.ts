@@ -1,27 +1,18 @@
 import { Failure, Unfinished } from '../core/failure.ts';
 import type { Item, Outcome } from '../core/item.ts';
 import type { Step } from '../core/node.ts';
-import { allSteps, isBatched, type Plan } from '../core/plan.ts';
+import { allSteps, type Plan } from '../core/plan.ts';
 import { type Fields, withFields } from '../core/record.ts';
 import type { JsonObject } from '../core/value.ts';
 import { reportOf } from './call.ts';
-import { type ChainTools, contextOf, type Take, type Way } from './context.ts';
+import { type ChainTools, contextOf, type Scope, type Take, type Way } from './context.ts';
+import { createHandingOn, FailedBehind } from './handing-on.ts';
 
 /** Brings one record through the nodes. Throws Unfinished when the run ends before the record does. */
 export type Pass = (item: Item) => Promise<Outcome>;
 
 /** How many output records of one input record are worked on at once. The gates set the real limit. */
 const rowsAtOnce = 64;
-
-/** How many parts of a record's output records, such as pages, are behind a node at once where they may fill a batch together. */
-const partsForBatch = 16;
-
-/** Ends a node that has handed on records of which one has failed behind it. */
-class FailedBehind extends Error {
-  constructor(readonly reason: unknown) {
-    super();
-  }
-}
 
 /** Makes the chain of a plan's nodes. A record is one task; it succeeds or fails as a whole. */
 export function createChain(plan: Pick<Plan, 'steps'>, tools: ChainTools): Pass {
@@ -90,26 +81,33 @@ function passAll(step: Step, rows: readonly Fields[], way: Way, tools: ChainTool
 async function passMany(step: Step, rows: readonly Fields[], way: Way, tools: ChainTools): Promise<readonly Fields[]> {
   const results: (readonly Fields[])[] = [];
   // Those that wait for a batch hold nothing.
-  const atOnce = isBatched(step) ? rows.length : rowsAtOnce;
-  await each(rows, atOnce, async (fields, index) => {
-    results[index] = await passOne(step, fields, index, way, tools);
+  const atOnce = largestBatch([step]) > 0 ? rows.length : rowsAtOnce;
+  await each(rows, atOnce, way, async (fields, index, scope) => {
+    results[index] = await passOne(step, fields, index, { ...way, scope }, tools);
   });
   return results.flat();
 }
 
-/** Brings records to their end, so many at once, begun in their order. After a failure no more are begun; it is thrown when all have ended. */
-async function each(rows: readonly Fields[], atOnce: number, act: (fields: Fields, index: number) => Promise<void>): Promise<void> {
+/** How many records share a call at most in some steps; 0 where none do. */
+function largestBatch(steps: readonly Step[]): number {
+  return Math.max(0, ...allSteps(steps).map(({ node }) => node.action?.batchSize ?? 0));
+}
+
+type Act = (fields: Fields, index: number, scope: Scope) => Promise<void>;
+
+/** Brings records to their end, so many at once, begun in their order. After a failure nothing more is begun; it is thrown when all have ended. */
+async function each(rows: readonly Fields[], atOnce: number, { scope: outer }: Way, act: Act): Promise<void> {
+  const scope: Scope = { hasFailed: false, outer };
   let next = 0;
-  let hasFailed = false;
   const worker = async () => {
-    while (next < rows.length && !hasFailed) {
+    while (next < rows.length && !scope.hasFailed) {
       const index = next++;
-      await act(rows[index] as Fields, index);
+      await act(rows[index] as Fields, index, scope);
     }
   };
   const workers = Array.from({ length: Math.min(atOnce, rows.length) }, () =>
     worker().catch((error: unknown) => {
-      hasFailed = true;
+      scope.hasFailed = true;
       throw error;
     }),
   );
@@ -121,52 +119,32 @@ async function each(rows: readonly Fields[], atOnce: number, act: (fields: Field
 
 /** Brings records through a node that hands on what comes out of it, and that through the nodes behind it, in its order. */
 async function passStreaming(step: Step, behind: readonly Step[], rows: readonly Fields[], way: Way, tools: ChainTools): Promise<void> {
+  const most = largestBatch(behind);
   const ended: Promise<void>[] = [];
-  // Elsewhere one: what fails behind the node has not paid for many more of its calls.
-  const partsAtOnce = allSteps(behind).some(isBatched) ? partsForBatch : 1;
-  await each(rows, rowsAtOnce, (fields, index) => {
+  await each(rows, rowsAtOnce, way, (fields, index, scope) => {
     const before = ended[index - 1];
-    ended[index] = passHandingOn(fields, index, before);
+    ended[index] = passHandingOn(fields, index, { ...way, scope }, before);
     return ended[index];
   });
 
-  /** So many parts may be behind the node while it gets the next ones. */
-  async function passHandingOn(fields: Fields, row: number, before: Promise<void> | undefined): Promise<void> {
-    const handedOn: Promise<void>[] = [];
-    let parts = 0;
-    let last = Promise.resolve();
-    let failed: FailedBehind | undefined;
-    const emit = async (emitted: readonly Fields[]) => {
-      await before?.catch(() => {
-        throw new Unfinished();
-      });
-      if (handedOn.length >= partsAtOnce) await handedOn.shift();
-      if (failed) throw failed;
-      last = passBehind(emitted, `${row}.${parts++}.`, last);
-      handedOn.push(
-        last.catch((reason: unknown) => {
-          failed ??= new FailedBehind(reason);
-        }),
-      );
-    };
+  async function passHandingOn(fields: Fields, row: number, outer: Way, before: Promise<void> | undefined): Promise<void> {
+    const scope: Scope = { hasFailed: false, outer: outer.scope };
+    const here = { ...outer, scope };
+    const next = way.isInner ? here : { ...here, step: way.step + 1 };
+    const handingOn = createHandingOn({
+      most,
+      before,
+      take: way.take,
+      pass: (part, number, take) => passSteps(behind, part, { ...next, place: `${way.place}${row}.${number}.`, take }, tools),
+    });
     try {
-      await emit(await passOne(step, fields, row, { ...way, emit }, tools));
-      await last;
+      await handingOn.emit(await passOne(step, fields, row, { ...here, emit: handingOn.emit }, tools));
+      await handingOn.taken();
     } catch (error) {
-      // What is on its way behind the node comes to its end, too.
-      await Promise.all(handedOn);
+      scope.hasFailed = true;
+      await handingOn.ended();
       throw error instanceof FailedBehind ? error.reason : error;
     }
-  }
-
-  /** Parts pass the nodes behind side by side, and are taken in their order. */
-  async function passBehind(emitted: readonly Fields[], place: string, previous: Promise<void>): Promise<void> {
-    const take = async (rows: readonly Fields[]) => {
-      await previous;
-      await way.take(rows);
-    };
-    const next = { ...way, place: way.place + place, step: way.isInner ? way.step : way.step + 1, take };
-    await take(emitted.length === 0 ? [] : await passSteps(behind, emitted, next, tools));
   }
 }
 

@@ -1,4 +1,5 @@
 import type { HitSource } from '../core/event.ts';
+import { Unfinished } from '../core/failure.ts';
 import type { Item, Part } from '../core/item.ts';
 import type { NodeContext, Step } from '../core/node.ts';
 import type { Ports } from '../core/ports.ts';
@@ -20,6 +21,12 @@ export interface ChainTools {
 /** Takes output records as they come, in their order. */
 export type Take = (rows: readonly Fields[]) => Promise<void> | void;
 
+/** The records that one record has become at a node: when one of them has failed, nothing more is begun for the others. */
+export interface Scope {
+  hasFailed: boolean;
+  readonly outer: Scope | undefined;
+}
+
 /** Where a record is on its way. */
 export interface Way {
   readonly item: Item;
@@ -32,6 +39,8 @@ export interface Way {
   readonly isInner: boolean;
   /** Takes what comes out of the nodes before the record is done, in its order. */
   readonly take: Take;
+  /** Absent while the record is one. */
+  readonly scope?: Scope | undefined;
   /** Takes what a node that streams hands on; absent at other nodes. */
   readonly emit?: NodeContext['emit'];
   /** Takes what a server asks to wait before it is asked again; absent outside of nodes that ask again. */
@@ -74,6 +83,7 @@ const methods: Omit<NodeContext, 'http'> & ThisType<Own> = {
   },
   gather(entry, batch) {
     const { way, tools } = this;
+    if (isLost(way.scope)) return Promise.reject(new Unfinished());
     return tools.batches.join(batch, entry, { caller: callerOf(this), step: way.step, isInner: way.isInner });
   },
   mapped(paths, found) {
@@ -107,6 +117,10 @@ const methods: Omit<NodeContext, 'http'> & ThisType<Own> = {
   },
 };
 
-function callerOf({ step, way }: Own): Caller {
-  return { record: way.item.number, node: step.id, progress: way.progress, asked: way.asked };
+function isLost(scope: Scope | undefined): boolean {
+  return scope !== undefined && (scope.hasFailed || isLost(scope.outer));
+}
+
+function callerOf({ step, way: { item, progress, asked, scope } }: Own): Caller {
+  return { record: item.number, node: step.id, progress, asked, isLost: scope && (() => isLost(scope)) };
 }

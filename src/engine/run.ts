@@ -142,6 +142,6 @@ function windowSize(plan: Plan, settings: RunSettings): number {
     0,
     ...actions.flatMap(({ batchSize }) => (batchSize === undefined ? [] : batchSize * concurrency + betweenBatches)),
   );
-  if (batched > size) return Math.min(mostBatched, batched);
-  return Math.ceil(Math.max(size, concurrency * 8) / Math.max(1, actions.length));
+  const shared = Math.ceil(Math.max(size, concurrency * 8) / Math.max(1, actions.length));
+  return Math.max(shared, Math.min(mostBatched, batched));
 }

@@ -33,7 +33,6 @@ export interface Share {
 /** A compiled `batch`. */
 export interface Batching {
   readonly options: BatchOptions;
-  readonly reads: readonly FieldUse[];
   entry(fields: Fields, context: NodeContext): Entry;
   /** What a record adds to the list. */
   item(fields: Fields): Value;
@@ -46,6 +45,11 @@ export interface Batching {
 /** Asks for entries with one request. */
 export type Exchanging = (entries: readonly Entry[], call: NodeContext['call']) => Promise<Exchange>;
 
+/** The fields that `batch` reads. */
+export function batchReads({ items, match }: BatchOptions): FieldUse[] {
+  return [...itemReads(items), ...(match ? [{ field: match.field, at: ['batch', 'match', 'field'] }] : [])];
+}
+
 /** Compiles `batch`. Throws an Error that says what is wrong. */
 export function compileBatching(options: BatchOptions, mapping: Mapping | undefined): Batching {
   const item = itemTemplate(options.items);
@@ -54,7 +58,6 @@ export function compileBatching(options: BatchOptions, mapping: Mapping | undefi
   const keyOf = (fields: Fields) => match && textOf(fieldOf(fields, match.field));
   return {
     options,
-    reads: [...itemReads(options.items), ...(match ? [{ field: match.field, at: ['batch', 'match', 'field'] }] : [])],
     entry: (fields, context) => ({ fields, context, item: item(fields), key: keyOf(fields) }),
     item,
     alone(exchange, fields) {
@@ -80,6 +83,18 @@ function bounded(most: number | undefined, bodyBytes: (items: Value[]) => number
   const without = bodyBytes([]);
   const comma = bodyBytes([0, 0]) - without - 2 * (bodyBytes([0]) - without);
   return { maxBytes: most - without + comma, bytesOf: ({ item }) => bodyBytes([item]) - without + comma };
+}
+
+/** What entries add to the list. Where they are told apart by a value, what is the same is asked for once. */
+export function listOf(entries: readonly Entry[]): Value[] {
+  const seen = new Set<string>();
+  return entries.flatMap(({ key, item }) => {
+    if (key === undefined) return [item];
+    const mark = jsonOf([key, item]);
+    if (seen.has(mark)) return [];
+    seen.add(mark);
+    return [item];
+  });
 }
 
 /** What a body with the list is made of. */

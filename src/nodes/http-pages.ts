@@ -4,7 +4,7 @@ import { linkTarget } from '../core/link.ts';
 import { nextLink } from '../core/link-header.ts';
 import { kindOf, rootValue } from '../core/mapping.ts';
 import { compilePath, type Path, valueAt } from '../core/path.ts';
-import type { HttpRequest } from '../core/ports.ts';
+import type { HttpRequest, HttpResponse } from '../core/ports.ts';
 import { excerpt } from '../core/response.ts';
 import { withParameter } from '../core/url.ts';
 import { textOf, type Value } from '../core/value.ts';
@@ -58,7 +58,7 @@ export function compilePaging(options: PaginateOptions, rules: PagingRules): Pag
         },
         isEmpty: (answer) => items !== undefined && isEmpty(answer, items),
         turn(answer) {
-          const next = onPage(page, () => find(request, answer, page));
+          const next = nextOf(request, answer, page, first);
           if (!next) return false;
           refuseRepeat(seen, request, next, answer, page);
           if (page === options.max) throw tooMany();
@@ -69,6 +69,14 @@ export function compilePaging(options: PaginateOptions, rules: PagingRules): Pag
       };
     },
   };
+
+  function nextOf(...from: Parameters<Finder>): HttpRequest | undefined {
+    try {
+      return find(...from);
+    } catch (error) {
+      throw onPage(from[2], error);
+    }
+  }
 
   /** A link that was followed, or a page that was seen, leads round and round. */
   function refuseRepeat(seen: Seen, request: HttpRequest, next: HttpRequest, { response }: Exchange, page: number): void {
@@ -94,12 +102,8 @@ export function compilePaging(options: PaginateOptions, rules: PagingRules): Pag
 }
 
 /** A failure says on which page it was, but on the first. */
-function onPage<Result>(page: number, act: () => Result): Result {
-  try {
-    return act();
-  } catch (error) {
-    throw error instanceof Failure && page > 1 ? error.retold(`page ${page}: ${error.message}`) : error;
-  }
+export function onPage(page: number, error: unknown): unknown {
+  return error instanceof Failure && page > 1 ? error.retold(`page ${page}: ${error.message}`) : error;
 }
 
 type Seen = (mark: string, page: number) => number | undefined;
@@ -123,7 +127,7 @@ function withParam(request: HttpRequest, name: string, value: string | number): 
   return { ...request, path: withParameter(request.path, name, String(value)) };
 }
 
-type Finder = (request: HttpRequest, answer: Exchange, page: number) => HttpRequest | undefined;
+type Finder = (request: HttpRequest, answer: Exchange, page: number, first: HttpRequest) => HttpRequest | undefined;
 
 function finderOf(options: PaginateOptions, rules: PagingRules): Finder {
   switch (options.type) {
@@ -132,10 +136,10 @@ function finderOf(options: PaginateOptions, rules: PagingRules): Finder {
     case 'offset':
       return (request, _answer, page) => withParam(request, options.param, options.size * page);
     case 'link_header':
-      return (request, { response }) => linked(request, nextLink(response.header('link')), rules, response.status);
+      return (request, { response }, _page, first) => linked(request, nextLink(response.header('link')), { response, first, rules });
     case 'next_url': {
       const path = singlePath(options.path);
-      return (request, answer) => linked(request, textAt(path, answer), rules, answer.response.status);
+      return (request, answer, _page, first) => linked(request, textAt(path, answer), { response: answer.response, first, rules });
     }
     case 'cursor': {
       const path = singlePath(options.path);
@@ -147,18 +151,27 @@ function finderOf(options: PaginateOptions, rules: PagingRules): Finder {
   }
 }
 
+/** Where a link was found. */
+interface Found {
+  readonly response: HttpResponse;
+  /** The request for the first page. */
+  readonly first: HttpRequest;
+  readonly rules: PagingRules;
+}
+
 /** The request for a link's page. To another origin only where the flow says so, and then without credential, headers and body. */
-function linked(request: HttpRequest, link: string | undefined, rules: PagingRules, status: number): HttpRequest | undefined {
+function linked(request: HttpRequest, link: string | undefined, { response, first, rules }: Found): HttpRequest | undefined {
   if (link === undefined) return undefined;
   const { auth, followAny, timeoutMs, maxBodyBytes } = request;
   const secretParameter = auth?.type === 'api_key' ? auth.query : undefined;
   try {
-    const { elsewhere, ...target } = linkTarget(link, request, { ...rules, followAny, secretParameter });
+    const base = response.redirectedTo ?? request;
+    const { elsewhere, ...target } = linkTarget(link, request, { ...rules, followAny, secretParameter }, base);
     if (!elsewhere) return { ...request, ...target };
     const limits = { timeoutMs, maxBodyBytes, followAny, ...(request.redirectHosts && { redirectHosts: request.redirectHosts }) };
-    return { ...limits, ...target, method: 'GET', headers: {}, hostFromData: request.hostFromData ?? elsewhere };
+    return { ...limits, ...target, method: 'GET', headers: {}, hostFromData: first.hostFromData ?? elsewhere };
   } catch (error) {
-    throw new Failure('http', `the next page is ${(error as Error).message}`, { status });
+    throw new Failure('http', `the next page is ${(error as Error).message}`, { status: response.status });
   }
 }
 

@@ -4,9 +4,9 @@ import type { Node, NodeContext } from '../core/node.ts';
 import type { HttpResponse } from '../core/ports.ts';
 import type { Fields } from '../core/record.ts';
 import type { Value } from '../core/value.ts';
-import { type Batching, type Entry, withList } from './http-batch.ts';
+import { type Batching, type Entry, listOf, withList } from './http-batch.ts';
 import { bodyOf, type CallContext, type Compiled, type Exchange, exchange, rowsOf } from './http-call.ts';
-import type { PageWalk, Paging } from './http-pages.ts';
+import { onPage, type PageWalk, type Paging } from './http-pages.ts';
 
 /** How a record passes: with a request of its own, with one for each page, or with one for many records. `isConstant`: whether all batches would send the same, but for the list. */
 export function runnerOf(compiled: Compiled, paging: Paging | undefined, batching: Batching | undefined, isConstant: boolean): Node['run'] {
@@ -34,9 +34,7 @@ async function runPages(compiled: Compiled, paging: Paging, fields: Fields, cont
   let withoutRows: Exchange | undefined;
   let count = 0;
   for (;;) {
-    const answer = await onPage(walk, () => exchange(compiled, walk.request, context, walk.page === 1 ? undefined : `page ${walk.page}`));
-    const isEmpty = await onPage(walk, () => walk.isEmpty(answer));
-    const rows = isEmpty ? [] : await onPage(walk, () => mapped(compiled, fields, answer, context, { whenEmpty: 'drop' }));
+    const { answer, rows, isEmpty } = await pageOf(compiled, walk, fields, context);
     if (rows.length === 0) withoutRows ??= answer;
     else if (compiled.mapping) await context.emit(rows);
     count += rows.length;
@@ -46,12 +44,20 @@ async function runPages(compiled: Compiled, paging: Paging, fields: Fields, cont
   return count === 0 && withoutRows ? mapped(compiled, fields, withoutRows, context) : [];
 }
 
-/** A failure says on which page it was, but on the first. */
-async function onPage<Result>({ page }: PageWalk, act: () => Result | Promise<Result>): Promise<Result> {
+/** An answer, and the records on it. */
+interface Page {
+  readonly answer: Exchange;
+  readonly rows: readonly Fields[];
+  readonly isEmpty: boolean;
+}
+
+async function pageOf(compiled: Compiled, walk: PageWalk, fields: Fields, context: NodeContext): Promise<Page> {
   try {
-    return await act();
+    const answer = await exchange(compiled, walk.request, context, walk.page === 1 ? undefined : `page ${walk.page}`);
+    const isEmpty = walk.isEmpty(answer);
+    return { answer, isEmpty, rows: isEmpty ? [] : mapped(compiled, fields, answer, context, { whenEmpty: 'drop' }) };
   } catch (error) {
-    throw error instanceof Failure && page > 1 ? error.retold(`page ${page}: ${error.message}`) : error;
+    throw onPage(walk.page, error);
   }
 }
 
@@ -85,11 +91,7 @@ function createBatchRunner(compiled: Compiled, batching: Batching, isConstant: b
       idempotencyKey: (part) => context.idempotencyKey(part),
     };
     const { fields } = entries[0] as Entry;
-    const list = withList(
-      fields,
-      entries.map(({ item }) => item),
-    );
-    return exchange(compiled, compiled.request(fields, list), together, key);
+    return exchange(compiled, compiled.request(fields, withList(fields, listOf(entries))), together, key);
   }
 }
 

@@ -3,7 +3,7 @@ import { type BuildContext, type CredentialNeed, defineNode, type HttpConnection
 import { compilePath, type Path } from '../core/path.ts';
 import type { Auth } from '../core/ports.ts';
 import { readBody } from '../core/response.ts';
-import { compileBatching, listField, withList } from './http-batch.ts';
+import { batchReads, compileBatching, listField, withList } from './http-batch.ts';
 import { type Compiled, costOf, refusal } from './http-call.ts';
 import { type HttpOptions, httpOptions } from './http-options.ts';
 import { compilePaging } from './http-pages.ts';
@@ -43,7 +43,7 @@ function build(options: HttpOptions, context: BuildContext): Node {
   const { allowHttp, allowHosts } = context;
   const paging = tried(context, ['paginate'], () => options.paginate && compilePaging(options.paginate, { allowHttp, allowHosts }));
   const batching = tried(context, ['batch'], () => options.batch && compileBatching(options.batch, mapping));
-  const uses = fieldsIn(options, connection).filter(({ field, at }) => !batching || field !== listField || at[0] !== 'body');
+  const uses = fieldsIn(options, connection).filter(({ field, at }) => !options.batch || field !== listField || at[0] !== 'body');
   refuseOddities(options, context);
   const auth = options.auth === undefined ? connection?.auth : options.auth;
   const compiled: Compiled = {
@@ -57,7 +57,7 @@ function build(options: HttpOptions, context: BuildContext): Node {
     cost: tried(context, ['cost'], () => costPath(options.cost ?? connection?.cost)),
   };
   return {
-    reads: [...uses, ...(batching?.reads ?? [])],
+    reads: [...uses, ...(options.batch ? batchReads(options.batch) : [])],
     typedFields: mapping?.fields ?? [],
     columns: (before) => [...new Set([...before, ...(mapping?.fields ?? [])])],
     ...(paging ? { streams: true } : {}),

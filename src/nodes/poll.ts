@@ -79,7 +79,7 @@ function mostPasses({ every, timeout }: PollOptions): number {
   for (let atMs = 0, waitMs = every.initial; ; waitMs = Math.min(every.max, waitMs * every.factor)) {
     atMs += waitMs;
     if (atMs > timeout || waitMs === 0) return waitMs === 0 ? Number.POSITIVE_INFINITY : passes;
-    if (waitMs === every.max) return passes + Math.floor((timeout - atMs) / waitMs) + 1;
+    if (waitMs === every.max || every.factor === 1) return passes + Math.floor((timeout - atMs) / waitMs) + 1;
     passes++;
   }
 }
@@ -99,8 +99,9 @@ async function run(options: PollOptions, fields: Fields, context: NodeContext): 
     if (until.evaluate(last)) return rows;
     const nextMs = context.now() + (askedToWaitMs ?? waitMs);
     if (nextMs > endMs) {
+      const found = valuesText(until, last);
       const passes = pass === 1 ? '1 pass' : `${pass} passes`;
-      throw new Failure('timeout', `not done within ${durationText(options.timeout)}, after ${passes}: ${valuesText(until, last)}`);
+      throw new Failure('timeout', `not done within ${durationText(options.timeout)}, after ${passes}${found === '' ? '' : `: ${found}`}`);
     }
     await context.waitUntil(nextMs);
     waitMs = Math.min(every.max, waitMs * every.factor);

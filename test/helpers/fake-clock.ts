@@ -32,7 +32,7 @@ export function createFakeClock(wallStartMs = Date.UTC(2030, 0, 1)): Clock {
 
   /** As many microtasks as anything here takes to go on. */
   async function nextTurn(): Promise<void> {
-    for (let hop = 0; hop < 20; hop++) await undefined;
+    for (let hop = 0; hop < 100; hop++) await undefined;
   }
 
   function wakeSoon(): void {

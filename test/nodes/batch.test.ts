@@ -233,10 +233,10 @@ describe('max_bytes', () => {
 
   test('counts bytes, not characters, and what stands around the list', async () => {
     const body = '{ about: "ü", ids: "{{items}}" }';
-    const most = Buffer.byteLength('{"about":"ü","ids":["äöü","äöü"]}');
+    const most = Buffer.byteLength('{"about":"ü","ids":["äöü","öüä"]}');
     const result = await runFlow(
       lookup({ body, batch: `max_bytes: ${most}, ${byId}` }),
-      Array.from({ length: 5 }, () => ({ id: 'äöü' })),
+      ['äöü', 'öüä', 'üäö', 'aäö', 'öäü'].map((id) => ({ id })),
       {
         http: names(),
       },
@@ -281,7 +281,8 @@ describe('match', () => {
       }),
     });
     expect(result.rows.map(({ id, name }) => `${id}${name}`)).toEqual(['1a', '1c', '2b', '1a', '1c']);
-    expect(lists(result)).toEqual([[1, 2, 1]]);
+    // Asked for twice, a server may answer twice.
+    expect(lists(result)).toEqual([[1, 2]]);
   });
 
   test('fails a record that the answer lacks', async () => {

@@ -90,7 +90,7 @@ export function createHttp(tools: HttpTools): Http {
       const next = nextTarget(response, hop, rules);
       if (!next) {
         if (request.auth && token === undefined && isHome && isSuccess(response)) tools.used(request.auth.credential);
-        return response;
+        return redirects === 0 ? response : { ...response, redirectedTo: { origin: hop.origin, path: hop.path } };
       }
       if (redirects === mostRedirects) {
         throw new Failure('http', `more than ${mostRedirects} redirects, the last to ${next.origin}${next.path}`, {

@@ -25,17 +25,45 @@ const mostHeld = 256 * 1024;
 const mostHeldTogether = 4 * 1024 * 1024;
 const worthWriting = 8 * 1024;
 
+/** So many files are open at most: parts beyond that share them. */
+const mostFiles = 32;
+
+/** A file of parts. */
+interface SharedFile {
+  readonly handle: Promise<FileHandle>;
+  /** Where the next text goes. */
+  end: number;
+  /** How many parts are in it. */
+  parts: number;
+}
+
 /** Makes places for text. `pathOf`: a new file's path; the file loses its name as soon as it is open. */
 export function createTextParts(pathOf: () => string): TextParts {
+  const files: SharedFile[] = [];
   let together = 0;
   return { part };
+
+  /** A new one, or the one with the fewest parts. */
+  function fileForPart(): SharedFile {
+    const [least] = files.toSorted((a, b) => a.parts - b.parts);
+    const file = least && files.length >= mostFiles ? least : { handle: nameless(pathOf()), end: 0, parts: 0 };
+    if (file !== least) files.push(file);
+    file.parts++;
+    return file;
+  }
+
+  function leave(file: SharedFile): void {
+    if (--file.parts > 0) return;
+    files.splice(files.indexOf(file), 1);
+    void file.handle.then((handle) => handle.close()).catch(() => undefined);
+  }
 
   function part(): TextPart {
     let waiting: string[] = [];
     let held = 0;
-    let file: Promise<FileHandle> | undefined;
-    /** How many bytes each write took: a write ends with a whole character. */
-    const written: number[] = [];
+    let file: SharedFile | undefined;
+    /** Where in the file its texts are: each ends with a whole character. */
+    const written: { readonly at: number; readonly bytes: number }[] = [];
     let isDropped = false;
     return {
       get held() {
@@ -48,18 +76,14 @@ export function createTextParts(pathOf: () => string): TextParts {
         if (held > mostHeld || (together > mostHeldTogether && held > worthWriting)) await write();
       },
       async *texts() {
-        let position = 0;
-        for (const bytes of written) {
-          yield await told(readAt(await (file as Promise<FileHandle>), position, bytes));
-          position += bytes;
-        }
+        for (const { at, bytes } of written) yield await told(readAt(await (file as SharedFile).handle, at, bytes));
         yield* waiting;
       },
       drop() {
         if (isDropped) return;
         isDropped = true;
         forget();
-        void file?.then((handle) => handle.close()).catch(() => undefined);
+        if (file) leave(file);
       },
     };
 
@@ -76,18 +100,27 @@ export function createTextParts(pathOf: () => string): TextParts {
     async function write(): Promise<void> {
       const bytes = Buffer.from(waiting.join(''));
       forget();
-      file ??= nameless(pathOf());
-      const handle = await told(file);
-      for (let done = 0; done < bytes.length; ) done += (await told(handle.write(bytes, done))).bytesWritten;
-      written.push(bytes.length);
+      file ??= fileForPart();
+      const at = file.end;
+      file.end += bytes.length;
+      const handle = await told(file.handle);
+      for (let done = 0; done < bytes.length; ) {
+        done += (await told(handle.write(bytes, done, bytes.length - done, at + done))).bytesWritten;
+      }
+      written.push({ at, bytes: bytes.length });
     }
   }
 }
 
 async function nameless(path: string): Promise<FileHandle> {
   const handle = await open(path, 'wx+', 0o600);
-  await rm(path);
-  return handle;
+  try {
+    await rm(path);
+    return handle;
+  } catch (error) {
+    await handle.close();
+    throw error;
+  }
 }
 
 async function readAt(handle: FileHandle, position: number, bytes: number): Promise<string> {
