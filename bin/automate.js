@@ -11,17 +11,14 @@ if (!module.enableCompileCache) {
   keepCompiled();
 }
 
-// Node's own code for a program that waits for what never comes.
-const neverEnding = 13;
+const { main } = await import('../dist/main.js');
 
-process.once('exit', (code) => {
-  if (code !== neverEnding) return;
+// It ends by itself only when it waits for what never comes.
+process.once('beforeExit', () => {
   process.exitCode = 1;
   process.stderr.write('automate: this is a bug, please report it: it waits for something that never comes\n');
 });
-
-const { main } = await import('../dist/main.js');
-await main(process.argv);
+void main(process.argv);
 
 /**
  * Keeps compiled code from one start to the next, in the user's own cache:
