@@ -5,13 +5,25 @@ import { defineConfig } from 'vitest/config';
 // All of them start processes and wait for them, so more run at once than the cores alone would allow.
 const onlyFaults = process.env.FAULTS !== undefined;
 
+// These have no world around them that a test could change for the next one, so their modules are loaded once.
+const rules = ['core', 'flow', 'nodes', 'engine'].map((floor) => `test/${floor}/**/*.test.ts`);
+
+/** It measures its own process. */
+const alone = 'test/engine/size.test.ts';
+
+const project = (name: string, test: object) => ({ extends: true as const, test: { name, ...test } });
+
 export default defineConfig({
   root: fileURLToPath(new URL('..', import.meta.url)),
   test: {
-    include: [onlyFaults ? 'test/faults/*.test.ts' : 'test/**/*.test.ts'],
-    exclude: onlyFaults ? [] : ['test/faults/**'],
-    setupFiles: ['.config/test-setup.ts'],
+    setupFiles: [fileURLToPath(new URL('test-setup.ts', import.meta.url))],
     maxWorkers: onlyFaults ? 4 : 3,
     testTimeout: 60_000,
+    projects: onlyFaults
+      ? [project('faults', { include: ['test/faults/*.test.ts'] })]
+      : [
+          project('rules', { include: rules, exclude: [alone], isolate: false }),
+          project('world', { include: ['test/*.test.ts', 'test/{cli,io,helpers}/**/*.test.ts', alone] }),
+        ],
   },
 });
