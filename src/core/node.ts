@@ -48,6 +48,14 @@ export interface Batch<Entry, Result> {
   send(entries: readonly Entry[], call: NodeContext['call']): Promise<readonly (Result | Failure | Unfinished)[]>;
 }
 
+/** What was heard of servers. */
+export interface Heard {
+  /** When the last answer came, in monotonic ms. */
+  readonly atMs: number;
+  /** How long one asked to wait before it is asked again; absent when none did. */
+  readonly waitMs: number | undefined;
+}
+
 /** What a node may use while it works on a record. */
 export interface NodeContext {
   readonly http: Http;
@@ -65,9 +73,9 @@ export interface NodeContext {
   emit(rows: readonly Fields[]): Promise<void>;
   /**
    * Brings a record through the node's inner nodes. `pass`: how often that was done before, for the same record. `take` gets what comes
-   * out of them, in its order. Answers how long a server asked to wait before it is asked again; absent when none did.
+   * out of them, in its order. Answers what was heard of servers meanwhile; absent for nothing.
    */
-  inner(fields: Fields, pass: number, take: (rows: readonly Fields[]) => Promise<void> | void): Promise<number | undefined>;
+  inner(fields: Fields, pass: number, take: (rows: readonly Fields[]) => Promise<void> | void): Promise<Heard | undefined>;
   /** Monotonic ms. */
   now(): number;
   /** Waits, and holds nothing meanwhile. Throws Unfinished when the run ends before. */

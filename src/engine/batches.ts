@@ -1,5 +1,5 @@
 import { Failure, Unfinished } from '../core/failure.ts';
-import type { Batch, NodeContext } from '../core/node.ts';
+import type { Batch, Heard, NodeContext } from '../core/node.ts';
 import type { Clock } from '../core/ports.ts';
 import type { Caller, Progress, RunCall } from './call.ts';
 
@@ -150,12 +150,12 @@ function callerOf(members: readonly Member[], node: string): Caller {
       for (const caller of callers) caller.progress.hasBegun = value;
     },
   };
-  const asked = (waitMs: number) => {
-    for (const caller of callers) caller.asked?.(waitMs);
+  const heard = (answer: Heard) => {
+    for (const caller of callers) caller.heard?.(answer);
   };
   return {
     ...{ record: callers[0]?.record ?? 0, node, progress },
     isLost: () => callers.every((caller) => caller.isLost?.()),
-    asked: callers.every((caller) => caller.asked) ? asked : undefined,
+    heard: callers.every((caller) => caller.heard) ? heard : undefined,
   };
 }

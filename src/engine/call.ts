@@ -1,7 +1,7 @@
 import { durationText } from '../core/duration.ts';
 import type { FailureReport } from '../core/event.ts';
 import { Failure, Unfinished } from '../core/failure.ts';
-import type { Call } from '../core/node.ts';
+import type { Call, Heard } from '../core/node.ts';
 import type { Ports } from '../core/ports.ts';
 import type { Gates } from './gate.ts';
 import { createReach } from './reach.ts';
@@ -15,8 +15,8 @@ export interface Caller {
   readonly progress: Progress;
   /** Whether nothing more is wanted of it: another record that it has become has failed. */
   readonly isLost?: (() => boolean) | undefined;
-  /** Takes what a success asks to wait before this record asks again; absent where the whole gate waits. */
-  readonly asked?: ((waitMs: number) => void) | undefined;
+  /** Takes when a success came, and what it asks to wait before this record asks again; absent where the whole gate waits. */
+  readonly heard?: ((answer: Heard) => void) | undefined;
 }
 
 /** How far a record is. */
@@ -46,9 +46,9 @@ export function createCaller(tools: CallTools): RunCall {
     return result;
   };
 
-  function askedToWait(call: Call<unknown>, { asked }: Caller, waitMs: number | undefined): void {
-    if (asked && waitMs !== undefined) asked(waitMs);
-    else pauseFor(call, waitMs, tools);
+  function tellHeard(call: Call<unknown>, { heard }: Caller, answer: Heard): void {
+    if (heard) heard(answer);
+    else pauseFor(call, answer.waitMs, tools);
   }
 
   async function tried<Result>(call: Call<Result>, caller: Caller): Promise<Result> {
@@ -63,10 +63,11 @@ export function createCaller(tools: CallTools): RunCall {
           credit.hold();
           caller.progress.hasBegun = true;
           const result = await call.attempt();
+          const atMs = ports.clock.now();
           credit.settle(call.cost?.(result));
           reach.answered();
-          askedToWait(call, caller, call.askedToWaitMs(result));
-          ports.report({ type: 'call-done', record: caller.record, node: caller.node, attempts, ms: ports.clock.now() - startedMs });
+          tellHeard(call, caller, { atMs, waitMs: call.askedToWaitMs(result) });
+          ports.report({ type: 'call-done', record: caller.record, node: caller.node, attempts, ms: atMs - startedMs });
           return result;
         } catch (error) {
           if (!(error instanceof Failure)) throw error;

@@ -1,7 +1,7 @@
 import type { HitSource } from '../core/event.ts';
 import { Unfinished } from '../core/failure.ts';
 import type { Item, Part } from '../core/item.ts';
-import type { NodeContext, Step } from '../core/node.ts';
+import type { Heard, NodeContext, Step } from '../core/node.ts';
 import type { Ports } from '../core/ports.ts';
 import type { Fields } from '../core/record.ts';
 import type { Batches } from './batches.ts';
@@ -43,8 +43,8 @@ export interface Way {
   readonly scope?: Scope | undefined;
   /** Takes what a node that streams hands on; absent at other nodes. */
   readonly emit?: NodeContext['emit'];
-  /** Takes what a server asks to wait before it is asked again; absent outside of nodes that ask again. */
-  readonly asked?: ((waitMs: number) => void) | undefined;
+  /** Takes what is heard of servers; absent outside of nodes that ask again. */
+  readonly heard?: ((answer: Heard) => void) | undefined;
 }
 
 /** Brings records through nodes. What comes out before a node is done goes to `way.take`, the rest is answered. */
@@ -99,13 +99,13 @@ const methods: Omit<NodeContext, 'http'> & ThisType<Own> = {
   },
   async inner(fields, pass, take) {
     const { step, way, row, tools, passSteps } = this;
-    let askedToWaitMs: number | undefined;
-    const asked = (waitMs: number) => {
-      askedToWaitMs = Math.max(askedToWaitMs ?? 0, waitMs);
+    let last: Heard | undefined;
+    const heard = ({ atMs, waitMs }: Heard) => {
+      last = { atMs, waitMs: waitMs === undefined ? last?.waitMs : Math.max(last?.waitMs ?? 0, waitMs) };
     };
-    const inside = { ...way, place: `${way.place}${row}.${pass}.`, isInner: true, take, asked };
+    const inside = { ...way, place: `${way.place}${row}.${pass}.`, isInner: true, take, heard };
     await take(await passSteps(step.node.inner?.steps ?? [], [fields], inside, tools));
-    return askedToWaitMs;
+    return last;
   },
   now() {
     return this.tools.ports.clock.now();
@@ -121,6 +121,6 @@ function isLost(scope: Scope | undefined): boolean {
   return scope !== undefined && (scope.hasFailed || isLost(scope.outer));
 }
 
-function callerOf({ step, way: { item, progress, asked, scope } }: Own): Caller {
-  return { record: item.number, node: step.id, progress, asked, isLost: scope && (() => isLost(scope)) };
+function callerOf({ step, way: { item, progress, heard, scope } }: Own): Caller {
+  return { record: item.number, node: step.id, progress, heard, isLost: scope && (() => isLost(scope)) };
 }

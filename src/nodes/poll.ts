@@ -90,14 +90,15 @@ async function run(options: PollOptions, fields: Fields, context: NodeContext): 
   let waitMs = every.initial;
   for (let pass = 1; ; pass++) {
     const rows: Fields[] = [];
-    const askedToWaitMs = await context.inner(fields, pass, (passed) => {
+    const heard = await context.inner(fields, pass, (passed) => {
       for (const row of passed) rows.push(row);
     });
     const last = rows.at(-1);
     if (!last) return rows;
     if (failWhen?.evaluate(last)) throw new Failure('http', `it failed: ${valuesText(failWhen, last)} (fail_when, pass ${pass})`);
     if (until.evaluate(last)) return rows;
-    const nextMs = context.now() + (askedToWaitMs ?? waitMs);
+    // From when the answer came: what was done since is no part of the wait.
+    const nextMs = (heard?.atMs ?? context.now()) + (heard?.waitMs ?? waitMs);
     if (nextMs > endMs) {
       const found = valuesText(until, last);
       const passes = pass === 1 ? '1 pass' : `${pass} passes`;
