@@ -33,6 +33,8 @@ export interface Call<Result> {
   cost?(result: Result): number | undefined;
   /** How long a result that is a success asks everybody to stay away all the same; absent when it does not. */
   askedToWaitMs(result: Result): number | undefined;
+  /** When a result came, in monotonic ms; absent where nobody has looked. */
+  atMs?(result: Result): number | undefined;
 }
 
 /** How a node asks for many records with one call. */

@@ -60,6 +60,8 @@ export interface HttpResponse {
   readonly endedByClose: boolean;
   /** How long the other side asked us to stay away; absent when it did not. */
   readonly retryAfterMs: number | undefined;
+  /** When its last byte came, in monotonic ms; absent for a kept answer. */
+  readonly atMs?: number;
   /** Where redirects have led to; absent without one. */
   readonly redirectedTo?: { readonly origin: string; readonly path: string };
 }

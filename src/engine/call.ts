@@ -63,7 +63,7 @@ export function createCaller(tools: CallTools): RunCall {
           credit.hold();
           caller.progress.hasBegun = true;
           const result = await call.attempt();
-          const atMs = ports.clock.now();
+          const atMs = call.atMs?.(result) ?? ports.clock.now();
           credit.settle(call.cost?.(result));
           reach.answered();
           tellHeard(call, caller, { atMs, waitMs: call.askedToWaitMs(result) });

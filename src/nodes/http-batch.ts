@@ -90,7 +90,7 @@ export function listOf(entries: readonly Entry[]): Value[] {
   const seen = new Set<string>();
   return entries.flatMap(({ key, item }) => {
     if (key === undefined) return [item];
-    const mark = jsonOf([key, item]);
+    const mark = typeof item === 'string' ? `${key}\0${item}` : jsonOf([key, item]);
     if (seen.has(mark)) return [];
     seen.add(mark);
     return [item];

@@ -68,7 +68,7 @@ export function exchange(route: Route, hop: Hop, tools: ExchangeTools): Promise<
     function onResponseEnd(): void {
       clearTimeout(timer);
       const body = chunks.length === 1 ? (chunks[0] as Buffer) : Buffer.concat(chunks);
-      const response = responseOf(status, headers, body, tools.wallNow());
+      const response = responseOf(status, headers, body, tools);
       const encodings = response.header('content-encoding');
       if (encodings !== undefined && body.length > 0) {
         decompress(body, encodings, { maxBytes: hop.maxBodyBytes, status }).then((body) => resolve({ ...response, body }), reject);
@@ -145,7 +145,7 @@ function utf8Bytes(name: string, value: string): string {
   throw new Failure('request', `the header "${name}" holds a broken character (a lone surrogate)`, { sent: false });
 }
 
-function responseOf(status: number, headers: HttpResponse['headers'], body: Uint8Array, wallNowMs: number): HttpResponse {
+function responseOf(status: number, headers: HttpResponse['headers'], body: Uint8Array, { now, wallNow }: ExchangeTools): HttpResponse {
   const header = headerReader(headers);
   return {
     status,
@@ -153,6 +153,7 @@ function responseOf(status: number, headers: HttpResponse['headers'], body: Uint
     header,
     body,
     endedByClose: headers['content-length'] === undefined && headers['transfer-encoding'] === undefined && hasBody(status),
-    retryAfterMs: retryAfterMs(status, header, wallNowMs),
+    retryAfterMs: retryAfterMs(status, header, wallNow()),
+    atMs: now(),
   };
 }
