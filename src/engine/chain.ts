@@ -117,9 +117,11 @@ function contextOf(step: Step, way: Way, tools: ChainTools): NodeContext {
     ports.report({ type: 'cache-hit', record, node: step.id, source, credits: step.node.action?.price.credits ?? 0 });
   return {
     http: ports.http,
+    tools: ports.tools,
     call: (spec) => call(spec, caller),
     cached: (key, maxAgeMs, produce) => ports.cache.through(key, maxAgeMs, produce, hit),
     mapped: (paths, found) => ports.report({ type: 'mapped', record, node: step.id, paths, found }),
+    progressed: (tool, progress) => ports.report({ type: 'tool-progress', record, node: step.id, tool, ...progress }),
     idempotencyKey: () => ports.uuidOf(`${record}/${step.id}/${place}`),
     async inner(fields, pass) {
       let askedToWaitMs: number | undefined;

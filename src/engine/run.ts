@@ -37,6 +37,7 @@ export function startRun(plan: Plan, batches: AsyncIterable<readonly Item[]>, ou
     gates.refuse('all');
     window.close();
     ports.http.abort();
+    ports.tools.abort();
   });
   const pass = createChain(plan, { ports, stopping, call: createCaller({ ports, gates, stopping }) });
   const counts = { ended: 0, failed: 0 };

@@ -32,7 +32,8 @@ export const http = defineNode({
   build,
 });
 
-const defaultConcurrency = 16;
+/** Calls in flight at once where nobody says otherwise. */
+export const defaultConcurrency = 16;
 
 /** What of a node is worked out once. */
 interface Compiled {
@@ -106,14 +107,19 @@ function originOf(url: string): string | undefined {
 }
 
 /** A node's own concurrency is its own; a connection's is shared by all its nodes. */
-function limitOf(options: HttpOptions, connection: HttpConnection | undefined | null, id: string): Compiled['limit'] {
+export function limitOf(
+  options: Pick<HttpOptions, 'concurrency'>,
+  connection: Pick<HttpConnection, 'name' | 'concurrency'> | undefined | null,
+  id: string,
+): Compiled['limit'] {
   if (options.concurrency === undefined && connection?.concurrency !== undefined) {
     return { key: `connection ${connection.name}`, max: connection.concurrency };
   }
   return { key: `node ${id}`, max: options.concurrency ?? defaultConcurrency };
 }
 
-function policyOf({ max, backoff, max_wait }: HttpOptions['retry']): RetryPolicy {
+/** When a call is tried again, as its node says. */
+export function policyOf({ max, backoff, max_wait }: Pick<HttpOptions['retry'], 'max' | 'backoff' | 'max_wait'>): RetryPolicy {
   const { initial, factor, max: maxDelayMs, jitter } = backoff;
   return { max, firstDelayMs: initial, factor, maxDelayMs, jitter, maxWaitMs: max_wait };
 }
@@ -165,7 +171,8 @@ function sent(compiled: Compiled, rendered: HttpRequest, context: NodeContext): 
   });
 }
 
-function costPath(text: string | undefined): Path | undefined {
+/** Compiles where an answer says what it cost. Throws an Error that says what is wrong. */
+export function costPath(text: string | undefined): Path | undefined {
   if (text === undefined) return undefined;
   const path = compilePath(text);
   if (path.legs.length > 1) throw new Error(`expected a path to one number, found "${text}", which leads to several`);
@@ -217,7 +224,8 @@ function retries(options: HttpOptions, on: HttpOptions['retry']['on'][number] | 
   return options.retry.on.some((wanted) => wanted === on);
 }
 
-function matches(wanted: readonly (number | string)[], status: number): boolean {
+/** Whether a status is among those, or in one of their classes. */
+export function matches(wanted: readonly (number | string)[], status: number): boolean {
   return wanted.includes(status) || wanted.includes(`${Math.floor(status / 100)}xx`);
 }
 

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { AutomateError, Failure } from '../../core/failure.ts';
-import type { HttpConnection } from '../../core/node.ts';
+import type { Connection, HttpConnection } from '../../core/node.ts';
 import type { CredentialUse } from '../../core/plan.ts';
 import type { HttpRequest, HttpResponse } from '../../core/ports.ts';
 import { answerMessage, cleaned } from '../../core/response.ts';
@@ -84,6 +84,7 @@ const maxBodyBytes = 10_000_000;
 /** Sends one GET request over a saved connection, and says what came of it. Answers the exit code. */
 export async function testCommand(name: string, options: TestOptions, terminal: Terminal): Promise<number> {
   const connection = compiled(name, options.allowHttp ?? false);
+  if (connection.type === 'mcp') return (await import('./connections-mcp.ts')).testMcpCommand(connection, options, terminal);
   const credentials = await loadSecretsOf(usesOf(connection), `connection ${name}`, options, terminal);
   const account = { flow: '', node: 'connections test', connection: name, env: envOf(options.env) };
   const ledger = await openRunLedger(new Map([[name, { account, credits: connection.credits }]]), {
@@ -122,7 +123,7 @@ export async function testCommand(name: string, options: TestOptions, terminal: 
   throw new AutomateError('credential', `connection "${name}": ${problem}\n${whatToCheck(connection)}`);
 }
 
-function compiled(name: string, allowHttp: boolean): HttpConnection {
+function compiled(name: string, allowHttp: boolean): Connection {
   try {
     return compileSavedConnection(name, known(name), allowHttp);
   } catch (error) {

@@ -1,0 +1,243 @@
+import type { OAuthClientProvider } from '@modelcontextprotocol/client';
+import {
+  Client,
+  type ClientOptions,
+  SdkHttpError,
+  type Tool as SdkTool,
+  SSEClientTransport,
+  StreamableHTTPClientTransport,
+  type Transport,
+} from '@modelcontextprotocol/client';
+import { AjvJsonSchemaValidator } from '@modelcontextprotocol/client/validators/ajv';
+import type { ToolServerEvent } from '../../core/event.ts';
+import { Failure } from '../../core/failure.ts';
+import {
+  isRemote,
+  type LocalServer,
+  type McpConnection,
+  type RemoteServer,
+  type ToolAnswer,
+  type ToolCall,
+  type ToolProgress,
+  type ToolServer,
+} from '../../core/tools.ts';
+import { toAnswer } from './answer.ts';
+import { failureOf } from './failure.ts';
+import type { Fetch } from './fetch.ts';
+import { createLocalTransport, type LocalTransport } from './local-transport.ts';
+import { plainArguments } from './plain-arguments.ts';
+
+/** What a session is opened with. */
+export interface SessionTools {
+  /** Told to servers. */
+  readonly version: string;
+  /** Sends to the connection's server. */
+  fetch(server: RemoteServer): Fetch;
+  /** The variables that a server started here sees besides the usual ones. Throws a Failure. */
+  variables(server: LocalServer): Readonly<Record<string, string>>;
+  /** Whoever knows the tokens of a login; absent where there is none. */
+  login(server: RemoteServer): OAuthClientProvider | undefined;
+  report(event: ToolServerEvent): void;
+  /** Aborted when nothing goes on any more. */
+  readonly signal: AbortSignal;
+}
+
+/** A client that is connected to a server. */
+export interface Session {
+  readonly server: ToolServer;
+  /** Why nobody answers any more; absent while somebody does. */
+  lost(): Failure | undefined;
+  /** Throws a Failure. */
+  call(call: ToolCall, progressed: (progress: ToolProgress) => void): Promise<ToolAnswer>;
+  /** Ends it, and the server if it was started here. */
+  close(): Promise<void>;
+}
+
+type Check = (value: unknown) => { readonly valid: boolean; readonly errorMessage?: string | undefined };
+
+/** So long the list of tools may go on changing before it is asked for again. */
+const settleMs = 300;
+
+/** Opens a session: agrees on the protocol, and asks for the tools. Throws a Failure. */
+export async function openSession(connection: McpConnection, tools: SessionTools): Promise<Session> {
+  const { name, server, startTimeoutMs } = connection;
+  const checks = new Map<string, Check>();
+  const validator = new AjvJsonSchemaValidator();
+  let known: readonly SdkTool[] = [];
+  let lost: Failure | undefined;
+  let isClosing = false;
+  const connected = await connect();
+  const { client, transport, kind } = connected;
+  const local = kind === 'stdio' ? (transport as LocalTransport) : undefined;
+  client.onclose = () => {
+    lost ??= failureOf(new Error('the connection was closed'), occasion(true));
+    if (!isClosing) tools.report({ type: 'server-lost', connection: name, reason: lost.message });
+  };
+  try {
+    await learnTools();
+  } catch (error) {
+    await close();
+    throw failureOf(error, occasion(false));
+  }
+  const { name: called = name, version = '' } = client.getServerVersion() ?? {};
+  const protocol = client.getNegotiatedProtocolVersion() ?? '';
+  tools.report({ type: 'server-started', connection: name, server: `${called} ${version}`.trim(), protocol, tools: known.length });
+  return {
+    get server() {
+      return { name: called, version, protocol, transport: kind, tools: known as ToolServer['tools'] };
+    },
+    lost: () => lost,
+    call,
+    close,
+  };
+
+  async function connect(): Promise<{ client: Client; transport: Transport; kind: ToolServer['transport'] }> {
+    if (!isRemote(server)) {
+      const transport = createLocalTransport(server, tools.variables(server));
+      return { client: await clientOn(transport, 'legacy'), transport, kind: 'stdio' };
+    }
+    const login = tools.login(server);
+    const url = new URL(server.url);
+    const options = { fetch: tools.fetch(server), ...(login && { authProvider: login }) };
+    try {
+      const transport = new StreamableHTTPClientTransport(url, options);
+      return { client: await clientOn(transport, 'auto'), transport, kind: 'streamable HTTP' };
+    } catch (error) {
+      if (!isOlder(error)) throw error;
+      const transport = new SSEClientTransport(url, options);
+      return {
+        client: await clientOn(transport, 'legacy').catch((inSse: unknown) => {
+          // Where neither is spoken, the first refusal tells more.
+          throw isRefusedStream(inSse) ? error : inSse;
+        }),
+        transport,
+        kind: 'SSE',
+      };
+    }
+  }
+
+  async function clientOn(transport: Transport, mode: 'auto' | 'legacy'): Promise<Client> {
+    const client = new Client({ name: 'automate', version: tools.version }, clientOptions(mode));
+    client.setNotificationHandler('notifications/message', ({ params: { level, logger, data } }) => {
+      const message = typeof data === 'string' ? data : JSON.stringify(data);
+      tools.report({ type: 'server-log', connection: name, level, logger, message });
+    });
+    try {
+      await withinStart(client.connect(transport, { timeout: startTimeoutMs, signal: tools.signal }));
+      return client;
+    } catch (error) {
+      const story = 'story' in transport ? (transport as LocalTransport).story() : '';
+      await transport.close().catch(() => undefined);
+      throw failureOf(error, { ...occasion(false), story });
+    }
+  }
+
+  /** A transport that opens a stream before the first message waits for it without end. */
+  function withinStart<Result>(work: Promise<Result>): Promise<Result> {
+    return new Promise((resolve, reject) => {
+      const seconds = startTimeoutMs / 1000;
+      const late = new Failure('timeout', `the MCP server "${name}" is not ready within ${seconds} s (start_timeout)`, {
+        retryable: true,
+        sent: false,
+      });
+      const timer = setTimeout(() => reject(late), startTimeoutMs + 100);
+      work.then(resolve, reject).finally(() => clearTimeout(timer));
+    });
+  }
+
+  /** It neither asks a model nor a person for anything: it says that it can't, and a server that asks all the same is told so. */
+  function clientOptions(mode: 'auto' | 'legacy'): ClientOptions {
+    return {
+      capabilities: {},
+      enforceStrictCapabilities: true,
+      versionNegotiation: { mode },
+      listMaxPages: 1000,
+      listChanged: {
+        tools: {
+          autoRefresh: true,
+          debounceMs: settleMs,
+          onChanged: (error, found) => {
+            if (error || !found) return;
+            checks.clear();
+            known = found;
+            tools.report({ type: 'server-tools', connection: name, tools: found.length });
+          },
+        },
+      },
+    };
+  }
+
+  async function learnTools(): Promise<void> {
+    if (!client.getServerCapabilities()?.tools) return;
+    known = (await client.listTools(undefined, { timeout: startTimeoutMs, signal: tools.signal })).tools;
+  }
+
+  async function call({ tool, arguments: values, timeoutMs }: ToolCall, progressed: (progress: ToolProgress) => void): Promise<ToolAnswer> {
+    const args = plainArguments(values);
+    refuseArguments(tool, args);
+    try {
+      const options = { timeout: timeoutMs, signal: tools.signal, onprogress: progressed };
+      return toAnswer(await client.callTool({ name: tool, arguments: args }, options));
+    } catch (error) {
+      if (isEndOfSession(error)) lost ??= failureOf(error, occasion(true));
+      throw failureOf(error, { ...occasion(true), timeoutMs });
+    }
+  }
+
+  /** What the tool would refuse costs nothing. A schema that nobody can read is left to the server. */
+  function refuseArguments(tool: string, args: Record<string, unknown>): void {
+    const check = checks.get(tool) ?? checkOf(tool);
+    const { valid, errorMessage = '' } = check(args);
+    if (valid) return;
+    const hint = /must be (?:number|integer|boolean)/.test(errorMessage)
+      ? '\na CSV cell is a text; convert it in a set node, as in: fields: { a: { cel: "double(a)" } }'
+      : '';
+    throw new Failure('request', `the tool "${tool}" does not take these arguments: ${inWords(errorMessage)}${hint}`, { sent: false });
+  }
+
+  function checkOf(tool: string): Check {
+    const found = known.find((candidate) => candidate.name === tool);
+    if (!found) {
+      const names = known.map((candidate) => candidate.name).join(', ');
+      throw new Failure('request', `the server of "${name}" has no tool "${tool}"; it has ${names || 'none'}`, { sent: false });
+    }
+    let check: Check = () => ({ valid: true });
+    try {
+      check = validator.getValidator(found.inputSchema as never);
+    } catch {
+      // The server reads its own schema.
+    }
+    checks.set(tool, check);
+    return check;
+  }
+
+  /** A session that a server has forgotten begins anew (Streamable HTTP: 404 for its id). */
+  function isEndOfSession(error: unknown): boolean {
+    return error instanceof SdkHttpError && error.status === 404 && kind === 'streamable HTTP';
+  }
+
+  function occasion(wasSent: boolean) {
+    return { connection: name, timeoutMs: startTimeoutMs, wasSent, story: local?.story() ?? '' };
+  }
+
+  async function close(): Promise<void> {
+    isClosing = true;
+    if (transport instanceof StreamableHTTPClientTransport) await transport.terminateSession().catch(() => undefined);
+    await client.close().catch(() => undefined);
+  }
+}
+
+/** Whether the server may be one that speaks SSE only (MCP, backwards compatibility). */
+function isOlder(error: unknown): boolean {
+  const status = (error as Partial<Failure>).status;
+  return status === 400 || status === 404 || status === 405;
+}
+
+function isRefusedStream(error: unknown): boolean {
+  return error instanceof Failure && error.kind !== 'timeout' && error.status !== 401 && error.status !== 403;
+}
+
+/** `data/a must be number`: the name of the argument is enough. */
+function inWords(message: string): string {
+  return message.replace(/\bdata\/?/g, '').replace(/^\s+|(?<=, )\s+/g, '');
+}
