@@ -8,10 +8,12 @@ import { createClock } from '../io/clock.ts';
 import { createHttp } from '../io/http/client.ts';
 import { createTransport, type Transport } from '../io/http/transport.ts';
 import type { RunLedger } from '../io/ledger/run-ledger.ts';
+import type { LoginPerson } from '../io/mcp/login.ts';
 import type { Redactor } from '../io/redact.ts';
 import { cachePath, mostCacheBytes } from './cache-file.ts';
 import { envOf } from './env.ts';
 import type { FlowSecrets } from './flow-secrets.ts';
+import { createLoginKeeper } from './login-keeper.ts';
 import { version } from './version.ts';
 
 /** What a command knows of the world its flow will run in. */
@@ -26,6 +28,8 @@ export interface WireOptions {
   /** Whose credentials; absent for those of AUTOMATE_ENV. */
   readonly env: string | undefined;
   report(event: Event): void;
+  /** Whoever can log in to a server; absent where nobody is asked, as in a run. */
+  readonly person?: LoginPerson | undefined;
   /** Tells a person what is not as it should be, and ends nothing; absent where nobody is told. */
   warn?(message: string): void;
 }
@@ -57,10 +61,12 @@ export function wire(options: WireOptions): WiredPorts {
       cacert: options.cacert,
       transport,
       secrets: credentials.secrets,
-      used: credentials.used,
+      used: (credential) => void (credentials.secrets.has(credential) && credentials.used(credential)),
       now: clock.now,
       wallNow: clock.wallNow,
       secret: redactor.add,
+      person: options.person,
+      keepLogin: createLoginKeeper(options.env, redactor, (message) => options.warn?.(message)),
       report: options.report,
     });
   });

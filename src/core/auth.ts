@@ -17,5 +17,7 @@ export interface Login {
   readonly credential: string;
   /** Absent where the server registers its clients by itself (RFC 7591). */
   readonly clientId: string | undefined;
+  /** The credential of the client's own secret; absent for a client without one. */
+  readonly clientCredential: string | undefined;
   readonly scopes: readonly string[];
 }

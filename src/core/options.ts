@@ -187,6 +187,7 @@ const login = z.strictObject({
   type: z.literal('oauth2_authorization_code'),
   credential: credential.describe('the name of the credential that holds the tokens of a login'),
   client_id: z.string().optional().describe('without it the server registers a client by itself'),
+  client_credential: credential.optional().describe("the name of the credential that holds the client's own secret"),
   scopes: z.array(z.string()).default([]),
 });
 
@@ -198,8 +199,8 @@ export const mcpAuth = z
   .transform((written): Auth | Login | null => {
     if (written === 'none' || written.type === 'none') return null;
     if (written.type !== 'oauth2_authorization_code') return toAuth(written);
-    const { type, credential, client_id: clientId, scopes } = written;
-    return { type, credential, clientId, scopes };
+    const { type, credential, client_id: clientId, client_credential: clientCredential, scopes } = written;
+    return { type, credential, clientId, clientCredential, scopes };
   });
 
 function given<Name extends string>(key: Name, value: string | undefined): { [name in Name]?: string } {

@@ -96,6 +96,11 @@ function credentialsOf({ server }: McpConnection): CredentialNeed[] {
   }
   const { auth, url } = server;
   if (!auth) return [];
+  if (auth.type === 'oauth2_authorization_code') {
+    const names = [auth.credential, ...(auth.clientCredential === undefined ? [] : [auth.clientCredential])];
+    // Where the client's secret goes is known when the server has said who logs people in.
+    return names.map((field, index) => ({ field, at, isPair: false, origins: index === 0 ? [new URL(url).origin] : [] }));
+  }
   const to = auth.type === 'oauth2_client_credentials' ? auth.tokenUrl : url;
   return [
     {

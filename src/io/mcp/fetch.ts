@@ -86,6 +86,7 @@ export function createFetch({ cacert, environment, userAgent }: FetchOptions): {
             body?.close();
           },
           onResponseError(_controller, error) {
+            if (isOver) return;
             const failure = failureOf(error, { origin: url.origin, proxy: route.proxy, wasSent: stop !== undefined });
             failure.cause = error;
             giveUp(failure);

@@ -1,4 +1,3 @@
-import type { OAuthClientProvider } from '@modelcontextprotocol/client';
 import {
   Client,
   type ClientOptions,
@@ -7,6 +6,7 @@ import {
   SSEClientTransport,
   StreamableHTTPClientTransport,
   type Transport,
+  UnauthorizedError,
 } from '@modelcontextprotocol/client';
 import { AjvJsonSchemaValidator } from '@modelcontextprotocol/client/validators/ajv';
 import type { ToolServerEvent } from '../../core/event.ts';
@@ -25,6 +25,7 @@ import { toAnswer } from './answer.ts';
 import { failureOf } from './failure.ts';
 import type { Fetch } from './fetch.ts';
 import { createLocalTransport, type LocalTransport } from './local-transport.ts';
+import type { LoginSession } from './login.ts';
 import { plainArguments } from './plain-arguments.ts';
 
 /** What a session is opened with. */
@@ -36,7 +37,9 @@ export interface SessionTools {
   /** The variables that a server started here sees besides the usual ones. Throws a Failure. */
   variables(server: LocalServer): Readonly<Record<string, string>>;
   /** Whoever knows the tokens of a login; absent where there is none. */
-  login(server: RemoteServer): OAuthClientProvider | undefined;
+  login(connection: McpConnection): LoginSession | undefined;
+  /** Answers what a server asks of a person; absent where nobody does, and the server is told so. */
+  readonly elicit?: Elicit | undefined;
   report(event: ToolServerEvent): void;
   /** Aborted when nothing goes on any more. */
   readonly signal: AbortSignal;
@@ -53,6 +56,14 @@ export interface Session {
   close(): Promise<void>;
 }
 
+/** Answers a form that a server asks a person to fill in. */
+export type Elicit = () => { action: 'accept' | 'decline'; content?: Record<string, string | number | boolean | string[]> };
+
+type RemoteTransport = StreamableHTTPClientTransport | SSEClientTransport;
+
+/** A server may ask for more rights after the first login. */
+const mostLogins = 2;
+
 type Check = (value: unknown) => { readonly valid: boolean; readonly errorMessage?: string | undefined };
 
 /** So long the list of tools may go on changing before it is asked for again. */
@@ -61,14 +72,15 @@ const settleMs = 300;
 /** Opens a session: agrees on the protocol, and asks for the tools. Throws a Failure. */
 export async function openSession(connection: McpConnection, tools: SessionTools): Promise<Session> {
   const { name, server, startTimeoutMs } = connection;
+  const login = tools.login(connection);
   const checks = new Map<string, Check>();
   const validator = new AjvJsonSchemaValidator();
   let known: readonly SdkTool[] = [];
   let lost: Failure | undefined;
   let isClosing = false;
+  let local: LocalTransport | undefined;
   const connected = await connect();
   const { client, transport, kind } = connected;
-  const local = kind === 'stdio' ? (transport as LocalTransport) : undefined;
   client.onclose = () => {
     lost ??= failureOf(new Error('the connection was closed'), occasion(true));
     if (!isClosing) tools.report({ type: 'server-lost', connection: name, reason: lost.message });
@@ -93,27 +105,46 @@ export async function openSession(connection: McpConnection, tools: SessionTools
 
   async function connect(): Promise<{ client: Client; transport: Transport; kind: ToolServer['transport'] }> {
     if (!isRemote(server)) {
-      const transport = createLocalTransport(server, tools.variables(server));
-      return { client: await clientOn(transport, 'legacy'), transport, kind: 'stdio' };
+      local = createLocalTransport(server, tools.variables(server));
+      return { client: await clientOn(local, 'legacy'), transport: local, kind: 'stdio' };
     }
-    const login = tools.login(server);
     const url = new URL(server.url);
-    const options = { fetch: tools.fetch(server), ...(login && { authProvider: login }) };
+    const options = { fetch: tools.fetch(server), ...(login && { authProvider: login.provider }) };
     try {
-      const transport = new StreamableHTTPClientTransport(url, options);
-      return { client: await clientOn(transport, 'auto'), transport, kind: 'streamable HTTP' };
+      const opened = await afterLogin(() => new StreamableHTTPClientTransport(url, options), 'auto');
+      return { ...opened, kind: 'streamable HTTP' };
     } catch (error) {
       if (!isOlder(error)) throw error;
-      const transport = new SSEClientTransport(url, options);
-      return {
-        client: await clientOn(transport, 'legacy').catch((inSse: unknown) => {
-          // Where neither is spoken, the first refusal tells more.
-          throw isRefusedStream(inSse) ? error : inSse;
-        }),
-        transport,
-        kind: 'SSE',
-      };
+      const opened = await afterLogin(() => new SSEClientTransport(url, options), 'legacy').catch((inSse: unknown) => {
+        // Where neither is spoken, the first refusal tells more.
+        throw isRefusedStream(inSse) ? error : inSse;
+      });
+      return { ...opened, kind: 'SSE' };
     }
+  }
+
+  /** A client on a transport, and on another one when somebody had to log in first. */
+  async function afterLogin(
+    create: () => RemoteTransport,
+    mode: 'auto' | 'legacy',
+  ): Promise<{ client: Client; transport: RemoteTransport }> {
+    for (let logins = 0; ; logins++) {
+      const transport = create();
+      try {
+        return { client: await clientOn(transport, mode), transport };
+      } catch (error) {
+        if (logins === mostLogins || !(await hasLoggedIn(transport, error))) throw error;
+      }
+    }
+  }
+
+  /** Whether a person was asked to log in, and has. Throws what they were refused for. */
+  async function hasLoggedIn(transport: Transport, error: unknown): Promise<boolean> {
+    if (!login?.answer || !('finishAuth' in transport) || !asksForLogin(error)) return false;
+    await (transport as RemoteTransport).finishAuth(await login.answer()).catch((refused: unknown) => {
+      throw failureOf(refused, occasion(false));
+    });
+    return true;
   }
 
   async function clientOn(transport: Transport, mode: 'auto' | 'legacy'): Promise<Client> {
@@ -122,11 +153,12 @@ export async function openSession(connection: McpConnection, tools: SessionTools
       const message = typeof data === 'string' ? data : JSON.stringify(data);
       tools.report({ type: 'server-log', connection: name, level, logger, message });
     });
+    if (tools.elicit) client.setRequestHandler('elicitation/create', tools.elicit);
     try {
       await withinStart(client.connect(transport, { timeout: startTimeoutMs, signal: tools.signal }));
       return client;
     } catch (error) {
-      const story = 'story' in transport ? (transport as LocalTransport).story() : '';
+      const { story } = occasion(false);
       await transport.close().catch(() => undefined);
       throw failureOf(error, { ...occasion(false), story });
     }
@@ -148,7 +180,7 @@ export async function openSession(connection: McpConnection, tools: SessionTools
   /** It neither asks a model nor a person for anything: it says that it can't, and a server that asks all the same is told so. */
   function clientOptions(mode: 'auto' | 'legacy'): ClientOptions {
     return {
-      capabilities: {},
+      capabilities: tools.elicit ? { elicitation: { form: { applyDefaults: true } } } : {},
       enforceStrictCapabilities: true,
       versionNegotiation: { mode },
       listMaxPages: 1000,
@@ -175,9 +207,15 @@ export async function openSession(connection: McpConnection, tools: SessionTools
   async function call({ tool, arguments: values, timeoutMs }: ToolCall, progressed: (progress: ToolProgress) => void): Promise<ToolAnswer> {
     const args = plainArguments(values);
     refuseArguments(tool, args);
+    const options = { timeout: timeoutMs, signal: tools.signal, onprogress: progressed };
+    const called = () => client.callTool({ name: tool, arguments: args }, options);
     try {
-      const options = { timeout: timeoutMs, signal: tools.signal, onprogress: progressed };
-      return toAnswer(await client.callTool({ name: tool, arguments: args }, options));
+      return toAnswer(
+        await called().catch(async (error: unknown) => {
+          if (await hasLoggedIn(transport, error)) return called();
+          throw error;
+        }),
+      );
     } catch (error) {
       if (isEndOfSession(error)) lost ??= failureOf(error, occasion(true));
       throw failureOf(error, { ...occasion(true), timeoutMs });
@@ -225,6 +263,10 @@ export async function openSession(connection: McpConnection, tools: SessionTools
     if (transport instanceof StreamableHTTPClientTransport) await transport.terminateSession().catch(() => undefined);
     await client.close().catch(() => undefined);
   }
+}
+
+function asksForLogin(error: unknown): boolean {
+  return error instanceof UnauthorizedError || (error as Error).cause instanceof UnauthorizedError;
 }
 
 /** Whether the server may be one that speaks SSE only (MCP, backwards compatibility). */

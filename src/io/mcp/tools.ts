@@ -1,14 +1,14 @@
 import { setMaxListeners } from 'node:events';
-import type { OAuthClientProvider } from '@modelcontextprotocol/client';
 import type { ToolServerEvent } from '../../core/event.ts';
 import { Failure } from '../../core/failure.ts';
-import { isRemote, type LocalServer, localOrigin, type McpConnection, type RemoteServer, type Tools } from '../../core/tools.ts';
+import { isRemote, type LocalServer, localOrigin, type McpConnection, type Tools } from '../../core/tools.ts';
 import { createTokens } from '../auth/oauth.ts';
 import { hostRefusal, isAllowedHost, type Secret } from '../credentials/secret.ts';
 import { tokenHop } from '../http/client.ts';
 import type { Transport } from '../http/transport.ts';
 import { createFetch } from './fetch.ts';
-import { openSession, type Session, type SessionTools } from './session.ts';
+import { createLogin, type LoginPerson, type LoginSession } from './login.ts';
+import { type Elicit, openSession, type Session, type SessionTools } from './session.ts';
 import { signedFetch } from './signed-fetch.ts';
 
 /** What the port of tools is made of. */
@@ -25,8 +25,11 @@ export interface McpTools {
   used(credential: string): void;
   /** A new secret that must never be written, such as an access token; it follows another one in its slot. */
   secret(text: string, slot?: string): void;
-  /** Whoever knows the tokens of a login; absent for a server that asks for none. */
-  login?(server: RemoteServer): OAuthClientProvider | undefined;
+  /** What came of a login is kept as the secret of its credential, for that host. */
+  keepLogin(credential: string, text: string, host: string): Promise<void>;
+  /** Whoever can log in; absent where nobody is, as in a run. */
+  readonly person?: LoginPerson | undefined;
+  readonly elicit?: Elicit | undefined;
   report(event: ToolServerEvent): void;
 }
 
@@ -56,7 +59,8 @@ export function createTools(options: McpTools): Tools & { close(): Promise<void>
     version: options.version,
     signal: aborting.signal,
     report: options.report,
-    login: (server) => options.login?.(server),
+    elicit: options.elicit,
+    login: (connection) => loginOf(connection, options),
     fetch: (server) => signedFetch(http.fetch, server, { ...options, tokens }),
     variables: (server) => variablesOf(server, options),
   };
@@ -119,6 +123,24 @@ function ownFailure(failure: Failure): Failure {
 
 function lostAgain({ name }: McpConnection, { message }: Failure): Failure {
   return new Failure('network', `${message}\nthe server of "${name}" was started again once, and not a second time`, { sent: false });
+}
+
+/** Absent for a connection that needs none. */
+function loginOf({ name, server }: McpConnection, { secrets, secret, keepLogin, person }: McpTools): LoginSession | undefined {
+  if (!isRemote(server) || server.auth?.type !== 'oauth2_authorization_code') return undefined;
+  const { auth } = server;
+  const kept = secrets.get(auth.credential);
+  const { origin, host } = new URL(server.url);
+  if (kept && !isAllowedHost(origin, kept.hosts)) throw new Failure('request', hostRefusal(auth.credential, kept, origin), { sent: false });
+  return createLogin({
+    connection: name,
+    auth,
+    clientSecret: auth.clientCredential === undefined ? undefined : secrets.get(auth.clientCredential)?.text,
+    kept: kept?.text,
+    keep: (text) => keepLogin(auth.credential, text, host),
+    secret,
+    person,
+  });
 }
 
 /** What a server that is started here sees: what is named, and nothing else of ours. */
