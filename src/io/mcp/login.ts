@@ -44,7 +44,6 @@ interface Kept {
   tokens: Record<string, StoredOAuthTokens>;
   /** The issuer of the tokens in use. */
   issuer?: string;
-  discovery?: OAuthDiscoveryState;
 }
 
 const unknownIssuer = 'unknown';
@@ -55,6 +54,8 @@ export function createLogin(tools: LoginTools): LoginSession {
   const kept = keptOf(tools.kept);
   const state = randomBytes(16).toString('base64url');
   let verifier = '';
+  /** Who logs people in, while one does. The next login asks anew: a server may have moved to another. */
+  let discovery: OAuthDiscoveryState | undefined;
   for (const tokens of Object.values(kept.tokens)) hide(tokens);
   // A URL is the id of a client that describes itself there.
   const isDescribed = auth.clientId?.startsWith('https://') ?? false;
@@ -81,6 +82,7 @@ export function createLogin(tools: LoginTools): LoginSession {
       hide(tokens);
       kept.issuer = context?.issuer ?? unknownIssuer;
       kept.tokens[kept.issuer] = tokens;
+      discovery = undefined;
       await keep();
     },
     async redirectToAuthorization(url) {
@@ -91,14 +93,14 @@ export function createLogin(tools: LoginTools): LoginSession {
       verifier = text;
     },
     codeVerifier: () => verifier,
-    saveDiscoveryState: (discovery) => {
-      kept.discovery = discovery;
+    saveDiscoveryState: (found) => {
+      discovery = found;
     },
-    discoveryState: () => kept.discovery,
+    discoveryState: () => discovery,
     async invalidateCredentials(scope) {
       if (scope === 'all' || scope === 'client') kept.clients = {};
       if (scope === 'all' || scope === 'tokens') kept.tokens = {};
-      if (scope === 'all' || scope === 'discovery') delete kept.discovery;
+      if (scope === 'all' || scope === 'discovery') discovery = undefined;
       await keep();
     },
   };

@@ -138,6 +138,16 @@ export async function openSession(connection: McpConnection, tools: SessionTools
     }
   }
 
+  /** Does it, and does it again when somebody had to log in first. */
+  async function withLogin<Result>(work: () => Promise<Result>): Promise<Result> {
+    try {
+      return await work();
+    } catch (error) {
+      if (await hasLoggedIn(transport, error)) return work();
+      throw error;
+    }
+  }
+
   /** Whether a person was asked to log in, and has. Throws what they were refused for. */
   async function hasLoggedIn(transport: Transport, error: unknown): Promise<boolean> {
     if (!login?.answer || !('finishAuth' in transport) || !asksForLogin(error)) return false;
@@ -201,38 +211,36 @@ export async function openSession(connection: McpConnection, tools: SessionTools
 
   async function learnTools(): Promise<void> {
     if (!client.getServerCapabilities()?.tools) return;
-    known = (await client.listTools(undefined, { timeout: startTimeoutMs, signal: tools.signal })).tools;
+    const listed = () => client.listTools(undefined, { timeout: startTimeoutMs, signal: tools.signal });
+    known = (await withLogin(listed)).tools;
   }
 
   async function call({ tool, arguments: values, timeoutMs }: ToolCall, progressed: (progress: ToolProgress) => void): Promise<ToolAnswer> {
-    const args = plainArguments(values);
-    refuseArguments(tool, args);
+    const args = acceptedArguments(tool, plainArguments(values));
     const options = { timeout: timeoutMs, signal: tools.signal, onprogress: progressed };
     const called = () => client.callTool({ name: tool, arguments: args }, options);
     try {
-      return toAnswer(
-        await called().catch(async (error: unknown) => {
-          if (await hasLoggedIn(transport, error)) return called();
-          throw error;
-        }),
-      );
+      return toAnswer(await withLogin(called));
     } catch (error) {
       if (isEndOfSession(error)) lost ??= failureOf(error, occasion(true));
       throw failureOf(error, { ...occasion(true), timeoutMs });
     }
   }
 
-  /** What the tool would refuse costs nothing. A schema that nobody can read is left to the server. */
-  function refuseArguments(tool: string, args: Record<string, unknown>): void {
+  /** What the tool would refuse costs nothing. An argument that is null where only its absence will do is left out. */
+  function acceptedArguments(tool: string, args: Record<string, unknown>): Record<string, unknown> {
     const check = checks.get(tool) ?? checkOf(tool);
     const { valid, errorMessage = '' } = check(args);
-    if (valid) return;
+    if (valid) return args;
+    const given = Object.fromEntries(Object.entries(args).filter(([, value]) => value !== null));
+    if (check(given).valid) return given;
     const hint = /must be (?:number|integer|boolean)/.test(errorMessage)
       ? '\na CSV cell is a text; convert it in a set node, as in: fields: { a: { cel: "double(a)" } }'
       : '';
     throw new Failure('request', `the tool "${tool}" does not take these arguments: ${inWords(errorMessage)}${hint}`, { sent: false });
   }
 
+  /** A schema that nobody can read is left to the server. */
   function checkOf(tool: string): Check {
     const found = known.find((candidate) => candidate.name === tool);
     if (!found) {
