@@ -1,11 +1,12 @@
 import { Failure } from '../core/failure.ts';
 import { compileMapping, type Mapping, rootValue } from '../core/mapping.ts';
-import { type BuildContext, type CredentialNeed, defineNode, type Node, type NodeContext, type RetryPolicy } from '../core/node.ts';
+import { type BuildContext, defineNode, type Node, type NodeContext, type RetryPolicy } from '../core/node.ts';
 import { mostCredits } from '../core/options.ts';
 import { compilePath, type Path } from '../core/path.ts';
 import type { Fields } from '../core/record.ts';
 import { excerpt } from '../core/response.ts';
-import { isRemote, localOrigin, type McpConnection, type ToolAnswer, type ToolCall } from '../core/tools.ts';
+import { serverCredentials } from '../core/tool-credentials.ts';
+import { isRemote, type McpConnection, type ToolAnswer, type ToolCall } from '../core/tools.ts';
 import { textOf, type Value } from '../core/value.ts';
 import { costPath, limitOf, matches, policyOf } from './http.ts';
 import { tried, usesWithin } from './http-request.ts';
@@ -66,7 +67,7 @@ function build(options: McpOptions, context: BuildContext): Node | undefined {
       concurrency: compiled.limit.max,
       intervalMs: compiled.intervalMs,
       price: { credits: options.credits ?? connection.credits, connection: connection.name },
-      credentials: credentialsOf(connection),
+      credentials: serverCredentials(connection).map(({ name, isPair, origins }) => ({ field: name, at: ['connection'], isPair, origins })),
       request: (fields) => callOf(compiled, fields),
       check: (tools) => toolProblems({ tool: options.tool, connection: connection.name, arguments: template }, tools),
       body: ({ body }) => body,
@@ -86,30 +87,6 @@ function toolMapping({ map = [], when_empty: whenEmpty }: McpOptions): Mapping {
   const other = mapping.paths.find((path) => compilePath(path).root !== 'body');
   if (other === undefined) return mapping;
   throw new Error(`a tool's answer has no "${other}"; expected a path into it, or $body for all of it`);
-}
-
-/** What a server needs to be spoken to. Of OAuth the secret goes to the token server alone. */
-function credentialsOf({ server }: McpConnection): CredentialNeed[] {
-  const at = ['connection'];
-  if (!isRemote(server)) {
-    return Object.values(server.credentials).map((field) => ({ field, at, isPair: false, origins: [localOrigin] }));
-  }
-  const { auth, url } = server;
-  if (!auth) return [];
-  if (auth.type === 'oauth2_authorization_code') {
-    const names = [auth.credential, ...(auth.clientCredential === undefined ? [] : [auth.clientCredential])];
-    // Where the client's secret goes is known when the server has said who logs people in.
-    return names.map((field, index) => ({ field, at, isPair: false, origins: index === 0 ? [new URL(url).origin] : [] }));
-  }
-  const to = auth.type === 'oauth2_client_credentials' ? auth.tokenUrl : url;
-  return [
-    {
-      field: auth.credential,
-      at,
-      isPair: auth.type === 'basic' && auth.username === undefined,
-      origins: URL.canParse(to) ? [new URL(to).origin] : [],
-    },
-  ];
 }
 
 function callOf({ options, connection, arguments: template }: Compiled, fields: Fields): ToolCall {

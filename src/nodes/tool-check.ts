@@ -34,7 +34,9 @@ function argumentProblems({ tool, connection, arguments: written }: CheckedCall,
   const wayOut = `\nsee what it takes: automate connections tools ${connection} ${tool}`;
   return [
     ...unknown.map((name) => {
-      const choices = didYouMean(name, known) || (known.length === 0 ? '; it takes none' : `; it takes ${known.join(', ')}`);
+      const left = known.filter((one) => !written.names.includes(one));
+      const choices =
+        didYouMean(name, missing) || didYouMean(name, left) || (known.length === 0 ? '; it takes none' : `; it takes ${known.join(', ')}`);
       return { at: ['arguments', name], isName: true, message: `the tool "${tool}" has no argument "${name}"${choices}` };
     }),
     ...missing

@@ -47,10 +47,14 @@ export function failureOf(error: unknown, occasion: Occasion): Failure {
       error,
     );
   }
-  return withCause(
-    new Failure('network', `the connection to the MCP server "${connection}" is lost${told || `: ${message}`}`, { retryable: true, sent }),
-    error,
-  );
+  return withCause(lostFailure(error, occasion, message), error);
+}
+
+/** A program that is not there will not be there the next time. */
+function lostFailure(error: unknown, { connection, wasSent: sent, story }: Occasion, message: string): Failure {
+  const what = sent ? `the connection to the MCP server "${connection}" is lost` : `no connection to the MCP server "${connection}"`;
+  const { code } = error as NodeJS.ErrnoException;
+  return new Failure('network', `${what}: ${story || message}`, { retryable: code !== 'ENOENT' && code !== 'EACCES', sent });
 }
 
 /** It asks for something that only a person could give, or that this side does not speak. */

@@ -45,7 +45,7 @@ export function createFetch({ cacert, environment, userAgent }: FetchOptions): {
           origin: url.origin,
           path: url.pathname + url.search,
           method: (init.method ?? 'GET') as 'GET',
-          headers: Object.fromEntries(headers),
+          headers: Object.fromEntries(headers.entries()),
           body: init.body === undefined || init.body === null ? null : String(init.body),
           headersTimeout: 0,
           bodyTimeout: 0,

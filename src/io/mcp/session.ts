@@ -235,7 +235,7 @@ export async function openSession(connection: McpConnection, tools: SessionTools
     const given = Object.fromEntries(Object.entries(args).filter(([, value]) => value !== null));
     if (check(given).valid) return given;
     const hint = /must be (?:number|integer|boolean)/.test(errorMessage)
-      ? '\na CSV cell is a text; convert it in a set node, as in: fields: { a: { cel: "double(a)" } }'
+      ? '\na CSV cell is a text; write the arguments as JSON text with {{field}} outside quotes, or convert it: cel: "double(field)"'
       : '';
     throw new Failure('request', `the tool "${tool}" does not take these arguments: ${inWords(errorMessage)}${hint}`, { sent: false });
   }

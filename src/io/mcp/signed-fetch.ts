@@ -19,10 +19,11 @@ export interface Signing {
 
 /**
  * A fetch that signs what goes to the server's own origin, and nothing that goes elsewhere.
- * What a server says while it is overloaded is a Failure that knows how long to stay away: its client would forget that.
+ * A refusal is a Failure that knows the reason, and how long to stay away: the client would forget both.
  */
 export function signedFetch(fetch: Fetch, server: RemoteServer, signing: Signing): Fetch {
   const { origin } = new URL(server.url);
+  const isLogin = server.auth?.type === 'oauth2_authorization_code';
   const auth = server.auth?.type === 'oauth2_authorization_code' ? undefined : server.auth;
   return async (input, init) => {
     const url = new URL(input);
@@ -49,9 +50,10 @@ export function signedFetch(fetch: Fetch, server: RemoteServer, signing: Signing
     }
 
     async function checked(response: Response): Promise<Response> {
-      if (response.ok && auth && auth.type !== 'oauth2_client_credentials') signing.used(auth.credential);
-      if (init?.method === 'POST' && (response.status === 429 || response.status >= 500))
-        throw await overloaded(response, signing.wallNow());
+      if (response.ok && server.auth && server.auth.type !== 'oauth2_client_credentials') signing.used(server.auth.credential);
+      // Who logs in is told of it by the client, which knows what to do.
+      if (!isLogin && (response.status === 401 || response.status === 403)) throw await refused(response, signing.wallNow());
+      if (init?.method === 'POST' && (response.status === 429 || response.status >= 500)) throw await refused(response, signing.wallNow());
       return response;
     }
   };
@@ -72,11 +74,12 @@ function secretOf({ credential }: Auth, { secrets }: Signing, origin: string): s
   return secret.text;
 }
 
-async function overloaded(response: Response, nowMs: number): Promise<Failure> {
+async function refused(response: Response, nowMs: number): Promise<Failure> {
   const { status } = response;
-  const text = excerpt(await response.text().catch(() => ''));
+  const reasons = [await response.text().catch(() => ''), response.headers.get('www-authenticate') ?? ''];
+  const text = excerpt(reasons.filter((reason) => reason !== '').join('; '));
   const header = (name: string) => response.headers.get(name) ?? undefined;
   const waitMs = retryAfterMs(status, header, nowMs);
   const message = `the server answered ${status}${text === '' ? '' : `: ${text}`}`;
-  return new Failure('http', message, { status, retryable: true, retryAfterMs: waitMs });
+  return new Failure('http', message, { status, retryable: status === 429 || status >= 500, retryAfterMs: waitMs });
 }
