@@ -1,3 +1,4 @@
+import { setMaxListeners } from 'node:events';
 import { Failure } from '../../core/failure.ts';
 import { authorities } from '../http/authorities.ts';
 import { failureOf } from '../http/error.ts';
@@ -37,6 +38,8 @@ export function createFetch({ cacert, environment, userAgent }: FetchOptions): {
       const { signal } = init;
       const onAbort = () => giveUp(signal?.reason instanceof Error ? signal.reason : new Error('given up'));
       if (signal?.aborted) return onAbort();
+      // All requests of a session listen to the same one.
+      if (signal) setMaxListeners(0, signal);
       signal?.addEventListener('abort', onAbort, { once: true });
       let counted = 0;
       let isStream = false;

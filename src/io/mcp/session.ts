@@ -222,7 +222,10 @@ export async function openSession(connection: McpConnection, tools: SessionTools
     try {
       return toAnswer(await withLogin(called));
     } catch (error) {
-      if (isEndOfSession(error)) lost ??= failureOf(error, occasion(true));
+      if (isEndOfSession(error)) {
+        lost ??= new Failure('network', `the MCP server "${name}" has forgotten the session`, { retryable: true, sent: false });
+        throw lost.retold(lost.message);
+      }
       throw failureOf(error, { ...occasion(true), timeoutMs });
     }
   }
@@ -257,9 +260,10 @@ export async function openSession(connection: McpConnection, tools: SessionTools
     return check;
   }
 
-  /** A session that a server has forgotten begins anew (Streamable HTTP: 404 for its id). */
+  /** A session that a server has forgotten begins anew (Streamable HTTP: 404 for its id; many answer 400). */
   function isEndOfSession(error: unknown): boolean {
-    return error instanceof SdkHttpError && error.status === 404 && kind === 'streamable HTTP';
+    if (!(error instanceof SdkHttpError) || !(transport instanceof StreamableHTTPClientTransport) || !transport.sessionId) return false;
+    return error.status === 404 || (error.status === 400 && /session/i.test(String(error.data?.text)));
   }
 
   function occasion(wasSent: boolean) {
