@@ -1,5 +1,6 @@
 import type { Problem } from '../core/failure.ts';
 import type { Connection } from '../core/node.ts';
+import { didYouMean } from '../core/suggest.ts';
 import { headerTemplate, referencedFields } from '../core/template.ts';
 import { checkTokenUrl, urlTemplate } from '../core/url.ts';
 import { checked } from './issues.ts';
@@ -16,7 +17,13 @@ export function compileConnections(
 }
 
 function compileConnection(name: string, written: unknown, where: Parameters<typeof compileConnections>[1]): Connection | undefined {
-  if (isMcp(written)) return compileMcpConnection(name, written, where);
+  const type = typeOf(written);
+  if (type === 'mcp') return compileMcpConnection(name, written, where);
+  if (typeof type === 'string' && type !== 'http') {
+    const choices = didYouMean(type, ['http', 'mcp']) || '; expected http or mcp';
+    where.problems.push(where.source.at(['connections', name, 'type'], `no connection type "${type}"${choices}`));
+    return undefined;
+  }
   const at = ['connections', name];
   const before = where.problems.length;
   const options = checked(connectionSchema, written, { ...where, at });
@@ -50,8 +57,8 @@ function compileConnection(name: string, written: unknown, where: Parameters<typ
   };
 }
 
-function isMcp(written: unknown): boolean {
-  return (written as { type?: unknown } | null)?.type === 'mcp';
+function typeOf(written: unknown): unknown {
+  return (written as { type?: unknown } | null | undefined)?.type;
 }
 
 function originOf(baseUrl: string, allowHttp: boolean): string {

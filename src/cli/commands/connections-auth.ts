@@ -97,7 +97,7 @@ export async function authOf(
   connection: ConnectionType = 'http',
 ): Promise<WrittenAuth | undefined> {
   const type = options.auth === undefined ? await askedType(options, asker, isWalk, connection) : authTypeOf(options.auth, connection);
-  refuseOptionsOfOthers(type, options);
+  refuseOptionsOfOthers(type, options, connection);
   if (type === 'none') return undefined;
   const parts = partsOf[type].map((part) => (part === header && options.query !== undefined ? query : part));
   const auth: Record<string, unknown> = { type };
@@ -146,7 +146,7 @@ export function exampleOf(type: AuthType, connection: ConnectionType = 'http'): 
 }
 
 /** What would be left out without a word was meant for another way of signing. */
-function refuseOptionsOfOthers(type: AuthType, options: AuthOptions): void {
+function refuseOptionsOfOthers(type: AuthType, options: AuthOptions, connection: ConnectionType): void {
   if (options.header !== undefined && options.query !== undefined) {
     throw new AutomateError('usage', 'expected --header or --query, the place that carries the key; found both');
   }
@@ -155,7 +155,9 @@ function refuseOptionsOfOthers(type: AuthType, options: AuthOptions): void {
   const [other] = others;
   if (!other) return;
   const types = Object.entries(partsOf).flatMap(([auth, parts]) =>
-    parts.some(({ option }) => option === other.option) || (other === query && auth === 'api_key') ? [auth] : [],
+    auth in typesFor(connection) && (parts.some(({ option }) => option === other.option) || (other === query && auth === 'api_key'))
+      ? [auth]
+      : [],
   );
   throw new AutomateError('usage', `${other.flag.split(' ')[0]} is for --auth ${types.join(', ')}, not for ${type}`);
 }

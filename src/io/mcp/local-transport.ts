@@ -28,6 +28,7 @@ export function createLocalTransport({ command }: LocalServer, variables: Readon
   let ending = '';
   let said = '';
   let junk = '';
+  const waitingMessages: JSONRPCMessage[] = [];
   const onExit = () => transport.kill();
   const transport: LocalTransport = {
     start: () =>
@@ -107,7 +108,17 @@ export function createLocalTransport({ command }: LocalServer, variables: Readon
       junk = line;
       return;
     }
-    transport.onmessage?.(message as JSONRPCMessage);
+    waitingMessages.push(message as JSONRPCMessage);
+    if (waitingMessages.length === 1) void deliver();
+  }
+
+  /** The client takes note of a notification a moment later: the answer behind it must not overtake it. */
+  async function deliver(): Promise<void> {
+    for (let message = waitingMessages[0]; message; message = waitingMessages[0]) {
+      transport.onmessage?.(message);
+      if (!('id' in message)) for (let turn = 0; turn < 3; turn++) await undefined;
+      waitingMessages.shift();
+    }
   }
 
   function ended(): void {
