@@ -90,8 +90,8 @@ export function nodeText(connection: string, { name, inputSchema: { properties =
 }
 
 /** `isBare`: it stands outside quotes, as what is no text does. */
-function sampleOf(argument: string, { type, default: usual, enum: some, const: only }: ToolSchema): { json: string; isBare: boolean } {
-  const literal = only ?? usual ?? some?.[0];
+function sampleOf(argument: string, { type, default: usual, const: only }: ToolSchema): { json: string; isBare: boolean } {
+  const literal = only ?? usual;
   if (literal !== undefined) return { json: JSON.stringify(literal), isBare: false };
   const reference = `{{${argument.replace(/[^\p{L}\p{M}\p{N}_]/gu, '_')}}}`;
   const isText = type === undefined || [type].flat().includes('string');

@@ -115,7 +115,11 @@ export function createLocalTransport({ command }: LocalServer, variables: Readon
   /** The client takes note of a notification a moment later: the answer behind it must not overtake it. */
   async function deliver(): Promise<void> {
     for (let message = waitingMessages[0]; message; message = waitingMessages[0]) {
-      transport.onmessage?.(message);
+      try {
+        transport.onmessage?.(message);
+      } catch (error) {
+        transport.onerror?.(error as Error);
+      }
       if (!('id' in message)) for (let turn = 0; turn < 3; turn++) await undefined;
       waitingMessages.shift();
     }

@@ -19,6 +19,7 @@ import {
   type ToolAnswer,
   type ToolCall,
   type ToolProgress,
+  type ToolSchema,
   type ToolServer,
 } from '../../core/tools.ts';
 import { toAnswer } from './answer.ts';
@@ -240,7 +241,18 @@ export async function openSession(connection: McpConnection, tools: SessionTools
     const hint = /must be (?:number|integer|boolean)/.test(errorMessage)
       ? '\na CSV cell is a text; write the arguments as JSON text with {{field}} outside quotes, or convert it: cel: "double(field)"'
       : '';
-    throw new Failure('request', `the tool "${tool}" does not take these arguments: ${inWords(errorMessage)}${hint}`, { sent: false });
+    throw new Failure('request', `the tool "${tool}" does not take these arguments: ${withChoices(tool, inWords(errorMessage))}${hint}`, {
+      sent: false,
+    });
+  }
+
+  /** What is allowed is told where it is a few values. */
+  function withChoices(tool: string, message: string): string {
+    const { properties = {} } = (known.find((candidate) => candidate.name === tool)?.inputSchema ?? {}) as ToolSchema;
+    return message.replace(/(\S+) must be equal to one of the allowed values/, (whole, name: string) => {
+      const allowed = Object.hasOwn(properties, name) ? properties[name]?.enum : undefined;
+      return allowed ? `${name} must be one of ${allowed.map((value) => JSON.stringify(value)).join(', ')}` : whole;
+    });
   }
 
   /** A schema that nobody can read is left to the server. */
