@@ -59,11 +59,16 @@ try {
 async function called(tool: string, values: JsonObject): Promise<void> {
   const call = { kind: 'tool', connection, origin: connection.origin, tool, arguments: values, timeoutMs: 20_000 } as const;
   try {
-    console.log(tool, JSON.stringify(await tools.call(call, () => {})));
+    said(tool, JSON.stringify(await tools.call(call, () => {})));
   } catch (error) {
-    console.log(tool, (error as Error).message);
+    said(tool, (error as Error).message);
     if (scenario.startsWith('auth/')) throw error;
   }
+}
+
+/** The suite shows it where a scenario fails. */
+function said(...words: string[]): void {
+  process.stdout.write(`${words.join(' ')}\n`);
 }
 
 function loginFor(name: string): {

@@ -8,7 +8,8 @@ import { tokenHop } from '../http/client.ts';
 import type { Transport } from '../http/transport.ts';
 import { createFetch } from './fetch.ts';
 import { createLogin, type LoginPerson, type LoginSession } from './login.ts';
-import { type Elicit, openSession, type Session, type SessionTools } from './session.ts';
+import { openSession, type Session } from './session.ts';
+import type { Elicit, SessionTools } from './session-tools.ts';
 import { signedFetch } from './signed-fetch.ts';
 
 /** What the port of tools is made of. */

@@ -36,7 +36,7 @@ const ask = (method, params) =>
     send({ id, method, params });
   });
 
-const call = async ({ id: record, ...params }, { arguments: args = {}, _meta = {} }) => {
+const call = async ({ arguments: args = {}, _meta = {} }) => {
   calls++;
   noted(`call ${args.id}`);
   switch (manner) {
@@ -99,7 +99,7 @@ createInterface({ input: process.stdin }).on('line', async (line) => {
       return send({ id, result });
     }
     if (method === 'tools/list') return send({ id, result: list(params) });
-    if (method === 'tools/call') return send({ id, result: await call({ id }, params) });
+    if (method === 'tools/call') return send({ id, result: await call(params) });
     return send({ id, error: { code: -32601, message: 'Method not found' } });
   } catch (error) {
     return send({ id, error: { code: -32602, message: error.message } });

@@ -1,8 +1,12 @@
 import { describe, expect, test } from 'vitest';
 import type { Auth } from '../../../src/core/auth.ts';
+import { makeCertificates } from '../../helpers/certificates.ts';
 import { type Handler, httpServer, json, type SeenRequest } from '../../helpers/http-server.ts';
 import { listeningServer } from '../../helpers/mcp/servers.ts';
 import { remote, secretOf, useTools } from '../../helpers/mcp/tools.ts';
+import { proxyServer } from '../../helpers/proxy-server.ts';
+
+const certificates = makeCertificates();
 
 describe('server-everything', () => {
   test('over Streamable HTTP', async () => {
@@ -44,7 +48,7 @@ describe('server-everything', () => {
 });
 
 /** A small MCP server over HTTP. `answer`: answers instead of it, and says so with true. */
-function mcpServer(answer: Handler = () => false) {
+function mcpServer(answer: Handler = () => false, tls?: { readonly key: string; readonly cert: string }) {
   return httpServer(async (request, response) => {
     if ((await answer(request, response)) === true) return undefined;
     const { method, body } = request;
@@ -67,7 +71,7 @@ function mcpServer(answer: Handler = () => false) {
         result: { content: [{ type: 'text', text: `{"got":${JSON.stringify(params.arguments)}}` }] },
       });
     return json(response, { jsonrpc: '2.0', id, error: { code: -32601, message: 'Method not found' } });
-  });
+  }, tls);
 }
 
 const isCall = ({ body }: SeenRequest) => body.includes('"tools/call"');
@@ -152,6 +156,34 @@ describe('credentials', () => {
     const { call } = useTools({ secrets });
     const failure = await call(remote(`${server.origin}/mcp`, { type: 'bearer', credential: 'token' }), 'work');
     expect(failure).toMatchObject({ kind: 'http', status, retryable: false, message: expect.stringMatching(/no; Bearer .*it expired/) });
+  });
+});
+
+describe('the way there', () => {
+  test('a proxy is used, with TLS inside its tunnel, checked against the authorities that are named', async () => {
+    const server = await mcpServer(undefined, certificates.good);
+    const proxy = await proxyServer(server.port);
+    const environment = { HTTPS_PROXY: proxy.url };
+    const connection = remote('https://api.example.test/mcp');
+    const trusting = useTools({ environment, cacert: certificates.authority });
+    expect(await trusting.call(connection, 'work', { id: 1 })).toMatchObject({ body: { got: { id: 1 } } });
+    expect(new Set(proxy.seen)).toEqual(new Set(['CONNECT api.example.test:443']));
+    const doubting = useTools({ environment });
+    expect(await doubting.call(connection, 'work')).toMatchObject({
+      kind: 'network',
+      sent: false,
+      message: expect.stringContaining('the TLS connection'),
+    });
+  });
+
+  test('a redirect within the origin is followed', async () => {
+    const server = await mcpServer(({ path }, response) => {
+      if (path !== '/old') return false;
+      response.writeHead(307, { location: '/mcp' }).end();
+      return true;
+    });
+    const { call } = useTools();
+    expect(await call(remote(`${server.origin}/old`), 'work', { id: 1 })).toMatchObject({ body: { got: { id: 1 } } });
   });
 });
 
