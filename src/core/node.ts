@@ -79,6 +79,8 @@ export interface CredentialNeed extends FieldUse {
   readonly isPair: boolean;
   /** Where the secret would go, as far as that is known before the first record. */
   readonly origins: readonly string[];
+  /** How to get one, where that is not how secrets are usually kept; absent where it is. */
+  readonly wayOut?: string;
 }
 
 /** A node as it will run. */

@@ -10,6 +10,11 @@ export interface ServerCredential {
   readonly isLogin: boolean;
 }
 
+/** How somebody logs in to the server of a connection. */
+export function loginHint(connection: string): string {
+  return `log in at a terminal: automate connections test ${connection} (automate connections add mcp ${connection}, where it is not saved yet)`;
+}
+
 /** The credentials of a server. Of OAuth the secret goes to the token server alone. */
 export function serverCredentials({ server }: Pick<McpConnection, 'server'>): ServerCredential[] {
   const plain = { isPair: false, isLogin: false };

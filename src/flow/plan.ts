@@ -35,9 +35,14 @@ export function credentialsOf(steps: readonly PlacedStep[], source: Source): Cre
       name: use.field,
       isPair: use.isPair,
       origins: use.origins,
-      problem: (message: string) => source.at([...step.at, ...use.at], message),
+      problem: (message: string) => source.at([...step.at, ...use.at], withWayOut(message, use.wayOut)),
     })),
   );
+}
+
+/** What is wrong, and instead of the usual way out another one. */
+function withWayOut(message: string, wayOut: string | undefined): string {
+  return wayOut === undefined ? message : `${message.split('\n')[0]}\n${wayOut}`;
 }
 
 /** Where steps call tools, those inside others included. */

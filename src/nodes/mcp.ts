@@ -1,11 +1,11 @@
 import { Failure } from '../core/failure.ts';
 import { compileMapping, type Mapping, rootValue } from '../core/mapping.ts';
-import { type BuildContext, defineNode, type Node, type NodeContext, type RetryPolicy } from '../core/node.ts';
+import { type BuildContext, type CredentialNeed, defineNode, type Node, type NodeContext, type RetryPolicy } from '../core/node.ts';
 import { mostCredits } from '../core/options.ts';
 import { compilePath, type Path } from '../core/path.ts';
 import type { Fields } from '../core/record.ts';
 import { excerpt } from '../core/response.ts';
-import { serverCredentials } from '../core/tool-credentials.ts';
+import { loginHint, serverCredentials } from '../core/tool-credentials.ts';
 import { isRemote, type McpConnection, type ToolAnswer, type ToolCall } from '../core/tools.ts';
 import { textOf, type Value } from '../core/value.ts';
 import { costPath, limitOf, matches, policyOf } from './http.ts';
@@ -67,7 +67,7 @@ function build(options: McpOptions, context: BuildContext): Node | undefined {
       concurrency: compiled.limit.max,
       intervalMs: compiled.intervalMs,
       price: { credits: options.credits ?? connection.credits, connection: connection.name },
-      credentials: serverCredentials(connection).map(({ name, isPair, origins }) => ({ field: name, at: ['connection'], isPair, origins })),
+      credentials: credentialsOf(connection),
       request: (fields) => callOf(compiled, fields),
       check: (tools) => toolProblems({ tool: options.tool, connection: connection.name, arguments: template }, tools),
       body: ({ body }) => body,
@@ -79,6 +79,12 @@ function build(options: McpOptions, context: BuildContext): Node | undefined {
       cost: (answer) => (cost ? costOf(cost, answer) : undefined),
     },
   };
+}
+
+function credentialsOf(connection: McpConnection): CredentialNeed[] {
+  return serverCredentials(connection).map(({ name: field, isPair, isLogin, origins }) => {
+    return { field, at: ['connection'], isPair, origins, ...(isLogin && { wayOut: loginHint(connection.name) }) };
+  });
 }
 
 /** An answer of a tool has no status and no headers. */

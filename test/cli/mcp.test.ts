@@ -386,6 +386,16 @@ describe('a login', () => {
       { env: vault },
     );
     expect([code, stderr]).toEqual([7, expect.stringContaining('log in at a terminal: automate connections test docs')]);
+    const flow = `connections: { docs: { type: mcp, url: "${server.origin}/mcp", auth: { type: oauth2_authorization_code, credential: docs-login } } }
+nodes: [{ type: mcp, connection: docs, tool: work }]
+`;
+    await place.write('flow.yaml', flow);
+    await place.write('rows.csv', 'id\n1\n');
+    const run = await place.automate(['run', 'flow.yaml', '--in', 'rows.csv'], { env: vault });
+    expect([run.code, run.stderr]).toEqual([
+      7,
+      expect.stringMatching(/there is no credential "docs-login"\n +log in at a terminal: automate connections test docs/),
+    ]);
   });
 });
 

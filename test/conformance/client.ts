@@ -1,5 +1,6 @@
 // The tool's own client of MCP servers, driven as the official conformance suite asks: its URL as the last argument.
 
+import type { Auth, Login } from '../../src/core/auth.ts';
 import type { McpConnection, Tool, ToolSchema } from '../../src/core/tools.ts';
 import type { JsonObject, Value } from '../../src/core/value.ts';
 import { createClock } from '../../src/io/clock.ts';
@@ -38,7 +39,7 @@ const tools = createTools({
 
 const connection: McpConnection = {
   name: 'suite',
-  server: { url, auth: scenario.startsWith('auth/') ? loginFor(scenario) : undefined, headers: {}, allowHttp: true },
+  server: { url, auth: scenario.startsWith('auth/') ? await authFor(scenario) : undefined, headers: {}, allowHttp: true },
   origin: new URL(url).origin,
   intervalMs: undefined,
   concurrency: undefined,
@@ -49,7 +50,7 @@ const connection: McpConnection = {
 
 try {
   const { tools: found } = await tools.server(connection);
-  const calls = given.toolCalls ?? found.map((tool) => ({ name: tool.name, arguments: argumentsFor(tool) }));
+  const calls = given.toolCalls ?? found.map((tool) => ({ name: tool.name, arguments: argumentsFor(tool, found) }));
   for (const { name, arguments: values } of calls) await called(name, values);
 } finally {
   await tools.close();
@@ -71,13 +72,17 @@ function said(...words: string[]): void {
   process.stdout.write(`${words.join(' ')}\n`);
 }
 
-function loginFor(name: string): {
-  type: 'oauth2_authorization_code';
-  credential: string;
-  clientId: string | undefined;
-  clientCredential: string | undefined;
-  scopes: string[];
-} {
+/** With client credentials, whoever writes a connection knows where tokens come from; here that is looked up. */
+async function authFor(name: string): Promise<Auth | Login> {
+  if (name !== 'auth/client-credentials-basic') return loginFor(name);
+  const { origin, pathname } = new URL(url);
+  const known = async (address: string) => (await fetch(address)).json() as Promise<Record<string, string[] & string>>;
+  const { authorization_servers: [issuer] = [] } = await known(`${origin}/.well-known/oauth-protected-resource${pathname}`);
+  const { token_endpoint: tokenUrl = '' } = await known(`${issuer}/.well-known/oauth-authorization-server`);
+  return { type: 'oauth2_client_credentials', credential: 'client', tokenUrl, clientId: given.client_id ?? '', scopes: [] };
+}
+
+function loginFor(name: string): Login {
   const clientId = given.client_id ?? (name === 'auth/basic-cimd' ? 'https://conformance-test.local/client-metadata.json' : undefined);
   return {
     type: 'oauth2_authorization_code',
@@ -96,7 +101,10 @@ async function visited(address: string): Promise<void> {
 }
 
 /** A value for each argument that a tool needs. */
-function argumentsFor({ inputSchema: { properties = {}, required = [] } }: Tool): JsonObject {
+function argumentsFor({ name, inputSchema: { properties = {}, required = [] } }: Tool, all: readonly Tool[]): JsonObject {
+  // The suite wants to see what became of the other tool's schema.
+  const other = all.find((tool) => tool.name !== name)?.inputSchema;
+  if (name === 'json_schema_echo') return { schema: JSON.parse(JSON.stringify(other)) };
   return Object.fromEntries(required.map((name) => [name, sample(properties[name] ?? {})]));
 }
 

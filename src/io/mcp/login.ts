@@ -7,6 +7,7 @@ import type {
 } from '@modelcontextprotocol/client';
 import type { Login } from '../../core/auth.ts';
 import { Failure } from '../../core/failure.ts';
+import { loginHint } from '../../core/tool-credentials.ts';
 
 /** Logs in, and knows what came of earlier logins. */
 export interface LoginSession {
@@ -116,8 +117,9 @@ export function createLogin(tools: LoginTools): LoginSession {
     if (refresh_token) tools.secret(refresh_token, `refresh ${auth.credential}`);
   }
 
+  /** Without tokens nobody has logged in, and there is nothing to keep. */
   async function keep(): Promise<void> {
-    await tools.keep(JSON.stringify(kept));
+    if (Object.keys(kept.tokens).length > 0) await tools.keep(JSON.stringify(kept));
   }
 }
 
@@ -133,12 +135,8 @@ function keptOf(text: string | undefined): Kept {
 
 /** That somebody has to log in, and how. */
 export function noLogin(connection: string): Failure {
-  return new Failure(
-    'http',
-    `the MCP server "${connection}" asks for a login\nlog in at a terminal: automate connections test ${connection}`,
-    {
-      status: 401,
-      sent: false,
-    },
-  );
+  return new Failure('http', `the MCP server "${connection}" asks for a login\n${loginHint(connection)}`, {
+    status: 401,
+    sent: false,
+  });
 }
