@@ -394,7 +394,7 @@ nodes: [{ type: mcp, connection: docs, tool: work }]
     const run = await place.automate(['run', 'flow.yaml', '--in', 'rows.csv'], { env: vault });
     expect([run.code, run.stderr]).toEqual([
       7,
-      expect.stringMatching(/there is no credential "docs-login"\n +log in at a terminal: automate connections test docs/),
+      expect.stringMatching(/there is no credential "docs-login"[\s\S]*\n +log in at a terminal: automate connections test docs/),
     ]);
   });
 });

@@ -221,6 +221,14 @@ describe('the connection', () => {
     ['{ type: mcp, command: "a \'b" }', "a quote in the command has no end: '"],
     ['{ type: mcp, command: a, auth: { type: bearer, credential: c } }', 'auth is for a server with a url, not for one with a command'],
     ['{ type: mcp, url: https://a.example.com/mcp, pass_env: [HOME] }', 'pass_env is for a server with a command'],
+    [
+      '{ type: mcp, command: "x --token ghp_16C7e42F292c6912E7710c838347Ae178B4a" }',
+      'as a variable: credentials: { API_KEY: search-token }',
+    ],
+    [
+      '{ type: mcp, command: a, credentials: { KEY: ghp_16C7e42F292c6912E7710c838347Ae178B4a } }',
+      'found what looks like the secret itself',
+    ],
     ['{ type: mcp, command: a, pass_env: ["A=b"] }', 'expected the name of an environment variable'],
     ['{ type: mcp, url: https://a.example.com/mcp, base_url: x }', 'unknown key "base_url"'],
     ['{ type: mpc, url: https://a.example.com/mcp }', 'no connection type "mpc"; did you mean "mcp"?'],
