@@ -2,6 +2,7 @@ import { setMaxListeners } from 'node:events';
 import { Failure } from '../../core/failure.ts';
 import { authorities } from '../http/authorities.ts';
 import { failureOf } from '../http/error.ts';
+import { refuseHost, refuseName } from '../http/guard.ts';
 import { proxyFinder } from '../http/proxy.ts';
 import { createRoutes } from '../http/routes.ts';
 
@@ -18,16 +19,35 @@ export interface FetchOptions {
 /** No message is longer. In a stream each is counted by itself. */
 const mostBytes = 10_000_000;
 
-/** Makes a fetch on the tool's own connections: its proxies, its certificates. It follows no redirect. A network error is a Failure, with its cause. */
-export function createFetch({ cacert, environment, userAgent }: FetchOptions): { fetch: Fetch; destroy(): void } {
+/** Ways to send. */
+export interface Fetches {
+  /** To an origin that the connection names. */
+  readonly fetch: Fetch;
+  /** To an origin that only a server named, as those where people log in: never to metadata addresses. */
+  readonly fetchNamed: Fetch;
+  destroy(): void;
+}
+
+/** Makes fetches on the tool's own connections: its proxies, its certificates. They follow no redirect. A network error is a Failure, with its cause. */
+export function createFetch({ cacert, environment, userAgent }: FetchOptions): Fetches {
   const routes = createRoutes(authorities(cacert, environment));
   const proxyOf = proxyFinder(environment);
-  return { fetch, destroy: routes.destroy };
+  return { fetch: (input, init) => sent(new URL(input), init, 'any'), fetchNamed, destroy: routes.destroy };
 
-  function fetch(input: string | URL, init: RequestInit = {}): Promise<Response> {
+  async function fetchNamed(input: string | URL, init?: RequestInit): Promise<Response> {
     const url = new URL(input);
+    try {
+      refuseHost(url.origin, true);
+      if (proxyOf(url.origin)) await refuseName(url.origin, true);
+    } catch (error) {
+      throw failureOf(error, { origin: url.origin, wasSent: false });
+    }
+    return sent(url, init, 'listed');
+  }
+
+  function sent(url: URL, init: RequestInit = {}, reach: 'any' | 'listed'): Promise<Response> {
     const proxy = proxyOf(url.origin);
-    const route = proxy ? routes.through(proxy) : routes.direct('any');
+    const route = proxy ? routes.through(proxy) : routes.direct(reach);
     const headers = new Headers(init.headers);
     headers.set('user-agent', userAgent);
     headers.set('accept-encoding', 'identity');

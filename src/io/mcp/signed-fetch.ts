@@ -3,10 +3,11 @@ import { Failure } from '../../core/failure.ts';
 import { retryAfterMs } from '../../core/rate-limit.ts';
 import { excerpt } from '../../core/response.ts';
 import type { RemoteServer } from '../../core/tools.ts';
+import { isLoopback } from '../../core/url.ts';
 import type { Tokens } from '../auth/oauth.ts';
 import { type Signature, signature, withQuery } from '../auth/sign.ts';
 import { hostRefusal, isAllowedHost, type Secret } from '../credentials/secret.ts';
-import type { Fetch } from './fetch.ts';
+import type { Fetch, Fetches } from './fetch.ts';
 
 /** What signs requests to a server. */
 export interface Signing {
@@ -21,13 +22,18 @@ export interface Signing {
  * A fetch that signs what goes to the server's own origin, and nothing that goes elsewhere.
  * A refusal is a Failure that knows the reason, and how long to stay away: the client would forget both.
  */
-export function signedFetch(fetch: Fetch, server: RemoteServer, signing: Signing): Fetch {
+export function signedFetch({ fetch, fetchNamed }: Fetches, server: RemoteServer, signing: Signing): Fetch {
   const { origin } = new URL(server.url);
   const isLogin = server.auth?.type === 'oauth2_authorization_code';
   const auth = server.auth?.type === 'oauth2_authorization_code' ? undefined : server.auth;
+  const elsewhere: Fetch = async (input, init) => {
+    const { protocol, hostname, host } = new URL(input);
+    if (protocol === 'https:' || isLoopback(hostname) || server.allowHttp) return fetchNamed(input, init);
+    throw new Failure('request', `expected an https URL of whoever logs people in, found http://${host}`, { sent: false });
+  };
   return async (input, init) => {
     const url = new URL(input);
-    if (url.origin !== origin) return fetch(url, init);
+    if (url.origin !== origin) return elsewhere(url, init);
     const token =
       auth?.type === 'oauth2_client_credentials'
         ? await signing.tokens.token(auth, secretOf(auth, signing, new URL(auth.tokenUrl).origin))

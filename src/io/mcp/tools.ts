@@ -62,7 +62,7 @@ export function createTools(options: McpTools): Tools & { close(): Promise<void>
     report: options.report,
     elicit: options.elicit,
     login: (connection) => loginOf(connection, options),
-    fetch: (server) => signedFetch(http.fetch, server, { ...options, tokens }),
+    fetch: (server) => signedFetch(http, server, { ...options, tokens }),
     variables: (server) => variablesOf(server, options),
   };
   return {

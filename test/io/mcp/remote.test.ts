@@ -187,6 +187,28 @@ describe('the way there', () => {
   });
 });
 
+test.each(['http://169.254.169.254', 'http://auth.example.com'])('a server cannot send a login to %s', async (issuer) => {
+  const server = await mcpServer(({ path }, response) => {
+    if (path.startsWith('/.well-known/oauth-protected-resource'))
+      json(response, { resource: `${server.origin}/mcp`, authorization_servers: [issuer] });
+    else
+      response
+        .writeHead(401, { 'www-authenticate': `Bearer resource_metadata="${server.origin}/.well-known/oauth-protected-resource"` })
+        .end();
+    return true;
+  });
+  const connection = remote(`${server.origin}/mcp`, {
+    type: 'oauth2_authorization_code',
+    credential: 'login',
+    clientId: undefined,
+    clientCredential: undefined,
+    scopes: [],
+  });
+  const strict = { ...connection, server: { ...connection.server, allowHttp: issuer.includes('169') } };
+  const { call } = useTools();
+  expect(await call(strict as typeof connection, 'work')).toMatchObject({ kind: 'request', sent: false });
+});
+
 describe('answers that are none', () => {
   test('429 with Retry-After: retryable, and how long to stay away is known', async () => {
     const server = await mcpServer((request, response) => {
