@@ -30,8 +30,9 @@ export function addConnectionCommands(program: Command, terminal: Terminal, exit
     .option('--query <name>', 'for api_key: the query parameter that carries the key')
     .option('--username <name>', 'for basic; without it the secret is username:password')
     .option('--token-url <url>', 'for oauth2_client_credentials: where tokens come from')
-    .option('--client-id <id>', 'for oauth2_client_credentials')
-    .option('--scopes <scopes>', 'for oauth2_client_credentials, such as read,write', listArgument)
+    .option('--client-id <id>', 'for oauth2_client_credentials, and oauth2_authorization_code where the server registers no clients')
+    .option('--client-credential <name>', "for oauth2_authorization_code: the credential with the client's own secret, where it has one")
+    .option('--scopes <scopes>', 'for oauth2_client_credentials and oauth2_authorization_code, such as read,write', listArgument)
     .option(
       '--set-header <header>',
       "a header for every request, such as 'Accept: application/json'; may be given again",

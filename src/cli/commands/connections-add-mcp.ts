@@ -65,7 +65,9 @@ async function tested(connection: McpConnection, options: AddMcpOptions, termina
 
 function compiled(name: string, written: object): McpConnection {
   try {
-    return compileSavedConnection(name, written, false) as unknown as McpConnection;
+    const connection = compileSavedConnection(name, written, false);
+    if (connection.type === 'mcp') return connection;
+    throw new Error(`expected a connection of type mcp, found ${connection.type}`);
   } catch (error) {
     throw new AutomateError('usage', (error as Error).message);
   }

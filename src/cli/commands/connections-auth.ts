@@ -12,6 +12,7 @@ export interface AuthOptions {
   readonly username?: string;
   readonly tokenUrl?: string;
   readonly clientId?: string;
+  readonly clientCredential?: string;
   readonly scopes?: readonly string[];
 }
 
@@ -84,6 +85,7 @@ const partsOf: Record<AuthType, readonly Part[]> = {
   oauth2_authorization_code: [
     credential('Name of the credential that will hold the login'),
     { option: 'clientId', flag: '--client-id', key: 'client_id', sample: 'x' },
+    { option: 'clientCredential', flag: '--client-credential', key: 'client_credential', sample: 'x' },
     { option: 'scopes', flag: '--scopes', key: 'scopes', sample: [] },
   ],
 };

@@ -36,9 +36,9 @@ export async function listCommand(name: string | undefined, options: { json?: bo
 
 function rowsOf(names: readonly string[], saved: SavedConnections): string[][] {
   const text = (value: unknown) => (value === undefined ? '-' : Array.isArray(value) ? value.join(' ') : String(value));
-  const hasMcp = names.some((name) => saved[name]?.type === 'mcp');
+  const where = names.some((name) => saved[name]?.type === 'mcp') ? 'URL or command' : 'base URL';
   return [
-    ['name', 'type', 'base URL', 'auth', 'credential', 'rate'].map((title) => (title === 'base URL' && hasMcp ? 'URL or command' : title)),
+    ['name', 'type', where, 'auth', 'credential', 'rate'],
     ...names.map((name) => {
       const { type, base_url, url, command, auth, rate } = saved[name] ?? {};
       const { type: kind, credential } = (auth ?? {}) as Record<string, unknown>;
