@@ -13,7 +13,7 @@ export async function checkTools(
   plan: Plan,
   flow: string,
   credentials: FlowSecrets,
-  options: AskingOptions,
+  options: AskingOptions & { readonly isTable: boolean },
   terminal: Terminal,
 ): Promise<void> {
   const problems: Problem[] = [];
@@ -23,7 +23,7 @@ export async function checkTools(
     if (!first) continue;
     try {
       const { tools } = await serverWith(first.connection, credentials, options, terminal);
-      for (const { check } of uses) problems.push(...check(tools));
+      for (const { check } of uses) problems.push(...check(tools, options.isTable));
     } catch (error) {
       if (!(error instanceof Failure)) throw error;
       const reason = cleaned(error.message).replaceAll('\n', '\n  ');

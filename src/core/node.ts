@@ -129,8 +129,8 @@ export interface HttpAction extends ActionOf<HttpRequest, HttpResponse> {
 export interface ToolAction extends ActionOf<ToolCall, ToolAnswer> {
   readonly kind: 'tool';
   readonly connection: McpConnection;
-  /** What is wrong with the node, seen from the tools that the server has, and where. */
-  check(tools: readonly Tool[]): readonly ToolProblem[];
+  /** What is wrong with the node, seen from the tools that the server has, and where. `isTable`: whether the records are known to be rows of a table. */
+  check(tools: readonly Tool[], isTable: boolean): readonly ToolProblem[];
 }
 
 /** Something wrong with a node that calls a tool. */

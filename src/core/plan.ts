@@ -16,8 +16,8 @@ export interface CredentialUse {
 /** Where a flow calls a tool. */
 export interface ToolUse {
   readonly connection: McpConnection;
-  /** What is wrong there, seen from the tools that the server has. */
-  check(tools: readonly Tool[]): Problem[];
+  /** What is wrong there, seen from the tools that the server has. `isTable`: whether the records are known to be rows of a table. */
+  check(tools: readonly Tool[], isTable: boolean): Problem[];
 }
 
 /** A checked flow, ready to run. */

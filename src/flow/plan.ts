@@ -49,8 +49,8 @@ function withWayOut(message: string, wayOut: string | undefined): string {
 function toolsOf(steps: readonly PlacedStep[], source: Source): ToolUse[] {
   return (allSteps(steps) as PlacedStep[]).flatMap(({ at, node: { action } }) => {
     if (action?.kind !== 'tool') return [];
-    const check: ToolUse['check'] = (tools) =>
-      action.check(tools).map((problem) => source[problem.isName ? 'atName' : 'at']([...at, ...problem.at], problem.message));
+    const check: ToolUse['check'] = (tools, isTable) =>
+      action.check(tools, isTable).map((problem) => source[problem.isName ? 'atName' : 'at']([...at, ...problem.at], problem.message));
     return [{ connection: action.connection, check }];
   });
 }

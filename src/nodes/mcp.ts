@@ -69,7 +69,7 @@ function build(options: McpOptions, context: BuildContext): Node | undefined {
       price: { credits: options.credits ?? connection.credits, connection: connection.name },
       credentials: credentialsOf(connection),
       request: (fields) => callOf(compiled, fields),
-      check: (tools) => toolProblems({ tool: options.tool, connection: connection.name, arguments: template }, tools),
+      check: (tools, isTable) => toolProblems({ tool: options.tool, connection: connection.name, arguments: template }, tools, isTable),
       body: ({ body }) => body,
       rows: (fields, answer, found) => (mapping ? rowsOf(mapping, fields, answer, found) : [fields]),
       expands: mapping?.expands ?? false,

@@ -257,15 +257,31 @@ describe('the connection', () => {
 describe('seen from the server', () => {
   const tools: Tool[] = [
     { name: 'search', inputSchema: { type: 'object', properties: { query: {}, limit: {} }, required: ['query'] } },
+    {
+      name: 'typed',
+      inputSchema: {
+        type: 'object',
+        properties: {
+          n: { type: 'number' },
+          i: { type: 'integer' },
+          s: { type: 'string' },
+          b: { type: 'boolean' },
+          l: { type: 'array' },
+          m: { type: 'object' },
+          e: { enum: ['a', 'b'] },
+          o: { anyOf: [{ type: 'number' }] },
+        },
+      },
+    },
     { name: 'open', inputSchema: { type: 'object' } },
     { name: 'closed', inputSchema: { type: 'object', additionalProperties: false } },
     { name: 'loose', inputSchema: { type: 'object', properties: { a: {} }, additionalProperties: true } },
   ];
 
-  const problems = (node: string) => {
+  const problems = (node: string, isTable = true) => {
     const plan = compile(`${connections}nodes:\n  - ${node}\n`, { file: 'flow.yaml', nodeTypes, allowHttp: false, textCells: true });
     return plan.tools
-      .flatMap(({ check }) => check(tools))
+      .flatMap(({ check }) => check(tools, isTable))
       .map(({ line, column, message }) => `${line}:${column} ${message.split('\n')[0]}`);
   };
 
@@ -273,7 +289,7 @@ describe('seen from the server', () => {
     ['{ type: mcp, connection: search, tool: serach }', ['3:44 the server of "search" has no tool "serach"; did you mean "search"?']],
     [
       '{ type: mcp, connection: search, tool: zzzzzzz }',
-      ['3:44 the server of "search" has no tool "zzzzzzz"; it has search, open, closed, loose'],
+      ['3:44 the server of "search" has no tool "zzzzzzz"; it has search, typed, open, closed, loose'],
     ],
     [
       '{ type: mcp, connection: search, tool: search, arguments: { querry: x } }',
@@ -288,6 +304,33 @@ describe('seen from the server', () => {
       ['3:63 the tool "search" has no argument "x"; it takes query, limit'],
     ],
     ['{ type: mcp, connection: search, tool: search, arguments: { query: x } }', []],
+    ['{ type: mcp, connection: search, tool: typed, arguments: { n: 1.5, i: 3, s: x, b: true, l: [1], m: { a: 1 }, e: a, o: x } }', []],
+    ['{ type: mcp, connection: search, tool: typed, arguments: { s: "{{a}}", e: "{{a}}", o: "{{a}}", l: ["{{a}}"], n: null } }', []],
+    [`{ type: mcp, connection: search, tool: typed, arguments: '{ "n": {{a}} }' }`, []],
+    [
+      '{ type: mcp, connection: search, tool: typed, arguments: { n: x } }',
+      ['3:67 the argument "n" of the tool "typed" takes a number, found "x"'],
+    ],
+    [
+      '{ type: mcp, connection: search, tool: typed, arguments: { i: 1.5 } }',
+      ['3:67 the argument "i" of the tool "typed" takes a whole number, found 1.5'],
+    ],
+    [
+      '{ type: mcp, connection: search, tool: typed, arguments: { b: "yes" } }',
+      ['3:67 the argument "b" of the tool "typed" takes true or false, found "yes"'],
+    ],
+    [
+      '{ type: mcp, connection: search, tool: typed, arguments: { e: c } }',
+      ['3:67 the argument "e" of the tool "typed" takes "a", "b", found "c"'],
+    ],
+    [
+      '{ type: mcp, connection: search, tool: typed, arguments: { n: "{{a}}" } }',
+      ['3:67 the argument "n" of the tool "typed" takes a number, and this is always a text'],
+    ],
+    [
+      '{ type: mcp, connection: search, tool: typed, arguments: { n: "1{{a}}" } }',
+      ['3:67 the argument "n" of the tool "typed" takes a number, and this is always a text'],
+    ],
     ['{ type: mcp, connection: search, tool: open, arguments: { any: x } }', []],
     [
       '{ type: mcp, connection: search, tool: closed, arguments: { any: x } }',
@@ -296,5 +339,9 @@ describe('seen from the server', () => {
     ['{ type: mcp, connection: search, tool: loose, arguments: { any: x } }', []],
   ])('%s', (node, expected) => {
     expect(problems(node)).toEqual(expected);
+  });
+
+  test('a reference alone is a text in a table only', () => {
+    expect(problems('{ type: mcp, connection: search, tool: typed, arguments: { n: "{{a}}" } }', false)).toEqual([]);
   });
 });

@@ -42,8 +42,9 @@ export async function validateCommand(flow: string, options: ValidateOptions, te
     () => read?.columns && checkFields(plan, flow, read.columns),
     async () => {
       const credentials = await loadSecrets(plan, flow, options, terminal);
-      if (!options.offline && plan.tools.length > 0)
-        await (await import('../tool-checks.ts')).checkTools(plan, flow, credentials, options, terminal);
+      if (options.offline || plan.tools.length === 0) return;
+      const asking = { ...options, isTable: input !== undefined && hasTextCells(options) };
+      await (await import('../tool-checks.ts')).checkTools(plan, flow, credentials, asking, terminal);
     },
   ]);
   const against = !read ? '' : read.columns ? `, every reference is in ${input}` : '; references are checked in tables only';
