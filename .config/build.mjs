@@ -47,7 +47,7 @@ await build({
   legalComments: 'none',
   logLevel: 'warning',
   plugins: [undiciParts, seldom],
-  inject: [beside('globals-of-ky.mjs')],
+  inject: [beside('globals-of-ky.mjs'), beside('silent-console.mjs')],
   define: {
     'globalThis.Request': 'RequestOfKy',
     'globalThis.Headers': 'HeadersOfKy',
@@ -55,6 +55,8 @@ await build({
     'globalThis.Response': 'undefined',
     'globalThis.FormData': 'undefined',
     'globalThis.ReadableStream': 'undefined',
+    'console.warn': 'silentConsole',
+    'console.debug': 'silentConsole',
   },
   // CommonJS packages inside the bundle ask for Node's own modules by require.
   banner: { js: "import { createRequire as __createRequire } from 'node:module'; const require = __createRequire(import.meta.url);" },

@@ -4,6 +4,7 @@ import { fileURLToPath } from 'node:url';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { createDemoApi } from '../src/io/demo/api.ts';
 import { type Workplace, workplace } from './helpers/cli.ts';
+import { stdioServers } from './helpers/mcp/servers.ts';
 import { shell } from './helpers/shell.ts';
 
 const examples = fileURLToPath(new URL('../examples/', import.meta.url));
@@ -20,6 +21,7 @@ const expected: Readonly<Record<string, readonly { readonly code: number; readon
   ],
   transform: [{ code: 0, files: { 'stops.ndjson': 'expected.ndjson' } }],
   pipeline: [{ code: 0, files: { 'timezones.txt': 'expected.txt' } }],
+  mcp: [{ code: 4, files: { 'weather.csv': 'expected.csv', 'failed.csv': 'expected.errors.csv' } }],
   cron: [{ code: 0, files: { 'watchlist.enriched.csv': 'expected.csv' } }],
   'cursor-loop': [{ code: 0, files: { 'airports.csv': 'expected.csv' } }],
   paginate: [{ code: 0, files: { 'airports.csv': 'expected.csv' } }],
@@ -49,7 +51,9 @@ async function playground(): Promise<Workplace> {
   await cp(examples, place.folder, { recursive: true });
   for (const name of folders) {
     const flow = `${name}/flow.yaml`;
-    await place.write(flow, (await place.read(flow)).replaceAll('http://127.0.0.1:4010', api.origin));
+    const text = (await place.read(flow)).replaceAll('http://127.0.0.1:4010', api.origin);
+    // The server is there already: nothing is fetched.
+    await place.write(flow, text.replace(/npx -y @modelcontextprotocol\/server-everything@\S+ stdio/, stdioServers.everything.join(' ')));
   }
   return place;
 }

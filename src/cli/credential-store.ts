@@ -22,7 +22,7 @@ export interface CredentialStore extends Credentials {
 }
 
 /** Opens the credentials of an environment: the one that is named, else AUTOMATE_ENV. Nothing is read before it is asked for. */
-export function openCredentials(env: string | undefined, { redactor }: Terminal): CredentialStore {
+export function openCredentials(env: string | undefined, { redactor }: Pick<Terminal, 'redactor'>): CredentialStore {
   const home = homeFolder(process.env);
   const asker = findAsker();
   const passphrase = createPassphrase(process.env, asker && ((...how) => askPassphrase(asker, ...how)));

@@ -119,7 +119,8 @@ export function createProgram(terminal: Terminal, exit: (code: number) => void):
     .description('check a flow: every problem with its position')
     .argument('<flow>', 'the flow file (YAML)')
     .option('--in <file>', "check every reference against this file's header")
-    .option('--offline', 'ask no server')
+    .option('--offline', 'ask no MCP server for its tools')
+    .option('--cacert <file>', 'trust these certificate authorities (PEM) besides the usual ones')
     .option('--allow-http', 'allow http:// URLs to other machines');
   envOption(inputOptions(validate)).action(async (flow, options) => {
     exit(await (await import('./commands/validate.ts')).validateCommand(flow, options, terminal));
@@ -127,9 +128,12 @@ export function createProgram(terminal: Terminal, exit: (code: number) => void):
 
   program
     .command('nodes')
-    .description('list the node types, or explain one')
+    .description('list the node types and the tools of the saved MCP connections, or explain a type')
     .argument('[type]', 'a node type')
-    .action(async (type) => exit(await (await import('./commands/nodes.ts')).nodesCommand(type, terminal)));
+    .option('--refresh', 'ask the MCP servers for their tools')
+    .option('--env <name>', 'for --refresh: whose credentials, such as staging (default: AUTOMATE_ENV, else default)')
+    .option('--cacert <file>', 'for --refresh: trust these certificate authorities (PEM) besides the usual ones')
+    .action(async (type, options) => exit(await (await import('./commands/nodes.ts')).nodesCommand(type, options, terminal)));
 
   program
     .command('schema')

@@ -1,15 +1,19 @@
 import { createHash, randomUUID } from 'node:crypto';
 import type { Event } from '../core/event.ts';
+import { Failure } from '../core/failure.ts';
 import type { Cache, Ports } from '../core/ports.ts';
+import type { Tools } from '../core/tools.ts';
 import type { KeptCache } from '../io/cache.ts';
 import { createClock } from '../io/clock.ts';
 import { createHttp } from '../io/http/client.ts';
 import { createTransport, type Transport } from '../io/http/transport.ts';
 import type { RunLedger } from '../io/ledger/run-ledger.ts';
+import type { LoginPerson } from '../io/mcp/login.ts';
 import type { Redactor } from '../io/redact.ts';
 import { cachePath, mostCacheBytes } from './cache-file.ts';
 import { envOf } from './env.ts';
 import type { FlowSecrets } from './flow-secrets.ts';
+import { createLoginKeeper } from './login-keeper.ts';
 import { version } from './version.ts';
 
 /** What a command knows of the world its flow will run in. */
@@ -24,6 +28,8 @@ export interface WireOptions {
   /** Whose credentials; absent for those of AUTOMATE_ENV. */
   readonly env: string | undefined;
   report(event: Event): void;
+  /** Whoever can log in to a server; absent where nobody is asked, as in a run. */
+  readonly person?: LoginPerson | undefined;
   /** Tells a person what is not as it should be, and ends nothing; absent where nobody is told. */
   warn?(message: string): void;
 }
@@ -47,6 +53,23 @@ export function wire(options: WireOptions): WiredPorts {
     now: clock.now,
     wallNow: clock.wallNow,
   });
+  const tools = createLateTools(options.ledger, async () => {
+    const { createTools } = await import('../io/mcp/tools.ts');
+    return createTools({
+      version,
+      environment: process.env,
+      cacert: options.cacert,
+      transport,
+      secrets: credentials.secrets,
+      used: (credential) => void (credentials.secrets.has(credential) && credentials.used(credential)),
+      now: clock.now,
+      wallNow: clock.wallNow,
+      secret: redactor.add,
+      person: options.person,
+      keepLogin: createLoginKeeper(options.env, redactor, (message) => options.warn?.(message)),
+      report: options.report,
+    });
+  });
   const mostBytes = mostCacheBytes(process.env);
   const cache = createLateCache(envOf(options.env), async () => {
     const { createCache } = await import('../io/cache.ts');
@@ -65,11 +88,14 @@ export function wire(options: WireOptions): WiredPorts {
       now: clock.now,
       secret: redactor.add,
     }),
+    tools,
     cache,
     report: options.report,
     uuidOf: createUuids(options.run ?? randomUUID()),
     random: Math.random,
-    close: cache.close,
+    async close() {
+      await Promise.all([cache.close(), tools.close()]);
+    },
   };
 }
 
@@ -87,6 +113,38 @@ function createLateCache(env: string, create: () => Promise<KeptCache>): Cache &
       (await coming)?.close();
     },
   };
+}
+
+type LateTools = Tools & { close(): Promise<void> };
+
+/** Most flows call no tools: what speaks with their servers is loaded with the first call. */
+function createLateTools(ledger: RunLedger, create: () => Promise<LateTools>): LateTools {
+  let coming: Promise<LateTools> | undefined;
+  let tools: LateTools | undefined;
+  let hasEnded = false;
+  return {
+    async call(call, progressed) {
+      const port = await arrived();
+      ledger.flush();
+      return port.call(call, progressed);
+    },
+    server: async (connection) => (await arrived()).server(connection),
+    abort() {
+      hasEnded = true;
+      tools?.abort();
+    },
+    async close() {
+      hasEnded = true;
+      await (await coming)?.close();
+    },
+  };
+
+  async function arrived(): Promise<LateTools> {
+    coming ??= create();
+    tools ??= await coming;
+    if (hasEnded) throw new Failure('network', 'the run has ended', { retryable: true, sent: false });
+    return tools;
+  }
 }
 
 /** What is about to be sent is noted first, and all that was held with it. */

@@ -1,4 +1,5 @@
 import type { FailureClass } from './failure.ts';
+import type { ToolProgress } from './tools.ts';
 
 /** How a run ended. */
 export type Ending = 'complete' | 'interrupted' | 'max-errors' | 'max-credits' | 'on-error-stop' | 'unreachable';
@@ -37,8 +38,19 @@ export type Event =
       readonly paths: readonly string[];
       readonly found: readonly boolean[];
     }
+  /** A tool says how far it is. */
+  | ({ readonly type: 'tool-progress'; readonly record: number; readonly node: string; readonly tool: string } & ToolProgress)
+  | ToolServerEvent
   | ({ readonly type: 'record-kept'; readonly record: number } & FailureReport)
   | { readonly type: 'record-done'; readonly record: number; readonly rows: number }
   | ({ readonly type: 'record-failed'; readonly record: number } & FailureReport)
   | { readonly type: 'stopping'; readonly ending: Ending; readonly reason: string }
   | { readonly type: 'run-ended'; readonly ending: Ending; readonly ms: number };
+
+/** What happens to a server of tools, whatever the record. */
+export type ToolServerEvent = { readonly connection: string } & (
+  | { readonly type: 'server-started'; readonly server: string; readonly protocol: string; readonly tools: number }
+  | { readonly type: 'server-lost'; readonly reason: string }
+  | { readonly type: 'server-log'; readonly level: string; readonly logger: string | undefined; readonly message: string }
+  | { readonly type: 'server-tools'; readonly tools: number }
+);

@@ -5,7 +5,8 @@ import { isObject, type Value } from './value.ts';
 
 /** What a node's `map` reads from: one answer. */
 export interface Answer {
-  readonly status: number;
+  /** Absent where an answer has none. */
+  readonly status: number | undefined;
   /** A header's value by its lower-case name; `undefined` where the answer has none. */
   header(name: string): string | undefined;
   /** The parsed body; `undefined` when it was empty. */

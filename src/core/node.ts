@@ -3,6 +3,7 @@ import type { Expression } from './condition.ts';
 import type { Failure, Unfinished } from './failure.ts';
 import type { Auth, Http, HttpRequest, HttpResponse } from './ports.ts';
 import type { Fields } from './record.ts';
+import type { McpConnection, Tool, ToolAnswer, ToolCall, ToolProgress, Tools } from './tools.ts';
 import type { Value } from './value.ts';
 
 /** When and how often a call is tried again. */
@@ -61,12 +62,15 @@ export interface Heard {
 /** What a node may use while it works on a record. */
 export interface NodeContext {
   readonly http: Http;
+  readonly tools: Tools;
   /** Runs an action: credit, gate, retries. */
   call<Result>(call: Call<Result>): Promise<Result>;
   /** Answers from disk, or produces and keeps. */
   cached(key: string, maxAgeMs: number, produce: () => Promise<HttpResponse>): Promise<HttpResponse>;
   /** Tells which of the map's paths led anywhere. */
   mapped(paths: readonly string[], found: readonly boolean[]): void;
+  /** Tells how far a tool is. */
+  progressed(tool: string, progress: ToolProgress): void;
   /** Waits until as many records as can share a call are there, or no more can come; answers what came of this one. */
   gather<Entry, Result>(entry: Entry, batch: Batch<Entry, Result>): Promise<Result>;
   /** A UUID that is the same whenever this record passes this node in this run. `part`: which of several calls for it; absent for the one. */
@@ -98,6 +102,8 @@ export interface CredentialNeed extends FieldUse {
   readonly isPair: boolean;
   /** Where the secret would go, as far as that is known before the first record. */
   readonly origins: readonly string[];
+  /** How to get one, where that is not how secrets are usually kept; absent where it is. */
+  readonly wayOut?: string;
 }
 
 /** A node as it will run. */
@@ -130,8 +136,38 @@ export interface Inner {
   readonly expands: boolean;
 }
 
+/** What a node sends for a record. */
+export type ActionRequest = HttpRequest | ToolCall;
+
+/** What came back for it. */
+export type ActionResponse = HttpResponse | ToolAnswer;
+
 /** What the engine and the previews need to know of a node that calls the outside. */
-export interface Action {
+export type Action = HttpAction | ToolAction;
+
+/** A node that sends HTTP requests. */
+export interface HttpAction extends ActionOf<HttpRequest, HttpResponse> {
+  readonly kind?: undefined;
+}
+
+/** A node that calls a tool. */
+export interface ToolAction extends ActionOf<ToolCall, ToolAnswer> {
+  readonly kind: 'tool';
+  readonly connection: McpConnection;
+  /** What is wrong with the node, seen from the tools that the server has, and where. `isTable`: whether the records are known to be rows of a table. */
+  check(tools: readonly Tool[], isTable: boolean): readonly ToolProblem[];
+}
+
+/** Something wrong with a node that calls a tool. */
+export interface ToolProblem {
+  readonly at: readonly (string | number)[];
+  /** Whether the name there is meant, and not the value. */
+  readonly isName?: boolean;
+  readonly message: string;
+}
+
+/** What is the same for every kind of action. */
+export interface ActionOf<Request, Response> {
   /** Calls in flight at once. */
   readonly concurrency: number;
   /** Ms between two calls; absent for no limit. */
@@ -140,9 +176,9 @@ export interface Action {
   readonly price: { readonly credits: number; readonly connection: string | undefined };
   readonly credentials: readonly CredentialNeed[];
   /** The request for a record, as it will be sent. */
-  request(fields: Fields): HttpRequest;
+  request(fields: Fields): Request;
   /** The answer's body as the map sees it. Throws a Failure. */
-  body(response: HttpResponse): Value | undefined;
+  body(response: Response): Value | undefined;
   /** Whether one record can become several. */
   readonly expands: boolean;
   /** How many records share a call at most; absent where each has its own. */
@@ -155,11 +191,11 @@ export interface Action {
   readonly paths: readonly string[];
   readonly fields: readonly string[];
   /** Why an answer counts as no success; absent when it does. */
-  refusal(response: HttpResponse): Failure | undefined;
+  refusal(response: Response): Failure | undefined;
   /** What an answer says that the action really cost; absent when it does not. */
-  cost(response: HttpResponse): number | undefined;
+  cost(response: Response): number | undefined;
   /** The record's output records; `found` gets, per path, whether it led anywhere. Throws a Failure. */
-  rows(fields: Fields, response: HttpResponse, found: boolean[]): readonly Fields[];
+  rows(fields: Fields, response: Response, found: boolean[]): readonly Fields[];
 }
 
 /** What becomes of a record that fails at a node. */
@@ -191,11 +227,16 @@ export interface HttpConnection {
   readonly cost: string | undefined;
 }
 
+/** A saved or in-flow connection of either type. */
+export type Connection = ({ readonly type: 'http' } & HttpConnection) | ({ readonly type: 'mcp' } & McpConnection);
+
 /** What a node type may use while it turns options into a node. */
 export interface BuildContext {
   readonly id: string;
   /** The connection of that name. Absent, with the problem reported at `connection`, when the flow has none. */
   connection(name: string): HttpConnection | undefined;
+  /** The same for a connection to an MCP server. */
+  mcpConnection(name: string): McpConnection | undefined;
   readonly allowHttp: boolean;
   /** Hosts inside the network that a record may name. */
   readonly allowHosts: readonly string[];

@@ -1,9 +1,9 @@
 import * as z from 'zod';
+import type { Auth, Login } from './auth.ts';
 import { compileCondition, compileExpression, type ExpressionError } from './condition.ts';
 import { describedAs, dictionary } from './dictionary.ts';
 import { durationMs, rateIntervalMs } from './duration.ts';
 import { compilePath } from './path.ts';
-import type { Auth } from './ports.ts';
 import { holdsToken, isRandomText } from './token-text.ts';
 
 const aDuration = 'expected a duration such as 250ms, 1s, 5m, 24h, 7d, or an integer of ms';
@@ -133,7 +133,7 @@ const apiKey = z.strictObject({
   query: z.string().min(1, 'expected the name of a query parameter').optional().describe('the query parameter that carries the key'),
 });
 
-const authKinds = z.discriminatedUnion('type', [
+const plainAuthKinds = [
   z.strictObject({ type: z.literal('none') }),
   z.strictObject({ type: z.literal('bearer'), credential }),
   describedAs(
@@ -154,7 +154,9 @@ const authKinds = z.discriminatedUnion('type', [
     client_id: z.string(),
     scopes: z.array(z.string()).default([]),
   }),
-]);
+] as const;
+
+const authKinds = z.discriminatedUnion('type', plainAuthKinds);
 
 const writtenAuth = z.union([z.literal('none'), authKinds], {
   error: 'expected none, or a mapping such as { type: bearer, credential: NAME }',
@@ -180,6 +182,26 @@ function toAuth(written: WrittenAuth): Auth {
     }
   }
 }
+
+const login = z.strictObject({
+  type: z.literal('oauth2_authorization_code'),
+  credential: credential.describe('the name of the credential that holds the tokens of a login'),
+  client_id: z.string().optional().describe('without it the server registers a client by itself'),
+  client_credential: credential.optional().describe("the name of the credential that holds the client's own secret"),
+  scopes: z.array(z.string()).default([]),
+});
+
+const mcpAuthKinds = z.discriminatedUnion('type', [...plainAuthKinds, login]);
+
+/** How an MCP server is told who speaks; `null` for `none`. */
+export const mcpAuth = z
+  .union([z.literal('none'), mcpAuthKinds], { error: 'expected none, or a mapping such as { type: bearer, credential: NAME }' })
+  .transform((written): Auth | Login | null => {
+    if (written === 'none' || written.type === 'none') return null;
+    if (written.type !== 'oauth2_authorization_code') return toAuth(written);
+    const { type, credential, client_id: clientId, client_credential: clientCredential, scopes } = written;
+    return { type, credential, clientId, clientCredential, scopes };
+  });
 
 function given<Name extends string>(key: Name, value: string | undefined): { [name in Name]?: string } {
   return value === undefined ? {} : ({ [key]: value } as { [name in Name]?: string });

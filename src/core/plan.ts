@@ -1,5 +1,6 @@
 import type { Problem } from './failure.ts';
 import type { Step } from './node.ts';
+import type { McpConnection, Tool } from './tools.ts';
 
 /** Where a flow names a credential. */
 export interface CredentialUse {
@@ -12,11 +13,19 @@ export interface CredentialUse {
   problem(message: string): Problem;
 }
 
+/** Where a flow calls a tool. */
+export interface ToolUse {
+  readonly connection: McpConnection;
+  /** What is wrong there, seen from the tools that the server has. `isTable`: whether the records are known to be rows of a table. */
+  check(tools: readonly Tool[], isTable: boolean): Problem[];
+}
+
 /** A checked flow, ready to run. */
 export interface Plan {
   readonly name: string;
   readonly steps: readonly Step[];
   readonly credentials: readonly CredentialUse[];
+  readonly tools: readonly ToolUse[];
   readonly warnings: readonly Problem[];
   /** The saved connections that it uses, as they were written. */
   readonly savedConnections: ReadonlyMap<string, object>;

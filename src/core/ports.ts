@@ -1,5 +1,9 @@
+import type { Auth } from './auth.ts';
 import type { Event, HitSource } from './event.ts';
 import type { Item, Outcome, Part } from './item.ts';
+import type { Tools } from './tools.ts';
+
+export type { Auth } from './auth.ts';
 
 /** Time. Waits and deadlines read `now`, which no clock change can move; only dates from outside are compared with `wallNow`. */
 export interface Clock {
@@ -12,19 +16,6 @@ export interface Clock {
   /** Resolves a turn of the event loop later: what can be sent goes out before what was received is worked on. */
   nextTurn(): Promise<void>;
 }
-
-/** How a request proves who sends it. Names a credential, never holds a secret. */
-export type Auth =
-  | { readonly type: 'bearer'; readonly credential: string }
-  | { readonly type: 'api_key'; readonly credential: string; readonly header?: string; readonly query?: string }
-  | { readonly type: 'basic'; readonly credential: string; readonly username?: string }
-  | {
-      readonly type: 'oauth2_client_credentials';
-      readonly credential: string;
-      readonly tokenUrl: string;
-      readonly clientId: string;
-      readonly scopes: readonly string[];
-    };
 
 /** One HTTP request, rendered. The same object is sent again on a retry. */
 export interface HttpRequest {
@@ -107,6 +98,7 @@ export interface Output {
 /** What a run may use of the world outside. */
 export interface Ports {
   readonly http: Http;
+  readonly tools: Tools;
   readonly ledger: Ledger;
   readonly cache: Cache;
   readonly clock: Clock;

@@ -151,7 +151,7 @@ async function passStreaming(step: Step, behind: readonly Step[], rows: readonly
 async function passOne(step: Step, fields: Fields, row: number, way: Way, tools: ChainTools): Promise<readonly Fields[]> {
   try {
     if (step.when && !step.when.evaluate(fields)) return [fields];
-    return await step.node.run(fields, contextOf({ step, way, row, tools, passSteps }));
+    return await step.node.run(fields, contextOf({ step, way, row, chain: tools, passSteps }));
   } catch (error) {
     if (!(error instanceof Failure)) throw error;
     const failure = failureAt(step, error);

@@ -56,64 +56,69 @@ interface Own {
   readonly way: Way;
   /** Which of the record's rows it is, from 0. */
   readonly row: number;
-  readonly tools: ChainTools;
+  readonly chain: ChainTools;
   readonly passSteps: PassSteps;
 }
 
 /** What a node may use while it works on a record. There is one for every record at every node, so they share their methods. */
-export function contextOf({ step, way, row, tools, passSteps }: Own): NodeContext {
-  return { __proto__: methods, http: tools.ports.http, step, way, row, tools, passSteps } as unknown as NodeContext;
+export function contextOf({ step, way, row, chain, passSteps }: Own): NodeContext {
+  const { http, tools } = chain.ports;
+  return { __proto__: methods, http, tools, step, way, row, chain, passSteps } as unknown as NodeContext;
 }
 
 /** Records that wake at about the same time may share a batch: so long before they count as those that are awake. */
 const awakeMs = 20;
 
-const methods: Omit<NodeContext, 'http'> & ThisType<Own> = {
+const methods: Omit<NodeContext, 'http' | 'tools'> & ThisType<Own> = {
   call(spec) {
-    const { way, tools } = this;
-    return tools.batches.during(way.step, tools.call(spec, callerOf(this)));
+    const { way, chain } = this;
+    return chain.batches.during(way.step, chain.call(spec, callerOf(this)));
   },
   cached(key, maxAgeMs, produce) {
-    const { step, way, tools } = this;
+    const { step, way, chain } = this;
     const hit = (source: HitSource) => {
       const credits = step.node.action?.price.credits ?? 0;
-      tools.ports.report({ type: 'cache-hit', record: way.item.number, node: step.id, source, credits });
+      chain.ports.report({ type: 'cache-hit', record: way.item.number, node: step.id, source, credits });
     };
-    return tools.batches.during(way.step, tools.ports.cache.through(key, maxAgeMs, produce, hit));
+    return chain.batches.during(way.step, chain.ports.cache.through(key, maxAgeMs, produce, hit));
   },
   gather(entry, batch) {
-    const { way, tools } = this;
+    const { way, chain } = this;
     if (isLost(way.scope)) return Promise.reject(new Unfinished());
-    return tools.batches.join(batch, entry, { caller: callerOf(this), step: way.step, isInner: way.isInner });
+    return chain.batches.join(batch, entry, { caller: callerOf(this), step: way.step, isInner: way.isInner });
   },
   mapped(paths, found) {
-    const { step, way, tools } = this;
-    tools.ports.report({ type: 'mapped', record: way.item.number, node: step.id, paths, found });
+    const { step, way, chain } = this;
+    chain.ports.report({ type: 'mapped', record: way.item.number, node: step.id, paths, found });
+  },
+  progressed(tool, progress) {
+    const { step, way, chain } = this;
+    chain.ports.report({ type: 'tool-progress', record: way.item.number, node: step.id, tool, ...progress });
   },
   idempotencyKey(part) {
-    const { step, way, row, tools } = this;
-    return tools.ports.uuidOf(`${way.item.number}/${step.id}/${way.place}${row}${part === undefined ? '' : `/${part}`}`);
+    const { step, way, row, chain } = this;
+    return chain.ports.uuidOf(`${way.item.number}/${step.id}/${way.place}${row}${part === undefined ? '' : `/${part}`}`);
   },
   emit(rows) {
     return (this.way.emit as NodeContext['emit'])(rows);
   },
   async inner(fields, pass, take) {
-    const { step, way, row, tools, passSteps } = this;
+    const { step, way, row, chain, passSteps } = this;
     let last: Heard | undefined;
     const heard = ({ atMs, waitMs }: Heard) => {
       last = { atMs, waitMs: waitMs === undefined ? last?.waitMs : Math.max(last?.waitMs ?? 0, waitMs) };
     };
     const inside = { ...way, place: `${way.place}${row}.${pass}.`, isInner: true, take, heard };
-    await take(await passSteps(step.node.inner?.steps ?? [], [fields], inside, tools));
+    await take(await passSteps(step.node.inner?.steps ?? [], [fields], inside, chain));
     return last;
   },
   now() {
-    return this.tools.ports.clock.now();
+    return this.chain.ports.clock.now();
   },
   async waitUntil(untilMs) {
-    const { way, tools } = this;
-    await tools.batches.during(way.step, waitUntil(untilMs - awakeMs, tools), 'waiting');
-    await tools.batches.during(way.step, waitUntil(untilMs, tools));
+    const { way, chain } = this;
+    await chain.batches.during(way.step, waitUntil(untilMs - awakeMs, chain), 'waiting');
+    await chain.batches.during(way.step, waitUntil(untilMs, chain));
   },
 };
 

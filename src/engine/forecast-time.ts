@@ -1,5 +1,4 @@
-import type { Step } from '../core/node.ts';
-import type { HttpRequest } from '../core/ports.ts';
+import type { ActionRequest, Step } from '../core/node.ts';
 import type { GateOverrides } from './gate.ts';
 import type { Range } from './range.ts';
 import type { Sketch } from './sketch.ts';
@@ -16,7 +15,7 @@ export type Duration = { readonly ms: number } & (
 /** What the gates will have to let through. */
 export interface Demand {
   /** So many records make their first call with such a request. */
-  add(request: HttpRequest, count: number): void;
+  add(request: ActionRequest, count: number): void;
   /** By the slowest gate; absent when nothing is sent. `reached`: how many records make their first call at a step. */
   time(steps: readonly Range[], reached: readonly number[], sketchOf: (index: number) => Sketch | undefined): Duration | undefined;
 }

@@ -1,8 +1,7 @@
 import { Failure, Unfinished } from '../core/failure.ts';
 import type { Item } from '../core/item.ts';
-import type { NodeContext, Step } from '../core/node.ts';
+import type { ActionRequest, NodeContext, Step } from '../core/node.ts';
 import { allSteps, isBatched, type Plan } from '../core/plan.ts';
-import type { HttpRequest } from '../core/ports.ts';
 import { type Fields, withFields } from '../core/record.ts';
 import { actionsOf } from './forecast-actions.ts';
 import { createDemand, type Duration } from './forecast-time.ts';
@@ -34,7 +33,7 @@ export interface Forecast {
   /** Absent when nothing is sent. */
   readonly time: Duration | undefined;
   /** The first requests. */
-  readonly requests: readonly HttpRequest[];
+  readonly requests: readonly ActionRequest[];
 }
 
 /** Gathers a forecast, record by record. Nothing is sent. */
@@ -65,7 +64,7 @@ export function createForecaster(plan: Plan, settings: ForecastSettings): Foreca
   const demand = createDemand(steps, settings);
   /** For each step, how many records make their first call there. */
   const reached = steps.map(() => 0);
-  const requests: HttpRequest[] = [];
+  const requests: ActionRequest[] = [];
   const fewestBefore = allSteps(plan.steps).some(({ onError }) => onError === 'stop') ? 1 : fewestSent(settings.maxErrors);
   let records = 0;
   let failing = 0;
@@ -115,7 +114,7 @@ export function createForecaster(plan: Plan, settings: ForecastSettings): Foreca
   function addPlain(count: number): void {
     records += count;
     reached[0] = (reached[0] as number) + count;
-    demand.add(plain?.request as HttpRequest, count);
+    demand.add(plain?.request as ActionRequest, count);
   }
 
   /** Brings a record as far as its first call; answers what came through without one. */
@@ -177,7 +176,7 @@ export function createForecaster(plan: Plan, settings: ForecastSettings): Foreca
     return context as NodeContext;
   }
 
-  async function arrived(index: number, request: HttpRequest, fields: Fields): Promise<void> {
+  async function arrived(index: number, request: ActionRequest, fields: Fields): Promise<void> {
     calls++;
     reached[index] = (reached[index] as number) + 1;
     demand.add(request, 1);

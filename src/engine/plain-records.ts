@@ -1,7 +1,6 @@
 import { Failure } from '../core/failure.ts';
-import type { Action } from '../core/node.ts';
+import type { Action, ActionRequest } from '../core/node.ts';
 import type { Plan } from '../core/plan.ts';
-import type { HttpRequest } from '../core/ports.ts';
 import type { Fields } from '../core/record.ts';
 import type { Value } from '../core/value.ts';
 
@@ -10,7 +9,7 @@ export interface PlainRecords {
   /** What the first request is made of. */
   readonly fields: readonly string[];
   /** Such a request: all of them go to its origin with its credential. */
-  readonly request: HttpRequest;
+  readonly request: ActionRequest;
   /** Whether a record is one of them. */
   has(fields: Fields): boolean;
 }
@@ -40,7 +39,7 @@ export function isPlain(value: Value | undefined): boolean {
   return typeof value === 'boolean' || (typeof value === 'number' && Number.isFinite(value));
 }
 
-function rendered(action: Action, fields: Fields): HttpRequest | undefined {
+function rendered(action: Action, fields: Fields): ActionRequest | undefined {
   try {
     return action.request(fields);
   } catch (error) {

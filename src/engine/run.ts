@@ -38,6 +38,7 @@ export function startRun(plan: Plan, input: AsyncIterable<readonly Item[]>, outp
     gates.refuse('all');
     window.close();
     ports.http.abort();
+    ports.tools.abort();
   });
   const call = createCaller({ ports, gates, stopping });
   const batches = allSteps(plan.steps).some(isBatched) ? createBatches(ports.clock, call, supply) : noBatches;

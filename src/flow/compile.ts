@@ -1,6 +1,6 @@
 import type { Expression } from '../core/condition.ts';
 import { FlowError, type Problem } from '../core/failure.ts';
-import type { BuildContext, HttpConnection, NodeType, OnError } from '../core/node.ts';
+import type { BuildContext, Connection, NodeType, OnError } from '../core/node.ts';
 import type { CredentialUse, Plan } from '../core/plan.ts';
 import { didYouMean, nearest } from '../core/suggest.ts';
 import { compileConnections } from './connections.ts';
@@ -33,7 +33,7 @@ interface Compilation extends CompileOptions {
   readonly problems: Problem[];
   readonly warnings: Problem[];
   /** The flow's own, and those that are saved as nodes name them. */
-  readonly connections: Map<string, HttpConnection | undefined>;
+  readonly connections: Map<string, Connection | undefined>;
   /** The saved connections that the flow uses, as they were written. */
   readonly saved: Map<string, object>;
   /** The ids of the nodes so far. */
@@ -159,7 +159,8 @@ function buildContext(id: string, at: At, compilation: Compilation): BuildContex
       typedBefore = new Set(typedFields);
       return steps.every((step) => step !== undefined) ? (steps as PlacedStep[]) : undefined;
     },
-    connection: (name) => connectionOf(name, [...at, 'connection'], compilation),
+    connection: (name) => connectionOfType('http', name, [...at, 'connection'], compilation),
+    mcpConnection: (name) => connectionOfType('mcp', name, [...at, 'connection'], compilation),
     problem: (place, message) => problems.push(source.at([...at, ...place], message)),
     warn: (place, message) => warnings.push(source.at([...at, ...place], message)),
     warnOfCells(place, { numberEquals }) {
@@ -171,8 +172,26 @@ function buildContext(id: string, at: At, compilation: Compilation): BuildContex
   };
 }
 
-/** The flow's own connection of that name, else the saved one. */
-function connectionOf(name: string, at: At, compilation: Compilation): HttpConnection | undefined {
+/** The connection of that name. Absent, with the problem reported, when there is none, or it is of another type. */
+function connectionOfType<Type extends Connection['type']>(
+  type: Type,
+  name: string,
+  at: At,
+  compilation: Compilation,
+): Extract<Connection, { type: Type }> | undefined {
+  const connection = connectionOf(name, at, compilation, type);
+  if (connection && connection.type !== type) {
+    const message = `expected a connection of type ${type}, found "${name}", which is of type ${connection.type}`;
+    compilation.problems.push(compilation.source.at(at, `${message}\nnodes of type ${connection.type} use it`));
+    return undefined;
+  }
+  return connection as Extract<Connection, { type: Type }> | undefined;
+}
+
+const addExamples = { http: '--base-url URL', mcp: '--url URL' };
+
+/** The flow's own connection of that name, else the saved one. `type`: of which one was expected. */
+function connectionOf(name: string, at: At, compilation: Compilation, type: Connection['type']): Connection | undefined {
   const { connections, source, problems, missing, allowHttp, saved } = compilation;
   if (connections.has(name)) return connections.get(name);
   const found = compilation.savedConnections?.() ?? {};
@@ -185,12 +204,15 @@ function connectionOf(name: string, at: At, compilation: Compilation): HttpConne
   const names = [...new Set([...connections.keys(), ...Object.keys(found)])];
   const choices =
     didYouMean(name, names) || (names.length === 0 ? '; the flow has none, and none is saved' : `; there are ${names.join(', ')}`);
-  const problem = source.at(at, `no connection "${name}"${choices}\nsave it: automate connections add http ${name} --base-url URL`);
+  const problem = source.at(
+    at,
+    `no connection "${name}"${choices}\nsave it: automate connections add ${type} ${name} ${addExamples[type]}`,
+  );
   missing.add(problem);
   problems.push(problem);
   return undefined;
 
-  function savedConnection(name: string, written: object): HttpConnection | undefined {
+  function savedConnection(name: string, written: object): Connection | undefined {
     try {
       return compileSavedConnection(name, written, allowHttp);
     } catch (error) {

@@ -1,8 +1,10 @@
 import type { Problem } from '../core/failure.ts';
-import type { HttpConnection } from '../core/node.ts';
+import type { Connection } from '../core/node.ts';
+import { didYouMean } from '../core/suggest.ts';
 import { headerTemplate, referencedFields } from '../core/template.ts';
 import { checkTokenUrl, urlTemplate } from '../core/url.ts';
 import { checked } from './issues.ts';
+import { compileMcpConnection } from './mcp-connection.ts';
 import { connectionSchema } from './schema.ts';
 import type { Source } from './source.ts';
 
@@ -10,11 +12,18 @@ import type { Source } from './source.ts';
 export function compileConnections(
   written: Readonly<Record<string, unknown>>,
   where: { readonly source: Source; readonly problems: Problem[]; readonly allowHttp: boolean },
-): Map<string, HttpConnection | undefined> {
+): Map<string, Connection | undefined> {
   return new Map(Object.entries(written).map(([name, options]) => [name, compileConnection(name, options, where)]));
 }
 
-function compileConnection(name: string, written: unknown, where: Parameters<typeof compileConnections>[1]): HttpConnection | undefined {
+function compileConnection(name: string, written: unknown, where: Parameters<typeof compileConnections>[1]): Connection | undefined {
+  const type = typeOf(written);
+  if (type === 'mcp') return compileMcpConnection(name, written, where);
+  if (typeof type === 'string' && type !== 'http') {
+    const choices = didYouMean(type, ['http', 'mcp']) || '; expected http or mcp';
+    where.problems.push(where.source.at(['connections', name, 'type'], `no connection type "${type}"${choices}`));
+    return undefined;
+  }
   const at = ['connections', name];
   const before = where.problems.length;
   const options = checked(connectionSchema, written, { ...where, at });
@@ -34,6 +43,7 @@ function compileConnection(name: string, written: unknown, where: Parameters<typ
   const origin = tried(['base_url'], () => originOf(options.base_url, allowHttp));
   if (origin === undefined || where.problems.length > before) return undefined;
   return {
+    type: 'http',
     name,
     baseUrl: options.base_url,
     origin,
@@ -45,6 +55,10 @@ function compileConnection(name: string, written: unknown, where: Parameters<typ
     credits: options.credits,
     cost: options.cost,
   };
+}
+
+function typeOf(written: unknown): unknown {
+  return (written as { type?: unknown } | null | undefined)?.type;
 }
 
 function originOf(baseUrl: string, allowHttp: boolean): string {

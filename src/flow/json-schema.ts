@@ -2,7 +2,7 @@ import * as z from 'zod';
 import { dictionary, representationOf } from '../core/dictionary.ts';
 import type { NodeType } from '../core/node.ts';
 import { innerNodes, name } from '../core/options.ts';
-import { connectionSchema, flowSchema, nodeSchema } from './schema.ts';
+import { connectionSchema, flowSchema, mcpConnectionSchema, nodeSchema } from './schema.ts';
 
 /** A JSON Schema (2020-12), as far as it is looked into here. */
 export interface JsonSchema {
@@ -49,7 +49,9 @@ const dialect = 'https://json-schema.org/draft/2020-12/schema';
 /** The JSON Schema of the flow file, for editors. */
 export function flowJsonSchema(nodeTypes: readonly NodeType[]): JsonSchema {
   const whole = flowSchema.extend({
-    connections: dictionary(name, connectionSchema).optional().describe('named endpoints'),
+    connections: dictionary(name, z.union([connectionSchema, mcpConnectionSchema]))
+      .optional()
+      .describe('named endpoints'),
     nodes: z.array(z.union(nodeTypes.map(nodeSchema))).min(1),
   });
   return { $schema: dialect, title: 'automate flow', ...toJsonSchema(whole) };

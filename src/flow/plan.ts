@@ -1,7 +1,7 @@
 import { columnsAfter, columnsBehind } from '../core/columns.ts';
 import type { Problem } from '../core/failure.ts';
 import type { FieldUse, Step } from '../core/node.ts';
-import { allSteps, type CredentialUse, type Plan } from '../core/plan.ts';
+import { allSteps, type CredentialUse, type Plan, type ToolUse } from '../core/plan.ts';
 import { didYouMean } from '../core/suggest.ts';
 import type { At, Source } from './source.ts';
 
@@ -22,6 +22,7 @@ export function planOf(
     warnings,
     savedConnections: saved,
     credentials: credentialsOf(steps, source),
+    tools: toolsOf(steps, source),
     columns: (input) => columnsBehind(steps, input),
     unknownFields: (input) => inOrder(unknownFieldsIn(steps, input, source)),
   };
@@ -34,9 +35,24 @@ export function credentialsOf(steps: readonly PlacedStep[], source: Source): Cre
       name: use.field,
       isPair: use.isPair,
       origins: use.origins,
-      problem: (message: string) => source.at([...step.at, ...use.at], message),
+      problem: (message: string) => source.at([...step.at, ...use.at], withWayOut(message, use.wayOut)),
     })),
   );
+}
+
+/** What is wrong, and instead of the usual way out another one. */
+function withWayOut(message: string, wayOut: string | undefined): string {
+  return wayOut === undefined ? message : `${message.split('\n')[0]}\n${wayOut}`;
+}
+
+/** Where steps call tools, those inside others included. */
+function toolsOf(steps: readonly PlacedStep[], source: Source): ToolUse[] {
+  return (allSteps(steps) as PlacedStep[]).flatMap(({ at, node: { action } }) => {
+    if (action?.kind !== 'tool') return [];
+    const check: ToolUse['check'] = (tools, isTable) =>
+      action.check(tools, isTable).map((problem) => source[problem.isName ? 'atName' : 'at']([...at, ...problem.at], problem.message));
+    return [{ connection: action.connection, check }];
+  });
 }
 
 /** The references that no record of a table can satisfy. Behind a step that is broken nobody knows which fields there are. */

@@ -1,6 +1,6 @@
 import { stringify } from 'yaml';
 import type { Problem } from '../core/failure.ts';
-import type { HttpConnection } from '../core/node.ts';
+import type { Connection } from '../core/node.ts';
 import { compileConnections } from './connections.ts';
 import { readSource } from './source.ts';
 
@@ -10,17 +10,13 @@ export function connectionText(name: string, written: object): string {
 }
 
 /** Checks a saved connection as one in a flow is checked. Throws an Error that names all that is wrong with it. */
-export function compileSavedConnection(name: string, written: object, allowHttp: boolean): HttpConnection {
+export function compileSavedConnection(name: string, written: object, allowHttp: boolean): Connection {
   const { connection, problems } = checkedConnection(name, written, allowHttp);
   if (connection && problems.length === 0) return connection;
   throw new Error(problems.map(inWords).join('\n'));
 }
 
-function checkedConnection(
-  name: string,
-  written: object,
-  allowHttp: boolean,
-): { connection: HttpConnection | undefined; problems: Problem[] } {
+function checkedConnection(name: string, written: object, allowHttp: boolean): { connection: Connection | undefined; problems: Problem[] } {
   const source = readSource(connectionText(name, written));
   const problems = [...source.problems];
   const [connection] = compileConnections({ [name]: written }, { source, problems, allowHttp }).values();

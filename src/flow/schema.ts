@@ -1,7 +1,7 @@
 import * as z from 'zod';
 import { dictionary } from '../core/dictionary.ts';
 import type { NodeType } from '../core/node.ts';
-import { auth, concurrency, condition, credits, headers, name, path, rate } from '../core/options.ts';
+import { auth, concurrency, condition, credentialName, credits, headers, mcpAuth, name, path, rate, timeout } from '../core/options.ts';
 
 /** What every node may say, whatever its type. */
 export const commonOptions = {
@@ -15,7 +15,7 @@ export const commonOptions = {
 
 /** An HTTP connection in a flow: a named endpoint, without its secret. */
 export const connectionSchema = z.strictObject({
-  type: z.literal('http', { error: 'expected the connection type http' }),
+  type: z.literal('http', { error: 'expected the connection type http or mcp' }),
   base_url: z.string().describe('relative URLs of nodes start here'),
   auth: auth.optional(),
   headers: headers.optional(),
@@ -24,6 +24,32 @@ export const connectionSchema = z.strictObject({
   allow_http: z.boolean().default(false).describe('allow http:// URLs'),
   credits: credits.default(1).describe('what one request costs'),
   cost: path.optional().describe('where an answer says what it really cost, such as $headers.x-credits-used'),
+});
+
+const variable = z.string().regex(/^[A-Za-z_][A-Za-z0-9_]*$/, 'expected the name of an environment variable such as API_KEY');
+
+const word = z.string({ error: 'expected a text' }).min(1, 'expected a word of a command line, found an empty text');
+
+/** A connection to an MCP server in a flow: at a URL, or started here by a command. */
+export const mcpConnectionSchema = z.strictObject({
+  type: z.literal('mcp'),
+  url: z.string().optional().describe('where the server is: Streamable HTTP, or SSE where it does not speak that'),
+  command: z
+    .union([word, z.array(word).min(1)], { error: 'expected a command line, or a list of its words' })
+    .optional()
+    .describe('starts the server here, and speaks with it over its stdin and stdout; no shell reads it'),
+  auth: mcpAuth.optional().describe('for a url'),
+  headers: headers.optional().describe('for a url'),
+  pass_env: z.array(variable).optional().describe('for a command: variables that the server sees, besides PATH, HOME and the like'),
+  credentials: dictionary(variable, credentialName)
+    .optional()
+    .describe('for a command: variables, and the credentials whose secrets they hold'),
+  start_timeout: timeout.prefault('60s').describe('how long the server may take until it can be called'),
+  rate: rate.optional().describe('at most so many calls in a time, such as 10/s'),
+  concurrency: concurrency.optional().describe('calls in flight at once, over all nodes of the connection'),
+  allow_http: z.boolean().default(false).describe('allow an http:// URL'),
+  credits: credits.default(1).describe('what one call costs'),
+  cost: path.optional().describe('where an answer says what it really cost'),
 });
 
 const host = z.string().regex(/^[^/\s@?#]+$/, 'expected a host such as intranet.example.com or 10.0.0.7:8080');

@@ -14,6 +14,7 @@ interface Way {
 export function secretAdvice(secret: LiteralSecret, names: CredentialNames, said: (text: string) => string): string {
   const { carrier, owner } = secret;
   if (carrier.in === 'auth') return adviceUnderAuth(carrier.name);
+  if (carrier.in === 'elsewhere' && carrier.name === 'command') return adviceForCommand(names.of(secret, 'token'));
   const field = `take it from a field such as "{{${fieldFor(carrier, names)}}}"`;
   if (owner.hasCredential) {
     const leave = `a request carries one credential, and auth names it\nleave this one out`;
@@ -32,6 +33,11 @@ function adviceUnderAuth(name: string): string {
   if (name === 'username') return 'leave username out, and keep username:password as the credential that auth names';
   if (name === 'client_id') return "write the client's public id; its secret is kept as the credential that auth names";
   return 'leave it out; the secret is kept as the credential that auth names';
+}
+
+/** A server that is started here takes its secrets from variables. */
+function adviceForCommand(credential: string): string {
+  return `keep it: automate credentials set ${credential}\nand give it to the server as a variable: credentials: { API_KEY: ${credential} }`;
 }
 
 /** The place in words, where `auth` cannot put anything. */

@@ -7,6 +7,7 @@ import type { HttpRequest, HttpResponse } from '../core/ports.ts';
 import type { Fields } from '../core/record.ts';
 import { answerMessage, readBody } from '../core/response.ts';
 import { jsonOf, textOf, type Value } from '../core/value.ts';
+import { matches } from './call-policy.ts';
 import type { HttpOptions } from './http-options.ts';
 
 /** What of a node is worked out once. */
@@ -110,10 +111,6 @@ async function attempt(compiled: Compiled, request: HttpRequest, context: CallCo
 
 function retries(options: HttpOptions, on: HttpOptions['retry']['on'][number] | string): boolean {
   return options.retry.on.some((wanted) => wanted === on);
-}
-
-function matches(wanted: readonly (number | string)[], status: number): boolean {
-  return wanted.includes(status) || wanted.includes(`${Math.floor(status / 100)}xx`);
 }
 
 /** Why an answer counts as no success; absent when it does. */

@@ -105,7 +105,8 @@ export function fieldsWithin(body: unknown): string[] {
   return usesWithin(body as Value, []).map(({ field }) => field);
 }
 
-function usesWithin(value: Value | undefined, at: readonly (string | number)[]): FieldUse[] {
+/** The fields that a value's texts refer to, its names included. */
+export function usesWithin(value: Value | undefined, at: readonly (string | number)[]): FieldUse[] {
   if (typeof value === 'string') return referencedFields(value).map((field) => ({ field, at }));
   if (Array.isArray(value)) return value.flatMap((member, index) => usesWithin(member, [...at, index]));
   if (!isObject(value)) return [];

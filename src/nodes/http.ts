@@ -1,8 +1,8 @@
 import { compileMapping } from '../core/mapping.ts';
-import { type BuildContext, type CredentialNeed, defineNode, type HttpConnection, type Node, type RetryPolicy } from '../core/node.ts';
-import { compilePath, type Path } from '../core/path.ts';
+import { type BuildContext, type CredentialNeed, defineNode, type Node } from '../core/node.ts';
 import type { Auth } from '../core/ports.ts';
 import { readBody } from '../core/response.ts';
+import { costPath, limitOf, policyOf } from './call-policy.ts';
 import { batchReads, compileBatching, listField, withList } from './http-batch.ts';
 import { type Compiled, costOf, refusal } from './http-call.ts';
 import { type HttpOptions, httpOptions } from './http-options.ts';
@@ -23,8 +23,6 @@ export const http = defineNode({
   options: httpOptions,
   build,
 });
-
-const defaultConcurrency = 16;
 
 function build(options: HttpOptions, context: BuildContext): Node {
   const connection = options.connection === undefined ? undefined : (context.connection(options.connection) ?? null);
@@ -116,24 +114,4 @@ function credentialOf(auth: Auth, options: HttpOptions, origin: string | undefin
 
 function originOf(url: string): string | undefined {
   return URL.canParse(url) ? new URL(url).origin : undefined;
-}
-
-/** A node's own concurrency is its own; a connection's is shared by all its nodes. */
-function limitOf(options: HttpOptions, connection: HttpConnection | undefined | null, id: string): Compiled['limit'] {
-  if (options.concurrency === undefined && connection?.concurrency !== undefined) {
-    return { key: `connection ${connection.name}`, max: connection.concurrency };
-  }
-  return { key: `node ${id}`, max: options.concurrency ?? defaultConcurrency };
-}
-
-function policyOf({ max, backoff, max_wait }: HttpOptions['retry']): RetryPolicy {
-  const { initial, factor, max: maxDelayMs, jitter } = backoff;
-  return { max, firstDelayMs: initial, factor, maxDelayMs, jitter, maxWaitMs: max_wait };
-}
-
-function costPath(text: string | undefined): Path | undefined {
-  if (text === undefined) return undefined;
-  const path = compilePath(text);
-  if (path.legs.length > 1) throw new Error(`expected a path to one number, found "${text}", which leads to several`);
-  return path;
 }

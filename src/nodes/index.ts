@@ -1,8 +1,9 @@
 import type { NodeType } from '../core/node.ts';
 import { http } from './http.ts';
 import { loop } from './loop.ts';
+import { mcp } from './mcp.ts';
 import { poll } from './poll.ts';
 import { set } from './set.ts';
 
 /** Every node type there is, in the order in which they are listed. */
-export const nodeTypes: readonly NodeType[] = [http, set, loop, poll];
+export const nodeTypes: readonly NodeType[] = [http, mcp, set, loop, poll];

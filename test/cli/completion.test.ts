@@ -44,7 +44,7 @@ test('bash offers commands, then the options of the command, then files', async 
 test('bash offers the values of arguments and options', async () => {
   const { stdout } = await script('bash');
   expect(offered(stdout, ['completion', ''])).toEqual(['bash', 'zsh', 'fish']);
-  expect(offered(stdout, ['nodes', ''])).toEqual(['http', 'set', 'loop', 'poll']);
+  expect(offered(stdout, ['nodes', ''])).toEqual(['http', 'mcp', 'set', 'loop', 'poll']);
   expect(offered(stdout, ['help', 'v'])).toEqual(['validate']);
   expect(offered(stdout, ['run', 'flow.yaml', '--in-format', 'n'])).toEqual(['ndjson']);
   expect(offered(stdout, ['run', 'flow.yaml', '--out-format', ''])).toEqual(['csv', 'tsv', 'json', 'ndjson', 'jsonl']);
@@ -66,11 +66,11 @@ test.each([
     'zsh',
     [
       /completion'\) .*'1:value:\(bash zsh fish\)'/,
-      /nodes'\) .*'1:value:\(http set loop poll\)'/,
+      /nodes'\) .*'1:value:\(http mcp set loop poll\)'/,
       /'--in-format\[[^\]]*\]:value:\(csv tsv/,
     ],
   ],
-  ['fish', [/from completion' -f -a 'bash zsh fish'/, /from nodes' -f -a 'http set loop poll'/, /-l out-format -r -f -a 'csv tsv/]],
+  ['fish', [/from completion' -f -a 'bash zsh fish'/, /from nodes' -f -a 'http mcp set loop poll'/, /-l out-format -r -f -a 'csv tsv/]],
 ])('%s knows them, too', async (shell, lines) => {
   const { stdout } = await script(shell);
   for (const line of lines) expect(stdout).toMatch(line);

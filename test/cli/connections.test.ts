@@ -94,13 +94,17 @@ describe('add', () => {
     [
       'an unknown type',
       ['connections', 'add', 'htp', 'crm', '--base-url', base],
-      'expected a connection of type http, found "htp"; did you mean "http"?',
+      'expected a connection of type http or mcp, found "htp"; did you mean "http"?',
     ],
-    ['MCP', ['connections', 'add', 'mcp', 'tools', '--base-url', base], 'found "mcp"; MCP connections are not there yet'],
+    [
+      '--base-url for MCP',
+      ['connections', 'add', 'mcp', 'tools', '--base-url', base],
+      '--base-url is for connections of type http; an MCP server has a --url',
+    ],
     [
       'a name for a type',
       ['connections', 'add', 'crm'],
-      'expected a connection of type http, found "crm"\nas in: automate connections add http crm',
+      'expected a connection of type http or mcp, found "crm"\nas in: automate connections add http crm',
     ],
     ['a name with a space', addHttp('a b'), 'expected a name of letters'],
     ['__proto__', addHttp('__proto__'), 'expected a name of letters'],

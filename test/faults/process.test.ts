@@ -103,7 +103,7 @@ test('loop and poll are bounded by max and timeout', async () => {
   expect(server.requests.length).toBeLessThanOrEqual(10);
 });
 
-test.todo('MCP servers that die, hang or print junk');
+// MCP servers that die, hang or print junk: test/faults/mcp.test.ts.
 test('a credential that is not there: exit 7 with what to set, no prompt, nothing sent', async () => {
   const server = await askedServer();
   const flow = askingFlow(server.origin, ', auth: { type: bearer, credential: crm-token }');

@@ -37,7 +37,7 @@ describe('connections', () => {
 
   test('the type must be known', () => {
     expect(flowProblems('connections: { a: { type: ftp, base_url: "https://a.com" } }\nnodes: [{ type: set }]').map(onOneLine)).toEqual([
-      '1:27 expected http, found "ftp"',
+      '1:27 no connection type "ftp"; expected http or mcp',
     ]);
   });
 

@@ -4,6 +4,7 @@ import type { Item, Outcome, Part } from '../../src/core/item.ts';
 import type { NodeType } from '../../src/core/node.ts';
 import type { Cache, Clock, Http, HttpRequest, HttpResponse, Ledger, Output } from '../../src/core/ports.ts';
 import type { Fields } from '../../src/core/record.ts';
+import type { Tools } from '../../src/core/tools.ts';
 import type { Value } from '../../src/core/value.ts';
 import { reportOf } from '../../src/engine/call.ts';
 import { type Run, type RunSettings, startRun } from '../../src/engine/run.ts';
@@ -22,6 +23,8 @@ export type SentRequest = HttpRequest & { readonly url: string; readonly atMs: n
 export interface FlowOptions extends Partial<RunSettings> {
   /** Answers a request (`index` counts from 0), or throws a Failure. */
   readonly http?: ((request: SentRequest, index: number) => FakeAnswer | Promise<FakeAnswer>) | undefined;
+  /** Calls tools; without it there are none. */
+  readonly tools?: Tools;
   /** Whether the records are rows of a CSV: then every field is a text. */
   readonly csv?: boolean;
   readonly allowHttp?: boolean;
@@ -72,6 +75,7 @@ export async function runFlow(yaml: string, records: Iterable<GivenRecord>, opti
     clock,
     ledger,
     http: createHttp(clock, requests, options.http ?? (() => ({}))),
+    tools: options.tools ?? noTools,
     cache: createMemoryCache(clock),
     report: (event: Event) => void (options.forget || events.push(event)),
     uuidOf: (name: string) => `uuid of ${name}`,
@@ -83,6 +87,12 @@ export async function runFlow(yaml: string, records: Iterable<GivenRecord>, opti
   const ending = await run.ended;
   return { rows: output.rows, failures: output.failures, requests, events, waitedMs: clock.now(), ending, credits: ledger.spent() };
 }
+
+const noTools: Tools = {
+  call: () => Promise.reject(new Failure('network', 'there are no tools here', { sent: false })),
+  server: () => Promise.reject(new Failure('network', 'there are no tools here', { sent: false })),
+  abort: () => {},
+};
 
 async function* batchesOf(records: Iterable<GivenRecord>, size = Number.POSITIVE_INFINITY): AsyncGenerator<Item[]> {
   const items: Item[] = [];

@@ -5,7 +5,7 @@ import { formatNames } from '../../io/records/format.ts';
 import { nodeTypes } from '../../nodes/index.ts';
 import { exitCodes } from '../exit.ts';
 import type { Terminal } from '../terminal.ts';
-import { authTypes } from './connections-auth.ts';
+import { mcpAuthTypes } from './connections-auth.ts';
 
 const shells = new Map([
   ['bash', bash],
@@ -35,7 +35,7 @@ interface Offered {
 /** What an argument of a command may be, where there are few. */
 const argumentValues: Readonly<Record<string, readonly string[]>> = {
   completion: [...shells.keys()],
-  add: ['http'],
+  add: ['http', 'mcp'],
   nodes: nodeTypes.map(({ name }) => name),
 };
 
@@ -44,7 +44,7 @@ const optionValues: Readonly<Record<string, readonly string[]>> = {
   '--in-format': formatNames,
   '--out-format': formatNames,
   '--backend': keeperNames,
-  '--auth': Object.keys(authTypes),
+  '--auth': Object.keys(mcpAuthTypes),
 };
 
 function offeredBy(program: Command): Offered[] {

@@ -1,17 +1,14 @@
 import { rateIntervalMs } from '../../core/duration.ts';
 import { AutomateError } from '../../core/failure.ts';
-import { name as nameShape } from '../../core/options.ts';
 import { didYouMean } from '../../core/suggest.ts';
 import { compileSavedConnection, connectionProblem, connectionText } from '../../flow/saved-connection.ts';
-import { changeConnections, savedConnections } from '../../io/connections.ts';
-import { variableWith } from '../../io/credentials/environment.ts';
-import { envOption } from '../../io/credentials/secret.ts';
+import { changeConnections } from '../../io/connections.ts';
 import { type Asker, findAsker } from '../ask.ts';
-import { openCredentials } from '../credential-store.ts';
 import { exitCodes } from '../exit.ts';
 import type { Terminal } from '../terminal.ts';
+import type { AddMcpOptions } from './connections-add-mcp.ts';
 import { type AuthOptions, authOf, exampleOf, type WrittenAuth } from './connections-auth.ts';
-import { setCommand } from './credentials-set.ts';
+import { askedName, existing, headersOf, nameProblem, offerSecret } from './connections-saving.ts';
 
 /** The options of `automate connections add http`. */
 export interface AddOptions extends AuthOptions {
@@ -23,16 +20,21 @@ export interface AddOptions extends AuthOptions {
   readonly force?: boolean;
 }
 
+/** The options of `automate connections add`, of whatever type. */
+export type AnyAddOptions = AddOptions & Omit<AddMcpOptions, keyof AddOptions>;
+
 /** Saves a connection. Whoever is at a terminal is asked for what is missing. Answers the exit code. */
 export async function addCommand(
   type: string | undefined,
   name: string | undefined,
-  options: AddOptions,
+  options: AnyAddOptions,
   terminal: Terminal,
 ): Promise<number> {
   refuseOtherTypes(type);
+  if (typeOf(type, options) === 'mcp') return (await import('./connections-add-mcp.ts')).addMcpCommand(name, options, terminal);
+  refuseOptionsOfMcp(options);
   const asker = findAsker();
-  const called = name ?? (await askedName(asker, options));
+  const called = name ?? (await askedName(asker, options, 'http'));
   const problem = nameProblem(called, options);
   if (problem !== undefined) throw new AutomateError('usage', problem);
   const { written, auth } = await connectionOf(options, asker);
@@ -77,24 +79,29 @@ export async function addCommand(
 }
 
 function refuseOtherTypes(type: string | undefined): void {
-  if (type === undefined || type === 'http') return;
-  const hint = type === 'mcp' ? '; MCP connections are not there yet' : didYouMean(type, ['http']);
-  throw new AutomateError('usage', `expected a connection of type http, found "${type}"${hint}\nas in: ${exampleOf('bearer')}`);
+  if (type === undefined || type === 'http' || type === 'mcp') return;
+  const hint = didYouMean(type, ['http', 'mcp']);
+  throw new AutomateError('usage', `expected a connection of type http or mcp, found "${type}"${hint}\nas in: ${exampleOf('bearer')}`);
 }
 
-async function askedName(asker: Asker | undefined, options: AddOptions): Promise<string> {
-  if (!asker) throw new AutomateError('usage', `expected a name, as in: ${exampleOf('bearer')}`);
-  return asker.text('Name of the connection', { placeholder: 'crm', check: (answer) => nameProblem(answer, options) });
+/** Without a type, the options tell. */
+function typeOf(type: string | undefined, { url, command }: AnyAddOptions): string {
+  return type ?? (url !== undefined || command !== undefined ? 'mcp' : 'http');
 }
 
-function nameProblem(name: string, { force }: AddOptions): string | undefined {
-  const { error } = nameShape.safeParse(name);
-  if (error) return error.issues[0]?.message;
-  return !force && Object.hasOwn(savedConnections(process.env), name) ? existing(name) : undefined;
-}
-
-function existing(name: string): string {
-  return `there is a connection "${name}" already\nreplace it with --force`;
+/** What would be left out without a word was meant for an MCP server. */
+function refuseOptionsOfMcp({ url, command, passEnv, passCredential, startTimeout }: AnyAddOptions): void {
+  const found = Object.entries({
+    '--url': url,
+    '--command': command,
+    '--pass-env': passEnv,
+    '--pass-credential': passCredential,
+    '--start-timeout': startTimeout,
+  });
+  const [other] = found.find(([, value]) => value !== undefined) ?? [];
+  if (other === undefined) return;
+  const hint = other === '--url' ? '; did you mean --base-url?' : '';
+  throw new AutomateError('usage', `${other} is for connections of type mcp${hint}`);
 }
 
 async function askedUrl(asker: Asker | undefined, allowHttp: boolean): Promise<string> {
@@ -111,25 +118,4 @@ async function askedRate(asker: Asker): Promise<string | undefined> {
 
 function rateProblem(answer: string): string | undefined {
   return answer === '' || rateIntervalMs(answer) !== undefined ? undefined : 'expected a rate such as 10/s, 600/min, 5000/h';
-}
-
-function headersOf(given: AddOptions['setHeader']): Record<string, string> {
-  const headers = new Map<string, string>();
-  for (const [header, value] of given) {
-    if (headers.has(header)) throw new AutomateError('usage', `--set-header: the header "${header}" is there already`);
-    headers.set(header, value);
-  }
-  return Object.fromEntries(headers);
-}
-
-/** Without its secret the connection is of no use yet. */
-async function offerSecret({ type, credential, username }: WrittenAuth, asker: Asker | undefined, terminal: Terminal): Promise<void> {
-  if (variableWith(credential, process.env) !== undefined) return;
-  const store = openCredentials(undefined, terminal);
-  if (store.kept().some(({ name, env }) => name === credential && env === store.env)) return;
-  const isPair = type === 'basic' && username === undefined;
-  if (isPair) terminal.tell(`the secret of "${credential}" has to be username:password`);
-  if (asker && process.stdin.isTTY && (await asker.yes(`There is no credential "${credential}" yet. Keep its secret now?`)))
-    await setCommand(credential, {}, terminal);
-  else terminal.tell(`there is no credential "${credential}" yet; keep it: automate credentials set ${credential}${envOption(store.env)}`);
 }

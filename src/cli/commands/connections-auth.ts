@@ -12,6 +12,7 @@ export interface AuthOptions {
   readonly username?: string;
   readonly tokenUrl?: string;
   readonly clientId?: string;
+  readonly clientCredential?: string;
   readonly scopes?: readonly string[];
 }
 
@@ -27,7 +28,13 @@ export const authTypes = {
   oauth2_client_credentials: 'OAuth2 client credentials',
 } as const;
 
-type AuthType = keyof typeof authTypes;
+/** The same for MCP servers. */
+export const mcpAuthTypes = { ...authTypes, oauth2_authorization_code: 'log in with a browser' } as const;
+
+type AuthType = keyof typeof mcpAuthTypes;
+
+/** Of which type the connection is that is added. */
+export type ConnectionType = 'http' | 'mcp';
 
 /** A part of auth: the option that gives it, what flows call it, and how a person is asked for it. */
 interface Part {
@@ -75,6 +82,12 @@ const partsOf: Record<AuthType, readonly Part[]> = {
     credential('Name of the credential that holds the client secret'),
     { option: 'scopes', flag: '--scopes', key: 'scopes', sample: [] },
   ],
+  oauth2_authorization_code: [
+    credential('Name of the credential that will hold the login'),
+    { option: 'clientId', flag: '--client-id', key: 'client_id', sample: 'x' },
+    { option: 'clientCredential', flag: '--client-credential', key: 'client_credential', sample: 'x' },
+    { option: 'scopes', flag: '--scopes', key: 'scopes', sample: [] },
+  ],
 };
 
 /** How requests are signed; absent for not at all. `asker`: who is asked for what is missing. */
@@ -83,14 +96,15 @@ export async function authOf(
   options: AuthOptions,
   asker: Asker | undefined,
   isWalk: boolean,
+  connection: ConnectionType = 'http',
 ): Promise<WrittenAuth | undefined> {
-  const type = options.auth === undefined ? await askedType(options, asker, isWalk) : authTypeOf(options.auth);
-  refuseOptionsOfOthers(type, options);
+  const type = options.auth === undefined ? await askedType(options, asker, isWalk, connection) : authTypeOf(options.auth, connection);
+  refuseOptionsOfOthers(type, options, connection);
   if (type === 'none') return undefined;
   const parts = partsOf[type].map((part) => (part === header && options.query !== undefined ? query : part));
   const auth: Record<string, unknown> = { type };
   for (const part of parts) {
-    const value = options[part.option] ?? (await asked(part, name, type, parts, asker, isWalk));
+    const value = options[part.option] ?? (await asked(part, name, type, parts, asker, isWalk, connection));
     if (value !== undefined) auth[part.key] = value;
   }
   return auth as WrittenAuth;
@@ -103,20 +117,23 @@ async function asked(
   parts: readonly Part[],
   asker: Asker | undefined,
   isWalk: boolean,
+  connection: ConnectionType,
 ): Promise<string | undefined> {
   if (part.question === undefined || (part.isOptional && !(asker && isWalk))) return undefined;
-  if (!asker) throw new AutomateError('usage', `expected ${part.flag} for --auth ${type}, as in: ${exampleOf(type)}`);
+  if (!asker) throw new AutomateError('usage', `expected ${part.flag} for --auth ${type}, as in: ${exampleOf(type, connection)}`);
   const usual = part.option === 'credential' ? `${name}-${type === 'basic' ? 'login' : 'token'}` : part.usual;
   const samples = Object.fromEntries(parts.map(({ key, sample }) => [key, sample]));
   const check = (answer: string) => {
     if (answer === '') return part.isOptional ? undefined : 'expected something, found nothing';
-    return connectionProblem({ type: 'http', base_url: 'https://example.com', auth: { type, ...samples, [part.key]: answer } });
+    const auth = { type, ...samples, [part.key]: answer };
+    const where = connection === 'mcp' ? { url: 'https://example.com' } : { base_url: 'https://example.com' };
+    return connectionProblem({ type: connection, ...where, auth });
   };
   return (await asker.text(part.question, { check, ...(usual !== undefined && { usual }) })) || undefined;
 }
 
 /** A command line that says all that a way of signing needs. */
-export function exampleOf(type: AuthType): string {
+export function exampleOf(type: AuthType, connection: ConnectionType = 'http'): string {
   const options: Record<AuthType, string> = {
     none: '',
     bearer: ' --auth bearer --credential crm-token',
@@ -124,12 +141,14 @@ export function exampleOf(type: AuthType): string {
     basic: ' --auth basic --username me --credential crm-login',
     oauth2_client_credentials:
       ' --auth oauth2_client_credentials --token-url https://auth.example.com/token --client-id me --credential crm-secret',
+    oauth2_authorization_code: ' --auth oauth2_authorization_code --credential crm-login',
   };
+  if (connection === 'mcp') return `automate connections add mcp crm --url https://crm.example.com/mcp${options[type]}`;
   return `automate connections add http crm --base-url https://crm.example.com/v2${options[type]}`;
 }
 
 /** What would be left out without a word was meant for another way of signing. */
-function refuseOptionsOfOthers(type: AuthType, options: AuthOptions): void {
+function refuseOptionsOfOthers(type: AuthType, options: AuthOptions, connection: ConnectionType): void {
   if (options.header !== undefined && options.query !== undefined) {
     throw new AutomateError('usage', 'expected --header or --query, the place that carries the key; found both');
   }
@@ -138,24 +157,30 @@ function refuseOptionsOfOthers(type: AuthType, options: AuthOptions): void {
   const [other] = others;
   if (!other) return;
   const types = Object.entries(partsOf).flatMap(([auth, parts]) =>
-    parts.some(({ option }) => option === other.option) || (other === query && auth === 'api_key') ? [auth] : [],
+    auth in typesFor(connection) && (parts.some(({ option }) => option === other.option) || (other === query && auth === 'api_key'))
+      ? [auth]
+      : [],
   );
   throw new AutomateError('usage', `${other.flag.split(' ')[0]} is for --auth ${types.join(', ')}, not for ${type}`);
 }
 
-async function askedType(options: AuthOptions, asker: Asker | undefined, isWalk: boolean): Promise<AuthType> {
+async function askedType(options: AuthOptions, asker: Asker | undefined, isWalk: boolean, connection: ConnectionType): Promise<AuthType> {
   if (options.header !== undefined || options.query !== undefined) return 'api_key';
   if (options.tokenUrl !== undefined || options.clientId !== undefined) return 'oauth2_client_credentials';
   if (options.username !== undefined) return 'basic';
   if (options.credential !== undefined) return 'bearer';
   if (!asker || !isWalk) return 'none';
-  const choices = Object.entries(authTypes).map(([value, label]) => ({ value: value as AuthType, label }));
+  const choices = Object.entries(typesFor(connection)).map(([value, label]) => ({ value: value as AuthType, label }));
   return asker.choice('How do requests prove who sends them?', choices);
 }
 
-function authTypeOf(text: string): AuthType {
+function typesFor(connection: ConnectionType): Readonly<Partial<Record<AuthType, string>>> {
+  return connection === 'mcp' ? mcpAuthTypes : authTypes;
+}
+
+function authTypeOf(text: string, connection: ConnectionType): AuthType {
   const meant = text.replaceAll('-', '_');
-  const names = Object.keys(authTypes) as AuthType[];
+  const names = Object.keys(typesFor(connection)) as AuthType[];
   const found = names.find((type) => type === meant || (meant === 'oauth2' && type === 'oauth2_client_credentials'));
   if (found) return found;
   throw new AutomateError('usage', `--auth: no type "${text}"${didYouMean(text, names) || `; expected ${names.join(', ')}`}`);

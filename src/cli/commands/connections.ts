@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { AutomateError, Failure } from '../../core/failure.ts';
-import type { HttpConnection } from '../../core/node.ts';
+import type { Connection, HttpConnection } from '../../core/node.ts';
 import type { CredentialUse } from '../../core/plan.ts';
 import type { HttpRequest, HttpResponse } from '../../core/ports.ts';
 import { answerMessage, cleaned } from '../../core/response.ts';
@@ -30,18 +30,19 @@ export async function listCommand(name: string | undefined, options: { json?: bo
       ),
     );
   else if (names.length > 0) await terminal.print(tableText(rowsOf(names, saved)).join('\n'));
-  else terminal.tell('no connections are saved; save one: automate connections add http NAME --base-url URL');
+  else terminal.tell('no connections are saved; save one: automate connections add http NAME --base-url URL, or add mcp NAME --url URL');
   return exitCodes.success;
 }
 
 function rowsOf(names: readonly string[], saved: SavedConnections): string[][] {
-  const text = (value: unknown) => (value === undefined ? '-' : String(value));
+  const text = (value: unknown) => (value === undefined ? '-' : Array.isArray(value) ? value.join(' ') : String(value));
+  const where = names.some((name) => saved[name]?.type === 'mcp') ? 'URL or command' : 'base URL';
   return [
-    ['name', 'type', 'base URL', 'auth', 'credential', 'rate'],
+    ['name', 'type', where, 'auth', 'credential', 'rate'],
     ...names.map((name) => {
-      const { type, base_url, auth, rate } = saved[name] ?? {};
+      const { type, base_url, url, command, auth, rate } = saved[name] ?? {};
       const { type: kind, credential } = (auth ?? {}) as Record<string, unknown>;
-      return [name, text(type), text(base_url), text(kind ?? 'none'), text(credential), text(rate)];
+      return [name, text(type), text(base_url ?? url ?? command), text(kind ?? 'none'), text(credential), text(rate)];
     }),
   ];
 }
@@ -61,7 +62,8 @@ export async function removeCommand(name: string, terminal: Terminal): Promise<n
   return exitCodes.success;
 }
 
-function known(name: string): Readonly<Record<string, unknown>> {
+/** A saved connection, as it was written. Throws an AutomateError (`credential`) when there is none of that name. */
+export function known(name: string): Readonly<Record<string, unknown>> {
   const saved = savedConnections(process.env);
   const found = Object.hasOwn(saved, name) ? saved[name] : undefined;
   if (found) return found;
@@ -84,6 +86,7 @@ const maxBodyBytes = 10_000_000;
 /** Sends one GET request over a saved connection, and says what came of it. Answers the exit code. */
 export async function testCommand(name: string, options: TestOptions, terminal: Terminal): Promise<number> {
   const connection = compiled(name, options.allowHttp ?? false);
+  if (connection.type === 'mcp') return (await import('./connections-mcp.ts')).testMcpCommand(connection, known(name), options, terminal);
   const credentials = await loadSecretsOf(usesOf(connection), `connection ${name}`, options, terminal);
   const account = { flow: '', node: 'connections test', connection: name, env: envOf(options.env) };
   const ledger = await openRunLedger(new Map([[name, { account, credits: connection.credits }]]), {
@@ -122,7 +125,8 @@ export async function testCommand(name: string, options: TestOptions, terminal: 
   throw new AutomateError('credential', `connection "${name}": ${problem}\n${whatToCheck(connection)}`);
 }
 
-function compiled(name: string, allowHttp: boolean): HttpConnection {
+/** A saved connection, checked. Throws an AutomateError (`credential`). */
+export function compiled(name: string, allowHttp: boolean): Connection {
   try {
     return compileSavedConnection(name, known(name), allowHttp);
   } catch (error) {

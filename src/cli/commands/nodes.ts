@@ -7,10 +7,18 @@ import { nodeTypes } from '../../nodes/index.ts';
 import { exitCodes } from '../exit.ts';
 import { tableText } from '../show/structure.ts';
 import type { Terminal } from '../terminal.ts';
+import type { AskingOptions } from '../tool-server.ts';
 
-/** Lists the node types, or explains one. Answers the exit code. */
-export async function nodesCommand(name: string | undefined, terminal: Terminal): Promise<number> {
-  if (name === undefined) await terminal.print(tableText(nodeTypes.map((type) => [type.name, type.summary])).join('\n'));
+/** The options of `automate nodes`. */
+export interface NodesOptions extends AskingOptions {
+  readonly refresh?: boolean;
+}
+
+/** Lists the node types and the tools of the saved MCP connections, or explains a type. Answers the exit code. */
+export async function nodesCommand(name: string | undefined, options: NodesOptions, terminal: Terminal): Promise<number> {
+  const tools = async () => (await import('./nodes-tools.ts')).connectionLines(options, terminal);
+  if (name === undefined)
+    await terminal.print([...tableText(nodeTypes.map((type) => [type.name, type.summary])), ...(await tools())].join('\n'));
   else await terminal.print(explained(typeOf(name)));
   return exitCodes.success;
 }

@@ -1,9 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import { AutomateError, Failure } from '../../core/failure.ts';
 import type { Item, Part } from '../../core/item.ts';
-import type { Action, Node, Step } from '../../core/node.ts';
+import type { Action, ActionOf, ActionRequest, ActionResponse, Node, Step } from '../../core/node.ts';
 import { allSteps, type Plan } from '../../core/plan.ts';
-import type { HttpRequest, HttpResponse } from '../../core/ports.ts';
 import type { Fields } from '../../core/record.ts';
 import { cleaned } from '../../core/response.ts';
 import { didYouMean } from '../../core/suggest.ts';
@@ -43,6 +42,7 @@ export async function testRequestCommand(flow: string, options: TestRequestOptio
   const plan = await loadFlow(flow, { allowHttp, textCells: options.in === undefined || hasTextCells(options) });
   tellWarnings(plan, flow, terminal);
   const step = chosenStep(plan, options.node);
+  if (options.curl && step.node.action?.kind === 'tool') throw new AutomateError('usage', noCurl(step.id));
   const item = await recordOf(plan, flow, options);
   const credentials = options.send ? await loadSecrets(plan, flow, options, terminal) : noSecrets;
   const warn = (message: string) => terminal.tell(`${terminal.colors.yellow('warning:')} ${message}`);
@@ -71,6 +71,13 @@ export async function testRequestCommand(flow: string, options: TestRequestOptio
   const { kind, node, message } = preview.failure;
   terminal.tell(`${terminal.colors.red('failed:')} ${node}: ${kind}: ${cleaned(message)}`);
   return exitCodes.someFailed;
+}
+
+/** Whatever it sends: its request is sent as what it is, and its answer given back to it. */
+type AnyAction = ActionOf<ActionRequest, ActionResponse>;
+
+function noCurl(id: string): string {
+  return `--curl shows HTTP requests; "${id}" calls a tool, in a session that curl does not have\nleave --curl out, or take --json`;
 }
 
 function chosenStep(plan: Plan, id: string | undefined): Step {
@@ -109,7 +116,7 @@ async function previewOf(
   terminal: Terminal,
 ): Promise<Preview> {
   if (item.failure) throw new AutomateError('input', `${options.in === '-' ? '<stdin>' : options.in}: ${item.failure.message}`);
-  const action = step.node.action as Action;
+  const action: AnyAction = step.node.action as Action;
   const fields = await fieldsBefore(plan, step, item, ports, options, terminal);
   if (fields instanceof Failure) return { failure: fields };
   const request = rendered(action, fields);
@@ -118,9 +125,9 @@ async function previewOf(
   const startedMs = ports.clock.now();
   const refusal = ports.ledger.hold(step.id);
   if (refusal !== undefined) throw new AutomateError('credits', refusal);
-  let response: HttpResponse;
+  let response: ActionResponse;
   try {
-    response = await ports.http.send(request);
+    response = 'kind' in request ? await ports.tools.call(request, () => {}) : await ports.http.send(request);
     ports.ledger.settle(step.id, action.refusal(response) ? undefined : action.cost(response));
   } catch (error) {
     if (!(error instanceof Failure)) throw error;
@@ -141,7 +148,7 @@ function passesBy({ when }: Step, fields: Fields): boolean {
   }
 }
 
-function rendered(action: Action, fields: Fields): HttpRequest {
+function rendered(action: AnyAction, fields: Fields): ActionRequest {
   try {
     return action.request(fields);
   } catch (error) {
@@ -197,7 +204,7 @@ function isActing({ action, inner }: Node): boolean {
   return action !== undefined || allSteps(inner?.steps ?? []).some(({ node }) => node.action);
 }
 
-function read(action: Action, fields: Fields, response: HttpResponse): Pick<Preview, 'body' | 'rows' | 'found' | 'failure'> {
+function read(action: AnyAction, fields: Fields, response: ActionResponse): Pick<Preview, 'body' | 'rows' | 'found' | 'failure'> {
   let body: Value | undefined;
   try {
     body = action.body(response);

@@ -13,6 +13,7 @@ export interface ValidateOptions extends Omit<InputOptions, 'in'> {
   readonly offline?: boolean;
   readonly env?: string;
   readonly allowHttp?: boolean;
+  readonly cacert?: string;
 }
 
 /** Checks a flow: its file, its references against an input, its credentials. Answers the exit code. */
@@ -39,7 +40,12 @@ export async function validateCommand(flow: string, options: ValidateOptions, te
   tellWarnings(plan, flow, terminal);
   await reportTogether(flow, [
     () => read?.columns && checkFields(plan, flow, read.columns),
-    () => loadSecrets(plan, flow, options, terminal),
+    async () => {
+      const credentials = await loadSecrets(plan, flow, options, terminal);
+      if (options.offline || plan.tools.length === 0) return;
+      const asking = { ...options, isTable: input !== undefined && hasTextCells(options) };
+      await (await import('../tool-checks.ts')).checkTools(plan, flow, credentials, asking, terminal);
+    },
   ]);
   const against = !read ? '' : read.columns ? `, every reference is in ${input}` : '; references are checked in tables only';
   await terminal.print(`${flow} is valid: ${counted(allSteps(plan.steps).length, 'node')}${against}`);

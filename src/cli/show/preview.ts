@@ -1,6 +1,5 @@
 import type { Failure } from '../../core/failure.ts';
-import type { Action } from '../../core/node.ts';
-import type { HttpRequest, HttpResponse } from '../../core/ports.ts';
+import type { Action, ActionRequest, ActionResponse } from '../../core/node.ts';
 import type { Fields } from '../../core/record.ts';
 import { cleaned } from '../../core/response.ts';
 import { jsonOf, textOf, type Value } from '../../core/value.ts';
@@ -11,8 +10,8 @@ import { escapedControls } from './text.ts';
 /** One request of a flow: what was sent, what came back, or why nothing did. */
 export interface Preview {
   /** Absent when a node before this one has failed. */
-  readonly request?: HttpRequest;
-  readonly response?: HttpResponse;
+  readonly request?: ActionRequest;
+  readonly response?: ActionResponse;
   readonly ms?: number;
   readonly body?: Value | undefined;
   /** What the map makes of it; absent when there is no success to map. */
@@ -25,19 +24,26 @@ export interface Preview {
 /** A preview for a person: the request, the answer's structure, and what the map yields. */
 export function previewText(preview: Preview, action: Action, isCurl: boolean): string {
   const { request, response } = preview;
-  const lines = request === undefined ? [] : isCurl ? [curlText(request)] : requestText(request);
+  const lines = request === undefined ? [] : isCurl && !('kind' in request) ? [curlText(request)] : requestText(request);
   return [...lines, ...(response ? answerLines(preview, response, action) : [])].map(cleaned).join('\n');
 }
 
-function answerLines(preview: Preview, response: HttpResponse, action: Action): string[] {
+function answerLines(preview: Preview, response: ActionResponse, action: Action): string[] {
   const structure = structureOf(preview.body).map(({ path, type, sample }) => [path, type, sample]);
   return [
     '',
-    `${response.status} in ${Math.round(preview.ms ?? 0)} ms, ${response.body.length} bytes`,
-    ...Object.entries(response.headers).flatMap(([name, value]) => [value].flat().map((one) => `  ${name}: ${one}`)),
+    ...headLines(response, Math.round(preview.ms ?? 0)),
     '',
     ...(structure.length > 0 ? tableText([['path', 'type', 'sample'], ...structure]) : ['the body is empty']),
     ...mapLines(preview, action),
+  ];
+}
+
+function headLines(response: ActionResponse, ms: number): string[] {
+  if ('kind' in response) return [`${response.isError ? 'isError' : 'answered'} in ${ms} ms`];
+  return [
+    `${response.status} in ${ms} ms, ${response.body.length} bytes`,
+    ...Object.entries(response.headers).flatMap(([name, value]) => [value].flat().map((one) => `  ${name}: ${one}`)),
   ];
 }
 
@@ -60,15 +66,8 @@ function mapLines({ rows, found }: Preview, action: Action): string[] {
 export function previewJson({ request, response, ms, body, rows, failure }: Preview, action: Action, isCurl: boolean): string {
   const json = jsonOf({
     request: request ? requestValue(request) : null,
-    ...(isCurl && request ? { curl: curlText(request) } : {}),
-    response: response
-      ? {
-          status: response.status,
-          ms: Math.round(ms ?? 0),
-          headers: JSON.parse(JSON.stringify(response.headers)) as Value,
-          body: body ?? null,
-        }
-      : null,
+    ...(isCurl && request && !('kind' in request) ? { curl: curlText(request) } : {}),
+    response: response ? responseValue(response, Math.round(ms ?? 0), body ?? null) : null,
     structure: response ? structureOf(body).map((row) => ({ ...row })) : null,
     map: rows ? rows.map((row) => Object.fromEntries(action.fields.map((name) => [name, row.get(name) ?? null]))) : null,
     failure: failure ? { node: failure.node ?? null, class: failure.kind, status: failure.status ?? null, message: failure.message } : null,
@@ -76,6 +75,13 @@ export function previewJson({ request, response, ms, body, rows, failure }: Prev
   return escapedControls(json);
 }
 
-function requestValue({ method, origin, path, headers, auth, body }: HttpRequest): Value {
+function responseValue(response: ActionResponse, ms: number, body: Value): Value {
+  if ('kind' in response) return { is_error: response.isError, ms, body };
+  return { status: response.status, ms, headers: JSON.parse(JSON.stringify(response.headers)) as Value, body };
+}
+
+function requestValue(request: ActionRequest): Value {
+  if ('kind' in request) return { connection: request.connection.name, tool: request.tool, arguments: request.arguments };
+  const { method, origin, path, headers, auth, body } = request;
   return { method, url: origin + path, headers: { ...headers }, auth: auth?.type ?? null, body: body ?? null };
 }

@@ -1,10 +1,21 @@
+import type { ActionRequest } from '../../core/node.ts';
 import type { Auth, HttpRequest } from '../../core/ports.ts';
+import { isRemote, type ToolCall } from '../../core/tools.ts';
+import { jsonOf } from '../../core/value.ts';
 import { withQuery } from '../../io/auth/sign.ts';
 import { credentialVariable } from '../../io/credentials/environment.ts';
 import { shellWord } from './text.ts';
 
 /** A request as it is shown: every secret is `***`. */
-export function requestText(request: HttpRequest): string[] {
+export function requestText(request: ActionRequest): string[] {
+  return 'kind' in request ? callText(request) : httpText(request);
+}
+
+function callText({ connection: { name, server }, tool, arguments: values }: ToolCall): string[] {
+  return [`${tool} of ${name} (${isRemote(server) ? server.url : server.command.join(' ')})`, '', jsonOf(values)];
+}
+
+function httpText(request: HttpRequest): string[] {
   const key = request.auth?.type === 'api_key' ? request.auth.query : undefined;
   const path = withQuery(request.path, key === undefined ? undefined : `${encodeURIComponent(key)}=***`);
   return [

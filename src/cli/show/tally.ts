@@ -65,6 +65,11 @@ export function addToTally(tally: Tally, event: Event): void {
   switch (event.type) {
     case 'run-started':
     case 'gate-paused':
+    case 'tool-progress':
+    case 'server-started':
+    case 'server-lost':
+    case 'server-log':
+    case 'server-tools':
       return;
     case 'call-done':
       tally.calls++;

@@ -120,7 +120,8 @@ function createSender(transport: Transport): Send {
   };
 }
 
-function tokenHop(url: string, headers: Record<string, string>, form: string, now: number): Hop {
+/** The request for an access token. */
+export function tokenHop(url: string, headers: Record<string, string>, form: string, now: number): Hop {
   const { origin, pathname, search } = new URL(url);
   return {
     method: 'POST',

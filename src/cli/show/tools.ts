@@ -1,0 +1,111 @@
+import { cleaned, excerpt } from '../../core/response.ts';
+import type { Tool, ToolSchema, ToolServer } from '../../core/tools.ts';
+import { counted } from './number.ts';
+import { tableText } from './structure.ts';
+
+/** What a server says of itself, on one line. */
+export function serverText({ name, version, protocol, transport, tools }: ToolServer): string {
+  const called = excerpt(`${name} ${version}`.trim(), 100);
+  return `${called}, protocol ${excerpt(protocol, 40)} over ${transport}, ${counted(tools.length, 'tool')}`;
+}
+
+/** The tools of a server with their arguments: an asterisk marks those that are needed. */
+export function toolsText(tools: readonly Tool[]): string {
+  return tableText([
+    ['tool', 'arguments', 'what it does'],
+    ...tools.map((tool) => [oneLine(tool.name, 80), argumentsText(tool), summaryOf(tool)]),
+  ]).join('\n');
+}
+
+function argumentsText({ inputSchema: { properties = {}, required = [] } }: Tool): string {
+  const names = Object.keys(properties).map((name) => `${oneLine(name, 60)}${required.includes(name) ? '*' : ''}`);
+  return names.length === 0 ? '-' : names.join(', ');
+}
+
+/** The first sentence of what a tool says of itself. */
+export function summaryOf({ description = '', title = '' }: Tool): string {
+  const text = oneLine(description || title, 1000);
+  return excerpt(/^.*?[.!?](?=\s|$)/.exec(text)?.[0] ?? text, 90);
+}
+
+/** A tool for whoever wants to call it: its arguments, and a node to paste. */
+export function toolText(connection: string, tool: Tool): string {
+  const { description, inputSchema } = tool;
+  const { properties = {}, required = [] } = inputSchema;
+  const rows = Object.entries(properties).map(([name, schema]) => [
+    `  ${oneLine(name, 60)}`,
+    typeOf(schema),
+    required.includes(name) ? 'required' : defaultOf(schema),
+    oneLine(schema.description ?? schema.title ?? '', 200),
+  ]);
+  return [
+    ...(description ? [cleaned(description).trim(), ''] : []),
+    ...(rows.length > 0 ? ['arguments:', ...tableText(rows)] : ['it takes no arguments']),
+    '',
+    'a node that calls it:',
+    ...nodeText(connection, tool)
+      .split('\n')
+      .map((line) => `  ${line}`),
+  ].join('\n');
+}
+
+function typeOf({ type, enum: some, const: only, anyOf, oneOf, items }: ToolSchema): string {
+  if (only !== undefined) return excerpt(JSON.stringify(only), 40);
+  if (some) return excerpt(some.map((one) => JSON.stringify(one)).join(' | '), 80);
+  const variants = anyOf ?? oneOf;
+  if (variants) return [...new Set(variants.map(typeOf))].join(' | ');
+  const kinds = [type ?? 'any']
+    .flat()
+    .map((kind) => (kind === 'array' && items ? `list of ${typeOf(items)}` : (words[kind] ?? oneLine(kind, 40))));
+  return kinds.join(' | ');
+}
+
+const words: Readonly<Record<string, string>> = {
+  string: 'text',
+  integer: 'whole number',
+  boolean: 'true | false',
+  array: 'list',
+  object: 'mapping',
+};
+
+function defaultOf({ default: usual }: ToolSchema): string {
+  return usual === undefined ? '' : `default ${excerpt(JSON.stringify(usual), 40)}`;
+}
+
+/** A ready node: what the tool needs comes from fields of the same names. As JSON text, a cell of a CSV can be a number. */
+export function nodeText(connection: string, { name, inputSchema: { properties = {}, required = [] } }: Tool): string {
+  const values = required.map((argument) => ({ argument, ...sampleOf(argument, properties[argument] ?? {}) }));
+  const asText = `'{ ${values.map(({ argument, json }) => `${JSON.stringify(argument)}: ${json}`).join(', ')} }'`.replace(
+    /(?<!^)'(?!$)/g,
+    "''",
+  );
+  const lines = values.map(({ argument, json }) => `    ${yamlKey(argument)}: ${json}`);
+  return [
+    '- type: mcp',
+    `  connection: ${connection}`,
+    `  tool: ${yamlText(name)}`,
+    ...(values.length === 0 ? [] : values.some(({ isBare }) => isBare) ? [`  arguments: ${asText}`] : ['  arguments:', ...lines]),
+    '  map: { answer: $body }',
+  ].join('\n');
+}
+
+/** `isBare`: it stands outside quotes, as what is no text does. */
+function sampleOf(argument: string, { type, default: usual, const: only }: ToolSchema): { json: string; isBare: boolean } {
+  const literal = only ?? usual;
+  if (literal !== undefined) return { json: JSON.stringify(literal), isBare: false };
+  const reference = `{{${argument.replace(/[^\p{L}\p{M}\p{N}_]/gu, '_')}}}`;
+  const isText = type === undefined || [type].flat().includes('string');
+  return { json: isText ? `"${reference}"` : reference, isBare: !isText };
+}
+
+function yamlKey(name: string): string {
+  return /^[A-Za-z_][\w-]*$/.test(name) ? name : JSON.stringify(name);
+}
+
+function yamlText(text: string): string {
+  return /^[A-Za-z][\w/.-]*$/.test(text) && !/^(?:true|false|null|yes|no|on|off|y|n)$/i.test(text) ? text : JSON.stringify(text);
+}
+
+function oneLine(text: string, length: number): string {
+  return excerpt(text, length);
+}

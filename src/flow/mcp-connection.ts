@@ -1,0 +1,81 @@
+import type * as z from 'zod';
+import type { Problem } from '../core/failure.ts';
+import type { Connection } from '../core/node.ts';
+import { headerTemplate, referencedFields } from '../core/template.ts';
+import type { LocalServer, RemoteServer } from '../core/tools.ts';
+import { checkTokenUrl, urlTemplate } from '../core/url.ts';
+import { wordsOf } from '../core/words.ts';
+import { checked } from './issues.ts';
+import { mcpConnectionSchema } from './schema.ts';
+import type { Source } from './source.ts';
+
+type Options = z.output<typeof mcpConnectionSchema>;
+
+/** Where a connection stands, and where its problems go. */
+interface Where {
+  readonly source: Source;
+  readonly problems: Problem[];
+  readonly allowHttp: boolean;
+}
+
+/** Compiles a connection to an MCP server. Absent, with the problems reported, when something is wrong with it. */
+export function compileMcpConnection(name: string, written: unknown, where: Where): Connection | undefined {
+  const at = ['connections', name];
+  const before = where.problems.length;
+  const options = checked(mcpConnectionSchema, written, { ...where, at });
+  if (!options) return undefined;
+  const problem = (place: readonly string[], message: string) => where.problems.push(where.source.at([...at, ...place], message));
+  const tried = <Result>(place: readonly string[], compile: () => Result): Result | undefined => {
+    try {
+      return compile();
+    } catch (error) {
+      problem(place, (error as Error).message);
+      return undefined;
+    }
+  };
+  if ((options.url === undefined) === (options.command === undefined)) {
+    problem([], 'expected either url, where the server is, or command, which starts it here');
+    return undefined;
+  }
+  refuseOptionsOfOther(options, problem);
+  const remote = options.url === undefined ? undefined : tried(['url'], () => remoteOf(options, where.allowHttp, tried));
+  const local = options.command === undefined ? undefined : tried(['command'], () => localOf(options));
+  const server = remote ?? local;
+  if (!server || where.problems.length > before) return undefined;
+  const { rate: intervalMs, concurrency, credits, cost, start_timeout: startTimeoutMs } = options;
+  const origin = 'url' in server ? new URL(server.url).origin : `stdio:${name}`;
+  return { type: 'mcp', name, server, origin, intervalMs, concurrency, credits, cost, startTimeoutMs };
+}
+
+const optionsOf = { url: ['auth', 'headers', 'allow_http'], command: ['pass_env', 'credentials'] } as const;
+
+/** What would be left out without a word was meant for another kind of server. */
+function refuseOptionsOfOther(options: Options, problem: (place: readonly string[], message: string) => void): void {
+  const [own, other] = options.url === undefined ? (['command', 'url'] as const) : (['url', 'command'] as const);
+  for (const key of optionsOf[other]) {
+    if (options[key] !== undefined && options[key] !== false)
+      problem([key], `${key} is for a server with a ${other}, not for one with a ${own}`);
+  }
+}
+
+function remoteOf(
+  { url = '', auth, headers = {}, allow_http }: Options,
+  everywhere: boolean,
+  tried: (place: readonly string[], compile: () => unknown) => unknown,
+): RemoteServer {
+  const allowHttp = everywhere || allow_http;
+  if (referencedFields(url).length > 0) throw new Error('the url of an MCP server cannot have references: all records share it');
+  urlTemplate(url, { allowHttp });
+  for (const [header, value] of Object.entries(headers)) tried(['headers', header], () => plainHeader(header, value));
+  if (auth && auth.type !== 'oauth2_authorization_code') tried(['auth', 'token_url'], () => checkTokenUrl(auth, allowHttp));
+  return { url, auth: auth ?? undefined, headers, allowHttp };
+}
+
+function plainHeader(header: string, value: string): void {
+  if (referencedFields(value).length > 0) throw new Error('a header of an MCP connection cannot have references: all records share it');
+  headerTemplate(header, value);
+}
+
+function localOf({ command = '', pass_env: passEnv = [], credentials = {} }: Options): LocalServer {
+  return { command: typeof command === 'string' ? wordsOf(command) : (command as [string, ...string[]]), passEnv, credentials };
+}

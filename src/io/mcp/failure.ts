@@ -1,0 +1,102 @@
+import { ProtocolError, SdkError, SdkErrorCode, SdkHttpError, UnauthorizedError } from '@modelcontextprotocol/client';
+import { Failure } from '../../core/failure.ts';
+import { excerpt } from '../../core/response.ts';
+
+/** Where an error of a client happened. */
+export interface Occasion {
+  readonly connection: string;
+  readonly timeoutMs: number;
+  /** Whether the server may have got the call. */
+  readonly wasSent: boolean;
+  /** What is known of the server's end, in words; empty for nothing. */
+  readonly story: string;
+}
+
+/** What an error of the client means for the record. Ours are taken out of what they were wrapped in. */
+export function failureOf(error: unknown, occasion: Occasion): Failure {
+  const ours = failureWithin(error);
+  if (ours) return ours;
+  const { connection, timeoutMs, wasSent: sent, story } = occasion;
+  const told = story === '' ? '' : `: ${story}`;
+  if (isTimeout(error)) {
+    return withCause(
+      new Failure('timeout', `no answer of the MCP server "${connection}" within ${timeoutMs} ms${told}`, { retryable: true, sent }),
+      error,
+    );
+  }
+  if (error instanceof UnauthorizedError) {
+    return withCause(new Failure('http', `the MCP server "${connection}" asks for a login`, { status: 401, sent: false }), error);
+  }
+  if (error instanceof SdkHttpError) return withCause(httpFailure(error, occasion), error);
+  const message = excerpt((error as Error).message, 300);
+  if (error instanceof ProtocolError) return withCause(protocolFailure(error, message), error);
+  if (error instanceof SdkError && error.code === SdkErrorCode.InvalidResult) {
+    return withCause(new Failure('parse', `the answer is not what the protocol asks for: ${message}`), error);
+  }
+  if (error instanceof SdkError && notGiven.has(error.code))
+    return withCause(new Failure('tool', `the tool cannot be called: ${message}`), error);
+  if (error instanceof SdkError && error.code === SdkErrorCode.EraNegotiationFailed) {
+    return withCause(
+      new Failure('network', `the MCP server "${connection}" does not speak the protocol: ${message}`, { sent: false }),
+      error,
+    );
+  }
+  if (error instanceof SdkError && error.code === SdkErrorCode.ClientHttpUnexpectedContent) {
+    return withCause(
+      new Failure('parse', `expected JSON or a stream of events from the MCP server "${connection}": ${message}`, { sent }),
+      error,
+    );
+  }
+  return withCause(lostFailure(error, occasion, message), error);
+}
+
+/** A program that is not there will not be there the next time. */
+function lostFailure(error: unknown, { connection, wasSent: sent, story }: Occasion, message: string): Failure {
+  const what = sent ? `the connection to the MCP server "${connection}" is lost` : `no connection to the MCP server "${connection}"`;
+  const { code } = error as NodeJS.ErrnoException;
+  return new Failure('network', `${what}: ${story || message}`, { retryable: code !== 'ENOENT' && code !== 'EACCES', sent });
+}
+
+/** It asks for something that only a person could give, or that this side does not speak. */
+const notGiven = new Set<unknown>([
+  SdkErrorCode.UnsupportedResultType,
+  SdkErrorCode.InputRequiredRoundsExceeded,
+  SdkErrorCode.CapabilityNotSupported,
+  SdkErrorCode.MethodNotSupportedByProtocolVersion,
+]);
+
+function isTimeout(error: unknown): boolean {
+  return error instanceof SdkError && error.code === SdkErrorCode.RequestTimeout;
+}
+
+function httpFailure(error: SdkHttpError, { connection, wasSent: sent }: Occasion): Failure {
+  const { status } = error;
+  const text = excerpt(String(error.data?.text ?? ''), 200);
+  const retryable = status === 429 || (status ?? 0) >= 500;
+  return new Failure('http', `the MCP server "${connection}" answered ${status}${text === '' ? '' : `: ${text}`}`, {
+    status,
+    retryable,
+    sent,
+  });
+}
+
+/** The client compares an answer with the tool's own schema, and says so as if the server had. */
+function protocolFailure({ code }: ProtocolError, message: string): Failure {
+  if (/output ?schema|structured content/i.test(message))
+    return new Failure('parse', `the answer is not what the tool promises: ${message}`);
+  return new Failure('tool', `the server refused the call: ${message} (${code})`);
+}
+
+function withCause(failure: Failure, cause: unknown): Failure {
+  failure.cause = cause;
+  return failure;
+}
+
+/** A Failure in the chain of causes; the client puts some errors into its own. */
+export function failureWithin(error: unknown): Failure | undefined {
+  for (let one: unknown = error, depth = 0; one instanceof Error && depth < 8; depth++) {
+    if (one instanceof Failure) return one;
+    one = one.cause ?? (one as { data?: { cause?: unknown } }).data?.cause;
+  }
+  return undefined;
+}

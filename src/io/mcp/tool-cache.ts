@@ -1,0 +1,43 @@
+import { join } from 'node:path';
+import type { ToolServer } from '../../core/tools.ts';
+import { homeFolder } from '../home.ts';
+import { createStateFile } from '../state-file.ts';
+
+/** What a server has said of itself, and when. */
+export interface KeptServer {
+  /** ISO 8601. */
+  readonly at: string;
+  /** The connection as it was written then: another one may lead to another server. */
+  readonly written: string;
+  readonly server: ToolServer;
+}
+
+interface CacheFile {
+  readonly version: 1;
+  readonly servers: Readonly<Record<string, KeptServer>>;
+}
+
+/** What is kept of a saved connection's server; absent when nothing is, or it is of another server. */
+export function keptServer(environment: NodeJS.ProcessEnv, name: string, written: object): KeptServer | undefined {
+  const servers = fileIn(environment).read()?.servers ?? {};
+  const found = Object.hasOwn(servers, name) ? servers[name] : undefined;
+  return found?.written === JSON.stringify(written) ? found : undefined;
+}
+
+/** Keeps what a server has said, for lists that ask no server. */
+export async function keepServer(environment: NodeJS.ProcessEnv, name: string, written: object, server: ToolServer): Promise<void> {
+  const file = fileIn(environment);
+  await file.alone(async () => {
+    const kept: KeptServer = { at: new Date().toISOString(), written: JSON.stringify(written), server };
+    await file.write({ version: 1, servers: { ...file.read()?.servers, [name]: kept } });
+  });
+}
+
+function fileIn(environment: NodeJS.ProcessEnv) {
+  return createStateFile(join(homeFolder(environment), 'mcp-tools.json'), isCacheFile);
+}
+
+function isCacheFile(found: unknown): found is CacheFile {
+  const { version, servers } = (found ?? {}) as Partial<CacheFile>;
+  return version === 1 && typeof servers === 'object' && servers !== null;
+}

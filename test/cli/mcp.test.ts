@@ -1,0 +1,464 @@
+import { chmod } from 'node:fs/promises';
+import { describe, expect, test } from 'vitest';
+import { makeCertificates } from '../helpers/certificates.ts';
+import { workplace } from '../helpers/cli.ts';
+import { httpServer, json } from '../helpers/http-server.ts';
+import { listeningServer, oddServer, stdioServers } from '../helpers/mcp/servers.ts';
+
+const everything = stdioServers.everything.join(' ');
+const vault = { AUTOMATE_VAULT_PASSPHRASE: 'correct horse' };
+
+const certificates = makeCertificates();
+
+describe('connections add mcp', () => {
+  test('a command: tested, saved, listed, shown, tested again, removed', async () => {
+    const place = await workplace();
+    const added = await place.automate([
+      'connections',
+      'add',
+      'mcp',
+      'every',
+      '--command',
+      everything,
+      '--pass-env',
+      'LANG',
+      '--rate',
+      '100/s',
+    ]);
+    expect(added).toMatchObject({ code: 0, stdout: expect.stringContaining('connections:\n  every:\n    type: mcp\n    command: ') });
+    expect(added.stderr).toMatch(
+      /^mcp-servers\/everything \S+, protocol 2025-11-25 over stdio, \d+ tools\n {2}echo: Echoes back the input string\n/,
+    );
+    expect(added.stderr).toContain('"every" is saved; its tools: automate connections tools every');
+    expect((await place.automate(['connections', 'list'])).stdout).toMatch(/^name +type +URL or command.*\nevery +mcp +\S+node/);
+    expect((await place.automate(['connections', 'show', 'every'])).stdout).toContain('pass_env:\n      - LANG');
+    expect(await place.automate(['connections', 'test', 'every'])).toMatchObject({ code: 0, stdout: 'every: works\n' });
+    expect(await place.automate(['connections', 'add', 'mcp', 'every', '--command', everything])).toMatchObject({
+      code: 2,
+      stderr: expect.stringContaining('replace it with --force'),
+    });
+    expect(await place.automate(['connections', 'remove', 'every'])).toMatchObject({ code: 0 });
+  });
+
+  test.each(['streamableHttp', 'sse'] as const)('a URL that speaks %s', async (transport) => {
+    const { url } = await listeningServer(transport);
+    const place = await workplace();
+    const { code, stderr } = await place.automate(['connections', 'add', 'mcp', 'every', '--url', url]);
+    expect([code, stderr]).toEqual([
+      0,
+      expect.stringContaining(`protocol 2025-11-25 over ${transport === 'sse' ? 'SSE' : 'streamable HTTP'}`),
+    ]);
+  });
+
+  test.each([
+    [
+      'a host that is not known',
+      ['--url', 'https://no-such-host.invalid/mcp'],
+      'address',
+      'check the host in the URL: no-such-host.invalid',
+    ],
+    ['a port where nobody listens', ['--url', 'http://127.0.0.1:9/mcp'], 'address', 'check whether a server listens at 127.0.0.1:9'],
+    ['a program that is not there', ['--command', 'no-such-program'], 'address', 'is it installed, and on the PATH?'],
+    [
+      'a program that is no server',
+      ['--command', 'node -e process.exit(3)'],
+      'protocol',
+      'check that this starts an MCP server over stdio',
+    ],
+  ])('%s: says what the trouble is with, and saves nothing', async (_, args, trouble, check) => {
+    const place = await workplace();
+    const { code, stderr } = await place.automate(['connections', 'add', 'mcp', 'bad', ...args]);
+    expect(code).toBe(7);
+    expect(stderr).toContain(`the trouble is with the ${trouble}`);
+    expect(stderr).toContain(check);
+    expect(stderr).toContain('nothing is saved; --no-test saves it untested');
+    expect((await place.automate(['connections', 'list', '--json'])).stdout).toBe('[]\n');
+  });
+
+  test.each([
+    [
+      401,
+      { 'www-authenticate': 'Bearer error="invalid_token", error_description="The access token expired"' },
+      'expiry',
+      'automate credentials set search-token',
+    ],
+    [401, {}, 'credential', "check the credential's validity and expiry"],
+    [403, {}, 'credential', 'its rights or scopes'],
+    [404, {}, 'address', 'the path in the URL: /mcp'],
+    [500, {}, 'server', 'the server itself'],
+    [200, { 'content-type': 'text/html' }, 'protocol', 'what answers does not speak the protocol'],
+  ])('a server that answers %i %j: the trouble is with the %s', async (status, headers, trouble, check) => {
+    const server = await httpServer((_, response) => response.writeHead(status, headers as never).end('<html>'));
+    const place = await workplace();
+    const env = { AUTOMATE_CREDENTIAL_SEARCH_TOKEN: 'canary-7f3a' };
+    const args = ['connections', 'add', 'mcp', 'bad', '--url', `${server.origin}/mcp`, '--auth', 'bearer', '--credential', 'search-token'];
+    const { code, stdout, stderr } = await place.automate(args, { env });
+    expect([code, stderr]).toEqual([7, expect.stringContaining(`the trouble is with the ${trouble}`)]);
+    expect(stderr).toContain(check);
+    expect(server.requests.length).toBeGreaterThan(0);
+    expect(server.requests.every((request) => request.headers.authorization === 'Bearer canary-7f3a')).toBe(true);
+    expect(stdout + stderr).not.toContain('canary');
+  });
+
+  test('a TLS certificate that nobody vouches for', async () => {
+    const { selfSigned } = certificates;
+    const server = await httpServer((_, response) => json(response, {}), selfSigned);
+    const { code, stderr } = await (await workplace()).automate(['connections', 'add', 'mcp', 'bad', '--url', `${server.origin}/mcp`]);
+    expect([code, stderr]).toEqual([7, expect.stringContaining('the trouble is with the TLS')]);
+  });
+
+  test('a credential that is not there: how to keep it, and nothing is saved; --no-test saves it all the same', async () => {
+    const place = await workplace();
+    const args = [
+      'connections',
+      'add',
+      'mcp',
+      'search',
+      '--url',
+      'http://127.0.0.1:9/mcp',
+      '--auth',
+      'bearer',
+      '--credential',
+      'search-token',
+    ];
+    const refused = await place.automate(args);
+    expect(refused).toMatchObject({ code: 7, stderr: expect.stringContaining('automate credentials set search-token') });
+    expect((await place.automate(['connections', 'list', '--json'])).stdout).toBe('[]\n');
+    const saved = await place.automate([...args, '--no-test']);
+    expect(saved).toMatchObject({ code: 0, stderr: expect.stringContaining('not tested; try it: automate connections test search') });
+  });
+
+  test('an expired credential is no riddle', async () => {
+    const place = await workplace();
+    await place.automate(['credentials', 'set', 'old', '--expires', '2020-01-01'], { stdin: 'canary-7f3a\n', env: vault });
+    const { code, stderr } = await place.automate(
+      ['connections', 'add', 'mcp', 'x', '--url', 'http://127.0.0.1:9/mcp', '--auth', 'bearer', '--credential', 'old'],
+      { env: vault },
+    );
+    expect(code).not.toBe(0);
+    expect(stderr).toContain('old');
+  });
+
+  test.each([
+    [['--url', 'http://mcp.example.com/'], 'expected an https URL'],
+    [['--url', 'https://a.example.com/mcp', '--command', 'x'], 'expected --url or --command, found both'],
+    [[], 'expected --url or --command, as in: automate connections add mcp search --url'],
+    [['--command', 'x', '--auth', 'bearer', '--credential', 'c'], '--pass-credential API_KEY=CREDENTIAL'],
+    [['--command', 'x', '--env', 'PATH'], '--pass-env PATH'],
+    [['--url', 'https://a.example.com/mcp', '--pass-env', 'HOME'], 'pass_env is for a server with a command'],
+    [['--command', 'x', '--pass-credential', 'canary-7f3a'], 'expected VARIABLE=CREDENTIAL'],
+    [['--url', 'https://a.example.com/mcp', '--auth', 'telepathy'], 'no type "telepathy"'],
+  ])('%j is a mistake', async (args, message) => {
+    const { code, stdout, stderr } = await (await workplace()).automate(['connections', 'add', 'mcp', 'x', ...args]);
+    expect([code, stderr]).toEqual([2, expect.stringContaining(message)]);
+    expect(stdout + stderr).not.toContain('canary');
+  });
+
+  test('a secret reaches a server that is started here as a variable, and no stream', async () => {
+    const place = await workplace({ 'rows.csv': 'id\n1\n' });
+    const env = { AUTOMATE_CREDENTIAL_SEARCH_KEY: 'canary-7f3a' };
+    const words = oddServer('tells').join(' ');
+    await place.automate(['connections', 'add', 'mcp', 'odd', '--command', words, '--pass-credential', 'SECRET=search-key'], { env });
+    await place.write('flow.yaml', 'nodes: [{ type: mcp, connection: odd, tool: work, arguments: { id: "{{id}}" }, map: [text] }]\n');
+    const { code } = await place.automate(['run', 'flow.yaml', '--in', 'rows.csv', '--out', 'out.csv', '--events', 'events.ndjson'], {
+      env,
+    });
+    expect(code).toBe(0);
+    const events = (await place.read('events.ndjson'))
+      .trim()
+      .split('\n')
+      .map((line) => JSON.parse(line));
+    expect(events).toContainEqual(
+      expect.objectContaining({ type: 'server-log', connection: 'odd', level: 'warning', logger: 'db', message: 'slow ***' }),
+    );
+    expect(events).toContainEqual(expect.objectContaining({ type: 'tool-progress', record: 1, progress: 1, total: 2, message: 'half' }));
+  });
+});
+
+describe('finding a tool', () => {
+  test('connections tools: the list, one with its arguments, and a node that runs as it is', async () => {
+    const place = await workplace({ 'rows.csv': 'a,b\n1,2\n3,4\n' });
+    await place.automate(['connections', 'add', 'mcp', 'every', '--command', everything]);
+    const list = await place.automate(['connections', 'tools', 'every']);
+    expect(list.stdout).toMatch(/^get-sum +a\*, b\* +Returns the sum of two numbers$/m);
+    const { stdout } = await place.automate(['connections', 'tools', 'every', 'get-sum']);
+    expect(stdout).toContain('arguments:\n  a  number  required  First number\n');
+    await place.write('flow.yaml', `nodes:\n${stdout.split('a node that calls it:\n')[1]}`);
+    expect(await place.automate(['validate', 'flow.yaml', '--in', 'rows.csv'])).toMatchObject({ code: 0 });
+    const run = await place.automate(['run', 'flow.yaml', '--in', 'rows.csv']);
+    expect(run).toMatchObject({
+      code: 0,
+      stdout: 'a,b,answer\n1,2,"{""text"":""The sum of 1 and 2 is 3.""}"\n3,4,"{""text"":""The sum of 3 and 4 is 7.""}"\n',
+    });
+    expect(JSON.parse((await place.automate(['connections', 'tools', 'every', 'echo', '--json'])).stdout)).toMatchObject({
+      name: 'echo',
+      inputSchema: { required: ['message'] },
+      node: expect.stringContaining('type: mcp'),
+    });
+    expect(await place.automate(['connections', 'tools', 'every', 'get-sun'])).toMatchObject({
+      code: 2,
+      stderr: expect.stringContaining('did you mean "get-sum"?'),
+    });
+  });
+
+  test('nodes lists them under their connection, with their age; --refresh asks again', async () => {
+    const place = await workplace();
+    await place.automate(['connections', 'add', 'mcp', 'every', '--command', everything, '--no-test']);
+    expect((await place.automate(['nodes'])).stdout).toContain(
+      '\nmcp connection every: its tools are not known yet; ask for them: automate connections tools every\n',
+    );
+    const refreshed = await place.automate(['nodes', '--refresh']);
+    expect(refreshed.stdout).toMatch(
+      /\nmcp connection every: \d+ tools, asked for less than a minute ago\n {2}echo +Echoes back the input string\n/,
+    );
+    expect((await place.automate(['nodes'])).stdout).toBe(refreshed.stdout);
+    // Another command is another server.
+    await place.automate(['connections', 'add', 'mcp', 'every', '--command', 'other', '--no-test', '--force']);
+    expect((await place.automate(['nodes'])).stdout).toContain('its tools are not known yet');
+    expect(await place.automate(['nodes', '--refresh'])).toMatchObject({
+      code: 0,
+      stderr: expect.stringContaining('there is no program "other"'),
+    });
+  });
+});
+
+describe('a flow', () => {
+  const flow = `connections:
+  every: { type: mcp, command: ${JSON.stringify(stdioServers.everything)}, credits: 2 }
+nodes:
+  - { id: sum, type: mcp, connection: every, tool: get-sum, arguments: '{ "a": {{a}}, "b": {{b}} }', map: { said: text } }
+`;
+
+  test('validate asks the server; --offline does not', async () => {
+    const place = await workplace({ 'flow.yaml': flow.replace('get-sum', 'get-sun').replace('"b":', '"c":') });
+    const { code, stderr } = await place.automate(['validate', 'flow.yaml']);
+    expect([code, stderr]).toEqual([
+      3,
+      expect.stringMatching(/^flow\.yaml:4:\d+: the server of "every" has no tool "get-sun"; did you mean "get-sum"\?/),
+    ]);
+    expect(await place.automate(['validate', 'flow.yaml', '--offline'])).toMatchObject({ code: 0 });
+  });
+
+  test('validate: a server that cannot be reached is a warning', async () => {
+    const place = await workplace({ 'flow.yaml': flow.replace(/command: \[.*?\]/, 'url: "http://127.0.0.1:9/mcp"') });
+    expect(await place.automate(['validate', 'flow.yaml'])).toMatchObject({
+      code: 0,
+      stderr: expect.stringContaining('the tools of "every" were not checked: http://127.0.0.1:9: the connection was refused'),
+    });
+  });
+
+  test('test-request previews the call', async () => {
+    const place = await workplace({ 'flow.yaml': flow });
+    const args = ['test-request', 'flow.yaml', '--set', 'a=1', '--set', 'b=2'];
+    const shown = await place.automate(args);
+    expect(shown).toMatchObject({ code: 0, stderr: '2 credits spent\n' });
+    expect(shown.stdout).toMatch(
+      /^get-sum of every \(.*\)\n\n\{"a":1,"b":2\}\n\nanswered in \d+ ms\n\npath +type +sample\ntext +string +"The sum of 1 and 2 is 3\."\n\nmap yields\n +said +The sum of 1 and 2 is 3\.\n$/,
+    );
+    expect(JSON.parse((await place.automate([...args, '--json'])).stdout)).toMatchObject({
+      request: { connection: 'every', tool: 'get-sum', arguments: { a: 1, b: 2 } },
+      response: { is_error: false, body: { text: 'The sum of 1 and 2 is 3.' } },
+      map: [{ said: 'The sum of 1 and 2 is 3.' }],
+    });
+    expect(await place.automate([...args, '--no-send'])).toMatchObject({ code: 0, stdout: expect.stringMatching(/\{"a":1,"b":2\}\n$/) });
+    expect(await place.automate([...args, '--curl'])).toMatchObject({
+      code: 2,
+      stderr: expect.stringContaining('in a session that curl does not have'),
+    });
+  });
+
+  test('--dry-run shows the first call, and starts no server', async () => {
+    const place = await workplace({
+      'flow.yaml': flow.replace(/command: \[.*?\]/, 'command: no-such-program'),
+      'rows.csv': 'a,b\n1,2\n3,4\n',
+    });
+    const { code, stdout } = await place.automate(['run', 'flow.yaml', '--in', 'rows.csv', '--dry-run']);
+    expect(code).toBe(0);
+    expect(stdout).toMatch(/^records: +2\nactions: +2\ncredits: +4\n/);
+    expect(stdout).toContain('get-sum of every (no-such-program)\n  \n  {"a":1,"b":2}');
+  });
+
+  test('its credits are in the ledger, under its connection', async () => {
+    const place = await workplace({ 'flow.yaml': flow, 'rows.csv': 'a,b\n1,2\nx,4\n3,4\n' });
+    const { code, stderr } = await place.automate(['run', 'flow.yaml', '--in', 'rows.csv', '--out', 'out.csv']);
+    expect([code, stderr]).toEqual([4, expect.stringContaining('3 read, 2 written, 1 failed, 4 credits')]);
+    const { stdout } = await place.automate(['credits', '--json']);
+    expect(stdout).toMatch(/"every"/);
+  });
+
+  test('an arguments error goes to the errors file, and costs nothing', async () => {
+    const place = await workplace({ 'flow.yaml': flow.replace(/'\{.*\}'/, '{ a: "{{a}}", b: "{{b}}" }'), 'rows.csv': 'a,b\n1,2\n' });
+    const { stderr } = await place.automate(['run', 'flow.yaml', '--in', 'rows.csv', '--out', 'out.csv']);
+    expect(stderr).toContain('1 read, 0 written, 1 failed, 0 credits');
+    expect(await place.read('rows.errors.csv')).toMatch(
+      /sum,request,,"the tool ""get-sum"" does not take these arguments: a must be number/,
+    );
+  });
+});
+
+test('a flow without an MCP node loads nothing of MCP, nor do --version and connections list', async () => {
+  const place = await workplace({
+    'flow.yaml': 'nodes: [{ type: set, fields: { b: "{{a}}" } }]\n',
+    'rows.csv': 'a\n1\n',
+    'loads.mjs': spy,
+  });
+  const node = ['--import', place.path('loads.mjs')];
+  await place.automate(['connections', 'add', 'mcp', 'x', '--command', 'y', '--no-test']);
+  for (const args of [['--version'], ['run', 'flow.yaml', '--in', 'rows.csv'], ['connections', 'list'], ['validate', 'flow.yaml']]) {
+    const { code, stderr } = await place.automate(args, { node });
+    expect(code).toBe(0);
+    expect(stderr).toMatch(/^loaded main/m);
+    expect(stderr.match(/^loaded .*$/gm)?.filter((line) => line.includes('MCP'))).toEqual([]);
+  }
+  await place.write(
+    'tool.yaml',
+    `connections: { every: { type: mcp, command: ${JSON.stringify(stdioServers.everything)} } }\nnodes: [{ type: mcp, connection: every, tool: echo, arguments: { message: "{{a}}" } }]\n`,
+  );
+  expect((await place.automate(['run', 'tool.yaml', '--in', 'rows.csv'], { node })).stderr).toMatch(/^loaded .* MCP$/m);
+});
+
+/** Tells which files are loaded, and which of them speak MCP. */
+const spy = `import { readFileSync } from 'node:fs';
+import { register } from 'node:module';
+register('data:text/javascript,' + encodeURIComponent(\`
+import { readFileSync, writeSync } from 'node:fs';
+export async function load(url, context, next) {
+  if (url.startsWith('file:') && url.includes('/dist/')) {
+    const text = readFileSync(new URL(url), 'utf8');
+    const speaks = /notifications\\\\/initialized|StreamableHTTPClientTransport/.test(text);
+    writeSync(2, 'loaded ' + url.split('/').at(-1) + (speaks ? ' MCP' : '') + '\\\\n');
+  }
+  return next(url, context);
+}
+\`));
+`;
+
+describe('a login', () => {
+  test('with a browser: tokens are kept for the server only, used by runs, and written nowhere else', async () => {
+    const server = await loginServer();
+    const browser = '#!/bin/sh\ncurl -sSL "$1" >/dev/null\n';
+    const place = await workplace({ browser, 'rows.csv': 'id\n1\n' });
+    await chmod(place.path('browser'), 0o755);
+    const env = { ...vault, BROWSER: place.path('browser') };
+    const args = [
+      'connections',
+      'add',
+      'mcp',
+      'docs',
+      '--url',
+      `${server.origin}/mcp`,
+      '--auth',
+      'oauth2_authorization_code',
+      '--credential',
+      'docs-login',
+    ];
+    const added = await place.automate(args, { env });
+    expect([added.code, added.stderr]).toEqual([0, expect.stringContaining('log in with your browser')]);
+    const listed = await place.automate(['credentials', 'list'], { env: vault });
+    expect(listed.stdout).toMatch(/docs-login.*vault.*127\.0\.0\.1:\d+/);
+    await place.write('flow.yaml', 'nodes: [{ type: mcp, connection: docs, tool: work, arguments: {}, map: [text] }]\n');
+    const run = await place.automate(['run', 'flow.yaml', '--in', 'rows.csv', '--events', 'events.ndjson'], { env: vault });
+    expect(run).toMatchObject({ code: 0, stdout: 'id,text\n1,ok ***\n' });
+    for (const text of [added.stdout, added.stderr, run.stderr, await place.read('events.ndjson')])
+      expect(text).not.toMatch(/access-\d|refresh-\d/);
+    // The token has come to its end: it is renewed without anybody.
+    server.expire();
+    expect(await place.automate(['run', 'flow.yaml', '--in', 'rows.csv'], { env: vault })).toMatchObject({ code: 0 });
+    expect(server.logins()).toBe(1);
+  });
+
+  test('is asked for where nobody can log in: exit 7 with the way out', async () => {
+    const server = await loginServer();
+    const place = await workplace();
+    const { code, stderr } = await place.automate(
+      [
+        'connections',
+        'add',
+        'mcp',
+        'docs',
+        '--url',
+        `${server.origin}/mcp`,
+        '--auth',
+        'oauth2_authorization_code',
+        '--credential',
+        'docs-login',
+      ],
+      { env: vault },
+    );
+    expect([code, stderr]).toEqual([7, expect.stringContaining('log in at a terminal: automate connections test docs')]);
+    const flow = `connections: { docs: { type: mcp, url: "${server.origin}/mcp", auth: { type: oauth2_authorization_code, credential: docs-login } } }
+nodes: [{ type: mcp, connection: docs, tool: work }]
+`;
+    await place.write('flow.yaml', flow);
+    await place.write('rows.csv', 'id\n1\n');
+    const run = await place.automate(['run', 'flow.yaml', '--in', 'rows.csv'], { env: vault });
+    expect([run.code, run.stderr]).toEqual([
+      7,
+      expect.stringMatching(/there is no credential "docs-login"[\s\S]*\n +log in at a terminal: automate connections test docs/),
+    ]);
+  });
+});
+
+/** An MCP server with an authorization server of its own, where everybody is let in. */
+async function loginServer() {
+  let issued = 0;
+  let valid = '';
+  let logins = 0;
+  const server = await httpServer(({ method, path, headers, body }, response) => {
+    const { origin } = server;
+    const url = new URL(path, origin);
+    if (url.pathname.startsWith('/.well-known/oauth-protected-resource')) {
+      return json(response, { resource: `${origin}/mcp`, authorization_servers: [origin] });
+    }
+    if (url.pathname === '/.well-known/oauth-authorization-server') {
+      const endpoints = {
+        authorization_endpoint: `${origin}/authorize`,
+        token_endpoint: `${origin}/token`,
+        registration_endpoint: `${origin}/register`,
+      };
+      return json(response, {
+        issuer: origin,
+        ...endpoints,
+        response_types_supported: ['code'],
+        grant_types_supported: ['authorization_code', 'refresh_token'],
+        code_challenge_methods_supported: ['S256'],
+      });
+    }
+    if (url.pathname === '/register') return json(response, { ...JSON.parse(body), client_id: 'me' }, 201);
+    if (url.pathname === '/authorize') {
+      logins++;
+      const back = new URL(url.searchParams.get('redirect_uri') as string);
+      back.search = String(new URLSearchParams({ code: 'code-1', state: url.searchParams.get('state') as string }));
+      return response.writeHead(302, { location: back.href }).end();
+    }
+    if (url.pathname === '/token') {
+      valid = `access-${++issued}`;
+      return json(response, { access_token: valid, refresh_token: `refresh-${issued}`, token_type: 'Bearer', expires_in: 3600 });
+    }
+    if (method !== 'POST') return response.writeHead(405).end();
+    if (valid === '' || headers.authorization !== `Bearer ${valid}`) {
+      return response
+        .writeHead(401, { 'www-authenticate': `Bearer resource_metadata="${origin}/.well-known/oauth-protected-resource/mcp"` })
+        .end();
+    }
+    const { id, method: asked } = JSON.parse(body);
+    if (id === undefined) return response.writeHead(202).end();
+    if (asked === 'initialize')
+      return json(response, {
+        jsonrpc: '2.0',
+        id,
+        result: { protocolVersion: '2025-11-25', capabilities: { tools: {} }, serverInfo: { name: 'docs', version: '1' } },
+      });
+    if (asked === 'tools/list')
+      return json(response, { jsonrpc: '2.0', id, result: { tools: [{ name: 'work', inputSchema: { type: 'object' } }] } });
+    if (asked === 'tools/call') return json(response, { jsonrpc: '2.0', id, result: { content: [{ type: 'text', text: `ok ${valid}` }] } });
+    return json(response, { jsonrpc: '2.0', id, error: { code: -32601, message: 'Method not found' } });
+  });
+  return {
+    ...server,
+    logins: () => logins,
+    expire: () => {
+      valid = 'none';
+    },
+  };
+}

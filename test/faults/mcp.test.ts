@@ -1,0 +1,185 @@
+import { readFileSync } from 'node:fs';
+import { describe, expect, test } from 'vitest';
+import { idsTo } from '../helpers/asking.ts';
+import { workplace } from '../helpers/cli.ts';
+import { commandConnection, listeningServer, oddServer, stdioServers } from '../helpers/mcp/servers.ts';
+
+const rows = (count: number) => `id\n${idsTo(count).join('\n')}\n`;
+
+function workFlow(words: readonly string[], more = ''): string {
+  return `connections:
+  odd: ${commandConnection(words)}
+nodes:
+  - { id: work, type: mcp, connection: odd, tool: work, arguments: { id: "{{id}}" }, map: { said: text }${more} }
+`;
+}
+
+const echoFlow = (connection: string, more = '') => `connections:
+  every: ${connection}
+nodes:
+  - { id: say, type: mcp, connection: every, tool: echo, arguments: { message: "hi {{id}}" }, concurrency: 16, map: { said: text }${more} }
+`;
+
+describe('1,000 records through server-everything at concurrency 16', () => {
+  const all = `id,said\n${idsTo(1000)
+    .map((id) => `${id},Echo: hi ${id}\n`)
+    .join('')}`;
+
+  test('over stdio, the server killed in the middle: it is started again, all are written, in order', async () => {
+    const place = await workplace({
+      'flow.yaml': echoFlow(commandConnection(stdioServers.everything), ', retry: { backoff: 50ms }'),
+      'rows.csv': rows(1000),
+    });
+    const { child, finished } = place.start(['run', 'flow.yaml', '--in', 'rows.csv', '--out', 'out.csv', '--events', 'events.ndjson'], {
+      env: { PATH: process.env.PATH ?? '' },
+    });
+    const killed = killChildOnce(child.pid as number, () =>
+      place.read('out.csv').then(
+        (text) => text.length > 200,
+        () => false,
+      ),
+    );
+    const { code, stderr } = await finished;
+    expect(await killed).toBe(true);
+    expect(stderr).toContain('1000 read, 1000 written, 0 failed'.replaceAll('1000', '1,000'));
+    expect(code).toBe(0);
+    expect(await place.read('out.csv')).toBe(all);
+    const events = (await place.read('events.ndjson'))
+      .trim()
+      .split('\n')
+      .map((line) => JSON.parse(line));
+    expect(events.filter(({ type }) => type === 'server-started')).toHaveLength(2);
+    expect(events.filter(({ type }) => type === 'server-lost')).toMatchObject([
+      { connection: 'every', reason: expect.stringContaining('it was ended by SIGKILL') },
+    ]);
+  });
+
+  test('the same without retries: every record is written or has failed with its reason', async () => {
+    const place = await workplace({
+      'flow.yaml': echoFlow(commandConnection(stdioServers.everything), ', retry: { max: 0 }'),
+      'rows.csv': rows(1000),
+    });
+    const { child, finished } = place.start(['run', 'flow.yaml', '--in', 'rows.csv', '--out', 'out.csv']);
+    const killed = killChildOnce(child.pid as number, () =>
+      place.read('out.csv').then(
+        (text) => text.length > 200,
+        () => false,
+      ),
+    );
+    const { code, stderr } = await finished;
+    expect(await killed).toBe(true);
+    expect(code).toBe(4);
+    expect(stderr).toMatch(/1,000 read, 9\d\d written, \d+ failed/);
+    const written = await place.read('out.csv');
+    const failed = await place.read('rows.errors.csv');
+    const ids = `${written}${failed}`.match(/^\d+/gm)?.map(Number) ?? [];
+    expect(ids.toSorted((a, b) => a - b)).toEqual(idsTo(1000));
+    expect(all).toContain(written.split('\n')[1]);
+    for (const line of failed.trim().split('\n').slice(1)) expect(line).toMatch(/,say,network,,.*it was ended by SIGKILL/);
+  });
+
+  test.each(['streamableHttp', 'sse'] as const)('over %s', async (transport) => {
+    const { url } = await listeningServer(transport);
+    const place = await workplace({ 'flow.yaml': echoFlow(`{ type: mcp, url: "${url}" }`), 'rows.csv': rows(1000) });
+    const { code, stderr } = await place.automate(['run', 'flow.yaml', '--in', 'rows.csv', '--out', 'out.csv']);
+    expect(stderr).toContain('1,000 read, 1,000 written, 0 failed');
+    expect(code).toBe(0);
+    expect(await place.read('out.csv')).toBe(all);
+  });
+});
+
+describe('a server that', () => {
+  const run = async (manner: string, more = '', count = 6) => {
+    const place = await workplace({ 'flow.yaml': workFlow(oddServer(manner), more), 'rows.csv': rows(count) });
+    const result = await place.automate(['run', 'flow.yaml', '--in', 'rows.csv', '--out', 'out.csv', '--errors', 'errors.csv']);
+    const read = (name: string) => place.read(name).catch(() => '');
+    return { ...result, out: await read('out.csv'), errors: await read('errors.csv') };
+  };
+
+  test('dies again and again: started again once, then every record fails with that reason', async () => {
+    const { code, stderr, out, errors } = await run('always-dies', ', concurrency: 1, retry: { max: 0 }');
+    expect(code).toBe(4);
+    expect(stderr).toContain('6 read, 0 written, 6 failed');
+    expect(out).toBe('id,said\n');
+    expect(errors).toMatch(/it ended with exit code 7/);
+    expect(errors).toMatch(/was started again once, and not a second time/);
+  });
+
+  test('hangs: that record fails as a timeout, the others are written', async () => {
+    const { code, out, errors } = await run('hangs', ', timeout: 300ms, retry: { max: 0 }');
+    expect(code).toBe(4);
+    expect(out).toBe('id,said\n1,ok 1\n3,ok 3\n4,ok 4\n5,ok 5\n6,ok 6\n');
+    expect(errors).toMatch(/^2,work,timeout,,.*within 300 ms/m);
+  });
+
+  test('prints junk: it is passed over', async () => {
+    expect(await run('junk')).toMatchObject({ code: 0, out: 'id,said\n1,ok 1\n2,ok 2\n3,ok 3\n4,ok 4\n5,ok 5\n6,ok 6\n' });
+  });
+
+  test('answers hugely: that record fails, and little memory is taken', async () => {
+    const { code, out, errors } = await run('huge', ', concurrency: 1, retry: { max: 0 }');
+    expect(code).toBe(4);
+    expect(out).toBe('id,said\n1,ok 1\n3,ok 3\n4,ok 4\n5,ok 5\n6,ok 6\n');
+    expect(errors).toMatch(/^2,work,network,,.*it sent a message of more than 10 MB/m);
+  });
+
+  test('cannot start: the run ends early, and says why', async () => {
+    const { code, stderr } = await run('dies-at-once', ', retry: { max: 0 }', 100);
+    expect(code).toBe(5);
+    expect(stderr).toMatch(/none of the first \d+ calls was answered: .*it ended with exit code 3; it said: cannot find the database/);
+  });
+
+  test('has escape sequences in its names and answers: a terminal never sees them', async () => {
+    const place = await workplace({ 'flow.yaml': workFlow(oddServer('fails')), 'rows.csv': rows(1) });
+    const words = oddServer('escapes').join(' ');
+    const results = [
+      await place.automate(['connections', 'add', 'mcp', 'evil', '--command', words]),
+      await place.automate(['connections', 'tools', 'evil']),
+      await place.automate(['connections', 'tools', 'evil', '--json']),
+      await place.automate(['nodes']),
+      await place.automate(['run', 'flow.yaml', '--in', 'rows.csv', '--errors', 'errors.csv']),
+    ];
+    expect(results.map(({ code }) => code)).toEqual([0, 0, 0, 0, 4]);
+    // biome-ignore lint/suspicious/noControlCharactersInRegex: these are what must not be there
+    for (const { stdout, stderr } of results) expect(stdout + stderr).not.toMatch(/[\x00-\x08\x0b-\x1f\x7f-\x9f]/);
+    expect(results[1]?.stdout).toContain('evil');
+    expect(results[4]?.stderr).toContain('no such customer: 1');
+  });
+});
+
+test('an interrupt gives up the calls in flight, cancels them at the server, and leaves no process behind', async () => {
+  const place = await workplace({ 'rows.csv': rows(3) });
+  await place.write('flow.yaml', workFlow(oddServer('hangs', place.path('note')), ', timeout: 60s'));
+  const { child, finished } = place.start(['run', 'flow.yaml', '--in', 'rows.csv', '--out', 'out.csv']);
+  await expect.poll(() => place.read('note').catch(() => ''), { timeout: 10_000 }).toContain('call 2');
+  child.kill('SIGINT');
+  await new Promise((resolve) => setTimeout(resolve, 200));
+  child.kill('SIGINT');
+  const { code, stderr } = await finished;
+  expect(code).toBe(130);
+  expect(stderr).toContain('--resume');
+  await expect.poll(() => place.read('note'), { timeout: 5000 }).toMatch(/cancelled \d/);
+  const pid = Number(/started (\d+)/.exec(await place.read('note'))?.[1]);
+  await expect.poll(() => isAlive(pid), { timeout: 5000 }).toBe(false);
+});
+
+/** Kills the only process that another has started, as soon as it is time. */
+async function killChildOnce(parent: number, isTime: () => Promise<boolean>): Promise<boolean> {
+  for (let tries = 0; tries < 2000; tries++) {
+    if (await isTime()) {
+      const found = readFileSync(`/proc/${parent}/task/${parent}/children`, 'utf8').trim().split(' ').filter(Boolean).map(Number);
+      for (const pid of found) process.kill(pid, 'SIGKILL');
+      return found.length > 0;
+    }
+    await new Promise((resolve) => setTimeout(resolve, 5));
+  }
+  return false;
+}
+
+function isAlive(pid: number): boolean {
+  try {
+    return process.kill(pid, 0);
+  } catch {
+    return false;
+  }
+}

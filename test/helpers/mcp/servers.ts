@@ -1,0 +1,57 @@
+import { spawn } from 'node:child_process';
+import { fileURLToPath } from 'node:url';
+import { onTestFinished } from 'vitest';
+
+const beside = (path: string) => fileURLToPath(new URL(path, import.meta.url));
+const installed = (name: string) => beside(`../../../node_modules/@modelcontextprotocol/${name}/dist/index.js`);
+
+/** The words that start a server which others wrote, over stdio. */
+export const stdioServers = {
+  everything: [process.execPath, installed('server-everything'), 'stdio'],
+  filesystem: (folder: string) => [process.execPath, installed('server-filesystem'), folder],
+  memory: [process.execPath, installed('server-memory')],
+} as const;
+
+/** The words that start a server of ours that is odd in some manner. `note`: a file in which it writes down what happens to it. */
+export function oddServer(manner: string, note = ''): string[] {
+  return [process.execPath, beside('odd-server.mjs'), manner, ...(note === '' ? [] : [note])];
+}
+
+/** A server that listens. */
+export interface ListeningServer {
+  readonly origin: string;
+  /** Where it takes messages. */
+  readonly url: string;
+  stop(): Promise<void>;
+}
+
+/** Starts server-everything for the current test, on loopback only. */
+export function listeningServer(transport: 'streamableHttp' | 'sse', port?: string): Promise<ListeningServer> {
+  const args = ['--import', beside('pinned.mjs'), installed('server-everything'), transport];
+  const child = spawn(process.execPath, args, {
+    env: { PATH: process.env.PATH, ...(port && { PINNED_PORT: port }) },
+    stdio: ['ignore', 'ignore', 'pipe'],
+  });
+  const ended = new Promise<void>((resolve) => child.on('close', () => resolve()));
+  const stop = async () => {
+    child.kill('SIGKILL');
+    await ended;
+  };
+  onTestFinished(stop);
+  return new Promise((resolve, reject) => {
+    let said = '';
+    child.stderr.on('data', (chunk: Buffer) => {
+      said += chunk.toString();
+      const found = /pinned to port (\d+)\./.exec(said)?.[1];
+      if (found === undefined) return;
+      const origin = `http://127.0.0.1:${found}`;
+      resolve({ origin, url: `${origin}${transport === 'sse' ? '/sse' : '/mcp'}`, stop });
+    });
+    child.on('exit', () => reject(new Error(`the server ended: ${said}`)));
+  });
+}
+
+/** A connection that starts a server, as a flow writes it. */
+export function commandConnection(words: readonly string[], more = ''): string {
+  return `{ type: mcp, command: ${JSON.stringify(words)}${more} }`;
+}

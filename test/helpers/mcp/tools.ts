@@ -1,0 +1,79 @@
+import { onTestFinished } from 'vitest';
+import type { Auth, Login } from '../../../src/core/auth.ts';
+import type { ToolServerEvent } from '../../../src/core/event.ts';
+import { Failure } from '../../../src/core/failure.ts';
+import type { McpConnection, ToolAnswer, ToolProgress, Tools } from '../../../src/core/tools.ts';
+import type { JsonObject } from '../../../src/core/value.ts';
+import { createTransport } from '../../../src/io/http/transport.ts';
+import { createTools, type McpTools } from '../../../src/io/mcp/tools.ts';
+
+/** A connection to a server that is started here. */
+export function local(
+  command: readonly string[],
+  more: Partial<McpConnection> & { passEnv?: string[]; credentials?: Record<string, string> } = {},
+): McpConnection {
+  const { passEnv = [], credentials = {}, ...rest } = more;
+  return { ...common, server: { command: command as [string, ...string[]], passEnv, credentials }, origin: 'stdio:tools', ...rest };
+}
+
+/** A connection to a server at a URL. */
+export function remote(url: string, auth?: Auth | Login, headers: Record<string, string> = {}): McpConnection {
+  return { ...common, server: { url, auth, headers, allowHttp: true }, origin: new URL(url).origin };
+}
+
+const common = { name: 'tools', intervalMs: undefined, concurrency: undefined, credits: 1, cost: undefined, startTimeoutMs: 10_000 };
+
+/** The port of tools, and what it reported. */
+export interface UsedTools {
+  readonly tools: Tools;
+  readonly events: ToolServerEvent[];
+  readonly secrets: string[];
+  readonly used: string[];
+  /** Calls a tool; a Failure is answered. */
+  call(
+    connection: McpConnection,
+    tool: string,
+    values?: JsonObject,
+    more?: { timeoutMs?: number; progressed?: (progress: ToolProgress) => void },
+  ): Promise<ToolAnswer | Failure>;
+}
+
+/** Makes the port of tools for the current test. */
+export function useTools(options: Partial<McpTools> = {}): UsedTools {
+  const events: ToolServerEvent[] = [];
+  const secrets: string[] = [];
+  const used: string[] = [];
+  const clocks = { now: () => performance.now(), wallNow: () => Date.now() };
+  const tools = createTools({
+    version: '1.2.3',
+    environment: process.env,
+    cacert: undefined,
+    transport: createTransport({ ...clocks, environment: {}, userAgent: 'automate/1.2.3' }),
+    secrets: new Map(),
+    ...clocks,
+    used: (name) => used.push(name),
+    secret: (text) => secrets.push(text),
+    keepLogin: async () => {},
+    report: (event) => events.push(event),
+    ...options,
+  });
+  onTestFinished(tools.close);
+  return {
+    tools,
+    events,
+    secrets,
+    used,
+    call: (connection, tool, values = {}, { timeoutMs = 10_000, progressed = () => {} } = {}) =>
+      tools
+        .call({ kind: 'tool', connection, origin: connection.origin, tool, arguments: values, timeoutMs }, progressed)
+        .catch((error: unknown) => {
+          if (error instanceof Failure) return error;
+          throw error;
+        }),
+  };
+}
+
+/** A secret as it is found. */
+export function secretOf(text: string, hosts?: readonly string[]): { text: string; from: string; hosts?: readonly string[] } {
+  return { text, from: 'the test', ...(hosts && { hosts }) };
+}

@@ -1,0 +1,301 @@
+import { describe, expect, test } from 'vitest';
+import type { Auth } from '../../../src/core/auth.ts';
+import { makeCertificates } from '../../helpers/certificates.ts';
+import { type Handler, httpServer, json, type SeenRequest } from '../../helpers/http-server.ts';
+import { listeningServer } from '../../helpers/mcp/servers.ts';
+import { remote, secretOf, useTools } from '../../helpers/mcp/tools.ts';
+import { proxyServer } from '../../helpers/proxy-server.ts';
+
+const certificates = makeCertificates();
+
+describe('server-everything', () => {
+  test('over Streamable HTTP', async () => {
+    const { url } = await listeningServer('streamableHttp');
+    const { tools, call } = useTools();
+    expect(await tools.server(remote(url))).toMatchObject({
+      name: 'mcp-servers/everything',
+      transport: 'streamable HTTP',
+      protocol: '2025-11-25',
+    });
+    expect(await call(remote(url), 'echo', { message: 'hi' })).toMatchObject({ body: { text: 'Echo: hi' } });
+  });
+
+  test('over SSE, where it does not speak Streamable HTTP', async () => {
+    const { url } = await listeningServer('sse');
+    const { tools, call } = useTools();
+    expect(await tools.server(remote(url))).toMatchObject({ transport: 'SSE' });
+    const answers = await Promise.all(Array.from({ length: 20 }, (_, index) => call(remote(url), 'echo', { message: String(index) })));
+    expect(answers.map((answer) => 'text' in answer && answer.text)).toEqual(Array.from({ length: 20 }, (_, index) => `Echo: ${index}`));
+  });
+
+  test('a session that the server has lost begins anew', async () => {
+    const first = await listeningServer('streamableHttp');
+    const { call, events } = useTools();
+    const connection = remote(first.url);
+    await call(connection, 'echo', { message: '1' });
+    await first.stop();
+    expect(await call(connection, 'echo', { message: '2' })).toMatchObject({ kind: 'network', retryable: true });
+    await listeningServer('streamableHttp', new URL(first.origin).port);
+    expect(await call(connection, 'echo', { message: '3' })).toMatchObject({
+      kind: 'network',
+      retryable: true,
+      sent: false,
+      message: expect.stringContaining('has forgotten the session'),
+    });
+    expect(await call(connection, 'echo', { message: '3' })).toMatchObject({ text: 'Echo: 3' });
+    expect(events.filter(({ type }) => type === 'server-started')).toHaveLength(2);
+  });
+});
+
+/** A small MCP server over HTTP. `answer`: answers instead of it, and says so with true. */
+function mcpServer(answer: Handler = () => false, tls?: { readonly key: string; readonly cert: string }) {
+  return httpServer(async (request, response) => {
+    if ((await answer(request, response)) === true) return undefined;
+    const { method, body } = request;
+    if (method !== 'POST') return response.writeHead(405).end();
+    const { id, method: asked, params = {} } = JSON.parse(body);
+    if (id === undefined) return response.writeHead(202).end();
+    if (asked === 'initialize') {
+      return json(response, {
+        jsonrpc: '2.0',
+        id,
+        result: { protocolVersion: '2025-06-18', capabilities: { tools: {} }, serverInfo: { name: 'small', version: '1' } },
+      });
+    }
+    if (asked === 'tools/list')
+      return json(response, { jsonrpc: '2.0', id, result: { tools: [{ name: 'work', inputSchema: { type: 'object' } }] } });
+    if (asked === 'tools/call')
+      return json(response, {
+        jsonrpc: '2.0',
+        id,
+        result: { content: [{ type: 'text', text: `{"got":${JSON.stringify(params.arguments)}}` }] },
+      });
+    return json(response, { jsonrpc: '2.0', id, error: { code: -32601, message: 'Method not found' } });
+  }, tls);
+}
+
+const isCall = ({ body }: SeenRequest) => body.includes('"tools/call"');
+
+describe('credentials', () => {
+  const secrets = new Map([
+    ['token', secretOf('s3cret-token')],
+    ['login', secretOf('me:s3cret')],
+    ['bound', secretOf('s3cret', ['api.example.com'])],
+  ]);
+
+  test.each<[string, Auth, string, string]>([
+    ['bearer', { type: 'bearer', credential: 'token' }, 'authorization', 'Bearer s3cret-token'],
+    ['api_key', { type: 'api_key', credential: 'token', header: 'X-Key' }, 'x-key', 's3cret-token'],
+    ['basic', { type: 'basic', credential: 'login' }, 'authorization', `Basic ${Buffer.from('me:s3cret').toString('base64')}`],
+  ])('%s: every request is signed, and the success is noted', async (_, auth, header, value) => {
+    const server = await mcpServer();
+    const { call, used } = useTools({ secrets });
+    expect(await call(remote(`${server.origin}/mcp`, auth, { 'X-Team': 'a' }), 'work', { id: '1' })).toMatchObject({
+      body: { got: { id: '1' } },
+    });
+    expect(server.requests.map(({ headers }) => [headers[header], headers['x-team']])).toEqual(server.requests.map(() => [value, 'a']));
+    expect(used).toContain(auth.credential);
+  });
+
+  test('oauth2_client_credentials: a token is asked for, and asked anew when it is taken back', async () => {
+    let given = 0;
+    const server = await mcpServer(({ path, headers }, response) => {
+      if (path === '/token') {
+        json(response, { access_token: `token-${++given}`, token_type: 'bearer', expires_in: 3600 });
+        return true;
+      }
+      if (headers.authorization === `Bearer token-${given === 1 ? 1 : 2}` && !(given === 1 && server.requests.length > 6)) return false;
+      response.writeHead(401).end();
+      return true;
+    });
+    const auth: Auth = {
+      type: 'oauth2_client_credentials',
+      credential: 'token',
+      tokenUrl: `${server.origin}/token`,
+      clientId: 'me',
+      scopes: [],
+    };
+    const { call, secrets: hidden } = useTools({ secrets });
+    const connection = remote(`${server.origin}/mcp`, auth);
+    for (let id = 1; id <= 6; id++) expect(await call(connection, 'work', { id })).toMatchObject({ body: { got: { id } } });
+    expect(given).toBe(2);
+    expect(hidden).toEqual(expect.arrayContaining(['token-1', 'token-2']));
+  });
+
+  test('a secret goes only to its hosts', async () => {
+    const server = await mcpServer();
+    const { call } = useTools({ secrets });
+    const failure = await call(remote(`${server.origin}/mcp`, { type: 'bearer', credential: 'bound' }), 'work');
+    expect(failure).toMatchObject({
+      kind: 'request',
+      sent: false,
+      message: expect.stringContaining('may be sent to api.example.com only'),
+    });
+    expect(server.requests).toEqual([]);
+  });
+
+  test('a redirect to another origin is not followed, and takes no secret with it', async () => {
+    const elsewhere = await mcpServer();
+    const server = await mcpServer((_, response) => {
+      response.writeHead(307, { location: `${elsewhere.origin}/mcp` }).end();
+      return true;
+    });
+    const { call } = useTools({ secrets });
+    expect(await call(remote(`${server.origin}/mcp`, { type: 'bearer', credential: 'token' }), 'work')).toMatchObject({
+      kind: expect.any(String),
+      sent: false,
+    });
+    expect(elsewhere.requests).toEqual([]);
+  });
+
+  test.each([401, 403])('%i is told with the reason of the server, and not tried again', async (status) => {
+    const server = await mcpServer((_, response) => {
+      response.writeHead(status, { 'www-authenticate': 'Bearer error="invalid_token", error_description="it expired"' }).end('no');
+      return true;
+    });
+    const { call } = useTools({ secrets });
+    const failure = await call(remote(`${server.origin}/mcp`, { type: 'bearer', credential: 'token' }), 'work');
+    expect(failure).toMatchObject({ kind: 'http', status, retryable: false, message: expect.stringMatching(/no; Bearer .*it expired/) });
+  });
+});
+
+describe('the way there', () => {
+  test('a proxy is used, with TLS inside its tunnel, checked against the authorities that are named', async () => {
+    const server = await mcpServer(undefined, certificates.good);
+    const proxy = await proxyServer(server.port);
+    const environment = { HTTPS_PROXY: proxy.url };
+    const connection = remote('https://api.example.test/mcp');
+    const trusting = useTools({ environment, cacert: certificates.authority });
+    expect(await trusting.call(connection, 'work', { id: 1 })).toMatchObject({ body: { got: { id: 1 } } });
+    expect(new Set(proxy.seen)).toEqual(new Set(['CONNECT api.example.test:443']));
+    const doubting = useTools({ environment });
+    expect(await doubting.call(connection, 'work')).toMatchObject({
+      kind: 'network',
+      sent: false,
+      message: expect.stringContaining('the TLS connection'),
+    });
+  });
+
+  test('a redirect within the origin is followed', async () => {
+    const server = await mcpServer(({ path }, response) => {
+      if (path !== '/old') return false;
+      response.writeHead(307, { location: '/mcp' }).end();
+      return true;
+    });
+    const { call } = useTools();
+    expect(await call(remote(`${server.origin}/old`), 'work', { id: 1 })).toMatchObject({ body: { got: { id: 1 } } });
+  });
+});
+
+test.each(['http://169.254.169.254', 'http://auth.example.com'])('a server cannot send a login to %s', async (issuer) => {
+  const server = await mcpServer(({ path }, response) => {
+    if (path.startsWith('/.well-known/oauth-protected-resource'))
+      json(response, { resource: `${server.origin}/mcp`, authorization_servers: [issuer] });
+    else
+      response
+        .writeHead(401, { 'www-authenticate': `Bearer resource_metadata="${server.origin}/.well-known/oauth-protected-resource"` })
+        .end();
+    return true;
+  });
+  const connection = remote(`${server.origin}/mcp`, {
+    type: 'oauth2_authorization_code',
+    credential: 'login',
+    clientId: undefined,
+    clientCredential: undefined,
+    scopes: [],
+  });
+  const strict = { ...connection, server: { ...connection.server, allowHttp: issuer.includes('169') } };
+  const { call } = useTools();
+  expect(await call(strict as typeof connection, 'work')).toMatchObject({ kind: 'request', sent: false });
+});
+
+describe('answers that are none', () => {
+  test('429 with Retry-After: retryable, and how long to stay away is known', async () => {
+    const server = await mcpServer((request, response) => {
+      if (!isCall(request)) return false;
+      response.writeHead(429, { 'retry-after': '7' }).end('slow down');
+      return true;
+    });
+    const { call } = useTools();
+    expect(await call(remote(`${server.origin}/mcp`), 'work')).toMatchObject({
+      kind: 'http',
+      status: 429,
+      retryable: true,
+      retryAfterMs: 7000,
+      message: 'the server answered 429: slow down',
+    });
+  });
+
+  test('503 while the session is opened', async () => {
+    const server = await mcpServer((_, response) => {
+      response.writeHead(503).end('down');
+      return true;
+    });
+    const { call } = useTools();
+    expect(await call(remote(`${server.origin}/mcp`), 'work')).toMatchObject({ kind: 'http', status: 503, retryable: true });
+  });
+
+  test('a web page', async () => {
+    const server = await mcpServer((_, response) => {
+      response.writeHead(200, { 'content-type': 'text/html' }).end('<html>hello</html>');
+      return true;
+    });
+    const { call } = useTools();
+    expect(await call(remote(`${server.origin}/mcp`), 'work')).toMatchObject({
+      kind: expect.stringMatching(/^(?:parse|network)$/),
+      message: expect.stringContaining('text/html'),
+    });
+  });
+
+  test('more than a record could hold', async () => {
+    const server = await mcpServer((request, response) => {
+      if (!isCall(request)) return false;
+      response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify({ text: 'x'.repeat(11_000_000) }));
+      return true;
+    });
+    const { call } = useTools();
+    expect(await call(remote(`${server.origin}/mcp`), 'work')).toMatchObject({
+      kind: 'parse',
+      message: 'the server sent a message of more than 10 MB',
+    });
+  });
+
+  test('nobody there', async () => {
+    const { call } = useTools();
+    expect(await call(remote('http://127.0.0.1:9/mcp'), 'work')).toMatchObject({
+      kind: 'network',
+      retryable: true,
+      sent: false,
+      message: expect.stringContaining('the connection was refused'),
+    });
+  });
+
+  test('an answer that never ends', async () => {
+    const server = await mcpServer((request, response) => {
+      if (!isCall(request)) return false;
+      response.writeHead(200, { 'content-type': 'text/event-stream' }).write(': wait\n\n');
+      return true;
+    });
+    const { call } = useTools();
+    expect(await call(remote(`${server.origin}/mcp`), 'work', {}, { timeoutMs: 300 })).toMatchObject({ kind: 'timeout' });
+  });
+});
+
+test('numbers keep their digits where the text says them, and are refused where the way out would change them', async () => {
+  const server = await mcpServer((request, response) => {
+    if (!isCall(request)) return false;
+    const { id } = JSON.parse(request.body);
+    const text = '{"id":12345678901234567890}';
+    response.setHeader('content-type', 'application/json');
+    response.end(
+      `{"jsonrpc":"2.0","id":${id},"result":{"content":[{"type":"text","text":${JSON.stringify(text)}}],"structuredContent":${text}}}`,
+    );
+    return true;
+  });
+  const { call } = useTools();
+  const { ExactNumber } = await import('../../../src/core/value.ts');
+  expect(await call(remote(`${server.origin}/mcp`), 'work')).toMatchObject({ body: { id: new ExactNumber('12345678901234567890') } });
+  const failure = await call(remote(`${server.origin}/mcp`), 'work', { id: new ExactNumber('12345678901234567890') });
+  expect(failure).toMatchObject({ kind: 'request', sent: false, message: expect.stringContaining('would lose digits') });
+  expect(await call(remote(`${server.origin}/mcp`), 'work', { price: new ExactNumber('1.50') })).not.toHaveProperty('kind', 'request');
+});
