@@ -1,0 +1,37 @@
+import type { HttpConnection, RetryPolicy } from '../core/node.ts';
+import { compilePath, type Path } from '../core/path.ts';
+import type { HttpOptions } from './http-options.ts';
+
+/** Calls in flight at once where nobody says otherwise. */
+const defaultConcurrency = 16;
+
+/** A node's own concurrency is its own; a connection's is shared by all its nodes. */
+export function limitOf(
+  options: Pick<HttpOptions, 'concurrency'>,
+  connection: Pick<HttpConnection, 'name' | 'concurrency'> | undefined | null,
+  id: string,
+): { readonly key: string; readonly max: number } {
+  if (options.concurrency === undefined && connection?.concurrency !== undefined) {
+    return { key: `connection ${connection.name}`, max: connection.concurrency };
+  }
+  return { key: `node ${id}`, max: options.concurrency ?? defaultConcurrency };
+}
+
+/** When a call is tried again, as its node says. */
+export function policyOf({ max, backoff, max_wait }: Pick<HttpOptions['retry'], 'max' | 'backoff' | 'max_wait'>): RetryPolicy {
+  const { initial, factor, max: maxDelayMs, jitter } = backoff;
+  return { max, firstDelayMs: initial, factor, maxDelayMs, jitter, maxWaitMs: max_wait };
+}
+
+/** Compiles where an answer says what it cost. Throws an Error that says what is wrong. */
+export function costPath(text: string | undefined): Path | undefined {
+  if (text === undefined) return undefined;
+  const path = compilePath(text);
+  if (path.legs.length > 1) throw new Error(`expected a path to one number, found "${text}", which leads to several`);
+  return path;
+}
+
+/** Whether a status is among those, or in one of their classes. */
+export function matches(wanted: readonly (number | string)[], status: number): boolean {
+  return wanted.includes(status) || wanted.includes(`${Math.floor(status / 100)}xx`);
+}
