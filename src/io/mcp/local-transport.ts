@@ -1,4 +1,5 @@
 import { type ChildProcess, spawn } from 'node:child_process';
+import type { Writable } from 'node:stream';
 import { StringDecoder } from 'node:string_decoder';
 import type { JSONRPCMessage, Transport } from '@modelcontextprotocol/client';
 import { getDefaultEnvironment } from '@modelcontextprotocol/client/stdio';
@@ -19,6 +20,9 @@ const mostCharacters = 10_000_000;
 /** So long a server may take to end by itself. */
 const patienceMs = 1500;
 
+/** So long what a server has started may take to end after it. */
+const restPatienceMs = 500;
+
 const shownOutput = 2000;
 
 /** Starts a server. `variables`: what it sees besides what every program needs, secrets included. */
@@ -26,8 +30,12 @@ export function createLocalTransport({ command }: LocalServer, variables: Readon
   let child: ChildProcess | undefined;
   let hasEnded = false;
   let ending = '';
-  let said = '';
+  const said = lastLinesOf();
   let junk = '';
+  /** All messages that are to be sent wait for the same one. */
+  let draining: Promise<void> | undefined;
+  /** The end of what it has started. */
+  let resting: Promise<void> = Promise.resolve();
   const waitingMessages: JSONRPCMessage[] = [];
   const onExit = () => transport.kill();
   const transport: LocalTransport = {
@@ -53,25 +61,32 @@ export function createLocalTransport({ command }: LocalServer, variables: Readon
         started.on('close', ended);
         started.stdin.on('error', (error) => transport.onerror?.(error));
         started.stdout.on('data', reader());
-        started.stderr.on('data', (chunk: Buffer) => {
-          said = (said + chunk.toString()).slice(-shownOutput);
-        });
+        started.stderr.on('data', (chunk: Buffer) => said.add(chunk));
       }),
     async send(message) {
       if (!child || hasEnded) throw new Error('the server has ended');
       const stdin = child.stdin as NonNullable<ChildProcess['stdin']>;
-      if (!stdin.write(`${JSON.stringify(message)}\n`)) await new Promise((resolve) => stdin.once('drain', resolve).once('close', resolve));
+      if (stdin.write(`${JSON.stringify(message)}\n`) || stdin.destroyed) return;
+      draining ??= drained(stdin).finally(() => {
+        draining = undefined;
+      });
+      await draining;
     },
     async close() {
-      if (!child || hasEnded) return ended();
+      if (!child || hasEnded) {
+        ended();
+        return resting;
+      }
       child.stdin?.end();
       if (!(await endsWithin(patienceMs))) signalGroup('SIGTERM');
       if (!(await endsWithin(patienceMs))) transport.kill();
       ended();
+      await resting;
     },
     kill: () => signalGroup('SIGKILL'),
     story() {
-      const output = said.trim() === '' ? '' : `; it said: ${excerpt(lastLines(said), 300)}`;
+      const text = said.text();
+      const output = text.trim() === '' ? '' : `; it said: ${excerpt(tellingLines(text), 300)}`;
       const noise = junk === '' ? '' : `; it wrote to stdout what is no message: ${excerpt(junk, 100)}`;
       return `${ending}${noise}${output}`.replace(/^; /, '');
     },
@@ -108,6 +123,10 @@ export function createLocalTransport({ command }: LocalServer, variables: Readon
       junk = line;
       return;
     }
+    if (typeof message !== 'object' || message === null) {
+      junk = line;
+      return;
+    }
     waitingMessages.push(message as JSONRPCMessage);
     if (waitingMessages.length === 1) void deliver();
   }
@@ -117,21 +136,39 @@ export function createLocalTransport({ command }: LocalServer, variables: Readon
     for (let message = waitingMessages[0]; message; message = waitingMessages[0]) {
       try {
         transport.onmessage?.(message);
+        if (!('id' in message)) for (let turn = 0; turn < 3; turn++) await undefined;
       } catch (error) {
         transport.onerror?.(error as Error);
+      } finally {
+        waitingMessages.shift();
       }
-      if (!('id' in message)) for (let turn = 0; turn < 3; turn++) await undefined;
-      waitingMessages.shift();
     }
   }
 
   function ended(): void {
     if (hasEnded) return;
     hasEnded = true;
-    process.off('exit', onExit);
     // What it has started has nobody to speak with any more.
     signalGroup('SIGTERM');
+    resting = endRest();
     transport.onclose?.();
+  }
+
+  /** What ignores the signal is ended all the same. */
+  async function endRest(): Promise<void> {
+    for (let waitedMs = 0; waitedMs < restPatienceMs && isGroupAlive(); waitedMs += 25) {
+      await new Promise((resolve) => setTimeout(resolve, 25));
+    }
+    if (isGroupAlive()) signalGroup('SIGKILL');
+    process.off('exit', onExit);
+  }
+
+  function isGroupAlive(): boolean {
+    try {
+      return child?.pid !== undefined && process.platform !== 'win32' && process.kill(-child.pid, 0);
+    } catch {
+      return false;
+    }
   }
 
   function endsWithin(ms: number): Promise<boolean> {
@@ -156,6 +193,16 @@ export function createLocalTransport({ command }: LocalServer, variables: Readon
   }
 }
 
+function drained(stdin: Writable): Promise<void> {
+  return new Promise((resolve) => {
+    const done = () => {
+      stdin.off('drain', done).off('close', done);
+      resolve();
+    };
+    stdin.on('drain', done).on('close', done);
+  });
+}
+
 function reasonOf(error: Error, program: string): string {
   const { code } = error as NodeJS.ErrnoException;
   if (code === 'ENOENT') return `there is no program "${program}"`;
@@ -163,8 +210,27 @@ function reasonOf(error: Error, program: string): string {
   return error.message;
 }
 
+/** Keeps the last whole lines: of a secret that was cut, the rest would not be known as one. */
+function lastLinesOf(): { add(chunk: Buffer): void; text(): string } {
+  const decoder = new StringDecoder('utf8');
+  let kept = '';
+  let isWithinLine = false;
+  return {
+    add(chunk) {
+      const added = decoder.write(chunk);
+      kept += isWithinLine ? added.slice(added.indexOf('\n') + 1 || added.length) : added;
+      isWithinLine &&= !added.includes('\n');
+      if (kept.length <= shownOutput) return;
+      const start = kept.indexOf('\n', kept.length - shownOutput - 1) + 1;
+      isWithinLine = start === 0;
+      kept = isWithinLine ? '' : kept.slice(start);
+    },
+    text: () => kept,
+  };
+}
+
 /** The end of a stack trace tells little: the lines that say what went wrong do. */
-function lastLines(text: string): string {
+function tellingLines(text: string): string {
   const lines = text.trim().split('\n');
   const telling = lines.filter((line) => !/^\s+at /.test(line));
   return telling.slice(-5).join('\n');

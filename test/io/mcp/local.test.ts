@@ -1,7 +1,8 @@
 import { mkdtemp, readFile, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { describe, expect, test } from 'vitest';
+import { describe, expect, onTestFinished, test } from 'vitest';
+import { createLocalTransport } from '../../../src/io/mcp/local-transport.ts';
 import { oddServer, stdioServers } from '../../helpers/mcp/servers.ts';
 import { local, secretOf, useTools } from '../../helpers/mcp/tools.ts';
 
@@ -234,6 +235,47 @@ describe('a server that is odd', () => {
   test('junk on its stdout is passed over', async () => {
     const { call } = useTools();
     expect(await call(local(oddServer('junk')), 'work', { id: '1' })).toMatchObject({ text: 'ok 1' });
+  });
+
+  test('JSON on its stdout that is no message is passed over', async () => {
+    const { call } = useTools();
+    const connection = local(oddServer('scalars'));
+    expect(await call(connection, 'work', { id: '1' })).toMatchObject({ text: 'ok 1' });
+    expect(await call(connection, 'work', { id: '2' })).toMatchObject({ text: 'ok 2' });
+  });
+
+  test('of what it says at length only whole lines are told: nobody would know the end of a secret', async () => {
+    const key = 'canary-0123456789-abcdefghij';
+    const { call } = useTools({ secrets: new Map([['key', secretOf(key)]]) });
+    const failure = await call(local(oddServer('dies-loudly'), { credentials: { KEY: 'key' } }), 'work');
+    expect(failure).toMatchObject({ message: expect.stringMatching(/it ended with exit code 3; it said: cannot start$/) });
+  });
+
+  test('many messages wait for one that does not read, and none waits for its end', async () => {
+    const warnings: string[] = [];
+    const onWarning = ({ name }: Error) => warnings.push(name);
+    process.on('warning', onWarning);
+    onTestFinished(() => void process.off('warning', onWarning));
+    const command = [process.execPath, '-e', 'setInterval(() => {}, 1000)'] as const;
+    const transport = createLocalTransport({ command: [...command], passEnv: [], credentials: {} }, {});
+    await transport.start();
+    const note = { jsonrpc: '2.0', method: 'notifications/test', params: { text: 'x'.repeat(100_000) } } as const;
+    const sent = Promise.all(Array.from({ length: 20 }, () => transport.send(note)));
+    transport.kill();
+    await sent;
+    await transport.close();
+    expect(warnings).toEqual([]);
+  });
+
+  test('what it has started and ignores SIGTERM ends with it', async () => {
+    const folder = await mkdtemp(join(tmpdir(), 'automate-mcp-'));
+    const note = join(folder, 'note');
+    const { tools, call } = useTools();
+    await call(local(oddServer('leaves-a-child', note)), 'work', { id: '1' });
+    const pid = Number(/child (\d+)/.exec(await readFile(note, 'utf8'))?.[1]);
+    expect(isAlive(pid)).toBe(true);
+    await (tools as unknown as { close(): Promise<void> }).close();
+    await expect.poll(() => isAlive(pid), { timeout: 5000 }).toBe(false);
   });
 
   test('a message beyond all measure ends it', async () => {
