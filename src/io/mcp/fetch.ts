@@ -63,6 +63,7 @@ export function createFetch({ cacert, environment, userAgent }: FetchOptions): F
       signal?.addEventListener('abort', onAbort, { once: true });
       let counted = 0;
       let isStream = false;
+      const endsMessage = messageEnds();
       route.dispatcher.dispatch(
         {
           origin: url.origin,
@@ -140,8 +141,12 @@ function headersOf(received: Record<string, string | string[] | undefined>): Hea
   return headers;
 }
 
-/** An event of a stream ends with an empty line. */
-function endsMessage(chunk: Uint8Array): boolean {
-  const text = Buffer.from(chunk.buffer, chunk.byteOffset, chunk.byteLength);
-  return text.includes('\n\n') || text.includes('\r\n\r\n') || text.includes('\r\r');
+/** Tells whether a message has ended in the next piece of a stream: an event ends with an empty line, which may come in two pieces. */
+function messageEnds(): (chunk: Uint8Array) => boolean {
+  let before = '';
+  return (chunk) => {
+    const text = before + Buffer.from(chunk.buffer, chunk.byteOffset, chunk.byteLength).toString('latin1');
+    before = text.slice(-3);
+    return text.includes('\n\n') || text.includes('\r\n\r\n') || text.includes('\r\r');
+  };
 }

@@ -82,7 +82,8 @@ function secretOf({ credential }: Auth, { secrets }: Signing, origin: string): s
 
 async function refused(response: Response, nowMs: number): Promise<Failure> {
   const { status } = response;
-  const reasons = [await response.text().catch(() => ''), response.headers.get('www-authenticate') ?? ''];
+  // A long page must not push the header out: it tells whether a token has expired.
+  const reasons = [response.headers.get('www-authenticate') ?? '', await response.text().catch(() => '')];
   const text = excerpt(reasons.filter((reason) => reason !== '').join('; '));
   const header = (name: string) => response.headers.get(name) ?? undefined;
   const waitMs = retryAfterMs(status, header, nowMs);

@@ -150,12 +150,19 @@ describe('credentials', () => {
 
   test.each([401, 403])('%i is told with the reason of the server, and not tried again', async (status) => {
     const server = await mcpServer((_, response) => {
-      response.writeHead(status, { 'www-authenticate': 'Bearer error="invalid_token", error_description="it expired"' }).end('no');
+      response
+        .writeHead(status, { 'www-authenticate': 'Bearer error="invalid_token", error_description="it expired"' })
+        .end('no'.repeat(1000));
       return true;
     });
     const { call } = useTools({ secrets });
     const failure = await call(remote(`${server.origin}/mcp`, { type: 'bearer', credential: 'token' }), 'work');
-    expect(failure).toMatchObject({ kind: 'http', status, retryable: false, message: expect.stringMatching(/no; Bearer .*it expired/) });
+    expect(failure).toMatchObject({
+      kind: 'http',
+      status,
+      retryable: false,
+      message: expect.stringMatching(/Bearer .*it expired.*; (no)+/),
+    });
   });
 });
 
@@ -207,6 +214,28 @@ test.each(['http://169.254.169.254', 'http://auth.example.com'])('a server canno
   const strict = { ...connection, server: { ...connection.server, allowHttp: issuer.includes('169') } };
   const { call } = useTools();
   expect(await call(strict as typeof connection, 'work')).toMatchObject({ kind: 'request', sent: false });
+});
+
+test('a stream may be long, wherever its messages are cut', async () => {
+  const server = await mcpServer((request, response) => {
+    if (!isCall(request)) return false;
+    const { id } = JSON.parse(request.body);
+    response.writeHead(200, { 'content-type': 'text/event-stream' });
+    const note = JSON.stringify({
+      jsonrpc: '2.0',
+      method: 'notifications/message',
+      params: { level: 'info', data: 'x'.repeat(1_000_000) },
+    });
+    for (let index = 0; index < 12; index++) {
+      response.write(`event: message\ndata: ${note}\n`);
+      response.write('\n');
+    }
+    const result = { content: [{ type: 'text', text: 'done' }] };
+    response.end(`event: message\ndata: ${JSON.stringify({ jsonrpc: '2.0', id, result })}\n\n`);
+    return true;
+  });
+  const { call } = useTools();
+  expect(await call(remote(`${server.origin}/mcp`), 'work')).toMatchObject({ text: 'done' });
 });
 
 describe('answers that are none', () => {
