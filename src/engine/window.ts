@@ -60,7 +60,13 @@ export function createWindow(options: WindowOptions): Window {
       places.push(place);
       running++;
       taken++;
-      task.then((outcome) => settle(place, outcome), failed).then(left, left);
+      void task.then(
+        (outcome) => settle(place, outcome),
+        (reason) => {
+          failed(reason);
+          left();
+        },
+      );
     },
     free(count) {
       taken -= count;
@@ -87,6 +93,7 @@ export function createWindow(options: WindowOptions): Window {
     } catch (reason) {
       failed(reason);
     }
+    left();
   }
 
   /** Out of order, records may run ahead of a slow one, but not without end: what is known of them has to fit into memory. */

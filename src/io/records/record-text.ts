@@ -7,7 +7,7 @@ import type { RecordWriter } from './record-writer.ts';
 import type { Sink } from './sink.ts';
 
 /** So many records are turned into text together. */
-const chunk = 128;
+const chunk = 256;
 
 /** What is to be written: text, or a part that has kept it. */
 export type Piece = string | Pick<KeptPart, 'texts' | 'drop'>;
