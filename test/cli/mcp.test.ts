@@ -1,5 +1,6 @@
 import { chmod } from 'node:fs/promises';
 import { describe, expect, test } from 'vitest';
+import { nodeText } from '../../src/cli/show/tools.ts';
 import { makeCertificates } from '../helpers/certificates.ts';
 import { workplace } from '../helpers/cli.ts';
 import { httpServer, json } from '../helpers/http-server.ts';
@@ -173,6 +174,31 @@ describe('connections add mcp', () => {
     );
     expect(events).toContainEqual(expect.objectContaining({ type: 'tool-progress', record: 1, progress: 1, total: 2, message: 'half' }));
   });
+});
+
+test('a secret that a server repeats is in no file, and in no list', async () => {
+  const place = await workplace();
+  const env = { AUTOMATE_CREDENTIAL_SEARCH_KEY: 'canary-7f3a' };
+  const words = oddServer('repeats').join(' ');
+  const results = [
+    await place.automate(['connections', 'add', 'mcp', 'odd', '--command', words, '--pass-credential', 'SECRET=search-key'], { env }),
+    await place.automate(['connections', 'test', 'odd'], { env }),
+    await place.automate(['connections', 'tools', 'odd'], { env }),
+    await place.automate(['nodes', '--refresh'], { env }),
+    await place.automate(['nodes']),
+  ];
+  expect(results.map(({ code }) => code)).toEqual([0, 0, 0, 0, 0]);
+  for (const { stdout, stderr } of results) expect(stdout + stderr).not.toContain('canary');
+  expect(results[4]?.stdout).toContain('Uses ***.');
+});
+
+test('a node to paste holds nothing that steers a terminal, and names its connection as YAML reads it', () => {
+  const evil = 'a\u009b2J\u202eb';
+  const inputSchema = { properties: { [evil]: { type: 'string', default: evil }, n: { type: 'number' } }, required: [evil, 'n'] };
+  const text = nodeText('123', { name: evil, inputSchema });
+  expect(text).not.toMatch(/[\x80-\x9f\u202a-\u202e]/);
+  expect(text).toContain('connection: "123"\n  tool: "a\\u009b2J\\u202eb"\n');
+  expect(nodeText('null', { name: 'x', inputSchema: {} })).toContain('connection: "null"');
 });
 
 describe('finding a tool', () => {

@@ -44,7 +44,13 @@ export async function addMcpCommand(name: string | undefined, options: AddMcpOpt
     if (Object.hasOwn(saved, called) && !options.force) throw new AutomateError('usage', existing(called));
     return { ...saved, [called]: written };
   });
-  if (server) await keepServer(process.env, called, savedConnections(process.env)[called] ?? written, server);
+  if (server)
+    await keepServer(
+      { environment: process.env, redactor: terminal.redactor },
+      called,
+      savedConnections(process.env)[called] ?? written,
+      server,
+    );
   await terminal.print(connectionText(called, written));
   if (server) tellServer(server, terminal);
   const next = server ? `its tools: automate connections tools ${called}` : `not tested; try it: automate connections test ${called}`;

@@ -14,7 +14,7 @@ export async function testMcpCommand(
   terminal: Terminal,
 ): Promise<number> {
   const server = await askServer(connection, options, terminal);
-  await keepServer(process.env, connection.name, written, server);
+  await keepServer({ environment: process.env, redactor: terminal.redactor }, connection.name, written, server);
   tellServer(server, terminal);
   await terminal.print(`${connection.name}: works`);
   return exitCodes.success;

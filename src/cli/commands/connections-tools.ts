@@ -26,7 +26,7 @@ export async function toolsCommand(name: string, wanted: string | undefined, opt
     );
   }
   const server = await askServer(connection, options, terminal);
-  await keepServer(process.env, name, known(name), server);
+  await keepServer({ environment: process.env, redactor: terminal.redactor }, name, known(name), server);
   const tools = wanted === undefined ? server.tools : [toolOf(name, wanted, server.tools)];
   if (options.json) {
     const listed = tools.map((tool) => ({ ...tool, node: nodeText(name, tool) }));

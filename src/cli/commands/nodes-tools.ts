@@ -23,7 +23,13 @@ export async function connectionLines(
 async function refreshed(name: string, written: object, options: AskingOptions, terminal: Terminal): Promise<void> {
   try {
     const connection = compiled(name, false);
-    if (connection.type === 'mcp') await keepServer(process.env, name, written, await askServer(connection, options, terminal));
+    if (connection.type === 'mcp')
+      await keepServer(
+        { environment: process.env, redactor: terminal.redactor },
+        name,
+        written,
+        await askServer(connection, options, terminal),
+      );
   } catch (error) {
     if (!(error instanceof AutomateError)) throw error;
     terminal.tell(`${terminal.colors.yellow('warning:')} ${cleaned(error.message).split('\n').join('\n  ')}`);

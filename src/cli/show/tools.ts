@@ -2,6 +2,7 @@ import { cleaned, excerpt } from '../../core/response.ts';
 import type { Tool, ToolSchema, ToolServer } from '../../core/tools.ts';
 import { counted } from './number.ts';
 import { tableText } from './structure.ts';
+import { escapedControls } from './text.ts';
 
 /** What a server says of itself, on one line. */
 export function serverText({ name, version, protocol, transport, tools }: ToolServer): string {
@@ -80,13 +81,14 @@ export function nodeText(connection: string, { name, inputSchema: { properties =
     "''",
   );
   const lines = values.map(({ argument, json }) => `    ${yamlKey(argument)}: ${json}`);
-  return [
+  const text = [
     '- type: mcp',
-    `  connection: ${connection}`,
+    `  connection: ${yamlText(connection)}`,
     `  tool: ${yamlText(name)}`,
     ...(values.length === 0 ? [] : values.some(({ isBare }) => isBare) ? [`  arguments: ${asText}`] : ['  arguments:', ...lines]),
     '  map: { answer: $body }',
   ].join('\n');
+  return escapedControls(text);
 }
 
 /** `isBare`: it stands outside quotes, as what is no text does. */

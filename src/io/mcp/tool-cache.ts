@@ -1,6 +1,7 @@
 import { join } from 'node:path';
 import type { ToolServer } from '../../core/tools.ts';
 import { homeFolder } from '../home.ts';
+import type { Redactor } from '../redact.ts';
 import { createStateFile } from '../state-file.ts';
 
 /** What a server has said of itself, and when. */
@@ -24,8 +25,14 @@ export function keptServer(environment: NodeJS.ProcessEnv, name: string, written
   return found?.written === JSON.stringify(written) ? found : undefined;
 }
 
-/** Keeps what a server has said, for lists that ask no server. */
-export async function keepServer(environment: NodeJS.ProcessEnv, name: string, written: object, server: ToolServer): Promise<void> {
+/** Keeps what a server has said, for lists that ask no server. A secret that it repeats is taken out. */
+export async function keepServer(
+  { environment, redactor }: { readonly environment: NodeJS.ProcessEnv; readonly redactor: Redactor },
+  name: string,
+  written: object,
+  said: ToolServer,
+): Promise<void> {
+  const server = JSON.parse(redactor.json(JSON.stringify(said))) as ToolServer;
   const file = fileIn(environment);
   await file.alone(async () => {
     const kept: KeptServer = { at: new Date().toISOString(), written: JSON.stringify(written), server };
