@@ -68,6 +68,7 @@ describe('a long text', () => {
     expect([files(), long.held]).toEqual([1, 2 * 100_001]);
     expect(await textOf(long)).toBe([1, 2, 3, 4, 5, 6, 7, 8].map((count) => count + piece).join(''));
     expect(await textOf(long)).toHaveLength(8 * 100_001);
+    long.drop();
   });
 
   test.runIf(canLook)('has a file without a name, for nobody else', async () => {
