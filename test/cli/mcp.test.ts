@@ -1,10 +1,10 @@
 import { chmod } from 'node:fs/promises';
-import { describe, expect, test } from 'vitest';
+import { describe, expect, onTestFinished, test } from 'vitest';
 import { nodeText } from '../../src/cli/show/tools.ts';
 import { makeCertificates } from '../helpers/certificates.ts';
 import { workplace } from '../helpers/cli.ts';
 import { httpServer, json } from '../helpers/http-server.ts';
-import { listeningServer, oddServer, stdioServers } from '../helpers/mcp/servers.ts';
+import { commandConnection, listeningServer, oddServer, stdioServers } from '../helpers/mcp/servers.ts';
 
 const everything = stdioServers.everything.join(' ');
 const vault = { AUTOMATE_VAULT_PASSPHRASE: 'correct horse' };
@@ -201,6 +201,37 @@ test('a node to paste holds nothing that steers a terminal, and names its connec
   expect(nodeText('null', { name: 'x', inputSchema: {} })).toContain('connection: "null"');
 });
 
+test('a tool with an untidy schema can be looked at, and a flow with it checked', async () => {
+  const words = oddServer('untidy');
+  const flow = `connections: { odd: ${commandConnection(words)} }\nnodes: [{ type: mcp, connection: odd, tool: work, arguments: { id: x, b: y } }]\n`;
+  const place = await workplace({ 'flow.yaml': flow });
+  await place.automate(['connections', 'add', 'mcp', 'odd', '--command', words.join(' '), '--no-test']);
+  expect(await place.automate(['connections', 'tools', 'odd'])).toMatchObject({ code: 0 });
+  expect(await place.automate(['connections', 'tools', 'odd', 'work'])).toMatchObject({
+    code: 0,
+    stdout: expect.stringContaining('  b   any | text'),
+  });
+  expect(await place.automate(['validate', 'flow.yaml'])).toMatchObject({ code: 0, stderr: expect.not.stringContaining('warning') });
+});
+
+test.each([
+  ['SIGINT', 130],
+  ['SIGTERM', 143],
+  ['SIGHUP', 129],
+] as const)('%s while a server is tried ends it, too', async (signal, exitCode) => {
+  const place = await workplace();
+  const words = oddServer('never-ready', place.path('note'));
+  const { child, finished } = place.start(['connections', 'add', 'mcp', 'odd', '--command', words.join(' ')]);
+  await expect.poll(() => place.read('note').catch(() => ''), { timeout: 10_000 }).toContain('started');
+  const pid = Number(/started (\d+)/.exec(await place.read('note'))?.[1]);
+  onTestFinished(() => {
+    if (isAlive(pid)) process.kill(pid, 'SIGKILL');
+  });
+  child.kill(signal);
+  expect((await finished).code).toBe(exitCode);
+  await expect.poll(() => isAlive(pid), { timeout: 5000 }).toBe(false);
+});
+
 describe('finding a tool', () => {
   test('connections tools: the list, one with its arguments, and a node that runs as it is', async () => {
     const place = await workplace({ 'rows.csv': 'a,b\n1,2\n3,4\n' });
@@ -342,6 +373,14 @@ test('a flow without an MCP node loads nothing of MCP, nor do --version and conn
   );
   expect((await place.automate(['run', 'tool.yaml', '--in', 'rows.csv'], { node })).stderr).toMatch(/^loaded .* MCP$/m);
 });
+
+function isAlive(pid: number): boolean {
+  try {
+    return process.kill(pid, 0);
+  } catch {
+    return false;
+  }
+}
 
 /** Tells which files are loaded, and which of them speak MCP. */
 const spy = `import { readFileSync } from 'node:fs';

@@ -1,5 +1,6 @@
 import { AjvJsonSchemaValidator } from '@modelcontextprotocol/client/validators/ajv';
 import { Failure } from '../../core/failure.ts';
+import { tidiedTool } from '../../core/tool-schema.ts';
 import type { Tool } from '../../core/tools.ts';
 
 /** Knows what a server's tools take. */
@@ -67,7 +68,8 @@ function inWords(message: string): string {
 }
 
 /** What is allowed is told where it is a few values. */
-function withChoices(message: string, { inputSchema: { properties = {} } }: Tool): string {
+function withChoices(message: string, tool: Tool): string {
+  const { properties = {} } = tidiedTool(tool).inputSchema;
   return message.replace(/(\S+) must be equal to one of the allowed values/, (whole, name: string) => {
     const allowed = Object.hasOwn(properties, name) ? properties[name]?.enum : undefined;
     return allowed ? `${name} must be one of ${allowed.map((value) => JSON.stringify(value)).join(', ')}` : whole;

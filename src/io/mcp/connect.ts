@@ -2,16 +2,18 @@ import {
   Client,
   type ClientOptions,
   SSEClientTransport,
+  SseError,
   StreamableHTTPClientTransport,
   type Transport,
   UnauthorizedError,
 } from '@modelcontextprotocol/client';
 import { Failure } from '../../core/failure.ts';
 import { isRemote, type McpConnection, type RemoteServer, type ToolServer } from '../../core/tools.ts';
-import { failureOf } from './failure.ts';
+import { failureOf, notReady } from './failure.ts';
 import { createLocalTransport } from './local-transport.ts';
 import type { LoginSession } from './login.ts';
 import type { SessionTools } from './session-tools.ts';
+import { answering, toldEnds } from './told-ends.ts';
 
 /** A client that has agreed on the protocol with a server. */
 export interface Connected {
@@ -55,13 +57,20 @@ async function connectRemote(
   const opened = (create: () => RemoteTransport, mode: Mode) =>
     afterLogin(create, login, connection, (transport) => clientOn(transport, { connection, options, tools, mode, story: noStory }));
   try {
-    return connected(await opened(() => new StreamableHTTPClientTransport(url, how), 'auto'), 'streamable HTTP');
+    return connected(
+      await opened(
+        () => toldEnds(new StreamableHTTPClientTransport(url, { ...how, fetch: answering(how.fetch) }), connection.name),
+        'auto',
+      ),
+      'streamable HTTP',
+    );
   } catch (error) {
     if (!isOlder(error)) throw error;
     const found = await opened(() => new SSEClientTransport(url, how), 'legacy').catch((inSse: unknown) => {
       // Where neither is spoken, the first refusal tells more.
       throw isRefusedStream(inSse) ? error : inSse;
     });
+    endWithStream(found.client);
     return connected(found, 'SSE');
   }
 
@@ -81,6 +90,13 @@ async function connectRemote(
       },
     };
   }
+}
+
+/** The stream of SSE is the session: the client would open another one, and nobody would have said hello there. */
+function endWithStream(client: Client): void {
+  client.onerror = (error) => {
+    if (error instanceof SseError) void client.close();
+  };
 }
 
 /** A client on a transport, and on another one when somebody had to log in first. */
@@ -144,11 +160,11 @@ async function clientOn(transport: Transport, { connection, options, tools, mode
   }
 }
 
-/** A transport that opens a stream before the first message waits for it without end. */
-function withinStart<Result>(work: Promise<Result>, { name, startTimeoutMs }: McpConnection): Promise<Result> {
+/** What a server does before it can be called, within its time: a stream may open without end, and a list go on without end. */
+export function withinStart<Result>(work: Promise<Result>, { name, startTimeoutMs }: McpConnection): Promise<Result> {
   return new Promise((resolve, reject) => {
-    const message = `the MCP server "${name}" is not ready within ${startTimeoutMs / 1000} s (start_timeout)`;
-    const timer = setTimeout(() => reject(new Failure('timeout', message, { retryable: true, sent: false })), startTimeoutMs + 100);
+    const late = () => reject(new Failure('timeout', notReady(name, startTimeoutMs), { retryable: true, sent: false }));
+    const timer = setTimeout(late, startTimeoutMs + 100);
     work.then(resolve, reject).finally(() => clearTimeout(timer));
   });
 }

@@ -19,10 +19,8 @@ export function failureOf(error: unknown, occasion: Occasion): Failure {
   const { connection, timeoutMs, wasSent: sent, story } = occasion;
   const told = story === '' ? '' : `: ${story}`;
   if (isTimeout(error)) {
-    return withCause(
-      new Failure('timeout', `no answer of the MCP server "${connection}" within ${timeoutMs} ms${told}`, { retryable: true, sent }),
-      error,
-    );
+    const message = sent ? `no answer of the MCP server "${connection}" within ${timeoutMs} ms` : notReady(connection, timeoutMs);
+    return withCause(new Failure('timeout', `${message}${told}`, { retryable: true, sent }), error);
   }
   if (error instanceof UnauthorizedError) {
     return withCause(new Failure('http', `the MCP server "${connection}" asks for a login`, { status: 401, sent: false }), error);
@@ -48,6 +46,11 @@ export function failureOf(error: unknown, occasion: Occasion): Failure {
     );
   }
   return withCause(lostFailure(error, occasion, message), error);
+}
+
+/** That a server took too long before it could be called. */
+export function notReady(connection: string, timeoutMs: number): string {
+  return `the MCP server "${connection}" is not ready within ${timeoutMs / 1000} s (start_timeout)`;
 }
 
 /** A program that is not there will not be there the next time. */

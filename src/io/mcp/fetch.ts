@@ -19,6 +19,9 @@ export interface FetchOptions {
 /** No message is longer. In a stream each is counted by itself. */
 const mostBytes = 10_000_000;
 
+/** What is said of a longer one. */
+export const tooLong = `the server sent a message of more than ${mostBytes / 1e6} MB`;
+
 /** Ways to send. */
 export interface Fetches {
   /** To an origin that the connection names. */
@@ -99,7 +102,7 @@ export function createFetch({ cacert, environment, userAgent }: FetchOptions): F
             if (isOver) return;
             counted = isStream && endsMessage(chunk) ? 0 : counted + chunk.length;
             if (counted > mostBytes) {
-              return giveUp(new Failure('parse', `the server sent a message of more than ${mostBytes / 1e6} MB`));
+              return giveUp(new Failure('parse', tooLong));
             }
             body?.enqueue(new Uint8Array(chunk));
             if ((body?.desiredSize ?? 1) <= 0) controller.pause();

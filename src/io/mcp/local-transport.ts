@@ -1,4 +1,5 @@
 import { type ChildProcess, spawn } from 'node:child_process';
+import { constants } from 'node:os';
 import type { Writable } from 'node:stream';
 import { StringDecoder } from 'node:string_decoder';
 import type { JSONRPCMessage, Transport } from '@modelcontextprotocol/client';
@@ -25,6 +26,16 @@ const restPatienceMs = 500;
 
 const shownOutput = 2000;
 
+/** Servers that were started here and may live. */
+const running = new Set<LocalTransport>();
+
+const watched = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
+
+/** A run listens itself. Elsewhere a signal would end the tool, and leave the servers, whose groups are their own. */
+function endOnSignal(signal: NodeJS.Signals): void {
+  if (process.listenerCount(signal) === 1) process.exit(128 + constants.signals[signal]);
+}
+
 /** Starts a server. `variables`: what it sees besides what every program needs, secrets included. */
 export function createLocalTransport({ command }: LocalServer, variables: Readonly<Record<string, string>>): LocalTransport {
   let child: ChildProcess | undefined;
@@ -47,6 +58,8 @@ export function createLocalTransport({ command }: LocalServer, variables: Readon
         const started = spawn(program, args, { env: { ...getDefaultEnvironment(), ...variables }, detached: !isWindows, shell: isWindows });
         child = started;
         process.on('exit', onExit);
+        if (running.size === 0) for (const signal of watched) process.on(signal, endOnSignal);
+        running.add(transport);
         started.on('spawn', () => resolve());
         started.on('error', (error) => {
           ending = `it cannot be started: ${reasonOf(error, program)}`;
@@ -161,6 +174,8 @@ export function createLocalTransport({ command }: LocalServer, variables: Readon
     }
     if (isGroupAlive()) signalGroup('SIGKILL');
     process.off('exit', onExit);
+    running.delete(transport);
+    if (running.size === 0) for (const signal of watched) process.off(signal, endOnSignal);
   }
 
   function isGroupAlive(): boolean {

@@ -1,9 +1,10 @@
 import { type ClientOptions, SdkHttpError, StreamableHTTPClientTransport } from '@modelcontextprotocol/client';
 import { Failure } from '../../core/failure.ts';
+import { tidiedTool } from '../../core/tool-schema.ts';
 import type { McpConnection, ToolAnswer, ToolCall, ToolProgress, ToolServer } from '../../core/tools.ts';
 import { toAnswer } from './answer.ts';
 import { createArgumentCheck } from './argument-check.ts';
-import { connect } from './connect.ts';
+import { connect, withinStart } from './connect.ts';
 import { failureOf, type Occasion } from './failure.ts';
 import { plainArguments } from './plain-arguments.ts';
 import type { SessionTools } from './session-tools.ts';
@@ -77,12 +78,13 @@ export async function openSession(connection: McpConnection, tools: SessionTools
 
   async function askForTools(): Promise<void> {
     if (!client.getServerCapabilities()?.tools) return;
-    const listed = () => client.listTools(undefined, { timeout: startTimeoutMs, signal: tools.signal });
+    // One limit for all pages: a list without end is none.
+    const listed = () => withinStart(client.listTools(undefined, { timeout: startTimeoutMs, signal: tools.signal }), connection);
     learn((await withLogin(listed)).tools as ToolServer['tools']);
   }
 
   function learn(found: ToolServer['tools']): void {
-    known = found;
+    known = found.map(tidiedTool);
     argumentsOf.learn(found);
   }
 
@@ -98,9 +100,9 @@ export async function openSession(connection: McpConnection, tools: SessionTools
     }
   }
 
-  /** A session that a server has forgotten begins anew (Streamable HTTP: 404 for its id; many answer 400). */
+  /** A session that a server has forgotten begins anew (404 for its id; many answer 400). */
   function isEndOfSession(error: unknown): boolean {
-    if (!(error instanceof SdkHttpError) || !(transport instanceof StreamableHTTPClientTransport) || !transport.sessionId) return false;
+    if (!(error instanceof SdkHttpError) || (kind === 'streamable HTTP' && !transport.sessionId)) return false;
     return error.status === 404 || (error.status === 400 && /session/i.test(String(error.data?.text)));
   }
 

@@ -20,6 +20,19 @@ if (manner === 'never-ready') setInterval(() => {}, 1000);
 
 const text = (said) => ({ content: [{ type: 'text', text: said }] });
 const schema = { type: 'object', properties: { id: { type: 'string' } }, required: ['id'] };
+const untidy = {
+  type: 'object',
+  description: 5,
+  properties: {
+    id: { type: { x: 1 }, enum: 'abc', description: ['a'] },
+    a: { anyOf: {} },
+    b: { anyOf: [null, { type: [1, 'string'] }], title: {} },
+    c: null,
+    d: { type: 'array', items: 'x' },
+    e: true,
+  },
+  required: ['id'],
+};
 let calls = 0;
 let tools = ['work', 'other'];
 const asked = new Map();
@@ -30,6 +43,8 @@ const list = ({ cursor }) => {
   if (manner === 'repeats') return { tools: [{ ...describe('work'), description: `Uses ${process.env.SECRET}.` }] };
   if (manner === 'escapes')
     return { tools: [{ name: 'evil\u001b]0;owned\u0007\u001b[2J', description: 'wipes\u001b[2J', inputSchema: schema }] };
+  if (manner === 'untidy') return { tools: [{ ...describe('work'), inputSchema: untidy }] };
+  if (manner === 'endless') return { tools: [describe(`tool-${cursor}`)], nextCursor: `${Number(cursor ?? 0) + 1}` };
   if (manner !== 'pages') return { tools: tools.map(describe) };
   const page = Number(cursor ?? 1);
   return { tools: [describe(`tool-${page}`)], ...(page < 5 && { nextCursor: String(page + 1) }) };
@@ -121,6 +136,7 @@ createInterface({ input: process.stdin }).on('line', async (line) => {
       };
       return send({ id, result });
     }
+    if (manner === 'endless') await new Promise((resolve) => setTimeout(resolve, 50));
     if (method === 'tools/list') return send({ id, result: list(params) });
     if (method === 'tools/call') return send({ id, result: await call(params) });
     return send({ id, error: { code: -32601, message: 'Method not found' } });

@@ -229,7 +229,29 @@ describe('a server that is odd', () => {
   test('one that is never ready is given up', async () => {
     const { call } = useTools();
     const failure = await call(local(oddServer('never-ready'), { startTimeoutMs: 300 }), 'work');
-    expect(failure).toMatchObject({ kind: 'timeout', sent: false });
+    expect(failure).toMatchObject({ kind: 'timeout', sent: false, message: expect.stringContaining('(start_timeout)') });
+  });
+
+  test('one whose list of tools never ends is given up', async () => {
+    const { call } = useTools();
+    const failure = await call(local(oddServer('endless'), { startTimeoutMs: 400 }), 'work');
+    expect(failure).toMatchObject({
+      kind: 'timeout',
+      sent: false,
+      message: 'the MCP server "tools" is not ready within 0.4 s (start_timeout)',
+    });
+  });
+
+  test('what is wrong in the schema of a tool is passed over', async () => {
+    const { tools, call } = useTools();
+    const connection = local(oddServer('untidy'));
+    const { tools: found } = await tools.server(connection);
+    expect(found[0]?.inputSchema).toEqual({
+      type: 'object',
+      properties: { id: {}, a: {}, b: { anyOf: [{}, { type: ['string'] }] }, c: {}, d: { type: 'array', items: {} }, e: {} },
+      required: ['id'],
+    });
+    expect(await call(connection, 'work', { id: '1' })).toMatchObject({ text: 'ok 1' });
   });
 
   test('junk on its stdout is passed over', async () => {

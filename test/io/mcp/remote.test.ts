@@ -1,3 +1,4 @@
+import type { ServerResponse } from 'node:http';
 import { describe, expect, test } from 'vitest';
 import type { Auth } from '../../../src/core/auth.ts';
 import { makeCertificates } from '../../helpers/certificates.ts';
@@ -238,7 +239,65 @@ test('a stream may be long, wherever its messages are cut', async () => {
   expect(await call(remote(`${server.origin}/mcp`), 'work')).toMatchObject({ text: 'done' });
 });
 
+test('SSE: a stream that breaks ends its session, and the next call opens another', async () => {
+  const streams: ServerResponse[] = [];
+  const greeted = new Set<string>();
+  const server = await httpServer(({ method, path, body }, response) => {
+    if (method === 'GET') {
+      streams.push(response.writeHead(200, { 'content-type': 'text/event-stream' }));
+      return void response.write(`event: endpoint\ndata: /messages?session=${streams.length}\n\n`);
+    }
+    const session = new URL(path, 'http://x').searchParams.get('session');
+    if (session === null) return void response.writeHead(405).end();
+    const { id, method: asked } = JSON.parse(body);
+    response.writeHead(202).end();
+    const answer = (more: object) =>
+      streams[Number(session) - 1]?.write(`event: message\ndata: ${JSON.stringify({ jsonrpc: '2.0', id, ...more })}\n\n`);
+    if (asked === 'initialize') {
+      greeted.add(session);
+      const serverInfo = { name: 'small', version: '1' };
+      answer({ result: { protocolVersion: '2024-11-05', capabilities: { tools: {} }, serverInfo } });
+    } else if (!greeted.has(session)) answer({ error: { code: -32602, message: 'not initialized' } });
+    else if (asked === 'tools/list') answer({ result: { tools: [{ name: 'work', inputSchema: { type: 'object' } }] } });
+    else if (asked === 'tools/call') answer({ result: { content: [{ type: 'text', text: `ok ${session}` }] } });
+  });
+  const { call, events } = useTools();
+  const connection = remote(`${server.origin}/sse`);
+  expect(await call(connection, 'work')).toMatchObject({ text: 'ok 1' });
+  streams[0]?.end();
+  await expect.poll(() => events.at(-1)?.type, { timeout: 5000 }).toBe('server-lost');
+  expect(await call(connection, 'work')).toMatchObject({ text: 'ok 2' });
+});
+
 describe('answers that are none', () => {
+  test.each<[string, (response: ServerResponse) => unknown, string, RegExp]>([
+    ['that is cut', (response) => response.write(': a\n\ndata: {"js', () => response.destroy()), 'network', /before its answer/],
+    ['that is empty', (response) => response.end(), 'network', /before its answer/],
+    ['beyond all measure', (response) => response.write(`data: ${'x'.repeat(11_000_000)}`), 'parse', /more than 10 MB/],
+  ])('a stream %s is told at once', async (_, answer, kind, message) => {
+    const server = await mcpServer((request, response) => {
+      if (!isCall(request)) return false;
+      answer(response.writeHead(200, { 'content-type': 'text/event-stream' }));
+      return true;
+    });
+    const { call } = useTools();
+    const failure = await call(remote(`${server.origin}/mcp`), 'work', {}, { timeoutMs: 9000 });
+    expect(failure).toMatchObject({ kind, retryable: kind === 'network', sent: true, message: expect.stringMatching(message) });
+  });
+
+  test('202 is none, and told at once', async () => {
+    const server = await mcpServer((request, response) => {
+      if (!isCall(request)) return false;
+      response.writeHead(202).end();
+      return true;
+    });
+    const { call } = useTools();
+    expect(await call(remote(`${server.origin}/mcp`), 'work', {}, { timeoutMs: 9000 })).toMatchObject({
+      kind: 'parse',
+      message: expect.stringContaining('the server answered 202'),
+    });
+  });
+
   test('429 with Retry-After: retryable, and how long to stay away is known', async () => {
     const server = await mcpServer((request, response) => {
       if (!isCall(request)) return false;
