@@ -86,6 +86,7 @@ describe('connections add mcp', () => {
     [401, {}, 'credential', "check the credential's validity and expiry"],
     [403, {}, 'credential', 'its rights or scopes'],
     [404, {}, 'address', 'the path in the URL: /mcp'],
+    [429, { 'retry-after': '7' }, 'server', 'the server asks to wait for 7 s'],
     [500, {}, 'server', 'the server itself'],
     [200, { 'content-type': 'text/html' }, 'protocol', 'what answers does not speak the protocol'],
   ])('a server that answers %i %j: the trouble is with the %s', async (status, headers, trouble, check) => {

@@ -17,11 +17,13 @@ const patienceMs = 300_000;
 export async function openBrowser(environment: NodeJS.ProcessEnv, show: (url: string) => void): Promise<Browser> {
   const waiting: { state: string; resolve: (answer: URLSearchParams) => void }[] = [];
   const early: URLSearchParams[] = [];
+  const timers = new Set<NodeJS.Timeout>();
   const server = createServer((request, response) => {
     const url = new URL(request.url ?? '/', 'http://127.0.0.1');
     if (url.pathname !== '/callback') return void response.writeHead(404).end();
     response.writeHead(200, { 'content-type': 'text/plain; charset=utf-8', connection: 'close' });
-    response.end('automate has what it needs; this window can be closed.\n');
+    const outcome = url.searchParams.has('error') ? 'was not let in' : 'has what it needs';
+    response.end(`automate ${outcome}; this window can be closed.\n`);
     early.push(url.searchParams);
     settle();
     return undefined;
@@ -38,6 +40,7 @@ export async function openBrowser(environment: NodeJS.ProcessEnv, show: (url: st
     answer(state) {
       return new Promise((resolve, reject) => {
         const timer = setTimeout(() => reject(noAnswer()), patienceMs);
+        timers.add(timer);
         const done = (answer: URLSearchParams) => {
           clearTimeout(timer);
           resolve(answer);
@@ -47,6 +50,7 @@ export async function openBrowser(environment: NodeJS.ProcessEnv, show: (url: st
       });
     },
     close() {
+      for (const timer of timers) clearTimeout(timer);
       server.close();
       server.closeAllConnections();
     },

@@ -74,7 +74,8 @@ function isTimeout(error: unknown): boolean {
 
 function httpFailure(error: SdkHttpError, { connection, wasSent: sent }: Occasion): Failure {
   const { status } = error;
-  const text = excerpt(String(error.data?.text ?? ''), 200);
+  const elsewhere = /Redirect to (\S+) not followed/.exec(error.message)?.[1];
+  const text = excerpt(elsewhere === undefined ? String(error.data?.text ?? '') : `it points to ${elsewhere}`, 200);
   const retryable = status === 429 || (status ?? 0) >= 500;
   return new Failure('http', `the MCP server "${connection}" answered ${status}${text === '' ? '' : `: ${text}`}`, {
     status,

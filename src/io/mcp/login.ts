@@ -55,6 +55,7 @@ export function createLogin(tools: LoginTools): LoginSession {
   const kept = keptOf(tools.kept);
   const state = randomBytes(16).toString('base64url');
   let verifier = '';
+  let isKept = tools.kept !== undefined;
   /** Who logs people in, while one does. The next login asks anew: a server may have moved to another. */
   let discovery: OAuthDiscoveryState | undefined;
   for (const tokens of Object.values(kept.tokens)) hide(tokens);
@@ -117,9 +118,10 @@ export function createLogin(tools: LoginTools): LoginSession {
     if (refresh_token) tools.secret(refresh_token, `refresh ${auth.credential}`);
   }
 
-  /** Without tokens nobody has logged in, and there is nothing to keep. */
+  /** Before the first tokens nobody has logged in, and there is nothing to keep. Later their absence is kept, too: dead ones would come back. */
   async function keep(): Promise<void> {
-    if (Object.keys(kept.tokens).length > 0) await tools.keep(JSON.stringify(kept));
+    isKept ||= Object.keys(kept.tokens).length > 0;
+    if (isKept) await tools.keep(JSON.stringify(kept));
   }
 }
 

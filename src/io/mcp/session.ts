@@ -102,8 +102,9 @@ export async function openSession(connection: McpConnection, tools: SessionTools
 
   /** A session that a server has forgotten begins anew (404 for its id; many answer 400). */
   function isEndOfSession(error: unknown): boolean {
-    if (!(error instanceof SdkHttpError) || (kind === 'streamable HTTP' && !transport.sessionId)) return false;
-    return error.status === 404 || (error.status === 400 && /session/i.test(String(error.data?.text)));
+    if (kind === 'streamable HTTP' && !transport.sessionId) return false;
+    const { status, text } = refusalOf(error as Error);
+    return status === 404 || (status === 400 && /session/i.test(text));
   }
 
   function occasion(wasSent: boolean): Occasion {
@@ -120,4 +121,11 @@ export async function openSession(connection: McpConnection, tools: SessionTools
     }
     await client.close().catch(() => undefined);
   }
+}
+
+/** A refusal with its text; over SSE the client tells it in words only. */
+function refusalOf(error: Error): { status: number | undefined; text: string } {
+  if (error instanceof SdkHttpError) return { status: error.status, text: String(error.data?.text) };
+  const [, status, text = ''] = /^Error POSTing to endpoint \(HTTP (\d+)\): (.*)/s.exec(error.message) ?? [];
+  return { status: status === undefined ? undefined : Number(status), text };
 }

@@ -150,8 +150,10 @@ function variablesOf({ passEnv, credentials }: LocalServer, { environment, secre
   const secret = Object.entries(credentials).map(([variable, credential]) => {
     const found = secrets.get(credential);
     if (!found) throw new Failure('request', `there is no credential "${credential}"`, { sent: false });
-    if (!isAllowedHost(localOrigin, found.hosts))
-      throw new Failure('request', hostRefusal(credential, found, localOrigin), { sent: false });
+    if (!isAllowedHost(localOrigin, found.hosts)) {
+      const refusal = `the credential "${credential}" may be sent to ${found.hosts?.join(', ')} only`;
+      throw new Failure('request', `${refusal}: a server started here gets no secret that is bound to hosts`, { sent: false });
+    }
     return [variable, found.text] as const;
   });
   return Object.fromEntries([...passed, ...secret]);

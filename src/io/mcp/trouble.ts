@@ -36,11 +36,16 @@ function remoteTrouble(failure: Failure, connection: McpConnection, url: string)
     };
   }
   if (status === 401 || status === 403 || kind === 'request') return credentialTrouble(failure, connection);
+  if (status === 429) return { with: 'server', check: `nothing now: the server asks to wait${waitOf(failure)}; try again later` };
   if (status !== undefined && status >= 500) return { with: 'server', check: 'the server itself: it answers, and fails; try again later' };
   if (status !== undefined || /redirect/i.test(message)) {
     return { with: 'address', check: `the path in the URL: ${pathname}; MCP servers are often at /mcp, older ones at /sse` };
   }
   return { with: 'protocol', check: `whether there is an MCP server at ${url}: what answers does not speak the protocol` };
+}
+
+function waitOf({ retryAfterMs }: Failure): string {
+  return retryAfterMs === undefined ? '' : ` for ${Math.ceil(retryAfterMs / 1000)} s`;
 }
 
 function credentialTrouble({ status, message }: Failure, { server }: McpConnection): Trouble {

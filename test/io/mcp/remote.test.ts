@@ -143,8 +143,10 @@ describe('credentials', () => {
     });
     const { call } = useTools({ secrets });
     expect(await call(remote(`${server.origin}/mcp`, { type: 'bearer', credential: 'token' }), 'work')).toMatchObject({
-      kind: expect.any(String),
+      kind: 'http',
+      status: 307,
       sent: false,
+      message: `the MCP server "tools" answered 307: it points to ${elsewhere.origin}/mcp`,
     });
     expect(elsewhere.requests).toEqual([]);
   });
@@ -242,6 +244,7 @@ test('a stream may be long, wherever its messages are cut', async () => {
 test('SSE: a stream that breaks ends its session, and the next call opens another', async () => {
   const streams: ServerResponse[] = [];
   const greeted = new Set<string>();
+  let forgotten = '';
   const server = await httpServer(({ method, path, body }, response) => {
     if (method === 'GET') {
       streams.push(response.writeHead(200, { 'content-type': 'text/event-stream' }));
@@ -249,6 +252,7 @@ test('SSE: a stream that breaks ends its session, and the next call opens anothe
     }
     const session = new URL(path, 'http://x').searchParams.get('session');
     if (session === null) return void response.writeHead(405).end();
+    if (session === forgotten) return void response.writeHead(404).end('no such session');
     const { id, method: asked } = JSON.parse(body);
     response.writeHead(202).end();
     const answer = (more: object) =>
@@ -267,6 +271,13 @@ test('SSE: a stream that breaks ends its session, and the next call opens anothe
   streams[0]?.end();
   await expect.poll(() => events.at(-1)?.type, { timeout: 5000 }).toBe('server-lost');
   expect(await call(connection, 'work')).toMatchObject({ text: 'ok 2' });
+  forgotten = '2';
+  expect(await call(connection, 'work')).toMatchObject({
+    kind: 'network',
+    retryable: true,
+    message: expect.stringContaining('has forgotten the session'),
+  });
+  expect(await call(connection, 'work')).toMatchObject({ text: 'ok 3' });
 });
 
 describe('answers that are none', () => {

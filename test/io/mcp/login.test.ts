@@ -1,0 +1,42 @@
+import { expect, test } from 'vitest';
+import { openBrowser } from '../../../src/io/mcp/browser.ts';
+import { createLogin } from '../../../src/io/mcp/login.ts';
+
+const auth = {
+  type: 'oauth2_authorization_code',
+  credential: 'login',
+  clientId: undefined,
+  clientCredential: undefined,
+  scopes: [],
+} as const;
+
+test('tokens that are no longer valid are not kept', async () => {
+  const written: string[] = [];
+  const login = (kept?: string) =>
+    createLogin({
+      connection: 'docs',
+      auth,
+      clientSecret: undefined,
+      kept,
+      keep: async (text) => void written.push(text),
+      secret: () => {},
+      person: undefined,
+    });
+  await login().provider.invalidateCredentials?.('tokens');
+  expect(written).toEqual([]);
+  const tokens = { one: { access_token: 'a', token_type: 'bearer' } };
+  await login(JSON.stringify({ clients: {}, tokens, issuer: 'one' })).provider.invalidateCredentials?.('tokens');
+  expect(written.map((text) => JSON.parse(text).tokens)).toEqual([{}]);
+});
+
+test('a browser is told how the login ended, and nothing is left when it is closed', async () => {
+  const timers = () => process.getActiveResourcesInfo().filter((kind) => kind === 'Timeout').length;
+  const before = timers();
+  const browser = await openBrowser({ BROWSER: 'true' }, () => {});
+  void browser.answer('state');
+  const page = async (query: string) => (await fetch(`${browser.redirectUrl}?${query}`)).text();
+  expect(await page('error=access_denied&state=other')).toContain('was not let in');
+  expect(await page('code=1&state=other')).toContain('has what it needs');
+  browser.close();
+  expect(timers()).toBeLessThanOrEqual(before);
+});
