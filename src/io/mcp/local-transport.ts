@@ -136,7 +136,7 @@ export function createLocalTransport({ command }: LocalServer, variables: Readon
       junk = line;
       return;
     }
-    if (typeof message !== 'object' || message === null) {
+    if (typeof message !== 'object' || message === null || !('jsonrpc' in message)) {
       junk = line;
       return;
     }

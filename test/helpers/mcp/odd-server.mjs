@@ -81,6 +81,9 @@ const call = async ({ arguments: args = {}, _meta = {} }) => {
     case 'junk':
       process.stdout.write('Listening on port 3000...\n{"half": \n\n');
       return text(`ok ${args.id}`);
+    case 'no-message':
+      process.stdout.write('{"id":9,"result":{}}\n');
+      return new Promise(() => {});
     case 'scalars':
       process.stdout.write('42\n"hi"\ntrue\nnull\n0\n');
       return text(`ok ${args.id}`);

@@ -266,6 +266,14 @@ describe('a server that is odd', () => {
     expect(await call(connection, 'work', { id: '2' })).toMatchObject({ text: 'ok 2' });
   });
 
+  test('an answer that is no message is told where no other comes', async () => {
+    const { call } = useTools();
+    expect(await call(local(oddServer('no-message')), 'work', { id: '1' }, { timeoutMs: 300 })).toMatchObject({
+      kind: 'timeout',
+      message: expect.stringContaining('it wrote to stdout what is no message: {"id":9,"result":{}}'),
+    });
+  });
+
   test('of what it says at length only whole lines are told: nobody would know the end of a secret', async () => {
     const key = 'canary-0123456789-abcdefghij';
     const { call } = useTools({ secrets: new Map([['key', secretOf(key)]]) });
