@@ -6,6 +6,9 @@ import { durationMs, rateIntervalMs } from './duration.ts';
 import { compilePath } from './path.ts';
 import { holdsToken, isRandomText } from './token-text.ts';
 
+// A flow is checked once: code made for that would take longer than it saves.
+z.config({ jitless: true });
+
 const aDuration = 'expected a duration such as 250ms, 1s, 5m, 24h, 7d, or an integer of ms';
 
 /** A number of ms, written as a duration. */
