@@ -1,5 +1,8 @@
-// Bundles src into dist: what --help needs in one file, everything else in files that are loaded when they are needed.
-import { rmSync } from 'node:fs';
+// Bundles src into dist, and has V8 compile it.
+import { spawnSync } from 'node:child_process';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { build } from 'esbuild';
 
@@ -28,24 +31,30 @@ const seldom = {
   },
 };
 
-rmSync('dist', { recursive: true, force: true });
-
-await build({
-  // The keychain is asked in a process of its own.
-  entryPoints: ['src/cli/main.ts', 'src/io/credentials/keychain-process.ts'],
-  entryNames: '[name]',
+const shared = {
   // They come with compiled code.
   external: ['@napi-rs/keyring', 'libsql'],
   outdir: 'dist',
   bundle: true,
-  splitting: true,
-  format: 'esm',
   platform: 'node',
   target: 'node20.18',
   minifySyntax: true,
   minifyWhitespace: true,
-  legalComments: 'none',
   logLevel: 'warning',
+};
+
+rmSync('dist', { recursive: true, force: true });
+
+/** Everything that is loaded in the process of its own in which the keychain is asked. */
+await build({ ...shared, entryPoints: ['src/io/credentials/keychain-process.ts'], format: 'esm' });
+
+// One file, of which only what a command needs is run: V8 keeps its compiled code in one piece, too.
+await build({
+  ...shared,
+  entryPoints: ['src/cli/main.ts'],
+  format: 'cjs',
+  outExtension: { '.js': '.cjs' },
+  legalComments: 'none',
   plugins: [undiciParts, seldom],
   inject: [beside('globals-of-ky.mjs'), beside('silent-console.mjs')],
   define: {
@@ -57,7 +66,25 @@ await build({
     'globalThis.ReadableStream': 'undefined',
     'console.warn': 'silentConsole',
     'console.debug': 'silentConsole',
+    'import.meta.url': 'urlOfBundle',
   },
-  // CommonJS packages inside the bundle ask for Node's own modules by require.
-  banner: { js: "import { createRequire as __createRequire } from 'node:module'; const require = __createRequire(import.meta.url);" },
+  banner: { js: "const urlOfBundle = require('node:url').pathToFileURL(__filename).href;" },
 });
+
+keepCompiled();
+
+/** Has V8 compile what a run needs, by a run of the demo, and keeps that; without it the program starts more slowly. */
+function keepCompiled() {
+  const compiled = `dist/main.cjs.${process.version}-${process.arch}`;
+  const folder = mkdtempSync(join(tmpdir(), 'automate-build-'));
+  // The bundle is compiled where the compiled code is there already: an empty one is refused.
+  writeFileSync(compiled, '');
+  const { status, stderr } = spawnSync(process.execPath, ['--require', beside('keep-compiled.cjs'), 'bin/automate.js', 'demo'], {
+    env: { ...process.env, NODE_OPTIONS: '', AUTOMATE_HOME: folder, TMPDIR: folder, COMPILED: compiled },
+    encoding: 'utf8',
+  });
+  rmSync(folder, { recursive: true, force: true });
+  if (status === 0) return;
+  rmSync(compiled, { force: true });
+  process.stderr.write(`the program will start more slowly: its code could not be compiled beforehand\n${stderr}`);
+}
