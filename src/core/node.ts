@@ -34,6 +34,8 @@ export interface Call<Result> {
   cost?(result: Result): number | undefined;
   /** How long a result that is a success asks everybody to stay away all the same; absent when it does not. */
   askedToWaitMs(result: Result): number | undefined;
+  /** Whether it asks so because it has been asked too often, and not because this record has to wait. */
+  isSpent?(result: Result): boolean;
   /** When a result came, in monotonic ms; absent where nobody has looked. */
   atMs?(result: Result): number | undefined;
 }

@@ -224,10 +224,19 @@ const delay = z.strictObject({
 
 const longestDelayMs = 60_000;
 
+/** What is tried again where nobody says otherwise. */
+export const retriedOn: readonly z.output<typeof retryOn>[] = [429, '5xx', 'timeout', 'network'];
+
+/** How a call is tried again where nobody says otherwise. */
+export const retryDefault = { max: 3, on: [...retriedOn], backoff: '1s', max_wait: '5m' };
+
 /** When and how often a call is tried again. */
 export const retry = z.strictObject({
   max: z.int().min(0).max(100).default(3).describe('retries after the first try'),
-  on: z.array(retryOn).default([429, '5xx', 'timeout', 'network']).describe('what is tried again'),
+  on: z
+    .array(retryOn)
+    .default([...retriedOn])
+    .describe('what is tried again'),
   backoff: z
     .union([duration, delay], { error: 'expected a duration such as 1s, or { initial: 1s, factor: 2, max: 60s, jitter: true }' })
     .transform((written) => {

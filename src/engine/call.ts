@@ -15,7 +15,7 @@ export interface Caller {
   readonly progress: Progress;
   /** Whether nothing more is wanted of it: another record that it has become has failed. */
   readonly isLost?: (() => boolean) | undefined;
-  /** Takes when a success came, and what it asks to wait before this record asks again; absent where the whole gate waits. */
+  /** Takes when a success came, and what it asks to wait before this record asks again; absent where the whole gate waits for it. */
   readonly heard?: ((answer: Heard) => void) | undefined;
 }
 
@@ -46,9 +46,9 @@ export function createCaller(tools: CallTools): RunCall {
     return result;
   };
 
-  function tellHeard(call: Call<unknown>, { heard }: Caller, answer: Heard): void {
-    if (heard) heard(answer);
-    else pauseFor(call, answer.waitMs, tools);
+  function tellHeard(call: Call<unknown>, { heard }: Caller, answer: Heard, isSpent: boolean): void {
+    heard?.(answer);
+    if (!heard || isSpent) pauseFor(call, answer.waitMs, tools);
   }
 
   async function tried<Result>(call: Call<Result>, caller: Caller): Promise<Result> {
@@ -66,7 +66,7 @@ export function createCaller(tools: CallTools): RunCall {
           const atMs = call.atMs?.(result) ?? ports.clock.now();
           credit.settle(call.cost?.(result));
           reach.answered();
-          tellHeard(call, caller, { atMs, waitMs: call.askedToWaitMs(result) });
+          tellHeard(call, caller, { atMs, waitMs: call.askedToWaitMs(result) }, call.isSpent?.(result) ?? false);
           ports.report({ type: 'call-done', record: caller.record, node: caller.node, attempts, ms: atMs - startedMs });
           return result;
         } catch (error) {

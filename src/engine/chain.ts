@@ -98,30 +98,30 @@ type Act = (fields: Fields, index: number, scope: Scope) => Promise<void>;
 /** Brings records to their end, so many at once, begun in their order. After a failure nothing more is begun; it is thrown when all have ended. */
 async function each(rows: readonly Fields[], atOnce: number, { scope: outer }: Way, act: Act): Promise<void> {
   const scope: Scope = { hasFailed: false, outer };
+  const reasons: unknown[] = [];
   let next = 0;
   const worker = async () => {
     while (next < rows.length && !scope.hasFailed) {
       const index = next++;
-      await act(rows[index] as Fields, index, scope);
+      try {
+        await act(rows[index] as Fields, index, scope);
+      } catch (error) {
+        scope.hasFailed = true;
+        reasons[index] = error;
+      }
     }
   };
-  const workers = Array.from({ length: Math.min(atOnce, rows.length) }, () =>
-    worker().catch((error: unknown) => {
-      scope.hasFailed = true;
-      throw error;
-    }),
-  );
-  const ended = await Promise.allSettled(workers);
-  const reasons = ended.flatMap((result) => (result.status === 'rejected' ? [result.reason] : []));
+  await Promise.all(Array.from({ length: Math.min(atOnce, rows.length) }, worker));
+  if (!scope.hasFailed) return;
   // Behind one that has failed others are left unfinished.
-  if (reasons.length > 0) throw reasons.find((reason) => !(reason instanceof Unfinished)) ?? reasons[0];
+  throw reasons.find((reason) => reason !== undefined && !(reason instanceof Unfinished)) ?? reasons.find(Boolean);
 }
 
 /** Brings records through a node that hands on what comes out of it, and that through the nodes behind it, in its order. */
 async function passStreaming(step: Step, behind: readonly Step[], rows: readonly Fields[], way: Way, tools: ChainTools): Promise<void> {
   const most = largestBatch(behind);
   const ended: Promise<void>[] = [];
-  await each(rows, rowsAtOnce, way, (fields, index, scope) => {
+  await each(rows, Math.max(rowsAtOnce, largestBatch([step]), most), way, (fields, index, scope) => {
     const before = ended[index - 1];
     ended[index] = passHandingOn(fields, index, { ...way, scope }, before);
     return ended[index];

@@ -104,12 +104,13 @@ const methods: Omit<NodeContext, 'http' | 'tools'> & ThisType<Own> = {
   },
   async inner(fields, pass, take) {
     const { step, way, row, chain, passSteps } = this;
+    const { steps = [], waits = false } = step.node.inner ?? {};
     let last: Heard | undefined;
     const heard = ({ atMs, waitMs }: Heard) => {
       last = { atMs, waitMs: waitMs === undefined ? last?.waitMs : Math.max(last?.waitMs ?? 0, waitMs) };
     };
-    const inside = { ...way, place: `${way.place}${row}.${pass}.`, isInner: true, take, heard };
-    await take(await passSteps(step.node.inner?.steps ?? [], [fields], inside, chain));
+    const inside = { ...way, place: `${way.place}${row}.${pass}.`, isInner: true, take, heard: waits ? heard : way.heard };
+    await take(await passSteps(steps, [fields], inside, chain));
     return last;
   },
   now() {

@@ -65,7 +65,7 @@ export function createForecaster(plan: Plan, settings: ForecastSettings): Foreca
   /** For each step, how many records make their first call there. */
   const reached = steps.map(() => 0);
   const requests: ActionRequest[] = [];
-  const fewestBefore = allSteps(plan.steps).some(({ onError }) => onError === 'stop') ? 1 : fewestSent(settings.maxErrors);
+  const stopsAtFirst = allSteps(plan.steps).some(({ onError }) => onError === 'stop');
   let records = 0;
   let failing = 0;
   let kept = 0;
@@ -81,7 +81,7 @@ export function createForecaster(plan: Plan, settings: ForecastSettings): Foreca
     failing: () => failing,
     forecast() {
       const ranges = actionsOf(plan.steps, steps, reached, (index) => sketches.of(index)?.isCached ?? false);
-      const fewest = stopsAt ? 0 : fewestBefore;
+      const fewest = stopsAt ? 0 : stopsAtFirst ? 1 : Math.max(0, fewestSent(settings.maxErrors) - failing);
       const prices = steps.map(({ node }) => node.action?.price.credits ?? 0);
       return {
         ...{ records, failing, firstFailure, kept, stopsAt, requests },

@@ -47,7 +47,14 @@ export function startRun(plan: Plan, input: AsyncIterable<readonly Item[]>, outp
   /** Records that have ended and are not written yet: their places will be free. */
   let unwritten = 0;
   let reading: Supply = 'more';
-  const window = createWindow({ size: windowSize(plan, settings), unordered: settings.unordered, done, broken: stopping.abort });
+  const isStopping = () => stopping.ending !== undefined || stopping.signal.aborted;
+  const window = createWindow({
+    size: windowSize(plan, settings),
+    unordered: settings.unordered,
+    done,
+    broken: stopping.abort,
+    isStopping,
+  });
   const writing = createWriting(output, ports.clock, { written, broken: stopping.abort });
   return { stopping, ended: run() };
 
@@ -75,7 +82,7 @@ export function startRun(plan: Plan, input: AsyncIterable<readonly Item[]>, outp
         await ports.clock.nextTurn();
       }
       reading = 'more';
-      if (stopping.ending !== undefined || stopping.signal.aborted) return false;
+      if (isStopping()) return false;
       window.begin(item, pass(item));
     }
     return true;

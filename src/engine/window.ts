@@ -29,6 +29,8 @@ export interface WindowOptions {
   done(item: Item, outcome: Outcome): void;
   /** There was an error that is no record's own: the run cannot go on. */
   broken(): void;
+  /** Whether a record may be left unfinished. */
+  isStopping(): boolean;
 }
 
 /** Out of order: how many windows a record may be ahead of the slowest. */
@@ -121,8 +123,9 @@ export function createWindow(options: WindowOptions): Window {
   }
 
   function failed(reason: unknown): void {
-    if (reason instanceof Unfinished) return;
-    error ??= reason;
+    if (reason instanceof Unfinished && options.isStopping()) return;
+    // Never to be taken for a run that is complete.
+    error ??= reason instanceof Unfinished ? new Error('a record was left unfinished by a run that was not ending') : reason;
     options.broken();
   }
 

@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto';
-import { Failure } from '../core/failure.ts';
+import { Failure, Unfinished } from '../core/failure.ts';
 import type { Cache, HttpResponse } from '../core/ports.ts';
 import type { Value } from '../core/value.ts';
 import { createAnswerKeeper, type KeeperOptions } from './answer-keeper.ts';
@@ -25,9 +25,9 @@ export function createCache(options: CacheOptions): KeptCache {
   return {
     async through(key, maxAgeMs, produce, hit) {
       const name = hash('sha256', key, 'hex');
-      const under = inFlight.get(name);
-      if (under) {
-        const answer = await under.catch(rethrown);
+      for (let under = inFlight.get(name); under; under = inFlight.get(name)) {
+        const answer = await under.catch(unlessGivenUp);
+        if (!answer) continue;
         hit('in-flight');
         return answer;
       }
@@ -59,8 +59,9 @@ export function createCache(options: CacheOptions): KeptCache {
   }
 }
 
-/** Each record's failure is its own: it is told of its node and its tries. */
-function rethrown(error: unknown): never {
+/** Each record's failure is its own: it is told of its node and its tries. Whoever gave up asking did so for itself alone. */
+function unlessGivenUp(error: unknown): undefined {
+  if (error instanceof Unfinished) return;
   throw error instanceof Failure ? error.retold(error.message) : error;
 }
 

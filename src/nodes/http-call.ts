@@ -62,6 +62,7 @@ function sent(compiled: Compiled, rendered: HttpRequest, context: CallContext, p
     retry: compiled.retry,
     attempt: () => attempt(compiled, request, context),
     askedToWaitMs: ({ response }) => response.retryAfterMs,
+    isSpent: ({ response }) => response.header('retry-after') === undefined,
     atMs: ({ response }) => response.atMs,
     ...(compiled.cost && { cost: (exchange: Exchange) => costOf(compiled, exchange) }),
   });

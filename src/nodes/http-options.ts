@@ -1,6 +1,20 @@
 import * as z from 'zod';
 import { dictionary } from '../core/dictionary.ts';
-import { auth, byteSize, concurrency, credits, duration, fieldName, headers, name, path, rate, retry, timeout } from '../core/options.ts';
+import {
+  auth,
+  byteSize,
+  concurrency,
+  credits,
+  duration,
+  headers,
+  name,
+  path,
+  rate,
+  retry,
+  retryDefault,
+  timeout,
+} from '../core/options.ts';
+import { map, whenEmpty } from './call-options.ts';
 import { batchOptions } from './http-batch-options.ts';
 import { paginateOptions } from './http-pages-options.ts';
 
@@ -22,9 +36,7 @@ export const httpOptions = z.strictObject({
     .optional()
     .describe('only for POST, PUT and PATCH: a mapping or list sent as JSON, or JSON text'),
   timeout: timeout.prefault('30s').describe('one limit for the whole request'),
-  retry: retry
-    .prefault({ max: 3, on: [429, '5xx', 'timeout', 'network'], backoff: '1s', max_wait: '5m' })
-    .describe('when and how often a request is sent again'),
+  retry: retry.prefault(retryDefault).describe('when and how often a request is sent again'),
   rate: rate.optional().describe('at most so many requests in a time, such as 10/s'),
   concurrency: concurrency.optional().describe('requests in flight at once; 16 unless the connection says otherwise'),
   success: z.array(status).min(1).default(['2xx']).describe('statuses that count as success'),
@@ -32,11 +44,8 @@ export const httpOptions = z.strictObject({
   response: z.enum(['auto', 'json', 'text']).default('auto').describe('how the body is read'),
   max_body: byteSize.prefault('10MB').describe('the largest body that is taken, decompressed'),
   idempotency_key: z.boolean().default(false).describe('send Idempotency-Key, the same for every retry of a record'),
-  map: z
-    .union([z.array(path).min(1), dictionary(fieldName, path)], { error: 'expected a list of paths, or a mapping of field names to paths' })
-    .optional()
-    .describe('the fields that the answer adds'),
-  when_empty: z.enum(['keep', 'drop', 'error']).default('keep').describe('a record whose array to expand is empty or absent'),
+  map: map.optional().describe('the fields that the answer adds'),
+  when_empty: whenEmpty,
   credits: credits.optional().describe('what one request costs; 1 unless the connection says otherwise'),
   cost: path.optional().describe('where an answer says what it really cost, such as $headers.x-credits-used'),
   paginate: paginateOptions.optional().describe('how the next page is asked for: next_url, cursor, page, offset or link_header'),

@@ -1,6 +1,7 @@
 import * as z from 'zod';
 import { dictionary } from '../core/dictionary.ts';
-import { concurrency, credits, fieldName, name, path, rate, retry, retryOn, timeout } from '../core/options.ts';
+import { concurrency, credits, name, path, rate, retriedOn, retry, retryDefault, retryOn, timeout } from '../core/options.ts';
+import { map, whenEmpty } from './call-options.ts';
 
 const toolRetryOn = z.union([z.literal('tool'), retryOn], {
   error: 'expected timeout, network, tool, a status such as 429 or a class such as 5xx',
@@ -17,17 +18,19 @@ export const mcpOptions = z.strictObject({
   timeout: timeout.prefault('30s').describe('one limit for the whole call'),
   retry: retry
     .extend({
-      on: z.array(toolRetryOn).default([429, '5xx', 'timeout', 'network']).describe('what is tried again; tool: what the tool says failed'),
+      on: z
+        .array(toolRetryOn)
+        .default([...retriedOn])
+        .describe('what is tried again; tool: what the tool says failed'),
     })
-    .prefault({ max: 3, on: [429, '5xx', 'timeout', 'network'], backoff: '1s', max_wait: '5m' })
+    .prefault(retryDefault)
     .describe('when and how often a call is made again'),
   rate: rate.optional().describe('at most so many calls in a time, such as 10/s'),
   concurrency: concurrency.optional().describe('calls in flight at once; 16 unless the connection says otherwise'),
-  map: z
-    .union([z.array(path).min(1), dictionary(fieldName, path)], { error: 'expected a list of paths, or a mapping of field names to paths' })
+  map: map
     .optional()
     .describe('the fields that the answer adds: paths into structuredContent, else into the text as JSON, else into { text }'),
-  when_empty: z.enum(['keep', 'drop', 'error']).default('keep').describe('a record whose array to expand is empty or absent'),
+  when_empty: whenEmpty,
   credits: credits.optional().describe('what one call costs; 1 unless the connection says otherwise'),
   cost: path.optional().describe('where an answer says what it really cost'),
 });

@@ -3,7 +3,7 @@ import type { Expression } from '../core/condition.ts';
 import { durationText } from '../core/duration.ts';
 import { Failure } from '../core/failure.ts';
 import { type BuildContext, defineNode, type Node, type NodeContext, type Step } from '../core/node.ts';
-import { condition, duration, innerNodes, timeout } from '../core/options.ts';
+import { condition, innerNodes, timeout } from '../core/options.ts';
 import type { Fields } from '../core/record.ts';
 import { excerpt } from '../core/response.ts';
 import { jsonOf } from '../core/value.ts';
@@ -17,9 +17,12 @@ const growing = z.strictObject({
 
 const longestEveryMs = 60_000;
 
+/** A server that asks to be asked again sooner than that gets the usual wait. */
+const soonestMs = 1000;
+
 const pollOptions = z.strictObject({
   every: z
-    .union([duration, growing], { error: 'expected a duration such as 5s, or { initial: 1s, factor: 2, max: 60s }' })
+    .union([timeout, growing], { error: 'expected a duration such as 5s, or { initial: 1s, factor: 2, max: 60s }' })
     .transform((written) => {
       if (typeof written === 'number') return { initial: written, factor: 1, max: written };
       return { ...written, max: Math.max(written.initial, written.max ?? longestEveryMs) };
@@ -73,14 +76,15 @@ function refuseCaches(steps: readonly Step[], written: readonly unknown[], { pro
   }
 }
 
-/** As often as it can ask before its time is over, were it answered at once. */
+/** As often as it can ask before its time is over, were it answered at once, and asked to come back as soon as that is done. */
 function mostPasses({ every, timeout }: PollOptions): number {
   let passes = 1;
   for (let atMs = 0, waitMs = every.initial; ; waitMs = Math.min(every.max, waitMs * every.factor)) {
-    atMs += waitMs;
-    if (atMs > timeout || waitMs === 0) return waitMs === 0 ? Number.POSITIVE_INFINITY : passes;
-    if (waitMs === every.max || every.factor === 1) return passes + Math.floor((timeout - atMs) / waitMs) + 1;
+    const soonest = Math.min(waitMs, soonestMs);
+    if (waitMs >= soonestMs || waitMs === every.max || every.factor === 1) return passes + Math.ceil((timeout - atMs) / soonest);
+    atMs += soonest;
     passes++;
+    if (atMs >= timeout) return passes;
   }
 }
 
@@ -98,14 +102,21 @@ async function run(options: PollOptions, fields: Fields, context: NodeContext): 
     if (failWhen?.evaluate(last)) throw new Failure('http', `it failed: ${valuesText(failWhen, last)} (fail_when, pass ${pass})`);
     if (until.evaluate(last)) return rows;
     // From when the answer came: what was done since is no part of the wait.
-    const nextMs = (heard?.atMs ?? context.now()) + (heard?.waitMs ?? waitMs);
-    if (nextMs > endMs) {
-      const found = valuesText(until, last);
-      const passes = pass === 1 ? '1 pass' : `${pass} passes`;
-      throw new Failure('timeout', `not done within ${durationText(options.timeout)}, after ${passes}${found === '' ? '' : `: ${found}`}`);
-    }
-    await context.waitUntil(nextMs);
+    const answeredMs = heard?.atMs ?? context.now();
+    if (answeredMs >= endMs) throw notDone(pass, last);
+    const askedMs = heard?.waitMs !== undefined && heard.waitMs > 0 ? Math.max(heard.waitMs, Math.min(waitMs, soonestMs)) : undefined;
+    if (askedMs !== undefined && answeredMs + askedMs > endMs) throw notDone(pass, last, askedMs);
+    // What is done in time is seen at its end.
+    await context.waitUntil(Math.min(endMs, answeredMs + (askedMs ?? waitMs)));
     waitMs = Math.min(every.max, waitMs * every.factor);
+  }
+
+  function notDone(pass: number, last: Fields, askedMs?: number): Failure {
+    const found = valuesText(until, last);
+    const passes = pass === 1 ? '1 pass' : `${pass} passes`;
+    const asked = askedMs === undefined ? '' : ` (the server asks to wait ${durationText(askedMs)} more)`;
+    const message = `not done within ${durationText(options.timeout)}, after ${passes}${asked}${found === '' ? '' : `: ${found}`}`;
+    return new Failure('timeout', message);
   }
 }
 

@@ -292,3 +292,25 @@ test('environments know nothing of each other’s answers', async () => {
   ]);
   expect(server.requests).toHaveLength(2);
 });
+
+test('what one record has given up asking, the others ask: none is lost', async () => {
+  const asked: string[] = [];
+  const server = await httpServer(async ({ path: url }, response) => {
+    asked.push(url);
+    if (url.startsWith('/list')) return json(response, { items: url.endsWith('=1') ? ['bad', 'shared'] : ['shared'] });
+    if (url === '/v/shared') return json(response, { v: 'found' });
+    await new Promise((resolve) => setTimeout(resolve, 150));
+    return json(response, {}, 400);
+  });
+  const place = await workplace({
+    'flow.yaml': `nodes:
+  - { type: http, url: "${server.origin}/list?k={{k}}", map: { w: "items[]" } }
+  - { type: http, url: "${server.origin}/v/{{w}}", cache: 1h, concurrency: 1, map: { v: v } }
+`,
+    'rows.csv': 'k\n1\n2\n3\n4\n',
+  });
+  const { code, stderr } = await place.automate(run);
+  expect({ code, stderr }).toEqual({ code: 4, stderr: expect.stringContaining('4 read, 3 written, 1 failed') });
+  expect(await place.read('out.csv')).toBe('k,w,v\n2,shared,found\n3,shared,found\n4,shared,found\n');
+  expect(asked.filter((url) => url === '/v/shared')).toHaveLength(1);
+});

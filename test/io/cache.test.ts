@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import type { HitSource } from '../../src/core/event.ts';
-import { Failure } from '../../src/core/failure.ts';
+import { Failure, Unfinished } from '../../src/core/failure.ts';
 import type { HttpResponse } from '../../src/core/ports.ts';
 import { openAnswers } from '../../src/io/answers-file.ts';
 import { createCache } from '../../src/io/cache.ts';
@@ -195,6 +195,25 @@ describe('an answer', () => {
     for (const error of errors) expect(error).toMatchObject({ kind: 'http', status: 500, message: 'the server answered 500' });
     expect(cache.hits).toEqual([]);
     expect(text(await cache.ask('k', 1000, async () => answer('now')))).toBe('now');
+    cache.close();
+  });
+
+  test('that whoever asked first gave up is asked for by the next, once', async () => {
+    const cache = place().open();
+    let asked = 0;
+    const givenUp = async () => {
+      await new Promise((resolve) => setTimeout(resolve, 5));
+      throw new Unfinished();
+    };
+    const produce = async () => {
+      asked++;
+      return answer('one');
+    };
+    const first = cache.ask('k', 1000, givenUp);
+    const others = Promise.all(Array.from({ length: 5 }, () => cache.ask('k', 1000, produce)));
+    await expect(first).rejects.toBeInstanceOf(Unfinished);
+    expect((await others).map(text)).toEqual(Array(5).fill('one'));
+    expect(asked).toBe(1);
     cache.close();
   });
 

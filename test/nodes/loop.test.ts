@@ -59,6 +59,28 @@ describe('a loop', () => {
     expect([rows, failures]).toMatchObject([[], [{ node: 'page', class: 'http', status: 404, attempts: 1 }]]);
   });
 
+  const slowly = (request: { url: string }) => ({ ...cursors(2)(request), headers: { 'retry-after': '2' } });
+
+  test('a Retry-After pauses the gate as anywhere else', async () => {
+    const { requests } = await runFlow(pages(''), [{ id: 'a' }], { http: slowly });
+    expect(requests.map(({ atMs }) => atMs)).toEqual([0, 2000, 4000]);
+  });
+
+  test('in a poll a Retry-After is the wait before its next pass', async () => {
+    const flow = `nodes:
+  - type: poll
+    until: cursor == null
+    nodes:
+      - { type: set, fields: { pass: "{{pass}}1" } }
+      - { type: loop, while: "false", emit: last, nodes: [{ type: http, url: "https://api.example.com/", map: { cursor: next } }] }
+`;
+    let asked = 0;
+    const { requests } = await runFlow(flow, [{ pass: '' }], {
+      http: () => ({ body: { next: ++asked < 3 ? 1 : null }, headers: { 'retry-after': '2' } }),
+    });
+    expect(requests.map(({ atMs }) => atMs)).toEqual([0, 2000, 4000]);
+  });
+
   test('a pass without a record ends it', async () => {
     const flow = pages('').replace('map:', 'when_empty: drop, map:');
     const { rows } = await runFlow(flow, [{ id: 'a' }], { http: () => ({ body: { next: 1, items: [] } }) });

@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest';
+import { flowProblems, onOneLine } from '../helpers/flow-problems.ts';
 import { runFlow } from '../helpers/run-flow.ts';
 
 /** A flow that asks for a job's state. */
@@ -48,13 +49,44 @@ describe('a poll', () => {
     expect(moments(result)).toEqual([0, 3000]);
   });
 
-  test('fails the record when its time is over, without a wait that would lead past it', async () => {
+  test('fails the record when its time is over, and asks a last time then', async () => {
     const result = await runFlow(polling('every: 4s\n    timeout: 10s'), [{ id: 'a' }], { http: doneAfter(99) });
-    expect(moments(result)).toEqual([0, 4000, 8000]);
-    expect(result.waitedMs).toBe(8000);
+    expect(moments(result)).toEqual([0, 4000, 8000, 10_000]);
+    expect(result.waitedMs).toBe(10_000);
     expect(result.failures).toMatchObject([
-      { node: 'poll-1', class: 'timeout', message: 'not done within 10.0 s, after 3 passes: status is "working"' },
+      { node: 'poll-1', class: 'timeout', message: 'not done within 10.0 s, after 4 passes: status is "working"' },
     ]);
+  });
+
+  test('fails the record at once when the server asks for more time than there is, and says so', async () => {
+    const result = await runFlow(polling('timeout: 10s'), [{ id: 'a' }], { http: doneAfter(99, { headers: { 'retry-after': '600' } }) });
+    expect(moments(result)).toEqual([0]);
+    expect(result.failures).toMatchObject([
+      { class: 'timeout', message: 'not done within 10.0 s, after 1 pass (the server asks to wait 10 min more): status is "working"' },
+    ]);
+  });
+
+  test.each([
+    ['0', 'every: 5s', [0, 5000, 10_000, 15_000]],
+    ['2', 'every: 5s', [0, 2000, 4000, 6000]],
+    ['0.01', 'every: 5s', [0, 1000, 2000, 3000]],
+    ['0.01', 'every: 100ms', [0, 100, 200, 300]],
+  ])('asks no more often than it may, whatever the server says: Retry-After %s, %s', async (seconds, every, times) => {
+    const result = await runFlow(polling(every), [{ id: 'a' }], { http: doneAfter(4, { headers: { 'retry-after': seconds } }) });
+    expect(moments(result)).toEqual(times);
+  });
+
+  test('a quota that is used up pauses the gate, for the others, too', async () => {
+    const headers = { 'x-ratelimit-remaining': '0', 'x-ratelimit-reset': '7' };
+    const result = await runFlow(polling('every: 1s'), [{ id: 'a' }, { id: 'b' }], {
+      http: (_, index) => ({ body: { status: 'done' }, ...(index === 0 && { headers }) }),
+      concurrency: 1,
+    });
+    expect(moments(result)).toEqual([0, 7000]);
+  });
+
+  test('a wait of 0 between passes is refused', () => {
+    expect(flowProblems(polling('every: 0')).map(onOneLine)).toEqual([expect.stringContaining('expected a timeout from 1ms to 24d')]);
   });
 
   test('fails the record when fail_when is true', async () => {
