@@ -40,6 +40,12 @@ export interface Call<Result> {
   atMs?(result: Result): number | undefined;
 }
 
+/** What an entry is found by in an answer, and what it asks for there. */
+export interface Twin {
+  readonly key: string;
+  readonly mark: string;
+}
+
 /** How a node asks for many records with one call. */
 export interface Batch<Entry, Result> {
   /** Only records with the same key share a call. */
@@ -49,6 +55,8 @@ export interface Batch<Entry, Result> {
   /** How large their entries are together at most, as `bytesOf` counts them. */
   readonly maxBytes: number;
   bytesOf(entry: Entry): number;
+  /** Entries with the same key and another mark must not share a call; absent where one may share with all. */
+  twinOf(entry: Entry): Twin | undefined;
   /** Brings entries to their end; answers what came of each, in their order. Throws what came of all of them. */
   send(entries: readonly Entry[], call: NodeContext['call']): Promise<readonly (Result | Failure | Unfinished)[]>;
 }
@@ -84,6 +92,8 @@ export interface NodeContext {
    * out of them, in its order. Answers what was heard of servers meanwhile; absent for nothing.
    */
   inner(fields: Fields, pass: number, take: (rows: readonly Fields[]) => Promise<void> | void): Promise<Heard | undefined>;
+  /** Whether nothing more is wanted of it: another record that the same one has become has failed. */
+  isLost(): boolean;
   /** Monotonic ms. */
   now(): number;
   /** Waits, and holds nothing meanwhile. Throws Unfinished when the run ends before. */

@@ -1,5 +1,5 @@
 import { Failure, Unfinished } from '../core/failure.ts';
-import type { Batch, Heard, NodeContext } from '../core/node.ts';
+import type { Batch, Heard, NodeContext, Twin } from '../core/node.ts';
 import type { Clock } from '../core/ports.ts';
 import type { Caller, Progress, RunCall } from './call.ts';
 
@@ -39,6 +39,8 @@ export type Supply = 'more' | 'blocked' | 'ended';
 interface Open {
   readonly place: Place;
   readonly members: Member[];
+  /** What is asked for under each key that has twins. */
+  readonly marks: Map<string, string>;
   bytes: number;
   send(members: readonly Member[]): Promise<void>;
 }
@@ -60,11 +62,19 @@ export function createBatches(clock: Pick<Clock, 'nextTurn'>, call: RunCall, sup
   return { join, during, look };
 
   function join<Entry, Result>(batch: Batch<Entry, Result>, entry: Entry, place: Place): Promise<Result> {
-    const key = `${place.caller.node} ${batch.key}`;
+    const twin = batch.twinOf(entry);
+    const key = openKey(`${place.caller.node} ${batch.key}`, twin);
     const bytes = batch.bytesOf(entry);
     if ((open.get(key)?.bytes ?? 0) + bytes > batch.maxBytes) sendOff(key);
-    const joined = open.get(key) ?? { place, members: [], bytes: 0, send: (members) => sent(batch, members, place) };
+    const joined: Open = open.get(key) ?? {
+      place,
+      members: [],
+      marks: new Map(),
+      bytes: 0,
+      send: (members) => sent(batch, members, place),
+    };
     open.set(key, joined);
+    if (twin) joined.marks.set(twin.key, twin.mark);
     joined.bytes += bytes;
     const result = new Promise<Result>((resolve, reject) => {
       joined.members.push({ entry, caller: place.caller, resolve, reject });
@@ -72,6 +82,15 @@ export function createBatches(clock: Pick<Clock, 'nextTurn'>, call: RunCall, sup
     if (joined.members.length >= batch.size) sendOff(key);
     else look();
     return result;
+  }
+
+  /** Of batches that are alike, the first in which nobody stands who could be taken for this one. */
+  function openKey(first: string, twin: Twin | undefined): string {
+    if (!twin) return first;
+    for (let number = 1, key = first; ; key = `${first} ${++number}`) {
+      const mark = open.get(key)?.marks.get(twin.key);
+      if (mark === undefined || mark === twin.mark) return key;
+    }
   }
 
   async function during<Result>(step: number, work: Promise<Result>, kind?: 'waiting'): Promise<Result> {

@@ -113,6 +113,9 @@ const methods: Omit<NodeContext, 'http' | 'tools'> & ThisType<Own> = {
     await take(await passSteps(steps, [fields], inside, chain));
     return last;
   },
+  isLost() {
+    return isLost(this.way.scope);
+  },
   now() {
     return this.chain.ports.clock.now();
   },

@@ -72,6 +72,7 @@ async function sketchOf(run: (context: NodeContext) => Promise<unknown>, isExact
       throw new Unfinished();
     },
     mapped: () => undefined,
+    isLost: () => false,
     idempotencyKey: () => '',
   } as unknown as NodeContext;
   await run(context).catch((error: unknown) => {

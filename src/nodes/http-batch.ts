@@ -1,6 +1,6 @@
 import { Failure, Unfinished } from '../core/failure.ts';
 import { kindOf, type Mapping } from '../core/mapping.ts';
-import type { Batch, FieldUse, NodeContext } from '../core/node.ts';
+import type { Batch, FieldUse, NodeContext, Twin } from '../core/node.ts';
 import { compilePath, pathTo, valueAt } from '../core/path.ts';
 import type { HttpRequest } from '../core/ports.ts';
 import { type Fields, withFields } from '../core/record.ts';
@@ -70,6 +70,7 @@ export function compileBatching(options: BatchOptions, mapping: Mapping | undefi
       return {
         ...bounded(options.max_bytes, (items) => Buffer.byteLength(request(items).body ?? '')),
         size: options.size,
+        twinOf,
         key: isConstant ? '' : jsonOf([alone.origin, alone.path, { ...alone.headers }, alone.body ?? null]),
         send: (entries, call) => halved(entries, async (part) => join(await exchange(part, call), part)),
       };
@@ -90,11 +91,23 @@ export function listOf(entries: readonly Entry[]): Value[] {
   const seen = new Set<string>();
   return entries.flatMap(({ key, item }) => {
     if (key === undefined) return [item];
-    const mark = typeof item === 'string' ? `${key}\0${item}` : jsonOf([key, item]);
+    const mark = `${key}\0${markOf(item)}`;
     if (seen.has(mark)) return [];
     seen.add(mark);
     return [item];
   });
+}
+
+/** Values that are the same text are the same: they are compared so in the answer. */
+function markOf(item: Value): string {
+  return typeof item === 'object' && item !== null ? jsonOf(item) : textOf(item);
+}
+
+/** Two that are found by the same value, but ask for different things, could not be told apart in one answer. */
+function twinOf({ key, item }: Entry): Twin | undefined {
+  if (key === undefined) return undefined;
+  const mark = markOf(item);
+  return mark === key ? undefined : { key, mark };
 }
 
 /** What a body with the list is made of. */
@@ -106,26 +119,25 @@ type Result = Share | Failure | Unfinished;
 
 type Asking = (entries: readonly Entry[]) => Promise<readonly Result[]>;
 
-/** What is refused is asked for in halves, until the record that is to blame stands alone. Throws what came of all of them. */
+/** What is refused is asked for in halves, until the record that is to blame stands alone. What comes of one half is nothing to the other. */
 async function halved(entries: readonly Entry[], ask: Asking): Promise<readonly Result[]> {
+  const wanted = entries.filter(({ context }) => !context.isLost());
+  if (wanted.length < entries.length) return spread(entries, wanted, wanted.length === 0 ? [] : await halved(wanted, ask));
   try {
     return await ask(entries);
   } catch (error) {
-    if (entries.length === 1 || !isOfRecords(error)) throw error;
+    if (!(error instanceof Failure) && !(error instanceof Unfinished)) throw error;
+    if (entries.length === 1 || !isOfRecords(error)) return entries.map(() => error);
     const middle = Math.ceil(entries.length / 2);
     const halves = [entries.slice(0, middle), entries.slice(middle)];
-    return (await Promise.all(halves.map((half) => halvedApart(half, ask)))).flat();
+    return (await Promise.all(halves.map((half) => halved(half, ask)))).flat();
   }
 }
 
-/** What comes of one half is nothing to the other. */
-async function halvedApart(half: readonly Entry[], ask: Asking): Promise<readonly Result[]> {
-  try {
-    return await halved(half, ask);
-  } catch (error) {
-    if (!(error instanceof Failure) && !(error instanceof Unfinished)) throw error;
-    return half.map(() => error);
-  }
+/** Nothing came of those that nobody wants any more. */
+function spread(entries: readonly Entry[], wanted: readonly Entry[], results: readonly Result[]): readonly Result[] {
+  const found = new Map(wanted.map((entry, index) => [entry, results[index] as Result]));
+  return entries.map((entry) => found.get(entry) ?? new Unfinished());
 }
 
 /** No record is to blame for who asks (401, 407), how often (429) or how slowly (408). */
@@ -147,6 +159,7 @@ function compileJoin({ match, missing }: BatchOptions, mapping: Mapping | undefi
   if (path && mapping?.array && JSON.stringify(path.legs[0]) !== JSON.stringify(mapping.array)) {
     throw new Error(`"${path.text}" and the map go through different arrays`);
   }
+  if (mapping && !mapping.array) refuseShared(mapping);
   if (!array) return (exchange, entries) => entries.map(() => ({ exchange, elements: undefined }));
   const name = array.reduce<string>(pathTo, '');
   return (exchange, entries) => {
@@ -163,6 +176,18 @@ function compileJoin({ match, missing }: BatchOptions, mapping: Mapping | undefi
       return { exchange, elements: own };
     });
   };
+}
+
+/** A path to one element leads all records of a batch to that of one of them. */
+function refuseShared({ paths }: Mapping): void {
+  for (const text of paths) {
+    const { root, legs } = compilePath(text);
+    const [leg = []] = legs;
+    const index = leg.findIndex((part) => typeof part === 'number');
+    if (root !== 'body' || index === -1) continue;
+    const own = leg.slice(index + 1).reduce<string>(pathTo, `${leg.slice(0, index).reduce<string>(pathTo, '')}[]`);
+    throw new Error(`"${text}" is the same element for all records of a batch; "${own}" gives each its own`);
+  }
 }
 
 function arrayIn({ response, body }: Exchange, array: readonly (string | number)[], name: string): readonly Value[] {

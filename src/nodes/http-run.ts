@@ -23,8 +23,18 @@ function mapped({ mapping }: Compiled, fields: Fields, answer: Exchange, context
   if (!mapping) return [fields];
   const found: boolean[] = [];
   const rows = rowsOf(mapping, fields, answer, found, part);
-  // A page without records says nothing of where paths lead.
-  if (rows.length > 0 || part?.whenEmpty !== 'drop') context.mapped(mapping.paths, found);
+  context.mapped(mapping.paths, found);
+  return rows;
+}
+
+/** What is on a page. One without records says nothing of where paths lead. */
+function mappedPage({ mapping }: Compiled, { sought }: Paging, fields: Fields, answer: Exchange, context: NodeContext): readonly Fields[] {
+  if (!mapping) return [fields];
+  const found: boolean[] = [];
+  const rows = rowsOf(mapping, fields, answer, found, { whenEmpty: 'drop' });
+  if (rows.length === 0) return rows;
+  if (sought) context.mapped([...mapping.paths, sought.name], [...found, sought.isOn(answer)]);
+  else context.mapped(mapping.paths, found);
   return rows;
 }
 
@@ -34,7 +44,7 @@ async function runPages(compiled: Compiled, paging: Paging, fields: Fields, cont
   let withoutRows: Exchange | undefined;
   let count = 0;
   for (;;) {
-    const { answer, rows, isEmpty } = await pageOf(compiled, walk, fields, context);
+    const { answer, rows, isEmpty } = await pageOf(compiled, paging, walk, fields, context);
     if (rows.length === 0) withoutRows ??= answer;
     else if (compiled.mapping) await context.emit(rows);
     count += rows.length;
@@ -51,14 +61,24 @@ interface Page {
   readonly isEmpty: boolean;
 }
 
-async function pageOf(compiled: Compiled, walk: PageWalk, fields: Fields, context: NodeContext): Promise<Page> {
+async function pageOf(compiled: Compiled, paging: Paging, walk: PageWalk, fields: Fields, context: NodeContext): Promise<Page> {
   try {
     const answer = await exchange(compiled, walk.request, context, walk.page === 1 ? undefined : `page ${walk.page}`);
     const isEmpty = walk.isEmpty(answer);
-    return { answer, isEmpty, rows: isEmpty ? [] : mapped(compiled, fields, answer, context, { whenEmpty: 'drop' }) };
+    if (isEmpty && walk.page === 1) refuseMissing(compiled, paging, fields, answer);
+    return { answer, isEmpty, rows: isEmpty ? [] : mappedPage(compiled, paging, fields, answer, context) };
   } catch (error) {
     throw onPage(walk.page, error);
   }
+}
+
+/** An array that is not there is as good as empty, but not where the map finds records all the same: there would be more on other pages. */
+function refuseMissing({ mapping }: Compiled, { sought }: Paging, fields: Fields, answer: Exchange): void {
+  if (!mapping?.array || !sought || sought.isOn(answer)) return;
+  const { length } = rowsOf(mapping, fields, answer, [], { whenEmpty: 'drop' });
+  if (length === 0) return;
+  const message = `the map finds ${length} on the page, but there is no ${sought.name}`;
+  throw new Failure('mapping', message, { status: answer.response.status });
 }
 
 function createBatchRunner(compiled: Compiled, batching: Batching, isConstant: boolean): Node['run'] {

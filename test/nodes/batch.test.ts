@@ -143,11 +143,62 @@ describe('a batch', () => {
   });
 });
 
+describe('records that are found by the same value', () => {
+  const byBoth = { items: '{ id: "{{id}}", in: "{{in}}" }', more: 'map: { name: "results[].name" }' };
+  /** An element for every one of the list. */
+  const each = (request: SentRequest): FakeAnswer => {
+    const list = listIn(request) as { id: unknown; in: string }[];
+    return { body: { results: list.map((item) => ({ id: item.id, name: `${item.id} in ${item.in}` })) } };
+  };
+
+  test.each([1, 2, 3, 100])('but ask for different things get each its own, in batches of %i', async (size) => {
+    const given = ['DE', 'FR', 'IT', 'FR'].flatMap((country) => [7, 8].map((id) => ({ id, in: country })));
+    const result = await runFlow(lookup({ ...byBoth, batch: `size: ${size}, ${byId}` }), given, { http: each });
+    expect(result.rows.map(({ name }) => name)).toEqual(given.map((record) => `${record.id} in ${record.in}`));
+    // 7 and 8 in DE, in FR (twice, asked for once) and in IT.
+    if (size === 100) expect(sizes(result)).toEqual([2, 2, 2]);
+  });
+
+  test('as a text ask for the same', async () => {
+    const result = await runFlow(lookup(), [{ id: 1 }, { id: '1' }, { id: new ExactNumber('1') }], { http: names() });
+    expect([lists(result), result.rows.length]).toEqual([[[1]], 3]);
+  });
+});
+
+test.each([
+  ['results[0].name', '"results[].name"'],
+  ['[1]', '"[]"'],
+  ['a.b[2].c[0]', '"a.b[].c[0]"'],
+])('a map to one element is refused: %s', (path, own) => {
+  for (const batch of ['size: 10', byId]) {
+    const problems = flowProblems(lookup({ batch, more: `map: { name: "${path}" }` })).map(onOneLine);
+    expect(problems).toEqual([
+      expect.stringContaining(`"${path}" is the same element for all records of a batch; ${own} gives each its own`),
+    ]);
+  }
+});
+
+test('of a record that has failed no rows are asked for', async () => {
+  const get = (path: string, map: string) => `  - { type: http, url: "https://api.example.com/${path}", map: { ${map} } }\n`;
+  const before = get('rows/{{id}}', 'id: "ids[]"') + get('detail/{{id}}', 'd: d');
+  const result = await runFlow(lookup({ before }), [{ id: 'x' }, { id: 'y' }], {
+    http: (request) => {
+      const [, place, id] = request.path.split('/');
+      if (place === 'rows') return { body: { ids: [`${id}1`, `${id}2`] } };
+      if (place === 'lookup') return names()(request);
+      return id === 'x2' ? { status: 404, afterMs: 50 } : { body: {}, afterMs: id === 'x1' ? 0 : 100 };
+    },
+  });
+  expect(idsOf(result.rows)).toEqual(['y1', 'y2']);
+  expect(result.failures).toMatchObject([{ record: 1, node: 'http-2', status: 404 }]);
+  expect(lists(result)).toEqual([['y1', 'y2']]);
+});
+
 describe('what a record adds to the list', () => {
   test('is a text that keeps the type of the one field that it names', async () => {
     const given = [7, '7', 1.5, true, null, { a: [1] }, ['x'], new ExactNumber('12345678901234567890'), new ExactNumber('1.50')];
     const { requests } = await runFlow(
-      lookup({ batch: 'size: 100', more: 'map: { echo: "[0]" }' }),
+      lookup({ batch: 'size: 100', more: 'map: { echo: "[]" }' }),
       given.map((id) => ({ id })),
     );
     expect(requests.map(({ body }) => body)).toEqual(['{"ids":[7,"7",1.5,true,null,{"a":[1]},["x"],12345678901234567890,1.50]}']);

@@ -94,16 +94,30 @@ describe('a page that fails', () => {
 
 describe('what the map finds is counted', () => {
   test('for each page with records', async () => {
-    expect(found(await run(paging(cursor), byCursor(3)))).toEqual([[true], [true], [true]]);
-    expect(found(await run(paging(page), byPage(3)))).toEqual([[true], [true], [true]]);
+    expect(found(await run(paging(cursor), byCursor(3)))).toEqual([
+      [true, true],
+      [true, true],
+      [true, false],
+    ]);
+    expect(found(await run(paging(page), byPage(3)))).toEqual([
+      [true, true],
+      [true, true],
+      [true, true],
+    ]);
+  });
+
+  test('and what leads on to the next', async () => {
+    const told = ({ events }: FlowResult) => new Set(events.flatMap((event) => (event.type === 'mapped' ? event.paths : [])));
+    expect(told(await run(paging(cursor), byCursor(1)))).toEqual(new Set(['items[].n', 'next (paginate.path)']));
+    expect(told(await run(paging(page), byPage(1)))).toEqual(new Set(['items[].n', 'items (paginate.items)']));
   });
 
   test('a page without what is looked for is a page without it', async () => {
     const flow = paging(cursor).replace(map, 'map: { n: "items[].n", m: "items[].m" }');
     const bodies = [{ next: 1, items: [{ m: 1 }] }, { items: [{ n: 1 }] }];
     expect(found(await run(flow, inTurn(...bodies.map((body) => ({ body })))))).toEqual([
-      [false, true],
-      [true, false],
+      [false, true, true],
+      [true, false, false],
     ]);
   });
 });
