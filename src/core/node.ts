@@ -195,6 +195,8 @@ export interface ActionOf<Request, Response> {
   readonly expands: boolean;
   /** How many records share a call at most; absent where each has its own. */
   readonly batchSize: number | undefined;
+  /** The same for records that can share a call; absent where all can. */
+  batchKey?(fields: Fields): string;
   /** How many calls one record can take at most, retries not counted. */
   readonly mostCalls: number;
   /** Whether an answer may come from the cache. */

@@ -2,30 +2,32 @@ import type { Inner, Step } from '../core/node.ts';
 import { allSteps } from '../core/plan.ts';
 import type { Range } from './range.ts';
 
-/**
- * How often each step acts. `steps`: all those that hold no others, in their order; `reached`: how many records make their
- * first call there.
- */
-export function actionsOf(
-  flow: readonly Step[],
-  steps: readonly Step[],
-  reached: readonly number[],
-  isCached: (index: number) => boolean,
-): Range[] {
+/** What is known of a step. */
+export interface Reached {
+  /** How many records make their first call there. */
+  readonly records: number;
+  /** How many calls these are at least; absent where batches hold whoever comes. */
+  readonly calls: number | undefined;
+  readonly isCached: boolean;
+}
+
+/** How often each step acts. `steps`: all those that hold no others, in their order. */
+export function actionsOf(flow: readonly Step[], steps: readonly Step[], reached: readonly Reached[]): Range[] {
   const most = steps.map(() => 0);
-  for (const [first, records] of reached.entries()) {
+  for (const [first, { records }] of reached.entries()) {
     if (records === 0) continue;
     const times = mostBehind(flow, steps[first] as Step);
     for (const [index, step] of steps.entries()) most[index] = (most[index] as number) + records * (times.get(step) ?? 0);
   }
   let expected = 0;
   return steps.map(({ node }, index) => {
-    const first = reached[index] as number;
-    expected += first;
+    const { records, calls, isCached } = reached[index] as Reached;
+    expected += records;
     const { batchSize = 1 } = node.action ?? {};
+    const together = calls ?? Math.ceil(records / batchSize);
     return {
-      least: isCached(index) ? 0 : Math.ceil(first / batchSize),
-      expected: node.action ? Math.ceil(expected / batchSize) : 0,
+      least: isCached ? 0 : together,
+      expected: node.action ? Math.max(together, Math.ceil(expected / batchSize)) : 0,
       most: most[index] as number,
     };
   });

@@ -16,7 +16,7 @@ export type Duration = { readonly ms: number } & (
 export interface Demand {
   /** So many records make their first call with such a request. */
   add(request: ActionRequest, count: number): void;
-  /** By the slowest gate; absent when nothing is sent. `reached`: how many records make their first call at a step. */
+  /** By the slowest gate, and the calls of a record before and behind it; absent when nothing is sent. `reached`: how many records make their first call at a step. */
   time(steps: readonly Range[], reached: readonly number[], sketchOf: (index: number) => Sketch | undefined): Duration | undefined;
 }
 
@@ -38,8 +38,10 @@ export function createDemand(steps: readonly Step[], { intervalMs, concurrency }
       if (isRated) addTo(first, origin, auth?.credential, count);
     },
     time(ranges, reached, sketchOf) {
-      const durations = [...rated(ranges, reached, sketchOf), ...limited(ranges, sketchOf)];
-      return durations.sort((a, b) => b.ms - a.ms)[0];
+      const [slowest] = [...rated(ranges, reached, sketchOf), ...limited(ranges, sketchOf)].sort((a, b) => b.ms - a.ms);
+      // A record makes its calls one after the other.
+      const others = ranges.filter(({ expected }) => expected > 0).length - 1;
+      return slowest && { ...slowest, ms: slowest.ms + others * latencyMs };
     },
   };
 

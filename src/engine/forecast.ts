@@ -4,6 +4,7 @@ import type { ActionRequest, NodeContext, Step } from '../core/node.ts';
 import { allSteps, isBatched, type Plan } from '../core/plan.ts';
 import { type Fields, withFields } from '../core/record.ts';
 import { actionsOf } from './forecast-actions.ts';
+import { createGroups } from './forecast-groups.ts';
 import { createDemand, type Duration } from './forecast-time.ts';
 import type { GateOverrides } from './gate.ts';
 import { fewestSent, type MaxErrors } from './max-errors.ts';
@@ -64,6 +65,7 @@ export function createForecaster(plan: Plan, settings: ForecastSettings): Foreca
   const demand = createDemand(steps, settings);
   /** For each step, how many records make their first call there. */
   const reached = steps.map(() => 0);
+  const groups = steps.map(createGroups);
   const requests: ActionRequest[] = [];
   const stopsAtFirst = allSteps(plan.steps).some(({ onError }) => onError === 'stop');
   let records = 0;
@@ -80,7 +82,11 @@ export function createForecaster(plan: Plan, settings: ForecastSettings): Foreca
     plainFields: () => (requests.length < settings.shown ? undefined : plain?.fields),
     failing: () => failing,
     forecast() {
-      const ranges = actionsOf(plan.steps, steps, reached, (index) => sketches.of(index)?.isCached ?? false);
+      const ranges = actionsOf(
+        plan.steps,
+        steps,
+        reached.map((records, index) => ({ records, calls: groups[index]?.calls(), isCached: sketches.of(index)?.isCached ?? false })),
+      );
       const fewest = stopsAt ? 0 : stopsAtFirst ? 1 : Math.max(0, fewestSent(settings.maxErrors) - failing);
       const prices = steps.map(({ node }) => node.action?.price.credits ?? 0);
       return {
@@ -179,6 +185,7 @@ export function createForecaster(plan: Plan, settings: ForecastSettings): Foreca
   async function arrived(index: number, request: ActionRequest, fields: Fields): Promise<void> {
     calls++;
     reached[index] = (reached[index] as number) + 1;
+    groups[index]?.add(fields);
     demand.add(request, 1);
     if (requests.length < settings.shown) requests.push(request);
     if (sketches.of(index)?.isExact !== true) await sketches.draw(index, fields);

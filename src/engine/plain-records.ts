@@ -16,10 +16,10 @@ export interface PlainRecords {
 
 /**
  * The plain records of a plan; absent when every record has to be looked at: the first node has a condition or does not act,
- * records decide where the request goes, or its body asks for more than plain values.
+ * records decide where the request goes or who shares it, or its body asks for more than plain values.
  */
 export function plainRecords({ steps: [first] }: Plan): PlainRecords | undefined {
-  if (!first?.node.action || first.when) return undefined;
+  if (!first?.node.action || first.when || first.node.action.batchKey) return undefined;
   const fields = [...new Set(first.node.reads.map(({ field }) => field))];
   const requests = samples.map((sample) => rendered(first.node.action as Action, new Map(fields.map((field) => [field, sample]))));
   const [request] = requests;

@@ -66,16 +66,20 @@ export function compileBatching(options: BatchOptions, mapping: Mapping | undefi
       return result?.elements;
     },
     batch(request, exchange, isConstant) {
-      const alone = request([]);
       return {
         ...bounded(options.max_bytes, (items) => Buffer.byteLength(request(items).body ?? '')),
         size: options.size,
         twinOf,
-        key: isConstant ? '' : jsonOf([alone.origin, alone.path, { ...alone.headers }, alone.body ?? null]),
+        key: isConstant ? '' : batchKey(request([])),
         send: (entries, call) => halved(entries, async (part) => join(await exchange(part, call), part)),
       };
     },
   };
+}
+
+/** The same for records that can share a request. `request`: what one would send with an empty list. */
+export function batchKey({ origin, path, headers, body }: HttpRequest): string {
+  return jsonOf([origin, path, { ...headers }, body ?? null]);
 }
 
 /** How much records add to a body. Wherever the list stands in it, a record adds itself and a comma, but for the last. */

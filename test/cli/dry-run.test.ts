@@ -398,7 +398,7 @@ test('--summary writes the plan as JSON', async () => {
     actions: { least: 1, expected: 2, most: null },
     credits: { least: 1, expected: 3, most: null },
     max_credits: 5,
-    ms: 200,
+    ms: 400,
     requests: [expect.stringMatching(/^GET http:.*\/1$/)],
   });
   const printed = await dryRun(nodes, ids(1), { args: ['--summary', '-'] });

@@ -111,6 +111,22 @@ describe('what is forecast holds', () => {
   });
 });
 
+test('a chain takes the time of all its calls', async () => {
+  const flow = `nodes: [${['a', 'b', 'c'].map((path) => `{ type: http, url: "${api}/${path}/{{id}}", concurrency: 2 }`).join(', ')}]`;
+  const given = Array.from({ length: 8 }, (_, id) => ({ id }));
+  const { waitedMs } = await runFlow(flow, given, { http: () => ({ afterMs: 200 }) });
+  const { time } = await forecast(flow, given);
+  expect([time?.ms, waitedMs]).toEqual([1200, 1200]);
+});
+
+test('batches hold only those whose requests are alike', async () => {
+  const flow = `nodes: [{ type: http, method: POST, url: "${api}/{{who}}", batch: { size: 10, items: "{{id}}" }, body: { ids: "{{items}}" } }]`;
+  const given = Array.from({ length: 60 }, (_, id) => ({ id, who: id < 25 ? 'a' : `b${id}` }));
+  const { requests } = await runFlow(flow, given);
+  const { actions } = await forecast(flow, given);
+  expect([requests.length, actions.least, actions.expected]).toEqual([38, 38, 38]);
+});
+
 describe('plain records', () => {
   const flow = (more: string, url = `${api}/a/{{v}}`) => `nodes: [{ type: http, url: "${url}"${more} }]`;
   const post = (body: string) => flow(`, method: POST, body: ${body}`);
@@ -125,6 +141,7 @@ describe('plain records', () => {
     ['JSON text where only a string may stand', post("'{ {{v}}: 1 }'"), false],
     ['a host', flow('', 'https://{{v}}.example.com/'), false],
     ['the beginning of a URL', flow('', '{{v}}/x'), false],
+    ['a batch of those with the same', post('{ ids: "{{items}}" }, batch: { items: "x" }').replace('/a/', '/'), false],
     ['a condition', flow(', when: "has(v)"'), false],
     ['another node before it', flow('').replace('[', '[{ type: set, fields: { w: "1" } }, '), false],
     ['no request at all', 'nodes: [{ type: set, fields: { w: "1" } }]', false],
