@@ -1,8 +1,8 @@
 import { type CsvError, Parser } from 'csv-parse';
-import { type AutomateError, Failure } from '../../core/failure.ts';
+import type { AutomateError, Failure } from '../../core/failure.ts';
 import type { Item } from '../../core/item.ts';
 import { columnsOf, headerProblem } from './csv-header.ts';
-import { unreadableBefore } from './errors.ts';
+import { Unreadable, unreadableBefore } from './errors.ts';
 import { inputError } from './input-error.ts';
 import { beginning, maxRecordBytes, type Position, type RecordReader, tooLong } from './record-reader.ts';
 
@@ -121,9 +121,7 @@ function ragged(cells: readonly string[], expected: number, line: number): Failu
     .slice(expected)
     .map((cell) => JSON.stringify(cell))
     .join(', ');
-  const shown = extra.length > 500 ? `${extra.slice(0, 500).toWellFormed()}...` : extra;
-  const message = `line ${line}: expected ${expected} cells, found ${cells.length}${shown === '' ? '' : ` (extra: ${shown})`}`;
-  return new Failure('input', message, { sent: false });
+  return new Unreadable(`line ${line}: expected ${expected} cells, found ${cells.length}${extra === '' ? '' : ` (extra: ${extra})`}`);
 }
 
 function quotedLineBreaks(cells: readonly string[]): number {

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { itemsOf, openText, problem, shown } from './reading.ts';
+import { itemsOf, openText, problem, shown, writtenError } from './reading.ts';
 
 const csv = (text: string, options = {}) => shown(openText('csv', text, options));
 
@@ -80,6 +80,14 @@ test('a row with too few or too many cells fails alone', async () => {
     ['b', '5'],
   ]);
   expect([...(items[2]?.fields.values() ?? [])]).toEqual(['6', '7', '8']);
+});
+
+test('of long cells too many the beginning is shown, and the errors file holds all', async () => {
+  const extra = 'é'.repeat(100_000);
+  const [item] = await itemsOf(openText('csv', `a\n1,${extra},"x\ny"\n`));
+  const message = `line 2: expected 1 cells, found 3 (extra: "${extra}", "x\\ny")`;
+  expect(item?.failure?.message).toBe(`${message.slice(0, 600)}...`);
+  expect(writtenError(item)).toBe(message);
 });
 
 test('the fields that an errors file added are dropped', async () => {
