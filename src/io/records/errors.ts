@@ -1,6 +1,7 @@
 import { Failure } from '../../core/failure.ts';
 import type { Item } from '../../core/item.ts';
 import type { Value } from '../../core/value.ts';
+import { withEscapes } from './csv-writer.ts';
 
 /** The columns that an errors file adds to a record's own. */
 export const errorColumns = ['_error_node', '_error_class', '_error_status', '_error_message', '_error_attempts', '_error_record'] as const;
@@ -20,7 +21,8 @@ export class Unreadable extends Failure {
 export function errorFields(item: Item, failure: Failure, asColumns: boolean): [string, Value][] {
   const { node, kind, status, attempts } = failure;
   const message = failure instanceof Unreadable ? failure.whole : failure.message;
-  const values: Value[] = [node ?? null, kind, status ?? null, message, attempts, item.number];
+  const text = asColumns ? withEscapes(message) : message;
+  const values: Value[] = [node ?? null, kind, status ?? null, text, attempts, item.number];
   if (asColumns) return errorColumns.map((name, index) => [name, values[index] as Value]);
   const error = Object.fromEntries(errorColumns.map((name, index) => [name.replace('_error_', ''), values[index] as Value]));
   return [['_error', error]];
