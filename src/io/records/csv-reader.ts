@@ -108,11 +108,8 @@ export function createCsvReader(name: string, delimiter: string, start?: CsvStar
     const column = header?.[before.length];
     const cell = `cell ${before.length + 1}${column === undefined ? '' : ` ("${column}")`}`;
     const found = `found the end of the file; the quote opens ${cell}`;
-    return inputError(
-      `${name}:${line}`,
-      `expected a closing quote, ${found}\nclose it; a quote that a text begins with is written """`,
-      error,
-    );
+    const mend = 'close it; a quote inside quotes is written twice: "a ""b"" c"';
+    return inputError(`${name}:${line}`, `expected a closing quote, ${found}\n${mend}`, error);
   }
 }
 
