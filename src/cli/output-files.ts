@@ -42,8 +42,8 @@ export function planOutput(options: OutputOptions, input: Format): OutputPlan {
 }
 
 function defaultErrors({ in: input, out }: OutputOptions, format: Format): string {
-  const extension = extensionOf(format);
-  const name = input === '-' ? `errors${extension}` : `${basename(input).replace(/\.[^.]+(?:\.gz)?$/, '')}.errors${extension}`;
+  const extension = extensionOf(format, input);
+  const name = input === '-' ? `errors${extension}` : `${basename(input).replace(/\.[^.]+(?:\.gz)?$/i, '')}.errors${extension}`;
   return join(dirname(out === '-' || isNoFile(out) ? input : out), name);
 }
 

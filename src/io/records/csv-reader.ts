@@ -1,8 +1,8 @@
 import { type CsvError, Parser } from 'csv-parse';
-import { type AutomateError, Failure } from '../../core/failure.ts';
+import type { AutomateError, Failure } from '../../core/failure.ts';
 import type { Item } from '../../core/item.ts';
 import { columnsOf, headerProblem } from './csv-header.ts';
-import { unreadableBefore } from './errors.ts';
+import { Unreadable, unreadableBefore } from './errors.ts';
 import { inputError } from './input-error.ts';
 import { beginning, maxRecordBytes, type Position, type RecordReader, tooLong } from './record-reader.ts';
 
@@ -108,11 +108,8 @@ export function createCsvReader(name: string, delimiter: string, start?: CsvStar
     const column = header?.[before.length];
     const cell = `cell ${before.length + 1}${column === undefined ? '' : ` ("${column}")`}`;
     const found = `found the end of the file; the quote opens ${cell}`;
-    return inputError(
-      `${name}:${line}`,
-      `expected a closing quote, ${found}\nclose it; a quote that a text begins with is written """`,
-      error,
-    );
+    const mend = 'close it; a quote inside quotes is written twice: "a ""b"" c"';
+    return inputError(`${name}:${line}`, `expected a closing quote, ${found}\n${mend}`, error);
   }
 }
 
@@ -121,9 +118,7 @@ function ragged(cells: readonly string[], expected: number, line: number): Failu
     .slice(expected)
     .map((cell) => JSON.stringify(cell))
     .join(', ');
-  const shown = extra.length > 500 ? `${extra.slice(0, 500).toWellFormed()}...` : extra;
-  const message = `line ${line}: expected ${expected} cells, found ${cells.length}${shown === '' ? '' : ` (extra: ${shown})`}`;
-  return new Failure('input', message, { sent: false });
+  return new Unreadable(`line ${line}: expected ${expected} cells, found ${cells.length}${extra === '' ? '' : ` (extra: ${extra})`}`);
 }
 
 function quotedLineBreaks(cells: readonly string[]): number {

@@ -23,7 +23,8 @@ export function isTableWriter(writer: RecordWriter): writer is TableWriter {
 
 /** Writes CSV (RFC 4180) with a header, lines ended by LF. A field that a record lacks is an empty cell. */
 export function createCsvWriter(columns: readonly string[], { delimiter, csvSafe }: CsvWriterOptions): TableWriter {
-  const known = new Set(columns);
+  // A name that no UTF-8 can hold would be another one in the header.
+  const known = new Set(columns.filter((name) => name.isWellFormed()));
   const cellOf = csvSafe ? safeCell : cell;
   const options = {
     delimiter,
@@ -46,15 +47,34 @@ export function createCsvWriter(columns: readonly string[], { delimiter, csvSafe
   }
 
   function refusal(fields: Fields): Failure | undefined {
-    for (const name of fields.keys()) {
-      if (!known.has(name))
-        return new Failure(
-          'output',
-          `the record has a field "${name}" that the output's columns lack\nwrite NDJSON, or name the field in the flow`,
-        );
+    for (const [name, value] of fields) {
+      if (!known.has(name)) return misfit(name);
+      // Objects and arrays become JSON text, which has an escape for it.
+      if (typeof value === 'string' && !value.isWellFormed()) return broken(name, 'the value');
     }
     return undefined;
   }
+}
+
+function misfit(name: string): Failure {
+  if (!name.isWellFormed()) return broken(name, 'the name');
+  return new Failure(
+    'output',
+    `the record has a field "${name}" that the output's columns lack\nwrite NDJSON, or name the field in the flow`,
+  );
+}
+
+function broken(name: string, what: string): Failure {
+  const field = `the field "${withEscapes(name)}"`;
+  return new Failure(
+    'output',
+    `${what} of ${field} has a broken character (a lone surrogate), which CSV cannot hold\nwrite JSON or NDJSON`,
+  );
+}
+
+/** A text for a cell whatever it holds: lone surrogates as JSON writes them. */
+export function withEscapes(text: string): string {
+  return text.replace(/\p{Surrogate}/gu, (lone) => `\\u${lone.charCodeAt(0).toString(16)}`);
 }
 
 function cell(value: Value | undefined): string {

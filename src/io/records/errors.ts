@@ -1,14 +1,28 @@
 import { Failure } from '../../core/failure.ts';
 import type { Item } from '../../core/item.ts';
 import type { Value } from '../../core/value.ts';
+import { withEscapes } from './csv-writer.ts';
 
 /** The columns that an errors file adds to a record's own. */
 export const errorColumns = ['_error_node', '_error_class', '_error_status', '_error_message', '_error_attempts', '_error_record'] as const;
 
+/** The longest message that is shown of a record that cannot be read. */
+const mostShown = 600;
+
+/** A record that could not even be read. Its message may be shown, and is short; `whole` is for the errors file, with all that was found. */
+export class Unreadable extends Failure {
+  constructor(readonly whole: string) {
+    const isShort = whole.length <= mostShown;
+    super('input', isShort ? whole : `${whole.slice(0, mostShown).toWellFormed()}...`, { sent: false });
+  }
+}
+
 /** What an errors file says of a failed record: in columns of their own, or as one `_error` object. */
 export function errorFields(item: Item, failure: Failure, asColumns: boolean): [string, Value][] {
-  const { node, kind, status, message, attempts } = failure;
-  const values: Value[] = [node ?? null, kind, status ?? null, message, attempts, item.number];
+  const { node, kind, status, attempts } = failure;
+  const message = failure instanceof Unreadable ? failure.whole : failure.message;
+  const text = asColumns ? withEscapes(message) : message;
+  const values: Value[] = [node ?? null, kind, status ?? null, text, attempts, item.number];
   if (asColumns) return errorColumns.map((name, index) => [name, values[index] as Value]);
   const error = Object.fromEntries(errorColumns.map((name, index) => [name.replace('_error_', ''), values[index] as Value]));
   return [['_error', error]];
@@ -22,5 +36,5 @@ const stillUnreadable = 'could not be read in an earlier run (mend it, and empty
  */
 export function unreadableBefore(errorClass: unknown, message: unknown): Failure | undefined {
   if (errorClass !== 'input') return undefined;
-  return new Failure('input', stillUnreadable + String(message ?? '').replace(stillUnreadable, ''), { sent: false });
+  return new Unreadable(stillUnreadable + String(message ?? '').replace(stillUnreadable, ''));
 }

@@ -24,11 +24,17 @@ export function formatOfName(name: string): Format | undefined {
 
 /** The format that a file's name ends with; absent when it ends otherwise. */
 export function formatOfPath(path: string): Format | undefined {
-  const extension = /\.([^./\\]+(?:\.gz)?)$/i.exec(path)?.[1];
+  const extension = writtenExtension(path);
   return extension === undefined ? undefined : formatOfName(extension);
 }
 
-/** What the names of files in that format end with: `.csv`, `.ndjson.gz`. */
-export function extensionOf(format: Format): string {
-  return `.${format.kind}${format.gzip ? '.gz' : ''}`;
+/** What the names of files in that format end with: `.csv`, `.ndjson.gz`; what the path ends with, if that says this format: `.jsonl`. */
+export function extensionOf({ kind, gzip }: Format, path: string): string {
+  const said = formatOfPath(path);
+  if (said?.kind === kind && said.gzip === gzip) return `.${writtenExtension(path)}`;
+  return `.${kind}${gzip ? '.gz' : ''}`;
+}
+
+function writtenExtension(path: string): string | undefined {
+  return /\.([^./\\]+(?:\.gz)?)$/i.exec(path)?.[1];
 }

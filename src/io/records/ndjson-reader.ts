@@ -1,7 +1,7 @@
-import { Failure } from '../../core/failure.ts';
 import type { Item } from '../../core/item.ts';
 import { parseJson } from '../../core/json.ts';
 import { isObject } from '../../core/value.ts';
+import { Unreadable } from './errors.ts';
 import { jsonFault } from './json-fault.ts';
 import { kindOf, recordOf } from './json-record.ts';
 import { maxRecordBytes, type Position, type RecordReader, tooLong } from './record-reader.ts';
@@ -69,8 +69,6 @@ function contentOf(text: string, line: number): Pick<Item, 'fields' | 'failure'>
 }
 
 function broken(text: string, line: number, reason: string): Pick<Item, 'fields' | 'failure'> {
-  const written = text.trimEnd();
-  const shown = written.length > 500 ? `${written.slice(0, 500).toWellFormed()}...` : written;
-  const failure = new Failure('input', `line ${line}: not a JSON object: ${reason}: ${shown}`, { sent: false });
-  return { fields: new Map(), failure };
+  const written = text.replace(/\r$/, '');
+  return { fields: new Map(), failure: new Unreadable(`line ${line}: not a JSON object: ${reason}: ${written}`) };
 }

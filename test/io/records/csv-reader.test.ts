@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { itemsOf, openText, problem, shown } from './reading.ts';
+import { itemsOf, openText, problem, shown, writtenError } from './reading.ts';
 
 const csv = (text: string, options = {}) => shown(openText('csv', text, options));
 
@@ -82,6 +82,14 @@ test('a row with too few or too many cells fails alone', async () => {
   expect([...(items[2]?.fields.values() ?? [])]).toEqual(['6', '7', '8']);
 });
 
+test('of long cells too many the beginning is shown, and the errors file holds all', async () => {
+  const extra = 'é'.repeat(100_000);
+  const [item] = await itemsOf(openText('csv', `a\n1,${extra},"x\ny"\n`));
+  const message = `line 2: expected 1 cells, found 3 (extra: "${extra}", "x\\ny")`;
+  expect(item?.failure?.message).toBe(`${message.slice(0, 600)}...`);
+  expect(writtenError(item)).toBe(message);
+});
+
 test('the fields that an errors file added are dropped', async () => {
   const source = openText('csv', 'id,_error_node,name,_error_message\n1,n,Ada,m\n2,n\n');
   expect((await source).columns).toEqual(['id', 'name']);
@@ -111,7 +119,9 @@ test('a quote that is never closed is told with the line where it opens', async 
       /^input: <stdin>:6: expected a closing quote, found the end of the file; the quote opens cell 3 \("note"\)\n/,
     );
   }
-  expect(await problem(openText('csv', '"id,name\n1,2\n'))).toMatch(/^input: <stdin>:1: expected a closing quote.* cell 1\n/);
+  expect(await problem(openText('csv', '"id,name\n1,2\n'))).toBe(
+    'input: <stdin>:1: expected a closing quote, found the end of the file; the quote opens cell 1\nclose it; a quote inside quotes is written twice: "a ""b"" c"',
+  );
 });
 
 test('every record knows the place behind it', async () => {

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { extensionOf, formatOfName, formatOfPath } from '../../../src/io/records/format.ts';
+import { extensionOf, type Format, formatOfName, formatOfPath } from '../../../src/io/records/format.ts';
 
 test.each([
   ['rows.csv', { kind: 'csv', gzip: false }],
@@ -29,7 +29,18 @@ test.each([
   expect(formatOfName(name)).toEqual(format);
 });
 
-test('a format has a file name extension', () => {
-  expect(extensionOf({ kind: 'csv', gzip: false })).toBe('.csv');
-  expect(extensionOf({ kind: 'ndjson', gzip: true })).toBe('.ndjson.gz');
+test.each([
+  ['csv', '-', '.csv'],
+  ['ndjson.gz', '-', '.ndjson.gz'],
+  ['jsonl', 'rows.jsonl', '.jsonl'],
+  ['ndjson', 'rows.jsonl', '.jsonl'],
+  ['jsonl.gz', 'a.b/rows.jsonl.gz', '.jsonl.gz'],
+  ['jsonl', 'rows.ndjson', '.ndjson'],
+  ['csv', 'rows.CSV', '.CSV'],
+  ['ndjson', 'rows.csv', '.ndjson'],
+  ['jsonl', 'rows.jsonl.gz', '.ndjson'],
+  ['jsonl.gz', 'rows.jsonl', '.ndjson.gz'],
+  ['jsonl', 'rows.txt', '.ndjson'],
+])('the extension of %s, when the input is %s', (name, path, extension) => {
+  expect(extensionOf(formatOfName(name) as Format, path)).toBe(extension);
 });

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { ExactNumber } from '../../../src/core/value.ts';
-import { itemsOf, openText, problem, shown } from './reading.ts';
+import { itemsOf, openText, problem, shown, writtenError } from './reading.ts';
 
 const ndjson = (text: string, options = {}) => shown(openText('ndjson', text, options));
 
@@ -46,9 +46,15 @@ test('a broken line fails alone and keeps its text', async () => {
   expect(items[1]).toMatchObject({ number: 2, failure: { kind: 'input' }, fields: new Map() });
 });
 
-test('of a long broken line 500 characters are kept', async () => {
-  const [item] = await itemsOf(openText('ndjson', `x${'é'.repeat(600)}\n`));
-  expect(item?.failure?.message).toBe(`line 1: not a JSON object: expected a value, found "x" at column 1: x${'é'.repeat(499)}...`);
+test('of a long broken line the beginning is shown, and the errors file holds all', async () => {
+  const line = `x${'é'.repeat(100_000)} end `;
+  const message = `line 1: not a JSON object: expected a value, found "x" at column 1: ${line}`;
+  const [item] = await itemsOf(openText('ndjson', `${line}\r\n`));
+  expect(item?.failure?.message).toBe(`${message.slice(0, 600)}...`);
+  expect(writtenError(item)).toBe(message);
+  const [again] = await itemsOf(openText('ndjson', JSON.stringify({ _error: { class: 'input', message } })));
+  expect(again?.failure?.message).toHaveLength(603);
+  expect(writtenError(again)).toBe(`could not be read in an earlier run (mend it, and empty its error class): ${message}`);
 });
 
 test('the fields that an errors file added are dropped', async () => {

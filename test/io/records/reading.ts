@@ -4,7 +4,8 @@ import { join } from 'node:path';
 import { Readable } from 'node:stream';
 import { afterAll } from 'vitest';
 import type { Item } from '../../../src/core/item.ts';
-import { textOf } from '../../../src/core/value.ts';
+import { textOf, type Value } from '../../../src/core/value.ts';
+import { errorFields } from '../../../src/io/records/errors.ts';
 import { formatOfName } from '../../../src/io/records/format.ts';
 import { openSource, type Source, type SourceOptions } from '../../../src/io/records/source.ts';
 
@@ -65,4 +66,10 @@ export async function problem(source: Promise<Source>): Promise<string> {
     return `${kind}: ${message}`;
   }
   throw new Error('expected a problem, found none');
+}
+
+/** What the errors file says of a record that could not be read. */
+export function writtenError(item: Item | undefined): Value | undefined {
+  if (!item?.failure) return undefined;
+  return new Map(errorFields(item, item.failure, true)).get('_error_message');
 }

@@ -1,7 +1,9 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
+import { Failure } from '../../../src/core/failure.ts';
 import type { Fields } from '../../../src/core/record.ts';
 import { ExactNumber, jsonOf, type Value } from '../../../src/core/value.ts';
+import { errorFields } from '../../../src/io/records/errors.ts';
 import { formatOfName } from '../../../src/io/records/format.ts';
 import { createWriter } from '../../../src/io/records/writer.ts';
 import { itemsOf, openText } from './reading.ts';
@@ -132,6 +134,38 @@ describe('CSV', () => {
       kind: 'output',
       message: expect.stringMatching(/^the record has a field "__proto__" that the output's columns lack\n/),
     });
+  });
+});
+
+describe('a lone surrogate', () => {
+  const broken: Row = [
+    ['a', 'x\ud800'],
+    ['b\udfff', '😀'],
+  ];
+
+  test.each(['csv', 'tsv'])('is refused in %s: no UTF-8 has it', (format) => {
+    const { refusal } = writer(format, ['a', 'b', 'b\udfff']);
+    const message = (row: Row) => refusal(new Map(row))?.message.split('\n')[0];
+    expect(refusal(new Map(broken))?.kind).toBe('output');
+    expect(message(broken)).toBe('the value of the field "a" has a broken character (a lone surrogate), which CSV cannot hold');
+    expect(message(broken.slice(1))).toBe(
+      'the name of the field "b\\udfff" has a broken character (a lone surrogate), which CSV cannot hold',
+    );
+    expect(message([['a', '😀']])).toBeUndefined();
+    expect(message([['a', { '\ud800': ['\udfff'] }]])).toBeUndefined();
+    expect(written(format, ['a'], [[[['a', ['\udfff']]]]])).toContain('\\udfff');
+  });
+
+  test.each(['json', 'ndjson'])('is escaped in %s', (format) => {
+    expect(written(format, undefined, [[broken]])).toContain('{"a":"x\\ud800","b\\udfff":"😀"}');
+    expect(writer(format).refusal(new Map(broken))).toBeUndefined();
+  });
+
+  test('in a message is escaped where the errors file is a table', () => {
+    const failure = new Failure('mapping', 'no field "\ud800" 😀');
+    const item = { number: 1, fields: new Map(), end: { offset: 0, line: 0 }, failure };
+    expect(new Map(errorFields(item, failure, true)).get('_error_message')).toBe('no field "\\ud800" 😀');
+    expect(errorFields(item, failure, false)[0]?.[1]).toMatchObject({ message: 'no field "\ud800" 😀' });
   });
 });
 
