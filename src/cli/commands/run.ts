@@ -273,5 +273,5 @@ async function showProgress(
   });
   // Records on the same screen and a spinner would write over each other.
   const isLive = terminal.isLive && !(files.out === '-' && process.stdout.isTTY);
-  return isLive ? showSpinner(line) : showLines(line, terminal.tell);
+  return isLive ? showSpinner(line, terminal.colors.level > 0) : showLines(line, terminal.tell);
 }
