@@ -9,9 +9,14 @@ export const errorColumns = ['_error_node', '_error_class', '_error_status', '_e
 export function errorFields(item: Item, failure: Failure, asColumns: boolean): [string, Value][] {
   const { node, kind, status, message, attempts } = failure;
   const values: Value[] = [node ?? null, kind, status ?? null, message, attempts, item.number];
-  if (asColumns) return errorColumns.map((name, index) => [name, values[index] as Value]);
+  if (asColumns) return errorColumns.map((name, index) => [name, name === '_error_message' ? onOneLine(message) : (values[index] as Value)]);
   const error = Object.fromEntries(errorColumns.map((name, index) => [name.replace('_error_', ''), values[index] as Value]));
   return [['_error', error]];
+}
+
+/** A message and its advice, which stands on lines of its own, on one line. */
+export function onOneLine(message: string): string {
+  return message.trim().replace(/([,.:;!?]?)\s*[\r\n]+\s*/g, (_, end: string) => (end === '' ? '; ' : `${end} `));
 }
 
 const stillUnreadable = 'could not be read in an earlier run (mend it, and empty its error class): ';
