@@ -48,7 +48,10 @@ export function createTerminal(): Terminal {
 /** A window whose size nobody has set says 0, and what is drawn there divides by it. */
 function widen(stream: NodeJS.WriteStream): void {
   if (!stream.isTTY) return;
-  for (const [side, usual] of [['columns', 80], ['rows', 24]] as const) {
+  for (const [side, usual] of [
+    ['columns', 80],
+    ['rows', 24],
+  ] as const) {
     let size = stream[side];
     Object.defineProperty(stream, side, {
       configurable: true,

@@ -1,5 +1,6 @@
 import { link, mkdir } from 'node:fs/promises';
 import { describe, expect, test } from 'vitest';
+import { answeringServer } from '../helpers/answering-server.ts';
 import { type RunOptions, workplace } from '../helpers/cli.ts';
 
 const good = 'nodes:\n  - type: http\n    url: http://127.0.0.1:9/{{id}}\n    retry: { max: 0 }\n';
@@ -50,7 +51,25 @@ describe('the input', () => {
     const { code, stderr } = await place.automate(run);
     expect(code).toBe(6);
     expect(stderr).toMatch(/rows\.csv:3: .*quote/);
-    expect(stderr).toContain('the 1 record before that went to out.csv; once it is mended, do the rest with --skip 1');
+    expect(stderr).toContain('the 1 record before that failed and went to rows.errors.csv; once it is mended, do the rest with --skip 1');
+  });
+  test.each([
+    [
+      '1\n3',
+      [],
+      'of the 2 records before that, 1 went to stdout, and 1 failed and went to rows.errors.csv;',
+      '--skip 2, and another --errors',
+    ],
+    ['1\n2', ['--out', 'out.csv'], 'the 2 records before that went to out.csv;', '--skip 2, and another --out and --errors'],
+    ['1\n2', [], 'the 2 records before that went to stdout;', '--skip 2\n'],
+    ['3\n1', ['--skip', '1'], 'the 1 record before that went to stdout;', '--skip 2\n'],
+  ])('ends in a fault behind %j %j', async (ids, args, where, rest) => {
+    const server = await answeringServer(({ path }) => ({ status: path === '/3' ? 404 : 200 }));
+    const flow = `nodes: [{ type: http, url: "${server.origin}/{{id}}" }]`;
+    const place = await workplace({ 'flow.yaml': flow, 'rows.csv': `id\n${ids}\n"4\n` });
+    const { code, stderr } = await place.automate(['run', 'flow.yaml', '--in', 'rows.csv', ...args]);
+    expect(code).toBe(6);
+    expect(stderr).toContain(`\n  ${where} once it is mended, do the rest with ${rest}`);
   });
   test('is no JSON array', () =>
     refused(

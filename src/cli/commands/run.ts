@@ -165,7 +165,7 @@ async function endOf(run: Run, output: FileOutput, { flow, options, files }: Run
     return ending;
   } catch (error) {
     await output.close(false).catch(() => undefined);
-    if (error instanceof AutomateError && error.kind === 'input') throw behindDone(error, output.saved().records, files.out);
+    if (error instanceof AutomateError && error.kind === 'input') throw behindDone(error, output.saved(), files);
     if (!(error instanceof AutomateError) || error.kind !== 'output' || files.out === '-') throw error;
     const done = `${count(output.saved().records)} records are done; when that is mended, go on`;
     throw new AutomateError('output', `${error.message}\n${done}:\n  ${resumeCommand(flow, options)}`, { cause: error });
@@ -173,11 +173,20 @@ async function endOf(run: Run, output: FileOutput, { flow, options, files }: Run
 }
 
 /** An input that cannot be read to its end. What stands before the fault is done. */
-function behindDone(error: AutomateError, records: number, out: string): AutomateError {
-  if (records === 0) return error;
-  const done = `the ${counted(records, 'record')} before that went to ${out === '-' ? 'stdout' : out}`;
-  const rest = out === '-' ? `--skip ${records}` : `--skip ${records}, and another --out and --errors`;
+function behindDone(error: AutomateError, { records, written, failed }: Checkpoint, files: OutputPlan): AutomateError {
+  if (written + failed === 0) return error;
+  const others = [...(files.out === '-' ? [] : ['--out']), ...(files.out === '-' && failed === 0 ? [] : ['--errors'])];
+  const rest = `--skip ${records}${others.length === 0 ? '' : `, and another ${others.join(' and ')}`}`;
+  const done = whereDone(written, failed, files);
   return new AutomateError('input', `${error.message}\n${done}; once it is mended, do the rest with ${rest}`, { cause: error });
+}
+
+function whereDone(written: number, failed: number, { out, errors }: OutputPlan): string {
+  const before = `${counted(written + failed, 'record')} before that`;
+  const [to, failedTo] = [out, errors].map((path) => (path === '-' ? 'stdout' : path));
+  if (failed === 0) return `the ${before} went to ${to}`;
+  if (written === 0) return `the ${before} failed and went to ${failedTo}`;
+  return `of the ${before}, ${count(written)} went to ${to}, and ${count(failed)} failed and went to ${failedTo}`;
 }
 
 interface Ended {

@@ -142,8 +142,7 @@ function addFailure(tally: Tally, record: number, report: FailureReport): void {
   group.firstRecords.push(record);
   group.firstRecords.sort((a, b) => a - b).splice(shownRecords);
   const { messages } = group;
-  if (messages.has(report.message) || messages.size < mostMessages)
-    messages.set(report.message, (messages.get(report.message) ?? 0) + 1);
+  if (messages.has(report.message) || messages.size < mostMessages) messages.set(report.message, (messages.get(report.message) ?? 0) + 1);
   tally.failures.set(key, group);
 }
 

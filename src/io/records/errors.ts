@@ -7,9 +7,10 @@ export const errorColumns = ['_error_node', '_error_class', '_error_status', '_e
 
 /** What an errors file says of a failed record: in columns of their own, or as one `_error` object. */
 export function errorFields(item: Item, failure: Failure, asColumns: boolean): [string, Value][] {
-  const { node, kind, status, message, attempts } = failure;
+  const { node, kind, status, attempts } = failure;
+  const message = asColumns ? onOneLine(failure.message) : failure.message;
   const values: Value[] = [node ?? null, kind, status ?? null, message, attempts, item.number];
-  if (asColumns) return errorColumns.map((name, index) => [name, name === '_error_message' ? onOneLine(message) : (values[index] as Value)]);
+  if (asColumns) return errorColumns.map((name, index) => [name, values[index] as Value]);
   const error = Object.fromEntries(errorColumns.map((name, index) => [name.replace('_error_', ''), values[index] as Value]));
   return [['_error', error]];
 }
