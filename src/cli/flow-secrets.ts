@@ -36,7 +36,6 @@ export const noSecrets: FlowSecrets = { secrets: new Map(), used: () => {}, rest
 export interface SecretsOptions {
   /** The environment that was asked for; absent for that of AUTOMATE_ENV. */
   readonly env?: string;
-  readonly quiet?: boolean;
 }
 
 /**
@@ -72,7 +71,7 @@ export async function loadSecretsOf(
     if (problem !== undefined) problems.push(use.problem(problem));
   }
   if (problems.length > 0) throw new FlowError(file, problems, 'credential');
-  if (!options.quiet) tellExpiries(secrets, terminal);
+  tellExpiries(secrets, terminal);
   return noting(secrets, store, terminal);
 }
 

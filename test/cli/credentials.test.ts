@@ -344,7 +344,8 @@ describe('a run', () => {
       [15 * day, /^(?![\s\S]*expires)/],
     ] as const) {
       await endAt(place, Date.now() + ms);
-      expect(await place.automate(run, { env: place.env })).toMatchObject({ code: 0, stderr: expect.stringMatching(warning) });
+      for (const args of [run, [...run, '--quiet']])
+        expect(await place.automate(args, { env: place.env })).toMatchObject({ code: 0, stderr: expect.stringMatching(warning) });
     }
   });
 

@@ -17,7 +17,7 @@ import { type OutputPlan, openOutput, planOutput } from '../output-files.ts';
 import { openRunLedger, pricesOf } from '../run-ledger.ts';
 import { count, counted } from '../show/number.ts';
 import { createProgressLine, type ProgressShow, shareDone, showLines, showSpinner } from '../show/progress.ts';
-import { type SummaryFacts, summaryJson, summaryText } from '../show/summary.ts';
+import { type SummaryFacts, stoppedText, summaryJson, summaryText } from '../show/summary.ts';
 import { addToTally, createTally, type Tally } from '../show/tally.ts';
 import { endOnSignal, watchSignals } from '../signals.ts';
 import { writeSummary } from '../summary-file.ts';
@@ -25,7 +25,7 @@ import type { Terminal } from '../terminal.ts';
 import { type WiredPorts, wire } from '../wire.ts';
 import { boundYoungGeneration } from '../young-generation.ts';
 import { dryRun } from './dry-run.ts';
-import { nextSteps, resumeCommand } from './next-steps.ts';
+import { goingOn, nextSteps, resumeCommand } from './next-steps.ts';
 import type { RunOptions } from './run-options.ts';
 
 /** Runs a flow over the records of a file; answers the exit code. */
@@ -217,6 +217,7 @@ async function conclude({ ending, signal, tally, output, credits, usage }: Ended
     next: [...nextSteps(ending, tally, output.saved().failed, flow, options, files), ...restoreSteps(tally, parts.credentials)],
   };
   if (!options.quiet) terminal.tell(summaryText(tally, facts, terminal.colors));
+  else for (const step of goingOn(ending, tally, flow, options, files)) terminal.tell(stoppedText(tally, step, terminal.colors));
   if (options.summary !== undefined) await writeSummary(options.summary, summaryJson(tally, facts), terminal);
   return exitCode;
 }

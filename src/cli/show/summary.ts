@@ -47,8 +47,20 @@ export function summaryText(tally: Tally, facts: SummaryFacts, colors: ChalkInst
     `  output: ${facts.output} (${counted(facts.outputRecords, 'record')})`,
     ...(facts.errorRecords > 0 ? [`  errors: ${facts.errors} (${counted(facts.errorRecords, 'record')})`] : []),
     ...usageLines(facts.usage, colors),
-    ...facts.next.map(({ why, command }) => `  ${why}:\n    ${colors.cyan(command)}`),
+    ...facts.next.map((step) => stepText(step, colors)),
   ].join('\n');
+}
+
+type NextStep = SummaryFacts['next'][number];
+
+function stepText({ why, command }: NextStep, colors: ChalkInstance): string {
+  return `  ${why}:\n    ${colors.cyan(command)}`;
+}
+
+/** What a quiet run says when it did not come to its end: why, and how to go on. */
+export function stoppedText(tally: Tally, step: NextStep, colors: ChalkInstance): string {
+  const reason = tally.stopReason === undefined ? '' : ` (${tally.stopReason})`;
+  return `automate: ${endings[tally.ending ?? 'interrupted']}${reason}\n${stepText(step, colors)}`;
 }
 
 /** From these shares of the allowance on it is warned of. */
