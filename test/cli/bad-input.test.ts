@@ -34,6 +34,14 @@ describe('the input', () => {
     expect(code).toBe(6);
     expect(stderr).toMatch(/rows\.csv.*(folder|directory)/);
   });
+  test('is missing, and has an unknown format', () =>
+    refused({ 'flow.yaml': good }, ['run', 'flow.yaml', '--in', 'rows.xlsx'], 6, 'rows.xlsx: expected a file, found none of this name'));
+  test('is a folder without a format', async () => {
+    const place = await workplace({ 'flow.yaml': good });
+    await mkdir(place.path('dir'));
+    const { code, stderr } = await place.automate(['run', 'flow.yaml', '--in', 'dir']);
+    expect([code, stderr]).toEqual([6, 'automate: dir: expected a file, found a directory\n']);
+  });
   test('has an unknown format', () =>
     refused({ 'flow.yaml': good, 'rows.xlsx': 'x' }, ['run', 'flow.yaml', '--in', 'rows.xlsx'], 2, /--in-format/));
   test('is empty', () => refused({ 'flow.yaml': good, 'rows.csv': '' }, run, 6, /expected a header row/));
@@ -188,8 +196,29 @@ describe('the output', () => {
       { 'flow.yaml': good, 'rows.csv': 'id\n1\n' },
       ['run', 'flow.yaml', '--in', 'rows.csv', '--out', 'no/out.csv'],
       74,
-      /no\/out\.csv cannot be written/,
+      'no/out.csv cannot be written: the folder no does not exist',
     ));
+  test('is a folder', async () => {
+    const place = await workplace({ 'flow.yaml': good, 'rows.csv': 'id\n1\n' });
+    await mkdir(place.path('out.csv'));
+    const { code, stderr } = await place.automate(run);
+    expect([code, stderr]).toEqual([74, 'automate: out.csv cannot be written: it is a folder\n']);
+  });
+  test.each([
+    ['no/s.json', 'the folder no does not exist'],
+    ['flow.yaml/s.json', 'flow.yaml is no folder'],
+    ['.', 'it is a folder'],
+  ])('has no room for the summary %s: that is found before anything is sent', async (summary, reason) => {
+    const server = await answeringServer(() => ({}));
+    const flow = `nodes: [{ type: http, url: "${server.origin}/{{id}}" }]`;
+    await refused(
+      { 'flow.yaml': flow, 'rows.csv': 'id\n1\n' },
+      [...run, '--summary', summary],
+      74,
+      `${summary} cannot be written: ${reason}`,
+    );
+    expect(server.requests).toEqual([]);
+  });
 });
 
 describe('no two things are one file', () => {
@@ -234,6 +263,11 @@ test('what an input holds cannot steer the terminal that shows the error', async
 describe('the command line', () => {
   test('has an unknown option', () => refused({}, ['run', 'flow.yaml', '--in', 'a.csv', '--forse'], 2, /--forse.*\n.*--force/));
   test('has an unknown command', () => refused({}, ['rum'], 2, /unknown command 'rum'.*\n.*run/));
+  test('has an unknown option, and lacks --in', () =>
+    refused({ 'flow.yaml': good }, ['run', 'flow.yaml', '--foo'], 2, /unknown option '--foo'/));
+  test('has nothing', () =>
+    refused({}, ['run'], 2, "automate: missing required argument 'flow', and required option '--in <file>' not specified\n"));
+  test('lacks the flow', () => refused({}, ['run', '--in', 'a.csv'], 2, "automate: missing required argument 'flow'\n"));
   test('lacks --in', () => refused({ 'flow.yaml': good }, ['run', 'flow.yaml'], 2, /--in/));
   test.each([
     ['--concurrency', '0', /from 1 on, found "0"/],
