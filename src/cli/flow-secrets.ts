@@ -94,7 +94,11 @@ const noPair =
 
 function problemOf(use: CredentialUse, finding: Finding | undefined, store: CredentialStore | undefined): string | undefined {
   if (finding === undefined) return missing(use.name, store);
-  if ('problem' in finding) return isGiven(use.name) ? finding.problem : `${finding.problem}\nor ${variablesOf(use.name)}`;
+  if ('problem' in finding) {
+    if (isGiven(use.name)) return finding.problem;
+    // The way out is told behind another one, or alone.
+    return `${finding.problem}\n${finding.problem.includes('\n') ? 'or ' : ''}${variablesOf(use.name)}`;
+  }
   const { secret } = finding;
   if (use.isPair && !secret.text.includes(':')) return noPair;
   const refused = use.origins.find((origin) => !isAllowedHost(origin, secret.hosts));
