@@ -139,3 +139,23 @@ test('a quiet run that did not come to its end says how to go on, and nothing el
   expect(await automate([...run, '--resume'])).toMatchObject({ code: 4, stderr: '' });
   expect((await read('out.csv')).match(/^\d/gm)).toHaveLength(6);
 });
+
+test.each([
+  ['5%', 'more than 5 % of the records have failed (--max-errors 5%)'],
+  ['0.7%', 'more than 0.7 % of the records have failed (--max-errors 0.7%)'],
+  ['1', 'more than 1 record has failed (--max-errors 1)'],
+])('--max-errors %s: the reason names the limit', async (limit, reason) => {
+  const { automate, write } = await people('old.csv');
+  await write('rows.csv', `id\n${'3\n'.repeat(300)}`);
+  const { code, stderr } = await automate(['run', 'my flow.yaml', '--in', 'rows.csv', '--out', 'out.csv', '--max-errors', limit]);
+  expect(code).toBe(5);
+  expect(stderr).toContain(`\n  reason: ${reason}\n`);
+});
+
+test('events say times in thousandths of a ms at most', async () => {
+  const { automate, read } = await people('rows.csv');
+  await automate([...start, '--in', 'rows.csv', '--out', 'out.csv', '--events', 'events.ndjson']);
+  const times = (await read('events.ndjson')).match(/"ms":[\d.]+/g) ?? [];
+  expect(times.length).toBeGreaterThan(5);
+  for (const time of times) expect(time).toMatch(/^"ms":\d+(?:\.\d{1,3})?$/);
+});
