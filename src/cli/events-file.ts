@@ -35,7 +35,8 @@ export async function openEvents(path: string | undefined, redactor: Redactor, i
   timer.unref();
   return {
     add(event) {
-      const text = JSON.stringify({ time: new Date().toISOString(), ...event });
+      const ms = 'ms' in event ? { ms: Math.round(event.ms * 1000) / 1000 } : {};
+      const text = JSON.stringify({ time: new Date().toISOString(), ...event, ...ms });
       waiting += `${redactor.json(text)}\n`;
       if (waiting.length >= flushAt) flush();
     },

@@ -36,7 +36,6 @@ export const noSecrets: FlowSecrets = { secrets: new Map(), used: () => {}, rest
 export interface SecretsOptions {
   /** The environment that was asked for; absent for that of AUTOMATE_ENV. */
   readonly env?: string;
-  readonly quiet?: boolean;
 }
 
 /**
@@ -72,7 +71,7 @@ export async function loadSecretsOf(
     if (problem !== undefined) problems.push(use.problem(problem));
   }
   if (problems.length > 0) throw new FlowError(file, problems, 'credential');
-  if (!options.quiet) tellExpiries(secrets, terminal);
+  tellExpiries(secrets, terminal);
   return noting(secrets, store, terminal);
 }
 
@@ -95,7 +94,11 @@ const noPair =
 
 function problemOf(use: CredentialUse, finding: Finding | undefined, store: CredentialStore | undefined): string | undefined {
   if (finding === undefined) return missing(use.name, store);
-  if ('problem' in finding) return isGiven(use.name) ? finding.problem : `${finding.problem}\nor ${variablesOf(use.name)}`;
+  if ('problem' in finding) {
+    if (isGiven(use.name)) return finding.problem;
+    // The way out is told behind another one, or alone.
+    return `${finding.problem}\n${finding.problem.includes('\n') ? 'or ' : ''}${variablesOf(use.name)}`;
+  }
   const { secret } = finding;
   if (use.isPair && !secret.text.includes(':')) return noPair;
   const refused = use.origins.find((origin) => !isAllowedHost(origin, secret.hosts));

@@ -77,7 +77,7 @@ export function createProgram(terminal: Terminal, exit: (code: number) => void):
     .command('run')
     .description('run a flow over the records of a file')
     .argument('<flow>', 'the flow file (YAML)')
-    .requiredOption('--in <file>', 'the input: .csv .tsv .json .jsonl .ndjson, each also .gz, or - for stdin')
+    .option('--in <file>', 'the input: .csv .tsv .json .jsonl .ndjson, each also .gz, or - for stdin')
     .option('--out <file>', 'the output, or - for stdout', '-')
     .option('--out-format <format>', "the output's format (default: by its name, else the input's)")
     .option('--errors <file>', 'failed records (default: <input>.errors.<ext> beside the output)')
@@ -95,7 +95,14 @@ export function createProgram(terminal: Terminal, exit: (code: number) => void):
     .option('--csv-safe', "put ' in front of cells that a spreadsheet would take for a formula")
     .option('--force', 'overwrite existing files')
     .option('--quiet', 'no progress and no summary');
+  const lacksIn = "required option '--in <file>' not specified";
+  // Before what is missing, commander names what it does not know.
+  Object.assign(run, {
+    missingArgument: (name: string) =>
+      run.error(`error: missing required argument '${name}'${run.opts().in === undefined ? `, and ${lacksIn}` : ''}`),
+  });
   httpOptions(inputOptions(run)).action(async (flow, options) => {
+    if (options.in === undefined) run.error(`error: ${lacksIn}`);
     exit(await (await import('./commands/run.ts')).runCommand(flow, options, terminal));
   });
 

@@ -1,15 +1,28 @@
-import { writeFile } from 'node:fs/promises';
+import { access, constants, writeFile } from 'node:fs/promises';
+import { dirname } from 'node:path';
 import { AutomateError } from '../core/failure.ts';
-import { reasonOf } from '../io/reason.ts';
+import { unwritable } from '../io/reason.ts';
 import { createStreamSink } from '../io/records/sink.ts';
+import { statOf } from '../io/stat.ts';
 import type { Terminal } from './terminal.ts';
+
+/** Finds out before a run what would be in the way of its summary. Throws an AutomateError (`output`). */
+export async function checkSummary(path: string): Promise<void> {
+  if (path === '-') return;
+  const found = statOf(path);
+  if (found?.isDirectory()) throw new AutomateError('output', `${path} cannot be written: it is a folder`);
+  // The dot asks for a folder.
+  await access(found ? path : `${dirname(path)}/.`, constants.W_OK).catch((error: Error) => refuse(path, error));
+}
 
 /** Writes the summary for programs, with every secret masked and still JSON; to stdout for `-`. */
 export async function writeSummary(path: string, text: string, { redactor }: Terminal): Promise<void> {
   const masked = `${redactor.json(text.trimEnd(), 2)}\n`;
   // Printed, it would be masked as any text is.
   if (path === '-') return createStreamSink(process.stdout, 'stdout', { gzip: false }).write(masked);
-  return writeFile(path, masked).catch((error: Error) => {
-    throw new AutomateError('output', `${path} cannot be written: ${reasonOf(error)}`);
-  });
+  return writeFile(path, masked).catch((error: Error) => refuse(path, error));
+}
+
+function refuse(path: string, error: Error): never {
+  throw new AutomateError('output', `${path} cannot be written: ${unwritable(path, error)}`, { cause: error });
 }

@@ -23,6 +23,7 @@ export function createTerminal(): Terminal {
   const redactor = createRedactor();
   // The window was closed, or the reader of a pipe has left: nobody hears us any more, and the run goes on.
   stderr.on('error', () => {});
+  widen(stderr);
   const isDumb = env.TERM === 'dumb';
   const colors = new Chalk({ level: wantsColor(env, stderr.isTTY && !isDumb) ? 1 : 0 });
   return {
@@ -42,6 +43,25 @@ export function createTerminal(): Terminal {
         });
       }),
   };
+}
+
+/** A window whose size nobody has set says 0, and what is drawn there divides by it. */
+function widen(stream: NodeJS.WriteStream): void {
+  if (!stream.isTTY) return;
+  for (const [side, usual] of [
+    ['columns', 80],
+    ['rows', 24],
+  ] as const) {
+    let size = stream[side];
+    Object.defineProperty(stream, side, {
+      configurable: true,
+      enumerable: true,
+      get: () => size || usual,
+      set: (now: number) => {
+        size = now;
+      },
+    });
+  }
 }
 
 // biome-ignore lint/suspicious/noControlCharactersInRegex: a colour begins with one

@@ -115,11 +115,17 @@ export function startRun(plan: Plan, input: AsyncIterable<readonly Item[]>, outp
     else {
       counts.failed++;
       ports.report({ type: 'record-failed', record: item.number, ...reportOf(taken.failure) });
-      if (isTooMany(settings.maxErrors, counts))
-        stopping.request('max-errors', counts.failed === 1 ? '1 record has failed' : `${counts.failed} records have failed`);
+      if (isTooMany(settings.maxErrors, counts)) stopping.request('max-errors', tooManyText(settings.maxErrors as MaxErrors));
     }
     writing.put();
   }
+}
+
+function tooManyText(allowed: MaxErrors): string {
+  if ('count' in allowed)
+    return `more than ${allowed.count.toLocaleString('en-US')} record${allowed.count === 1 ? ' has' : 's have'} failed (--max-errors ${allowed.count})`;
+  const percent = Number((allowed.share * 100).toFixed(6));
+  return `more than ${percent} % of the records have failed (--max-errors ${percent}%)`;
 }
 
 function countOf(outcome: Exclude<Outcome, { failure: unknown }>): number {

@@ -173,7 +173,8 @@ function messageOf(issue: Issue, hidden: boolean): string {
     case 'invalid_union':
       return issue.message + found;
     case 'too_small':
-      if (issue.origin === 'array') return 'expected at least one, found an empty list';
+      if (issue.origin === 'array')
+        return `${issue.message.startsWith('expected') ? issue.message : 'expected at least one'}, found an empty list`;
       return issue.message.startsWith('expected') ? issue.message : `expected at least ${issue.minimum}${found}`;
     case 'too_big':
       return `expected at most ${issue.maximum}${found}`;

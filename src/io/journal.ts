@@ -2,7 +2,7 @@ import { type FileHandle, open, readFile, rename, rm } from 'node:fs/promises';
 import { crc32 } from 'node:zlib';
 import { AutomateError } from '../core/failure.ts';
 import { syncFolder } from './folder.ts';
-import { reasonOf } from './reason.ts';
+import { unwritable } from './reason.ts';
 import type { Written } from './records/sink.ts';
 import { isLink } from './stat.ts';
 
@@ -143,5 +143,5 @@ async function told<Result>(path: string, act: () => Promise<Result>): Promise<R
 }
 
 function outputError(path: string, error: Error): AutomateError {
-  return new AutomateError('output', `${path} cannot be written: ${reasonOf(error)}`, { cause: error });
+  return new AutomateError('output', `${path} cannot be written: ${unwritable(path, error)}`, { cause: error });
 }

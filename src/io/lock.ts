@@ -3,7 +3,7 @@ import { chmodSync, linkSync, lstatSync, readFileSync, readlinkSync, rmSync, wri
 import { utimes } from 'node:fs/promises';
 import { hostname } from 'node:os';
 import { AutomateError } from '../core/failure.ts';
-import { reasonOf } from './reason.ts';
+import { reasonOf, unwritable } from './reason.ts';
 import { statOf } from './stat.ts';
 
 /** The right to write one output. */
@@ -153,7 +153,7 @@ function created(path: string, out: string, text: string): boolean {
     return true;
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === 'EEXIST') return false;
-    throw new AutomateError('output', `${out} cannot be written: ${reasonOf(error as Error)}`, { cause: error });
+    throw new AutomateError('output', `${out} cannot be written: ${unwritable(out, error as Error)}`, { cause: error });
   } finally {
     rmSync(draft, { force: true });
   }

@@ -1,5 +1,6 @@
 import { link, mkdir } from 'node:fs/promises';
 import { describe, expect, test } from 'vitest';
+import { answeringServer } from '../helpers/answering-server.ts';
 import { type RunOptions, workplace } from '../helpers/cli.ts';
 
 const good = 'nodes:\n  - type: http\n    url: http://127.0.0.1:9/{{id}}\n    retry: { max: 0 }\n';
@@ -33,6 +34,14 @@ describe('the input', () => {
     expect(code).toBe(6);
     expect(stderr).toMatch(/rows\.csv.*(folder|directory)/);
   });
+  test('is missing, and has an unknown format', () =>
+    refused({ 'flow.yaml': good }, ['run', 'flow.yaml', '--in', 'rows.xlsx'], 6, 'rows.xlsx: expected a file, found none of this name'));
+  test('is a folder without a format', async () => {
+    const place = await workplace({ 'flow.yaml': good });
+    await mkdir(place.path('dir'));
+    const { code, stderr } = await place.automate(['run', 'flow.yaml', '--in', 'dir']);
+    expect([code, stderr]).toEqual([6, 'automate: dir: expected a file, found a directory\n']);
+  });
   test('has an unknown format', () =>
     refused({ 'flow.yaml': good, 'rows.xlsx': 'x' }, ['run', 'flow.yaml', '--in', 'rows.xlsx'], 2, /--in-format/));
   test('is empty', () => refused({ 'flow.yaml': good, 'rows.csv': '' }, run, 6, /expected a header row/));
@@ -50,7 +59,25 @@ describe('the input', () => {
     const { code, stderr } = await place.automate(run);
     expect(code).toBe(6);
     expect(stderr).toMatch(/rows\.csv:3: .*quote/);
-    expect(stderr).toContain('the 1 record before that went to out.csv; once it is mended, do the rest with --skip 1');
+    expect(stderr).toContain('the 1 record before that failed and went to rows.errors.csv; once it is mended, do the rest with --skip 1');
+  });
+  test.each([
+    [
+      '1\n3',
+      [],
+      'of the 2 records before that, 1 went to stdout, and 1 failed and went to rows.errors.csv;',
+      '--skip 2, and another --errors',
+    ],
+    ['1\n2', ['--out', 'out.csv'], 'the 2 records before that went to out.csv;', '--skip 2, and another --out and --errors'],
+    ['1\n2', [], 'the 2 records before that went to stdout;', '--skip 2\n'],
+    ['3\n1', ['--skip', '1'], 'the 1 record before that went to stdout;', '--skip 2\n'],
+  ])('ends in a fault behind %j %j', async (ids, args, where, rest) => {
+    const server = await answeringServer(({ path }) => ({ status: path === '/3' ? 404 : 200 }));
+    const flow = `nodes: [{ type: http, url: "${server.origin}/{{id}}" }]`;
+    const place = await workplace({ 'flow.yaml': flow, 'rows.csv': `id\n${ids}\n"4\n` });
+    const { code, stderr } = await place.automate(['run', 'flow.yaml', '--in', 'rows.csv', ...args]);
+    expect(code).toBe(6);
+    expect(stderr).toContain(`\n  ${where} once it is mended, do the rest with ${rest}`);
   });
   test('is no JSON array', () =>
     refused(
@@ -169,8 +196,29 @@ describe('the output', () => {
       { 'flow.yaml': good, 'rows.csv': 'id\n1\n' },
       ['run', 'flow.yaml', '--in', 'rows.csv', '--out', 'no/out.csv'],
       74,
-      /no\/out\.csv cannot be written/,
+      'no/out.csv cannot be written: the folder no does not exist',
     ));
+  test('is a folder', async () => {
+    const place = await workplace({ 'flow.yaml': good, 'rows.csv': 'id\n1\n' });
+    await mkdir(place.path('out.csv'));
+    const { code, stderr } = await place.automate(run);
+    expect([code, stderr]).toEqual([74, 'automate: out.csv cannot be written: it is a folder\n']);
+  });
+  test.each([
+    ['no/s.json', 'the folder no does not exist'],
+    ['flow.yaml/s.json', 'flow.yaml is no folder'],
+    ['.', 'it is a folder'],
+  ])('has no room for the summary %s: that is found before anything is sent', async (summary, reason) => {
+    const server = await answeringServer(() => ({}));
+    const flow = `nodes: [{ type: http, url: "${server.origin}/{{id}}" }]`;
+    await refused(
+      { 'flow.yaml': flow, 'rows.csv': 'id\n1\n' },
+      [...run, '--summary', summary],
+      74,
+      `${summary} cannot be written: ${reason}`,
+    );
+    expect(server.requests).toEqual([]);
+  });
 });
 
 describe('no two things are one file', () => {
@@ -215,6 +263,11 @@ test('what an input holds cannot steer the terminal that shows the error', async
 describe('the command line', () => {
   test('has an unknown option', () => refused({}, ['run', 'flow.yaml', '--in', 'a.csv', '--forse'], 2, /--forse.*\n.*--force/));
   test('has an unknown command', () => refused({}, ['rum'], 2, /unknown command 'rum'.*\n.*run/));
+  test('has an unknown option, and lacks --in', () =>
+    refused({ 'flow.yaml': good }, ['run', 'flow.yaml', '--foo'], 2, /unknown option '--foo'/));
+  test('has nothing', () =>
+    refused({}, ['run'], 2, "automate: missing required argument 'flow', and required option '--in <file>' not specified\n"));
+  test('lacks the flow', () => refused({}, ['run', '--in', 'a.csv'], 2, "automate: missing required argument 'flow'\n"));
   test('lacks --in', () => refused({ 'flow.yaml': good }, ['run', 'flow.yaml'], 2, /--in/));
   test.each([
     ['--concurrency', '0', /from 1 on, found "0"/],

@@ -271,12 +271,19 @@ describe('test', () => {
   }
   const bearer = { auth: { type: 'bearer', credential: 'c' } };
 
-  test.each([200, 404, 429])('%i: works', async (status) => {
+  test.each([200, 429])('%i: works', async (status) => {
     const { server, check } = await connected(bearer);
     const { code, stdout, stderr } = await check('--path', `/s${status}?a=1`);
     expect({ code, stdout }).toEqual({ code: 0, stdout: 'crm: works\n' });
     expect(stderr).toMatch(new RegExp(`^GET ${server.origin}/v2/s${status}\\?a=1: ${status} in \\d+ ms\\n1 credit spent\\n$`));
     expect(server.requests).toMatchObject([{ method: 'GET', path: `/v2/s${status}?a=1` }]);
+  });
+
+  test('404: that it was reached, and how to try another path', async () => {
+    const { check } = await connected(bearer);
+    const { code, stdout, stderr } = await check('--path', '/s404');
+    expect({ code, stdout }).toEqual({ code: 0, stdout: 'crm: reached, and answers 404\n' });
+    expect(stderr).toContain('the server was reached, and has nothing at /v2/s404; --path tries another path\n');
   });
 
   test.each([401, 403, 500])('%i: what to check', async (status) => {

@@ -44,7 +44,7 @@ describe('credentials set', () => {
   });
 
   test.each([
-    ['several lines', `${secret}\nmore`, 'expected a secret on one line, found a control character in stdin'],
+    ['several lines', `${secret}\nmore`, 'expected a secret on one line, found a line break in stdin'],
     ['nothing', '', 'expected a secret on one line, found nothing in stdin'],
     ['a line break', '\n', 'expected a secret on one line, found nothing in stdin'],
     ['what is not UTF-8', Buffer.from([...Buffer.from(secret), 0xff]), 'expected a secret in UTF-8 on stdin'],
@@ -243,7 +243,9 @@ describe('what is kept', () => {
     expect(await states({ AUTOMATE_VAULT_PASSPHRASE: 'wrong' })).toContainEqual([
       'vault',
       'unavailable',
-      expect.stringMatching(/vault\.json cannot be opened: the passphrase is another, or the file was changed$/),
+      expect.stringMatching(
+        /vault\.json cannot be opened: the passphrase is another, or the file was changed\ncheck AUTOMATE_VAULT_PASSPHRASE$/,
+      ),
     ]);
     expect((await credentials(place, 'backend')).stdout).toMatch(/^environment +read first .*\nkeychain +unavailable .*\nvault +active /);
   });
@@ -344,7 +346,8 @@ describe('a run', () => {
       [15 * day, /^(?![\s\S]*expires)/],
     ] as const) {
       await endAt(place, Date.now() + ms);
-      expect(await place.automate(run, { env: place.env })).toMatchObject({ code: 0, stderr: expect.stringMatching(warning) });
+      for (const args of [run, [...run, '--quiet']])
+        expect(await place.automate(args, { env: place.env })).toMatchObject({ code: 0, stderr: expect.stringMatching(warning) });
     }
   });
 

@@ -60,7 +60,7 @@ describe('connections add mcp', () => {
       'check the host in the URL: no-such-host.invalid',
     ],
     ['a port where nobody listens', ['--url', 'http://127.0.0.1:9/mcp'], 'address', 'check whether a server listens at 127.0.0.1:9'],
-    ['a program that is not there', ['--command', 'no-such-program'], 'address', 'is it installed, and on the PATH?'],
+    ['a program that is not there', ['--command', 'no-such-program'], 'command', 'check no-such-program: is it installed, on the PATH'],
     [
       'a program that is no server',
       ['--command', 'node -e process.exit(3)'],
@@ -75,6 +75,25 @@ describe('connections add mcp', () => {
     expect(stderr).toContain(check);
     expect(stderr).toContain('nothing is saved; --no-test saves it untested');
     expect((await place.automate(['connections', 'list', '--json'])).stdout).toBe('[]\n');
+  });
+
+  test.each([
+    ['{"hello":1}', 'what answers as "bad" is no MCP server: the answer is no message of the protocol\n'],
+    [
+      '{"jsonrpc":"2.0","id":ID,"result":{"capabilities":{}}}',
+      'the answer is not what the protocol asks for: Invalid result for initialize: protocolVersion: expected string, received undefined',
+    ],
+  ])('what is no MCP server is told in a line: %s', async (answer, message) => {
+    const server = await httpServer(({ body }, response) =>
+      response
+        .writeHead(200, { 'content-type': 'application/json' })
+        .end(answer.replace('ID', /"id":([^,}]+)/.exec(String(body))?.[1] ?? '0')),
+    );
+    const place = await workplace();
+    const { code, stderr } = await place.automate(['connections', 'add', 'mcp', 'bad', '--url', `${server.origin}/mcp`]);
+    expect(code).toBe(7);
+    expect(stderr).toContain(`connection "bad": ${message}`);
+    expect(stderr).not.toContain('"code"');
   });
 
   test.each([

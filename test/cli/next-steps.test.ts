@@ -77,3 +77,85 @@ test('in a stream without order nobody can tell where to go on', async () => {
   const { stderr } = await automate([...start, '--in', 'rows.csv', '--unordered', '--max-credits', '2']);
   expect(offered(stderr)).toEqual([]);
 });
+
+test('credits that brought no record to its end are not offered again', async () => {
+  const { automate, write } = await people('rows.csv');
+  const server = await answeringServer(() => ({ body: { name: 'n' } }));
+  const node = (id: string) => `{ id: ${id}, type: http, url: "${server.origin}/{{id}}", map: { ${id}: name } }`;
+  await write('my flow.yaml', `nodes: [${node('a')}, ${node('b')}]`);
+  const args = [...start, '--in', 'rows.csv'];
+  const none = await automate([...args, '--out', 'none.csv', '--max-credits', '0']);
+  expect(none.stderr).toContain('0 credits brought no record to its end');
+  const { code, stderr } = await automate([...args, '--out', 'out.csv', '--max-credits', '1']);
+  expect(code).toBe(5);
+  expect(stderr).toContain('\n  1 credit brought no record to its end: one record or batch may need more; go on with a higher N:\n');
+  expect(offered(stderr)).toEqual([
+    "automate run 'my flow.yaml' --concurrency 1 --delimiter ';' --in rows.csv --out out.csv --resume --max-credits N",
+  ]);
+  const streamed = await automate([...args, '--max-credits', '1']);
+  expect(offered(streamed.stderr)).toEqual([
+    "automate run 'my flow.yaml' --concurrency 1 --delimiter ';' --in rows.csv --skip 0 --max-credits N",
+  ]);
+  await automate(['credits', 'limit', '3']);
+  const allowed = await automate([...args, '--out', 'allowed.csv']);
+  expect(allowed.stderr).toContain('what is left of the allowance brought no record to its end; once there is more, go on:');
+});
+
+test.each([
+  ['csv', 'id;note\n1;a\n2\n', 'mend this record in rows.errors.csv, and empty its _error_class: else what could not be read fails again'],
+  ['ndjson', '{"id":1}\nno\nno\n', 'mend these records in rows.errors.ndjson, and empty their _error.class: else what could not be read'],
+])('what could not be read is to be mended before it is tried again: %s', async (format, input, advice) => {
+  const { automate, write, read, place } = await people('old.csv');
+  await write(`rows.${format}`, input);
+  const args = ['run', 'my flow.yaml', '--in', `rows.${format}`, '--out', `out.${format}`];
+  const { code, stderr } = await automate(format === 'csv' ? [...args, '--delimiter', ';'] : args);
+  expect(code).toBe(4);
+  expect(stderr).toContain(`\n  first ${advice}`);
+  expect(stderr).not.toContain('try the failed records again');
+  if (format !== 'csv') return;
+  await write('rows.errors.csv', (await read('rows.errors.csv')).replace('2,,,input,', '2,mended,,,'));
+  await shell(place, offered(stderr)[0] as string);
+  expect(await read('out.retry.csv')).toBe('id,note,name\n2,mended,n2\n');
+});
+
+test('where others failed, too, only those are tried again without more ado', async () => {
+  const { automate, write } = await people('old.csv');
+  await write('rows.csv', 'id;note\n3;a\n2\n');
+  const { stderr } = await automate([...start, '--in', 'rows.csv', '--out', 'out.csv']);
+  expect(stderr).toContain(
+    '\n  try the failed records again; those of class input: first mend them in rows.errors.csv, and empty their _error_class',
+  );
+});
+
+test('a quiet run that did not come to its end says how to go on, and nothing else', async () => {
+  const { automate, read } = await people('rows.csv');
+  const run = [...start, '--in', 'rows.csv', '--out', 'out.csv', '--quiet'];
+  const stopped = await automate([...run, '--max-credits', '3']);
+  expect([stopped.code, stopped.stdout, stopped.stderr]).toEqual([
+    5,
+    '',
+    "automate: stopped: the credits are used up (the 3 credits of --max-credits are used up)\n  go on:\n    automate run 'my flow.yaml' --concurrency 1 --delimiter ';' --in rows.csv --out out.csv --quiet --max-credits 3 --resume\n",
+  ]);
+  expect(await automate([...run, '--resume'])).toMatchObject({ code: 4, stderr: '' });
+  expect((await read('out.csv')).match(/^\d/gm)).toHaveLength(6);
+});
+
+test.each([
+  ['5%', 'more than 5 % of the records have failed (--max-errors 5%)'],
+  ['0.7%', 'more than 0.7 % of the records have failed (--max-errors 0.7%)'],
+  ['1', 'more than 1 record has failed (--max-errors 1)'],
+])('--max-errors %s: the reason names the limit', async (limit, reason) => {
+  const { automate, write } = await people('old.csv');
+  await write('rows.csv', `id\n${'3\n'.repeat(300)}`);
+  const { code, stderr } = await automate(['run', 'my flow.yaml', '--in', 'rows.csv', '--out', 'out.csv', '--max-errors', limit]);
+  expect(code).toBe(5);
+  expect(stderr).toContain(`\n  reason: ${reason}\n`);
+});
+
+test('events say times in thousandths of a ms at most', async () => {
+  const { automate, read } = await people('rows.csv');
+  await automate([...start, '--in', 'rows.csv', '--out', 'out.csv', '--events', 'events.ndjson']);
+  const times = (await read('events.ndjson')).match(/"ms":[\d.]+/g) ?? [];
+  expect(times.length).toBeGreaterThan(5);
+  for (const time of times) expect(time).toMatch(/^"ms":\d+(?:\.\d{1,3})?$/);
+});

@@ -74,7 +74,7 @@ describe('too many failed records end the run', () => {
     expect(events.find(({ type }) => type === 'stopping')).toEqual({
       type: 'stopping',
       ending: 'max-errors',
-      reason: '3 records have failed',
+      reason: 'more than 2 records have failed (--max-errors 2)',
     });
   });
 });

@@ -229,7 +229,7 @@ describe('values that do not fit', () => {
     ['name: x', '1:1 the key "nodes" is missing'],
     ['nodes:', '1:7 expected a list of nodes, found nothing'],
     ['nodes: {}', '1:8 expected a list of nodes, found a mapping'],
-    ['nodes: []', '1:8 expected at least one, found an empty list'],
+    ['nodes: []', '1:8 expected at least one node, found an empty list'],
     ['nodes: [5]', '1:9 a node needs a type; expected http, mcp, set, loop or poll'],
     ['nodes: [{ typ: http }]', '1:11 unknown key "typ"; did you mean "type"?'],
     ['nodes: [{ type: 5 }]', '1:9 a node needs a type; expected http, mcp, set, loop or poll'],

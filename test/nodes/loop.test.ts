@@ -164,7 +164,7 @@ describe('a flow with a loop is checked', () => {
       '7:15 two nodes have the id "a"',
       '7:29 unknown key "filds"; did you mean "fields"?',
       '8:9 the key "until" is missing',
-      '8:30 expected at least one, found an empty list',
+      '8:30 expected at least one node, found an empty list',
     ]);
   });
 });

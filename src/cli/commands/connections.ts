@@ -119,7 +119,9 @@ export async function testCommand(name: string, options: TestOptions, terminal: 
   terminal.tell(`${creditsText(ports.credits())} spent`);
   const problem = problemOf(response);
   if (problem === undefined) {
-    await terminal.print(`${name}: works`);
+    const isMissing = 'status' in response && response.status === 404;
+    if (isMissing) terminal.tell(`the server was reached, and has nothing at ${request.path}; --path tries another path`);
+    await terminal.print(isMissing ? `${name}: reached, and answers 404` : `${name}: works`);
     return exitCodes.success;
   }
   throw new AutomateError('credential', `connection "${name}": ${problem}\n${whatToCheck(connection)}`);

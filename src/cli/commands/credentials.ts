@@ -2,6 +2,7 @@ import { AutomateError } from '../../core/failure.ts';
 import { variableWith } from '../../io/credentials/environment.ts';
 import { type KeeperName, keeperNames } from '../../io/credentials/keeper.ts';
 import { envOption, expiryWarning } from '../../io/credentials/secret.ts';
+import { onOneLine } from '../../io/records/errors.ts';
 import { type CredentialStore, openCredentials } from '../credential-store.ts';
 import { exitCodes } from '../exit.ts';
 import { hide, missing } from '../flow-secrets.ts';
@@ -121,8 +122,7 @@ export async function backendCommand(name: string | undefined, options: Credenti
     })),
   ];
   if (options.json) await terminal.print(JSON.stringify(lines, null, 2));
-  else
-    await terminal.print(tableText(lines.map(({ backend, state, detail }) => [backend, state, detail.replaceAll('\n', ' ')])).join('\n'));
+  else await terminal.print(tableText(lines.map(({ backend, state, detail }) => [backend, state, onOneLine(detail)])).join('\n'));
   if (active === undefined) terminal.tell('secrets cannot be kept here; give them to flows in AUTOMATE_CREDENTIAL_... variables');
   return exitCodes.success;
 }

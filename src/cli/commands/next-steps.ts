@@ -1,6 +1,8 @@
 import type { Ending } from '../../core/event.ts';
 import { formatOfPath } from '../../io/records/format.ts';
+import { isTable } from '../input-options.ts';
 import type { OutputPlan } from '../output-files.ts';
+import { creditsText } from '../show/number.ts';
 import type { SummaryFacts } from '../show/summary.ts';
 import type { Tally } from '../show/tally.ts';
 import { shellWord } from '../show/text.ts';
@@ -18,30 +20,61 @@ export function nextSteps(
   files: OutputPlan,
 ): readonly NextStep[] {
   return [
-    ...(ending === 'complete' ? [] : goingOn(tally, flow, options, files)),
+    ...goingOn(ending, tally, flow, options, files),
     // While a run can be gone on with, more failed records may come into the same file.
     ...(failed > 0 && (ending === 'complete' || files.out === '-')
-      ? [{ why: 'try the failed records again', command: retryCommand(flow, options, files) }]
+      ? [{ why: tryingAgain(tally, failed, files), command: retryCommand(flow, options, files) }]
       : []),
   ];
 }
 
-/** How to do the rest: a file is gone on with, behind what was streamed in order a new run begins. */
-function goingOn(tally: Tally, flow: string, options: RunOptions, files: OutputPlan): NextStep[] {
-  if (files.out !== '-') return [{ why: 'go on', command: resumeCommand(flow, options) }];
+/** What could not be read fails again until somebody has mended it. */
+function tryingAgain({ failures }: Tally, failed: number, { errors, errorsFormat }: OutputPlan): string {
+  const unread = [...failures.values()].reduce((sum, { class: kind, count: times }) => sum + (kind === 'input' ? times : 0), 0);
+  if (unread === 0) return 'try the failed records again';
+  const mark = isTable(errorsFormat) ? '_error_class' : '_error.class';
+  const mend = (which: string, its: string) =>
+    `mend ${which} in ${errors}, and empty ${its} ${mark}: else what could not be read fails again`;
+  if (unread < failed) return `try the failed records again; those of class input: first ${mend('them', 'their')}`;
+  return unread === 1
+    ? `first ${mend('this record', 'its')}; then try it again`
+    : `first ${mend('these records', 'their')}; then try them again`;
+}
+
+/** How to do the rest of a run that did not come to its end: a file is gone on with, behind what was streamed in order a new run begins. */
+export function goingOn(ending: Ending, tally: Tally, flow: string, options: RunOptions, files: OutputPlan): NextStep[] {
+  if (ending === 'complete') return [];
+  const short = ending === 'max-credits' && tally.read === 0 ? shortOf(tally, options) : undefined;
+  if (files.out !== '-') return [{ why: short?.why ?? 'go on', command: resumeCommand(flow, options, short?.more) }];
   if (options.in === '-' || options.unordered) return [];
   const skip = Math.max(tally.lastRecord, options.skip ?? 0);
   const more = [
     ...['--skip', String(skip)],
     ...(options.limit === undefined ? [] : ['--limit', String(options.limit - (skip - (options.skip ?? 0)))]),
     ...(tally.failed > 0 ? ['--errors', renamed(files.errors, 'rest')] : []),
+    ...(short?.more ?? []),
   ];
-  return [{ why: 'go on behind the last record written', command: commandLine(flow, options, ['--force', '--resume', '--errors'], more) }];
+  return [
+    {
+      why: short?.why ?? 'go on behind the last record written',
+      command: commandLine(flow, options, ['--force', '--resume', '--errors'], more),
+    },
+  ];
+}
+
+/** The same credits would again bring no record to its end. */
+function shortOf({ stopReason }: Tally, { maxCredits }: RunOptions): { readonly why: string; readonly more: readonly string[] } {
+  if (maxCredits === undefined || !stopReason?.includes('--max-credits'))
+    return { why: 'what is left of the allowance brought no record to its end; once there is more, go on', more: [] };
+  return {
+    why: `${creditsText(maxCredits)} brought no record to its end: one record or batch may need more; go on with a higher N`,
+    more: ['--max-credits', 'N'],
+  };
 }
 
 /** The command line that goes on with this run: the one it was started with, and --resume. */
-export function resumeCommand(flow: string, options: RunOptions): string {
-  return commandLine(flow, options, ['--force', '--resume'], ['--resume']);
+export function resumeCommand(flow: string, options: RunOptions, more: readonly string[] = []): string {
+  return commandLine(flow, options, ['--force', '--resume'], ['--resume', ...more]);
 }
 
 const aboutTheInput = ['--in', '--in-format', '--delimiter', '--encoding', '--skip', '--limit', '--resume', '--force'];

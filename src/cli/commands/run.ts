@@ -17,15 +17,15 @@ import { type OutputPlan, openOutput, planOutput } from '../output-files.ts';
 import { openRunLedger, pricesOf } from '../run-ledger.ts';
 import { count, counted } from '../show/number.ts';
 import { createProgressLine, type ProgressShow, shareDone, showLines, showSpinner } from '../show/progress.ts';
-import { type SummaryFacts, summaryJson, summaryText } from '../show/summary.ts';
+import { type SummaryFacts, stoppedText, summaryJson, summaryText } from '../show/summary.ts';
 import { addToTally, createTally, type Tally } from '../show/tally.ts';
 import { endOnSignal, watchSignals } from '../signals.ts';
-import { writeSummary } from '../summary-file.ts';
+import { checkSummary, writeSummary } from '../summary-file.ts';
 import type { Terminal } from '../terminal.ts';
 import { type WiredPorts, wire } from '../wire.ts';
 import { boundYoungGeneration } from '../young-generation.ts';
 import { dryRun } from './dry-run.ts';
-import { nextSteps, resumeCommand } from './next-steps.ts';
+import { goingOn, nextSteps, resumeCommand } from './next-steps.ts';
 import type { RunOptions } from './run-options.ts';
 
 /** Runs a flow over the records of a file; answers the exit code. */
@@ -83,6 +83,7 @@ async function runOver(plan: Plan, source: Source, parts: RunParts): Promise<num
   const { options, files, terminal, claim } = parts;
   boundYoungGeneration();
   const tally = createTally();
+  if (options.summary !== undefined) await checkSummary(options.summary);
   const events = await openEvents(options.events, terminal.redactor, options.resume ?? false);
   const warn = (message: string) => options.quiet || terminal.tell(`${terminal.colors.yellow('warning:')} ${message}`);
   const ledger = await openRunLedger(pricesOf(plan, options.env), {
@@ -165,7 +166,7 @@ async function endOf(run: Run, output: FileOutput, { flow, options, files }: Run
     return ending;
   } catch (error) {
     await output.close(false).catch(() => undefined);
-    if (error instanceof AutomateError && error.kind === 'input') throw behindDone(error, output.saved().records, files.out);
+    if (error instanceof AutomateError && error.kind === 'input') throw behindDone(error, output.saved(), files);
     if (!(error instanceof AutomateError) || error.kind !== 'output' || files.out === '-') throw error;
     const done = `${count(output.saved().records)} records are done; when that is mended, go on`;
     throw new AutomateError('output', `${error.message}\n${done}:\n  ${resumeCommand(flow, options)}`, { cause: error });
@@ -173,11 +174,20 @@ async function endOf(run: Run, output: FileOutput, { flow, options, files }: Run
 }
 
 /** An input that cannot be read to its end. What stands before the fault is done. */
-function behindDone(error: AutomateError, records: number, out: string): AutomateError {
-  if (records === 0) return error;
-  const done = `the ${counted(records, 'record')} before that went to ${out === '-' ? 'stdout' : out}`;
-  const rest = out === '-' ? `--skip ${records}` : `--skip ${records}, and another --out and --errors`;
+function behindDone(error: AutomateError, { records, written, failed }: Checkpoint, files: OutputPlan): AutomateError {
+  if (written + failed === 0) return error;
+  const others = [...(files.out === '-' ? [] : ['--out']), ...(files.out === '-' && failed === 0 ? [] : ['--errors'])];
+  const rest = `--skip ${records}${others.length === 0 ? '' : `, and another ${others.join(' and ')}`}`;
+  const done = whereDone(written, failed, files);
   return new AutomateError('input', `${error.message}\n${done}; once it is mended, do the rest with ${rest}`, { cause: error });
+}
+
+function whereDone(written: number, failed: number, { out, errors }: OutputPlan): string {
+  const before = `${counted(written + failed, 'record')} before that`;
+  const [to, failedTo] = [out, errors].map((path) => (path === '-' ? 'stdout' : path));
+  if (failed === 0) return `the ${before} went to ${to}`;
+  if (written === 0) return `the ${before} failed and went to ${failedTo}`;
+  return `of the ${before}, ${count(written)} went to ${to}, and ${count(failed)} failed and went to ${failedTo}`;
 }
 
 interface Ended {
@@ -208,6 +218,7 @@ async function conclude({ ending, signal, tally, output, credits, usage }: Ended
     next: [...nextSteps(ending, tally, output.saved().failed, flow, options, files), ...restoreSteps(tally, parts.credentials)],
   };
   if (!options.quiet) terminal.tell(summaryText(tally, facts, terminal.colors));
+  else for (const step of goingOn(ending, tally, flow, options, files)) terminal.tell(stoppedText(tally, step, terminal.colors));
   if (options.summary !== undefined) await writeSummary(options.summary, summaryJson(tally, facts), terminal);
   return exitCode;
 }
@@ -273,5 +284,5 @@ async function showProgress(
   });
   // Records on the same screen and a spinner would write over each other.
   const isLive = terminal.isLive && !(files.out === '-' && process.stdout.isTTY);
-  return isLive ? showSpinner(line) : showLines(line, terminal.tell);
+  return isLive ? showSpinner(line, terminal.colors.level > 0) : showLines(line, terminal.tell);
 }

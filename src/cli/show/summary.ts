@@ -3,6 +3,7 @@ import { durationText } from '../../core/duration.ts';
 import type { Ending } from '../../core/event.ts';
 import { excerpt } from '../../core/response.ts';
 import type { Usage } from '../../io/ledger/run-ledger.ts';
+import { onOneLine } from '../../io/records/errors.ts';
 import { count, counted, creditsText, creditText } from './number.ts';
 import type { FailureGroup, PathHits, Tally } from './tally.ts';
 
@@ -46,8 +47,20 @@ export function summaryText(tally: Tally, facts: SummaryFacts, colors: ChalkInst
     `  output: ${facts.output} (${counted(facts.outputRecords, 'record')})`,
     ...(facts.errorRecords > 0 ? [`  errors: ${facts.errors} (${counted(facts.errorRecords, 'record')})`] : []),
     ...usageLines(facts.usage, colors),
-    ...facts.next.map(({ why, command }) => `  ${why}:\n    ${colors.cyan(command)}`),
+    ...facts.next.map((step) => stepText(step, colors)),
   ].join('\n');
+}
+
+type NextStep = SummaryFacts['next'][number];
+
+function stepText({ why, command }: NextStep, colors: ChalkInstance): string {
+  return `  ${why}:\n    ${colors.cyan(command)}`;
+}
+
+/** What a quiet run says when it did not come to its end: why, and how to go on. */
+export function stoppedText(tally: Tally, step: NextStep, colors: ChalkInstance): string {
+  const reason = tally.stopReason === undefined ? '' : ` (${tally.stopReason})`;
+  return `automate: ${endings[tally.ending ?? 'interrupted']}${reason}\n${stepText(step, colors)}`;
 }
 
 /** From these shares of the allowance on it is warned of. */
@@ -82,17 +95,36 @@ function failureLines(tally: Tally, colors: ChalkInstance): string[] {
   const groups = [...tally.failures.values()].sort((a, b) => b.count - a.count);
   if (groups.length === 0) return [];
   const width = Math.max(...groups.map((group) => groupName(group).length));
-  return ['  failed:', ...groups.map((group) => failureLine(group, width, colors))];
+  return ['  failed:', ...groups.flatMap((group) => failureText(group, width, colors))];
 }
 
 function groupName({ node, class: kind, status }: FailureGroup): string {
   return `${node ?? 'the record itself'}  ${kind}${status === undefined ? '' : ` ${status}`}`;
 }
 
-function failureLine(group: FailureGroup, width: number, colors: ChalkInstance): string {
+const shownMessages = 3;
+
+/** One message stands on the line of its group; of several the most frequent ones stand below. */
+function failureText(group: FailureGroup, width: number, colors: ChalkInstance): string[] {
   const more = group.count > group.firstRecords.length ? ', ...' : '';
   const records = `${group.count === 1 ? 'record' : 'records'} ${group.firstRecords.join(', ')}${more}`;
-  return `    ${groupName(group).padEnd(width)}  ${count(group.count)} x  ${colors.dim(records)}  ${excerpt(group.message, 160)}`;
+  const line = `    ${groupName(group).padEnd(width)}  ${count(group.count)} x  ${colors.dim(records)}`;
+  const shown = frequentMessages(group);
+  if (group.messages.size === 1) return [`${line}  ${messageText(group.message)}`];
+  const others = group.count - shown.reduce((sum, [, times]) => sum + times, 0);
+  return [
+    line,
+    ...shown.map(([message, times]) => `      ${count(times)} x  ${messageText(message)}`),
+    ...(others > 0 ? [`      ${count(others)} x  other messages`] : []),
+  ];
+}
+
+function messageText(message: string): string {
+  return excerpt(onOneLine(message), 160);
+}
+
+function frequentMessages({ messages }: FailureGroup): [string, number][] {
+  return [...messages].sort(([, a], [, b]) => b - a).slice(0, shownMessages);
 }
 
 function hitLines(tally: Tally): string[] {
@@ -138,13 +170,14 @@ export function summaryJson(tally: Tally, facts: SummaryFacts): string {
       input: facts.input,
       output: facts.output,
       errors: facts.errorRecords > 0 ? facts.errors : null,
-      failures: [...tally.failures.values()].map(({ node, class: kind, status, message, count: times, firstRecords }) => ({
-        node: node ?? null,
-        class: kind,
-        status: status ?? null,
-        count: times,
-        first_records: firstRecords,
-        message,
+      failures: [...tally.failures.values()].map((group) => ({
+        node: group.node ?? null,
+        class: group.class,
+        status: group.status ?? null,
+        count: group.count,
+        first_records: group.firstRecords,
+        message: group.message,
+        messages: frequentMessages(group).map(([message, times]) => ({ message, count: times })),
       })),
       mapped: [...tally.hits.values()].flat(),
       next: facts.next.map(({ command }) => command),

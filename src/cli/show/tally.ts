@@ -1,10 +1,12 @@
 import type { Ending, Event, FailureReport, HitSource } from '../../core/event.ts';
 
-/** Failures that are alike: the same node, class and status. */
+/** Failures that are alike: the same node, class and status. The message is that of the first one. */
 export interface FailureGroup extends FailureReport {
   count: number;
-  /** The numbers of the first few records. */
+  /** The numbers of the first few records, ascending. */
   readonly firstRecords: number[];
+  /** How often each message came, of as many as are remembered. */
+  readonly messages: Map<string, number>;
 }
 
 /** How often a path of a map led anywhere. */
@@ -29,6 +31,8 @@ export interface Tally {
   /** What these would have cost. */
   creditsSaved: number;
   readonly failures: Map<string, FailureGroup>;
+  /** What was kept of records that have not ended yet, by their numbers: they may still fail. */
+  readonly undecided: Map<number, Map<string, FailureReport>>;
   readonly hits: Map<string, PathHits[]>;
   stopReason: string | undefined;
   ending: Ending | undefined;
@@ -50,6 +54,7 @@ export function createTally(): Tally {
     cached: { kept: 0, 'in-flight': 0 },
     creditsSaved: 0,
     failures: new Map(),
+    undecided: new Map(),
     hits: new Map(),
     stopReason: undefined,
     ending: undefined,
@@ -59,6 +64,9 @@ export function createTally(): Tally {
 }
 
 const shownRecords = 3;
+
+/** Messages may name each record: so many are told apart. */
+const mostMessages = 64;
 
 /** Adds what has happened. */
 export function addToTally(tally: Tally, event: Event): void {
@@ -85,10 +93,10 @@ export function addToTally(tally: Tally, event: Event): void {
       addHits(tally, event.node, event.paths, event.found);
       return;
     case 'record-kept':
-      tally.kept++;
-      addFailure(tally, event.record, event);
+      keep(tally, event.record, event);
       return;
     case 'record-done':
+      addKept(tally, event.record);
       tally.read++;
       tally.written++;
       tally.rows += event.rows;
@@ -97,6 +105,7 @@ export function addToTally(tally: Tally, event: Event): void {
     case 'record-failed':
       tally.read++;
       tally.failed++;
+      tally.undecided.delete(event.record);
       tally.lastRecord = event.record;
       addFailure(tally, event.record, event);
       return;
@@ -110,13 +119,39 @@ export function addToTally(tally: Tally, event: Event): void {
   }
 }
 
+/** Of a record with many rows several may be kept. */
+function keep(tally: Tally, record: number, report: FailureReport): void {
+  const reports = tally.undecided.get(record) ?? new Map<string, FailureReport>();
+  const key = keyOf(report);
+  if (!reports.has(key)) reports.set(key, report);
+  tally.undecided.set(record, reports);
+}
+
+function addKept(tally: Tally, record: number): void {
+  const reports = tally.undecided.get(record);
+  if (!reports) return;
+  tally.undecided.delete(record);
+  tally.kept++;
+  for (const report of reports.values()) addFailure(tally, record, report);
+}
+
 function addFailure(tally: Tally, record: number, report: FailureReport): void {
-  const { node, class: kind, status, message, attempts } = report;
-  const key = `${node ?? ''} ${kind} ${status ?? ''}`;
-  const group = tally.failures.get(key) ?? { node, class: kind, status, message, attempts, count: 0, firstRecords: [] };
+  const key = keyOf(report);
+  const group = tally.failures.get(key) ?? newGroup(report);
   group.count++;
-  if (group.firstRecords.length < shownRecords) group.firstRecords.push(record);
+  group.firstRecords.push(record);
+  group.firstRecords.sort((a, b) => a - b).splice(shownRecords);
+  const { messages } = group;
+  if (messages.has(report.message) || messages.size < mostMessages) messages.set(report.message, (messages.get(report.message) ?? 0) + 1);
   tally.failures.set(key, group);
+}
+
+function newGroup({ node, class: kind, status, message, attempts }: FailureReport): FailureGroup {
+  return { node, class: kind, status, message, attempts, count: 0, firstRecords: [], messages: new Map() };
+}
+
+function keyOf({ node, class: kind, status }: FailureReport): string {
+  return `${node ?? ''} ${kind} ${status ?? ''}`;
 }
 
 function addHits(tally: Tally, node: string, paths: readonly string[], found: readonly boolean[]): void {

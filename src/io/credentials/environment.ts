@@ -71,12 +71,17 @@ const longestSecret = 16_384;
 /** A secret without the line break that editors and `$(...)` elsewhere leave at its end. Throws an AutomateError (`credential`) when it is none. */
 export function oneLine(text: string, where: string): string {
   const secret = text.replace(/\r?\n$/, '');
-  const found = secret.trim() === '' ? 'nothing' : controls.test(secret) ? 'a control character' : undefined;
+  const found = secret.trim() === '' ? 'nothing' : controlIn(secret);
   if (found !== undefined) throw new AutomateError('credential', `expected a secret on one line, found ${found} in ${where}`);
   if (secret.length > longestSecret) {
     throw new AutomateError('credential', `expected a secret of at most ${longestSecret} characters, found ${secret.length} in ${where}`);
   }
   return secret;
+}
+
+function controlIn(secret: string): string | undefined {
+  if (!controls.test(secret)) return undefined;
+  return /[\r\n]/.test(secret) ? 'a line break' : 'a control character';
 }
 
 // biome-ignore lint/suspicious/noControlCharactersInRegex: a header cannot hold them

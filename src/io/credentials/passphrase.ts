@@ -12,6 +12,10 @@ export function createPassphrase(environment: NodeJS.ProcessEnv, ask?: (isNew: b
   const none = `there is no passphrase\nset ${variable}, or ${variable}_FILE to the name of a file that holds it`;
   return {
     isGiven,
+    source() {
+      if (environment[variable]) return variable;
+      return isGiven() ? `the file that ${variable}_FILE names` : 'what was typed';
+    },
     problem: () => (isGiven() || ask ? undefined : none),
     async get(isNew) {
       const given = environment[variable];

@@ -13,6 +13,8 @@ export interface Passphrase {
   refuse(): boolean;
   /** Whether it is there without asking anybody. */
   isGiven(): boolean;
+  /** Where it comes from, in words. */
+  source(): string;
 }
 
 interface VaultFile {
@@ -82,7 +84,11 @@ export function createVault(path: string, passphrase: Passphrase): SecretKeeper 
       const text = decrypted(found, await keyOf(found.kdf, false));
       if (text !== undefined) return new Map(JSON.parse(text) as [string, string][]);
       if (++refusals < mostTries && passphrase.refuse()) keys.delete(found.kdf.salt);
-      else throw new AutomateError('credential', `the vault ${path} cannot be opened: the passphrase is another, or the file was changed`);
+      else
+        throw new AutomateError(
+          'credential',
+          `the vault ${path} cannot be opened: the passphrase is another, or the file was changed\ncheck ${passphrase.source()}`,
+        );
     }
   }
 

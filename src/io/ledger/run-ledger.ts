@@ -78,7 +78,7 @@ export function createRunLedger(options: RunLedgerOptions, book: Book | undefine
       const number = numberOf(node);
       const { credits } = prices[number] as Price;
       if (options.most !== undefined && taken + credits > options.most + rounding)
-        return `the ${options.most} credits of --max-credits are used up`;
+        return `the ${shown(options.most)} credits of --max-credits are used up`;
       const refusal = book && reserve(book, credits);
       if (refusal !== undefined) return refusal;
       add(number, credits);
@@ -174,8 +174,12 @@ export function usageOf(book: Book, month: string): Usage | undefined {
 
 function usedUp(book: Book, month: Month, run: string): string {
   const held = book.holds().reduce((sum, hold) => (hold.run === run || hold.month !== month.name ? sum : sum + hold.credits), 0);
-  const others = held > 0 ? `, or held by runs under way (${Math.ceil(held)})` : '';
-  return `the allowance of ${book.limit()} credits for ${month.name} is used up${others} (automate credits limit changes it)`;
+  const others = held > 0 ? `, or held by runs under way (${shown(Math.ceil(held))})` : '';
+  return `the allowance of ${shown(book.limit() ?? 0)} credits for ${month.name} is used up${others} (automate credits limit changes it)`;
+}
+
+function shown(credits: number): string {
+  return credits.toLocaleString('en-US', { maximumFractionDigits: 4 });
 }
 
 function logPath(home: string, run: string): string {

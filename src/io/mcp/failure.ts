@@ -29,15 +29,13 @@ export function failureOf(error: unknown, occasion: Occasion): Failure {
   const message = excerpt((error as Error).message, 300);
   if (error instanceof ProtocolError) return withCause(protocolFailure(error, message), error);
   if (error instanceof SdkError && error.code === SdkErrorCode.InvalidResult) {
-    return withCause(new Failure('parse', `the answer is not what the protocol asks for: ${message}`), error);
+    return withCause(new Failure('parse', `the answer is not what the protocol asks for: ${readable(error.message)}`), error);
   }
   if (error instanceof SdkError && notGiven.has(error.code))
     return withCause(new Failure('tool', `the tool cannot be called: ${message}`), error);
   if (error instanceof SdkError && error.code === SdkErrorCode.EraNegotiationFailed) {
-    return withCause(
-      new Failure('network', `the MCP server "${connection}" does not speak the protocol: ${message}`, { sent: false }),
-      error,
-    );
+    const reason = readable(error.message.replace(/^Version negotiation probe failed: /, ''));
+    return withCause(new Failure('network', `what answers as "${connection}" is no MCP server: ${reason}`, { sent: false }), error);
   }
   if (error instanceof SdkError && error.code === SdkErrorCode.ClientHttpUnexpectedContent) {
     return withCause(
@@ -46,6 +44,23 @@ export function failureOf(error: unknown, occasion: Occasion): Failure {
     );
   }
   return withCause(lostFailure(error, occasion, message), error);
+}
+
+/** The client tells what its checks have found as JSON: of that, where it was and what was expected there. */
+function readable(message: string): string {
+  const start = message.search(/\[\s*\{\s*"/);
+  if (start < 0) return excerpt(message, 300);
+  return excerpt(`${message.slice(0, start)}${issuesIn(message.slice(start)) || 'the answer is no message of the protocol'}`, 300);
+}
+
+function issuesIn(text: string): string {
+  try {
+    const issues = JSON.parse(text) as { code: string; path: unknown[]; message: string }[];
+    const told = issues.filter(({ code }) => code !== 'invalid_union');
+    return told.map(({ path, message }) => `${path.join('.')}: ${message.replace(/^Invalid input: /, '')}`).join('; ');
+  } catch {
+    return '';
+  }
 }
 
 /** That a server took too long before it could be called. */

@@ -3,7 +3,7 @@ import { isRemote, type McpConnection } from '../../core/tools.ts';
 
 /** Why a server could not be spoken to, and what to check. */
 export interface Trouble {
-  readonly with: 'address' | 'firewall or proxy' | 'TLS' | 'credential' | 'expiry' | 'protocol' | 'server';
+  readonly with: 'address' | 'command' | 'firewall or proxy' | 'TLS' | 'credential' | 'expiry' | 'protocol' | 'server';
   readonly check: string;
 }
 
@@ -73,7 +73,7 @@ function credentialTrouble({ status, message }: Failure, { server }: McpConnecti
 function localTrouble(failure: Failure, command: readonly string[]): Trouble {
   const code = codeOf(failure);
   if (code === 'ENOENT' || code === 'EACCES')
-    return { with: 'address', check: `the command: ${command[0]}; is it installed, and on the PATH?` };
+    return { with: 'command', check: `${command[0]}: is it installed, on the PATH, and may it be run?` };
   if (failure.kind === 'request') return { with: 'credential', check: 'the hosts that the credential is bound to' };
   return {
     with: 'protocol',

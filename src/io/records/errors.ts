@@ -21,11 +21,16 @@ export class Unreadable extends Failure {
 export function errorFields(item: Item, failure: Failure, asColumns: boolean): [string, Value][] {
   const { node, kind, status, attempts } = failure;
   const message = failure instanceof Unreadable ? failure.whole : failure.message;
-  const text = asColumns ? withEscapes(message) : message;
+  const text = asColumns ? withEscapes(onOneLine(message)) : message;
   const values: Value[] = [node ?? null, kind, status ?? null, text, attempts, item.number];
   if (asColumns) return errorColumns.map((name, index) => [name, values[index] as Value]);
   const error = Object.fromEntries(errorColumns.map((name, index) => [name.replace('_error_', ''), values[index] as Value]));
   return [['_error', error]];
+}
+
+/** A message and its advice, which stands on lines of its own, on one line. */
+export function onOneLine(message: string): string {
+  return message.trim().replace(/([,.:;!?]?)\s*[\r\n]+\s*/g, (_, end: string) => (end === '' ? '; ' : `${end} `));
 }
 
 const stillUnreadable = 'could not be read in an earlier run (mend it, and empty its error class): ';

@@ -2,6 +2,7 @@ import { createReadStream } from 'node:fs';
 import { stat } from 'node:fs/promises';
 import type { Readable } from 'node:stream';
 import type { AutomateError } from '../../core/failure.ts';
+import { statOf } from '../stat.ts';
 import { inputError } from './input-error.ts';
 
 /** A file or stream that raw bytes come from. */
@@ -22,6 +23,13 @@ export interface Input {
 /** Opens a file, or the given stream if the path is `-`. Throws an AutomateError (`input`). */
 export async function openInput(path: string, stdin: NodeJS.ReadableStream): Promise<Input> {
   return path === '-' ? streamInput(stdin as Readable) : fileInput(path);
+}
+
+/** Throws an AutomateError (`input`) when there is nothing of that name that can be read. */
+export function refuseMissing(path: string): void {
+  const found = statOf(path);
+  if (!found) throw readError(path, { code: 'ENOENT' });
+  if (found.isDirectory()) throw readError(path, { code: 'EISDIR' });
 }
 
 function streamInput(stdin: Readable): Input {

@@ -4,7 +4,7 @@ import { promisify } from 'node:util';
 import { crc32, gzip } from 'node:zlib';
 import { AutomateError } from '../../core/failure.ts';
 import { syncFolder } from '../folder.ts';
-import { reasonOf } from '../reason.ts';
+import { unwritable } from '../reason.ts';
 import { isNoFile, statOf } from '../stat.ts';
 
 /** A file or stream that text is appended to. Every call may throw an AutomateError (`output`, `stdout-closed`). */
@@ -159,6 +159,6 @@ function telling(name: string): <Result>(act: Promise<Result>) => Promise<Result
   return (act) =>
     act.catch((error: NodeJS.ErrnoException) => {
       if (['EPIPE', 'ERR_STREAM_DESTROYED'].includes(error.code ?? '')) throw new AutomateError('stdout-closed', `${name} was closed`);
-      throw new AutomateError('output', `${name} cannot be written: ${reasonOf(error)}`, { cause: error });
+      throw new AutomateError('output', `${name} cannot be written: ${unwritable(name, error)}`, { cause: error });
     });
 }

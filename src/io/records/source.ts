@@ -6,7 +6,7 @@ import { encodingOf, transcoded } from './encoding.ts';
 import { type Format, formatNames, formatOfPath } from './format.ts';
 import { gunzipped } from './gunzip.ts';
 import { behind, type Head, readHead } from './head.ts';
-import { type Input, openInput } from './input.ts';
+import { type Input, openInput, refuseMissing } from './input.ts';
 import { createJsonReader } from './json-reader.ts';
 import { createNdjsonReader } from './ndjson-reader.ts';
 import { beginning, type Position, type RecordReader } from './record-reader.ts';
@@ -134,6 +134,7 @@ function readerOf({ input, format, delimiter }: Written, from = beginning, heade
 export function wantedFormat({ path, format }: Pick<SourceOptions, 'path' | 'format'>): Format {
   const found = format ?? formatOfPath(path);
   if (found !== undefined) return found;
+  if (path !== '-') refuseMissing(path);
   const names = formatNames.join(', ');
   if (path === '-') {
     throw new AutomateError('usage', `<stdin>: expected --in-format, found none\nthe formats are ${names}, each also with .gz`);

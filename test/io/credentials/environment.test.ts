@@ -68,18 +68,22 @@ describe('what is no credential', () => {
     return finding && 'problem' in finding ? finding.problem : 'found';
   };
 
-  test.each(['can\nary', 'canary\n\n', 'can\rary', 'canary\u0000', '\tcanary', 'canary\u007f'])(
-    'a control character: %j',
-    async (secret) => {
-      const message = await refusal({ AUTOMATE_CREDENTIAL_CRM_TOKEN: secret });
-      expect(message).toBe('expected a secret on one line, found a control character in AUTOMATE_CREDENTIAL_CRM_TOKEN');
-    },
-  );
+  test.each([
+    ['can\nary', 'a line break'],
+    ['canary\n\n', 'a line break'],
+    ['can\rary', 'a line break'],
+    ['canary\u0000', 'a control character'],
+    ['\tcanary', 'a control character'],
+    ['canary\u007f', 'a control character'],
+  ])('%j: %s', async (secret, found) => {
+    const message = await refusal({ AUTOMATE_CREDENTIAL_CRM_TOKEN: secret });
+    expect(message).toBe(`expected a secret on one line, found ${found} in AUTOMATE_CREDENTIAL_CRM_TOKEN`);
+  });
 
   test('several lines in a file', async () => {
     const path = file('canary\nsecond\n');
     expect(await refusal({ AUTOMATE_CREDENTIAL_CRM_TOKEN_FILE: path })).toBe(
-      'expected a secret on one line, found a control character in the file that AUTOMATE_CREDENTIAL_CRM_TOKEN_FILE names',
+      'expected a secret on one line, found a line break in the file that AUTOMATE_CREDENTIAL_CRM_TOKEN_FILE names',
     );
   });
 

@@ -31,6 +31,11 @@ test('a budget of nothing allows nothing', () => {
   expect(budget(0).hold('n')).toBe('the 0 credits of --max-credits are used up');
 });
 
+test('a large budget is told as people read it', () => {
+  const ledger = budget(1500, 1501);
+  expect(ledger.hold('n')).toBe('the 1,500 credits of --max-credits are used up');
+});
+
 test('an action may cost several credits, or none', () => {
   const ledger = budget(10, 4);
   expect([1, 2, 3].map(() => ledger.hold('n') === undefined)).toEqual([true, true, false]);

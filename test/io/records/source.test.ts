@@ -12,9 +12,11 @@ test('the format comes from the name, or from the option', async () => {
 });
 
 test('a format that nobody named', async () => {
-  expect(await problem(openFile('rows.txt'))).toBe(
-    'usage: rows.txt: expected a file name that ends in .csv, .tsv, .json, .ndjson, .jsonl, or one of these and .gz\nor say what it holds: --in-format csv, tsv, json, ndjson, jsonl',
+  const path = file('rows.txt', 'a\n');
+  expect(await problem(openFile(path))).toBe(
+    `usage: ${path}: expected a file name that ends in .csv, .tsv, .json, .ndjson, .jsonl, or one of these and .gz\nor say what it holds: --in-format csv, tsv, json, ndjson, jsonl`,
   );
+  expect(await problem(openFile('gone.txt'))).toBe('input: gone.txt: expected a file, found none of this name');
   expect(await problem(openText('', 'a\n'))).toBe(
     'usage: <stdin>: expected --in-format, found none\nthe formats are csv, tsv, json, ndjson, jsonl, each also with .gz',
   );

@@ -1,0 +1,78 @@
+import { Chalk } from 'chalk';
+import { describe, expect, test } from 'vitest';
+import { summaryJson, summaryText } from '../../src/cli/show/summary.ts';
+import { addToTally, createTally, type Tally } from '../../src/cli/show/tally.ts';
+import type { Event } from '../../src/core/event.ts';
+
+const facts = {
+  ...{ flow: 'flow.yaml', input: 'in.csv', output: 'out.csv', errors: 'in.errors.csv', resumedBehind: 0, outputRecords: 0 },
+  ...{ errorRecords: 0, credits: 0, usage: undefined, exitCode: 4, next: [] },
+};
+
+function tallyOf(...events: readonly Event[]): Tally {
+  const tally = createTally();
+  for (const event of events) addToTally(tally, event);
+  return tally;
+}
+
+/** What the summary says of failures. */
+function failuresOf(tally: Tally): string[] {
+  const lines = summaryText(tally, facts, new Chalk({ level: 0 })).split('\n');
+  return lines.filter((line) => line.startsWith('    ')).map((line) => line.trim());
+}
+
+const failed = (record: number, message: string, type: 'record-failed' | 'record-kept' = 'record-failed', node = 'ask'): Event => ({
+  ...{ type, record, node, class: 'http', status: 422, attempts: 1 },
+  message,
+});
+
+describe('failures of one node, class and status', () => {
+  test('with one message are one line', () => {
+    const tally = tallyOf(failed(1, 'no zip'), failed(2, 'no zip'));
+    expect(failuresOf(tally)).toEqual(['ask  http 422  2 x  records 1, 2  no zip']);
+  });
+
+  test('with several show the most frequent ones, and how many others there are', () => {
+    const messages = ['a', 'b', 'c', 'd', 'c', 'b', 'c'];
+    const tally = tallyOf(...messages.map((message, index) => failed(index + 1, message)));
+    expect(failuresOf(tally)).toEqual(['ask  http 422  7 x  records 1, 2, 3, ...', '3 x  c', '2 x  b', '1 x  a', '1 x  other messages']);
+    expect(JSON.parse(summaryJson(tally, facts)).failures[0].messages).toEqual([
+      { message: 'c', count: 3 },
+      { message: 'b', count: 2 },
+      { message: 'a', count: 1 },
+    ]);
+  });
+
+  test('with a message for each record fill no memory', () => {
+    const tally = tallyOf(...Array.from({ length: 10_000 }, (_, index) => failed(index + 1, `no user ${index}`)));
+    expect([...tally.failures.values()][0]?.messages.size).toBeLessThan(100);
+    expect(failuresOf(tally).at(-1)).toBe('9,997 x  other messages');
+  });
+
+  test('have their advice on the same line', () => {
+    const tally = tallyOf(failed(1, 'the record has a field "x"\nwrite NDJSON'));
+    expect(failuresOf(tally)).toEqual(['ask  http 422  1 x  record 1  the record has a field "x"; write NDJSON']);
+  });
+});
+
+describe('kept records', () => {
+  test('that fail at a later node are failed, and not kept', () => {
+    const tally = tallyOf(failed(1, 'first', 'record-kept'), failed(1, 'second', 'record-failed', 'later'));
+    expect(tally).toMatchObject({ failed: 1, kept: 0, written: 0 });
+    expect(failuresOf(tally)).toEqual(['later  http 422  1 x  record 1  second']);
+  });
+
+  test('count once, however many rows of theirs were kept', () => {
+    const done: Event = { type: 'record-done', record: 1, rows: 3 };
+    const tally = tallyOf(failed(1, 'm', 'record-kept'), failed(1, 'm', 'record-kept'), failed(1, 'm', 'record-kept', 'later'), done);
+    expect(tally).toMatchObject({ failed: 0, kept: 1, written: 1 });
+    expect(tally.undecided.size).toBe(0);
+    expect(failuresOf(tally)).toHaveLength(2);
+  });
+
+  test('are named in ascending order', () => {
+    const ends = [5, 2, 9, 1].map((record): Event => ({ type: 'record-done', record, rows: 1 }));
+    const tally = tallyOf(...[9, 5, 1, 2].map((record) => failed(record, 'm', 'record-kept')), ...ends);
+    expect(failuresOf(tally)).toEqual(['ask  http 422  4 x  records 1, 2, 5, ...  m']);
+  });
+});

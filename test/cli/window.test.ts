@@ -1,0 +1,35 @@
+import { describe, expect, test } from 'vitest';
+import { askedServer, askingFlow, csvOf } from '../helpers/asking.ts';
+import { type Finished, workplace } from '../helpers/cli.ts';
+import { hasWindow, inWindow } from '../helpers/window.ts';
+
+// biome-ignore lint/suspicious/noControlCharactersInRegex: a colour begins with one
+const colored = /\x1b\[3\dm/;
+
+async function shown(env: Record<string, string>, columns?: number): Promise<Finished> {
+  const server = await askedServer(400);
+  const place = await workplace({ 'flow.yaml': askingFlow(server.origin), 'in.csv': csvOf(3) });
+  return inWindow(place, ['run', 'flow.yaml', '--in', 'in.csv', '--out', 'out.csv'], env, columns);
+}
+
+describe.skipIf(!hasWindow)('the spinner in a window', () => {
+  test('of 0 columns draws as in one of 80, and ends with the run', async () => {
+    const { code, stdout } = await shown({});
+    expect(code).toBe(0);
+    expect(stdout).toContain('0 records');
+    expect(stdout).toContain(': 3 read, 3 written');
+    expect(stdout.length).toBeLessThan(10_000);
+  });
+
+  test.each([
+    ['has a colour', {}, true],
+    ['has none with NO_COLOR', { NO_COLOR: '1' }, false],
+    ['has none with FORCE_COLOR=0', { FORCE_COLOR: '0' }, false],
+    ['is not there with TERM=dumb', { TERM: 'dumb' }, false],
+  ])('%s', async (_name, env, hasColor) => {
+    const { code, stdout } = await shown(env, 80);
+    expect(code).toBe(0);
+    expect(colored.test(stdout)).toBe(hasColor);
+    expect(stdout.includes('0 records')).toBe(!('TERM' in env));
+  });
+});

@@ -1,0 +1,17 @@
+import { expect, test } from 'vitest';
+import { Failure } from '../../../src/core/failure.ts';
+import { errorFields, onOneLine } from '../../../src/io/records/errors.ts';
+
+const item = { number: 1, fields: new Map(), end: { offset: 0, line: 1 } };
+const failure = new Failure('output', 'it has no room\n  make some:\nelsewhere');
+
+test('a message is one line in a column, and as it is in an object', () => {
+  expect(new Map(errorFields(item, failure, true)).get('_error_message')).toBe('it has no room; make some: elsewhere');
+  expect(errorFields(item, failure, false)).toMatchObject([['_error', { message: failure.message }]]);
+});
+
+test.each([
+  ['nothing to do', 'nothing to do'],
+  ['a\r\nb\n', 'a; b'],
+  ['a\n\nb', 'a; b'],
+])('%j on one line', (message, line) => expect(onOneLine(message)).toBe(line));
