@@ -20,9 +20,9 @@ export class Unreadable extends Failure {
 /** What an errors file says of a failed record: in columns of their own, or as one `_error` object. */
 export function errorFields(item: Item, failure: Failure, asColumns: boolean): [string, Value][] {
   const { node, kind, status, attempts } = failure;
-  const message = failure instanceof Unreadable ? failure.whole : failure.message;
-  const text = asColumns ? withEscapes(onOneLine(message)) : message;
-  const values: Value[] = [node ?? null, kind, status ?? null, text, attempts, item.number];
+  const shown = asColumns ? onOneLine(failure.message) : failure.message;
+  const message = failure instanceof Unreadable ? failure.whole : shown;
+  const values: Value[] = [node ?? null, kind, status ?? null, asColumns ? withEscapes(message) : message, attempts, item.number];
   if (asColumns) return errorColumns.map((name, index) => [name, values[index] as Value]);
   const error = Object.fromEntries(errorColumns.map((name, index) => [name.replace('_error_', ''), values[index] as Value]));
   return [['_error', error]];
