@@ -62,24 +62,23 @@ export function createBatches(clock: Pick<Clock, 'nextTurn'>, call: RunCall, sup
   return { join, during, look };
 
   function join<Entry, Result>(batch: Batch<Entry, Result>, entry: Entry, place: Place): Promise<Result> {
+    const { node } = place.caller;
     const twin = batch.twinOf(entry);
-    const key = openKey(`${place.caller.node} ${batch.key}`, twin);
+    const key = openKey(batch.key === '' ? node : `${node}\0${batch.key}`, twin);
     const bytes = batch.bytesOf(entry);
     if ((open.get(key)?.bytes ?? 0) + bytes > batch.maxBytes) sendOff(key);
-    const joined: Open = open.get(key) ?? {
-      place,
-      members: [],
-      marks: new Map(),
-      bytes: 0,
-      send: (members) => sent(batch, members, place),
-    };
-    open.set(key, joined);
+    let joined = open.get(key);
+    if (!joined) {
+      joined = { place, members: [], marks: new Map(), bytes: 0, send: (members) => sent(batch, members, place) };
+      open.set(key, joined);
+    }
     if (twin) joined.marks.set(twin.key, twin.mark);
     joined.bytes += bytes;
+    const { members } = joined;
     const result = new Promise<Result>((resolve, reject) => {
-      joined.members.push({ entry, caller: place.caller, resolve, reject });
+      members.push({ entry, caller: place.caller, resolve, reject });
     });
-    if (joined.members.length >= batch.size) sendOff(key);
+    if (members.length >= batch.size) sendOff(key);
     else look();
     return result;
   }
@@ -87,7 +86,7 @@ export function createBatches(clock: Pick<Clock, 'nextTurn'>, call: RunCall, sup
   /** Of batches that are alike, the first in which nobody stands who could be taken for this one. */
   function openKey(first: string, twin: Twin | undefined): string {
     if (!twin) return first;
-    for (let number = 1, key = first; ; key = `${first} ${++number}`) {
+    for (let number = 1, key = first; ; key = `${first}\0\0${++number}`) {
       const mark = open.get(key)?.marks.get(twin.key);
       if (mark === undefined || mark === twin.mark) return key;
     }

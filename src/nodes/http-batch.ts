@@ -95,7 +95,8 @@ export function listOf(entries: readonly Entry[]): Value[] {
   const seen = new Set<string>();
   return entries.flatMap(({ key, item }) => {
     if (key === undefined) return [item];
-    const mark = `${key}\0${markOf(item)}`;
+    const own = markOf(item);
+    const mark = own === key ? key : `${key}\0${own}`;
     if (seen.has(mark)) return [];
     seen.add(mark);
     return [item];
