@@ -1,5 +1,5 @@
 import { Failure, Unfinished } from '../core/failure.ts';
-import type { Item, Outcome } from '../core/item.ts';
+import type { Item, Part } from '../core/item.ts';
 import type { Step } from '../core/node.ts';
 import { allSteps, type Plan } from '../core/plan.ts';
 import { type Fields, withFields } from '../core/record.ts';
@@ -8,8 +8,8 @@ import { reportOf } from './call.ts';
 import { type ChainTools, contextOf, type Scope, type Take, type Way } from './context.ts';
 import { createHandingOn, FailedBehind } from './handing-on.ts';
 
-/** Brings one record through the nodes. Throws Unfinished when the run ends before the record does. */
-export type Pass = (item: Item) => Promise<Outcome>;
+/** Brings one record through the nodes; answers its output records. Throws a Failure, and Unfinished when the run ends before the record does. */
+export type Pass = (item: Item) => Promise<readonly Fields[] | Part>;
 
 /** How many output records of one input record are worked on at once. The gates set the real limit. */
 const rowsAtOnce = 64;
@@ -18,10 +18,8 @@ const rowsAtOnce = 64;
 export function createChain(plan: Pick<Plan, 'steps'>, tools: ChainTools): Pass {
   const isStreamed = plan.steps.some(({ node }) => node.streams);
   return (item) => {
-    if (item.failure) return Promise.resolve({ failure: item.failure });
-    return isStreamed
-      ? passInParts(plan.steps, item, tools)
-      : passSteps(plan.steps, [item.fields], wayOf(item, nothing), tools).then(toRows, toFailure);
+    if (item.failure) return Promise.reject(item.failure);
+    return isStreamed ? passInParts(plan.steps, item, tools) : passSteps(plan.steps, [item.fields], wayOf(item, nothing), tools);
   };
 }
 
@@ -31,26 +29,17 @@ function wayOf(item: Item, take: Take): Way {
 
 const nothing: Take = () => undefined;
 
-function toRows(rows: readonly Fields[]): Outcome {
-  return { rows };
-}
-
-function toFailure(error: unknown): Outcome {
-  if (error instanceof Failure) return { failure: error };
-  throw error;
-}
-
-async function passInParts(steps: readonly Step[], item: Item, tools: ChainTools): Promise<Outcome> {
+async function passInParts(steps: readonly Step[], item: Item, tools: ChainTools): Promise<Part> {
   const part = tools.part();
   try {
     // Where the output takes its time, more records may come.
     const take: Take = (rows) => tools.batches.during(0, Promise.resolve(part.add(rows)));
     const rows = await passSteps(steps, [item.fields], wayOf(item, take), tools);
     await part.add(rows);
-    return { part };
+    return part;
   } catch (error) {
     part.drop();
-    return toFailure(error);
+    throw error;
   }
 }
 

@@ -1,12 +1,13 @@
-import { Unfinished } from '../core/failure.ts';
-import type { Item, Outcome } from '../core/item.ts';
+import { Failure, Unfinished } from '../core/failure.ts';
+import type { Item, Outcome, Part } from '../core/item.ts';
+import type { Fields } from '../core/record.ts';
 
 /** The records that are on their way, in input order. Bounded: memory does not grow with the input. */
 export interface Window {
   /** Resolves when another record may begin; `undefined` when it may at once. */
   room(): Promise<void> | undefined;
-  /** A record begins. */
-  begin(item: Item, task: Promise<Outcome>): void;
+  /** A record begins. `task`: its output records, or why it failed. */
+  begin(item: Item, task: Promise<readonly Fields[] | Part>): void;
   /** So many records have been written: their places are free. */
   free(count: number): void;
   /** No more records will begin: whoever waits for room need not wait any longer. */
@@ -63,8 +64,9 @@ export function createWindow(options: WindowOptions): Window {
       running++;
       taken++;
       void task.then(
-        (outcome) => settle(place, outcome),
+        (rows) => settle(place, 'drop' in rows ? { part: rows } : { rows }),
         (reason) => {
+          if (reason instanceof Failure) return settle(place, { failure: reason });
           failed(reason);
           left();
         },

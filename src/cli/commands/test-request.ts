@@ -174,11 +174,17 @@ async function fieldsBefore(
   const call = createCaller({ ports, stopping, gates: createGates(ports.clock, {}) });
   const batches = createBatches(ports.clock, call, () => 'ended');
   const rows: Fields[] = [];
-  const outcome = await createChain({ ...plan, steps: before }, { ports, stopping, call, batches, part: () => partOf(rows) })(item);
-  if ('failure' in outcome) return outcome.failure;
-  const [first] = 'rows' in outcome ? outcome.rows : rows;
+  const pass = createChain({ ...plan, steps: before }, { ports, stopping, call, batches, part: () => partOf(rows) });
+  const passed = await pass(item).catch(failureOf);
+  if (passed instanceof Failure) return passed;
+  const [first] = 'drop' in passed ? rows : passed;
   if (!first) throw new AutomateError('input', 'a node before this one drops the record; choose another with --record N');
   return new Map([...first, ...options.set]);
+}
+
+function failureOf(error: unknown): Failure {
+  if (error instanceof Failure) return error;
+  throw error;
 }
 
 function partOf(rows: Fields[]): Part {
