@@ -137,19 +137,26 @@ async function passStreaming(step: Step, behind: readonly Step[], rows: readonly
   }
 }
 
-async function passOne(step: Step, fields: Fields, row: number, way: Way, tools: ChainTools): Promise<readonly Fields[]> {
+/** Every record waits here, at every node: an async function would hold more memory meanwhile. */
+function passOne(step: Step, fields: Fields, row: number, way: Way, tools: ChainTools): Promise<readonly Fields[]> {
+  const failed = (error: unknown) => unlessKept(step, error, fields, way, tools);
   try {
-    if (step.when && !step.when.evaluate(fields)) return [fields];
-    return await step.node.run(fields, contextOf({ step, way, row, chain: tools, passSteps }));
+    if (step.when && !step.when.evaluate(fields)) return Promise.resolve([fields]);
+    return step.node.run(fields, contextOf({ step, way, row, chain: tools, passSteps })).then(undefined, failed);
   } catch (error) {
-    if (!(error instanceof Failure)) throw error;
-    const failure = failureAt(step, error);
-    if (step.onError === 'keep') return [kept(fields, failure, way.item, tools)];
-    if (step.onError === 'stop') {
-      tools.stopping.request('on-error-stop', `record ${way.item.number} failed at ${failure.node}: ${failure.message}`);
-    }
-    throw failure;
+    return Promise.reject(error).then(undefined, failed);
   }
+}
+
+/** What goes on after a failure. Throws it where nothing does. */
+function unlessKept(step: Step, error: unknown, fields: Fields, way: Way, tools: ChainTools): readonly Fields[] {
+  if (!(error instanceof Failure)) throw error;
+  const failure = failureAt(step, error);
+  if (step.onError === 'keep') return [kept(fields, failure, way.item, tools)];
+  if (step.onError === 'stop') {
+    tools.stopping.request('on-error-stop', `record ${way.item.number} failed at ${failure.node}: ${failure.message}`);
+  }
+  throw failure;
 }
 
 function failureAt(step: Step, error: Failure): Failure {

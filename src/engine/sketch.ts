@@ -75,8 +75,10 @@ async function sketchOf(run: (context: NodeContext) => Promise<unknown>, isExact
     isLost: () => false,
     idempotencyKey: () => '',
   } as unknown as NodeContext;
-  await run(context).catch((error: unknown) => {
+  try {
+    await run(context);
+  } catch (error) {
     if (!(error instanceof Failure) && !(error instanceof Unfinished)) throw error;
-  });
+  }
   return { isCached, tellsCost: call?.cost !== undefined, call, isExact };
 }

@@ -83,7 +83,7 @@ function refuseMissing({ mapping }: Compiled, { sought }: Paging, fields: Fields
 
 function createBatchRunner(compiled: Compiled, batching: Batching, isConstant: boolean): Node['run'] {
   let constant: NodeBatch | undefined;
-  return async (fields, context) => {
+  return (fields, context) => {
     const entry = batching.entry(fields, context);
     constant ??= isConstant ? batchOf(fields) : undefined;
     const batch = constant ?? batchOf(fields);
@@ -92,8 +92,9 @@ function createBatchRunner(compiled: Compiled, batching: Batching, isConstant: b
       const message = `the record alone makes the body ${bytes - batch.maxBytes} bytes larger than batch.max_bytes`;
       throw new Failure('request', message, { sent: false });
     }
-    const { exchange: answer, elements } = await context.gather(entry, batch);
-    return mapped(compiled, fields, answer, context, sharePart(elements));
+    return context
+      .gather(entry, batch)
+      .then(({ exchange: answer, elements }) => mapped(compiled, fields, answer, context, sharePart(elements)));
   };
 
   function batchOf(fields: Fields): NodeBatch {
