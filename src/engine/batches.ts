@@ -52,8 +52,18 @@ interface Member {
   readonly reject: (reason: unknown) => void;
 }
 
+/** What batches need around them. */
+export interface BatchTools {
+  /** The nodes of the flow, those inside others included, in their order. */
+  readonly nodes: readonly { readonly id: string }[];
+  readonly clock: Pick<Clock, 'nextTurn'>;
+  readonly call: RunCall;
+  supply(): Supply;
+}
+
 /** Makes the batches of a run. */
-export function createBatches(clock: Pick<Clock, 'nextTurn'>, call: RunCall, supply: () => Supply): Batches {
+export function createBatches({ nodes, clock, call, supply }: BatchTools): Batches {
+  const places = new Map(nodes.map(({ id }, index) => [id, index]));
   const open = new Map<string, Open>();
   /** For each node of the flow, how much is under way there, and how much only waits. */
   const working: number[] = [];
@@ -115,10 +125,14 @@ export function createBatches(clock: Pick<Clock, 'nextTurn'>, call: RunCall, sup
 
   /** Those that wait at the first node go first: their records may join the others. */
   function sendWaiting(): void {
-    const first = Math.min(...[...open.values()].map(({ place }) => place.step));
+    const first = Math.min(...[...open.values()].map(placeOf));
     // What is sent is under way: who else is complete is told before.
-    const complete = [...open].filter(([, { place }]) => place.step === first && isComplete(place));
+    const complete = [...open].filter(([, batch]) => placeOf(batch) === first && isComplete(batch.place));
     for (const [key] of complete) sendOff(key);
+  }
+
+  function placeOf({ place: { caller } }: Open): number {
+    return places.get(caller.node) ?? 0;
   }
 
   function isComplete({ step, isInner }: Place): boolean {

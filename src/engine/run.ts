@@ -41,7 +41,8 @@ export function startRun(plan: Plan, input: AsyncIterable<readonly Item[]>, outp
     ports.tools.abort();
   });
   const call = createCaller({ ports, gates, stopping });
-  const batches = allSteps(plan.steps).some(isBatched) ? createBatches(ports.clock, call, supply) : noBatches;
+  const nodes = allSteps(plan.steps);
+  const batches = nodes.some(isBatched) ? createBatches({ nodes, clock: ports.clock, call, supply }) : noBatches;
   const pass = createChain(plan, { ports, stopping, call, batches, part: () => output.part() });
   const counts = { ended: 0, failed: 0 };
   /** Records that have ended and are not written yet: their places will be free. */

@@ -44,6 +44,21 @@ test('records that wake at the same time in a poll share a batch again', async (
   ]);
 });
 
+test('of two batches inside a loop the first one goes first: its records join those of the second', async () => {
+  const flow = `nodes:
+  - type: loop
+    while: "false"
+    nodes:
+      - ${ask('size: 100', { url: 'a' }).replace('id: ask,', 'id: a, when: id.endsWith("1") || id.endsWith("2"),')}
+      - ${ask('size: 100', { url: 'b' }).replace('id: ask,', 'id: b,')}
+`;
+  const { requests } = await runFlow(flow, records(30), { http: names });
+  expect(requests.map((request) => [request.path, listIn(request).length])).toEqual([
+    ['/a', 6],
+    ['/b', 30],
+  ]);
+});
+
 test('records that still wait in a poll may join a batch behind it', async () => {
   const seen = new Map<string, number>();
   const flow = `nodes:

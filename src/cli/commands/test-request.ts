@@ -172,7 +172,7 @@ async function fieldsBefore(
   if (sending.length > 0) terminal.tell(`first sending ${sending.map(({ id }) => id).join(', ')}, whose fields this node may need`);
   const stopping = createStopping(() => {});
   const call = createCaller({ ports, stopping, gates: createGates(ports.clock, {}) });
-  const batches = createBatches(ports.clock, call, () => 'ended');
+  const batches = createBatches({ nodes: allSteps(plan.steps), clock: ports.clock, call, supply: () => 'ended' });
   const rows: Fields[] = [];
   const pass = createChain({ ...plan, steps: before }, { ports, stopping, call, batches, part: () => partOf(rows) });
   const passed = await pass(item).catch(failureOf);
