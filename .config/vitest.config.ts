@@ -5,9 +5,6 @@ import { defineConfig } from 'vitest/config';
 // All of them start processes and wait for them, so more run at once than the cores alone would allow.
 const onlyFaults = process.env.FAULTS !== undefined;
 
-// These have no world around them that a test could change for the next one, so their modules are loaded once.
-const rules = ['core', 'flow', 'nodes', 'engine'].map((floor) => `test/${floor}/**/*.test.ts`);
-
 /** It measures its own process. */
 const alone = 'test/engine/size.test.ts';
 
@@ -22,8 +19,9 @@ export default defineConfig({
     projects: onlyFaults
       ? [project('faults', { include: ['test/faults/*.test.ts'] })]
       : [
-          project('rules', { include: rules, exclude: [alone], isolate: false }),
-          project('world', { include: ['test/*.test.ts', 'test/{cli,io,helpers}/**/*.test.ts', alone] }),
+          // Their modules are loaded once: what a test changes around it, it puts back.
+          project('together', { include: ['test/*.test.ts', 'test/!(faults)/**/*.test.ts'], exclude: [alone], isolate: false }),
+          project('alone', { include: [alone] }),
         ],
   },
 });

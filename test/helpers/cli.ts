@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { fileURLToPath } from 'node:url';
-import { afterEach } from 'vitest';
+import { onTestFinished } from 'vitest';
 
 const bin = fileURLToPath(new URL('../../bin/automate.js', import.meta.url));
 
@@ -45,16 +45,10 @@ export interface RunOptions {
 /** Compiled code is kept in the home, where tests look for what a run left. */
 export const noCompileCache = { NODE_DISABLE_COMPILE_CACHE: '1' };
 
-const cleanups: (() => Promise<unknown>)[] = [];
-
-afterEach(async () => {
-  for (const cleanup of cleanups.splice(0)) await cleanup();
-});
-
 /** Makes a workplace; it is gone after the test. The environment holds nothing of the tester's own. */
 export async function workplace(files: Record<string, string | Buffer> = {}): Promise<Workplace> {
   const folder = await mkdtemp(join(tmpdir(), 'automate-test-'));
-  cleanups.push(() => rm(folder, { recursive: true, force: true }));
+  onTestFinished(() => rm(folder, { recursive: true, force: true }));
   const place: Workplace = {
     folder,
     path: (name) => join(folder, name),

@@ -93,15 +93,18 @@ describe.each(secrets)('the secret %s', (secret) => {
     const redactor = redactorOf('another-secret', secret);
     const encoded = encode(secret);
     const parts = Array.from(secret, (_, at) => secret.slice(at, at + 6)).filter((part) => part.length === 6);
+    const wrong: object[] = [];
     for (let length = 0; length <= encoded.length; length++) {
       const cut = encoded.slice(0, length).toWellFormed();
       for (const text of [`${cut}...`, `before ${cut}....`, JSON.stringify([`before ${cut}...`, 'after'])]) {
         const masked = redactor.text(text);
-        expect(redactor.isIn(text)).toBe(masked !== text);
         const left = masked.replaceAll(/\*\*\*|before |\.\.\.|after/g, '');
-        for (const read of readable(left)) for (const part of parts) expect(read).not.toContain(part);
+        const isSaid = redactor.isIn(text) === (masked !== text);
+        // One expectation for each of so many texts and parts would take longer than the masking.
+        if (!isSaid || readable(left).some((read) => parts.some((part) => read.includes(part)))) wrong.push({ text, masked });
       }
     }
+    expect(wrong).toEqual([]);
   });
 
   test('is masked in nested values and names', () => {

@@ -2,7 +2,6 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Readable } from 'node:stream';
-import { afterAll } from 'vitest';
 import type { Item } from '../../../src/core/item.ts';
 import { textOf, type Value } from '../../../src/core/value.ts';
 import { errorFields } from '../../../src/io/records/errors.ts';
@@ -10,7 +9,7 @@ import { formatOfName } from '../../../src/io/records/format.ts';
 import { openSource, type Source, type SourceOptions } from '../../../src/io/records/source.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'records-'));
-afterAll(() => rmSync(folder, { recursive: true }));
+process.once('exit', () => rmSync(folder, { recursive: true }));
 
 /** A file of that content; its path. */
 export function file(name: string, content: string | Buffer): string {
