@@ -422,6 +422,19 @@ function isAlive(pid: number): boolean {
   }
 }
 
+const addingWithLogin = ({ origin }: { origin: string }) => [
+  'connections',
+  'add',
+  'mcp',
+  'docs',
+  '--url',
+  `${origin}/mcp`,
+  '--auth',
+  'oauth2_authorization_code',
+  '--credential',
+  'docs-login',
+];
+
 describe('a login', () => {
   test('with a browser: tokens are kept for the server only, used by runs, and written nowhere else', async () => {
     const server = await loginServer();
@@ -429,19 +442,7 @@ describe('a login', () => {
     const place = await workplace({ browser, 'rows.csv': 'id\n1\n' });
     await chmod(place.path('browser'), 0o755);
     const env = { ...vault, BROWSER: place.path('browser') };
-    const args = [
-      'connections',
-      'add',
-      'mcp',
-      'docs',
-      '--url',
-      `${server.origin}/mcp`,
-      '--auth',
-      'oauth2_authorization_code',
-      '--credential',
-      'docs-login',
-    ];
-    const added = await place.automate(args, { env });
+    const added = await place.automate(addingWithLogin(server), { env });
     expect([added.code, added.stderr]).toEqual([0, expect.stringContaining('log in with your browser')]);
     const listed = await place.automate(['credentials', 'list'], { env: vault });
     expect(listed.stdout).toMatch(/docs-login.*vault.*127\.0\.0\.1:\d+/);
@@ -459,21 +460,7 @@ describe('a login', () => {
   test('is asked for where nobody can log in: exit 7 with the way out', async () => {
     const server = await loginServer();
     const place = await workplace();
-    const { code, stderr } = await place.automate(
-      [
-        'connections',
-        'add',
-        'mcp',
-        'docs',
-        '--url',
-        `${server.origin}/mcp`,
-        '--auth',
-        'oauth2_authorization_code',
-        '--credential',
-        'docs-login',
-      ],
-      { env: vault },
-    );
+    const { code, stderr } = await place.automate(addingWithLogin(server), { env: vault });
     expect([code, stderr]).toEqual([7, expect.stringContaining('log in at a terminal: automate connections test docs')]);
     const flow = `connections: { docs: { type: mcp, url: "${server.origin}/mcp", auth: { type: oauth2_authorization_code, credential: docs-login } } }
 nodes: [{ type: mcp, connection: docs, tool: work }]

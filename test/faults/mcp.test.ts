@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
 import { idsTo } from '../helpers/asking.ts';
-import { workplace } from '../helpers/cli.ts';
+import { type Workplace, workplace } from '../helpers/cli.ts';
 import { commandConnection, listeningServer, oddServer, stdioServers } from '../helpers/mcp/servers.ts';
 
 const rows = (count: number) => `id\n${idsTo(count).join('\n')}\n`;
@@ -33,12 +33,7 @@ describe('1,000 records through server-everything at concurrency 16', () => {
     const { child, finished } = place.start(['run', 'flow.yaml', '--in', 'rows.csv', '--out', 'out.csv', '--events', 'events.ndjson'], {
       env: { PATH: process.env.PATH ?? '' },
     });
-    const killed = killChildOnce(child.pid as number, () =>
-      place.read('out.csv').then(
-        (text) => text.length > 200,
-        () => false,
-      ),
-    );
+    const killed = killInTheMiddle(place, child.pid as number);
     const { code, stderr } = await finished;
     expect(await killed).toBe(true);
     expect(stderr).toContain('1000 read, 1000 written, 0 failed'.replaceAll('1000', '1,000'));
@@ -60,12 +55,7 @@ describe('1,000 records through server-everything at concurrency 16', () => {
       'rows.csv': rows(1000),
     });
     const { child, finished } = place.start(['run', 'flow.yaml', '--in', 'rows.csv', '--out', 'out.csv']);
-    const killed = killChildOnce(child.pid as number, () =>
-      place.read('out.csv').then(
-        (text) => text.length > 200,
-        () => false,
-      ),
-    );
+    const killed = killInTheMiddle(place, child.pid as number);
     const { code, stderr } = await finished;
     expect(await killed).toBe(true);
     expect(code).toBe(4);
@@ -162,6 +152,16 @@ test('an interrupt gives up the calls in flight, cancels them at the server, and
   const pid = Number(/started (\d+)/.exec(await place.read('note'))?.[1]);
   await expect.poll(() => isAlive(pid), { timeout: 5000 }).toBe(false);
 });
+
+/** Kills what a run has started, once its first records are written. */
+function killInTheMiddle(place: Workplace, parent: number): Promise<boolean> {
+  return killChildOnce(parent, () =>
+    place.read('out.csv').then(
+      (text) => text.length > 200,
+      () => false,
+    ),
+  );
+}
 
 /** Kills the only process that another has started, as soon as it is time. */
 async function killChildOnce(parent: number, isTime: () => Promise<boolean>): Promise<boolean> {
