@@ -1,6 +1,6 @@
 // Bundles src into dist, and has V8 compile it.
 import { spawnSync } from 'node:child_process';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -71,17 +71,29 @@ await build({
   banner: { js: "const urlOfBundle = require('node:url').pathToFileURL(__filename).href;" },
 });
 
+writeAsAscii('dist/main.cjs');
 keepCompiled();
+
+/** It is read without being decoded. What is left that is not ASCII stands in texts and regular expressions, which have escapes for it. */
+function writeAsAscii(file) {
+  const text = readFileSync(file, 'utf8');
+  writeFileSync(
+    file,
+    text.replace(/[\u0080-\uffff]/g, (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`),
+  );
+}
 
 /** Has V8 compile what a run needs, by a run of the demo, and keeps that; without it the program starts more slowly. */
 function keepCompiled() {
-  const compiled = `dist/main.cjs.${process.version}-${process.arch}`;
+  const compiled = `dist/main.cjs.${process.version}-${process.platform}-${process.arch}`;
   const folder = mkdtempSync(join(tmpdir(), 'automate-build-'));
+  const others = Object.fromEntries(Object.entries(process.env).filter(([name]) => !name.startsWith('AUTOMATE_')));
   // The bundle is compiled where the compiled code is there already: an empty one is refused.
   writeFileSync(compiled, '');
   const { status, stderr } = spawnSync(process.execPath, ['--require', beside('keep-compiled.cjs'), 'bin/automate.js', 'demo'], {
-    env: { ...process.env, NODE_OPTIONS: '', AUTOMATE_HOME: folder, TMPDIR: folder, COMPILED: compiled },
+    env: { ...others, NODE_OPTIONS: '', AUTOMATE_HOME: folder, TMPDIR: folder, COMPILED: compiled },
     encoding: 'utf8',
+    timeout: 60_000,
   });
   rmSync(folder, { recursive: true, force: true });
   if (status === 0) return;

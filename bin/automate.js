@@ -1,5 +1,5 @@
 #!/usr/bin/env node
-import { existsSync, mkdirSync, readFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readFileSync, statSync } from 'node:fs';
 import module from 'node:module';
 import { homedir } from 'node:os';
 import { dirname } from 'node:path';
@@ -8,7 +8,7 @@ import v8 from 'node:v8';
 import vm from 'node:vm';
 
 const program = fileURLToPath(new URL('../dist/main.cjs', import.meta.url));
-const compiled = `${program}.${process.version}-${process.arch}`;
+const compiled = `${program}.${process.version}-${process.platform}-${process.arch}`;
 const require = module.createRequire(program);
 
 if (!module.enableCompileCache) {
@@ -16,7 +16,8 @@ if (!module.enableCompileCache) {
   v8.setFlagsFromString('--wasm-tiering-budget=100000000');
 }
 
-const { main } = existsSync(compiled) ? fromCompiled() : fromSource();
+const cachedData = keptByBuild();
+const { main } = cachedData ? fromCompiled(cachedData) : fromSource();
 
 // It ends by itself only when it waits for what never comes.
 process.once('beforeExit', () => {
@@ -25,10 +26,19 @@ process.once('beforeExit', () => {
 });
 void main(process.argv);
 
-/** The build has compiled the program for this very Node: that halves the start. Where V8 was given other flags it compiles anew. */
-function fromCompiled() {
+/** What the build has compiled for this very Node; absent where it did not, or the program was changed since: V8 compares only its length. */
+function keptByBuild() {
+  try {
+    return statSync(compiled).mtimeMs >= statSync(program).mtimeMs ? readFileSync(compiled) : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+/** Halves the start. Where V8 was given other flags it compiles anew. The program is ASCII: it is read without being decoded. */
+function fromCompiled(cachedData) {
   const source = `(function (exports, require, module, __filename, __dirname) {${readFileSync(program, 'latin1')}\n})`;
-  const script = new vm.Script(source, { filename: program, cachedData: readFileSync(compiled) });
+  const script = new vm.Script(source, { filename: program, cachedData });
   const loaded = { exports: {} };
   script.runInThisContext()(loaded.exports, require, loaded, program, dirname(program));
   return loaded.exports;

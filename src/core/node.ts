@@ -148,6 +148,14 @@ export interface Inner {
   readonly expands: boolean;
 }
 
+/** Which records can share a call. */
+export interface Sharing {
+  /** The same for records that can. */
+  key(fields: Fields): string;
+  /** Absent where all with the same key can. */
+  readonly twinOf: ((fields: Fields) => Twin) | undefined;
+}
+
 /** What a node sends for a record. */
 export type ActionRequest = HttpRequest | ToolCall;
 
@@ -195,8 +203,8 @@ export interface ActionOf<Request, Response> {
   readonly expands: boolean;
   /** How many records share a call at most; absent where each has its own. */
   readonly batchSize: number | undefined;
-  /** The same for records that can share a call; absent where all can. */
-  batchKey?(fields: Fields): string;
+  /** Who can share a call; absent where all can. */
+  readonly sharing?: Sharing;
   /** How many calls one record can take at most, retries not counted. */
   readonly mostCalls: number;
   /** Whether an answer may come from the cache. */

@@ -26,10 +26,17 @@ export const duration = describedAs(
 const longestTimeoutMs = 2 ** 31 - 1;
 
 /** A duration that is no moment, and no longer than can be waited for. */
-export const timeout = describedAs(
-  duration.pipe(z.number().refine((ms) => ms > 0 && ms <= longestTimeoutMs, { error: 'expected a timeout from 1ms to 24d' })),
-  z.union([z.string().regex(/^(?=.*[1-9])(\d+(\.\d+)?(ms|s|m|h|d)|\d+)$/), z.int().min(1).max(longestTimeoutMs)]),
-);
+export const timeout = waitable('timeout');
+
+/** The time between two calls. */
+export const interval = waitable('wait');
+
+function waitable(what: string) {
+  return describedAs(
+    duration.pipe(z.number().refine((ms) => ms > 0 && ms <= longestTimeoutMs, { error: `expected a ${what} from 1ms to 24d` })),
+    z.union([z.string().regex(/^(?=.*[1-9])(\d+(\.\d+)?(ms|s|m|h|d)|\d+)$/), z.int().min(1).max(longestTimeoutMs)]),
+  );
+}
 
 const aRate = 'expected a rate such as 10/s, 600/min, 5000/h';
 

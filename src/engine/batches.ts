@@ -38,6 +38,8 @@ export type Supply = 'more' | 'blocked' | 'ended';
 /** A batch that is not sent yet. */
 interface Open {
   readonly place: Place;
+  /** What the batches are called that are like it, but for their twins. */
+  readonly first: string;
   readonly members: Member[];
   /** What is asked for under each key that has twins. */
   readonly marks: Map<string, string>;
@@ -65,6 +67,8 @@ export interface BatchTools {
 export function createBatches({ nodes, clock, call, supply }: BatchTools): Batches {
   const places = new Map(nodes.map(({ id }, index) => [id, index]));
   const open = new Map<string, Open>();
+  /** For what twins are found by, the open batch of each. */
+  const twins = new Map<string, Map<string, string>>();
   /** For each node of the flow, how much is under way there, and how much only waits. */
   const working: number[] = [];
   const sleeping: number[] = [];
@@ -74,15 +78,16 @@ export function createBatches({ nodes, clock, call, supply }: BatchTools): Batch
   function join<Entry, Result>(batch: Batch<Entry, Result>, entry: Entry, place: Place): Promise<Result> {
     const { node } = place.caller;
     const twin = batch.twinOf(entry);
-    const key = openKey(batch.key === '' ? node : `${node}\0${batch.key}`, twin);
+    const first = batch.key === '' ? node : `${node}\0${batch.key}`;
+    const key = openKey(first, twin);
     const bytes = batch.bytesOf(entry);
     if ((open.get(key)?.bytes ?? 0) + bytes > batch.maxBytes) sendOff(key);
     let joined = open.get(key);
     if (!joined) {
-      joined = { place, members: [], marks: new Map(), bytes: 0, send: (members) => sent(batch, members, place) };
+      joined = { place, first, members: [], marks: new Map(), bytes: 0, send: (members) => sent(batch, members, place) };
       open.set(key, joined);
     }
-    if (twin) joined.marks.set(twin.key, twin.mark);
+    if (twin) keepTwin(joined, twin, key);
     joined.bytes += bytes;
     const { members } = joined;
     const result = new Promise<Result>((resolve, reject) => {
@@ -93,12 +98,31 @@ export function createBatches({ nodes, clock, call, supply }: BatchTools): Batch
     return result;
   }
 
-  /** Of batches that are alike, the first in which nobody stands who could be taken for this one. */
+  /** Of batches that are alike, the one in which the same is asked for, or one in which nobody stands who could be taken for this one. */
   function openKey(first: string, twin: Twin | undefined): string {
     if (!twin) return first;
-    for (let number = 1, key = first; ; key = `${first}\0\0${++number}`) {
-      const mark = open.get(key)?.marks.get(twin.key);
-      if (mark === undefined || mark === twin.mark) return key;
+    const others = twins.get(twinKey(first, twin.key));
+    const own = others?.get(twin.mark);
+    if (own !== undefined) return own;
+    // As many as there are stand in as many batches, unless some were sent.
+    for (let number = others?.size ?? 0; ; number++) {
+      const key = number === 0 ? first : `${first}\0\0${number}`;
+      if (!open.get(key)?.marks.has(twin.key)) return key;
+    }
+  }
+
+  function keepTwin({ first, marks }: Open, { key, mark }: Twin, openKey: string): void {
+    marks.set(key, mark);
+    const others = twins.get(twinKey(first, key));
+    if (others) others.set(mark, openKey);
+    else twins.set(twinKey(first, key), new Map([[mark, openKey]]));
+  }
+
+  function forgetTwins({ first, marks }: Open): void {
+    for (const [key, mark] of marks) {
+      const others = twins.get(twinKey(first, key));
+      others?.delete(mark);
+      if (others?.size === 0) twins.delete(twinKey(first, key));
     }
   }
 
@@ -125,7 +149,8 @@ export function createBatches({ nodes, clock, call, supply }: BatchTools): Batch
 
   /** Those that wait at the first node go first: their records may join the others. */
   function sendWaiting(): void {
-    const first = Math.min(...[...open.values()].map(placeOf));
+    let first = Number.POSITIVE_INFINITY;
+    for (const batch of open.values()) first = Math.min(first, placeOf(batch));
     // What is sent is under way: who else is complete is told before.
     const complete = [...open].filter(([, batch]) => placeOf(batch) === first && isComplete(batch.place));
     for (const [key] of complete) sendOff(key);
@@ -148,6 +173,7 @@ export function createBatches({ nodes, clock, call, supply }: BatchTools): Batch
     const batch = open.get(key);
     open.delete(key);
     if (!batch) return;
+    forgetTwins(batch);
     const members = batch.members.sort((a, b) => a.caller.record - b.caller.record);
     void during(batch.place.step, batch.send(members));
   }
@@ -169,6 +195,10 @@ export function createBatches({ nodes, clock, call, supply }: BatchTools): Batch
       for (const { reject } of members) reject(error);
     }
   }
+}
+
+function twinKey(first: string, key: string): string {
+  return `${first}\0\0${key}`;
 }
 
 /** Many records as one: something was sent for all of them, and all are asked to wait. */

@@ -19,7 +19,7 @@ export interface PlainRecords {
  * records decide where the request goes or who shares it, or its body asks for more than plain values.
  */
 export function plainRecords({ steps: [first] }: Plan): PlainRecords | undefined {
-  if (!first?.node.action || first.when || first.node.action.batchKey) return undefined;
+  if (!first?.node.action || first.when || first.node.action.sharing) return undefined;
   const fields = [...new Set(first.node.reads.map(({ field }) => field))];
   const requests = samples.map((sample) => rendered(first.node.action as Action, new Map(fields.map((field) => [field, sample]))));
   const [request] = requests;

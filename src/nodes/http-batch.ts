@@ -21,6 +21,8 @@ export interface Entry {
   readonly item: Value;
   /** What it is found by in the answer; absent where its position counts. */
   readonly key: string | undefined;
+  /** Absent where its key alone says what it asks for. */
+  readonly twin: Twin | undefined;
 }
 
 /** What a record gets of its batch's answer. */
@@ -36,6 +38,8 @@ export interface Batching {
   entry(fields: Fields, context: NodeContext): Entry;
   /** What a record adds to the list. */
   item(fields: Fields): Value;
+  /** Absent where all that are found by the same value ask for the same. */
+  readonly twinOf: ((fields: Fields) => Twin) | undefined;
   /** How a record joins. `request`: what it would send with such a list. `isConstant`: whether that is the same for all records. */
   batch(request: (items: Value[]) => HttpRequest, exchange: Exchanging, isConstant: boolean): Batch<Entry, Share>;
   /** What a record gets of an answer to it alone. Throws a Failure where the answer lacks it. */
@@ -56,10 +60,17 @@ export function compileBatching(options: BatchOptions, mapping: Mapping | undefi
   const join = compileJoin(options, mapping);
   const { match } = options;
   const keyOf = (fields: Fields) => match && textOf(fieldOf(fields, match.field));
+  const isOwnList = !match || options.items === `{{${match.field}}}`;
   return {
     options,
-    entry: (fields, context) => ({ fields, context, item: item(fields), key: keyOf(fields) }),
+    entry(fields, context) {
+      const key = keyOf(fields);
+      const own = item(fields);
+      const twin = isOwnList || key === undefined ? undefined : { key, mark: markOf(own) };
+      return { fields, context, item: own, key, twin };
+    },
     item,
+    twinOf: isOwnList ? undefined : (fields) => ({ key: keyOf(fields) ?? '', mark: markOf(item(fields)) }),
     alone(exchange, fields) {
       const [result] = join(exchange, [{ key: keyOf(fields) }]);
       if (result instanceof Error) throw result;
@@ -69,7 +80,7 @@ export function compileBatching(options: BatchOptions, mapping: Mapping | undefi
       return {
         ...bounded(options.max_bytes, (items) => Buffer.byteLength(request(items).body ?? '')),
         size: options.size,
-        twinOf,
+        twinOf: ({ twin }) => twin,
         key: isConstant ? '' : batchKey(request([])),
         send: (entries, call) => halved(entries, async (part) => join(await exchange(part, call), part)),
       };
@@ -93,10 +104,9 @@ function bounded(most: number | undefined, bodyBytes: (items: Value[]) => number
 /** What entries add to the list. Where they are told apart by a value, what is the same is asked for once. */
 export function listOf(entries: readonly Entry[]): Value[] {
   const seen = new Set<string>();
-  return entries.flatMap(({ key, item }) => {
+  return entries.flatMap(({ key, twin, item }) => {
     if (key === undefined) return [item];
-    const own = markOf(item);
-    const mark = own === key ? key : `${key}\0${own}`;
+    const mark = twin ? jsonOf([key, twin.mark]) : key;
     if (seen.has(mark)) return [];
     seen.add(mark);
     return [item];
@@ -106,13 +116,6 @@ export function listOf(entries: readonly Entry[]): Value[] {
 /** Values that are the same text are the same: they are compared so in the answer. */
 function markOf(item: Value): string {
   return typeof item === 'object' && item !== null ? jsonOf(item) : textOf(item);
-}
-
-/** Two that are found by the same value, but ask for different things, could not be told apart in one answer. */
-function twinOf({ key, item }: Entry): Twin | undefined {
-  if (key === undefined) return undefined;
-  const mark = markOf(item);
-  return mark === key ? undefined : { key, mark };
 }
 
 /** What a body with the list is made of. */
@@ -164,7 +167,7 @@ function compileJoin({ match, missing }: BatchOptions, mapping: Mapping | undefi
   if (path && mapping?.array && JSON.stringify(path.legs[0]) !== JSON.stringify(mapping.array)) {
     throw new Error(`"${path.text}" and the map go through different arrays`);
   }
-  if (mapping && !mapping.array) refuseShared(mapping);
+  if (mapping && path) refuseShared(mapping, array as (string | number)[]);
   if (!array) return (exchange, entries) => entries.map(() => ({ exchange, elements: undefined }));
   const name = array.reduce<string>(pathTo, '');
   return (exchange, entries) => {
@@ -183,14 +186,14 @@ function compileJoin({ match, missing }: BatchOptions, mapping: Mapping | undefi
   };
 }
 
-/** A path to one element leads all records of a batch to that of one of them. */
-function refuseShared({ paths }: Mapping): void {
+/** A path to one element of the array that `match` goes through leads all records of a batch to that of one of them. */
+function refuseShared({ paths }: Mapping, array: readonly (string | number)[]): void {
   for (const text of paths) {
     const { root, legs } = compilePath(text);
     const [leg = []] = legs;
-    const index = leg.findIndex((part) => typeof part === 'number');
-    if (root !== 'body' || index === -1) continue;
-    const own = leg.slice(index + 1).reduce<string>(pathTo, `${leg.slice(0, index).reduce<string>(pathTo, '')}[]`);
+    const isElement = array.every((part, index) => leg[index] === part) && typeof leg[array.length] === 'number';
+    if (root !== 'body' || !isElement) continue;
+    const own = leg.slice(array.length + 1).reduce<string>(pathTo, `${array.reduce<string>(pathTo, '')}[]`);
     throw new Error(`"${text}" is the same element for all records of a batch; "${own}" gives each its own`);
   }
 }

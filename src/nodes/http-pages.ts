@@ -51,7 +51,6 @@ export function compilePaging(options: PaginateOptions, rules: PagingRules): Pag
   const find = finderOf(options, rules);
   const hint = 'param' in options ? `: does the server know the parameter "${options.param}"?` : '';
   const items = 'items' in options ? arrayPath(options.items) : undefined;
-  const size = options.type === 'offset' ? options.size : undefined;
   return {
     max: options.max,
     sought: soughtOf(options, items),
@@ -60,8 +59,6 @@ export function compilePaging(options: PaginateOptions, rules: PagingRules): Pag
       const seen = createSeen();
       let page = 1;
       let request = first;
-      /** How many a page before had, where that is less than a page has. */
-      let tooFew: number | undefined;
       return {
         get page() {
           return page;
@@ -69,13 +66,7 @@ export function compilePaging(options: PaginateOptions, rules: PagingRules): Pag
         get request() {
           return request;
         },
-        isEmpty(answer) {
-          const count = items && countOf(answer, items);
-          if (count === undefined) return false;
-          if (count > 0 && tooFew !== undefined) throw skipped(tooFew, answer);
-          if (size !== undefined && count < size) tooFew = count;
-          return count === 0;
-        },
+        isEmpty: (answer) => items !== undefined && isEmpty(answer, items),
         turn(answer) {
           const next = nextOf(request, answer, page, first);
           if (!next) return false;
@@ -109,12 +100,6 @@ export function compilePaging(options: PaginateOptions, rules: PagingRules): Pag
     if (earlier === undefined) return;
     const again = page === earlier ? 'itself' : `page ${earlier}`;
     throw new Failure('mapping', `page ${page} leads to ${again} again: ${excerpt(next.path, 100)}`);
-  }
-
-  /** The offsets go by the size: with fewer on a page, the rest of it is never asked for. */
-  function skipped(count: number, { response }: Exchange): Failure {
-    const message = `there is more behind a page with ${count} of ${size} items: those between would be skipped; size must be what the server gives`;
-    return new Failure('mapping', message, { status: response.status });
   }
 
   function tooMany(): Failure {
@@ -227,10 +212,10 @@ function soughtOf(options: PaginateOptions, items: readonly (string | number)[] 
   return { name: `${options.path} (paginate.path)`, isOn: (answer) => textAt(path, answer) !== undefined };
 }
 
-function countOf({ response, body }: Exchange, path: readonly (string | number)[]): number {
+function isEmpty({ response, body }: Exchange, path: readonly (string | number)[]): boolean {
   const array = valueAt(body, path);
-  if (array === undefined || array === null) return 0;
-  if (Array.isArray(array)) return array.length;
+  if (array === undefined || array === null) return true;
+  if (Array.isArray(array)) return array.length === 0;
   throw new Failure('mapping', `expected an array of items, found ${kindOf(array)}`, { status: response.status });
 }
 

@@ -28,10 +28,17 @@ function mapped({ mapping }: Compiled, fields: Fields, answer: Exchange, context
 }
 
 /** What is on a page. One without records says nothing of where paths lead. */
-function mappedPage({ mapping }: Compiled, { sought }: Paging, fields: Fields, answer: Exchange, context: NodeContext): readonly Fields[] {
+function mappedPage(
+  { mapping }: Compiled,
+  { sought }: Paging,
+  fields: Fields,
+  answer: Exchange,
+  context: NodeContext,
+  part: MappedPart = {},
+): readonly Fields[] {
   if (!mapping) return [fields];
   const found: boolean[] = [];
-  const rows = rowsOf(mapping, fields, answer, found, { whenEmpty: 'drop' });
+  const rows = rowsOf(mapping, fields, answer, found, part);
   if (rows.length === 0) return rows;
   if (sought) context.mapped([...mapping.paths, sought.name], [...found, sought.isOn(answer)]);
   else context.mapped(mapping.paths, found);
@@ -51,7 +58,7 @@ async function runPages(compiled: Compiled, paging: Paging, fields: Fields, cont
     if (isEmpty || !walk.turn(answer)) break;
   }
   if (!compiled.mapping) return [fields];
-  return count === 0 && withoutRows ? mapped(compiled, fields, withoutRows, context) : [];
+  return count === 0 && withoutRows ? mappedPage(compiled, paging, fields, withoutRows, context) : [];
 }
 
 /** An answer, and the records on it. */
@@ -66,7 +73,7 @@ async function pageOf(compiled: Compiled, paging: Paging, walk: PageWalk, fields
     const answer = await exchange(compiled, walk.request, context, walk.page === 1 ? undefined : `page ${walk.page}`);
     const isEmpty = walk.isEmpty(answer);
     if (isEmpty && walk.page === 1) refuseMissing(compiled, paging, fields, answer);
-    return { answer, isEmpty, rows: isEmpty ? [] : mappedPage(compiled, paging, fields, answer, context) };
+    return { answer, isEmpty, rows: isEmpty ? [] : mappedPage(compiled, paging, fields, answer, context, { whenEmpty: 'drop' }) };
   } catch (error) {
     throw onPage(walk.page, error);
   }

@@ -1,10 +1,10 @@
 import { compileMapping } from '../core/mapping.ts';
-import { type BuildContext, type CredentialNeed, defineNode, type Node } from '../core/node.ts';
-import type { Auth } from '../core/ports.ts';
+import { type BuildContext, type CredentialNeed, defineNode, type Node, type Sharing } from '../core/node.ts';
+import type { Auth, HttpRequest } from '../core/ports.ts';
 import type { Fields } from '../core/record.ts';
 import { readBody } from '../core/response.ts';
 import { costPath, limitOf, policyOf } from './call-policy.ts';
-import { batchKey, batchReads, compileBatching, listField, withList } from './http-batch.ts';
+import { type Batching, batchKey, batchReads, compileBatching, listField, withList } from './http-batch.ts';
 import { type Compiled, costOf, refusal } from './http-call.ts';
 import { type HttpOptions, httpOptions } from './http-options.ts';
 import { compilePaging } from './http-pages.ts';
@@ -71,7 +71,7 @@ function build(options: HttpOptions, context: BuildContext): Node {
       rows: (fields, response, found) => previewed(compiled, fields, response, { batching, found }),
       expands: mapping?.expands ?? false,
       batchSize: batching?.options.size,
-      ...(batching && uses.length > 0 ? { batchKey: (fields: Fields) => batchKey(render(fields, withList(fields, []))) } : {}),
+      ...(batching && (uses.length > 0 || batching.twinOf) ? { sharing: sharingOf(batching, render) } : {}),
       // Of those that were refused together there are at most as many requests again as records.
       mostCalls: paging?.max ?? (batching && batching.options.size > 1 ? 2 : 1),
       isCached: options.cache !== undefined,
@@ -81,6 +81,10 @@ function build(options: HttpOptions, context: BuildContext): Node {
       cost: (response) => costOf(compiled, { response, body: undefined }),
     },
   };
+}
+
+function sharingOf({ twinOf }: Batching, render: (fields: Fields, bodyFields: Fields) => HttpRequest): Sharing {
+  return { key: (fields) => batchKey(render(fields, withList(fields, []))), twinOf };
 }
 
 /** The list is made of values, whatever the records are. */

@@ -3,16 +3,16 @@ import type { Expression } from '../core/condition.ts';
 import { durationText } from '../core/duration.ts';
 import { Failure } from '../core/failure.ts';
 import { type BuildContext, defineNode, type Node, type NodeContext, type Step } from '../core/node.ts';
-import { condition, innerNodes, timeout } from '../core/options.ts';
+import { condition, innerNodes, interval, timeout } from '../core/options.ts';
 import type { Fields } from '../core/record.ts';
 import { excerpt } from '../core/response.ts';
 import { jsonOf } from '../core/value.ts';
 import { conditionReads, innerParts } from './inner.ts';
 
 const growing = z.strictObject({
-  initial: timeout.prefault('5s'),
+  initial: interval.prefault('5s'),
   factor: z.number().min(1).default(2),
-  max: timeout.optional().describe('the longest wait; default 60s, or initial where that is longer'),
+  max: interval.optional().describe('the longest wait; default 60s, or initial where that is longer'),
 });
 
 const longestEveryMs = 60_000;
@@ -22,7 +22,7 @@ const soonestMs = 1000;
 
 const pollOptions = z.strictObject({
   every: z
-    .union([timeout, growing], { error: 'expected a duration such as 5s, or { initial: 1s, factor: 2, max: 60s }' })
+    .union([interval, growing], { error: 'expected a duration such as 5s, or { initial: 1s, factor: 2, max: 60s }' })
     .transform((written) => {
       if (typeof written === 'number') return { initial: written, factor: 1, max: written };
       return { ...written, max: Math.max(written.initial, written.max ?? longestEveryMs) };

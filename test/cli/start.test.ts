@@ -1,9 +1,10 @@
 import { spawnSync } from 'node:child_process';
-import { cp, mkdtemp, readdir, rm, symlink, writeFile } from 'node:fs/promises';
+import { appendFile, cp, mkdir, mkdtemp, readdir, readFile, rm, symlink, utimes, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { expect, onTestFinished, test } from 'vitest';
+import { workplace } from '../helpers/cli.ts';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
 
@@ -26,9 +27,12 @@ async function installed() {
   await writeFile(join(folder, 'flow.yaml'), 'nodes: [{ type: set, fields: { b: "{{a}}!" } }]\n');
   await writeFile(join(folder, 'rows.csv'), 'a\n1\n');
   await writeFile(join(folder, 'spy.cjs'), spy);
-  const [compiled, ...others] = (await readdir(join(folder, 'dist'))).filter((name) => name.endsWith(`${process.version}-${process.arch}`));
+  const [compiled, ...others] = (await readdir(join(folder, 'dist'))).filter((name) =>
+    name.endsWith(`${process.version}-${process.platform}-${process.arch}`),
+  );
   expect(others).toEqual([]);
   return {
+    program: join(folder, 'dist', 'main.cjs'),
     compiled: join(folder, 'dist', compiled ?? ''),
     run(...flags: string[]) {
       const args = [...flags, '--require', './spy.cjs', 'bin/automate.js', 'run', 'flow.yaml', '--in', 'rows.csv', '--out', '-'];
@@ -59,6 +63,33 @@ test.each([
   const { compiled, run } = await installed();
   await writeFile(compiled, content);
   expect(run()).toEqual({ ...works, stderr: 'refused\n' });
+});
+
+test('a program that was changed since is compiled anew', async () => {
+  const { program, compiled, run } = await installed();
+  await utimes(compiled, 1, 1);
+  expect(run()).toEqual({ ...works, stderr: '' });
+  await appendFile(program, '\n');
+  expect(run()).toEqual({ ...works, stderr: '' });
+});
+
+test('what cannot be read is no trouble', async () => {
+  const { compiled, run } = await installed();
+  await rm(compiled);
+  await mkdir(compiled);
+  expect(run()).toEqual({ ...works, stderr: '' });
+});
+
+test('the program is ASCII, as it is read, and means the same', async () => {
+  const { program } = await installed();
+  const text = await readFile(program, 'latin1');
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: asks for anything but ASCII
+  expect(/[^\x00-\x7f]/.exec(text)).toBeNull();
+  const place = await workplace({
+    'flow.yaml': `nodes: [{ type: set, fields: { b: { cel: 'duration("1500µs") > duration("1ms")' } } }]\n`,
+    'rows.csv': 'a\n1\n',
+  });
+  expect((await place.automate(['run', 'flow.yaml', '--in', 'rows.csv', '--out', '-'])).stdout).toBe('a,b\n1,true\n');
 });
 
 test('another Node, for which nothing was compiled: it works all the same', async () => {

@@ -127,6 +127,14 @@ test('batches hold only those whose requests are alike', async () => {
   expect([requests.length, actions.least, actions.expected]).toEqual([38, 38, 38]);
 });
 
+test('batches hold no two that could be taken for each other', async () => {
+  const flow = `nodes: [{ type: http, method: POST, url: "${api}/", batch: { size: 10, items: { a: "{{a}}", b: "{{b}}" }, match: { field: a, path: "r[].a" }, missing: keep }, body: { ids: "{{items}}" } }]`;
+  const given = Array.from({ length: 40 }, (_, id) => ({ a: id % 20, b: id < 20 ? 1 : 2 }));
+  const { requests } = await runFlow(flow, [...given, ...given], { http: () => ({ body: { r: [] } }) });
+  const { actions } = await forecast(flow, [...given, ...given]);
+  expect([requests.length, actions.least]).toEqual([8, 8]);
+});
+
 describe('plain records', () => {
   const flow = (more: string, url = `${api}/a/{{v}}`) => `nodes: [{ type: http, url: "${url}"${more} }]`;
   const post = (body: string) => flow(`, method: POST, body: ${body}`);

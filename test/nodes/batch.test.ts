@@ -159,23 +159,38 @@ describe('records that are found by the same value', () => {
     if (size === 100) expect(sizes(result)).toEqual([2, 2, 2]);
   });
 
+  test('though one asks for just that value', async () => {
+    const given = [
+      { id: 'a', in: 'a' },
+      { id: 'a', in: 'b' },
+      { id: 'a\0b', in: 'a\0b' },
+    ];
+    const { requests } = await runFlow(lookup({ items: '"{{in}}"' }), given, { http: names() });
+    expect(requests.map(listIn)).toEqual([['a', 'a\0b'], ['b']]);
+  });
+
+  test('in a thousand batches are no trouble', async () => {
+    const given = Array.from({ length: 20_000 }, (_, index) => ({ id: 1, in: index }));
+    const flow = lookup({ ...byBoth, before: '  - { type: http, url: "https://api.example.com/", map: { in: "in[]" } }\n' });
+    const result = await runFlow(flow, [{ id: 1 }], {
+      http: (request) => (request.body === undefined ? { body: { in: given.map((record) => record.in) } } : each(request)),
+      forget: true,
+    });
+    expect([result.rows.length, result.rows.at(-1)]).toEqual([20_000, { id: 1, in: 19_999, name: '1 in 19999' }]);
+  });
+
   test('as a text ask for the same', async () => {
     const result = await runFlow(lookup(), [{ id: 1 }, { id: '1' }, { id: new ExactNumber('1') }], { http: names() });
     expect([lists(result), result.rows.length]).toEqual([[[1]], 3]);
   });
 });
 
-test.each([
-  ['results[0].name', '"results[].name"'],
-  ['[1]', '"[]"'],
-  ['a.b[2].c[0]', '"a.b[].c[0]"'],
-])('a map to one element is refused: %s', (path, own) => {
-  for (const batch of ['size: 10', byId]) {
-    const problems = flowProblems(lookup({ batch, more: `map: { name: "${path}" }` })).map(onOneLine);
-    expect(problems).toEqual([
-      expect.stringContaining(`"${path}" is the same element for all records of a batch; ${own} gives each its own`),
-    ]);
-  }
+test('a map to one element of the array that is matched is refused, to one of another is not', () => {
+  const problemsOf = (path: string, batch: string) => flowProblems(lookup({ batch, more: `map: { name: "${path}" }` })).map(onOneLine);
+  const refused = '"results[0].name.first" is the same element for all records of a batch; "results[].name.first" gives each its own';
+  expect(problemsOf('results[0].name.first', byId)).toEqual([expect.stringContaining(refused)]);
+  expect(problemsOf('versions[0]', byId)).toEqual([]);
+  expect(problemsOf('results[0].name', 'size: 10')).toEqual([]);
 });
 
 test('of a record that has failed no rows are asked for', async () => {

@@ -86,7 +86,7 @@ describe('a poll', () => {
   });
 
   test('a wait of 0 between passes is refused', () => {
-    expect(flowProblems(polling('every: 0')).map(onOneLine)).toEqual([expect.stringContaining('expected a timeout from 1ms to 24d')]);
+    expect(flowProblems(polling('every: 0')).map(onOneLine)).toEqual([expect.stringContaining('expected a wait from 1ms to 24d')]);
   });
 
   test('fails the record when fail_when is true', async () => {
