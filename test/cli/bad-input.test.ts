@@ -278,3 +278,13 @@ describe('the command line', () => {
     ['--encoding', 'klingon', /encoding/],
   ])('%s %s', (option, value, message) => refused({ 'flow.yaml': good, 'rows.csv': 'id\n1\n' }, [...run, option, value], 2, message));
 });
+
+test('a failed record with a broken character does not end a run whose errors file is a table', async () => {
+  const place = await workplace({
+    'flow.yaml': 'nodes: [{ type: set, fields: { n: { cel: "int(a)" } } }]\n',
+    'rows.ndjson': '{"a":"x\\ud800"}\n{"a":"2"}\n',
+  });
+  const { code } = await place.automate(['run', 'flow.yaml', '--in', 'rows.ndjson', '--out', 'out.ndjson', '--errors', 'bad.csv']);
+  expect([code, await place.read('out.ndjson')]).toEqual([4, '{"a":"2","n":2}\n']);
+  expect(await place.read('bad.csv')).toMatch(/\nx\\ud800,set-1,/);
+});

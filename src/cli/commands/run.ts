@@ -168,7 +168,8 @@ async function endOf(run: Run, output: FileOutput, { flow, options, files }: Run
     await output.close(false).catch(() => undefined);
     if (error instanceof AutomateError && error.kind === 'input') throw behindDone(error, output.saved(), files);
     if (!(error instanceof AutomateError) || error.kind !== 'output' || files.out === '-') throw error;
-    const done = `${count(output.saved().records)} records are done; when that is mended, go on`;
+    const { records } = output.saved();
+    const done = `${counted(records, 'record')} ${records === 1 ? 'is' : 'are'} done; when that is mended, go on`;
     throw new AutomateError('output', `${error.message}\n${done}:\n  ${resumeCommand(flow, options)}`, { cause: error });
   }
 }

@@ -78,7 +78,9 @@ export function createRunLedger(options: RunLedgerOptions, book: Book | undefine
       const number = numberOf(node);
       const { credits } = prices[number] as Price;
       if (options.most !== undefined && taken + credits > options.most + rounding)
-        return `the ${shown(options.most)} credits of --max-credits are used up`;
+        return options.most === 1
+          ? 'the 1 credit of --max-credits is used up'
+          : `the ${shown(options.most)} credits of --max-credits are used up`;
       const refusal = book && reserve(book, credits);
       if (refusal !== undefined) return refusal;
       add(number, credits);

@@ -4,6 +4,7 @@ import type { Output } from '../../core/ports.ts';
 import { type Fields, withFields } from '../../core/record.ts';
 import type { Checkpoint, Journal } from '../journal.ts';
 import type { Redactor } from '../redact.ts';
+import { withEscapes } from './csv-writer.ts';
 import { errorFields } from './errors.ts';
 import type { TextParts } from './part.ts';
 import { createInputProgress } from './progress.ts';
@@ -99,7 +100,8 @@ export function createOutput(tools: OutputTools): FileOutput {
 
   /** Throws an AutomateError when a failed record does not fit: there is no other place left for it. */
   function errorRow(item: Item, failure: Failure): Fields {
-    const row = withFields(item.fields, errorFields(item, failure, tools.errors.asColumns));
+    const { asColumns } = tools.errors;
+    const row = withFields(asColumns ? writable(item.fields) : item.fields, errorFields(item, failure, asColumns));
     const misfit = tools.errors.writer.refusal(row);
     if (misfit) throw new AutomateError('output', `a failed record does not fit into the errors file: ${misfit.message}`);
     return row;
@@ -170,6 +172,17 @@ function isNews(checkpoint: Checkpoint, before: Checkpoint): boolean {
 }
 
 /** A record is written whole or not at all. */
+/** What no table can hold as it is must not end a run that has failed one record. */
+function writable(fields: Fields): Fields {
+  const broken = [...fields].filter(([, value]) => typeof value === 'string' && !value.isWellFormed());
+  return broken.length === 0
+    ? fields
+    : withFields(
+        fields,
+        broken.map(([name, value]) => [name, withEscapes(value as string)] as const),
+      );
+}
+
 function refused(outcome: Outcome, writer: RecordWriter): Outcome {
   if (!('rows' in outcome)) return outcome;
   for (const row of outcome.rows) {
