@@ -237,7 +237,9 @@ describe('a poll ends', () => {
     const place = await placeFor(polling(server.origin, 'every: 10ms\n    timeout: 30m'), 2);
     expect((await place.automate(run)).code).toBe(4);
     expect(server.requests).toHaveLength(2);
-    expect(await place.read('rows.errors.csv')).toContain('"not done within 30 min, after 1 pass (the server asks to wait 1 h more): status is ""working"""');
+    expect(await place.read('rows.errors.csv')).toContain(
+      '"not done within 30 min, after 1 pass (the server asks to wait 1 h more): status is ""working"""',
+    );
   });
 
   test('by a credit limit inside it: exit 5, whole records are written, and --resume goes on', async () => {
