@@ -26,10 +26,14 @@ process.once('beforeExit', () => {
 });
 void main(process.argv);
 
-/** What the build has compiled for this very Node; absent where it did not, or the program was changed since: V8 compares only its length. */
+/**
+ * What the build has compiled for this very Node; absent where it did not, or the program was changed since: V8 compares only its length.
+ * Who copies both of them may copy the program last.
+ */
 function keptByBuild() {
+  const copyingMs = 10_000;
   try {
-    return statSync(compiled).mtimeMs >= statSync(program).mtimeMs ? readFileSync(compiled) : undefined;
+    return statSync(compiled).mtimeMs + copyingMs >= statSync(program).mtimeMs ? readFileSync(compiled) : undefined;
   } catch {
     return undefined;
   }
