@@ -81,10 +81,10 @@ function mostPasses({ every, timeout }: PollOptions): number {
   let passes = 1;
   for (let atMs = 0, waitMs = every.initial; ; waitMs = Math.min(every.max, waitMs * every.factor)) {
     const soonest = Math.min(waitMs, soonestMs);
-    if (waitMs >= soonestMs || waitMs === every.max || every.factor === 1) return passes + Math.ceil((timeout - atMs) / soonest);
+    if (waitMs >= soonestMs || waitMs === every.max || every.factor === 1) return passes + Math.floor((timeout - atMs) / soonest);
     atMs += soonest;
+    if (atMs > timeout) return passes;
     passes++;
-    if (atMs >= timeout) return passes;
   }
 }
 
@@ -103,11 +103,10 @@ async function run(options: PollOptions, fields: Fields, context: NodeContext): 
     if (until.evaluate(last)) return rows;
     // From when the answer came: what was done since is no part of the wait.
     const answeredMs = heard?.atMs ?? context.now();
-    if (answeredMs >= endMs) throw notDone(pass, last);
     const askedMs = heard?.waitMs !== undefined && heard.waitMs > 0 ? Math.max(heard.waitMs, Math.min(waitMs, soonestMs)) : undefined;
-    if (askedMs !== undefined && answeredMs + askedMs > endMs) throw notDone(pass, last, askedMs);
-    // What is done in time is seen at its end.
-    await context.waitUntil(Math.min(endMs, answeredMs + (askedMs ?? waitMs)));
+    const nextMs = answeredMs + (askedMs ?? waitMs);
+    if (nextMs > endMs) throw notDone(pass, last, askedMs);
+    await context.waitUntil(nextMs);
     waitMs = Math.min(every.max, waitMs * every.factor);
   }
 
