@@ -6,7 +6,7 @@ import type { Fields } from '../core/record.ts';
 import type { Value } from '../core/value.ts';
 import { type Batching, type Entry, listOf, withList } from './http-batch.ts';
 import { bodyOf, type CallContext, type Compiled, type Exchange, exchange, rowsOf } from './http-call.ts';
-import { onPage, type PageWalk, type Paging } from './http-pages.ts';
+import { onPage, type PageWalk, type Paging, type Sought } from './http-pages.ts';
 
 /** How a record passes: with a request of its own, with one for each page, or with one for many records. `isConstant`: whether all batches would send the same, but for the list. */
 export function runnerOf(compiled: Compiled, paging: Paging | undefined, batching: Batching | undefined, isConstant: boolean): Node['run'] {
@@ -19,27 +19,19 @@ async function runAlone(compiled: Compiled, fields: Fields, context: NodeContext
   return mapped(compiled, fields, await exchange(compiled, compiled.request(fields), context), context);
 }
 
-function mapped({ mapping }: Compiled, fields: Fields, answer: Exchange, context: NodeContext, part?: MappedPart): readonly Fields[] {
-  if (!mapping) return [fields];
-  const found: boolean[] = [];
-  const rows = rowsOf(mapping, fields, answer, found, part);
-  context.mapped(mapping.paths, found);
-  return rows;
+/** What is looked for: in which part of the answer, and besides the map's paths. */
+interface Looking {
+  readonly part?: MappedPart;
+  readonly sought?: Sought | undefined;
 }
 
-/** What is on a page. One without records says nothing of where paths lead. */
-function mappedPage(
-  { mapping }: Compiled,
-  { sought }: Paging,
-  fields: Fields,
-  answer: Exchange,
-  context: NodeContext,
-  part: MappedPart = {},
-): readonly Fields[] {
+function mapped({ mapping }: Compiled, fields: Fields, answer: Exchange, context: NodeContext, looking: Looking = {}): readonly Fields[] {
   if (!mapping) return [fields];
+  const { part, sought } = looking;
   const found: boolean[] = [];
   const rows = rowsOf(mapping, fields, answer, found, part);
-  if (rows.length === 0) return rows;
+  // A page without records says nothing of where paths lead.
+  if (rows.length === 0 && part?.whenEmpty === 'drop') return rows;
   if (sought) context.mapped([...mapping.paths, sought.name], [...found, sought.isOn(answer)]);
   else context.mapped(mapping.paths, found);
   return rows;
@@ -58,7 +50,7 @@ async function runPages(compiled: Compiled, paging: Paging, fields: Fields, cont
     if (isEmpty || !walk.turn(answer)) break;
   }
   if (!compiled.mapping) return [fields];
-  return count === 0 && withoutRows ? mappedPage(compiled, paging, fields, withoutRows, context) : [];
+  return count === 0 && withoutRows ? mapped(compiled, fields, withoutRows, context, { sought: paging.sought }) : [];
 }
 
 /** An answer, and the records on it. */
@@ -73,7 +65,8 @@ async function pageOf(compiled: Compiled, paging: Paging, walk: PageWalk, fields
     const answer = await exchange(compiled, walk.request, context, walk.page === 1 ? undefined : `page ${walk.page}`);
     const isEmpty = walk.isEmpty(answer);
     if (isEmpty && walk.page === 1) refuseMissing(compiled, paging, fields, answer);
-    return { answer, isEmpty, rows: isEmpty ? [] : mappedPage(compiled, paging, fields, answer, context, { whenEmpty: 'drop' }) };
+    const looking: Looking = { part: { whenEmpty: 'drop' }, sought: paging.sought };
+    return { answer, isEmpty, rows: isEmpty ? [] : mapped(compiled, fields, answer, context, looking) };
   } catch (error) {
     throw onPage(walk.page, error);
   }
@@ -101,7 +94,7 @@ function createBatchRunner(compiled: Compiled, batching: Batching, isConstant: b
     }
     return context
       .gather(entry, batch)
-      .then(({ exchange: answer, elements }) => mapped(compiled, fields, answer, context, sharePart(elements)));
+      .then(({ exchange: answer, elements }) => mapped(compiled, fields, answer, context, { part: sharePart(elements) }));
   };
 
   function batchOf(fields: Fields): NodeBatch {
