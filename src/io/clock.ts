@@ -1,4 +1,3 @@
-import { setMaxListeners } from 'node:events';
 import type { Clock } from '../core/ports.ts';
 
 /** The longest that setTimeout can wait. */
@@ -13,10 +12,11 @@ export function createClock(): Clock {
 function sleepUntil(untilMs: number, signal?: AbortSignal): Promise<void> {
   return new Promise((resolve) => {
     if (signal?.aborted) return resolve();
+    const others = signal && sleepersOf(signal);
     let timer: NodeJS.Timeout | undefined;
     const end = () => {
       clearTimeout(timer);
-      signal?.removeEventListener('abort', end);
+      others?.delete(end);
       resolve();
     };
     const sleep = () => {
@@ -25,13 +25,24 @@ function sleepUntil(untilMs: number, signal?: AbortSignal): Promise<void> {
       timer = setTimeout(sleep, Math.min(longestTimerMs, Math.ceil(leftMs)));
       return undefined;
     };
-    if (signal) {
-      // Every record that waits listens to the same signal.
-      setMaxListeners(0, signal);
-      signal.addEventListener('abort', end);
-    }
+    others?.add(end);
     return sleep();
   });
+}
+
+/** By signal, how to end the sleep of each that it wakes. */
+const sleepers = new WeakMap<AbortSignal, Set<() => void>>();
+
+/** One listener for all: with each one's own, every sleep would look through those of all the others. */
+function sleepersOf(signal: AbortSignal): Set<() => void> {
+  const known = sleepers.get(signal);
+  if (known) return known;
+  const ends = new Set<() => void>();
+  sleepers.set(signal, ends);
+  signal.addEventListener('abort', () => {
+    for (const end of ends) end();
+  });
+  return ends;
 }
 
 /** The client writes to a connection that was idle a turn after it was asked to, so it takes two. */

@@ -101,16 +101,33 @@ let asked = 0;
 
 /**
  * A connection is free in the next turn of the event loop: whoever sends again before would open another, twice as many as needed.
- * The answers of a turn go on together, when the last of their connections is free: what they let in is noted with one write.
+ * The answers of a turn go on when the last of their connections is free.
  */
 function whenFree(goOn: () => void): void {
   waiting.push(goOn);
   queueMicrotask(() => {
     const number = ++asked;
     setImmediate(() => {
-      if (number === asked) for (const next of waiting.splice(0)) next();
+      if (number !== asked) return;
+      for (const next of waiting.splice(0)) free.push(next);
+      if (!isGoingOn) goOnInTurns();
     });
   });
+}
+
+/**
+ * So many answers go on in one turn of the event loop: what they let in is noted with one write, and what comes meanwhile,
+ * and what is due meanwhile, waits for no more than those.
+ */
+const atOnce = 8;
+
+const free: (() => void)[] = [];
+let isGoingOn = false;
+
+function goOnInTurns(): void {
+  for (const next of free.splice(0, atOnce)) next();
+  isGoingOn = free.length > 0;
+  if (isGoingOn) setImmediate(goOnInTurns);
 }
 
 function hasBody(status: number): boolean {
