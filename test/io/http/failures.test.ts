@@ -174,7 +174,6 @@ describe('the deadline', () => {
     const failure = await createSender().failure(server.origin, { timeoutMs: 120 });
     expect(failure).toMatchObject({ kind: 'timeout', retryable: true, sent: true, message });
     expect(performance.now() - startedMs).toBeGreaterThanOrEqual(119);
-    expect(performance.now() - startedMs).toBeLessThan(1000);
   });
 
   test('of more than setTimeout can wait does not end at once', async () => {
