@@ -21,20 +21,22 @@ async function outputOf(place: Workplace, flow: string, out: string, more: reado
 }
 
 describe('the output of pages is that of the same records in one answer, and in a loop', () => {
-  const cases = [
-    ...['csv', 'ndjson', 'json', 'json.gz'].map((format) => [format, 2400, many] as const),
-    ...['tsv', 'json', 'csv.gz'].map((format) => [format, 6, few] as const),
+  const [first, last, around, nowhere] = [
+    ['id == "a"', 1] as const,
+    ['id == "c"', 1] as const,
+    ['id != "b"', 2] as const,
+    ['false', 0] as const,
   ];
-  test.each(cases)('%s, %i rows', async (format, rows, size) => {
+  const cases = [
+    ...['csv', 'json'].map((format) => [format, 2400, many, [first, last, around, nowhere]] as const),
+    ...['ndjson', 'json.gz'].map((format) => [format, 2400, many, [around]] as const),
+    ...['tsv', 'csv.gz'].map((format) => [format, 6, few, [around]] as const),
+    ['json', 6, few, [first, last, around, nowhere]] as const,
+  ];
+  test.each(cases)('%s, %i rows', async (format, rows, size, whens) => {
     const server = await pagesServer(size);
     const place = await workplace({ 'rows.csv': 'id\na\nb\nc\n' });
-    // First, after others, around others, and nowhere.
-    for (const [when, times] of [
-      ['id == "a"', 1],
-      ['id == "c"', 1],
-      ['id != "b"', 2],
-      ['false', 0],
-    ] as const) {
+    for (const [when, times] of whens) {
       await place.write('whole.yaml', wholeFlow(server.origin, when));
       await place.write('pages.yaml', pagesFlow(server.origin, '', when));
       await place.write('loop.yaml', loopFlow(server.origin, when));
@@ -63,7 +65,7 @@ describe('the output of pages is that of the same records in one answer, and in 
 
   test('many records at once, the first of them last', async () => {
     const server = await pagesServer({ ...many, pages: 6 });
-    const ids = Array.from({ length: 60 }, (_, index) => `r${index}`);
+    const ids = Array.from({ length: 24 }, (_, index) => `r${index}`);
     const place = await workplace({
       'rows.csv': `id\n${ids.join('\n')}\n`,
       'whole.yaml': wholeFlow(server.origin),

@@ -63,7 +63,7 @@ describe('records are written in input order', () => {
           expect(requests).toHaveLength(answers.length + retried.size);
         },
       ),
-      { numRuns: 60 },
+      { numRuns: 30 },
     );
   });
 

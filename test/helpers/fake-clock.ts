@@ -1,4 +1,3 @@
-import { setMaxListeners } from 'node:events';
 import type { Clock } from '../../src/core/ports.ts';
 
 interface Sleeper {
@@ -9,6 +8,7 @@ interface Sleeper {
 /** Makes a clock that runs ahead by itself: once nothing else can go on, whoever sleeps the shortest is woken, without real waiting. */
 export function createFakeClock(wallStartMs = Date.UTC(2030, 0, 1)): Clock {
   const sleepers = new Set<Sleeper>();
+  const bySignal = new WeakMap<AbortSignal, Set<() => void>>();
   let nowMs = 0;
   let isWaking = false;
   return { now: () => nowMs, wallNow: () => wallStartMs + nowMs, sleepUntil, nextTurn };
@@ -18,16 +18,27 @@ export function createFakeClock(wallStartMs = Date.UTC(2030, 0, 1)): Clock {
     return new Promise((resolve) => {
       const sleeper: Sleeper = { untilMs, wake };
       sleepers.add(sleeper);
-      if (signal) setMaxListeners(0, signal);
-      signal?.addEventListener('abort', wake);
+      const others = signal && wokenBy(signal);
+      others?.add(wake);
       wakeSoon();
 
       function wake(): void {
         sleepers.delete(sleeper);
-        signal?.removeEventListener('abort', wake);
+        others?.delete(wake);
         resolve();
       }
     });
+  }
+
+  function wokenBy(signal: AbortSignal): Set<() => void> {
+    const known = bySignal.get(signal);
+    if (known) return known;
+    const woken = new Set<() => void>();
+    bySignal.set(signal, woken);
+    signal.addEventListener('abort', () => {
+      for (const wake of woken) wake();
+    });
+    return woken;
   }
 
   /** As many microtasks as anything here takes to go on. */

@@ -170,13 +170,13 @@ describe('records that are found by the same value', () => {
   });
 
   test('in a thousand batches are no trouble', async () => {
-    const given = Array.from({ length: 20_000 }, (_, index) => ({ id: 1, in: index }));
+    const given = Array.from({ length: 10_000 }, (_, index) => ({ id: 1, in: index }));
     const flow = lookup({ ...byBoth, before: '  - { type: http, url: "https://api.example.com/", map: { in: "in[]" } }\n' });
     const result = await runFlow(flow, [{ id: 1 }], {
       http: (request) => (request.body === undefined ? { body: { in: given.map((record) => record.in) } } : each(request)),
       forget: true,
     });
-    expect([result.rows.length, result.rows.at(-1)]).toEqual([20_000, { id: 1, in: 19_999, name: '1 in 19999' }]);
+    expect([result.rows.length, result.rows.at(-1)]).toEqual([10_000, { id: 1, in: 9_999, name: '1 in 9999' }]);
   });
 
   test('as a text ask for the same', async () => {

@@ -35,11 +35,11 @@ describe('the records of all pages come one after another', () => {
     expect([numbers(result), result.requests.length]).toEqual([[0, 1], calls - 2]);
   });
 
-  test.each(types)('%s, 10,000 pages', async (_, paginate, server, calls) => {
-    const result = await run(paging(`${paginate}, max: 20000`), server(10_000), { forget: true });
-    expect(result.rows.length).toBe(20_000);
+  test.each(types)('%s, 3,000 pages', async (_, paginate, server, calls) => {
+    const result = await run(paging(`${paginate}, max: 20000`), server(3000), { forget: true });
+    expect(result.rows.length).toBe(6000);
     expect(numbers(result).every((n, index) => n === index)).toBe(true);
-    expect(result.requests.length).toBe(9_997 + calls);
+    expect(result.requests.length).toBe(2997 + calls);
   });
 
   test('in the order of the records, however long each takes', async () => {
