@@ -72,6 +72,8 @@ export interface Ledger {
   settle(node: string, cost?: number): void;
   /** The action was refused before anything was sent: its credits go back. */
   release(node: string): void;
+  /** Whether there is not enough left for an action of any node. */
+  isUsedUp(): boolean;
 }
 
 /** Answers that are kept on disk. */

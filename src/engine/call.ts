@@ -56,7 +56,7 @@ export function createCaller(tools: CallTools): RunCall {
     const credit = creditOf(tools, caller.node);
     try {
       for (let attempts = 1; ; attempts++) {
-        await gates.enter(call, caller.record, !caller.progress.hasBegun);
+        await gates.enter(call, caller.record, credit.isHeld() ? 'paid' : caller.progress.hasBegun ? 'begun' : 'new');
         let refused: Refused | undefined;
         try {
           if (caller.isLost?.()) throw new Unfinished();
@@ -107,6 +107,7 @@ function lastFailure(call: Call<unknown>, { failure, waitMs }: Refused): Failure
 }
 
 interface Credit {
+  isHeld(): boolean;
   hold(): void;
   settle(cost?: number): void;
   release(): void;
@@ -116,11 +117,14 @@ interface Credit {
 function creditOf({ ports, stopping }: CallTools, node: string): Credit {
   let state: 'none' | 'held' | 'spent' = 'none';
   return {
+    // What was spent for a try holds for the next one.
+    isHeld: () => state !== 'none',
     hold() {
       if (state !== 'none') return;
       const refusal = ports.ledger.hold(node);
       if (refusal !== undefined) {
         stopping.request('max-credits', refusal);
+        if (ports.ledger.isUsedUp()) stopping.spend();
         throw new Unfinished();
       }
       state = 'held';
@@ -160,8 +164,16 @@ async function waitOrThrow(call: Call<unknown>, caller: Caller, refused: Refused
   await waitUntil(ports.clock.now() + waitMs, tools);
 }
 
+/** Waits before something new is paid for, unless the run ends before. Throws Unfinished then, and where nothing can be paid for. */
+export async function waitUnpaid(untilMs: number, tools: Pick<CallTools, 'ports' | 'stopping'>): Promise<void> {
+  const { clock } = tools.ports;
+  await clock.sleepUntil(untilMs, tools.stopping.unpaid);
+  if (tools.stopping.isSpent) throw new Unfinished();
+  await waitUntil(untilMs, tools);
+}
+
 /** Waits, unless the run ends before. Throws Unfinished then. */
-export async function waitUntil(untilMs: number, { ports: { clock }, stopping }: Pick<CallTools, 'ports' | 'stopping'>): Promise<void> {
+async function waitUntil(untilMs: number, { ports: { clock }, stopping }: Pick<CallTools, 'ports' | 'stopping'>): Promise<void> {
   await clock.sleepUntil(untilMs, stopping.hurry);
   if (stopping.hurry.aborted && untilMs - clock.now() <= stopping.patienceMs) await clock.sleepUntil(untilMs, stopping.signal);
   if (stopping.signal.aborted || untilMs > clock.now()) throw new Unfinished();

@@ -24,7 +24,7 @@ export function createChain(plan: Pick<Plan, 'steps'>, tools: ChainTools): Pass 
 }
 
 function wayOf(item: Item, take: Take): Way {
-  return { item, progress: { hasBegun: false }, place: '', step: 0, isInner: false, take };
+  return { item, progress: { hasBegun: false }, place: '', step: 0, isInner: false, isKept: false, take };
 }
 
 const nothing: Take = () => undefined;
@@ -71,7 +71,8 @@ async function passMany(step: Step, rows: readonly Fields[], way: Way, tools: Ch
   const results: (readonly Fields[])[] = [];
   // Those that wait for a batch hold nothing.
   const atOnce = largestBatch([step]) > 0 ? rows.length : rowsAtOnce;
-  await each(rows, atOnce, way, async (fields, index, scope) => {
+  // Where one fails, none of them comes out.
+  await each(rows, atOnce, { ...way, isKept: false }, async (fields, index, scope) => {
     results[index] = await passOne(step, fields, index, { ...way, scope }, tools);
   });
   return results.flat();
@@ -84,24 +85,34 @@ function largestBatch(steps: readonly Step[]): number {
 
 type Act = (fields: Fields, index: number, scope: Scope) => Promise<void>;
 
-/** Brings records to their end, so many at once, begun in their order. After a failure nothing more is begun; it is thrown when all have ended. */
-async function each(rows: readonly Fields[], atOnce: number, { scope: outer }: Way, act: Act): Promise<void> {
-  const scope: Scope = { hasFailed: false, outer };
+/**
+ * Brings records to their end, so many at once, begun in their order. After a failure nothing more is begun; it is thrown when all have ended.
+ * Where what came before a failure stays, those before it are brought to their end, too.
+ */
+async function each(rows: readonly Fields[], atOnce: number, { scope: outer, isKept }: Way, act: Act): Promise<void> {
+  let failedAt = Number.POSITIVE_INFINITY;
   const reasons: unknown[] = [];
   let next = 0;
+  const scopeOf = (index: number): Scope => ({
+    get hasFailed() {
+      return failedAt < index;
+    },
+    outer,
+  });
+  const all = scopeOf(Number.POSITIVE_INFINITY);
   const worker = async () => {
-    while (next < rows.length && !scope.hasFailed) {
+    while (next < rows.length && !all.hasFailed) {
       const index = next++;
       try {
-        await act(rows[index] as Fields, index, scope);
+        await act(rows[index] as Fields, index, isKept ? scopeOf(index) : all);
       } catch (error) {
-        scope.hasFailed = true;
+        failedAt = Math.min(failedAt, index);
         reasons[index] = error;
       }
     }
   };
   await Promise.all(Array.from({ length: Math.min(atOnce, rows.length) }, worker));
-  if (!scope.hasFailed) return;
+  if (!all.hasFailed) return;
   // Behind one that has failed others are left unfinished.
   throw reasons.find((reason) => reason !== undefined && !(reason instanceof Unfinished)) ?? reasons.find(Boolean);
 }
@@ -117,7 +128,13 @@ async function passStreaming(step: Step, behind: readonly Step[], rows: readonly
   });
 
   async function passHandingOn(fields: Fields, row: number, outer: Way, before: Promise<void> | undefined): Promise<void> {
-    const scope: Scope = { hasFailed: false, outer: outer.scope };
+    let hasFailed = false;
+    const scope: Scope = {
+      get hasFailed() {
+        return hasFailed;
+      },
+      outer: outer.scope,
+    };
     const here = { ...outer, scope };
     const next = way.isInner ? here : { ...here, step: way.step + 1 };
     const handingOn = createHandingOn({
@@ -130,7 +147,7 @@ async function passStreaming(step: Step, behind: readonly Step[], rows: readonly
       await handingOn.emit(await passOne(step, fields, row, { ...here, emit: handingOn.emit }, tools));
       await handingOn.taken();
     } catch (error) {
-      scope.hasFailed = true;
+      hasFailed = !way.isKept;
       await handingOn.ended();
       throw error instanceof FailedBehind ? error.reason : error;
     }

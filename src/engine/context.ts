@@ -5,7 +5,7 @@ import type { Heard, NodeContext, Step } from '../core/node.ts';
 import type { Ports } from '../core/ports.ts';
 import type { Fields } from '../core/record.ts';
 import type { Batches } from './batches.ts';
-import { type Caller, type Progress, type RunCall, waitUntil } from './call.ts';
+import { type Caller, type Progress, type RunCall, waitUnpaid } from './call.ts';
 import type { Stopping } from './stopping.ts';
 
 /** What a chain needs around it. */
@@ -23,7 +23,7 @@ export type Take = (rows: readonly Fields[]) => Promise<void> | void;
 
 /** The records that one record has become at a node: when one of them has failed, nothing more is begun for the others. */
 export interface Scope {
-  hasFailed: boolean;
+  readonly hasFailed: boolean;
   readonly outer: Scope | undefined;
 }
 
@@ -39,6 +39,8 @@ export interface Way {
   readonly isInner: boolean;
   /** Takes what comes out of the nodes before the record is done, in its order. */
   readonly take: Take;
+  /** Whether a node around this one goes on after a failure: what was handed on before it stays. */
+  readonly isKept: boolean;
   /** Absent while the record is one. */
   readonly scope?: Scope | undefined;
   /** Takes what a node that streams hands on; absent at other nodes. */
@@ -109,7 +111,8 @@ const methods: Omit<NodeContext, 'http' | 'tools'> & ThisType<Own> = {
     const heard = ({ atMs, waitMs }: Heard) => {
       last = { atMs, waitMs: waitMs === undefined ? last?.waitMs : Math.max(last?.waitMs ?? 0, waitMs) };
     };
-    const inside = { ...way, place: `${way.place}${row}.${pass}.`, isInner: true, take, heard: waits ? heard : way.heard };
+    const isKept = way.isKept || step.onError === 'keep';
+    const inside = { ...way, place: `${way.place}${row}.${pass}.`, isInner: true, isKept, take, heard: waits ? heard : way.heard };
     await take(await passSteps(steps, [fields], inside, chain));
     return last;
   },
@@ -121,8 +124,8 @@ const methods: Omit<NodeContext, 'http' | 'tools'> & ThisType<Own> = {
   },
   async waitUntil(untilMs) {
     const { way, chain } = this;
-    await chain.batches.during(way.step, waitUntil(untilMs - awakeMs, chain), 'waiting');
-    await chain.batches.during(way.step, waitUntil(untilMs, chain));
+    await chain.batches.during(way.step, waitUnpaid(untilMs - awakeMs, chain), 'waiting');
+    await chain.batches.during(way.step, waitUnpaid(untilMs, chain));
   },
 };
 

@@ -5,16 +5,27 @@ import type { Clock } from '../core/ports.ts';
 /** Lets calls through: so many at once, so often, and none while the other side wants to be left alone. */
 export interface Gates {
   /** Resolves when the call may start; of those who wait, the record that was read first goes first. Rejects with Unfinished when it is turned away. */
-  enter(call: Call<unknown>, record: number, isRefusable: boolean): Promise<void>;
+  enter(call: Call<unknown>, record: number, standing: Standing): Promise<void>;
   /** The call has ended. */
   leave(call: Call<unknown>): void;
   /** Resolves when more records are worth beginning; `undefined` when they are now. */
   room(): Promise<void> | undefined;
   /** Nobody passes this gate for so long. */
   pause(call: Call<unknown>, ms: number): void;
-  /** From now on turns away every refusable call, or every call at all, those that wait included. */
-  refuse(whom: 'refusable' | 'all'): void;
+  /** From now on turns away the calls of new records, all that are not paid for yet, or every call at all, those that wait included. */
+  refuse(whom: Refused): void;
 }
+
+/** Nothing was sent for the record yet; something was, but nothing for this call is held; its credit is held. */
+export type Standing = 'new' | 'begun' | 'paid';
+
+type Refused = 'new' | 'unpaid' | 'all';
+
+const refusedBy: Readonly<Record<Refused, readonly Standing[]>> = {
+  new: ['new'],
+  unpaid: ['new', 'begun'],
+  all: ['new', 'begun', 'paid'],
+};
 
 /** What the command line says of all gates, over what the flow says. */
 export interface GateOverrides {
@@ -24,7 +35,7 @@ export interface GateOverrides {
 
 interface Waiter {
   readonly record: number;
-  readonly isRefusable: boolean;
+  readonly standing: Standing;
   readonly start: () => void;
   readonly turnAway: (reason: Unfinished) => void;
 }
@@ -62,16 +73,16 @@ const keptGates = 1000;
 export function createGates(clock: Clock, overrides: GateOverrides): Gates {
   const gates = new Map<string, Gate>();
   const limits = new Map<string, Limit>();
-  let refused: 'refusable' | 'all' | undefined;
+  let refused: readonly Standing[] = [];
   let wakeRoom: (() => void) | undefined;
 
   return {
-    enter(call, record, isRefusable) {
-      if (isTurnedAway(isRefusable)) return Promise.reject(new Unfinished());
+    enter(call, record, standing) {
+      if (refused.includes(standing)) return Promise.reject(new Unfinished());
       const gate = gateOf(call);
       const limit = limitOf(call);
       return new Promise((start, turnAway) => {
-        queueUp(queueOf(gate, limit).waiters, { record, isRefusable, start, turnAway });
+        queueUp(queueOf(gate, limit).waiters, { record, standing, start, turnAway });
         limit.waiting++;
         pump(gate);
       });
@@ -93,10 +104,10 @@ export function createGates(clock: Clock, overrides: GateOverrides): Gates {
       gate.pausedUntilMs = Math.max(gate.pausedUntilMs, clock.now() + ms);
     },
     refuse(whom) {
-      refused = whom;
+      refused = refusedBy[whom];
       for (const queue of [...gates.values()].flatMap(({ queues }) => queues)) {
-        const away = queue.waiters.filter((waiter) => isTurnedAway(waiter.isRefusable));
-        queue.waiters = queue.waiters.filter((waiter) => !isTurnedAway(waiter.isRefusable));
+        const away = queue.waiters.filter(({ standing }) => refused.includes(standing));
+        queue.waiters = queue.waiters.filter(({ standing }) => !refused.includes(standing));
         queue.limit.waiting -= away.length;
         for (const waiter of away) waiter.turnAway(new Unfinished());
       }
@@ -106,13 +117,9 @@ export function createGates(clock: Clock, overrides: GateOverrides): Gates {
 
   /** Where as many wait as can be in flight, more would only take up memory. Where a gate is paused, others may be open. */
   function hasRoom(): boolean {
-    if (refused !== undefined) return true;
+    if (refused.length > 0) return true;
     for (const { max, inFlight, waiting } of limits.values()) if (inFlight >= max && waiting >= max) return false;
     return true;
-  }
-
-  function isTurnedAway(isRefusable: boolean): boolean {
-    return refused === 'all' || (refused === 'refusable' && isRefusable);
   }
 
   function gateOf(call: Call<unknown>): Gate {

@@ -29,11 +29,14 @@ export interface Run {
 export function startRun(plan: Plan, input: AsyncIterable<readonly Item[]>, output: Output, ports: Ports, settings: RunSettings): Run {
   const startedMs = ports.clock.now();
   const gates = createGates(ports.clock, settings);
-  const stopping = createStopping((ending, reason) => {
-    ports.report({ type: 'stopping', ending, reason });
-    gates.refuse('refusable');
-    window.close();
-  });
+  const stopping = createStopping(
+    (ending, reason) => {
+      ports.report({ type: 'stopping', ending, reason });
+      gates.refuse('new');
+      window.close();
+    },
+    () => gates.refuse('unpaid'),
+  );
   stopping.signal.addEventListener('abort', () => {
     gates.refuse('all');
     window.close();

@@ -8,22 +8,30 @@ export interface Stopping {
   request(ending: Ending, reason: string, patienceMs?: number): void;
   /** A call whose next try is further away than this is given up. Without limit unless the request said so. */
   readonly patienceMs: number;
+  /** No action can be paid for any more: those that are paid for come to their end, and nothing else. */
+  spend(): void;
+  readonly isSpent: boolean;
   /** Nothing goes on any more. */
   abort(): void;
   /** Aborted when patience is limited: somebody waits for the end, or nobody will answer. */
   readonly hurry: AbortSignal;
+  /** Aborted when nothing can be paid for any more, and by whatever aborts `hurry`. */
+  readonly unpaid: AbortSignal;
   /** Aborted by `abort`. */
   readonly signal: AbortSignal;
 }
 
-/** Makes what stops a run. `onRequest` is told once. */
-export function createStopping(onRequest: (ending: Ending, reason: string) => void): Stopping {
+/** Makes what stops a run. `onRequest` and `onSpent` are told once. */
+export function createStopping(onRequest: (ending: Ending, reason: string) => void, onSpent = () => {}): Stopping {
   const hurrying = new AbortController();
+  const unpaid = new AbortController();
   const aborting = new AbortController();
   let requested: Ending | undefined;
   let patience = Number.POSITIVE_INFINITY;
+  let isSpent = false;
   return {
     hurry: hurrying.signal,
+    unpaid: unpaid.signal,
     signal: aborting.signal,
     get ending() {
       return requested;
@@ -36,11 +44,25 @@ export function createStopping(onRequest: (ending: Ending, reason: string) => vo
       requested = ending;
       patience = patienceMs;
       onRequest(ending, reason);
-      if (Number.isFinite(patience)) hurrying.abort();
+      if (Number.isFinite(patience)) hurry();
+    },
+    get isSpent() {
+      return isSpent;
+    },
+    spend() {
+      if (isSpent) return;
+      isSpent = true;
+      onSpent();
+      unpaid.abort();
     },
     abort() {
-      hurrying.abort();
+      hurry();
       aborting.abort();
     },
   };
+
+  function hurry(): void {
+    hurrying.abort();
+    unpaid.abort();
+  }
 }

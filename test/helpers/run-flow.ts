@@ -179,6 +179,7 @@ function createLedger(most = Number.POSITIVE_INFINITY): Ledger & { spent(): numb
       spent++;
     },
     release: () => void held--,
+    isUsedUp: () => held + spent >= most,
     spent: () => spent,
   };
 }

@@ -319,6 +319,30 @@ ${behind}`;
     expect([rows, failures]).toMatchObject([[], [{ node: 'pages', status: 404, message: 'page 2: the server answered 404' }]]);
   });
 
+  test.each([0, 30, 300])('of a kept loop stay, those of the pages before a failure, when the nodes behind take %i ms', async (afterMs) => {
+    const flow = `nodes:
+  - { type: set, fields: { part: 0 } }
+  - type: loop
+    while: part < 3
+    carry: [part]
+    on_error: keep
+    nodes:
+      - { id: pages, type: http, url: "${origin}/{{part}}", paginate: { ${cursor} }, ${map} }
+      - { type: http, url: "${origin}/v/{{n}}", map: { v: v } }
+      - { type: http, url: "${origin}/w/{{n}}", map: { w: w } }
+      - { type: set, fields: { part: { cel: part + 1 } } }
+`;
+    const http = (request: SentRequest) => {
+      if (/^.[vw]/.test(request.path)) return { afterMs, body: { v: 'V', w: 'W' } };
+      return request.path === '/1?cursor=2' ? { afterMs: 20, status: 422 } : { afterMs: 20, ...byCursor(4)(request) };
+    };
+    const { rows, failures } = await run(flow, http);
+    const firstPass = [0, 1, 2, 3, 4, 5, 6, 7].map((n) => ({ id: 'a', part: 1, n, v: 'V', w: 'W' }));
+    const secondPass = [0, 1, 2, 3].map((n) => ({ id: 'a', part: 2, n, v: 'V', w: 'W' }));
+    expect([failures, rows.slice(0, -1)]).toEqual([[], [...firstPass, ...secondPass]]);
+    expect(rows.at(-1)).toMatchObject({ _error: { node: 'pages', status: 422 } });
+  });
+
   test('every page of every pass has its own idempotency key', async () => {
     const flow = loop().replace('paginate:', 'method: POST, idempotency_key: true, paginate:');
     const keys = (await run(flow, byCursor(2))).requests.map(({ headers }) => headers['Idempotency-Key']);

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { flowProblems, onOneLine } from '../helpers/flow-problems.ts';
-import { runFlow } from '../helpers/run-flow.ts';
+import { runFlow, type SentRequest } from '../helpers/run-flow.ts';
 
 /** A flow that asks for a job's state. */
 function polling(options: string, more = '') {
@@ -106,6 +106,20 @@ describe('a poll', () => {
     const result = await runFlow(polling('every: 60s', ', concurrency: 4'), records, { http: doneAfter(3) });
     expect(result.rows).toHaveLength(3000);
     expect(result.waitedMs).toBe(120_000);
+  });
+
+  test('that nobody pays for any more is not waited for', async () => {
+    const records = Array.from({ length: 6 }, (_, index) => ({ id: String(index) }));
+    const { ending, waitedMs, requests, rows } = await runFlow(polling('every: 40s'), records, { http: doneAfter(3), credits: 3 });
+    expect([ending, requests.length, rows]).toEqual(['max-credits', 3, []]);
+    expect(waitedMs).toBeLessThan(1000);
+  });
+
+  test('an action that is paid for is still tried again', async () => {
+    const records = Array.from({ length: 6 }, (_, index) => ({ id: String(index) }));
+    const http = (_request: SentRequest, index: number) => (index < 3 ? { status: 503 } : { body: { status: 'done' } });
+    const { ending, requests, rows } = await runFlow(polling('every: 40s'), records, { http, credits: 3 });
+    expect([ending, requests.length, rows.length]).toEqual(['max-credits', 6, 3]);
   });
 
   test('a record that a node inside fails is failed', async () => {

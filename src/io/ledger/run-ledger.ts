@@ -59,6 +59,7 @@ export function createRunLedger(options: RunLedgerOptions, book: Book | undefine
   const owner = ownerText();
   const ids = [...options.prices.keys()];
   const prices = [...options.prices.values()];
+  const cheapest = Math.min(...prices.map(({ credits }) => credits));
   const numbers = new Map(ids.map((id, number) => [id, number]));
   const unwritten = prices.map(() => 0);
   let month: Month = { name: '', endMs: 0 };
@@ -77,10 +78,7 @@ export function createRunLedger(options: RunLedgerOptions, book: Book | undefine
     hold(node) {
       const number = numberOf(node);
       const { credits } = prices[number] as Price;
-      if (options.most !== undefined && taken + credits > options.most + rounding)
-        return options.most === 1
-          ? 'the 1 credit of --max-credits is used up'
-          : `the ${shown(options.most)} credits of --max-credits are used up`;
+      if (isOver(credits)) return spentText(options.most as number);
       const refusal = book && reserve(book, credits);
       if (refusal !== undefined) return refusal;
       add(number, credits);
@@ -96,6 +94,7 @@ export function createRunLedger(options: RunLedgerOptions, book: Book | undefine
       const number = numberOf(node);
       add(number, -(prices[number] as Price).credits);
     },
+    isUsedUp: () => isOver(cheapest) || (log !== undefined && available < cheapest - rounding),
     flush: () => log?.flush(),
     spent: () => spent,
     close() {
@@ -110,6 +109,10 @@ export function createRunLedger(options: RunLedgerOptions, book: Book | undefine
       }
     },
   };
+
+  function isOver(credits: number): boolean {
+    return options.most !== undefined && taken + credits > options.most + rounding;
+  }
 
   function numberOf(node: string): number {
     return numbers.get(node) as number;
@@ -216,4 +219,8 @@ function settleHold(book: Book, home: string, hold: Hold, least: number): boolea
   const isSettled = book.settle(hold.run, hold.logged, spent);
   if (isSettled) rmSync(path, { force: true });
   return isSettled;
+}
+
+function spentText(most: number): string {
+  return most === 1 ? 'the 1 credit of --max-credits is used up' : `the ${shown(most)} credits of --max-credits are used up`;
 }
