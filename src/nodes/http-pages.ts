@@ -68,6 +68,7 @@ export function compilePaging(options: PaginateOptions, rules: PagingRules): Pag
         },
         isEmpty: (answer) => items !== undefined && isEmpty(answer, items),
         turn(answer) {
+          if (options.type === 'offset' && items) refuseLonger(answer, items, options.size, page);
           const next = nextOf(request, answer, page, first);
           if (!next) return false;
           refuseRepeat(seen, request, next, answer, page);
@@ -217,6 +218,14 @@ function isEmpty({ response, body }: Exchange, path: readonly (string | number)[
   if (array === undefined || array === null) return true;
   if (Array.isArray(array)) return array.length === 0;
   throw new Failure('mapping', `expected an array of items, found ${kindOf(array)}`, { status: response.status });
+}
+
+/** The next offset would lead to what is on this page already. */
+function refuseLonger({ response, body }: Exchange, path: readonly (string | number)[], size: number, page: number): void {
+  const array = valueAt(body, path);
+  if (!Array.isArray(array) || array.length <= size) return;
+  const message = `page ${page} has ${array.length} items, more than the size of ${size}: the next one would repeat some`;
+  throw new Failure('mapping', message, { status: response.status });
 }
 
 function singlePath(text: string): Path {

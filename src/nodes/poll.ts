@@ -99,8 +99,9 @@ async function run(options: PollOptions, fields: Fields, context: NodeContext): 
     });
     const last = rows.at(-1);
     if (!last) return rows;
-    if (failWhen?.evaluate(last)) throw new Failure('http', `it failed: ${valuesText(failWhen, last)} (fail_when, pass ${pass})`);
-    if (until.evaluate(last)) return rows;
+    if (failWhen && isMet('fail_when', failWhen, last))
+      throw new Failure('http', `it failed: ${valuesText(failWhen, last)} (fail_when, pass ${pass})`);
+    if (isMet('until', until, last)) return rows;
     // From when the answer came: what was done since is no part of the wait.
     const answeredMs = heard?.atMs ?? context.now();
     const askedMs = heard?.waitMs !== undefined && heard.waitMs > 0 ? Math.max(heard.waitMs, Math.min(waitMs, soonestMs)) : undefined;
@@ -116,6 +117,17 @@ async function run(options: PollOptions, fields: Fields, context: NodeContext): 
     const asked = askedMs === undefined ? '' : ` (the server asks to wait ${durationText(askedMs)} more)`;
     const message = `not done within ${durationText(options.timeout)}, after ${passes}${asked}${found === '' ? '' : `: ${found}`}`;
     return new Failure('timeout', message);
+  }
+}
+
+/** A node inside that keeps a record leaves fields out, and says why. */
+function isMet(name: string, condition: Expression<boolean>, record: Fields): boolean {
+  try {
+    return condition.evaluate(record);
+  } catch (error) {
+    if (!(error instanceof Failure)) throw error;
+    const kept = record.get('_error') as { node?: string; message?: string } | undefined;
+    throw error.retold(`${name}: ${error.message}${kept?.message === undefined ? '' : `; before, ${kept.node}: ${kept.message}`}`);
   }
 }
 

@@ -337,3 +337,17 @@ test('a missing credential is told before anything is sent', async () => {
   expect(stderr).toContain('AUTOMATE_CREDENTIAL_CRM');
   expect(server.requests).toEqual([]);
 });
+
+test('without credits for a node before the chosen one sends nothing, exit 5', async () => {
+  const { automate, server } = await preview(
+    (origin) => `nodes:
+  - { id: make, type: http, url: "${origin}/make/{{id}}", map: { job: data.user.name } }
+  - { id: ask, type: http, url: "${origin}/ask/{{job}}" }
+`,
+  );
+  expect((await automate(['credits', 'limit', '0'])).code).toBe(0);
+  const { code, stderr } = await automate(['test-request', 'flow.yaml', '--in', 'rows.csv', '--node', 'ask', '--allow-http']);
+  expect([code, server.requests.length]).toEqual([5, 0]);
+  expect(stderr).toMatch(/credit/);
+  expect(stderr).not.toContain('bug');
+});

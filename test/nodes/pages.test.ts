@@ -243,6 +243,14 @@ describe('the last page', () => {
     expect(failures).toMatchObject([{ class: 'mapping', message: 'the map finds 2 on the page, but there is no itmes (paginate.items)' }]);
   });
 
+  test('with more items than the size of an offset fails the record: the next one would repeat some', async () => {
+    const items = (count: number) => ({ body: { items: Array.from({ length: count }, (_, n) => ({ n })) } });
+    const { rows, failures, requests } = await run(paging(offset), inTurn(items(2), items(3)));
+    expect([rows, requests.length]).toEqual([[], 2]);
+    const message = 'page 2 has 3 items, more than the size of 2: the next one would repeat some';
+    expect(failures).toMatchObject([{ class: 'mapping', message }]);
+  });
+
   test('may be a short one of an offset: the next one tells', async () => {
     const result = await run(paging(offset), inTurn({ body: { items: [{ n: 1 }] } }, { body: { items: [] } }));
     expect([numbers(result), paths(result)]).toEqual([[1], ['/a?offset=0', '/a?offset=2']]);

@@ -122,6 +122,12 @@ describe('a poll', () => {
     expect([ending, requests.length, rows.length]).toEqual(['max-credits', 6, 3]);
   });
 
+  test('a condition that a kept failure left nothing for says so', async () => {
+    const { failures } = await runFlow(polling('', ', on_error: keep'), [{ id: 'a' }], { http: () => ({ status: 404 }) });
+    const message = 'until: the record has no field "status"; before, ask: the server answered 404';
+    expect(failures).toMatchObject([{ node: 'poll-1', class: 'template', message }]);
+  });
+
   test('a record that a node inside fails is failed', async () => {
     const { failures } = await runFlow(polling(''), [{ id: 'a' }], { http: () => ({ status: 404 }) });
     expect(failures).toMatchObject([{ node: 'ask', class: 'http', status: 404 }]);

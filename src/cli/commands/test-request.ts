@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { AutomateError, Failure } from '../../core/failure.ts';
+import { AutomateError, Failure, Unfinished } from '../../core/failure.ts';
 import type { Item, Part } from '../../core/item.ts';
 import type { Action, ActionOf, ActionRequest, ActionResponse, Node, Step } from '../../core/node.ts';
 import { allSteps, type Plan } from '../../core/plan.ts';
@@ -170,12 +170,18 @@ async function fieldsBefore(
   const before = stepsBefore(plan.steps, step)?.filter(({ node }) => options.send || !isActing(node)) ?? [];
   const sending = before.filter(({ node }) => isActing(node));
   if (sending.length > 0) terminal.tell(`first sending ${sending.map(({ id }) => id).join(', ')}, whose fields this node may need`);
-  const stopping = createStopping(() => {});
+  let stopped: string | undefined;
+  const stopping = createStopping((_ending, reason) => {
+    stopped = reason;
+  });
   const call = createCaller({ ports, stopping, gates: createGates(ports.clock, {}) });
   const batches = createBatches({ nodes: allSteps(plan.steps), clock: ports.clock, call, supply: () => 'ended' });
   const rows: Fields[] = [];
   const pass = createChain({ ...plan, steps: before }, { ports, stopping, call, batches, part: () => partOf(rows) });
-  const passed = await pass(item).catch(failureOf);
+  const passed = await pass(item).catch((error: unknown) => {
+    if (error instanceof Unfinished && stopped !== undefined) throw new AutomateError('credits', stopped);
+    return failureOf(error);
+  });
   if (passed instanceof Failure) return passed;
   const [first] = 'drop' in passed ? rows : passed;
   if (!first) throw new AutomateError('input', 'a node before this one drops the record; choose another with --record N');
