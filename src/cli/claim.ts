@@ -13,6 +13,7 @@ import {
   type Identity,
   type Journal,
   journalPath,
+  type KeptRecords,
   readJournal,
 } from '../io/journal.ts';
 import { type Lock, takeLock } from '../io/lock.ts';
@@ -36,6 +37,8 @@ export interface Claim {
   /** The run's UUID: of a resumed run, the one it began with. */
   readonly run: string;
   readonly from: Checkpoint;
+  /** What had come to its end behind that. */
+  readonly kept: KeptRecords;
   /** Begins the journal, or goes on with it; absent for a stream, in which nothing could be cut off. */
   begin(): Promise<Journal | undefined>;
   /** Lets others have the output. */
@@ -82,6 +85,7 @@ async function claimFile(flow: FlowInFile, options: RunOptions, plan: OutputPlan
   return {
     run,
     from: found?.checkpoint ?? untouched,
+    kept: found?.kept ?? new Map(),
     begin: () => (found ? continueJournal(path, found) : createJournal(path, run, identity)),
   };
 }
@@ -120,7 +124,7 @@ async function claimStream(options: RunOptions, plan: OutputPlan): Promise<Omit<
   if (options.resume)
     throw new AutomateError('usage', '--resume needs an output file: in a stream nothing can be gone on with\nname one with --out');
   if (!options.force) await refuseExistingFiles(plan);
-  return { run: randomUUID(), from: untouched, begin: async () => undefined };
+  return { run: randomUUID(), from: untouched, kept: new Map(), begin: async () => undefined };
 }
 
 /** The journal to go on with; absent for a run from the beginning. */

@@ -11,6 +11,8 @@ export interface Item {
   readonly end: { readonly offset: number; readonly line: number };
   /** Why the record could not even be read; such a record goes to the errors file without passing a node. */
   readonly failure?: Failure;
+  /** Its output records, where an earlier part of the run has brought it to its end. */
+  readonly earlier?: readonly Fields[];
 }
 
 /** Output records of one record that come before it is done, such as those of its pages. When they are many, they wait outside of memory. */

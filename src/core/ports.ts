@@ -1,6 +1,7 @@
 import type { Auth } from './auth.ts';
 import type { Event, HitSource } from './event.ts';
 import type { Item, Outcome, Part } from './item.ts';
+import type { Fields } from './record.ts';
 import type { Tools } from './tools.ts';
 
 export type { Auth } from './auth.ts';
@@ -91,6 +92,8 @@ export interface Output {
   part(): Part;
   /** Takes what came of a record, in memory; answers what became of it: a record that the output cannot hold is a Failure (`output`). */
   put(item: Item, outcome: Outcome): Outcome;
+  /** A record that has come to its end behind one that has not waits for the part of the run that goes on; `false` where nothing can wait. */
+  keep(item: Item, rows: readonly Fields[]): boolean;
   /** Characters taken and not yet written, roughly. */
   readonly waiting: number;
   /** Writes everything taken so far. Throws an AutomateError (`output`): then nothing more can be written. */

@@ -19,6 +19,7 @@ export function createChain(plan: Pick<Plan, 'steps'>, tools: ChainTools): Pass 
   const isStreamed = plan.steps.some(({ node }) => node.streams);
   return (item) => {
     if (item.failure) return Promise.reject(item.failure);
+    if (item.earlier) return Promise.resolve(item.earlier);
     return isStreamed ? passInParts(plan.steps, item, tools) : passSteps(plan.steps, [item.fields], wayOf(item, nothing), tools);
   };
 }

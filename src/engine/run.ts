@@ -70,10 +70,19 @@ export function startRun(plan: Plan, input: AsyncIterable<readonly Item[]>, outp
     } finally {
       readOn('ended');
       await window.ended().finally(writing.ended);
+      keepEnded();
     }
     const ending = stopping.ending ?? 'complete';
     ports.report({ type: 'run-ended', ending, ms: ports.clock.now() - startedMs });
     return ending;
+  }
+
+  /** What failed is tried again, and what waits in parts is asked for again. */
+  function keepEnded(): void {
+    for (const { item, outcome } of window.behindUnfinished()) {
+      if (!('rows' in outcome) || !output.keep(item, outcome.rows)) continue;
+      ports.report({ type: 'record-waits', record: item.number });
+    }
   }
 
   /** False when no more records are wanted. */

@@ -14,6 +14,14 @@ export interface Window {
   close(): void;
   /** Resolves when no record is on its way any more. Throws the first error that was no Failure. */
   ended(): Promise<void>;
+  /** The records that have come to their end and were not handed on: they are behind one that was left unfinished. */
+  behindUnfinished(): readonly Ended[];
+}
+
+/** A record and what came of it. */
+export interface Ended {
+  readonly item: Item;
+  readonly outcome: Outcome;
 }
 
 interface Place {
@@ -87,6 +95,10 @@ export function createWindow(options: WindowOptions): Window {
         });
       }
       if (error !== undefined) throw error;
+    },
+    behindUnfinished() {
+      if (options.unordered) return [];
+      return places.slice(head).flatMap(({ item, outcome }) => (outcome ? [{ item, outcome }] : []));
     },
   };
 

@@ -1,6 +1,9 @@
 import { type FileHandle, open, readFile, rename, rm } from 'node:fs/promises';
 import { crc32 } from 'node:zlib';
 import { AutomateError } from '../core/failure.ts';
+import { parseJson } from '../core/json.ts';
+import type { Fields } from '../core/record.ts';
+import { jsonOf, type Value } from '../core/value.ts';
 import { syncFolder } from './folder.ts';
 import { unwritable } from './reason.ts';
 import type { Written } from './records/sink.ts';
@@ -34,14 +37,21 @@ export interface FoundJournal {
   readonly identity: Identity;
   /** The last one that is whole; absent when the run got no further than its beginning. */
   readonly checkpoint: Checkpoint | undefined;
+  /** The output records, by number, of records that had come to their end behind one that had not. */
+  readonly kept: KeptRecords;
   /** So many bytes of the file are whole. */
   readonly validBytes: number;
 }
+
+/** By the record's number. */
+export type KeptRecords = ReadonlyMap<number, readonly Fields[]>;
 
 /** The file that knows how far a run is. It is there while the run is not complete. */
 export interface Journal {
   /** Adds a checkpoint and waits until the disk has it. Throws an AutomateError (`output`). */
   add(checkpoint: Checkpoint): Promise<void>;
+  /** Adds output records that wait for their turn, instead of those before. Throws an AutomateError (`output`). */
+  keep(records: KeptRecords): Promise<void>;
   close(): Promise<void>;
   /** The run is complete. */
   remove(): Promise<void>;
@@ -59,7 +69,7 @@ export async function createJournal(path: string, run: string, identity: Identit
     await rm(draft, { force: true });
     const handle = await open(draft, 'wx', 0o600);
     await handle.chmod(0o600);
-    await append(handle, { run, identity });
+    await append(handle, JSON.stringify({ run, identity }));
     await rename(draft, path);
     await syncFolder(path);
     return journalOf(path, handle);
@@ -92,10 +102,24 @@ export async function readJournal(path: string): Promise<FoundJournal | undefine
     lines.push(line);
     validBytes = end + 1;
   }
-  const [first, ...checkpoints] = lines as [{ run: string; identity: Identity }?, ...Checkpoint[]];
+  const [first, ...others] = lines as [{ run: string; identity: Identity }?, ...(Checkpoint | KeptLine)[]];
   if (!first)
     throw new AutomateError('output-exists', `${path} is damaged from its beginning: nothing can be resumed\nstart over with --force`);
-  return { ...first, checkpoint: checkpoints.at(-1), validBytes };
+  const checkpoint = others.findLast((line): line is Checkpoint => !('kept' in line));
+  const kept = others.findLast((line): line is KeptLine => 'kept' in line);
+  return { ...first, checkpoint, kept: new Map(kept?.kept.map(([number, rows]) => [number, rows.map((row) => new Map(row))])), validBytes };
+}
+
+/** Rows as lists of names and values. */
+interface KeptLine {
+  readonly kept: readonly (readonly [number: number, rows: readonly (readonly (readonly [string, Value])[])[]])[];
+}
+
+const keptStart = '{"kept":';
+
+function keptText(records: KeptRecords): string {
+  const kept = [...records].map(([number, rows]): Value => [number, rows.map((row) => [...row].map(([name, value]) => [name, value]))]);
+  return `${keptStart}${jsonOf(kept)}}`;
 }
 
 /** A link would let somebody else choose which file is cut and added to. */
@@ -109,7 +133,8 @@ function refuseLink(path: string): void {
 
 function journalOf(path: string, handle: FileHandle): Journal {
   return {
-    add: (checkpoint) => told(path, () => append(handle, checkpoint)),
+    add: (checkpoint) => told(path, () => append(handle, JSON.stringify(checkpoint))),
+    keep: (records) => told(path, () => append(handle, keptText(records))),
     close: () => told(path, () => handle.close()),
     remove: () =>
       told(path, async () => {
@@ -121,15 +146,15 @@ function journalOf(path: string, handle: FileHandle): Journal {
 }
 
 /** A line is `CRC JSON`: one that a crash cut off, or a disk spoilt, is seen to be none. */
-async function append(handle: FileHandle, content: object): Promise<void> {
-  const text = JSON.stringify(content);
+async function append(handle: FileHandle, text: string): Promise<void> {
   await handle.appendFile(`${checksum(text)} ${text}\n`);
   await handle.datasync();
 }
 
 function contentOf(line: string): unknown {
   const text = line.slice(9);
-  return line.slice(0, 9) === `${checksum(text)} ` ? JSON.parse(text) : undefined;
+  if (line.slice(0, 9) !== `${checksum(text)} `) return undefined;
+  return text.startsWith(keptStart) ? parseJson(text) : JSON.parse(text);
 }
 
 function checksum(text: string): string {

@@ -26,6 +26,7 @@ function slowOutput(ms: number) {
   const state = { put: 0, written: 0 };
   const output = (inner: Output, clock: Clock): Output => ({
     waiting: 0,
+    keep: () => false,
     part: partInMemory,
     put(item, outcome) {
       state.put++;

@@ -11,6 +11,7 @@ function forgetful() {
   const seen = { rows: 0, heapMb: [] as number[] };
   const output = (): Output => ({
     waiting: 0,
+    keep: () => false,
     part: partInMemory,
     put(_item, outcome) {
       seen.rows++;

@@ -22,6 +22,7 @@ function watched() {
   let put: unknown[] = [];
   const output = (inner: Output): Output => ({
     waiting: 0,
+    keep: () => false,
     part: partInMemory,
     put(item, outcome) {
       put.push(!('failure' in outcome) ? item.number : -item.number);

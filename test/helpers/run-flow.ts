@@ -136,6 +136,7 @@ function createOutput(): Output & Pick<FlowResult, 'rows' | 'failures'> {
     rows,
     failures,
     waiting: 0,
+    keep: () => false,
     flush: async () => undefined,
     part: partInMemory,
     put(item, outcome) {

@@ -2,8 +2,9 @@ import type { Ending } from '../../core/event.ts';
 import { AutomateError } from '../../core/failure.ts';
 import type { Item } from '../../core/item.ts';
 import type { Plan } from '../../core/plan.ts';
+import type { Fields } from '../../core/record.ts';
 import { type Run, startRun } from '../../engine/run.ts';
-import type { Checkpoint } from '../../io/journal.ts';
+import type { Checkpoint, KeptRecords } from '../../io/journal.ts';
 import type { RunLedger, Usage } from '../../io/ledger/run-ledger.ts';
 import { type FileOutput, untouched } from '../../io/records/output.ts';
 import type { Source } from '../../io/records/source.ts';
@@ -119,11 +120,12 @@ async function runOver(plan: Plan, source: Source, parts: RunParts): Promise<num
     csvSafe: options.csvSafe ?? false,
     journal: await claim.begin(),
     from,
+    kept: claim.kept,
     credits: () => from.credits + ports.credits(),
   });
   ports.report({ type: 'run-started', flow: plan.name, input: options.in, output: files.out, errors: files.errors });
   const reading = { records: 0 };
-  const run = startRun(plan, watched(chosen(source, options, from, output.known), reading), output, ports, {
+  const run = startRun(plan, watched(chosen(source, options, from, output.known, claim.kept), reading), output, ports, {
     unordered: options.unordered ?? false,
     maxErrors: options.maxErrors,
     concurrency: options.concurrency,
@@ -238,6 +240,7 @@ async function* chosen(
   { skip = 0, limit }: RunOptions,
   done: Checkpoint,
   known: (item: Item) => void = () => {},
+  kept: KeptRecords = new Map(),
 ): AsyncGenerator<readonly Item[]> {
   const last = limit === undefined ? Number.POSITIVE_INFINITY : skip + limit;
   const isDone = ({ number }: Item) => done.beyond.some(([from, to]) => number >= from && number <= to);
@@ -246,9 +249,13 @@ async function* chosen(
     const wanted = items.filter(({ number }) => number > skip && number > done.records && number <= last);
     if (done.beyond.length > 0) for (const item of wanted.filter(isDone)) known(item);
     const undone = done.beyond.length > 0 ? wanted.filter((item) => !isDone(item)) : wanted;
-    if (undone.length > 0) yield undone;
+    if (undone.length > 0) yield kept.size === 0 ? undone : undone.map((item) => withEarlier(item, kept.get(item.number)));
     if ((items.at(-1)?.number ?? 0) >= last) return;
   }
+}
+
+function withEarlier(item: Item, earlier: readonly Fields[] | undefined): Item {
+  return earlier ? { ...item, earlier } : item;
 }
 
 /** How many records were read so far. */

@@ -41,6 +41,11 @@ export function summaryText(tally: Tally, facts: SummaryFacts, colors: ChalkInst
     headline(tally, facts, colors),
     ...(facts.resumedBehind > 0 ? [`  resumed behind record ${count(facts.resumedBehind)}`] : []),
     ...(tally.stopReason === undefined ? [] : [`  reason: ${tally.stopReason}`]),
+    ...(tally.waiting > 0
+      ? [
+          `  waiting: ${count(tally.waiting)} done behind a record that is not; --resume writes ${tally.waiting === 1 ? 'it' : 'them'} in turn`,
+        ]
+      : []),
     ...failureLines(tally, colors),
     ...hitLines(tally),
     ...cacheLines(tally),
@@ -145,7 +150,7 @@ function cacheLines({ cached, creditsSaved }: Tally): string[] {
 
 /** The summary that a program reads. */
 export function summaryJson(tally: Tally, facts: SummaryFacts): string {
-  const { read, written, failed, kept, retries, ms, stopReason } = tally;
+  const { read, written, failed, kept, waiting, retries, ms, stopReason } = tally;
   return `${JSON.stringify(
     {
       flow: facts.flow,
@@ -156,6 +161,7 @@ export function summaryJson(tally: Tally, facts: SummaryFacts): string {
       written,
       failed,
       kept,
+      waiting,
       output_records: facts.outputRecords,
       error_records: facts.errorRecords,
       resumed_behind: facts.resumedBehind,

@@ -23,6 +23,8 @@ export interface Tally {
   written: number;
   failed: number;
   kept: number;
+  /** Records that have come to their end and wait for the run that goes on. */
+  waiting: number;
   rows: number;
   calls: number;
   retries: number;
@@ -48,6 +50,7 @@ export function createTally(): Tally {
     written: 0,
     failed: 0,
     kept: 0,
+    waiting: 0,
     rows: 0,
     calls: 0,
     retries: 0,
@@ -108,6 +111,9 @@ export function addToTally(tally: Tally, event: Event): void {
       tally.undecided.delete(event.record);
       tally.lastRecord = event.record;
       addFailure(tally, event.record, event);
+      return;
+    case 'record-waits':
+      tally.waiting++;
       return;
     case 'stopping':
       tally.stopReason = event.reason;

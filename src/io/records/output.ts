@@ -2,7 +2,7 @@ import { AutomateError, type Failure } from '../../core/failure.ts';
 import type { Item, Outcome } from '../../core/item.ts';
 import type { Output } from '../../core/ports.ts';
 import { type Fields, withFields } from '../../core/record.ts';
-import type { Checkpoint, Journal } from '../journal.ts';
+import type { Checkpoint, Journal, KeptRecords } from '../journal.ts';
 import type { Redactor } from '../redact.ts';
 import { withEscapes } from './csv-writer.ts';
 import { errorFields } from './errors.ts';
@@ -29,6 +29,8 @@ export interface OutputTools {
   readonly journal: Journal | undefined;
   /** Where the run begins: the beginning, or the checkpoint that it goes on from. */
   readonly from: Checkpoint;
+  /** What had come to its end behind that. */
+  readonly kept: KeptRecords;
   credits(): number;
 }
 
@@ -65,6 +67,7 @@ export function createOutput(tools: OutputTools): FileOutput {
   const records = createRecordText(tools.records.writer, from.rows > 0, tools.redactor);
   const errors = createRecordText(tools.errors.writer, from.failed > 0, tools.redactor);
   const counts = { written: from.written, failed: from.failed, rows: from.rows };
+  const kept = new Map(tools.kept);
   let errorSink: Sink | undefined;
   let saved = from;
   let hasBegun = from.out.bytes > 0;
@@ -72,7 +75,12 @@ export function createOutput(tools: OutputTools): FileOutput {
 
   return {
     part: () => records.part(tools.parts.part()),
+    keep(item, rows) {
+      if (journal) kept.set(item.number, rows.map(masked));
+      return journal !== undefined;
+    },
     put(item, outcome) {
+      kept.delete(item.number);
       const checked = refused(outcome, tools.records.writer);
       if ('failure' in checked) errors.add([errorRow(item, checked.failure)]);
       else if ('part' in checked) records.addPart(checked.part);
@@ -90,6 +98,7 @@ export function createOutput(tools: OutputTools): FileOutput {
     saved: () => saved,
     async close(isComplete) {
       if (!isBroken) await whole(end);
+      if (!isComplete && !isBroken && kept.size > 0) await journal?.keep(kept);
       const closed = await Promise.allSettled([tools.records.sink.close(), errorSink?.close()]);
       const refusal = closed.find((result) => result.status === 'rejected');
       isBroken ||= refusal !== undefined;
@@ -97,6 +106,10 @@ export function createOutput(tools: OutputTools): FileOutput {
       if (refusal) throw refusal.reason;
     },
   };
+
+  function masked(row: Fields): Fields {
+    return new Map([...row].map(([name, value]) => [name, tools.redactor.value(value)]));
+  }
 
   /** Throws an AutomateError when a failed record does not fit: there is no other place left for it. */
   function errorRow(item: Item, failure: Failure): Fields {

@@ -1,0 +1,52 @@
+import { expect, test } from 'vitest';
+import { workplace } from '../helpers/cli.ts';
+import { httpServer } from '../helpers/http-server.ts';
+
+const ids = ['slow', ...Array.from({ length: 20 }, (_, index) => `r${index}`)];
+const run = ['run', 'flow.yaml', '--in', 'rows.csv', '--out', 'out.ndjson', '--allow-http'];
+
+/** Every job is done at its first question, but for the first one: that at its fifth. */
+async function jobs() {
+  const asked = new Map<string, number>();
+  const server = await httpServer((request, response) => {
+    const id = request.path.split('/').at(-1) as string;
+    asked.set(id, (asked.get(id) ?? 0) + 1);
+    const status = id === 'slow' && (asked.get(id) as number) < 5 ? 'working' : 'done';
+    response.writeHead(200, { 'content-type': 'application/json' });
+    response.end(`{"status":"${status}","more":{"price":1.50,"of":"${id}","token":"canary-7f3a"}}`);
+  });
+  const place = await workplace({
+    'flow.yaml': `nodes:
+  - type: poll
+    every: 100ms
+    until: status == "done"
+    nodes: [{ type: http, url: "${server.origin}/{{id}}", auth: { type: bearer, credential: key }, map: [status, more] }]
+`,
+    'rows.csv': `id\n${ids.join('\n')}\n`,
+  });
+  const env = { AUTOMATE_CREDENTIAL_KEY: 'canary-7f3a' };
+  return { place, asked, automate: (...args: string[]) => place.automate([...run, ...args], { env }) };
+}
+
+test('a record that is done behind one that is not waits for --resume, which sends nothing for it', async () => {
+  const undisturbed = await jobs();
+  expect((await undisturbed.automate()).code).toBe(0);
+  const { place, asked, automate } = await jobs();
+  const stopped = await automate('--max-credits', '22', '--summary', 'summary.json');
+  expect([stopped.code, await place.read('out.ndjson')]).toEqual([5, '']);
+  expect(stopped.stderr).toContain('waiting: 20 done behind a record that is not; --resume writes them in turn');
+  expect(JSON.parse(await place.read('summary.json'))).toMatchObject({ read: 0, waiting: 20 });
+  expect(await place.read('out.ndjson.automate-run')).not.toContain('canary');
+  // Once more in vain: what waits goes on waiting.
+  expect((await automate('--max-credits', '1', '--resume')).code).toBe(5);
+  expect((await automate('--resume')).code).toBe(0);
+  expect(await place.read('out.ndjson')).toBe(await undisturbed.place.read('out.ndjson'));
+  expect(ids.map((id) => asked.get(id))).toEqual([5, ...Array(20).fill(1)]);
+});
+
+test('an output that is a stream keeps nothing', async () => {
+  const { automate } = await jobs();
+  const { code, stdout, stderr } = await automate('--max-credits', '22', '--out', '-', '--out-format', 'ndjson');
+  expect([code, stdout]).toEqual([5, '']);
+  expect(stderr).not.toContain('waiting');
+});
