@@ -5,8 +5,9 @@ export function columnsBehind(steps: readonly Step[], before: readonly string[])
   return steps.reduce((columns, step) => columnsAfter(step, columns), [...before]);
 }
 
-/** The columns behind one step. */
+/** The columns behind one step. What a record may pass by leaves those before it: a record that did so still has them all. */
 export function columnsAfter(step: Step, before: readonly string[]): string[] {
   const columns = step.node.columns(before);
-  return step.onError === 'keep' ? [...new Set([...columns, '_error'])] : columns;
+  if (step.onError === 'keep') return [...new Set([...before, ...columns, '_error'])];
+  return step.when ? [...new Set([...before, ...columns])] : columns;
 }

@@ -64,8 +64,8 @@ export function unknownFieldsIn(steps: readonly (PlacedStep | undefined)[], inpu
     problems.push(...unknownIn(usesOf(step), step, known, source));
     const inner = step.node.inner;
     if (inner) problems.push(...unknownFieldsIn(inner.steps as PlacedStep[], known, source));
+    if (inner) problems.push(...unknownIn(inner.reads, step, step.node.columns(known), source));
     known = columnsAfter(step, known);
-    if (inner) problems.push(...unknownIn(inner.reads, step, known, source));
   }
   return problems;
 }

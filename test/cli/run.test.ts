@@ -251,6 +251,13 @@ describe('the errors file', () => {
   });
 });
 
+test('a record that passes a set node by keeps the fields that the node renames and removes', async () => {
+  const flow = `nodes: [{ type: set, when: 'first == "Ann"', rename: { last: surname }, remove: [n] }]`;
+  const place = await workplace({ 'flow.yaml': flow, 'rows.csv': 'first,last,n\nAnn,Lee,1\nBob,Ray,2\n' });
+  const { code, stdout } = await place.automate(['run', 'flow.yaml', '--in', 'rows.csv']);
+  expect([code, stdout]).toEqual([0, 'first,last,n,surname\nAnn,,,Lee\nBob,Ray,2,\n']);
+});
+
 describe('on_error', () => {
   const flow = (url: string, onError: string) => people(url, `    on_error: ${onError}\n`);
 

@@ -88,6 +88,29 @@ describe('fields that come and go on the way', () => {
     expect(plan.columns(['b', 'x', 'a', 'c', 'd'])).toEqual(['x', 'b', 'd', 'c']);
   });
 
+  test.each([
+    ['when', '{ type: set, when: id != "1", rename: { last: surname }, remove: [n] }', []],
+    ['on_error: keep', '{ type: set, on_error: keep, rename: { last: surname }, remove: [n] }', ['_error']],
+    [
+      'a node around it with when',
+      '{ type: loop, when: id != "1", while: "false", nodes: [{ type: set, rename: { last: surname }, remove: [n] }] }',
+      [],
+    ],
+    [
+      'a node around it with on_error: keep',
+      '{ type: poll, on_error: keep, until: "true", nodes: [{ type: set, rename: { last: surname }, remove: [n] }] }',
+      ['_error'],
+    ],
+  ])('what a record may pass by leaves the fields that it renames or removes: %s', (_, node, more) => {
+    expect(check('id,last,n', node, '{ type: set, fields: { a: "{{last}}{{n}}{{surname}}" } }')).toEqual([]);
+    expect(planFor(`nodes:\n  - ${node}\n`).columns(['id', 'last', 'n'])).toEqual(['id', 'last', 'n', 'surname', ...more]);
+  });
+
+  test('the conditions of a node see what its inner nodes leave, whatever passes it by', () => {
+    const poll = '{ type: poll, when: id != "1", until: last == "x", nodes: [{ type: set, remove: [last] }] }';
+    expect(check('id,last', poll)).toEqual([expect.stringContaining('no record has a field "last" here; there are id')]);
+  });
+
   test('on_error: keep brings _error', () => {
     const use = '{ type: set, fields: { why: { cel: "has(_error) ? string(_error.status) : \'\'", }, raw: "{{_error}}" } }';
     expect(check('id', http('on_error: keep'), use)).toEqual([]);
