@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { basename, dirname, join, resolve } from 'node:path';
 import { AutomateError } from '../core/failure.ts';
 import type { Checkpoint, Journal, KeptRecords } from '../io/journal.ts';
-import { errorColumns } from '../io/records/errors.ts';
+import { errorColumns, otherFields } from '../io/records/errors.ts';
 import { extensionOf, type Format, formatOfPath } from '../io/records/format.ts';
 import { createOutput, type FileOutput } from '../io/records/output.ts';
 import { createTextParts } from '../io/records/part.ts';
@@ -92,6 +92,7 @@ export async function refuseExistingErrors(plan: OutputPlan): Promise<void> {
 
 /** What an output needs to know of its run. */
 export interface OutputRun {
+  readonly inputFormat: Format;
   readonly inputColumns: readonly string[];
   readonly outputColumns: readonly string[];
   readonly redactor: Redactor;
@@ -114,8 +115,7 @@ export async function openOutput(plan: OutputPlan, run: OutputRun): Promise<File
   return createOutput({
     records: { sink, writer: createWriter(plan.format, run.outputColumns, { csvSafe }) },
     errors: {
-      asColumns: isTable(plan.errorsFormat),
-      writer: createWriter(plan.errorsFormat, [...run.inputColumns, ...errorColumns], { csvSafe }),
+      writer: createWriter(plan.errorsFormat, columnsOfErrors(run), { csvSafe }),
       open: async () =>
         plan.errors === '-'
           ? createStreamSink(process.stdout, 'stdout', plan.errorsFormat)
@@ -128,6 +128,12 @@ export async function openOutput(plan: OutputPlan, run: OutputRun): Promise<File
     from,
     credits: run.credits,
   });
+}
+
+/** Those of a JSON input are only what its first record has. */
+function columnsOfErrors({ inputFormat, inputColumns }: OutputRun): string[] {
+  if (isTable(inputFormat)) return [...inputColumns, ...errorColumns];
+  return [...inputColumns.filter((name) => name.isWellFormed()), ...errorColumns, otherFields];
 }
 
 /** Beside the output there is room for it. */

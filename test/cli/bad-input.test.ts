@@ -288,3 +288,24 @@ test('a failed record with a broken character does not end a run whose errors fi
   expect([code, await place.read('out.ndjson')]).toEqual([4, '{"a":"2","n":2}\n']);
   expect(await place.read('bad.csv')).toMatch(/\nx\\ud800,set-1,/);
 });
+
+test('a failed record with a field that the errors file has no column for is there whole, and is not sent without it', async () => {
+  const place = await workplace({
+    'flow.yaml': 'nodes: [{ type: set, fields: { n: { cel: "int(a)" } } }]\n',
+    'rows.ndjson': '{"a":"1"}\n{"a":"x","b":[1.50],"\\ud800":2}\n{"a":"3"}\n{"a":"y"}\n',
+  });
+  const { code } = await place.automate(['run', 'flow.yaml', '--in', 'rows.ndjson', '--out', 'out.ndjson', '--errors', 'bad.csv']);
+  expect([code, await place.read('out.ndjson')]).toEqual([4, '{"a":"1","n":1}\n{"a":"3","n":3}\n']);
+  const errors = await place.read('bad.csv');
+  expect(errors.split('\n')).toEqual([
+    expect.stringMatching(/^a,_error_node,.*,_error_record,_error_fields$/),
+    expect.stringMatching(/^x,set-1,.*,2,"{""b"":\[1\.50\],""\\ud800"":2}"$/),
+    expect.stringMatching(/^y,set-1,.*,4,$/),
+    '',
+  ]);
+
+  await place.write('bad.csv', errors.replace('\nx,', '\n7,').replace('\ny,', '\n8,'));
+  const again = await place.automate(['run', 'flow.yaml', '--in', 'bad.csv', '--out', 'again.csv']);
+  expect([again.code, await place.read('again.csv')]).toEqual([4, 'a,n\n8,8\n']);
+  expect(await place.read('bad.errors.csv')).toMatch(/^7,,input,,"had fields without a column .*: {""b"":\[1\.50\],""\\ud800"":2}",0,1$/m);
+});

@@ -114,6 +114,7 @@ async function runOver(plan: Plan, source: Source, parts: RunParts): Promise<num
   const inputColumns = source.columns ?? [];
   const from = { ...claim.from, records: Math.max(claim.from.records, options.skip ?? 0) };
   const output = await openOutput(files, {
+    inputFormat: source.format,
     inputColumns,
     outputColumns: plan.columns(inputColumns),
     redactor: terminal.redactor,

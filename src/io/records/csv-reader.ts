@@ -2,7 +2,7 @@ import { type CsvError, Parser } from 'csv-parse';
 import type { AutomateError, Failure } from '../../core/failure.ts';
 import type { Item } from '../../core/item.ts';
 import { columnsOf, headerProblem } from './csv-header.ts';
-import { Unreadable, unreadableBefore } from './errors.ts';
+import { otherFields, Unreadable, unreadableBefore } from './errors.ts';
 import { inputError } from './input-error.ts';
 import { beginning, maxRecordBytes, type Position, type RecordReader, tooLong } from './record-reader.ts';
 
@@ -98,7 +98,8 @@ export function createCsvReader(name: string, delimiter: string, start?: CsvStar
     const names = header as readonly string[];
     if (cells.length !== names.length) return { ...item, failure: ragged(cells, names.length, line) };
     if (columns.length === names.length) return item;
-    const failure = unreadableBefore(cells[names.indexOf('_error_class')], cells[names.indexOf('_error_message')]);
+    const cell = (name: string) => cells[names.indexOf(name)];
+    const failure = unreadableBefore(cell('_error_class'), cell('_error_message'), cell(otherFields));
     return failure ? { ...item, failure } : item;
   }
 

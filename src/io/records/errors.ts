@@ -6,6 +6,9 @@ import { withEscapes } from './csv-writer.ts';
 /** The columns that an errors file adds to a record's own. */
 export const errorColumns = ['_error_node', '_error_class', '_error_status', '_error_message', '_error_attempts', '_error_record'] as const;
 
+/** The column of a table for the fields of a JSON record that have none of their own, as JSON: records need not be alike. */
+export const otherFields = '_error_fields';
+
 /** The longest message that is shown of a record that cannot be read. */
 const mostShown = 600;
 
@@ -37,9 +40,10 @@ const stillUnreadable = 'could not be read in an earlier run (mend it, and empty
 
 /**
  * Why a record of an errors file fails again: what could not be read then has no proper fields now, and must not be sent.
- * Absent for a record that failed later on its way.
+ * Neither must one some of whose fields (`others`) had no column. Absent for a record that failed later on its way.
  */
-export function unreadableBefore(errorClass: unknown, message: unknown): Failure | undefined {
+export function unreadableBefore(errorClass: unknown, message: unknown, others?: unknown): Failure | undefined {
+  if (others) return new Unreadable(`had fields without a column (give them columns, and empty ${otherFields}): ${others}`);
   if (errorClass !== 'input') return undefined;
   return new Unreadable(stillUnreadable + String(message ?? '').replace(stillUnreadable, ''));
 }

@@ -3,7 +3,7 @@ import type { Item } from '../../core/item.ts';
 import { writtenNames } from '../../core/json.ts';
 import { isErrorField } from '../../core/record.ts';
 import { isObject, type JsonObject, type Value } from '../../core/value.ts';
-import { unreadableBefore } from './errors.ts';
+import { otherFields, unreadableBefore } from './errors.ts';
 
 /** An object as a record, without the fields that an errors file added. `text`: as it was written, for the order of its fields. */
 export function recordOf(object: JsonObject, text: string): Pick<Item, 'fields' | 'failure'> {
@@ -13,7 +13,7 @@ export function recordOf(object: JsonObject, text: string): Pick<Item, 'fields' 
     const value = object[name] as Value;
     if (!isErrorField(name)) fields.set(name, value);
     else if (name === '_error' && isObject(value)) failure = unreadableBefore(value.class, value.message);
-    else if (name === '_error_class') failure ??= unreadableBefore(value, object._error_message);
+    else if (name === '_error_class') failure ??= unreadableBefore(value, object._error_message, object[otherFields]);
   }
   return failure ? { fields, failure } : { fields };
 }

@@ -1,11 +1,12 @@
-import { AutomateError, type Failure } from '../../core/failure.ts';
+import type { Failure } from '../../core/failure.ts';
 import type { Item, Outcome } from '../../core/item.ts';
 import type { Output } from '../../core/ports.ts';
 import { type Fields, withFields } from '../../core/record.ts';
+import { jsonOf } from '../../core/value.ts';
 import type { Checkpoint, Journal, KeptRecords } from '../journal.ts';
 import type { Redactor } from '../redact.ts';
-import { withEscapes } from './csv-writer.ts';
-import { errorFields } from './errors.ts';
+import { isTableWriter, withEscapes } from './csv-writer.ts';
+import { errorFields, otherFields } from './errors.ts';
 import type { TextParts } from './part.ts';
 import { createInputProgress } from './progress.ts';
 import { createRecordText, writeAll } from './record-text.ts';
@@ -19,8 +20,6 @@ export interface OutputTools {
     readonly writer: RecordWriter;
     /** Opens the errors file, with the first failure or where an earlier run left it. */
     open(): Promise<Sink>;
-    /** Whether a failure is told in columns of its own, or in one object. */
-    readonly asColumns: boolean;
   };
   readonly redactor: Redactor;
   /** Where records wait that come before their turn. */
@@ -111,13 +110,11 @@ export function createOutput(tools: OutputTools): FileOutput {
     return new Map([...row].map(([name, value]) => [name, tools.redactor.value(value)]));
   }
 
-  /** Throws an AutomateError when a failed record does not fit: there is no other place left for it. */
+  /** A failed record always fits: there is no other place left for it. */
   function errorRow(item: Item, failure: Failure): Fields {
-    const { asColumns } = tools.errors;
-    const row = withFields(asColumns ? writable(item.fields) : item.fields, errorFields(item, failure, asColumns));
-    const misfit = tools.errors.writer.refusal(row);
-    if (misfit) throw new AutomateError('output', `a failed record does not fit into the errors file: ${misfit.message}`);
-    return row;
+    const { writer } = tools.errors;
+    if (!isTableWriter(writer)) return withFields(item.fields, errorFields(item, failure, false));
+    return withFields(writable(inColumns(item.fields, writer.columns)), errorFields(item, failure, true));
   }
 
   async function whole(act: () => Promise<void>): Promise<void> {
@@ -184,7 +181,15 @@ function isNews(checkpoint: Checkpoint, before: Checkpoint): boolean {
   return checkpoint.written !== before.written || checkpoint.failed !== before.failed || checkpoint.credits !== before.credits;
 }
 
-/** A record is written whole or not at all. */
+/** The fields that have a column, and all others as JSON in one. */
+function inColumns(fields: Fields, columns: readonly string[]): Fields {
+  const known = new Set(columns);
+  const others = [...fields].filter(([name]) => !known.has(name));
+  if (others.length === 0) return fields;
+  const kept = [...fields].filter(([name]) => known.has(name));
+  return new Map([...kept, [otherFields, jsonOf(Object.fromEntries(others))]]);
+}
+
 /** What no table can hold as it is must not end a run that has failed one record. */
 function writable(fields: Fields): Fields {
   const broken = [...fields].filter(([, value]) => typeof value === 'string' && !value.isWellFormed());
@@ -196,6 +201,7 @@ function writable(fields: Fields): Fields {
       );
 }
 
+/** A record is written whole or not at all. */
 function refused(outcome: Outcome, writer: RecordWriter): Outcome {
   if (!('rows' in outcome)) return outcome;
   for (const row of outcome.rows) {
