@@ -43,8 +43,15 @@ export function planOutput(options: OutputOptions, input: Format): OutputPlan {
 
 function defaultErrors({ in: input, out }: OutputOptions, format: Format): string {
   const extension = extensionOf(format, input);
-  const name = input === '-' ? `errors${extension}` : `${basename(input).replace(/\.[^.]+(?:\.gz)?$/i, '')}.errors${extension}`;
-  return join(dirname(out === '-' || isNoFile(out) ? input : out), name);
+  const isStream = isStreamed(input);
+  const name = isStream ? `errors${extension}` : `${basename(input).replace(/\.[^.]+(?:\.gz)?$/i, '')}.errors${extension}`;
+  const beside = out === '-' || isNoFile(out) ? input : out;
+  return beside === input && isStream ? name : join(dirname(beside), name);
+}
+
+/** Whether an input has no name of its own: stdin, a pipe, a device, or what the system calls an open file, such as `<(command)` in a shell. */
+function isStreamed(input: string): boolean {
+  return input === '-' || isNoFile(input) || /^\/(?:dev\/(?:stdin$|fd\/)|proc\/[^/]+\/fd\/)/.test(input);
 }
 
 /** A file that a run reads or writes, and what it is to the run. */

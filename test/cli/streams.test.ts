@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest';
 import { answeringServer } from '../helpers/answering-server.ts';
 import { workplace } from '../helpers/cli.ts';
+import { shell } from '../helpers/shell.ts';
 
 const run = ['run', 'flow.yaml', '--in', '-', '--in-format', 'ndjson'];
 
@@ -68,4 +69,18 @@ test('--max-credits ends a run that waits for more input', async () => {
   const { finished, answered } = await waiting(`${two}{"id":3}\n`, '--max-credits', '2');
   await answered;
   expect(await finished).toMatchObject({ code: 5, stdout: done });
+});
+
+test.each([
+  ['--in <(cat rows.csv)', 'errors.csv'],
+  ['--in <(cat rows.csv) --out out/all.csv', 'out/errors.csv'],
+  ['--in /proc/self/fd/0 < <(cat rows.csv)', 'errors.csv'],
+  ['--in /dev/stdin < rows.csv', 'errors.csv'],
+  ['--in pipe.csv < <(cat rows.csv > pipe.csv)', 'errors.csv'],
+])('failed records of an input that is no regular file: run %s', async (input, errors) => {
+  const flow = 'nodes: [{ type: set, fields: { n: { cel: "int(id)" } } }]';
+  const place = await workplace({ 'flow.yaml': flow, 'rows.csv': 'id\n1\nx\n' });
+  const { code, stderr } = await shell(place, `mkdir out; mkfifo pipe.csv; automate run flow.yaml --in-format csv ${input}`);
+  expect([code, stderr]).toEqual([4, expect.stringContaining(`  errors: ${errors} (1 record)\n`)]);
+  expect(await place.read(errors)).toMatch(/\nx,set-1,/);
 });
