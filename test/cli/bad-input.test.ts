@@ -260,6 +260,16 @@ test('what an input holds cannot steer the terminal that shows the error', async
   expect(stderr).not.toMatch(/[\x00-\x09\x0b-\x1f\x7f-\x9f]/);
 });
 
+test.each([
+  [[], 6, '{"a":1}\n{"a":2}\n', 'rows.json:1:18: expected an object, found "g"\n  the 2 records before that went to stdout;'],
+  [['--skip', '1'], 6, '{"a":2}\n', 'the 1 record before that went to stdout; once it is mended, do the rest with --skip 2\n'],
+  [['--limit', '2'], 0, '{"a":1}\n{"a":2}\n', '2 read'],
+])('an array with a broken element: what is before it is done: %j', async (args, code, stdout, message) => {
+  const place = await workplace({ 'flow.yaml': 'nodes: [{ type: set }]', 'rows.json': '[{"a":1},{"a":2},garbage' });
+  const finished = await place.automate(['run', 'flow.yaml', '--in', 'rows.json', '--out-format', 'ndjson', ...args]);
+  expect(finished).toEqual({ code, stdout, stderr: expect.stringContaining(message) });
+});
+
 describe('the command line', () => {
   test('has an unknown option', () => refused({}, ['run', 'flow.yaml', '--in', 'a.csv', '--forse'], 2, /--forse.*\n.*--force/));
   test('has an unknown command', () => refused({}, ['rum'], 2, /unknown command 'rum'.*\n.*run/));

@@ -34,12 +34,19 @@ export function createJsonReader(name: string, from: Position): RecordReader {
   // The beginning of an element that the next chunk goes on with.
   let open: Buffer[] = [];
   const scanner = createElementScanner();
-  return { header: () => undefined, write, end };
+  let fault: AutomateError | undefined;
+  return { header: () => undefined, write, end, fault: () => fault };
 
   async function write(chunk: Buffer): Promise<Item[]> {
+    if (fault) throw fault;
     const items: Item[] = [];
-    let at = 0;
-    while (at < chunk.length) at = state === 'in an element' ? takeElement(chunk, at, items) : takeByte(chunk, at);
+    try {
+      takeAll(chunk, items);
+    } catch (error) {
+      if (items.length === 0) throw error;
+      fault = error as AutomateError;
+      return items;
+    }
     offset += chunk.length;
     if (open.length > 0 && offset - element.offset > maxRecordBytes) {
       throw tooLong(name, element.line + 1, 'is a bracket not closed?');
@@ -48,9 +55,15 @@ export function createJsonReader(name: string, from: Position): RecordReader {
   }
 
   async function end(): Promise<Item[]> {
+    if (fault) throw fault;
     if (state === 'in an element') throw broken(Buffer.concat(open).toString());
     if (state !== 'behind the array') throw unexpected('the end of the file', offset);
     return [];
+  }
+
+  function takeAll(chunk: Buffer, items: Item[]): void {
+    let at = 0;
+    while (at < chunk.length) at = state === 'in an element' ? takeElement(chunk, at, items) : takeByte(chunk, at);
   }
 
   /** Takes a byte that is not part of an element, and answers where to go on. */

@@ -23,6 +23,8 @@ export interface RecordReader {
   write(chunk: Buffer): Promise<Item[]>;
   /** The records that only the end of the input ended. */
   end(): Promise<Item[]>;
+  /** Why the text cannot be read any further, found behind records that `write` answered: it throws it the next time. Absent where it always throws at once. */
+  fault?(): AutomateError | undefined;
 }
 
 /** Memory is bounded by the largest record, so that has to be bounded too. A text of 512 MB is more than Node can hold. */

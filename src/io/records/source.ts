@@ -98,12 +98,20 @@ async function opened(written: Written, from: Position | undefined): Promise<Sou
 async function* batchesOf({ reader, items, chunks, isEnded }: Head): AsyncGenerator<readonly Item[]> {
   if (items.length > 0) yield items.splice(0);
   if (isEnded) return;
+  refuseFault(reader);
   for await (const chunk of chunks) {
     const batch = await reader.write(chunk);
     if (batch.length > 0) yield batch;
+    refuseFault(reader);
   }
   const last = await reader.end();
   if (last.length > 0) yield last;
+}
+
+/** Told at once: from a pipe nothing more may come. */
+function refuseFault(reader: RecordReader): void {
+  const fault = reader.fault?.();
+  if (fault) throw fault;
 }
 
 async function resumed(written: Written, head: Head, from: Position): Promise<Head> {

