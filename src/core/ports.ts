@@ -36,6 +36,8 @@ export interface HttpRequest {
   readonly followAny: boolean;
   /** Hosts inside the network that a redirect to another origin may lead to; absent for none. */
   readonly redirectHosts?: readonly string[];
+  /** Statuses of redirects that are answers like any other: the flow counts them as success. Absent for none. */
+  readonly unfollowed?: readonly number[];
   /** Set when a record decided the host: addresses inside the network are refused but for these hosts. */
   readonly hostFromData?: { readonly allowHosts: readonly string[] };
 }

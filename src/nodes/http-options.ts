@@ -39,7 +39,7 @@ export const httpOptions = z.strictObject({
   retry: retry.prefault(retryDefault).describe('when and how often a request is sent again'),
   rate: rate.optional().describe('at most so many requests in a time, such as 10/s'),
   concurrency: concurrency.optional().describe('requests in flight at once; 16 unless the connection says otherwise'),
-  success: z.array(status).min(1).default(['2xx']).describe('statuses that count as success'),
+  success: z.array(status).min(1).default(['2xx']).describe('statuses that count as success; a redirect among them is not followed'),
   follow: z.enum(['same-origin', 'any']).default('same-origin').describe('redirects that are followed'),
   response: z.enum(['auto', 'json', 'text']).default('auto').describe('how the body is read'),
   max_body: byteSize.prefault('10MB').describe('the largest body that is taken, decompressed'),

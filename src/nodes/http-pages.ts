@@ -173,14 +173,14 @@ interface Found {
 /** The request for a link's page. To another origin only where the flow says so, and then without credential, headers and body. */
 function linked(request: HttpRequest, link: string | undefined, { response, first, rules }: Found): HttpRequest | undefined {
   if (link === undefined) return undefined;
-  const { auth, followAny, timeoutMs, maxBodyBytes } = request;
+  const { auth, followAny, redirectHosts, unfollowed, timeoutMs, maxBodyBytes } = request;
   const secretParameter = auth?.type === 'api_key' ? auth.query : undefined;
   try {
     const base = response.redirectedTo ?? request;
     const { elsewhere, ...target } = linkTarget(link, request, { ...rules, followAny, secretParameter }, base);
     if (!elsewhere) return { ...request, ...target };
-    const limits = { timeoutMs, maxBodyBytes, followAny, ...(request.redirectHosts && { redirectHosts: request.redirectHosts }) };
-    return { ...limits, ...target, method: 'GET', headers: {}, hostFromData: first.hostFromData ?? elsewhere };
+    const redirects = { followAny, ...(redirectHosts && { redirectHosts }), ...(unfollowed && { unfollowed }) };
+    return { timeoutMs, maxBodyBytes, ...redirects, ...target, method: 'GET', headers: {}, hostFromData: first.hostFromData ?? elsewhere };
   } catch (error) {
     throw new Failure('http', `the next page is ${(error as Error).message}`, { status: response.status });
   }

@@ -2,9 +2,11 @@ import { bodyTemplate } from '../core/body.ts';
 import type { BuildContext, FieldUse, HttpConnection } from '../core/node.ts';
 import type { HttpRequest } from '../core/ports.ts';
 import type { Fields } from '../core/record.ts';
+import { redirectStatuses } from '../core/redirect-statuses.ts';
 import { headerTemplate, referencedFields, type TextTemplate } from '../core/template.ts';
 import { checkTokenUrl, type UrlTemplate, urlTemplate } from '../core/url.ts';
 import { isObject, type Value } from '../core/value.ts';
+import { matches } from './call-policy.ts';
 import type { HttpOptions } from './http-options.ts';
 
 /** What a node sends. */
@@ -41,12 +43,14 @@ export function compileRequest(
   const signer = auth === undefined ? connection?.auth : auth;
   const signed = signer ? { auth: signer } : {};
   const fromData = { hostFromData: { allowHosts: context.allowHosts } };
+  const unfollowed = redirectStatuses.filter((status) => matches(options.success, status));
   const fixed = {
     method: options.method,
     timeoutMs: options.timeout,
     maxBodyBytes: options.max_body,
     followAny: options.follow === 'any',
     ...(options.follow === 'any' && context.allowHosts.length > 0 ? { redirectHosts: context.allowHosts } : {}),
+    ...(unfollowed.length > 0 ? { unfollowed } : {}),
   };
   return { origin: url?.origin, render };
 

@@ -122,6 +122,17 @@ describe('a preview', () => {
     expect(stderr).toBe('1 credit spent\nfailed: profile: http: the server answered 403: {"error":{"reason":"no"}}\n');
   });
 
+  test('of a redirect that counts as success shows the redirect', async () => {
+    const { automate, server } = await preview(people(', success: [3xx], map: { to: $headers.location }'), () => ({
+      status: 302,
+      headers: { location: 'https://files.example.com/1' },
+    }));
+    const { code, stdout } = await automate(['test-request', 'flow.yaml', '--set', 'id=1']);
+    expect(stdout).toMatch(/\n302 in[\s\S]*\nmap yields\n +to +https:\/\/files\.example\.com\/1\n$/);
+    expect(code).toBe(0);
+    expect(server.requests).toHaveLength(1);
+  });
+
   test('of a server that is not there says so', async () => {
     const place = await workplace({ 'flow.yaml': people()('http://127.0.0.1:9') });
     const { code, stdout, stderr } = await place.automate(['test-request', 'flow.yaml', '--set', 'id=1']);

@@ -94,6 +94,15 @@ nodes:
       followAny: true,
     });
   });
+
+  test.each([
+    ['[2xx, 302]', [302]],
+    ['[2xx, 301, 304]', [301]],
+    ['[2xx, 3xx]', [301, 302, 303, 307, 308]],
+  ])('redirects that count as success: %s are not to be followed', async (success, unfollowed) => {
+    expect(await sent(node(`url: "https://a.com", success: ${success}`), {})).toMatchObject({ unfollowed });
+    expect(await sent(node('url: "https://a.com"'), {})).not.toHaveProperty('unfollowed');
+  });
 });
 
 describe('what cannot be sent fails the record, costs nothing, and is not tried again', () => {

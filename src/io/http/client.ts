@@ -87,7 +87,7 @@ export function createHttp(tools: HttpTools): Http {
       isHome &&= hop.origin === request.origin;
       const response =
         redirects === 0 ? await send(signed ? signedHop(hop, signed) : hop) : await sendOn(isHome && signed ? signedHop(hop, signed) : hop);
-      const next = nextTarget(response, hop, rules);
+      const next = request.unfollowed?.includes(response.status) ? undefined : nextTarget(response, hop, rules);
       if (!next) {
         if (request.auth && token === undefined && isHome && isSuccess(response)) tools.used(request.auth.credential);
         return redirects === 0 ? response : { ...response, redirectedTo: { origin: hop.origin, path: hop.path } };

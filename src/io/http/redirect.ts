@@ -1,16 +1,15 @@
 import { Failure } from '../../core/failure.ts';
 import { type LinkRules, linkTarget } from '../../core/link.ts';
 import type { HttpResponse } from '../../core/ports.ts';
+import { redirectStatuses } from '../../core/redirect-statuses.ts';
 import type { Hop } from './hop.ts';
-
-const redirecting = new Set([301, 302, 303, 307, 308]);
 
 /**
  * The request that a redirect asks for (RFC 9110, 15.4), without credential; absent when the answer is none.
  * To another origin only where the flow says so, and then without custom headers and body. Throws a Failure.
  */
 export function nextTarget(response: HttpResponse, hop: Hop, rules: LinkRules): Hop | undefined {
-  if (!redirecting.has(response.status)) return undefined;
+  if (!redirectStatuses.includes(response.status)) return undefined;
   const location = response.header('location');
   if (location === undefined) return undefined;
   const { elsewhere, ...target } = targetOf(location, hop, rules, response.status);

@@ -70,6 +70,16 @@ describe('on the same origin', () => {
     expect((await createSender().get(server.origin)).status).toBe(302);
   });
 
+  test('one that the flow takes as it is is not followed, though others are', async () => {
+    const server = await httpServer(({ path }, response) =>
+      response.writeHead(path === '/old' ? 301 : 302, { location: path === '/old' ? '/new' : 'https://login.example.com/' }).end('moved'),
+    );
+    const response = await createSender().get(`${server.origin}/old`, { unfollowed: [302, 303] });
+    expect([response.status, response.header('location'), textOf(response)]).toEqual([302, 'https://login.example.com/', 'moved']);
+    expect(response.redirectedTo).toEqual({ origin: server.origin, path: '/new' });
+    expect(server.requests).toHaveLength(2);
+  });
+
   test('a loop ends after 10', async () => {
     const server = await httpServer(({ path }, response) => response.writeHead(302, { location: `/${Number(path.slice(1)) + 1}` }).end());
     expect(await createSender().failure(`${server.origin}/0`)).toMatchObject({
