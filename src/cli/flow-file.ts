@@ -1,9 +1,9 @@
-import { readFile } from 'node:fs/promises';
 import { FlowError } from '../core/failure.ts';
 import type { CredentialUse, Plan } from '../core/plan.ts';
 import { compile } from '../flow/compile.ts';
 import { savedConnections } from '../io/connections.ts';
 import { nodeTypes } from '../nodes/index.ts';
+import { readFlowText } from './flow-text.ts';
 import { problemText } from './show/problems.ts';
 import type { Terminal } from './terminal.ts';
 
@@ -18,10 +18,7 @@ export interface FlowFileOptions {
 
 /** Reads and compiles a flow file. Throws a FlowError. */
 export async function loadFlow(file: string, options: FlowFileOptions): Promise<Plan> {
-  const text = await readFile(file, 'utf8').catch((error: NodeJS.ErrnoException) => {
-    const reason = error.code === 'ENOENT' ? 'there is no such file' : error.message;
-    throw new FlowError(file, [{ message: `the flow file cannot be read: ${reason}` }]);
-  });
+  const text = await readFlowText(file);
   return compile(text, { file, nodeTypes, savedConnections: () => savedConnections(process.env), ...options });
 }
 

@@ -99,6 +99,17 @@ describe('the flow', () => {
   test('is missing', () => refused({ 'rows.csv': 'id\n1\n' }, run, 3, /flow\.yaml: .*no such file/));
   test('is malformed YAML', () =>
     refused({ 'flow.yaml': 'nodes: [\n', 'rows.csv': 'id\n1\n' }, run, 3, /flow\.yaml:\d+:\d+: not valid YAML/));
+  test.each([
+    ['latin1', Buffer.from(`${good}    headers: { X: München }\n`, 'latin1'), '5:20: expected UTF-8, found the byte 0xFC'],
+    ['cut within a character', Buffer.from('name: é').subarray(0, -1), '1:7: expected UTF-8, found the byte 0xC3'],
+    ['UTF-16', Buffer.from(`\ufeff${good}`, 'utf16le'), '1:1: expected UTF-8, found UTF-16'],
+    ['UTF-16 without its mark', Buffer.from(good, 'utf16le'), '1:1: expected UTF-8, found UTF-16'],
+  ])('is not UTF-8: %s', async (_name, flow, message) => {
+    const files = { 'flow.yaml': flow, 'rows.csv': 'id\n1\n' };
+    const expected = `flow.yaml:${message}\n  save the flow file as UTF-8\n1 problem in flow.yaml\n`;
+    await refused(files, run, 3, expected);
+    await refused(files, ['validate', 'flow.yaml'], 3, expected);
+  });
   test('has several problems, all told at once', async () => {
     const place = await workplace({
       'flow.yaml': 'nodes:\n  - type: http\n    ulr: https://a.example\n    url: https://a.example\n  - type: htp\n',

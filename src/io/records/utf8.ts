@@ -32,7 +32,7 @@ export async function* checkedUtf8(chunks: AsyncIterable<Buffer>, name: string, 
 }
 
 function notUtf8(name: string, bytes: Buffer, start: number): AutomateError {
-  const valid = validLength(bytes);
+  const valid = utf8Length(bytes);
   const [bad = 0, next] = bytes.subarray(valid);
   const offset = start + valid;
   if (offset === 0 && bad === 0xff && (next ?? 0xfe) === 0xfe) return utf16(name, 'utf-16le');
@@ -52,7 +52,7 @@ function utf16(name: string, encoding: string): AutomateError {
 }
 
 /** The length of the longest beginning that is UTF-8. */
-function validLength(bytes: Buffer): number {
+export function utf8Length(bytes: Buffer): number {
   let at = 0;
   while (at < bytes.length) {
     const next = at + characterLength(bytes[at] as number);
