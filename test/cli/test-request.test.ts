@@ -341,6 +341,20 @@ test('a secret that the answer holds is masked, too', async () => {
   }
 });
 
+test.each(['48151623', 'null', 'dy":', '"status'])('--json stays JSON with the secret %s', async (secret) => {
+  const { automate } = await preview(people(', auth: { type: bearer, credential: c }, map: { n: n }'), () => ({
+    body: `{"n":48151623,"text":"a ${JSON.stringify(secret).slice(1, -1)}","exact":1.50}`,
+    headers: { 'content-type': 'application/json' },
+  }));
+  const { code, stdout } = await automate(['test-request', 'flow.yaml', '--set', 'id=1', '--json'], {
+    env: { AUTOMATE_CREDENTIAL_C: secret },
+  });
+  const n = secret === '48151623' ? '***' : 48151623;
+  expect(JSON.parse(stdout)).toMatchObject({ response: { body: { n, text: 'a ***' } }, map: [{ n }] });
+  expect(stdout).toContain('"exact":1.50');
+  expect(code).toBe(0);
+});
+
 test('a missing credential is told before anything is sent', async () => {
   const { automate, server } = await preview(people(', auth: { type: bearer, credential: crm }'));
   const { code, stderr } = await automate(['test-request', 'flow.yaml', '--set', 'id=1']);

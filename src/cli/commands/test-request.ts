@@ -16,9 +16,10 @@ import { exitCodes } from '../exit.ts';
 import { checkFields, loadFlow, tellWarnings } from '../flow-file.ts';
 import { loadSecrets, noSecrets } from '../flow-secrets.ts';
 import { hasTextCells, type InputOptions, isTable, openInput } from '../input-options.ts';
+import { printJson } from '../print-json.ts';
 import { openRunLedger, pricesOf } from '../run-ledger.ts';
 import { creditsText } from '../show/number.ts';
-import { type Preview, previewJson, previewText } from '../show/preview.ts';
+import { type Preview, previewText, previewValue } from '../show/preview.ts';
 import type { Terminal } from '../terminal.ts';
 import { type WiredPorts, wire } from '../wire.ts';
 
@@ -63,14 +64,18 @@ export async function testRequestCommand(flow: string, options: TestRequestOptio
   });
   await credentials.noted();
   if (preview.failure) preview.failure.node ??= step.id;
-  const show = options.json ? previewJson : previewText;
-  const text = show(preview, step.node.action as Action, options.curl ?? false);
-  if (text !== '') await terminal.print(text);
+  await show(preview, step.node.action as Action, options, terminal);
   if (options.send) terminal.tell(`${creditsText(ports.credits())} spent`);
   if (!preview.failure) return exitCodes.success;
   const { kind, node, message } = preview.failure;
   terminal.tell(`${terminal.colors.red('failed:')} ${node}: ${kind}: ${cleaned(message)}`);
   return exitCodes.someFailed;
+}
+
+async function show(preview: Preview, action: Action, { json, curl = false }: TestRequestOptions, terminal: Terminal): Promise<void> {
+  if (json) return printJson(previewValue(preview, action, curl), terminal);
+  const text = previewText(preview, action, curl);
+  if (text !== '') await terminal.print(text);
 }
 
 /** Whatever it sends: its request is sent as what it is, and its answer given back to it. */

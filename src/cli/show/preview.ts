@@ -2,10 +2,9 @@ import type { Failure } from '../../core/failure.ts';
 import type { Action, ActionRequest, ActionResponse } from '../../core/node.ts';
 import type { Fields } from '../../core/record.ts';
 import { cleaned } from '../../core/response.ts';
-import { jsonOf, textOf, type Value } from '../../core/value.ts';
+import { textOf, type Value } from '../../core/value.ts';
 import { curlText, requestText } from './request.ts';
 import { structureOf, tableText } from './structure.ts';
-import { escapedControls } from './text.ts';
 
 /** One request of a flow: what was sent, what came back, or why nothing did. */
 export interface Preview {
@@ -62,17 +61,16 @@ function mapLines({ rows, found }: Preview, action: Action): string[] {
   return ['', 'map yields', ...shown, ...lost.map((path) => `  ${path}: found nothing here`)];
 }
 
-/** A preview for a program, as JSON. */
-export function previewJson({ request, response, ms, body, rows, failure }: Preview, action: Action, isCurl: boolean): string {
-  const json = jsonOf({
+/** A preview for a program. */
+export function previewValue({ request, response, ms, body, rows, failure }: Preview, action: Action, isCurl: boolean): Value {
+  return {
     request: request ? requestValue(request) : null,
     ...(isCurl && request && !('kind' in request) ? { curl: curlText(request) } : {}),
     response: response ? responseValue(response, Math.round(ms ?? 0), body ?? null) : null,
     structure: response ? structureOf(body).map((row) => ({ ...row })) : null,
     map: rows ? rows.map((row) => Object.fromEntries(action.fields.map((name) => [name, row.get(name) ?? null]))) : null,
     failure: failure ? { node: failure.node ?? null, class: failure.kind, status: failure.status ?? null, message: failure.message } : null,
-  });
-  return escapedControls(json);
+  };
 }
 
 function responseValue(response: ActionResponse, ms: number, body: Value): Value {
