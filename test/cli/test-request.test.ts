@@ -5,7 +5,7 @@ import { compileMapping } from '../../src/core/mapping.ts';
 import type { Value } from '../../src/core/value.ts';
 import { answeringServer, type ServerAnswer } from '../helpers/answering-server.ts';
 import { workplace } from '../helpers/cli.ts';
-import type { SeenRequest } from '../helpers/http-server.ts';
+import { httpServer, type SeenRequest } from '../helpers/http-server.ts';
 import { naughtyTexts } from '../helpers/naughty-texts.ts';
 import { shell } from '../helpers/shell.ts';
 
@@ -145,6 +145,46 @@ describe('a preview', () => {
     const { automate, server } = await preview(people(), () => ({ status: 503 }));
     expect((await automate(['test-request', 'flow.yaml', '--set', 'id=1'])).code).toBe(4);
     expect(server.requests).toHaveLength(1);
+  });
+});
+
+describe('a body that cannot be read', () => {
+  const deep = '['.repeat(1001) + ']'.repeat(1001);
+  const secret = 'canary-7f3a';
+
+  /** The preview of an answer with this body, for a person and for a program. */
+  async function previews(body: string | Buffer, more = '', status = 200) {
+    const server = await httpServer((_request, response) => response.writeHead(status, { 'content-type': 'application/json' }).end(body));
+    const node = `type: http, id: a, url: "${server.origin}", auth: { type: bearer, credential: c }${more}`;
+    const { automate } = await workplace({ 'flow.yaml': `nodes: [{ ${node} }]` });
+    const env = { AUTOMATE_CREDENTIAL_C: secret };
+    const shown = await automate(['test-request', 'flow.yaml'], { env });
+    const printed = await automate(['test-request', 'flow.yaml', '--json'], { env });
+    return { shown, printed: JSON.parse(printed.stdout) };
+  }
+
+  test.each<[string, string | Buffer, string, string]>([
+    ['no JSON', `{"a": "${secret}`, 'the body is not valid JSON', '{"a": "***'],
+    ['no UTF-8', Buffer.from('{"a":"é"}', 'latin1'), 'the body is not valid utf-8 (9 bytes of application/json)', '{"a":"\ufffd"}'],
+    ['nested too deep', deep, 'the body is nested more than 1000 deep', deep],
+  ])('is shown as a text: %s', async (_name, body, reason, text) => {
+    const { shown, printed } = await previews(body, ', map: { b: b }');
+    const start = text.length > 200 ? `${text.slice(0, 200)}...` : text;
+    expect(shown.stdout.endsWith(`\n\n${reason}; as a text:\n  ${start}\n`)).toBe(true);
+    expect(printed).toMatchObject({ response: { body: text, unread: reason }, structure: [], map: null, failure: { class: 'parse' } });
+    expect(shown.code).toBe(4);
+  });
+
+  test('fails nothing that does not read it', async () => {
+    const { shown, printed } = await previews('{"a":');
+    expect(shown.stdout).toMatch(/\nthe body is not valid JSON; as a text:\n {2}\{"a":\n\nwithout map no field is added\n$/);
+    expect([shown.code, printed.failure]).toEqual([0, null]);
+  });
+
+  test('of an answer that is no success fails by its status', async () => {
+    const { shown, printed } = await previews('{"a":', ', map: { b: b }', 404);
+    expect(shown.stderr).toContain('failed: a: http: the server answered 404: {"a":\n');
+    expect(printed).toMatchObject({ response: { body: '{"a":' }, failure: { class: 'http', status: 404 } });
   });
 });
 

@@ -6,7 +6,6 @@ import { allSteps, type Plan } from '../../core/plan.ts';
 import type { Fields } from '../../core/record.ts';
 import { cleaned } from '../../core/response.ts';
 import { didYouMean } from '../../core/suggest.ts';
-import type { Value } from '../../core/value.ts';
 import { createBatches } from '../../engine/batches.ts';
 import { createCaller } from '../../engine/call.ts';
 import { createChain } from '../../engine/chain.ts';
@@ -193,6 +192,7 @@ async function fieldsBefore(
   return new Map([...first, ...options.set]);
 }
 
+/** Throws what is none. */
 function failureOf(error: unknown): Failure {
   if (error instanceof Failure) return error;
   throw error;
@@ -221,17 +221,27 @@ function isActing({ action, inner }: Node): boolean {
   return action !== undefined || allSteps(inner?.steps ?? []).some(({ node }) => node.action);
 }
 
-function read(action: AnyAction, fields: Fields, response: ActionResponse): Pick<Preview, 'body' | 'rows' | 'found' | 'failure'> {
-  let body: Value | undefined;
+type Reading = Pick<Preview, 'body' | 'unread' | 'rows' | 'found' | 'failure'>;
+
+/** A body that cannot be read fails only what looks into it. */
+function read(action: AnyAction, fields: Fields, response: ActionResponse): Reading {
+  const body = bodyOf(action, response);
+  const refusal = action.refusal(response);
+  if (refusal) return { ...body, failure: refusal };
   try {
-    body = action.body(response);
-    const refusal = action.refusal(response);
-    if (refusal) return { body, failure: refusal };
     const found: boolean[] = [];
     const rows = action.rows(fields, response, found);
-    return { body, rows, found };
+    return { ...body, rows, found };
   } catch (error) {
-    if (error instanceof Failure) return { body, failure: error };
-    throw error;
+    return { ...body, failure: failureOf(error) };
+  }
+}
+
+function bodyOf(action: AnyAction, response: ActionResponse): Pick<Preview, 'body' | 'unread'> {
+  try {
+    return { body: action.body(response) };
+  } catch (error) {
+    const unread = failureOf(error);
+    return 'kind' in response ? { unread } : { body: new TextDecoder().decode(response.body), unread };
   }
 }

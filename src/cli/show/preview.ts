@@ -1,7 +1,7 @@
 import type { Failure } from '../../core/failure.ts';
 import type { Action, ActionRequest, ActionResponse } from '../../core/node.ts';
 import type { Fields } from '../../core/record.ts';
-import { cleaned } from '../../core/response.ts';
+import { cleaned, excerpt } from '../../core/response.ts';
 import { textOf, type Value } from '../../core/value.ts';
 import { curlText, requestText } from './request.ts';
 import { structureOf, tableText } from './structure.ts';
@@ -12,7 +12,10 @@ export interface Preview {
   readonly request?: ActionRequest;
   readonly response?: ActionResponse;
   readonly ms?: number;
+  /** As the map sees it, or as a text where it could not be read. */
   readonly body?: Value | undefined;
+  /** Why the body could not be read; absent when it was. */
+  readonly unread?: Failure;
   /** What the map makes of it; absent when there is no success to map. */
   readonly rows?: readonly Fields[];
   /** Per path of the map, whether it led anywhere. */
@@ -28,14 +31,19 @@ export function previewText(preview: Preview, action: Action, isCurl: boolean): 
 }
 
 function answerLines(preview: Preview, response: ActionResponse, action: Action): string[] {
-  const structure = structureOf(preview.body).map(({ path, type, sample }) => [path, type, sample]);
-  return [
-    '',
-    ...headLines(response, Math.round(preview.ms ?? 0)),
-    '',
-    ...(structure.length > 0 ? tableText([['path', 'type', 'sample'], ...structure]) : ['the body is empty']),
-    ...mapLines(preview, action),
-  ];
+  return ['', ...headLines(response, Math.round(preview.ms ?? 0)), '', ...bodyLines(preview), ...mapLines(preview, action)];
+}
+
+function bodyLines({ body, unread }: Preview): string[] {
+  if (unread) return [`${unreadReason(unread)}; as a text:`, `  ${excerpt(textOf(body ?? ''))}`];
+  const structure = structureOf(body).map(({ path, type, sample }) => [path, type, sample]);
+  return structure.length > 0 ? tableText([['path', 'type', 'sample'], ...structure]) : ['the body is empty'];
+}
+
+/** Without what the message shows of the body. */
+function unreadReason({ message }: Failure): string {
+  if (message.startsWith('the body ')) return message;
+  return `the body is ${/nested more than \d+ deep$/.exec(message)?.[0] ?? 'not valid JSON'}`;
 }
 
 function headLines(response: ActionResponse, ms: number): string[] {
@@ -62,20 +70,23 @@ function mapLines({ rows, found }: Preview, action: Action): string[] {
 }
 
 /** A preview for a program. */
-export function previewValue({ request, response, ms, body, rows, failure }: Preview, action: Action, isCurl: boolean): Value {
+export function previewValue(preview: Preview, action: Action, isCurl: boolean): Value {
+  const { request, response, body, unread, rows, failure } = preview;
   return {
     request: request ? requestValue(request) : null,
     ...(isCurl && request && !('kind' in request) ? { curl: curlText(request) } : {}),
-    response: response ? responseValue(response, Math.round(ms ?? 0), body ?? null) : null,
-    structure: response ? structureOf(body).map((row) => ({ ...row })) : null,
+    response: response ? responseValue(response, preview) : null,
+    structure: response ? structureOf(unread ? undefined : body).map((row) => ({ ...row })) : null,
     map: rows ? rows.map((row) => Object.fromEntries(action.fields.map((name) => [name, row.get(name) ?? null]))) : null,
     failure: failure ? { node: failure.node ?? null, class: failure.kind, status: failure.status ?? null, message: failure.message } : null,
   };
 }
 
-function responseValue(response: ActionResponse, ms: number, body: Value): Value {
+function responseValue(response: ActionResponse, { ms: exactMs = 0, body = null, unread }: Preview): Value {
+  const ms = Math.round(exactMs);
   if ('kind' in response) return { is_error: response.isError, ms, body };
-  return { status: response.status, ms, headers: JSON.parse(JSON.stringify(response.headers)) as Value, body };
+  const headers = JSON.parse(JSON.stringify(response.headers)) as Value;
+  return { status: response.status, ms, headers, body, ...(unread && { unread: unreadReason(unread) }) };
 }
 
 function requestValue(request: ActionRequest): Value {
