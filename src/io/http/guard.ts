@@ -62,7 +62,7 @@ function refuseAddress(address: string, host: string, isAllowed: boolean): void 
   const bare = address.replace(/%.*$/, '');
   const plain = embeddedIpv4(bare) ?? bare;
   const family = isIP(plain) === 6 ? 'ipv6' : 'ipv4';
-  const leads = `the flow does not name the host "${host}", which leads to ${address}`;
+  const leads = `the flow does not name the whole origin (scheme, host and port) of this request to "${host}", which leads to ${address}`;
   if (neverReached().check(plain, family)) {
     const listed = isAllowed ? '\nsuch an address is refused whenever a record names it, listed under allow_hosts or not' : '';
     throw new AddressRefused(`${leads}, a link-local or metadata address${listed}`);
