@@ -73,7 +73,7 @@ export function createCaller(tools: CallTools): RunCall {
           if (!(error instanceof Failure)) throw error;
           if (error.sent) credit.settle();
           if (error.status !== undefined) reach.answered();
-          error.attempts = attempts - (isRefused(error) ? 1 : 0);
+          error.attempts = attempts;
           refused = { failure: error, waitMs: waitBeforeRetry(call.retry, attempts, error, ports.random) };
           // Before the call leaves: its leaving lets the next one in.
           pauseIfAsked(call, refused, tools);
@@ -92,11 +92,6 @@ export function createCaller(tools: CallTools): RunCall {
       credit.release();
     }
   }
-}
-
-/** Whether the request was never tried: it was refused on this side. */
-function isRefused({ kind, sent }: Failure): boolean {
-  return kind === 'request' && !sent;
 }
 
 /** A try that failed, and how long to wait before the next one. */

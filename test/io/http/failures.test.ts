@@ -1,6 +1,6 @@
 import type { Socket } from 'node:net';
 import { brotliCompressSync, deflateSync, gzipSync } from 'node:zlib';
-import { describe, expect, test } from 'vitest';
+import { describe, expect, test, vi } from 'vitest';
 import { rawServer, unusedPort } from '../../helpers/raw-server.ts';
 import { createSender } from './sending.ts';
 
@@ -198,7 +198,7 @@ describe('abort', () => {
     const { http, failure } = createSender();
     const allowed = { hostFromData: { allowHosts: ['127.0.0.1'] } };
     const underWay = [failure(server.origin), failure(server.origin, allowed)];
-    await new Promise((resolve) => setTimeout(resolve, 20));
+    await vi.waitFor(() => expect(server.connections()).toBe(2));
     http.abort();
     for (const { kind } of await Promise.all(underWay)) expect(kind).toBe('network');
     const later = [
