@@ -87,7 +87,6 @@ export function wire(options: WireOptions): WiredPorts {
       allowHttp,
       now: clock.now,
       secret: redactor.add,
-      masked: redactor.text,
     }),
     tools,
     cache,

@@ -1,5 +1,4 @@
-import type { HttpResponse } from './ports.ts';
-import { maskedExcerpt } from './response.ts';
+import { excerpt } from './response.ts';
 import { isLoopback, targetOf, withoutParameter } from './url.ts';
 
 /** What is said of links that a server's answer holds: redirects, and next pages. */
@@ -11,8 +10,6 @@ export interface LinkRules {
   readonly secretParameter: string | undefined;
   /** Hosts inside the network that may be asked. */
   readonly allowHosts: readonly string[];
-  /** As of the answer. */
-  readonly masked?: HttpResponse['masked'];
 }
 
 /** Where a link leads. */
@@ -30,7 +27,7 @@ interface Address {
 
 /** Follows a link in the answer to a request. `base`: what answered it, behind its redirects. Throws an Error that says why it is refused. */
 export function linkTarget(link: string, from: Address, rules: LinkRules, base = from): LinkTarget {
-  const refuse = (reason: string) => new Error(`${maskedExcerpt(link, rules.masked)}, ${reason}`);
+  const refuse = (reason: string) => new Error(`${excerpt(link)}, ${reason}`);
   if (!URL.canParse(link, base.origin + base.path)) throw refuse('which is no URL');
   const url = new URL(link, base.origin + base.path);
   url.hash = '';

@@ -56,8 +56,6 @@ export interface HttpResponse {
   readonly retryAfterMs: number | undefined;
   /** When its last byte came, in monotonic ms; absent for a kept answer. */
   readonly atMs?: number;
-  /** A text from the answer with every secret masked: cut before, it could end within one. Absent where none is known. */
-  readonly masked?: (text: string) => string;
   /** Where redirects have led to; absent without one. */
   readonly redirectedTo?: { readonly origin: string; readonly path: string };
 }

@@ -49,7 +49,7 @@ function decoderOf(charset: string, { status }: HttpResponse): InstanceType<type
 
 /** JSON cut off where only the end of the connection could tell is an answer lost on its way, so it is tried again. */
 function notJson(response: HttpResponse, text: string, reason = ''): never {
-  const found = `${response.header('content-type') ?? 'no content type'}: ${maskedExcerpt(text, response.masked)}`;
+  const found = `${response.header('content-type') ?? 'no content type'}: ${excerpt(text)}`;
   const { status } = response;
   if (response.endedByClose && isCutOff(text, reason)) {
     const goesOn = found.endsWith('...') ? '' : '...';
@@ -72,14 +72,6 @@ export function excerpt(text: string, length = 200): string {
   return line.length > length || start.length < text.length ? `${line.slice(0, length).toWellFormed()}...` : line;
 }
 
-/** The most characters that are masked for an excerpt: a secret is longer than its beginning. */
-const mostMasked = 8000;
-
-/** An excerpt that does not end within a secret; `masked` as of an answer. */
-export function maskedExcerpt(text: string, masked: HttpResponse['masked'] = (given) => given): string {
-  return excerpt(masked(text.slice(0, mostMasked)));
-}
-
 /** A text without the control characters that could steer a terminal. */
 export function cleaned(text: string): string {
   // biome-ignore lint/suspicious/noControlCharactersInRegex: these are what is taken out
@@ -88,7 +80,7 @@ export function cleaned(text: string): string {
 
 /** What a server said of itself in an answer that is no success. */
 export function answerMessage(response: HttpResponse): string {
-  // More bytes than an excerpt can hold, so that it sees where it cuts, and whole secrets are masked.
-  const text = response.body.length === 0 ? '' : maskedExcerpt(new TextDecoder().decode(response.body.subarray(0, 8000)), response.masked);
+  // More bytes than an excerpt can hold, so that it sees where it cuts.
+  const text = response.body.length === 0 ? '' : excerpt(new TextDecoder().decode(response.body.subarray(0, 2000)));
   return `the server answered ${response.status}${text === '' ? '' : `: ${text}`}`;
 }

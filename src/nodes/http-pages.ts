@@ -177,7 +177,7 @@ function linked(request: HttpRequest, link: string | undefined, { response, firs
   const secretParameter = auth?.type === 'api_key' ? auth.query : undefined;
   try {
     const base = response.redirectedTo ?? request;
-    const { elsewhere, ...target } = linkTarget(link, request, { ...rules, followAny, secretParameter, masked: response.masked }, base);
+    const { elsewhere, ...target } = linkTarget(link, request, { ...rules, followAny, secretParameter }, base);
     if (!elsewhere) return { ...request, ...target };
     const redirects = { followAny, ...(redirectHosts && { redirectHosts }), ...(unfollowed && { unfollowed }) };
     return { timeoutMs, maxBodyBytes, ...redirects, ...target, method: 'GET', headers: {}, hostFromData: first.hostFromData ?? elsewhere };

@@ -1,8 +1,7 @@
 import type { Failure } from '../../core/failure.ts';
 import type { Action, ActionRequest, ActionResponse } from '../../core/node.ts';
-import type { HttpResponse } from '../../core/ports.ts';
 import type { Fields } from '../../core/record.ts';
-import { cleaned, maskedExcerpt } from '../../core/response.ts';
+import { cleaned, excerpt } from '../../core/response.ts';
 import { textOf, type Value } from '../../core/value.ts';
 import { curlText, requestText } from './request.ts';
 import { structureOf, tableText } from './structure.ts';
@@ -35,14 +34,10 @@ function answerLines(preview: Preview, response: ActionResponse, action: Action)
   return ['', ...headLines(response, Math.round(preview.ms ?? 0)), '', ...bodyLines(preview), ...mapLines(preview, action)];
 }
 
-function bodyLines({ response, body, unread }: Preview): string[] {
-  if (unread) return [`${unreadReason(unread)}; as a text:`, `  ${maskedExcerpt(textOf(body ?? ''), maskedOf(response))}`];
+function bodyLines({ body, unread }: Preview): string[] {
+  if (unread) return [`${unreadReason(unread)}; as a text:`, `  ${excerpt(textOf(body ?? ''))}`];
   const structure = structureOf(body).map(({ path, type, sample }) => [path, type, sample]);
   return structure.length > 0 ? tableText([['path', 'type', 'sample'], ...structure]) : ['the body is empty'];
-}
-
-function maskedOf(response: ActionResponse | undefined): HttpResponse['masked'] {
-  return response && !('kind' in response) ? response.masked : undefined;
 }
 
 /** Without what the message shows of the body. */

@@ -19,8 +19,6 @@ export interface HttpTools {
   used(credential: string): void;
   /** A new secret that must never be written, such as an access token; it follows another one in its slot. */
   secret(text: string, slot?: string): void;
-  /** The text with every secret masked. */
-  masked(text: string): string;
 }
 
 const mostRedirects = 10;
@@ -81,7 +79,7 @@ export function createHttp(tools: HttpTools): Http {
   async function follow(request: HttpRequest, deadlineMs: number, token?: string): Promise<HttpResponse> {
     const signed = request.auth && signature(request.auth, token ?? secretOf(request.auth, request.origin));
     const { followAny, redirectHosts: allowHosts = [] } = request;
-    const rules = { followAny, allowHosts, allowHttp: tools.allowHttp, secretParameter: signed?.parameter, masked: tools.masked };
+    const rules = { followAny, allowHosts, allowHttp: tools.allowHttp, secretParameter: signed?.parameter };
     let hop = firstHop(request, deadlineMs);
     let isHome = true;
     for (let redirects = 0; ; redirects++) {
@@ -92,8 +90,7 @@ export function createHttp(tools: HttpTools): Http {
       const next = request.unfollowed?.includes(response.status) ? undefined : nextTarget(response, hop, rules);
       if (!next) {
         if (request.auth && token === undefined && isHome && isSuccess(response)) tools.used(request.auth.credential);
-        const { masked } = tools;
-        return redirects === 0 ? { ...response, masked } : { ...response, masked, redirectedTo: { origin: hop.origin, path: hop.path } };
+        return redirects === 0 ? response : { ...response, redirectedTo: { origin: hop.origin, path: hop.path } };
       }
       if (redirects === mostRedirects) {
         throw new Failure('http', `more than ${mostRedirects} redirects, the last to ${next.origin}${next.path}`, {

@@ -41,7 +41,6 @@ export function createSender(options: SenderOptions = {}): Sender {
     allowHttp,
     now,
     secret: (text) => void told.push(text),
-    masked: (text) => text,
   });
   onTestFinished(() => http.abort());
   const get = (url: string, more: Partial<HttpRequest> = {}) => http.send(requestOf(url, more));
