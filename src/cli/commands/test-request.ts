@@ -242,6 +242,8 @@ function bodyOf(action: AnyAction, response: ActionResponse): Pick<Preview, 'bod
     return { body: action.body(response) };
   } catch (error) {
     const unread = failureOf(error);
-    return 'kind' in response ? { unread } : { body: new TextDecoder().decode(response.body), unread };
+    if ('kind' in response) return { unread };
+    // What was cut off is marked so: else the beginning of a secret would not be known for one.
+    return { body: new TextDecoder().decode(response.body) + (response.endedByClose ? '...' : ''), unread };
   }
 }
