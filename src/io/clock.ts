@@ -33,8 +33,8 @@ function sleepUntil(untilMs: number, signal?: AbortSignal): Promise<void> {
 /** By signal, how to end the sleep of each that it wakes. */
 const sleepers = new WeakMap<AbortSignal, Set<() => void>>();
 
-/** One listener for all: with each one's own, every sleep would look through those of all the others. */
-function sleepersOf(signal: AbortSignal): Set<() => void> {
+/** Whoever is to be woken by a signal. One listener for all: with each one's own, every sleep would look through those of all the others. */
+export function sleepersOf(signal: AbortSignal): Set<() => void> {
   const known = sleepers.get(signal);
   if (known) return known;
   const ends = new Set<() => void>();

@@ -1,4 +1,4 @@
-import { expect, test } from 'vitest';
+import { expect, test, vi } from 'vitest';
 import { workplace } from '../helpers/cli.ts';
 import { httpServer } from '../helpers/http-server.ts';
 
@@ -25,7 +25,7 @@ async function jobs() {
     'rows.csv': `id\n${ids.join('\n')}\n`,
   });
   const env = { AUTOMATE_CREDENTIAL_KEY: 'canary-7f3a' };
-  return { place, asked, automate: (...args: string[]) => place.automate([...run, ...args], { env }) };
+  return { place, asked, env, automate: (...args: string[]) => place.automate([...run, ...args], { env }) };
 }
 
 test('a record that is done behind one that is not waits for --resume, which sends nothing for it', async () => {
@@ -42,6 +42,21 @@ test('a record that is done behind one that is not waits for --resume, which sen
   expect((await automate('--resume')).code).toBe(0);
   expect(await place.read('out.ndjson')).toBe(await undisturbed.place.read('out.ndjson'));
   expect(ids.map((id) => asked.get(id))).toEqual([5, ...Array(20).fill(1)]);
+});
+
+test('a kill -9 of the run that goes on leaves what waits where it is', async () => {
+  const undisturbed = await jobs();
+  expect((await undisturbed.automate()).code).toBe(0);
+  const { place, asked, env, automate } = await jobs();
+  expect((await automate('--max-credits', '22')).code).toBe(5);
+  const before = asked.get('slow');
+  const { child, finished } = place.start([...run, '--resume'], { env });
+  await vi.waitFor(() => expect(asked.get('slow')).toBeGreaterThan(before as number), { timeout: 20_000, interval: 5 });
+  child.kill('SIGKILL');
+  await finished;
+  expect((await automate('--resume')).code).toBe(0);
+  expect(await place.read('out.ndjson')).toBe(await undisturbed.place.read('out.ndjson'));
+  expect(ids.slice(1).map((id) => asked.get(id))).toEqual(Array(20).fill(1));
 });
 
 test('an output that is a stream keeps nothing', async () => {

@@ -1,4 +1,5 @@
 import type { Clock } from '../../src/core/ports.ts';
+import { sleepersOf } from '../../src/io/clock.ts';
 
 interface Sleeper {
   readonly untilMs: number;
@@ -8,7 +9,6 @@ interface Sleeper {
 /** Makes a clock that runs ahead by itself: once nothing else can go on, whoever sleeps the shortest is woken, without real waiting. */
 export function createFakeClock(wallStartMs = Date.UTC(2030, 0, 1)): Clock {
   const sleepers = new Set<Sleeper>();
-  const bySignal = new WeakMap<AbortSignal, Set<() => void>>();
   let nowMs = 0;
   let isWaking = false;
   return { now: () => nowMs, wallNow: () => wallStartMs + nowMs, sleepUntil, nextTurn };
@@ -18,7 +18,7 @@ export function createFakeClock(wallStartMs = Date.UTC(2030, 0, 1)): Clock {
     return new Promise((resolve) => {
       const sleeper: Sleeper = { untilMs, wake };
       sleepers.add(sleeper);
-      const others = signal && wokenBy(signal);
+      const others = signal && sleepersOf(signal);
       others?.add(wake);
       wakeSoon();
 
@@ -28,17 +28,6 @@ export function createFakeClock(wallStartMs = Date.UTC(2030, 0, 1)): Clock {
         resolve();
       }
     });
-  }
-
-  function wokenBy(signal: AbortSignal): Set<() => void> {
-    const known = bySignal.get(signal);
-    if (known) return known;
-    const woken = new Set<() => void>();
-    bySignal.set(signal, woken);
-    signal.addEventListener('abort', () => {
-      for (const wake of woken) wake();
-    });
-    return woken;
   }
 
   /** As many microtasks as anything here takes to go on. */
