@@ -133,6 +133,17 @@ export function createProgram(terminal: Terminal, exit: (code: number) => void):
     exit(await (await import('./commands/validate.ts')).validateCommand(flow, options, terminal));
   });
 
+  const init = program
+    .command('init')
+    .description('write a flow to start from: flow.yaml')
+    .argument('[dir]', 'the folder for it; made when it is not there', '.')
+    .option('--from-curl <command>', 'make it of a curl command line, or - for one on stdin; secrets are left out')
+    .option('--in <file>', 'for the fields of this file, or - for stdin')
+    .option('--force', 'overwrite a flow that is there');
+  inputOptions(init).action(async (folder, options) => {
+    exit(await (await import('./commands/init.ts')).initCommand(folder, options, terminal));
+  });
+
   program
     .command('nodes')
     .description('list the node types and the tools of the saved MCP connections, or explain a type')

@@ -1,27 +1,48 @@
 /**
- * The words of a command line, as a POSIX shell would split them: quotes and backslashes count, nothing else does.
- * Throws an Error for a quote without its end, and for no word at all.
+ * The words of a command line, as a POSIX shell would split them (IEEE Std 1003.1-2024, 2.2, `$'...'` among them):
+ * quotes and backslashes count, nothing else does. Throws an Error for a quote without its end, and for no word at all.
  */
 export function wordsOf(text: string): [string, ...string[]] {
   const words: string[] = [];
-  let rest = text.trimStart();
+  let rest = withoutBlanks(text);
   while (rest !== '') {
     const found = word.exec(rest)?.[0] ?? '';
     if (found === '') throw new Error(`a quote in the command has no end: ${rest.charAt(0)}`);
     words.push(found.replace(piece, unquoted));
     rest = rest.slice(found.length);
     if (rest !== '' && !/^\s/.test(rest)) throw new Error(`a quote in the command has no end: ${rest.charAt(0)}`);
-    rest = rest.trimStart();
+    rest = withoutBlanks(rest);
   }
   const [program, ...more] = words;
   if (program === undefined || program === '') throw new Error('expected a command such as npx -y @scope/server, found nothing');
   return [program, ...more];
 }
 
-const word = /^(?:'[^']*'|"(?:[^"\\]|\\.)*"|\\.|[^\s'"\\])+/s;
+const word = /^(?:\$'(?:[^'\\]|\\.)*'|'[^']*'|"(?:[^"\\]|\\.)*"|\\.|[^\s'"\\])+/s;
 
-const piece = /'([^']*)'|"((?:[^"\\]|\\.)*)"|\\(.)/gs;
+const piece = /\$'((?:[^'\\]|\\.)*)'|'([^']*)'|"((?:[^"\\]|\\.)*)"|\\(\r?\n|.)/gs;
 
-function unquoted(_: string, single?: string, double?: string, escaped?: string): string {
-  return single ?? double?.replace(/\\(["\\$`])/g, '$1') ?? escaped ?? '';
+/** A backslash at the end of a line joins it with the next one. */
+function withoutBlanks(text: string): string {
+  return text.replace(/^(?:\s|\\\r?\n)+/, '');
+}
+
+function unquoted(_: string, dollar?: string, single?: string, double?: string, escaped?: string): string {
+  if (dollar !== undefined) return dollar.replace(escapeSequence, unescaped);
+  return single ?? double?.replace(/\\(?:\r?\n|(["\\$`]))/g, '$1') ?? escaped?.replace(/^\r?\n$/, '') ?? '';
+}
+
+/** Of `$'...'`: bytes of UTF-8, a code point, a character. */
+const escapeSequence = /((?:\\x[\da-fA-F]{1,2}|\\[0-7]{1,3})+)|\\(?:u([\da-fA-F]{1,4})|U([\da-fA-F]{1,8}))|\\(.)/gs;
+
+const characters: Readonly<Record<string, string>> = { a: '\x07', b: '\b', e: '\x1b', f: '\f', n: '\n', r: '\r', t: '\t', v: '\v' };
+
+function unescaped(_: string, bytes?: string, short?: string, long?: string, character = ''): string {
+  if (bytes !== undefined) return new TextDecoder().decode(Uint8Array.from(bytes.split('\\').slice(1), byteOf));
+  const point = short ?? long;
+  return point === undefined ? (characters[character] ?? character) : String.fromCodePoint(Math.min(0x10ffff, Number.parseInt(point, 16)));
+}
+
+function byteOf(written: string): number {
+  return written.startsWith('x') ? Number.parseInt(written.slice(1), 16) : Number.parseInt(written, 8);
 }

@@ -47,7 +47,8 @@ function withoutCredential(place: Carrier['in']): string | undefined {
   return place === 'elsewhere' ? 'this place' : undefined;
 }
 
-function wayOf({ in: place, name, value }: Carrier, said: (text: string) => string): Way {
+/** How the secret of a header, a parameter, a URL or a body can be carried by `auth`. `said` hides what must not be printed. */
+export function wayOf({ in: place, name, value }: Carrier, said: (text: string) => string): Way {
   switch (place) {
     case 'query':
       return { kind: 'token', what: `it${decoded(value)}`, auth: { type: 'api_key', query: said(name) } };
@@ -84,7 +85,7 @@ function memberWay(name: string): Way {
 }
 
 /** The field that could hold the secret: called as it is now. */
-function fieldFor({ name }: Carrier, { isFree }: CredentialNames): string {
+export function fieldFor({ name }: Carrier, { isFree }: CredentialNames): string {
   const field = name.replace(/[^\p{L}\p{N}_]+/gu, '_');
   return /^(?:|body|url|base_url|value)$/.test(field) || !isFree(field) ? 'token' : field;
 }

@@ -1,0 +1,84 @@
+import { parseDocument } from 'yaml';
+import { credentialNames } from './credential-names.ts';
+import { fieldFor, wayOf } from './secret-advice.ts';
+import { type LiteralSecret, literalSecrets } from './secrets.ts';
+import { refusal, type WrittenNode, yamlOf } from './written-node.ts';
+
+/** A node without literal secrets. */
+export interface Cleaned {
+  readonly node: WrittenNode;
+  /** The secrets that the request held, which the flow names instead: where, what of it is to be kept, and as which credential. */
+  readonly credentials: readonly { readonly found: string; readonly what: string; readonly name: string }[];
+  /** What is not as it was written. */
+  readonly notes: readonly string[];
+}
+
+/** One secret becomes the node's credential. A request carries no second one, and a body none. Throws an AutomateError (`usage`). */
+export function withoutSecrets(written: WrittenNode): Cleaned {
+  const names = credentialNames(secretsOf(written));
+  let cleaned: Cleaned = { node: written, credentials: [], notes: [] };
+  for (let secret = firstSecret(written); secret; secret = firstSecret(cleaned.node)) cleaned = without(secret);
+  return cleaned;
+
+  function without(secret: LiteralSecret): Cleaned {
+    const { node, credentials, notes } = cleaned;
+    const { carrier, found } = secret;
+    if (carrier.in === 'body') {
+      const field = fieldFor(carrier, names);
+      const body = replaced(node.body, carrier.value, `{{${field}}}`);
+      return { ...cleaned, node: { ...node, body }, notes: [...notes, `${found} holds a secret: it is taken from the field "${field}"`] };
+    }
+    const bare = withoutCarrier(node, secret);
+    if (!bare)
+      throw refusal(`${found} holds a secret, which a flow does not keep\nput a field there, such as {{${fieldFor(carrier, names)}}}`);
+    if (node.auth)
+      return { ...cleaned, node: bare, notes: [...notes, `${found} holds a secret and was left out: a request carries one credential`] };
+    const { kind, what = 'it', auth } = wayOf(carrier, (text) => text);
+    const name = names.of(secret, kind);
+    return {
+      node: { ...bare, auth: { ...auth, credential: name } },
+      credentials: [...credentials, { found, what, name }],
+      notes,
+    };
+  }
+}
+
+/** What is most likely the one that signs. */
+function firstSecret(node: WrittenNode): LiteralSecret | undefined {
+  const secrets = secretsOf(node);
+  return secrets.find(({ carrier }) => carrier.in === 'header') ?? secrets[0];
+}
+
+/** The literal secrets, as the check of a flow finds them. */
+function secretsOf(node: WrittenNode): LiteralSecret[] {
+  return literalSecrets(parseDocument(yamlOf([node])));
+}
+
+/** Absent where nothing can be taken away without sending something else. */
+function withoutCarrier(node: WrittenNode, { carrier }: LiteralSecret): WrittenNode | undefined {
+  const { url } = node;
+  switch (carrier.in) {
+    case 'header': {
+      const { headers, ...others } = node;
+      const left = Object.entries(headers ?? {}).filter(([name]) => name !== carrier.name);
+      return left.length === 0 ? others : { ...node, headers: Object.fromEntries(left) };
+    }
+    case 'query': {
+      const [path = '', query = ''] = url.split(/\?(.*)/s);
+      const left = query.split('&').filter((parameter) => !parameter.includes(`=${carrier.value}`));
+      return left.join('&') === query ? undefined : { ...node, url: left.length === 0 ? path : `${path}?${left.join('&')}` };
+    }
+    case 'login':
+      return { ...node, url: url.replace(/^([a-z][a-z\d+.-]*:\/\/)[^/?#]*@/i, '$1') };
+    default:
+      return undefined;
+  }
+}
+
+/** The value with a text in place of every text that holds the secret. */
+function replaced(value: unknown, secret: string, reference: string): unknown {
+  if (Array.isArray(value)) return value.map((member) => replaced(member, secret, reference));
+  if (typeof value === 'object' && value !== null)
+    return Object.fromEntries(Object.entries(value).map(([name, member]) => [name, replaced(member, secret, reference)]));
+  return String(value).includes(secret) ? reference : value;
+}

@@ -1,0 +1,179 @@
+import { execFile, spawnSync } from 'node:child_process';
+import { promisify } from 'node:util';
+import { describe, expect, test } from 'vitest';
+import { parse } from 'yaml';
+import { noCompileCache, type Workplace, workplace } from '../helpers/cli.ts';
+import { httpServer } from '../helpers/http-server.ts';
+
+const rows = 'user-id,name,city\n42,Ada,London\n43,Bob,Paris\n';
+const token = 'tok_5f8Kq20vZ1x9LmB7';
+
+async function nodesOf(place: Workplace, path = 'flow.yaml'): Promise<Record<string, unknown>[]> {
+  return parse(await place.read(path)).nodes;
+}
+
+describe('a flow to start from', () => {
+  test('is written here, and is valid', async () => {
+    const place = await workplace({ 'rows.csv': 'id\n1\n' });
+    const { code, stdout, stderr } = await place.automate(['init']);
+    expect([code, stdout]).toEqual([0, '']);
+    expect(stderr).toContain('wrote flow.yaml\n');
+    expect(stderr).toContain('\n  automate run flow.yaml --in rows.csv --out out.csv\n');
+    expect(await place.automate(['validate', 'flow.yaml', '--in', 'rows.csv'])).toMatchObject({ code: 0, stderr: '' });
+    expect(await nodesOf(place)).toEqual([{ type: 'http', url: 'https://api.example.com/items/{{id}}' }]);
+  });
+
+  test('is written into a folder that is made for it', async () => {
+    const place = await workplace();
+    const { code, stderr } = await place.automate(['init', 'new/my flow']);
+    expect(code).toBe(0);
+    expect(stderr).toContain("automate validate 'new/my flow/flow.yaml' --in rows.csv\n");
+    expect(await nodesOf(place, 'new/my flow/flow.yaml')).toHaveLength(1);
+  });
+
+  test('never replaces another', async () => {
+    const place = await workplace({ 'flow.yaml': 'mine' });
+    const refused = await place.automate(['init']);
+    expect([refused.code, await place.read('flow.yaml')]).toEqual([73, 'mine']);
+    expect(refused.stderr).toContain('flow.yaml exists already');
+    expect((await place.automate(['init', '--force'])).code).toBe(0);
+    expect(await nodesOf(place)).toHaveLength(1);
+  });
+
+  test('cannot be written into a file', async () => {
+    const place = await workplace({ 'rows.csv': rows });
+    expect(await place.automate(['init', 'rows.csv'])).toMatchObject({ code: 74, stderr: expect.stringContaining('cannot be written') });
+  });
+
+  test.each([
+    ['rows.csv', 'name,ID,city\n', '{{ID}}', 'name, ID, city'],
+    ['rows.tsv', 'name\torder_id\nx\t1\n', '{{order_id}}', 'name, order_id'],
+    ['rows.csv', 'email,name\na@b,x\n', '{{email}}', 'email, name'],
+    ['rows.ndjson', '{"a":1,"id":2}\n', '{{id}}', 'a, id'],
+    ['rows.json', '[{"x\\n":1,"_id":2}]', '{{_id}}', '"x\\n", _id'],
+    ['rows.csv', `${Array.from({ length: 33 }, (_, index) => `c${index}`).join(',')}\n`, '{{c0}}', 'c29, and 3 more'],
+  ])('names the fields of %s: %j', async (name, text, reference, listed) => {
+    const place = await workplace({ [name]: text });
+    expect((await place.automate(['init', '--in', name])).code).toBe(0);
+    expect((await nodesOf(place)).at(-1)).toMatchObject({ url: `https://api.example.com/items/${reference}` });
+    expect((await place.read('flow.yaml')).split('\n')[0]).toContain(listed);
+    expect(await place.automate(['validate', 'flow.yaml', '--in', name])).toMatchObject({ code: 0, stderr: '' });
+  });
+
+  test('gives a field a name that can be referred to', async () => {
+    const place = await workplace({ 'rows.csv': rows });
+    await place.automate(['init', '--in', 'rows.csv']);
+    expect(await nodesOf(place)).toEqual([
+      { type: 'set', rename: { 'user-id': 'user_id' } },
+      { type: 'http', url: 'https://api.example.com/items/{{user_id}}' },
+    ]);
+  });
+
+  test('needs an input that can be read', async () => {
+    const place = await workplace();
+    expect((await place.automate(['init', '--in', 'none.csv'])).code).toBe(6);
+    expect(await place.files()).toEqual([]);
+  });
+});
+
+describe('a flow of a curl command line', () => {
+  test('takes values from the fields, and names secrets as credentials', async () => {
+    const place = await workplace({ 'rows.csv': rows });
+    const curl = `curl -X PUT 'https://api.acme.co.uk/v2/users/42?city=London' -H 'Authorization: Bearer ${token}' -H 'Content-Type: application/json' --data '{"name":"Ada","n":42}'`;
+    const { code, stderr } = await place.automate(['init', '--in', 'rows.csv', '--from-curl', curl]);
+    expect(code).toBe(0);
+    expect(await nodesOf(place)).toEqual([
+      { type: 'set', rename: { 'user-id': 'user_id' } },
+      {
+        type: 'http',
+        method: 'PUT',
+        url: 'https://api.acme.co.uk/v2/users/{{user_id}}?city={{city}}',
+        auth: { type: 'bearer', credential: 'acme-token' },
+        body: { name: '{{name}}', n: 42 },
+      },
+    ]);
+    expect(stderr).toContain('not written: the header "Authorization"; keep it as the credential acme-token');
+    expect(stderr).toContain('\n  automate credentials set acme-token\n');
+    expect(stderr + (await place.read('flow.yaml'))).not.toContain(token);
+  });
+
+  test.each([
+    [`curl 'https://a.example/?api_key=${token}&x=1'`, { type: 'api_key', query: 'api_key' }],
+    [`curl https://a.example/ -H 'X-API-Key: ${token}'`, { type: 'api_key', header: 'X-API-Key' }],
+    [`curl https://a.example/ -u ada:${token}`, { type: 'basic' }],
+    [`curl https://ada:${token}@a.example/`, { type: 'basic' }],
+    [`curl https://a.example/ --oauth2-bearer ${token}`, { type: 'bearer' }],
+    [`curl https://a.example/ -b 'session=${token}'`, { type: 'api_key', header: 'Cookie' }],
+    [`curl https://a.example/ -H 'Authorization: Bearer ${token}' -H 'X-API-Key: ${token}x'`, { type: 'bearer' }],
+  ])('keeps no secret: %s', async (curl, auth) => {
+    const place = await workplace();
+    const { code, stderr } = await place.automate(['init', '--from-curl', '-'], { stdin: curl });
+    const text = await place.read('flow.yaml');
+    expect([code, (await nodesOf(place))[0]?.auth]).toEqual([0, { ...auth, credential: expect.any(String) }]);
+    expect(text + stderr).not.toContain(token);
+    expect(text + stderr).not.toContain(Buffer.from(`ada:${token}`).toString('base64'));
+    expect((await place.automate(['validate', 'flow.yaml'])).stderr).toContain('there is no credential');
+  });
+
+  test('takes a secret of a body from a field', async () => {
+    const place = await workplace({ 'rows.csv': 'id,password\n1,x\n' });
+    const curl = `curl https://a.example/login -d '{"user":"ada","password":"${token}"}'`;
+    const { code, stderr } = await place.automate(['init', '--in', 'rows.csv', '--from-curl', curl]);
+    expect([code, (await nodesOf(place))[0]?.body]).toEqual([0, { user: 'ada', password: '{{password}}' }]);
+    expect(stderr).not.toContain(token);
+  });
+
+  test('is not written where a flow cannot send it', async () => {
+    const place = await workplace();
+    const { code, stderr } = await place.automate(['init', '--from-curl', `curl https://a.example -F file=x -H 'X-Key: ${token}'`]);
+    expect([code, stderr, await place.files()]).toEqual([2, expect.stringContaining("no counterpart of curl's -F"), []]);
+    expect(stderr).not.toContain(token);
+  });
+});
+
+const hasCurl = spawnSync('curl', ['--version']).status === 0;
+
+describe('a flow sends what curl sends:', () => {
+  test.skipIf(!hasCurl).each([
+    ['/plain?a=1&b=two%20words', ''],
+    ['/form', `-X PATCH -H 'X-Trace: a b' --data-raw '{"a": [1, {"b": null}], "c": "d\\u00e9"}' -H 'content-type: application/json'`],
+    ['/exact', `--json '{"n": 12345678901234567890, "t": 1.50}'`],
+    ['/query?a=1', `-G --data-urlencode 'q=x y&z' -d page=2`],
+    ['/vendor', `-H 'Content-Type: application/vnd.api+json' -d '{}'`],
+    ['/agent', `-A 'my agent/1' -e https://ref.example/ -b 'lang=en' -sSL --compressed`],
+    ['/ansi', `-H 'Content-Type: application/json' --data $'{"t":"it\\'s \\u00e9\\\\n"}'`],
+    ['/delete/7', `-XDELETE -H'Accept: text/plain'`],
+    ['/login', `-u 'ada:pass word1'`],
+    ['/empty', `-H 'X-Empty;'`],
+  ])('%s %s (where there is curl)', async (path, options) => {
+    const server = await httpServer();
+    const command = `curl ${options} '${server.origin}${path}'`;
+    await promisify(execFile)('bash', ['-c', command], { env: { PATH: process.env.PATH ?? '', LC_ALL: 'C.UTF-8' } });
+    const place = await workplace({ 'rows.csv': 'field\nvalue of a field\n' });
+    const made = await place.automate(['init', '--in', 'rows.csv', '--from-curl', command]);
+    expect([made.code, made.stderr]).toEqual([0, expect.stringContaining('it uses no field yet')]);
+    const env = { ...noCompileCache, AUTOMATE_CREDENTIAL_MY_LOGIN: 'ada:pass word1' };
+    expect((await place.automate(['run', 'flow.yaml', '--in', 'rows.csv'], { env })).code).toBe(0);
+    const [byCurl, byFlow] = server.requests.map(({ method, path, headers, body }) => {
+      const {
+        accept,
+        authorization,
+        cookie,
+        referer,
+        'content-type': type,
+        'user-agent': agent,
+        'x-trace': trace,
+        'x-empty': empty,
+      } = headers;
+      const said = { accept, authorization, cookie, referer, trace, empty, agent: agent?.replace(/^(?:curl|automate)\/.*/, 'its own') };
+      const kind = type === 'application/x-www-form-urlencoded' ? 'application/json' : type;
+      return { method, path, body, said, kind };
+    });
+    expect({ ...byFlow, body: compact(byFlow?.body) }).toEqual({ ...byCurl, body: compact(byCurl?.body) });
+  });
+
+  /** White space between the tokens of JSON says nothing. */
+  function compact(body = ''): string {
+    return body.replace(/("(?:[^"\\]|\\.)*")|\s+/g, '$1').replaceAll('\\u00e9', 'é');
+  }
+});
