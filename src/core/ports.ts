@@ -26,8 +26,8 @@ export interface HttpRequest {
   readonly path: string;
   /** Names as written, values free of control characters. */
   readonly headers: Readonly<Record<string, string>>;
-  readonly body?: string;
-  readonly auth?: Auth;
+  readonly body?: string | undefined;
+  readonly auth?: Auth | undefined;
   /** One limit for the whole request: connect, headers, body, and every redirect. */
   readonly timeoutMs: number;
   /** The largest body that is taken, counted decompressed. */
@@ -35,11 +35,11 @@ export interface HttpRequest {
   /** Whether a redirect to another origin is followed, without credential, custom headers and body. */
   readonly followAny: boolean;
   /** Hosts inside the network that a redirect to another origin may lead to; absent for none. */
-  readonly redirectHosts?: readonly string[];
+  readonly redirectHosts?: readonly string[] | undefined;
   /** Statuses of redirects that are answers like any other: the flow counts them as success. Absent for none. */
-  readonly unfollowed?: readonly number[];
+  readonly unfollowed?: readonly number[] | undefined;
   /** Set when a record decided the host: addresses inside the network are refused but for these hosts. */
-  readonly hostFromData?: { readonly allowHosts: readonly string[] };
+  readonly hostFromData?: { readonly allowHosts: readonly string[] } | undefined;
 }
 
 /** An answer, whatever its status. */

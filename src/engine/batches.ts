@@ -14,6 +14,8 @@ export interface Batches {
   during<Result>(step: number, work: Promise<Result>, kind?: 'waiting'): Promise<Result>;
   /** Whether records can come may have changed. */
   look(): void;
+  /** Whether there is anything to join. */
+  readonly areAny: boolean;
 }
 
 /** For a flow that gathers nothing. */
@@ -21,6 +23,7 @@ export const noBatches: Batches = {
   join: (batch) => Promise.reject(new Error(`no batch of ${batch.size} is expected`)),
   during: (_step, work) => work,
   look: () => undefined,
+  areAny: false,
 };
 
 /** Where a record joins. */
@@ -73,7 +76,7 @@ export function createBatches({ nodes, clock, call, supply }: BatchTools): Batch
   const working: number[] = [];
   const sleeping: number[] = [];
   let isLooking = false;
-  return { join, during, look };
+  return { join, during, look, areAny: true };
 
   function join<Entry, Result>(batch: Batch<Entry, Result>, entry: Entry, place: Place): Promise<Result> {
     const { node } = place.caller;

@@ -165,11 +165,13 @@ async function waitOrThrow(call: Call<unknown>, caller: Caller, refused: Refused
 }
 
 /** Waits before something new is paid for, unless the run ends before. Throws Unfinished then, and where nothing can be paid for. */
-export async function waitUnpaid(untilMs: number, tools: Pick<CallTools, 'ports' | 'stopping'>): Promise<void> {
-  const { clock } = tools.ports;
-  await clock.sleepUntil(untilMs, tools.stopping.unpaid);
-  if (tools.stopping.isSpent) throw new Unfinished();
-  await waitUntil(untilMs, tools);
+export function waitUnpaid(untilMs: number, tools: Pick<CallTools, 'ports' | 'stopping'>): Promise<void> {
+  const { ports, stopping } = tools;
+  // Thousands of records may wait here: an async function would hold more memory meanwhile.
+  return ports.clock.sleepUntil(untilMs, stopping.unpaid).then(() => {
+    if (stopping.isSpent) throw new Unfinished();
+    return stopping.hurry.aborted ? waitUntil(untilMs, tools) : undefined;
+  });
 }
 
 /** Waits, unless the run ends before. Throws Unfinished then. */

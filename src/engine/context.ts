@@ -112,7 +112,17 @@ const methods: Omit<NodeContext, 'http' | 'tools'> & ThisType<Own> = {
       last = { atMs, waitMs: waitMs === undefined ? last?.waitMs : Math.max(last?.waitMs ?? 0, waitMs) };
     };
     const isKept = way.isKept || step.onError === 'keep';
-    const inside = { ...way, place: `${way.place}${row}.${pass}.`, isInner: true, isKept, take, heard: waits ? heard : way.heard };
+    const inside: Way = {
+      item: way.item,
+      progress: way.progress,
+      place: `${way.place}${row}.${pass}.`,
+      step: way.step,
+      isInner: true,
+      take,
+      isKept,
+      scope: way.scope,
+      heard: waits ? heard : way.heard,
+    };
     await take(await passSteps(steps, [fields], inside, chain));
     return last;
   },
@@ -124,6 +134,7 @@ const methods: Omit<NodeContext, 'http' | 'tools'> & ThisType<Own> = {
   },
   async waitUntil(untilMs) {
     const { way, chain } = this;
+    if (!chain.batches.areAny) return waitUnpaid(untilMs, chain);
     await chain.batches.during(way.step, waitUnpaid(untilMs - awakeMs, chain), 'waiting');
     await chain.batches.during(way.step, waitUnpaid(untilMs, chain));
   },

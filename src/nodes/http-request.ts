@@ -40,33 +40,41 @@ export function compileRequest(
   }));
   const { auth } = options;
   if (auth) tried(context, ['auth', 'token_url'], () => checkTokenUrl(auth, allowHttp));
-  const signer = auth === undefined ? connection?.auth : auth;
-  const signed = signer ? { auth: signer } : {};
-  const fromData = { hostFromData: { allowHosts: context.allowHosts } };
-  const unfollowed = redirectStatuses.filter((status) => matches(options.success, status));
-  const fixed = {
-    method: options.method,
-    timeoutMs: options.timeout,
-    maxBodyBytes: options.max_body,
-    followAny: options.follow === 'any',
-    ...(options.follow === 'any' && context.allowHosts.length > 0 ? { redirectHosts: context.allowHosts } : {}),
-    ...(unfollowed.length > 0 ? { unfollowed } : {}),
-  };
+  const signer = (auth === undefined ? connection?.auth : auth) ?? undefined;
+  const { allowHosts, literalOrigins } = context;
+  const hostFromData = { allowHosts };
+  const followAny = options.follow === 'any';
+  const redirectHosts = followAny && allowHosts.length > 0 ? allowHosts : undefined;
+  const wanted = redirectStatuses.filter((status) => matches(options.success, status));
+  const unfollowed = wanted.length > 0 ? wanted : undefined;
+  const { method, timeout: timeoutMs, max_body: maxBodyBytes } = options;
   return { origin: url?.origin, render };
 
+  /** Every record has one: written out it is several times smaller than put together of parts. */
   function render(fields: Fields, inBody = fields): HttpRequest {
-    const target = (url as UrlTemplate).render(fields);
+    const { origin, path, fromData } = (url as UrlTemplate).render(fields);
     return {
-      ...fixed,
-      origin: target.origin,
-      path: target.path,
-      headers: Object.fromEntries(rendering.map(({ name, render }) => [name, (render as TextTemplate)(fields)])),
-      ...(body === undefined ? {} : { body: body(inBody) }),
-      ...(context.literalOrigins.has(target.origin) ? signed : {}),
-      ...(target.fromData ? fromData : {}),
+      method,
+      origin,
+      path,
+      headers: rendering.length === 0 ? noHeaders : headersFor(fields),
+      body: body?.(inBody),
+      auth: literalOrigins.has(origin) ? signer : undefined,
+      timeoutMs,
+      maxBodyBytes,
+      followAny,
+      redirectHosts,
+      unfollowed,
+      hostFromData: fromData ? hostFromData : undefined,
     };
   }
+
+  function headersFor(fields: Fields): Record<string, string> {
+    return Object.fromEntries(rendering.map(({ name, render }) => [name, (render as TextTemplate)(fields)]));
+  }
 }
+
+const noHeaders = {};
 
 /** A header as it is written, and where. */
 interface Header {

@@ -113,10 +113,9 @@ type Send = (hop: Hop) => Promise<HttpResponse>;
  * Retries, deadlines and statuses are the engine's and the transport's.
  */
 function createSender(transport: Transport): Send {
-  const fixed = { retry: 0, timeout: false, throwHttpErrors: false } as const;
   return (hop) => {
     const fetch = () => transport.send(hop) as unknown as Promise<Response>;
-    return ky(hop.origin, { ...fixed, fetch }) as unknown as Promise<HttpResponse>;
+    return ky(hop.origin, { retry: 0, timeout: false, throwHttpErrors: false, fetch }) as unknown as Promise<HttpResponse>;
   };
 }
 
