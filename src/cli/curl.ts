@@ -1,5 +1,6 @@
 import { type ParseArgsConfig, parseArgs } from 'node:util';
 import { AutomateError } from '../core/failure.ts';
+import { isLoopback } from '../core/url.ts';
 import { wordsOf } from '../core/words.ts';
 import type { WrittenRequest } from '../flow/written-node.ts';
 
@@ -99,10 +100,12 @@ function refusal(message: string): AutomateError {
   return new AutomateError('usage', `--from-curl: ${message}`);
 }
 
-/** curl would take http for a host alone. */
+/** Without a scheme curl takes http; another machine than this one is rather asked by https. */
 function urlOf(written: string): string {
   const url = written.replace(/#.*$/s, '');
-  return /^[a-z][a-z\d+.-]*:\/\//i.test(url) ? url : `https://${url}`;
+  if (/^[a-z][a-z\d+.-]*:\/\//i.test(url)) return url;
+  const host = /^[^/?:]*/.exec(url)?.[0] ?? '';
+  return `${isLoopback(host) ? 'http' : 'https'}://${url}`;
 }
 
 function withQuery(url: string, added: readonly string[]): string {

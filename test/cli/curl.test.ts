@@ -34,4 +34,13 @@ describe('a curl command line', () => {
     const { text } = starterFlow(curlRequest('curl https://a.example -m 2.5 --retry 2').request);
     expect(text).toContain('timeout: 2500ms\n    retry:\n      max: 2\n');
   });
+
+  test.each([
+    ['localhost:9200/a?b', 'http://localhost:9200/a?b'],
+    ['127.0.0.1:8080', 'http://127.0.0.1:8080'],
+    ['api.example.com/a', 'https://api.example.com/a'],
+    ['http://api.example.com/a#part', 'http://api.example.com/a'],
+  ])('a URL may lack its scheme: %s', (written, url) => {
+    expect(curlRequest(`curl ${written}`).request.url).toBe(url);
+  });
 });
