@@ -4,7 +4,7 @@ import { rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { basename, dirname, join, resolve } from 'node:path';
 import { AutomateError } from '../core/failure.ts';
-import type { Checkpoint, Journal, KeptRecords } from '../io/journal.ts';
+import type { Checkpoint, Journal } from '../io/journal.ts';
 import { errorColumns, otherFields } from '../io/records/errors.ts';
 import { extensionOf, type Format, formatOfPath } from '../io/records/format.ts';
 import { createOutput, type FileOutput } from '../io/records/output.ts';
@@ -106,7 +106,6 @@ export interface OutputRun {
   readonly csvSafe: boolean;
   readonly journal: Journal | undefined;
   readonly from: Checkpoint;
-  readonly kept: KeptRecords;
   credits(): number;
 }
 
@@ -131,7 +130,6 @@ export async function openOutput(plan: OutputPlan, run: OutputRun): Promise<File
     redactor: run.redactor,
     parts: createTextParts(() => partPath(plan.out)),
     journal,
-    kept: run.kept,
     from,
     credits: run.credits,
   });

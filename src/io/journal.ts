@@ -1,4 +1,5 @@
-import { type FileHandle, open, readFile, rename, rm } from 'node:fs/promises';
+import { createReadStream } from 'node:fs';
+import { type FileHandle, open, rename, rm } from 'node:fs/promises';
 import { crc32 } from 'node:zlib';
 import { AutomateError } from '../core/failure.ts';
 import { parseJson } from '../core/json.ts';
@@ -50,7 +51,7 @@ export type KeptRecords = ReadonlyMap<number, readonly Fields[]>;
 export interface Journal {
   /** Adds a checkpoint and waits until the disk has it. Throws an AutomateError (`output`). */
   add(checkpoint: Checkpoint): Promise<void>;
-  /** Adds output records that wait for their turn, instead of those before. Throws an AutomateError (`output`). */
+  /** Adds output records that wait for their turn, to those that it has. Throws an AutomateError (`output`). */
   keep(records: KeptRecords): Promise<void>;
   close(): Promise<void>;
   /** The run is complete. */
@@ -89,37 +90,59 @@ export async function continueJournal(path: string, found: FoundJournal): Promis
 /** Reads a journal; absent when there is none. Throws an AutomateError when not even its first line is whole. */
 export async function readJournal(path: string): Promise<FoundJournal | undefined> {
   refuseLink(path);
-  const bytes = await readFile(path).catch((error: NodeJS.ErrnoException) => {
-    if (error.code === 'ENOENT') return undefined;
-    throw outputError(path, error);
-  });
-  if (!bytes) return undefined;
+  let first: Pick<FoundJournal, 'run' | 'identity'> | undefined;
+  let checkpoint: Checkpoint | undefined;
+  const kept = new Map<number, readonly Fields[]>();
   let validBytes = 0;
-  const lines: unknown[] = [];
-  for (let end = bytes.indexOf(10); end >= 0; end = bytes.indexOf(10, validBytes)) {
-    const line = contentOf(bytes.toString('utf8', validBytes, end));
-    if (line === undefined) break;
-    lines.push(line);
-    validBytes = end + 1;
+  try {
+    for await (const bytes of linesOf(path)) {
+      const line = contentOf(bytes.toString());
+      if (line === undefined) break;
+      validBytes += bytes.length + 1;
+      if (!first) first = line as Pick<FoundJournal, 'run' | 'identity'>;
+      else if (isKept(line)) kept.set(line.kept[0], rowsOf(line));
+      else checkpoint = line as Checkpoint;
+    }
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined;
+    throw outputError(path, error as Error);
   }
-  const [first, ...others] = lines as [{ run: string; identity: Identity }?, ...(Checkpoint | KeptLine)[]];
   if (!first)
     throw new AutomateError('output-exists', `${path} is damaged from its beginning: nothing can be resumed\nstart over with --force`);
-  const checkpoint = others.findLast((line): line is Checkpoint => !('kept' in line));
-  const kept = others.findLast((line): line is KeptLine => 'kept' in line);
-  return { ...first, checkpoint, kept: new Map(kept?.kept.map(([number, rows]) => [number, rows.map((row) => new Map(row))])), validBytes };
+  return { ...first, checkpoint, kept, validBytes };
 }
 
-/** Rows as lists of names and values. */
+/** The lines that have an end. */
+async function* linesOf(path: string): AsyncGenerator<Buffer> {
+  let begun: Buffer[] = [];
+  for await (const chunk of createReadStream(path, { highWaterMark: 1024 * 1024 }) as AsyncIterable<Buffer>) {
+    let start = 0;
+    for (let end = chunk.indexOf(10); end >= 0; end = chunk.indexOf(10, start)) {
+      yield Buffer.concat([...begun, chunk.subarray(start, end)]);
+      begun = [];
+      start = end + 1;
+    }
+    begun.push(chunk.subarray(start));
+  }
+}
+
+/** A record's output records, each as a list of names and values. */
 interface KeptLine {
-  readonly kept: readonly (readonly [number: number, rows: readonly (readonly (readonly [string, Value])[])[]])[];
+  readonly kept: readonly [number: number, rows: readonly (readonly (readonly [string, Value])[])[]];
 }
 
 const keptStart = '{"kept":';
 
-function keptText(records: KeptRecords): string {
-  const kept = [...records].map(([number, rows]): Value => [number, rows.map((row) => [...row].map(([name, value]) => [name, value]))]);
-  return `${keptStart}${jsonOf(kept)}}`;
+function isKept(line: unknown): line is KeptLine {
+  return Object.hasOwn(line as object, 'kept');
+}
+
+function rowsOf({ kept: [, rows] }: KeptLine): readonly Fields[] {
+  return rows.map((row) => new Map(row));
+}
+
+function keptText(number: number, rows: readonly Fields[]): string {
+  return `${keptStart}${jsonOf([number, rows.map((row) => [...row].map(([name, value]) => [name, value]))])}}`;
 }
 
 /** A link would let somebody else choose which file is cut and added to. */
@@ -134,7 +157,7 @@ function refuseLink(path: string): void {
 function journalOf(path: string, handle: FileHandle): Journal {
   return {
     add: (checkpoint) => told(path, () => append(handle, JSON.stringify(checkpoint))),
-    keep: (records) => told(path, () => append(handle, keptText(records))),
+    keep: (records) => told(path, () => appendKept(handle, records)),
     close: () => told(path, () => handle.close()),
     remove: () =>
       told(path, async () => {
@@ -147,14 +170,25 @@ function journalOf(path: string, handle: FileHandle): Journal {
 
 /** A line is `CRC JSON`: one that a crash cut off, or a disk spoilt, is seen to be none. */
 async function append(handle: FileHandle, text: string): Promise<void> {
-  await handle.appendFile(`${checksum(text)} ${text}\n`);
+  await handle.appendFile(lineOf(text));
   await handle.datasync();
+}
+
+/** A line for each record: all of them together may be longer than a string can be. */
+async function appendKept(handle: FileHandle, records: KeptRecords): Promise<void> {
+  for (const [number, rows] of records) await handle.appendFile(lineOf(keptText(number, rows)));
+  await handle.datasync();
+}
+
+function lineOf(text: string): string {
+  return `${checksum(text)} ${text}\n`;
 }
 
 function contentOf(line: string): unknown {
   const text = line.slice(9);
   if (line.slice(0, 9) !== `${checksum(text)} `) return undefined;
-  return text.startsWith(keptStart) ? parseJson(text) : JSON.parse(text);
+  // What stands in a line is nested deeper than the values in it.
+  return text.startsWith(keptStart) ? parseJson(text, Number.POSITIVE_INFINITY) : JSON.parse(text);
 }
 
 function checksum(text: string): string {

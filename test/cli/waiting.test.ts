@@ -6,14 +6,14 @@ const ids = ['slow', ...Array.from({ length: 20 }, (_, index) => `r${index}`)];
 const run = ['run', 'flow.yaml', '--in', 'rows.csv', '--out', 'out.ndjson', '--allow-http'];
 
 /** Every job is done at its first question, but for the first one: that at its fifth. */
-async function jobs() {
+async function jobs(more?: string) {
   const asked = new Map<string, number>();
   const server = await httpServer((request, response) => {
     const id = request.path.split('/').at(-1) as string;
     asked.set(id, (asked.get(id) ?? 0) + 1);
     const status = id === 'slow' && (asked.get(id) as number) < 5 ? 'working' : 'done';
     response.writeHead(200, { 'content-type': 'application/json' });
-    response.end(`{"status":"${status}","more":{"price":1.50,"of":"${id}","token":"canary-7f3a"}}`);
+    response.end(`{"status":"${status}","more":${more ?? `{"price":1.50,"of":"${id}","token":"canary-7f3a"}`}}`);
   });
   const place = await workplace({
     'flow.yaml': `nodes:
@@ -64,4 +64,34 @@ test('an output that is a stream keeps nothing', async () => {
   const { code, stdout, stderr } = await automate('--max-credits', '22', '--out', '-', '--out-format', 'ndjson');
   expect([code, stdout]).toEqual([5, '']);
   expect(stderr).not.toContain('waiting');
+});
+
+test('each record that waits stands for itself: a damaged one is asked for again, and no other before it', async () => {
+  const undisturbed = await jobs();
+  expect((await undisturbed.automate()).code).toBe(0);
+  const { place, asked, automate } = await jobs();
+  expect((await automate('--max-credits', '22')).code).toBe(5);
+  const journal = await place.read('out.ndjson.automate-run');
+  await place.write('out.ndjson.automate-run', journal.slice(0, -5));
+  expect((await automate('--resume')).code).toBe(0);
+  expect(await place.read('out.ndjson')).toBe(await undisturbed.place.read('out.ndjson'));
+  expect(ids.slice(1).map((id) => asked.get(id))).toEqual([...Array(19).fill(1), 2]);
+});
+
+test('what is nested as deep as an answer may be waits, too', async () => {
+  const more = `${'['.repeat(999)}1.50${']'.repeat(999)}`;
+  const { place, asked, automate } = await jobs(more);
+  expect((await automate('--max-credits', '22')).code).toBe(5);
+  expect((await automate('--resume')).code).toBe(0);
+  expect(await place.read('out.ndjson')).toBe(ids.map((id) => `{"id":"${id}","status":"done","more":${more}}\n`).join(''));
+  expect(ids.slice(1).map((id) => asked.get(id))).toEqual(Array(20).fill(1));
+});
+
+test('a record with a field that is called as a secret does not wait', async () => {
+  const { place, automate } = await jobs();
+  await place.write('rows.csv', `id,canary-7f3a\n${ids.map((id) => `${id},1\n`).join('')}`);
+  expect((await automate('--max-credits', '22')).code).toBe(5);
+  expect(await place.read('out.ndjson.automate-run')).not.toContain('canary');
+  expect((await automate('--resume')).code).toBe(0);
+  expect(await place.read('out.ndjson')).toContain('{"id":"r19","***":"1",');
 });

@@ -121,7 +121,6 @@ async function runOver(plan: Plan, source: Source, parts: RunParts): Promise<num
     csvSafe: options.csvSafe ?? false,
     journal: await claim.begin(),
     from,
-    kept: claim.kept,
     credits: () => from.credits + ports.credits(),
   });
   ports.report({ type: 'run-started', flow: plan.name, input: options.in, output: files.out, errors: files.errors });

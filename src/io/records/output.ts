@@ -3,7 +3,7 @@ import type { Item, Outcome } from '../../core/item.ts';
 import type { Output } from '../../core/ports.ts';
 import { type Fields, withFields } from '../../core/record.ts';
 import { jsonOf } from '../../core/value.ts';
-import type { Checkpoint, Journal, KeptRecords } from '../journal.ts';
+import type { Checkpoint, Journal } from '../journal.ts';
 import type { Redactor } from '../redact.ts';
 import { isTableWriter, withEscapes } from './csv-writer.ts';
 import { errorFields, otherFields } from './errors.ts';
@@ -28,8 +28,6 @@ export interface OutputTools {
   readonly journal: Journal | undefined;
   /** Where the run begins: the beginning, or the checkpoint that it goes on from. */
   readonly from: Checkpoint;
-  /** What had come to its end behind that. */
-  readonly kept: KeptRecords;
   credits(): number;
 }
 
@@ -66,7 +64,8 @@ export function createOutput(tools: OutputTools): FileOutput {
   const records = createRecordText(tools.records.writer, from.rows > 0, tools.redactor);
   const errors = createRecordText(tools.errors.writer, from.failed > 0, tools.redactor);
   const counts = { written: from.written, failed: from.failed, rows: from.rows };
-  const kept = new Map(tools.kept);
+  /** What had come to its end when the run stopped, and is not in the journal yet. */
+  const kept = new Map<number, readonly Fields[]>();
   let errorSink: Sink | undefined;
   let saved = from;
   let hasBegun = from.out.bytes > 0;
@@ -75,11 +74,11 @@ export function createOutput(tools: OutputTools): FileOutput {
   return {
     part: () => records.part(tools.parts.part()),
     keep(item, rows) {
-      if (journal) kept.set(item.number, rows.map(masked));
-      return journal !== undefined;
+      if (!journal || rows.some(hasSecretName)) return false;
+      if (!item.earlier) kept.set(item.number, rows.map(masked));
+      return true;
     },
     put(item, outcome) {
-      kept.delete(item.number);
       const checked = refused(outcome, tools.records.writer);
       if ('failure' in checked) errors.add([errorRow(item, checked.failure)]);
       else if ('part' in checked) records.addPart(checked.part);
@@ -105,6 +104,11 @@ export function createOutput(tools: OutputTools): FileOutput {
       if (refusal) throw refusal.reason;
     },
   };
+
+  /** A table finds its columns by the names as they are, and these may not be written. */
+  function hasSecretName(row: Fields): boolean {
+    return [...row.keys()].some(tools.redactor.isIn);
+  }
 
   function masked(row: Fields): Fields {
     return new Map([...row].map(([name, value]) => [name, tools.redactor.value(value)]));
