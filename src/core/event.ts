@@ -44,8 +44,8 @@ export type Event =
   | ({ readonly type: 'record-kept'; readonly record: number } & FailureReport)
   | { readonly type: 'record-done'; readonly record: number; readonly rows: number }
   | ({ readonly type: 'record-failed'; readonly record: number } & FailureReport)
-  /** The run has ended, and this record with it, but behind one that was left unfinished: its output records wait for the run that goes on. */
-  | { readonly type: 'record-waits'; readonly record: number }
+  /** The run has ended, and this record with it, but behind one that was left unfinished: its output records wait for the run that goes on. `isNew`: an earlier part of the run had not brought it to its end. */
+  | { readonly type: 'record-waits'; readonly record: number; readonly isNew: boolean }
   | { readonly type: 'stopping'; readonly ending: Ending; readonly reason: string }
   | { readonly type: 'run-ended'; readonly ending: Ending; readonly ms: number };
 

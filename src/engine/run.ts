@@ -81,7 +81,7 @@ export function startRun(plan: Plan, input: AsyncIterable<readonly Item[]>, outp
   function keepEnded(): void {
     for (const { item, outcome } of window.behindUnfinished()) {
       if (!('rows' in outcome) || !output.keep(item, outcome.rows)) continue;
-      ports.report({ type: 'record-waits', record: item.number });
+      ports.report({ type: 'record-waits', record: item.number, isNew: item.earlier === undefined });
     }
   }
 

@@ -95,3 +95,11 @@ test('a record with a field that is called as a secret does not wait', async () 
   expect((await automate('--resume')).code).toBe(0);
   expect(await place.read('out.ndjson')).toContain('{"id":"r19","***":"1",');
 });
+
+test('credits that bring no record to its end are not offered again, whatever waits from before', async () => {
+  const { automate } = await jobs();
+  expect((await automate('--max-credits', '3', '--concurrency', '1')).stderr).toContain('  go on:');
+  const vain = await automate('--max-credits', '1', '--resume');
+  expect(vain.stderr).toContain('waiting: 2 done behind a record that is not');
+  expect(vain.stderr).toContain('1 credit brought no record to its end');
+});

@@ -44,7 +44,7 @@ function tryingAgain({ failures }: Tally, failed: number, { errors, errorsFormat
 /** How to do the rest of a run that did not come to its end: a file is gone on with, behind what was streamed in order a new run begins. */
 export function goingOn(ending: Ending, tally: Tally, flow: string, options: RunOptions, files: OutputPlan): NextStep[] {
   if (ending === 'complete') return [];
-  const short = ending === 'max-credits' && tally.read + tally.waiting === 0 ? shortOf(tally, options) : undefined;
+  const short = ending === 'max-credits' && tally.read + tally.newlyWaiting === 0 ? shortOf(tally, options) : undefined;
   if (files.out !== '-') return [{ why: short?.why ?? 'go on', command: resumeCommand(flow, options, short?.more) }];
   if (options.in === '-' || options.unordered) return [];
   const skip = Math.max(tally.lastRecord, options.skip ?? 0);

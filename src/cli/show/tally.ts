@@ -25,6 +25,8 @@ export interface Tally {
   kept: number;
   /** Records that have come to their end and wait for the run that goes on. */
   waiting: number;
+  /** Those of them that have come to it in this run. */
+  newlyWaiting: number;
   rows: number;
   calls: number;
   retries: number;
@@ -51,6 +53,7 @@ export function createTally(): Tally {
     failed: 0,
     kept: 0,
     waiting: 0,
+    newlyWaiting: 0,
     rows: 0,
     calls: 0,
     retries: 0,
@@ -114,6 +117,7 @@ export function addToTally(tally: Tally, event: Event): void {
       return;
     case 'record-waits':
       tally.waiting++;
+      if (event.isNew) tally.newlyWaiting++;
       return;
     case 'stopping':
       tally.stopReason = event.reason;
