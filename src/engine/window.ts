@@ -25,9 +25,8 @@ export interface Ended {
 }
 
 interface Place {
-  readonly item: Item;
-  /** What came of it; absent while it is on its way. */
-  outcome?: Outcome;
+  /** Absent while the record is on its way. What is handed on out of its turn is not held on to: behind a slow one there may be many. */
+  ended?: Ended | 'handed on';
 }
 
 /** How a window hands on what came of the records. */
@@ -67,14 +66,14 @@ export function createWindow(options: WindowOptions): Window {
       });
     },
     begin(item, task) {
-      const place: Place = { item };
+      const place: Place = {};
       places.push(place);
       running++;
       taken++;
       void task.then(
-        (rows) => settle(place, 'drop' in rows ? { part: rows } : { rows }),
+        (rows) => settle(place, { item, outcome: 'drop' in rows ? { part: rows } : { rows } }),
         (reason) => {
-          if (reason instanceof Failure) return settle(place, { failure: reason });
+          if (reason instanceof Failure) return settle(place, { item, outcome: { failure: reason } });
           failed(reason);
           left();
         },
@@ -97,15 +96,14 @@ export function createWindow(options: WindowOptions): Window {
       if (error !== undefined) throw error;
     },
     behindUnfinished() {
-      if (options.unordered) return [];
-      return places.slice(head).flatMap(({ item, outcome }) => (outcome ? [{ item, outcome }] : []));
+      return places.slice(head).flatMap(({ ended }) => (ended && ended !== 'handed on' ? [ended] : []));
     },
   };
 
   /** Handing on may break, too. */
-  function settle(place: Place, outcome: Outcome): void {
+  function settle(place: Place, ended: Ended): void {
     try {
-      ended(place, outcome);
+      end(place, ended);
     } catch (reason) {
       failed(reason);
     }
@@ -117,18 +115,18 @@ export function createWindow(options: WindowOptions): Window {
     return taken < options.size && places.length - head < options.size * mostAhead;
   }
 
-  function ended(place: Place, outcome: Outcome): void {
-    place.outcome = outcome;
-    if (options.unordered) options.done(place.item, outcome);
+  function end(place: Place, ended: Ended): void {
+    place.ended = options.unordered ? 'handed on' : ended;
+    if (options.unordered) options.done(ended.item, ended.outcome);
     moveHead();
   }
 
   function moveHead(): void {
     for (;;) {
-      const place = places[head];
-      if (place?.outcome === undefined) break;
+      const ended = places[head]?.ended;
+      if (ended === undefined) break;
       head++;
-      if (!options.unordered) options.done(place.item, place.outcome);
+      if (ended !== 'handed on') options.done(ended.item, ended.outcome);
     }
     if (head < 256) return;
     places.splice(0, head);

@@ -7,7 +7,7 @@ function* records(count: number): Generator<GivenRecord> {
 }
 
 /** An output that forgets what it was given, and watches the memory. */
-function forgetful() {
+function forgetful(every = 20_000) {
   const seen = { rows: 0, heapMb: [] as number[] };
   const output = (): Output => ({
     waiting: 0,
@@ -15,13 +15,27 @@ function forgetful() {
     part: partInMemory,
     put(_item, outcome) {
       seen.rows++;
-      if (seen.rows % 20_000 === 0) seen.heapMb.push(process.memoryUsage().heapUsed / 1e6);
+      if (seen.rows % every === 0) seen.heapMb.push(process.memoryUsage().heapUsed / 1e6);
       return outcome;
     },
     flush: async () => undefined,
   });
   return { seen, output };
 }
+
+test('those that run ahead of a slow one are forgotten when order does not matter', async () => {
+  const { seen, output } = forgetful(2000);
+  const text = (id: number) => Buffer.alloc(40_000, String(id)).toString('latin1');
+  const given = function* (): Generator<GivenRecord> {
+    for (let id = 0; id < 10_000; id++) yield { id, text: text(id) };
+  };
+  const { ending } = await runFlow('nodes: [{ type: http, url: "https://api.example.com/{{id}}" }]', given(), {
+    ...{ output, batch: 50, forget: true, unordered: true },
+    http: ({ path }) => ({ afterMs: path === '/0' ? 1_000_000 : 1 }),
+  });
+  expect([ending, seen.rows]).toEqual(['complete', 10_000]);
+  expect(Math.max(...seen.heapMb) - (seen.heapMb[0] as number)).toBeLessThan(150);
+});
 
 test('100,000 records take no more memory at the end than at the beginning', async () => {
   const { seen, output } = forgetful();
