@@ -63,6 +63,19 @@ describe('the main job', () => {
     );
   });
 
+  test('a gzipped output without records is one that can be read', async () => {
+    const place = await workplace({
+      'flow.yaml': 'nodes: [{ type: set, fields: { half: { cel: "1 / int(id)" } } }]',
+      'rows.csv': 'id\n0\n',
+    });
+    const run = (input: string, output: string) => place.automate(['run', 'flow.yaml', '--in', input, '--out', output]);
+    expect((await run('rows.csv', 'out.ndjson.gz')).code).toBe(4);
+    expect((await run('out.ndjson.gz', 'again.json')).code).toBe(0);
+    expect(await place.read('again.json')).toBe('[]\n');
+    const streamed = await place.automate(['run', 'flow.yaml', '--in', 'out.ndjson.gz', '--out-format', 'ndjson.gz']);
+    expect([streamed.code, streamed.stdout.length > 0]).toEqual([0, true]);
+  });
+
   test('an input of 3,000 records keeps its order with 64 requests in flight, and no more', async () => {
     const server = await answeringServer(async ({ path: url }) => {
       await new Promise((resolve) => setTimeout(resolve, Math.random() * 5));

@@ -85,7 +85,7 @@ export async function openFileSink(path: string, options: FileSinkOptions): Prom
       return written;
     },
     async write(text) {
-      if (text === '') return;
+      if (text === '' && !isFirstOf(options, written)) return;
       const packed = await bytesOf(text, options);
       await told(writeAll(handle, packed));
       written = { bytes: written.bytes + packed.length, crc: crc32(packed, written.crc) };
@@ -106,6 +106,11 @@ async function opened(path: string, { keep, isNew, adds }: FileSinkOptions): Pro
   const handle = await open(path, adds ? 'a' : isNew ? 'wx' : 'w', 0o666);
   await syncFolder(path);
   return handle;
+}
+
+/** Without any member a file is no gzip: what holds nothing has an empty one. */
+function isFirstOf({ gzip }: { readonly gzip: boolean }, { bytes }: Written): boolean {
+  return gzip && bytes === 0;
 }
 
 async function bytesOf(text: string, { gzip }: { readonly gzip: boolean }): Promise<Buffer> {
@@ -139,7 +144,7 @@ export function createStreamSink(stream: NodeJS.WritableStream, name: string, op
       return written;
     },
     async write(text) {
-      if (text === '') return;
+      if (text === '' && !isFirstOf(options, written)) return;
       const packed = await bytesOf(text, options);
       written = { bytes: written.bytes + packed.length, crc: 0 };
       await told(
