@@ -174,10 +174,22 @@ async function append(handle: FileHandle, text: string): Promise<void> {
   await handle.datasync();
 }
 
-/** A line for each record: all of them together may be longer than a string can be. */
+/** A line for each record: all of them together may be longer than a string can be. One that is so alone is asked for again. */
 async function appendKept(handle: FileHandle, records: KeptRecords): Promise<void> {
-  for (const [number, rows] of records) await handle.appendFile(lineOf(keptText(number, rows)));
+  for (const [number, rows] of records) {
+    const line = unlessTooLong(() => lineOf(keptText(number, rows)));
+    if (line !== undefined) await handle.appendFile(line);
+  }
   await handle.datasync();
+}
+
+function unlessTooLong(write: () => string): string | undefined {
+  try {
+    return write();
+  } catch (error) {
+    if (error instanceof RangeError) return undefined;
+    throw error;
+  }
 }
 
 function lineOf(text: string): string {

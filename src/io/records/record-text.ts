@@ -15,12 +15,20 @@ export type Piece = string | Pick<KeptPart, 'texts' | 'drop'>;
 /** Texts of parts that are shorter are written together. */
 const longEnough = 64 * 1024;
 
+/** Texts are joined up to here: what comes at once from behind a slow record may be longer than a string can be. */
+const mostJoined = 1024 * 1024;
+
 /** Writes pieces in their order, and forgets the parts. */
 export async function writeAll(sink: Sink, begin: string, pieces: readonly Piece[]): Promise<void> {
   let text = begin;
   for (const piece of pieces) {
-    if (typeof piece === 'string') text += piece;
-    else {
+    if (typeof piece === 'string') {
+      if (text.length + piece.length > mostJoined) {
+        await sink.write(text);
+        text = '';
+      }
+      text += piece;
+    } else {
       for await (const kept of piece.texts()) {
         text += kept;
         if (text.length < longEnough) continue;
@@ -53,6 +61,8 @@ export function createRecordText(writer: RecordWriter, hasRecords: boolean, reda
   let rows: Fields[] = [];
   let pieces: Piece[] = [];
   let text = '';
+  /** Characters in pieces. */
+  let aside = 0;
   let isFirst = !hasRecords;
   const table = isTableWriter(writer) ? writer : undefined;
   return {
@@ -65,17 +75,18 @@ export function createRecordText(writer: RecordWriter, hasRecords: boolean, reda
     addPart(part) {
       turnIntoText();
       if (part.rows === 0) return part.drop();
-      pieces.push(text, isFirst ? asFirst(part as KeptPart) : (part as KeptPart));
-      text = '';
+      putAside();
+      pieces.push(isFirst ? asFirst(part as KeptPart) : (part as KeptPart));
       isFirst = false;
       return undefined;
     },
-    waiting: () => text.length,
+    waiting: () => aside + text.length,
     take() {
       turnIntoText();
-      const taken = [...pieces, text];
+      putAside();
+      const taken = pieces;
       pieces = [];
-      text = '';
+      aside = 0;
       return taken;
     },
     end: () => writer.end(!isFirst),
@@ -83,9 +94,31 @@ export function createRecordText(writer: RecordWriter, hasRecords: boolean, reda
 
   function turnIntoText(): void {
     if (rows.length === 0) return;
-    text += textOf(rows, isFirst);
+    for (const more of textsOf(rows, isFirst)) {
+      if (text.length + more.length > mostJoined) putAside();
+      text += more;
+    }
     isFirst = false;
     rows = [];
+  }
+
+  function putAside(): void {
+    pieces.push(text);
+    aside += text.length;
+    text = '';
+  }
+
+  /** As many texts as it takes: all of them together may be longer than a string can be. */
+  function textsOf(rows: readonly Fields[], isFirst: boolean): string[] {
+    if (rows.length <= chunk) {
+      try {
+        return [textOf(rows, isFirst)];
+      } catch (error) {
+        if (!(error instanceof RangeError) || rows.length === 1) throw error;
+      }
+    }
+    const middle = Math.ceil(rows.length / 2);
+    return [...textsOf(rows.slice(0, middle), isFirst), ...textsOf(rows.slice(middle), false)];
   }
 
   function textOf(rows: readonly Fields[], isFirst: boolean): string {
@@ -106,7 +139,7 @@ export function createRecordText(writer: RecordWriter, hasRecords: boolean, reda
           if (failure) throw failure;
         }
         count += added.length;
-        await kept.add(textOf(added, false));
+        for (const text of textsOf(added, false)) await kept.add(text);
       },
       texts: kept.texts,
       drop: kept.drop,
