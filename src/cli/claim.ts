@@ -23,7 +23,7 @@ import { isNoFile } from '../io/stat.ts';
 import type { RunOptions } from './commands/run-options.ts';
 import { envOf } from './env.ts';
 import { type OutputPlan, refuseExistingErrors, refuseExistingFiles, refuseSameFiles } from './output-files.ts';
-import { count } from './show/number.ts';
+import { count, counted } from './show/number.ts';
 import { version } from './version.ts';
 
 /** A flow and where it was read. */
@@ -144,8 +144,11 @@ async function foundJournal(path: string, options: RunOptions, plan: OutputPlan)
   return found;
 }
 
-function unfinished({ checkpoint }: FoundJournal, out: string, path: string): AutomateError {
-  const records = checkpoint ? `${count(checkpoint.records)} records are done` : 'no record is done';
+function unfinished({ checkpoint, kept }: FoundJournal, out: string, path: string): AutomateError {
+  const done = checkpoint?.records ?? 0;
+  const waiting = [...kept.keys()].filter((number) => number > done).length;
+  const behind = waiting === 0 ? '' : ` and written, ${count(waiting)} more behind one that is not`;
+  const records = `${done === 0 ? 'no record' : counted(done, 'record')} ${done > 1 ? 'are' : 'is'} done${behind}`;
   return new AutomateError(
     'output-exists',
     `an earlier run did not finish ${out}: ${records}, as ${path} says\ngo on with it: the same command line and --resume\nstart over: the same command line and --force`,
