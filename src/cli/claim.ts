@@ -13,7 +13,6 @@ import {
   type Identity,
   type Journal,
   journalPath,
-  type KeptRecords,
   readJournal,
 } from '../io/journal.ts';
 import { type Lock, takeLock } from '../io/lock.ts';
@@ -38,7 +37,7 @@ export interface Claim {
   readonly run: string;
   readonly from: Checkpoint;
   /** What had come to its end behind that. */
-  readonly kept: KeptRecords;
+  readonly kept: FoundJournal['kept'];
   /** Begins the journal, or goes on with it; absent for a stream, in which nothing could be cut off. */
   begin(): Promise<Journal | undefined>;
   /** Lets others have the output. */

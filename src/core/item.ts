@@ -12,7 +12,7 @@ export interface Item {
   /** Why the record could not even be read; such a record goes to the errors file without passing a node. */
   readonly failure?: Failure;
   /** Its output records, where an earlier part of the run has brought it to its end. */
-  readonly earlier?: readonly Fields[];
+  readonly earlier?: Part;
 }
 
 /** Output records of one record that come before it is done, such as those of its pages. When they are many, they wait outside of memory. */
@@ -26,4 +26,7 @@ export interface Part {
 }
 
 /** What came of a record: its output records, at once or in parts, or why it failed. */
-export type Outcome = { readonly rows: readonly Fields[] } | { readonly part: Part } | { readonly failure: Failure };
+export type Outcome = Success | { readonly failure: Failure };
+
+/** The output records of a record, at once or in parts. */
+export type Success = { readonly rows: readonly Fields[] } | { readonly part: Part };

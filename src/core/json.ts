@@ -4,15 +4,15 @@ import { ExactNumber, type Value } from './value.ts';
 const mayChangeDigits = /(?:^|[\s:,[])-?(?:\d+(?:\.\d+)?[eE]|[\d.]{16}|\d+\.\d*0(?!\d)|0\.0{6})|-0(?![.\d])/;
 
 /** What is nested deeper could be read, but not written again: it would overflow the stack. */
-const usualDeepest = 1000;
+const deepest = 1000;
 
 /**
  * Reads JSON text as JSON.parse does, but keeps the digits of every number that a double would change.
- * Throws the SyntaxError of JSON.parse, and one for texts that are nested deeper than `deepest`, which is 1000 unless told.
+ * Throws the SyntaxError of JSON.parse, and one for texts that are nested more than 1000 deep.
  */
-export function parseJson(text: string, deepest = usualDeepest): Value {
+export function parseJson(text: string): Value {
   const value = JSON.parse(text) as Value;
-  if (isTooDeep(text, deepest)) throw new SyntaxError(`nested more than ${deepest} deep`);
+  if (isTooDeep(text)) throw new SyntaxError(`nested more than ${deepest} deep`);
   if (!mayChangeDigits.test(text)) return value;
   return JSON.parse(marked(text), (_name, marked: unknown) => (typeof marked === 'string' ? unmarked(marked) : marked)) as Value;
 }
@@ -89,7 +89,7 @@ function numberEnd(text: string, start: number): number {
   return numberText.lastIndex;
 }
 
-function isTooDeep(text: string, deepest: number): boolean {
+function isTooDeep(text: string): boolean {
   if (text.length < 2 * deepest || !holdsMore(text, deepest)) return false;
   let depth = 0;
   for (let at = 0; at < text.length; at++) {

@@ -1,7 +1,6 @@
 import type { Auth } from './auth.ts';
 import type { Event, HitSource } from './event.ts';
-import type { Item, Outcome, Part } from './item.ts';
-import type { Fields } from './record.ts';
+import type { Item, Outcome, Part, Success } from './item.ts';
 import type { Tools } from './tools.ts';
 
 export type { Auth } from './auth.ts';
@@ -95,7 +94,7 @@ export interface Output {
   /** Takes what came of a record, in memory; answers what became of it: a record that the output cannot hold is a Failure (`output`). */
   put(item: Item, outcome: Outcome): Outcome;
   /** A record that has come to its end behind one that has not waits for the part of the run that goes on; `false` where nothing can wait. */
-  keep(item: Item, rows: readonly Fields[]): boolean;
+  keep(item: Item, outcome: Success): boolean;
   /** Characters taken and not yet written, roughly. */
   readonly waiting: number;
   /** Writes everything taken so far. Throws an AutomateError (`output`): then nothing more can be written. */

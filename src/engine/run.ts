@@ -77,10 +77,10 @@ export function startRun(plan: Plan, input: AsyncIterable<readonly Item[]>, outp
     return ending;
   }
 
-  /** What failed is tried again, and what waits in parts is asked for again. */
+  /** What failed is tried again. */
   function keepEnded(): void {
     for (const { item, outcome } of window.behindUnfinished()) {
-      if (!('rows' in outcome) || !output.keep(item, outcome.rows)) continue;
+      if ('failure' in outcome || !output.keep(item, outcome)) continue;
       ports.report({ type: 'record-waits', record: item.number, isNew: item.earlier === undefined });
     }
   }

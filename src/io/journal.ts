@@ -2,10 +2,9 @@ import { createReadStream } from 'node:fs';
 import { type FileHandle, open, rename, rm } from 'node:fs/promises';
 import { crc32 } from 'node:zlib';
 import { AutomateError } from '../core/failure.ts';
-import { parseJson } from '../core/json.ts';
-import type { Fields } from '../core/record.ts';
-import { jsonOf, type Value } from '../core/value.ts';
+import type { Part } from '../core/item.ts';
 import { syncFolder } from './folder.ts';
+import { createKeptReader, type KeptLine, type KeptRecords, type KeptText, keptLines } from './kept-records.ts';
 import { unwritable } from './reason.ts';
 import type { Written } from './records/sink.ts';
 import { isLink } from './stat.ts';
@@ -38,20 +37,17 @@ export interface FoundJournal {
   readonly identity: Identity;
   /** The last one that is whole; absent when the run got no further than its beginning. */
   readonly checkpoint: Checkpoint | undefined;
-  /** The output records, by number, of records that had come to their end behind one that had not. */
-  readonly kept: KeptRecords;
+  /** Records that had come to their end behind one that had not. */
+  readonly kept: KeptRecords<Part & KeptText>;
   /** So many bytes of the file are whole. */
   readonly validBytes: number;
 }
-
-/** By the record's number. */
-export type KeptRecords = ReadonlyMap<number, readonly Fields[]>;
 
 /** The file that knows how far a run is. It is there while the run is not complete. */
 export interface Journal {
   /** Adds a checkpoint and waits until the disk has it. Throws an AutomateError (`output`). */
   add(checkpoint: Checkpoint): Promise<void>;
-  /** Adds output records that wait for their turn, to those that it has. Throws an AutomateError (`output`). */
+  /** Adds records that wait for their turn, to those that it has. Throws an AutomateError (`output`). */
   keep(records: KeptRecords): Promise<void>;
   close(): Promise<void>;
   /** The run is complete. */
@@ -92,16 +88,16 @@ export async function readJournal(path: string): Promise<FoundJournal | undefine
   refuseLink(path);
   let first: Pick<FoundJournal, 'run' | 'identity'> | undefined;
   let checkpoint: Checkpoint | undefined;
-  const kept = new Map<number, readonly Fields[]>();
+  const kept = createKeptReader(path, textIn);
   let validBytes = 0;
   try {
     for await (const bytes of linesOf(path)) {
       const line = contentOf(bytes.toString());
       if (line === undefined) break;
-      validBytes += bytes.length + 1;
       if (!first) first = line as Pick<FoundJournal, 'run' | 'identity'>;
-      else if (isKept(line)) kept.set(line.kept[0], rowsOf(line));
+      else if (isKept(line)) kept.add(line, { at: validBytes, bytes: bytes.length });
       else checkpoint = line as Checkpoint;
+      validBytes += bytes.length + 1;
     }
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined;
@@ -109,7 +105,7 @@ export async function readJournal(path: string): Promise<FoundJournal | undefine
   }
   if (!first)
     throw new AutomateError('output-exists', `${path} is damaged from its beginning: nothing can be resumed\nstart over with --force`);
-  return { ...first, checkpoint, kept, validBytes };
+  return { ...first, checkpoint, kept: kept.records, validBytes };
 }
 
 /** The lines that have an end. */
@@ -126,23 +122,15 @@ async function* linesOf(path: string): AsyncGenerator<Buffer> {
   }
 }
 
-/** A record's output records, each as a list of names and values. */
-interface KeptLine {
-  readonly kept: readonly [number: number, rows: readonly (readonly (readonly [string, Value])[])[]];
-}
-
-const keptStart = '{"kept":';
-
 function isKept(line: unknown): line is KeptLine {
-  return Object.hasOwn(line as object, 'kept');
+  return ['text', 'kept'].some((name) => Object.hasOwn(line as object, name));
 }
 
-function rowsOf({ kept: [, rows] }: KeptLine): readonly Fields[] {
-  return rows.map((row) => new Map(row));
-}
-
-function keptText(number: number, rows: readonly Fields[]): string {
-  return `${keptStart}${jsonOf([number, rows.map((row) => [...row].map(([name, value]) => [name, value]))])}}`;
+/** A line was whole when the journal was read. */
+function textIn(written: string): string {
+  const line = contentOf(written) as { text: [number, number, string] } | undefined;
+  if (line === undefined) throw new AutomateError('output', 'the journal was changed while it was in use');
+  return line.text[2];
 }
 
 /** A link would let somebody else choose which file is cut and added to. */
@@ -174,22 +162,9 @@ async function append(handle: FileHandle, text: string): Promise<void> {
   await handle.datasync();
 }
 
-/** A line for each record: all of them together may be longer than a string can be. One that is so alone is asked for again. */
 async function appendKept(handle: FileHandle, records: KeptRecords): Promise<void> {
-  for (const [number, rows] of records) {
-    const line = unlessTooLong(() => lineOf(keptText(number, rows)));
-    if (line !== undefined) await handle.appendFile(line);
-  }
+  for await (const line of keptLines(records)) await handle.appendFile(lineOf(JSON.stringify(line)));
   await handle.datasync();
-}
-
-function unlessTooLong(write: () => string): string | undefined {
-  try {
-    return write();
-  } catch (error) {
-    if (error instanceof RangeError) return undefined;
-    throw error;
-  }
 }
 
 function lineOf(text: string): string {
@@ -198,9 +173,7 @@ function lineOf(text: string): string {
 
 function contentOf(line: string): unknown {
   const text = line.slice(9);
-  if (line.slice(0, 9) !== `${checksum(text)} `) return undefined;
-  // What stands in a line is nested deeper than the values in it.
-  return text.startsWith(keptStart) ? parseJson(text, Number.POSITIVE_INFINITY) : JSON.parse(text);
+  return line.slice(0, 9) === `${checksum(text)} ` ? JSON.parse(text) : undefined;
 }
 
 function checksum(text: string): string {

@@ -1,5 +1,7 @@
+import { readFile } from 'node:fs/promises';
+import { gunzipSync } from 'node:zlib';
 import { expect, test, vi } from 'vitest';
-import { workplace } from '../helpers/cli.ts';
+import { type Workplace, workplace } from '../helpers/cli.ts';
 import { httpServer } from '../helpers/http-server.ts';
 
 const ids = ['slow', ...Array.from({ length: 20 }, (_, index) => `r${index}`)];
@@ -88,13 +90,49 @@ test('what is nested as deep as an answer may be waits, too', async () => {
   expect(ids.slice(1).map((id) => asked.get(id))).toEqual(Array(20).fill(1));
 });
 
-test('a record with a field that is called as a secret does not wait', async () => {
-  const { place, automate } = await jobs();
+test('a field that is called as a secret is masked while it waits', async () => {
+  const { place, asked, automate } = await jobs();
   await place.write('rows.csv', `id,canary-7f3a\n${ids.map((id) => `${id},1\n`).join('')}`);
   expect((await automate('--max-credits', '22')).code).toBe(5);
   expect(await place.read('out.ndjson.automate-run')).not.toContain('canary');
   expect((await automate('--resume')).code).toBe(0);
   expect(await place.read('out.ndjson')).toContain('{"id":"r19","***":"1",');
+  expect(ids.slice(1).map((id) => asked.get(id))).toEqual(Array(20).fill(1));
+});
+
+test.each(['out.csv', 'out.json', 'out.ndjson.gz'])('the pages of a record wait as well: %s', async (out) => {
+  const pagesOf = async () => {
+    const asked = new Map<string, number>();
+    const server = await httpServer(({ path }, response) => {
+      const [, id = '', page = ''] = /^\/(.*)\?page=(\d+)$/.exec(path) ?? [];
+      asked.set(id, (asked.get(id) ?? 0) + 1);
+      const last = id === 'slow' ? 12 : id === 'r3' ? 0 : 2;
+      const items = Number(page) > last ? [] : Array.from({ length: 50 }, (_, index) => ({ n: `${id} ${page} ${index} \n"canary-7f3a"` }));
+      response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify({ items }));
+    });
+    const flow = `nodes:\n  - type: http\n    url: "${server.origin}/{{id}}"\n    auth: { type: bearer, credential: key }
+    paginate: { type: page, param: page, items: items }\n    map: { n: "items[].n" }\n`;
+    const place = await workplace({ 'flow.yaml': flow, 'rows.csv': `id\n${ids.join('\n')}\n` });
+    const env = { AUTOMATE_CREDENTIAL_KEY: 'canary-7f3a' };
+    const automate = (...args: string[]) =>
+      place.automate(['run', 'flow.yaml', '--in', 'rows.csv', '--out', out, '--allow-http', '--concurrency', '2', ...args], { env });
+    return { asked, place, automate };
+  };
+  const undisturbed = await pagesOf();
+  expect((await undisturbed.automate()).code).toBe(0);
+  const { asked, place, automate } = await pagesOf();
+  const stopped = await automate('--max-credits', '20');
+  expect([stopped.code, stopped.stderr]).toEqual([5, expect.stringMatching(/waiting: \d+ done behind a record that is not/)]);
+  const waiting = Number(/waiting: (\d+)/.exec(stopped.stderr)?.[1]);
+  expect(waiting).toBeGreaterThan(2);
+  const before = new Map(asked);
+  expect(await place.read(`${out}.automate-run`)).not.toContain('canary');
+  expect((await automate('--max-credits', '1', '--resume')).stderr).toContain(`waiting: ${waiting} done`);
+  expect((await automate('--resume')).code).toBe(0);
+  expect(await contentOf(place, out)).toBe(await contentOf(undisturbed.place, out));
+  const done = ids.slice(1, 1 + waiting);
+  expect(done.map((id) => asked.get(id))).toEqual(done.map((id) => before.get(id)));
+  expect(done.map((id) => asked.get(id))).toEqual(done.map((id) => undisturbed.asked.get(id)));
 });
 
 test('credits that bring no record to its end are not offered again, whatever waits from before', async () => {
@@ -104,3 +142,8 @@ test('credits that bring no record to its end are not offered again, whatever wa
   expect(vain.stderr).toContain('waiting: 2 done behind a record that is not');
   expect(vain.stderr).toContain('1 credit brought no record to its end');
 });
+
+async function contentOf({ path }: Workplace, name: string): Promise<string> {
+  const bytes = await readFile(path(name));
+  return (name.endsWith('.gz') ? gunzipSync(bytes) : bytes).toString();
+}

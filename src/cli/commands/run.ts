@@ -1,10 +1,9 @@
 import type { Ending } from '../../core/event.ts';
 import { AutomateError } from '../../core/failure.ts';
-import type { Item } from '../../core/item.ts';
+import type { Item, Part } from '../../core/item.ts';
 import type { Plan } from '../../core/plan.ts';
-import type { Fields } from '../../core/record.ts';
 import { type Run, startRun } from '../../engine/run.ts';
-import type { Checkpoint, KeptRecords } from '../../io/journal.ts';
+import type { Checkpoint } from '../../io/journal.ts';
 import type { RunLedger, Usage } from '../../io/ledger/run-ledger.ts';
 import { type FileOutput, untouched } from '../../io/records/output.ts';
 import type { Source } from '../../io/records/source.ts';
@@ -240,7 +239,7 @@ async function* chosen(
   { skip = 0, limit }: RunOptions,
   done: Checkpoint,
   known: (item: Item) => void = () => {},
-  kept: KeptRecords = new Map(),
+  kept: Claim['kept'] = new Map(),
 ): AsyncGenerator<readonly Item[]> {
   const last = limit === undefined ? Number.POSITIVE_INFINITY : skip + limit;
   const isDone = ({ number }: Item) => done.beyond.some(([from, to]) => number >= from && number <= to);
@@ -254,7 +253,7 @@ async function* chosen(
   }
 }
 
-function withEarlier(item: Item, earlier: readonly Fields[] | undefined): Item {
+function withEarlier(item: Item, earlier: Part | undefined): Item {
   return earlier ? { ...item, earlier } : item;
 }
 

@@ -4,6 +4,7 @@ import type { Output } from '../../core/ports.ts';
 import { type Fields, withFields } from '../../core/record.ts';
 import { jsonOf } from '../../core/value.ts';
 import type { Checkpoint, Journal } from '../journal.ts';
+import type { KeptText } from '../kept-records.ts';
 import type { Redactor } from '../redact.ts';
 import { isTableWriter, withEscapes } from './csv-writer.ts';
 import { errorFields, otherFields } from './errors.ts';
@@ -65,7 +66,7 @@ export function createOutput(tools: OutputTools): FileOutput {
   const errors = createRecordText(tools.errors.writer, from.failed > 0, tools.redactor);
   const counts = { written: from.written, failed: from.failed, rows: from.rows };
   /** What had come to its end when the run stopped, and is not in the journal yet. */
-  const kept = new Map<number, readonly Fields[]>();
+  const kept = new Map<number, KeptText>();
   let errorSink: Sink | undefined;
   let saved = from;
   let hasBegun = from.out.bytes > 0;
@@ -73,9 +74,9 @@ export function createOutput(tools: OutputTools): FileOutput {
 
   return {
     part: () => records.part(tools.parts.part()),
-    keep(item, rows) {
-      if (!journal || rows.some(hasSecretName)) return false;
-      if (!item.earlier) kept.set(item.number, rows.map(masked));
+    keep(item, outcome) {
+      if (!journal || 'failure' in refused(outcome, tools.records.writer)) return false;
+      if (!item.earlier) kept.set(item.number, records.kept(outcome));
       return true;
     },
     put(item, outcome) {
@@ -104,15 +105,6 @@ export function createOutput(tools: OutputTools): FileOutput {
       if (refusal) throw refusal.reason;
     },
   };
-
-  /** A table finds its columns by the names as they are, and these may not be written. */
-  function hasSecretName(row: Fields): boolean {
-    return [...row.keys()].some(tools.redactor.isIn);
-  }
-
-  function masked(row: Fields): Fields {
-    return new Map([...row].map(([name, value]) => [name, tools.redactor.value(value)]));
-  }
 
   /** A failed record always fits: there is no other place left for it. */
   function errorRow(item: Item, failure: Failure): Fields {

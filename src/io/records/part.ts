@@ -123,7 +123,8 @@ async function nameless(path: string): Promise<FileHandle> {
   }
 }
 
-async function readAt(handle: FileHandle, position: number, bytes: number): Promise<string> {
+/** Text of a file that ends with a whole character. Throws an Error when the file is shorter. */
+export async function readAt(handle: FileHandle, position: number, bytes: number): Promise<string> {
   const buffer = Buffer.alloc(bytes);
   for (let done = 0; done < bytes; ) {
     const { bytesRead } = await handle.read(buffer, done, bytes - done, position + done);

@@ -1,5 +1,6 @@
-import type { Part } from '../../core/item.ts';
+import type { Part, Success } from '../../core/item.ts';
 import type { Fields } from '../../core/record.ts';
+import type { KeptText } from '../kept-records.ts';
 import type { Redactor } from '../redact.ts';
 import { isTableWriter } from './csv-writer.ts';
 import type { TextPart } from './part.ts';
@@ -48,6 +49,8 @@ export interface RecordText {
   /** A part whose text is kept. */
   part(kept: TextPart): Part;
   addPart(part: Part): void;
+  /** What came of a record, as text that waits for a later run. */
+  kept(outcome: Success): KeptText;
   /** Characters waiting, roughly. */
   waiting(): number;
   take(): Piece[];
@@ -79,6 +82,16 @@ export function createRecordText(writer: RecordWriter, hasRecords: boolean, reda
       pieces.push(isFirst ? asFirst(part as KeptPart) : (part as KeptPart));
       isFirst = false;
       return undefined;
+    },
+    kept(outcome) {
+      if ('part' in outcome) return outcome.part as KeptPart;
+      const { rows } = outcome;
+      return {
+        rows: rows.length,
+        async *texts() {
+          if (rows.length > 0) yield* textsOf(rows, false);
+        },
+      };
     },
     waiting: () => aside + text.length,
     take() {
