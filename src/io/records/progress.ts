@@ -11,11 +11,20 @@ export interface InputProgress {
   beyond(): [number, number][];
 }
 
+/** Records that are done, one behind the other. */
+interface Range {
+  first: number;
+  last: number;
+  /** The place behind the last. */
+  end: Item['end'];
+}
+
 /** Follows the records that are done, in whatever order. `from`: the beginning, or where an earlier run got to. */
 export function createInputProgress(from: { readonly records: number; readonly offset: number; readonly line: number }): InputProgress {
   let { records } = from;
   let end: Item['end'] = { offset: from.offset, line: from.line };
-  const ahead = new Map<number, Item['end']>();
+  const byFirst = new Map<number, Range>();
+  const byLast = new Map<number, Range>();
   return {
     get records() {
       return records;
@@ -24,26 +33,27 @@ export function createInputProgress(from: { readonly records: number; readonly o
       return end;
     },
     done(item) {
-      if (item.number > records + 1) {
-        ahead.set(item.number, item.end);
-        return;
-      }
-      let next: Item['end'] | undefined = item.end;
-      while (next) {
-        records++;
-        end = next;
-        next = ahead.get(records + 1);
-        ahead.delete(records + 1);
+      const range = joined(item);
+      if (range.first === records + 1) {
+        records = range.last;
+        end = range.end;
+      } else {
+        byFirst.set(range.first, range);
+        byLast.set(range.last, range);
       }
     },
-    beyond() {
-      const ranges: [number, number][] = [];
-      for (const number of [...ahead.keys()].sort((a, b) => a - b)) {
-        const last = ranges.at(-1);
-        if (last?.[1] === number - 1) last[1] = number;
-        else ranges.push([number, number]);
-      }
-      return ranges;
-    },
+    beyond: () => [...byFirst.values()].sort((a, b) => a.first - b.first).map(({ first, last }) => [first, last]),
   };
+
+  /** With what is done right before and right behind it. */
+  function joined({ number, end }: Item): Range {
+    const before = byLast.get(number - 1);
+    const behind = byFirst.get(number + 1);
+    for (const range of [before, behind]) {
+      if (!range) continue;
+      byFirst.delete(range.first);
+      byLast.delete(range.last);
+    }
+    return { first: before?.first ?? number, last: behind?.last ?? number, end: behind?.end ?? end };
+  }
 }
