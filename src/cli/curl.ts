@@ -1,6 +1,6 @@
 import { type ParseArgsConfig, parseArgs } from 'node:util';
 import { AutomateError } from '../core/failure.ts';
-import { isLoopback } from '../core/url.ts';
+import { isLoopback, percentDecoded } from '../core/url.ts';
 import { wordsOf } from '../core/words.ts';
 import type { WrittenRequest } from '../flow/written-node.ts';
 
@@ -19,7 +19,7 @@ const ofCurl =
   'o:output w:write-out D:dump-header c:cookie-jar connect-timeout retry-delay retry-max-time max-redirs stderr keepalive-time';
 
 const flags =
-  'G:get k:insecure L:location s:silent S:show-error v:verbose i:include f:fail fail-with-body g:globoff N:no-buffer #:progress-bar compressed http1.1 http2 tlsv1.2 tlsv1.3 4:ipv4 6:ipv6 no-progress-meter no-keepalive path-as-is';
+  'G:get basic k:insecure L:location s:silent S:show-error v:verbose i:include f:fail fail-with-body g:globoff N:no-buffer #:progress-bar compressed http1.1 http2 tlsv1.2 tlsv1.3 4:ipv4 6:ipv6 no-progress-meter no-keepalive path-as-is';
 
 const notes: Readonly<Record<string, string>> = {
   insecure: '-k was left out: certificates are always checked; --cacert trusts your own',
@@ -46,19 +46,17 @@ export function curlRequest(text: string): CurlRequest {
   const given = givenTo(text);
   const texts = (...names: readonly string[]) => given.flatMap(({ name, value }) => (names.includes(name) ? [value] : []));
   const has = (name: string) => given.some((option) => option.name === name);
-  const json = texts('json').map(inPlace).join('');
-  const data = given.flatMap(({ name, value }) => (/^data/.test(name) ? [dataOf(name, value)] : []));
+  const data = dataOf(given);
   const urls = texts('url');
   if (urls.length !== 1) throw refusal(`expected one URL in the curl command, found ${urls.length === 0 ? 'none' : urls.length}`);
-  const query = [...texts('url-query').map(urlEncoded), ...(has('get') ? data : [])];
-  const body = has('get') || data.length === 0 ? json : data.join('&');
-  const method = texts('request').at(-1) ?? (body === '' ? 'GET' : 'POST');
+  const { url, login } = withoutName(urlOf(urls[0] as string));
+  const query = [...texts('url-query').map(inQuery), ...(has('get') && data ? [data] : [])];
   return {
     request: {
-      method,
-      url: withQuery(urlOf(urls[0] as string), query),
-      headers: headersOf(texts('header'), given),
-      ...(body === '' ? {} : { body }),
+      method: texts('request').at(-1) ?? (has('get') || data === undefined ? 'GET' : 'POST'),
+      url: withQuery(url, query),
+      headers: headersOf(texts('header'), [...login, ...given]),
+      ...(has('get') || !data ? {} : { body: data }),
       ...number('timeoutSeconds', texts('max-time')),
       ...number('retries', texts('retry')),
     },
@@ -75,12 +73,10 @@ interface Given {
 function givenTo(text: string): Given[] {
   const [program, ...args] = wordsIn(text);
   if (!/(?:^|[/\\])curl(?:\.exe)?$/.test(program)) throw refusal('expected a command line that begins with curl');
-  const end = args.findIndex((word) => /^(?:[|;]|&&?|\|\||\d?>>?|<)$/.test(word));
-  if (end >= 0) throw refusal(`expected a curl command alone, found "${args[end]}" behind it`);
   const { tokens } = parseArgs({ args, options, strict: false, allowPositionals: true, tokens: true });
   return tokens.flatMap((token) => {
     if (token.kind === 'option-terminator') return [];
-    if (token.kind === 'positional') return [{ name: 'url', value: token.value }];
+    if (token.kind === 'positional') return [{ name: 'url', value: argument(token.value) }];
     const { name, rawName, value } = token;
     if (!Object.hasOwn(options, name)) throw refusal(`a flow has no counterpart of curl's ${rawName}`);
     if (options[name]?.type === 'string' && value === undefined) throw refusal(`curl's ${rawName} lacks its value`);
@@ -88,7 +84,16 @@ function givenTo(text: string): Given[] {
   });
 }
 
+/** What stands alone, where that is no other command's. */
+function argument(word: string): string {
+  const operator = /^(?:\|\|?|&&?|;|\d?>>?|<|#)/.exec(word)?.[0];
+  if (operator !== undefined) throw refusal(`expected a curl command alone, found "${operator}" behind it`);
+  if (word.startsWith('^')) throw refusal('found the quotes of cmd.exe (^); let the browser copy it as cURL (bash)');
+  return word;
+}
+
 function wordsIn(text: string): readonly [string, ...string[]] {
+  if (!/\S/.test(text)) throw refusal('expected a command line that begins with curl, found nothing');
   try {
     return wordsOf(text);
   } catch (error) {
@@ -103,18 +108,40 @@ function refusal(message: string): AutomateError {
 /** Without a scheme curl takes http; another machine than this one is rather asked by https. */
 function urlOf(written: string): string {
   const url = written.replace(/#.*$/s, '');
-  if (/^[a-z][a-z\d+.-]*:\/\//i.test(url)) return url;
-  const host = /^[^/?:]*/.exec(url)?.[0] ?? '';
+  if (/^(?:[a-z][a-z\d+.-]*:\/\/|\{\{)/i.test(url)) return url;
+  const host = /^(?:\[[^\]]*\]|[^/?:]*)/.exec(url)?.[0] ?? '';
   return `${isLoopback(host) ? 'http' : 'https'}://${url}`;
+}
+
+/** A user name without a password is a login, too: some APIs take a token there. */
+function withoutName(url: string): { readonly url: string; readonly login: readonly Given[] } {
+  const [whole = '', scheme = '', name = ''] = /^([a-z][a-z\d+.-]*:\/\/)([^/?#:@{]+):?@/i.exec(url) ?? [];
+  if (whole === '') return { url, login: [] };
+  return { url: scheme + url.slice(whole.length), login: [{ name: 'user', value: `${percentDecoded(name)}:` }] };
 }
 
 function withQuery(url: string, added: readonly string[]): string {
   return added.length === 0 ? url : `${url}${url.includes('?') ? '&' : '?'}${added.join('&')}`;
 }
 
-function dataOf(name: string, value: string): string {
-  if (name === 'data-urlencode') return urlEncoded(value);
-  return name === 'data-raw' ? value : inPlace(value);
+/** What is sent as the body; absent where no option says one, which is not the same as an empty one. */
+function dataOf(given: readonly Given[]): string | undefined {
+  let data: string | undefined;
+  for (const { name, value } of given) {
+    if (name === 'json') data = `${data ?? ''}${inPlace(value)}`;
+    else if (name === 'data-urlencode') data = joined(urlEncoded(value));
+    else if (/^data/.test(name)) data = joined(name === 'data-raw' ? value : inPlace(value));
+  }
+  return data;
+
+  function joined(piece: string): string {
+    return data === undefined ? piece : `${data}&${piece}`;
+  }
+}
+
+/** As --data-urlencode, unless a plus says that it is encoded already. */
+function inQuery(value: string): string {
+  return value.startsWith('+') ? value.slice(1) : urlEncoded(value);
 }
 
 /** curl reads a file where a value begins with `@`. */
@@ -136,10 +163,22 @@ type Header = readonly [name: string, value: string];
 
 function headersOf(written: readonly string[], given: readonly Given[]): Header[] {
   const byOption = given.flatMap(({ name, value }): Header[] => {
-    const header = headerOfOption(name, value);
+    const header = value === '' && name !== 'json' ? undefined : headerOfOption(name, value);
     return header ? [header] : [];
   });
-  return [...byOption, ...written.flatMap(headerOf)];
+  const cookies = byOption.filter(([name]) => name === 'Cookie');
+  return [...byOption, ...merged(cookies), ...merged(written.flatMap(headerOf))];
+}
+
+/** Headers of one name become one: it lists their values (RFC 9110, 5.3). */
+function merged(headers: readonly Header[]): Header[] {
+  const byName = new Map<string, Header>();
+  for (const header of headers) {
+    const key = header[0].toLowerCase();
+    const [name, value] = byName.get(key) ?? header;
+    byName.set(key, value === header[1] ? header : [name, [value, header[1]].join(key === 'cookie' ? '; ' : ', ')]);
+  }
+  return [...byName.values()];
 }
 
 function headerOfOption(option: string, value: string): Header | undefined {

@@ -170,6 +170,15 @@ export function isLoopback(hostname: string): boolean {
   return /^(?:localhost|127(?:\.\d+){3}|\[::1\])$/i.test(hostname) || hostname.endsWith('.localhost');
 }
 
+/** The text without percent-encoding; as it is where that is broken. */
+export function percentDecoded(text: string): string {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return text;
+  }
+}
+
 /** A query without a parameter. The rest of it stays as it is, byte for byte. */
 export function withoutParameter(search: string, name: string): string {
   const pairs = search.replace(/^\?/, '').split('&');

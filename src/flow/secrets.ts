@@ -1,6 +1,7 @@
 import { type Document, isPair, isScalar, visit } from 'yaml';
 import type { NamedPlace } from '../core/secret-shapes.ts';
 import { holdsToken, isGeneratedWord, tokenIn } from '../core/token-text.ts';
+import { percentDecoded } from '../core/url.ts';
 import { surenessOf } from './secret-names.ts';
 import { type Owner, ownerOf } from './secret-owner.ts';
 import { hasLiteral, holdsLogin, isSecretHeader, isSigned, isTold } from './secret-text.ts';
@@ -123,14 +124,6 @@ function parametersOf(text: string): NameAndValue[] {
     const plainName = percentDecoded(name);
     return [/^[\w-]+$/.test(plainName) ? plainName : name, value];
   });
-}
-
-function percentDecoded(text: string): string {
-  try {
-    return decodeURIComponent(text);
-  } catch {
-    return text;
-  }
 }
 
 function membersOf(text: string): NameAndValue[] {

@@ -1,8 +1,9 @@
 import { parseDocument } from 'yaml';
+import { percentDecoded } from '../core/url.ts';
 import { credentialNames } from './credential-names.ts';
 import { fieldFor, wayOf } from './secret-advice.ts';
-import { type LiteralSecret, literalSecrets } from './secrets.ts';
-import { refusal, type WrittenNode, yamlOf } from './written-node.ts';
+import { type Carrier, type LiteralSecret, literalSecrets } from './secrets.ts';
+import { refusal, type WrittenNode, withLiterals, yamlOf } from './written-node.ts';
 
 /** A node without literal secrets. */
 export interface Cleaned {
@@ -17,20 +18,28 @@ export interface Cleaned {
 export function withoutSecrets(written: WrittenNode): Cleaned {
   const names = credentialNames(secretsOf(written));
   let cleaned: Cleaned = { node: written, credentials: [], notes: [] };
-  for (let secret = firstSecret(written); secret; secret = firstSecret(cleaned.node)) cleaned = without(secret);
-  return cleaned;
+  const taken: LiteralSecret[] = [];
+  for (let secret = firstSecret(written); secret; secret = firstSecret(cleaned.node)) {
+    cleaned = without(secret);
+    taken.push(secret);
+  }
+  const left = JSON.stringify(cleaned.node);
+  const again = taken.find(({ carrier }) => isTelling(secretOf(carrier)) && left.includes(secretOf(carrier)));
+  if (again) throw refusal(`${again.found} holds a secret that stands elsewhere, too\nput a field there, such as {{token}}`);
+  return { ...cleaned, notes: [...new Set(cleaned.notes)] };
 
   function without(secret: LiteralSecret): Cleaned {
     const { node, credentials, notes } = cleaned;
     const { carrier, found } = secret;
     if (carrier.in === 'body') {
       const field = fieldFor(carrier, names);
-      const body = replaced(node.body, carrier.value, `{{${field}}}`);
+      const change = typeof node.body === 'string' ? inText : replaced;
+      const body = change(node.body as string, carrier, `{{${field}}}`);
+      if (JSON.stringify(body) === JSON.stringify(node.body)) throw kept(secret);
       return { ...cleaned, node: { ...node, body }, notes: [...notes, `${found} holds a secret: it is taken from the field "${field}"`] };
     }
     const bare = withoutCarrier(node, secret);
-    if (!bare)
-      throw refusal(`${found} holds a secret, which a flow does not keep\nput a field there, such as {{${fieldFor(carrier, names)}}}`);
+    if (!bare) throw kept(secret);
     if (node.auth)
       return { ...cleaned, node: bare, notes: [...notes, `${found} holds a secret and was left out: a request carries one credential`] };
     const { kind, what = 'it', auth } = wayOf(carrier, (text) => text);
@@ -40,6 +49,10 @@ export function withoutSecrets(written: WrittenNode): Cleaned {
       credentials: [...credentials, { found, what, name }],
       notes,
     };
+  }
+
+  function kept({ found, carrier }: LiteralSecret): Error {
+    return refusal(`${found} holds a secret, which a flow does not keep\nput a field there, such as {{${fieldFor(carrier, names)}}}`);
   }
 }
 
@@ -65,7 +78,10 @@ function withoutCarrier(node: WrittenNode, { carrier }: LiteralSecret): WrittenN
     }
     case 'query': {
       const [path = '', query = ''] = url.split(/\?(.*)/s);
-      const left = query.split('&').filter((parameter) => !parameter.includes(`=${carrier.value}`));
+      const left = query.split('&').filter((parameter) => {
+        const [name = '', value] = parameter.split(/=(.*)/s);
+        return value !== carrier.value || ![name, percentDecoded(name)].includes(carrier.name);
+      });
       return left.join('&') === query ? undefined : { ...node, url: left.length === 0 ? path : `${path}?${left.join('&')}` };
     }
     case 'login':
@@ -76,9 +92,26 @@ function withoutCarrier(node: WrittenNode, { carrier }: LiteralSecret): WrittenN
 }
 
 /** The value with a text in place of every text that holds the secret. */
-function replaced(value: unknown, secret: string, reference: string): unknown {
-  if (Array.isArray(value)) return value.map((member) => replaced(member, secret, reference));
+function replaced(value: unknown, carrier: Carrier, reference: string, name = 'body'): unknown {
+  if (Array.isArray(value)) return value.map((member) => replaced(member, carrier, reference, name));
   if (typeof value === 'object' && value !== null)
-    return Object.fromEntries(Object.entries(value).map(([name, member]) => [name, replaced(member, secret, reference)]));
-  return String(value).includes(secret) ? reference : value;
+    return Object.fromEntries(Object.entries(value).map(([own, member]) => [own, replaced(member, carrier, reference, own)]));
+  return isIt(String(value), name, carrier) ? reference : value;
+}
+
+function inText(json: string, carrier: Carrier, reference: string): string {
+  return withLiterals(json, (literal, name) => (isIt(literal, name, carrier) ? `"${reference}"` : undefined));
+}
+
+function isIt(text: string, name: string, carrier: Carrier): boolean {
+  return text.includes(carrier.value) && (name === carrier.name || isTelling(carrier.value));
+}
+
+/** A short secret or a plain word says nothing about what stands elsewhere: `admin` is a user's name, too. */
+function isTelling(secret: string): boolean {
+  return secret.length >= 8 && /\d/.test(secret);
+}
+
+function secretOf({ value }: Carrier): string {
+  return value.replace(/^\s*(?:bearer|basic|token)\s+/i, '');
 }

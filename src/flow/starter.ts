@@ -1,6 +1,6 @@
 import { referencedFields } from '../core/template.ts';
 import { isLoopback } from '../core/url.ts';
-import { type Example, type Referring, withReferences } from './starter-references.ts';
+import { type Example, plainName, type Referring, withReferences } from './starter-references.ts';
 import { type Cleaned, withoutSecrets } from './starter-secrets.ts';
 import { nodeOf, type WrittenNode, type WrittenRequest, yamlOf } from './written-node.ts';
 
@@ -33,7 +33,7 @@ function ordered({ type, method, url, auth, ...others }: WrittenNode): WrittenNo
 
 function textOf(node: WrittenNode, { renamed }: Referring, example: Example | undefined): string {
   const nodes = [...(renamed ? [{ type: 'set', rename: renamed }] : []), ordered(node)];
-  const fields = example ? [`# The fields of ${plain(example.name)}: ${listed(example.columns)}`] : [];
+  const fields = example?.columns.length ? [`# The fields of ${plainName(example.name)}: ${listed(example.columns)}`] : [];
   const auth = node.auth ? [] : ['    # auth: { type: bearer, credential: my-token }  # kept by: automate credentials set my-token'];
   const map = '    # map: [name]  # the paths of what the answer is to add: automate test-request shows them';
   return `${[...fields, yamlOf(nodes).trimEnd(), ...auth, map].join('\n')}\n`;
@@ -43,12 +43,7 @@ const mostListed = 30;
 
 function listed(columns: readonly string[]): string {
   const more = columns.length > mostListed ? [`and ${columns.length - mostListed} more`] : [];
-  return [...columns.slice(0, mostListed).map(plain), ...more].join(', ');
-}
-
-/** A name that cannot leave its line. */
-function plain(name: string): string {
-  return /^[\p{L}\p{M}\p{N}_ ./-]+$/u.test(name) ? name : JSON.stringify(name);
+  return [...columns.slice(0, mostListed).map(plainName), ...more].join(', ');
 }
 
 function goesPlain(url: string): boolean {

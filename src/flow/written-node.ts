@@ -71,6 +71,16 @@ function parsed(text: string): unknown {
   }
 }
 
+/** A JSON text with other literals in it: `replacement` is asked for every text and number, with the name in front of it. */
+export function withLiterals(json: string, replacement: (literal: string, name: string) => string | undefined): string {
+  let name = 'body';
+  return json.replace(/("(?:[^"\\]|\\.)*")(\s*:)?|-?\d[\d.eE+-]*/g, (found: string, text: string, colon?: string) => {
+    if (colon === undefined) return replacement(found, name) ?? found;
+    name = JSON.parse(text);
+    return found;
+  });
+}
+
 /** What cannot be made of a request. */
 export function refusal(message: string): AutomateError {
   return new AutomateError('usage', `--from-curl: ${message}`);

@@ -11,7 +11,7 @@ export function unwritable(path: string, error: Error): string {
   const { code } = error as NodeJS.ErrnoException;
   const folder = dirname(path);
   if (code === 'ENOENT' && !statOf(folder)) return `the folder ${folder} does not exist`;
-  if (code === 'ENOTDIR') return `${folder} is no folder`;
-  if (code === 'EISDIR') return 'it is a folder';
+  if (code === 'ENOTDIR' || (code === 'EEXIST' && !statOf(folder)?.isDirectory())) return `${folder} is no folder`;
+  if (code === 'EISDIR' || statOf(path)?.isDirectory()) return 'it is a folder';
   return reasonOf(error);
 }

@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { curlRequest } from '../../src/cli/curl.ts';
+import { ExactNumber } from '../../src/core/value.ts';
 import { starterFlow } from '../../src/flow/starter.ts';
 
 describe('a curl command line', () => {
@@ -8,6 +9,12 @@ describe('a curl command line', () => {
     ['curl', 'expected one URL in the curl command, found none'],
     ['curl https://a.example https://b.example', 'found 2'],
     ['curl https://a.example | jq .', 'found "|" behind it'],
+    ['curl https://a.example |jq .', 'found "|" behind it'],
+    ['curl https://a.example -o x 2>/dev/null', 'found "2>" behind it'],
+    ['curl https://a.example # as above', 'found "#" behind it'],
+    ['curl ^"https://a.example^" ^\n  -H ^"accept: */*^"', 'copy it as cURL (bash)'],
+    [' ', 'begins with curl, found nothing'],
+    [`curl https://a.example --json '{"a":1}' -d '{"b":2}'`, 'expected a JSON body'],
     ["curl 'https://a.example", 'a quote in the command has no end'],
     ['curl https://a.example -F file=x', "no counterpart of curl's -F"],
     ['curl https://a.example --aws-sigv4 x', "no counterpart of curl's --aws-sigv4"],
@@ -37,10 +44,72 @@ describe('a curl command line', () => {
 
   test.each([
     ['localhost:9200/a?b', 'http://localhost:9200/a?b'],
+    ['[::1]:9200/a', 'http://[::1]:9200/a'],
+    ['{{base_url}}/a', '{{base_url}}/a'],
+    ['https://api.example.com/ --url-query a=1 --url-query +b=%20', 'https://api.example.com/?a=1&b=%20'],
     ['127.0.0.1:8080', 'http://127.0.0.1:8080'],
     ['api.example.com/a', 'https://api.example.com/a'],
     ['http://api.example.com/a#part', 'http://api.example.com/a'],
   ])('a URL may lack its scheme: %s', (written, url) => {
     expect(curlRequest(`curl ${written}`).request.url).toBe(url);
+  });
+
+  test.each([
+    ["-d ''", 'method: POST'],
+    ['-b a=1 -b b=2', 'Cookie: a=1; b=2'],
+    ["-H 'X-A: 1' -H 'x-a: 2' -H 'X-B: 3' -H 'X-B: 3'", 'X-A: 1, 2\n      X-B: "3"\n'],
+    ["-A '' -e '' -b ''", 'url: https://a.example\n    # auth'],
+  ])('sends what curl sends: %s', (options, written) => {
+    expect(starterFlow(curlRequest(`curl https://a.example ${options}`).request).text).toContain(written);
+  });
+});
+
+const token = 'tok_5f8Kq20vZ1x9LmB7';
+
+describe('a secret of a curl command line', () => {
+  test.each([
+    [
+      'is taken from a field, and nothing else is',
+      `-d '{"api_key":"${token}","n":1.50,"x":["a"]}'`,
+      `body: '{"api_key":"{{api_key}}","n":1.50,"x":["a"]}'`,
+    ],
+    ['is not what looks like it', `-d '{"username":"admin","password":"admin"}'`, 'username: admin\n      password: "{{password}}"\n'],
+    ['may be the word for it', `-d '{"password":"password"}'`, 'password: "{{token}}"'],
+    ['that stands in a body twice is not kept', `-d '{"a":"${token}","password":"${token}"}'`, 'a: "{{password}}"'],
+    ['leaves the other parameters', '--url-query password=7 --url-query page=70 --url-query n=7', 'url: https://a.example?page=70&n=7\n'],
+  ])('%s', (_, options, written) => {
+    const { text } = starterFlow(curlRequest(`curl https://a.example ${options}`).request);
+    expect(text).toContain(written);
+    expect(text).not.toContain(token);
+  });
+
+  test('may be a user name alone', () => {
+    const { text, credentials } = starterFlow(curlRequest(`curl https://${token}@a.example/x`).request);
+    expect([text, credentials.length]).toEqual([expect.stringContaining('url: https://a.example/x\n    auth:\n      type: basic'), 1]);
+  });
+
+  test('that stands in another place, too, is refused', () => {
+    const { request } = curlRequest(`curl https://a.example -H 'X-API-Key: ${token}' -d '{"n":1.50,"x":"by ${token}"}'`);
+    expect(() => starterFlow(request)).toThrow('the header "X-API-Key" holds a secret that stands elsewhere, too');
+  });
+
+  test('is told of once', () => {
+    const { notes } = starterFlow(curlRequest(`curl https://a.example -d '{"password":["${token}","${token}x1"]}'`).request);
+    expect(notes).toHaveLength(1);
+  });
+});
+
+describe('the first record', () => {
+  test('is found in what a curl command line says', () => {
+    const values = { 'a-b': 'Ada', 'a b': new ExactNumber('12345678901234567890'), yes: true, none: null, 'x\ny': 'Zoë' };
+    const example = { name: 'rows.json', columns: ['', ...Object.keys(values)], fields: new Map(Object.entries(values)) };
+    const { request } = curlRequest(
+      `curl https://a.example/12345678901234567890/true -d '{"name":"Ada","t":true,"z":null,"n":1.50,"u":"Zo\\u00eb"}'`,
+    );
+    const { text, notes } = starterFlow(request, example);
+    expect(text).toContain('rename:\n      a-b: a_b\n      a b: a_b_2\n      "x\\ny": x_y\n');
+    expect(text).toContain('https://a.example/{{a_b_2}}/true');
+    expect(text).toContain(`body: '{"name":"{{a_b}}","t":true,"z":null,"n":1.50,"u":"{{x_y}}"}'`);
+    expect(notes).toContain(`{{x_y}} is in place of the first record's "x\\ny"`);
   });
 });

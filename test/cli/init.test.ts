@@ -1,4 +1,5 @@
 import { execFile, spawnSync } from 'node:child_process';
+import { mkdir } from 'node:fs/promises';
 import { promisify } from 'node:util';
 import { describe, expect, test } from 'vitest';
 import { parse } from 'yaml';
@@ -40,14 +41,33 @@ describe('a flow to start from', () => {
     expect(await nodesOf(place)).toHaveLength(1);
   });
 
-  test('cannot be written into a file', async () => {
+  test.each([
+    ['rows.csv', 'rows.csv/flow.yaml cannot be written: rows.csv is no folder'],
+    ['odd', 'odd/flow.yaml cannot be written: it is a folder'],
+  ])('cannot be written into %s', async (folder, message) => {
     const place = await workplace({ 'rows.csv': rows });
-    expect(await place.automate(['init', 'rows.csv'])).toMatchObject({ code: 74, stderr: expect.stringContaining('cannot be written') });
+    await mkdir(place.path('odd/flow.yaml'), { recursive: true });
+    expect(await place.automate(['init', folder])).toMatchObject({ code: 74, stderr: expect.stringContaining(message) });
+  });
+
+  test('is written here where the folder has no name, and told so that it can be copied', async () => {
+    const place = await workplace();
+    expect(await place.automate(['init', ''])).toMatchObject({ code: 0, stderr: expect.stringContaining('wrote flow.yaml') });
+    expect((await place.automate(['init', '-'])).stderr).toContain('\n  automate validate ./-/flow.yaml --in rows.csv\n');
+  });
+
+  test('tells of files in the format of the records', async () => {
+    const place = await workplace();
+    const { stderr } = await place.automate(['init', '--in', '-', '--in-format', 'ndjson'], { stdin: '{"id":1}\n' });
+    expect(stderr).toContain('next, with your records in rows.ndjson:\n');
+    expect(stderr).toContain('\n  automate run flow.yaml --in rows.ndjson --in-format ndjson --out out.ndjson\n');
   });
 
   test.each([
     ['rows.csv', 'name,ID,city\n', '{{ID}}', 'name, ID, city'],
     ['rows.tsv', 'name\torder_id\nx\t1\n', '{{order_id}}', 'name, order_id'],
+    ['rows.csv', 'a-b,a b\nx,y\n', '{{a_b}}', '# The fields of rows.csv: a-b, a b'],
+    ['rows.json', '[{"":1,"b":2}]', '{{b}}', '"", b'],
     ['rows.csv', 'email,name\na@b,x\n', '{{email}}', 'email, name'],
     ['rows.ndjson', '{"a":1,"id":2}\n', '{{id}}', 'a, id'],
     ['rows.json', '[{"x\\n":1,"_id":2}]', '{{_id}}', '"x\\n", _id'],

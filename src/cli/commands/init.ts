@@ -1,10 +1,10 @@
 import { mkdir, writeFile } from 'node:fs/promises';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { text as textOf } from 'node:stream/consumers';
 import { AutomateError } from '../../core/failure.ts';
 import type { Fields } from '../../core/record.ts';
 import { type Starter, starterFlow } from '../../flow/starter.ts';
-import { type Example, referableName } from '../../flow/starter-references.ts';
+import { type Example, referableNames } from '../../flow/starter-references.ts';
 import type { WrittenRequest } from '../../flow/written-node.ts';
 import { unwritable } from '../../io/reason.ts';
 import { refuseExisting } from '../../io/records/sink.ts';
@@ -12,7 +12,7 @@ import type { Source } from '../../io/records/source.ts';
 import { curlRequest } from '../curl.ts';
 import { exitCodes } from '../exit.ts';
 import { checkFields, loadFlow, tellWarnings } from '../flow-file.ts';
-import { hasTextCells, type InputOptions, isTable, openInput } from '../input-options.ts';
+import { hasTextCells, type InputOptions, inputFormat, isTable, openInput } from '../input-options.ts';
 import { shellWord } from '../show/text.ts';
 import type { Terminal } from '../terminal.ts';
 
@@ -27,14 +27,14 @@ export interface InitOptions extends Omit<InputOptions, 'in'> {
 /** Writes a flow to start from into a folder, which is made when it is not there. Answers the exit code. */
 export async function initCommand(folder: string, options: InitOptions, terminal: Terminal): Promise<number> {
   const { in: input, fromCurl } = options;
-  const path = join(folder, 'flow.yaml');
+  const path = join(folder, 'flow.yaml').replace(/^-/, './-');
   if (input === '-' && fromCurl === '-')
     throw new AutomateError('usage', '--in and --from-curl both read stdin; expected one of them there');
   if (!options.force) await refuseExisting(path, 'name another folder, or overwrite it with --force');
   const curl = fromCurl === undefined ? undefined : curlRequest(fromCurl === '-' ? await textOf(process.stdin) : fromCurl);
   const example = input === undefined ? undefined : await exampleOf({ ...options, in: input });
   const starter = starterFlow(curl?.request ?? usualRequest(example), example);
-  await written(path, folder, starter.text, options.force ?? false);
+  await written(path, starter.text, options.force ?? false);
   tellAbout(starter, path, [...(curl?.notes ?? []), ...starter.notes], options, terminal);
   const plan = await loadFlow(path, { allowHttp: starter.needsAllowHttp, textCells: hasTextCells(options) });
   tellWarnings(plan, path, terminal);
@@ -44,9 +44,10 @@ export async function initCommand(folder: string, options: InitOptions, terminal
 
 /** What tells a record apart: the field that is called so, or else the first. */
 function usualRequest(example: Example | undefined): WrittenRequest {
-  const columns = example?.columns ?? [];
+  const names = referableNames(example?.columns ?? []);
+  const columns = [...names.keys()];
   const column = columns.find((name) => /^id$/i.test(name)) ?? columns.find((name) => /[_-]id$/i.test(name)) ?? columns[0] ?? 'id';
-  return { method: 'GET', url: `https://api.example.com/items/{{${referableName(column, columns)}}}`, headers: [] };
+  return { method: 'GET', url: `https://api.example.com/items/{{${names.get(column) ?? column}}}`, headers: [] };
 }
 
 async function exampleOf(options: InputOptions): Promise<Example> {
@@ -71,9 +72,9 @@ async function firstOf(source: Source): Promise<Fields | undefined> {
   return undefined;
 }
 
-async function written(path: string, folder: string, text: string, force: boolean): Promise<void> {
+async function written(path: string, text: string, force: boolean): Promise<void> {
   try {
-    await mkdir(folder, { recursive: true });
+    await mkdir(dirname(path), { recursive: true });
     await writeFile(path, text, { flag: force ? 'w' : 'wx' });
   } catch (error) {
     throw new AutomateError('output', `${path} cannot be written: ${unwritable(path, error as Error)}`);
@@ -83,7 +84,9 @@ async function written(path: string, folder: string, text: string, force: boolea
 /** What was made, and what to do next, as command lines to copy. */
 function tellAbout(starter: Starter, path: string, notes: readonly string[], options: InitOptions, { tell, colors }: Terminal): void {
   const { credentials } = starter;
-  const input = options.in === undefined || options.in === '-' ? 'rows.csv' : options.in;
+  const isStream = options.in === undefined || options.in === '-';
+  const kind = options.in === undefined ? 'csv' : inputFormat({ ...options, in: options.in }).kind;
+  const input = options.in === undefined || isStream ? `rows.${kind}` : options.in;
   const formats = [
     ...(options.inFormat === undefined ? [] : ['--in-format', options.inFormat]),
     ...(options.delimiter === undefined ? [] : ['--delimiter', options.delimiter]),
@@ -97,11 +100,11 @@ function tellAbout(starter: Starter, path: string, notes: readonly string[], opt
       `${colors.green('wrote')} ${path}`,
       ...[...notes, ...unused].map((note) => `  ${note}`),
       ...credentials.map(({ found, what, name }) => `  not written: ${found}; keep ${what} as the credential ${name}`),
-      options.in === undefined ? 'next, with your records in rows.csv:' : 'next:',
+      isStream ? `next, with your records in ${input}:` : 'next:',
       ...credentials.map(({ name }) => command('credentials', 'set', name)),
       command('validate', path, '--in', input, ...formats),
       command('test-request', path, '--in', input, ...formats),
-      command('run', path, '--in', input, ...formats, '--out', 'out.csv'),
+      command('run', path, '--in', input, ...formats, '--out', `out.${kind}`),
     ].join('\n'),
   );
 }
