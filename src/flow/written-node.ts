@@ -1,5 +1,6 @@
 import { stringify } from 'yaml';
 import { AutomateError } from '../core/failure.ts';
+import { parseJson } from '../core/json.ts';
 
 /** A request as somebody made it once. */
 export interface WrittenRequest {
@@ -65,6 +66,8 @@ function bodyOf(text: string): unknown {
 
 function parsed(text: string): unknown {
   try {
+    // What is nested deeper than values may be is refused, too.
+    parseJson(text);
     return JSON.parse(text);
   } catch {
     throw refusal('expected a JSON body: a flow sends no forms and no other data');

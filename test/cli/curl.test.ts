@@ -19,6 +19,7 @@ describe('a curl command line', () => {
     ['curl https://a.example -F file=x', "no counterpart of curl's -F"],
     ['curl https://a.example --aws-sigv4 x', "no counterpart of curl's --aws-sigv4"],
     ['curl https://a.example -H', "curl's -H lacks its value"],
+    [`curl https://a.example -d ${'['.repeat(2000)}${']'.repeat(2000)}`, 'expected a JSON body'],
     ['curl https://a.example -d a=b', 'expected a JSON body'],
     ['curl https://a.example -d @body.json', 'a body from a file'],
     ['curl https://a.example -X DELETE -d {}', 'a DELETE has no body in a flow'],

@@ -168,7 +168,7 @@ describe('a flow sends what curl sends:', () => {
   ])('%s %s (where there is curl)', async (path, options) => {
     const server = await httpServer();
     const command = `curl ${options} '${server.origin}${path}'`;
-    await promisify(execFile)('bash', ['-c', command], { env: { PATH: process.env.PATH ?? '', LC_ALL: 'C.UTF-8' } });
+    await promisify(execFile)('bash', ['--norc', '-c', command], { env: { PATH: process.env.PATH ?? '', LC_ALL: 'C.UTF-8' } });
     const place = await workplace({ 'rows.csv': 'field\nvalue of a field\n' });
     const made = await place.automate(['init', '--in', 'rows.csv', '--from-curl', command]);
     expect([made.code, made.stderr]).toEqual([0, expect.stringContaining('it uses no field yet')]);

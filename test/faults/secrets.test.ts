@@ -123,7 +123,7 @@ describe('secrets from the vault and from a file, and the passphrase, are found 
     record('output', { extra: said }),
   ];
   const flowOf = (origin: string) => `nodes:
-  - { id: ask, type: http, url: "${origin}/{{id}}?q={{q}}", headers: { X-Note: "a{{note}}" }, map: { name: name, item: "list[].v" }, auth: { type: bearer, credential: key }, timeout: 300ms, retry: { max: 0 } }
+  - { id: ask, type: http, url: "${origin}/{{id}}?q={{q}}", headers: { X-Note: "a{{note}}" }, map: { name: name, item: "list[].v" }, auth: { type: bearer, credential: key }, timeout: 3s, retry: { max: 0 } }
   - { id: more, type: http, url: "${origin}/fine", auth: { type: basic, username: user, credential: other }, map: { more: name } }
 `;
 
