@@ -16,7 +16,9 @@ describe('the words of a command line are those that a shell finds:', () => {
     `$'caf\\xc3\\xa9' $''x cost$ $ x$`,
     `'single \\n stays' "a$" é`,
   ])('%j', (text) => {
-    const printed = execFileSync('bash', ['--norc', '-c', `printf '%s\\0' ${text.replaceAll('\r\n', '\n')}`], { env: { LC_ALL: 'C.UTF-8' } });
+    const printed = execFileSync('bash', ['--norc', '-c', `printf '%s\\0' ${text.replaceAll('\r\n', '\n')}`], {
+      env: { LC_ALL: 'C.UTF-8' },
+    });
     expect(wordsOf(text)).toEqual(printed.toString().split('\0').slice(0, -1));
   });
 
