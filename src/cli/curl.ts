@@ -1,8 +1,7 @@
 import { type ParseArgsConfig, parseArgs } from 'node:util';
-import { AutomateError } from '../core/failure.ts';
 import { isLoopback, percentDecoded } from '../core/url.ts';
 import { wordsOf } from '../core/words.ts';
-import type { WrittenRequest } from '../flow/written-node.ts';
+import { refusal, type WrittenRequest } from '../flow/written-node.ts';
 
 /** A request as a curl command line says it, and what of that a flow has no place for. */
 export interface CurlRequest {
@@ -99,10 +98,6 @@ function wordsIn(text: string): readonly [string, ...string[]] {
   } catch (error) {
     throw refusal((error as Error).message);
   }
-}
-
-function refusal(message: string): AutomateError {
-  return new AutomateError('usage', `--from-curl: ${message}`);
 }
 
 /** Without a scheme curl takes http; another machine than this one is rather asked by https. */

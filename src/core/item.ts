@@ -12,21 +12,25 @@ export interface Item {
   /** Why the record could not even be read; such a record goes to the errors file without passing a node. */
   readonly failure?: Failure;
   /** Its output records, where an earlier part of the run has brought it to its end. */
-  readonly earlier?: Part;
+  readonly earlier?: EndedPart;
+}
+
+/** Output records of one record that were gathered outside of memory where they are many. */
+export interface EndedPart {
+  /** How many there are so far. */
+  readonly rows: number;
+  /** Forgets them: the record has not come to its end. */
+  drop(): void;
 }
 
 /** Output records of one record that come before it is done, such as those of its pages. When they are many, they wait outside of memory. */
-export interface Part {
-  /** How many there are so far. */
-  readonly rows: number;
+export interface Part extends EndedPart {
   /** Takes some more. Throws a Failure (`output`) for a record that the output cannot hold. */
   add(rows: readonly Fields[]): Promise<void>;
-  /** Forgets them: the record has not come to its end. */
-  drop(): void;
 }
 
 /** What came of a record: its output records, at once or in parts, or why it failed. */
 export type Outcome = Success | { readonly failure: Failure };
 
 /** The output records of a record, at once or in parts. */
-export type Success = { readonly rows: readonly Fields[] } | { readonly part: Part };
+export type Success = { readonly rows: readonly Fields[] } | { readonly part: EndedPart };

@@ -26,6 +26,16 @@ export function referencedFields(text: string): string[] {
   return [...new Set(names)];
 }
 
+/** Whether a field of this name can be referred to. */
+export function isReferable(name: string): boolean {
+  return /^[\p{L}\p{M}\p{N}_]+$/u.test(name);
+}
+
+/** The nearest name that can be referred to; empty where nothing of it can stay. */
+export function referable(name: string): string {
+  return name.replace(/[^\p{L}\p{M}\p{N}_]+/gu, '_').replace(/^_+|_+$/g, '');
+}
+
 /** Texts in braces that look like references but are none, such as `{{first-name}}`, `{{ id }}` and `{{id`. */
 export function nearReferences(text: string): string[] {
   const found = text.match(/\{\{[^{}]*\}\}|\{\{[\p{L}\p{M}\p{N}_]+\}?/gu) ?? [];

@@ -1,5 +1,5 @@
 import { Failure, Unfinished } from '../core/failure.ts';
-import type { Item, Part } from '../core/item.ts';
+import type { EndedPart, Item } from '../core/item.ts';
 import type { Step } from '../core/node.ts';
 import { allSteps, type Plan } from '../core/plan.ts';
 import { type Fields, withFields } from '../core/record.ts';
@@ -9,7 +9,7 @@ import { type ChainTools, contextOf, type Scope, type Take, type Way } from './c
 import { createHandingOn, FailedBehind } from './handing-on.ts';
 
 /** Brings one record through the nodes; answers its output records. Throws a Failure, and Unfinished when the run ends before the record does. */
-export type Pass = (item: Item) => Promise<readonly Fields[] | Part>;
+export type Pass = (item: Item) => Promise<readonly Fields[] | EndedPart>;
 
 /** How many output records of one input record are worked on at once. The gates set the real limit. */
 const rowsAtOnce = 64;
@@ -30,7 +30,7 @@ function wayOf(item: Item, take: Take): Way {
 
 const nothing: Take = () => undefined;
 
-async function passInParts(steps: readonly Step[], item: Item, tools: ChainTools): Promise<Part> {
+async function passInParts(steps: readonly Step[], item: Item, tools: ChainTools): Promise<EndedPart> {
   const part = tools.part();
   try {
     // Where the output takes its time, more records may come.

@@ -1,5 +1,5 @@
 import { Failure, Unfinished } from '../core/failure.ts';
-import type { Item, Outcome, Part } from '../core/item.ts';
+import type { EndedPart, Item, Outcome } from '../core/item.ts';
 import type { Fields } from '../core/record.ts';
 
 /** The records that are on their way, in input order. Bounded: memory does not grow with the input. */
@@ -7,7 +7,7 @@ export interface Window {
   /** Resolves when another record may begin; `undefined` when it may at once. */
   room(): Promise<void> | undefined;
   /** A record begins. `task`: its output records, or why it failed. */
-  begin(item: Item, task: Promise<readonly Fields[] | Part>): void;
+  begin(item: Item, task: Promise<readonly Fields[] | EndedPart>): void;
   /** So many records have been written: their places are free. */
   free(count: number): void;
   /** No more records will begin: whoever waits for room need not wait any longer. */

@@ -1,5 +1,5 @@
 import type { Problem } from '../core/failure.ts';
-import { nearReferences } from '../core/template.ts';
+import { isReferable, nearReferences, referable } from '../core/template.ts';
 import type { At, Source } from './source.ts';
 
 /** A warning for each text that looks like a reference and is none, wherever in the flow it stands. */
@@ -19,17 +19,15 @@ export function nearReferenceWarnings(source: Source): Problem[] {
   }
 }
 
-const fieldName = /^[\p{L}\p{M}\p{N}_]+$/u;
-
 function warning(text: string): string {
   if (!text.endsWith('}}')) return `${text} is no reference and stays text; two braces close one\nwrite ${text.replace(/\}$/, '')}}}`;
   const name = text.slice(2, -2).trim();
-  const mend = fieldName.test(name) ? `drop the spaces: {{${name}}}` : renaming(name);
+  const mend = isReferable(name) ? `drop the spaces: {{${name}}}` : renaming(name);
   return `${text} is no reference and stays text; only letters, digits and underscores make a name\n${mend}`;
 }
 
 function renaming(name: string): string {
-  const better = name.replace(/[^\p{L}\p{M}\p{N}_]+/gu, '_').replace(/^_+|_+$/g, '');
+  const better = referable(name);
   return better === ''
     ? 'write the name of a field between the braces'
     : `rename the field with a set node first: rename: { "${name}": ${better} }`;

@@ -1,5 +1,5 @@
 import type { Fields } from '../core/record.ts';
-import { referencedFields } from '../core/template.ts';
+import { isReferable, referable, referencedFields } from '../core/template.ts';
 import { percentDecoded } from '../core/url.ts';
 import { ExactNumber, textOf, type Value } from '../core/value.ts';
 import { type WrittenNode, withLiterals } from './written-node.ts';
@@ -70,12 +70,12 @@ export function referableNames(columns: readonly string[]): ReadonlyMap<string, 
   const taken = new Set(columns);
   const names = new Map<string, string>();
   for (const column of columns) {
-    if (column !== '') names.set(column, /^[\p{L}\p{M}\p{N}_]+$/u.test(column) ? column : nameFor(column));
+    if (column !== '') names.set(column, isReferable(column) ? column : nameFor(column));
   }
   return names;
 
   function nameFor(column: string): string {
-    const better = column.replace(/[^\p{L}\p{M}\p{N}_]+/gu, '_').replace(/^_+|_+$/g, '') || 'field';
+    const better = referable(column) || 'field';
     let name = better;
     for (let count = 2; taken.has(name); count++) name = `${better}_${count}`;
     taken.add(name);

@@ -2,7 +2,7 @@ import { createReadStream } from 'node:fs';
 import { type FileHandle, open, rename, rm } from 'node:fs/promises';
 import { crc32 } from 'node:zlib';
 import { AutomateError } from '../core/failure.ts';
-import type { Part } from '../core/item.ts';
+import type { EndedPart } from '../core/item.ts';
 import { syncFolder } from './folder.ts';
 import { createKeptReader, type KeptLine, type KeptRecords, type KeptText, keptLines } from './kept-records.ts';
 import { unwritable } from './reason.ts';
@@ -38,7 +38,7 @@ export interface FoundJournal {
   /** The last one that is whole; absent when the run got no further than its beginning. */
   readonly checkpoint: Checkpoint | undefined;
   /** Records that had come to their end behind one that had not. */
-  readonly kept: KeptRecords<Part & KeptText>;
+  readonly kept: KeptRecords<EndedPart & KeptText>;
   /** So many bytes of the file are whole. */
   readonly validBytes: number;
 }

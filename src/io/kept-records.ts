@@ -1,6 +1,6 @@
 import { open } from 'node:fs/promises';
 import { AutomateError } from '../core/failure.ts';
-import type { Part } from '../core/item.ts';
+import type { EndedPart } from '../core/item.ts';
 import { reasonOf } from './reason.ts';
 import { readAt } from './records/part.ts';
 
@@ -41,13 +41,13 @@ interface Line {
 /** Gathers the records that wait, while their journal is read. Their texts stay in the file. */
 export interface KeptReader {
   add(line: KeptLine, place: Line): void;
-  readonly records: KeptRecords<Part & KeptText>;
+  readonly records: KeptRecords<EndedPart & KeptText>;
 }
 
 /** Makes a reader of the journal at a path. `textOf`: reads a line again. */
 export function createKeptReader(path: string, textOf: (line: string) => string): KeptReader {
   const lines = new Map<number, Line[]>();
-  const records = new Map<number, Part & KeptText>();
+  const records = new Map<number, EndedPart & KeptText>();
   return {
     records,
     add(line, place) {
@@ -63,11 +63,10 @@ export function createKeptReader(path: string, textOf: (line: string) => string)
     },
   };
 
-  function keptPart(rows: number, places: readonly Line[]): Part & KeptText {
+  function keptPart(rows: number, places: readonly Line[]): EndedPart & KeptText {
     return {
       rows,
       texts: () => textsAt(places),
-      add: () => Promise.reject(new Error('the record has come to its end')),
       drop: () => undefined,
     };
   }

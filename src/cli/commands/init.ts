@@ -51,13 +51,14 @@ function usualRequest(example: Example | undefined): WrittenRequest {
 }
 
 async function exampleOf(options: InputOptions): Promise<Example> {
+  const name = options.in === '-' ? 'stdin' : options.in;
   const source = await openInput(options);
   try {
     const fields = await firstOf(source);
-    return { name: options.in === '-' ? 'stdin' : options.in, columns: source.columns ?? [...(fields?.keys() ?? [])], fields };
+    return { name, columns: source.columns ?? [...(fields?.keys() ?? [])], fields };
   } catch (error) {
     // A record that cannot be read is for the run to tell.
-    if (isTable(source.format) && source.columns) return { name: options.in, columns: source.columns };
+    if (isTable(source.format) && source.columns) return { name, columns: source.columns };
     throw error;
   } finally {
     await source.close();
@@ -86,7 +87,7 @@ function tellAbout(starter: Starter, path: string, notes: readonly string[], opt
   const { credentials } = starter;
   const isStream = options.in === undefined || options.in === '-';
   const kind = options.in === undefined ? 'csv' : inputFormat({ ...options, in: options.in }).kind;
-  const input = options.in === undefined || isStream ? `rows.${kind}` : options.in;
+  const input = isStream ? `rows.${kind}` : (options.in as string);
   const formats = [
     ...(options.inFormat === undefined ? [] : ['--in-format', options.inFormat]),
     ...(options.delimiter === undefined ? [] : ['--delimiter', options.delimiter]),

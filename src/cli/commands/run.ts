@@ -1,6 +1,6 @@
 import type { Ending } from '../../core/event.ts';
 import { AutomateError } from '../../core/failure.ts';
-import type { Item, Part } from '../../core/item.ts';
+import type { EndedPart, Item } from '../../core/item.ts';
 import type { Plan } from '../../core/plan.ts';
 import { type Run, startRun } from '../../engine/run.ts';
 import type { Checkpoint } from '../../io/journal.ts';
@@ -253,7 +253,7 @@ async function* chosen(
   }
 }
 
-function withEarlier(item: Item, earlier: Part | undefined): Item {
+function withEarlier(item: Item, earlier: EndedPart | undefined): Item {
   return earlier ? { ...item, earlier } : item;
 }
 

@@ -1,4 +1,4 @@
-import type { Part, Success } from '../../core/item.ts';
+import type { EndedPart, Part, Success } from '../../core/item.ts';
 import type { Fields } from '../../core/record.ts';
 import type { KeptText } from '../kept-records.ts';
 import type { Redactor } from '../redact.ts';
@@ -48,7 +48,7 @@ export interface RecordText {
   add(rows: readonly Fields[]): void;
   /** A part whose text is kept. */
   part(kept: TextPart): Part;
-  addPart(part: Part): void;
+  addPart(part: EndedPart): void;
   /** What came of a record, as text that waits for a later run. */
   kept(outcome: Success): KeptText;
   /** Characters waiting, roughly. */
@@ -57,7 +57,7 @@ export interface RecordText {
   end(): string;
 }
 
-interface KeptPart extends Part, Pick<TextPart, 'texts'> {}
+interface KeptPart extends EndedPart, KeptText {}
 
 /** Makes records into text, with every secret masked. `hasRecords`: there are some before these. */
 export function createRecordText(writer: RecordWriter, hasRecords: boolean, redactor: Redactor): RecordText {
@@ -139,7 +139,7 @@ export function createRecordText(writer: RecordWriter, hasRecords: boolean, reda
     return redactor.isIn(written) ? writer.write(rows.map(masked), isFirst) : written;
   }
 
-  function part(kept: TextPart): KeptPart {
+  function part(kept: TextPart): Part & KeptPart {
     let count = 0;
     return {
       get rows() {
