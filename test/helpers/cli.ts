@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { fileURLToPath } from 'node:url';
 import { onTestFinished } from 'vitest';
+import { canRunInProcess, runInProcess } from './in-process.ts';
 
 const bin = fileURLToPath(new URL('../../bin/automate.js', import.meta.url));
 
@@ -21,7 +22,7 @@ export interface Started {
   readonly finished: Promise<Finished>;
 }
 
-/** A folder of its own with files in it, and the tool run there as a user runs it. */
+/** A folder of its own with files in it, and the tool run there. */
 export interface Workplace {
   readonly folder: string;
   path(name: string): string;
@@ -29,7 +30,9 @@ export interface Workplace {
   read(name: string): Promise<string>;
   /** What is in the folder, but for the tool's own state. */
   files(): Promise<string[]>;
+  /** A command to its end. It is run in this very process where that makes no difference. */
   automate(args: readonly string[], options?: RunOptions): Promise<Finished>;
+  /** A command in a process of its own. */
   start(args: readonly string[], options?: RunOptions): Started;
 }
 
@@ -55,15 +58,12 @@ export async function workplace(files: Record<string, string | Buffer> = {}): Pr
     write: (name, content) => writeFile(join(folder, name), content),
     read: (name) => readFile(join(folder, name), 'utf8'),
     files: async () => (await readdir(folder)).filter((name) => name !== '.automate').sort(),
-    automate: (args, options) => place.start(args, options).finished,
+    automate(args, options = {}) {
+      if (options.node || options.keepStdin || !canRunInProcess(options.env)) return place.start(args, options).finished;
+      return runInProcess({ args, folder, env: environment(options), stdin: options.stdin ?? '' });
+    },
     start(args, options = {}) {
-      const env = {
-        PATH: process.env.PATH ?? '',
-        HOME: folder,
-        AUTOMATE_HOME: join(folder, '.automate'),
-        ...noCompileCache,
-        ...options.env,
-      };
+      const env = environment(options);
       const child = spawn(process.execPath, [...(options.node ?? []), bin, ...args], { cwd: folder, env });
       child.stdin.on('error', () => {});
       child.stdin.write(options.stdin ?? '');
@@ -79,6 +79,10 @@ export async function workplace(files: Record<string, string | Buffer> = {}): Pr
       return { child, finished };
     },
   };
+  function environment({ env }: RunOptions): Record<string, string> {
+    return { PATH: process.env.PATH ?? '', HOME: folder, AUTOMATE_HOME: join(folder, '.automate'), ...noCompileCache, ...env };
+  }
+
   for (const [name, content] of Object.entries(files)) await place.write(name, content);
   return place;
 }

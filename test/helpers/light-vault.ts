@@ -9,15 +9,16 @@ export const passphrase = 'correct horse battery staple';
 // biome-ignore lint/suspicious/noExplicitAny: that is what tests do to it
 export type VaultFile = any;
 
+const kdf = { name: 'scrypt', n: 2 ** 14, r: 8, p: 1, salt: randomBytes(16).toString('base64') };
+const key = scryptSync(passphrase, Buffer.from(kdf.salt, 'base64'), 32, { N: kdf.n, r: kdf.r, p: kdf.p });
+
 /** A vault that was sealed by hand, with a key that is soon made: what is written to it later is, too. */
 export function lightVault(secrets: readonly (readonly [account: string, secret: string])[] = []): VaultFile {
-  const kdf = { name: 'scrypt', n: 2 ** 14, r: 8, p: 1, salt: randomBytes(16).toString('base64') };
-  const key = scryptSync(passphrase, Buffer.from(kdf.salt, 'base64'), 32, { N: kdf.n, r: kdf.r, p: kdf.p });
   const iv = randomBytes(12);
   const cipher = createCipheriv('aes-256-gcm', key, iv);
   cipher.setAAD(Buffer.from(JSON.stringify([1, ...Object.values(kdf)])));
   const data = Buffer.concat([cipher.update(JSON.stringify(secrets)), cipher.final()]).toString('base64');
-  return { version: 1, kdf, iv: iv.toString('base64'), tag: cipher.getAuthTag().toString('base64'), data };
+  return { version: 1, kdf: { ...kdf }, iv: iv.toString('base64'), tag: cipher.getAuthTag().toString('base64'), data };
 }
 
 /** A workplace with such a vault. Its variables open it. */
