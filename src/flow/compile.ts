@@ -105,9 +105,13 @@ interface StepOptions {
 function compileStep(written: unknown, outer: At, index: number, compilation: Compilation, outerId?: string): PlacedStep | undefined {
   const at = [...outer, 'nodes', index];
   const type = nodeTypeOf(written, at, compilation);
-  if (!type) return undefined;
-  const options = checked(nodeSchema(type), { ...mappingOf(written), type: type.name }, { ...compilation, at }) as StepOptions | undefined;
-  if (!options) return undefined;
+  const options = type && optionsOf(type, written, at, compilation);
+  if (!type || !options) {
+    // A broken node does not hide what is wrong in those inside it.
+    const hasInner = !type || 'nodes' in type.options.shape;
+    if (hasInner) compileInner(listOf(mappingOf(written).nodes), at, compilation, defaultId(type?.name ?? 'node', index, outerId));
+    return undefined;
+  }
   const id = options.id ?? defaultId(type.name, index, outerId);
   refuseDouble(id, at, compilation);
   const context = buildContext(id, at, compilation);
@@ -116,6 +120,14 @@ function compileStep(written: unknown, outer: At, index: number, compilation: Co
   for (const field of node?.columns([]) ?? []) compilation.typedFields.delete(field);
   for (const field of node?.typedFields ?? []) compilation.typedFields.add(field);
   return node && { id, type: type.name, node, when: options.when, onError: options.on_error, at };
+}
+
+function optionsOf(type: NodeType, written: unknown, at: At, compilation: Compilation): StepOptions | undefined {
+  return checked(nodeSchema(type), { ...mappingOf(written), type: type.name }, { ...compilation, at }) as StepOptions | undefined;
+}
+
+function compileInner(written: readonly unknown[], at: At, compilation: Compilation, outerId: string): (PlacedStep | undefined)[] {
+  return written.map((node, index) => compileStep(node, at, index, compilation, outerId));
 }
 
 function defaultId(type: string, index: number, outerId: string | undefined): string {
@@ -154,7 +166,7 @@ function buildContext(id: string, at: At, compilation: Compilation): BuildContex
     literalOrigins,
     isCell,
     inner(written) {
-      const steps = written.map((node, index) => compileStep(node, at, index, compilation, id));
+      const steps = compileInner(written, at, compilation, id);
       // What its conditions read comes from these.
       typedBefore = new Set(typedFields);
       return steps.every((step) => step !== undefined) ? (steps as PlacedStep[]) : undefined;

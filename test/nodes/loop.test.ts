@@ -167,4 +167,20 @@ describe('a flow with a loop is checked', () => {
       '8:30 expected at least one node, found an empty list',
     ]);
   });
+
+  test.each([
+    ['a condition that cannot be read', 'type: loop, while: "x =", ', '4:29'],
+    ['no condition', 'type: poll, ', '4:5'],
+    ['a misspelt type', 'type: lopo, ', '4:13'],
+  ])('inner nodes are checked in a node with %s, too', (_what, broken, place) => {
+    const flow = `nodes:
+  - type: http
+    url: https://a.com
+  - { ${broken}nodes: [{ type: http, url: "https://b.com", timeout: soon }] }
+`;
+    const problems = flowProblems(flow).map(onOneLine);
+    expect(problems).toHaveLength(2);
+    expect(problems[0]).toMatch(new RegExp(`^${place} `));
+    expect(problems[1]).toMatch(/^4:\d+ expected a duration .*found "soon"$/);
+  });
 });
