@@ -66,7 +66,7 @@ function unlessGivenUp(error: unknown): undefined {
 }
 
 /** An answer may echo the credential: the cache is a file like any other. Bytes become characters and back, so other bodies stay as they are. */
-function toKept({ status, headers, body }: HttpResponse, maxAgeMs: number, { redactor, wallNow }: CacheOptions): NewAnswer {
+function toKept({ status, headers, body, redirectedTo }: HttpResponse, maxAgeMs: number, { redactor, wallNow }: CacheOptions): NewAnswer {
   const keptAtMs = wallNow();
   const text = Buffer.from(body).toString('latin1');
   return {
@@ -75,9 +75,11 @@ function toKept({ status, headers, body }: HttpResponse, maxAgeMs: number, { red
     status,
     headers: redactor.value({ ...headers } as Value) as HttpResponse['headers'],
     body: redactor.isIn(text) ? Buffer.from(redactor.text(text), 'latin1') : body,
+    ...(redirectedTo && { redirectedTo: { ...redirectedTo, path: redactor.text(redirectedTo.path) } }),
   };
 }
 
-function responseOf({ status, headers, body }: KeptAnswer): HttpResponse {
-  return { status, headers, header: headerReader(headers), body, endedByClose: false, retryAfterMs: undefined };
+function responseOf({ status, headers, body, redirectedTo }: KeptAnswer): HttpResponse {
+  const response = { status, headers, header: headerReader(headers), body, endedByClose: false, retryAfterMs: undefined };
+  return redirectedTo ? { ...response, redirectedTo } : response;
 }

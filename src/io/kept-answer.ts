@@ -7,6 +7,8 @@ export interface KeptAnswer {
   readonly status: number;
   readonly headers: HttpResponse['headers'];
   readonly body: Uint8Array;
+  /** Where redirects have led to: relative links in it start there. Absent without one. */
+  readonly redirectedTo?: HttpResponse['redirectedTo'];
 }
 
 /** An answer that is to be kept, and until when. */
@@ -17,9 +19,11 @@ export interface NewAnswer extends KeptAnswer {
 /** What stands in the file: a checksum and the packed answer. */
 export type Row = readonly [number, Uint8Array];
 
+type Head = readonly [number, number, KeptAnswer['headers'], KeptAnswer['redirectedTo']?];
+
 /** An answer as bytes: the length of the head, the head, the body. */
-export function packedOf({ keptAtMs, status, headers, body }: KeptAnswer): Buffer {
-  const head = Buffer.from(JSON.stringify([keptAtMs, status, headers]));
+export function packedOf({ keptAtMs, status, headers, body, redirectedTo }: KeptAnswer): Buffer {
+  const head = Buffer.from(JSON.stringify([keptAtMs, status, headers, ...(redirectedTo ? [redirectedTo] : [])]));
   const length = Buffer.alloc(lengthBytes);
   length.writeUInt32LE(head.length);
   return Buffer.concat([length, head, body]);
@@ -32,9 +36,8 @@ export function answerOf(key: Uint8Array, [checksum, packed]: Row): KeptAnswer {
   if (checksumOf(key, packed) !== checksum) throw damage();
   const bytes = Buffer.from(packed.buffer, packed.byteOffset, packed.length);
   const bodyAt = lengthBytes + bytes.readUInt32LE();
-  const head = JSON.parse(bytes.toString('utf8', lengthBytes, bodyAt)) as [number, number, KeptAnswer['headers']];
-  const [keptAtMs, status, headers] = head;
-  return { keptAtMs, status, headers, body: bytes.subarray(bodyAt) };
+  const [keptAtMs, status, headers, redirectedTo] = JSON.parse(bytes.toString('utf8', lengthBytes, bodyAt)) as Head;
+  return { keptAtMs, status, headers, body: bytes.subarray(bodyAt), ...(redirectedTo && { redirectedTo }) };
 }
 
 /** What tells that an answer is what was kept under its key: a damaged index may lead to another answer. */

@@ -62,6 +62,23 @@ async function info(place: Workplace, env: Record<string, string> = {}): Promise
 }
 
 describe('a second run over the same file', () => {
+  test('follows links from where redirects have led the first one', async () => {
+    const server = await httpServer(({ path }, response) => {
+      if (path === '/items') response.writeHead(302, { location: '/v2/items' }).end();
+      else if (path === '/v2/items') json(response, { id: 1, next: '?page=2' });
+      else if (path === '/v2/items?page=2') json(response, { id: 2 });
+      else response.writeHead(404).end();
+    });
+    const node = `type: http, url: ${server.origin}/items, cache: 1h, paginate: { type: next_url, path: next }, map: [id]`;
+    const place = await workplace({ 'flow.yaml': `nodes: [{ ${node} }]`, 'rows.csv': 'a\n1\n' });
+    for (const time of ['first', 'second']) {
+      const { code, stderr } = await place.automate(run);
+      expect([time, code, stderr]).toEqual([time, 0, expect.any(String)]);
+      expect(await place.read('out.csv')).toBe('a,id\n1,1\n1,2\n');
+    }
+    expect(server.requests.map(({ path }) => path)).toEqual(['/items', '/v2/items', '/v2/items?page=2']);
+  });
+
   test('sends nothing, costs nothing, and writes the same', async () => {
     const { server, place } = await cachedPlace(1500, ', success: [2xx, 404], credits: 2');
     const first = await place.automate([...run, '--summary', 'summary.json']);
