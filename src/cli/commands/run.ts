@@ -16,7 +16,7 @@ import { hasTextCells, inputFormat, isTable, openInput } from '../input-options.
 import { type OutputPlan, openOutput, planOutput } from '../output-files.ts';
 import { openRunLedger, pricesOf } from '../run-ledger.ts';
 import { count, counted } from '../show/number.ts';
-import { createProgressLine, type ProgressShow, shareDone, showLines, showSpinner } from '../show/progress.ts';
+import { counting, createProgressLine, type ProgressShow, type Reading, shareDone, showLines, showSpinner } from '../show/progress.ts';
 import { type SummaryFacts, stoppedText, summaryJson, summaryText } from '../show/summary.ts';
 import { addToTally, createTally, type Tally } from '../show/tally.ts';
 import { endOnSignal, watchSignals } from '../signals.ts';
@@ -123,8 +123,9 @@ async function runOver(plan: Plan, source: Source, parts: RunParts): Promise<num
     credits: () => from.credits + ports.credits(),
   });
   ports.report({ type: 'run-started', flow: plan.name, input: options.in, output: files.out, errors: files.errors });
-  const reading = { records: 0 };
-  const run = startRun(plan, watched(chosen(source, options, from, output.known, claim.kept), reading), output, ports, {
+  const reading = { records: 0, bytesBefore: 0 };
+  const input = counting(chosen(source, options, from, output.known, claim.kept), source.readBytes, reading);
+  const run = startRun(plan, input, output, ports, {
     unordered: options.unordered ?? false,
     maxErrors: options.maxErrors,
     concurrency: options.concurrency,
@@ -257,24 +258,12 @@ function withEarlier(item: Item, earlier: EndedPart | undefined): Item {
   return earlier ? { ...item, earlier } : item;
 }
 
-/** How many records were read so far. */
-interface Reading {
-  records: number;
-}
-
-async function* watched(batches: AsyncIterable<readonly Item[]>, reading: Reading): AsyncGenerator<readonly Item[]> {
-  for await (const items of batches) {
-    reading.records += items.length;
-    yield items;
-  }
-}
-
 async function showProgress(
   tally: Tally,
   source: Source,
   reading: Reading,
   ports: WiredPorts,
-  { options, files, terminal }: RunParts,
+  { options, files, claim, terminal }: RunParts,
 ): Promise<ProgressShow | undefined> {
   if (options.quiet) return undefined;
   const line = createProgressLine(tally, {
@@ -282,9 +271,9 @@ async function showProgress(
       shareDone({
         totalBytes: source.totalBytes,
         readBytes: source.readBytes(),
-        readRecords: reading.records,
+        reading,
         doneRecords: tally.read,
-        limit: options.limit,
+        limit: leftOfLimit(options, claim.from),
       }),
     credits: ports.credits,
     now: ports.clock.now,
@@ -292,4 +281,9 @@ async function showProgress(
   // Records on the same screen and a spinner would write over each other.
   const isLive = terminal.isLive && !(files.out === '-' && process.stdout.isTTY);
   return isLive ? showSpinner(line, terminal.colors.level > 0) : showLines(line, terminal.tell);
+}
+
+/** How many of the records that are wanted an earlier part of the run has left; absent for all. */
+function leftOfLimit({ skip = 0, limit }: RunOptions, { records }: Checkpoint): number | undefined {
+  return limit === undefined ? undefined : limit - Math.max(0, records - skip);
 }

@@ -1,4 +1,5 @@
 import { durationText } from '../../core/duration.ts';
+import type { Item } from '../../core/item.ts';
 import { count, counted } from './number.ts';
 import type { Tally } from './tally.ts';
 
@@ -32,17 +33,46 @@ function etaText(ms: number, share: number | undefined): string[] {
   return [`${Math.floor(share * 100)} %`, `about ${durationText((ms * (1 - share)) / share)} left`];
 }
 
-/** How much of a run is done, 0 to 1: reading runs ahead, so of what was read only the records that have ended count. */
+/** How far a run is in its input. */
+export interface Reading {
+  /** Records that were wanted, and read. */
+  records: number;
+  /** How much of the input stands in front of them: it was skipped, or done by an earlier part of the run. */
+  bytesBefore: number;
+}
+
+/** Counts the records of an input as they are read. `readBytes`: how much of it was read. */
+export async function* counting(
+  batches: AsyncIterable<readonly Item[]>,
+  readBytes: () => number,
+  reading: Reading,
+): AsyncGenerator<readonly Item[]> {
+  for await (const items of batches) {
+    if (reading.records === 0) reading.bytesBefore = readBytes() * shareBefore(items);
+    reading.records += items.length;
+    yield items;
+  }
+}
+
+/** Offsets count the text, which may be packed: only how they compare says something of the file. */
+function shareBefore(items: readonly Item[]): number {
+  const [first, last] = [items[0], items.at(-1)].map((item) => item?.end.offset ?? 0) as [number, number];
+  return last === 0 ? 0 : first / last;
+}
+
+/** How much of what a run has to do is done, 0 to 1: reading runs ahead, so of what was read only the records that have ended count. */
 export function shareDone(facts: {
   readonly totalBytes: number | undefined;
   readonly readBytes: number;
-  readonly readRecords: number;
+  readonly reading: Reading;
   readonly doneRecords: number;
+  /** How many records are wanted; absent for all. */
   readonly limit: number | undefined;
 }): number | undefined {
-  const { totalBytes, readBytes, readRecords, doneRecords, limit } = facts;
-  if (readRecords === 0) return undefined;
-  const ofInput = totalBytes === undefined ? undefined : (readBytes / Math.max(1, totalBytes)) * (doneRecords / readRecords);
+  const { totalBytes, readBytes, reading, doneRecords, limit } = facts;
+  if (reading.records === 0) return undefined;
+  const ofBytes = (total: number) => (readBytes - reading.bytesBefore) / Math.max(1, total - reading.bytesBefore);
+  const ofInput = totalBytes === undefined ? undefined : ofBytes(totalBytes) * (doneRecords / reading.records);
   const ofLimit = limit === undefined ? undefined : doneRecords / limit;
   return ofInput === undefined || ofLimit === undefined ? (ofInput ?? ofLimit) : Math.max(ofInput, ofLimit);
 }
