@@ -1,5 +1,7 @@
 import type { HttpConnection, RetryPolicy } from '../core/node.ts';
+import { mostCredits } from '../core/options.ts';
 import { compilePath, type Path } from '../core/path.ts';
+import { textOf, type Value } from '../core/value.ts';
 import type { HttpOptions } from './http-options.ts';
 
 /** Calls in flight at once where nobody says otherwise. */
@@ -29,6 +31,13 @@ export function costPath(text: string | undefined): Path | undefined {
   const path = compilePath(text);
   if (path.legs.length > 1) throw new Error(`expected a path to one number, found "${text}", which leads to several`);
   return path;
+}
+
+/** What an answer says that it cost; absent when that is no number from 0 on. */
+export function costIn(found: Value | undefined): number | undefined {
+  const text = textOf(found ?? '').trim();
+  const cost = text === '' ? Number.NaN : Number(text);
+  return cost >= 0 && cost <= mostCredits ? cost : undefined;
 }
 
 /** Whether a status is among those, or in one of their classes. */

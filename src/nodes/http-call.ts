@@ -1,13 +1,12 @@
 import { Failure } from '../core/failure.ts';
 import { type MappedPart, type Mapping, rootValue } from '../core/mapping.ts';
 import type { NodeContext, RetryPolicy } from '../core/node.ts';
-import { mostCredits } from '../core/options.ts';
 import type { Path } from '../core/path.ts';
 import type { HttpRequest, HttpResponse } from '../core/ports.ts';
 import type { Fields } from '../core/record.ts';
 import { answerMessage, readBody } from '../core/response.ts';
-import { jsonOf, textOf, type Value } from '../core/value.ts';
-import { matches } from './call-policy.ts';
+import { jsonOf, type Value } from '../core/value.ts';
+import { costIn, matches } from './call-policy.ts';
 import type { HttpOptions } from './http-options.ts';
 
 /** What of a node is worked out once. */
@@ -73,9 +72,7 @@ export function costOf(compiled: Compiled, { response, body }: Exchange): number
   const path = compiled.cost;
   if (!path) return undefined;
   const content = path.root === 'body' && body === undefined ? readable(compiled, response) : body;
-  const found = rootValue(path, { status: response.status, header: response.header, body: content }, content);
-  const cost = typeof found === 'string' && found.trim() === '' ? Number.NaN : Number(textOf(found ?? ''));
-  return found !== undefined && found !== null && cost >= 0 && cost <= mostCredits ? cost : undefined;
+  return costIn(rootValue(path, { status: response.status, header: response.header, body: content }, content));
 }
 
 /** An answer that nobody reads can't fail a record by what is wrong with it. */

@@ -1,14 +1,13 @@
 import { Failure } from '../core/failure.ts';
 import { compileMapping, type Mapping, rootValue } from '../core/mapping.ts';
 import { type BuildContext, type CredentialNeed, defineNode, type Node, type NodeContext, type RetryPolicy } from '../core/node.ts';
-import { mostCredits } from '../core/options.ts';
 import { compilePath, type Path } from '../core/path.ts';
 import type { Fields } from '../core/record.ts';
 import { excerpt } from '../core/response.ts';
 import { loginHint, serverCredentials } from '../core/tool-credentials.ts';
 import { isRemote, type McpConnection, type ToolAnswer, type ToolCall } from '../core/tools.ts';
-import { textOf, type Value } from '../core/value.ts';
-import { costPath, limitOf, matches, policyOf } from './call-policy.ts';
+import type { Value } from '../core/value.ts';
+import { costIn, costPath, limitOf, matches, policyOf } from './call-policy.ts';
 import { tried, usesWithin } from './http-request.ts';
 import { type McpOptions, mcpOptions } from './mcp-options.ts';
 import { type ArgumentsTemplate, argumentsTemplate } from './tool-arguments.ts';
@@ -90,6 +89,10 @@ function credentialsOf(connection: McpConnection): CredentialNeed[] {
   });
 }
 
+function costOf(path: Path, { body }: ToolAnswer): number | undefined {
+  return costIn(rootValue(path, { status: undefined, header: () => undefined, body }, body));
+}
+
 /** An answer of a tool has no status and no headers. */
 function toolMapping({ map = [], when_empty: whenEmpty }: McpOptions): Mapping {
   const mapping = compileMapping(map as readonly string[], whenEmpty);
@@ -146,12 +149,4 @@ function refusal({ tool, retry }: McpOptions, { isError, text }: ToolAnswer): Fa
 
 function rowsOf(mapping: Mapping, fields: Fields, { body }: ToolAnswer, found: boolean[]): Fields[] {
   return mapping.apply(fields, { status: undefined, header: () => undefined, body }, found);
-}
-
-/** What an answer says that it cost; absent when it says nothing that is a number from 0 on. */
-function costOf(path: Path, { body }: ToolAnswer): number | undefined {
-  const found = rootValue(path, { status: undefined, header: () => undefined, body }, body) ?? null;
-  const text = textOf(found).trim();
-  const cost = text === '' ? Number.NaN : Number(text);
-  return cost >= 0 && cost <= mostCredits ? cost : undefined;
 }
