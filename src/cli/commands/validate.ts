@@ -1,5 +1,6 @@
 import { FlowError } from '../../core/failure.ts';
 import { allSteps, type CredentialUse } from '../../core/plan.ts';
+import { inOrder } from '../../flow/plan.ts';
 import { exitCodes } from '../exit.ts';
 import { checkFields, loadFlow, tellWarnings } from '../flow-file.ts';
 import { loadSecrets, loadSecretsOf } from '../flow-secrets.ts';
@@ -79,8 +80,6 @@ async function reportTogether(flow: string, checks: readonly (() => unknown)[]):
   }
   const [first] = errors;
   if (!first) return;
-  const problems = errors
-    .flatMap((error) => error.problems)
-    .sort((a, b) => (a.line ?? 0) - (b.line ?? 0) || (a.column ?? 0) - (b.column ?? 0));
+  const problems = inOrder(errors.flatMap((error) => error.problems));
   throw new FlowError(flow, problems, errors.every(({ kind }) => kind === 'credential') ? 'credential' : 'flow');
 }
