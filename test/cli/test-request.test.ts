@@ -239,7 +239,29 @@ describe('the record', () => {
   });
 });
 
+/** More than can be handed to a function as its arguments. */
+const many = 150_000;
+
+test('an answer with any number of paths is shown, each of them', async () => {
+  const users = Object.fromEntries(Array.from({ length: many }, (_, id) => [`u${id}`, id]));
+  const { automate } = await preview(people(), () => ({ body: { users } }));
+  const { code, stdout } = await automate(['test-request', 'flow.yaml', '--set', 'id=1']);
+  expect([code, stdout.match(/^users\.u\d+ /gm)?.length]).toEqual([0, many]);
+});
+
 describe('the node', () => {
+  test('is reached by the first of any number of records on a page', async () => {
+    const { automate, server } = await preview(
+      (origin) => `nodes:
+  - { type: http, url: "${origin}/list", paginate: { type: next_url, path: next }, map: { id: "items[]" } }
+  - { id: second, type: http, url: "${origin}/items/{{id}}" }`,
+      ({ path }) => ({ body: path === '/list' ? { items: Array.from({ length: many }, (_, id) => id) } : {} }),
+    );
+    const { code, stderr } = await automate(['test-request', 'flow.yaml', '--node', 'second']);
+    expect([code, stderr]).toEqual([0, expect.stringContaining('2 credits spent')]);
+    expect(server.requests.map(({ path }) => path)).toEqual(['/list', '/items/0']);
+  });
+
   const two = (origin: string) => `nodes:
   - { id: first, type: http, url: "${origin}/first/{{id}}", map: { city: data.user.address.city } }
   - { type: set, fields: { place: "{{city}}!" } }

@@ -203,7 +203,9 @@ function partOf(rows: Fields[]): Part {
     get rows() {
       return rows.length;
     },
-    add: async (added) => void rows.push(...added),
+    async add(added) {
+      for (const row of added) rows.push(row);
+    },
     drop: () => undefined,
   };
 }
