@@ -1,4 +1,4 @@
-import { access, constants, writeFile } from 'node:fs/promises';
+import { access, constants, truncate, writeFile } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { AutomateError } from '../core/failure.ts';
 import { unwritable } from '../io/reason.ts';
@@ -6,13 +6,17 @@ import { createStreamSink } from '../io/records/sink.ts';
 import { statOf } from '../io/stat.ts';
 import type { Terminal } from './terminal.ts';
 
-/** Finds out before a run what would be in the way of its summary. Throws an AutomateError (`output`). */
-export async function checkSummary(path: string): Promise<void> {
+/**
+ * Finds out before a run what would be in the way of its summary, and empties it: that of an earlier run says nothing of this one,
+ * however it ends. Throws an AutomateError (`output`).
+ */
+export async function beginSummary(path: string): Promise<void> {
   if (path === '-') return;
   const found = statOf(path);
   if (found?.isDirectory()) throw new AutomateError('output', `${path} cannot be written: it is a folder`);
   // The dot asks for a folder.
   await access(found ? path : `${dirname(path)}/.`, constants.W_OK).catch((error: Error) => refuse(path, error));
+  if (found?.isFile()) await truncate(path).catch((error: Error) => refuse(path, error));
 }
 
 /** Writes the summary for programs, with every secret masked and still JSON; to stdout for `-`. */

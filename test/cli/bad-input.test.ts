@@ -232,6 +232,14 @@ describe('the output', () => {
   });
 });
 
+test('a run that cannot read its input to the end leaves no summary of an earlier run', async () => {
+  const place = await workplace({ 'flow.yaml': good, 'rows.csv': 'id\n1\n', 'broken.csv': 'id\n1\n"2\n' });
+  await place.automate([...run, '--summary', 's.json']);
+  expect(JSON.parse(await place.read('s.json'))).toMatchObject({ ending: 'complete' });
+  const { code } = await place.automate(['run', 'flow.yaml', '--in', 'broken.csv', '--out', 'other.csv', '--summary', 's.json']);
+  expect([code, await place.read('s.json')]).toEqual([6, '']);
+});
+
 describe('no two things are one file', () => {
   test.each([
     [['--out', 'flow.yaml', '--force'], 'the output flow.yaml is the flow; name another with --out'],

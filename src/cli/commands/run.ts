@@ -20,7 +20,7 @@ import { counting, createProgressLine, type ProgressShow, type Reading, shareDon
 import { type SummaryFacts, stoppedText, summaryJson, summaryText } from '../show/summary.ts';
 import { addToTally, createTally, type Tally } from '../show/tally.ts';
 import { endOnSignal, watchSignals } from '../signals.ts';
-import { checkSummary, writeSummary } from '../summary-file.ts';
+import { beginSummary, writeSummary } from '../summary-file.ts';
 import type { Terminal } from '../terminal.ts';
 import { type WiredPorts, wire } from '../wire.ts';
 import { boundYoungGeneration } from '../young-generation.ts';
@@ -83,7 +83,7 @@ async function runOver(plan: Plan, source: Source, parts: RunParts): Promise<num
   const { options, files, terminal, claim } = parts;
   boundYoungGeneration();
   const tally = createTally();
-  if (options.summary !== undefined) await checkSummary(options.summary);
+  if (options.summary !== undefined) await beginSummary(options.summary);
   const events = await openEvents(options.events, terminal.redactor, options.resume ?? false);
   const warn = (message: string) => options.quiet || terminal.tell(`${terminal.colors.yellow('warning:')} ${message}`);
   const ledger = await openRunLedger(pricesOf(plan, options.env), {
