@@ -28,7 +28,8 @@ function warning(text: string): string {
 
 function renaming(name: string): string {
   const better = referable(name);
-  return better === ''
-    ? 'write the name of a field between the braces'
-    : `rename the field with a set node first: rename: { "${name}": ${better} }`;
+  if (better === '') return 'write the name of a field between the braces';
+  const rename = `rename the field with a set node first: rename: { "${name}": ${better} }`;
+  // A list of paths names each field by its whole path.
+  return /[.[]/.test(name) ? `${rename}\nor name it where a map adds it: map: { ${better}: ${JSON.stringify(name)} }` : rename;
 }

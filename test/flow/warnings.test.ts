@@ -23,6 +23,14 @@ test('what looks like a reference and is none: its place, and what to do', () =>
   ]);
 });
 
+test('a path is no name: it can be given one where it is mapped', () => {
+  const [first] = warnings('nodes: [{ type: set, fields: { a: "{{user.names[0]}}" } }]');
+  expect(first?.message.split('\n').slice(1)).toEqual([
+    'rename the field with a set node first: rename: { "user.names[0]": user_names_0 }',
+    'or name it where a map adds it: map: { user_names_0: "user.names[0]" }',
+  ]);
+});
+
 test.each([
   ['headers', 'nodes: [{ type: http, url: "https://a.com", headers: { X: "{{a.b}}" } }]', '{{a.b}}'],
   ['a body', 'nodes: [{ type: http, url: "https://a.com", method: POST, body: { a: ["{{ a }}"] } }]', '{{ a }}'],
