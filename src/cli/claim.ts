@@ -185,15 +185,27 @@ async function fingerprintOf(input: string): Promise<Identity> {
   });
 }
 
-/** A hash tells nobody anything. */
-function changeText(what: string, before: string, now: string): string {
-  return /^[0-9a-f]{16}$/.test(now) ? `${what} has changed` : `${what} was ${before}, is ${now}`;
+/** A hash tells nobody anything, and of several options those that are as they were are nothing to tell. */
+function changeTexts(what: string, before: string, now: string): string[] {
+  if (/^[0-9a-f]{16}$/.test(now)) return [`${what} has changed`];
+  if (!before.startsWith('{') || !now.startsWith('{')) return [`${what} was ${before}, is ${now}`];
+  const [old = {}, present = {}] = [before, now].map((text) => JSON.parse(text) as Record<string, unknown>);
+  const changed = changedIn(old, present);
+  return changed.map((name) => `${what}: ${name} was ${shownOption(old[name])}, is ${shownOption(present[name])}`);
+}
+
+function shownOption(value: unknown): string {
+  return value === undefined ? 'not said' : JSON.stringify(value);
+}
+
+function changedIn(before: Readonly<Record<string, unknown>>, now: Readonly<Record<string, unknown>>): string[] {
+  return Object.keys({ ...before, ...now }).filter((name) => JSON.stringify(before[name]) !== JSON.stringify(now[name]));
 }
 
 function refuseOther(before: Identity, now: Identity, out: string): void {
-  const changed = Object.keys({ ...before, ...now }).filter((what) => before[what] !== now[what]);
+  const changed = changedIn(before, now);
   if (changed.length === 0) return;
-  const lines = changed.map((what) => changeText(what, before[what] ?? 'nothing', now[what] ?? 'nothing'));
+  const lines = changed.flatMap((what) => changeTexts(what, before[what] ?? 'nothing', now[what] ?? 'nothing'));
   throw new AutomateError(
     'output-exists',
     `${out} cannot be resumed, because this is not the run that began it:\n${lines.join('\n')}\nbring back what it was, or start over with --force`,

@@ -137,9 +137,9 @@ describe('a leftover journal', () => {
       /the size of the input was \d+ bytes, is \d+ bytes/,
     ],
     ['the flow', (place) => change(place, 'flow.yaml', 'id: ask', 'id: asks'), run, /the flow has changed/],
-    ['--limit', async () => {}, [...run, '--limit', '5'], /the way the input is read was .*, is .*"limit":5/],
-    ['--csv-safe', async () => {}, [...run, '--csv-safe'], /the way the output is written was .*, is .*"csvSafe":true/],
-    ['--unordered', async () => {}, [...run, '--unordered'], /the way the output is written was .*, is .*"unordered":true/],
+    ['--limit', async () => {}, [...run, '--limit', '5'], /\n {2}the way the input is read: limit was not said, is 5\n/],
+    ['--csv-safe', async () => {}, [...run, '--csv-safe'], /\n {2}the way the output is written: csvSafe was not said, is true\n/],
+    ['--unordered', async () => {}, [...run, '--unordered'], /\n {2}the way the output is written: unordered was not said, is true\n/],
   ])('of a run in which something else was different is refused, with what: %s', async (_, changeIt, args, expected) => {
     const server = await askedServer();
     const place = await placeFor(server);
@@ -183,7 +183,7 @@ describe('a leftover journal', () => {
     await killed(place, server, 500, args);
     await mkdir(place.path('other'));
     const second = await shell(place, `cd other; automate ${args.join(' ')} --resume`);
-    expect([second.code, second.stderr]).toEqual([73, expect.stringContaining('the way the output is written was')]);
+    expect([second.code, second.stderr]).toEqual([73, expect.stringContaining('the way the output is written: errors was ')]);
     expect((await place.automate([...args.slice(0, -1), place.path('e.csv'), '--resume'])).code).toBe(4);
   });
 
