@@ -5,6 +5,7 @@ import Dispatcher from 'undici/lib/dispatcher/dispatcher.js';
 // As undici's own index does with all of its api: a tunnel through a proxy begins with CONNECT.
 Object.assign(Dispatcher.prototype, { connect });
 
-export { default as Agent } from 'undici/lib/dispatcher/agent.js';
+export { default as buildConnector } from 'undici/lib/core/connect.js';
+export { default as Client } from 'undici/lib/dispatcher/client.js';
 export { default as Pool } from 'undici/lib/dispatcher/pool.js';
 export { default as ProxyAgent } from 'undici/lib/dispatcher/proxy-agent.js';

@@ -8,11 +8,14 @@ export interface ProxyServer {
   readonly url: string;
   /** Each request line, with the credential that came along. */
   readonly seen: readonly string[];
+  /** Connections accepted so far. */
+  connections(): number;
 }
 
 /** Starts a proxy for the current test. `target`: a port on loopback. `refusal`: the status with which it refuses everybody. */
 export async function proxyServer(target: number, refusal?: number): Promise<ProxyServer> {
   const seen: string[] = [];
+  let connections = 0;
   const note = (method?: string, url?: string, credential = '') => seen.push(`${method} ${url} ${credential}`.trim());
   const server = createServer((request, response) => {
     note(request.method, request.url, request.headers['proxy-authorization']);
@@ -36,11 +39,12 @@ export async function proxyServer(target: number, refusal?: number): Promise<Pro
     });
     return onward.on('error', () => socket.destroy());
   });
+  server.on('connection', () => connections++);
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');
   onTestFinished(() => {
     server.close();
     server.closeAllConnections();
   });
-  return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, seen };
+  return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, seen, connections: () => connections };
 }

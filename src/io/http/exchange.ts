@@ -35,7 +35,7 @@ export function exchange(route: Route, hop: Hop, tools: ExchangeTools): Promise<
     const timer = setTimeout(onDeadline, Math.min(longestTimerMs, Math.max(1, Math.ceil(hop.deadlineMs - tools.now()))));
 
     try {
-      route.dispatcher.dispatch(wireRequest(hop, tools.userAgent), {
+      route.lines.dispatch(wireRequest(hop, tools.userAgent), {
         onRequestStart(started) {
           // Given up while it waited for a connection: nothing is written.
           if (failure) started.abort(failure);
@@ -73,7 +73,7 @@ export function exchange(route: Route, hop: Hop, tools: ExchangeTools): Promise<
       if (encodings !== undefined && body.length > 0) {
         decompress(body, encodings, { maxBytes: hop.maxBodyBytes, status }).then((body) => resolve({ ...response, body }), reject);
       } else {
-        whenFree(() => resolve(response));
+        goOnLater(() => resolve(response));
       }
     }
 
@@ -95,39 +95,23 @@ export function exchange(route: Route, hop: Hop, tools: ExchangeTools): Promise<
   });
 }
 
-/** Whoever waits until connections are free, and how often that was asked for. */
-const waiting: (() => void)[] = [];
-let asked = 0;
-
-/**
- * A connection is free in the next turn of the event loop: whoever sends again before would open another, twice as many as needed.
- * The answers of a turn go on when the last of their connections is free.
- */
-function whenFree(goOn: () => void): void {
-  waiting.push(goOn);
-  queueMicrotask(() => {
-    const number = ++asked;
-    setImmediate(() => {
-      if (number !== asked) return;
-      for (const next of waiting.splice(0)) free.push(next);
-      if (!isGoingOn) goOnInTurns();
-    });
-  });
-}
-
 /**
  * So many answers go on in one turn of the event loop: what they let in is noted with one write, and what comes meanwhile,
  * and what is due meanwhile, waits for no more than those.
  */
 const atOnce = 8;
 
-const free: (() => void)[] = [];
-let isGoingOn = false;
+const ended: (() => void)[] = [];
+
+function goOnLater(goOn: () => void): void {
+  ended.push(goOn);
+  if (ended.length === 1) setImmediate(goOnInTurns);
+}
 
 function goOnInTurns(): void {
-  for (const next of free.splice(0, atOnce)) next();
-  isGoingOn = free.length > 0;
-  if (isGoingOn) setImmediate(goOnInTurns);
+  for (const goOn of ended.slice(0, atOnce)) goOn();
+  ended.splice(0, atOnce);
+  if (ended.length > 0) setImmediate(goOnInTurns);
 }
 
 function hasBody(status: number): boolean {
@@ -140,7 +124,7 @@ function mostPacked(maxBytes: number): number {
 }
 
 /** The deadline is ours alone: the idle timeouts would never trip on a server that trickles. */
-function wireRequest(hop: Hop, userAgent: string): Dispatcher.DispatchOptions {
+function wireRequest(hop: Hop, userAgent: string): Dispatcher.DispatchOptions & { origin: string } {
   const method = hop.method as Dispatcher.HttpMethod;
   const headers = wireHeaders(hop.headers, userAgent);
   return { origin: hop.origin, path: hop.path, method, headers, body: hop.body ?? null, headersTimeout: 0, bodyTimeout: 0 };

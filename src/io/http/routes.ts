@@ -1,10 +1,11 @@
 import type { SecureContext } from 'node:tls';
-import { Agent, type Dispatcher, Pool, ProxyAgent } from 'undici';
+import { buildConnector, Client, type Dispatcher, Pool, ProxyAgent } from 'undici';
 import { guardedLookup } from './guard.ts';
+import { createLines, type Lines } from './lines.ts';
 
 /** How requests get to an origin. */
 export interface Route {
-  readonly dispatcher: Dispatcher;
+  readonly lines: Lines;
   /** The proxy's host and port, for messages. */
   readonly proxy?: string;
 }
@@ -12,7 +13,7 @@ export interface Route {
 /** Which hosts a direct connection may lead to: any; those that are listed, so only metadata is refused; or nothing inside the network. */
 type Reach = 'any' | 'listed' | 'unlisted';
 
-/** The pools of connections, each made when it is first needed. */
+/** The ways there are, each made when it is first needed. */
 export interface Routes {
   direct(reach: Reach): Route;
   through(proxy: URL): Route;
@@ -30,10 +31,10 @@ export function createRoutes(secureContext: SecureContext | undefined): Routes {
   // Said, so that NODE_TLS_REJECT_UNAUTHORIZED is no way around.
   const tls = { timeout: connectTimeoutMs, rejectUnauthorized: true, ...(secureContext ? { secureContext } : {}) };
   return {
-    direct: (reach) => routes.get(reach) ?? kept(reach, { dispatcher: directly(reach) }),
-    through: (proxy) => routes.get(proxy.href) ?? kept(proxy.href, { dispatcher: proxied(proxy), proxy: proxy.host }),
+    direct: (reach) => routes.get(reach) ?? kept(reach, { lines: createLines(directly(reach)) }),
+    through: (proxy) => routes.get(proxy.href) ?? kept(proxy.href, { lines: createLines(proxied(proxy)), proxy: proxy.host }),
     destroy() {
-      for (const { dispatcher } of routes.values()) dispatcher.destroy().catch(() => undefined);
+      for (const { lines } of routes.values()) lines.destroy();
     },
   };
 
@@ -42,23 +43,26 @@ export function createRoutes(secureContext: SecureContext | undefined): Routes {
     return route;
   }
 
-  function directly(reach: Reach): Dispatcher {
+  function directly(reach: Reach): (origin: string) => Dispatcher {
     const lookup = reach === 'any' ? {} : { lookup: guardedLookup(reach === 'listed') };
-    return new Agent({ connect: { ...tls, ...addresses, ...lookup } });
+    const connect = buildConnector({ ...tls, ...addresses, ...lookup });
+    return (origin) => new Client(origin, { connect });
   }
 
   /** http origins get their requests passed on, as not every proxy opens tunnels to port 80; https ones a tunnel. */
-  function proxied({ href, origin, username, password }: URL): Dispatcher {
+  function proxied({ href, origin, username, password }: URL): () => Dispatcher {
     const pair = `${decoded(username)}:${decoded(password)}`;
-    return new ProxyAgent({
+    const options = {
       uri: username === '' ? href : origin,
       ...(username === '' ? {} : { token: `Basic ${Buffer.from(pair).toString('base64')}` }),
       proxyTunnel: false,
       requestTls: tls,
       proxyTls: { ...tls, ...addresses },
+      factory: (origin: URL, options: object) => new Client(origin, options),
       // The one that asks for tunnels.
-      clientFactory: (proxy, options) => new Pool(proxy, { ...options, headersTimeout: connectTimeoutMs }),
-    });
+      clientFactory: (proxy: URL, options: object) => new Pool(proxy, { ...options, headersTimeout: connectTimeoutMs }),
+    };
+    return () => new ProxyAgent(options);
   }
 }
 

@@ -67,7 +67,7 @@ export function createFetch({ cacert, environment, userAgent }: FetchOptions): F
       let counted = 0;
       let isStream = false;
       const endsMessage = messageEnds();
-      route.dispatcher.dispatch(
+      route.lines.dispatch(
         {
           origin: url.origin,
           path: url.pathname + url.search,
