@@ -80,8 +80,37 @@ interface RunParts {
 }
 
 async function runOver(plan: Plan, source: Source, parts: RunParts): Promise<number> {
-  const { options, files, terminal, claim } = parts;
+  const { options, terminal } = parts;
   boundYoungGeneration();
+  const { tally, events, ledger, ports, output, reading, input } = await openRun(plan, source, parts);
+  const show = await showProgress(tally, source, reading, ports, parts);
+  const run = startRun(plan, input, output, ports, {
+    unordered: options.unordered ?? false,
+    maxErrors: options.maxErrors,
+    concurrency: options.concurrency,
+    intervalMs: options.rate,
+  });
+  const signals = watchSignals(run.stopping, ports.clock, terminal);
+  parts.beforehand.stop();
+  run.stopping.signal.addEventListener('abort', () => void source.close());
+  try {
+    const ending = await endOf(run, output, parts);
+    show?.stop();
+    await ports.close();
+    const usage = ledger.close();
+    return await conclude({ ending, signal: signals.received(), tally, output, credits: ports.credits(), usage }, parts);
+  } finally {
+    show?.stop();
+    signals.stop();
+    await ports.close();
+    closeAfterError(ledger);
+    await parts.credentials.noted();
+    await events?.close();
+  }
+}
+
+/** Everything that a run needs: where it is counted, paid, told and written. */
+async function openRun(plan: Plan, source: Source, { options, files, credentials, claim, terminal }: RunParts) {
   const tally = createTally();
   if (options.summary !== undefined) await beginSummary(options.summary);
   const events = await openEvents(options.events, terminal.redactor, options.resume ?? false);
@@ -96,7 +125,7 @@ async function runOver(plan: Plan, source: Source, parts: RunParts): Promise<num
   });
   const ports = wire({
     run: claim.run,
-    credentials: parts.credentials,
+    credentials,
     redactor: terminal.redactor,
     allowHttp: options.allowHttp ?? false,
     cacert: options.cacert,
@@ -125,30 +154,7 @@ async function runOver(plan: Plan, source: Source, parts: RunParts): Promise<num
   ports.report({ type: 'run-started', flow: plan.name, input: options.in, output: files.out, errors: files.errors });
   const reading = { records: 0, bytesBefore: 0 };
   const input = counting(chosen(source, options, from, output.known, claim.kept), source.readBytes, reading);
-  const run = startRun(plan, input, output, ports, {
-    unordered: options.unordered ?? false,
-    maxErrors: options.maxErrors,
-    concurrency: options.concurrency,
-    intervalMs: options.rate,
-  });
-  const signals = watchSignals(run.stopping, ports.clock, terminal);
-  parts.beforehand.stop();
-  run.stopping.signal.addEventListener('abort', () => void source.close());
-  const show = await showProgress(tally, source, reading, ports, parts);
-  try {
-    const ending = await endOf(run, output, parts);
-    show?.stop();
-    await ports.close();
-    const usage = ledger.close();
-    return await conclude({ ending, signal: signals.received(), tally, output, credits: ports.credits(), usage }, parts);
-  } finally {
-    show?.stop();
-    signals.stop();
-    await ports.close();
-    closeAfterError(ledger);
-    await parts.credentials.noted();
-    await events?.close();
-  }
+  return { tally, events, ledger, ports, output, reading, input };
 }
 
 /** What went wrong before counts, not what goes wrong now; and the ledger's log stays for the next run. */
