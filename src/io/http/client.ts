@@ -80,14 +80,15 @@ export function createHttp(tools: HttpTools): Http {
     const signed = request.auth && signature(request.auth, token ?? secretOf(request.auth, request.origin));
     const { followAny, redirectHosts: allowHosts = [] } = request;
     const rules = { followAny, allowHosts, allowHttp: tools.allowHttp, secretParameter: signed?.parameter };
-    let hop = firstHop(request, deadlineMs);
+    const first = firstHop(request, deadlineMs);
+    let hop = first;
     let isHome = true;
     for (let redirects = 0; ; redirects++) {
       // Once away, never signed again: another origin must not choose where the credential goes.
       isHome &&= hop.origin === request.origin;
       const response =
         redirects === 0 ? await send(signed ? signedHop(hop, signed) : hop) : await sendOn(isHome && signed ? signedHop(hop, signed) : hop);
-      const next = request.unfollowed?.includes(response.status) ? undefined : nextTarget(response, hop, rules);
+      const next = request.unfollowed?.includes(response.status) ? undefined : nextTarget(response, hop, rules, first.allowHosts);
       if (!next) {
         if (request.auth && token === undefined && isHome && isSuccess(response)) tools.used(request.auth.credential);
         return redirects === 0 ? response : { ...response, redirectedTo: { origin: hop.origin, path: hop.path } };

@@ -6,15 +6,16 @@ import type { Hop } from './hop.ts';
 
 /**
  * The request that a redirect asks for (RFC 9110, 15.4), without credential; absent when the answer is none.
- * To another origin only where the flow says so, and then without custom headers and body. Throws a Failure.
+ * To another origin only where the flow says so, and then without custom headers and body. `dataHosts`: where the first request's
+ * host, named by a record, may lead, and none behind it any further; absent where the flow names it. Throws a Failure.
  */
-export function nextTarget(response: HttpResponse, hop: Hop, rules: LinkRules): Hop | undefined {
+export function nextTarget(response: HttpResponse, hop: Hop, rules: LinkRules, dataHosts: Hop['allowHosts']): Hop | undefined {
   if (!redirectStatuses.includes(response.status)) return undefined;
   const location = response.header('location');
   if (location === undefined) return undefined;
   const { elsewhere, ...target } = targetOf(location, hop, rules, response.status);
   const next = { ...afterRedirect(hop, response.status), ...target };
-  return elsewhere ? { ...withoutBody(next), headers: {}, allowHosts: hop.allowHosts ?? elsewhere.allowHosts } : next;
+  return elsewhere ? { ...withoutBody(next), headers: {}, allowHosts: dataHosts ?? elsewhere.allowHosts } : next;
 }
 
 function targetOf(location: string, hop: Hop, rules: LinkRules, status: number): ReturnType<typeof linkTarget> {

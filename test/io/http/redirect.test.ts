@@ -200,4 +200,26 @@ describe('to another origin', () => {
     await createSender().get(`${server.origin}/old`, { followAny: true });
     expect(other.requests).toHaveLength(1);
   });
+
+  test('from there on to a third one, and back again, but never signed again', async () => {
+    const third = await httpServer(redirect(302, () => `${server.origin}/new`));
+    const other = await httpServer(redirect(302, () => `${third.origin}/old`));
+    const server = await httpServer(redirect(302, () => `${other.origin}/old`));
+    const { get } = createSender({ secrets: { t: 'token-1' } });
+    const auth = { type: 'bearer', credential: 't' } as const;
+    expect(textOf(await get(`${server.origin}/old`, { auth, followAny: true }))).toBe('here');
+    expect(server.requests.map(({ path, headers }) => [path, headers.authorization])).toEqual([
+      ['/old', 'Bearer token-1'],
+      ['/new', undefined],
+    ]);
+  });
+
+  test('not to another one where a record named the first, and only that is listed', async () => {
+    const third = await httpServer();
+    const other = await httpServer(redirect(302, () => third.origin));
+    const hostFromData = { allowHosts: [new URL(other.origin).host] };
+    const failure = await createSender().failure(`${other.origin}/old`, { followAny: true, hostFromData });
+    expect(failure).toMatchObject({ kind: 'request', message: expect.stringContaining('inside the network') });
+    expect(third.requests).toEqual([]);
+  });
 });
