@@ -47,7 +47,10 @@ function isMissing(issue: Issue): boolean {
 }
 
 /** What decides how everything else is read: without it there would be complaints about nothing. */
-const decisive = new Set<PropertyKey>(['type', 'method', 'connection']);
+const decisive = new Set<PropertyKey>(['type', 'connection']);
+
+/** What stands for a method that there is not: it takes a body, and does without. */
+const anyMethod = { method: 'POST' };
 
 /** What the rest of a value says: with misspelt keys as they were meant, and without what is wrong; without all of its option when that does not do. */
 function rest<Schema extends z.ZodType>(
@@ -63,10 +66,16 @@ function rest<Schema extends z.ZodType>(
     value,
   );
   const wrong = issues.flatMap(({ code, path }) => (code === 'unrecognized_keys' ? [] : [path]));
-  const least = schema.safeParse(wrong.reduce<unknown>(without, mended));
+  const least = schema.safeParse(withoutAll(mended, wrong));
   if (least.success) return least.data;
   const wrongOptions = issues.flatMap(({ path }) => (path.length > 0 ? [path.slice(0, 1)] : []));
-  return schema.safeParse(wrongOptions.reduce<unknown>(without, mended)).data;
+  return schema.safeParse(withoutAll(mended, wrongOptions)).data;
+}
+
+/** The value without what stands at the paths. */
+function withoutAll(value: Record<PropertyKey, unknown>, paths: readonly (readonly PropertyKey[])[]): unknown {
+  const left = paths.reduce<unknown>(without, value) as Record<PropertyKey, unknown>;
+  return paths.some(([key]) => key === 'method') ? { ...left, ...anyMethod } : left;
 }
 
 function isMapping(value: unknown): value is Record<PropertyKey, unknown> {

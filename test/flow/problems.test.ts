@@ -119,6 +119,27 @@ nodes:
     ).toEqual(['1:1 unknown key "conections"; did you mean "connections"?']);
   });
 
+  test('a method that there is not hides nothing else of its node', () => {
+    const problems = ofNode('method: post', 'body: { a: "{{b}}" }', 'map: ["a[].x", "b[].y"]', 'when: a ="');
+    expect(problems.map(onOneLine)).toEqual([
+      '4:13 expected GET, POST, PUT, PATCH or DELETE, found "post"; did you mean "POST"?',
+      '6:10 "b[].y" and "a[].x" expand different arrays; a node can expand one (nested) array',
+      '7:13 not a CEL expression: unexpected character: =',
+    ]);
+  });
+
+  test.each([
+    ['a loop whose condition is wrong', '{ type: loop, while: "a =",', '2:29 not a CEL expression: unexpected character: ='],
+    ['a poll without its condition', '{ type: poll,', '2:5 the key "until" is missing'],
+    ['a type that is misspelt', '{ type: lop,', '2:13 no node type "lop"; did you mean "loop"?'],
+  ])('%s hides nothing of the nodes inside', (_name, head, problem) => {
+    expect(flowProblems(`nodes:\n  - ${head}\n    nodes: [\n    { type: htp },\n    { type: http, url: /x }]}`).map(onOneLine)).toEqual([
+      problem,
+      '4:13 no node type "htp"; did you mean "http"?',
+      '5:24 expected an absolute URL such as https://api.example.com/..., found "/x"',
+    ]);
+  });
+
   test('what stands under a misspelt key is checked in its place', () => {
     expect(flowProblems('node:\n  - type: http\n    url: /x\n').map(onOneLine)).toEqual([
       '1:1 unknown key "node"; did you mean "nodes"?',
