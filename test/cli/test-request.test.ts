@@ -275,6 +275,18 @@ describe('the node', () => {
     expect(stderr).toBe('first sending first, whose fields this node may need\n2 credits spent\n');
   });
 
+  test('is reached by one record: of those that the nodes before it make, only the first is sent on', async () => {
+    const many = (origin: string) => `nodes:
+  - { id: list, type: http, url: "${origin}/list", map: { n: "items[].n" } }
+  - { id: pages, type: http, url: "${origin}/pages/{{n}}", paginate: { type: page, items: items, max: 1 }, on_error: keep, map: { m: "items[].n" } }
+  - { id: one, type: http, url: "${origin}/one/{{n}}" }
+  - { id: last, type: http, url: "${origin}/last/{{n}}" }`;
+    const { automate, server } = await preview(many, () => ({ body: { items: [{ n: 1 }, { n: 2 }, { n: 3 }] } }));
+    const { stderr } = await automate(['test-request', 'flow.yaml', '--set', 'id=1', '--node', 'last']);
+    expect(server.requests.map(({ path }) => path)).toEqual(['/list', '/pages/1?page=1', '/one/1', '/last/1']);
+    expect(stderr).toContain('4 credits spent\n');
+  });
+
   test('is not reached when one before it fails', async () => {
     const { automate } = await preview(two, () => ({ status: 404 }));
     const { code, stdout, stderr } = await automate(['test-request', 'flow.yaml', '--set', 'id=1', '--node', 'second']);

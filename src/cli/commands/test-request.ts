@@ -162,7 +162,10 @@ function rendered(action: AnyAction, fields: Fields): ActionRequest {
   }
 }
 
-/** The record as it reaches the node. Nodes before it that send requests do so for real: they, too, cost credits. */
+/**
+ * The record as it reaches the node. Nodes before it that send requests do so for real: they, too, cost credits.
+ * One record is enough: of several that a node makes of it, the first goes on alone.
+ */
 async function fieldsBefore(
   plan: Plan,
   step: Step,
@@ -180,16 +183,20 @@ async function fieldsBefore(
   });
   const call = createCaller({ ports, stopping, gates: createGates(ports.clock, {}) });
   const batches = createBatches({ nodes: allSteps(plan.steps), clock: ports.clock, call, supply: () => 'ended' });
-  const rows: Fields[] = [];
-  const pass = createChain({ ...plan, steps: before }, { ports, stopping, call, batches, part: () => partOf(rows) });
-  const passed = await pass(item).catch((error: unknown) => {
-    if (error instanceof Unfinished && stopped !== undefined) throw new AutomateError('credits', stopped);
-    return failureOf(error);
-  });
-  if (passed instanceof Failure) return passed;
-  const [first] = 'drop' in passed ? rows : passed;
-  if (!first) throw new AutomateError('input', 'a node before this one drops the record; choose another with --record N');
-  return new Map([...first, ...options.set]);
+  let { fields } = item;
+  for (const one of before) {
+    const rows: Fields[] = [];
+    const pass = createChain({ steps: [one] }, { ports, stopping, call, batches, part: () => partOf(rows) });
+    const passed = await pass({ ...item, fields }).catch((error: unknown) => {
+      if (error instanceof Unfinished && stopped !== undefined) throw new AutomateError('credits', stopped);
+      return failureOf(error);
+    });
+    if (passed instanceof Failure) return passed;
+    const [first] = 'drop' in passed ? rows : passed;
+    if (!first) throw new AutomateError('input', 'a node before this one drops the record; choose another with --record N');
+    fields = first;
+  }
+  return new Map([...fields, ...options.set]);
 }
 
 /** Throws what is none. */
