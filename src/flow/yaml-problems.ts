@@ -37,7 +37,7 @@ export function yamlProblems(text: string, document: Document): YamlProblem[] {
       .filter(({ code }, index) => code !== 'UNEXPECTED_TOKEN' || index === first)
       .map((error) => ({
         offset: placeOf(error, text, document),
-        message: messageOf(error),
+        message: messageOf(error, text),
         leavesMeaning: error.code === 'DUPLICATE_KEY',
       })),
     ...tags,
@@ -59,7 +59,12 @@ const messages: Readonly<Record<string, string>> = {
   UNEXPECTED_TOKEN: 'not valid YAML: this does not belong here; are quotes, a comma or a line break missing before it?',
 };
 
-function messageOf({ code, message }: YAMLError): string {
+/** What YAML makes of `{{name}}` without quotes is a mapping with a mapping as its key. */
+const unquoted =
+  'expected a text, found {{ without quotes, which begins a mapping in YAML\nput the whole value in quotes, as in "{{field}}"';
+
+function messageOf({ code, message, pos }: YAMLError, text: string): string {
+  if (code === 'NON_STRING_KEY' && text.startsWith('{{', pos[0] - 1)) return unquoted;
   const bracket = /end with a ([\]}])$/.exec(message)?.[1];
   if (bracket !== undefined)
     return `not valid YAML: opened here and never closed with ${bracket}; or what is inside is not indented enough`;

@@ -52,6 +52,16 @@ describe('broken YAML', () => {
     expect(flowProblems(yaml).map(onOneLine)).toEqual([`${place} expected YAML nested at most 200 deep`]);
   });
 
+  test.each([
+    ['a value', 'url: {{url}}'],
+    ['in a mapping', 'url: {a: {{url}}}'],
+    ['in a list', 'url: [{{url}}, 1]'],
+  ])('a reference without quotes, as %s, is told to need them', (_what, yaml) => {
+    expect(flowProblems(yaml).map(({ message }) => message)).toEqual([
+      'expected a text, found {{ without quotes, which begins a mapping in YAML\nput the whole value in quotes, as in "{{field}}"',
+    ]);
+  });
+
   test('what is out of place is told once, and not all that follows', () => {
     expect(flowProblems('name: "a" b\nnodes:\n  - type: http\n    url: x\n').map(onOneLine)).toEqual([
       '1:11 not valid YAML: this does not belong here; are quotes, a comma or a line break missing before it?',
