@@ -76,6 +76,8 @@ export interface Ledger {
   release(node: string): void;
   /** Whether there is not enough left for an action of any node. */
   isUsedUp(): boolean;
+  /** Whether what is left is enough for so many actions of these nodes; true, too, where it is not known yet when it will run out. */
+  affords(actions: readonly (readonly [node: string, count: number])[]): boolean;
 }
 
 /** Answers that are kept on disk. */

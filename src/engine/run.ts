@@ -3,6 +3,7 @@ import type { Item, Outcome } from '../core/item.ts';
 import { allSteps, isBatched, type Plan } from '../core/plan.ts';
 import type { Output, Ports } from '../core/ports.ts';
 import { createBatches, noBatches, type Supply } from './batches.ts';
+import { createBudget } from './budget.ts';
 import { createCaller, reportOf } from './call.ts';
 import { createChain } from './chain.ts';
 import { createGates, type GateOverrides } from './gate.ts';
@@ -33,13 +34,13 @@ export function startRun(plan: Plan, input: AsyncIterable<readonly Item[]>, outp
     (ending, reason) => {
       ports.report({ type: 'stopping', ending, reason });
       gates.refuse('new');
-      window.close();
+      close();
     },
     () => gates.refuse('unpaid'),
   );
   stopping.signal.addEventListener('abort', () => {
     gates.refuse('all');
-    window.close();
+    close();
     ports.http.abort();
     ports.tools.abort();
   });
@@ -47,6 +48,7 @@ export function startRun(plan: Plan, input: AsyncIterable<readonly Item[]>, outp
   const nodes = allSteps(plan.steps);
   const batches = nodes.some(isBatched) ? createBatches({ nodes, clock: ports.clock, call, supply }) : noBatches;
   const pass = createChain(plan, { ports, stopping, call, batches, part: () => output.part() });
+  const budget = createBudget(plan, ports.ledger);
   const counts = { ended: 0, failed: 0 };
   /** Records that have ended and are not written yet: their places will be free. */
   let unwritten = 0;
@@ -96,13 +98,20 @@ export function startRun(plan: Plan, input: AsyncIterable<readonly Item[]>, outp
       }
       reading = 'more';
       if (isStopping()) return false;
-      window.begin(item, pass(item));
+      const task = pass(item);
+      budget.begin(task);
+      window.begin(item, task);
     }
     return true;
   }
 
+  function close(): void {
+    window.close();
+    budget.close();
+  }
+
   function roomOf(): Promise<void> | undefined {
-    return window.room() ?? gates.room();
+    return window.room() ?? gates.room() ?? budget.room();
   }
 
   function readOn(state: Supply): void {

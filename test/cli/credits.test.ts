@@ -237,6 +237,28 @@ describe('prices', () => {
   });
 });
 
+describe('credits that are not enough for all', () => {
+  const asks = (id: string, origin: string) => `  - { id: ${id}, type: http, url: "${origin}/${id}/{{id}}" }\n`;
+
+  test.each([
+    ['of a run', undefined],
+    ['of a month', '20'],
+  ])('bring records to their end, and are not all spent at the first node: %s', async (_whose, allowance) => {
+    const server = await httpServer((_, response) => json(response, { name: 'x' }));
+    const place = await workplace({
+      'flow.yaml': `nodes:\n${asks('first', server.origin)}${asks('second', server.origin)}`,
+      'rows.csv': csvOf(60),
+    });
+    if (allowance) await place.automate(['credits', 'limit', allowance]);
+    const { code, stderr } = await run(place, ...(allowance ? [] : ['--max-credits', '20']));
+    expect([code, server.requests.length]).toEqual([5, 20]);
+    expect(stderr).toContain('10 read, 10 written, 0 failed, 20 credits');
+    if (allowance) await place.automate(['credits', 'limit', 'unlimited']);
+    expect((await run(place, '--resume')).code).toBe(0);
+    expect(server.requests).toHaveLength(120);
+  });
+});
+
 describe('automate credits', () => {
   test('says so when there are none', async () => {
     const place = await workplace();

@@ -69,6 +69,16 @@ describe('when the credits are used up', () => {
     expect(await runFlow(flow(), records(10), { credits: 10 })).toMatchObject({ ending: 'complete', credits: 10 });
   });
 
+  test.each([
+    [20, 10],
+    [21, 10],
+    [7, 3],
+  ])('%i bring %i records through two nodes to their end, and are not all spent at the first one', async (most, written) => {
+    const two = 'nodes: [{ type: http, url: "https://api.example.com/{{id}}" }, { type: http, url: "https://api.example.com/{{id}}" }]';
+    const { ending, credits, rows } = await runFlow(two, records(60), { credits: most, http: () => ({ afterMs: 20 }) });
+    expect({ ending, credits, rows }).toEqual({ ending: 'max-credits', credits: most, rows: records(written) });
+  });
+
   test('with none at all nothing is sent', async () => {
     expect(await runFlow(flow(), records(10), { credits: 0 })).toMatchObject({ ending: 'max-credits', requests: [], rows: [] });
   });

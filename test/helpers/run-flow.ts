@@ -181,6 +181,7 @@ function createLedger(most = Number.POSITIVE_INFINITY): Ledger & { spent(): numb
     },
     release: () => void held--,
     isUsedUp: () => held + spent >= most,
+    affords: (actions) => held + spent + actions.reduce((sum, [, count]) => sum + count, 0) <= most,
     spent: () => spent,
   };
 }

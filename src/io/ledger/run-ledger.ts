@@ -69,6 +69,8 @@ export function createRunLedger(options: RunLedgerOptions, book: Book | undefine
   let total = options.before;
   /** What is taken from the book and not yet given to an action. */
   let available = 0;
+  /** Whether the book has no more to give. */
+  let isLast = false;
   /** Of actions under way and finished ones. */
   let taken = 0;
   let spent = 0;
@@ -95,6 +97,13 @@ export function createRunLedger(options: RunLedgerOptions, book: Book | undefine
       add(number, -(prices[number] as Price).credits);
     },
     isUsedUp: () => isOver(cheapest) || (log !== undefined && available < cheapest - rounding),
+    affords(actions) {
+      // The first records are begun before anything is held: what there is has to be asked for here.
+      if (book && !log) reserve(book, cheapest);
+      if (options.most === undefined && !isLast) return true;
+      const credits = actions.reduce((sum, [node, count]) => sum + count * (prices[numberOf(node)] as Price).credits, 0);
+      return !isOver(credits) && !(isLast && available < credits - rounding);
+    },
     flush: () => log?.flush(),
     spent: () => spent,
     close() {
@@ -150,7 +159,9 @@ export function createRunLedger(options: RunLedgerOptions, book: Book | undefine
     const accounts = prices.map(({ account }) => account);
     const totalNow = unwritten.reduce((sum, credits) => sum + credits, total);
     const hold = { run: options.run, owner, month: month.name, accounts, logged, total: totalNow };
-    const granted = book.renew(hold, unwritten, Math.max(block, least), least);
+    const wanted = Math.max(block, least);
+    const granted = book.renew(hold, unwritten, wanted, least);
+    isLast = granted < wanted - rounding;
     // Only what is in the book for sure is no longer to be written.
     total = totalNow;
     unwritten.fill(0);
