@@ -83,7 +83,7 @@ describe('the main job', () => {
     });
     const ids = Array.from({ length: 3000 }, (_, index) => index);
     const place = await workplace({ 'flow.yaml': people(server.origin), 'rows.csv': `id\n${ids.join('\n')}\n` });
-    await place.automate(['run', 'flow.yaml', '--in', 'rows.csv', '--out', 'out.csv', '--concurrency', '64']);
+    await place.start(['run', 'flow.yaml', '--in', 'rows.csv', '--out', 'out.csv', '--concurrency', '64']).finished;
     expect(
       (await place.read('out.csv'))
         .trim()
