@@ -1,4 +1,5 @@
 import { isObject, type Value } from '../core/value.ts';
+import { type Characters, type Form, secretForms, shortestSecret, startPattern, wholePattern } from './secret-forms.ts';
 
 /** Takes secrets out of everything that is written. */
 export interface Redactor {
@@ -15,9 +16,6 @@ export interface Redactor {
   /** JSON text with `***` for every secret, still JSON. What holds no secret is given back as it is. */
   json(text: string, indent?: number): string;
 }
-
-/** A shorter text is no secret, and would take everyday words out of the data. */
-const shortestSecret = 4;
 
 /** The one in use, and those that requests on their way may still carry. */
 const keptOfSlot = 3;
@@ -159,45 +157,6 @@ function expressionsOf(patterns: readonly string[]): RegExp[] {
   return groups.map((group) => new RegExp(group.join('|'), 'g'));
 }
 
-/** One way in which a secret can be written. */
-interface Form {
-  readonly characters: readonly Characters[];
-  /** A pattern for what may stand behind the last of them. */
-  readonly end: string;
-}
-
-/** A character, or a run of several that cannot be told apart. */
-interface Characters {
-  /** A pattern for one of them. */
-  readonly unit: string;
-  readonly least: number;
-  readonly most: number;
-}
-
-/** A secret as it is, in every way of escaping, and inside base64 at each of the three ways it can fall. */
-function secretForms(secret: string): Form[] {
-  // Quotes and backslashes that stand together: escaped, nobody can tell them apart, and trying would take for ever.
-  const raw = secret.match(/[\\"]+|\s+|[^\\"\s]/gsu) ?? [];
-  // What stands behind `Basic` may be in base64 once more.
-  const twice = /^[^:\s]+:./s.test(secret) ? base64Forms(Buffer.from(secret).toString('base64').replace(/=+$/, '')) : [];
-  const base64 = [...base64Forms(secret), ...twice].map((text) => ({
-    characters: [...text].map(base64Form),
-    end: base64End,
-  }));
-  return [{ characters: raw.map(anyForm), end: '' }, ...base64];
-}
-
-/** The last character may hold bits of the secret and bits of what follows, or of nothing. */
-const base64End = '(?:[A-Za-z0-9+/_-]?={1,2})?';
-
-function startPattern({ characters, end }: Form, length: number): string {
-  return wholePattern({ characters: characters.slice(0, length), end: characters.length > length ? '' : end });
-}
-
-function wholePattern({ characters, end }: Form): string {
-  return characters.map(({ unit, least, most }) => (most === 1 ? unit : `${unit}{${least},${most}}`)).join('') + end;
-}
-
 /** Whoever cuts a text puts this behind it. */
 const cutMark = '...';
 
@@ -302,92 +261,4 @@ function endOf(pattern: string, text: string, start: number): number[] {
   }
   expression.lastIndex = start;
   return expression.test(text) ? [expression.lastIndex] : [];
-}
-
-/** A character however it is escaped: each may be on its own, as encoders differ in which ones they leave alone. */
-const anyForm = once((characters: string): Characters => {
-  if (/^[A-Za-z0-9]$/.test(characters)) return single(characters);
-  if (/^[\\"]/.test(characters)) {
-    return { unit: anyOf([...formsOf('"'), ...formsOf('\\')]), least: characters.length, most: mostEscapes * characters.length };
-  }
-  // In a message on one line, a run of any spaces is one.
-  if (/^\s/.test(characters)) return { unit: anyOf([...new Set(` ${characters}`)].flatMap(formsOf)), least: 1, most: characters.length };
-  return single(anyOf(formsOf(characters)));
-});
-
-function single(unit: string): Characters {
-  return { unit, least: 1, most: 1 };
-}
-
-/** Base64 has a second alphabet, for URLs. */
-const base64Form = once((character: string): Characters => {
-  if (character !== '+' && character !== '/') return single(character);
-  return single(anyOf([...formsOf(character), character === '+' ? '-' : '_']));
-});
-
-/** The same question, answered once. There are few characters, and a secret has many. */
-function once<Answer>(ask: (text: string) => Answer): (text: string) => Answer {
-  const answers = new Map<string, Answer>();
-  return (text) => {
-    let answer = answers.get(text);
-    if (answer === undefined) {
-      answer = ask(text);
-      if (text.length <= 2) answers.set(text, answer);
-    }
-    return answer;
-  };
-}
-
-/** A quote in JSON within JSON within CSV. */
-const mostEscapes = 8;
-
-function anyOf(forms: readonly string[]): string {
-  return `(?:${forms.join('|')})`;
-}
-
-/** Longer forms first. JSON within JSON doubles the backslashes. */
-function formsOf(character: string): string[] {
-  const bytes = Buffer.from(character);
-  const json = JSON.stringify(character).slice(1, -1);
-  return [
-    // In URLs and forms, and in URLs within URLs.
-    [...bytes].map((byte) => `%(?:25)*${anyCase(hex(byte, 2))}`).join(''),
-    ...(character === ' ' ? ['\\+'] : []),
-    // In JSON.
-    Array.from({ length: character.length }, (_, unit) => `\\\\{1,8}u${anyCase(hex(character.charCodeAt(unit), 4))}`).join(''),
-    ...(/^\\[bfnrt]$/.test(json) ? [`\\\\{1,8}${json.slice(1)}`] : []),
-    ...(character === '/' ? ['\\\\{1,8}/'] : []),
-    // In HTML and XML.
-    `&#(?:0*${character.codePointAt(0)}|[xX]0*${anyCase(hex(character.codePointAt(0) as number, 1))});`,
-    ...(entities[character] === undefined ? [] : [`&${entities[character]};`]),
-    // As bytes that are shown as characters.
-    ...(bytes.length > 1 ? [escaped(bytes.toString('latin1'))] : []),
-    escaped(character),
-  ];
-}
-
-const entities: Record<string, string> = { '"': 'quot', '&': 'amp', "'": 'apos', '<': 'lt', '>': 'gt' };
-
-function hex(number: number, digits: number): string {
-  return number.toString(16).padStart(digits, '0');
-}
-
-function anyCase(digits: string): string {
-  return digits.replace(/[a-f]/g, (digit) => `[${digit}${digit.toUpperCase()}]`);
-}
-
-/** The characters of base64 that the secret alone decides, whatever stands around it. */
-function base64Forms(secret: string): string[] {
-  const bytes = Buffer.from(secret);
-  const inner = [0, 1, 2].map((offset) => {
-    const text = Buffer.concat([Buffer.alloc(offset), bytes]).toString('base64');
-    const certain = Math.floor(((offset + bytes.length) * 8) / 6);
-    return text.slice(offset === 0 ? 0 : offset + 1, certain);
-  });
-  const whole = bytes.toString('base64').replace(/=+$/, '');
-  return [...inner, whole].filter((text) => text.length >= shortestSecret);
-}
-
-function escaped(text: string): string {
-  return text.replace(/[\\^$.*+?()[\]{}|]/g, '\\$&');
 }

@@ -49,6 +49,13 @@ const encodings: Record<string, (text: string) => string> = {
   CSV: (text) => `"${text.replaceAll('"', '""')}"`,
   'JSON in CSV': (text) => `"${JSON.stringify(text).replaceAll('"', '""')}"`,
   HTML: html,
+  'percent, letters too': percentAll,
+  'JSON, letters escaped, too': (text) => text.replace(/[\s\S]/g, (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`),
+  'UTF-8 shown as Windows-1252': (text) => new TextDecoder('windows-1252').decode(Buffer.from(text)),
+  'UTF-8 shown as latin1, in a message': (text) =>
+    Buffer.from(text)
+      .toString('latin1')
+      .replace(/[\u0080-\u009f]/g, ''),
   'UTF-8 shown as latin1': (text) => Buffer.from(text).toString('latin1'),
   base64,
   'base64, one byte later': (text) => base64(`x${text}`),
