@@ -67,18 +67,20 @@ function sent(compiled: Compiled, rendered: HttpRequest, context: CallContext, p
   });
 }
 
+/** Where an answer says what it cost, and how its body is read. */
+type Costing = Pick<Compiled, 'cost'> & { readonly options: Pick<HttpOptions, 'response'> };
+
 /** What an answer says that it cost; absent without a path to that, or when it says nothing that is a number from 0 on. */
-export function costOf(compiled: Compiled, { response, body }: Exchange): number | undefined {
-  const path = compiled.cost;
+export function costOf({ cost: path, options }: Costing, { response, body }: Exchange): number | undefined {
   if (!path) return undefined;
-  const content = path.root === 'body' && body === undefined ? readable(compiled, response) : body;
+  const content = path.root === 'body' && body === undefined ? readable(options.response, response) : body;
   return costIn(rootValue(path, { status: response.status, header: response.header, body: content }, content));
 }
 
 /** An answer that nobody reads can't fail a record by what is wrong with it. */
-function readable({ options }: Compiled, response: HttpResponse): Value | undefined {
+function readable(mode: HttpOptions['response'], response: HttpResponse): Value | undefined {
   try {
-    return readBody(response, options.response, false);
+    return readBody(response, mode, false);
   } catch (error) {
     if (error instanceof Failure) return undefined;
     throw error;

@@ -6,6 +6,7 @@ import { createTerminal } from '../../src/cli/terminal.ts';
 import { AutomateError } from '../../src/core/failure.ts';
 import { answeringServer } from '../helpers/answering-server.ts';
 import { type Workplace, workplace } from '../helpers/cli.ts';
+import { httpServer, json } from '../helpers/http-server.ts';
 import { unusedPort } from '../helpers/raw-server.ts';
 import { shell } from '../helpers/shell.ts';
 
@@ -296,6 +297,16 @@ describe('test', () => {
     );
     expect(stderr).not.toContain('sesame');
     expect(server.requests).toHaveLength(1);
+  });
+
+  test.each([
+    [200, '0.5 credits spent'],
+    [404, '2 credits spent'],
+  ])('%i costs what the connection says', async (status, spent) => {
+    const server = await httpServer((_request, response) => json(response, { billing: { used: 0.5 } }, status));
+    const place = await placeWith({ crm: { type: 'http', base_url: server.origin, credits: 2, cost: 'billing.used' } });
+    const { code, stderr } = await place.automate(['connections', 'test', 'crm']);
+    expect([code, stderr]).toEqual([0, expect.stringContaining(spent)]);
   });
 
   test('a server that is not there costs nothing', async () => {

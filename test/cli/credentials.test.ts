@@ -200,7 +200,7 @@ describe('what is kept', () => {
     expect(await credentials(place, 'check')).toEqual({
       code: 0,
       stdout: 'crm: found in the vault, for api.example.com only\nother: found in the vault\n',
-      stderr: expect.stringMatching(/^warning: the credential "other" expires in 12 days \(\d{4}-\d\d-\d\d\)\n$/),
+      stderr: expect.stringMatching(/^warning: the credential "other" expires in 13 days \(\d{4}-\d\d-\d\d\)\n$/),
     });
     const { code, stderr } = await place.automate(['credentials', 'check', 'crm'], { env: { AUTOMATE_VAULT_PASSPHRASE: 'wrong' } });
     expect([code, stderr]).toEqual([
@@ -342,7 +342,7 @@ describe('a run', () => {
     expect(server.calls.size).toBe(0);
     expect((await credentials(place, 'show', 'crm')).stdout).toMatch(/expires: {3}expired \d{4}-/);
     for (const [ms, warning] of [
-      [14 * day, /warning: the credential "crm" expires in 13 days \(\d/],
+      [14 * day, /warning: the credential "crm" expires in 14 days \(\d/],
       [15 * day, /^(?![\s\S]*expires)/],
     ] as const) {
       await endAt(place, Date.now() + ms);

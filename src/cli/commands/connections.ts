@@ -8,6 +8,8 @@ import { didYouMean } from '../../core/suggest.ts';
 import { referencedFields } from '../../core/template.ts';
 import { compileSavedConnection, connectionText } from '../../flow/saved-connection.ts';
 import { changeConnections, type SavedConnections, savedConnections } from '../../io/connections.ts';
+import { costPath } from '../../nodes/call-policy.ts';
+import { costOf } from '../../nodes/http-call.ts';
 import { envOf } from '../env.ts';
 import { exitCodes } from '../exit.ts';
 import { loadSecretsOf } from '../flow-secrets.ts';
@@ -112,7 +114,7 @@ export async function testCommand(name: string, options: TestOptions, terminal: 
     throw error;
   });
   if (response instanceof Failure && !response.sent) ledger.release(name);
-  else ledger.settle(name);
+  else ledger.settle(name, costOfTest(connection, response));
   ledger.close();
   await credentials.noted();
   terminal.tell(`GET ${request.origin}${request.path}: ${outcomeOf(response)} in ${Math.round(ports.clock.now() - startedMs)} ms`);
@@ -157,6 +159,12 @@ function requestOf({ baseUrl, origin, auth, headers }: HttpConnection, path: str
     maxBodyBytes,
     followAny: false,
   };
+}
+
+/** As in a run, what a failure really cost is not asked for. */
+function costOfTest({ cost }: HttpConnection, response: HttpResponse | Failure): number | undefined {
+  if (response instanceof Failure || response.status < 200 || response.status > 299) return undefined;
+  return costOf({ cost: costPath(cost), options: { response: 'auto' } }, { response, body: undefined });
 }
 
 function outcomeOf(response: HttpResponse | Failure): string {

@@ -66,9 +66,10 @@ const warnedDays = 14;
 /** That a secret will expire soon; absent while there is time. */
 export function expiryWarning(name: string, expiresAt: string | undefined, nowMs: number): string | undefined {
   if (expiresAt === undefined) return undefined;
-  const days = Math.floor((Date.parse(expiresAt) - nowMs) / dayMs);
-  if (days >= warnedDays || Date.parse(expiresAt) <= nowMs) return undefined;
-  const when = days < 1 ? 'within a day' : `in ${days} ${days === 1 ? 'day' : 'days'}`;
+  const left = (Date.parse(expiresAt) - nowMs) / dayMs;
+  if (left >= warnedDays || left <= 0) return undefined;
+  const days = Math.round(left);
+  const when = left < 1 ? 'within a day' : `in ${days} ${days === 1 ? 'day' : 'days'}`;
   return `the credential "${name}" expires ${when} (${expiresAt.slice(0, 10)})`;
 }
 

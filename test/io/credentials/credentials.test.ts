@@ -177,9 +177,10 @@ describe('the end of a secret', () => {
   test.each([
     [15 * day, undefined],
     [14 * day, undefined],
-    [14 * day - 1, 'in 13 days'],
+    [14 * day - 1, 'in 14 days'],
     [2 * day, 'in 2 days'],
-    [2 * day - 1, 'in 1 day'],
+    [1.6 * day, 'in 2 days'],
+    [1.4 * day, 'in 1 day'],
     [day - 1, 'within a day'],
     [1, 'within a day'],
     [0, undefined],
