@@ -1,12 +1,12 @@
 import type { Ending } from '../../core/event.ts';
 import { AutomateError } from '../../core/failure.ts';
-import type { EndedPart, Item } from '../../core/item.ts';
 import type { Plan } from '../../core/plan.ts';
 import { type Run, startRun } from '../../engine/run.ts';
 import type { Checkpoint } from '../../io/journal.ts';
 import type { RunLedger, Usage } from '../../io/ledger/run-ledger.ts';
-import { type FileOutput, untouched } from '../../io/records/output.ts';
+import type { FileOutput } from '../../io/records/output.ts';
 import type { Source } from '../../io/records/source.ts';
+import { chosen } from '../chosen.ts';
 import { type Claim, claimOutput } from '../claim.ts';
 import { openEvents } from '../events-file.ts';
 import { exitCodeOfRun, signalExitCode } from '../exit.ts';
@@ -58,7 +58,16 @@ async function dryRunCommand(flow: string, plan: Plan, options: RunOptions, term
   try {
     checkTable(plan, flow, source);
     if (!options.quiet) tellWarnings(plan, flow, terminal);
-    return await dryRun({ plan, options, source, chosen: (from) => chosen(from, options, untouched) }, flow, terminal);
+    return await dryRun(
+      {
+        plan,
+        options,
+        source,
+        chosen: (from) => chosen(from, { options, plan, format: planOutput(options, inputFormat(options)).format }),
+      },
+      flow,
+      terminal,
+    );
   } finally {
     await source.close();
   }
@@ -153,7 +162,11 @@ async function openRun(plan: Plan, source: Source, { options, files, credentials
   });
   ports.report({ type: 'run-started', flow: plan.name, input: options.in, output: files.out, errors: files.errors });
   const reading = { records: 0, bytesBefore: 0 };
-  const input = counting(chosen(source, options, from, output.known, claim.kept), source.readBytes, reading);
+  const input = counting(
+    chosen(source, { options, plan, format: files.format, done: from, known: output.known, kept: claim.kept }),
+    source.readBytes,
+    reading,
+  );
   return { tally, events, ledger, ports, output, reading, input };
 }
 
@@ -238,30 +251,6 @@ function restoreSteps({ failures }: Tally, credentials: FlowSecrets): SummaryFac
   return credentials
     .restoreCommands()
     .map((command) => ({ why: 'if it is the new secret that was refused, go back to the one before it', command }));
-}
-
-/** The records that were asked for, but for those that are done already. */
-async function* chosen(
-  source: Source,
-  { skip = 0, limit }: RunOptions,
-  done: Checkpoint,
-  known: (item: Item) => void = () => {},
-  kept: Claim['kept'] = new Map(),
-): AsyncGenerator<readonly Item[]> {
-  const last = limit === undefined ? Number.POSITIVE_INFINITY : skip + limit;
-  const isDone = ({ number }: Item) => done.beyond.some(([from, to]) => number >= from && number <= to);
-  if (last <= Math.max(skip, done.records)) return;
-  for await (const items of source.batches()) {
-    const wanted = items.filter(({ number }) => number > skip && number > done.records && number <= last);
-    if (done.beyond.length > 0) for (const item of wanted.filter(isDone)) known(item);
-    const undone = done.beyond.length > 0 ? wanted.filter((item) => !isDone(item)) : wanted;
-    if (undone.length > 0) yield kept.size === 0 ? undone : undone.map((item) => withEarlier(item, kept.get(item.number)));
-    if ((items.at(-1)?.number ?? 0) >= last) return;
-  }
-}
-
-function withEarlier(item: Item, earlier: EndedPart | undefined): Item {
-  return earlier ? { ...item, earlier } : item;
 }
 
 async function showProgress(

@@ -56,7 +56,8 @@ export function createCsvWriter(columns: readonly string[], { delimiter, csvSafe
   }
 }
 
-function misfit(name: string): Failure {
+/** Why a record cannot be a row of a table that has no column for one of its fields. */
+export function misfit(name: string): Failure {
   if (!name.isWellFormed()) return broken(name, 'the name');
   return new Failure(
     'output',

@@ -1,0 +1,55 @@
+import { expect, test } from 'vitest';
+import { workplace } from '../helpers/cli.ts';
+import { httpServer, json } from '../helpers/http-server.ts';
+
+// A CSV's columns are known from the first record on: one with another field has no place there.
+
+const records = '{"id":1}\n{"id":2,"extra":"x"}\n{"id":3}\n';
+
+async function placeWith(more = '') {
+  const server = await httpServer((_request, response) => json(response, { name: 'Ada' }));
+  const ask = `  - id: ask\n    type: http\n    url: ${server.origin}/{{id}}\n    map:\n      name: name\n`;
+  const place = await workplace({ 'flow.yaml': `nodes:\n${ask}${more}`, 'rows.ndjson': records });
+  const run = (...args: string[]) => place.automate(['run', 'flow.yaml', '--in', 'rows.ndjson', ...args]);
+  return { server, place, run };
+}
+
+test('what the output cannot take is not sent, costs nothing, and is told in the errors file', async () => {
+  const { server, place, run } = await placeWith();
+  const { code, stderr } = await run('--out', 'out.csv');
+  expect([code, stderr]).toEqual([4, expect.stringContaining('3 read, 2 written, 1 failed, 2 credits')]);
+  expect(server.requests.map(({ path }) => path).sort()).toEqual(['/1', '/3']);
+  expect(await place.read('out.csv')).toBe('id,name\n1,Ada\n3,Ada\n');
+  expect(JSON.parse(await place.read('rows.errors.ndjson'))).toMatchObject({
+    id: 2,
+    extra: 'x',
+    _error: {
+      class: 'output',
+      message: expect.stringContaining('the record has a field "extra" that the output\'s columns lack'),
+      attempts: 0,
+    },
+  });
+});
+
+test('a dry run says so', async () => {
+  const { run } = await placeWith();
+  expect((await run('--out', 'out.csv', '--dry-run')).stdout).toContain('1 would fail before anything is sent; the first: record 2:');
+});
+
+test.each([
+  ['removes it', '  - type: set\n    remove: [extra]\n', 'id,name\n1,Ada\n2,Ada\n3,Ada\n'],
+  ['renames it', '  - type: set\n    rename:\n      extra: name\n', 'id,name\n1,Ada\n2,x\n3,Ada\n'],
+  ['may remove it', '  - type: set\n    when: id == 2\n    remove: [extra]\n', 'id,name\n1,Ada\n2,Ada\n3,Ada\n'],
+])('a field is no trouble where a node %s', async (_what, more, expected) => {
+  const { server, place, run } = await placeWith(more);
+  expect((await run('--out', 'out.csv')).code).toBe(0);
+  expect(server.requests).toHaveLength(3);
+  expect(await place.read('out.csv')).toBe(expected);
+});
+
+test('nor in NDJSON', async () => {
+  const { server, place, run } = await placeWith();
+  expect((await run('--out', 'out.ndjson')).code).toBe(0);
+  expect(server.requests).toHaveLength(3);
+  expect(await place.read('out.ndjson')).toContain('{"id":2,"extra":"x","name":"Ada"}');
+});
