@@ -2,6 +2,7 @@ import { link, mkdir } from 'node:fs/promises';
 import { describe, expect, test } from 'vitest';
 import { answeringServer } from '../helpers/answering-server.ts';
 import { type RunOptions, workplace } from '../helpers/cli.ts';
+import { httpServer } from '../helpers/http-server.ts';
 
 const good = 'nodes:\n  - type: http\n    url: http://127.0.0.1:9/{{id}}\n    retry: { max: 0 }\n';
 
@@ -232,12 +233,27 @@ describe('the output', () => {
   });
 });
 
-test('a run that cannot read its input to the end leaves no summary of an earlier run', async () => {
-  const place = await workplace({ 'flow.yaml': good, 'rows.csv': 'id\n1\n', 'broken.csv': 'id\n1\n"2\n' });
-  await place.automate([...run, '--summary', 's.json']);
-  expect(JSON.parse(await place.read('s.json'))).toMatchObject({ ending: 'complete' });
-  const { code } = await place.automate(['run', 'flow.yaml', '--in', 'broken.csv', '--out', 'other.csv', '--summary', 's.json']);
-  expect([code, await place.read('s.json')]).toEqual([6, '']);
+describe('the summary', () => {
+  const broken = ['run', 'flow.yaml', '--in', 'broken.csv', '--out', 'other.csv', '--summary', 's.json'];
+
+  test('of a run that cannot read its input to the end tells what is done and spent', async () => {
+    const server = await httpServer((_request, response) => response.writeHead(404).end());
+    const flow = `nodes:\n  - { id: ask, type: http, url: "${server.origin}/{{id}}" }\n`;
+    const place = await workplace({ 'flow.yaml': flow, 'broken.csv': 'id\n1\n2\n"3\n' });
+    const { code } = await place.automate(broken);
+    expect(code).toBe(6);
+    expect(JSON.parse(await place.read('s.json'))).toMatchObject({
+      ending: 'failed',
+      exit_code: 6,
+      reason: expect.stringContaining('broken.csv:4'),
+      read: 2,
+      written: 0,
+      failed: 2,
+      credits: 2,
+      ms: expect.toSatisfy((ms: number) => ms > 0),
+      failures: [{ node: 'ask', class: 'http', status: 404, count: 2 }],
+    });
+  });
 });
 
 describe('no two things are one file', () => {

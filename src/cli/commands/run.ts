@@ -9,7 +9,7 @@ import type { Source } from '../../io/records/source.ts';
 import { chosen } from '../chosen.ts';
 import { type Claim, claimOutput } from '../claim.ts';
 import { openEvents } from '../events-file.ts';
-import { exitCodeOfRun, signalExitCode } from '../exit.ts';
+import { exitCodeOf, exitCodeOfRun, signalExitCode } from '../exit.ts';
 import { checkFields, loadFlow, tellWarnings } from '../flow-file.ts';
 import { type FlowSecrets, loadSecrets } from '../flow-secrets.ts';
 import { hasTextCells, inputFormat, isTable, openInput } from '../input-options.ts';
@@ -93,6 +93,7 @@ async function runOver(plan: Plan, source: Source, parts: RunParts): Promise<num
   boundYoungGeneration();
   const { tally, events, ledger, ports, output, reading, input } = await openRun(plan, source, parts);
   const show = await showProgress(tally, source, reading, ports, parts);
+  const startedMs = ports.clock.now();
   const run = startRun(plan, input, output, ports, {
     unordered: options.unordered ?? false,
     maxErrors: options.maxErrors,
@@ -108,6 +109,10 @@ async function runOver(plan: Plan, source: Source, parts: RunParts): Promise<num
     await ports.close();
     const usage = ledger.close();
     return await conclude({ ending, signal: signals.received(), tally, output, credits: ports.credits(), usage }, parts);
+  } catch (error) {
+    const soFar = { ...tally, ms: ports.clock.now() - startedMs };
+    await noteProblem(error, { tally: soFar, output, credits: ports.credits() }, parts);
+    throw error;
   } finally {
     show?.stop();
     signals.stop();
@@ -212,21 +217,35 @@ function whereDone(written: number, failed: number, { out, errors }: OutputPlan)
   return `of the ${before}, ${count(written)} went to ${to}, and ${count(failed)} failed and went to ${failedTo}`;
 }
 
-interface Ended {
-  readonly ending: Ending;
-  readonly signal: NodeJS.Signals | undefined;
+/** What a run has to show. */
+interface Done {
   readonly tally: Tally;
   readonly output: FileOutput;
   /** Spent in this run; a run that it goes on with may have spent more. */
   readonly credits: number;
   /** Absent without an allowance. */
-  readonly usage: Usage | undefined;
+  readonly usage?: Usage | undefined;
 }
 
-async function conclude({ ending, signal, tally, output, credits, usage }: Ended, parts: RunParts): Promise<number> {
-  const { flow, options, files, terminal, claim } = parts;
+interface Ended extends Done {
+  readonly ending: Ending;
+  readonly signal: NodeJS.Signals | undefined;
+}
+
+async function conclude(ended: Ended, parts: RunParts): Promise<number> {
+  const { ending, signal, tally, output } = ended;
+  const { flow, options, files, terminal } = parts;
   const exitCode = signal === undefined || ending === 'complete' ? exitCodeOfRun(ending, output.saved().failed) : signalExitCode(signal);
-  const facts: SummaryFacts = {
+  const next = [...nextSteps(ending, tally, output.saved().failed, flow, options, files), ...restoreSteps(tally, parts.credentials)];
+  const facts = { ...factsOf(ended, parts), exitCode, next };
+  if (!options.quiet) terminal.tell(summaryText(tally, facts, terminal.colors));
+  else for (const step of goingOn(ending, tally, flow, options, files)) terminal.tell(stoppedText(tally, step, terminal.colors));
+  if (options.summary !== undefined) await writeSummary(options.summary, summaryJson(tally, facts), terminal);
+  return exitCode;
+}
+
+function factsOf({ output, credits, usage }: Done, { flow, options, files, claim }: RunParts): Omit<SummaryFacts, 'exitCode' | 'next'> {
+  return {
     flow,
     input: options.in === '-' ? 'stdin' : options.in,
     output: files.out === '-' ? 'stdout' : files.out,
@@ -236,13 +255,15 @@ async function conclude({ ending, signal, tally, output, credits, usage }: Ended
     errorRecords: output.saved().failed,
     credits,
     usage,
-    exitCode,
-    next: [...nextSteps(ending, tally, output.saved().failed, flow, options, files), ...restoreSteps(tally, parts.credentials)],
   };
-  if (!options.quiet) terminal.tell(summaryText(tally, facts, terminal.colors));
-  else for (const step of goingOn(ending, tally, flow, options, files)) terminal.tell(stoppedText(tally, step, terminal.colors));
-  if (options.summary !== undefined) await writeSummary(options.summary, summaryJson(tally, facts), terminal);
-  return exitCode;
+}
+
+/** What was done and spent until then is in the summary for programs; the problem itself is told in any case. */
+async function noteProblem(error: unknown, done: Done, parts: RunParts): Promise<void> {
+  const { options, terminal } = parts;
+  if (options.summary === undefined || !(error instanceof AutomateError)) return;
+  const facts = { ...factsOf(done, parts), exitCode: exitCodeOf(error), problem: error.message, next: [] };
+  await writeSummary(options.summary, summaryJson(done.tally, facts), terminal).catch(() => undefined);
 }
 
 /** A secret that was set anew may be the wrong one. */

@@ -22,6 +22,8 @@ export interface SummaryFacts {
   /** Absent without an allowance. */
   readonly usage: Usage | undefined;
   readonly exitCode: number;
+  /** What went wrong that had nothing to do with any record; absent where the run came to an end of its own. */
+  readonly problem?: string;
   /** What to do next, each with a command line to copy. */
   readonly next: readonly { readonly why: string; readonly command: string }[];
 }
@@ -154,9 +156,9 @@ export function summaryJson(tally: Tally, facts: SummaryFacts): string {
   return `${JSON.stringify(
     {
       flow: facts.flow,
-      ending: tally.ending ?? 'interrupted',
+      ending: facts.problem === undefined ? (tally.ending ?? 'interrupted') : 'failed',
       exit_code: facts.exitCode,
-      ...(stopReason === undefined ? {} : { reason: stopReason }),
+      reason: facts.problem ?? stopReason,
       read,
       written,
       failed,
