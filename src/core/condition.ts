@@ -9,9 +9,18 @@ import type { Value } from './value.ts';
 export interface Expression<Result> {
   /** The fields it cannot do without, each once. A field that it asks for with `has(field)` is no such need. */
   readonly fields: readonly string[];
-  /** Where a field is compared with a number by == or !=. A text never equals a number, and nobody would be told. */
-  readonly numberEquals: readonly { readonly field: string; readonly offset: number }[];
+  /** Where a field is compared or reckoned with a number: a text is neither. */
+  readonly besideNumbers: readonly BesideNumber[];
   evaluate(fields: Fields): Result;
+}
+
+/** A field with a number on the other side of an operator. */
+interface BesideNumber {
+  readonly field: string;
+  /** 0-based, in the expression's text. */
+  readonly offset: number;
+  /** Whether a text there is a failure; else it never equals the number, and nobody would be told. */
+  readonly fails: boolean;
 }
 
 /** An expression that is no CEL, or gives the wrong type. */
@@ -84,7 +93,7 @@ function compiled(source: string): { expression: Expression<Value>; type: string
     type,
     expression: {
       fields: used.filter((field) => !asked.has(field)),
-      numberEquals: places.numberEquals,
+      besideNumbers: places.besideNumbers,
       evaluate: (fields) => evaluated(() => evaluate(contextOf(used, fields)), text),
     },
   };
@@ -134,7 +143,7 @@ function reservedWord(word: string): string {
 interface Places {
   /** The names that no macro binds: the record's fields. */
   readonly names: readonly { readonly field: string; readonly start: number; readonly inHas: boolean }[];
-  readonly numberEquals: Expression<unknown>['numberEquals'];
+  readonly besideNumbers: Expression<unknown>['besideNumbers'];
   /** Texts to put in so that fields are looked up in the record, and texts strictly converted. In order. */
   readonly insertions: readonly { readonly at: number; readonly text: string }[];
 }
@@ -149,13 +158,16 @@ interface Operand {
   readonly start: number;
 }
 
+/** What takes numbers on both sides, or texts on both. */
+const numberOperators = new Set(['==', '!=', '<', '<=', '>', '>=', '+', '-', '*', '/', '%']);
+
 function placesIn(ast: ASTNode, source: string): Places {
   const names: { field: string; start: number; inHas: boolean }[] = [];
   const insertions: { at: number; text: string }[] = [];
-  const numberEquals: { field: string; offset: number }[] = [];
+  const besideNumbers: BesideNumber[] = [];
   const typesMeant = source.includes('type(');
   visit(ast, new Set(), false);
-  return { names, numberEquals, insertions: insertions.sort((a, b) => a.at - b.at) };
+  return { names, besideNumbers, insertions: insertions.sort((a, b) => a.at - b.at) };
 
   function visit(node: unknown, bound: ReadonlySet<string>, inHas: boolean): void {
     if (Array.isArray(node)) for (const child of node) visit(child, bound, inHas);
@@ -174,15 +186,15 @@ function placesIn(ast: ASTNode, source: string): Places {
       const variables = macros.has(name) && called[0]?.op === 'id' ? [called[0].args as string] : [];
       visit(called.slice(variables.length), new Set([...bound, ...variables]), false);
     } else if (op !== 'value') {
-      if (op === '==' || op === '!=') visitEquals(args as Operand[], bound);
+      if (numberOperators.has(op)) visitOperands(op, args as Operand[], bound);
       visit(args, bound, false);
     }
   }
 
-  function visitEquals(operands: Operand[], bound: ReadonlySet<string>): void {
+  function visitOperands(op: string, operands: Operand[], bound: ReadonlySet<string>): void {
     const name = operands.find((operand) => operand.op === 'id' && !bound.has(operand.args as string));
     const isNumber = operands.some(({ op, args }) => op === 'value' && (typeof args === 'bigint' || typeof args === 'number'));
-    if (name && isNumber) numberEquals.push({ field: name.args as string, offset: name.start });
+    if (name && isNumber) besideNumbers.push({ field: name.args as string, offset: name.start, fails: op !== '==' && op !== '!=' });
   }
 
   function visitName(field: string, start: number, bound: ReadonlySet<string>, inHas: boolean): void {

@@ -175,10 +175,10 @@ function buildContext(id: string, at: At, compilation: Compilation): BuildContex
     mcpConnection: (name) => connectionOfType('mcp', name, [...at, 'connection'], compilation),
     problem: (place, message) => problems.push(source.at([...at, ...place], message)),
     warn: (place, message) => warnings.push(source.at([...at, ...place], message)),
-    warnOfCells(place, { numberEquals }) {
-      for (const { field, offset } of numberEquals.filter((compared) => isCell(compared.field))) {
-        const message = `a CSV cell is a text and never equals a number\nconvert it: int(${field}) or double(${field})`;
-        warnings.push(source.at([...at, ...place], message, offset));
+    warnOfCells(place, { besideNumbers }) {
+      for (const { field, offset, fails } of besideNumbers.filter((beside) => isCell(beside.field))) {
+        const what = fails ? 'a CSV cell is a text: with a number this fails' : 'a CSV cell is a text and never equals a number';
+        warnings.push(source.at([...at, ...place], `${what}\nconvert it: int(${field}) or double(${field})`, offset));
       }
     },
   };

@@ -65,9 +65,20 @@ test.each([
 });
 
 test.each([
+  ['type: set, fields: { next: { cel: "age + 1" } }', '1:46'],
+  ['type: set, fields: { next: { cel: "2.5 * age" } }', '1:52'],
+  ['type: set, when: "age >= 18"', '1:29'],
+])('with a number it fails: %s', (node, place) => {
+  expect(warnings(`nodes: [{ ${node} }]`).map(({ line, column, message }) => [`${line}:${column}`, message])).toEqual([
+    [place, 'a CSV cell is a text: with a number this fails\nconvert it: int(age) or double(age)'],
+  ]);
+});
+
+test.each([
   'when: int(age) == 18',
   'when: age == "18"',
-  'when: age > 18',
+  'when: int(age) > 18',
+  'when: age > "18"',
   'when: size(age) == 2',
   'when: data.age == 18',
   'when: "[1, 2].exists(n, n == 1)"',
