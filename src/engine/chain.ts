@@ -14,6 +14,9 @@ export type Pass = (item: Item) => Promise<readonly Fields[] | EndedPart>;
 /** How many output records of one input record are worked on at once. The gates set the real limit. */
 const rowsAtOnce = 64;
 
+/** How many of them wait for batches at once, or a few more, so that they fill theirs: each takes some 4 kB. */
+const rowsInBatches = 10_000;
+
 /** Makes the chain of a plan's nodes. A record is one task; it succeeds or fails as a whole. */
 export function createChain(plan: Pick<Plan, 'steps'>, tools: ChainTools): Pass {
   const isStreamed = plan.steps.some(({ node }) => node.streams);
@@ -70,12 +73,16 @@ function passAll(step: Step, rows: readonly Fields[], way: Way, tools: ChainTool
 
 async function passMany(step: Step, rows: readonly Fields[], way: Way, tools: ChainTools): Promise<readonly Fields[]> {
   const results: (readonly Fields[])[] = [];
-  // Those that wait for a batch hold nothing.
-  const atOnce = largestBatch([step]) > 0 ? rows.length : rowsAtOnce;
-  // Where one fails, none of them comes out.
-  await each(rows, atOnce, { ...way, isKept: false }, async (fields, index, scope) => {
-    results[index] = await passOne(step, fields, index, { ...way, scope }, tools);
-  });
+  const batchSize = largestBatch([step]);
+  const atOnce = batchSize === 0 ? rowsAtOnce : Math.ceil(rowsInBatches / batchSize) * batchSize;
+  // Where records gather, all that are begun come to their end before others are: so that batches are full.
+  const together = batchSize === 0 ? rows.length : atOnce;
+  for (let from = 0; from < rows.length; from += together) {
+    // Where one fails, none of them comes out.
+    await each(rows.slice(from, from + together), atOnce, { ...way, isKept: false }, async (fields, index, scope) => {
+      results[from + index] = await passOne(step, fields, from + index, { ...way, scope }, tools);
+    });
+  }
   return results.flat();
 }
 

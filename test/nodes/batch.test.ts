@@ -185,6 +185,23 @@ describe('records that are found by the same value', () => {
   });
 });
 
+test.each([10, 30, 7_000])('more records of one answer than are begun at once fill batches of %i', async (size) => {
+  const ids = Array.from({ length: 25_000 }, (_, index) => index);
+  const before = '  - { type: http, url: "https://api.example.com/", map: { id: "in[]" } }\n';
+  const lengths: number[] = [];
+  const result = await runFlow(lookup({ batch: `size: ${size}, match: { field: id, path: "results[].id" }`, before }), [{ id: 0 }], {
+    http: (request) => {
+      if (request.body === undefined) return { body: { in: ids } };
+      lengths.push(listIn(request).length);
+      return names()(request);
+    },
+    forget: true,
+  });
+  expect([result.rows.length, result.rows.at(-1)]).toMatchObject([25_000, { id: 24_999 }]);
+  expect(lengths).toHaveLength(Math.ceil(25_000 / size));
+  expect(lengths.filter((length) => length < size).length).toBeLessThanOrEqual(1);
+});
+
 test('a map to one element of the array that is matched is refused, to one of another is not', () => {
   const problemsOf = (path: string, batch: string) => flowProblems(lookup({ batch, more: `map: { name: "${path}" }` })).map(onOneLine);
   const refused = '"results[0].name.first" is the same element for all records of a batch; "results[].name.first" gives each its own';
