@@ -159,3 +159,22 @@ test('events say times in thousandths of a ms at most', async () => {
   expect(times.length).toBeGreaterThan(5);
   for (const time of times) expect(time).toMatch(/^"ms":\d+(?:\.\d{1,3})?$/);
 });
+
+test('where a path finds nothing, a look at an answer', async () => {
+  const server = await answeringServer(() => ({ body: { data: { name: 'Ada' } } }));
+  const place = await workplace({
+    'flow.yaml': `nodes: [{ id: ask, type: http, url: "${server.origin}/{{id}}", map: { name: data.name, age: user.age } }]`,
+    'rows.txt': 'id;note\n1;a\n2;b\n',
+  });
+  const { code, stderr } = await place.automate([
+    ...'run flow.yaml --in rows.txt --in-format csv --delimiter ;'.split(' '),
+    '--out',
+    'out.csv',
+  ]);
+  expect([code, offered(stderr)]).toEqual([
+    0,
+    ["automate test-request flow.yaml --in rows.txt --in-format csv --delimiter ';' --node ask"],
+  ]);
+  expect(stderr).toContain('  no answer has user.age: see what one has:\n');
+  expect((await shell(place, offered(stderr)[0] as string)).stdout).toContain('data.name');
+});

@@ -25,7 +25,28 @@ export function nextSteps(
     ...(failed > 0 && (ending === 'complete' || files.out === '-')
       ? [{ why: tryingAgain(tally, failed, files), command: retryCommand(flow, options, files) }]
       : []),
+    ...lookingAtAnswers(tally, flow, options),
   ];
+}
+
+/** A path that finds nothing in any answer is mostly not the one that was meant. */
+function lookingAtAnswers({ hits }: Tally, flow: string, options: RunOptions): NextStep[] {
+  const nowhere = [...hits.values()].flat().find(({ found, of }) => found === 0 && of > 0);
+  if (!nowhere || options.in === '-') return [];
+  const { in: input, inFormat, delimiter, encoding, env, cacert, allowHttp } = options;
+  const valued = {
+    '--in': input,
+    '--in-format': inFormat,
+    '--delimiter': delimiter,
+    '--encoding': encoding,
+    '--env': env,
+    '--cacert': cacert,
+  };
+  const words = Object.entries({ ...valued, '--node': nowhere.node }).flatMap(([name, value]) =>
+    value === undefined ? [] : [name, value],
+  );
+  const command = ['automate', 'test-request', flow, ...words, ...(allowHttp ? ['--allow-http'] : [])].map(shellWord).join(' ');
+  return [{ why: `no answer has ${nowhere.path}: see what one has`, command }];
 }
 
 /** What could not be read fails again until somebody has mended it. */
