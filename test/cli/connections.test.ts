@@ -1,9 +1,5 @@
 import { chmod, mkdir, readdir, readFile, stat, symlink, writeFile } from 'node:fs/promises';
-import { CommanderError } from 'commander';
-import { afterEach, describe, expect, test, vi } from 'vitest';
-import { createProgram } from '../../src/cli/main.ts';
-import { createTerminal } from '../../src/cli/terminal.ts';
-import { AutomateError } from '../../src/core/failure.ts';
+import { describe, expect, test } from 'vitest';
 import { answeringServer } from '../helpers/answering-server.ts';
 import { type Workplace, workplace } from '../helpers/cli.ts';
 import { httpServer, json } from '../helpers/http-server.ts';
@@ -27,8 +23,6 @@ async function placeWith(saved: object | string, files: Record<string, string> =
 const savedIn = async (place: Workplace) => JSON.parse((await place.automate(['connections', 'list', '--json'])).stdout);
 
 const modeOf = async (path: string) => ((await stat(path)).mode & 0o777).toString(8);
-
-afterEach(() => void vi.unstubAllEnvs());
 
 describe('add', () => {
   const oauth = ['--token-url', 'https://auth.example.com/token', '--client-id', 'me'];
@@ -151,14 +145,9 @@ describe('add', () => {
     ['a header twice in another case', addHttp('crm', '--set-header', 'A: 1', '--set-header', 'a: 2'), 'the header "a" is there already'],
   ])('refuses %s', async (_, args, message) => {
     const place = await workplace();
-    vi.stubEnv('AUTOMATE_HOME', place.path(home));
-    const said: string[] = [];
-    const terminal = { ...createTerminal(), print: async (text: string) => void said.push(text) };
-    const program = createProgram(terminal, (code) => said.push(`exit ${code}`)).configureOutput({ writeErr: () => {} });
-    const error = await program.parseAsync(args, { from: 'user' }).catch((error: Error) => error);
-    expect(error).toSatisfy((thrown) => thrown instanceof CommanderError || (thrown instanceof AutomateError && thrown.kind === 'usage'));
-    expect((error as Error).message).toContain(message);
-    expect(said).toEqual([]);
+    const { code, stdout, stderr } = await place.automate(args);
+    expect({ code, stdout }).toEqual({ code: 2, stdout: '' });
+    expect(stderr.replaceAll('\n  ', '\n')).toContain(message);
     expect(await place.files()).toEqual([]);
   });
 
