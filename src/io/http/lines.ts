@@ -61,8 +61,9 @@ export function createLines(open: (origin: string) => Dispatcher): Lines {
     if (idle.length > Math.max(mostIdle, mostBusy)) drop(idle.shift() as Line);
   }
 
+  /** Only closed, it would connect anew to find that the request that was given up is no longer wanted. */
   function drop(line: Line): void {
     all.delete(line);
-    line.dispatcher.close().catch(() => undefined);
+    line.dispatcher.destroy().catch(() => undefined);
   }
 }

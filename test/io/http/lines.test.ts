@@ -51,6 +51,15 @@ test('one that the server has ended while it was idle is made anew', async () =>
   expect(server.requests.length).toBe(20);
 });
 
+test.each(['directly', 'through a proxy'])('for a request that is given up no other connection is made: %s', async (way) => {
+  const server = await httpServer((_request, response) => json(response, {}));
+  const proxy = await proxyServer(server.port);
+  const { failure } = createSender({ environment: way === 'directly' ? {} : { HTTP_PROXY: proxy.url } });
+  const url = way === 'directly' ? server.origin : 'http://api.example.test/';
+  for (let request = 1; request <= 5; request++) await failure(url, { maxBodyBytes: 1 });
+  expect([server.requests.length, (way === 'directly' ? server : proxy).connections()]).toEqual([5, 5]);
+});
+
 /** Lines that lead nowhere: what they are asked is answered when the test says so. */
 function fakeLines() {
   const answers: (() => void)[] = [];
@@ -64,8 +73,7 @@ function fakeLines() {
         answers.push(() => handler.onResponseEnd());
         failures.push(() => handler.onResponseError());
       },
-      close: async () => void closed++,
-      destroy: async () => {},
+      destroy: async () => void closed++,
     } as never;
   });
   const send = (origin: string) => lines.dispatch({ origin, path: '/', method: 'GET' }, {});
