@@ -41,8 +41,11 @@ export interface Book {
   /** All that was spent, the newest month first. */
   spent(month?: string): Spent[];
   holds(): Hold[];
-  /** Writes down what a run has spent since it last did, and gives it a new hold: answers how much of `want` it got. `least`: less would not do. */
-  renew(hold: Omit<Hold, 'credits'>, spent: readonly number[], want: number, least: number): number;
+  /**
+   * Writes down what a run has spent since it last did, and gives it a new hold: answers how much of `want` it got. `least`: less would
+   * not do. `needed`: what it has begun may come to so much; absent where that is not known.
+   */
+  renew(hold: Omit<Hold, 'credits'>, spent: readonly number[], want: number, least: number, needed?: number): number;
   /** Writes down what a run has spent, and ends its hold; `false` when somebody else has done so. */
   settle(run: string, seen: number, spent: readonly number[]): boolean;
   close(): void;
@@ -67,6 +70,9 @@ const timeoutMs = 10_000;
 
 /** Nobody holds so much of what remains that others get nothing. */
 const largestShare = 1 / 8;
+
+/** Nor for what it has begun. */
+const largestNeeded = 1 / 2;
 
 /** Opens the book, which is made when there is none. Throws an AutomateError (`output`) when it cannot be used. */
 export function openBook(path: string): Book {
@@ -103,17 +109,18 @@ function bookOf(path: string, database: Database.Database): Book {
     }
   }
 
-  function granted(month: string, run: string, want: number, least: number): number {
+  function granted(month: string, run: string, want: number, least: number, needed: number): number {
     const most = limit();
     if (most === undefined) return want;
     const remaining = most - Number(monthTotal.get(month)?.credits) - Number(heldByOthers.get(month, run)?.credits);
     if (remaining < least - 1e-6) return 0;
-    return Math.min(want, Math.max(least, Math.floor(remaining * largestShare)));
+    const sure = Math.min(needed, remaining * largestNeeded);
+    return Math.min(want, Math.max(least, sure + Math.floor((remaining - sure) * largestShare)));
   }
 
-  const renew = (hold: Omit<Hold, 'credits'>, spent: readonly number[], want: number, least: number) => {
+  const renew = (hold: Omit<Hold, 'credits'>, spent: readonly number[], want: number, least: number, needed = 0) => {
     addAll(hold.month, hold.accounts, spent);
-    const credits = granted(hold.month, hold.run, want, least);
+    const credits = granted(hold.month, hold.run, want, least, needed);
     putHold.run(hold.run, hold.owner, hold.month, JSON.stringify(hold.accounts), credits, hold.logged, hold.total);
     return credits;
   };

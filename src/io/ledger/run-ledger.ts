@@ -98,11 +98,12 @@ export function createRunLedger(options: RunLedgerOptions, book: Book | undefine
     },
     isUsedUp: () => isOver(cheapest) || (log !== undefined && available < cheapest - rounding),
     affords(actions) {
-      // The first records are begun before anything is held: what there is has to be asked for here.
-      if (book && !log) reserve(book, cheapest);
-      if (options.most === undefined && !isLast) return true;
+      if (options.most === undefined && (!book || (log && !isLast))) return true;
       const credits = actions.reduce((sum, [node, count]) => sum + count * (prices[numberOf(node)] as Price).credits, 0);
-      return !isOver(credits) && !(isLast && available < credits - rounding);
+      if (isOver(credits)) return false;
+      // The first records are begun before anything is held; and what a run has got is not all that there is.
+      if (book && (!log || isLast)) reserve(book, cheapest, credits);
+      return !isLast || available >= credits - rounding;
     },
     flush: () => log?.flush(),
     spent: () => spent,
@@ -136,14 +137,14 @@ export function createRunLedger(options: RunLedgerOptions, book: Book | undefine
     unwritten[number] = (unwritten[number] as number) + credits;
   }
 
-  /** Why the book has not enough left; absent when there is. */
-  function reserve(book: Book, credits: number): string | undefined {
+  /** Why the book has not enough left; absent when there is. `needed`: as much of it as can be had would be welcome. */
+  function reserve(book: Book, credits: number, needed = 0): string | undefined {
     const nowMs = options.wallNow();
     if (nowMs >= month.endMs) turnOver(book, monthOf(nowMs));
-    if (available >= credits - rounding) return undefined;
+    if (available >= Math.max(credits, needed) - rounding) return undefined;
     log ??= createSentLog(logPath(options.home, options.run));
-    available = renewed(book, credits);
-    if (available < credits - rounding && settleDead(book, options)) available = renewed(book, credits);
+    available = renewed(book, credits, needed);
+    if (available < credits - rounding && settleDead(book, options)) available = renewed(book, credits, needed);
     return available < credits - rounding ? usedUp(book, month, options.run) : undefined;
   }
 
@@ -154,13 +155,13 @@ export function createRunLedger(options: RunLedgerOptions, book: Book | undefine
     available = 0;
   }
 
-  function renewed(book: Book, least: number): number {
+  function renewed(book: Book, least: number, needed = 0): number {
     log?.flush();
     const accounts = prices.map(({ account }) => account);
     const totalNow = unwritten.reduce((sum, credits) => sum + credits, total);
     const hold = { run: options.run, owner, month: month.name, accounts, logged, total: totalNow };
-    const wanted = Math.max(block, least);
-    const granted = book.renew(hold, unwritten, wanted, least);
+    const wanted = Math.max(block + needed, least);
+    const granted = book.renew(hold, unwritten, wanted, least, needed);
     isLast = granted < wanted - rounding;
     // Only what is in the book for sure is no longer to be written.
     total = totalNow;

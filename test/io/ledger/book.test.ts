@@ -64,6 +64,22 @@ test('what was spent before midnight UTC belongs to the month that has ended', (
   expect(written(folder)).toEqual({ '2026-11 a': 300, '2026-12 a': 20 });
 });
 
+test('what is begun can count on half of the allowance that remains, and not only on what a run takes at a time', () => {
+  const folder = home();
+  const book = open(folder);
+  book.setLimit(1000);
+  const ledger = ledgerOf(folder, {}, book);
+  const affords = [1, 400, 500, 700, 1001].map((count) => ledger.affords([['a', count]]));
+  expect(affords).toEqual([true, true, true, false, false]);
+  spend(ledger, 'a', 960);
+  expect([20, 41].map((count) => ledger.affords([['a', count]]))).toEqual([true, false]);
+  const other = ledgerOf(folder, { run: 'other' });
+  spend(other, 'b', 2);
+  other.close();
+  ledger.close();
+  expect(written(folder)).toEqual({ '2026-11 a': 960, '2026-11 b': 2 });
+});
+
 test('a month that ends gives a new allowance', () => {
   const folder = home();
   let nowMs = november;
