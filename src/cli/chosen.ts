@@ -28,7 +28,8 @@ export async function* chosen(source: Source, wanted: Wanted): AsyncGenerator<re
   const last = limit === undefined ? Number.POSITIVE_INFINITY : skip + limit;
   const isDone = ({ number }: Item) => done.beyond.some(([from, to]) => number >= from && number <= to);
   if (last <= Math.max(skip, done.records)) return;
-  const checked = isTable(format) ? misfitFinder(plan, source.columns ?? []) : undefined;
+  // The rows of a table are all alike.
+  const checked = isTable(format) && !isTable(source.format) ? misfitFinder(plan, source.columns ?? []) : undefined;
   for await (const items of source.batches()) {
     let undone = items.filter(({ number }) => number > skip && number > done.records && number <= last);
     if (done.beyond.length > 0) {

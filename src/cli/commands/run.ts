@@ -58,16 +58,8 @@ async function dryRunCommand(flow: string, plan: Plan, options: RunOptions, term
   try {
     checkTable(plan, flow, source);
     if (!options.quiet) tellWarnings(plan, flow, terminal);
-    return await dryRun(
-      {
-        plan,
-        options,
-        source,
-        chosen: (from) => chosen(from, { options, plan, format: planOutput(options, inputFormat(options)).format }),
-      },
-      flow,
-      terminal,
-    );
+    const { format } = planOutput(options, inputFormat(options));
+    return await dryRun({ plan, options, source, chosen: (from) => chosen(from, { options, plan, format }) }, flow, terminal);
   } finally {
     await source.close();
   }
