@@ -100,8 +100,13 @@ nodes:
   });
 
   test('eight runs at once, two of them killed: not less than was sent, no more than their holds above it, and equal once settled', async () => {
-    let isHolding = false;
+    let isHolding = true;
     const waiting: (() => void)[] = [];
+    const release = () => {
+      isHolding = false;
+      for (const answer of waiting.splice(0)) answer();
+    };
+    const everybodyWaits = () => reached(() => waiting.length === 8 * 16);
     const server = await httpServer(async (_, response) => {
       if (isHolding) await new Promise<void>((resolve) => waiting.push(resolve));
       json(response, { name: 'x' });
@@ -110,16 +115,17 @@ nodes:
     const started = idsTo(8).map((n) =>
       place.start(['run', 'flow.yaml', '--in', 'rows.csv', '--out', `${n}.csv`, '--errors', `${n}.errors.csv`, '--quiet']),
     );
+    // Nobody goes ahead while others start; and later, everybody has sent what he may have under way.
+    await everybodyWaits();
+    release();
     await reached(() => server.requests.length > 700);
     isHolding = true;
-    // Everybody has sent what he may have under way, and waits.
-    await reached(() => waiting.length === 8 * 16);
+    await everybodyWaits();
     const [first, second] = started;
     first?.child.kill('SIGKILL');
     second?.child.kill('SIGKILL');
     await Promise.all([first?.finished, second?.finished]);
-    isHolding = false;
-    for (const release of waiting) release();
+    release();
     const codes = (await Promise.all(started.slice(2).map(({ finished }) => finished))).map(({ code }) => code);
     expect(codes).toEqual([0, 0, 0, 0, 0, 0]);
     const { spent, held } = ledger(place);
