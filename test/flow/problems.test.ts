@@ -22,6 +22,14 @@ describe('where a problem stands', () => {
     ]);
   });
 
+  test.each([
+    ['paginate: { type: next_url, path: next, items: results }', 'unknown key "items"; expected one of type, path, max'],
+    ['paginate: { type: link_header, maxx: 3 }', 'unknown key "maxx"; did you mean "max"?'],
+    ['auth: { type: basic, credential: a, token_url: b }', 'unknown key "token_url"; expected one of type, credential, username'],
+  ])('%s: a key of another type is not offered', (line, message) => {
+    expect(ofNode(line).map((problem) => problem.message)).toContain(message);
+  });
+
   test('a missing key: its mapping', () => {
     expect(flowProblems('nodes:\n  - type: http\n    id: a\n').map(shown)).toEqual([
       ['2:5 the key "url" is missing', '  - type: http', '    ^^^^^^^^^^'].join('\n'),
