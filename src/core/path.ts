@@ -21,7 +21,7 @@ export function compilePath(text: string): Path {
   if (!quoted && first === '$status' && steps.length === 1) return { text, root: 'status', legs: [[]] };
   if (!quoted && first === '$headers') return headerPath(text, steps);
   if (!quoted && typeof first === 'string' && first.startsWith('$') && first !== '$body') {
-    throw new Error(`expected $status, $headers.NAME or $body, found "${text}"; a field of that name is ["${first}"]`);
+    throw new Error(`expected $status, $headers.NAME or $body, found "${text}"; ${meant(text) ?? `a field of that name is ["${first}"]`}`);
   }
   return { text, root: 'body', legs: legsOf(!quoted && first === '$body' ? steps.slice(1) : steps) };
 }
@@ -70,9 +70,24 @@ function unquoted(quoted: string): string | undefined {
 }
 
 function fail(text: string, at: number): never {
+  const advice = meant(text);
   throw new Error(
-    `expected a path such as data.user.name, results[0].value, items[].id or ["odd key"], found "${text}" (wrong from character ${at + 1})`,
+    `expected a path such as data.user.name, results[0].value, items[].id or ["odd key"], found "${text}"${advice ? `; ${advice}` : ` (wrong from character ${at + 1})`}`,
   );
+}
+
+/** JSONPath and jq begin a path with a character or two more; JSONPath has other quotes, and a star for each element. */
+function meant(text: string): string | undefined {
+  const plain = text
+    .replace(/^\$?(?:\.|(?=\[))/, '')
+    .replaceAll('[*]', '[]')
+    .replaceAll(/\['([^'"\\]+)'\]/g, '["$1"]');
+  if (plain === text || plain === '') return undefined;
+  try {
+    return `did you mean ${compilePath(plain).text}?`;
+  } catch {
+    return undefined;
+  }
 }
 
 /** The value at the end of the steps; `undefined` where there is none. Inherited properties are none. */
