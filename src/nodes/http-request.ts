@@ -70,7 +70,9 @@ export function compileRequest(
   }
 
   function headersFor(fields: Fields): Record<string, string> {
-    return Object.fromEntries(rendering.map(({ name, render }) => [name, (render as TextTemplate)(fields)]));
+    const headers: Record<string, string> = {};
+    for (const { name, render } of rendering) headers[name] = (render as TextTemplate)(fields);
+    return headers;
   }
 }
 

@@ -159,5 +159,5 @@ function firstHop(request: HttpRequest, deadlineMs: number): Hop {
 
 /** The credential's header counts, not one of the same name in another case that the flow set. */
 function signedHop(hop: Hop, { headers, query }: Signature): Hop {
-  return { ...hop, path: withQuery(hop.path, query), headers: { ...hop.headers, ...headers } };
+  return { ...hop, path: withQuery(hop.path, query), headers: Object.assign({}, hop.headers, headers) };
 }
