@@ -26,6 +26,8 @@ export interface Mapping {
   readonly expands: boolean;
   /** Whether it looks into the body, so that a body which is no JSON is a failure. */
   readonly needsJson: boolean;
+  /** Whether it takes anything of the body, `$body` included. */
+  readonly readsBody: boolean;
   /** The record's output records. `found` gets, per path, whether it led anywhere. Throws a Failure (`mapping`). */
   apply(record: Fields, answer: Answer, found: boolean[], part?: MappedPart): Fields[];
   /** The outermost array that is expanded; absent without one. */
@@ -59,6 +61,7 @@ export function compileMapping(written: readonly string[] | Readonly<Record<stri
     paths: entries.map((entry) => entry.path.text),
     expands: chain.length > 0,
     needsJson: entries.some((entry) => entry.path.root === 'body' && (entry.path.legs.length > 1 || entry.path.legs[0]?.length !== 0)),
+    readsBody: entries.some((entry) => entry.path.root === 'body'),
     array: chain[0],
     apply: (record, answer, found, part = {}) => {
       const to = { whenEmpty, ...part, record, answer, found };

@@ -15,7 +15,7 @@ export function readBody(response: HttpResponse, mode: ResponseMode, needsJson: 
   const contentType = response.header('content-type') ?? '';
   const text = decoded(response, contentType);
   if (mode === 'text') return text;
-  const announced = mode === 'json' || /[/+]json\b/i.test(contentType);
+  const announced = announcesJson(response, mode);
   if (text.trim() === '') return undefined;
   if (!announced && !/^\s*[[{"\-\dtfn]/.test(text)) return needsJson ? notJson(response, text) : text;
   try {
@@ -24,6 +24,11 @@ export function readBody(response: HttpResponse, mode: ResponseMode, needsJson: 
     if (announced || needsJson) return notJson(response, text, (error as Error).message);
     return text;
   }
+}
+
+/** Whether the node or the answer's content type says that the body is JSON. */
+export function announcesJson(response: HttpResponse, mode: ResponseMode): boolean {
+  return mode === 'json' || (mode === 'auto' && /[/+]json\b/i.test(response.header('content-type') ?? ''));
 }
 
 const utf8 = new TextDecoder('utf-8', { fatal: true });

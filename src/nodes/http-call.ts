@@ -4,7 +4,7 @@ import type { NodeContext, RetryPolicy } from '../core/node.ts';
 import type { Path } from '../core/path.ts';
 import type { HttpRequest, HttpResponse } from '../core/ports.ts';
 import type { Fields } from '../core/record.ts';
-import { answerMessage, readBody } from '../core/response.ts';
+import { announcesJson, answerMessage, readBody } from '../core/response.ts';
 import { jsonOf, type Value } from '../core/value.ts';
 import { costIn, matches } from './call-policy.ts';
 import type { HttpOptions } from './http-options.ts';
@@ -126,9 +126,13 @@ export function refusal(options: HttpOptions, response: HttpResponse, request?: 
   });
 }
 
-/** Read inside the try, so that a body cut off on its way is tried again. A webhook's answer, which nobody reads, can't fail it. */
+/**
+ * Read inside the try, so that a body cut off on its way is tried again. What nobody reads can't fail a record: a webhook's answer,
+ * or an image of which the map takes the status. JSON that was announced to a map has to be some.
+ */
 export function bodyOf({ options, mapping, needsJson }: Compiled, response: HttpResponse): Value | undefined {
-  if (!mapping && !needsJson && options.response !== 'json') return undefined;
+  const isRead = mapping && (mapping.readsBody || announcesJson(response, options.response));
+  if (!isRead && !needsJson && options.response !== 'json') return undefined;
   return readBody(response, options.response, needsJson);
 }
 

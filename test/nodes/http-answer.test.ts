@@ -142,6 +142,14 @@ describe('response', () => {
     expect((await answered('when: "true"', { body: '{"a":', ...json })).rows).toEqual([{ id: 1 }]);
   });
 
+  test('a body that is no text cannot fail a map that takes nothing of it', async () => {
+    const image = { body: Buffer.from([0x89, 0xff]), headers: { 'Content-Type': 'image/png' } };
+    const map = 'map: { s: $status, t: $headers.content-type';
+    expect((await answered(`${map} }`, image)).rows).toEqual([{ id: 1, s: 200, t: 'image/png' }]);
+    expect((await answered(`${map}, b: $body }`, image)).failures).toMatchObject([{ class: 'parse' }]);
+    expect((await answered(`${map} }`, { body: '{"a":', ...json })).failures).toMatchObject([{ class: 'parse' }]);
+  });
+
   test('JSON cut off where only the end of the connection could tell is tried again', async () => {
     const { rows, requests } = await runFlow(node('map: [a]'), [{ id: 1 }], {
       http: (_request, index) => (index === 0 ? { body: '{"a": 1', endedByClose: true, ...json } : { body: { a: 1 } }),
