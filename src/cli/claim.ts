@@ -58,7 +58,7 @@ export async function claimOutput(flow: FlowInFile, options: RunOptions, plan: O
     { what: 'the summary', path: options.summary, option: '--summary' },
   ]);
   refuseTwiceStdout({ '--out': plan.out, '--errors': plan.errors, '--events': options.events, '--summary': options.summary });
-  const out = isFileOrFree(plan.out) ? realFile(plan.out) : undefined;
+  const out = plan.isStreamed ? undefined : realFile(plan.out);
   const errors = isFileOrFree(plan.errors) ? realFile(plan.errors) : undefined;
   const release = takeLocks([
     ...(out === undefined ? [] : [{ path: out, option: '--out' }]),

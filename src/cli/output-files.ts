@@ -19,6 +19,8 @@ import { isTable, namedFormat } from './input-options.ts';
 export interface OutputPlan {
   /** `-` is stdout. */
   readonly out: string;
+  /** Whether it is stdout, a pipe or a device: nothing in it can be cut off, so nothing can be gone on with. */
+  readonly isStreamed: boolean;
   readonly format: Format;
   readonly errors: string;
   readonly errorsFormat: Format;
@@ -38,19 +40,20 @@ export function planOutput(options: OutputOptions, input: Format): OutputPlan {
   const plain = { kind: input.kind, gzip: false };
   const format = named ?? (options.out === '-' ? plain : (formatOfPath(options.out) ?? plain));
   const errors = options.errors ?? defaultErrors(options, input);
-  return { out: options.out, format, errors, errorsFormat: formatOfPath(errors) ?? plain };
+  const isStreamed = options.out === '-' || isNoFile(options.out);
+  return { out: options.out, isStreamed, format, errors, errorsFormat: formatOfPath(errors) ?? plain };
 }
 
 function defaultErrors({ in: input, out }: OutputOptions, format: Format): string {
   const extension = extensionOf(format, input);
-  const isStream = isStreamed(input);
+  const isStream = isNameless(input);
   const name = isStream ? `errors${extension}` : `${basename(input).replace(/\.[^.]+(?:\.gz)?$/i, '')}.errors${extension}`;
   const beside = out === '-' || isNoFile(out) ? input : out;
   return beside === input && isStream ? name : join(dirname(beside), name);
 }
 
 /** Whether an input has no name of its own: stdin, a pipe, a device, or what the system calls an open file, such as `<(command)` in a shell. */
-function isStreamed(input: string): boolean {
+function isNameless(input: string): boolean {
   return input === '-' || isNoFile(input) || /^\/(?:dev\/(?:stdin$|fd\/)|proc\/[^/]+\/fd\/)/.test(input);
 }
 

@@ -72,6 +72,29 @@ test('and into a stream', async () => {
   expect((await shell(place, goOn)).stdout.match(/^\d/gm)).toEqual(['6', '7']);
 });
 
+test('also into a pipe, in which nothing can be resumed either', async () => {
+  const { place, state, read } = await people('rows.csv');
+  const into = (file: string, command: string) => shell(place, `[ -p pipe ] || mkfifo pipe; cat pipe > ${file} & ${command}; wait`);
+  const { stderr } = await into(
+    'first.csv',
+    "automate run 'my flow.yaml' --concurrency 1 --delimiter ';' --in rows.csv --out pipe --max-credits 4",
+  );
+  const [goOn = '', ...others] = offered(stderr);
+  expect(goOn).toBe(
+    "automate run 'my flow.yaml' --concurrency 1 --delimiter ';' --in rows.csv --out pipe --max-credits 4 --skip 4 --errors rows.errors.rest.csv",
+  );
+  expect(others).toEqual(["automate run 'my flow.yaml' --concurrency 1 --max-credits 4 --in rows.errors.csv --out pipe"]);
+  state.isWell = true;
+  await into('rest.csv', goOn);
+  expect((await read('rest.csv')).match(/^\d/gm)).toEqual(['5', '6', '7', '8']);
+});
+
+test('a device holds no failed records to try again', async () => {
+  const { automate } = await people('rows.csv');
+  const { stderr } = await automate([...start, '--in', 'rows.csv', '--out', '/dev/null', '--errors', '/dev/null']);
+  expect(offered(stderr)).toEqual([]);
+});
+
 test('in a stream without order nobody can tell where to go on', async () => {
   const { automate } = await people('rows.csv');
   const { stderr } = await automate([...start, '--in', 'rows.csv', '--unordered', '--max-credits', '2']);

@@ -1,5 +1,6 @@
 import type { Ending } from '../../core/event.ts';
 import { formatOfPath } from '../../io/records/format.ts';
+import { isNoFile } from '../../io/stat.ts';
 import { isTable } from '../input-options.ts';
 import type { OutputPlan } from '../output-files.ts';
 import { creditsText } from '../show/number.ts';
@@ -22,7 +23,7 @@ export function nextSteps(
   return [
     ...goingOn(ending, tally, flow, options, files),
     // While a run can be gone on with, more failed records may come into the same file.
-    ...(failed > 0 && (ending === 'complete' || files.out === '-')
+    ...(failed > 0 && (ending === 'complete' || files.isStreamed) && !isNoFile(files.errors)
       ? [{ why: tryingAgain(tally, failed, files), command: retryCommand(flow, options, files) }]
       : []),
     ...lookingAtAnswers(tally, flow, options),
@@ -66,7 +67,7 @@ function tryingAgain({ failures }: Tally, failed: number, { errors, errorsFormat
 export function goingOn(ending: Ending, tally: Tally, flow: string, options: RunOptions, files: OutputPlan): NextStep[] {
   if (ending === 'complete') return [];
   const short = ending === 'max-credits' && tally.read + tally.newlyWaiting === 0 ? shortOf(tally, options) : undefined;
-  if (files.out !== '-') return [{ why: short?.why ?? 'go on', command: resumeCommand(flow, options, short?.more) }];
+  if (!files.isStreamed) return [{ why: short?.why ?? 'go on', command: resumeCommand(flow, options, short?.more) }];
   if (options.in === '-' || options.unordered) return [];
   const skip = Math.max(tally.lastRecord, options.skip ?? 0);
   const more = [
@@ -110,7 +111,7 @@ function retryCommand(flow: string, options: RunOptions, files: OutputPlan): str
     [
       ...['--in', files.errors],
       ...(formatOfPath(files.errors) ? [] : ['--in-format', files.errorsFormat.kind]),
-      ...['--out', renamed(files.out, 'retry')],
+      ...['--out', files.isStreamed ? files.out : renamed(files.out, 'retry')],
       ...(options.errors === undefined ? [] : ['--errors', renamed(files.errors, 'retry')]),
     ],
   );

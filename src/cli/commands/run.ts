@@ -185,7 +185,7 @@ async function endOf(run: Run, output: FileOutput, { flow, options, files }: Run
   } catch (error) {
     await output.close(false).catch(() => undefined);
     if (error instanceof AutomateError && error.kind === 'input') throw behindDone(error, output.saved(), files);
-    if (!(error instanceof AutomateError) || error.kind !== 'output' || files.out === '-') throw error;
+    if (!(error instanceof AutomateError) || error.kind !== 'output' || files.isStreamed) throw error;
     const { records } = output.saved();
     const done = `${counted(records, 'record')} ${records === 1 ? 'is' : 'are'} done; when that is mended, go on`;
     throw new AutomateError('output', `${error.message}\n${done}:\n  ${resumeCommand(flow, options)}`, { cause: error });
@@ -195,7 +195,7 @@ async function endOf(run: Run, output: FileOutput, { flow, options, files }: Run
 /** An input that cannot be read to its end. What stands before the fault is done. */
 function behindDone(error: AutomateError, { records, written, failed }: Checkpoint, files: OutputPlan): AutomateError {
   if (written + failed === 0) return error;
-  const others = [...(files.out === '-' ? [] : ['--out']), ...(files.out === '-' && failed === 0 ? [] : ['--errors'])];
+  const others = [...(files.isStreamed ? [] : ['--out']), ...(files.isStreamed && failed === 0 ? [] : ['--errors'])];
   const rest = `--skip ${records}${others.length === 0 ? '' : `, and another ${others.join(' and ')}`}`;
   const done = whereDone(written, failed, files);
   return new AutomateError('input', `${error.message}\n${done}; once it is mended, do the rest with ${rest}`, { cause: error });
