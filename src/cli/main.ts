@@ -92,7 +92,7 @@ export function createProgram(terminal: Terminal, exit: (code: number) => void):
     .option('--events <file>', 'write every event as NDJSON')
     .option('--summary <file>', 'write the summary as JSON')
     .option('--resume', 'go on where an earlier run of the same command line ended')
-    .option('--csv-safe', "put ' in front of cells that a spreadsheet would take for a formula")
+    .option('--csv-safe', "put ' in front of cells of the output that a spreadsheet would take for a formula")
     .option('--force', 'overwrite existing files')
     .option('--quiet', 'no progress and no summary');
   const lacksIn = "required option '--in <file>' not specified";

@@ -124,7 +124,8 @@ export async function openOutput(plan: OutputPlan, run: OutputRun): Promise<File
   return createOutput({
     records: { sink, writer: createWriter(plan.format, run.outputColumns, { csvSafe }) },
     errors: {
-      writer: createWriter(plan.errorsFormat, columnsOfErrors(run), { csvSafe }),
+      // An input like any other: its cells are what was read.
+      writer: createWriter(plan.errorsFormat, columnsOfErrors(run)),
       open: async () =>
         plan.errors === '-'
           ? createStreamSink(process.stdout, 'stdout', plan.errorsFormat)

@@ -251,6 +251,12 @@ describe('CSV formulas', () => {
     expect(out).toContain("'@SUM(A1)");
     expect(out).not.toMatch(/(?:^|,)"?[=+@]/m);
   });
+
+  test('but not in the errors file: what it holds is tried again', async () => {
+    const failing = 'nodes: [{ type: set, fields: { c: { cel: "int(b)" } } }]\n';
+    const { errors } = await over('rows.csv', '@id,b\n+49,-x\n', failing, ['--csv-safe']);
+    expect(errors).toMatch(/^@id,b,_error_node,.*\n\+49,-x,set-1,/);
+  });
 });
 
 describe('YAML', () => {
