@@ -324,14 +324,16 @@ describe('the command line', () => {
   ])('%s %s', (option, value, message) => refused({ 'flow.yaml': good, 'rows.csv': 'id\n1\n' }, [...run, option, value], 2, message));
 });
 
-test('a failed record with a broken character does not end a run whose errors file is a table', async () => {
+test('a failed record with a broken character is whole in an errors file that is a table, and is not sent with another text', async () => {
   const place = await workplace({
     'flow.yaml': 'nodes: [{ type: set, fields: { n: { cel: "int(a)" } } }]\n',
     'rows.ndjson': '{"a":"x\\ud800"}\n{"a":"2"}\n',
   });
   const { code } = await place.automate(['run', 'flow.yaml', '--in', 'rows.ndjson', '--out', 'out.ndjson', '--errors', 'bad.csv']);
   expect([code, await place.read('out.ndjson')]).toEqual([4, '{"a":"2","n":2}\n']);
-  expect(await place.read('bad.csv')).toMatch(/\nx\\ud800,set-1,/);
+  expect(await place.read('bad.csv')).toMatch(/\n,set-1,.*,1,"{""a"":""x\\ud800""}"\n/);
+  const again = await place.automate(['run', 'flow.yaml', '--in', 'bad.csv', '--out', 'again.csv']);
+  expect([again.code, await place.read('again.csv')]).toEqual([4, 'a,n\n']);
 });
 
 test('a failed record with a field that the errors file has no column for is there whole, and is not sent without it', async () => {

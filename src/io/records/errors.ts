@@ -6,7 +6,7 @@ import { withEscapes } from './csv-writer.ts';
 /** The columns that an errors file adds to a record's own. */
 export const errorColumns = ['_error_node', '_error_class', '_error_status', '_error_message', '_error_attempts', '_error_record'] as const;
 
-/** The column of a table for the fields of a JSON record that have none of their own, as JSON: records need not be alike. */
+/** The column of a table for the fields of a JSON record that have none of their own, or do not fit into it, as JSON: records need not be alike. */
 export const otherFields = '_error_fields';
 
 /** The longest message that is shown of a record that cannot be read. */

@@ -2,11 +2,11 @@ import type { Failure } from '../../core/failure.ts';
 import type { Item, Outcome } from '../../core/item.ts';
 import type { Output } from '../../core/ports.ts';
 import { type Fields, withFields } from '../../core/record.ts';
-import { jsonOf } from '../../core/value.ts';
+import { jsonOf, type Value } from '../../core/value.ts';
 import type { Checkpoint, Journal } from '../journal.ts';
 import type { KeptText } from '../kept-records.ts';
 import type { Redactor } from '../redact.ts';
-import { isTableWriter, withEscapes } from './csv-writer.ts';
+import { isTableWriter } from './csv-writer.ts';
 import { errorFields, otherFields } from './errors.ts';
 import type { TextParts } from './part.ts';
 import { createInputProgress } from './progress.ts';
@@ -110,7 +110,7 @@ export function createOutput(tools: OutputTools): FileOutput {
   function errorRow(item: Item, failure: Failure): Fields {
     const { writer } = tools.errors;
     if (!isTableWriter(writer)) return withFields(item.fields, errorFields(item, failure, false));
-    return withFields(writable(inColumns(item.fields, writer.columns)), errorFields(item, failure, true));
+    return withFields(inColumns(item.fields, writer.columns), errorFields(item, failure, true));
   }
 
   async function whole(act: () => Promise<void>): Promise<void> {
@@ -177,24 +177,13 @@ function isNews(checkpoint: Checkpoint, before: Checkpoint): boolean {
   return checkpoint.written !== before.written || checkpoint.failed !== before.failed || checkpoint.credits !== before.credits;
 }
 
-/** The fields that have a column, and all others as JSON in one. */
+/** The fields that have a column and can stand in it, and all others as JSON in one: read again as another text, they would be sent so. */
 function inColumns(fields: Fields, columns: readonly string[]): Fields {
   const known = new Set(columns);
-  const others = [...fields].filter(([name]) => !known.has(name));
+  const fits = ([name, value]: readonly [string, Value]) => known.has(name) && (typeof value !== 'string' || value.isWellFormed());
+  const others = [...fields].filter((field) => !fits(field));
   if (others.length === 0) return fields;
-  const kept = [...fields].filter(([name]) => known.has(name));
-  return new Map([...kept, [otherFields, jsonOf(Object.fromEntries(others))]]);
-}
-
-/** What no table can hold as it is must not end a run that has failed one record. */
-function writable(fields: Fields): Fields {
-  const broken = [...fields].filter(([, value]) => typeof value === 'string' && !value.isWellFormed());
-  return broken.length === 0
-    ? fields
-    : withFields(
-        fields,
-        broken.map(([name, value]) => [name, withEscapes(value as string)] as const),
-      );
+  return new Map([...[...fields].filter(fits), [otherFields, jsonOf(Object.fromEntries(others))]]);
 }
 
 /** A record is written whole or not at all. */
