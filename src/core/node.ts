@@ -272,8 +272,8 @@ export interface BuildContext {
   problem(at: readonly (string | number)[], message: string): void;
   /** Something that is likely not meant. */
   warn(at: readonly (string | number)[], message: string): void;
-  /** The same for an expression that can never be true of a table's cells. */
-  warnOfCells(at: readonly (string | number)[], expression: Expression<unknown>): void;
+  /** The same for an expression that can never be true of a table's cells. `isCell`: absent where the fields are called as before the node. */
+  warnOfCells(at: readonly (string | number)[], expression: Expression<unknown>, isCell?: (field: string) => boolean): void;
 }
 
 /** A kind of node: its options declared once, for checks, help, defaults and JSON Schema. */

@@ -175,8 +175,8 @@ function buildContext(id: string, at: At, compilation: Compilation): BuildContex
     mcpConnection: (name) => connectionOfType('mcp', name, [...at, 'connection'], compilation),
     problem: (place, message) => problems.push(source.at([...at, ...place], message)),
     warn: (place, message) => warnings.push(source.at([...at, ...place], message)),
-    warnOfCells(place, { besideNumbers }) {
-      for (const { field, offset, fails } of besideNumbers.filter((beside) => isCell(beside.field))) {
+    warnOfCells(place, { besideNumbers }, isCellThere = isCell) {
+      for (const { field, offset, fails } of besideNumbers.filter((beside) => isCellThere(beside.field))) {
         const what = fails ? 'a CSV cell is a text: with a number this fails' : 'a CSV cell is a text and never equals a number';
         warnings.push(source.at([...at, ...place], `${what}\nconvert it: int(${field}) or double(${field})`, offset));
       }

@@ -5,7 +5,7 @@ import { Failure } from '../core/failure.ts';
 import { type BuildContext, defineNode, type FieldUse, type Node } from '../core/node.ts';
 import { expression, fieldName } from '../core/options.ts';
 import type { Fields } from '../core/record.ts';
-import { referencedFields, valueTemplate } from '../core/template.ts';
+import { referencedFields, templateParts, valueTemplate } from '../core/template.ts';
 import { ExactNumber, type Value } from '../core/value.ts';
 
 const exactNumber = describedAs(z.instanceof(ExactNumber), z.number());
@@ -43,10 +43,13 @@ function build(options: SetOptions, context: BuildContext): Node {
   for (const [index, [from, to]] of [...renames].entries()) {
     if (targets.indexOf(to) < index) context.problem(['rename', from], `two fields are renamed to "${to}"`);
   }
+  const oldNames = new Map([...renames].map(([from, to]) => [to, from]));
+  const isCell = (field: string) => context.isCell(oldNames.get(field) ?? field);
   for (const [name, written] of Object.entries(options.fields)) {
-    if (isExpression(written)) context.warnOfCells(['fields', name, 'cel'], written.cel);
+    if (isExpression(written)) context.warnOfCells(['fields', name, 'cel'], written.cel, isCell);
   }
-  const computed = Object.entries(options.fields).map(([name, written]) => ({ name, ...computing(name, written) }));
+  const computed = Object.entries(options.fields).map(([name, written]) => ({ name, ...computing(name, written, isCell) }));
+  const kept = targets.filter((field) => !isCell(field) && computed.every(({ name }) => name !== field));
   return {
     reads: [
       ...[...renames.keys()].map((field) => ({ field, at: ['rename', field], isName: true })),
@@ -55,7 +58,7 @@ function build(options: SetOptions, context: BuildContext): Node {
         [...renames.values(), ...computed.map(({ name }) => name)].includes(field) ? [] : [{ field, at: ['remove', index] }],
       ),
     ],
-    typedFields: computed.flatMap(({ name, isTyped }) => (isTyped ? [name] : [])),
+    typedFields: [...kept, ...computed.flatMap(({ name, isTyped }) => (isTyped ? [name] : []))],
     columns: (before) => {
       const renamed = renamedNames(before, renames).map(([, name]) => name);
       const all = new Set([...renamed, ...targets, ...computed.map(({ name }) => name)]);
@@ -83,10 +86,11 @@ interface Computing {
   compute(fields: Fields): Value;
 }
 
-function computing(name: string, written: SetOptions['fields'][string]): Computing {
+function computing(name: string, written: SetOptions['fields'][string], isCell: (field: string) => boolean): Computing {
   if (typeof written === 'string') {
+    const [only, ...more] = templateParts(written);
     return {
-      isTyped: false,
+      isTyped: typeof only === 'object' && more.length === 0 && !isCell(only.field),
       reads: referencedFields(written).map((field) => ({ field, at: ['fields', name] })),
       compute: valueTemplate(written),
     };

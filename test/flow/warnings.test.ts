@@ -95,6 +95,15 @@ test('a field from an answer or an expression may well equal a number', () => {
   expect(warnings(yaml).map(({ line, column }) => `${line}:${column}`)).toEqual(['4:57']);
 });
 
+test('under another name, too', () => {
+  const yaml = `nodes:
+  - { type: http, url: https://a.com, map: [status] }
+  - { type: set, rename: { status: code, id: no }, fields: { ok: { cel: code == 200 }, bad: { cel: no == 1 } } }
+  - { type: set, when: code == 200 && no == 1 }
+`;
+  expect(warnings(yaml).map(({ line, column }) => `${line}:${column}`)).toEqual(['3:100', '4:39']);
+});
+
 test('paths into an answer that is read as text find nothing', () => {
   expect(warnings('nodes: [{ type: http, url: "https://a.com", response: text, map: { all: $body, s: $status } }]')).toEqual([]);
   const [warning] = warnings('nodes: [{ type: http, url: "https://a.com", response: text, map: { a: a.b, all: $body } }]');

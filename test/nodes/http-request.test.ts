@@ -59,6 +59,16 @@ describe('what is sent', () => {
     expect(requests[1]?.body).toBe('["7 up", "no 42", 42, 42]');
   });
 
+  test('nor is it one under another name, or copied', async () => {
+    const yaml = `nodes:
+  - { type: http, url: https://a.com, map: { note: note, n: n } }
+  - { type: set, rename: { note: text, n: m, id: no }, fields: { copy: "{{text}}", m: "{{no}}" } }
+  - { type: http, method: POST, url: https://b.com, body: '[{{text}}, {{copy}}, {{no}}, {{m}}]' }
+`;
+    const { requests } = await runFlow(yaml, [{ id: '42' }], { csv: true, http: () => ({ body: { note: '7 up', n: 1 } }) });
+    expect(requests[1]?.body).toBe('["7 up", "7 up", 42, 42]');
+  });
+
   test('a body keeps the digits that were written', async () => {
     expect(
       (await sent(node('method: POST, url: "https://a.com", body: { id: 12345678901234567890, price: 1.50, hex: 0x10 }'), {})).body,
