@@ -89,9 +89,13 @@ test('also into a pipe, in which nothing can be resumed either', async () => {
   expect((await read('rest.csv')).match(/^\d/gm)).toEqual(['5', '6', '7', '8']);
 });
 
-test('a device holds no failed records to try again', async () => {
+test.each([
+  ['/dev/null', '/dev/null'],
+  ['-', 'stdout'],
+])('--errors %s holds no failed records to try again', async (errors, name) => {
   const { automate } = await people('rows.csv');
-  const { stderr } = await automate([...start, '--in', 'rows.csv', '--out', '/dev/null', '--errors', '/dev/null']);
+  const { stderr } = await automate([...start, '--in', 'rows.csv', '--out', '/dev/null', '--errors', errors]);
+  expect(stderr).toContain(`\n  errors: ${name} (2 records)\n`);
   expect(offered(stderr)).toEqual([]);
 });
 

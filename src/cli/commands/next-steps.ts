@@ -23,7 +23,7 @@ export function nextSteps(
   return [
     ...goingOn(ending, tally, flow, options, files),
     // While a run can be gone on with, more failed records may come into the same file.
-    ...(failed > 0 && (ending === 'complete' || files.isStreamed) && !isNoFile(files.errors)
+    ...(failed > 0 && (ending === 'complete' || files.isStreamed) && files.errors !== '-' && !isNoFile(files.errors)
       ? [{ why: tryingAgain(tally, failed, files), command: retryCommand(flow, options, files) }]
       : []),
     ...lookingAtAnswers(tally, flow, options),

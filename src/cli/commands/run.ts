@@ -241,7 +241,7 @@ function factsOf({ output, credits, usage }: Done, { flow, options, files, claim
     flow,
     input: options.in === '-' ? 'stdin' : options.in,
     output: files.out === '-' ? 'stdout' : files.out,
-    errors: files.errors,
+    errors: files.errors === '-' ? 'stdout' : files.errors,
     resumedBehind: claim.from.records,
     outputRecords: output.saved().rows,
     errorRecords: output.saved().failed,
