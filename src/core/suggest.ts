@@ -1,15 +1,20 @@
 /** `; did you mean "x"?` for the choice that is nearest to what was written, or an empty text when none is near. */
 export function didYouMean(written: string, choices: Iterable<string>): string {
   const best = nearest(written, choices);
-  return best === undefined ? '' : `; did you mean "${best}"?`;
+  return best === undefined ? '' : `; did you mean "${withoutInvisible(best)}"?`;
 }
 
-/** The choice that is nearest to what was written; absent when none is near. */
+/** A name whose characters can all be seen: a blank between quotes can, a zero-width space or a byte order mark cannot. */
+function withoutInvisible(name: string): string {
+  return name.replace(/(?! )[\p{Cf}\p{Z}]/gu, (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`);
+}
+
+/** The choice that is nearest to what was written, whatever blanks are around it; absent when none is near. */
 export function nearest(written: string, choices: Iterable<string>): string | undefined {
   let best: string | undefined;
   let least = Math.max(1, Math.floor(written.length / 3)) + 1;
   for (const choice of choices) {
-    const distance = editDistance(written.toLowerCase(), choice.toLowerCase());
+    const distance = editDistance(written.toLowerCase(), choice.trim().toLowerCase());
     if (distance < least) [best, least] = [choice, distance];
   }
   return best;

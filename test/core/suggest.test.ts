@@ -10,6 +10,7 @@ test.each([
   ['maxbody', ['max_body', 'map'], 'max_body'],
   ['emial', ['id', 'email'], 'email'],
   ['ur', ['url', 'id'], 'url'],
+  ['id', [' v ', ' id '], ' id '],
 ])('%s means one of %j', (written, choices, meant) => {
   expect(didYouMean(written, choices)).toBe(`; did you mean "${meant}"?`);
 });
@@ -22,6 +23,11 @@ test.each([
   ['password', ['header', 'query']],
 ])('%j is near none of %j', (written, choices) => {
   expect(didYouMean(written, choices)).toBe('');
+});
+
+test.each(['\ufeff', '\u200b', '\u00a0'])('a character that nobody sees is shown as an escape: %j', (character) => {
+  const code = character.charCodeAt(0).toString(16).padStart(4, '0');
+  expect(didYouMean('id', [`${character}id`])).toBe(`; did you mean "\\u${code}id"?`);
 });
 
 test('of several the nearest, of equals the first', () => {
