@@ -148,8 +148,11 @@ export function checkTokenUrl(auth: Auth, allowHttp: boolean): void {
   }
 }
 
+/** URL parsing would take the first segment of the path for the host. */
+const hostless = /^[^:/?#]*:\/\/[/?#]/;
+
 function checkedUrl(text: string, rules: UrlRules, shown = text): URL {
-  if (!URL.canParse(text)) throw new Error(`not a valid URL: "${shortened(shown)}"`);
+  if (!URL.canParse(text) || hostless.test(text)) throw new Error(`not a valid URL: "${shortened(shown)}"`);
   const url = new URL(text);
   if (url.protocol !== 'https:' && url.protocol !== 'http:') {
     throw new Error(`expected an https URL, found the scheme "${url.protocol.slice(0, -1)}"`);

@@ -167,12 +167,19 @@ describe('hosts from data', () => {
     ['https://b.com\\@c.com/x', 'holds a space, a backslash or a control character'],
     ['https://b.com/x\r\nHost: c.com', 'holds a space, a backslash or a control character'],
     ['https://', 'not a valid URL'],
+    ['https:///users/7', 'not a valid URL: "https:///users/7"'],
     ['https://b.com/a/../b', 'a path segment must not be "." or ".."'],
     ['https://b.com/a/%2E%2e', 'a path segment must not be "." or ".."'],
   ])('%j fails the record', (url, message) => {
     expect(() => rendered('{{url}}', { url })).toThrow(
       expect.objectContaining({ kind: 'request', message: expect.stringContaining(message) }),
     );
+  });
+
+  test('without a host the first segment of the path is none', () => {
+    const refusal = expect.objectContaining({ kind: 'request', message: 'not a valid URL: "https:///users/7"' });
+    expect(() => rendered('https://{{host}}/users/{{id}}', { host: '', id: '7' })).toThrow(refusal);
+    expect(() => urlTemplate('https:///users/{{id}}', strict)).toThrow('not a valid URL: "https:///users/{{id}}"');
   });
 
   test('a long one is not told whole', () => {
@@ -207,6 +214,7 @@ describe('https', () => {
     ['api.example.com/users', 'expected an absolute URL'],
     ['ftp://api.example.com/users', 'expected an https URL, found the scheme "ftp"'],
     ['https://', 'not a valid URL'],
+    ['https:///users/7', 'not a valid URL: "https:///users/7"'],
     ['https://a b.com/', 'not a valid URL'],
     ['https://user:pass@a.com/', 'must not hold a user name or password'],
   ])('%s can never be sent', (url, message) => {
