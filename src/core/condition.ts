@@ -83,7 +83,7 @@ export function compileCondition(source: string): Expression<boolean> {
 function compiled(source: string): { expression: Expression<Value>; type: string } {
   const places = placesIn(parsed(source), source);
   const text = rewritten(source, places);
-  const program = environment().parse(text);
+  const program = programOf(text, places);
   const { valid, error, type = 'dyn' } = program.check();
   if (!valid) throw expressionError(error, (offset) => writtenOffset(offset, places));
   const asked = new Set(places.names.flatMap(({ field, inHas }) => (inHas ? [field] : [])));
@@ -97,6 +97,15 @@ function compiled(source: string): { expression: Expression<Value>; type: string
       evaluate: (fields) => evaluated(() => evaluate(contextOf(used, fields)), text),
     },
   };
+}
+
+/** A macro such as cel.bind, which names a variable, is refused only where the names are look-ups. */
+function programOf(text: string, places: Places): ReturnType<Environment['parse']> {
+  try {
+    return environment().parse(text);
+  } catch (error) {
+    throw expressionError(error, (offset) => writtenOffset(offset, places));
+  }
 }
 
 function parsed(source: string): ASTNode {

@@ -157,6 +157,7 @@ describe('expressions that are none', () => {
     ['a == 1 && foo(b)', 10],
     ['a.b.nope()', 0],
     ['1 + "x"', 0],
+    ['cel.bind(x, 1, x)', 9],
   ])('%s: wrong from %i on', (source, offset) => {
     expect(problem(() => compileExpression(source))).toEqual({ message: expect.stringMatching(/^not a CEL expression: /), offset });
   });
