@@ -96,6 +96,14 @@ describe('the connection broke', () => {
     });
   });
 
+  test('100 without a request for it', async () => {
+    const server = await saying(`HTTP/1.1 100 Continue\r\n\r\n${ok}Content-Length: 0\r\n\r\n`);
+    expect(await createSender().failure(server.origin)).toMatchObject({
+      kind: 'network',
+      message: `${server.origin}: the server sent an answer that was not asked for, such as 100 Continue`,
+    });
+  });
+
   test.each([
     ['content-length', withBody('Content-Length: 9000\r\n', payload)],
     ['content-length of a connection that would close', withBody('Content-Length: 9000\r\nConnection: close\r\n', payload)],
