@@ -22,16 +22,16 @@ export interface Place {
 export function checked<Schema extends z.ZodType>(schema: Schema, value: unknown, place: Place): z.output<Schema> | undefined {
   const result = schema.safeParse(value, { reportInput: true });
   if (result.success) return result.data;
-  const issues = withoutMeant(result.error.issues.flatMap(plainIssues), schema, value);
-  for (const issue of issues) place.problems.push(...problemsOf(issue, schema, value, place));
+  const issues = withoutMeant(result.error.issues.flatMap(plainIssues), schema);
+  for (const issue of issues) place.problems.push(...problemsOf(issue, schema, place));
   return rest(schema, value, issues, place);
 }
 
 /** A key that is there under a misspelt name is not missing, too. */
-function withoutMeant(issues: readonly Issue[], schema: z.ZodType, value: unknown): Issue[] {
+function withoutMeant(issues: readonly Issue[], schema: z.ZodType): Issue[] {
   const meant = issues.flatMap((issue) => {
     if (issue.code !== 'unrecognized_keys') return [];
-    const known = namesAt(toJsonSchema(schema), issue.path, value);
+    const known = namesAt(toJsonSchema(schema), issue.path as At, issue.input);
     return issue.keys.map((key) => JSON.stringify([...issue.path, nearest(key, known)]));
   });
   return issues.filter((issue) => !isMissing(issue) || !meant.includes(JSON.stringify(issue.path)));
@@ -133,17 +133,17 @@ interface CustomParams {
   readonly isName?: boolean;
 }
 
-function problemsOf(issue: Issue, schema: z.ZodType, value: unknown, { source, at }: Place): Problem[] {
+function problemsOf(issue: Issue, schema: z.ZodType, { source, at }: Place): Problem[] {
   const path = issue.path as At;
   const place = [...at, ...path];
   if (issue.code === 'unrecognized_keys') {
-    const known = namesAt(toJsonSchema(schema), path, value);
+    const known = namesAt(toJsonSchema(schema), path, issue.input);
     return issue.keys.map((key) => source.atName([...place, key], unknownKey(key, known, place)));
   }
   if (isMissing(issue)) {
     return [source.at(place.slice(0, -1), `the key "${String(path.at(-1))}" is missing`)];
   }
-  const message = isChoice(issue) ? choiceMessage(issue, schema, value, isSecret(place)) : messageOf(issue, isSecret(place));
+  const message = isChoice(issue) ? choiceMessage(issue, schema, isSecret(place)) : messageOf(issue, isSecret(place));
   const { offset, isName }: CustomParams = issue.code === 'custom' ? (issue.params ?? {}) : {};
   return [isName ? source.atName(place, message) : source.at(place, message, offset)];
 }
@@ -164,8 +164,8 @@ function isChoice(issue: Issue): boolean {
   return issue.code === 'invalid_union' && 'discriminator' in issue && issue.discriminator !== undefined;
 }
 
-function choiceMessage({ path, input }: Issue, schema: z.ZodType, value: unknown, hidden: boolean): string {
-  const choices = choicesAt(toJsonSchema(schema), path, value);
+function choiceMessage({ path, input }: Issue, schema: z.ZodType, hidden: boolean): string {
+  const choices = choicesAt(toJsonSchema(schema), path as At);
   const written = typeof input === 'object' && input !== null ? (input as Record<PropertyKey, unknown>)[path.at(-1) as string] : input;
   return `expected the type ${listed(choices)}${hidden ? '' : `, found ${kindOf(written)}${didYouMean(String(written), choices)}`}`;
 }

@@ -57,32 +57,32 @@ export function flowJsonSchema(nodeTypes: readonly NodeType[]): JsonSchema {
   return { $schema: dialect, title: 'automate flow', ...toJsonSchema(whole) };
 }
 
-/** The names that a user may write at a place of what is written. */
-export function namesAt(schema: JsonSchema, path: readonly PropertyKey[], written: unknown): string[] {
-  return [...new Set(placesAt(schema, path, written).flatMap((place) => Object.keys(place.properties ?? {})))];
+/** The names that a user may write at a place; of several variants those of the one that `written`, what is there, has the type of. */
+export function namesAt(schema: JsonSchema, path: readonly (string | number)[], written: unknown): string[] {
+  const places = placesAt(schema, path);
+  const meant = places.filter((place) => isOfVariant(place, written));
+  return [...new Set((meant.length > 0 ? meant : places).flatMap((place) => Object.keys(place.properties ?? {})))];
 }
 
-/** The only values that a user may write at a place of what is written. */
-export function choicesAt(schema: JsonSchema, path: readonly PropertyKey[], written: unknown): string[] {
-  return [...new Set(placesAt(schema, path, written).flatMap((place) => (place.const === undefined ? [] : [String(place.const)])))];
+function isOfVariant({ properties = {} }: JsonSchema, written: unknown): boolean {
+  const { type } = properties;
+  return type?.const === undefined || (written as { type?: unknown } | undefined)?.type === type.const;
 }
 
-function placesAt(schema: JsonSchema, path: readonly PropertyKey[], written: unknown): readonly JsonSchema[] {
-  const places = meant(variantsOf(schema), written);
-  const [step, ...more] = path;
-  if (step === undefined) return places;
-  const inside = (written as Readonly<Record<PropertyKey, unknown>> | null | undefined)?.[step];
-  return places.flatMap((place) => {
-    const inner = typeof step === 'number' ? place.items : (place.properties?.[String(step)] ?? place.additionalProperties);
-    return typeof inner === 'object' ? placesAt(inner, more, inside) : [];
-  });
+/** The only values that a user may write at a place. */
+export function choicesAt(schema: JsonSchema, path: readonly (string | number)[]): string[] {
+  return [...new Set(placesAt(schema, path).flatMap((place) => (place.const === undefined ? [] : [String(place.const)])))];
 }
 
-/** The variants whose type is the one that is written; all where there is none, or none of that type. */
-function meant(variants: readonly JsonSchema[], written: unknown): readonly JsonSchema[] {
-  const values = Object.entries(written ?? {});
-  const fitting = variants.filter(({ properties }) => values.some(([key, value]) => properties?.[key]?.const === value));
-  return fitting.length > 0 ? fitting : variants;
+function placesAt(schema: JsonSchema, path: readonly (string | number)[]): JsonSchema[] {
+  let places: JsonSchema[] = variantsOf(schema);
+  for (const step of path) {
+    places = places.flatMap((place) => {
+      const inner = typeof step === 'number' ? place.items : (place.properties?.[step] ?? place.additionalProperties);
+      return typeof inner === 'object' ? variantsOf(inner) : [];
+    });
+  }
+  return places;
 }
 
 function variantsOf(schema: JsonSchema): JsonSchema[] {

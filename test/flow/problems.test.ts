@@ -22,14 +22,6 @@ describe('where a problem stands', () => {
     ]);
   });
 
-  test.each([
-    ['paginate: { type: next_url, path: next, items: results }', 'unknown key "items"; expected one of type, path, max'],
-    ['paginate: { type: link_header, maxx: 3 }', 'unknown key "maxx"; did you mean "max"?'],
-    ['auth: { type: basic, credential: a, token_url: b }', 'unknown key "token_url"; expected one of type, credential, username'],
-  ])('%s: a key of another type is not offered', (line, message) => {
-    expect(ofNode(line).map((problem) => problem.message)).toContain(message);
-  });
-
   test('a missing key: its mapping', () => {
     expect(flowProblems('nodes:\n  - type: http\n    id: a\n').map(shown)).toEqual([
       ['2:5 the key "url" is missing', '  - type: http', '    ^^^^^^^^^^'].join('\n'),
@@ -186,6 +178,16 @@ describe('unknown keys at every level', () => {
       '1:82 unknown key "credentials"; did you mean "credential"?',
     ],
     ['a computed field', 'nodes: [{ type: set, fields: { a: { cel: "1", cell: 2 } } }]', '1:47 unknown key "cell"; did you mean "cel"?'],
+    [
+      'auth of another type',
+      'nodes: [{ type: http, url: "https://a.com", auth: { type: none, credential: x } }]',
+      '1:65 unknown key "credential"; expected one of type',
+    ],
+    [
+      'paginate of another type',
+      'nodes: [{ type: http, url: "https://a.com", map: [a], paginate: { type: cursor, path: a, param: b, items: c } }]',
+      '1:100 unknown key "items"; expected one of type, path, param, max',
+    ],
   ])('%s', (_where, yaml, problem) => {
     expect(flowProblems(yaml).map(onOneLine)).toEqual([problem]);
   });
