@@ -9,43 +9,61 @@ export interface Groups {
   calls(): number;
 }
 
-/** Records may differ in any number of ways; beyond that nothing is known of who shares a call. */
-const mostGroups = 100_000;
+/** Records may differ in any number of ways; of those that come later nothing is known. */
+const mostKnown = 100_000;
 
 const encoder = new TextEncoder();
+
+interface Group {
+  records: number;
+  /** For what twins are found by, how many records ask for each of the things that are asked for under it. */
+  readonly twins: Map<string, Map<string, number>>;
+}
 
 /** Makes the groups of a step; `undefined` where a batch holds whoever comes. */
 export function createGroups({ node: { action } }: Step): Groups | undefined {
   const { sharing, batchSize } = action ?? {};
   if (!sharing || batchSize === undefined) return undefined;
-  const counts = new Map<string, number>();
-  /** For what twins are found by, the group of each. */
-  const twins = new Map<string, Map<string, number>>();
+  const groups = new Map<string, Group>();
+  let known = 0;
   return {
     add(fields) {
-      const key = sharing.key(fields);
+      const group = at(groups, nameOf(sharing.key(fields)), () => ({ records: 0, twins: new Map() }));
+      if (!group) return;
+      group.records++;
       const twin = sharing.twinOf?.(fields);
-      const place = twin ? placeOf(nameOf(key, twin.key), nameOf(twin.mark)) : 0;
-      const name = nameOf(key, String(place));
-      const count = counts.get(name);
-      if (count !== undefined || counts.size < mostGroups) counts.set(name, (count ?? 0) + 1);
+      const others = twin && at(group.twins, nameOf(twin.key), () => new Map<string, number>());
+      if (!twin || !others) return;
+      const mark = nameOf(twin.mark);
+      const count = at(others, mark, () => 0);
+      if (count !== undefined) others.set(mark, count + 1);
     },
-    calls: () => [...counts.values()].reduce((calls, count) => calls + Math.ceil(count / batchSize), 0),
+    calls: () => [...groups.values()].reduce((calls, group) => calls + callsOf(group, batchSize), 0),
   };
 
-  /** Twins that ask for the same stand together, others apart. */
-  function placeOf(key: string, mark: string): number {
-    const others = twins.get(key);
-    if (!others) {
-      if (twins.size < mostGroups) twins.set(key, new Map([[mark, 0]]));
-      return 0;
-    }
-    const place = others.get(mark) ?? others.size;
-    if (others.size < mostGroups) others.set(mark, place);
-    return place;
+  /** What is kept under a name, from now on if not before; absent where too much is kept already. */
+  function at<Kept>(kept: Map<string, Kept>, name: string, create: () => Kept): Kept | undefined {
+    const found = kept.get(name);
+    if (found !== undefined || known === mostKnown) return found;
+    known++;
+    const created = create();
+    kept.set(name, created);
+    return created;
   }
 }
 
-function nameOf(...texts: readonly string[]): string {
-  return fingerprint(encoder.encode(JSON.stringify(texts)));
+/** Full batches do, but for twins: no batch holds two that ask for different things under the same key. */
+function callsOf({ records, twins }: Group, batchSize: number): number {
+  let calls = Math.ceil(records / batchSize);
+  for (const others of twins.values()) {
+    let apart = 0;
+    for (const count of others.values()) apart += Math.ceil(count / batchSize);
+    calls = Math.max(calls, apart);
+  }
+  return calls;
+}
+
+/** Short, however long the text is. */
+function nameOf(text: string): string {
+  return fingerprint(encoder.encode(text));
 }

@@ -135,6 +135,20 @@ test('batches hold no two that could be taken for each other', async () => {
   expect([requests.length, actions.least]).toEqual([8, 8]);
 });
 
+test('those that could be taken for each other cost no batch more where they come apart', async () => {
+  const flow = `nodes: [{ type: http, method: POST, url: "${api}/", batch: { size: 2, items: { a: "{{a}}", b: "{{b}}" }, match: { field: a, path: "r[].a" }, missing: keep }, body: { ids: "{{items}}" } }]`;
+  const record = fc.record({ a: fc.constantFrom('x', 'y', 'z'), b: fc.constantFrom('v', 'w') });
+  await fc.assert(
+    fc.asyncProperty(fc.array(record, { maxLength: 12 }), async (given) => {
+      const { requests } = await runFlow(flow, given, { http: () => ({ body: { r: [] } }) });
+      expect((await forecast(flow, given)).actions.least).toBeLessThanOrEqual(requests.length);
+    }),
+    { numRuns: 40 },
+  );
+  const apart = ['xv', 'yv', 'xw', 'zv'].map(([a, b]) => ({ a: a as string, b: b as string }));
+  expect((await forecast(flow, apart)).actions.least).toBe(2);
+});
+
 describe('plain records', () => {
   const flow = (more: string, url = `${api}/a/{{v}}`) => `nodes: [{ type: http, url: "${url}"${more} }]`;
   const post = (body: string) => flow(`, method: POST, body: ${body}`);
