@@ -70,6 +70,7 @@ export function createForecaster(plan: Plan, settings: ForecastSettings): Foreca
   const stopsAtFirst = allSteps(plan.steps).some(({ onError }) => onError === 'stop');
   let records = 0;
   let failing = 0;
+  let passing = 0;
   let kept = 0;
   let firstFailure: Forecast['firstFailure'];
   let stopsAt: Forecast['stopsAt'];
@@ -87,12 +88,12 @@ export function createForecaster(plan: Plan, settings: ForecastSettings): Foreca
         steps,
         reached.map((records, index) => ({ records, calls: groups[index]?.calls(), isCached: sketches.of(index)?.isCached ?? false })),
       );
-      const fewest = stopsAt ? 0 : stopsAtFirst ? 1 : Math.max(0, fewestSent(settings.maxErrors) - failing);
+      const fewest = stopsAt ? 0 : stopsAtFirst ? 1 : fewestSent(settings.maxErrors, { failing, passing });
       const prices = steps.map(({ node }) => node.action?.price.credits ?? 0);
       return {
         ...{ records, failing, firstFailure, kept, stopsAt, requests },
-        actions: sum(ranges, () => 1, fewest),
-        credits: sum(ranges, (index) => prices[index] as number, fewest),
+        actions: sum(ranges, () => 1, fewestCalls(fewest)),
+        credits: sum(ranges, (index) => prices[index] as number, fewestCalls(fewest)),
         hasPasses: allSteps(plan.steps).some(({ node }) => node.inner),
         hasPages: steps.some(({ node }) => node.streams),
         hasBatches: steps.some(isBatched),
@@ -102,6 +103,13 @@ export function createForecaster(plan: Plan, settings: ForecastSettings): Foreca
     },
   };
 
+  /** One answer may be that of all records of a batch; from the cache, of any number. */
+  function fewestCalls(records: number): number {
+    if (records === Number.POSITIVE_INFINITY) return records;
+    const shares = steps.map(({ node: { action } }) => (action?.isCached ? Number.POSITIVE_INFINITY : (action?.batchSize ?? 1)));
+    return Math.ceil(records / Math.max(1, ...shares));
+  }
+
   async function add(item: Item): Promise<void> {
     if (plain && requests.length >= settings.shown && !item.failure && plain.has(item.fields)) return addPlain(1);
     records++;
@@ -110,6 +118,7 @@ export function createForecaster(plan: Plan, settings: ForecastSettings): Foreca
     try {
       if (item.failure) throw item.failure;
       await pass(plan.steps, item.fields, item);
+      if (calls === 0) passing++;
       if (isKept) kept++;
     } catch (error) {
       if (!(error instanceof Failure)) throw error;

@@ -11,8 +11,10 @@ export function isTooMany(allowed: MaxErrors | undefined, { ended, failed }: { e
   return ended >= fewestForShare && failed > ended * allowed.share;
 }
 
-/** How many records have been sent at least when a run ends by its failures. */
-export function fewestSent(allowed: MaxErrors | undefined): number {
+/** How many records have been sent at least when a run ends by its failures. `failing`, `passing`: how many fail, or come through, without that. */
+export function fewestSent(allowed: MaxErrors | undefined, { failing, passing }: { failing: number; passing: number }): number {
   if (!allowed) return Number.POSITIVE_INFINITY;
-  return 'count' in allowed ? allowed.count + 1 : fewestForShare;
+  if ('count' in allowed) return Math.max(0, allowed.count + 1 - failing);
+  const fewestFailed = Math.floor(fewestForShare * allowed.share) + 1;
+  return Math.max(0, fewestForShare - failing - passing, fewestFailed - failing);
 }

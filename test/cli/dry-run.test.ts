@@ -200,6 +200,17 @@ test('a run that failures can end may send no more than those', async () => {
   expect((await dryRun(node(), ids(150), { args: ['--max-errors', '1%'] })).lines.actions).toBe('100 at least, 150 expected, 150 at most');
 });
 
+test('where one answer may be that of many records, or records send nothing, failures end it sooner', async () => {
+  const actions = async (more: string, maxErrors: string) => {
+    const toAll = (origin: string) => node(more)(origin).replace('/{{id}}', '/');
+    return (await dryRun(toAll, ids(150), { args: ['--max-errors', maxErrors] })).lines.actions;
+  };
+  const batch = ', method: POST, body: ["{{items}}"], batch: { size: 10, items: "{{id}}" }';
+  expect(await actions(batch, '14')).toBe('2 at least, 15 expected, 300 at most');
+  expect(await actions(', when: "int(id) > 50"', '20%')).toBe('50 at least, 100 expected, 100 at most');
+  expect(await actions(', when: "int(id) > 50"', '70%')).toBe('71 at least, 100 expected, 100 at most');
+});
+
 describe('credits', () => {
   test('are weighed by node, apart from actions', async () => {
     const { lines } = await dryRun(both(node(', credits: 2.5'), node(', credits: 0'), node()), ids(4));
