@@ -4,7 +4,7 @@ import type { BuildContext, Connection, NodeType, OnError } from '../core/node.t
 import type { CredentialUse, Plan } from '../core/plan.ts';
 import { didYouMean, nearest } from '../core/suggest.ts';
 import { compileConnections } from './connections.ts';
-import { checked } from './issues.ts';
+import { checked, type Place } from './issues.ts';
 import { nearReferenceWarnings } from './near-references.ts';
 import { credentialsOf, inOrder, type PlacedStep, planOf, unknownFieldsIn } from './plan.ts';
 import { compileSavedConnection } from './saved-connection.ts';
@@ -105,7 +105,8 @@ interface StepOptions {
 function compileStep(written: unknown, outer: At, index: number, compilation: Compilation, outerId?: string): PlacedStep | undefined {
   const at = [...outer, 'nodes', index];
   const type = nodeTypeOf(written, at, compilation);
-  const options = type && optionsOf(type, written, at, compilation);
+  const wrong = new Set<PropertyKey>();
+  const options = type && optionsOf(type, written, { ...compilation, at, wrong });
   if (!type || !options) {
     // A broken node does not hide what is wrong in those inside it.
     const hasInner = !type || 'nodes' in type.options.shape;
@@ -114,16 +115,16 @@ function compileStep(written: unknown, outer: At, index: number, compilation: Co
   }
   const id = options.id ?? defaultId(type.name, index, outerId);
   refuseDouble(id, at, compilation);
-  const context = buildContext(id, at, compilation);
+  const context = buildContext(id, at, wrong, compilation);
   if (options.when) context.warnOfCells(['when'], options.when);
   const node = type.build(options as never, context);
   for (const field of node?.columns([]) ?? []) compilation.typedFields.delete(field);
   for (const field of node?.typedFields ?? []) compilation.typedFields.add(field);
-  return node && { id, type: type.name, node, when: options.when, onError: options.on_error, at };
+  return node && { id, type: type.name, node, when: options.when, onError: options.on_error, at, wrong };
 }
 
-function optionsOf(type: NodeType, written: unknown, at: At, compilation: Compilation): StepOptions | undefined {
-  return checked(nodeSchema(type), { ...mappingOf(written), type: type.name }, { ...compilation, at }) as StepOptions | undefined;
+function optionsOf(type: NodeType, written: unknown, place: Place): StepOptions | undefined {
+  return checked(nodeSchema(type), { ...mappingOf(written), type: type.name }, place) as StepOptions | undefined;
 }
 
 function compileInner(written: readonly unknown[], at: At, compilation: Compilation, outerId: string): (PlacedStep | undefined)[] {
@@ -155,7 +156,7 @@ function nodeTypeOf(written: unknown, at: At, { source, problems, nodeTypes }: C
   return undefined;
 }
 
-function buildContext(id: string, at: At, compilation: Compilation): BuildContext {
+function buildContext(id: string, at: At, wrong: Set<PropertyKey>, compilation: Compilation): BuildContext {
   const { source, problems, warnings, allowHttp, allowHosts, literalOrigins, textCells, typedFields } = compilation;
   let typedBefore = new Set(typedFields);
   const isCell = (field: string) => textCells && !typedBefore.has(field);
@@ -173,7 +174,10 @@ function buildContext(id: string, at: At, compilation: Compilation): BuildContex
     },
     connection: (name) => connectionOfType('http', name, [...at, 'connection'], compilation),
     mcpConnection: (name) => connectionOfType('mcp', name, [...at, 'connection'], compilation),
-    problem: (place, message) => problems.push(source.at([...at, ...place], message)),
+    problem(place, message) {
+      if (place[0] !== undefined) wrong.add(place[0]);
+      problems.push(source.at([...at, ...place], message));
+    },
     warn: (place, message) => warnings.push(source.at([...at, ...place], message)),
     warnOfCells(place, { besideNumbers }, isCellThere = isCell) {
       for (const { field, offset, fails } of besideNumbers.filter((beside) => isCellThere(beside.field))) {

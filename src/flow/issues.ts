@@ -13,6 +13,8 @@ export interface Place {
   readonly source: Source;
   readonly at: At;
   readonly problems: Problem[];
+  /** Gets the options that something is wrong with. */
+  readonly wrong?: Set<PropertyKey>;
 }
 
 /**
@@ -24,6 +26,7 @@ export function checked<Schema extends z.ZodType>(schema: Schema, value: unknown
   if (result.success) return result.data;
   const issues = withoutMeant(result.error.issues.flatMap(plainIssues), schema);
   for (const issue of issues) place.problems.push(...problemsOf(issue, schema, place));
+  for (const { path } of issues) if (path[0] !== undefined) place.wrong?.add(path[0]);
   return rest(schema, value, issues, place);
 }
 
@@ -52,7 +55,7 @@ const decisive = new Set<PropertyKey>(['type', 'connection']);
 /** What stands for a method that there is not: it takes a body, and does without. */
 const anyMethod = { method: 'POST' };
 
-/** What the rest of a value says: with misspelt keys as they were meant, and without what is wrong; without all of its option when that does not do. */
+/** What the rest of a value says: with misspelt keys as they were meant, and without what is wrong; without more around it where that does not do. */
 function rest<Schema extends z.ZodType>(
   schema: Schema,
   value: unknown,
@@ -66,8 +69,11 @@ function rest<Schema extends z.ZodType>(
     value,
   );
   const wrong = issues.flatMap(({ code, path }) => (code === 'unrecognized_keys' ? [] : [path]));
-  const least = schema.safeParse(withoutAll(mended, wrong));
-  if (least.success) return least.data;
+  for (let length = Math.max(1, ...wrong.map((path) => path.length)); length > 0; length--) {
+    const cut = wrong.map((path) => path.slice(0, length));
+    const most = schema.safeParse(withoutAll(mended, cut));
+    if (most.success) return most.data;
+  }
   const wrongOptions = issues.flatMap(({ path }) => (path.length > 0 ? [path.slice(0, 1)] : []));
   return schema.safeParse(withoutAll(mended, wrongOptions)).data;
 }
@@ -100,12 +106,12 @@ function withKeysMeant(
   return left;
 }
 
-/** The value without what stands at the path. */
+/** The value without what stands at the path. Of a list that is the end from there on: what stays keeps its place. */
 function without(value: unknown, [step, ...more]: readonly PropertyKey[]): unknown {
   if (step === undefined || typeof value !== 'object' || value === null) return value;
   if (Array.isArray(value)) {
     return more.length === 0
-      ? value.filter((_, index) => index !== step)
+      ? value.slice(0, Number(step))
       : value.map((member, index) => (index === step ? without(member, more) : member));
   }
   const { [step]: member, ...others } = value as Record<PropertyKey, unknown>;
@@ -210,6 +216,6 @@ function kindOf(value: unknown): string {
   if (value === null || value === undefined) return 'nothing';
   if (Array.isArray(value)) return 'a list';
   if (typeof value === 'object') return 'a mapping';
-  const text = JSON.stringify(value);
+  const text = typeof value === 'number' ? String(value) : JSON.stringify(value);
   return text.length > 60 ? `${text.slice(0, 60)}...` : text;
 }

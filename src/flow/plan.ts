@@ -8,6 +8,8 @@ import type { At, Source } from './source.ts';
 /** A step and where it is written. */
 export interface PlacedStep extends Step {
   readonly at: At;
+  /** The options that something is wrong with. */
+  readonly wrong: ReadonlySet<PropertyKey>;
 }
 
 /** Puts the steps of a flow together. */
@@ -64,10 +66,18 @@ export function unknownFieldsIn(steps: readonly (PlacedStep | undefined)[], inpu
     problems.push(...unknownIn(usesOf(step), step, known, source));
     const inner = step.node.inner;
     if (inner) problems.push(...unknownFieldsIn(inner.steps as PlacedStep[], known, source));
+    if ((allSteps([step]) as PlacedStep[]).some(hidesFields)) break;
     if (inner) problems.push(...unknownIn(inner.reads, step, step.node.columns(known), source));
     known = columnsAfter(step, known);
   }
   return problems;
+}
+
+/** The options that say which fields there are behind a step. */
+const makingFields = ['map', 'fields', 'rename', 'remove'];
+
+function hidesFields({ wrong }: PlacedStep): boolean {
+  return makingFields.some((option) => wrong.has(option));
 }
 
 function unknownIn(uses: readonly FieldUse[], step: PlacedStep, known: readonly string[], source: Source): Problem[] {

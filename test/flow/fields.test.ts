@@ -54,6 +54,29 @@ nodes:
     expect(check('id', http('when: "!has(x) || x == id"'))).toEqual([]);
   });
 
+  test.each([
+    ['a path that is none', http('map: { a: "b..c", d: e }')],
+    ['a path that is no text', http('map: { a: 5, d: e }')],
+    ['paths through two arrays', http('map: { a: "b[].c", d: "e[].f" }')],
+    ['an expression that is none', '{ type: set, fields: { a: { cel: "id +" }, d: x } }'],
+    ['a new name that is none', '{ type: set, rename: { id: 5 }, fields: { d: x } }'],
+    ['a node inside', '{ type: loop, while: a == d, carry: [a], nodes: [{ type: set, fields: { a: [1], d: x } }] }'],
+  ])('behind %s nobody knows which fields there are', (_name, node) => {
+    expect(check('id', node, '{ type: http, url: "https://a.com/{{a}}/{{d}}/{{x}}" }')).toHaveLength(1);
+  });
+
+  test('what is wrong hides nothing beside it, and everything is told in its place', () => {
+    expect(check('id', '{ type: set, fields: { a: { cel: "id +" }, b: "{{x}}" } }')).toEqual([
+      '2:43 not a CEL expression: unexpected token: EOF',
+      '2:52 no record has a field "x" here; there are id',
+    ]);
+    expect(check('id', '{ type: set, remove: [x, 5, id] }')).toEqual([
+      '2:27 no record has a field "x" here; there are id',
+      '2:30 expected a text, found 5',
+    ]);
+    expect(check('id', '{ type: set, remove: [5, id, x] }')).toEqual(['2:27 expected a text, found 5']);
+  });
+
   test('many columns are not all listed', () => {
     const columns = Array.from({ length: 300 }, (_, index) => `column${index}`).join(',');
     expect(check(columns, http('when: nothing_like_it == 1'))[0]).toMatch(/there are column0, .*, column19 and 280 more$/);

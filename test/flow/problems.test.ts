@@ -218,6 +218,7 @@ describe('values that do not fit', () => {
     ['timeout: 30d', '4:14 expected a timeout from 1ms to 24d'],
     ['rate: 10', '4:11 expected a rate such as 10/s, 600/min, 5000/h, found 10'],
     ['rate: fast', '4:11 expected a rate such as 10/s, 600/min, 5000/h, found "fast"'],
+    ['concurrency: .inf', '4:18 expected a number, found Infinity'],
     ['concurrency: 1.5', '4:18 expected a whole number, found 1.5'],
     ['success: 200', '4:14 expected a list, found 200'],
     ['success: []', '4:14 expected at least one, found an empty list'],
