@@ -1,5 +1,5 @@
 import { isObject, type Value } from '../core/value.ts';
-import { type Characters, type Form, secretForms, shortestSecret, startPattern, wholePattern } from './secret-forms.ts';
+import { type Characters, type Form, mostEscapes, secretForms, shortestSecret, startPattern, wholePattern } from './secret-forms.ts';
 
 /** Takes secrets out of everything that is written. */
 export interface Redactor {
@@ -16,6 +16,9 @@ export interface Redactor {
   /** JSON text with `***` for every secret, still JSON. What holds no secret is given back as it is. */
   json(text: string, indent?: number): string;
 }
+
+/** JSON escapes once more: a secret in a text of it may stand behind more backslashes than are looked for. */
+const manyEscapes = '\\'.repeat(mostEscapes + 1);
 
 /** The one in use, and those that requests on their way may still carry. */
 const keptOfSlot = 3;
@@ -61,7 +64,7 @@ export function createRedactor(): Redactor {
       return names.map((name, index) => (name === masked[index] ? name : free(masked[index] as string, taken, times)));
     },
     json(text, indent) {
-      return redactor.isIn(text) ? JSON.stringify(redactor.value(JSON.parse(text)), null, indent) : text;
+      return redactor.isIn(text) || text.includes(manyEscapes) ? JSON.stringify(redactor.value(JSON.parse(text)), null, indent) : text;
     },
   };
   return redactor;

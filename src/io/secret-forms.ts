@@ -78,7 +78,7 @@ function once<Answer>(ask: (text: string) => Answer): (text: string) => Answer {
 }
 
 /** A quote in JSON within JSON within CSV. */
-const mostEscapes = 8;
+export const mostEscapes = 8;
 
 function anyOf(forms: readonly string[]): string {
   return `(?:${forms.join('|')})`;

@@ -134,6 +134,13 @@ describe('masking', () => {
     expect(redactor.json('{"a": 1}')).toBe('{"a": 1}');
   });
 
+  test('as deep in JSON text as in the texts that it holds', () => {
+    const redactor = redactorOf('back\\slash"quote');
+    const inJson = [1, 2, 3].reduce((text) => JSON.stringify(text), 'back\\slash"quote');
+    expect(redactor.text(inJson)).not.toContain('slash');
+    expect(redactor.json(JSON.stringify({ a: inJson }))).not.toContain('slash');
+  });
+
   test('takes numbers that are a secret, and leaves others', () => {
     const redactor = redactorOf('12345678', '99999999999999999999');
     const value: Value = [12345678, 123456789, 1234567, new ExactNumber('99999999999999999999'), new ExactNumber('1.50'), 0.5];
