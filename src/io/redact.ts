@@ -7,6 +7,8 @@ export interface Redactor {
   add(secret: string, slot?: string): void;
   /** Whether a text holds a secret in any encoding, or the beginning of one before the dots that stand where a text was cut. */
   isIn(text: string): boolean;
+  /** Whether values that were written as JSON or CSV may hold a secret: each quote in them stands behind more escapes there. */
+  mayBeWrittenIn(text: string): boolean;
   /** The text with `***` for every secret. */
   text(text: string): string;
   /** The value with `***` for every secret in its texts, names and numbers. */
@@ -17,8 +19,8 @@ export interface Redactor {
   json(text: string, indent?: number): string;
 }
 
-/** JSON escapes once more: a secret in a text of it may stand behind more backslashes than are looked for. */
-const manyEscapes = '\\'.repeat(mostEscapes + 1);
+/** More escapes than are looked for. */
+const moreEscapes = new RegExp(`[\\\\"]{${mostEscapes + 1}}`);
 
 /** The one in use, and those that requests on their way may still carry. */
 const keptOfSlot = 3;
@@ -46,6 +48,9 @@ export function createRedactor(): Redactor {
       if (!any.some((expression) => uncut.search(expression) >= 0)) return uncut;
       return short.reduce((left, expression) => left.replace(expression, '***'), masked(uncut, long, wholeEndOf));
     },
+    mayBeWrittenIn(text) {
+      return redactor.isIn(text) || moreEscapes.test(text);
+    },
     value(value) {
       if (typeof value === 'string') return redactor.text(value);
       if (Array.isArray(value)) return value.map(redactor.value);
@@ -64,7 +69,7 @@ export function createRedactor(): Redactor {
       return names.map((name, index) => (name === masked[index] ? name : free(masked[index] as string, taken, times)));
     },
     json(text, indent) {
-      return redactor.isIn(text) || text.includes(manyEscapes) ? JSON.stringify(redactor.value(JSON.parse(text)), null, indent) : text;
+      return redactor.mayBeWrittenIn(text) ? JSON.stringify(redactor.value(JSON.parse(text)), null, indent) : text;
     },
   };
   return redactor;

@@ -2,11 +2,11 @@ import { describe, expect, test } from 'vitest';
 import { workplace } from '../helpers/cli.ts';
 import { httpServer, json } from '../helpers/http-server.ts';
 
-/** A run whose server sends the secret back. Record 2 fails. */
-async function run(secret: string, out: string, more: readonly string[] = []) {
+/** A run whose server sends the secret back, `shown` so. Record 2 fails. */
+async function run(secret: string, out: string, more: readonly string[] = [], shown = secret) {
   const server = await httpServer(({ path }, response) => {
-    if (path === '/2') response.writeHead(400).end(`bad ${secret}`);
-    else json(response, { echo: secret, [secret]: { [secret]: 1, [encodeURIComponent(`${secret}/`)]: 2 } });
+    if (path === '/2') response.writeHead(400).end(`bad ${shown}`);
+    else json(response, { echo: shown, [secret]: { [secret]: 1, [encodeURIComponent(`${secret}/`)]: 2 } });
   });
   const flow = `nodes: [{ type: http, url: "${server.origin}/{{id}}", auth: { type: bearer, credential: tok }, map: { echo: echo } }]\n`;
   const place = await workplace({ 'flow.yaml': flow, 'n.csv': 'id,na/me,nickna/me,na%2Fme\n1,one,uno,eins\n2,two,dos,zwei\n' });
@@ -30,6 +30,14 @@ describe('a field whose name holds the secret keeps its value', () => {
     expect(fields(await place.read('out.ndjson'))).toEqual({ id: '1', '***': 'one', 'nick***': 'uno', '***_2': 'eins', echo: '***' });
     expect(fields(await place.read('errors.ndjson'))).toMatchObject({ id: '2', '***': 'two', 'nick***': 'dos', '***_2': 'zwei' });
   });
+});
+
+test.each(['csv', 'ndjson', 'json'])('a secret in JSON within JSON is no better hidden by what writes that as %s', async (format) => {
+  const secret = 'back\\slash"quote';
+  const shown = [1, 2, 3].reduce((text) => JSON.stringify(text), secret);
+  const files = [`out.${format}`, `errors.${format}`, 'events.ndjson'] as const;
+  const { place } = await run(secret, files[0], ['--errors', files[1], '--events', files[2]], shown);
+  for (const file of files) expect(await place.read(file)).toMatch(/^(?!.*slash).*\*\*\*/s);
 });
 
 describe.each(['true', 'null', '1234', '"type', '0000'])('with the secret %j', (secret) => {

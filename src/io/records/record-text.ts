@@ -136,7 +136,7 @@ export function createRecordText(writer: RecordWriter, hasRecords: boolean, reda
 
   function textOf(rows: readonly Fields[], isFirst: boolean): string {
     const written = writer.write(rows, isFirst);
-    return redactor.isIn(written) ? writer.write(rows.map(masked), isFirst) : written;
+    return redactor.mayBeWrittenIn(written) ? writer.write(rows.map(masked), isFirst) : written;
   }
 
   function part(kept: TextPart): Part & KeptPart {
