@@ -16,7 +16,7 @@ export interface Budget {
 
 const noBudget: Budget = { room: () => undefined, begin: () => undefined, close: () => undefined };
 
-/** Makes the budget of a run. A record is taken to make one call for each node that calls, and of a batch its share. */
+/** Makes the budget of a run. A record is taken to make one call for each node that calls, or to share one with those that fill its batch. */
 export function createBudget(plan: Pick<Plan, 'steps'>, ledger: Ledger): Budget {
   const acting = allSteps(plan.steps).flatMap(({ id, node }) => (node.action ? [{ node: id, batchSize: node.action.batchSize ?? 1 }] : []));
   if (acting.length < 2) return noBudget;
@@ -47,6 +47,6 @@ export function createBudget(plan: Pick<Plan, 'steps'>, ledger: Ledger): Budget 
 
   /** How far those on their way are is not known: they count as if they had paid for nothing yet. */
   function isEnoughFor(records: number): boolean {
-    return ledger.affords(acting.map(({ node, batchSize }) => [node, records / batchSize]));
+    return ledger.affords(acting.map(({ node, batchSize }) => [node, Math.ceil(records / batchSize)]));
   }
 }

@@ -1,6 +1,9 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { Failure } from '../../src/core/failure.ts';
+import { createBudget } from '../../src/engine/budget.ts';
+import { compile } from '../../src/flow/compile.ts';
+import { nodeTypes } from '../../src/nodes/index.ts';
 import { type FlowOptions, runFlow } from '../helpers/run-flow.ts';
 
 const flow = (more = '') => `nodes: [{ type: http, url: "https://api.example.com/{{id}}"${more} }]`;
@@ -77,6 +80,21 @@ describe('when the credits are used up', () => {
     const two = 'nodes: [{ type: http, url: "https://api.example.com/{{id}}" }, { type: http, url: "https://api.example.com/{{id}}" }]';
     const { ending, credits, rows } = await runFlow(two, records(60), { credits: most, http: () => ({ afterMs: 20 }) });
     expect({ ending, credits, rows }).toEqual({ ending: 'max-credits', credits: most, rows: records(written) });
+  });
+
+  test('a record that begins takes whole actions, however few share the last batch', () => {
+    const flow = `nodes:
+  - { type: http, url: "https://api.example.com/{{id}}" }
+  - { type: http, method: POST, url: "https://api.example.com/", batch: { size: 7, items: "{{id}}" }, body: ["{{items}}"] }`;
+    const asked: unknown[] = [];
+    const ledger = { affords: (actions: readonly (readonly [string, number])[]) => asked.push(...actions) > 0 };
+    const budget = createBudget(compile(flow, { file: 'flow.yaml', nodeTypes, allowHttp: false, textCells: true }), ledger as never);
+    for (let record = 0; record < 8; record++) budget.begin(new Promise(() => {}));
+    budget.room();
+    expect(asked).toEqual([
+      ['http-1', 9],
+      ['http-2', 2],
+    ]);
   });
 
   test('with none at all nothing is sent', async () => {
