@@ -14,8 +14,11 @@ export function nearest(written: string, choices: Iterable<string>): string | un
   let best: string | undefined;
   let least = Math.max(1, Math.floor(written.length / 3)) + 1;
   for (const choice of choices) {
-    const distance = editDistance(written.toLowerCase(), choice.trim().toLowerCase());
-    if (distance < least) [best, least] = [choice, distance];
+    const name = choice.trim();
+    const distance = editDistance(written.toLowerCase(), name.toLowerCase());
+    // Where every letter is another one, nothing is near.
+    const isOther = distance === Math.max(written.length, name.length);
+    if (distance < least && !isOther) [best, least] = [choice, distance];
   }
   return best;
 }

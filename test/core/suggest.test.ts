@@ -18,6 +18,7 @@ test.each([
 test.each([
   ['banana', ['url', 'method']],
   ['x', ['id', 'url']],
+  ['x', ['y', 'n']],
   ['', ['id', 'url']],
   ['url', []],
   ['password', ['header', 'query']],
