@@ -1,4 +1,4 @@
-import { compileMapping } from '../core/mapping.ts';
+import { compileMapping, type Mapping } from '../core/mapping.ts';
 import { type BuildContext, type CredentialNeed, defineNode, type Node, type Sharing } from '../core/node.ts';
 import type { Auth, HttpRequest } from '../core/ports.ts';
 import type { Fields } from '../core/record.ts';
@@ -36,8 +36,8 @@ function build(options: HttpOptions, context: BuildContext): Node {
     options.batch ? { ...context, isCell: isCellBesideList(context) } : context,
   );
   const mapping = tried(context, ['map'], () => options.map && compileMapping(options.map, options.when_empty));
-  if (options.response === 'text' && mapping?.needsJson) {
-    context.warn(['map'], 'the answer is read as text: only $body, $status and $headers.NAME find something in it');
+  for (const option of options.response === 'text' ? lookingInto(options, mapping) : []) {
+    context.warn([option], 'the answer is read as text: only $body, $status and $headers.NAME find something in it');
   }
   const { allowHttp, allowHosts } = context;
   const paging = tried(context, ['paginate'], () => options.paginate && compilePaging(options.paginate, { allowHttp, allowHosts }));
@@ -90,6 +90,12 @@ function sharingOf({ twinOf }: Batching, render: (fields: Fields, bodyFields: Fi
 /** The list is made of values, whatever the records are. */
 function isCellBesideList({ isCell }: BuildContext): BuildContext['isCell'] {
   return (field) => field !== listField && isCell(field);
+}
+
+/** The options that look for something within the body. */
+function lookingInto({ paginate, batch }: HttpOptions, mapping: Mapping | undefined): string[] {
+  const isPaged = paginate !== undefined && ('items' in paginate || ('path' in paginate && !paginate.path.startsWith('$')));
+  return [...(mapping?.needsJson ? ['map'] : []), ...(isPaged ? ['paginate'] : []), ...(batch?.match ? ['batch'] : [])];
 }
 
 /** Whether something besides the map looks into the body. */

@@ -110,4 +110,10 @@ test('paths into an answer that is read as text find nothing', () => {
   expect(warning && shown(warning).split('\n')[0]).toBe(
     '1:66 the answer is read as text: only $body, $status and $headers.NAME find something in it',
   );
+  const placesOf = (more: string) =>
+    warnings(`nodes: [{ type: http, url: "https://a.com", response: text, map: { all: $body }, ${more} }]`).map(({ column }) => column);
+  expect(placesOf('paginate: { type: page, items: a }')).toEqual([92]);
+  expect(placesOf('paginate: { type: cursor, path: a, param: b }')).toEqual([92]);
+  expect(placesOf('paginate: { type: cursor, path: $headers.next, param: b }')).toEqual([]);
+  expect(placesOf('method: POST, body: ["{{items}}"], batch: { items: "{{id}}", match: { field: id, path: "a[].b" } }')).toEqual([124]);
 });
