@@ -120,7 +120,9 @@ function compileStep(written: unknown, outer: At, index: number, compilation: Co
   const node = type.build(options as never, context);
   for (const field of node?.columns([]) ?? []) compilation.typedFields.delete(field);
   for (const field of node?.typedFields ?? []) compilation.typedFields.add(field);
-  return node && { id, type: type.name, node, when: options.when, onError: options.on_error, at, wrong };
+  // Where nobody knows whether a record may pass it by, it may: else fields would be missed behind it.
+  const onError = wrong.has('when') || wrong.has('on_error') ? 'keep' : options.on_error;
+  return node && { id, type: type.name, node, when: options.when, onError, at, wrong };
 }
 
 function optionsOf(type: NodeType, written: unknown, place: Place): StepOptions | undefined {

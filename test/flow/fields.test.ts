@@ -65,6 +65,15 @@ nodes:
     expect(check('id', node, '{ type: http, url: "https://a.com/{{a}}/{{d}}/{{x}}" }')).toHaveLength(1);
   });
 
+  test.each([
+    ['a condition that is none', '{ type: set, remove: [id], when: "id =" }'],
+    ['an on_error that there is not', '{ type: set, remove: [id], on_error: kep }'],
+    ['such a node inside', '{ type: loop, while: id == id, nodes: [{ type: set, remove: [id], when: "id =" }] }'],
+  ])('behind %s the fields before it may still be there', (_name, node) => {
+    const problems = check('id', node, '{ type: http, url: "https://a.com/{{id}}/{{x}}" }');
+    expect(problems).toEqual([expect.not.stringMatching('no record'), expect.stringMatching(/^3:.*"x"/)]);
+  });
+
   test('what is wrong hides nothing beside it, and everything is told in its place', () => {
     expect(check('id', '{ type: set, fields: { a: { cel: "id +" }, b: "{{x}}" } }')).toEqual([
       '2:43 not a CEL expression: unexpected token: EOF',
