@@ -64,7 +64,7 @@ function isUserAndPassword(text: string): boolean {
 
 /** Whether a value says something of its own. Beside references that is a word of the scheme, unless it looks like a secret. */
 export function hasLiteral(text: string): boolean {
-  const literal = literalOf(text).replace(/\b(?:bearer|basic|token|digest|apikey)\b/gi, '');
+  const literal = literalOf(text).replace(/^\s*(?:bearer|basic|token|digest|apikey)\b/i, '');
   if (/\{\{[^{}]*\}\}/.test(text)) return /(?=[\w.~+/-]*\d)[\w.~+/-]{8,}/.test(literal);
   return /[A-Za-z0-9]/.test(literal);
 }
