@@ -64,7 +64,7 @@ function jsonTextTemplate(text: string, isCell: (field: string) => boolean): Tex
     parsed(text, (reason) => new Error(`the body is not JSON: ${withoutExcerpt(reason)}`));
     return render;
   }
-  refuseHopeless(pieces);
+  refuseHopeless(text);
   return (fields) => {
     const rendered = render(fields);
     parsed(rendered, (reason) => new Failure('request', `the body is not JSON after rendering: ${reason}`, { sent: false }));
@@ -82,15 +82,22 @@ function isQuotedAfter(text: string, quotedBefore: boolean): boolean {
   return quoted;
 }
 
+/** What may stand in place of a reference: a number, a string or null. As long as it, so that positions are those in the written text. */
+const fillings: readonly ((length: number) => string)[] = [
+  (length) => '1'.repeat(length),
+  (length) => `"${'x'.repeat(length - 2)}"`,
+  (length) => 'null'.padEnd(length),
+];
+
 /** A text that is no JSON with a number, nor with a string, nor with null in every place is wrong for every record. */
-function refuseHopeless(pieces: Piece[]): void {
+function refuseHopeless(text: string): void {
   const reasons: string[] = [];
-  for (const filling of ['1', '""', 'null']) {
+  for (const filling of fillings) {
     let quoted = false;
-    const filled = pieces.map((piece) => {
-      if (typeof piece !== 'string') return quoted ? 'x' : filling;
-      quoted = isQuotedAfter(piece, quoted);
-      return piece;
+    const filled = templateParts(text).map((part) => {
+      if (typeof part !== 'string') return quoted ? 'x'.repeat(lengthOf(part)) : filling(lengthOf(part));
+      quoted = isQuotedAfter(part, quoted);
+      return part;
     });
     try {
       JSON.parse(filled.join(''));
@@ -100,6 +107,11 @@ function refuseHopeless(pieces: Piece[]): void {
     }
   }
   throw new Error(`the body is not JSON, whatever the record holds: ${withoutExcerpt(reasons[0] as string)}`);
+}
+
+/** Of a reference as it is written. */
+function lengthOf({ field }: { readonly field: string }): number {
+  return `{{${field}}}`.length;
 }
 
 /** JSON.parse quotes the text, which may hold a secret. */

@@ -282,6 +282,10 @@ describe('values that do not fit', () => {
   test.each([
     ["'{'", "the body is not JSON: Expected property name or '}' in JSON at position 1"],
     ['"hello {{name}}"', 'the body is not JSON, whatever the record holds: '],
+    [
+      `'{"id": {{customer_id}}, "name": "{{name}}",}'`,
+      'the body is not JSON, whatever the record holds: Expected double-quoted property name in JSON at position 43',
+    ],
     ['{ a: .nan }', 'JSON has no number for infinity or "not a number"'],
   ])('the body %s can never be JSON', (body, message) => {
     expect(ofNode('method: POST', `body: ${body}`).map(onOneLine)).toEqual([expect.stringContaining(`5:11 ${message}`)]);
