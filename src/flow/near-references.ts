@@ -1,4 +1,5 @@
 import type { Problem } from '../core/failure.ts';
+import { compilePath } from '../core/path.ts';
 import { isReferable, nearReferences, referable } from '../core/template.ts';
 import type { At, Source } from './source.ts';
 
@@ -9,21 +10,28 @@ export function nearReferenceWarnings(source: Source): Problem[] {
   return warnings;
 
   function visit(value: unknown, at: At): void {
-    if (typeof value === 'string') for (const text of nearReferences(value)) warnings.push(source.at(at, warning(text), text));
+    if (typeof value === 'string') for (const text of nearReferences(value)) warnings.push(source.at(at, warning(text, value), text));
     if (typeof value !== 'object' || value === null) return;
     for (const [name, member] of Object.entries(value)) {
       const place = [...at, Array.isArray(value) ? Number(name) : name];
-      if (at.includes('body')) for (const text of nearReferences(name)) warnings.push(source.atName(place, warning(text)));
+      if (at.includes('body')) for (const text of nearReferences(name)) warnings.push(source.atName(place, warning(text, name)));
       visit(member, place);
     }
   }
 }
 
-function warning(text: string): string {
+function warning(text: string, around: string): string {
   if (!text.endsWith('}}')) return `${text} is no reference and stays text; two braces close one\nwrite ${text.replace(/\}$/, '')}}}`;
-  const name = text.slice(2, -2).trim();
-  const mend = isReferable(name) ? `drop the spaces: {{${name}}}` : renaming(name);
+  const inside = text.slice(2, -2).trim();
+  const name = fieldMeant(inside);
+  const equals = around.startsWith('=') && name !== inside ? ', and no = in front' : '';
+  const mend = isReferable(name) ? `${name === inside ? 'drop the spaces:' : 'write'} {{${name}}}${equals}` : renaming(name);
   return `${text} is no reference and stays text; only letters, digits and underscores make a name\n${mend}`;
+}
+
+/** Other tools put what holds the fields in front of them, such as `$json.` and `.`. */
+function fieldMeant(inside: string): string {
+  return inside.replace(/^(?:\$json)?\.(?=.)/, '').replace(/^\$json\[(["'])(.*)\1\]$/s, '$2');
 }
 
 function renaming(name: string): string {
@@ -31,5 +39,16 @@ function renaming(name: string): string {
   if (better === '') return 'write the name of a field between the braces';
   const rename = `rename the field with a set node first: rename: { "${name}": ${better} }`;
   // A list of paths names each field by its whole path.
-  return /[.[]/.test(name) ? `${rename}\nor name it where a map adds it: map: { ${better}: ${JSON.stringify(name)} }` : rename;
+  return /[.[]/.test(name) && isPath(name)
+    ? `${rename}\nor name it where a map adds it: map: { ${better}: ${JSON.stringify(name)} }`
+    : rename;
+}
+
+function isPath(text: string): boolean {
+  try {
+    compilePath(text);
+    return true;
+  } catch {
+    return false;
+  }
 }

@@ -32,6 +32,25 @@ test('a path is no name: it can be given one where it is mapped', () => {
 });
 
 test.each([
+  ['{{ $json.id }}', ['write {{id}}']],
+  ['{{$json["id"]}}', ['write {{id}}']],
+  ['{{.id}}', ['write {{id}}']],
+  ['={{ $json.id }}', ['write {{id}}, and no = in front']],
+  ["{{ $json['first name'] }}", ['rename the field with a set node first: rename: { "first name": first_name }']],
+  [
+    '{{ $json.user.id }}',
+    [
+      'rename the field with a set node first: rename: { "user.id": user_id }',
+      'or name it where a map adds it: map: { user_id: "user.id" }',
+    ],
+  ],
+  ['{{ user. }}', ['rename the field with a set node first: rename: { "user.": user }']],
+])('what another tool would write is told in words of this one: %s', (text, advice) => {
+  const [first] = warnings(`nodes: [{ type: set, fields: { a: '${text.replaceAll("'", "''")}' } }]`);
+  expect(first?.message.split('\n').slice(1)).toEqual(advice);
+});
+
+test.each([
   ['headers', 'nodes: [{ type: http, url: "https://a.com", headers: { X: "{{a.b}}" } }]', '{{a.b}}'],
   ['a body', 'nodes: [{ type: http, url: "https://a.com", method: POST, body: { a: ["{{ a }}"] } }]', '{{ a }}'],
   ['a name in a body', 'nodes: [{ type: http, url: "https://a.com", method: POST, body: { "{{ a }}": 1 } }]', '{{ a }}'],
