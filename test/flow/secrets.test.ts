@@ -140,7 +140,7 @@ describe('a value under auth is never printed', () => {
 describe('a literal secret is an error that says how to store it', () => {
   test.each([
     [`headers: { Authorization: Bearer ${secret} }`, '4:31 the header "Authorization"'],
-    ['headers: { Authorization: "Bearer ${TOKEN}" }', '4:31 the header "Authorization"'],
+    [`headers: { Authorization: "Bearer \${TOKEN}" }`, '4:31 the header "Authorization"'],
     ['headers: { Authorization: Bearer token }', '4:31 the header "Authorization"'],
     [`headers: { authorization: ${secret} }`, '4:31 the header "authorization"'],
     [`headers: { X-API-Key: ${secret} }`, '4:27 the header "X-API-Key"'],
