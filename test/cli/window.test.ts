@@ -21,6 +21,10 @@ describe.skipIf(!hasWindow)('the spinner in a window', () => {
     expect(stdout.length).toBeLessThan(10_000);
   });
 
+  test('leaves the cursor to be seen, which nobody brings back behind a run that is suspended or killed', async () => {
+    expect((await shown({}, 80)).stdout).not.toContain('\x1b[?25l');
+  });
+
   test.each([
     ['has a colour', {}, true],
     ['has none with NO_COLOR', { NO_COLOR: '1' }, false],

@@ -94,8 +94,15 @@ export function showLines(line: () => string, tell: (text: string) => void): Pro
 /** A spinner with the line beside it. */
 export async function showSpinner(line: () => string, hasColor: boolean): Promise<ProgressShow> {
   const { default: ora } = await import('ora');
-  // With discardStdin ora would read the keyboard, and the terminal's interrupt key would not reach us.
-  const spinner = ora({ text: line(), stream: process.stderr, discardStdin: false, color: hasColor && 'cyan' }).start();
+  const spinner = ora({
+    text: line(),
+    stream: process.stderr,
+    // Else ora would read the keyboard, and the terminal's interrupt key would not reach us.
+    discardStdin: false,
+    // Who suspends or kills the run would not see where they type.
+    hideCursor: false,
+    color: hasColor && 'cyan',
+  }).start();
   const timer = setInterval(() => {
     spinner.text = line();
   }, 100);
