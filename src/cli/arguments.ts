@@ -11,6 +11,12 @@ export function wholeNumber(least: number): (text: string) => number {
   };
 }
 
+/** Any name but none at all, which is what a variable of the shell leaves that is not set. */
+export function fileName(text: string): string {
+  if (text === '') throw new InvalidArgumentError('expected the name of a file, found ""');
+  return text;
+}
+
 /** Ms between two requests. */
 export function rateArgument(text: string): number {
   const ms = rateIntervalMs(text);

@@ -1,7 +1,7 @@
 import { Command, CommanderError, Option } from 'commander';
 import { AutomateError, FlowError } from '../core/failure.ts';
 import { cleaned } from '../core/response.ts';
-import { maxErrorsArgument, rateArgument, setArgument, wholeNumber } from './arguments.ts';
+import { fileName, maxErrorsArgument, rateArgument, setArgument, wholeNumber } from './arguments.ts';
 import { addCacheCommands } from './cache-commands.ts';
 import { addConnectionCommands } from './connection-commands.ts';
 import { addCredentialCommands } from './credential-commands.ts';
@@ -179,8 +179,14 @@ export function createProgram(terminal: Terminal, exit: (code: number) => void):
   for (const command of program.commands) {
     command.showHelpAfterError(`(automate ${command.name()} --help tells more)`);
     for (const inner of command.commands) inner.showHelpAfterError(`(automate ${command.name()} ${inner.name()} --help tells more)`);
+    for (const one of [command, ...command.commands]) expectFileNames(one);
   }
   return program;
+}
+
+function expectFileNames({ options, registeredArguments }: Command): void {
+  for (const option of options) if (option.flags.endsWith('<file>')) option.argParser(fileName);
+  for (const argument of registeredArguments) if (argument.name() === 'flow') argument.argParser(fileName);
 }
 
 /** What was written behind an option that there is none of may be a secret. */
