@@ -56,10 +56,13 @@ export function withoutSecrets(written: WrittenNode): Cleaned {
   }
 }
 
-/** What is most likely the one that signs. */
+/** What is most likely the one that signs: a cookie may be there only because a browser sends it everywhere. */
 function firstSecret(node: WrittenNode): LiteralSecret | undefined {
-  const secrets = secretsOf(node);
-  return secrets.find(({ carrier }) => carrier.in === 'header') ?? secrets[0];
+  const likelihood = ({ carrier }: LiteralSecret) => {
+    if (carrier.in !== 'header') return 1;
+    return /^authorization$/i.test(carrier.name) ? 3 : /^cookie$/i.test(carrier.name) ? 0 : 2;
+  };
+  return secretsOf(node).sort((one, other) => likelihood(other) - likelihood(one))[0];
 }
 
 /** The literal secrets, as the check of a flow finds them. */

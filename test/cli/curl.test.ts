@@ -89,6 +89,17 @@ describe('a secret of a curl command line', () => {
     expect([text, credentials.length]).toEqual([expect.stringContaining('url: https://a.example/x\n    auth:\n      type: basic'), 1]);
   });
 
+  test.each([
+    [`-b 'sid=${token}' -H 'x-api-key: k1${token}' -H 'authorization: Bearer t1${token}'`, 'type: bearer', 'the header "authorization"'],
+    [`-b 'sid=${token}' -H 'x-api-key: k1${token}'`, 'header: x-api-key', 'the header "x-api-key"'],
+    [`-b 'sid=${token}' --url-query api_key=k1${token}`, 'query: api_key', 'the query parameter "api_key"'],
+    [`-b 'sid=${token}'`, 'header: Cookie', 'the header "Cookie"'],
+  ])('that signs is the one beside others: %s', (options, auth, signs) => {
+    const { text, credentials } = starterFlow(curlRequest(`curl https://a.example ${options}`).request);
+    expect(text).toContain(auth);
+    expect(credentials.map(({ found }) => found)).toEqual([signs]);
+  });
+
   test('that stands in another place, too, is refused', () => {
     const { request } = curlRequest(`curl https://a.example -H 'X-API-Key: ${token}' -d '{"n":1.50,"x":"by ${token}"}'`);
     expect(() => starterFlow(request)).toThrow('the header "X-API-Key" holds a secret that stands elsewhere, too');
