@@ -275,6 +275,13 @@ describe('the node', () => {
     expect(stderr).toBe('first sending first, whose fields this node may need\n2 credits spent\n');
   });
 
+  test('costs what the nodes before it have sent, also where it can send nothing itself', async () => {
+    const { automate } = await preview((origin) => `${two(origin)}\n  - { id: third, type: http, url: "${origin}/third/{{nobody}}" }`);
+    const { code, stderr } = await automate(['test-request', 'flow.yaml', '--set', 'id=1', '--node', 'third']);
+    expect(code).toBe(3);
+    expect(stderr).toContain('need\n2 credits spent\nautomate: the record has no field "nobody"');
+  });
+
   test('is reached by one record: of those that the nodes before it make, only the first is sent on', async () => {
     const many = (origin: string) => `nodes:
   - { id: list, type: http, url: "${origin}/list", map: { n: "items[].n" } }

@@ -57,10 +57,16 @@ export async function testRequestCommand(flow: string, options: TestRequestOptio
     report: () => {},
     warn,
   });
-  const preview = await previewOf(plan, step, item, ports, options, terminal).finally(async () => {
-    await ports.close();
-    ledger.close();
-  });
+  const preview = await previewOf(plan, step, item, ports, options, terminal)
+    .catch((error: unknown) => {
+      // The nodes before have sent something.
+      if (ports.credits() > 0) terminal.tell(`${creditsText(ports.credits())} spent`);
+      throw error;
+    })
+    .finally(async () => {
+      await ports.close();
+      ledger.close();
+    });
   await credentials.noted();
   if (preview.failure) preview.failure.node ??= step.id;
   await show(preview, step.node.action as Action, options, terminal);
