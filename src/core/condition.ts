@@ -112,7 +112,7 @@ function parsed(source: string): ASTNode {
   try {
     return environment().parse(source).ast;
   } catch (error) {
-    throw bracesError(source) ?? expressionError(error, (offset) => offset);
+    throw bracesError(source) ?? behindEndError(error, source) ?? expressionError(error, (offset) => offset);
   }
 }
 
@@ -126,6 +126,14 @@ function bracesError(source: string): ExpressionError | undefined {
     return undefined;
   }
   return new ExpressionError(`fields stand in expressions without braces: ${bare}`, source.indexOf('{{'));
+}
+
+/** The error of an expression that goes on where it could end: the library names the last character of what follows. */
+function behindEndError(error: unknown, source: string): ExpressionError | undefined {
+  const { code, summary = '', range } = error as CelError;
+  if (code !== 'unexpected_character' || !summary.endsWith("'") || !range) return undefined;
+  const found = source.slice(range.start, range.end);
+  return new ExpressionError(`not a CEL expression: expected its end, or an operator such as == or &&, found ${found}`, range.start);
 }
 
 interface CelError {

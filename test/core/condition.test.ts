@@ -163,6 +163,16 @@ describe('expressions that are none', () => {
   });
 
   test.each([
+    ['a == 1 and b', 'and', 7],
+    ["name like 'x'", 'like', 5],
+    ["a == 'x')", ')', 8],
+    ["a 'x y'", "'x y'", 2],
+  ])('%s: what follows is told as a whole', (source, found, offset) => {
+    const message = `not a CEL expression: expected its end, or an operator such as == or &&, found ${found}`;
+    expect(problem(() => compileExpression(source))).toEqual({ message, offset });
+  });
+
+  test.each([
     ['{{id}} == 1', 'id == 1', 0],
     ['a && {{ id }} == {{b}}', 'a && id == b', 5],
     ['int({{age}})', 'int(age)', 4],
