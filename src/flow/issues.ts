@@ -42,7 +42,7 @@ function withoutMeant(issues: readonly Issue[], schema: z.ZodType): Issue[] {
 
 function isMissing(issue: Issue): boolean {
   return (
-    (issue.code === 'invalid_type' || issue.code === 'invalid_union') &&
+    (issue.code === 'invalid_type' || issue.code === 'invalid_value' || issue.code === 'invalid_union') &&
     issue.input === undefined &&
     issue.path.length > 0 &&
     !isChoice(issue)
@@ -181,7 +181,8 @@ function messageOf(issue: Issue, hidden: boolean): string {
   switch (issue.code) {
     case 'invalid_value': {
       const choices = issue.values.map(String);
-      return `expected ${listed(choices)}${found}${didYouMean(String(issue.input), choices)}`;
+      const expected = issue.message.startsWith('expected') ? issue.message : `expected ${listed(choices)}`;
+      return `${expected}${found}${didYouMean(String(issue.input), choices)}`;
     }
     case 'invalid_type':
       return `${issue.message.startsWith('expected') ? issue.message : `expected ${words[issue.expected] ?? issue.expected}`}${found}`;

@@ -41,6 +41,13 @@ describe('connections', () => {
     ]);
   });
 
+  test.each([
+    ['base_url: "https://a.com"', '1:19 the key "type" is missing'],
+    ['base_url: "https://a.com", type: 5', '1:54 expected the connection type http or mcp, found 5'],
+  ])('the type must be there: %s', (options, problem) => {
+    expect(flowProblems(`connections: { a: { ${options} } }\nnodes: [{ type: set }]`).map(onOneLine)).toEqual([problem]);
+  });
+
   test('a name is kept simple, and a bad one hides nothing else', () => {
     expect(
       flowProblems('connections: { "a b": { type: http, base_url: "https://a.com" }, c: 5 }\nnodes: [{ type: set }]').map(onOneLine),
