@@ -30,11 +30,13 @@ export function yamlProblems(text: string, document: Document): YamlProblem[] {
   const errors = [...document.errors, ...document.warnings].filter(
     ({ code, pos }) => code !== 'TAG_RESOLVE_FAILED' || !tags.some(({ offset }) => offset === pos[0]),
   );
+  const isNested = (at: number) => errors.some(({ code, pos }) => code === 'BLOCK_AS_IMPLICIT_KEY' && pos[0] === at);
   // Behind the first thing out of place, all that follows is out of place.
   const first = errors.findIndex(({ code }) => code === 'UNEXPECTED_TOKEN');
   const problems = [
     ...errors
       .filter(({ code }, index) => code !== 'UNEXPECTED_TOKEN' || index === first)
+      .filter(({ code, pos }) => code !== 'MULTILINE_IMPLICIT_KEY' || !isNested(pos[0]))
       .map((error) => ({
         offset: placeOf(error, text, document),
         message: messageOf(error, text),
@@ -69,6 +71,9 @@ function messageOf({ code, message, pos }: YAMLError, text: string): string {
   if (bracket !== undefined)
     return `not valid YAML: opened here and never closed with ${bracket}; or what is inside is not indented enough`;
   if (message.startsWith('Missing closing')) return 'not valid YAML: this quote is never closed';
+  // The value ends with its line: what was taken into it is the line below.
+  if (code === 'BLOCK_AS_IMPLICIT_KEY' && !/^.*:(?:\s|$)/.test(text.slice(pos[0]).split(/\r?\n/, 1)[0] as string))
+    return messages.BAD_INDENT as string;
   return messages[code] ?? `not valid YAML: ${message.charAt(0).toLowerCase()}${message.slice(1)}`;
 }
 
@@ -95,7 +100,11 @@ function tagProblems(text: string, document: Document): YamlProblem[] {
       if (/^tag:yaml\.org,2002:(?:str|int|float|bool|null|map|seq)$/.test(node.tag)) return;
       const before = text.slice(0, node.range[0]);
       const offset = /!\S*\s*(?:&\S+\s*)?$/.exec(before)?.index ?? node.range[0];
-      problems.push({ offset, message: 'expected plain YAML, found a custom tag', leavesMeaning: true });
+      problems.push({
+        offset,
+        message: 'expected plain YAML, found a custom tag\na text that begins with ! needs quotes',
+        leavesMeaning: true,
+      });
     },
   });
   return problems;

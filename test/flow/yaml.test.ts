@@ -25,7 +25,11 @@ describe('broken YAML', () => {
     ['a value that needs quotes', 'name: a: b', '1:7 not valid YAML: a value that holds ": " needs quotes'],
     ['a character that needs quotes', 'name: @a', '1:7 not valid YAML: plain value cannot start with reserved character @'],
     ['an unknown escape', 'name: "\\q"', '1:8 not valid YAML: no such escape sequence; in double quotes a backslash is written \\\\'],
-    ['indentation that does not fit', 'nodes:\n  - type: http\n     url: x', '2:11 not valid YAML: a value that holds ": " needs quotes'],
+    [
+      'indentation that does not fit',
+      'nodes:\n  - type: http\n     url: x',
+      '2:11 not valid YAML: the indentation does not fit; what belongs together stands at the same column',
+    ],
     ['an alias without its anchor', 'nodes: [*nope]', '1:9 not valid YAML: no anchor of this name stands before the alias'],
     ['an alias inside itself', 'nodes: &a [{ x: *a }]', '1:17 not valid YAML: the alias stands inside of what it stands for'],
   ])('%s', (_what, yaml, problem) => {
@@ -60,6 +64,17 @@ describe('broken YAML', () => {
     expect(flowProblems(yaml).map(({ message }) => message)).toEqual([
       'expected a text, found {{ without quotes, which begins a mapping in YAML\nput the whole value in quotes, as in "{{field}}"',
     ]);
+  });
+
+  test('a line below a URL that is indented too far is told once', () => {
+    expect(flowProblems('nodes:\n  - url: https://a.com/x\n      map: [a]').map(onOneLine)).toEqual([
+      '2:10 not valid YAML: the indentation does not fit; what belongs together stands at the same column',
+    ]);
+  });
+
+  test('a text that begins with ! is told to need quotes', () => {
+    const [problem] = flowProblems('nodes: [{ type: http, url: "https://a.com", when: !has(x) }]');
+    expect(problem?.message).toBe('expected plain YAML, found a custom tag\na text that begins with ! needs quotes');
   });
 
   test('what is out of place is told once, and not all that follows', () => {
