@@ -107,7 +107,12 @@ const shown = 20;
 function fewOf(known: readonly string[]): string {
   if (known.length === 0) return '';
   const more = known.length > shown ? ` and ${known.length - shown} more` : '';
-  return `; there are ${known.slice(0, shown).join(', ')}${more}`;
+  return `; there are ${known.slice(0, shown).map(listedName).join(', ')}${more}`;
+}
+
+/** The header of a file with another delimiter is one name, and has to look like one. */
+function listedName(name: string): string {
+  return /[,;|\t]/.test(name) ? JSON.stringify(name) : name;
 }
 
 /** Problems as they stand in the file. */
