@@ -10,7 +10,12 @@ export function addCreditsCommands(program: Command, terminal: Terminal, exit: (
     .command('credits')
     .description("this month's credits against the allowance, by flow, node and connection (one action is one credit)")
     .option(...json)
-    .action(async (options) => exit(await (await commands()).creditsCommand(options, terminal)));
+    .allowExcessArguments()
+    .action(async (options, command) => {
+      // As the group does something itself, commander takes a misspelt command for an argument.
+      if (command.args.length > 0) command.unknownCommand();
+      exit(await (await commands()).creditsCommand(options, terminal));
+    });
 
   credits
     .command('limit')

@@ -36,6 +36,7 @@ test('--version is that of the package', async () => {
 describe('a wrong command line exits with 2, prints nothing on stdout and says where help is', () => {
   test.each([
     [['rum'], /^automate: unknown command 'rum'\n\(Did you mean run\?\)/],
+    [['credits', 'limt', '5'], /^automate: unknown command 'limt'\n\(Did you mean limit\?\)/],
     [['run', 'flow.yaml', '--in', 'a.csv', '--forse'], /^automate: unknown option '--forse'\n\(Did you mean --force\?\)/],
     [['run', '--in', 'a.csv'], /missing required argument 'flow'/],
     [['run', 'flow.yaml'], /required option '--in <file>' not specified/],
