@@ -205,3 +205,13 @@ test('where a path finds nothing, a look at an answer', async () => {
   expect(stderr).toContain('  no answer has user.age: see what one has:\n');
   expect((await shell(place, offered(stderr)[0] as string)).stdout).toContain('data.name');
 });
+
+test('that look is one at a record that had an answer', async () => {
+  const server = await answeringServer(({ path }) => (path === '/2' ? { status: 404 } : { body: { data: { name: 'Ada' } } }));
+  const flow = (when: string) => `nodes: [{ type: http, when: ${when}, url: "${server.origin}/{{id}}", map: { age: user.age } }]`;
+  const place = await workplace({ 'flow.yaml': flow('id != "3"'), 'rows.csv': 'id,note\n1\n2,b\n3,c\n4,d\n5,e\n' });
+  const { code, stderr } = await place.automate(['run', 'flow.yaml', '--in', 'rows.csv', '--out', 'out.csv']);
+  const look = 'automate test-request flow.yaml --in rows.csv --record 4 --node http-1';
+  expect([code, offered(stderr).at(-1)]).toEqual([4, look]);
+  expect((await shell(place, look)).stdout).toContain('data.name');
+});

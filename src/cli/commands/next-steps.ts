@@ -31,10 +31,11 @@ export function nextSteps(
 }
 
 /** A path that finds nothing in any answer is mostly not the one that was meant. */
-function lookingAtAnswers({ hits }: Tally, flow: string, options: RunOptions): NextStep[] {
+function lookingAtAnswers({ hits, answered }: Tally, flow: string, options: RunOptions): NextStep[] {
   const nowhere = [...hits.values()].flat().find(({ found, of }) => found === 0 && of > 0);
   if (!nowhere || options.in === '-') return [];
   const { in: input, inFormat, delimiter, encoding, env, cacert, allowHttp } = options;
+  const record = answered.get(nowhere.node);
   const valued = {
     '--in': input,
     '--in-format': inFormat,
@@ -42,6 +43,7 @@ function lookingAtAnswers({ hits }: Tally, flow: string, options: RunOptions): N
     '--encoding': encoding,
     '--env': env,
     '--cacert': cacert,
+    '--record': record === 1 ? undefined : record?.toString(),
   };
   const words = Object.entries({ ...valued, '--node': nowhere.node }).flatMap(([name, value]) =>
     value === undefined ? [] : [name, value],

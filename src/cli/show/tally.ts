@@ -38,6 +38,8 @@ export interface Tally {
   /** What was kept of records that have not ended yet, by their numbers: they may still fail. */
   readonly undecided: Map<number, Map<string, FailureReport>>;
   readonly hits: Map<string, PathHits[]>;
+  /** The first record whose answer was mapped, by node. */
+  readonly answered: Map<string, number>;
   stopReason: string | undefined;
   ending: Ending | undefined;
   ms: number;
@@ -62,6 +64,7 @@ export function createTally(): Tally {
     failures: new Map(),
     undecided: new Map(),
     hits: new Map(),
+    answered: new Map(),
     stopReason: undefined,
     ending: undefined,
     ms: 0,
@@ -97,6 +100,7 @@ export function addToTally(tally: Tally, event: Event): void {
       return;
     case 'mapped':
       addHits(tally, event.node, event.paths, event.found);
+      if (event.record < (tally.answered.get(event.node) ?? Infinity)) tally.answered.set(event.node, event.record);
       return;
     case 'record-kept':
       keep(tally, event.record, event);
