@@ -18,7 +18,9 @@ describe('the script', () => {
   const installed = ['bash', 'zsh', 'fish'].filter((shell) => spawnSync(shell, ['--version']).status === 0);
   test.each(installed)('of %s is one that this shell reads', async (shell) => {
     const { stdout } = await script(shell);
-    expect(spawnSync(shell, ['-n'], { input: stdout, encoding: 'utf8' })).toMatchObject({ status: 0, stderr: '' });
+    // fish reads no socket, which is what it would get as its stdin.
+    const { folder } = await workplace({ script: stdout });
+    expect(spawnSync(shell, ['-n', 'script'], { cwd: folder, encoding: 'utf8' })).toMatchObject({ status: 0, stderr: '' });
   });
 
   test.each(['bash', 'zsh', 'fish'])('of %s knows every command and option', async (shell) => {
@@ -55,6 +57,7 @@ test('bash offers the commands inside a command, and their options', async () =>
   const { stdout } = await script('bash');
   expect(offered(stdout, ['credentials', ''])).toEqual(['set', 'list', 'show', 'remove', 'restore', 'check', 'backend', '--help']);
   expect(offered(stdout, ['connections', 'a'])).toEqual(['add']);
+  expect(offered(stdout, ['credits', '--'])).toEqual(['--json', '--help']);
   expect(offered(stdout, ['connections', 'add', 'http', '--to'])).toEqual(['--token-url']);
   expect(offered(stdout, ['credentials', 'set', 'crm', '--backend', ''])).toEqual(['keychain', 'vault']);
   expect(offered(stdout, ['connections', 'add', 'http', 'crm', '--auth', 'b'])).toEqual(['bearer', 'basic']);
@@ -68,9 +71,18 @@ test.each([
       /completion'\) .*'1:value:\(bash zsh fish\)'/,
       /nodes'\) .*'1:value:\(http mcp set loop poll\)'/,
       /'--in-format\[[^\]]*\]:value:\(csv tsv/,
+      /credits\) inner=\(.*'--json:print JSON'\)/,
     ],
   ],
-  ['fish', [/from completion' -f -a 'bash zsh fish'/, /from nodes' -f -a 'http mcp set loop poll'/, /-l out-format -r -f -a 'csv tsv/]],
+  [
+    'fish',
+    [
+      /from completion' -f -a 'bash zsh fish'/,
+      /from nodes' -f -a 'http mcp set loop poll'/,
+      /-l out-format -r -f -a 'csv tsv/,
+      /not __fish_seen_subcommand_from limit history export' -l json /,
+    ],
+  ],
 ])('%s knows them, too', async (shell, lines) => {
   const { stdout } = await script(shell);
   for (const line of lines) expect(stdout).toMatch(line);

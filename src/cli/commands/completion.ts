@@ -87,7 +87,9 @@ function flagsOf({ options }: Offered): string[] {
 }
 
 function bash(commands: readonly Offered[]): string {
-  const groups = groupsIn(commands).map((group) => `    ${group.name}) values="${namesOf(group.commands)}" ;;`);
+  const groups = groupsIn(commands).map(
+    (group) => `    ${group.name}) values="${[namesOf(group.commands), ...flagsOf(group)].join(' ')}" ;;`,
+  );
   const cases = doing(commands).map((command) => {
     const values = command.values.length > 0 ? ` values="${command.values.join(' ')}"` : '';
     return `    '${command.name}') words="${[...flagsOf(command), '--help'].join(' ')}"${values} ;;`;
@@ -123,7 +125,10 @@ function zsh(commands: readonly Offered[]): string {
   const describe = (text: string) => text.replaceAll("'", '’').replace(/[[\]:"\\]/g, ' ');
   const choicesOf = (values: readonly string[]) => (values.length > 0 ? `value:(${values.join(' ')})` : 'value:_files');
   const described = (some: readonly Offered[]) => some.map(({ name, description }) => `'${name}:${describe(description)}'`);
-  const groups = groupsIn(commands).map((group) => `    ${group.name}) inner=(${described(group.commands).join(' ')}) ;;`);
+  const ownFlags = ({ options }: Offered) => options.map(({ long, description }) => `'${long}:${describe(description)}'`);
+  const groups = groupsIn(commands).map(
+    (group) => `    ${group.name}) inner=(${[...described(group.commands), ...ownFlags(group)].join(' ')}) ;;`,
+  );
   const cases = doing(commands).map(({ name, options, values }) => {
     const flags = options.map(
       (option) =>
@@ -160,6 +165,8 @@ compdef _automate automate`;
 function fish(commands: readonly Offered[]): string {
   const quoted = (text: string) => `'${text.replace(/[\\']/g, '\\$&')}'`;
   const choices = (values: readonly string[]) => (values.length > 0 ? ` -f -a ${quoted(values.join(' '))}` : '');
+  const flag = (option: Option) =>
+    ` -l ${(option.long ?? '').replace(/^--/, '')}${option.required ? ' -r' : ''}${choices(valuesOf(option))} -d ${quoted(option.description)}`;
   const seen = (name: string) =>
     name
       .split(' ')
@@ -168,21 +175,16 @@ function fish(commands: readonly Offered[]): string {
   const names = commands.map(
     ({ name, description }) => `complete -c automate -n __fish_use_subcommand -f -a ${name} -d ${quoted(description)}`,
   );
-  const innerNames = groupsIn(commands).flatMap((group) =>
-    group.commands.map(
-      ({ name, description }) =>
-        `complete -c automate -n '${seen(group.name)}; and not __fish_seen_subcommand_from ${namesOf(group.commands)}' -f -a ${name} -d ${quoted(description)}`,
-    ),
-  );
+  const innerNames = groupsIn(commands).flatMap((group) => {
+    const inside = `complete -c automate -n '${seen(group.name)}; and not __fish_seen_subcommand_from ${namesOf(group.commands)}'`;
+    return [
+      ...group.commands.map(({ name, description }) => `${inside} -f -a ${name} -d ${quoted(description)}`),
+      ...group.options.map((option) => inside + flag(option)),
+    ];
+  });
   const lines = doing(commands).flatMap(({ name, options, values }) => {
     const inside = `complete -c automate -n '${seen(name)}'`;
-    return [
-      ...(values.length > 0 ? [inside + choices(values)] : []),
-      ...options.map(
-        (option) =>
-          `${inside} -l ${(option.long ?? '').replace(/^--/, '')}${option.required ? ' -r' : ''}${choices(valuesOf(option))} -d ${quoted(option.description)}`,
-      ),
-    ];
+    return [...(values.length > 0 ? [inside + choices(values)] : []), ...options.map((option) => inside + flag(option))];
   });
   return ['# fish completion for automate: automate completion fish | source', ...names, ...innerNames, ...lines].join('\n');
 }
