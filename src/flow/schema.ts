@@ -55,12 +55,15 @@ export const mcpConnectionSchema = z.strictObject({
 const host = z.string().regex(/^[^/\s@?#]+$/, 'expected a host such as intranet.example.com or 10.0.0.7:8080');
 
 /** The whole file but for what is inside connections and nodes. */
-export const flowSchema = z.strictObject({
-  name: z.string().optional().describe("default: the file's name"),
-  connections: dictionary(name, z.unknown()).default({}).describe('named endpoints'),
-  allow_hosts: z.array(host).default([]).describe('hosts inside the network that a record may name in a URL'),
-  nodes: z.array(z.unknown(), { error: 'expected a list of nodes' }).min(1, 'expected at least one node'),
-});
+export const flowSchema = z.strictObject(
+  {
+    name: z.string().optional().describe("default: the file's name"),
+    connections: dictionary(name, z.unknown()).default({}).describe('named endpoints'),
+    allow_hosts: z.array(host).default([]).describe('hosts inside the network that a record may name in a URL'),
+    nodes: z.array(z.unknown(), { error: 'expected a list of nodes' }).min(1, 'expected at least one node'),
+  },
+  { error: 'expected a flow: a mapping with the key nodes' },
+);
 
 /** A node of one type, as it may be written. */
 export function nodeSchema(type: NodeType): z.ZodObject {

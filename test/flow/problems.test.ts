@@ -256,8 +256,8 @@ describe('values that do not fit', () => {
   test.each([
     ['', '1:1 expected a flow with a list of nodes, found an empty file'],
     ['# nothing but a comment\n', '1:1 expected a flow with a list of nodes, found an empty file'],
-    ['hello', '1:1 expected a mapping, found "hello"'],
-    ['- type: http', '1:1 expected a mapping, found a list'],
+    ['hello', '1:1 expected a flow: a mapping with the key nodes, found "hello"'],
+    ['- type: http', '1:1 expected a flow: a mapping with the key nodes, found a list'],
     ['name: x', '1:1 the key "nodes" is missing'],
     ['nodes:', '1:7 expected a list of nodes, found nothing'],
     ['nodes: {}', '1:8 expected a list of nodes, found a mapping'],
