@@ -98,6 +98,7 @@ describe('the input', () => {
 
 describe('the flow', () => {
   test('is missing', () => refused({ 'rows.csv': 'id\n1\n' }, run, 3, /flow\.yaml: .*no such file/));
+  test('is a folder', () => refused({}, ['validate', '.'], 3, /^\.: the flow file cannot be read: it is a folder\n/));
   test('is malformed YAML', () =>
     refused({ 'flow.yaml': 'nodes: [\n', 'rows.csv': 'id\n1\n' }, run, 3, /flow\.yaml:\d+:\d+: not valid YAML/));
   test.each([
