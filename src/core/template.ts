@@ -42,6 +42,11 @@ export function nearReferences(text: string): string[] {
   return found.filter((braces) => referencedFields(braces).length === 0);
 }
 
+/** What other tools write for a field in a URL: `{id}`, `${id}`, `<id>`. No URL holds such characters as they are. */
+export function foreignReferences(url: string): string[] {
+  return url.match(/(?<!\{)\$?\{[\p{L}\p{M}\p{N}_]+\}(?!\})|<[\p{L}\p{M}\p{N}_]+>/gu) ?? [];
+}
+
 /** A field's value. Throws a Failure when the record does not have it: a missing field is never an empty text. */
 export function fieldOf(fields: Fields, name: string): Value {
   const value = fields.get(name);

@@ -1,6 +1,6 @@
 import type { Problem } from '../core/failure.ts';
 import { compilePath } from '../core/path.ts';
-import { isReferable, nearReferences, referable } from '../core/template.ts';
+import { foreignReferences, isReferable, nearReferences, referable } from '../core/template.ts';
 import type { At, Source } from './source.ts';
 
 /** A warning for each text that looks like a reference and is none, wherever in the flow it stands. */
@@ -10,7 +10,10 @@ export function nearReferenceWarnings(source: Source): Problem[] {
   return warnings;
 
   function visit(value: unknown, at: At): void {
-    if (typeof value === 'string') for (const text of nearReferences(value)) warnings.push(source.at(at, warning(text, value), text));
+    if (typeof value === 'string') {
+      for (const text of nearReferences(value)) warnings.push(source.at(at, warning(text, value), text));
+      if (at.at(-1) === 'url') for (const text of foreignReferences(value)) warnings.push(source.at(at, foreignWarning(text), text));
+    }
     if (typeof value !== 'object' || value === null) return;
     for (const [name, member] of Object.entries(value)) {
       const place = [...at, Array.isArray(value) ? Number(name) : name];
@@ -27,6 +30,10 @@ function warning(text: string, around: string): string {
   const equals = around.startsWith('=') && name !== inside ? ', and no = in front' : '';
   const mend = isReferable(name) ? `${name === inside ? 'drop the spaces:' : 'write'} {{${name}}}${equals}` : renaming(name);
   return `${text} is no reference and stays text; only letters, digits and underscores make a name\n${mend}`;
+}
+
+function foreignWarning(text: string): string {
+  return `${text} is no reference and stays text; two braces make one\nwrite {{${text.replace(/[^\p{L}\p{M}\p{N}_]/gu, '')}}}`;
 }
 
 /** Other tools put what holds the fields in front of them, such as `$json.` and `.`. */

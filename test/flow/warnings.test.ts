@@ -23,6 +23,16 @@ test('what looks like a reference and is none: its place, and what to do', () =>
   ]);
 });
 
+test('a field in a URL as other tools write it: how it is written here', () => {
+  const found = warnings(`nodes:\n  - type: http\n    url: https://a.com/{id}/\${name}/<größe>/{{id}}?q={}&r={a b}&s={{{id}}}\n`);
+  expect(found.map(({ column, message }) => `${column} ${message.replace('\n', ' · ')}`)).toEqual([
+    '24 {id} is no reference and stays text; two braces make one · write {{id}}',
+    `29 \${name} is no reference and stays text; two braces make one · write {{name}}`,
+    '37 <größe> is no reference and stays text; two braces make one · write {{größe}}',
+  ]);
+  expect(warnings(`nodes: [{ type: http, method: POST, url: https://a.com, body: '{"a": "{b} <c> \${d}"}' }]`)).toEqual([]);
+});
+
 test('a path is no name: it can be given one where it is mapped', () => {
   const [first] = warnings('nodes: [{ type: set, fields: { a: "{{user.names[0]}}" } }]');
   expect(first?.message.split('\n').slice(1)).toEqual([
@@ -68,7 +78,7 @@ test.each([
 
 test('what is a reference, and braces that are none, need no warning', () => {
   expect(
-    warnings('nodes: [{ type: http, url: "https://a.com/{{id}}?a={b}&c={}", method: POST, body: { "{{id}}": "{{id}}", a: { b: {} } } }]'),
+    warnings('nodes: [{ type: http, url: "https://a.com/{{id}}?a={b:1}&c={}", method: POST, body: { "{{id}}": "{{id}}", a: { b: {} } } }]'),
   ).toEqual([]);
 });
 
