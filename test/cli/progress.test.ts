@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { counting, createProgressLine, shareDone } from '../../src/cli/show/progress.ts';
+import { counting, createPauses, createProgressLine, shareDone } from '../../src/cli/show/progress.ts';
 import { addToTally, createTally } from '../../src/cli/show/tally.ts';
 import type { Item } from '../../src/core/item.ts';
 
@@ -52,7 +52,8 @@ describe('the line', () => {
   test('has records, rate, errors, retries, credits, share and what is left', () => {
     const tally = createTally();
     let nowMs = 0;
-    const line = createProgressLine(tally, { share: () => 0.25, credits: () => 1234, now: () => nowMs });
+    const now = () => nowMs;
+    const line = createProgressLine(tally, { share: () => 0.25, pauses: createPauses(now), credits: () => 1234, now });
     expect(line()).toBe('0 records · 0/s · 0 failed · 1,234 credits');
     nowMs = 10_000;
     const failure = { node: 'a', class: 'http', status: 503, message: '', attempts: 1 } as const;
@@ -60,5 +61,21 @@ describe('the line', () => {
     addToTally(tally, { type: 'record-failed', record: 2, ...failure });
     addToTally(tally, { type: 'call-retried', record: 2, waitMs: 1, ...failure });
     expect(line()).toBe('2 records · 0/s · 1 failed · 1 retried · 1,234 credits · 25 % · about 30.0 s left');
+  });
+
+  test('says who asks to wait, and how long still', () => {
+    let nowMs = 5000;
+    const now = () => nowMs;
+    const pauses = createPauses(now);
+    const line = createProgressLine(createTally(), { share: () => undefined, pauses, credits: () => 0, now });
+    pauses.add('https://a.com', 900);
+    expect(line()).toBe('0 records · 0/s · 0 failed · 0 credits');
+    pauses.add('https://b.com', 90_000);
+    pauses.add('https://a.com', 30_000);
+    expect(line()).toBe('0 records · 0/s · 0 failed · 0 credits · https://b.com asks to wait 1 min 30 s');
+    nowMs += 60_000;
+    expect(line()).toBe('0 records · 0/s · 0 failed · 0 credits · https://b.com asks to wait 30.0 s');
+    nowMs += 29_500;
+    expect(line()).toBe('0 records · 0/s · 0 failed · 0 credits');
   });
 });

@@ -16,13 +16,13 @@ import { hasTextCells, inputFormat, isTable, openInput } from '../input-options.
 import { type OutputPlan, openOutput, planOutput } from '../output-files.ts';
 import { openRunLedger, pricesOf } from '../run-ledger.ts';
 import { count, counted } from '../show/number.ts';
-import { counting, createProgressLine, type ProgressShow, type Reading, shareDone, showLines, showSpinner } from '../show/progress.ts';
+import { counting, createPauses, createProgressLine, type ProgressShow, shareDone, showLines, showSpinner } from '../show/progress.ts';
 import { type SummaryFacts, stoppedText, summaryJson, summaryText } from '../show/summary.ts';
 import { addToTally, createTally, type Tally } from '../show/tally.ts';
 import { endOnSignal, watchSignals } from '../signals.ts';
 import { beginSummary, writeSummary } from '../summary-file.ts';
 import type { Terminal } from '../terminal.ts';
-import { type WiredPorts, wire } from '../wire.ts';
+import { wire } from '../wire.ts';
 import { boundYoungGeneration } from '../young-generation.ts';
 import { dryRun } from './dry-run.ts';
 import { goingOn, nextSteps, resumeCommand } from './next-steps.ts';
@@ -83,8 +83,9 @@ interface RunParts {
 async function runOver(plan: Plan, source: Source, parts: RunParts): Promise<number> {
   const { options, terminal } = parts;
   boundYoungGeneration();
-  const { tally, events, ledger, ports, output, reading, input } = await openRun(plan, source, parts);
-  const show = await showProgress(tally, source, reading, ports, parts);
+  const opened = await openRun(plan, source, parts);
+  const { tally, events, ledger, ports, output, input } = opened;
+  const show = await showProgress(opened, source, parts);
   const startedMs = ports.clock.now();
   const run = startRun(plan, input, output, ports, {
     unordered: options.unordered ?? false,
@@ -118,6 +119,7 @@ async function runOver(plan: Plan, source: Source, parts: RunParts): Promise<num
 /** Everything that a run needs: where it is counted, paid, told and written. */
 async function openRun(plan: Plan, source: Source, { options, files, credentials, claim, terminal }: RunParts) {
   const tally = createTally();
+  const pauses = createPauses(() => ports.clock.now());
   if (options.summary !== undefined) await beginSummary(options.summary);
   const events = await openEvents(options.events, terminal.redactor, options.resume ?? false);
   const warn = (message: string) => options.quiet || terminal.tell(`${terminal.colors.yellow('warning:')} ${message}`);
@@ -140,6 +142,7 @@ async function openRun(plan: Plan, source: Source, { options, files, credentials
     report(event) {
       addToTally(tally, event);
       events?.add(event);
+      if (event.type === 'gate-paused') pauses.add(event.gate, event.waitMs);
       // Nobody waits any longer for a stream that says nothing.
       if (event.type === 'stopping') void source.close();
     },
@@ -164,7 +167,7 @@ async function openRun(plan: Plan, source: Source, { options, files, credentials
     source.readBytes,
     reading,
   );
-  return { tally, events, ledger, ports, output, reading, input };
+  return { tally, pauses, events, ledger, ports, output, reading, input };
 }
 
 /** What went wrong before counts, not what goes wrong now; and the ledger's log stays for the next run. */
@@ -267,10 +270,8 @@ function restoreSteps({ failures }: Tally, credentials: FlowSecrets): SummaryFac
 }
 
 async function showProgress(
-  tally: Tally,
+  { tally, pauses, reading, ports }: Awaited<ReturnType<typeof openRun>>,
   source: Source,
-  reading: Reading,
-  ports: WiredPorts,
   { options, files, claim, terminal }: RunParts,
 ): Promise<ProgressShow | undefined> {
   if (options.quiet) return undefined;
@@ -283,6 +284,7 @@ async function showProgress(
         doneRecords: tally.read,
         limit: leftOfLimit(options, claim.from),
       }),
+    pauses,
     credits: ports.credits,
     now: ports.clock.now,
   });

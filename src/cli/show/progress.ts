@@ -3,10 +3,35 @@ import type { Item } from '../../core/item.ts';
 import { count, counted } from './number.ts';
 import type { Tally } from './tally.ts';
 
+/** Who asked to be left alone, and for how long. */
+export interface Pauses {
+  add(origin: string, waitMs: number): void;
+  /** The longest that is left; absent where it is too short to tell of. */
+  longest(): { readonly origin: string; readonly leftMs: number } | undefined;
+}
+
+const worthTellingMs = 1000;
+
+/** Makes the pauses of a run, of which there are none yet. */
+export function createPauses(now: () => number): Pauses {
+  let last = { origin: '', untilMs: 0 };
+  return {
+    add(origin, waitMs) {
+      const untilMs = now() + waitMs;
+      if (untilMs > last.untilMs) last = { origin, untilMs };
+    },
+    longest() {
+      const leftMs = last.untilMs - now();
+      return leftMs >= worthTellingMs ? { origin: last.origin, leftMs } : undefined;
+    },
+  };
+}
+
 /** What progress is measured against. */
 export interface ProgressFacts {
   /** How much of the work is done, 0 to 1; `undefined` when nobody can tell. */
   share(): number | undefined;
+  readonly pauses: Pauses;
   credits(): number;
   now(): number;
 }
@@ -23,9 +48,16 @@ export function createProgressLine(tally: Tally, facts: ProgressFacts): () => st
       `${count(tally.failed)} failed`,
       ...(tally.retries > 0 ? [`${count(tally.retries)} retried`] : []),
       counted(facts.credits(), 'credit'),
+      ...pauseText(facts.pauses),
       ...etaText(ms, share),
     ].join(' · ');
   };
+}
+
+/** A run that waits must not look like one that hangs. */
+function pauseText(pauses: Pauses): string[] {
+  const pause = pauses.longest();
+  return pause ? [`${pause.origin} asks to wait ${durationText(pause.leftMs)}`] : [];
 }
 
 function etaText(ms: number, share: number | undefined): string[] {
