@@ -1,4 +1,4 @@
-import { type Alias, type Document, isAlias, isCollection, isScalar, type Node, visit, type YAMLError } from 'yaml';
+import { type Alias, type Document, isAlias, isCollection, isScalar, isSeq, type Node, visit, type YAMLError } from 'yaml';
 
 /** Something wrong with the YAML itself. */
 export interface YamlProblem {
@@ -43,6 +43,7 @@ export function yamlProblems(text: string, document: Document): YamlProblem[] {
         leavesMeaning: error.code === 'DUPLICATE_KEY',
       })),
     ...tags,
+    ...mergeKeyProblems(document),
   ];
   return problems.length > 0 ? problems : aliasProblems(document);
 }
@@ -104,6 +105,23 @@ function tagProblems(text: string, document: Document): YamlProblem[] {
         offset,
         message: 'expected plain YAML, found a custom tag\na text that begins with ! needs quotes',
         leavesMeaning: true,
+      });
+    },
+  });
+  return problems;
+}
+
+/** In YAML 1.1 `<<: *name` took over another mapping's keys; here it would be a key of that name. */
+function mergeKeyProblems(document: Document): YamlProblem[] {
+  const problems: YamlProblem[] = [];
+  visit(document, {
+    Pair(_key, { key, value }) {
+      if (!isScalar(key) || key.value !== '<<' || key.type !== 'PLAIN' || !key.range) return;
+      if (!isAlias(value) && !(isSeq(value) && value.items.every(isAlias))) return;
+      problems.push({
+        offset: key.range[0],
+        width: 2,
+        message: 'YAML 1.2 has no merge keys\nwrite the keys out; a whole value may be repeated with *name',
       });
     },
   });

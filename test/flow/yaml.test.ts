@@ -10,6 +10,8 @@ describe('broken YAML', () => {
       '1:48 this key is there twice; expected each key once',
     ],
     ['a custom tag', 'nodes: !foo [x]', '1:8 expected plain YAML, found a custom tag'],
+    ['a merge key', 'nodes:\n  - &a { type: set }\n  - <<: *a\n    id: b\n', '3:5 YAML 1.2 has no merge keys'],
+    ['several merged', 'a: &a {}\nb: &b {}\nnodes: [{ <<: [*a, *b] }]', '3:11 YAML 1.2 has no merge keys'],
     ['a tag that makes code', 'nodes:\n  - !!js/function "x"', '2:5 expected plain YAML, found a custom tag'],
     ['a tag of another schema', 'nodes: !!set {a}', '1:8 expected plain YAML, found a custom tag'],
     ['a tag that does not fit', 'nodes: !!int abc', '1:8 expected plain YAML, found a tag that does not fit its value'],
