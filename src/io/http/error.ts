@@ -94,6 +94,8 @@ const reasons: Record<string, string> = {
 function reasonOf(code: string, message: string): string {
   const parserReason = /^Response does not match the HTTP\/1\.1 protocol \((.+)\)$/.exec(message)?.[1];
   if (parserReason !== undefined) return `the answer is no valid HTTP (${parserReason})`;
+  // undici takes for granted that a status is 100 or more.
+  if (code === 'ERR_ASSERTION') return 'the answer is no valid HTTP';
   // What undici calls so comes without a request for it: 100 where nothing was to be continued.
   if (code === 'UND_ERR_SOCKET' && message === 'bad response')
     return 'the server sent an answer that was not asked for, such as 100 Continue';
