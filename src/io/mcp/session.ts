@@ -41,8 +41,10 @@ export async function openSession(connection: McpConnection, tools: SessionTools
   try {
     await askForTools();
   } catch (error) {
+    // The end that it is about to come to is not the reason.
+    const where = occasion(false);
     await close();
-    throw failureOf(error, occasion(false));
+    throw failureOf(error, where);
   }
   const { name: called = name, version = '' } = client.getServerVersion() ?? {};
   const protocol = client.getNegotiatedProtocolVersion() ?? '';

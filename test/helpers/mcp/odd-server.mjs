@@ -140,6 +140,7 @@ createInterface({ input: process.stdin }).on('line', async (line) => {
       return send({ id, result });
     }
     if (manner === 'endless') await new Promise((resolve) => setTimeout(resolve, 50));
+    if (manner === 'never-lists') return undefined;
     if (method === 'tools/list') return send({ id, result: list(params) });
     if (method === 'tools/call') return send({ id, result: await call(params) });
     return send({ id, error: { code: -32601, message: 'Method not found' } });

@@ -242,6 +242,15 @@ describe('a server that is odd', () => {
     });
   });
 
+  test('one that never lists its tools is given up, and its end is not taken for the reason', async () => {
+    const { call } = useTools();
+    expect(await call(local(oddServer('never-lists'), { startTimeoutMs: 400 }), 'work')).toMatchObject({
+      kind: 'timeout',
+      sent: false,
+      message: 'the MCP server "tools" is not ready within 0.4 s (start_timeout)',
+    });
+  });
+
   test('what is wrong in the schema of a tool is passed over', async () => {
     const { tools, call } = useTools();
     const connection = local(oddServer('untidy'));
