@@ -1,7 +1,9 @@
-import { chmodSync } from 'node:fs';
-import { basename, dirname, join } from 'node:path';
+import { randomUUID } from 'node:crypto';
+import { chmodSync, readFileSync, renameSync, rmSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { syncFolder } from './folder.ts';
 import { homeFolder } from './home.ts';
-import { createStateFile } from './state-file.ts';
+import { createStateFile, unwritable } from './state-file.ts';
 
 /** Connections by name, each as a flow would write it. They name credentials and hold none. */
 export type SavedConnections = Readonly<Record<string, Readonly<Record<string, unknown>>>>;
@@ -19,12 +21,26 @@ export async function changeConnections(
   const path = pathIn(environment);
   const file = createStateFile(path, areConnections);
   await file.alone(async () => {
-    const changed = change(file.read() ?? {});
+    const text = `${JSON.stringify(change(file.read() ?? {}), null, 2)}\n`;
     const { default: Conf } = await import('conf');
-    const conf = new Conf<Record<string, unknown>>({ cwd: dirname(path), configName: basename(path, '.json'), configFileMode: 0o600 });
-    conf.store = changed;
-    // An umask takes rights away from what a file is made with.
-    chmodSync(path, 0o600);
+    // Where the disk fills up, it leaves half a file and says nothing: what is saved stays until the new file is whole.
+    const draft = new Conf<Record<string, unknown>>({
+      cwd: dirname(path),
+      configName: `connections.${randomUUID()}`,
+      configFileMode: 0o600,
+      serialize: () => text,
+    });
+    try {
+      draft.store = {};
+      if (readFileSync(draft.path, 'utf8') !== text) throw new Error('no space left on device');
+      // An umask takes rights away from what a file is made with.
+      chmodSync(draft.path, 0o600);
+      renameSync(draft.path, path);
+      await syncFolder(path);
+    } catch (error) {
+      rmSync(draft.path, { force: true });
+      throw unwritable(path, error);
+    }
   });
 }
 

@@ -111,6 +111,7 @@ function unreadable(path: string, reason: string): AutomateError {
   return new AutomateError('credential', `${path} cannot be read: ${reason}`);
 }
 
-function unwritable(path: string, error: unknown): AutomateError {
+/** That a state file cannot be written. */
+export function unwritable(path: string, error: unknown): AutomateError {
   return new AutomateError('output', `${path} cannot be written: ${reasonOf(error as Error)}`, { cause: error });
 }

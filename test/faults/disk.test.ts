@@ -1,5 +1,5 @@
 import { spawnSync } from 'node:child_process';
-import { mkdir } from 'node:fs/promises';
+import { mkdir, readdir } from 'node:fs/promises';
 import { describe, expect, test } from 'vitest';
 import { askedServer, askingFlow, csvOf } from '../helpers/asking.ts';
 import { workplace } from '../helpers/cli.ts';
@@ -90,6 +90,32 @@ test.skipIf(!canMount)(
       expect((await place.automate([...args, '--resume'])).code).toBe(4);
       expect(await place.read('small/out.csv')).toBe(await whole.read('out.csv'));
       expect(await place.read('small/rows.errors.csv')).toBe(await whole.read('rows.errors.csv'));
+    } finally {
+      spawnSync('umount', [small]);
+    }
+  },
+);
+
+test.skipIf(!canMount)(
+  `a home without room for another connection: exit 74 with the file's name, and what was saved stays${canMount ? '' : ' (skipped: nothing can be mounted here)'}`,
+  async () => {
+    const place = await workplace();
+    const small = place.path('small');
+    await mkdir(small);
+    mounted(small);
+    try {
+      const add = (name: string, path = '') =>
+        place.automate(['connections', 'add', 'http', name, '--base-url', `https://api.example.com/${path}`], {
+          env: { AUTOMATE_HOME: small },
+        });
+      await add('first');
+      // There is room for the lock, and for the beginning of so long a list.
+      await place.write('small/ballast', Buffer.alloc(48 * 1024));
+      const { code, stderr } = await add('second', 'x'.repeat(16 * 1024));
+      expect(stderr).toBe(`automate: ${small}/connections.json cannot be written: no space left on device\n`);
+      expect(code).toBe(74);
+      expect(Object.keys(JSON.parse(await place.read('small/connections.json')))).toEqual(['first']);
+      expect((await readdir(small)).sort()).toEqual(['ballast', 'connections.json']);
     } finally {
       spawnSync('umount', [small]);
     }
