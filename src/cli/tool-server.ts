@@ -6,6 +6,7 @@ import { serverCredentials } from '../core/tool-credentials.ts';
 import { isRemote, type McpConnection, type ToolServer } from '../core/tools.ts';
 import type { Secret } from '../io/credentials/secret.ts';
 import type { LoginPerson } from '../io/mcp/login.ts';
+import { keepServer } from '../io/mcp/tool-cache.ts';
 import { troubleOf } from '../io/mcp/trouble.ts';
 import { findAsker } from './ask.ts';
 import { type FlowSecrets, hide, loadSecretsOf } from './flow-secrets.ts';
@@ -67,6 +68,16 @@ export async function serverWith(
   } finally {
     await ports.close();
     await credentials.noted();
+  }
+}
+
+/** Keeps what a server has said, for `automate nodes`. Where that cannot be kept, what was asked of the server is done all the same. */
+export async function keepTold(name: string, written: object, server: ToolServer, { redactor, tell, colors }: Terminal): Promise<void> {
+  try {
+    await keepServer({ environment: process.env, redactor }, name, written, server);
+  } catch (error) {
+    if (!(error instanceof AutomateError)) throw error;
+    tell(`${colors.yellow('warning:')} the tools of "${name}" are not kept for automate nodes: ${error.message}`);
   }
 }
 

@@ -1,4 +1,4 @@
-import { chmod, readdir, readFile } from 'node:fs/promises';
+import { chmod, mkdir, readdir, readFile, symlink } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { nodeText } from '../../src/cli/show/tools.ts';
@@ -277,6 +277,42 @@ describe('finding a tool', () => {
       code: 2,
       stderr: expect.stringContaining('did you mean "get-sum"?'),
     });
+  });
+
+  test.each([
+    ['cut off', '{"version": 1, "serv'],
+    ['of another version', '{"version": 2, "servers": {}}'],
+    ['of other things', '{"version": 1, "servers": {"odd": {"at": "2026-11-01", "written": "", "server": {}}}}'],
+  ])('what was told is asked for again where its file is damaged (%s)', async (_, text) => {
+    const place = await workplace();
+    await place.automate(['connections', 'add', 'mcp', 'odd', '--command', oddServer('').join(' '), '--no-test']);
+    await place.write('.automate/mcp-tools.json', text);
+    expect(await place.automate(['nodes'])).toMatchObject({ code: 0, stdout: expect.stringContaining('its tools are not known yet') });
+    expect(await place.automate(['connections', 'test', 'odd'])).toMatchObject({ code: 0, stdout: 'odd: works\n' });
+    expect((await place.automate(['nodes'])).stdout).toContain('\nmcp connection odd: 2 tools, asked for less than a minute ago\n');
+  });
+
+  test('what cannot be kept of it stands in the way of nothing else', async () => {
+    const place = await workplace();
+    await mkdir(place.path('.automate'));
+    await symlink(place.path('nowhere.json'), place.path('.automate/mcp-tools.json'));
+    const added = await place.automate(['connections', 'add', 'mcp', 'odd', '--command', oddServer('').join(' ')]);
+    expect(added).toMatchObject({
+      code: 0,
+      stderr: expect.stringContaining('"odd" is saved; its tools: automate connections tools odd\n'),
+    });
+    expect(added.stderr).toContain(
+      `warning: the tools of "odd" are not kept for automate nodes: ${place.path('.automate/mcp-tools.json')} is a symbolic link, which is refused\n`,
+    );
+    for (const args of [
+      ['tools', 'odd', 'work'],
+      ['test', 'odd'],
+    ]) {
+      expect(await place.automate(['connections', ...args])).toMatchObject({
+        code: 0,
+        stderr: expect.stringContaining('warning: the tools of "odd" are not kept'),
+      });
+    }
   });
 
   test('nodes lists them under their connection, with their age; --refresh asks again', async () => {

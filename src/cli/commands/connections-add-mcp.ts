@@ -2,11 +2,10 @@ import { AutomateError, FlowError } from '../../core/failure.ts';
 import type { McpConnection, ToolServer } from '../../core/tools.ts';
 import { compileSavedConnection, connectionProblem, connectionText } from '../../flow/saved-connection.ts';
 import { changeConnections, savedConnections } from '../../io/connections.ts';
-import { keepServer } from '../../io/mcp/tool-cache.ts';
 import { type Asker, findAsker } from '../ask.ts';
 import { exitCodes } from '../exit.ts';
 import type { Terminal } from '../terminal.ts';
-import { askServer } from '../tool-server.ts';
+import { askServer, keepTold } from '../tool-server.ts';
 import { type AuthOptions, authOf, type WrittenAuth } from './connections-auth.ts';
 import { tellServer } from './connections-mcp.ts';
 import { askedName, existing, headersOf, nameProblem, offerSecret } from './connections-saving.ts';
@@ -44,13 +43,7 @@ export async function addMcpCommand(name: string | undefined, options: AddMcpOpt
     if (Object.hasOwn(saved, called) && !options.force) throw new AutomateError('usage', existing(called));
     return { ...saved, [called]: written };
   });
-  if (server)
-    await keepServer(
-      { environment: process.env, redactor: terminal.redactor },
-      called,
-      savedConnections(process.env)[called] ?? written,
-      server,
-    );
+  if (server) await keepTold(called, savedConnections(process.env)[called] ?? written, server, terminal);
   await terminal.print(connectionText(called, written));
   if (server) tellServer(server, terminal);
   const next = server ? `its tools: automate connections tools ${called}` : `not tested; try it: automate connections test ${called}`;

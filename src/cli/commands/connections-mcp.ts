@@ -1,10 +1,9 @@
 import { cleaned, excerpt } from '../../core/response.ts';
 import type { McpConnection, ToolServer } from '../../core/tools.ts';
-import { keepServer } from '../../io/mcp/tool-cache.ts';
 import { exitCodes } from '../exit.ts';
 import { serverText, summaryOf } from '../show/tools.ts';
 import type { Terminal } from '../terminal.ts';
-import { type AskingOptions, askServer } from '../tool-server.ts';
+import { type AskingOptions, askServer, keepTold } from '../tool-server.ts';
 
 /** Speaks with the server of a saved connection, and says what it is. Answers the exit code. */
 export async function testMcpCommand(
@@ -14,7 +13,7 @@ export async function testMcpCommand(
   terminal: Terminal,
 ): Promise<number> {
   const server = await askServer(connection, options, terminal);
-  await keepServer({ environment: process.env, redactor: terminal.redactor }, connection.name, written, server);
+  await keepTold(connection.name, written, server, terminal);
   tellServer(server, terminal);
   await terminal.print(`${connection.name}: works`);
   return exitCodes.success;

@@ -2,12 +2,11 @@ import { AutomateError } from '../../core/failure.ts';
 import { excerpt } from '../../core/response.ts';
 import { didYouMean } from '../../core/suggest.ts';
 import type { Tool } from '../../core/tools.ts';
-import { keepServer } from '../../io/mcp/tool-cache.ts';
 import { exitCodes } from '../exit.ts';
 import { escapedControls } from '../show/text.ts';
 import { nodeText, serverText, toolsText, toolText } from '../show/tools.ts';
 import type { Terminal } from '../terminal.ts';
-import { type AskingOptions, askServer } from '../tool-server.ts';
+import { type AskingOptions, askServer, keepTold } from '../tool-server.ts';
 import { compiled, known } from './connections.ts';
 
 /** The options of `automate connections tools`. */
@@ -26,7 +25,7 @@ export async function toolsCommand(name: string, wanted: string | undefined, opt
     );
   }
   const server = await askServer(connection, options, terminal);
-  await keepServer({ environment: process.env, redactor: terminal.redactor }, name, known(name), server);
+  await keepTold(name, known(name), server, terminal);
   const tools = wanted === undefined ? server.tools : [toolOf(name, wanted, server.tools)];
   if (options.json) {
     const listed = tools.map((tool) => ({ ...tool, node: nodeText(name, tool) }));

@@ -1,12 +1,12 @@
 import { AutomateError } from '../../core/failure.ts';
 import { cleaned, excerpt } from '../../core/response.ts';
 import { savedConnections } from '../../io/connections.ts';
-import { type KeptServer, keepServer, keptServer } from '../../io/mcp/tool-cache.ts';
+import { type KeptServer, keptServer } from '../../io/mcp/tool-cache.ts';
 import { counted } from '../show/number.ts';
 import { tableText } from '../show/structure.ts';
 import { summaryOf } from '../show/tools.ts';
 import type { Terminal } from '../terminal.ts';
-import { type AskingOptions, askServer } from '../tool-server.ts';
+import { type AskingOptions, askServer, keepTold } from '../tool-server.ts';
 import { compiled } from './connections.ts';
 
 /** The tools under each saved MCP connection, as their servers last told them; `refresh` asks the servers. None without such a connection. */
@@ -23,13 +23,7 @@ export async function connectionLines(
 async function refreshed(name: string, written: object, options: AskingOptions, terminal: Terminal): Promise<void> {
   try {
     const connection = compiled(name, false);
-    if (connection.type === 'mcp')
-      await keepServer(
-        { environment: process.env, redactor: terminal.redactor },
-        name,
-        written,
-        await askServer(connection, options, terminal),
-      );
+    if (connection.type === 'mcp') await keepTold(name, written, await askServer(connection, options, terminal), terminal);
   } catch (error) {
     if (!(error instanceof AutomateError)) throw error;
     terminal.tell(`${terminal.colors.yellow('warning:')} ${cleaned(error.message).split('\n').join('\n  ')}`);

@@ -1,8 +1,9 @@
 import { join } from 'node:path';
-import type { ToolServer } from '../../core/tools.ts';
+import { AutomateError } from '../../core/failure.ts';
+import type { Tool, ToolServer } from '../../core/tools.ts';
 import { homeFolder } from '../home.ts';
 import type { Redactor } from '../redact.ts';
-import { createStateFile } from '../state-file.ts';
+import { createStateFile, type StateFile } from '../state-file.ts';
 
 /** What a server has said of itself, and when. */
 export interface KeptServer {
@@ -20,7 +21,7 @@ interface CacheFile {
 
 /** What is kept of a saved connection's server; absent when nothing is, or it is of another server. */
 export function keptServer(environment: NodeJS.ProcessEnv, name: string, written: object): KeptServer | undefined {
-  const servers = fileIn(environment).read()?.servers ?? {};
+  const servers = serversIn(fileIn(environment));
   const found = Object.hasOwn(servers, name) ? servers[name] : undefined;
   return found?.written === JSON.stringify(written) ? found : undefined;
 }
@@ -36,8 +37,18 @@ export async function keepServer(
   const file = fileIn(environment);
   await file.alone(async () => {
     const kept: KeptServer = { at: new Date().toISOString(), written: JSON.stringify(written), server };
-    await file.write({ version: 1, servers: { ...file.read()?.servers, [name]: kept } });
+    await file.write({ version: 1, servers: { ...serversIn(file), [name]: kept } });
   });
+}
+
+/** What cannot be read is asked for again: the servers know it. */
+function serversIn(file: StateFile<CacheFile>): CacheFile['servers'] {
+  try {
+    return file.read()?.servers ?? {};
+  } catch (error) {
+    if (error instanceof AutomateError) return {};
+    throw error;
+  }
 }
 
 function fileIn(environment: NodeJS.ProcessEnv) {
@@ -46,5 +57,12 @@ function fileIn(environment: NodeJS.ProcessEnv) {
 
 function isCacheFile(found: unknown): found is CacheFile {
   const { version, servers } = (found ?? {}) as Partial<CacheFile>;
-  return version === 1 && typeof servers === 'object' && servers !== null;
+  return version === 1 && typeof servers === 'object' && servers !== null && Object.values(servers).every(isKept);
+}
+
+function isKept(found: Partial<KeptServer> | null): boolean {
+  const { at, written, server } = found ?? {};
+  const tools: unknown = server?.tools;
+  const isTool = (tool: Partial<Tool> | null) => typeof tool?.name === 'string' && typeof tool.inputSchema === 'object';
+  return !Number.isNaN(Date.parse(at ?? '')) && typeof written === 'string' && Array.isArray(tools) && tools.every(isTool);
 }
