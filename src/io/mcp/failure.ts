@@ -43,7 +43,15 @@ export function failureOf(error: unknown, occasion: Occasion): Failure {
       error,
     );
   }
+  if (error instanceof SyntaxError && !isCutOff(error)) {
+    return withCause(new Failure('parse', `expected JSON from the MCP server "${connection}": ${message}`, { sent }), error);
+  }
   return withCause(lostFailure(error, occasion, message), error);
+}
+
+/** JSON that ends too early was lost on its way. */
+function isCutOff({ message }: SyntaxError): boolean {
+  return /^(?:Unexpected end|Unterminated)/.test(message);
 }
 
 /** The client tells what its checks have found as JSON: of that, where it was and what was expected there. */

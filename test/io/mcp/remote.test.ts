@@ -346,6 +346,24 @@ describe('answers that are none', () => {
     });
   });
 
+  test.each([
+    [
+      'that is none',
+      '<html>hello</html>',
+      { kind: 'parse', retryable: false, message: /^expected JSON from the MCP server "tools": .*<html/ },
+    ],
+    ['that is cut', '{"jsonrpc": "2.0", "result": {"con', { kind: 'network', retryable: true, message: /is lost/ }],
+  ])('JSON %s', async (_, text, { message, ...expected }) => {
+    const server = await mcpServer((request, response) => {
+      if (!isCall(request)) return false;
+      response.writeHead(200, { 'content-type': 'application/json' }).end(text);
+      return true;
+    });
+    const { call } = useTools();
+    const failure = await call(remote(`${server.origin}/mcp`), 'work');
+    expect(failure).toMatchObject({ ...expected, sent: true, message: expect.stringMatching(message) });
+  });
+
   test('more than a record could hold', async () => {
     const server = await mcpServer((request, response) => {
       if (!isCall(request)) return false;
