@@ -1,4 +1,4 @@
-import { chmodSync, mkdirSync, renameSync, rmSync } from 'node:fs';
+import { chmodSync, closeSync, mkdirSync, openSync, renameSync, rmSync } from 'node:fs';
 import { dirname } from 'node:path';
 import Database from 'libsql';
 import { refuseLink } from './state-file.ts';
@@ -23,7 +23,7 @@ export function openDatabase(path: string, options: DatabaseOptions): Database.D
   if (mkdirSync(folder, { recursive: true, mode: 0o700 }) !== undefined) chmodSync(folder, 0o700);
   const umask = process.umask(0o177);
   try {
-    const database = new Database(path, { timeout: options.timeoutMs });
+    const database = connected(path, options.timeoutMs);
     try {
       prepare(database, options);
     } catch (error) {
@@ -33,6 +33,16 @@ export function openDatabase(path: string, options: DatabaseOptions): Database.D
     return database;
   } finally {
     process.umask(umask);
+  }
+}
+
+/** Of a file that cannot be opened libsql tells a number, and the system why. */
+function connected(path: string, timeout: number): Database.Database {
+  try {
+    return new Database(path, { timeout });
+  } catch (error) {
+    closeSync(openSync(path, 'a+', 0o600));
+    throw error;
   }
 }
 

@@ -1,4 +1,4 @@
-import { rm, writeFile } from 'node:fs/promises';
+import { mkdir, rm, writeFile } from 'node:fs/promises';
 import type { ServerResponse } from 'node:http';
 import Database from 'libsql';
 import { describe, expect, test } from 'vitest';
@@ -320,9 +320,10 @@ describe('a ledger that cannot be used', () => {
   });
 
   test.each([
-    ['is no database', spoiled],
-    ['was made by a newer version', async (path: string) => void new Database(path).exec('PRAGMA user_version = 99')],
-  ])('because it %s: nothing is sent, for it may have an allowance', async (_, spoil) => {
+    ['is no database', spoiled, /file is not a database$/m],
+    ['was made by a newer version', async (path: string) => void new Database(path).exec('PRAGMA user_version = 99'), /newer version/],
+    ['is a folder', inTheWay, /cannot be used: EISDIR: illegal operation on a directory$/m],
+  ])('because it %s: nothing is sent, for it may have an allowance', async (_, spoil, reason) => {
     const server = await httpServer((_, response) => json(response, { name: 'x' }));
     const place = await workplace({ 'flow.yaml': askingFlow(server.origin), 'rows.csv': csvOf(2) });
     await run(place, '--dry-run');
@@ -331,8 +332,14 @@ describe('a ledger that cannot be used', () => {
     const { code, stderr } = await run(place);
     expect([code, server.requests.length]).toEqual([74, 0]);
     expect(stderr).toMatch(/the credit ledger \S+ cannot be used: /);
+    expect(stderr).toMatch(reason);
   });
 });
+
+async function inTheWay(path: string): Promise<void> {
+  await rm(path);
+  await mkdir(path);
+}
 
 async function spoiled(path: string): Promise<void> {
   for (const beside of ['-wal', '-shm']) await rm(path + beside, { force: true });

@@ -1,6 +1,7 @@
 import type Database from 'libsql';
 import { AutomateError } from '../../core/failure.ts';
 import { alone, openDatabase } from '../database.ts';
+import { reasonOf } from '../reason.ts';
 
 /** What credits were spent on. */
 export interface Account {
@@ -163,6 +164,6 @@ function told<Result>(path: string, act: () => Result): Result {
     return act();
   } catch (error) {
     if (error instanceof AutomateError) throw error;
-    throw new AutomateError('output', `the credit ledger ${path} cannot be used: ${(error as Error).message}`, { cause: error });
+    throw new AutomateError('output', `the credit ledger ${path} cannot be used: ${reasonOf(error as Error)}`, { cause: error });
   }
 }
