@@ -1,6 +1,7 @@
-import { chmodSync, closeSync, mkdirSync, openSync, renameSync, rmSync } from 'node:fs';
+import { closeSync, openSync, renameSync, rmSync } from 'node:fs';
 import { dirname } from 'node:path';
 import Database from 'libsql';
+import { makeFolder } from './folder.ts';
 import { refuseLink } from './state-file.ts';
 
 /** What a database holds, and how it is waited for. */
@@ -19,8 +20,7 @@ export interface DatabaseOptions {
  */
 export function openDatabase(path: string, options: DatabaseOptions): Database.Database {
   refuseLink(path);
-  const folder = dirname(path);
-  if (mkdirSync(folder, { recursive: true, mode: 0o700 }) !== undefined) chmodSync(folder, 0o700);
+  makeFolder(dirname(path));
   const umask = process.umask(0o177);
   try {
     const database = connected(path, options.timeoutMs);

@@ -1,5 +1,26 @@
+import { chmodSync, mkdirSync } from 'node:fs';
 import { open } from 'node:fs/promises';
 import { dirname } from 'node:path';
+import { statOf } from './stat.ts';
+
+/**
+ * Makes a folder, and those above it, for their owner alone, whatever the umask; one that is there stays as it is. Throws what Node.js throws.
+ * Its own way of making several tries without end where the system takes none, as under /proc or below an automounter's folder.
+ */
+export function makeFolder(folder: string): void {
+  if (statOf(folder)?.isDirectory()) return;
+  try {
+    mkdirSync(folder, { mode: 0o700 });
+    chmodSync(folder, 0o700);
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    // Another process may have been first.
+    if (code === 'EEXIST' && statOf(folder)?.isDirectory()) return;
+    if (code !== 'ENOENT' || statOf(dirname(folder))) throw error;
+    makeFolder(dirname(folder));
+    makeFolder(folder);
+  }
+}
 
 /** A new or removed name is on disk only when its folder is. Some file systems cannot sync a folder, and need not. */
 export async function syncFolder(path: string): Promise<void> {

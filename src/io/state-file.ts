@@ -1,9 +1,9 @@
 import { randomUUID } from 'node:crypto';
-import { chmodSync, mkdirSync, readFileSync } from 'node:fs';
+import { readFileSync } from 'node:fs';
 import { open, rename, rm } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { AutomateError } from '../core/failure.ts';
-import { syncFolder } from './folder.ts';
+import { makeFolder, syncFolder } from './folder.ts';
 import { waitForLock } from './lock.ts';
 import { reasonOf } from './reason.ts';
 import { isLink, isNoFile } from './stat.ts';
@@ -38,7 +38,11 @@ export function createStateFile<Content>(path: string, isContent: (found: unknow
     },
     async alone(work) {
       refuseLink(path);
-      makeFolder(dirname(path));
+      try {
+        makeFolder(dirname(path));
+      } catch (error) {
+        throw unwritable(dirname(path), error);
+      }
       const lock = await waitForLock(path);
       try {
         return await work();
@@ -57,14 +61,6 @@ export function refuseLink(path: string): void {
       'credential',
       `${part} is a symbolic link, which is refused\nput the file there, or name its real folder in AUTOMATE_HOME`,
     );
-  }
-}
-
-function makeFolder(folder: string): void {
-  try {
-    if (mkdirSync(folder, { recursive: true, mode: 0o700 }) !== undefined) chmodSync(folder, 0o700);
-  } catch (error) {
-    throw unwritable(folder, error);
   }
 }
 

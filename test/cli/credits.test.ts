@@ -5,6 +5,7 @@ import { describe, expect, test } from 'vitest';
 import { askedServer, askingFlow, csvOf, idsTo } from '../helpers/asking.ts';
 import { type Workplace, workplace } from '../helpers/cli.ts';
 import { httpServer, json } from '../helpers/http-server.ts';
+import { shell } from '../helpers/shell.ts';
 
 const month = new Date().toISOString().slice(0, 7);
 
@@ -318,6 +319,19 @@ describe('a ledger that cannot be used', () => {
       /^warning: credits are not counted: the credit ledger \S+credits.db cannot be used: .+ \(AUTOMATE_HOME moves it\)$/m,
     );
   });
+
+  test.skipIf(process.platform !== 'linux')(
+    'because no folder can be made where it is to be: the run comes to its end all the same',
+    async () => {
+      const server = await httpServer((_, response) => json(response, { name: 'x' }));
+      const place = await workplace({ 'flow.yaml': askingFlow(server.origin), 'rows.csv': csvOf(2) });
+      // Should it try without end, no other signal would reach it.
+      const script = 'timeout -s KILL 20 node "$AUTOMATE" run flow.yaml --in rows.csv';
+      const { code, stderr } = await shell(place, script, { AUTOMATE_HOME: '/proc/home/automate' });
+      expect([code, server.requests.length]).toEqual([0, 2]);
+      expect(stderr).toMatch(/^warning: credits are not counted: .* cannot be used: ENOENT: no such file or directory/m);
+    },
+  );
 
   test.each([
     ['is no database', spoiled, /file is not a database$/m],

@@ -1,6 +1,7 @@
-import { closeSync, ftruncateSync, mkdirSync, openSync, readFileSync, rmSync, writeSync } from 'node:fs';
+import { closeSync, ftruncateSync, openSync, readFileSync, rmSync, writeSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { AutomateError } from '../../core/failure.ts';
+import { makeFolder } from '../folder.ts';
 import { reasonOf } from '../reason.ts';
 import { isLink } from '../stat.ts';
 
@@ -26,7 +27,7 @@ const mostWaiting = 1024;
 /** Begins a log. Throws an AutomateError (`output`) when it cannot be written. */
 export function createSentLog(path: string): SentLog {
   const file = told(path, () => {
-    mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
+    makeFolder(dirname(path));
     rmSync(path, { force: true });
     return openSync(path, 'wx', 0o600);
   });
