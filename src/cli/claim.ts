@@ -1,5 +1,5 @@
 import { createHash, randomUUID } from 'node:crypto';
-import { existsSync, lstatSync, realpathSync } from 'node:fs';
+import { existsSync, realpathSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import { AutomateError } from '../core/failure.ts';
@@ -18,7 +18,7 @@ import {
 import { type Lock, takeLock } from '../io/lock.ts';
 import { untouched } from '../io/records/output.ts';
 import { isRegularFile, refuseChanged } from '../io/records/sink.ts';
-import { isNoFile } from '../io/stat.ts';
+import { isLink, isNoFile } from '../io/stat.ts';
 import type { RunOptions } from './commands/run-options.ts';
 import { envOf } from './env.ts';
 import { type OutputPlan, refuseExistingErrors, refuseExistingFiles, refuseSameFiles } from './output-files.ts';
@@ -106,7 +106,7 @@ function takeLocks(files: readonly { path: string; option: string }[]): () => vo
 
 /** The file that a link leads to: whoever writes it under another name writes the same one. */
 function realFile(path: string): string {
-  return lstatSync(path, { throwIfNoEntry: false })?.isSymbolicLink() && existsSync(path) ? realpathSync(path) : path;
+  return isLink(path) && existsSync(path) ? realpathSync(path) : path;
 }
 
 /** Two things on one stream could not be told apart. */

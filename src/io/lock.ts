@@ -155,7 +155,8 @@ function created(path: string, out: string, text: string): boolean {
     if ((error as NodeJS.ErrnoException).code === 'EEXIST') return false;
     throw new AutomateError('output', `${out} cannot be written: ${unwritable(out, error as Error)}`, { cause: error });
   } finally {
-    rmSync(draft, { force: true });
+    // Where it cannot even be looked for, it was not made.
+    attempted(() => rmSync(draft, { force: true }));
   }
 }
 
@@ -206,10 +207,10 @@ function processOf(pid: number): { born: string; isZombie: boolean } {
   return { born: fields[19] ?? '', isZombie: fields[0] === 'Z' || fields[0] === 'X' };
 }
 
-/** What a read gives; absent when there is nothing to read. */
-function attempted<Result>(read: () => Result): Result | undefined {
+/** What it gives; absent when it fails, as a read does where there is nothing to read. */
+function attempted<Result>(act: () => Result): Result | undefined {
   try {
-    return read();
+    return act();
   } catch {
     return undefined;
   }
