@@ -16,6 +16,7 @@ import {
   readJournal,
 } from '../io/journal.ts';
 import { type Lock, takeLock } from '../io/lock.ts';
+import { readError, refuseMissing } from '../io/records/input.ts';
 import { untouched } from '../io/records/output.ts';
 import { isRegularFile, refuseChanged } from '../io/records/sink.ts';
 import { isLink, isNoFile } from '../io/stat.ts';
@@ -58,6 +59,8 @@ export async function claimOutput(flow: FlowInFile, options: RunOptions, plan: O
     { what: 'the summary', path: options.summary, option: '--summary' },
   ]);
   refuseTwiceStdout({ '--out': plan.out, '--errors': plan.errors, '--events': options.events, '--summary': options.summary });
+  // Told before the errors file beside it, whose folder is not there either.
+  if (options.in !== '-') refuseMissing(options.in);
   const out = plan.isStreamed ? undefined : realFile(plan.out);
   const errors = isFileOrFree(plan.errors) ? realFile(plan.errors) : undefined;
   const release = takeLocks([
@@ -179,9 +182,8 @@ function hashOf(content: string | Buffer): string {
 }
 
 async function fingerprintOf(input: string): Promise<Identity> {
-  return fingerprint(input).catch((error: NodeJS.ErrnoException) => {
-    const reason = error.code === 'ENOENT' ? 'expected a file, found none of this name' : error.message;
-    throw new AutomateError('input', `${input}: ${reason}`);
+  return fingerprint(input).catch((error: unknown) => {
+    throw readError(input, error);
   });
 }
 

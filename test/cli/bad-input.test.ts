@@ -28,6 +28,14 @@ const run = ['run', 'flow.yaml', '--in', 'rows.csv', '--out', 'out.csv'];
 
 describe('the input', () => {
   test('is missing', () => refused({ 'flow.yaml': good }, run, 6, /rows\.csv.*none of this name/));
+  test.each(['gone/rows.csv', 'flow.yaml/rows.csv'])('is missing with its folder: %s', (input) =>
+    refused(
+      { 'flow.yaml': good },
+      ['run', 'flow.yaml', '--in', input],
+      6,
+      `automate: ${input}: expected a file, found none of this name\n`,
+    ),
+  );
   test('is a folder', async () => {
     const place = await workplace({ 'flow.yaml': good });
     await mkdir(place.path('rows.csv'));
@@ -211,6 +219,13 @@ describe('the output', () => {
       74,
       'no/out.csv cannot be written: the folder no does not exist',
     ));
+  test.each([
+    ['stands below a file', '--out', 'rows.csv/out.csv', /rows\.csv\/out\.csv cannot be written: rows\.csv is no folder\n$/],
+    ['has too long a name', '--out', `${'x'.repeat(300)}.csv`, /x\.csv cannot be written: ENAMETOOLONG: name too long\n$/],
+    ['has errors below a file', '--errors', 'rows.csv/e.csv', /rows\.csv\/e\.csv cannot be written: rows\.csv is no folder\n$/],
+  ])('%s', (_what, option, path, message) =>
+    refused({ 'flow.yaml': good, 'rows.csv': 'id\n1\n' }, ['run', 'flow.yaml', '--in', 'rows.csv', option, path], 74, message),
+  );
   test('is a folder', async () => {
     const place = await workplace({ 'flow.yaml': good, 'rows.csv': 'id\n1\n' });
     await mkdir(place.path('out.csv'));
@@ -219,13 +234,6 @@ describe('the output', () => {
   });
   test.each([
     ['no/s.json', 'the folder no does not exist'],
-  test.each([
-    ['stands below a file', '--out', 'rows.csv/out.csv', /rows\.csv\/out\.csv cannot be written: rows\.csv is no folder\n$/],
-    ['has too long a name', '--out', `${'x'.repeat(300)}.csv`, /x\.csv cannot be written: ENAMETOOLONG: name too long\n$/],
-    ['has errors below a file', '--errors', 'rows.csv/e.csv', /rows\.csv\/e\.csv cannot be written: rows\.csv is no folder\n$/],
-  ])('%s', (_what, option, path, message) =>
-    refused({ 'flow.yaml': good, 'rows.csv': 'id\n1\n' }, ['run', 'flow.yaml', '--in', 'rows.csv', option, path], 74, message),
-  );
     ['flow.yaml/s.json', 'flow.yaml is no folder'],
     ['.', 'it is a folder'],
   ])('has no room for the summary %s: that is found before anything is sent', async (summary, reason) => {

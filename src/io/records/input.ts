@@ -79,7 +79,8 @@ const reasons: Record<string, string> = {
   EACCES: 'expected a file that may be read, found one without that permission',
 };
 
-function readError(name: string, error: unknown): AutomateError {
+/** Why an input cannot be read. */
+export function readError(name: string, error: unknown): AutomateError {
   const { code, message } = error as NodeJS.ErrnoException;
   return inputError(name, reasons[code ?? ''] ?? `cannot be read: ${message}`, error);
 }
