@@ -177,14 +177,18 @@ function passOne(step: Step, fields: Fields, row: number, way: Way, tools: Chain
 function unlessKept(step: Step, error: unknown, fields: Fields, way: Way, tools: ChainTools): readonly Fields[] {
   if (!(error instanceof Failure)) throw error;
   const failure = failureAt(step, error);
-  if (step.onError === 'keep') return [kept(fields, failure, way.item, tools)];
+  if (step.onError === 'keep') {
+    tools.ports.report({ type: 'record-kept', record: way.item.number, ...reportOf(failure) });
+    return [withError(fields, failure, way.item)];
+  }
   if (step.onError === 'stop') {
     tools.stopping.request('on-error-stop', `record ${way.item.number} failed at ${failure.node}: ${failure.message}`);
   }
   throw failure;
 }
 
-function failureAt(step: Step, error: Failure): Failure {
+/** A failure as that of the step at which it came up. */
+export function failureAt(step: Step, error: Failure): Failure {
   // A failure may be shared by records that waited for one answer.
   const failure = error.node === undefined ? error : error.retold(error.message);
   // Of a node inside this one it is that one's.
@@ -195,10 +199,7 @@ function failureAt(step: Step, error: Failure): Failure {
 }
 
 /** The record goes on without the node's fields, and says why. */
-function kept(fields: Fields, failure: Failure, item: Item, { ports }: ChainTools): Fields {
-  const report = reportOf(failure);
-  ports.report({ type: 'record-kept', record: item.number, ...report });
-  const { node, class: kind, status, message, attempts } = report;
-  const error: JsonObject = { node: node ?? null, class: kind, status: status ?? null, message, attempts, record: item.number };
+export function withError(fields: Fields, { node, kind, status, message, attempts }: Failure, { number: record }: Item): Fields {
+  const error: JsonObject = { node: node ?? null, class: kind, status: status ?? null, message, attempts, record };
   return withFields(fields, [['_error', error]]);
 }

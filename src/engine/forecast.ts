@@ -2,7 +2,8 @@ import { Failure, Unfinished } from '../core/failure.ts';
 import type { Item } from '../core/item.ts';
 import type { ActionRequest, NodeContext, Step } from '../core/node.ts';
 import { allSteps, isBatched, type Plan } from '../core/plan.ts';
-import { type Fields, withFields } from '../core/record.ts';
+import type { Fields } from '../core/record.ts';
+import { failureAt, withError } from './chain.ts';
 import { actionsOf } from './forecast-actions.ts';
 import { createGroups } from './forecast-groups.ts';
 import { createDemand, type Duration } from './forecast-time.ts';
@@ -162,9 +163,10 @@ export function createForecaster(plan: Plan, settings: ForecastSettings): Foreca
       if (error === calledInside) return [];
       if (!(error instanceof Failure)) throw error;
       if (step.onError === 'stop') stopsAt ??= { record: item.number, why: 'on-error-stop' };
-      if (step.onError !== 'keep') throw error;
+      const failure = failureAt(step, error);
+      if (step.onError !== 'keep') throw failure;
       isKept = true;
-      return [keptFields(fields, step, error, item)];
+      return [withError(fields, failure, item)];
     }
   }
 
@@ -212,10 +214,6 @@ const noContext = {} as NodeContext;
 
 /** Ends a node in which a record has come to its first call. */
 const calledInside = new Unfinished();
-
-function keptFields(fields: Fields, { id }: Step, { kind, message }: Failure, { number: record }: Item): Fields {
-  return withFields(fields, [['_error', { node: id, class: kind, status: null, message, attempts: 0, record }]]);
-}
 
 /** `fewest`: a run may end after so many actions. */
 function sum(ranges: readonly Range[], weightOf: (index: number) => number, fewest: number): Range {

@@ -119,6 +119,25 @@ test('a chain takes the time of all its calls', async () => {
   expect([time?.ms, waitedMs]).toEqual([1200, 1200]);
 });
 
+test('a record that is kept says why as it does in a run: of which node inside another, and after how many tries', async () => {
+  const inside = '{ type: set, id: age, fields: { n: { cel: "int(n)" } } }';
+  const loops = (more: string) => `{ type: loop, id: around, max: 1, while: "true", on_error: keep, nodes: [${more}] }`;
+  const asking = (when: string) => `{ type: http, url: "${api}/", when: '${when}' }`;
+  const flowOf = (first: string, when: string) => `nodes: [${first}, ${asking(when)}]`;
+  for (const flow of [
+    flowOf(loops(inside), '_error.node == "age"'),
+    flowOf(
+      loops('{ type: set, fields: { n: 1 } }').replace('max: 1', 'max: 1, emit: last'),
+      '_error.node == "around" && _error.attempts == 1',
+    ),
+  ]) {
+    const given = [{ n: 'x' }, { n: 'y' }];
+    const { requests } = await runFlow(flow, given);
+    const { actions, kept } = await forecast(flow, given);
+    expect([requests.length, actions.expected, kept], flow).toEqual([2, 2, 2]);
+  }
+});
+
 test('batches hold only those whose requests are alike', async () => {
   const flow = `nodes: [{ type: http, method: POST, url: "${api}/{{who}}", batch: { size: 10, items: "{{id}}" }, body: { ids: "{{items}}" } }]`;
   const given = Array.from({ length: 60 }, (_, id) => ({ id, who: id < 25 ? 'a' : `b${id}` }));
