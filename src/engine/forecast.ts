@@ -149,6 +149,7 @@ export function createForecaster(plan: Plan, settings: ForecastSettings): Foreca
   }
 
   async function passOne(step: Step, fields: Fields, item: Item): Promise<readonly Fields[]> {
+    const emitted: Fields[] = [];
     try {
       if (step.when && !step.when.evaluate(fields)) return [fields];
       if (step.node.action) {
@@ -156,7 +157,6 @@ export function createForecaster(plan: Plan, settings: ForecastSettings): Foreca
         return [];
       }
       // What does not act needs no answers, so it is run for real.
-      const emitted: Fields[] = [];
       const rows = await step.node.run(fields, contextOf(step, item, emitted));
       return [...emitted, ...rows];
     } catch (error) {
@@ -166,7 +166,7 @@ export function createForecaster(plan: Plan, settings: ForecastSettings): Foreca
       const failure = failureAt(step, error);
       if (step.onError !== 'keep') throw failure;
       isKept = true;
-      return [withError(fields, failure, item)];
+      return [...emitted, withError(fields, failure, item)];
     }
   }
 

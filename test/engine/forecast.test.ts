@@ -138,6 +138,15 @@ test('a record that is kept says why as it does in a run: of which node inside a
   }
 });
 
+test('what a loop hands on before it fails goes on, and so does the record that is kept', async () => {
+  const set = '{ type: set, fields: { n: 1 } }';
+  const flow = `nodes: [{ type: loop, max: 3, while: "true", on_error: keep, nodes: [${set}] }, { type: http, url: "${api}/" }]`;
+  const given = [{ n: 'x' }, { n: 'y' }];
+  const { requests } = await runFlow(flow, given);
+  const { actions } = await forecast(flow, given);
+  expect([requests.length, actions]).toEqual([8, { least: 8, expected: 8, most: 8 }]);
+});
+
 test('batches hold only those whose requests are alike', async () => {
   const flow = `nodes: [{ type: http, method: POST, url: "${api}/{{who}}", batch: { size: 10, items: "{{id}}" }, body: { ids: "{{items}}" } }]`;
   const given = Array.from({ length: 60 }, (_, id) => ({ id, who: id < 25 ? 'a' : `b${id}` }));
