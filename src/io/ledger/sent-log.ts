@@ -46,12 +46,12 @@ export function createSentLog(path: string): SentLog {
   function flush(): void {
     if (taken === 0) return;
     try {
-      const written = writeSync(file, waiting, 0, taken);
+      const written = writeSync(file, waiting, 0, taken, bytes);
       if (written < taken) throw new Error('no space left on device');
       bytes += written;
       taken = 0;
     } catch (error) {
-      // Half an entry would make nonsense of those behind it.
+      // Half an entry would make nonsense of those behind it; what comes next is written in its place.
       ftruncateSync(file, bytes);
       throw unwritable(path, error);
     }
