@@ -4,7 +4,7 @@ import type { Ending } from '../core/event.ts';
 export interface Stopping {
   /** Why the run ends early; absent while it does not. */
   readonly ending: Ending | undefined;
-  /** No record is begun any more; those that have sent something go on to their end. The first reason counts. */
+  /** No record is begun any more; those that have sent something go on to their end. The first reason counts, and the least patience. */
   request(ending: Ending, reason: string, patienceMs?: number): void;
   /** A call whose next try is further away than this is given up. Without limit unless the request said so. */
   readonly patienceMs: number;
@@ -40,10 +40,11 @@ export function createStopping(onRequest: (ending: Ending, reason: string) => vo
       return patience;
     },
     request(ending, reason, patienceMs = Number.POSITIVE_INFINITY) {
-      if (requested !== undefined) return;
-      requested = ending;
-      patience = patienceMs;
-      onRequest(ending, reason);
+      patience = Math.min(patience, patienceMs);
+      if (requested === undefined) {
+        requested = ending;
+        onRequest(ending, reason);
+      }
       if (Number.isFinite(patience)) hurry();
     },
     get isSpent() {

@@ -186,6 +186,16 @@ describe('a run that is asked to stop', () => {
     expect(new Set(rows.map(({ id }) => id)).size).toBe(rows.length);
   });
 
+  test('is as impatient as whoever asks, first or later', async () => {
+    const both = (run: Run) => {
+      run.stopping.request('max-credits', 'used up');
+      run.stopping.request('interrupted', 'received SIGINT', 10_000);
+    };
+    const later = { http: () => ({ status: 429, headers: { 'retry-after': '60' } }) };
+    const { ending, waitedMs, failures } = await interrupted(both, 150, { ...later, records: records(5) });
+    expect([ending, failures, waitedMs]).toEqual(['max-credits', [], 150]);
+  });
+
   test('says so once, with the first reason', async () => {
     const again = (run: Run) => {
       stop(run);
