@@ -1,5 +1,6 @@
 import type { SecureContext } from 'node:tls';
 import { buildConnector, Client, type Dispatcher, Pool, ProxyAgent } from 'undici';
+import { percentDecoded } from '../../core/url.ts';
 import { guardedLookup } from './guard.ts';
 import { createLines, type Lines } from './lines.ts';
 
@@ -51,7 +52,7 @@ export function createRoutes(secureContext: SecureContext | undefined): Routes {
 
   /** http origins get their requests passed on, as not every proxy opens tunnels to port 80; https ones a tunnel. */
   function proxied({ href, origin, username, password }: URL): () => Dispatcher {
-    const pair = `${decoded(username)}:${decoded(password)}`;
+    const pair = `${percentDecoded(username)}:${percentDecoded(password)}`;
     const options = {
       uri: username === '' ? href : origin,
       ...(username === '' ? {} : { token: `Basic ${Buffer.from(pair).toString('base64')}` }),
@@ -63,14 +64,5 @@ export function createRoutes(secureContext: SecureContext | undefined): Routes {
       clientFactory: (proxy: URL, options: object) => new Pool(proxy, { ...options, headersTimeout: connectTimeoutMs }),
     };
     return () => new ProxyAgent(options);
-  }
-}
-
-/** A lone percent sign is left as it is. */
-function decoded(text: string): string {
-  try {
-    return decodeURIComponent(text);
-  } catch {
-    return text;
   }
 }
