@@ -27,8 +27,6 @@ export interface Tally {
   waiting: number;
   /** Those of them that have come to it in this run. */
   newlyWaiting: number;
-  rows: number;
-  calls: number;
   retries: number;
   /** Answers that nothing was sent for: those kept on disk, and those of requests in flight. */
   readonly cached: Record<HitSource, number>;
@@ -56,8 +54,6 @@ export function createTally(): Tally {
     kept: 0,
     waiting: 0,
     newlyWaiting: 0,
-    rows: 0,
-    calls: 0,
     retries: 0,
     cached: { kept: 0, 'in-flight': 0 },
     creditsSaved: 0,
@@ -87,9 +83,7 @@ export function addToTally(tally: Tally, event: Event): void {
     case 'server-lost':
     case 'server-log':
     case 'server-tools':
-      return;
     case 'call-done':
-      tally.calls++;
       return;
     case 'cache-hit':
       tally.cached[event.source]++;
@@ -109,7 +103,6 @@ export function addToTally(tally: Tally, event: Event): void {
       addKept(tally, event.record);
       tally.read++;
       tally.written++;
-      tally.rows += event.rows;
       tally.lastRecord = event.record;
       return;
     case 'record-failed':
