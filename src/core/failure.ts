@@ -74,6 +74,7 @@ export class Failure extends Error {
     const { status, retryAfterMs } = this;
     const copy = new Failure(this.kind, message, { status, retryAfterMs, sent, retryable });
     copy.node = this.node;
+    copy.cause = this.cause;
     copy.attempts = this.attempts;
     return copy;
   }

@@ -97,7 +97,8 @@ export function createTools(options: McpTools): Tools & { close(): Promise<void>
     const session = await opening.catch((error: unknown) => {
       // One that could not even be started again is not tried for every record.
       if (slot.session === opening && slot.restarts === 0) slot.session = undefined;
-      throw error instanceof Failure ? ownFailure(error) : error;
+      // Each record's failure is its own.
+      throw error instanceof Failure ? error.retold(error.message) : error;
     });
     const lost = session.lost();
     if (!lost) return session;
@@ -113,13 +114,6 @@ export function createTools(options: McpTools): Tools & { close(): Promise<void>
     slot.session = openSession(connection, sessionTools);
     return slot.session;
   }
-}
-
-/** Each record's failure is its own. */
-function ownFailure(failure: Failure): Failure {
-  const own = failure.retold(failure.message);
-  own.cause = failure.cause;
-  return own;
 }
 
 function lostAgain({ name }: McpConnection, { message }: Failure): Failure {
