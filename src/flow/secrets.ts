@@ -55,7 +55,8 @@ export function literalSecrets(document: Document): LiteralSecret[] {
   return secrets;
 }
 
-const dataNames = ['body', 'fields', 'arguments'];
+/** The options that hold data of the flow's own, whatever the names in there. */
+export const dataNames = ['body', 'fields', 'arguments'];
 
 /** Whether a place stands under `auth`; a body and other data may have a member of that name. */
 export function isUnderAuth(names: readonly string[]): boolean {

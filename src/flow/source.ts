@@ -18,7 +18,7 @@ import { credentialNames } from './credential-names.ts';
 import { createMask } from './mask.ts';
 import { offsetWithin } from './scalar-offset.ts';
 import { secretAdvice } from './secret-advice.ts';
-import { literalSecrets } from './secrets.ts';
+import { dataNames, literalSecrets } from './secrets.ts';
 import { depthProblem, type YamlProblem, yamlProblems } from './yaml-problems.ts';
 
 /** Where something stands in a flow: names and indices from the top. */
@@ -101,7 +101,6 @@ function plainValue(document: Document): unknown {
   return document.toJS({ maxAliasCount: -1 });
 }
 
-const dataNames = ['body', 'fields', 'arguments'];
 const jsonNumber = /^-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?$/;
 
 /** The range of the value at a path, or of the nearest parent that is there. */
