@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { gzipSync } from 'node:zlib';
 import { describe, expect, test } from 'vitest';
 import { openBook } from '../../src/io/ledger/book.ts';
+import { ownerText } from '../../src/io/lock.ts';
 import { answeringServer } from '../helpers/answering-server.ts';
 import { type RunOptions, type Workplace, workplace } from '../helpers/cli.ts';
 
@@ -246,11 +247,11 @@ describe('the allowance', () => {
 
   /** A ledger with an allowance, credits that were spent, and credits that a run under way holds. */
   const ledger =
-    (limit: number | undefined, spent: number, held = 0) =>
+    (limit: number | undefined, spent: number, held = 0, owner = ownerText()) =>
     (place: Workplace) => {
       const book = openBook(place.path('.automate/credits.db'));
       book.setLimit(limit);
-      const hold = { run: 'r', owner: 'o', month, accounts: [account], logged: 0, total: 0 };
+      const hold = { run: 'r', owner, month, accounts: [account], logged: 0, total: 0 };
       book.renew(hold, [spent], 0, 0);
       book.settle('r', 0, []);
       if (held > 0) book.renew({ ...hold, run: 'other' }, [], held, held);
@@ -274,6 +275,12 @@ describe('the allowance', () => {
   test('is less by what runs under way hold', async () => {
     const { lines } = await dryRun(node(), ids(10), { before: ledger(1000, 100, 50) });
     expect(lines.allowance).toBe(`850 of 1,000 credits are left in ${month} (runs under way may spend 50 more); 840 afterwards`);
+  });
+
+  test('is not kept back by a run that is dead, which counts with what it has spent', async () => {
+    const dead = JSON.stringify({ ...JSON.parse(ownerText()), born: '1' });
+    const { lines } = await dryRun(node(), ids(10), { before: ledger(1000, 100, 50, dead) });
+    expect(lines.allowance).toBe(`850 of 1,000 credits are left in ${month}; 840 afterwards`);
   });
 
   test('may be enough only for what is expected', async () => {

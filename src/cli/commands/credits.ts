@@ -4,7 +4,7 @@ import type { Value } from '../../core/value.ts';
 import { homeFolder } from '../../io/home.ts';
 import { type Book, openBook } from '../../io/ledger/book.ts';
 import { monthOf } from '../../io/ledger/month.ts';
-import { settleDead } from '../../io/ledger/run-ledger.ts';
+import { heldIn, settleDead } from '../../io/ledger/run-ledger.ts';
 import { createCsvWriter } from '../../io/records/csv-writer.ts';
 import { exitCodes } from '../exit.ts';
 import { bookPath } from '../run-ledger.ts';
@@ -22,7 +22,7 @@ export async function creditsCommand({ json }: JsonOption, terminal: Terminal): 
   const { limit, spent, held } = withBook((book) => ({
     limit: book.limit(),
     spent: book.spent(month),
-    held: book.holds().reduce((sum, hold) => sum + (hold.month === month ? hold.credits : 0), 0),
+    held: heldIn(book, month),
   })) ?? { limit: undefined, spent: [], held: 0 };
   const used = rounded(spent.reduce((sum, { credits }) => sum + credits, 0));
   const usage = { month, spent: used, held, limit };

@@ -189,8 +189,22 @@ export function usageOf(book: Book, month: string): Usage | undefined {
   return { month, limit, spent: book.spent(month).reduce((sum, { credits }) => sum + credits, 0) };
 }
 
+/** The same as it will be once what dead runs have left open is in the book, and what others hold. Nothing is written. */
+export function usageToBe(book: Book, month: string, where: Home): (Usage & { readonly held: number }) | undefined {
+  const usage = usageOf(book, month);
+  const dead = deadHolds(book, where).filter((hold) => hold.month === month);
+  const open = dead.flatMap((hold) => spentSince(where.home, hold)).reduce((sum, credits) => sum + credits, 0);
+  const ended = dead.map(({ run }) => run);
+  return usage && { ...usage, spent: usage.spent + open, held: heldIn(book, month, ended) };
+}
+
+/** What runs hold of a month's allowance and have not spent. `except`: runs that do not count. */
+export function heldIn(book: Book, month: string, except: readonly string[] = []): number {
+  return book.holds().reduce((sum, hold) => (except.includes(hold.run) || hold.month !== month ? sum : sum + hold.credits), 0);
+}
+
 function usedUp(book: Book, month: Month, run: string): string {
-  const held = book.holds().reduce((sum, hold) => (hold.run === run || hold.month !== month.name ? sum : sum + hold.credits), 0);
+  const held = heldIn(book, month.name, [run]);
   const others = held > 0 ? `, or held by runs under way (${shown(Math.ceil(held))})` : '';
   return `the allowance of ${shown(book.limit() ?? 0)} credits for ${month.name} is used up${others} (automate credits limit changes it)`;
 }
@@ -206,14 +220,19 @@ function logPath(home: string, run: string): string {
 /** Where nobody can look whether a process is alive: after so long without an action it is not. */
 const silentMs = 86_400_000;
 
+type Home = Pick<RunLedgerOptions, 'home' | 'wallNow'>;
+
 /** Writes down what runs have spent whose process is dead; answers whether there were any. Their holds end. */
-export function settleDead(
-  book: Book,
-  { home, wallNow, run }: Pick<RunLedgerOptions, 'home' | 'wallNow'> & { readonly run?: string },
-): boolean {
+export function settleDead(book: Book, where: Home & { readonly run?: string }): boolean {
+  return deadHolds(book, where)
+    .map((hold) => settleHold(book, where.home, hold, 0))
+    .includes(true);
+}
+
+/** The holds of runs whose process is dead; `run` is not asked about. */
+function deadHolds(book: Book, { home, wallNow, run }: Home & { readonly run?: string }): Hold[] {
   const isRecent = (other: string) => wallNow() - (statOf(logPath(home, other))?.mtimeMs ?? 0) < silentMs;
-  const dead = book.holds().filter((hold) => hold.run !== run && !isOwnerAlive(hold.owner, () => isRecent(hold.run)));
-  return dead.map((hold) => settleHold(book, home, hold, 0)).includes(true);
+  return book.holds().filter((hold) => hold.run !== run && !isOwnerAlive(hold.owner, () => isRecent(hold.run)));
 }
 
 /** Writes down what an earlier part of a run has spent, before the run goes on: no less than its journal says. */
@@ -223,14 +242,17 @@ export function settleEarlier(book: Book, home: string, run: string, journalCred
 }
 
 function settleHold(book: Book, home: string, hold: Hold, least: number): boolean {
-  const path = logPath(home, hold.run);
-  // Without its log it may have spent all that it held.
-  const spent = sentSince(path, hold.logged, hold.accounts.length) ?? hold.accounts.map((_, index) => (index === 0 ? hold.credits : 0));
+  const spent = spentSince(home, hold);
   const total = spent.reduce((sum, credits) => sum + credits, hold.total);
   if (least > total && spent.length > 0) spent[0] = (spent[0] as number) + least - total;
   const isSettled = book.settle(hold.run, hold.logged, spent);
-  if (isSettled) rmSync(path, { force: true });
+  if (isSettled) rmSync(logPath(home, hold.run), { force: true });
   return isSettled;
+}
+
+/** What a run has spent on each account that is not in the book. Without its log it may have spent all that it held. */
+function spentSince(home: string, { run, logged, accounts, credits }: Hold): number[] {
+  return sentSince(logPath(home, run), logged, accounts.length) ?? accounts.map((_, index) => (index === 0 ? credits : 0));
 }
 
 function spentText(most: number): string {
