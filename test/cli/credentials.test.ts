@@ -369,6 +369,20 @@ describe('a run', () => {
     expect(denied).toContain('automate credentials remove crm --env staging --force\n');
   });
 
+  test('in a test request that ends before its node: the use is noted, and nothing half done is left behind', async () => {
+    const server = await httpServer((_request, response) => json(response, { list: [] }));
+    const dropping = askingFlow(server.origin, `, when_empty: drop${auth}`).replace('map: { name: name }', 'map: { name: "list[].name" }');
+    const place = await flowPlace(server.origin, dropping.replace(' }]', ` }, { id: behind, type: http, url: "${server.origin}/" }]`));
+    await setTo(place, 'a secret', 'crm');
+    const before = await readdir(place.path('.automate'));
+    const { code, stderr } = await place.automate(['test-request', 'flow.yaml', '--in', 'rows.csv', '--node', 'behind'], {
+      env: place.env,
+    });
+    expect([code, stderr]).toEqual([6, expect.stringContaining('a node before this one drops the record')]);
+    expect(Date.now() - Date.parse((await shown(place)).last_used_at as string)).toBeLessThan(60_000);
+    expect((await readdir(place.path('.automate'))).filter((name) => !/^credits\.db|^runs$/.test(name))).toEqual(before);
+  });
+
   test('with a new secret that the server refuses: the one before it is there still, until the new one has succeeded', async () => {
     let accepted = 'Bearer old secret';
     const server = await httpServer(({ headers }, response) =>

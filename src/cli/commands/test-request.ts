@@ -66,8 +66,8 @@ export async function testRequestCommand(flow: string, options: TestRequestOptio
     .finally(async () => {
       await ports.close();
       ledger.close();
+      await credentials.noted();
     });
-  await credentials.noted();
   if (preview.failure) preview.failure.node ??= step.id;
   await show(preview, step.node.action as Action, options, terminal);
   if (options.send) terminal.tell(`${creditsText(ports.credits())} spent`);
