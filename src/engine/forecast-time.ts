@@ -1,5 +1,5 @@
 import type { ActionRequest, Step } from '../core/node.ts';
-import type { GateOverrides } from './gate.ts';
+import { type GateOverrides, gateKey } from './gate.ts';
 import type { Range } from './range.ts';
 import type { Sketch } from './sketch.ts';
 
@@ -84,7 +84,7 @@ export function createDemand(steps: readonly Step[], { intervalMs, concurrency }
 
 /** Answers the gate's key. */
 function addTo(gates: Map<string, Gate>, origin: string, credential: string | undefined, count: number): string {
-  const key = credential === undefined ? origin : `${origin} ${credential}`;
+  const key = gateKey(origin, credential);
   const gate = gates.get(key);
   if (gate) gate.count += count;
   else if (gates.size < mostOrigins) gates.set(key, { origin, count });

@@ -123,7 +123,7 @@ export function createGates(clock: Clock, overrides: GateOverrides): Gates {
   }
 
   function gateOf(call: Call<unknown>): Gate {
-    const key = call.gate.credential === undefined ? call.gate.origin : `${call.gate.origin} ${call.gate.credential}`;
+    const key = gateKey(call.gate.origin, call.gate.credential);
     const intervalMs = overrides.intervalMs ?? call.intervalMs ?? 0;
     const known = gates.get(key);
     if (known) {
@@ -189,6 +189,11 @@ export function createGates(clock: Clock, overrides: GateOverrides): Gates {
       pump(gate);
     });
   }
+}
+
+/** What a gate is called: one for each origin and credential. */
+export function gateKey(origin: string, credential: string | undefined): string {
+  return credential === undefined ? origin : `${origin} ${credential}`;
 }
 
 /** Most records come in their order, so the place is sought from the end. */
