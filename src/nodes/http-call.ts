@@ -102,15 +102,15 @@ async function attempt(compiled: Compiled, request: HttpRequest, context: CallCo
     if (refused) throw refused;
     return { response, body: bodyOf(compiled, response) };
   } catch (error) {
-    if (error instanceof Failure && error.retryable && error.kind !== 'http' && !retries(options, error.kind)) {
+    if (error instanceof Failure && error.retryable && error.kind !== 'http' && !retries(options, error)) {
       throw error.asFinal();
     }
     throw error;
   }
 }
 
-function retries(options: HttpOptions, on: HttpOptions['retry']['on'][number] | string): boolean {
-  return options.retry.on.some((wanted) => wanted === on);
+function retries({ retry }: HttpOptions, { kind }: Failure): boolean {
+  return retry.on.some((wanted) => wanted === kind);
 }
 
 /** Why an answer counts as no success; absent when it does. */
