@@ -1,3 +1,4 @@
+import { constants } from 'node:os';
 import type { Ending } from '../core/event.ts';
 import { AutomateError, type ErrorKind } from '../core/failure.ts';
 
@@ -25,7 +26,7 @@ export function exitCodeOf(error: unknown): number {
 
 /** The exit code of a signal, as shells count: SIGINT 130, SIGTERM 143, SIGHUP 129. */
 export function signalExitCode(signal: NodeJS.Signals): number {
-  return 128 + ({ SIGHUP: 1, SIGINT: 2, SIGTERM: 15 } as Partial<Record<NodeJS.Signals, number>>)[signal]!;
+  return 128 + constants.signals[signal];
 }
 
 /** The exit code of a run that ended by itself. */
