@@ -65,11 +65,17 @@ export async function createJournal(path: string, run: string, identity: Identit
     const draft = `${path}.new`;
     await rm(draft, { force: true });
     const handle = await open(draft, 'wx', 0o600);
-    await handle.chmod(0o600);
-    await append(handle, JSON.stringify({ run, identity }));
-    await rename(draft, path);
-    await syncFolder(path);
-    return journalOf(path, handle);
+    try {
+      await handle.chmod(0o600);
+      await append(handle, JSON.stringify({ run, identity }));
+      await rename(draft, path);
+      await syncFolder(path);
+      return journalOf(path, handle);
+    } catch (error) {
+      await handle.close();
+      await rm(draft, { force: true });
+      throw error;
+    }
   });
 }
 

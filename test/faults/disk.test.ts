@@ -37,6 +37,19 @@ describe.skipIf(!canTrace)(`a disk that is full${untraceable}`, () => {
     expect(await place.read('out.csv')).toBe(await whole.read('out.csv'));
     expect(await place.read('rows.errors.csv')).toBe(await whole.read('rows.errors.csv'));
   });
+
+  test('before the journal is begun: nothing is sent, and nothing is left behind', async () => {
+    const { server, place } = await twoPlaces();
+    const before = await place.files();
+    const args = ['run', 'flow.yaml', '--in', 'rows.csv', '--out', place.path('out.csv')];
+    const { code, stderr } = await sabotaged(place, 'fdatasync:error=ENOSPC:when=1', ['out.csv.automate-run.new'], args);
+    expect([code, stderr]).toEqual([
+      74,
+      `automate: ${place.path('out.csv.automate-run')} cannot be written: ENOSPC: no space left on device\n`,
+    ]);
+    expect(server.calls.size).toBe(0);
+    expect(await place.files()).toEqual(before);
+  });
 });
 
 describe.skipIf(!canTrace)(`a sync that fails is fatal, and nothing behind it counts as written${untraceable}`, () => {
