@@ -122,6 +122,23 @@ describe('connections add mcp', () => {
     expect(stdout + stderr).not.toContain('canary');
   });
 
+  test.each([
+    [undefined, 'address', 'check the token_url: whether it leads to a token server at http://127.0.0.1:9;'],
+    [404, 'address', 'check the token_url: whether it leads to a token server at http://127.0.0.1:'],
+    [400, 'credential', "check the credential's validity and expiry"],
+    [401, 'credential', "check the credential's validity and expiry"],
+    [503, 'server', 'the server itself'],
+  ])('a token server that answers %s: the trouble is with the %s', async (status, trouble, check) => {
+    const tokens = await httpServer((_, response) => response.writeHead(status ?? 200).end('{"error":"invalid_client"}'));
+    const place = await workplace();
+    const env = { AUTOMATE_CREDENTIAL_SEARCH_SECRET: 'canary-7f3a' };
+    const tokenUrl = status === undefined ? 'http://127.0.0.1:9/token' : `${tokens.origin}/token`;
+    const auth = ['--auth', 'oauth2_client_credentials', '--token-url', tokenUrl, '--client-id', 'me', '--credential', 'search-secret'];
+    const { code, stderr } = await place.automate(['connections', 'add', 'mcp', 'bad', '--url', `${tokens.origin}/mcp`, ...auth], { env });
+    expect([code, stderr]).toEqual([7, expect.stringContaining(`the trouble is with the ${trouble}\n`)]);
+    expect(stderr).toContain(check);
+  });
+
   test('a TLS certificate that nobody vouches for', async () => {
     const { selfSigned } = certificates;
     const server = await httpServer((_, response) => json(response, {}), selfSigned);

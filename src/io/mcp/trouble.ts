@@ -22,9 +22,11 @@ function remoteTrouble(failure: Failure, connection: McpConnection, url: string)
   const { host, pathname } = new URL(url);
   if (message.startsWith('the proxy '))
     return { with: 'firewall or proxy', check: 'the proxy in HTTPS_PROXY, and whether it lets this host through' };
-  if (/^the TLS connection/.test(message)) {
+  if (/(?:^|: )the TLS connection/.test(message)) {
     return { with: 'TLS', check: `the server's certificate; name its authority with --cacert FILE, and whether a firewall looks into TLS` };
   }
+  const tokenServer = /^no access token from (\S+): /.exec(message)?.[1];
+  if (tokenServer !== undefined && !isServers(status)) return tokenTrouble(failure, connection, tokenServer);
   if (unknownAddress.has(code)) {
     const what = code === 'ECONNREFUSED' ? `whether a server listens at ${host}` : `the host in the URL: ${host}`;
     return { with: 'address', check: `${what}; and whether outbound firewall rules or a proxy (HTTPS_PROXY) stand in the way` };
@@ -42,6 +44,18 @@ function remoteTrouble(failure: Failure, connection: McpConnection, url: string)
     return { with: 'address', check: `the path in the URL: ${pathname}; MCP servers are often at /mcp, older ones at /sse` };
   }
   return { with: 'protocol', check: `whether there is an MCP server at ${url}: what answers does not speak the protocol` };
+}
+
+/** Whether it is for the server alone to do something. */
+function isServers(status: number | undefined): boolean {
+  return status !== undefined && (status === 429 || status >= 500);
+}
+
+/** Nobody has asked the server itself yet. Of a client that it does not know a token server says 400 or 401 (RFC 6749, 5.2). */
+function tokenTrouble(failure: Failure, connection: McpConnection, tokenServer: string): Trouble {
+  if ([400, 401, 403].includes(failure.status ?? 0)) return credentialTrouble(failure, connection);
+  const way = 'and whether outbound firewall rules or a proxy (HTTPS_PROXY) stand in the way';
+  return { with: 'address', check: `the token_url: whether it leads to a token server at ${tokenServer}; ${way}` };
 }
 
 function waitOf({ retryAfterMs }: Failure): string {
