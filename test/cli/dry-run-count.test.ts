@@ -107,7 +107,7 @@ test('where a text is cut makes no difference', () => {
       expect([...before.doubtful, ...after.doubtful]).toEqual(whole.doubtful);
       expect([after.to, after.isOdd]).toEqual([whole.to, whole.isOdd]);
     }),
-    { numRuns: 3000 },
+    { numRuns: 1500 },
   );
 });
 

@@ -238,7 +238,7 @@ describe('plain records', () => {
           }
         }
       }),
-      { numRuns: 800 },
+      { numRuns: 400 },
     );
   });
 

@@ -93,8 +93,8 @@ describe('broken YAML', () => {
 
 describe('plain YAML', () => {
   test('one anchor, used many times', () => {
-    const nodes = Array.from({ length: 300 }, (_, index) => `  - { type: http, url: https://a.com/${index}, retry: *r }\n`);
-    expect(planFor(`nodes:\n  - { type: http, url: https://a.com/x, retry: &r { max: 1 } }\n${nodes.join('')}`).steps).toHaveLength(301);
+    const nodes = Array.from({ length: 150 }, (_, index) => `  - { type: http, url: https://a.com/${index}, retry: *r }\n`);
+    expect(planFor(`nodes:\n  - { type: http, url: https://a.com/x, retry: &r { max: 1 } }\n${nodes.join('')}`).steps).toHaveLength(151);
   });
 
   test('JSON', () => {
