@@ -4,14 +4,29 @@ type Dictionary<Value extends z.ZodType> = z.ZodPipe<z.ZodUnknown, z.ZodTransfor
 
 const representations = new WeakMap<z.core.$ZodType, z.ZodType>();
 
+/** The members, in the order in which they were written, of objects that would have them in another. */
+const written = new WeakMap<object, readonly (readonly [string, unknown])[]>();
+
+/** An object with these members. `membersOf` knows their order, also where names are numbers, which an object puts first. */
+export function objectOf<Value>(members: readonly (readonly [string, Value])[]): Record<string, Value> {
+  const object = Object.fromEntries(members) as Record<string, Value>;
+  if (members.some(([name]) => /^\d+$/.test(name))) written.set(object, members);
+  return object;
+}
+
+/** An object's names and values as they were written. */
+export function membersOf<Value>(object: Readonly<Record<string, Value>>): readonly (readonly [string, Value])[] {
+  return (written.get(object) as (readonly [string, Value])[] | undefined) ?? Object.entries(object);
+}
+
 /** Names to values, `__proto__` among the names: zod's own record would leave that one out. */
 export function dictionary<Value extends z.ZodType>(name: z.ZodString, value: Value): Dictionary<Value> {
-  const schema = z.unknown().transform((written, context) => {
-    if (typeof written !== 'object' || written === null || Array.isArray(written)) {
-      context.issues.push({ code: 'invalid_type', expected: 'record', input: written });
+  const schema = z.unknown().transform((input, context) => {
+    if (typeof input !== 'object' || input === null || Array.isArray(input)) {
+      context.issues.push({ code: 'invalid_type', expected: 'record', input });
       return z.NEVER;
     }
-    const members = Object.entries(written).map(([key, member]) => {
+    const members = membersOf(input as Record<string, unknown>).map(([key, member]) => {
       const { error: wrongName } = name.safeParse(key);
       for (const { message } of wrongName?.issues ?? []) {
         context.issues.push({ code: 'custom', message, input: key, path: [key], params: { isName: true } });
@@ -20,7 +35,7 @@ export function dictionary<Value extends z.ZodType>(name: z.ZodString, value: Va
       for (const issue of error?.issues ?? []) context.issues.push({ ...issue, path: [key, ...issue.path] } as z.core.$ZodRawIssue);
       return [key, data] as const;
     });
-    return Object.fromEntries(members) as Record<string, z.output<Value>>;
+    return objectOf(members) as Record<string, z.output<Value>>;
   });
   representations.set(schema, z.record(name, value));
   return schema;

@@ -1,3 +1,4 @@
+import { membersOf } from './dictionary.ts';
 import { Failure } from './failure.ts';
 import { compilePath, type Path, pathTo, valueAt } from './path.ts';
 import type { Fields } from './record.ts';
@@ -52,7 +53,7 @@ interface Entry {
 export function compileMapping(written: readonly string[] | Readonly<Record<string, string>>, whenEmpty: WhenEmpty): Mapping {
   const pairs = Array.isArray(written)
     ? written.map((path: string) => [path, path] as const)
-    : Object.entries(written as Record<string, string>);
+    : membersOf(written as Record<string, string>);
   const entries = pairs.map(([field, path], place) => ({ field, path: compilePath(path), place }));
   const chain = chainOf(entries);
   const byDepth = Array.from({ length: chain.length + 1 }, (_, depth) => entries.filter((entry) => entry.path.legs.length === depth + 1));

@@ -12,6 +12,7 @@ import {
   type Range,
   visit,
 } from 'yaml';
+import { objectOf } from '../core/dictionary.ts';
 import type { Problem } from '../core/failure.ts';
 import { ExactNumber } from '../core/value.ts';
 import { credentialNames } from './credential-names.ts';
@@ -98,7 +99,19 @@ function plainValue(document: Document): unknown {
       }
     },
   });
-  return document.toJS({ maxAliasCount: -1 });
+  return withObjects(document.toJS({ maxAliasCount: -1, mapAsMap: true }), new Map());
+}
+
+/** An alias stays the value that it stands for: there can be too many of them to write each out. */
+function withObjects(value: unknown, known: Map<object, unknown>): unknown {
+  if (!Array.isArray(value) && !(value instanceof Map)) return value;
+  const seen = known.get(value);
+  if (seen) return seen;
+  const plain = Array.isArray(value)
+    ? value.map((element) => withObjects(element, known))
+    : objectOf([...value].map(([name, member]) => [name, withObjects(member, known)] as const));
+  known.set(value, plain);
+  return plain;
 }
 
 const jsonNumber = /^-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?$/;

@@ -1,6 +1,6 @@
 import * as z from 'zod';
 import type { Expression } from '../core/condition.ts';
-import { describedAs, dictionary } from '../core/dictionary.ts';
+import { describedAs, dictionary, membersOf } from '../core/dictionary.ts';
 import { Failure } from '../core/failure.ts';
 import { type BuildContext, defineNode, type FieldUse, type Node } from '../core/node.ts';
 import { expression, fieldName } from '../core/options.ts';
@@ -38,17 +38,17 @@ export const set = defineNode({
 type SetOptions = z.output<typeof setOptions>;
 
 function build(options: SetOptions, context: BuildContext): Node {
-  const renames = new Map(Object.entries(options.rename));
+  const renames = new Map(membersOf(options.rename));
   const targets = [...renames.values()];
   for (const [index, [from, to]] of [...renames].entries()) {
     if (targets.indexOf(to) < index) context.problem(['rename', from], `two fields are renamed to "${to}"`);
   }
   const oldNames = new Map([...renames].map(([from, to]) => [to, from]));
   const isCell = (field: string) => context.isCell(oldNames.get(field) ?? field);
-  for (const [name, written] of Object.entries(options.fields)) {
+  for (const [name, written] of membersOf(options.fields)) {
     if (isExpression(written)) context.warnOfCells(['fields', name, 'cel'], written.cel, isCell);
   }
-  const computed = Object.entries(options.fields).map(([name, written]) => ({ name, ...computing(name, written, isCell) }));
+  const computed = membersOf(options.fields).map(([name, written]) => ({ name, ...computing(name, written, isCell) }));
   const kept = targets.filter((field) => !isCell(field) && computed.every(({ name }) => name !== field));
   return {
     reads: [

@@ -163,4 +163,12 @@ describe('fields that come and go on the way', () => {
     expect(plan.columns(['id', 'x', 'y'])).toEqual(['id', 'renamed', 'a[0]', '_error', 'new', 'z']);
     expect(plan.columns([])).toEqual(['a[0]', '_error', 'renamed', 'id', 'new', 'z']);
   });
+
+  test('names that are numbers stand where they were written, too', () => {
+    const plan = planFor(`nodes:
+  - ${http('map: { b: b, 2024: c, 2023: d, "1": e }')}
+  - { type: set, rename: { y: renamed, 7: six }, fields: { new: 1, 20: 2, 10: 3 } }
+`);
+    expect(plan.columns(['id'])).toEqual(['id', 'b', '2024', '2023', '1', 'renamed', 'six', 'new', '20', '10']);
+  });
 });
