@@ -59,10 +59,20 @@ export function createRoutes(secureContext: SecureContext | undefined): Routes {
       proxyTunnel: false,
       requestTls: tls,
       proxyTls: { ...tls, ...addresses },
-      factory: (origin: URL, options: object) => new Client(origin, options),
+      factory: (origin: URL, { connect, ...options }: { readonly connect: buildConnector.connector }) =>
+        new Client(origin, { ...options, connect: failing(connect) }),
       // The one that asks for tunnels.
       clientFactory: (proxy: URL, options: object) => new Pool(proxy, { ...options, headersTimeout: connectTimeoutMs }),
     };
     return () => new ProxyAgent(options);
   }
+}
+
+/** undici would take a connection that closes before there is a tunnel for a lost one, and ask for tunnels without end. */
+function failing(connect: buildConnector.connector): buildConnector.connector {
+  return (options, callback) =>
+    connect(options, (...[error, socket]) => {
+      if (error) callback(new Error(error.message, { cause: error }), null);
+      else callback(null, socket);
+    });
 }

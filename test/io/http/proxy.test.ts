@@ -5,7 +5,7 @@ import { describe, expect, onTestFinished, test } from 'vitest';
 import { makeCertificates } from '../../helpers/certificates.ts';
 import { httpServer } from '../../helpers/http-server.ts';
 import { proxyServer } from '../../helpers/proxy-server.ts';
-import { unusedPort } from '../../helpers/raw-server.ts';
+import { rawServer, unusedPort } from '../../helpers/raw-server.ts';
 import { createSender, textOf } from './sending.ts';
 
 const certificates = makeCertificates();
@@ -100,6 +100,18 @@ describe('a proxy', () => {
       sent: false,
       message: `the proxy ${new URL(proxy.url).host} refused the connection to https://api.example.test with status ${status}`,
     });
+  });
+
+  test('that closes the connection instead of opening a tunnel is told, and asked once', async () => {
+    const proxy = await rawServer((socket) => socket.end());
+    const { failure } = createSender({ environment: { HTTPS_PROXY: proxy.origin } });
+    expect(await failure('https://api.example.test/', { timeoutMs: 2000 })).toMatchObject({
+      kind: 'network',
+      retryable: true,
+      sent: false,
+      message: `https://api.example.test: the connection was closed before the answer was complete, through the proxy 127.0.0.1:${proxy.port}`,
+    });
+    expect(proxy.connections()).toBe(1);
   });
 
   test('that asks for a password is told for http origins, too', async () => {
