@@ -18,15 +18,27 @@ export async function main(argv: readonly string[]): Promise<void> {
     process.on(event, (error: unknown) => process.exit(explained(error, terminal)));
   }
   let exitCode: number = exitCodes.success;
+  let help = '';
   try {
-    const program = createProgram(terminal, (code) => {
-      exitCode = code;
+    const program = createProgram(terminal, {
+      exit: (code) => {
+        exitCode = code;
+      },
+      help: (text) => {
+        help += text;
+      },
     });
-    await program.parseAsync(argv);
+    await program.parseAsync(argv).catch(unlessDone);
+    if (help !== '') await terminal.print(help.replace(/\n$/, ''));
   } catch (error) {
     exitCode = explained(error, terminal);
   }
   process.exit(exitCode);
+}
+
+/** With help and with its version, commander ends as with an error. */
+function unlessDone(error: unknown): void {
+  if (!(error instanceof CommanderError) || error.exitCode !== 0) throw error;
 }
 
 /** Whatever goes wrong while it is said, nothing gets out that was not masked. */
@@ -41,7 +53,7 @@ function explained(error: unknown, terminal: Terminal): number {
 
 /** Says what went wrong; answers the exit code. */
 function explain(error: unknown, { tell, colors }: Terminal): number {
-  if (error instanceof CommanderError) return error.exitCode === 0 ? exitCodes.success : exitCodes.usage;
+  if (error instanceof CommanderError) return exitCodes.usage;
   if (error instanceof FlowError) tell(flowErrorText(error, colors));
   else if (error instanceof AutomateError) {
     if (error.kind !== 'stdout-closed') tell(`${colors.red('automate:')} ${cleaned(error.message).replaceAll('\n', '\n  ')}`);
@@ -51,14 +63,24 @@ function explain(error: unknown, { tell, colors }: Terminal): number {
   return exitCodeOf(error);
 }
 
+/** What comes of a command line. */
+interface Outcome {
+  exit(code: number): void;
+  /** Takes the help, or the version, that was asked for. */
+  help(text: string): void;
+}
+
 /** The commands and their options. What a command does is loaded when it is called. */
-export function createProgram(terminal: Terminal, exit: (code: number) => void): Command {
+export function createProgram(terminal: Terminal, { exit, help }: Outcome): Command {
   const program = new Command('automate')
     .description('Runs automations over CSV and JSON files: every record passes the nodes of a flow.')
     .version(version)
     .showSuggestionAfterError()
     .showHelpAfterError('(automate --help tells more)')
-    .configureOutput({ outputError: (text, write) => write(withoutValues(text.replace(/^error: /, 'automate: '))) })
+    .configureOutput({
+      writeOut: help,
+      outputError: (text, write) => write(withoutValues(text.replace(/^error: /, 'automate: '))),
+    })
     .exitOverride();
 
   const inputOptions = (command: Command) =>

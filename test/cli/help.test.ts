@@ -2,8 +2,9 @@ import { describe, expect, test } from 'vitest';
 import { createProgram } from '../../src/cli/main.ts';
 import type { Terminal } from '../../src/cli/terminal.ts';
 import { workplace } from '../helpers/cli.ts';
+import { shell } from '../helpers/shell.ts';
 
-const program = createProgram({} as Terminal, () => {});
+const program = createProgram({} as Terminal, { exit: () => {}, help: () => {} });
 const commands = program.commands.map((command) => [command.name(), command] as const);
 
 describe('--help', () => {
@@ -31,6 +32,13 @@ describe('--help', () => {
 
 test('--version is that of the package', async () => {
   expect((await (await workplace()).automate(['--version'])).stdout).toMatch(/^\d+\.\d+\.\d+\n$/);
+});
+
+test.each(['--help', 'run --help', 'help', '--version'])('%s on a stdout that is full or closed is no success', async (args) => {
+  const place = await workplace();
+  const { code, stderr } = await shell(place, `node "$AUTOMATE" ${args} > /dev/full`);
+  expect([code, stderr]).toEqual([74, expect.stringMatching(/^automate: stdout cannot be written: ENOSPC/)]);
+  expect(await shell(place, `set -o pipefail; node "$AUTOMATE" ${args} | true`)).toMatchObject({ code: 141, stderr: '' });
 });
 
 describe('a wrong command line exits with 2, prints nothing on stdout and says where help is', () => {
