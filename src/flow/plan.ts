@@ -110,9 +110,9 @@ function fewOf(known: readonly string[]): string {
   return `; there are ${known.slice(0, shown).map(listedName).join(', ')}${more}`;
 }
 
-/** The header of a file with another delimiter is one name, and has to look like one. */
+/** The header of a file with another delimiter is one name, and has to look like one, as has a name with a line break, or with a space at its end. */
 function listedName(name: string): string {
-  return /[,;|\t]/.test(name) ? JSON.stringify(name) : name;
+  return /[,;|\p{Cc}]|^\s|\s$/u.test(name) ? JSON.stringify(name) : name;
 }
 
 /** Problems as they stand in the file. */

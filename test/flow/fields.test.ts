@@ -40,10 +40,13 @@ describe("references against a table's header", () => {
     expect(source?.text.slice(source.caret)).toMatch(new RegExp(`^${place.replaceAll(/[{}()]/g, '\\$&')}`));
   });
 
-  test.each(['id,x y', 'id;max', 'id|max', 'id\tmax'])('a header of another delimiter is one name: %j', (name) => {
-    const [problem] = flowProblems('nodes:\n  - { type: http, url: "https://a.com/{{id}}" }\n', { header: [name] });
-    expect(problem?.message).toBe(`no record has a field "id" here; there are ${JSON.stringify(name)}`);
-  });
+  test.each(['id,x y', 'id;max', 'id|max', 'id\tmax', 'order\nnumber', ' number', 'number '])(
+    'what could look like several names, or another one, is quoted: %j',
+    (name) => {
+      const [problem] = flowProblems('nodes:\n  - { type: http, url: "https://a.com/{{id}}" }\n', { header: [name] });
+      expect(problem?.message).toBe(`no record has a field "id" here; there are ${JSON.stringify(name)}`);
+    },
+  );
 
   test('headers of the connection, unless the node replaces them', () => {
     const flow = (headers: string) => `connections:
