@@ -30,6 +30,8 @@ export function yamlProblems(text: string, document: Document): YamlProblem[] {
   const errors = [...document.errors, ...document.warnings].filter(
     ({ code, pos }) => code !== 'TAG_RESOLVE_FAILED' || !tags.some(({ offset }) => offset === pos[0]),
   );
+  const barePaths = barePathsIn(text, errors);
+  const toldLines = new Set(barePaths.map((offset) => lineStart(text, offset)));
   const isNested = (at: number) => errors.some(({ code, pos }) => code === 'BLOCK_AS_IMPLICIT_KEY' && pos[0] === at);
   // Behind the first thing out of place, all that follows is out of place.
   const first = errors.findIndex(({ code }) => code === 'UNEXPECTED_TOKEN');
@@ -41,7 +43,9 @@ export function yamlProblems(text: string, document: Document): YamlProblem[] {
         offset: placeOf(error, text, document),
         message: messageOf(error, text),
         leavesMeaning: error.code === 'DUPLICATE_KEY',
-      })),
+      }))
+      .filter(({ offset, leavesMeaning }) => leavesMeaning || !toldLines.has(lineStart(text, offset))),
+    ...barePaths.map((offset) => ({ offset, message: bare })),
     ...tags,
     ...mergeKeyProblems(document),
   ];
@@ -65,6 +69,24 @@ const messages: Readonly<Record<string, string>> = {
 /** What YAML makes of `{{name}}` without quotes is a mapping with a mapping as its key. */
 const unquoted =
   'expected a text, found {{ without quotes, which begins a mapping in YAML\nput the whole value in quotes, as in "{{field}}"';
+
+/** In a list or mapping in brackets a path's own brackets are YAML's. */
+const bare = 'not valid YAML: a path with [ ] needs quotes here\nput the whole path in quotes, as in "results[0].value"';
+
+const barePath = /(?<![\p{L}\p{N}_$.-])(?:[\p{L}\p{N}_$.-]+\[\d*\]|\[\d*\](?=\.))[\p{L}\p{N}_$.[\]-]*/gu;
+
+/** Where the paths begin that YAML stumbles over because they have no quotes. */
+function barePathsIn(text: string, errors: readonly YAMLError[]): number[] {
+  const stumbles = errors.filter(({ code }) => code === 'MISSING_CHAR' || code === 'UNEXPECTED_TOKEN').map(({ pos }) => pos[0]);
+  if (stumbles.length === 0) return [];
+  return [...text.matchAll(barePath)]
+    .filter(({ index, 0: path }) => stumbles.some((offset) => index <= offset && offset < index + path.length))
+    .map(({ index }) => index);
+}
+
+function lineStart(text: string, offset: number): number {
+  return text.lastIndexOf('\n', offset - 1) + 1;
+}
 
 function messageOf({ code, message, pos }: YAMLError, text: string): string {
   if (code === 'NON_STRING_KEY' && text.startsWith('{{', pos[0] - 1)) return unquoted;

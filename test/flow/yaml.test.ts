@@ -68,6 +68,15 @@ describe('broken YAML', () => {
     ]);
   });
 
+  test.each([
+    ['in a list', 'map: [a, results[].id, b[0]]', ['1:10', '1:24']],
+    ['first in a list', 'map: [[].id]', ['1:7']],
+    ['in a mapping', 'map: { sku: orders[].lines[].sku, b: "x[0]" }', ['1:13']],
+    ['as an item', 'map:\n  - [0].name', ['2:5']],
+  ])('a path with brackets but no quotes, %s, is told to need them', (_what, yaml, places) => {
+    expect(flowProblems(yaml).map(onOneLine)).toEqual(places.map((place) => `${place} not valid YAML: a path with [ ] needs quotes here`));
+  });
+
   test('a line below a URL that is indented too far is told once', () => {
     expect(flowProblems('nodes:\n  - url: https://a.com/x\n      map: [a]').map(onOneLine)).toEqual([
       '2:10 not valid YAML: the indentation does not fit; what belongs together stands at the same column',
