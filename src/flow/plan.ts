@@ -1,4 +1,4 @@
-import { columnsAfter, columnsBehind } from '../core/columns.ts';
+import { columnsAfter, columnsBehind, delimiterAdvice } from '../core/columns.ts';
 import type { Problem } from '../core/failure.ts';
 import type { FieldUse, Step } from '../core/node.ts';
 import { allSteps, type CredentialUse, type Plan, type ToolUse } from '../core/plan.ts';
@@ -90,7 +90,8 @@ function usesOf(step: Step): FieldUse[] {
 }
 
 function unknownField({ field, at, isName }: FieldUse, step: PlacedStep, known: readonly string[], source: Source): Problem {
-  const message = `no record has a field "${field}" here${didYouMean(field, known) || fewOf(known)}`;
+  const advice = delimiterAdvice(known);
+  const message = `no record has a field "${field}" here${didYouMean(field, known) || fewOf(known)}${advice ? `\n${advice}` : ''}`;
   const place = [...step.at, ...at];
   if (isName) return source.atName(place, message);
   return source.at(place, message, isExpression(at) ? field : `{{${field}}}`);

@@ -89,6 +89,15 @@ describe('a flow to start from', () => {
     ]);
   });
 
+  test('tells of a header that looks like several names in one', async () => {
+    const place = await workplace({ 'rows.csv': 'id;name\n1;Ada\n' });
+    expect((await place.automate(['init', '--in', 'rows.csv'])).stderr).toContain(
+      `\n  rows.csv has one column; if ";" separates the cells: --delimiter ';'\n`,
+    );
+    const again = await place.automate(['init', '--in', 'rows.csv', '--delimiter', ';', '--force']);
+    expect(again.stderr).not.toContain('one column');
+  });
+
   test('needs an input that can be read', async () => {
     const place = await workplace();
     expect((await place.automate(['init', '--in', 'none.csv'])).code).toBe(6);

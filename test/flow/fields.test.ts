@@ -40,13 +40,18 @@ describe("references against a table's header", () => {
     expect(source?.text.slice(source.caret)).toMatch(new RegExp(`^${place.replaceAll(/[{}()]/g, '\\$&')}`));
   });
 
-  test.each(['id,x y', 'id;max', 'id|max', 'id\tmax', 'order\nnumber', ' number', 'number '])(
-    'what could look like several names, or another one, is quoted: %j',
-    (name) => {
-      const [problem] = flowProblems('nodes:\n  - { type: http, url: "https://a.com/{{id}}" }\n', { header: [name] });
-      expect(problem?.message).toBe(`no record has a field "id" here; there are ${JSON.stringify(name)}`);
-    },
-  );
+  test.each([
+    ['id,x y', ''],
+    ['id;max', `\nif ";" separates the cells: --delimiter ';'`],
+    ['id|max', `\nif "|" separates the cells: --delimiter '|'`],
+    ['id\tmax', '\nif tabs separate the cells: --delimiter tab'],
+    ['order\nnumber', ''],
+    [' number', ''],
+    ['number ', ''],
+  ])('what could look like several names, or another one, is quoted: %j', (name, advice) => {
+    const [problem] = flowProblems('nodes:\n  - { type: http, url: "https://a.com/{{id}}" }\n', { header: [name] });
+    expect(problem?.message).toBe(`no record has a field "id" here; there are ${JSON.stringify(name)}${advice}`);
+  });
 
   test('headers of the connection, unless the node replaces them', () => {
     const flow = (headers: string) => `connections:

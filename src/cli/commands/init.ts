@@ -1,6 +1,7 @@
 import { mkdir, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { text as textOf } from 'node:stream/consumers';
+import { delimiterAdvice } from '../../core/columns.ts';
 import { AutomateError } from '../../core/failure.ts';
 import type { Fields } from '../../core/record.ts';
 import { type Starter, starterFlow } from '../../flow/starter.ts';
@@ -35,7 +36,9 @@ export async function initCommand(folder: string, options: InitOptions, terminal
   const example = input === undefined ? undefined : await exampleOf({ ...options, in: input });
   const starter = starterFlow(curl?.request ?? usualRequest(example), example);
   await written(path, starter.text, options.force ?? false);
-  tellAbout(starter, path, [...(curl?.notes ?? []), ...starter.notes], options, terminal);
+  const advice = delimiterAdvice(example?.columns ?? []);
+  const notes = [...(advice ? [`${example?.name} has one column; ${advice}`] : []), ...(curl?.notes ?? []), ...starter.notes];
+  tellAbout(starter, path, notes, options, terminal);
   const plan = await loadFlow(path, { allowHttp: starter.needsAllowHttp, textCells: hasTextCells(options) });
   tellWarnings(plan, path, terminal);
   if (example && options.in !== undefined && hasTextCells(options)) checkFields(plan, path, example.columns);
