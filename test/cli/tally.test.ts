@@ -53,6 +53,11 @@ describe('failures of one node, class and status', () => {
     const tally = tallyOf(failed(1, 'the record has a field "x"\nwrite NDJSON'));
     expect(failuresOf(tally)).toEqual(['ask  http 422  1 x  record 1  the record has a field "x"; write NDJSON']);
   });
+
+  test('have their advice also where the message is cut', () => {
+    const tally = tallyOf(failed(1, `${'x'.repeat(160)} and so on\nlist it under allow_hosts`));
+    expect(failuresOf(tally)[0]).toMatch(/x{160}\.\.\. list it under allow_hosts$/);
+  });
 });
 
 describe('kept records', () => {

@@ -126,8 +126,10 @@ function failureText(group: FailureGroup, width: number, colors: ChalkInstance):
   ];
 }
 
+/** A long reason is cut, but not the advice behind it, which stands on lines of its own. */
 function messageText(message: string): string {
-  return excerpt(onOneLine(message), 160);
+  const [reason = '', ...advice] = message.split('\n');
+  return onOneLine([excerpt(reason, 160), excerpt(onOneLine(advice.join('\n')), 160)].join('\n'));
 }
 
 function frequentMessages({ messages }: FailureGroup): [string, number][] {
