@@ -41,10 +41,11 @@ function fieldMeant(inside: string): string {
   return inside.replace(/^(?:\$json)?\.(?=.)/, '').replace(/^\$json\[(["'])(.*)\1\]$/s, '$2');
 }
 
-function renaming(name: string): string {
+/** The way to a field whose name no reference can hold. */
+export function renaming(name: string): string {
   const better = referable(name);
   if (better === '') return 'write the name of a field between the braces';
-  const rename = `rename the field with a set node first: rename: { "${name}": ${better} }`;
+  const rename = `rename the field with a set node first: rename: { ${JSON.stringify(name)}: ${better} }`;
   // A list of paths names each field by its whole path.
   return /[.[]/.test(name) && isPath(name)
     ? `${rename}\nor name it where a map adds it: map: { ${better}: ${JSON.stringify(name)} }`

@@ -2,7 +2,9 @@ import { columnsAfter, columnsBehind, delimiterAdvice } from '../core/columns.ts
 import type { Problem } from '../core/failure.ts';
 import type { FieldUse, Step } from '../core/node.ts';
 import { allSteps, type CredentialUse, type Plan, type ToolUse } from '../core/plan.ts';
-import { didYouMean } from '../core/suggest.ts';
+import { didYouMean, nearest } from '../core/suggest.ts';
+import { isReferable } from '../core/template.ts';
+import { renaming } from './near-references.ts';
 import type { At, Source } from './source.ts';
 
 /** A step and where it is written. */
@@ -90,11 +92,18 @@ function usesOf(step: Step): FieldUse[] {
 }
 
 function unknownField({ field, at, isName }: FieldUse, step: PlacedStep, known: readonly string[], source: Source): Problem {
-  const advice = delimiterAdvice(known);
+  const near = nearest(field, known);
+  const isHardToName = near !== undefined && !isName && !takesAnyName(at) && !isReferable(near);
+  const advice = delimiterAdvice(known) ?? (isHardToName ? renaming(near) : undefined);
   const message = `no record has a field "${field}" here${didYouMean(field, known) || fewOf(known)}${advice ? `\n${advice}` : ''}`;
   const place = [...step.at, ...at];
   if (isName) return source.atName(place, message);
   return source.at(place, message, isExpression(at) ? field : `{{${field}}}`);
+}
+
+/** Whether at that place a name stands alone, and not as a reference or in an expression: whatever it is called, it can. */
+function takesAnyName(at: FieldUse['at']): boolean {
+  return at[0] === 'remove' || at[0] === 'carry' || (at[0] === 'batch' && at[1] === 'match');
 }
 
 /** Whether at that place a field stands by its bare name. */

@@ -53,6 +53,16 @@ describe("references against a table's header", () => {
     expect(problem?.message).toBe(`no record has a field "id" here; there are ${JSON.stringify(name)}${advice}`);
   });
 
+  test.each([
+    [http('headers: { A: "{{mail}}" }'), '\nrename the field with a set node first: rename: { " mail": mail }'],
+    [http(`when: "mail == 'x'"`), '\nrename the field with a set node first: rename: { " mail": mail }'],
+    ['{ type: set, rename: { mail: to } }', ''],
+    ['{ type: set, remove: [mail] }', ''],
+  ])('what was meant and cannot be referred to: %s', (node, advice) => {
+    const [problem] = flowProblems(`nodes:\n  - ${node}\n`, { header: ['id', ' mail'] });
+    expect(problem?.message).toBe(`no record has a field "mail" here; did you mean " mail"?${advice}`);
+  });
+
   test('headers of the connection, unless the node replaces them', () => {
     const flow = (headers: string) => `connections:
   a: { type: http, base_url: https://a.com, headers: { X-Tenant: "{{tenant}}" } }
