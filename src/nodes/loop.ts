@@ -60,7 +60,7 @@ async function run(options: LoopOptions, fields: Fields, context: NodeContext): 
       else for (const row of passed) rows.push(row);
     });
     if (!last || !options.while.evaluate(last)) return rows;
-    if (pass === options.max) throw new Failure('mapping', `the loop is not over after ${options.max} passes (max)`);
+    if (pass === options.max) throw new Failure('mapping', `the loop is not over after ${options.max} passes (max)${startsAlike(options)}`);
     refuseRepeat(options, last, pass, seen);
     current = withFields(fields, carried(options, last));
   }
@@ -68,6 +68,10 @@ async function run(options: LoopOptions, fields: Fields, context: NodeContext): 
 
 function carried({ carry }: LoopOptions, last: Fields): (readonly [string, Value])[] {
   return carry.map((field) => [field, last.get(field) ?? null]);
+}
+
+function startsAlike({ carry }: LoopOptions): string {
+  return carry.length > 0 ? '' : '\nevery pass began alike: carry names the fields that a pass takes over from the one before';
 }
 
 /** A pass that begins with what an earlier one began with would do the same again, without end. */

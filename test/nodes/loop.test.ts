@@ -42,6 +42,12 @@ describe('a loop', () => {
     expect(failures).toMatchObject([{ node: 'loop-2', class: 'mapping', message: 'the loop is not over after 3 passes (max)' }]);
   });
 
+  test('tells of carry where no pass took anything over', async () => {
+    const { failures } = await runFlow(pages('max: 3').replace('carry: [cursor]', 'carry: []'), [{ id: 'a' }], { http: cursors(9) });
+    const advice = 'every pass began alike: carry names the fields that a pass takes over from the one before';
+    expect(failures).toMatchObject([{ message: `the loop is not over after 3 passes (max)\n${advice}` }]);
+  });
+
   test.each([
     ['the same again', (page: number) => page, 1, 'pass 1 ends with what the loop began with: cursor = 0'],
     ['an earlier one', (page: number) => (page === 2 ? 1 : page + 1), 3, 'pass 3 ends with what pass 1 ended with: cursor = 1'],
