@@ -17,6 +17,12 @@ export function fileName(text: string): string {
   return text;
 }
 
+/** The one input: of several, all but the last would be lost. */
+export function inputName(text: string, before?: string): string {
+  if (before !== undefined) throw new InvalidArgumentError('expected one input file, found a second one; run it once for each');
+  return fileName(text);
+}
+
 /** Ms between two requests. */
 export function rateArgument(text: string): number {
   const ms = rateIntervalMs(text);

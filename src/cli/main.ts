@@ -1,7 +1,7 @@
 import { Command, CommanderError, Option } from 'commander';
 import { AutomateError, FlowError } from '../core/failure.ts';
 import { cleaned } from '../core/response.ts';
-import { fileName, maxErrorsArgument, rateArgument, setArgument, wholeNumber } from './arguments.ts';
+import { fileName, inputName, maxErrorsArgument, rateArgument, setArgument, wholeNumber } from './arguments.ts';
 import { addCacheCommands } from './cache-commands.ts';
 import { addConnectionCommands } from './connection-commands.ts';
 import { addCredentialCommands } from './credential-commands.ts';
@@ -207,7 +207,7 @@ export function createProgram(terminal: Terminal, { exit, help }: Outcome): Comm
 }
 
 function expectFileNames({ options, registeredArguments }: Command): void {
-  for (const option of options) if (option.flags.endsWith('<file>')) option.argParser(fileName);
+  for (const option of options) if (option.flags.endsWith('<file>')) option.argParser(option.long === '--in' ? inputName : fileName);
   for (const argument of registeredArguments) if (argument.name() === 'flow') argument.argParser(fileName);
 }
 

@@ -332,6 +332,7 @@ describe('the command line', () => {
   test('lacks --in', () => refused({ 'flow.yaml': good }, ['run', 'flow.yaml'], 2, /--in/));
   test.each([
     ['--concurrency', '0', /from 1 on, found "0"/],
+    ['--in', 'more.csv', /expected one input file, found a second one/],
     ['--rate', 'fast', /10\/s/],
     ['--max-errors', 'x%', /percentage/],
     ['--in-format', 'xml', /csv, tsv, json/],
