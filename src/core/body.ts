@@ -1,6 +1,6 @@
 import { Failure } from './failure.ts';
 import type { Fields } from './record.ts';
-import { excerpt } from './response.ts';
+import { inQuotes } from './response.ts';
 import { fieldOf, type Part, type TextTemplate, templateParts } from './template.ts';
 import { isObject, jsonOf, textOf, type Value } from './value.ts';
 
@@ -137,7 +137,7 @@ function jsonValue(field: string, isCell: boolean): Piece {
     if (literal.test(value)) return value;
     throw new Failure(
       'request',
-      `the field "${field}" stands outside quotes in the body: expected a number, true, false or null, found "${excerpt(value, 80)}"`,
+      `the field "${field}" stands outside quotes in the body: expected a number, true, false or null, found ${inQuotes(value)}`,
       { sent: false },
     );
   };

@@ -2,7 +2,7 @@ import { type ASTNode, Environment } from '@marcbachmann/cel-js';
 import { fromCel, toCel } from './cel-value.ts';
 import { Failure } from './failure.ts';
 import type { Fields } from './record.ts';
-import { excerpt } from './response.ts';
+import { inQuotes } from './response.ts';
 import type { Value } from './value.ts';
 
 /** A compiled CEL expression over a record's fields. Evaluating throws a Failure (`template`). */
@@ -53,7 +53,7 @@ function environment(): Environment {
 /** CEL's own conversions would take an empty text for 0 and `0x10` for 16. */
 function asNumber(value: unknown, pattern: RegExp, expected: string): unknown {
   if (typeof value !== 'string' || pattern.test(value)) return value;
-  throw new Error(`expected ${expected}, found ${JSON.stringify(excerpt(value, 80))}`);
+  throw new Error(`expected ${expected}, found ${inQuotes(value)}`);
 }
 
 /**

@@ -77,6 +77,14 @@ export function excerpt(text: string, length = 200): string {
   return line.length > length || start.length < text.length ? `${line.slice(0, length).toWellFormed()}...` : line;
 }
 
+/** An excerpt in quotes. Of the blanks at its ends, which may be why it is refused, one is shown. */
+export function inQuotes(text: string, length = 80): string {
+  const shown = excerpt(text, length);
+  const before = /^\s/.test(text) ? ' ' : '';
+  const behind = shown !== '' && /\s$/.test(text) ? ' ' : '';
+  return JSON.stringify(`${before}${shown}${behind}`);
+}
+
 /** A text without the control characters that could steer a terminal. */
 export function cleaned(text: string): string {
   // biome-ignore lint/suspicious/noControlCharactersInRegex: these are what is taken out

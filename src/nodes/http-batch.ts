@@ -4,7 +4,7 @@ import type { Batch, FieldUse, NodeContext, Twin } from '../core/node.ts';
 import { compilePath, pathTo, valueAt } from '../core/path.ts';
 import type { HttpRequest } from '../core/ports.ts';
 import { type Fields, withFields } from '../core/record.ts';
-import { excerpt } from '../core/response.ts';
+import { inQuotes } from '../core/response.ts';
 import { fieldOf, referencedFields, valueTemplate } from '../core/template.ts';
 import { jsonOf, textOf, type Value } from '../core/value.ts';
 import type { BatchOptions } from './http-batch-options.ts';
@@ -179,7 +179,7 @@ function compileJoin({ match, missing }: BatchOptions, mapping: Mapping | undefi
     return entries.map(({ key }, index) => {
       const own = found(key ?? '', index);
       if (own.length === 0 && missing === 'error') {
-        return lacking(path ? `no "${path.text}" is "${excerpt(key ?? '', 80)}"` : `element ${index} of "${name}" is null`);
+        return lacking(path ? `no "${path.text}" is ${inQuotes(key ?? '')}` : `element ${index} of "${name}" is null`);
       }
       return { exchange, elements: own };
     });

@@ -71,6 +71,16 @@ describe('a JSON text', () => {
     );
   });
 
+  test.each([
+    ['8 ', '"8 "'],
+    ['\u00a08', '" 8"'],
+    ['5" pipe', '"5\\" pipe"'],
+    ['  ', '" "'],
+    ['', '""'],
+  ])('a CSV cell that is no literal is shown with the blanks at its ends: %j', (cell, found) => {
+    expect(() => fromCsv('{"a": {{cell}}}', { cell })).toThrow(`expected a number, true, false or null, found ${found}`);
+  });
+
   test('any CSV cell is inside quotes what it is, and outside a literal or a failure', () => {
     fc.assert(
       fc.property(anyText, (cell) => {

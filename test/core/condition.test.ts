@@ -124,6 +124,7 @@ describe('values that expressions give', () => {
     ['int(a)', '{"a":"0x10"}', 'expected a whole number, found "0x10"'],
     ['int(a)', '{"a":null}', "'int(null)'"],
     ['double(a)', '{"a":""}', 'expected a number, found ""'],
+    ['double(a)', '{"a":" 8"}', 'expected a number, found " 8"'],
     ['double(a)', '{"a":"0x10"}', 'expected a number, found "0x10"'],
     ['double(a)', '{"a":"Infinity"}', 'expected a number, found "Infinity"'],
     ['double(a)', '{"a":"1,5"}', 'expected a number, found "1,5"'],

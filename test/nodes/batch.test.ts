@@ -368,6 +368,11 @@ describe('match', () => {
     expect(lists(result)).toEqual([[1, 2]]);
   });
 
+  test('tells of the blanks around a value that the answer lacks', async () => {
+    const { failures } = await runFlow(lookup(), [{ id: 'r1 ' }], { http: names(['r1 ']) });
+    expect(failures).toMatchObject([{ message: 'the answer lacks this record: no "results[].id" is "r1 "' }]);
+  });
+
   test('fails a record that the answer lacks', async () => {
     const result = await runFlow(lookup(), records(3), { http: names(['r2']) });
     expect(idsOf(result.rows)).toEqual(['r1', 'r3']);
