@@ -112,7 +112,7 @@ function parsed(source: string): ASTNode {
   try {
     return environment().parse(source).ast;
   } catch (error) {
-    throw bracesError(source) ?? behindEndError(error, source) ?? expressionError(error, (offset) => offset);
+    throw bracesError(source) ?? behindEndError(error, source) ?? equalsError(error, source) ?? expressionError(error, (offset) => offset);
   }
 }
 
@@ -134,6 +134,13 @@ function behindEndError(error: unknown, source: string): ExpressionError | undef
   if (code !== 'unexpected_character' || !summary.endsWith("'") || !range) return undefined;
   const found = source.slice(range.start, range.end);
   return new ExpressionError(`not a CEL expression: expected its end, or an operator such as == or &&, found ${found}`, range.start);
+}
+
+/** The error of an expression that has one = where two would compare. */
+function equalsError(error: unknown, source: string): ExpressionError | undefined {
+  const { range } = error as CelError;
+  if (!range || !/^[^=<>!]=\s*[^=\s]/.test(source.slice(Math.max(0, range.start - 1)))) return undefined;
+  return new ExpressionError('not a CEL expression: expected == to compare, found =', range.start);
 }
 
 interface CelError {

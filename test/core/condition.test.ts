@@ -174,6 +174,13 @@ describe('expressions that are none', () => {
   });
 
   test.each([
+    ['status = "done"', 7],
+    ['a == 1 && b=null', 11],
+  ])('%s: two = compare', (source, offset) => {
+    expect(problem(() => compileExpression(source))).toEqual({ message: 'not a CEL expression: expected == to compare, found =', offset });
+  });
+
+  test.each([
     ['{{id}} == 1', 'id == 1', 0],
     ['a && {{ id }} == {{b}}', 'a && id == b', 5],
     ['int({{age}})', 'int(age)', 4],

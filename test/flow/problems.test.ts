@@ -124,7 +124,7 @@ nodes:
     expect(problems.map(onOneLine)).toEqual([
       '4:13 expected GET, POST, PUT, PATCH or DELETE, found "post"; did you mean "POST"?',
       '6:10 "b[].y" and "a[].x" expand different arrays; a node can expand one (nested) array',
-      '7:13 not a CEL expression: unexpected character: =',
+      '7:13 not a CEL expression: expected == to compare, found =',
     ]);
   });
 
