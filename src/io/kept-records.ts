@@ -26,9 +26,18 @@ export async function* keptLines(records: KeptRecords): AsyncGenerator<KeptLine>
   for (const [number, { rows, texts }] of records) {
     let index = 0;
     for await (const text of texts()) {
-      for (let at = 0; at < text.length; at += longest) yield { text: [number, index++, text.slice(at, at + longest)] };
+      for (const piece of piecesOf(text)) yield { text: [number, index++, piece] };
     }
     yield { kept: [number, rows] };
+  }
+}
+
+/** Each is written by itself, so each ends with a whole character. */
+function* piecesOf(text: string): Generator<string> {
+  for (let start = 0, end: number; start < text.length; start = end) {
+    end = start + longest;
+    if ((text.codePointAt(end - 1) ?? 0) > 0xffff) end--;
+    yield text.slice(start, end);
   }
 }
 
