@@ -26,9 +26,10 @@ export async function openEvents(path: string | undefined, redactor: Redactor, i
     const text = waiting;
     waiting = '';
     writing = writing
-      .then(() => sink.write(text))
+      // Behind a line that was written in part, no other could be read.
+      .then(() => (error === undefined ? sink.write(text) : undefined))
       .catch((reason: unknown) => {
-        error ??= reason;
+        error = reason;
       });
   };
   const timer = setInterval(flush, flushEveryMs);

@@ -38,6 +38,18 @@ describe.skipIf(!canTrace)(`a disk that is full${untraceable}`, () => {
     expect(await place.read('rows.errors.csv')).toBe(await whole.read('rows.errors.csv'));
   });
 
+  test('under the events: the run is complete, exit 74, and behind what is missing stand no others', async () => {
+    const { whole, place } = await twoPlaces();
+    const args = ['run', 'flow.yaml', '--in', 'rows.csv', '--out', 'out.csv', '--events', place.path('events.ndjson')];
+    const { code, stderr } = await sabotaged(place, 'write:error=ENOSPC:when=2', ['events.ndjson'], args);
+    expect(code).toBe(74);
+    expect(stderr).toContain(`${place.path('events.ndjson')} cannot be written: ENOSPC`);
+    expect(await place.read('out.csv')).toBe(await whole.read('out.csv'));
+    const events = await place.read('events.ndjson');
+    expect(events).toContain('"type":"run-started"');
+    expect(events).not.toContain('"type":"run-ended"');
+  });
+
   test('before the journal is begun: nothing is sent, and nothing is left behind', async () => {
     const { server, place } = await twoPlaces();
     const before = await place.files();
