@@ -7,12 +7,15 @@ export type OAuth = Extract<Auth, { type: 'oauth2_client_credentials' }>;
 
 /** Gets access tokens. Each is kept until shortly before it expires, and asked for once however many wait for it. */
 export interface Tokens {
-  /** Throws a Failure of its own for everybody who waits when the token server refuses. */
-  token(auth: OAuth, clientSecret: string): Promise<string>;
-  /** The token was answered with 401. Answers whether another one may help. */
-  refuse(auth: OAuth, token: string): boolean;
-  /** The other one was answered with 401, too: for a while it is the last one asked for. */
-  giveUp(auth: OAuth): void;
+  /**
+   * Sends with a token. One that is answered with 401 may have been taken back before its end: then once more, with another;
+   * `refused` is the answer to the first. Throws a Failure of its own for everybody who waits when the token server refuses.
+   */
+  send<Answer extends { readonly status: number }>(
+    auth: OAuth,
+    clientSecret: string,
+    send: (token: string, refused?: Answer) => Promise<Answer>,
+  ): Promise<Answer>;
 }
 
 /** What a token server is asked with. */
@@ -51,28 +54,37 @@ const usualLifetimeMs = 3_600_000;
 export function createTokens(tools: TokenTools): Tokens {
   const kept = new Map<string, Kept>();
   return {
-    async token(auth, clientSecret) {
+    async send(auth, clientSecret, send) {
       const key = keyOf(auth);
-      const known = kept.get(key);
-      const entry = known && known.untilMs > tools.now() ? known : ask(key, auth, clientSecret);
-      try {
-        return await entry.token;
-      } catch (error) {
-        // Each record's failure is its own: it is told of its node and its tries.
-        throw error instanceof Failure ? error.retold(error.message) : error;
-      }
-    },
-    refuse(auth, token) {
-      const entry = kept.get(keyOf(auth));
-      if (!entry || entry.text !== token) return true;
-      if (entry.trustedUntilMs > tools.now()) return false;
-      return kept.delete(keyOf(auth));
-    },
-    giveUp(auth) {
-      const entry = kept.get(keyOf(auth));
-      if (entry) entry.trustedUntilMs = tools.now() + refusalMs;
+      const token = await tokenFor(key, auth, clientSecret);
+      const answer = await send(token);
+      if (answer.status !== 401 || isTrusted(key, token)) return answer;
+      const second = await send(await tokenFor(key, auth, clientSecret), answer);
+      const entry = kept.get(key);
+      if (second.status === 401 && entry) entry.trustedUntilMs = tools.now() + refusalMs;
+      return second;
     },
   };
+
+  async function tokenFor(key: string, auth: OAuth, clientSecret: string): Promise<string> {
+    const known = kept.get(key);
+    const entry = known && known.untilMs > tools.now() ? known : ask(key, auth, clientSecret);
+    try {
+      return await entry.token;
+    } catch (error) {
+      // Each record's failure is its own: it is told of its node and its tries.
+      throw error instanceof Failure ? error.retold(error.message) : error;
+    }
+  }
+
+  /** Whether no other token would help. One that was refused and is still kept is forgotten. */
+  function isTrusted(key: string, token: string): boolean {
+    const entry = kept.get(key);
+    if (!entry || entry.text !== token) return false;
+    if (entry.trustedUntilMs > tools.now()) return true;
+    kept.delete(key);
+    return false;
+  }
 
   function ask(key: string, auth: OAuth, clientSecret: string): Kept {
     const entry: Kept = { token: request(auth, clientSecret), untilMs: Number.POSITIVE_INFINITY, trustedUntilMs: 0 };

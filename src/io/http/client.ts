@@ -35,23 +35,22 @@ export function createHttp(tools: HttpTools): Http {
   });
   return {
     abort: tools.transport.abort,
-    send(request) {
+    async send(request) {
       const { auth } = request;
-      return auth?.type === 'oauth2_client_credentials' ? sendWithToken(request, auth) : follow(request, deadlineOf(request));
+      if (auth?.type === 'oauth2_client_credentials') return sendWithToken(request, auth);
+      return follow(request, tools.now() + request.timeoutMs);
     },
   };
 
-  /** A token may have been taken back before its end: then it is asked for anew, once. The wait for a token is no part of the request's time. */
-  async function sendWithToken(request: HttpRequest, auth: OAuth): Promise<HttpResponse> {
-    const secret = secretOf(auth, new URL(auth.tokenUrl).origin);
-    const token = await tokens.token(auth, secret);
-    const deadlineMs = deadlineOf(request);
-    const response = await follow(request, deadlineMs, token);
-    if (response.status !== 401 || !tokens.refuse(auth, token)) return response;
-    const renewed = await tokens.token(auth, secret);
-    const answer = await follow(request, deadlineMs, renewed);
-    if (answer.status === 401) tokens.giveUp(auth);
-    return answer;
+  /** The wait for a token is no part of the request's time. */
+  function sendWithToken(request: HttpRequest, auth: OAuth): Promise<HttpResponse> {
+    let leftMs = request.timeoutMs;
+    return tokens.send(auth, secretOf(auth, new URL(auth.tokenUrl).origin), async (token) => {
+      const startedMs = tools.now();
+      const response = await follow(request, startedMs + leftMs, token);
+      leftMs -= tools.now() - startedMs;
+      return response;
+    });
   }
 
   /** A secret is bound to its hosts, whatever a flow and its records say. */
@@ -60,10 +59,6 @@ export function createHttp(tools: HttpTools): Http {
     if (secret === undefined) throw new AutomateError('credential', `there is no credential "${credential}"`);
     if (!isAllowedHost(origin, secret.hosts)) throw new Failure('request', hostRefusal(credential, secret, origin), { sent: false });
     return secret.text;
-  }
-
-  function deadlineOf(request: HttpRequest): number {
-    return tools.now() + request.timeoutMs;
   }
 
   /** Behind a redirect something was sent in any case, even when the next request is refused. */

@@ -34,21 +34,15 @@ export function signedFetch({ fetch, fetchNamed }: Fetches, server: RemoteServer
   return async (input, init) => {
     const url = new URL(input);
     if (url.origin !== origin) return elsewhere(url, init);
-    const token =
-      auth?.type === 'oauth2_client_credentials'
-        ? await signing.tokens.token(auth, secretOf(auth, signing, new URL(auth.tokenUrl).origin))
-        : undefined;
-    const response = await sent(token);
-    if (response.status !== 401 || auth?.type !== 'oauth2_client_credentials' || token === undefined) return checked(response);
-    // A token may have been taken back before its end: then it is asked for anew, once.
-    if (!signing.tokens.refuse(auth, token)) return checked(response);
-    await response.body?.cancel().catch(() => undefined);
-    const renewed = await sent(await signing.tokens.token(auth, secretOf(auth, signing, new URL(auth.tokenUrl).origin)));
-    if (renewed.status === 401) signing.tokens.giveUp(auth);
-    return checked(renewed);
+    if (auth?.type !== 'oauth2_client_credentials') return checked(await sent(auth && signature(auth, secretOf(auth, signing, origin))));
+    return checked(
+      await signing.tokens.send(auth, secretOf(auth, signing, new URL(auth.tokenUrl).origin), async (token, refused?: Response) => {
+        await refused?.body?.cancel().catch(() => undefined);
+        return sent(signature(auth, token));
+      }),
+    );
 
-    function sent(secret: string | undefined): Promise<Response> {
-      const signed = auth && signature(auth, secret ?? secretOf(auth, signing, origin));
+    function sent(signed: Signature | undefined): Promise<Response> {
       return fetch(signed?.query === undefined ? url : origin + withQuery(url.pathname + url.search, signed.query), {
         ...init,
         headers: headersOf(init?.headers, server, signed),

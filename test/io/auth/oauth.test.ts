@@ -138,7 +138,7 @@ describe('a token', () => {
       used: () => {},
     });
     const auth: OAuth = { type: 'oauth2_client_credentials', tokenUrl: 'http://t/', clientId: 'c', credential: 'c', scopes: [] };
-    for (; nowMs < 7_300_000; nowMs += 7_200_000) await tokens.token(auth, secret);
+    for (; nowMs < 7_300_000; nowMs += 7_200_000) await tokens.send(auth, secret, async () => ({ status: 200 }));
     const slots = told.filter(([text]) => text.startsWith('token-')).map(([, slot]) => slot);
     expect(slots).toEqual([expect.any(String), slots[0]]);
   });
@@ -161,6 +161,20 @@ describe('a 401', () => {
     expect(at.api.requests).toHaveLength(40);
     await at.get();
     expect(at.tokens.requests).toHaveLength(2);
+  });
+
+  test('leaves the request its time, however long the new token takes', async () => {
+    let passedMs = 0;
+    const at = await scene((...asked) => {
+      passedMs += 60_000;
+      return numbered()(...asked);
+    });
+    const api = await httpServer(async ({ headers }, response) => {
+      await new Promise((resolve) => setTimeout(resolve, 50));
+      response.writeHead(headers.authorization === 'Bearer token-1' ? 200 : 401).end();
+    });
+    const { get } = createSender({ secrets: { c: secret }, now: () => performance.now() + passedMs });
+    expect((await get(api.origin, { auth: at.auth, timeoutMs: 30_000 })).status).toBe(200);
   });
 
   test('that comes late does not throw the new token away', async () => {
