@@ -26,15 +26,18 @@ export async function* chosen(source: Source, wanted: Wanted): AsyncGenerator<re
   const { options, plan, format, done = untouched, known, kept } = wanted;
   const { skip = 0, limit } = options;
   const last = limit === undefined ? Number.POSITIVE_INFINITY : skip + limit;
-  const isDone = ({ number }: Item) => done.beyond.some(([from, to]) => number >= from && number <= to);
+  const isDone = within(done.beyond);
   if (last <= Math.max(skip, done.records)) return;
   // The rows of a table are all alike.
   const checked = isTable(format) && !isTable(source.format) ? misfitFinder(plan, source.columns ?? []) : undefined;
   for await (const items of source.batches()) {
     let undone = items.filter(({ number }) => number > skip && number > done.records && number <= last);
     if (done.beyond.length > 0) {
-      for (const item of undone.filter(isDone)) known?.(item);
-      undone = undone.filter((item) => !isDone(item));
+      undone = undone.filter((item) => {
+        if (!isDone(item)) return true;
+        known?.(item);
+        return false;
+      });
     }
     if (kept?.size) undone = undone.map((item) => withEarlier(item, kept.get(item.number)));
     if (checked) undone = undone.map(checked);
@@ -43,15 +46,24 @@ export async function* chosen(source: Source, wanted: Wanted): AsyncGenerator<re
   }
 }
 
+/** Whether a record is in one of the ranges. Both come in their order: to look through all of them for each record would take minutes. */
+function within(ranges: Checkpoint['beyond']): (item: Item) => boolean {
+  let at = 0;
+  return ({ number }) => {
+    while (number > (ranges[at]?.[1] ?? Number.POSITIVE_INFINITY)) at++;
+    return number >= (ranges[at]?.[0] ?? Number.POSITIVE_INFINITY);
+  };
+}
+
 function withEarlier(item: Item, earlier: EndedPart | undefined): Item {
   return earlier ? { ...item, earlier } : item;
 }
 
 /** Finds records with a field that a table has no column for, and that no node takes away: once sent, they would be paid for, and sent again. */
 function misfitFinder(plan: Plan, inputColumns: readonly string[]): (item: Item) => Item {
-  const columns = new Set(plan.columns(inputColumns));
+  /** Names that fit: those that nodes take away are found on the way. Of the others there may be any number. */
+  const fitting = new Set(plan.columns(inputColumns));
   const nodes = allSteps(plan.steps).flatMap(({ node }) => (node.inner ? [] : [node]));
-  const found = new Map<string, boolean>();
   return (item) => {
     if (item.failure || item.earlier) return item;
     for (const name of item.fields.keys()) if (isMisfit(name)) return { ...item, failure: misfit(name) };
@@ -59,9 +71,9 @@ function misfitFinder(plan: Plan, inputColumns: readonly string[]): (item: Item)
   };
 
   function isMisfit(name: string): boolean {
-    if (columns.has(name)) return false;
-    const known = found.get(name) ?? nodes.every((node) => node.columns([name]).includes(name));
-    found.set(name, known);
-    return known;
+    if (fitting.has(name)) return false;
+    if (nodes.every((node) => node.columns([name]).includes(name))) return true;
+    fitting.add(name);
+    return false;
   }
 }

@@ -1,0 +1,36 @@
+import { expect, test } from 'vitest';
+import { chosen } from '../../src/cli/chosen.ts';
+import type { Item } from '../../src/core/item.ts';
+import type { Plan } from '../../src/core/plan.ts';
+import { untouched } from '../../src/io/records/output.ts';
+import type { Source } from '../../src/io/records/source.ts';
+
+const csv = { kind: 'csv', gzip: false } as const;
+
+/** Records with these numbers, in chunks. */
+function sourceOf(count: number): Source {
+  const itemsFrom = (first: number) =>
+    Array.from(
+      { length: Math.min(500, count + 1 - first) },
+      (_, index) => ({ number: first + index, fields: new Map() }) as unknown as Item,
+    );
+  async function* batches() {
+    for (let first = 1; first <= count; first += 500) yield itemsFrom(first);
+  }
+  return { format: csv, columns: [], batches } as unknown as Source;
+}
+
+test('what is done behind records that are not is left out, each once, in any number of ranges', async () => {
+  const beyond = Array.from({ length: 8000 }, (_, index) => [index * 5 + 12, index * 5 + 14] as const);
+  const known: number[] = [];
+  const left: number[] = [];
+  const options = { plan: {} as Plan, format: csv, options: {}, known: ({ number }: Item) => void known.push(number) };
+  const startedMs = performance.now();
+  for await (const items of chosen(sourceOf(300_000), { ...options, done: { ...untouched, records: 10, beyond } }))
+    left.push(...items.map(({ number }) => number));
+  expect(known).toEqual(beyond.flatMap(([first]) => [first, first + 1, first + 2]));
+  expect(left.length + known.length).toBe(299_990);
+  expect(left.slice(0, 4)).toEqual([11, 15, 16, 20]);
+  // Looking through all ranges for each record takes some 20 s.
+  expect(performance.now() - startedMs).toBeLessThan(5000);
+});
