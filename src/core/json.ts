@@ -6,15 +6,24 @@ const mayChangeDigits = /(?:^|[\s:,[])-?(?:\d+(?:\.\d+)?[eE]|[\d.]{16}|\d+\.\d*0
 /** What is nested deeper could be read, but not written again: it would overflow the stack. */
 const deepest = 1000;
 
+/** Why something is not taken that is nested deeper. */
+export const tooDeep = `nested more than ${deepest} deep`;
+
 /**
  * Reads JSON text as JSON.parse does, but keeps the digits of every number that a double would change.
  * Throws the SyntaxError of JSON.parse, and one for texts that are nested more than 1000 deep.
  */
 export function parseJson(text: string): Value {
   const value = JSON.parse(text) as Value;
-  if (isTooDeep(text)) throw new SyntaxError(`nested more than ${deepest} deep`);
+  if (isTooDeep(text)) throw new SyntaxError(tooDeep);
   if (!mayChangeDigits.test(text)) return value;
   return JSON.parse(marked(text), (_name, marked: unknown) => (typeof marked === 'string' ? unmarked(marked) : marked)) as Value;
+}
+
+/** Whether a value that somebody else has read is nested deeper than parseJson reads. */
+export function isNestedTooDeep(value: unknown, left = deepest): boolean {
+  if (typeof value !== 'object' || value === null) return false;
+  return left === 0 || Object.values(value).some((member) => isNestedTooDeep(member, left - 1));
 }
 
 /** The names of an object's text in the order in which they stand there, which an object does not keep for names such as "2024". */

@@ -1,10 +1,12 @@
 import type { CallToolResult } from '@modelcontextprotocol/client';
-import { parseJson } from '../../core/json.ts';
+import { Failure } from '../../core/failure.ts';
+import { isNestedTooDeep, parseJson, tooDeep } from '../../core/json.ts';
 import type { ToolAnswer } from '../../core/tools.ts';
 import { isObject, type JsonObject, type Value } from '../../core/value.ts';
 
-/** An answer as a map reads it: structuredContent, else the text as JSON, else `{ text }`, with the links and files that stand beside it. */
+/** An answer as a map reads it: structuredContent, else the text as JSON, else `{ text }`, with the links and files that stand beside it. Throws a Failure (`parse`). */
 export function toAnswer({ isError = false, content = [], structuredContent }: CallToolResult): ToolAnswer {
+  if (isNestedTooDeep(structuredContent ?? content)) throw new Failure('parse', `the answer is ${tooDeep}`);
   const texts = content.flatMap((block) => (block.type === 'text' ? [block.text] : []));
   const text = texts.join('\n');
   const told = { kind: 'tool', isError, text } as const;

@@ -92,6 +92,8 @@ const call = async ({ arguments: args = {}, _meta = {} }) => {
       return text(`ok ${args.id}`);
     case 'huge':
       return text(args.id === '2' ? 'x'.repeat(11_000_000) : `ok ${args.id}`);
+    case 'deep':
+      return { content: [], structuredContent: JSON.parse(`{"a":${'['.repeat(3500)}${']'.repeat(3500)}}`) };
     case 'fails':
       return { ...text(`no such customer: \u001b[31m${args.id}\u001b[0m`), isError: true };
     case 'refuses':

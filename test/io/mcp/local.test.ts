@@ -185,6 +185,12 @@ describe('a server that is odd', () => {
     expect(await call(local(oddServer('wrong')), 'work', { id: '1' })).toMatchObject({ kind: 'parse' });
   });
 
+  test('an answer that is nested too deep to be written again is a parse failure', async () => {
+    const { call } = useTools();
+    const failure = await call(local(oddServer('deep')), 'work', { id: '1' });
+    expect(failure).toMatchObject({ kind: 'parse', retryable: false, message: 'the answer is nested more than 1000 deep' });
+  });
+
   test('one that is lost is started again once', async () => {
     const { call, events } = useTools();
     const connection = local(oddServer('dies'));
