@@ -160,7 +160,7 @@ export function createForecaster(plan: Plan, settings: ForecastSettings): Foreca
       const rows = await step.node.run(fields, contextOf(step, item, emitted));
       return [...emitted, ...rows];
     } catch (error) {
-      if (error === calledInside) return [];
+      if (error === calledInside) return emitted;
       if (!(error instanceof Failure)) throw error;
       if (step.onError === 'stop') stopsAt ??= { record: item.number, why: 'on-error-stop' };
       const failure = failureAt(step, error);

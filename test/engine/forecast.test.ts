@@ -147,6 +147,15 @@ test('what a loop hands on before it fails goes on, and so does the record that 
   expect([requests.length, actions]).toEqual([8, { least: 8, expected: 8, most: 8 }]);
 });
 
+test('what a loop hands on before the pass in which it first asks goes on, too', async () => {
+  const inside = `{ type: set, fields: { n: { cel: "n + 1" } } }, { type: http, url: "${api}/a", when: "n == 2" }`;
+  const flow = `nodes: [{ type: loop, max: 2, while: "n < 2", carry: [n], nodes: [${inside}] }, { type: http, url: "${api}/b" }]`;
+  const given = [{ n: 0 }, { n: 0 }];
+  const { requests } = await runFlow(flow, given);
+  const { actions } = await forecast(flow, given);
+  expect([requests.length, actions.least, actions.expected]).toEqual([6, 4, 6]);
+});
+
 test('batches hold only those whose requests are alike', async () => {
   const flow = `nodes: [{ type: http, method: POST, url: "${api}/{{who}}", batch: { size: 10, items: "{{id}}" }, body: { ids: "{{items}}" } }]`;
   const given = Array.from({ length: 60 }, (_, id) => ({ id, who: id < 25 ? 'a' : `b${id}` }));
