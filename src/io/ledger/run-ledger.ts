@@ -96,7 +96,7 @@ export function createRunLedger(options: RunLedgerOptions, book: Book | undefine
       const number = numberOf(node);
       add(number, -(prices[number] as Price).credits);
     },
-    isUsedUp: () => isOver(cheapest) || (log !== undefined && available < cheapest - rounding),
+    isUsedUp: () => isOver(cheapest) || (isLast && available < cheapest - rounding),
     affords(actions) {
       if (options.most === undefined && (!book || (log && !isLast))) return true;
       const credits = actions.reduce((sum, [node, count]) => sum + count * (prices[numberOf(node)] as Price).credits, 0);

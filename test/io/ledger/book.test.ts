@@ -240,6 +240,19 @@ test('prices with a point add up to their budget', () => {
   }
 });
 
+test('what is too little for one node is not used up for a cheaper one, also at the end of a block', () => {
+  const accountOf = (node: string) => ({ flow: 'f', node, connection: '', env: 'default' });
+  const prices = new Map([
+    ['a', { credits: 1, account: accountOf('a') }],
+    ['b', { credits: 5, account: accountOf('b') }],
+  ]);
+  const ledger = ledgerOf(home(), { prices, most: 6, block: 2 });
+  spend(ledger, 'a', 2);
+  expect([ledger.hold('b'), ledger.isUsedUp()]).toEqual(['the 6 credits of --max-credits are used up', false]);
+  spend(ledger, 'a', 4);
+  expect([ledger.hold('a'), ledger.isUsedUp()]).toEqual(['the 6 credits of --max-credits are used up', true]);
+});
+
 test('a limit that is set while a run is under way counts from its next block on', () => {
   const folder = home();
   const ledger = ledgerOf(folder);
