@@ -20,10 +20,10 @@ export function parseJson(text: string): Value {
   return JSON.parse(marked(text), (_name, marked: unknown) => (typeof marked === 'string' ? unmarked(marked) : marked)) as Value;
 }
 
-/** Whether a value that somebody else has read is nested deeper than parseJson reads. */
+/** Whether a value that somebody else has read is nested deeper than parseJson reads, or deeper than `left`. */
 export function isNestedTooDeep(value: unknown, left = deepest): boolean {
   if (typeof value !== 'object' || value === null) return false;
-  return left === 0 || Object.values(value).some((member) => isNestedTooDeep(member, left - 1));
+  return left <= 0 || Object.values(value).some((member) => isNestedTooDeep(member, left - 1));
 }
 
 /** The names of an object's text in the order in which they stand there, which an object does not keep for names such as "2024". */

@@ -1,3 +1,4 @@
+import { isNestedTooDeep } from './json.ts';
 import type { Tool, ToolSchema } from './tools.ts';
 
 /** A schema that goes deeper says no more to anybody. */
@@ -5,7 +6,8 @@ const deepest = 50;
 
 /** A tool whose schema can be read without care: what is not as JSON Schema has it is left out. */
 export function tidiedTool(tool: Tool): Tool {
-  return { ...tool, inputSchema: tidied(tool.inputSchema, 0) };
+  const members = membersOf(tool, (value) => shallow(value, 0)) as unknown as Tool;
+  return { ...members, inputSchema: tidied(tool.inputSchema, 0) };
 }
 
 /** Absent for what is left out. */
@@ -14,8 +16,9 @@ type Tidy = (value: unknown, depth: number) => unknown;
 const tidied = (found: unknown, depth: number): ToolSchema =>
   isMapping(found) && depth <= deepest ? membersOf(found, (value, name) => tidyOf(name)(value, depth + 1)) : {};
 
+const shallow: Tidy = (value, depth) => (isNestedTooDeep(value, deepest - depth) ? undefined : value);
 const text: Tidy = (value) => (typeof value === 'string' ? value : undefined);
-const list: Tidy = (value) => (Array.isArray(value) ? value : undefined);
+const list: Tidy = (value, depth) => (Array.isArray(value) ? shallow(value, depth) : undefined);
 const texts: Tidy = (value) => (Array.isArray(value) ? value.filter((one) => typeof one === 'string') : undefined);
 const schemas: Tidy = (value, depth) => (Array.isArray(value) ? value.map((one) => tidied(one, depth)) : undefined);
 
@@ -32,7 +35,7 @@ const tidies: Readonly<Record<string, Tidy>> = {
 };
 
 function tidyOf(keyword: string): Tidy {
-  return (Object.hasOwn(tidies, keyword) ? tidies[keyword] : undefined) ?? ((value) => value);
+  return (Object.hasOwn(tidies, keyword) ? tidies[keyword] : undefined) ?? shallow;
 }
 
 function membersOf(mapping: object, of: (value: unknown, name: string) => unknown): Record<string, never> {

@@ -20,6 +20,7 @@ if (manner === 'never-ready') setInterval(() => {}, 1000);
 
 const text = (said) => ({ content: [{ type: 'text', text: said }] });
 const schema = { type: 'object', properties: { id: { type: 'string' } }, required: ['id'] };
+const deep = JSON.parse('['.repeat(100) + ']'.repeat(100));
 const untidy = {
   type: 'object',
   description: 5,
@@ -30,7 +31,9 @@ const untidy = {
     c: null,
     d: { type: 'array', items: 'x' },
     e: true,
+    f: { default: deep, enum: [1, deep] },
   },
+  allOf: deep,
   required: ['id'],
 };
 let calls = 0;

@@ -263,7 +263,7 @@ describe('a server that is odd', () => {
     const { tools: found } = await tools.server(connection);
     expect(found[0]?.inputSchema).toEqual({
       type: 'object',
-      properties: { id: {}, a: {}, b: { anyOf: [{}, { type: ['string'] }] }, c: {}, d: { type: 'array', items: {} }, e: {} },
+      properties: { id: {}, a: {}, b: { anyOf: [{}, { type: ['string'] }] }, c: {}, d: { type: 'array', items: {} }, e: {}, f: {} },
       required: ['id'],
     });
     expect(await call(connection, 'work', { id: '1' })).toMatchObject({ text: 'ok 1' });
