@@ -2,14 +2,19 @@
  * What tells texts apart, however long they are: their length and two hashes (cyrb53, public domain) of 53 bits each.
  * Among a million texts two are taken for the same with a chance of about 1 in 10^20; it is no protection from somebody who wants that.
  */
-export function fingerprint(bytes: Uint8Array): string {
+export function fingerprint(text: string | Uint8Array): string {
+  const bytes = typeof text === 'string' ? encoder.encode(text) : text;
   return `${bytes.length} ${cyrb53(bytes, 0)} ${cyrb53(bytes, 0x9e3779b9)}`;
 }
+
+const encoder = new TextEncoder();
 
 function cyrb53(bytes: Uint8Array, seed: number): number {
   let high = 0xdeadbeef ^ seed;
   let low = 0x41c6ce57 ^ seed;
-  for (const byte of bytes) {
+  // Bodies are long, and an iterator takes ten times as long.
+  for (let at = 0; at < bytes.length; at++) {
+    const byte = bytes[at] as number;
     high = Math.imul(high ^ byte, 2654435761);
     low = Math.imul(low ^ byte, 1597334677);
   }

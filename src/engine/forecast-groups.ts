@@ -12,8 +12,6 @@ export interface Groups {
 /** Records may differ in any number of ways; of those that come later nothing is known. */
 const mostKnown = 100_000;
 
-const encoder = new TextEncoder();
-
 interface Group {
   records: number;
   /** For what twins are found by, how many records ask for each of the things that are asked for under it. */
@@ -28,13 +26,13 @@ export function createGroups({ node: { action } }: Step): Groups | undefined {
   let known = 0;
   return {
     add(fields) {
-      const group = at(groups, nameOf(sharing.key(fields)), () => ({ records: 0, twins: new Map() }));
+      const group = at(groups, fingerprint(sharing.key(fields)), () => ({ records: 0, twins: new Map() }));
       if (!group) return;
       group.records++;
       const twin = sharing.twinOf?.(fields);
-      const others = twin && at(group.twins, nameOf(twin.key), () => new Map<string, number>());
+      const others = twin && at(group.twins, fingerprint(twin.key), () => new Map<string, number>());
       if (!twin || !others) return;
-      const mark = nameOf(twin.mark);
+      const mark = fingerprint(twin.mark);
       const count = at(others, mark, () => 0);
       if (count !== undefined) others.set(mark, count + 1);
     },
@@ -61,9 +59,4 @@ function callsOf({ records, twins }: Group, batchSize: number): number {
     calls = Math.max(calls, apart);
   }
   return calls;
-}
-
-/** Short, however long the text is. */
-function nameOf(text: string): string {
-  return fingerprint(encoder.encode(text));
 }

@@ -1,5 +1,6 @@
 import * as z from 'zod';
 import { Failure } from '../core/failure.ts';
+import { fingerprint } from '../core/fingerprint.ts';
 import { type BuildContext, defineNode, type Node, type NodeContext } from '../core/node.ts';
 import { condition, fieldName, innerNodes } from '../core/options.ts';
 import { type Fields, withFields } from '../core/record.ts';
@@ -49,7 +50,8 @@ function build(options: LoopOptions, context: BuildContext): Node | undefined {
 }
 
 async function run(options: LoopOptions, fields: Fields, context: NodeContext): Promise<readonly Fields[]> {
-  const seen = new Map([[carriedText(options, fields), 0]]);
+  // Not the texts themselves: of many records and passes they would fill the memory.
+  const seen = new Map([[fingerprint(carriedText(options, fields)), 0]]);
   let current = fields;
   for (let pass = 1; ; pass++) {
     const rows: Fields[] = [];
@@ -78,12 +80,13 @@ function startsAlike({ carry }: LoopOptions): string {
 function refuseRepeat(options: LoopOptions, last: Fields, pass: number, seen: Map<string, number>): void {
   if (options.carry.length === 0) return;
   const text = carriedText(options, last);
-  const earlier = seen.get(text);
+  const mark = fingerprint(text);
+  const earlier = seen.get(mark);
   if (earlier !== undefined) {
     const before = earlier === 0 ? 'the loop began with' : `pass ${earlier} ended with`;
     throw new Failure('mapping', `the loop makes no progress: pass ${pass} ends with what ${before}: ${excerpt(text, 100)}`);
   }
-  seen.set(text, pass);
+  seen.set(mark, pass);
 }
 
 function carriedText({ carry }: LoopOptions, fields: Fields): string {

@@ -47,3 +47,24 @@ test('100,000 records take no more memory at the end than at the beginning', asy
   expect([ending, seen.rows]).toEqual(['complete', 100_000]);
   expect(Math.max(...seen.heapMb) - (seen.heapMb[0] as number)).toBeLessThan(60);
 });
+
+test('a loop remembers no texts that it carries', async () => {
+  const heapMb: number[] = [];
+  const flow = `nodes:
+  - type: loop
+    max: 5000
+    while: n < 1500
+    carry: [cursor, n]
+    emit: last
+    nodes: [{ type: http, url: "https://api.example.com/{{n}}", map: [cursor, n] }]`;
+  const { rows } = await runFlow(flow, [{ cursor: '', n: 0 }], {
+    forget: true,
+    http: ({ path }) => {
+      const n = Number(path.slice(1)) + 1;
+      if (n % 250 === 0) heapMb.push(process.memoryUsage().heapUsed / 1e6);
+      return { body: { cursor: Buffer.alloc(100_000, String(n)).toString('latin1'), n } };
+    },
+  });
+  expect(rows).toHaveLength(1);
+  expect(Math.max(...heapMb) - (heapMb[0] as number)).toBeLessThan(60);
+});
