@@ -1,3 +1,6 @@
+/** The longest that a timer of Node.js can run, some 24 days. */
+export const longestTimerMs = 2 ** 31 - 1;
+
 const unitMs: Record<string, number> = { ms: 1, s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000 };
 
 /** Milliseconds of a written duration: `250ms`, `1s`, `5m`, `24h`, `7d`, or an integer of ms. Absent when it is none. */

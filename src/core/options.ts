@@ -2,7 +2,7 @@ import * as z from 'zod';
 import type { Auth, Login } from './auth.ts';
 import { compileCondition, compileExpression, type ExpressionError } from './condition.ts';
 import { describedAs, dictionary } from './dictionary.ts';
-import { durationMs, rateIntervalMs } from './duration.ts';
+import { durationMs, longestTimerMs, rateIntervalMs } from './duration.ts';
 import { compilePath } from './path.ts';
 import { holdsToken, isRandomText } from './token-text.ts';
 
@@ -22,9 +22,6 @@ export const duration = describedAs(
   z.union([z.string().regex(/^(\d+(\.\d+)?(ms|s|m|h|d)|\d+)$/), z.int().min(0)]),
 );
 
-/** The longest that a timer of Node.js can run. */
-const longestTimeoutMs = 2 ** 31 - 1;
-
 /** A duration that is no moment, and no longer than can be waited for. */
 export const timeout = waitable('timeout');
 
@@ -33,8 +30,8 @@ export const interval = waitable('wait');
 
 function waitable(what: string) {
   return describedAs(
-    duration.pipe(z.number().refine((ms) => ms > 0 && ms <= longestTimeoutMs, { error: `expected a ${what} from 1ms to 24d` })),
-    z.union([z.string().regex(/^(?=.*[1-9])(\d+(\.\d+)?(ms|s|m|h|d)|\d+)$/), z.int().min(1).max(longestTimeoutMs)]),
+    duration.pipe(z.number().refine((ms) => ms > 0 && ms <= longestTimerMs, { error: `expected a ${what} from 1ms to 24d` })),
+    z.union([z.string().regex(/^(?=.*[1-9])(\d+(\.\d+)?(ms|s|m|h|d)|\d+)$/), z.int().min(1).max(longestTimerMs)]),
   );
 }
 

@@ -1,7 +1,5 @@
+import { longestTimerMs } from '../core/duration.ts';
 import type { Clock } from '../core/ports.ts';
-
-/** The longest that setTimeout can wait. */
-const longestTimerMs = 2 ** 31 - 1;
 
 /** Makes the clock of this machine. */
 export function createClock(): Clock {

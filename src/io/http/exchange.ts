@@ -1,4 +1,5 @@
 import type { Dispatcher } from 'undici';
+import { longestTimerMs } from '../../core/duration.ts';
 import { Failure } from '../../core/failure.ts';
 import type { HttpResponse } from '../../core/ports.ts';
 import { retryAfterMs } from '../../core/rate-limit.ts';
@@ -16,9 +17,6 @@ export interface ExchangeTools {
   /** Ms since 1970, UTC. */
   wallNow(): number;
 }
-
-/** The longest that setTimeout can wait. */
-const longestTimerMs = 2 ** 31 - 1;
 
 /** Sends one request and takes the whole answer. Throws a Failure. */
 export function exchange(route: Route, hop: Hop, tools: ExchangeTools): Promise<HttpResponse> {
