@@ -21,3 +21,22 @@ export interface Login {
   readonly clientCredential: string | undefined;
   readonly scopes: readonly string[];
 }
+
+/** What a secret has to be, and where it goes. */
+export interface SecretUse {
+  /** Whether it has to be `username:password`. */
+  readonly isPair: boolean;
+  /** As far as they are known before the first record. */
+  readonly origins: readonly string[];
+}
+
+/** How requests to an origin use their secret. Of OAuth it goes to the token server alone. */
+export function secretUse(auth: Auth, origin: string | undefined): SecretUse {
+  const to = auth.type === 'oauth2_client_credentials' ? originOf(auth.tokenUrl) : origin;
+  return { isPair: auth.type === 'basic' && auth.username === undefined, origins: to === undefined ? [] : [to] };
+}
+
+/** Absent for what is no URL. */
+export function originOf(url: string): string | undefined {
+  return URL.canParse(url) ? new URL(url).origin : undefined;
+}

@@ -1,4 +1,5 @@
 import type * as z from 'zod';
+import type { SecretUse } from './auth.ts';
 import type { Expression } from './condition.ts';
 import type { Failure, Unfinished } from './failure.ts';
 import type { Auth, Http, HttpRequest, HttpResponse } from './ports.ts';
@@ -109,11 +110,7 @@ export interface FieldUse {
 }
 
 /** A credential that a node names, and where. */
-export interface CredentialNeed extends FieldUse {
-  /** Whether the secret has to be `username:password`. */
-  readonly isPair: boolean;
-  /** Where the secret would go, as far as that is known before the first record. */
-  readonly origins: readonly string[];
+export interface CredentialNeed extends FieldUse, SecretUse {
   /** How to get one, where that is not how secrets are usually kept; absent where it is. */
   readonly wayOut?: string;
 }

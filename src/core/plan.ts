@@ -1,14 +1,11 @@
+import type { SecretUse } from './auth.ts';
 import type { Problem } from './failure.ts';
 import type { Step } from './node.ts';
 import type { McpConnection, Tool } from './tools.ts';
 
 /** Where a flow names a credential. */
-export interface CredentialUse {
+export interface CredentialUse extends SecretUse {
   readonly name: string;
-  /** Whether the secret has to be `username:password`. */
-  readonly isPair: boolean;
-  /** Where the secret would go, as far as that is known before the first record. */
-  readonly origins: readonly string[];
   /** Something wrong with the credential, placed where it is named. */
   problem(message: string): Problem;
 }

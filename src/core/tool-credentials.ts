@@ -1,11 +1,9 @@
+import { originOf, type SecretUse, secretUse } from './auth.ts';
 import { isRemote, localOrigin, type McpConnection } from './tools.ts';
 
 /** A credential that a server needs, and where its secret would go. */
-export interface ServerCredential {
+export interface ServerCredential extends SecretUse {
   readonly name: string;
-  /** Whether the secret has to be `username:password`. */
-  readonly isPair: boolean;
-  readonly origins: readonly string[];
   /** Whether it comes of a login, and need not be there before the first one. */
   readonly isLogin: boolean;
 }
@@ -15,7 +13,7 @@ export function loginHint(connection: string): string {
   return `log in at a terminal: automate connections test ${connection} (automate connections add mcp ${connection}, where it is not saved yet)`;
 }
 
-/** The credentials of a server. Of OAuth the secret goes to the token server alone. */
+/** The credentials of a server. */
 export function serverCredentials({ server }: Pick<McpConnection, 'server'>): ServerCredential[] {
   const plain = { isPair: false, isLogin: false };
   if (!isRemote(server)) {
@@ -23,16 +21,11 @@ export function serverCredentials({ server }: Pick<McpConnection, 'server'>): Se
   }
   const { auth, url } = server;
   if (!auth) return [];
+  const origin = originOf(url);
   if (auth.type === 'oauth2_authorization_code') {
-    const login = { ...plain, name: auth.credential, origins: originsOf(url), isLogin: true };
+    const login = { ...plain, name: auth.credential, origins: origin === undefined ? [] : [origin], isLogin: true };
     // Where the client's own secret goes is known when the server has said who logs people in.
     return auth.clientCredential === undefined ? [login] : [login, { ...plain, name: auth.clientCredential, origins: [] }];
   }
-  const isPair = auth.type === 'basic' && auth.username === undefined;
-  const to = auth.type === 'oauth2_client_credentials' ? auth.tokenUrl : url;
-  return [{ ...plain, name: auth.credential, isPair, origins: originsOf(to) }];
-}
-
-function originsOf(url: string): string[] {
-  return URL.canParse(url) ? [new URL(url).origin] : [];
+  return [{ name: auth.credential, isLogin: false, ...secretUse(auth, origin) }];
 }

@@ -1,3 +1,4 @@
+import { secretUse } from '../core/auth.ts';
 import { compileMapping, type Mapping } from '../core/mapping.ts';
 import { type BuildContext, type CredentialNeed, defineNode, type Node, type Sharing } from '../core/node.ts';
 import type { Auth, HttpRequest } from '../core/ports.ts';
@@ -112,18 +113,7 @@ function refuseOddities({ paginate, batch, body, cache, map }: HttpOptions, { pr
   else if (!fieldsWithin(body).includes(listField)) problem(['body'], 'expected {{items}} in the body, the list of the records in a batch');
 }
 
-/** Of OAuth the secret goes to the token server alone. */
 function credentialOf(auth: Auth, options: HttpOptions, origin: string | undefined): CredentialNeed {
   const at = options.auth === undefined ? ['connection'] : ['auth', 'credential'];
-  const to = auth.type === 'oauth2_client_credentials' ? originOf(auth.tokenUrl) : origin;
-  return {
-    field: auth.credential,
-    at,
-    isPair: auth.type === 'basic' && auth.username === undefined,
-    origins: to === undefined ? [] : [to],
-  };
-}
-
-function originOf(url: string): string | undefined {
-  return URL.canParse(url) ? new URL(url).origin : undefined;
+  return { field: auth.credential, at, ...secretUse(auth, origin) };
 }

@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto';
+import { secretUse } from '../../core/auth.ts';
 import { AutomateError, Failure } from '../../core/failure.ts';
 import type { Connection, HttpConnection } from '../../core/node.ts';
 import type { CredentialUse } from '../../core/plan.ts';
@@ -141,9 +142,7 @@ export function compiled(name: string, allowHttp: boolean): Connection {
 
 function usesOf({ auth, origin }: HttpConnection): CredentialUse[] {
   if (!auth) return [];
-  const to = auth.type === 'oauth2_client_credentials' ? new URL(auth.tokenUrl).origin : origin;
-  const isPair = auth.type === 'basic' && auth.username === undefined;
-  return [{ name: auth.credential, isPair, origins: [to], problem: (message) => ({ message }) }];
+  return [{ name: auth.credential, ...secretUse(auth, origin), problem: (message) => ({ message }) }];
 }
 
 /** Headers that need a record are left out. */
