@@ -19,10 +19,10 @@ import { type Lock, takeLock } from '../io/lock.ts';
 import { readError, refuseMissing } from '../io/records/input.ts';
 import { untouched } from '../io/records/output.ts';
 import { isRegularFile, refuseChanged } from '../io/records/sink.ts';
-import { isLink, isNoFile } from '../io/stat.ts';
+import { isLink } from '../io/stat.ts';
 import type { RunOptions } from './commands/run-options.ts';
 import { envOf } from './env.ts';
-import { type OutputPlan, refuseExistingErrors, refuseExistingFiles, refuseSameFiles } from './output-files.ts';
+import { isFileOrFree, type OutputPlan, refuseExistingErrors, refuseExistingFiles, refuseSameFiles } from './output-files.ts';
 import { count, counted } from './show/number.ts';
 import { version } from './version.ts';
 
@@ -81,7 +81,7 @@ async function claimFile(flow: FlowInFile, options: RunOptions, plan: OutputPlan
   if (found) {
     refuseOther(found.identity, identity, plan.out);
     if (found.checkpoint) await refuseChanged(plan.out, found.checkpoint.out);
-    if (found.checkpoint?.errors) await refuseChanged(plan.errors, found.checkpoint.errors);
+    if (found.checkpoint?.errors && isFileOrFree(plan.errors)) await refuseChanged(plan.errors, found.checkpoint.errors);
   }
   const run = found?.run ?? randomUUID();
   return {
@@ -116,10 +116,6 @@ function realFile(path: string): string {
 function refuseTwiceStdout(paths: Readonly<Record<string, string | undefined>>): void {
   const onStdout = Object.keys(paths).filter((option) => paths[option] === '-');
   if (onStdout.length > 1) throw new AutomateError('usage', `${onStdout.join(' and ')} go to stdout; expected one of them there`);
-}
-
-function isFileOrFree(path: string): boolean {
-  return path !== '-' && !isNoFile(path);
 }
 
 async function claimStream(options: RunOptions, plan: OutputPlan): Promise<Omit<Claim, 'release'>> {

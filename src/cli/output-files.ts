@@ -40,7 +40,7 @@ export function planOutput(options: OutputOptions, input: Format): OutputPlan {
   const plain = { kind: input.kind, gzip: false };
   const format = named ?? (options.out === '-' ? plain : (formatOfPath(options.out) ?? plain));
   const errors = options.errors ?? defaultErrors(options, input);
-  const isStreamed = options.out === '-' || isNoFile(options.out);
+  const isStreamed = !isFileOrFree(options.out);
   return { out: options.out, isStreamed, format, errors, errorsFormat: formatOfPath(errors) ?? plain };
 }
 
@@ -86,6 +86,11 @@ function realPath(path: string): string {
   return join(existsSync(folder) ? realpathSync(folder) : resolve(folder), basename(path));
 }
 
+/** Whether a file is at a path, or may be made there: stdout, pipes and devices are none. */
+export function isFileOrFree(path: string): boolean {
+  return path !== '-' && !isNoFile(path);
+}
+
 /** Refuses to write over existing files, unless that was said. */
 export async function refuseExistingFiles(plan: OutputPlan): Promise<void> {
   if (plan.out !== '-') await refuseExisting(plan.out, 'name another with --out, or overwrite it with --force');
@@ -120,16 +125,18 @@ export async function openOutput(plan: OutputPlan, run: OutputRun): Promise<File
     plan.out === '-'
       ? createStreamSink(process.stdout, 'stdout', plan.format)
       : await openFileSink(plan.out, { ...plan.format, keep: isBegun ? from.out : undefined });
-  if (!from.errors?.bytes && isRegularFile(plan.errors)) await rm(plan.errors);
+  const keptErrors = from.errors?.bytes && isFileOrFree(plan.errors) ? from.errors : undefined;
+  if (!keptErrors && isRegularFile(plan.errors)) await rm(plan.errors);
   return createOutput({
     records: { sink, writer: createWriter(plan.format, run.outputColumns, { csvSafe }) },
     errors: {
       // An input like any other: its cells are what was read.
       writer: createWriter(plan.errorsFormat, columnsOfErrors(run)),
+      isBegun: keptErrors !== undefined,
       open: async () =>
         plan.errors === '-'
           ? createStreamSink(process.stdout, 'stdout', plan.errorsFormat)
-          : openFileSink(plan.errors, { ...plan.errorsFormat, isNew: true, keep: from.errors?.bytes ? from.errors : undefined }),
+          : openFileSink(plan.errors, { ...plan.errorsFormat, isNew: true, keep: keptErrors }),
     },
     redactor: run.redactor,
     parts: createTextParts(() => partPath(plan.out)),

@@ -216,6 +216,19 @@ describe('a leftover journal', () => {
     expect(ended.map((text) => Number(/\d+$/.exec(text)?.[0]))).toEqual(idsTo(count));
   });
 
+  test.each<[string, string, (text: string) => unknown[]]>([
+    ['CSV', 'rows.csv', (text) => text.match(/^(?:id,note,_error_node|\d+,)/gm) ?? []],
+    ['a JSON array', 'rows.json', (text) => ['header', ...JSON.parse(text)]],
+  ])('resumes with its errors on stdout, where each part is whole: %s', async (_, input, linesOf) => {
+    const server = await askedServer(0);
+    const place = await placeFor(server);
+    const args = ['run', 'flow.yaml', '--in', input, '--out', 'out.csv', '--errors', '-'];
+    const first = await place.automate([...args, '--max-credits', '100']);
+    const second = await place.automate([...args, '--resume']);
+    expect([first.code, second.code, second.stderr]).toEqual([5, 4, expect.stringContaining('errors: stdout (128 records)')]);
+    expect([linesOf(first.stdout).length, linesOf(second.stdout).length]).toEqual([1 + 14, 1 + 114]);
+  });
+
   test('is none when there is nothing to resume: --resume then starts from the beginning', async () => {
     const server = await askedServer(0);
     const place = await placeFor(server);

@@ -19,6 +19,8 @@ export interface OutputTools {
   readonly records: { readonly writer: RecordWriter; readonly sink: Sink };
   readonly errors: {
     readonly writer: RecordWriter;
+    /** Whether an earlier run left a file to go on with: a stream begins anew. */
+    readonly isBegun: boolean;
     /** Opens the errors file, with the first failure or where an earlier run left it. */
     open(): Promise<Sink>;
   };
@@ -63,7 +65,7 @@ export function createOutput(tools: OutputTools): FileOutput {
   const { from, journal } = tools;
   const progress = createInputProgress(from);
   const records = createRecordText(tools.records.writer, from.rows > 0, tools.redactor);
-  const errors = createRecordText(tools.errors.writer, from.failed > 0, tools.redactor);
+  const errors = createRecordText(tools.errors.writer, tools.errors.isBegun, tools.redactor);
   const counts = { written: from.written, failed: from.failed, rows: from.rows };
   /** What had come to its end when the run stopped, and is not in the journal yet. */
   const kept = new Map<number, KeptText>();
@@ -134,8 +136,8 @@ export function createOutput(tools: OutputTools): FileOutput {
     const begin = hasBegun ? '' : records.begin();
     const pieces = records.take();
     hasBegun = true;
-    const isFirstFailure = counts.failed > 0 && !errorSink;
-    const errorBegin = isFirstFailure && from.failed === 0 ? errors.begin() : '';
+    const isErrorsDue = !errorSink && (tools.errors.isBegun || counts.failed > from.failed);
+    const errorBegin = isErrorsDue && !tools.errors.isBegun ? errors.begin() : '';
     const errorPieces = errors.take();
     const { written, failed, rows } = counts;
     const reached = {
@@ -147,7 +149,7 @@ export function createOutput(tools: OutputTools): FileOutput {
       rows,
       credits: tools.credits(),
     };
-    if (isFirstFailure) errorSink = await openErrors();
+    if (isErrorsDue) errorSink = await openErrors();
     if (errorSink) await writeAll(errorSink, errorBegin, errorPieces);
     await writeAll(tools.records.sink, begin, pieces);
     await save({ ...reached, out: tools.records.sink.written, ...(errorSink ? { errors: errorSink.written } : {}) });

@@ -50,7 +50,7 @@ export async function refuseExisting(path: string, mend: string): Promise<void> 
 
 /** Refuses to go on with a file that is not as it was left. Throws an AutomateError (`output-exists`). */
 export async function refuseChanged(path: string, { bytes, crc }: Written): Promise<void> {
-  if (bytes === 0 || isNoFile(path)) return;
+  if (bytes === 0) return;
   const found = await writtenIn(path, bytes);
   if (found.bytes === bytes && found.crc === crc) return;
   const what = found.bytes < bytes ? `holds ${found.bytes} bytes, and ${bytes} were written` : 'does not hold what was written';
