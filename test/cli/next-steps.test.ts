@@ -72,6 +72,12 @@ test('and into a stream', async () => {
   expect((await shell(place, goOn)).stdout.match(/^\d/gm)).toEqual(['6', '7']);
 });
 
+test('into a stream there is nothing to go on with where the last record that was wanted ended the run', async () => {
+  const { automate } = await people('rows.csv');
+  const { code, stderr } = await automate([...start, '--in', 'rows.csv', '--limit', '3', '--max-errors', '0']);
+  expect([code, offered(stderr)]).toEqual([5, ["automate run 'my flow.yaml' --concurrency 1 --max-errors 0 --in rows.errors.csv --out -"]]);
+});
+
 test('also into a pipe, in which nothing can be resumed either', async () => {
   const { place, state, read } = await people('rows.csv');
   const into = (file: string, command: string) => shell(place, `[ -p pipe ] || mkfifo pipe; cat pipe > ${file} & ${command}; wait`);

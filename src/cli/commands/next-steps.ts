@@ -72,9 +72,12 @@ export function goingOn(ending: Ending, tally: Tally, flow: string, options: Run
   if (!files.isStreamed) return [{ why: short?.why ?? 'go on', command: resumeCommand(flow, options, short?.more) }];
   if (options.in === '-' || options.unordered) return [];
   const skip = Math.max(tally.lastRecord, options.skip ?? 0);
+  const left = options.limit === undefined ? undefined : options.limit - (skip - (options.skip ?? 0));
+  // What ended the run came of the last record that was wanted.
+  if (left === 0) return [];
   const more = [
     ...['--skip', String(skip)],
-    ...(options.limit === undefined ? [] : ['--limit', String(options.limit - (skip - (options.skip ?? 0)))]),
+    ...(left === undefined ? [] : ['--limit', String(left)]),
     ...(tally.failed > 0 ? ['--errors', renamed(files.errors, 'rest')] : []),
     ...(short?.more ?? []),
   ];
