@@ -1,5 +1,4 @@
 import { createHash, randomUUID } from 'node:crypto';
-import { existsSync, realpathSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import { AutomateError } from '../core/failure.ts';
@@ -19,7 +18,7 @@ import { type Lock, takeLock } from '../io/lock.ts';
 import { readError, refuseMissing } from '../io/records/input.ts';
 import { untouched } from '../io/records/output.ts';
 import { isRegularFile, refuseChanged } from '../io/records/sink.ts';
-import { isLink } from '../io/stat.ts';
+import { realFile } from '../io/stat.ts';
 import type { RunOptions } from './commands/run-options.ts';
 import { envOf } from './env.ts';
 import { isFileOrFree, type OutputPlan, refuseExistingErrors, refuseExistingFiles, refuseSameFiles } from './output-files.ts';
@@ -105,11 +104,6 @@ function takeLocks(files: readonly { path: string; option: string }[]): () => vo
     throw error;
   }
   return release;
-}
-
-/** The file that a link leads to: whoever writes it under another name writes the same one. */
-function realFile(path: string): string {
-  return isLink(path) && existsSync(path) ? realpathSync(path) : path;
 }
 
 /** Two things on one stream could not be told apart. */

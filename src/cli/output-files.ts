@@ -12,7 +12,7 @@ import { createTextParts } from '../io/records/part.ts';
 import { createStreamSink, isRegularFile, openFileSink, refuseExisting } from '../io/records/sink.ts';
 import { createWriter } from '../io/records/writer.ts';
 import type { Redactor } from '../io/redact.ts';
-import { isNoFile, statOf } from '../io/stat.ts';
+import { isNoFile, realFile, statOf } from '../io/stat.ts';
 import { isTable, namedFormat } from './input-options.ts';
 
 /** Where a run writes, and how. */
@@ -82,8 +82,9 @@ export function refuseSameFiles(files: readonly NamedFile[]): void {
 
 /** Of a file that is not there yet. One that is there can have several names, and is known by its number. */
 function realPath(path: string): string {
-  const folder = dirname(path);
-  return join(existsSync(folder) ? realpathSync(folder) : resolve(folder), basename(path));
+  const file = realFile(path);
+  const folder = dirname(file);
+  return join(existsSync(folder) ? realpathSync(folder) : resolve(folder), basename(file));
 }
 
 /** Whether a file is at a path, or may be made there: stdout, pipes and devices are none. */

@@ -45,6 +45,19 @@ describe('two runs on one output', () => {
     expect((await finished).code).toBe(4);
   });
 
+  test('a link to a file that the run has made is gone on with, and is no other file', async () => {
+    const server = await askedServer(0);
+    const place = await placeFor(server);
+    await symlink('out.csv', place.path('link.csv'));
+    const linked = ['run', 'flow.yaml', '--in', 'rows.csv', '--out', 'link.csv'];
+    const twice = await place.automate([...linked, '--errors', 'out.csv']);
+    expect([twice.code, twice.stderr]).toEqual([2, expect.stringContaining('the errors file out.csv is the output')]);
+    expect((await place.automate([...linked, '--max-credits', '100'])).code).toBe(5);
+    expect((await place.automate([...linked, '--resume'])).code).toBe(4);
+    expect((await place.read('out.csv')).trim().split('\n').length - 1).toBe(count - Math.floor(count / 7));
+    expect(await leftBehind(place)).toEqual([]);
+  });
+
   test('... at the same time', async () => {
     const server = await askedServer();
     const place = await placeFor(server);
