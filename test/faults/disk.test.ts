@@ -159,6 +159,18 @@ test.each([
   expect(server.calls.size).toBeLessThan(2000);
 });
 
+test('events that find no room: the records are all written, and the summary knows of exit 74', async () => {
+  const server = await askedServer(0);
+  const place = await workplace({ 'flow.yaml': askingFlow(server.origin), 'rows.csv': csvOf(6) });
+  const { code, stderr } = await place.automate([...run, '--events', '/dev/full', '--summary', 's.json']);
+  expect([code, stderr]).toEqual([74, expect.stringMatching(/done: 6 read, 6 written.*\/dev\/full cannot be written: ENOSPC/s)]);
+  expect(JSON.parse(await place.read('s.json'))).toMatchObject({
+    exit_code: 74,
+    written: 6,
+    reason: expect.stringContaining('/dev/full cannot be written'),
+  });
+});
+
 test('an output whose folder is not there or may not be written: exit 74 before the first call', async () => {
   const server = await askedServer();
   const place = await workplace({ 'flow.yaml': askingFlow(server.origin), 'rows.csv': csvOf(5) });

@@ -8,7 +8,7 @@ import type { FileOutput } from '../../io/records/output.ts';
 import type { Source } from '../../io/records/source.ts';
 import { chosen } from '../chosen.ts';
 import { type Claim, claimOutput } from '../claim.ts';
-import { openEvents } from '../events-file.ts';
+import { type EventsFile, openEvents } from '../events-file.ts';
 import { exitCodeOf, exitCodeOfRun, signalExitCode } from '../exit.ts';
 import { checkFields, loadFlow, tellWarnings } from '../flow-file.ts';
 import { type FlowSecrets, loadSecrets } from '../flow-secrets.ts';
@@ -101,7 +101,7 @@ async function runOver(plan: Plan, source: Source, parts: RunParts): Promise<num
     show?.stop();
     await ports.close();
     const usage = ledger.close();
-    return await conclude({ ending, signal: signals.received(), tally, output, credits: ports.credits(), usage }, parts);
+    return await conclude({ ending, signal: signals.received(), tally, output, credits: ports.credits(), usage, events }, parts);
   } catch (error) {
     const soFar = { ...tally, ms: ports.clock.now() - startedMs };
     await noteProblem(error, { tally: soFar, output, credits: ports.credits() }, parts);
@@ -225,16 +225,19 @@ interface Done {
 interface Ended extends Done {
   readonly ending: Ending;
   readonly signal: NodeJS.Signals | undefined;
+  readonly events: EventsFile | undefined;
 }
 
 async function conclude(ended: Ended, parts: RunParts): Promise<number> {
-  const { ending, signal, tally, output } = ended;
+  const { ending, signal, tally, output, events } = ended;
   const { flow, options, files, terminal } = parts;
   const exitCode = signal === undefined || ending === 'complete' ? exitCodeOfRun(ending, output.saved().failed) : signalExitCode(signal);
   const next = [...nextSteps(ending, tally, output.saved().failed, flow, options, files), ...restoreSteps(tally, parts.credentials)];
   const facts = { ...factsOf(ended, parts), exitCode, next };
   if (!options.quiet) terminal.tell(summaryText(tally, facts, terminal.colors));
   else for (const step of goingOn(ending, tally, flow, options, files)) terminal.tell(stoppedText(tally, step, terminal.colors));
+  // Events that cannot be written change the exit code, which the summary tells.
+  await events?.close();
   if (options.summary !== undefined) await writeSummary(options.summary, summaryJson(tally, facts), terminal);
   return exitCode;
 }
