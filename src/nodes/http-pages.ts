@@ -105,10 +105,8 @@ export function compilePaging(options: PaginateOptions, rules: PagingRules): Pag
 
   function tooMany(): Failure {
     const { max } = options;
-    return new Failure(
-      'mapping',
-      items ? `page ${max} is not the last, and no more are taken (max)` : `there are more than ${max} pages (max)`,
-    );
+    const linked = max === 1 ? 'there is more than 1 page (max)' : `there are more than ${max} pages (max)`;
+    return new Failure('mapping', items ? `page ${max} is not the last, and no more are taken (max)` : linked);
   }
 }
 

@@ -62,7 +62,7 @@ async function run(options: LoopOptions, fields: Fields, context: NodeContext): 
       else for (const row of passed) rows.push(row);
     });
     if (!last || !options.while.evaluate(last)) return rows;
-    if (pass === options.max) throw new Failure('mapping', `the loop is not over after ${options.max} passes (max)${startsAlike(options)}`);
+    if (pass === options.max) throw new Failure('mapping', `the loop is not over after ${passes(pass)} (max)${startsAlike(options)}`);
     refuseRepeat(options, last, pass, seen);
     current = withFields(fields, carried(options, last));
   }
@@ -70,6 +70,10 @@ async function run(options: LoopOptions, fields: Fields, context: NodeContext): 
 
 function carried({ carry }: LoopOptions, last: Fields): (readonly [string, Value])[] {
   return carry.map((field) => [field, last.get(field) ?? null]);
+}
+
+function passes(count: number): string {
+  return count === 1 ? '1 pass' : `${count} passes`;
 }
 
 function startsAlike({ carry }: LoopOptions): string {

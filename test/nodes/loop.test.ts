@@ -36,10 +36,13 @@ describe('a loop', () => {
     expect(rows.map(({ item }) => item)).toEqual([4, 5]);
   });
 
-  test('fails a record that needs more passes than max', async () => {
-    const { rows, failures, requests } = await runFlow(pages('max: 3'), [{ id: 'a' }], { http: cursors(9) });
-    expect([rows, requests.length]).toEqual([[], 3]);
-    expect(failures).toMatchObject([{ node: 'loop-2', class: 'mapping', message: 'the loop is not over after 3 passes (max)' }]);
+  test.each([
+    [1, '1 pass'],
+    [3, '3 passes'],
+  ])('fails a record that needs more passes than max: %i', async (max, passes) => {
+    const { rows, failures, requests } = await runFlow(pages(`max: ${max}`), [{ id: 'a' }], { http: cursors(9) });
+    expect([rows, requests.length]).toEqual([[], max]);
+    expect(failures).toMatchObject([{ node: 'loop-2', class: 'mapping', message: `the loop is not over after ${passes} (max)` }]);
   });
 
   test('tells of carry where no pass took anything over', async () => {

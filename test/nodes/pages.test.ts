@@ -327,6 +327,11 @@ describe('max', () => {
     expect(result.failures).toMatchObject([{ node: 'pages', class: 'mapping', message, attempts: 1 }]);
   });
 
+  test('one page may be all', async () => {
+    const { failures } = await run(paging('type: cursor, path: next, param: c, max: 1'), () => ({ body: { items: [1], next: 'x' } }));
+    expect(failures).toMatchObject([{ message: 'there is more than 1 page (max)' }]);
+  });
+
   test.each(types)('%s: it is 100 pages unless said otherwise', async (_, paginate, server, calls) => {
     expect((await run(paging(paginate), server(103 - calls))).failures).toEqual([]);
     const { failures, requests } = await run(paging(paginate), server(200));
