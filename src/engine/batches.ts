@@ -211,8 +211,8 @@ function callerOf(members: readonly Member[], node: string): Caller {
     get hasBegun() {
       return callers.some((caller) => caller.progress.hasBegun);
     },
-    set hasBegun(value) {
-      for (const caller of callers) caller.progress.hasBegun = value;
+    begin(node) {
+      for (const caller of callers) caller.progress.begin(node);
     },
   };
   const heard = (answer: Heard) => {

@@ -22,7 +22,20 @@ export interface Caller {
 /** How far a record is. */
 export interface Progress {
   /** Whether something was sent for it: then it is brought to its end even while the run is stopping. */
-  hasBegun: boolean;
+  readonly hasBegun: boolean;
+  /** A call of this node is paid for. */
+  begin(node: string): void;
+}
+
+/** Makes what keeps that one record has begun. */
+export function createProgress(): Progress {
+  const progress = {
+    hasBegun: false,
+    begin() {
+      progress.hasBegun = true;
+    },
+  };
+  return progress;
 }
 
 /** Runs an action: a credit is held, the gate passed, and it is tried again where the policy says so. */
@@ -61,7 +74,7 @@ export function createCaller(tools: CallTools): RunCall {
         try {
           if (caller.isLost?.()) throw new Unfinished();
           credit.hold();
-          caller.progress.hasBegun = true;
+          caller.progress.begin(caller.node);
           const result = await call.attempt();
           const atMs = call.atMs?.(result) ?? ports.clock.now();
           credit.settle(call.cost?.(result));

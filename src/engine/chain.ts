@@ -4,12 +4,12 @@ import type { Step } from '../core/node.ts';
 import { allSteps, type Plan } from '../core/plan.ts';
 import { type Fields, withFields } from '../core/record.ts';
 import type { JsonObject } from '../core/value.ts';
-import { reportOf } from './call.ts';
+import { type Progress, reportOf } from './call.ts';
 import { type ChainTools, contextOf, type Scope, type Take, type Way } from './context.ts';
 import { createHandingOn, FailedBehind } from './handing-on.ts';
 
 /** Brings one record through the nodes; answers its output records. Throws a Failure, and Unfinished when the run ends before the record does. */
-export type Pass = (item: Item) => Promise<readonly Fields[] | EndedPart>;
+export type Pass = (item: Item, progress: Progress) => Promise<readonly Fields[] | EndedPart>;
 
 /** How many output records of one input record are worked on at once. The gates set the real limit. */
 const rowsAtOnce = 64;
@@ -20,25 +20,26 @@ const rowsInBatches = 10_000;
 /** Makes the chain of a plan's nodes. A record is one task; it succeeds or fails as a whole. */
 export function createChain(plan: Pick<Plan, 'steps'>, tools: ChainTools): Pass {
   const isStreamed = plan.steps.some(({ node }) => node.streams);
-  return (item) => {
+  return (item, progress) => {
     if (item.failure) return Promise.reject(item.failure);
     if (item.earlier) return Promise.resolve(item.earlier);
-    return isStreamed ? passInParts(plan.steps, item, tools) : passSteps(plan.steps, [item.fields], wayOf(item, nothing), tools);
+    if (isStreamed) return passInParts(plan.steps, item, progress, tools);
+    return passSteps(plan.steps, [item.fields], wayOf(item, progress, nothing), tools);
   };
 }
 
-function wayOf(item: Item, take: Take): Way {
-  return { item, progress: { hasBegun: false }, place: '', step: 0, isInner: false, isKept: false, take };
+function wayOf(item: Item, progress: Progress, take: Take): Way {
+  return { item, progress, place: '', step: 0, isInner: false, isKept: false, take };
 }
 
 const nothing: Take = () => undefined;
 
-async function passInParts(steps: readonly Step[], item: Item, tools: ChainTools): Promise<EndedPart> {
+async function passInParts(steps: readonly Step[], item: Item, progress: Progress, tools: ChainTools): Promise<EndedPart> {
   const part = tools.part();
   try {
     // Where the output takes its time, more records may come.
     const take: Take = (rows) => tools.batches.during(0, Promise.resolve(part.add(rows)));
-    const rows = await passSteps(steps, [item.fields], wayOf(item, take), tools);
+    const rows = await passSteps(steps, [item.fields], wayOf(item, progress, take), tools);
     await part.add(rows);
     return part;
   } catch (error) {

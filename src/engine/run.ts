@@ -98,8 +98,9 @@ export function startRun(plan: Plan, input: AsyncIterable<readonly Item[]>, outp
       }
       reading = 'more';
       if (isStopping()) return false;
-      const task = pass(item);
-      budget.begin(task);
+      const share = budget.begin();
+      const task = pass(item, share.progress);
+      share.until(task);
       window.begin(item, task);
     }
     return true;

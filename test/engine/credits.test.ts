@@ -82,6 +82,18 @@ describe('when the credits are used up', () => {
     expect({ ending, credits, rows }).toEqual({ ending: 'max-credits', credits: most, rows: records(written) });
   });
 
+  test.each([
+    [61, 1],
+    [63, 3],
+  ])('%i are enough for 60 records with one call each, and %i for all', async (most, batches) => {
+    const flow = `nodes:
+  - { type: http, url: "https://api.example.com/{{id}}" }
+  - { type: http, method: POST, url: "https://api.example.com/", batch: { size: ${60 / batches}, items: "{{id}}" }, body: ["{{items}}"] }`;
+    const http: FlowOptions['http'] = ({ method }) => ({ afterMs: 20, ...(method === 'POST' ? { body: '[]' } : {}) });
+    const { ending, credits, rows } = await runFlow(flow, records(60), { credits: most, http });
+    expect({ ending, credits, rows: rows.length }).toEqual({ ending: 'complete', credits: most, rows: 60 });
+  });
+
   test('a record that begins takes whole actions, however few share the last batch', () => {
     const flow = `nodes:
   - { type: http, url: "https://api.example.com/{{id}}" }
@@ -89,7 +101,7 @@ describe('when the credits are used up', () => {
     const asked: unknown[] = [];
     const ledger = { affords: (actions: readonly (readonly [string, number])[]) => asked.push(...actions) > 0 };
     const budget = createBudget(compile(flow, { file: 'flow.yaml', nodeTypes, allowHttp: false, textCells: true }), ledger as never);
-    for (let record = 0; record < 8; record++) budget.begin(new Promise(() => {}));
+    for (let record = 0; record < 8; record++) budget.begin();
     budget.room();
     expect(asked).toEqual([
       ['http-1', 9],

@@ -7,7 +7,7 @@ import type { Fields } from '../../core/record.ts';
 import { cleaned } from '../../core/response.ts';
 import { didYouMean } from '../../core/suggest.ts';
 import { createBatches } from '../../engine/batches.ts';
-import { createCaller } from '../../engine/call.ts';
+import { createCaller, createProgress } from '../../engine/call.ts';
 import { createChain } from '../../engine/chain.ts';
 import { createGates } from '../../engine/gate.ts';
 import { createStopping } from '../../engine/stopping.ts';
@@ -193,7 +193,7 @@ async function fieldsBefore(
   for (const one of before) {
     const rows: Fields[] = [];
     const pass = createChain({ steps: [one] }, { ports, stopping, call, batches, part: () => partOf(rows) });
-    const passed = await pass({ ...item, fields }).catch((error: unknown) => {
+    const passed = await pass({ ...item, fields }, createProgress()).catch((error: unknown) => {
       if (error instanceof Unfinished && stopped !== undefined) throw new AutomateError('credits', stopped);
       return failureOf(error);
     });
