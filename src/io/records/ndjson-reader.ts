@@ -61,7 +61,8 @@ function contentOf(text: string, line: number): Pick<Item, 'fields' | 'failure'>
   try {
     const value = parseJson(text);
     if (isObject(value)) return recordOf(value, text);
-    return broken(text, line, `expected an object, found ${kindOf(value)}`);
+    const advice = line === 1 && Array.isArray(value) ? ' (a list of records: --in-format json)' : '';
+    return broken(text, line, `expected an object, found ${kindOf(value)}${advice}`);
   } catch (error) {
     const fault = jsonFault(text, 'the end of the line');
     return broken(text, line, fault ? `${fault.message} at column ${fault.offset + 1}` : (error as Error).message);

@@ -10,7 +10,9 @@ export async function* checkedUtf8(chunks: AsyncIterable<Buffer>, name: string, 
   let offset = start;
   // The beginning of a character that the next chunk goes on with.
   let open: Buffer = Buffer.alloc(0);
+  let begin = '';
   for await (const chunk of chunks) {
+    if (offset < 4) begin += chunk.toString('latin1', 0, 4 - offset);
     const missing = open.length === 0 ? 0 : characterLength(open[0] as number) - open.length;
     const character = Buffer.concat([open, chunk.subarray(0, missing)]);
     if (chunk.length < missing) open = character;
@@ -27,8 +29,15 @@ export async function* checkedUtf8(chunks: AsyncIterable<Buffer>, name: string, 
   check(open, offset - open.length);
 
   function check(bytes: Buffer, at: number): void {
-    if (!isUtf8(bytes)) throw notUtf8(name, bytes, at);
+    if (!isUtf8(bytes)) throw packed.includes(begin) ? packedError(name) : notUtf8(name, bytes, at);
   }
+}
+
+/** How .zip and .xlsx files begin, and .xls. */
+const packed: readonly string[] = ['PK\x03\x04', '\xd0\xcf\x11\xe0'];
+
+function packedError(name: string): AutomateError {
+  return inputError(name, 'expected text, found a workbook or an archive\nsave the sheet as CSV (in UTF-8)');
 }
 
 function notUtf8(name: string, bytes: Buffer, start: number): AutomateError {

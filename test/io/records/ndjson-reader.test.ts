@@ -46,6 +46,11 @@ test('a broken line fails alone and keeps its text', async () => {
   expect(items[1]).toMatchObject({ number: 2, failure: { kind: 'input' }, fields: new Map() });
 });
 
+test('a list of records in one line is another format', async () => {
+  const [item] = await itemsOf(openText('ndjson', '[{"a":1}]'));
+  expect(item?.failure?.message).toContain('found an array (a list of records: --in-format json): [{"a":1}]');
+});
+
 test('of a long broken line the beginning is shown, and the errors file holds all', async () => {
   const line = `x${'é'.repeat(100_000)} end `;
   const message = `line 1: not a JSON object: expected a value, found "x" at column 1: ${line}`;
