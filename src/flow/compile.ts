@@ -1,7 +1,7 @@
 import type { Expression } from '../core/condition.ts';
 import { FlowError, type Problem } from '../core/failure.ts';
 import type { BuildContext, Connection, NodeType, OnError } from '../core/node.ts';
-import type { CredentialUse, Plan } from '../core/plan.ts';
+import { allSteps, type CredentialUse, type Plan } from '../core/plan.ts';
 import { didYouMean, nearest } from '../core/suggest.ts';
 import { compileConnections } from './connections.ts';
 import { checked, type Place } from './issues.ts';
@@ -80,7 +80,17 @@ export function compile(text: string, options: CompileOptions): Plan {
     const kind = problems.every((problem) => compilation.missing.has(problem)) ? 'credential' : 'flow';
     throw new FlowError(options.file, inOrder(problems), kind);
   }
+  if (compilation.literalOrigins.size === 0) compilation.warnings.push(...unsentCredentials(steps as PlacedStep[], source));
   return planOf(flow?.name ?? nameOf(options.file), steps as PlacedStep[], compilation);
+}
+
+/** Where a flow names no origin literally, no request gets its credential. */
+function unsentCredentials(steps: readonly PlacedStep[], source: Source): Problem[] {
+  const message =
+    'this credential is never sent: only an origin that stands in the flow gets it, and none does\nput a / behind the host, or the address into the base_url of a connection';
+  return (allSteps(steps) as PlacedStep[]).flatMap(({ at, node: { action } }) =>
+    action && action.kind !== 'tool' ? action.credentials.map((use) => source.at([...at, ...use.at], message)) : [],
+  );
 }
 
 function mappingOf(value: unknown): Record<string, unknown> {

@@ -146,3 +146,14 @@ test('paths into an answer that is read as text find nothing', () => {
   expect(placesOf('paginate: { type: cursor, path: $headers.next, param: b }')).toEqual([]);
   expect(placesOf('method: POST, body: ["{{items}}"], batch: { items: "{{id}}", match: { field: id, path: "a[].b" } }')).toEqual([124]);
 });
+
+test.each([
+  ['{{url}}', ['this credential is never sent']],
+  ['https://a.com{{path}}', ['this credential is never sent']],
+  ['https://a.com/{{path}}', []],
+])('a credential that no request would get: %s', (url, expected) => {
+  const node = (url: string) => `{ type: http, url: "${url}", auth: { type: bearer, credential: key } }`;
+  const starts = (yaml: string) => warnings(yaml).map(({ message }) => message.split(':')[0]);
+  expect(starts(`nodes: [${node(url)}]`)).toEqual(expected);
+  expect(starts(`nodes: [${node(url)}, { type: http, url: "https://a.com/{{id}}" }]`)).toEqual([]);
+});
