@@ -100,6 +100,7 @@ export async function refuseExistingFiles(plan: OutputPlan): Promise<void> {
 
 /** Refuses to write over errors that nobody may have read. */
 export async function refuseExistingErrors(plan: OutputPlan): Promise<void> {
+  if (plan.errors === '-') return;
   await refuseExisting(
     plan.errors,
     'it may hold failed records of an earlier run: name another with --errors, or overwrite it with --force',
@@ -127,7 +128,7 @@ export async function openOutput(plan: OutputPlan, run: OutputRun): Promise<File
       ? createStreamSink(process.stdout, 'stdout', plan.format)
       : await openFileSink(plan.out, { ...plan.format, keep: isBegun ? from.out : undefined });
   const keptErrors = from.errors?.bytes && isFileOrFree(plan.errors) ? from.errors : undefined;
-  if (!keptErrors && isRegularFile(plan.errors)) await rm(plan.errors);
+  if (!keptErrors && plan.errors !== '-' && isRegularFile(plan.errors)) await rm(plan.errors);
   return createOutput({
     records: { sink, writer: createWriter(plan.format, run.outputColumns, { csvSafe }) },
     errors: {

@@ -84,3 +84,14 @@ test.each([
   expect([code, stderr]).toEqual([4, expect.stringContaining(`  errors: ${errors} (1 record)\n`)]);
   expect(await place.read(errors)).toMatch(/\nx,set-1,/);
 });
+
+test.each([[], ['--force']])('errors to stdout leave a file alone that is called "-": %j', async (...force) => {
+  const place = await workplace({
+    'flow.yaml': 'nodes: [{ type: set, fields: { n: { cel: "int(id)" } } }]',
+    'in.csv': 'id\nx\n',
+    '-': 'kept',
+  });
+  const { code, stdout } = await place.automate(['run', 'flow.yaml', '--in', 'in.csv', '--out', 'out.csv', '--errors', '-', ...force]);
+  expect([code, await place.read('-')]).toEqual([4, 'kept']);
+  expect(stdout).toMatch(/^id,_error_node,/);
+});
