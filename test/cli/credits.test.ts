@@ -22,10 +22,13 @@ async function credits(
 function ledger(place: Workplace): { spent: number; held: number } {
   const database = new Database(place.path('.automate/credits.db'));
   const sum = (table: string) => (database.prepare(`select coalesce(sum(credits), 0) as sum from ${table}`).get() as { sum: number }).sum;
-  return { spent: sum('spent'), held: sum('holds') };
+  const sums = { spent: sum('spent'), held: sum('holds') };
+  database.close();
+  return sums;
 }
 
-const run = (place: Workplace, ...more: string[]) => place.automate(['run', 'flow.yaml', '--in', 'rows.csv', '--out', 'out.csv', ...more]);
+const running = ['run', 'flow.yaml', '--in', 'rows.csv', '--out', 'out.csv'];
+const run = (place: Workplace, ...more: string[]) => place.automate([...running, ...more]);
 
 describe('the ledger agrees with what the server counted', () => {
   test('one action is one credit: by flow, node, connection and environment', async () => {
@@ -335,15 +338,16 @@ describe('a ledger that cannot be used', () => {
 
   test.each([
     ['is no database', spoiled, /file is not a database$/m],
-    ['was made by a newer version', async (path: string) => void new Database(path).exec('PRAGMA user_version = 99'), /newer version/],
+    ['was made by a newer version', newer, /newer version/],
     ['is a folder', inTheWay, /cannot be used: EISDIR: illegal operation on a directory$/m],
   ])('because it %s: nothing is sent, for it may have an allowance', async (_, spoil, reason) => {
     const server = await httpServer((_, response) => json(response, { name: 'x' }));
     const place = await workplace({ 'flow.yaml': askingFlow(server.origin), 'rows.csv': csvOf(2) });
-    await run(place, '--dry-run');
-    await place.automate(['credits', 'limit', '5']);
+    // In processes of their own: what a process has open of a database, it goes by, whatever becomes of the file.
+    await place.start([...running, '--dry-run']).finished;
+    await place.start(['credits', 'limit', '5']).finished;
     await spoil(place.path('.automate/credits.db'));
-    const { code, stderr } = await run(place);
+    const { code, stderr } = await place.start(running).finished;
     expect([code, server.requests.length]).toEqual([74, 0]);
     expect(stderr).toMatch(/the credit ledger \S+ cannot be used: /);
     expect(stderr).toMatch(reason);
@@ -353,6 +357,12 @@ describe('a ledger that cannot be used', () => {
 async function inTheWay(path: string): Promise<void> {
   await rm(path);
   await mkdir(path);
+}
+
+async function newer(path: string): Promise<void> {
+  const database = new Database(path);
+  database.exec('PRAGMA user_version = 99');
+  database.close();
 }
 
 async function spoiled(path: string): Promise<void> {
