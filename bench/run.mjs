@@ -1,5 +1,5 @@
 // npm run bench -- [throughput] [latency] [memory] [startup] [batch] [flows] [--quick] [--node PATH] [--json FILE]
-// Side-by-side measurements on this machine, over loopback. Without a part: all of them. --quick leaves the million records out.
+// Side-by-side measurements on this machine, over loopback. Without a part: all of them. --quick leaves the longest runs out.
 import { spawnSync } from 'node:child_process';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { cpus, tmpdir } from 'node:os';

@@ -3,41 +3,47 @@ import { writeFlow, writeRecords } from '../data.mjs';
 import { served } from '../served.mjs';
 import { figure, median, printTable } from '../table.mjs';
 
-const records = 20_000;
 const concurrency = 64;
 const delayMs = 20;
-const rounds = 3;
+
+/** A short run, of which the start is a good part, and one that is long enough for its rate. */
+const short = { records: 20_000, rounds: 3 };
+const long = { records: 200_000, rounds: 1 };
 
 /** How close a run comes to concurrency / latency, the most that a server with that latency allows. */
-export async function latency({ node, folder, withAutomate }) {
+export async function latency({ node, folder, quick, withAutomate }) {
   const contestants = {
     ...(withAutomate ? { automate } : {}),
     'undici script': script('undici-script'),
     'bare sockets': script('socket-script'),
   };
   const [input, one, flow] = [`${folder}/rows.csv`, `${folder}/one.csv`, `${folder}/flow.yaml`];
-  await writeRecords(input, records);
   await writeRecords(one, 1);
   return served(delayMs, async ({ origin, meanDelayMs }) => {
     writeFlow(flow, origin);
-    const job = { node, folder, input, records, flow, origin, concurrency };
-    const runs = Object.fromEntries(Object.keys(contestants).map((name) => [name, { whole: [], start: [], delay: [] }]));
-    for (let round = 0; round < rounds; round++) {
-      for (const [name, run] of Object.entries(contestants)) {
-        runs[name].start.push((await run({ ...job, input: one, records: 1 })).seconds - delayMs / 1000);
-        await meanDelayMs();
-        runs[name].whole.push((await run(job)).seconds);
-        runs[name].delay.push(await meanDelayMs());
+    const measured = [];
+    for (const { records, rounds } of quick ? [short] : [short, long]) {
+      await writeRecords(input, records);
+      const job = { node, folder, input, records, flow, origin, concurrency };
+      const runs = Object.fromEntries(Object.keys(contestants).map((name) => [name, { whole: [], start: [], delay: [] }]));
+      for (let round = 0; round < rounds; round++) {
+        for (const [name, run] of Object.entries(contestants)) {
+          runs[name].start.push((await run({ ...job, input: one, records: 1 })).seconds - delayMs / 1000);
+          await meanDelayMs();
+          runs[name].whole.push((await run(job)).seconds);
+          runs[name].delay.push(await meanDelayMs());
+        }
       }
+      const results = Object.fromEntries(Object.entries(runs).map(([name, run]) => [name, shares(run, records)]));
+      print(results, records);
+      measured.push({ records, rounds, results });
     }
-    const results = Object.fromEntries(Object.entries(runs).map(([name, run]) => [name, shares(run)]));
-    print(results);
-    return { records, concurrency, delayMs, rounds, results };
+    return { concurrency, delayMs, measured };
   });
 }
 
 /** The most is concurrency / latency, with the latency that the server really had in that run. */
-function shares({ whole, start, delay }) {
+function shares({ whole, start, delay }, records) {
   const servedMs = median(delay);
   const least = (records * servedMs) / 1000 / concurrency;
   const seconds = median(whole);
@@ -45,7 +51,7 @@ function shares({ whole, start, delay }) {
   return { seconds, startSeconds, servedMs, share: least / seconds, shareWithoutStart: least / (seconds - startSeconds) };
 }
 
-function print(results) {
+function print(results, records) {
   printTable(
     `Latency: ${figure(records)} records, ${concurrency} in flight, ${delayMs} ms an answer`,
     ['', 'seconds', 'server ms', '% of concurrency / latency', 'start-up s', '% without start-up'],
