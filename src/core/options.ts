@@ -103,6 +103,7 @@ const headerName = z.string().regex(/^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/, 'expected 
 
 /** What belongs to the connection and not to a request (RFC 9110, 7.6.1): undici sets it, or refuses it. */
 const headersOfClient = new Set(['content-length', 'transfer-encoding', 'keep-alive', 'upgrade', 'expect']);
+const isOfClient = (header: string) => headersOfClient.has(header.toLowerCase());
 
 const writtenHeaders = dictionary(headerName, headerValue);
 
@@ -113,7 +114,7 @@ export const headers = describedAs(
     for (const header of Object.keys(written)) {
       const lower = header.toLowerCase();
       const wrong = (message: string) => context.addIssue({ code: 'custom', message, path: [header], params: { isName: true } });
-      if (headersOfClient.has(lower)) wrong(`the header "${header}" is set by the client; leave it out`);
+      if (isOfClient(header)) wrong(`the header "${header}" is set by the client; leave it out`);
       if (seen.has(lower)) wrong(`the header "${header}" is there already, as "${seen.get(lower)}"`);
       seen.set(lower, header);
     }
@@ -136,7 +137,12 @@ const credential = credentialName;
 const apiKey = z.strictObject({
   type: z.literal('api_key'),
   credential,
-  header: headerName.optional().describe('the header that carries the key'),
+  header: headerName
+    .refine((header) => !isOfClient(header), {
+      error: ({ input }) => `the header "${input}" is set by the client; name another for the key`,
+    })
+    .optional()
+    .describe('the header that carries the key'),
   query: z.string().min(1, 'expected the name of a query parameter').optional().describe('the query parameter that carries the key'),
 });
 

@@ -19,6 +19,10 @@ describe('connections', () => {
     ['base_url: https://a.com, headers: { X: "a\\tb" }', '2:61 the header "X" must not hold a line break or another control character'],
     ['base_url: https://a.com, auth: { type: api_key, header: "X Y", credential: k }', '2:78 expected a header name such as X-Request-Id'],
     [
+      'base_url: https://a.com, auth: { type: api_key, header: Content-Length, credential: k }',
+      '2:78 the header "Content-Length" is set by the client; name another for the key',
+    ],
+    [
       'base_url: https://a.com, auth: { type: oauth2_client_credentials, token_url: /token, client_id: x, credential: k }',
       '2:99 expected an absolute https URL as the token_url',
     ],
