@@ -37,11 +37,11 @@ export interface OutputOptions {
 /** Works out where a run writes: the output in the input's format unless said otherwise, the errors beside the output. */
 export function planOutput(options: OutputOptions, input: Format): OutputPlan {
   const named = namedFormat('--out-format', options.outFormat);
-  const plain = { kind: input.kind, gzip: false };
-  const format = named ?? (options.out === '-' ? plain : (formatOfPath(options.out) ?? plain));
+  const byName = (path: string) => formatOfPath(path) ?? { kind: input.kind, gzip: /\.gz$/i.test(path) };
+  const format = named ?? byName(options.out);
   const errors = options.errors ?? defaultErrors(options, input);
   const isStreamed = !isFileOrFree(options.out);
-  return { out: options.out, isStreamed, format, errors, errorsFormat: formatOfPath(errors) ?? plain };
+  return { out: options.out, isStreamed, format, errors, errorsFormat: byName(errors) };
 }
 
 function defaultErrors({ in: input, out }: OutputOptions, format: Format): string {

@@ -1,3 +1,4 @@
+import { mkdir, readFile } from 'node:fs/promises';
 import { gunzipSync, gzipSync } from 'node:zlib';
 import { describe, expect, test } from 'vitest';
 import { answeringServer } from '../helpers/answering-server.ts';
@@ -57,7 +58,6 @@ describe('the main job', () => {
     });
     const { code } = await place.automate(['run', 'flow.yaml', '--in', 'rows.json.gz', '--out', 'out.tsv.gz', '--quiet']);
     expect(code).toBe(0);
-    const { readFile } = await import('node:fs/promises');
     expect(gunzipSync(await readFile(place.path('out.tsv.gz'))).toString()).toBe(
       'id\ttags\tname\tfirst\n"a\tb"\t"[""x""]"\t"Name a\tb"\t"va\tb"\nc\t\tName c\tvc\n',
     );
@@ -74,6 +74,19 @@ describe('the main job', () => {
     expect(await place.read('again.json')).toBe('[]\n');
     const streamed = await place.automate(['run', 'flow.yaml', '--in', 'out.ndjson.gz', '--out-format', 'ndjson.gz']);
     expect([streamed.code, streamed.stdout.length > 0]).toEqual([0, true]);
+  });
+
+  test('a name that says only .gz is written gzipped, in the format of the input; the errors too, and they can be tried again', async () => {
+    const place = await workplace({
+      'flow.yaml': 'nodes: [{ type: set, fields: { half: { cel: "2 / int(id)" } } }]',
+      'rows.csv': 'id\n0\n1\n',
+    });
+    const files = ['--out', 'out.gz', '--errors', 'failed.gz'];
+    const { stderr } = await place.automate(['run', 'flow.yaml', '--in', 'rows.csv', ...files]);
+    expect(gunzipSync(await readFile(place.path('out.gz'))).toString()).toBe('id,half\n1,2\n');
+    const again = '--in failed.gz --in-format csv.gz --out out.retry.gz --errors failed.retry.gz';
+    expect(stderr).toContain(again);
+    expect((await place.automate(['run', 'flow.yaml', ...again.split(' ')])).stderr).toContain('1 read, 0 written, 1 failed');
   });
 
   test('an input of 3,000 records keeps its order with 64 requests in flight, and no more', async () => {
@@ -236,7 +249,6 @@ describe('the errors file', () => {
   test('stands beside the output', async () => {
     const server = await answeringServer(() => ({ status: 404 }));
     const place = await workplace({ 'flow.yaml': people(server.origin), 'rows.csv': 'id\n1\n' });
-    const { mkdir } = await import('node:fs/promises');
     await mkdir(place.path('results'));
     await place.automate(['run', 'flow.yaml', '--in', 'rows.csv', '--out', 'results/out.csv']);
     expect(await place.read('results/rows.errors.csv')).toContain('404');

@@ -1,5 +1,5 @@
 import type { Ending } from '../../core/event.ts';
-import { formatOfPath } from '../../io/records/format.ts';
+import { extensionOf, formatOfPath } from '../../io/records/format.ts';
 import { isNoFile } from '../../io/stat.ts';
 import { isTable } from '../input-options.ts';
 import type { OutputPlan } from '../output-files.ts';
@@ -115,7 +115,7 @@ function retryCommand(flow: string, options: RunOptions, files: OutputPlan): str
     [...aboutTheInput, ...aboutTheOutput],
     [
       ...['--in', files.errors],
-      ...(formatOfPath(files.errors) ? [] : ['--in-format', files.errorsFormat.kind]),
+      ...(formatOfPath(files.errors) ? [] : ['--in-format', extensionOf(files.errorsFormat, files.errors).slice(1)]),
       ...['--out', files.isStreamed ? files.out : renamed(files.out, 'retry')],
       ...(options.errors === undefined ? [] : ['--errors', renamed(files.errors, 'retry')]),
     ],
