@@ -9,6 +9,8 @@ import type { Value } from './value.ts';
 export interface Expression<Result> {
   /** The fields it cannot do without, each once. A field that it asks for with `has(field)` is no such need. */
   readonly fields: readonly string[];
+  /** Every field it names, each once. */
+  readonly named: readonly string[];
   /** Where a field is compared or reckoned with a number: a text is neither. */
   readonly besideNumbers: readonly BesideNumber[];
   evaluate(fields: Fields): Result;
@@ -93,6 +95,7 @@ function compiled(source: string): { expression: Expression<Value>; type: string
     type,
     expression: {
       fields: used.filter((field) => !asked.has(field)),
+      named: used,
       besideNumbers: places.besideNumbers,
       evaluate: (fields) => evaluated(() => evaluate(contextOf(used, fields)), text),
     },

@@ -100,7 +100,7 @@ async function run(options: PollOptions, fields: Fields, context: NodeContext): 
     const last = rows.at(-1);
     if (!last) return rows;
     if (failWhen && isMet('fail_when', failWhen, last))
-      throw new Failure('http', `it failed: ${valuesText(failWhen, last)} (fail_when, pass ${pass})`);
+      throw new Failure('http', `it failed${valuesText(failWhen, last)} (fail_when, pass ${pass})`);
     if (isMet('until', until, last)) return rows;
     // From when the answer came: what was done since is no part of the wait.
     const answeredMs = heard?.atMs ?? context.now();
@@ -112,11 +112,9 @@ async function run(options: PollOptions, fields: Fields, context: NodeContext): 
   }
 
   function notDone(pass: number, last: Fields, askedMs?: number): Failure {
-    const found = valuesText(until, last);
     const passes = pass === 1 ? '1 pass' : `${pass} passes`;
     const asked = askedMs === undefined ? '' : ` (the server asks to wait ${durationText(askedMs)} more)`;
-    const message = `not done within ${durationText(options.timeout)}, after ${passes}${asked}${found === '' ? '' : `: ${found}`}`;
-    return new Failure('timeout', message);
+    return new Failure('timeout', `not done within ${durationText(options.timeout)}, after ${passes}${asked}${valuesText(until, last)}`);
   }
 }
 
@@ -131,7 +129,8 @@ function isMet(name: string, condition: Expression<boolean>, record: Fields): bo
   }
 }
 
-/** The fields of a condition, as they are. */
-function valuesText({ fields }: Expression<boolean>, record: Fields): string {
-  return excerpt(fields.map((field) => `${field} is ${record.has(field) ? jsonOf(record.get(field) ?? null) : 'absent'}`).join(', '), 200);
+/** The fields of a condition, as they are, behind a colon; empty where it names none. */
+function valuesText({ named }: Expression<boolean>, record: Fields): string {
+  const values = named.map((field) => `${field} is ${record.has(field) ? jsonOf(record.get(field) ?? null) : 'absent'}`);
+  return values.length === 0 ? '' : `: ${excerpt(values.join(', '))}`;
 }

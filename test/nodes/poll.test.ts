@@ -96,6 +96,15 @@ describe('a poll', () => {
     ]);
   });
 
+  test.each([
+    ['has(status) && status != "done"', 'it failed: status is "working" (fail_when, pass 1)'],
+    ['!has(result)', 'it failed: result is absent (fail_when, pass 1)'],
+    ['true', 'it failed (fail_when, pass 1)'],
+  ])('tells what the fields are that fail_when only asks for: %s', async (condition, message) => {
+    const result = await runFlow(polling(`fail_when: ${JSON.stringify(condition)}`), [{ id: 'a' }], { http: doneAfter(2) });
+    expect(result.failures).toMatchObject([{ node: 'poll-1', message }]);
+  });
+
   test('on_error: keep goes on without the fields', async () => {
     const { rows } = await runFlow(polling('on_error: keep\n    fail_when: status == "working"'), [{ id: 'a' }], { http: doneAfter(2) });
     expect(rows).toMatchObject([{ id: 'a', _error: { node: 'poll-1', class: 'http' } }]);
