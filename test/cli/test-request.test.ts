@@ -76,6 +76,14 @@ describe('a preview', () => {
     expect(stderr).toBe('1 credit spent\n');
   });
 
+  test('shows the beginning of a long value on one line; as JSON it is whole', async () => {
+    const { automate } = await preview(people(', map: { csv: $body, id: $status }'), () => ({ body: 'a,b\n'.repeat(1000) }));
+    const { stdout } = await automate(['test-request', 'flow.yaml', '--set', 'id=1']);
+    expect(stdout).toMatch(/\nmap yields\n +csv {2}a,b a,b [a,b ]{1,200}\.\.\.\n +id +200\n$/);
+    const { map } = JSON.parse((await automate(['test-request', 'flow.yaml', '--set', 'id=1', '--json'])).stdout);
+    expect(map[0].csv).toHaveLength(4000);
+  });
+
   test('prints paths that are ready for map: each one is found', async () => {
     const { automate } = await preview(people());
     const paths = printedPaths((await automate(['test-request', 'flow.yaml', '--set', 'id=1'])).stdout);
@@ -305,6 +313,13 @@ describe('the node', () => {
     const { automate } = await preview(people(`, when: "id == '2'"`));
     const { stderr } = await automate(['test-request', 'flow.yaml', '--set', 'id=1']);
     expect(stderr).toContain('in a run this record would pass profile by: its `when` is false');
+  });
+
+  test('would not be reached in a run: it says so, also where its request cannot be made', async () => {
+    const { automate } = await preview(people(', when: has(id)'));
+    const { code, stderr } = await automate(['test-request', 'flow.yaml']);
+    expect(code).toBe(3);
+    expect(stderr).toMatch(/^in a run this record would pass profile by: its `when` is false\nautomate: the record has no field "id"\n/);
   });
 
   test.each([

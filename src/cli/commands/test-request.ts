@@ -129,8 +129,8 @@ async function previewOf(
   const action: AnyAction = step.node.action as Action;
   const fields = await fieldsBefore(plan, step, item, ports, options, terminal);
   if (fields instanceof Failure) return { failure: fields };
-  const request = rendered(action, fields);
   if (passesBy(step, fields)) terminal.tell(`in a run this record would pass ${step.id} by: its \`when\` is false`);
+  const request = rendered(action, fields);
   if (!options.send) return { request };
   const startedMs = ports.clock.now();
   const refusal = ports.ledger.hold(step.id);

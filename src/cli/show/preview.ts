@@ -63,7 +63,7 @@ function mapLines({ rows, found }: Preview, action: Action): string[] {
     .slice(0, shownRows)
     .flatMap((row, index) => [
       ...(rows.length > 1 ? [`  record ${index + 1} of ${rows.length}`] : []),
-      ...tableText(action.fields.map((name) => ['  ', name, textOf(row.get(name) ?? null)])),
+      ...tableText(action.fields.map((name) => ['  ', name, excerpt(textOf(row.get(name) ?? null))])),
     ]);
   const lost = action.paths.filter((_, index) => found?.[index] === false);
   return ['', 'map yields', ...shown, ...lost.map((path) => `  ${path}: found nothing here`)];
