@@ -1,6 +1,7 @@
 import { type ASTNode, Environment } from '@marcbachmann/cel-js';
 import { fromCel, toCel } from './cel-value.ts';
 import { Failure } from './failure.ts';
+import { missingField } from './missing-field.ts';
 import type { Fields } from './record.ts';
 import { inQuotes } from './response.ts';
 import type { Value } from './value.ts';
@@ -97,7 +98,7 @@ function compiled(source: string): { expression: Expression<Value>; type: string
       fields: used.filter((field) => !asked.has(field)),
       named: used,
       besideNumbers: places.besideNumbers,
-      evaluate: (fields) => evaluated(() => evaluate(contextOf(used, fields)), text),
+      evaluate: (fields) => evaluated(() => evaluate(contextOf(used, fields)), text, fields),
     },
   };
 }
@@ -267,17 +268,17 @@ function contextOf(used: readonly string[], fields: Fields): Map<string, unknown
   ]);
 }
 
-function evaluated(evaluate: () => unknown, text: string): Value {
+function evaluated(evaluate: () => unknown, text: string, fields: Fields): Value {
   try {
     return fromCel(evaluate());
   } catch (error) {
-    throw evaluationFailure(error as CelError, text);
+    throw evaluationFailure(error as CelError, text, fields);
   }
 }
 
-function evaluationFailure({ code, summary, message, range }: CelError, text: string): Failure {
+function evaluationFailure({ code, summary, message, range }: CelError, text: string, fields: Fields): Failure {
   if (code === 'no_such_key' && range && text.slice(0, range.start).endsWith(record)) {
-    return failure(`the record has no field "${text.slice(range.start, range.end)}"`);
+    return missingField(text.slice(range.start, range.end), fields);
   }
   if (summary === undefined) return failure(message);
   return failure(`the expression cannot be evaluated: ${summary}${hint(summary)}`);

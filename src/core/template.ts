@@ -1,4 +1,5 @@
 import { Failure } from './failure.ts';
+import { missingField } from './missing-field.ts';
 import type { Fields } from './record.ts';
 import { textOf, type Value } from './value.ts';
 
@@ -50,7 +51,7 @@ export function foreignReferences(url: string): string[] {
 /** A field's value. Throws a Failure when the record does not have it: a missing field is never an empty text. */
 export function fieldOf(fields: Fields, name: string): Value {
   const value = fields.get(name);
-  if (value === undefined) throw new Failure('template', `the record has no field "${name}"`, { sent: false });
+  if (value === undefined) throw missingField(name, fields);
   return value;
 }
 

@@ -118,14 +118,12 @@ async function run(options: PollOptions, fields: Fields, context: NodeContext): 
   }
 }
 
-/** A node inside that keeps a record leaves fields out, and says why. */
 function isMet(name: string, condition: Expression<boolean>, record: Fields): boolean {
   try {
     return condition.evaluate(record);
   } catch (error) {
     if (!(error instanceof Failure)) throw error;
-    const kept = record.get('_error') as { node?: string; message?: string } | undefined;
-    throw error.retold(`${name}: ${error.message}${kept?.message === undefined ? '' : `; before, ${kept.node}: ${kept.message}`}`);
+    throw error.retold(`${name}: ${error.message}`);
   }
 }
 
