@@ -70,6 +70,13 @@ interface Outcome {
   help(text: string): void;
 }
 
+const runEndings = `
+Exit codes: 0 every record succeeded, 1 a bug, 2 usage, 3 the flow is not valid,
+4 some records failed, 5 stopped early by a limit, 6 the input cannot be read,
+7 a credential or connection is missing or refused, 73 the output exists or is
+locked, 74 it cannot be written, 129, 130, 143 interrupted, 141 stdout closed.
+Proxies: HTTP_PROXY, HTTPS_PROXY and NO_PROXY.`;
+
 /** The commands and their options. What a command does is loaded when it is called. */
 export function createProgram(terminal: Terminal, { exit, help }: Outcome): Command {
   const program = new Command('automate')
@@ -116,7 +123,8 @@ export function createProgram(terminal: Terminal, { exit, help }: Outcome): Comm
     .option('--resume', 'go on where an earlier run of the same command line ended')
     .option('--csv-safe', "put ' in front of cells of the output that a spreadsheet would take for a formula")
     .option('--force', 'overwrite existing files')
-    .option('--quiet', 'no progress and no summary');
+    .option('--quiet', 'no progress and no summary')
+    .addHelpText('after', runEndings);
   const lacksIn = "required option '--in <file>' not specified";
   // Before what is missing, commander names what it does not know.
   Object.assign(run, {

@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest';
+import { exitCodes, signalExitCode } from '../../src/cli/exit.ts';
 import { createProgram } from '../../src/cli/main.ts';
 import type { Terminal } from '../../src/cli/terminal.ts';
 import { workplace } from '../helpers/cli.ts';
@@ -28,6 +29,13 @@ describe('--help', () => {
     }
     for (const { description } of command.registeredArguments) expect(description).toMatch(/^[^A-Z].*[^.]$/);
   });
+});
+
+test('run --help tells every exit code there is', async () => {
+  const { stdout } = await (await workplace()).automate(['run', '--help']);
+  const told = stdout.slice(stdout.indexOf('Exit codes:')).match(/\d+/g)?.map(Number);
+  const signals = (['SIGHUP', 'SIGINT', 'SIGTERM'] as const).map(signalExitCode);
+  expect(new Set(told)).toEqual(new Set([...Object.values(exitCodes), ...signals]));
 });
 
 test('--version is that of the package', async () => {
