@@ -151,6 +151,14 @@ export interface Sharing {
   key(fields: Fields): string;
   /** Absent where all with the same key can. */
   readonly twinOf: ((fields: Fields) => Twin) | undefined;
+  /** Absent where a call holds records of any size. */
+  readonly roomOf: ((fields: Fields) => Room) | undefined;
+}
+
+/** How much of a call a record takes, of how much there is: the same for all that can share it. */
+export interface Room {
+  readonly takes: number;
+  readonly of: number;
 }
 
 /** What a node sends for a record. */

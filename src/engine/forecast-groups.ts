@@ -1,5 +1,5 @@
 import { fingerprint } from '../core/fingerprint.ts';
-import type { Step } from '../core/node.ts';
+import type { Room, Step } from '../core/node.ts';
 import type { Fields } from '../core/record.ts';
 
 /** The records of a step whose batches hold only some of them together. */
@@ -12,8 +12,13 @@ export interface Groups {
 /** Records may differ in any number of ways; of those that come later nothing is known. */
 const mostKnown = 100_000;
 
+/** Of a call that holds records of any size. */
+const unbounded: Room = { takes: 0, of: Number.POSITIVE_INFINITY };
+
 interface Group {
   records: number;
+  /** How much of a call they take in all, of how much there is in one. */
+  room: Room;
   /** For what twins are found by, how many records ask for each of the things that are asked for under it. */
   readonly twins: Map<string, Map<string, number>>;
 }
@@ -26,9 +31,15 @@ export function createGroups({ node: { action } }: Step): Groups | undefined {
   let known = 0;
   return {
     add(fields) {
-      const group = at(groups, fingerprint(sharing.key(fields)), () => ({ records: 0, twins: new Map() }));
+      const group = at(groups, fingerprint(sharing.key(fields)), () => ({
+        records: 0,
+        room: unbounded,
+        twins: new Map(),
+      }));
       if (!group) return;
       group.records++;
+      const { takes, of } = sharing.roomOf?.(fields) ?? unbounded;
+      group.room = { takes: group.room.takes + takes, of };
       const twin = sharing.twinOf?.(fields);
       const others = twin && at(group.twins, fingerprint(twin.key), () => new Map<string, number>());
       if (!twin || !others) return;
@@ -51,8 +62,8 @@ export function createGroups({ node: { action } }: Step): Groups | undefined {
 }
 
 /** Full batches do, but for twins: no batch holds two that ask for different things under the same key. */
-function callsOf({ records, twins }: Group, batchSize: number): number {
-  let calls = Math.ceil(records / batchSize);
+function callsOf({ records, room, twins }: Group, batchSize: number): number {
+  let calls = Math.max(Math.ceil(records / batchSize), Math.ceil(room.takes / room.of));
   for (const others of twins.values()) {
     let apart = 0;
     for (const count of others.values()) apart += Math.ceil(count / batchSize);

@@ -1,6 +1,6 @@
 import { Failure, Unfinished } from '../core/failure.ts';
 import { kindOf, type Mapping } from '../core/mapping.ts';
-import type { Batch, FieldUse, NodeContext, Twin } from '../core/node.ts';
+import type { Batch, FieldUse, NodeContext, Room, Twin } from '../core/node.ts';
 import { compilePath, pathTo, valueAt } from '../core/path.ts';
 import type { HttpRequest } from '../core/ports.ts';
 import { type Fields, withFields } from '../core/record.ts';
@@ -40,11 +40,16 @@ export interface Batching {
   item(fields: Fields): Value;
   /** Absent where all that are found by the same value ask for the same. */
   readonly twinOf: ((fields: Fields) => Twin) | undefined;
+  /** How much of a bounded body a record takes; absent where none is bounded. `request`: what it would send with such a list. */
+  readonly roomOf: ((fields: Fields, request: Requesting) => Room) | undefined;
   /** How a record joins. `request`: what it would send with such a list. `isConstant`: whether that is the same for all records. */
-  batch(request: (items: Value[]) => HttpRequest, exchange: Exchanging, isConstant: boolean): Batch<Entry, Share>;
+  batch(request: Requesting, exchange: Exchanging, isConstant: boolean): Batch<Entry, Share>;
   /** What a record gets of an answer to it alone. Throws a Failure where the answer lacks it. */
   alone(exchange: Exchange, fields: Fields): Share['elements'];
 }
+
+/** What a record would send with such a list. */
+type Requesting = (items: Value[]) => HttpRequest;
 
 /** Asks for entries with one request. */
 export type Exchanging = (entries: readonly Entry[], call: NodeContext['call']) => Promise<Exchange>;
@@ -58,7 +63,7 @@ export function batchReads({ items, match }: BatchOptions): FieldUse[] {
 export function compileBatching(options: BatchOptions, mapping: Mapping | undefined): Batching {
   const item = itemTemplate(options.items);
   const join = compileJoin(options, mapping);
-  const { match } = options;
+  const { match, max_bytes: most } = options;
   const keyOf = (fields: Fields) => match && textOf(fieldOf(fields, match.field));
   const isOwnList = !match || options.items === `{{${match.field}}}`;
   return {
@@ -71,6 +76,13 @@ export function compileBatching(options: BatchOptions, mapping: Mapping | undefi
     },
     item,
     twinOf: isOwnList ? undefined : (fields) => ({ key: keyOf(fields) ?? '', mark: markOf(item(fields)) }),
+    roomOf:
+      most === undefined
+        ? undefined
+        : (fields, request) => {
+            const { bytesOf, maxBytes } = bounded(most, request);
+            return { takes: bytesOf({ item: item(fields) }), of: maxBytes };
+          },
     alone(exchange, fields) {
       const [result] = join(exchange, [{ key: keyOf(fields) }]);
       if (result instanceof Error) throw result;
@@ -78,7 +90,7 @@ export function compileBatching(options: BatchOptions, mapping: Mapping | undefi
     },
     batch(request, exchange, isConstant) {
       return {
-        ...bounded(options.max_bytes, (items) => Buffer.byteLength(request(items).body ?? '')),
+        ...bounded(most, request),
         size: options.size,
         twinOf: ({ twin }) => twin,
         key: isConstant ? '' : batchKey(request([])),
@@ -94,11 +106,18 @@ export function batchKey({ origin, path, headers, body }: HttpRequest): string {
 }
 
 /** How much records add to a body. Wherever the list stands in it, a record adds itself and a comma, but for the last. */
-function bounded(most: number | undefined, bodyBytes: (items: Value[]) => number): Pick<Batch<Entry, Share>, 'maxBytes' | 'bytesOf'> {
+function bounded(most: number | undefined, request: Requesting): Pick<Batch<Pick<Entry, 'item'>, Share>, 'maxBytes' | 'bytesOf'> {
   if (most === undefined) return { maxBytes: Number.POSITIVE_INFINITY, bytesOf: () => 0 };
+  const bodyBytes = (items: Value[]) => Buffer.byteLength(request(items).body ?? '');
   const without = bodyBytes([]);
   const comma = bodyBytes([0, 0]) - without - 2 * (bodyBytes([0]) - without);
   return { maxBytes: most - without + comma, bytesOf: ({ item }) => bodyBytes([item]) - without + comma };
+}
+
+/** Throws a Failure where a record has no room even in a body of its own. */
+export function refuseTooLarge({ takes, of }: Room): void {
+  if (takes <= of) return;
+  throw new Failure('request', `the record alone makes the body ${takes - of} bytes larger than batch.max_bytes`, { sent: false });
 }
 
 /** What entries add to the list. Where they are told apart by a value, what is the same is asked for once. */

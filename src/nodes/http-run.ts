@@ -4,7 +4,7 @@ import type { Node, NodeContext } from '../core/node.ts';
 import type { HttpResponse } from '../core/ports.ts';
 import type { Fields } from '../core/record.ts';
 import type { Value } from '../core/value.ts';
-import { type Batching, type Entry, listOf, withList } from './http-batch.ts';
+import { type Batching, type Entry, listOf, refuseTooLarge, withList } from './http-batch.ts';
 import { bodyOf, type CallContext, type Compiled, type Exchange, exchange, rowsOf } from './http-call.ts';
 import { onPage, type PageWalk, type Paging, type Sought } from './http-pages.ts';
 
@@ -87,11 +87,7 @@ function createBatchRunner(compiled: Compiled, batching: Batching, isConstant: b
     const entry = batching.entry(fields, context);
     constant ??= isConstant ? batchOf(fields) : undefined;
     const batch = constant ?? batchOf(fields);
-    const bytes = batch.bytesOf(entry);
-    if (bytes > batch.maxBytes) {
-      const message = `the record alone makes the body ${bytes - batch.maxBytes} bytes larger than batch.max_bytes`;
-      throw new Failure('request', message, { sent: false });
-    }
+    refuseTooLarge({ takes: batch.bytesOf(entry), of: batch.maxBytes });
     return context
       .gather(entry, batch)
       .then(({ exchange: answer, elements }) => mapped(compiled, fields, answer, context, { part: sharePart(elements) }));

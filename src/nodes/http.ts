@@ -4,8 +4,9 @@ import { type BuildContext, type CredentialNeed, defineNode, type Node, type Sha
 import type { Auth, HttpRequest } from '../core/ports.ts';
 import type { Fields } from '../core/record.ts';
 import { readBody } from '../core/response.ts';
+import type { Value } from '../core/value.ts';
 import { costPath, limitOf, policyOf } from './call-policy.ts';
-import { type Batching, batchKey, batchReads, compileBatching, listField, withList } from './http-batch.ts';
+import { type Batching, batchKey, batchReads, compileBatching, listField, refuseTooLarge, withList } from './http-batch.ts';
 import { type Compiled, costOf, refusal } from './http-call.ts';
 import { type HttpOptions, httpOptions } from './http-options.ts';
 import { compilePaging } from './http-pages.ts';
@@ -56,6 +57,7 @@ function build(options: HttpOptions, context: BuildContext): Node {
     retry: policyOf(options.retry),
     cost: tried(context, ['cost'], () => costPath(options.cost ?? connection?.cost)),
   };
+  const sharing = batching && sharingOf(batching, render);
   return {
     reads: [...uses, ...(options.batch ? batchReads(options.batch) : [])],
     typedFields: mapping?.fields ?? [],
@@ -67,12 +69,16 @@ function build(options: HttpOptions, context: BuildContext): Node {
       intervalMs: compiled.intervalMs,
       price: { credits: options.credits ?? connection?.credits ?? 1, connection: connection?.name },
       credentials: auth ? [credentialOf(auth, options, origin)] : [],
-      request: (fields) => compiled.request(fields, batching && withList(fields, [batching.item(fields)])),
+      request(fields) {
+        const request = compiled.request(fields, batching && withList(fields, [batching.item(fields)]));
+        if (sharing?.roomOf) refuseTooLarge(sharing.roomOf(fields));
+        return request;
+      },
       body: (response) => readBody(response, options.response, false),
       rows: (fields, response, found) => previewed(compiled, fields, response, { batching, found }),
       expands: mapping?.expands ?? false,
       batchSize: batching?.options.size,
-      ...(batching && (uses.length > 0 || batching.twinOf) ? { sharing: sharingOf(batching, render) } : {}),
+      ...(sharing && (uses.length > 0 || sharing.twinOf || sharing.roomOf) ? { sharing } : {}),
       // Of those that were refused together there are at most as many requests again as records.
       mostCalls: paging?.max ?? (batching && batching.options.size > 1 ? 2 : 1),
       isCached: options.cache !== undefined,
@@ -84,8 +90,13 @@ function build(options: HttpOptions, context: BuildContext): Node {
   };
 }
 
-function sharingOf({ twinOf }: Batching, render: (fields: Fields, bodyFields: Fields) => HttpRequest): Sharing {
-  return { key: (fields) => batchKey(render(fields, withList(fields, []))), twinOf };
+function sharingOf({ twinOf, roomOf }: Batching, render: (fields: Fields, bodyFields: Fields) => HttpRequest): Sharing {
+  const request = (fields: Fields) => (items: Value[]) => render(fields, withList(fields, items));
+  return {
+    key: (fields) => batchKey(request(fields)([])),
+    twinOf,
+    roomOf: roomOf && ((fields) => roomOf(fields, request(fields))),
+  };
 }
 
 /** The list is made of values, whatever the records are. */

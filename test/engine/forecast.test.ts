@@ -172,6 +172,15 @@ test('batches hold no two that could be taken for each other', async () => {
   expect([requests.length, actions.least]).toEqual([8, 8]);
 });
 
+test('batches hold only so many bytes, and a record that is larger by itself would fail', async () => {
+  const flow = `nodes: [{ type: http, method: POST, url: "${api}/", batch: { items: "{{id}}", max_bytes: 20 }, body: { ids: "{{items}}" } }]`;
+  const given = [...Array.from({ length: 12 }, (_, id) => ({ id: id % 10 })), { id: 'x'.repeat(20) }];
+  const found = await forecast(flow, given);
+  const { requests, failures } = await runFlow(flow, given, { http: () => ({ body: {} }) });
+  expect([found.actions.least, found.actions.expected, requests.length]).toEqual([3, 3, 3]);
+  expect(found.firstFailure).toEqual({ record: 13, message: failures[0]?.message });
+});
+
 test('those that could be taken for each other cost no batch more where they come apart', async () => {
   const flow = `nodes: [{ type: http, method: POST, url: "${api}/", batch: { size: 2, items: { a: "{{a}}", b: "{{b}}" }, match: { field: a, path: "r[].a" }, missing: keep }, body: { ids: "{{items}}" } }]`;
   const record = fc.record({ a: fc.constantFrom('x', 'y', 'z'), b: fc.constantFrom('v', 'w') });
