@@ -137,6 +137,8 @@ export interface Inner {
   readonly steps: readonly Step[];
   /** The fields that are read behind them. */
   readonly reads: readonly FieldUse[];
+  /** The fields of those behind them that the next pass begins with; absent where every pass begins alike. */
+  readonly carried?: readonly string[];
   /** How often a record passes them at most. */
   readonly mostPasses: number;
   /** Whether a record waits between passes. */

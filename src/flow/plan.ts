@@ -59,15 +59,24 @@ function toolsOf(steps: readonly PlacedStep[], source: Source): ToolUse[] {
   });
 }
 
-/** The references that no record of a table can satisfy. Behind a step that is broken nobody knows which fields there are. */
-export function unknownFieldsIn(steps: readonly (PlacedStep | undefined)[], input: readonly string[], source: Source): Problem[] {
+/**
+ * The references that no record of a table can satisfy. Behind a step that is broken nobody knows which fields there are.
+ * `later`: what only a later pass begins with; a step with a condition may leave the first one out.
+ */
+export function unknownFieldsIn(
+  steps: readonly (PlacedStep | undefined)[],
+  input: readonly string[],
+  source: Source,
+  later: readonly string[] = [],
+): Problem[] {
   const problems: Problem[] = [];
   let known = input;
   for (const step of steps) {
     if (!step) break;
-    problems.push(...unknownIn(usesOf(step), step, known, source));
+    const reachable = step.when ? [...known, ...later] : known;
+    problems.push(...unknownIn(usesOfWhen(step), step, known, source), ...unknownIn(step.node.reads, step, reachable, source));
     const inner = step.node.inner;
-    if (inner) problems.push(...unknownFieldsIn(inner.steps as PlacedStep[], known, source));
+    if (inner) problems.push(...unknownFieldsIn(inner.steps as PlacedStep[], reachable, source, [...later, ...carriedBy(step, known)]));
     if ((allSteps([step]) as PlacedStep[]).some(hidesFields)) break;
     if (inner) problems.push(...unknownIn(inner.reads, step, step.node.columns(known), source));
     known = columnsAfter(step, known);
@@ -86,9 +95,14 @@ function unknownIn(uses: readonly FieldUse[], step: PlacedStep, known: readonly 
   return uses.filter(({ field }) => !known.includes(field)).map((use) => unknownField(use, step, known, source));
 }
 
-function usesOf(step: Step): FieldUse[] {
-  const inWhen = (step.when?.fields ?? []).map((field) => ({ field, at: ['when'] }));
-  return [...inWhen, ...step.node.reads];
+/** What passes of a step begin with but for the first, if it is made in them. */
+function carriedBy({ node: { inner, columns } }: Step, known: readonly string[]): string[] {
+  const made = columns(known);
+  return (inner?.carried ?? []).filter((field) => made.includes(field));
+}
+
+function usesOfWhen(step: Step): FieldUse[] {
+  return (step.when?.fields ?? []).map((field) => ({ field, at: ['when'] }));
 }
 
 function unknownField({ field, at, isName }: FieldUse, step: PlacedStep, known: readonly string[], source: Source): Problem {

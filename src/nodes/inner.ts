@@ -1,12 +1,9 @@
 import { columnsBehind } from '../core/columns.ts';
 import type { Expression } from '../core/condition.ts';
-import type { BuildContext, FieldUse, Node, Step } from '../core/node.ts';
+import type { BuildContext, FieldUse, Inner, Node, Step } from '../core/node.ts';
 
 /** The part of a node that its inner nodes decide. `reads`: what is read of the records behind them. */
-export function innerParts(
-  steps: readonly Step[],
-  inner: { readonly reads: readonly FieldUse[]; readonly mostPasses: number; readonly waits: boolean; readonly expands: boolean },
-): Pick<Node, 'reads' | 'columns' | 'typedFields' | 'inner'> {
+export function innerParts(steps: readonly Step[], inner: Omit<Inner, 'steps'>): Pick<Node, 'reads' | 'columns' | 'typedFields' | 'inner'> {
   return {
     reads: [],
     columns: (before) => columnsBehind(steps, before),

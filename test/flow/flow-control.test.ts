@@ -34,6 +34,10 @@ describe('fields are followed through', () => {
     ],
     ['set, renamed', ['{ type: set, rename: { id: key } }', batch('items: "{{key}}", match: { field: key, path: "r[].id" }'), use('key')]],
     ['a loop that takes what set has made', ['{ type: set, fields: { n: 0 } }', loop('while: n != 1, carry: [n, id]', use('n'))]],
+    [
+      'what a loop carries, where a condition leaves the first pass out',
+      [loop('while: n != null, carry: [n]', use('n').replace('set,', 'set, when: has(n),'), http('map: { n: next }'))],
+    ],
     ['nodes one after another in a loop', [loop('while: a == 1', http('map: { a: a }'), use('a'), use('used'))]],
   ])('%s', (_, nodes) => {
     expect(check(...nodes)).toEqual([]);
@@ -52,6 +56,12 @@ describe('a reference to what no earlier node can have made is an error where it
     ],
     // What is made later in a pass is there in the next one only, if it is carried: the first pass lacks it.
     ['in a loop, made later in the pass', [loop('while: n != null, carry: [n]', use('n'), http('map: { n: next }'))], 'n', '{{n}}'],
+    [
+      'in a loop, made later in the pass and not carried',
+      [loop('while: id != ""', use('n').replace('set,', 'set, when: has(n),'), http('map: { n: next }'))],
+      'n',
+      '{{n}}',
+    ],
     ['while', [loop('while: m != null', http('map: { n: next }'))], 'm', 'm'],
     ['carry', [loop('while: n != null, carry: [n, m]', http('map: { n: next }'))], 'm', 'm'],
     ['while of an inner loop', [loop('while: n != null', http('map: { n: next }'), loop('while: m == 1', use('n')))], 'm', 'm'],
