@@ -1,11 +1,12 @@
+import type { FailureReport } from '../core/event.ts';
 import { Failure, Unfinished } from '../core/failure.ts';
 import type { EndedPart, Item } from '../core/item.ts';
-import type { Step } from '../core/node.ts';
+import type { NodeContext, Step } from '../core/node.ts';
 import { allSteps, type Plan } from '../core/plan.ts';
 import { type Fields, withFields } from '../core/record.ts';
 import type { JsonObject } from '../core/value.ts';
 import { type Progress, reportOf } from './call.ts';
-import { type ChainTools, contextOf, type Scope, type Take, type Way } from './context.ts';
+import { type ChainTools, contextOf, keptIn, type Scope, type Take, type Way } from './context.ts';
 import { createHandingOn, FailedBehind } from './handing-on.ts';
 
 /** Brings one record through the nodes; answers its output records. Throws a Failure, and Unfinished when the run ends before the record does. */
@@ -168,10 +169,25 @@ function passOne(step: Step, fields: Fields, row: number, way: Way, tools: Chain
   const failed = (error: unknown) => unlessKept(step, error, fields, way, tools);
   try {
     if (step.when && !step.when.evaluate(fields)) return Promise.resolve([fields]);
-    return step.node.run(fields, contextOf({ step, way, row, chain: tools, passSteps })).then(undefined, failed);
+    const context = contextOf({ step, way, row, chain: tools, passSteps });
+    const ended = step.node.run(fields, context);
+    return (step.node.inner ? ended.then(withKept(context, way, tools)) : ended).then(undefined, failed);
   } catch (error) {
     return Promise.reject(error).then(undefined, failed);
   }
+}
+
+/** Tells of what was kept inside a node once its records go on. */
+function withKept(context: NodeContext, way: Way, tools: ChainTools): (rows: readonly Fields[]) => readonly Fields[] {
+  return (rows) => {
+    for (const report of keptIn(context)) tellKept(report, way, tools);
+    return rows;
+  };
+}
+
+function tellKept(report: FailureReport, { item, kept }: Way, { ports }: ChainTools): void {
+  if (kept) kept.push(report);
+  else ports.report({ type: 'record-kept', record: item.number, ...report });
 }
 
 /** What goes on after a failure. Throws it where nothing does. */
@@ -179,7 +195,7 @@ function unlessKept(step: Step, error: unknown, fields: Fields, way: Way, tools:
   if (!(error instanceof Failure)) throw error;
   const failure = failureAt(step, error);
   if (step.onError === 'keep') {
-    tools.ports.report({ type: 'record-kept', record: way.item.number, ...reportOf(failure) });
+    tellKept(reportOf(failure), way, tools);
     return [withError(fields, failure, way.item)];
   }
   if (step.onError === 'stop') {

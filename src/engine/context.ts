@@ -1,4 +1,4 @@
-import type { HitSource } from '../core/event.ts';
+import type { FailureReport, HitSource } from '../core/event.ts';
 import { Unfinished } from '../core/failure.ts';
 import type { Item, Part } from '../core/item.ts';
 import type { Heard, NodeContext, Step } from '../core/node.ts';
@@ -45,6 +45,8 @@ export interface Way {
   readonly scope?: Scope | undefined;
   /** Takes what a node that streams hands on; absent at other nodes. */
   readonly emit?: NodeContext['emit'];
+  /** Gathers what was kept of a pass whose records may not go on; absent where all do. */
+  readonly kept?: FailureReport[] | undefined;
   /** Takes what is heard of servers; absent outside of nodes that ask again. */
   readonly heard?: ((answer: Heard) => void) | undefined;
 }
@@ -60,6 +62,8 @@ interface Own {
   readonly row: number;
   readonly chain: ChainTools;
   readonly passSteps: PassSteps;
+  /** What was kept of the last pass of a node that hands on no other. */
+  kept?: FailureReport[];
 }
 
 /** What a node may use while it works on a record. There is one for every record at every node, so they share their methods. */
@@ -70,6 +74,11 @@ export function contextOf({ step, way, row, chain, passSteps }: Own): NodeContex
 
 /** Records that wake at about the same time may share a batch: so long before they count as those that are awake. */
 const awakeMs = 20;
+
+/** What was kept of the records that have come out of a node, but for those that it has handed on. */
+export function keptIn(context: NodeContext): readonly FailureReport[] {
+  return (context as unknown as Own).kept ?? [];
+}
 
 const methods: Omit<NodeContext, 'http' | 'tools'> & ThisType<Own> = {
   call(spec) {
@@ -112,6 +121,9 @@ const methods: Omit<NodeContext, 'http' | 'tools'> & ThisType<Own> = {
       last = { atMs, waitMs: waitMs === undefined ? last?.waitMs : Math.max(last?.waitMs ?? 0, waitMs) };
     };
     const isKept = way.isKept || step.onError === 'keep';
+    // Of a node that streams, all passes go on; of another one only the last.
+    if (!step.node.streams) this.kept = [];
+    const kept = step.node.streams ? way.kept : this.kept;
     const inside: Way = {
       item: way.item,
       progress: way.progress,
@@ -121,6 +133,7 @@ const methods: Omit<NodeContext, 'http' | 'tools'> & ThisType<Own> = {
       take,
       isKept,
       scope: way.scope,
+      kept,
       heard: waits ? heard : way.heard,
     };
     await take(await passSteps(steps, [fields], inside, chain));

@@ -68,6 +68,20 @@ describe('a loop', () => {
     expect([rows, failures]).toMatchObject([[], [{ node: 'page', class: 'http', status: 404, attempts: 1 }]]);
   });
 
+  test.each([
+    ['each', [404, 404]],
+    ['last', [404]],
+  ])('tells what is kept of the records that go on: emit: %s', async (emit, statuses) => {
+    const flow = pages(`emit: ${emit}`)
+      .replace('{ cursor: ""', '{ cursor: 0')
+      .replace('while: cursor != null', 'while: cursor < 2')
+      .replace('nodes:\n      -', 'nodes:\n      - { type: set, fields: { cursor: { cel: cursor + 1 } } }\n      -')
+      .replace('map:', 'on_error: keep, map:');
+    const { rows, events } = await runFlow(flow, [{ id: 'a' }], { http: () => ({ status: 404 }) });
+    expect(rows.map(({ _error }) => _error)).toMatchObject(statuses.map((status) => ({ status })));
+    expect(events.filter(({ type }) => type === 'record-kept')).toMatchObject(statuses.map((status) => ({ status })));
+  });
+
   const slowly = (request: { url: string }) => ({ ...cursors(2)(request), headers: { 'retry-after': '2' } });
 
   test('a Retry-After pauses the gate as anywhere else', async () => {

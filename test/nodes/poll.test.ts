@@ -131,6 +131,21 @@ describe('a poll', () => {
     expect([ending, requests.length, rows.length]).toEqual(['max-credits', 6, 3]);
   });
 
+  test('what an earlier pass has kept is not told: its records do not go on', async () => {
+    const answers = [{ status: 404 }, { status: 404 }, { body: { status: 'done' } }];
+    const flow = polling('', ', on_error: keep').replace('until: ', 'until: has(status) && ');
+    const { rows, events } = await runFlow(flow, [{ id: 'a' }], { http: (_, index) => answers[index] ?? {} });
+    expect(rows).toEqual([{ id: 'a', status: 'done' }]);
+    expect(events.filter(({ type }) => type === 'record-kept')).toEqual([]);
+  });
+
+  test('what its last pass has kept is told', async () => {
+    const flow = polling('', ', on_error: keep').replace('until: ', 'until: has(_error) || ');
+    const { rows, events } = await runFlow(flow, [{ id: 'a' }], { http: () => ({ status: 404 }) });
+    expect(rows).toMatchObject([{ id: 'a', _error: { status: 404 } }]);
+    expect(events.filter(({ type }) => type === 'record-kept')).toMatchObject([{ record: 1, node: 'ask', status: 404 }]);
+  });
+
   test('a condition that a kept failure left nothing for says so', async () => {
     const { failures } = await runFlow(polling('', ', on_error: keep'), [{ id: 'a' }], { http: () => ({ status: 404 }) });
     const message = 'until: the record has no field "status"; before, ask: the server answered 404';
