@@ -29,7 +29,7 @@ const pollOptions = z.strictObject({
     })
     .prefault('5s')
     .describe('the wait between two passes, or {initial, factor, max}; a server that asks for another wait gets it'),
-  timeout: timeout.prefault('10m').describe('a record that is not done after so long fails'),
+  timeout: timeout.prefault('10m').describe('a record that is not done so long after its first answer fails'),
   until: condition.describe("a CEL condition over a pass's last record: when it is true, the record goes on"),
   fail_when: condition.optional().describe('a CEL condition: when it is true, the record fails'),
   nodes: innerNodes,
@@ -90,7 +90,7 @@ function mostPasses({ every, timeout }: PollOptions): number {
 
 async function run(options: PollOptions, fields: Fields, context: NodeContext): Promise<readonly Fields[]> {
   const { every, until, fail_when: failWhen } = options;
-  const endMs = context.now() + options.timeout;
+  let endMs: number | undefined;
   let waitMs = every.initial;
   for (let pass = 1; ; pass++) {
     const rows: Fields[] = [];
@@ -104,6 +104,8 @@ async function run(options: PollOptions, fields: Fields, context: NodeContext): 
     if (isMet('until', until, last)) return rows;
     // From when the answer came: what was done since is no part of the wait.
     const answeredMs = heard?.atMs ?? context.now();
+    // Where a rate holds records back, most of their time could be over before they have asked once.
+    endMs ??= answeredMs + options.timeout;
     const askedMs = heard?.waitMs !== undefined && heard.waitMs > 0 ? Math.max(heard.waitMs, Math.min(waitMs, soonestMs)) : undefined;
     const nextMs = answeredMs + (askedMs ?? waitMs);
     if (nextMs > endMs) throw notDone(pass, last, askedMs);

@@ -58,6 +58,12 @@ describe('a poll', () => {
     ]);
   });
 
+  test('its time begins with the first answer, however long a rate has held the record back', async () => {
+    const records = Array.from({ length: 9 }, (_, id) => ({ id }));
+    const { rows, failures } = await runFlow(polling('every: 2s\n    timeout: 3s', ', rate: 1/s'), records, { http: doneAfter(2) });
+    expect([rows.length, failures]).toEqual([9, []]);
+  });
+
   test('fails the record at once when the server asks for more time than there is, and says so', async () => {
     const result = await runFlow(polling('timeout: 10s'), [{ id: 'a' }], { http: doneAfter(99, { headers: { 'retry-after': '600' } }) });
     expect(moments(result)).toEqual([0]);
