@@ -285,6 +285,8 @@ function evaluationFailure({ code, summary, message, range }: CelError, text: st
 }
 
 function hint(summary: string): string {
+  if (/overload.*\bnull\b|got 'null'$/.test(summary))
+    return ' (a field is null, as one is that the answer lacks: ask first, as in has(age) && age >= 18)';
   const [, left, right] = /^no such overload: (\S+) \S+ (\S+)$/.exec(summary)?.map((type) => type.replace(/^dyn<(.*)>$/, '$1')) ?? [];
   const types = [left, right];
   const isNumber = types.includes('int') || types.includes('double');
