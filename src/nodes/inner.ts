@@ -1,6 +1,8 @@
 import { columnsBehind } from '../core/columns.ts';
 import type { Expression } from '../core/condition.ts';
+import { Failure } from '../core/failure.ts';
 import type { BuildContext, FieldUse, Inner, Node, Step } from '../core/node.ts';
+import type { Fields } from '../core/record.ts';
 
 /** The part of a node that its inner nodes decide. `reads`: what is read of the records behind them. */
 export function innerParts(steps: readonly Step[], inner: Omit<Inner, 'steps'>): Pick<Node, 'reads' | 'columns' | 'typedFields' | 'inner'> {
@@ -19,4 +21,14 @@ export function conditionReads(context: BuildContext, conditions: Readonly<Recor
     context.warnOfCells([name], condition);
     return condition.fields.map((field) => ({ field, at: [name] }));
   });
+}
+
+/** Whether a condition is true of a pass's last record. Throws a Failure. */
+export function isMet(name: string, condition: Expression<boolean>, record: Fields): boolean {
+  try {
+    return condition.evaluate(record);
+  } catch (error) {
+    if (!(error instanceof Failure)) throw error;
+    throw error.retold(`${name}: ${error.message}`);
+  }
 }

@@ -6,7 +6,7 @@ import { condition, fieldName, innerNodes } from '../core/options.ts';
 import { type Fields, withFields } from '../core/record.ts';
 import { excerpt } from '../core/response.ts';
 import { jsonOf, type Value } from '../core/value.ts';
-import { conditionReads, innerParts } from './inner.ts';
+import { conditionReads, innerParts, isMet } from './inner.ts';
 
 const loopOptions = z.strictObject({
   max: z.int().min(1).max(1_000_000).default(100).describe('passes; a record that would need more fails'),
@@ -61,7 +61,7 @@ async function run(options: LoopOptions, fields: Fields, context: NodeContext): 
       if (options.emit === 'each') await context.emit(passed);
       else for (const row of passed) rows.push(row);
     });
-    if (!last || !options.while.evaluate(last)) return rows;
+    if (!last || !isMet('while', options.while, last)) return rows;
     if (pass === options.max) throw new Failure('mapping', `the loop is not over after ${passes(pass)} (max)${startsAlike(options)}`);
     refuseRepeat(options, last, pass, seen);
     current = withFields(fields, carried(options, last));

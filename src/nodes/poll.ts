@@ -7,7 +7,7 @@ import { condition, innerNodes, interval, timeout } from '../core/options.ts';
 import type { Fields } from '../core/record.ts';
 import { excerpt } from '../core/response.ts';
 import { jsonOf } from '../core/value.ts';
-import { conditionReads, innerParts } from './inner.ts';
+import { conditionReads, innerParts, isMet } from './inner.ts';
 
 const growing = z.strictObject({
   initial: interval.prefault('5s'),
@@ -117,15 +117,6 @@ async function run(options: PollOptions, fields: Fields, context: NodeContext): 
     const passes = pass === 1 ? '1 pass' : `${pass} passes`;
     const asked = askedMs === undefined ? '' : ` (the server asks to wait ${durationText(askedMs)} more)`;
     return new Failure('timeout', `not done within ${durationText(options.timeout)}, after ${passes}${asked}${valuesText(until, last)}`);
-  }
-}
-
-function isMet(name: string, condition: Expression<boolean>, record: Fields): boolean {
-  try {
-    return condition.evaluate(record);
-  } catch (error) {
-    if (!(error instanceof Failure)) throw error;
-    throw error.retold(`${name}: ${error.message}`);
   }
 }
 

@@ -68,6 +68,14 @@ describe('a loop', () => {
     expect([rows, failures]).toMatchObject([[], [{ node: 'page', class: 'http', status: 404, attempts: 1 }]]);
   });
 
+  test('a condition that a kept failure left nothing for says so', async () => {
+    const flow =
+      'nodes: [{ type: loop, while: n > 1, nodes: [{ id: ask, type: http, url: "https://a.com/", on_error: keep, map: { n: n } }] }]';
+    const { failures } = await runFlow(flow, [{ id: 'a' }], { http: () => ({ status: 404 }) });
+    const message = 'while: the record has no field "n"; before, ask: the server answered 404';
+    expect(failures).toMatchObject([{ node: 'loop-1', class: 'template', message }]);
+  });
+
   test.each([
     ['each', [404, 404]],
     ['last', [404]],
