@@ -1,7 +1,7 @@
 import type { EndedPart, Item } from '../core/item.ts';
 import { allSteps, type Plan } from '../core/plan.ts';
 import type { Checkpoint } from '../io/journal.ts';
-import { misfit } from '../io/records/csv-writer.ts';
+import { headerNames, misfit } from '../io/records/csv-writer.ts';
 import type { Format } from '../io/records/format.ts';
 import { untouched } from '../io/records/output.ts';
 import type { Source } from '../io/records/source.ts';
@@ -62,7 +62,7 @@ function withEarlier(item: Item, earlier: EndedPart | undefined): Item {
 /** Finds records with a field that a table has no column for, and that no node takes away: once sent, they would be paid for, and sent again. */
 function misfitFinder(plan: Plan, inputColumns: readonly string[]): (item: Item) => Item {
   /** Names that fit: those that nodes take away are found on the way. Of the others there may be any number. */
-  const fitting = new Set(plan.columns(inputColumns));
+  const fitting = new Set(headerNames(plan.columns(inputColumns)));
   const nodes = allSteps(plan.steps).flatMap(({ node }) => (node.inner ? [] : [node]));
   return (item) => {
     if (item.failure || item.earlier) return item;

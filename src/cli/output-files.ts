@@ -151,7 +151,7 @@ export async function openOutput(plan: OutputPlan, run: OutputRun): Promise<File
 /** Those of a JSON input are only what its first record has. */
 function columnsOfErrors({ inputFormat, inputColumns }: OutputRun): string[] {
   if (isTable(inputFormat)) return [...inputColumns, ...errorColumns];
-  return [...inputColumns.filter((name) => name.isWellFormed()), ...errorColumns, otherFields];
+  return [...inputColumns, ...errorColumns, otherFields];
 }
 
 /** Beside the output there is room for it. */

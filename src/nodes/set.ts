@@ -11,7 +11,7 @@ import { ExactNumber, type Value } from '../core/value.ts';
 const exactNumber = describedAs(z.instanceof(ExactNumber), z.number());
 
 const setOptions = z.strictObject({
-  rename: dictionary(fieldName, fieldName).default({}).describe('old names to new ones; a renamed field keeps its place'),
+  rename: dictionary(z.string(), fieldName).default({}).describe('old names to new ones; a renamed field keeps its place'),
   fields: dictionary(
     fieldName,
     z.union([z.string(), z.number(), exactNumber, z.boolean(), z.null(), z.strictObject({ cel: expression })], {
@@ -20,7 +20,7 @@ const setOptions = z.strictObject({
   )
     .default({})
     .describe('fields to add or replace; they may use old and new names'),
-  remove: z.array(fieldName).default([]).describe('fields to leave out, after everything else'),
+  remove: z.array(z.string()).default([]).describe('fields to leave out, after everything else'),
 });
 
 /** The set node: adds, converts, renames and removes fields, without a call. */

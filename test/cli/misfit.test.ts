@@ -1,4 +1,4 @@
-import { expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { workplace } from '../helpers/cli.ts';
 import { httpServer, json } from '../helpers/http-server.ts';
 
@@ -52,4 +52,25 @@ test('nor in NDJSON', async () => {
   expect((await run('--out', 'out.ndjson')).code).toBe(0);
   expect(server.requests).toHaveLength(3);
   expect(await place.read('out.ndjson')).toContain('{"id":2,"extra":"x","name":"Ada"}');
+});
+
+describe.each(['""', '"\\ud800"'])('a field of the first record that is called %s, which no header can hold,', (name) => {
+  const rows = `{"id":1,${name}:"x"}\n{"id":2}\n`;
+
+  test('is not sent, and the errors file can be read', async () => {
+    const { server, place, run } = await placeWith();
+    await place.write('rows.ndjson', rows);
+    expect((await run('--out', 'out.csv', '--errors', 'errors.csv')).code).toBe(4);
+    expect(server.requests.map(({ path }) => path)).toEqual(['/2']);
+    expect(await place.read('out.csv')).toBe('id,name\n2,Ada\n');
+    const again = await place.automate(['run', 'flow.yaml', '--in', 'errors.csv', '--out', 'again.csv', '--errors', 'errors.2.csv']);
+    expect(again.code).toBe(4);
+  });
+
+  test('is no trouble where a node renames it', async () => {
+    const { place, run } = await placeWith(`  - type: set\n    rename: { ${name}: other }\n`);
+    await place.write('rows.ndjson', rows);
+    expect((await run('--out', 'out.csv')).code).toBe(0);
+    expect(await place.read('out.csv')).toBe('id,other,name\n1,x,Ada\n2,,Ada\n');
+  });
 });

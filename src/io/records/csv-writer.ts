@@ -21,10 +21,15 @@ export function isTableWriter(writer: RecordWriter): writer is TableWriter {
   return 'columns' in writer;
 }
 
+/** The names that a header can hold: one that no UTF-8 has would be another there, and a column without one is refused when it is read. */
+export function headerNames(names: readonly string[]): string[] {
+  return names.filter((name) => name !== '' && name.isWellFormed());
+}
+
 /** Writes CSV (RFC 4180) with a header, lines ended by LF. A field that a record lacks is an empty cell. */
-export function createCsvWriter(columns: readonly string[], { delimiter, csvSafe }: CsvWriterOptions): TableWriter {
-  // A name that no UTF-8 can hold would be another one in the header.
-  const known = new Set(columns.filter((name) => name.isWellFormed()));
+export function createCsvWriter(names: readonly string[], { delimiter, csvSafe }: CsvWriterOptions): TableWriter {
+  const columns = headerNames(names);
+  const known = new Set(columns);
   const cellOf = csvSafe ? safeCell : cell;
   const options = {
     delimiter,
@@ -58,6 +63,12 @@ export function createCsvWriter(columns: readonly string[], { delimiter, csvSafe
 
 /** Why a record cannot be a row of a table that has no column for one of its fields. */
 export function misfit(name: string): Failure {
+  if (name === '') {
+    return new Failure(
+      'output',
+      'the record has a field whose name is empty, which CSV cannot hold\nwrite JSON or NDJSON, or rename or remove it with a set node',
+    );
+  }
   if (!name.isWellFormed()) return broken(name, 'the name');
   return new Failure(
     'output',

@@ -137,6 +137,11 @@ describe('CSV', () => {
   });
 });
 
+test.each(['', '\ud800'])('a table has no column for a field that is called %j: it could not be read again', (name) => {
+  expect(written('csv', ['a', name, 'b'], [[[['b', 1]]]])).toBe('a,b\n,1\n');
+  expect(writer('csv', ['a', name, 'b']).refusal(new Map([[name, 1]]))?.message).toContain('which CSV cannot hold');
+});
+
 describe('a lone surrogate', () => {
   const broken: Row = [
     ['a', 'x\ud800'],
