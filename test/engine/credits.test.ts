@@ -109,6 +109,32 @@ describe('when the credits are used up', () => {
     ]);
   });
 
+  const call = (id: string, more = '') => `  - { id: ${id}, type: http, url: "https://api.example.com/{{id}}"${more} }\n`;
+  const batch = `  - { id: b, type: http, method: POST, url: "https://api.example.com/", batch: { size: 2, items: "{{id}}" }, body: ["{{items}}"] }\n`;
+  const loop = `  - { id: l, type: loop, while: "false", nodes: [{ id: i, type: set, remove: [id] }] }\n`;
+  test.each([
+    ['counts for the node that was paid', call('a') + call('c'), { a: 1, c: 1 }],
+    ['counts for a batch', call('a') + batch, { a: 1, b: 1 }],
+    ['counts for a node that expands, not for those behind it', call('a', ', map: { id: "ids[]" }') + call('c'), { a: 1, c: 3 }],
+    ['does not count behind a loop', call('a') + loop + call('c'), { a: 1, c: 3 }],
+    ['does not count where there may be more of the same', call('a', ', paginate: { type: link_header }') + call('c'), { a: 3, c: 1 }],
+  ])('a call that a record on its way has made %s', async (_name, nodes, left) => {
+    const asked: unknown[] = [];
+    const ledger = { affords: (actions: readonly (readonly [string, number])[]) => asked.push(Object.fromEntries(actions)) > 0 };
+    const plan = compile(`nodes:\n${nodes}`, { file: 'flow.yaml', nodeTypes, allowHttp: false, textCells: true });
+    const budget = createBudget(plan, ledger as never);
+    const begun = [budget.begin(), budget.begin()];
+    // Each is tried twice.
+    for (const { progress } of begun) for (const node of ['a', 'a', 'b', 'b', 'c', 'c']) progress.begin(node);
+    budget.room();
+    expect(asked.pop()).toEqual(left);
+    for (const { until } of begun) until(Promise.resolve());
+    await undefined;
+    budget.begin();
+    budget.room();
+    expect(asked.pop()).toEqual(Object.fromEntries(Object.keys(left).map((node) => [node, node === 'b' ? 1 : 2])));
+  });
+
   test('with none at all nothing is sent', async () => {
     expect(await runFlow(flow(), records(10), { credits: 0 })).toMatchObject({ ending: 'max-credits', requests: [], rows: [] });
   });

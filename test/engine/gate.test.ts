@@ -33,6 +33,13 @@ describe('a pause', () => {
     expect(times(requests)).toEqual([0, 1000, 1000, 1000]);
   });
 
+  test('asked for by any answer with Retry-After holds for everyone, too', async () => {
+    const { requests } = await runFlow(`nodes:\n${node(api, ', concurrency: 1')}`, records(3), {
+      http: (_, index) => (index === 0 ? { status: 503, headers: { 'retry-after': '5' } } : {}),
+    });
+    expect(times(requests)).toEqual([0, 5000, 5000, 5000]);
+  });
+
   test('is none for a 503 that asks for nothing', async () => {
     const { requests } = await runFlow(`nodes:\n${node(api, ', concurrency: 1')}`, records(3), {
       http: (_, index) => (index === 0 ? { status: 503 } : {}),

@@ -82,11 +82,11 @@ describe('too many failed records end the run', () => {
 
 describe('on_error: stop', () => {
   test('ends the run with the record and the reason', async () => {
-    const { ending, rows, failures, events } = await runFlow(flow(', concurrency: 1, on_error: stop'), records(9), {
+    const { ending, rows, requests, failures, events } = await runFlow(flow(', concurrency: 1, on_error: stop'), records(9), {
       http: failingFrom(3),
     });
     expect(ending).toBe('on-error-stop');
-    expect(rows).toHaveLength(3);
+    expect([rows.length, requests.length]).toEqual([3, 4]);
     expect(failures[0]).toMatchObject({ record: 4, status: 404 });
     expect(events).toContainEqual({
       type: 'stopping',
@@ -111,10 +111,11 @@ describe('a server that cannot be reached', () => {
 
   test.each([
     ['has answered once', (index: number) => (index === 0 ? { status: 500 } : refused())],
+    ['has answered once with a success', (index: number) => (index === 0 ? {} : refused())],
     ['has answered a try that is yet to be repeated', (index: number) => (index < 16 ? { status: 503 } : refused())],
   ])('ends no run that it %s', async (_name, answer) => {
-    const { ending, failures } = await runFlow(flow(', retry: { max: 1 }'), records(100), { http: (_, index) => answer(index) });
-    expect([ending, failures.length]).toEqual(['complete', 100]);
+    const { ending, rows, failures } = await runFlow(flow(', retry: { max: 1 }'), records(100), { http: (_, index) => answer(index) });
+    expect([ending, rows.length + failures.length]).toEqual(['complete', 100]);
   });
 
   test('ends no run whose records lead to many servers', async () => {
@@ -152,6 +153,30 @@ describe('a run that is asked to stop', () => {
     expect(rows.map(({ id }) => String(id))).toEqual([...begun]);
     expect(new Set(requests.map(({ path }) => path.split('/')[2]))).toEqual(begun);
     expect(requests.filter(({ path }) => path.startsWith('/b'))).toHaveLength(begun.size);
+  });
+
+  test('finishes a poll, and waits between its passes as before', async () => {
+    const poll = `nodes:
+  - type: poll
+    until: isDone
+    nodes: [{ type: http, url: "https://api.example.com/{{id}}", map: { isDone: done } }]`;
+    const { rows, requests } = await interrupted(({ stopping }) => stopping.request('interrupted', 'received SIGINT', 10_000), 1000, {
+      flow: poll,
+      records: records(1),
+      http: (_, index) => ({ body: { done: index === 2 } }),
+    });
+    expect(rows).toEqual([{ id: 0, isDone: true }]);
+    expect(requests.map(({ atMs }) => atMs)).toEqual([0, 5000, 10_000]);
+  });
+
+  test('finishes all records of a batch of which one has begun', async () => {
+    const batched = `nodes:
+  - { type: http, url: "https://api.example.com/a/{{id}}", when: id == 1 }
+  - { type: http, method: POST, url: "https://api.example.com/", batch: { size: 10, items: "{{id}}" }, body: ["{{items}}"] }
+  - { type: http, url: "https://api.example.com/b/{{id}}" }`;
+    const { rows, requests } = await interrupted(stop, 50, { flow: batched, records: records(3), http: () => ({ afterMs: 100 }) });
+    expect(rows).toEqual(records(3));
+    expect(requests.map(({ path }) => path)).toEqual(['/a/1', '/', '/b/0', '/b/1', '/b/2']);
   });
 
   test('writes exactly the beginning of the input, whenever it is stopped and however', async () => {
@@ -217,8 +242,9 @@ describe('a run that is aborted', () => {
     expect(rows).toEqual([]);
   });
 
-  test('gives up what is in flight and counts it as neither written nor failed', async () => {
+  test.each(['', ', retry: { max: 0 }'])('gives up what is in flight and counts it as neither written nor failed%s', async (more) => {
     const { rows, failures, requests } = await interrupted(abort, 250, {
+      flow: flow(more),
       http: ({ path }) => ({ afterMs: idOf(path) < 3 ? 10 : 100_000 }),
     });
     expect(rows.map(({ id }) => id)).toEqual([0, 1, 2]);
