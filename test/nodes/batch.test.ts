@@ -179,6 +179,12 @@ describe('records that are found by the same value', () => {
     expect([result.rows.length, result.rows.at(-1)]).toEqual([10_000, { id: 1, in: 9_999, name: '1 in 9999' }]);
   });
 
+  test('leave no gaps behind: those that come when a batch was sent fill the next one', async () => {
+    const given = ['1a', '2x', '1b', '2y', '1c', '3z'].map((text) => ({ id: text[0], in: text[1] }));
+    const result = await runFlow(lookup({ ...byBoth, batch: `size: 2, ${byId}` }), given, { http: each });
+    expect(sizes(result)).toEqual([2, 2, 2]);
+  });
+
   test('as a text ask for the same', async () => {
     const result = await runFlow(lookup(), [{ id: 1 }, { id: '1' }, { id: new ExactNumber('1') }], { http: names() });
     expect([lists(result), result.rows.length]).toEqual([[[1]], 3]);
@@ -208,6 +214,33 @@ test('a map to one element of the array that is matched is refused, to one of an
   expect(problemsOf('results[0].name.first', byId)).toEqual([expect.stringContaining(refused)]);
   expect(problemsOf('versions[0]', byId)).toEqual([]);
   expect(problemsOf('results[0].name', 'size: 10')).toEqual([]);
+});
+
+test('a record that fails while its batch waits to be sent takes no other with it', async () => {
+  const get = (path: string, map: string) => `{ type: http, url: "https://api.example.com/${path}", map: { ${map} } }`;
+  const inside = `[${get('detail/{{id}}', 'd: d')}, ${lookup({ batch: `size: 2, ${byId}` })
+    .split('\n')[1]
+    ?.slice(4)}]`;
+  const flow = `nodes: [${get('rows/{{id}}', 'id: "ids[]"')}, { type: loop, while: "false", nodes: ${inside} }]`;
+  const result = await runFlow(flow, [{ id: 'x' }, { id: 'y' }], {
+    http: (request) => {
+      const [, place, id] = request.path.split('/');
+      if (place === 'rows') return { body: { ids: id === 'x' ? ['x1', 'x2'] : ['y1'] } };
+      if (place === 'lookup') return names()(request);
+      // The gate is paused when the batch of x1 and y1 comes to it, and then x2 fails.
+      if (id === 'x1') return { body: {}, headers: { 'retry-after': '5' } };
+      return id === 'x2' ? { status: 404, afterMs: 50 } : { body: {} };
+    },
+  });
+  expect(idsOf(result.rows)).toEqual(['y1']);
+  expect(result.failures).toMatchObject([{ record: 1, status: 404 }]);
+});
+
+test("a server's Retry-After makes the next batch wait, as it does for single requests", async () => {
+  const result = await runFlow(lookup({ batch: `size: 2, ${byId}`, more: `concurrency: 1, ${named}` }), records(4), {
+    http: (request) => ({ ...names()(request), headers: { 'retry-after': '5' } }),
+  });
+  expect(result.requests.map(({ atMs }) => atMs)).toEqual([0, 5000]);
 });
 
 test('of a record that has failed no rows are asked for', async () => {
@@ -456,6 +489,21 @@ describe('match', () => {
     expect(await rowsOf(', when_empty: drop')).toEqual(full);
     const empty = 'the array "results[].lines[]" is empty or absent';
     expect(await rowsOf(', when_empty: error')).toEqual([...full, [2, empty], [3, empty]]);
+  });
+
+  test('a map may take from the answer as a whole and from elements that hold no arrays', async () => {
+    const more = 'map: { batch: batch.no, name: "results[].name", nick: "results[].nick" }';
+    const results = [{ id: 'r2', name: 'two' }, { id: 'r1', name: 'one', nick: '1' }, { id: 'r1' }];
+    const { rows, events } = await runFlow(lookup({ more }), records(2), { http: () => ({ body: { batch: { no: 7 }, results } }) });
+    expect(rows).toEqual([
+      { id: 'r1', batch: 7, name: 'one', nick: '1' },
+      { id: 'r1', batch: 7, name: null, nick: null },
+      { id: 'r2', batch: 7, name: 'two', nick: null },
+    ]);
+    expect(events.flatMap((event) => (event.type === 'mapped' ? [event.found] : []))).toEqual([
+      [true, true, true],
+      [true, true, false],
+    ]);
   });
 
   test('compares a deeper value, in a deeper array', async () => {
@@ -723,6 +771,13 @@ describe('records come to a batch', () => {
       [90, 10],
       [190, 10],
     ]);
+  });
+
+  test('and stand in it in the order of the input, whichever came first', async () => {
+    const result = await runFlow(lookup({ before: single() }), records(3), {
+      http: (request, index) => (isFirst(request) ? { body: { seen: 1 }, afterMs: 30 - index * 10 } : names()(request)),
+    });
+    expect(lists(result)).toEqual([['r1', 'r2', 'r3']]);
   });
 
   test('though one of them is slow, or tried again', async () => {
