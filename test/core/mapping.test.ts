@@ -42,6 +42,12 @@ describe('one record stays one', () => {
     });
   });
 
+  test('looking into the body needs JSON, an array at its top included', () => {
+    const needsJson = (path: string) => compileMapping([path], 'keep').needsJson;
+    expect(['a', '[]', '[].a', '$body.a', '$body[]'].map(needsJson)).toEqual([true, true, true, true, true]);
+    expect(['$body', '$status', '$headers.etag'].map(needsJson)).toEqual([false, false, false]);
+  });
+
   test('an empty body finds nothing but status and headers', () => {
     expect(mapped({ s: '$status', all: '$body', a: 'a' }, undefined)).toEqual({
       rows: [{ id: 1, s: 201, all: null, a: null }],

@@ -88,6 +88,10 @@ describe('X-RateLimit-Reset and RateLimit-Reset', () => {
     for (const name of ['x-ratelimit-reset', 'ratelimit-reset', 'x-rate-limit-reset']) expect(asked({ [name]: value })).toBe(ms);
   });
 
+  test('the standard name counts before the older ones', () => {
+    expect(asked({ 'x-ratelimit-reset': '60', 'ratelimit-reset': '30' })).toBe(30_000);
+  });
+
   test('many servers send it with every answer: it counts with a 429, or when nothing remains', () => {
     expect(asked({ 'x-ratelimit-reset': '30' }, 500)).toBeUndefined();
     expect(asked({ 'x-ratelimit-reset': '30', 'x-ratelimit-remaining': '4' }, 500)).toBeUndefined();

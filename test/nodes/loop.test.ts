@@ -39,10 +39,38 @@ describe('a loop', () => {
   test.each([
     [1, '1 pass'],
     [3, '3 passes'],
-  ])('fails a record that needs more passes than max: %i', async (max, passes) => {
-    const { rows, failures, requests } = await runFlow(pages(`max: ${max}`), [{ id: 'a' }], { http: cursors(9) });
+    [100, '100 passes'],
+  ])('fails a record that needs more passes than max, 100 unless said otherwise: %i', async (max, passes) => {
+    const { rows, failures, requests } = await runFlow(pages(max === 100 ? '' : `max: ${max}`), [{ id: 'a' }], { http: cursors(200) });
     expect([rows, requests.length]).toEqual([[], max]);
     expect(failures).toMatchObject([{ node: 'loop-2', class: 'mapping', message: `the loop is not over after ${passes} (max)` }]);
+  });
+
+  test('begins every pass with the record as it came, but for what is carried', async () => {
+    const flow = `nodes:
+  - type: loop
+    while: more
+    carry: [more]
+    nodes:
+      - { type: http, method: POST, url: "https://api.example.com/{{id}}", body: { more: "{{more}}" }, map: { more: more } }
+      - { type: set, fields: { id: "{{id}}{{id}}" } }`;
+    const { requests } = await runFlow(flow, [{ id: 'a', more: 0 }], { http: (_, index) => ({ body: { more: index === 0 } }) });
+    expect(requests.map(({ path, body }) => [path, body])).toEqual([
+      ['/a', '{"more":0}'],
+      ['/a', '{"more":true}'],
+    ]);
+  });
+
+  test('carries a field that the last record does not have as an empty one', async () => {
+    const flow = `nodes:
+  - type: loop
+    while: more
+    carry: [token]
+    nodes:
+      - { type: http, method: POST, url: "https://api.example.com/", body: { from: "{{token}}" }, map: { more: more } }
+      - { type: set, remove: [token] }`;
+    const { requests } = await runFlow(flow, [{ token: 'a' }], { http: (_, index) => ({ body: { more: index === 0 } }) });
+    expect(requests.map(({ body }) => body)).toEqual(['{"from":"a"}', '{"from":null}']);
   });
 
   test('tells of carry where no pass took anything over', async () => {

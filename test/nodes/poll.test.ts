@@ -29,6 +29,8 @@ describe('a poll', () => {
     ['every: 2s', [0, 2000, 4000, 6000]],
     ['', [0, 5000, 10_000, 15_000]],
     ['every: { initial: 1s, factor: 3, max: 4s }', [0, 1000, 4000, 8000]],
+    ['every: { max: 20s }', [0, 5000, 15_000, 35_000]],
+    ['every: { initial: 90s }', [0, 90_000, 180_000, 270_000]],
   ])('asks again until it is done, and waits in between: %s', async (options, times) => {
     const result = await runFlow(polling(options), [{ id: 'a' }], { http: doneAfter(4) });
     expect(result.rows).toEqual([{ id: 'a', status: 'done' }]);
@@ -49,12 +51,16 @@ describe('a poll', () => {
     expect(moments(result)).toEqual([0, 3000]);
   });
 
-  test('fails the record when its time is over, without a wait that would lead past it', async () => {
-    const result = await runFlow(polling('every: 4s\n    timeout: 10s'), [{ id: 'a' }], { http: doneAfter(99) });
-    expect(moments(result)).toEqual([0, 4000, 8000]);
-    expect(result.waitedMs).toBe(8000);
+  test.each([
+    ['every: 4s\n    timeout: 10s', 4000, '10.0 s'],
+    ['every: 4s\n    timeout: 8s', 4000, '8.0 s'],
+    ['every: 5m', 300_000, '10 min'],
+  ])('fails the record when its time is over, without a wait that would lead past it: %s', async (options, everyMs, timeout) => {
+    const result = await runFlow(polling(options), [{ id: 'a' }], { http: doneAfter(99) });
+    expect(moments(result)).toEqual([0, everyMs, 2 * everyMs]);
+    expect(result.waitedMs).toBe(2 * everyMs);
     expect(result.failures).toMatchObject([
-      { node: 'poll-1', class: 'timeout', message: 'not done within 10.0 s, after 3 passes: status is "working"' },
+      { node: 'poll-1', class: 'timeout', message: `not done within ${timeout}, after 3 passes: status is "working"` },
     ]);
   });
 
@@ -62,6 +68,21 @@ describe('a poll', () => {
     const records = Array.from({ length: 9 }, (_, id) => ({ id }));
     const { rows, failures } = await runFlow(polling('every: 2s\n    timeout: 3s', ', rate: 1/s'), records, { http: doneAfter(2) });
     expect([rows.length, failures]).toEqual([9, []]);
+  });
+
+  test('a pass without a record ends it, and the record is left out', async () => {
+    const flow = polling('').replace('status: status }', 'status: "jobs[].status" }, when_empty: drop');
+    const result = await runFlow(flow, [{ id: 'a' }], { http: () => ({ body: { jobs: [] } }) });
+    expect([result.rows, result.failures, result.requests.length]).toEqual([[], [], 1]);
+  });
+
+  test('a cache is refused in it, also in a loop inside', () => {
+    const cached = '{ type: http, url: "https://api.example.com/{{id}}", map: { status: status }, cache: 1h }';
+    const inside = (nodes: string) =>
+      flowProblems(`nodes:\n  - { type: poll, until: status == "done", nodes: [${nodes}] }\n`).map(onOneLine);
+    const refused = expect.stringContaining('a cached answer never changes, so a poll would never end');
+    expect(inside(cached)).toEqual([refused]);
+    expect(inside(`{ type: loop, while: "false", nodes: [{ type: set, fields: { a: 1 } }, ${cached}] }`)).toEqual([refused]);
   });
 
   test('fails the record at once when the server asks for more time than there is, and says so', async () => {
