@@ -191,7 +191,7 @@ export function waitUnpaid(untilMs: number, tools: Pick<CallTools, 'ports' | 'st
 async function waitUntil(untilMs: number, { ports: { clock }, stopping }: Pick<CallTools, 'ports' | 'stopping'>): Promise<void> {
   await clock.sleepUntil(untilMs, stopping.hurry);
   if (stopping.hurry.aborted && untilMs - clock.now() <= stopping.patienceMs) await clock.sleepUntil(untilMs, stopping.signal);
-  if (stopping.signal.aborted || untilMs > clock.now()) throw new Unfinished();
+  if (untilMs > clock.now()) throw new Unfinished();
 }
 
 /** A wait longer than the policy allows is a refusal: coming back early would only be refused again. */
