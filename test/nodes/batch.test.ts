@@ -339,6 +339,12 @@ describe('what a record adds to the list', () => {
 });
 
 describe('max_bytes', () => {
+  test('takes a record that just fits by itself', async () => {
+    const most = '{"ids":["r1"]}'.length;
+    const result = await runFlow(lookup({ batch: `max_bytes: ${most}, ${byId}` }), records(2), { http: names() });
+    expect([sizes(result), result.failures]).toEqual([[1, 1], []]);
+  });
+
   test('ends a batch before its body grows larger', async () => {
     const most = '{"ids":["r1","r2","r3"]}'.length;
     const result = await runFlow(lookup({ batch: `max_bytes: ${most}, ${byId}` }), records(8), { http: names() });

@@ -312,6 +312,23 @@ describe('where no page has a record', () => {
     expect(numbers(await run(paging(page, ', when_empty: error'), byPage(2)))).toEqual([0, 1, 2, 3]);
   });
 
+  test('several empty pages: the record takes what the first one says as a whole', async () => {
+    const flow = paging(cursor).replace(map, 'map: { at: at, n: "items[].n" }');
+    const result = await run(flow, inTurn({ body: { items: [], at: 1, next: 1 } }, { body: { items: [], at: 2 } }));
+    expect(result.rows).toEqual([{ id: 'a', at: 1, n: null }]);
+  });
+
+  test('an empty first page: the record passes as with a single answer, whatever the map finds elsewhere on it', async () => {
+    const result = await run(paging(page).replace('items[].n', 'others[].n'), inTurn({ body: { items: [], others: itemsOf(0) } }));
+    expect([numbers(result), result.failures]).toEqual([[0, 1], []]);
+  });
+
+  test('the summary says nothing of a page without records among others', async () => {
+    const answers = [{ items: itemsOf(0), next: 1 }, { items: [], next: 2 }, { items: itemsOf(1) }];
+    const { events } = await run(paging(cursor), inTurn(...answers.map((body) => ({ body }))));
+    expect(events.filter(({ type }) => type === 'mapped')).toMatchObject([{ found: [true, true] }, { found: [true, false] }]);
+  });
+
   test('the summary counts what was found once for the record', async () => {
     const { events } = await run(paging(page), inTurn({ body: { items: [] } }));
     expect(events.filter(({ type }) => type === 'mapped')).toMatchObject([{ found: [false, true] }]);
@@ -424,6 +441,24 @@ describe('a next page on another origin', () => {
     expect(first).toMatchObject({ method: 'POST', body: '{"a":1}', auth: { credential: 'key' } });
     expect(second).toMatchObject({ method: 'GET', url: elsewhere, hostFromData: { allowHosts: [] } });
     expect([second?.auth, second?.body, second?.headers['X-A']]).toEqual([undefined, undefined, undefined]);
+  });
+
+  test('behind a host that a record named may lead no further into the network than that one', async () => {
+    const flow = `allow_hosts: ["127.0.0.1:8001"]\n${paging(nextUrl, ', follow: any').replace(`${origin}/{{id}}`, '{{id}}')}`;
+    const answer = { body: { links: { next: 'http://127.0.0.1:8002/' }, items: itemsOf(0) } };
+    const given = [{ id: 'http://127.0.0.1:8001/' }];
+    const { requests } = await runFlow(flow, given, { http: inTurn(answer, { body: { items: itemsOf(1) } }) });
+    expect(requests.map(({ hostFromData }) => hostFromData)).toEqual([
+      { allowHosts: ['127.0.0.1:8001'] },
+      { allowHosts: ['127.0.0.1:8001'] },
+    ]);
+  });
+
+  test('counts the same statuses as a success', async () => {
+    const [, answer] = ways[0] as (typeof ways)[number];
+    const flow = paging(nextUrl, ', follow: any, success: [2xx, 302]');
+    const { requests } = await run(flow, inTurn(answer(elsewhere), { status: 302, body: { items: itemsOf(1) } }));
+    expect(requests.map(({ unfollowed }) => unfollowed)).toEqual([[302], [302]]);
   });
 
   test('the way back brings nothing back', async () => {
