@@ -117,13 +117,13 @@ export function onPage(page: number, error: unknown): unknown {
 
 type Seen = (mark: string, page: number) => number | undefined;
 
-/** Answers on which page a mark was seen before; absent for a new one, or on that page. */
+/** Answers on which page a mark was seen last; absent for a new one. */
 function createSeen(): Seen {
   const pages = new Map<string, number>();
   return (mark, page) => {
     const earlier = pages.get(mark);
-    if (earlier === undefined) pages.set(mark, page);
-    return earlier === page ? undefined : earlier;
+    pages.set(mark, page);
+    return earlier;
   };
 }
 
