@@ -69,6 +69,14 @@ describe('rows in the middle of a chain', () => {
     expect(requests.length).toBeLessThan(70);
   });
 
+  test('one that fails is the reason, also behind one that waits to be tried again', async () => {
+    const http: FlowOptions['http'] = (request, index) =>
+      request.path === '/a/0' ? { status: 503 } : (answering(['/a/1'])?.(request, index) ?? {});
+    const { ending, failures, requests } = await runFlow(flow(), [{ id: 'a', parts: 2 }], { http });
+    expect([ending, failures.map(({ status }) => status)]).toEqual(['complete', [404]]);
+    expect(requests.map(({ path }) => path)).toEqual(['/split/2', '/a/0', '/a/1']);
+  });
+
   test('with on_error: keep each row stands for itself', async () => {
     const { rows, failures, events } = await runFlow(flow(', on_error: keep'), [{ id: 'a', parts: 3 }], { http: answering(['/a/1']) });
     expect(failures).toEqual([]);
@@ -128,4 +136,12 @@ test('a failure that records share, because one answer was theirs, is told for e
   });
   expect(failures.map(({ record, node, status }) => [record, node, status])).toEqual([1, 2, 3].map((record) => [record, 'look', 404]));
   expect([requests.length, credits]).toEqual([1, 1]);
+});
+
+test('a failure that two nodes share is that of each', async () => {
+  const nodes = [0, 1].map((id) => `  - { id: n${id}, type: http, url: "https://api.example.com/same", cache: 1h, when: id == ${id} }\n`);
+  const { failures, requests } = await runFlow(`nodes:\n${nodes.join('')}`, [{ id: 0 }, { id: 1 }], {
+    http: () => ({ status: 404, afterMs: 5 }),
+  });
+  expect([failures.map(({ node }) => node), requests.length]).toEqual([['n0', 'n1'], 1]);
 });

@@ -185,7 +185,13 @@ describe('records that are found by the same value', () => {
     expect(sizes(result)).toEqual([2, 2, 2]);
   });
 
-  test('as a text ask for the same', async () => {
+  test('as a text ask for the same, and so do those that add the same as a text', async () => {
+    const added = await runFlow(
+      lookup({ items: '"{{in}}"' }),
+      [1, '1'].map((text) => ({ id: 'a', in: text })),
+      { http: names() },
+    );
+    expect(lists(added)).toEqual([[1]]);
     const result = await runFlow(lookup(), [{ id: 1 }, { id: '1' }, { id: new ExactNumber('1') }], { http: names() });
     expect([lists(result), result.rows.length]).toEqual([[[1]], 3]);
   });
@@ -234,6 +240,23 @@ test('a record that fails while its batch waits to be sent takes no other with i
   });
   expect(idsOf(result.rows)).toEqual(['y1']);
   expect(result.failures).toMatchObject([{ record: 1, status: 404 }]);
+});
+
+test('of a record that fails while its batch fills nothing is asked for', async () => {
+  const get = (path: string, map: string) => `{ type: http, url: "https://api.example.com/${path}", map: { ${map} } }`;
+  const inside = `[${get('detail/{{id}}', 'd: d')}, ${lookup().split('\n')[1]?.slice(4)}]`;
+  const flow = `nodes: [${get('rows/{{id}}', 'id: "ids[]"')}, { type: loop, while: "false", nodes: ${inside} }]`;
+  const result = await runFlow(flow, [{ id: 'x' }, { id: 'y' }], {
+    http: (request) => {
+      const [, place, id] = request.path.split('/');
+      if (place === 'rows') return { body: { ids: [`${id}1`, `${id}2`] } };
+      if (place === 'lookup') return names()(request);
+      return id === 'x2' ? { status: 404, afterMs: 50 } : { body: {}, afterMs: id === 'y2' ? 100 : 0 };
+    },
+  });
+  expect(idsOf(result.rows)).toEqual(['y1', 'y2']);
+  expect(result.failures).toMatchObject([{ record: 1, status: 404 }]);
+  expect(lists(result)).toEqual([['y1', 'y2']]);
 });
 
 test("a server's Retry-After makes the next batch wait, as it does for single requests", async () => {

@@ -319,18 +319,24 @@ ${behind}`;
     expect([rows, failures]).toMatchObject([[], [{ node: 'pages', status: 404, message: 'page 2: the server answered 404' }]]);
   });
 
-  test.each([0, 30, 300])('of a kept loop stay, those of the pages before a failure, when the nodes behind take %i ms', async (afterMs) => {
+  const behindPages = [
+    `{ id: pages, type: http, url: "${origin}/{{part}}", paginate: { ${cursor} }, ${map} }`,
+    `{ type: http, url: "${origin}/v/{{n}}", map: { v: v } }`,
+    `{ type: http, url: "${origin}/w/{{n}}", map: { w: w } }`,
+  ].join(', ');
+  test.each([
+    [0, behindPages],
+    [30, behindPages],
+    [300, behindPages],
+    [30, `{ type: loop, while: "false", nodes: [${behindPages}] }`],
+  ])('of a kept loop stay, those of the pages before a failure, when the nodes behind take %i ms: %s', async (afterMs, nodes) => {
     const flow = `nodes:
   - { type: set, fields: { part: 0 } }
   - type: loop
     while: part < 3
     carry: [part]
     on_error: keep
-    nodes:
-      - { id: pages, type: http, url: "${origin}/{{part}}", paginate: { ${cursor} }, ${map} }
-      - { type: http, url: "${origin}/v/{{n}}", map: { v: v } }
-      - { type: http, url: "${origin}/w/{{n}}", map: { w: w } }
-      - { type: set, fields: { part: { cel: part + 1 } } }
+    nodes: [${nodes}, { type: set, fields: { part: { cel: part + 1 } } }]
 `;
     const http = (request: SentRequest) => {
       if (/^.[vw]/.test(request.path)) return { afterMs, body: { v: 'V', w: 'W' } };
