@@ -179,7 +179,7 @@ type Join = (exchange: Exchange, entries: readonly Pick<Entry, 'key'>[]) => read
 
 function compileJoin({ match, missing }: BatchOptions, mapping: Mapping | undefined): Join {
   const path = match && compilePath(match.path);
-  if (path && (path.root !== 'body' || path.legs.length !== 2)) {
+  if (path && path.legs.length !== 2) {
     throw new Error(`expected a path through one array, such as results[].id, found "${path.text}"`);
   }
   const array = path?.legs[0] ?? mapping?.array;
