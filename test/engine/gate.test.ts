@@ -54,6 +54,13 @@ describe('a pause', () => {
     expect(failures).toMatchObject([{ record: 1 }]);
   });
 
+  test('is the longest that was asked for, whichever came last', async () => {
+    const { requests } = await runFlow(`nodes:\n${node(api, ', concurrency: 2')}`, records(3), {
+      http: (_, index) => (index < 2 ? { status: 429, headers: { 'retry-after': index === 0 ? '60' : '2' } } : {}),
+    });
+    expect(times(requests)).toEqual([0, 0, 60_000, 60_000, 60_000]);
+  });
+
   test('is kept by the others even when the record itself is not tried again', async () => {
     const { requests, failures } = await runFlow(`nodes:\n${node(api, ', concurrency: 1, retry: { max: 0 }')}`, records(2), {
       http: refusedOnce,
@@ -95,6 +102,11 @@ describe('a rate', () => {
     const { requests } = await runFlow(flow, records(20), { http: (_, index) => ({ status: index % 5 === 0 ? 503 : 200 }) });
     expect(requests.length).toBeGreaterThan(45);
     expect(mostInASecond(times(requests))).toBeLessThan(12);
+  });
+
+  test('of a gate is the lowest of its nodes', async () => {
+    const { requests } = await runFlow(`nodes:\n${node(`${api}a/`, ', rate: 100/s')}${node(`${api}b/`, ', rate: 1/s')}`, records(5));
+    expect(mostInASecond(times(requests).slice(2))).toBeLessThanOrEqual(2);
   });
 
   test('is not saved up while nobody calls', async () => {
@@ -192,9 +204,23 @@ describe('concurrency', () => {
   });
 });
 
-test('more origins than anyone keeps gates for are all asked', async () => {
+describe('more origins than anyone keeps gates for', () => {
   const links = Array.from({ length: 3000 }, (_, id) => ({ link: `https://host-${id}.example.com/` }));
-  const { rows, requests } = await runFlow('nodes: [{ type: http, url: "{{link}}" }]', links);
-  expect(rows).toHaveLength(3000);
-  expect(new Set(requests.map(({ origin }) => origin)).size).toBe(3000);
+
+  test.each([0, 10])('are all asked, when each takes %i ms', async (afterMs) => {
+    const { rows, requests } = await runFlow('nodes: [{ type: http, url: "{{link}}" }]', links, { http: () => ({ afterMs }) });
+    expect(rows).toHaveLength(3000);
+    expect(new Set(requests.map(({ origin }) => origin)).size).toBe(3000);
+  });
+
+  test.each([
+    ['paused', ''],
+    ['slow', ', rate: 1/min'],
+  ])('are no reason to forget one that is %s', async (_, more) => {
+    const first = { link: `${api}x` };
+    const { requests } = await runFlow(`nodes: [{ type: http, url: "{{link}}", retry: { max: 0 }${more} }]`, [first, ...links, first], {
+      http: ({ url }) => (url === first.link && more === '' ? { status: 429, headers: { 'retry-after': '60' } } : {}),
+    });
+    expect(times(requests)[1]).toBeGreaterThanOrEqual(59_000);
+  });
 });

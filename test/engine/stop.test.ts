@@ -61,6 +61,8 @@ describe('too many failed records end the run', () => {
     const fails = (id: number) => id < 10 || id % 10 === 0;
     const http: FlowOptions['http'] = ({ path }) => ({ status: fails(idOf(path)) ? 404 : 200, afterMs: 1 });
     expect(await runFlow(flow(), records(1000), { http, maxErrors: { share: 0.3 } })).toMatchObject({ ending: 'complete' });
+    const tenFail = { http: failingFrom(90), maxErrors: { share: 0.1 } };
+    expect(await runFlow(flow(), records(100), tenFail)).toMatchObject({ ending: 'complete' });
     const { ending, rows, failures } = await runFlow(flow(', concurrency: 1'), records(1000), { http, maxErrors: { share: 0.1 } });
     expect(ending).toBe('max-errors');
     expect(rows.length + failures.length).toBeGreaterThanOrEqual(100);
@@ -107,6 +109,14 @@ describe('a server that cannot be reached', () => {
     expect(failures.length).toBeLessThan(2000);
     const stopping = events.find(({ type }) => type === 'stopping');
     expect(stopping).toMatchObject({ ending: 'unreachable', reason: expect.stringMatching(/the connection was refused/) });
+  });
+
+  test.each(['network', 'timeout'] as const)('ends it with the tenth call, not before: %s', async (kind) => {
+    const http = () => {
+      throw new Failure(kind, 'in vain');
+    };
+    expect(await runFlow(flow(), records(9), { http })).toMatchObject({ ending: 'complete' });
+    expect(await runFlow(flow(), records(10), { http })).toMatchObject({ ending: 'unreachable' });
   });
 
   test.each([
@@ -250,6 +260,17 @@ describe('a run that is aborted', () => {
     expect(rows.map(({ id }) => id)).toEqual([0, 1, 2]);
     expect(failures).toEqual([]);
     expect(requests).toHaveLength(16 + 3);
+  });
+
+  test('calls of tools are given up like requests', async () => {
+    let aborted = 0;
+    const tools = {
+      call: () => Promise.reject(),
+      server: () => Promise.reject(),
+      abort: () => aborted++,
+    } as unknown as FlowOptions['tools'];
+    await interrupted(abort, 250, { http: () => ({ afterMs: 1000 }), ...(tools && { tools }) });
+    expect(aborted).toBe(1);
   });
 });
 
