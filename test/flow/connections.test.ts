@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import { flowProblems, onOneLine } from '../helpers/flow-problems.ts';
+import { toResponse } from '../helpers/fake-answer.ts';
+import { flowProblems, onOneLine, planFor } from '../helpers/flow-problems.ts';
 
 const flow = (connection: string, url = '/x') =>
   `connections:\n  crm: { type: http, ${connection} }\nnodes:\n  - { type: http, connection: crm, url: "${url}" }\n`;
@@ -61,6 +62,19 @@ describe('connections', () => {
   test('a broken connection brings no complaints in the nodes that use it', () => {
     expect(problems('base_url: nonsense', '/users/{{id}}')).toHaveLength(1);
   });
+});
+
+test('what a node says counts over its connection, and what it does not say comes from there', () => {
+  const connection =
+    'base_url: https://a.com, auth: { type: bearer, credential: k }, rate: 1/s, concurrency: 2, credits: 3, cost: $headers.x-a';
+  const actionOf = (more: string) => {
+    const { steps, credentials } = planFor(flow(connection, `/x", ${more}, method: "GET`));
+    const { action } = steps[0]?.node ?? {};
+    const cost = action?.cost(toResponse({ headers: { 'x-a': '5', 'x-b': '7' } }) as never);
+    return [credentials.map(({ name }) => name), action?.intervalMs, action?.concurrency, action?.price.credits, cost];
+  };
+  expect(actionOf('timeout: 5s')).toEqual([['k'], 1000, 2, 3, 5]);
+  expect(actionOf('auth: none, rate: 10/s, concurrency: 4, credits: 1, cost: $headers.x-b')).toEqual([[], 100, 4, 1, 7]);
 });
 
 describe('http:// is refused', () => {

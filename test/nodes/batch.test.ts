@@ -535,6 +535,13 @@ describe('match', () => {
     ]);
   });
 
+  test('finds nothing by an element without a value', async () => {
+    const { rows, failures } = await runFlow(lookup(), [{ id: '' }, { id: 'null' }], {
+      http: () => ({ body: { results: [{ id: null, name: 'x' }, { name: 'y' }, null] } }),
+    });
+    expect([rows, failures.map(({ record }) => record)]).toEqual([[], [1, 2]]);
+  });
+
   test('compares a deeper value, in a deeper array', async () => {
     const batch = 'match: { field: id, path: "data.found[].user.id" }';
     const more = 'map: { name: "data.found[].user.name" }';

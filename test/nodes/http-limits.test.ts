@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest';
+import { costIn } from '../../src/nodes/call-policy.ts';
 import { runFlow, type SentRequest } from '../helpers/run-flow.ts';
 
 const many = (count: number) => Array.from({ length: count }, (_, index) => ({ id: index + 1 }));
@@ -78,6 +79,17 @@ nodes:
     expect(result.requests).toHaveLength(9);
     expect(times(result).at(-1)).toBeGreaterThanOrEqual(780);
   });
+});
+
+test.each([
+  ['0', 0],
+  [' 2.5 ', 2.5],
+  ['', undefined],
+  ['-1', undefined],
+  ['many', undefined],
+  ['1e300', undefined],
+])('an answer that says it cost "%s" is taken to have cost %s', (told, cost) => {
+  expect(costIn(told)).toBe(cost);
 });
 
 describe('cache', () => {

@@ -235,6 +235,12 @@ nodes:
   test("the hosts inside the network that the flow allows go along with a record's host", async () => {
     const request = await sent(`allow_hosts: [intranet.example.com, 10.0.0.7]\n${node('url: "{{url}}"')}`, { url: 'https://10.0.0.7/x' });
     expect(request.hostFromData).toEqual({ allowHosts: ['intranet.example.com', '10.0.0.7'] });
+    expect(request.redirectHosts).toBeUndefined();
+  });
+
+  test('and with redirects to other origins, where they are followed', async () => {
+    const request = await sent(`allow_hosts: [10.0.0.7]\n${node('url: https://a.com/, follow: any')}`, {});
+    expect([request.redirectHosts, request.hostFromData]).toEqual([['10.0.0.7'], undefined]);
   });
 
   test('the plan knows every credential and where it is named', () => {
