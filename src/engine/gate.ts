@@ -108,7 +108,6 @@ export function createGates(clock: Clock, overrides: GateOverrides): Gates {
       for (const queue of [...gates.values()].flatMap(({ queues }) => queues)) {
         const away = queue.waiters.filter(({ standing }) => refused.includes(standing));
         queue.waiters = queue.waiters.filter(({ standing }) => !refused.includes(standing));
-        queue.limit.waiting -= away.length;
         for (const waiter of away) waiter.turnAway(new Unfinished());
       }
       wakeRoom?.();
