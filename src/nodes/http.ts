@@ -32,11 +32,7 @@ function build(options: HttpOptions, context: BuildContext): Node {
   if (options.body !== undefined && (options.method === 'GET' || options.method === 'DELETE')) {
     context.problem(['body'], `a ${options.method} request has no body; expected method POST, PUT or PATCH`);
   }
-  const { origin, render } = compileRequest(
-    options,
-    connection,
-    options.batch ? { ...context, isCell: isCellBesideList(context) } : context,
-  );
+  const { origin, render } = compileRequest(options, connection, context);
   const mapping = tried(context, ['map'], () => options.map && compileMapping(options.map, options.when_empty));
   for (const option of options.response === 'text' ? lookingInto(options, mapping) : []) {
     context.warn([option], 'the answer is read as text: only $body, $status and $headers.NAME find something in it');
@@ -97,11 +93,6 @@ function sharingOf({ twinOf, roomOf }: Batching, render: (fields: Fields, bodyFi
     twinOf,
     roomOf: roomOf && ((fields) => roomOf(fields, request(fields))),
   };
-}
-
-/** The list is made of values, whatever the records are. */
-function isCellBesideList({ isCell }: BuildContext): BuildContext['isCell'] {
-  return (field) => field !== listField && isCell(field);
 }
 
 /** The options that look for something within the body. */
