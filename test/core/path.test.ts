@@ -23,6 +23,8 @@ describe('paths', () => {
     ['größe.名前', [['größe', '名前']]],
     ['data.$ref', [['data', '$ref']]],
     ['["$status"]', [['$status']]],
+    ['["$headers"].etag', [['$headers', 'etag']]],
+    ['["$body"].a', [['$body', 'a']]],
     ['$body', [[]]],
     ['$body.a', [['a']]],
     ['$body[].a', [[], ['a']]],

@@ -5,6 +5,7 @@ import { AutomateError, Failure } from '../../src/core/failure.ts';
 import { defineNode } from '../../src/core/node.ts';
 import type { Output } from '../../src/core/ports.ts';
 import type { Run } from '../../src/engine/run.ts';
+import { createFakeClock } from '../helpers/fake-clock.ts';
 import { type FlowOptions, type GivenRecord, partInMemory, runFlow } from '../helpers/run-flow.ts';
 
 const node = (more = '') => `  - { type: http, url: "https://api.example.com/{{id}}"${more} }\n`;
@@ -221,14 +222,16 @@ describe('a run that is asked to stop', () => {
     expect(new Set(rows.map(({ id }) => id)).size).toBe(rows.length);
   });
 
-  test('is as impatient as whoever asks, first or later', async () => {
+  test.each([
+    ['later', ['max-credits', 'interrupted'] as const],
+    ['first', ['interrupted', 'max-credits'] as const],
+  ])('is as impatient as whoever asks %s', async (_, asking) => {
     const both = (run: Run) => {
-      run.stopping.request('max-credits', 'used up');
-      run.stopping.request('interrupted', 'received SIGINT', 10_000);
+      for (const ending of asking) run.stopping.request(ending, 'the reason', ending === 'interrupted' ? 10_000 : undefined);
     };
     const later = { http: () => ({ status: 429, headers: { 'retry-after': '60' } }) };
     const { ending, waitedMs, failures } = await interrupted(both, 150, { ...later, records: records(5) });
-    expect([ending, failures, waitedMs]).toEqual(['max-credits', [], 150]);
+    expect([ending, failures, waitedMs]).toEqual([asking[0], [], 150]);
   });
 
   test('says so once, with the first reason', async () => {
@@ -260,6 +263,12 @@ describe('a run that is aborted', () => {
     expect(rows.map(({ id }) => id)).toEqual([0, 1, 2]);
     expect(failures).toEqual([]);
     expect(requests).toHaveLength(16 + 3);
+  });
+
+  test('ends with what was written behind an unfinished record, when order does not matter', async () => {
+    const http: FlowOptions['http'] = ({ path }) => ({ afterMs: idOf(path) === 0 ? 100_000 : 10 });
+    const { rows, failures } = await interrupted(abort, 250, { http, records: records(5), unordered: true });
+    expect([rows.map(({ id }) => id), failures]).toEqual([[1, 2, 3, 4], []]);
   });
 
   test('calls of tools are given up like requests', async () => {
@@ -346,5 +355,27 @@ describe('an output that cannot be written', () => {
     // Three flushes of 100 ms each, with 16 requests in 10 ms.
     expect(requests).toBeLessThan(700);
     expect(flushes).toBe(3);
+  });
+
+  test('gets nothing of a record that ends later: there would be a hole in it', async () => {
+    const clock = createFakeClock();
+    const late = defineNode({
+      ...{ name: 'late', summary: '', example: '', options: z.strictObject({}) },
+      build: () => ({
+        reads: [],
+        columns: (before) => [...before],
+        run: (fields) => clock.sleepUntil(Number(fields.get('id')) * 500).then(() => [fields]),
+      }),
+    });
+    let flushes = 0;
+    const output = (inner: Output): Output => ({
+      ...inner,
+      async flush() {
+        if (++flushes === 1) throw new AutomateError('output', 'out.csv cannot be written: EIO: i/o error');
+      },
+    });
+    const run = runFlow('nodes: [{ type: late }]', records(3), { nodeTypes: [late], clock, output });
+    await expect(run).rejects.toThrow('out.csv cannot be written: EIO');
+    expect(flushes).toBe(1);
   });
 });
