@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { answerMessage, cleaned, excerpt, type ResponseMode, readBody } from '../../src/core/response.ts';
+import { announcesJson, answerMessage, cleaned, excerpt, type ResponseMode, readBody } from '../../src/core/response.ts';
 import { ExactNumber } from '../../src/core/value.ts';
 import { type FakeAnswer, toResponse } from '../helpers/fake-answer.ts';
 
@@ -150,4 +150,10 @@ describe('what a server said', () => {
   test('cannot steer a terminal', () => {
     expect(cleaned('a\u001b[2Jb\u001b]0;title\u0007c\u0000d\u009be\u202ef\u2028g\th\ni')).toBe('ab]0;titlecdefg\th\ni');
   });
+});
+
+test('JSON is announced by the node or by the content type, but not where the node asks for text', () => {
+  const announced = (mode: ResponseMode, type: string) => announcesJson(toResponse({ headers: { 'content-type': type } }), mode);
+  expect(['application/json', 'application/problem+json', 'text/html'].map((type) => announced('auto', type))).toEqual([true, true, false]);
+  expect([announced('json', 'text/html'), announced('text', 'application/json')]).toEqual([true, false]);
 });

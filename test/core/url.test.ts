@@ -15,6 +15,12 @@ function rendered(url: string, fields: Record<string, unknown>, rules: Parameter
 const anyText = fc.oneof(fc.string({ unit: 'binary' }), fc.constantFrom(...naughtyTexts));
 
 describe('escaping by place', () => {
+  test('whatever stands around a reference stays as it is', () => {
+    const around = (text: string) => rendered(`https://api.example.com/${text}/{{a}}?${text}={{a}}&reference0`, { a: 'x' });
+    for (const text of ['reference', 'reference00', 'a'])
+      expect(around(text)).toBe(`https://api.example.com/${text}/x?${text}=x&reference0`);
+  });
+
   test('any value stays one path segment of the same origin', () => {
     fc.assert(
       fc.property(anyText, anyText, (a, b) => {

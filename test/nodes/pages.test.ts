@@ -454,6 +454,16 @@ describe('a next page on another origin', () => {
     ]);
   });
 
+  test.each([
+    [origin, []],
+    ['http://127.0.0.1:8001', ['127.0.0.1:8002']],
+  ])('that is this machine may be asked only where the first one is, too: %s', async (from, allowHosts) => {
+    const answer = { body: { links: { next: 'http://127.0.0.1:8002/' }, items: itemsOf(0) } };
+    const flow = paging(nextUrl, ', follow: any').replace(origin, from);
+    const { requests } = await run(flow, inTurn(answer, { body: { items: itemsOf(1) } }));
+    expect(requests[1]?.hostFromData).toEqual({ allowHosts });
+  });
+
   test('counts the same statuses as a success', async () => {
     const [, answer] = ways[0] as (typeof ways)[number];
     const flow = paging(nextUrl, ', follow: any, success: [2xx, 302]');

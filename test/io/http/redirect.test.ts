@@ -108,6 +108,24 @@ describe('on the same origin', () => {
 });
 
 describe('to another origin', () => {
+  test('inside the network it is followed where the flow lists that host, and there alone', async () => {
+    const proxy = await httpServer((_request, response) => response.end('here'));
+    const server = await httpServer(redirect(302, 'http://10.1.2.3/x'));
+    const { get, failure } = createSender({ environment: { http_proxy: proxy.origin, no_proxy: '127.0.0.1' } });
+    const to = `${server.origin}/old`;
+    expect(textOf(await get(to, { followAny: true, redirectHosts: ['10.1.2.3'] }))).toBe('here');
+    expect(await failure(to, { followAny: true, redirectHosts: ['10.1.2.4'] })).toMatchObject({ kind: 'request' });
+    expect(await failure(to, { followAny: true })).toMatchObject({ kind: 'request' });
+    expect(proxy.requests).toHaveLength(1);
+  });
+
+  test('something was sent, even when the next request is refused', async () => {
+    const server = await httpServer(redirect(302, 'http://169.254.169.254/x'));
+    const { failure } = createSender();
+    expect(await failure(`${server.origin}/old`, { followAny: true })).toMatchObject({ kind: 'request', sent: true });
+    expect(await failure('http://169.254.169.254/x', anywhere)).toMatchObject({ kind: 'request', sent: false });
+  });
+
   test('is refused', async () => {
     const other = await httpServer();
     const server = await httpServer(redirect(307, () => `${other.origin}/x`));
