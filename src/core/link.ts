@@ -30,7 +30,6 @@ export function linkTarget(link: string, from: Address, rules: LinkRules, base =
   const refuse = (reason: string) => new Error(`${excerpt(link)}, ${reason}`);
   if (!URL.canParse(link, base.origin + base.path)) throw refuse('which is no URL');
   const url = new URL(link, base.origin + base.path);
-  url.hash = '';
   if (rules.secretParameter !== undefined) url.search = withoutParameter(url.search, rules.secretParameter);
   // A blob: URL has the origin of the page that made it.
   if (url.origin === from.origin && url.protocol !== 'blob:') return { origin: from.origin, path: url.pathname + url.search };
