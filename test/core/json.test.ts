@@ -171,6 +171,9 @@ describe('reading JSON', () => {
     for (const inner of ['1', '1.0', '"}]}]"']) {
       expect(jsonOf(parseJson(nested(1000, inner)))).toBe(nested(1000, inner));
       expect(() => parseJson(nested(1002, inner))).toThrow('nested more than 1000 deep');
+      const besides = (depth: number) => `[[${nested(depth - 2, inner)}],[]]`;
+      expect(jsonOf(parseJson(besides(1000)))).toBe(besides(1000));
+      expect(() => parseJson(besides(1002))).toThrow('nested more than 1000 deep');
       expect(() => parseJson(nested(200_000, inner))).toThrow(SyntaxError);
     }
     const flat = `[${'["[[[[",{}],'.repeat(2000)}1]`;
