@@ -210,7 +210,7 @@ describe('on_error', () => {
     ['a reference', '{ type: http, id: behind, url: "https://a.com/{{a}}" }', ''],
     ['a condition', '{ type: set, id: behind, when: a > 1, remove: [id] }', ''],
     ['an expression', '{ type: set, id: behind, fields: { b: { cel: a + 1 } } }', 'the field "b" cannot be made: '],
-    ['the while of a loop', '{ type: loop, id: behind, while: a > 1, nodes: [{ type: set }] }', ''],
+    ['the while of a loop', '{ type: loop, id: behind, while: a > 1, nodes: [{ type: set }] }', 'while: '],
   ])('keep: where a field that was not mapped is missed, the reason is told: %s', async (_, behind, start) => {
     const { failures } = await runFlow(`${node('map: [a], on_error: keep').trimEnd()}\n  - ${behind}\n`, [{ id: 2 }], fails);
     const message = `${start}the record has no field "a"; before, http-1: the server answered 404`;
