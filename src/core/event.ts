@@ -17,6 +17,14 @@ export interface FailureReport {
 /** Where an answer comes from that nothing was sent for: from disk, or from the same request of another record. */
 export type HitSource = 'kept' | 'in-flight';
 
+/** A page that is not the last, with fewer items than the offset goes on by: those in between may be left out. */
+export interface ShortPage {
+  /** From 1. */
+  readonly page: number;
+  readonly items: number;
+  readonly size: number;
+}
+
 /** Everything that happens in a run, for whoever shows or keeps it. */
 export type Event =
   | { readonly type: 'run-started'; readonly flow: string; readonly input: string; readonly output: string; readonly errors: string }
@@ -38,6 +46,7 @@ export type Event =
       readonly paths: readonly string[];
       readonly found: readonly boolean[];
     }
+  | ({ readonly type: 'page-short'; readonly record: number; readonly node: string } & ShortPage)
   /** A tool says how far it is. */
   | ({ readonly type: 'tool-progress'; readonly record: number; readonly node: string; readonly tool: string } & ToolProgress)
   | ToolServerEvent

@@ -1,6 +1,7 @@
 import type * as z from 'zod';
 import type { SecretUse } from './auth.ts';
 import type { Expression } from './condition.ts';
+import type { ShortPage } from './event.ts';
 import type { Failure, Unfinished } from './failure.ts';
 import type { Auth, Http, HttpRequest, HttpResponse } from './ports.ts';
 import type { Fields } from './record.ts';
@@ -80,6 +81,8 @@ export interface NodeContext {
   cached(key: string, maxAgeMs: number, produce: () => Promise<HttpResponse>): Promise<HttpResponse>;
   /** Tells which of the map's paths led anywhere. */
   mapped(paths: readonly string[], found: readonly boolean[]): void;
+  /** Tells of a page with too few items. */
+  fellShort(page: ShortPage): void;
   /** Tells how far a tool is. */
   progressed(tool: string, progress: ToolProgress): void;
   /** Waits until as many records as can share a call are there, or no more can come; answers what came of this one. */

@@ -102,6 +102,10 @@ const methods: Omit<NodeContext, 'http' | 'tools'> & ThisType<Own> = {
     const { step, way, chain } = this;
     chain.ports.report({ type: 'mapped', record: way.item.number, node: step.id, paths, found });
   },
+  fellShort(page) {
+    const { step, way, chain } = this;
+    chain.ports.report({ type: 'page-short', record: way.item.number, node: step.id, ...page });
+  },
   progressed(tool, progress) {
     const { step, way, chain } = this;
     chain.ports.report({ type: 'tool-progress', record: way.item.number, node: step.id, tool, ...progress });

@@ -1,3 +1,4 @@
+import type { ShortPage } from '../core/event.ts';
 import { Failure } from '../core/failure.ts';
 import { fingerprint } from '../core/fingerprint.ts';
 import { linkTarget } from '../core/link.ts';
@@ -38,6 +39,8 @@ export interface PageWalk {
   isEmpty(answer: Exchange): boolean;
   /** Goes on to the next page; `false` when there is none. Throws a Failure when it would never end. */
   turn(answer: Exchange): boolean;
+  /** The first page that fell short, once: asked where there are items behind it. */
+  shortPage(): ShortPage | undefined;
 }
 
 /** What is said of links to other origins. */
@@ -59,6 +62,8 @@ export function compilePaging(options: PaginateOptions, rules: PagingRules): Pag
       const seen = createSeen();
       let page = 1;
       let request = first;
+      let short: ShortPage | undefined;
+      let isTold = false;
       return {
         get page() {
           return page;
@@ -68,7 +73,7 @@ export function compilePaging(options: PaginateOptions, rules: PagingRules): Pag
         },
         isEmpty: (answer) => items !== undefined && isEmpty(answer, items),
         turn(answer) {
-          if (options.type === 'offset' && items) refuseLonger(answer, items, options.size, page);
+          if (options.type === 'offset' && items) short ??= shortOf(answer, items, options.size, page);
           const next = nextOf(request, answer, page, first);
           if (!next) return false;
           refuseRepeat(seen, request, next, answer, page);
@@ -76,6 +81,11 @@ export function compilePaging(options: PaginateOptions, rules: PagingRules): Pag
           request = next;
           page++;
           return true;
+        },
+        shortPage() {
+          if (page === 1 || isTold) return undefined;
+          isTold = short !== undefined;
+          return short;
         },
       };
     },
@@ -218,10 +228,11 @@ function isEmpty({ response, body }: Exchange, path: readonly (string | number)[
   throw new Failure('mapping', `expected an array of items, found ${kindOf(array)}`, { status: response.status });
 }
 
-/** The next offset would lead to what is on this page already. */
-function refuseLonger({ response, body }: Exchange, path: readonly (string | number)[], size: number, page: number): void {
+/** A page that lacks items of its size. Of one that has more, the next offset would lead to what is on it already: throws a Failure. */
+function shortOf({ response, body }: Exchange, path: readonly (string | number)[], size: number, page: number): ShortPage | undefined {
   const array = valueAt(body, path);
-  if (!Array.isArray(array) || array.length <= size) return;
+  if (!Array.isArray(array) || array.length === size) return undefined;
+  if (array.length < size) return { page, items: array.length, size };
   const message = `page ${page} has ${array.length} items, more than the size of ${size}: the next one would repeat some`;
   throw new Failure('mapping', message, { status: response.status });
 }

@@ -47,6 +47,8 @@ async function runPages(compiled: Compiled, paging: Paging, fields: Fields, cont
     if (rows.length === 0) withoutRows ??= answer;
     else if (compiled.mapping) await context.emit(rows);
     count += rows.length;
+    const short = isEmpty ? undefined : walk.shortPage();
+    if (short) context.fellShort(short);
     if (isEmpty || !walk.turn(answer)) break;
   }
   if (!compiled.mapping) return [fields];

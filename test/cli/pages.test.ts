@@ -51,6 +51,16 @@ describe('pages end', () => {
     expect([code, rows, paths]).toEqual([0, sixRows, ['/x?size=2', '/x?p=2', '/x?p=3']]);
   });
 
+  test('short of the size of an offset, which is warned of where there are more behind it', async () => {
+    const answer = (page: number, _: string, response: ServerResponse) => json(response, { items: page < 4 ? itemsOf(page) : [] });
+    const { code, rows, stderr } = await ending('type: offset, size: 50, items: items', answer);
+    expect([code, rows]).toEqual([0, sixRows]);
+    expect(stderr).toContain(
+      '  warning: page 1 of record 1 has 2 items, fewer than the size of 50, and is not the last (pages, 1 record)\n' +
+        '    where the server gives no more at once, those in between were left out: say size: 2, or ask it for 50\n',
+    );
+  });
+
   test.each([
     ['type: page, items: items', ['page=1', 'page=2', 'page=3', 'page=4']],
     ['type: offset, size: 2, items: items', ['offset=0', 'offset=2', 'offset=4', 'offset=6']],

@@ -254,6 +254,18 @@ describe('the last page', () => {
   test('may be a short one of an offset: the next one tells', async () => {
     const result = await run(paging(offset), inTurn({ body: { items: [{ n: 1 }] } }, { body: { items: [] } }));
     expect([numbers(result), paths(result)]).toEqual([[1], ['/a?offset=0', '/a?offset=2']]);
+    expect(result.events.filter(({ type }) => type === 'page-short')).toEqual([]);
+  });
+
+  test.each([
+    ['told once of a record where another page has some', [1, 1, 2, 1], [{ page: 1, items: 1, size: 2 }]],
+    ['told of by its number', [2, 1, 2], [{ page: 2, items: 1, size: 2 }]],
+    ['not told of where it is the last', [2, 1], []],
+  ])('a short one of an offset is %s', async (_, counts, told) => {
+    const pages = [...counts, 0].map((count, at) => ({ body: { items: Array.from({ length: count }, (_, n) => ({ n: 10 * at + n })) } }));
+    const { events, rows } = await run(paging(offset), inTurn(...pages));
+    expect(rows.length).toBe(counts.reduce((sum, count) => sum + count));
+    expect(events.filter(({ type }) => type === 'page-short')).toMatchObject(told);
   });
 
   test.each(['data.items', 'data.items[]', 'data["items"]'])('the array may be deeper: %s', async (items) => {

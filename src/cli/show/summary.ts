@@ -50,6 +50,7 @@ export function summaryText(tally: Tally, facts: SummaryFacts, colors: ChalkInst
       : []),
     ...failureLines(tally, colors),
     ...hitLines(tally),
+    ...shortLines(tally, colors),
     ...cacheLines(tally),
     `  output: ${facts.output} (${counted(facts.outputRecords, 'record')})`,
     ...(facts.errorRecords > 0 ? [`  errors: ${facts.errors} (${counted(facts.errorRecords, 'record')})`] : []),
@@ -142,6 +143,22 @@ function hitLines(tally: Tally): string[] {
 
 function hitText({ path, found, of }: PathHits): string {
   return `${path}: found in ${count(found)} of ${count(of)}`;
+}
+
+/** What a server gives at most on a page is often less than what it was asked for. */
+function shortLines({ short }: Tally, colors: ChalkInstance): string[] {
+  return [...short].flatMap(
+    ([
+      node,
+      {
+        records,
+        first: { record, page, items, size },
+      },
+    ]) => [
+      `  ${colors.yellow('warning:')} page ${page} of record ${record} has ${counted(items, 'item')}, fewer than the size of ${size}, and is not the last (${node}, ${counted(records, 'record')})`,
+      `    where the server gives no more at once, those in between were left out: say size: ${items}, or ask it for ${size}`,
+    ],
+  );
 }
 
 function cacheLines({ cached, creditsSaved }: Tally): string[] {

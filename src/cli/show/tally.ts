@@ -1,4 +1,4 @@
-import type { Ending, Event, FailureReport, HitSource } from '../../core/event.ts';
+import type { Ending, Event, FailureReport, HitSource, ShortPage } from '../../core/event.ts';
 
 /** Failures that are alike: the same node, class and status. The message is that of the first one. */
 export interface FailureGroup extends FailureReport {
@@ -15,6 +15,13 @@ export interface PathHits {
   readonly path: string;
   found: number;
   of: number;
+}
+
+/** Records with a page that fell short. */
+export interface ShortPages {
+  records: number;
+  /** That of the record that came first. */
+  readonly first: ShortPage & { readonly record: number };
 }
 
 /** What has happened in a run so far. */
@@ -36,6 +43,8 @@ export interface Tally {
   /** What was kept of records that have not ended yet, by their numbers: they may still fail. */
   readonly undecided: Map<number, Map<string, FailureReport>>;
   readonly hits: Map<string, PathHits[]>;
+  /** Records that have had a short page, by node. */
+  readonly short: Map<string, ShortPages>;
   /** The first record whose answer was mapped, by node. */
   readonly answered: Map<string, number>;
   stopReason: string | undefined;
@@ -60,6 +69,7 @@ export function createTally(): Tally {
     failures: new Map(),
     undecided: new Map(),
     hits: new Map(),
+    short: new Map(),
     answered: new Map(),
     stopReason: undefined,
     ending: undefined,
@@ -95,6 +105,9 @@ export function addToTally(tally: Tally, event: Event): void {
     case 'mapped':
       addHits(tally, event.node, event.paths, event.found);
       if (event.record < (tally.answered.get(event.node) ?? Infinity)) tally.answered.set(event.node, event.record);
+      return;
+    case 'page-short':
+      addShort(tally, event);
       return;
     case 'record-kept':
       keep(tally, event.record, event);
@@ -159,6 +172,12 @@ function newGroup({ node, class: kind, status, message, attempts }: FailureRepor
 
 function keyOf({ node, class: kind, status }: FailureReport): string {
   return `${node ?? ''} ${kind} ${status ?? ''}`;
+}
+
+function addShort(tally: Tally, { node, record, page, items, size }: ShortPage & { node: string; record: number }): void {
+  const known = tally.short.get(node);
+  if (known) known.records++;
+  else tally.short.set(node, { records: 1, first: { record, page, items, size } });
 }
 
 function addHits(tally: Tally, node: string, paths: readonly string[], found: readonly boolean[]): void {
