@@ -96,7 +96,8 @@ export function createRunLedger(options: RunLedgerOptions, book: Book | undefine
       const number = numberOf(node);
       add(number, -(prices[number] as Price).credits);
     },
-    isUsedUp: () => isOver(cheapest) || (isLast && available < cheapest - rounding),
+    // What was too much for one action may still be enough for a cheaper one.
+    isUsedUp: () => isOver(cheapest) || (book !== undefined && reserve(book, cheapest) !== undefined),
     affords(actions) {
       if (options.most === undefined && (!book || (log && !isLast))) return true;
       const credits = actions.reduce((sum, [node, count]) => sum + count * (prices[numberOf(node)] as Price).credits, 0);
@@ -162,7 +163,7 @@ export function createRunLedger(options: RunLedgerOptions, book: Book | undefine
     const hold = { run: options.run, owner, month: month.name, accounts, logged, total: totalNow };
     const wanted = Math.max(block + needed, least);
     const granted = book.renew(hold, unwritten, wanted, least, needed);
-    isLast = granted < wanted - rounding;
+    isLast = granted < wanted;
     // Only what is in the book for sure is no longer to be written.
     total = totalNow;
     unwritten.fill(0);

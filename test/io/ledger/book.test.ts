@@ -1,4 +1,4 @@
-import { mkdtempSync, readdirSync, rmSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readdirSync, rmSync, statSync, symlinkSync, truncateSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
@@ -62,6 +62,14 @@ test('what was spent before midnight UTC belongs to the month that has ended', (
   spend(ledger, 'a', 20);
   ledger.close();
   expect(written(folder)).toEqual({ '2026-11 a': 300, '2026-12 a': 20 });
+});
+
+test('a run that has ended holds nothing', () => {
+  const folder = home();
+  const ledger = ledgerOf(folder);
+  spend(ledger, 'a', 300);
+  ledger.close();
+  expect([open(folder).holds(), written(folder)]).toEqual([[], { '2026-11 a': 300 }]);
 });
 
 test('what is begun can count on half of the allowance that remains, and not only on what a run takes at a time', () => {
@@ -160,6 +168,14 @@ test('a run that goes on has spent no less than its journal says, and what its l
   expect(written(folder)).toEqual({ '2026-11 a': 522 });
 });
 
+test('a run that goes on has spent no less than its journal says, where its log has lost its end', () => {
+  const folder = home();
+  spend(ledgerOf(folder), 'a', 10);
+  truncateSync(join(folder, 'runs/r.credits'), 45);
+  settleEarlier(killed(folder), folder, 'r', 10);
+  expect(written(folder)).toEqual({ '2026-11 a': 10 });
+});
+
 test('what dead runs hold is free again when it is needed', () => {
   const folder = home();
   const book = open(folder);
@@ -201,9 +217,11 @@ test('a book that cannot be written at the end leaves the log for whoever comes 
   };
   const ledger = ledgerOf(folder, {}, { ...book, settle: broken, close: () => {} });
   spend(ledger, 'a', 100);
+  ledger.hold('a');
+  ledger.settle('a', 2.5);
   expect(() => ledger.close()).toThrow('disk full');
   expect(settleDead(killed(folder), { home: folder, wallNow: () => november })).toBe(true);
-  expect(written(folder)).toEqual({ '2026-11 a': 100 });
+  expect(written(folder)).toEqual({ '2026-11 a': 102.5 });
 });
 
 test('a run that was taken for dead counts twice rather than not at all', () => {
@@ -214,6 +232,19 @@ test('a run that was taken for dead counts twice rather than not at all', () => 
   spend(ledger, 'a', 5);
   ledger.close();
   expect(written(folder)['2026-11 a']).toBeGreaterThanOrEqual(15);
+});
+
+test('what was taken for dead and has written down more meanwhile keeps its hold and its log', () => {
+  const folder = home();
+  const ledger = ledgerOf(folder);
+  spend(ledger, 'a', 10);
+  const book = killed(folder);
+  const before = book.holds();
+  spend(ledger, 'a', 290);
+  expect(settleDead({ ...book, holds: () => before }, { home: folder, wallNow: () => november })).toBe(false);
+  expect([book.holds().length, readdirSync(join(folder, 'runs'))]).toEqual([1, ['r.credits']]);
+  ledger.close();
+  expect(written(folder)).toEqual({ '2026-11 a': 300 });
 });
 
 test('a run that was killed and whose log is gone may have spent all that it held', () => {
@@ -240,17 +271,23 @@ test('prices with a point add up to their budget', () => {
   }
 });
 
-test('what is too little for one node is not used up for a cheaper one, also at the end of a block', () => {
+test.each<[string, number | undefined, number | undefined, RegExp]>([
+  ['the budget of the run', 6, undefined, /^the 6 credits of --max-credits are used up/],
+  ['the allowance', undefined, 6, /^the allowance of 6 credits for 2026-11 is used up/],
+])('what is too little for one node is not used up for a cheaper one, also at the end of a block: %s', (_name, most, limit, usedUp) => {
   const accountOf = (node: string) => ({ flow: 'f', node, connection: '', env: 'default' });
   const prices = new Map([
     ['a', { credits: 1, account: accountOf('a') }],
     ['b', { credits: 5, account: accountOf('b') }],
   ]);
-  const ledger = ledgerOf(home(), { prices, most: 6, block: 2 });
+  const folder = home();
+  const book = open(folder);
+  book.setLimit(limit);
+  const ledger = ledgerOf(folder, { prices, most, block: 2 }, book);
   spend(ledger, 'a', 2);
-  expect([ledger.hold('b'), ledger.isUsedUp()]).toEqual(['the 6 credits of --max-credits are used up', false]);
+  expect([ledger.hold('b'), ledger.isUsedUp()]).toEqual([expect.stringMatching(usedUp), false]);
   spend(ledger, 'a', 4);
-  expect([ledger.hold('a'), ledger.isUsedUp()]).toEqual(['the 6 credits of --max-credits are used up', true]);
+  expect([ledger.hold('a'), ledger.isUsedUp()]).toEqual([expect.stringMatching(usedUp), true]);
 });
 
 test('a limit that is set while a run is under way counts from its next block on', () => {

@@ -27,6 +27,12 @@ test('a budget counts what is under way, and what is given back can be taken aga
   expect(ledger.spent()).toBe(1);
 });
 
+test('a budget affords what is left of it', () => {
+  const ledger = budget(3);
+  expect(ledger.hold('n')).toBeUndefined();
+  expect([2, 3].map((count) => ledger.affords([['n', count]]))).toEqual([true, false]);
+});
+
 test('a budget of nothing allows nothing', () => {
   expect(budget(0).hold('n')).toBe('the 0 credits of --max-credits are used up');
 });

@@ -36,3 +36,22 @@ test('what was written in part is written again in its place', () => {
   expect(sentSince(path, 0, 2)).toEqual([5, 2]);
   log.remove();
 });
+
+test('more entries than are written together are all there', () => {
+  const path = join(folder, 'many.credits');
+  const log = createSentLog(path);
+  for (let entry = 0; entry < 3000; entry++) log.add(entry % 2, 1);
+  log.flush();
+  expect(sentSince(path, 1000, 2)).toEqual([1000, 1000]);
+  log.remove();
+});
+
+test('a log that was left behind is begun anew', () => {
+  const path = join(folder, 'left.credits');
+  createSentLog(path).add(0, 1);
+  const log = createSentLog(path);
+  log.add(0, 2);
+  log.flush();
+  expect(sentSince(path, 0, 1)).toEqual([2]);
+  log.remove();
+});
