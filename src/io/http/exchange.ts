@@ -55,7 +55,7 @@ export function exchange(route: Route, hop: Hop, tools: ExchangeTools): Promise<
         onResponseEnd,
         onResponseError(_controller, error) {
           // Without a body it is whole with its header; undici wants the bytes that a 304 may announce (RFC 9110, 15.4.5).
-          if (status !== 0 && !hasBody(status) && !failure) onResponseEnd();
+          if (status !== 0 && !hasBody(status)) onResponseEnd();
           else onError(error);
         },
       });

@@ -177,6 +177,18 @@ describe('a 401', () => {
     expect((await get(api.origin, { auth: at.auth, timeoutMs: 30_000 })).status).toBe(200);
   });
 
+  test('and the answer to the new token share the time of the request', async () => {
+    let passedMs = 0;
+    const at = await scene(numbered());
+    const api = await httpServer(async ({ headers }, response) => {
+      if (headers.authorization === 'Bearer token-0') passedMs += 40_000;
+      else await new Promise((resolve) => setTimeout(resolve, 50));
+      response.writeHead(headers.authorization === 'Bearer token-1' ? 200 : 401).end();
+    });
+    const { failure } = createSender({ secrets: { c: secret }, now: () => performance.now() + passedMs });
+    expect((await failure(api.origin, { auth: at.auth, timeoutMs: 30_000 })).kind).toBe('timeout');
+  });
+
   test('that comes late does not throw the new token away', async () => {
     let revoked = false;
     let held: (() => void) | undefined;

@@ -1,6 +1,7 @@
 import type { Socket } from 'node:net';
 import { brotliCompressSync, deflateSync, gzipSync } from 'node:zlib';
 import { describe, expect, test, vi } from 'vitest';
+import { failureOf } from '../../../src/io/http/error.ts';
 import { rawServer, unusedPort } from '../../helpers/raw-server.ts';
 import { createSender } from './sending.ts';
 
@@ -135,6 +136,35 @@ describe('the connection broke', () => {
   });
 });
 
+describe('what the machine says of a connection', () => {
+  const coded = (code: string, message: string, more: object = {}) => Object.assign(new Error(message), { code, ...more });
+  const several = (...errors: Error[]) => Object.assign(new AggregateError(errors), { code: (errors[0] as NodeJS.ErrnoException).code });
+
+  test.each([
+    [
+      'too late behind the request',
+      coded('ETIMEDOUT', 'read ETIMEDOUT'),
+      { kind: 'network', retryable: true, sent: true, message: 'https://a.test: the connection timed out (ETIMEDOUT)' },
+    ],
+    [
+      'of several addresses',
+      several(coded('EACCES', 'connect EACCES ::1:443'), coded('EPERM', 'connect EPERM 127.0.0.1:443')),
+      { kind: 'network', retryable: true, message: 'https://a.test: connect EACCES ::1:443 (EACCES)' },
+    ],
+    [
+      "of a proxy's certificate",
+      coded('UND_ERR_PRX_TLS', 'Proxy TLS', { cause: coded('CERT_HAS_EXPIRED', 'certificate has expired') }),
+      {
+        kind: 'network',
+        retryable: false,
+        message: 'the TLS connection to https://a.test failed: certificate has expired (CERT_HAS_EXPIRED)',
+      },
+    ],
+  ])('%s', (_name, error, failure) => {
+    expect(failureOf(error, { origin: 'https://a.test', wasSent: true })).toMatchObject(failure);
+  });
+});
+
 describe('what came is no HTTP', () => {
   test.each([
     ['junk', 'SSH-2.0-OpenSSH_9.6\r\n'],
@@ -175,6 +205,7 @@ describe('the deadline', () => {
   test.each([
     ['never answers', '', 'no response within 120 ms'],
     ['trickles a header', `${ok}X-Slow: `, 'no response within 120 ms'],
+    ['trickles a header behind a provisional answer', `HTTP/1.1 103 Early Hints\r\n\r\n${ok}X-Slow: `, 'no response within 120 ms'],
     ['trickles a body', `${ok}Content-Length: 100000\r\n\r\n`, 'no response within 120 ms: the body was not complete'],
     ['trickles a body without an end', `${ok}\r\n`, 'no response within 120 ms: the body was not complete'],
   ])('ends a server that %s', async (_name, start, message) => {

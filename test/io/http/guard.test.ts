@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest';
+import { guardedLookup } from '../../../src/io/http/guard.ts';
 import { httpServer } from '../../helpers/http-server.ts';
 import { proxyServer } from '../../helpers/proxy-server.ts';
 import { createSender } from './sending.ts';
@@ -107,6 +108,11 @@ describe('a host from the record', () => {
       expect((await failure(`http://${host}:${port}/`, fromData(`${host}:1`))).kind).toBe('request');
       expect((await failure(`http://${host}:${port}/`, fromData())).kind).toBe('request');
     }
+  });
+
+  test('a name that leads to the link of one interface is refused', async () => {
+    const error = await new Promise((resolve) => guardedLookup(false)('fe80::1%1', { all: true }, resolve));
+    expect(error).toMatchObject({ code: 'ADDRESS_REFUSED', message: expect.stringMatching(/, a link-local or metadata address$/) });
   });
 
   test('an IPv6 address is listed with or without brackets', async () => {

@@ -1,8 +1,10 @@
-import { expect, test } from 'vitest';
+import { connect, type Socket } from 'node:net';
+import { expect, test, vi } from 'vitest';
 import { createLines } from '../../../src/io/http/lines.ts';
 import { makeCertificates } from '../../helpers/certificates.ts';
 import { httpServer, json } from '../../helpers/http-server.ts';
 import { proxyServer } from '../../helpers/proxy-server.ts';
+import { rawServer } from '../../helpers/raw-server.ts';
 import { createSender } from './sending.ts';
 
 const certificates = makeCertificates();
@@ -58,6 +60,25 @@ test.each(['directly', 'through a proxy'])('for a request that is given up no ot
   const url = way === 'directly' ? server.origin : 'http://api.example.test/';
   for (let request = 1; request <= 5; request++) await failure(url, { maxBodyBytes: 1 });
   expect([server.requests.length, (way === 'directly' ? server : proxy).connections()]).toEqual([5, 5]);
+});
+
+test('a request that is given up while its connection is made is not sent when that is there', async () => {
+  const server = await httpServer((_request, response) => json(response, {}), certificates.good);
+  let begun: { readonly socket: Socket; readonly hello: string } | undefined;
+  let onward: Socket | undefined;
+  const relay = await rawServer((socket, bytes) => {
+    if (onward) onward.write(bytes, 'latin1');
+    else begun = { socket, hello: bytes };
+  });
+  const { failure } = createSender({ cacert: certificates.authority });
+  const { message } = await failure(relay.origin.replace('http:', 'https:'), { timeoutMs: 20 });
+  expect(message).toBe('no response within 20 ms: the connection was not made');
+  const { socket, hello } = await vi.waitUntil(() => begun);
+  onward = connect(server.port, '127.0.0.1');
+  onward.pipe(socket);
+  onward.write(hello, 'latin1');
+  await vi.waitUntil(() => socket.destroyed || socket.readableEnded || server.requests.length > 0);
+  expect(server.requests).toEqual([]);
 });
 
 /** Lines that lead nowhere: what they are asked is answered when the test says so. */

@@ -91,12 +91,12 @@ describe('a proxy', () => {
     expect(() => createSender({ environment: { https_proxy: 'bogus://user:canary@x' } })).not.toThrow(/canary/);
   });
 
-  test.each([407, 403, 502])('that refuses with %i is told', async (status) => {
+  test.each([407, 403, 429, 502])('that refuses with %i is told', async (status) => {
     const proxy = await proxyServer(1, status);
     const { failure } = createSender({ environment: { HTTP_PROXY: proxy.url, HTTPS_PROXY: proxy.url } });
     expect(await failure('https://api.example.test/')).toMatchObject({
       kind: 'network',
-      retryable: status >= 500,
+      retryable: status === 429 || status === 502,
       sent: false,
       message: `the proxy ${new URL(proxy.url).host} refused the connection to https://api.example.test with status ${status}`,
     });
