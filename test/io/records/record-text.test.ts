@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest';
+import type { Part } from '../../../src/core/item.ts';
 import type { Fields } from '../../../src/core/record.ts';
 import { createTextParts } from '../../../src/io/records/part.ts';
 import { createRecordText, writeAll } from '../../../src/io/records/record-text.ts';
@@ -40,4 +41,47 @@ test('records that are longer together than a string can be are written in piece
   expect(text.waiting()).toBe(0);
   expect(Math.max(...writes.map(({ length }) => length))).toBeLessThanOrEqual(longest);
   expect(JSON.parse(writes.join('') + text.end())).toEqual(all.map((row) => Object.fromEntries(row)));
+});
+
+const row = (text: string): Fields => new Map([['text', text]]);
+
+/** A place in memory that knows whether it was dropped. */
+function place() {
+  const kept = createTextParts(() => '/nowhere').part();
+  let isDropped = false;
+  const drop = () => {
+    isDropped = true;
+    kept.drop();
+  };
+  return { ...kept, texts: kept.texts, drop, isDropped: () => isDropped };
+}
+
+test.each(['json', 'ndjson', 'csv'] as const)(
+  'records and parts are written in the order in which they came, and parts are dropped: %s',
+  async (kind) => {
+    const table = createWriter({ kind, gzip: false }, ['text']);
+    const text = createRecordText(table, false, createRedactor());
+    const places = [place(), place(), place()];
+    const [empty, first, second] = places.map((kept) => text.part(kept));
+    await first?.add([row('b'), row('c')]);
+    await second?.add([row('e')]);
+    text.addPart(empty as Part);
+    text.add([row('a')]);
+    text.addPart(first as Part);
+    text.add([row('d')]);
+    text.addPart(second as Part);
+    text.add([row('f')]);
+    const writes: string[] = [];
+    const sink = { write: async (piece: string) => void writes.push(piece) } as unknown as Sink;
+    await writeAll(sink, text.begin(), text.take());
+    expect(writes.join('') + text.end()).toBe(table.begin() + table.write([...'abcdef'].map(row), true) + table.end(true));
+    expect(places.map(({ isDropped }) => isDropped())).toEqual([true, true, true]);
+  },
+);
+
+test('a part takes nothing that the output cannot hold', async () => {
+  const text = createRecordText(createWriter({ kind: 'csv', gzip: false }, ['text']), false, createRedactor());
+  const part = text.part(place());
+  await expect(part.add([row('a'), row('\ud800')])).rejects.toMatchObject({ kind: 'output' });
+  expect(part.rows).toBe(0);
 });

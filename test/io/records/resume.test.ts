@@ -13,6 +13,7 @@ const inputs: [name: string, content: string | Buffer, options?: Partial<SourceO
   ['rows.csv', csv],
   ['errors.csv', '_error_node,id,_error_message\nn,1,m\nn,2,"m\nm"\nn,3\nn,4,m\n'],
   ['only.csv', 'id\n1\n""\n\n3\n'],
+  ['marks.csv', '\ufeffid,name\n\ufeff1,a\n\ufeff2,b\n'],
   ['cr.csv', 'id,name\r1,a\r2,b\r'],
   ['rows.tsv', 'id\tname\n1\ta,b\n2\tc\n'],
   ['rows.ndjson', ndjson],
