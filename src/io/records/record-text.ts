@@ -89,7 +89,7 @@ export function createRecordText(writer: RecordWriter, hasRecords: boolean, reda
       return {
         rows: rows.length,
         async *texts() {
-          if (rows.length > 0) yield* textsOf(rows, false);
+          yield* textsOf(rows, false);
         },
       };
     },
@@ -146,7 +146,6 @@ export function createRecordText(writer: RecordWriter, hasRecords: boolean, reda
         return count;
       },
       async add(added) {
-        if (added.length === 0) return;
         for (const row of added) {
           const failure = writer.refusal(row);
           if (failure) throw failure;
