@@ -267,6 +267,39 @@ describe('credits that are not enough for all', () => {
     expect((await run(place, '--resume')).code).toBe(0);
     expect(server.requests).toHaveLength(120);
   });
+
+  test.each([
+    ['the allowance', ['credits', 'limit', '30'], []],
+    ['--max-credits', ['credits'], ['--max-credits', '30']],
+  ])('what of %s is too little for a dear action is spent on a record that asks again', async (_name, before, more) => {
+    let looks = 0;
+    let answerFirst = () => {};
+    const server = await httpServer(({ path }, response) => {
+      if (path === '/first') answerFirst = () => json(response, {});
+      else if (path === '/look') {
+        if (++looks === 25) {
+          // Its wait has begun when the dear action is refused.
+          response.setHeader('retry-after', '1').on('finish', () => answerFirst());
+        }
+        json(response, { done: looks > 25 });
+      } else json(response, {});
+    });
+    const flow = `nodes:
+    - { id: first, type: http, url: "${server.origin}/first", when: 'id == "2"' }
+    - { id: dear, type: http, url: "${server.origin}/dear", credits: 5, when: 'id == "2"' }
+    - id: wait
+      type: poll
+      when: 'id == "1"'
+      every: { initial: 10ms, factor: 1 }
+      until: done
+      nodes: [{ id: look, type: http, url: "${server.origin}/look", map: { done: done } }]
+  `;
+    const place = await workplace({ 'flow.yaml': flow, 'rows.csv': csvOf(2) });
+    await place.automate(before);
+    expect((await run(place, ...more)).code).toBe(5);
+    expect(server.requests.map(({ path }) => path).filter((path) => path !== '/look')).toEqual(['/first']);
+    expect((await place.read('out.csv')).split('\n')).toEqual([expect.stringContaining('done'), expect.stringMatching(/^1,.*true$/), '']);
+  });
 });
 
 describe('automate credits', () => {
