@@ -9,6 +9,7 @@ import type { HttpResponse } from '../../src/core/ports.ts';
 import { openAnswers } from '../../src/io/answers-file.ts';
 import { createCache } from '../../src/io/cache.ts';
 import { openDatabase } from '../../src/io/database.ts';
+import { answerOf, checksumOf, packedOf } from '../../src/io/kept-answer.ts';
 import { createRedactor } from '../../src/io/redact.ts';
 
 function answer(body: string | Uint8Array, headers: HttpResponse['headers'] = {}): HttpResponse {
@@ -464,4 +465,13 @@ describe('what is kept', () => {
     expect(text(await at.once('long', 100_000, unasked))).toBe('long');
     expect(answersIn(at)).toBe(1);
   });
+});
+
+test('an answer is taken for damaged under any key but its own: a damaged index may lead to another', () => {
+  const [own, other] = ['a', 'b'].map((text) => Buffer.from(text)) as [Buffer, Buffer];
+  const answer = { keptAtMs: 1, status: 200, headers: { etag: 'x' }, body: Buffer.from('body') };
+  const packed = packedOf(answer);
+  const row = [checksumOf(own, packed), packed] as const;
+  expect(answerOf(own, row)).toEqual(answer);
+  expect(() => answerOf(other, row)).toThrow('what is in it is not what was written');
 });
