@@ -1,10 +1,14 @@
 import { longestTimerMs } from '../core/duration.ts';
 import type { Clock } from '../core/ports.ts';
+import { inTurns } from './turns.ts';
 
 /** Makes the clock of this machine. */
 export function createClock(): Clock {
   return { now: () => performance.now(), wallNow: () => Date.now(), sleepUntil, nextTurn };
 }
+
+/** Thousands may be due at once: what the first of them send goes out before the last are woken. */
+const goOnInTurn = inTurns();
 
 /** A timer of Node may fire up to a millisecond early: what is not reached yet is slept again. */
 function sleepUntil(untilMs: number, signal?: AbortSignal): Promise<void> {
@@ -19,12 +23,12 @@ function sleepUntil(untilMs: number, signal?: AbortSignal): Promise<void> {
     };
     const sleep = () => {
       const leftMs = untilMs - performance.now();
-      if (leftMs <= 0) return end();
-      timer = setTimeout(sleep, Math.min(longestTimerMs, Math.ceil(leftMs)));
-      return undefined;
+      if (leftMs > 0) timer = setTimeout(sleep, Math.min(longestTimerMs, Math.ceil(leftMs)));
+      else if (timer) goOnInTurn(end);
+      else end();
     };
     others?.add(end);
-    return sleep();
+    sleep();
   });
 }
 

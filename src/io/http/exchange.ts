@@ -3,6 +3,7 @@ import { longestTimerMs } from '../../core/duration.ts';
 import { Failure } from '../../core/failure.ts';
 import type { HttpResponse } from '../../core/ports.ts';
 import { retryAfterMs } from '../../core/rate-limit.ts';
+import { inTurns } from '../turns.ts';
 import { acceptEncoding, decompress, tooLarge } from './decompress.ts';
 import { failureOf } from './error.ts';
 import { headerReader } from './header.ts';
@@ -71,7 +72,7 @@ export function exchange(route: Route, hop: Hop, tools: ExchangeTools): Promise<
       if (encodings !== undefined && body.length > 0) {
         decompress(body, encodings, { maxBytes: hop.maxBodyBytes, status }).then((body) => resolve({ ...response, body }), reject);
       } else {
-        goOnLater(() => resolve(response));
+        goOnInTurn(() => resolve(response));
       }
     }
 
@@ -93,24 +94,8 @@ export function exchange(route: Route, hop: Hop, tools: ExchangeTools): Promise<
   });
 }
 
-/**
- * So many answers go on in one turn of the event loop: what they let in is noted with one write, and what comes meanwhile,
- * and what is due meanwhile, waits for no more than those.
- */
-const atOnce = 8;
-
-const ended: (() => void)[] = [];
-
-function goOnLater(goOn: () => void): void {
-  ended.push(goOn);
-  if (ended.length === 1) setImmediate(goOnInTurns);
-}
-
-function goOnInTurns(): void {
-  for (const goOn of ended.slice(0, atOnce)) goOn();
-  ended.splice(0, atOnce);
-  if (ended.length > 0) setImmediate(goOnInTurns);
-}
+/** What a few answers let in is noted with one write, and what comes or is due meanwhile waits for no more than those. */
+const goOnInTurn = inTurns();
 
 function hasBody(status: number): boolean {
   return status !== 204 && status !== 304;
