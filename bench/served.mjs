@@ -29,9 +29,18 @@ export async function served(delayMs, use) {
   }
 }
 
-/** Starts the server of the flow-control parts in the same way; `seen` tells what it has seen since it was last asked. */
-export async function servedFlows(pages, use) {
-  const child = fork(fileURLToPath(new URL('flow-server.mjs', import.meta.url)), [String(pages)]);
+/** Starts the server of batches and pages in the same way; `seen` tells how many requests came since it was last asked. */
+export function servedFlows(pages, use) {
+  return servedBy('flow-server.mjs', [String(pages)], use);
+}
+
+/** Starts the server of jobs in the same way; `seen` tells how long after each answer the next question came, since it was last asked. */
+export function servedJobs(use) {
+  return servedBy('jobs-server.mjs', [], use);
+}
+
+async function servedBy(file, parameters, use) {
+  const child = fork(fileURLToPath(new URL(file, import.meta.url)), parameters);
   try {
     const [{ port }] = await once(child, 'message');
     return await use({ origin: `http://127.0.0.1:${port}`, seen });

@@ -30,7 +30,7 @@ export async function batch({ node, folder, withAutomate }) {
         const measured = await measure(command, { env: automateEnv(folder) });
         checkOutput(output);
         rmSync(output);
-        const { requests } = await seen();
+        const requests = await seen();
         if (round > 0) runs[name].push({ ...measured, requests });
       }
     }

@@ -3,12 +3,16 @@ import { fileURLToPath } from 'node:url';
 import { measure } from '../child.mjs';
 import { automateEnv, binary } from '../contestants.mjs';
 import { writeRecords } from '../data.mjs';
-import { servedFlows } from '../served.mjs';
+import { servedFlows, servedJobs } from '../served.mjs';
 import { figure, printTable } from '../table.mjs';
 
 const everyMs = 2000;
-const concurrency = 64;
-const polling = [200, 2000];
+/** 16 in flight is the default. */
+const polling = [
+  { records: 200, inFlight: 16 },
+  { records: 2000, inFlight: 16 },
+  { records: 2000, inFlight: 64 },
+];
 const exactMs = 20;
 const rounds = 3;
 const pages = [1000, 10_000];
@@ -24,8 +28,8 @@ export async function flows({ node, folder, withAutomate }) {
     rmSync(output);
     return measured;
   };
-  const script = async (origin, input) => {
-    const measured = await measure([node, pollScript, input, output, origin, concurrency, everyMs].map(String));
+  const script = async (origin, input, inFlight, client) => {
+    const measured = await measure([node, pollScript, input, output, origin, inFlight, everyMs, client].map(String));
     rmSync(output);
     return measured;
   };
@@ -36,31 +40,37 @@ export async function flows({ node, folder, withAutomate }) {
 async function polls({ run, script, withAutomate }, folder) {
   const [flow, input] = [`${folder}/poll.yaml`, `${folder}/jobs.csv`];
   const results = [];
-  await servedFlows(1, async ({ origin, seen }) => {
-    writeFileSync(flow, pollText(origin));
-    const contestants = { ...(withAutomate ? { automate: () => run(flow, input) } : {}), 'undici script': () => script(origin, input) };
-    for (const records of polling) {
+  await servedJobs(async ({ origin, seen }) => {
+    for (const { records, inFlight } of polling) {
+      const contestants = {
+        ...(withAutomate ? { automate: () => run(flow, input) } : {}),
+        'undici script': () => script(origin, input, inFlight, 'undici'),
+        'bare sockets': () => script(origin, input, inFlight, 'sockets'),
+      };
+      writeFileSync(flow, pollText(origin, inFlight));
       await writeRecords(input, records);
       const measured = Object.fromEntries(Object.keys(contestants).map((name) => [name, { waits: [], peakMb: 0 }]));
       for (let round = 0; round < rounds; round++) {
         for (const [name, contestant] of Object.entries(contestants)) {
           const { peakMb } = await contestant();
-          measured[name].waits.push(...(await seen()).waits);
+          measured[name].waits.push(...(await seen()));
           measured[name].peakMb = Math.max(measured[name].peakMb, peakMb);
         }
       }
-      for (const [name, { waits, peakMb }] of Object.entries(measured)) results.push({ name, records, ...lateness(waits), peakMb });
+      for (const [name, { waits, peakMb }] of Object.entries(measured))
+        results.push({ name, records, inFlight, ...lateness(waits), peakMb });
     }
   });
   printTable(
     `Polls: every ${everyMs} ms, from an answer to the next question; ms by which a question came late, of ${rounds} runs each`,
-    ['', 'records at once', 'waits', 'least', 'median', '99 %', 'most', `within ${exactMs} ms`, 'peak MB'],
+    ['', 'records at once', 'in flight', 'waits', 'least', 'median', '99 %', 'most', `within ${exactMs} ms`, 'peak MB'],
     results.map((result) => [
       result.name,
       figure(result.records),
+      figure(result.inFlight),
       figure(result.waits),
       ...[result.leastMs, result.middleMs, result.p99Ms, result.mostMs].map((ms) => figure(ms, 1)),
-      `${figure(result.exact * 100, 1)} %`,
+      `${figure(result.exact * 100, 2)} %`,
       figure(result.peakMb),
     ]),
   );
@@ -92,13 +102,13 @@ async function memoryOfPages(run, folder) {
   return results;
 }
 
-function pollText(origin) {
+function pollText(origin, inFlight) {
   return `nodes:
   - type: poll
     every: ${everyMs}ms
     timeout: 5m
     until: status == "done"
-    nodes: [{ type: http, url: "${origin}/jobs/{{id}}", concurrency: ${concurrency}, map: [status] }]
+    nodes: [{ type: http, url: "${origin}/jobs/{{id}}", concurrency: ${inFlight}, map: [status] }]
 `;
 }
 
