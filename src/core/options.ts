@@ -5,11 +5,15 @@ import { describedAs, dictionary } from './dictionary.ts';
 import { durationMs, longestTimerMs, rateIntervalMs } from './duration.ts';
 import { compilePath } from './path.ts';
 import { holdsToken, isRandomText } from './token-text.ts';
+import { ExactNumber } from './value.ts';
 
 // A flow is checked once: code made for that would take longer than it saves.
 z.config({ jitless: true });
 
 const aDuration = 'expected a duration such as 250ms, 1s, 5m, 24h, 7d, or an integer of ms';
+
+/** A number whose digits a double would not keep. */
+export const exactNumber = describedAs(z.instanceof(ExactNumber), z.number());
 
 /** A number of ms, written as a duration. */
 export const duration = describedAs(

@@ -57,10 +57,12 @@ function mostBehind(flow: readonly Step[], first: Step): Map<Step, number> {
 /** How many records one record can become at a step. */
 function growth(step: Step): number {
   const { action, inner, streams } = step.node;
+  // Behind those that went on before it failed.
+  const kept = step.onError === 'keep' ? 1 : 0;
   if (action?.expands) return Number.POSITIVE_INFINITY;
-  if (action && streams) return action.mostCalls;
+  if (action && streams) return action.mostCalls + kept;
   if (action) return 1;
-  return inner ? growthInside(inner) : 1;
+  return inner ? growthInside(inner) + (inner.expands ? kept : 0) : 1;
 }
 
 function growthInside({ steps, expands, mostPasses }: Inner): number {

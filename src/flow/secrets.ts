@@ -56,7 +56,7 @@ export function literalSecrets(document: Document): LiteralSecret[] {
 }
 
 /** The options that hold data of the flow's own, whatever the names in there. */
-export const dataNames = ['body', 'fields', 'arguments'];
+export const dataNames = ['body', 'fields', 'arguments', 'items'];
 
 /** Whether a place stands under `auth`; a body and other data may have a member of that name. */
 export function isUnderAuth(names: readonly string[]): boolean {

@@ -1,8 +1,10 @@
 import * as z from 'zod';
 import { dictionary } from '../core/dictionary.ts';
-import { byteSize, fieldName, path } from '../core/options.ts';
+import { byteSize, exactNumber, fieldName, path } from '../core/options.ts';
 
-const template = z.union([z.string(), z.number(), z.boolean(), z.null()], { error: 'expected a text with {{field}}, or a value' });
+const template = z.union([z.string(), z.number(), exactNumber, z.boolean(), z.null()], {
+  error: 'expected a text with {{field}}, or a value',
+});
 
 /** What a user may write under `batch`. */
 export const batchOptions = z.strictObject({

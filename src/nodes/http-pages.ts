@@ -37,6 +37,8 @@ export interface PageWalk {
   readonly request: HttpRequest;
   /** Whether there is nothing on the page, which ends the walk. Throws a Failure. */
   isEmpty(answer: Exchange): boolean;
+  /** Throws a Failure where the page was seen before: nothing on it is new. */
+  refuseSame(answer: Exchange): void;
   /** Goes on to the next page; `false` when there is none. Throws a Failure when it would never end. */
   turn(answer: Exchange): boolean;
   /** The first page that fell short, once: asked where there are items behind it. */
@@ -72,11 +74,14 @@ export function compilePaging(options: PaginateOptions, rules: PagingRules): Pag
           return request;
         },
         isEmpty: (answer) => items !== undefined && isEmpty(answer, items),
+        refuseSame(answer) {
+          if (items && nextOf(request, answer, page, first)) refuseSame(seen, answer, page);
+        },
         turn(answer) {
           if (options.type === 'offset' && items) short ??= shortOf(answer, items, options.size, page);
           const next = nextOf(request, answer, page, first);
           if (!next) return false;
-          refuseRepeat(seen, request, next, answer, page);
+          if (!items) refuseReturn(seen, request, next, page);
           if (page === options.max) throw tooMany();
           request = next;
           page++;
@@ -99,13 +104,13 @@ export function compilePaging(options: PaginateOptions, rules: PagingRules): Pag
     }
   }
 
-  /** A link that was followed, or a page that was seen, leads round and round. */
-  function refuseRepeat(seen: Seen, request: HttpRequest, next: HttpRequest, { response }: Exchange, page: number): void {
-    if (items) {
-      const earlier = seen(fingerprint(response.body), page);
-      if (earlier !== undefined) throw new Failure('mapping', `page ${page} is the same as page ${earlier}${hint}`);
-      return;
-    }
+  function refuseSame(seen: Seen, { response }: Exchange, page: number): void {
+    const earlier = seen(fingerprint(response.body), page);
+    if (earlier !== undefined) throw new Failure('mapping', `page ${page} is the same as page ${earlier}${hint}`);
+  }
+
+  /** A link that was followed leads round and round. */
+  function refuseReturn(seen: Seen, request: HttpRequest, next: HttpRequest, page: number): void {
     seen(request.origin + request.path, page);
     const earlier = seen(next.origin + next.path, page + 1);
     if (earlier === undefined) return;

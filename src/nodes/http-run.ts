@@ -44,6 +44,7 @@ async function runPages(compiled: Compiled, paging: Paging, fields: Fields, cont
   let count = 0;
   for (;;) {
     const { answer, rows, isEmpty } = await pageOf(compiled, paging, walk, fields, context);
+    if (!isEmpty) walk.refuseSame(answer);
     if (rows.length === 0) withoutRows ??= answer;
     else if (compiled.mapping) await context.emit(rows);
     count += rows.length;

@@ -1,14 +1,12 @@
 import * as z from 'zod';
 import type { Expression } from '../core/condition.ts';
-import { describedAs, dictionary, membersOf } from '../core/dictionary.ts';
+import { dictionary, membersOf } from '../core/dictionary.ts';
 import { Failure } from '../core/failure.ts';
 import { type BuildContext, defineNode, type FieldUse, type Node } from '../core/node.ts';
-import { expression, fieldName } from '../core/options.ts';
+import { exactNumber, expression, fieldName } from '../core/options.ts';
 import type { Fields } from '../core/record.ts';
 import { referencedFields, templateParts, valueTemplate } from '../core/template.ts';
 import { ExactNumber, type Value } from '../core/value.ts';
-
-const exactNumber = describedAs(z.instanceof(ExactNumber), z.number());
 
 const setOptions = z.strictObject({
   rename: dictionary(z.string(), fieldName).default({}).describe('old names to new ones; a renamed field keeps its place'),

@@ -168,6 +168,15 @@ describe('where it depends on the answers', () => {
     expect((await dryRun(node(', cache: 1h'), ids(3))).lines.actions).toBe('0 at least, 3 expected, 3 at most');
   });
 
+  test('a record that is kept goes on behind those of its pages and passes', async () => {
+    const pages = (origin: string) =>
+      `  - { type: http, on_error: keep, url: "${origin}/{{id}}", paginate: { type: cursor, path: next, param: c, max: 3 }, map: { t: t } }\n`;
+    expect((await dryRun(both(pages, node()), ids(2))).lines.actions).toBe('2 at least, 4 expected, 14 at most');
+    const passes = (origin: string) =>
+      `  - { type: loop, on_error: keep, while: t != null, max: 3, nodes: [{ type: http, url: "${origin}/{{id}}", map: { t: t } }] }\n`;
+    expect((await dryRun(both(passes, node()), ids(2))).lines.actions).toBe('2 at least, 4 expected, 14 at most');
+  });
+
   test('a loop is expected to pass once', async () => {
     const inside = (kind: string) => (origin: string) =>
       `  - { type: ${kind}, nodes: [{ type: http, url: "${origin}/{{id}}", map: { state: state } }] }\n`;

@@ -58,6 +58,14 @@ const records = (count: number) => Array.from({ length: count }, (_, index) => (
 const idsOf = (rows: readonly Record<string, unknown>[]) => rows.map(({ id }) => id);
 
 describe('a batch', () => {
+  test('numbers of the flow keep their digits in the list', async () => {
+    const items = '{ id: "{{id}}", a: 0.10, b: 1e3, c: 9007199254740993, d: 7 }';
+    const { requests } = await runFlow(lookup({ items, batch: 'size: 2' }), records(1), {
+      http: () => ({ body: { results: [{ name: 'n' }] } }),
+    });
+    expect(requests.map(({ body }) => body)).toEqual(['{"ids":[{"id":"r1","a":0.10,"b":1e3,"c":9007199254740993,"d":7}]}']);
+  });
+
   test('asks for many records with one request, each gets its own, in input order, for one credit a batch', async () => {
     const result = await runFlow(lookup({ batch: `size: 100, ${byId}` }), records(1000), { http: names() });
     expect(sizes(result)).toEqual(Array.from({ length: 10 }, () => 100));

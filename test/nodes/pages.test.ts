@@ -42,6 +42,16 @@ describe('the records of all pages come one after another', () => {
     expect(result.requests.length).toBe(2997 + calls);
   });
 
+  test.each([
+    ['type: page, param: page, items: items', 'page 2 is the same as page 1'],
+    ['type: offset, param: offset, size: 2, items: items', 'page 2 is the same as page 1'],
+  ])('%s: nothing of a page that comes again goes on, with on_error: keep neither', async (paginate, message) => {
+    const flow = paging(paginate).replace('type: http,', 'type: http, on_error: keep,');
+    expect(flow).toContain('on_error: keep');
+    const { rows } = await run(flow, () => ({ body: { items: [{ n: 0 }, { n: 1 }] } }));
+    expect(rows.map(({ n, _error }) => n ?? (_error as { message: string }).message)).toEqual([0, 1, expect.stringContaining(message)]);
+  });
+
   test('in the order of the records, however long each takes', async () => {
     const records = Array.from({ length: 40 }, (_, index) => ({ id: `r${index}` }));
     const server = byCursor(3);
