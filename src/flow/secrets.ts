@@ -55,13 +55,17 @@ export function literalSecrets(document: Document): LiteralSecret[] {
   return secrets;
 }
 
-/** The options that hold data of the flow's own, whatever the names in there. */
-export const dataNames = ['body', 'fields', 'arguments', 'items'];
+const dataNames = ['body', 'fields', 'arguments'];
+
+/** Whether a place stands in an option that holds data of the flow's own, whatever the names in there. */
+export function isData(names: readonly unknown[]): boolean {
+  return names.some((name, index) => dataNames.includes(name as string) || (name === 'items' && names[index - 1] === 'batch'));
+}
 
 /** Whether a place stands under `auth`; a body and other data may have a member of that name. */
 export function isUnderAuth(names: readonly string[]): boolean {
   const auth = names.indexOf('auth');
-  return auth >= 0 && !names.slice(0, auth).some((name) => dataNames.includes(name));
+  return auth >= 0 && !isData(names.slice(0, auth));
 }
 
 /** What of a value under `auth` is a literal secret, where the name of a credential is not expected. */
@@ -78,7 +82,7 @@ function foundIn(names: readonly string[], text: string): Carried[] {
   const found = namedIn(names, text);
   if (found.length > 0) return found;
   const name = names.at(-1) ?? '';
-  const isSent = isUrl(name) || names.some((one) => one === 'headers' || dataNames.includes(one));
+  const isSent = isUrl(name) || names.includes('headers') || isData(names);
   if (!holdsToken(text) && !(isSent && (isSigned(text) || holdsLogin(text)))) return [];
   return [{ found: `the value of "${name}"`, carrier: carrierOf(names, text) }];
 }
@@ -96,7 +100,7 @@ function namedIn(names: readonly string[], text: string): Carried[] {
       ? namedMembers(membersOf(text), 'body').map((carrier) => ({ found: `the body's member "${carrier.name}"`, carrier }))
       : [];
   }
-  if (names.some((one) => dataNames.includes(one))) {
+  if (isData(names)) {
     // A field may be called so for what it is about.
     const isSecret = surenessOf(name, 'body') !== undefined && isGeneratedWord(text.trim());
     return isSecret ? [{ found: `the value of "${name}"`, carrier: carrierOf(names, text) }] : [];

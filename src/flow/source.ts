@@ -19,7 +19,7 @@ import { credentialNames } from './credential-names.ts';
 import { createMask } from './mask.ts';
 import { offsetWithin } from './scalar-offset.ts';
 import { secretAdvice } from './secret-advice.ts';
-import { dataNames, literalSecrets } from './secrets.ts';
+import { isData, literalSecrets } from './secrets.ts';
 import { depthProblem, type YamlProblem, yamlProblems } from './yaml-problems.ts';
 
 /** Where something stands in a flow: names and indices from the top. */
@@ -94,7 +94,7 @@ function plainValue(document: Document): unknown {
       const names = ancestors.flatMap((node) => (isPair(node) && isScalar(node.key) ? [node.key.value] : []));
       if (names.includes('headers')) {
         if (typeof value === 'number' || typeof value === 'boolean') scalar.value = source;
-      } else if (dataNames.some((name) => names.includes(name)) && typeof value === 'number' && String(value) !== source) {
+      } else if (isData(names) && typeof value === 'number' && String(value) !== source) {
         if (jsonNumber.test(source)) scalar.value = new ExactNumber(source);
       }
     },

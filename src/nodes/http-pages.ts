@@ -37,8 +37,8 @@ export interface PageWalk {
   readonly request: HttpRequest;
   /** Whether there is nothing on the page, which ends the walk. Throws a Failure. */
   isEmpty(answer: Exchange): boolean;
-  /** Throws a Failure where the page was seen before: nothing on it is new. */
-  refuseSame(answer: Exchange): void;
+  /** Throws a Failure for a page none of whose items may go on: it came before, or is longer than was asked for. */
+  check(answer: Exchange): void;
   /** Goes on to the next page; `false` when there is none. Throws a Failure when it would never end. */
   turn(answer: Exchange): boolean;
   /** The first page that fell short, once: asked where there are items behind it. */
@@ -74,11 +74,13 @@ export function compilePaging(options: PaginateOptions, rules: PagingRules): Pag
           return request;
         },
         isEmpty: (answer) => items !== undefined && isEmpty(answer, items),
-        refuseSame(answer) {
-          if (items && nextOf(request, answer, page, first)) refuseSame(seen, answer, page);
+        check(answer) {
+          if (!items) return;
+          if (options.type === 'offset') short ??= shortOf(answer, items, options.size, page);
+          const earlier = seen(fingerprint(answer.response.body), page);
+          if (earlier !== undefined) throw new Failure('mapping', `page ${page} is the same as page ${earlier}${hint}`);
         },
         turn(answer) {
-          if (options.type === 'offset' && items) short ??= shortOf(answer, items, options.size, page);
           const next = nextOf(request, answer, page, first);
           if (!next) return false;
           if (!items) refuseReturn(seen, request, next, page);
@@ -102,11 +104,6 @@ export function compilePaging(options: PaginateOptions, rules: PagingRules): Pag
     } catch (error) {
       throw onPage(from[2], error);
     }
-  }
-
-  function refuseSame(seen: Seen, { response }: Exchange, page: number): void {
-    const earlier = seen(fingerprint(response.body), page);
-    if (earlier !== undefined) throw new Failure('mapping', `page ${page} is the same as page ${earlier}${hint}`);
   }
 
   /** A link that was followed leads round and round. */

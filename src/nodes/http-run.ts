@@ -44,12 +44,14 @@ async function runPages(compiled: Compiled, paging: Paging, fields: Fields, cont
   let count = 0;
   for (;;) {
     const { answer, rows, isEmpty } = await pageOf(compiled, paging, walk, fields, context);
-    if (!isEmpty) walk.refuseSame(answer);
+    if (!isEmpty) {
+      const short = walk.shortPage();
+      if (short) context.fellShort(short);
+      walk.check(answer);
+    }
     if (rows.length === 0) withoutRows ??= answer;
     else if (compiled.mapping) await context.emit(rows);
     count += rows.length;
-    const short = isEmpty ? undefined : walk.shortPage();
-    if (short) context.fellShort(short);
     if (isEmpty || !walk.turn(answer)) break;
   }
   if (!compiled.mapping) return [fields];

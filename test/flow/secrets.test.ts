@@ -799,3 +799,16 @@ nodes:
     );
   });
 });
+
+test('what a batch sends is data, a connection called items is none', () => {
+  const called = (name: string) =>
+    connection(`    auth: { type: bearer, token: ${random.mixed} }`)
+      .replace('  crm:', `  ${name}:`)
+      .replace('connection: crm', `connection: ${name}`);
+  expect(flowProblems(called('items')).map(onOneLine)).toEqual(flowProblems(called('other')).map(onOneLine));
+  const sending = (options: string) =>
+    flowProblems(`nodes: [{ type: http, method: POST, url: "https://a.example.com", map: { a: "r[]" }, ${options} }]`).map(onOneLine);
+  const [problem = 'none', ...more] = sending(`batch: { items: { id: "{{id}}", api_key: ${random.mixed} } }, body: { s: "{{items}}" }`);
+  expect(problem).toMatch(/secret/);
+  expect(more).toEqual([]);
+});
