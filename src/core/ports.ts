@@ -15,6 +15,8 @@ export interface Clock {
   sleepUntil(untilMs: number, signal?: AbortSignal): Promise<void>;
   /** Resolves a turn of the event loop later: what can be sent goes out before what was received is worked on. */
   nextTurn(): Promise<void>;
+  /** Absent while this turn of the event loop has not lasted long. Else resolves behind it: signals are heard and answers received meanwhile. */
+  yieldTurn(): Promise<void> | undefined;
 }
 
 /** One HTTP request, rendered. The same object is sent again on a retry. */

@@ -6,7 +6,7 @@ import { allSteps, type Plan } from '../core/plan.ts';
 import { type Fields, withFields } from '../core/record.ts';
 import type { JsonObject } from '../core/value.ts';
 import { type Progress, reportOf } from './call.ts';
-import { type ChainTools, contextOf, keptIn, type Scope, type Take, type Way } from './context.ts';
+import { type ChainTools, contextOf, keptIn, type Scope, type Take, type Way, yielded } from './context.ts';
 import { createHandingOn, FailedBehind } from './handing-on.ts';
 
 /** Brings one record through the nodes; answers its output records. Throws a Failure, and Unfinished when the run ends before the record does. */
@@ -166,6 +166,12 @@ async function passStreaming(step: Step, behind: readonly Step[], rows: readonly
 
 /** Every record waits here, at every node: an async function would hold more memory meanwhile. */
 function passOne(step: Step, fields: Fields, row: number, way: Way, tools: ChainTools): Promise<readonly Fields[]> {
+  // A node that acts waits for the outside.
+  const turn = step.node.action ? undefined : yielded(way, tools);
+  return turn ? turn.then(() => passNow(step, fields, row, way, tools)) : passNow(step, fields, row, way, tools);
+}
+
+function passNow(step: Step, fields: Fields, row: number, way: Way, tools: ChainTools): Promise<readonly Fields[]> {
   const failed = (error: unknown) => unlessKept(step, error, fields, way, tools);
   try {
     if (step.when && !step.when.evaluate(fields)) return Promise.resolve([fields]);

@@ -2,7 +2,7 @@ import type { FailureReport, HitSource } from '../core/event.ts';
 import { Unfinished } from '../core/failure.ts';
 import type { Item, Part } from '../core/item.ts';
 import type { Heard, NodeContext, Step } from '../core/node.ts';
-import type { Ports } from '../core/ports.ts';
+import type { HttpResponse, Ports } from '../core/ports.ts';
 import type { Fields } from '../core/record.ts';
 import type { Batches } from './batches.ts';
 import { type Caller, type Progress, type RunCall, waitUnpaid } from './call.ts';
@@ -87,11 +87,15 @@ const methods: Omit<NodeContext, 'http' | 'tools'> & ThisType<Own> = {
   },
   cached(key, maxAgeMs, produce) {
     const { step, way, chain } = this;
+    const answered = async (response: HttpResponse) => {
+      await yielded(way, chain);
+      return response;
+    };
     const hit = (source: HitSource) => {
       const credits = step.node.action?.price.credits ?? 0;
       chain.ports.report({ type: 'cache-hit', record: way.item.number, node: step.id, source, credits });
     };
-    return chain.batches.during(way.step, chain.ports.cache.through(key, maxAgeMs, produce, hit));
+    return chain.batches.during(way.step, chain.ports.cache.through(key, maxAgeMs, produce, hit).then(answered));
   },
   gather(entry, batch) {
     const { way, chain } = this;
@@ -120,6 +124,7 @@ const methods: Omit<NodeContext, 'http' | 'tools'> & ThisType<Own> = {
   async inner(fields, pass, take) {
     const { step, way, row, chain, passSteps } = this;
     const { steps = [], waits = false } = step.node.inner ?? {};
+    if (!waits) await yielded(way, chain);
     let last: Heard | undefined;
     const heard = ({ atMs, waitMs }: Heard) => {
       last = { atMs, waitMs: waitMs === undefined ? last?.waitMs : Math.max(last?.waitMs ?? 0, waitMs) };
@@ -156,6 +161,17 @@ const methods: Omit<NodeContext, 'http' | 'tools'> & ThisType<Own> = {
     await chain.batches.during(way.step, waitUnpaid(untilMs, chain));
   },
 };
+
+/** Lets others have their turn. Absent where there is no need. Throws Unfinished when nothing more is wanted of the record. */
+export function yielded({ step, progress, scope }: Way, { ports, stopping, batches }: ChainTools): Promise<void> | undefined {
+  const turn = ports.clock.yieldTurn();
+  return turn && batches.during(step, turn.then(refuseUnwanted));
+
+  function refuseUnwanted(): void {
+    const isLate = progress.hasBegun ? stopping.signal.aborted : stopping.hurry.aborted;
+    if (isLate || isLost(scope)) throw new Unfinished();
+  }
+}
 
 function isLost(scope: Scope | undefined): boolean {
   return scope !== undefined && (scope.hasFailed || isLost(scope.outer));

@@ -1,10 +1,10 @@
 import { longestTimerMs } from '../core/duration.ts';
 import type { Clock } from '../core/ports.ts';
-import { inTurns } from './turns.ts';
+import { createYielding, inTurns } from './turns.ts';
 
 /** Makes the clock of this machine. */
 export function createClock(): Clock {
-  return { now: () => performance.now(), wallNow: () => Date.now(), sleepUntil, nextTurn };
+  return { now: () => performance.now(), wallNow: () => Date.now(), sleepUntil, nextTurn, yieldTurn: createYielding() };
 }
 
 /** Thousands may be due at once: what the first of them send goes out before the last are woken. */

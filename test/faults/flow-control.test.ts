@@ -180,6 +180,30 @@ describe('a loop ends', () => {
     expect([(await rowsIn(place)).length, server.requests.length, new Set(asked(server)).size]).toEqual([1000, 500, 500]);
     await expectCounted(place, server);
   });
+
+  test('by SIGINT while it only counts: it is heard between two passes, and --resume counts again', async () => {
+    const server = await actingServer((_, response) => json(response, { found: 'yes' }));
+    const place = await placeFor(
+      `nodes:
+  - { type: http, when: id == "1", url: "${server.origin}/{{id}}", map: { note: found } }
+  - { type: set, fields: { n: { cel: 'id == "1" ? 299999 : 0' } } }
+  - type: loop
+    max: 1000000
+    while: n < 300000
+    carry: [n]
+    emit: last
+    nodes: [{ type: set, fields: { n: { cel: n + 1 } } }]
+`,
+      2,
+    );
+    const { child, finished } = place.start(run);
+    server.after(1, () => child.kill('SIGINT'));
+    expect((await finished).code).toBe(130);
+    expect(await rowsIn(place)).toEqual(['1,yes,300000']);
+    expect((await place.automate([...run, '--resume'])).code).toBe(0);
+    expect(await rowsIn(place)).toEqual(['1,yes,300000', '2,"note, 2",300000']);
+    await expectCounted(place, server);
+  });
 });
 
 describe('a poll ends', () => {

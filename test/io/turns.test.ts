@@ -1,7 +1,7 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import { describe, expect, test } from 'vitest';
+import { afterEach, describe, expect, test, vi } from 'vitest';
 import { createClock } from '../../src/io/clock.ts';
-import { inTurns } from '../../src/io/turns.ts';
+import { createYielding, inTurns } from '../../src/io/turns.ts';
 
 describe('inTurns', () => {
   test('eight go on in a turn, in their order, and whoever comes meanwhile behind them', async () => {
@@ -20,6 +20,42 @@ describe('inTurns', () => {
     inTurn(() => gone.push(21));
     await nextTurn();
     expect(gone).toHaveLength(22);
+  });
+});
+
+describe('createYielding', () => {
+  afterEach(() => vi.restoreAllMocks());
+
+  test('a short turn is not ended; of a long one all go on in the next, which may last as long', async () => {
+    const clock = vi.spyOn(performance, 'now');
+    const passMs = (ms: number) => clock.mockReturnValue(performance.now() + ms);
+    passMs(0);
+    const yieldTurn = createYielding();
+    expect(yieldTurn()).toBeUndefined();
+    passMs(9);
+    expect(yieldTurn()).toBeUndefined();
+    passMs(2);
+    const gone: string[] = [];
+    const first = yieldTurn()?.then(() => gone.push('first'));
+    const second = yieldTurn()?.then(() => gone.push('second'));
+    expect([first, second]).toEqual([expect.any(Promise), expect.any(Promise)]);
+    await Promise.resolve();
+    expect(gone).toEqual([]);
+    await nextTurn();
+    expect(gone).toEqual(['first', 'second']);
+    passMs(9);
+    expect(yieldTurn()).toBeUndefined();
+    passMs(2);
+    expect(yieldTurn()).toBeInstanceOf(Promise);
+  });
+
+  test('a turn that came to its end by itself does not count into the next', async () => {
+    const clock = vi.spyOn(performance, 'now').mockReturnValue(0);
+    const yieldTurn = createYielding();
+    yieldTurn();
+    await nextTurn();
+    clock.mockReturnValue(60_000);
+    expect(yieldTurn()).toBeUndefined();
   });
 });
 

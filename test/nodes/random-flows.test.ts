@@ -1,5 +1,7 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
+import type { Clock } from '../../src/core/ports.ts';
+import { createFakeClock } from '../helpers/fake-clock.ts';
 import { type FlowOptions, runFlow, type SentRequest } from '../helpers/run-flow.ts';
 
 const origin = 'https://api.example.com';
@@ -76,6 +78,13 @@ async function outcome(flow: string, options: FlowOptions) {
   return { rows, failed: failures.map(({ record }) => record), ending, underWay: requests.length - credits };
 }
 
+/** A clock of which every seventh look says that the turn has lasted long. */
+function yieldingClock(): Clock {
+  const clock = createFakeClock();
+  let looks = 0;
+  return { ...clock, yieldTurn: () => (++looks % 7 === 0 ? clock.nextTurn() : undefined) };
+}
+
 test('whatever takes how long, the same records come out in the same order, and nothing is under way at the end', async () => {
   const setting = fc.record({
     seed: fc.integer({ min: 0, max: 1000 }),
@@ -91,6 +100,7 @@ test('whatever takes how long, the same records come out in the same order, and 
       const http = (request: SentRequest) => ({ ...answerTo(request), afterMs: numberOf(`${seed} ${request.url}`) % 100 });
       expect(plain).toMatchObject({ ending: 'complete', underWay: 0 });
       expect(await outcome(flow, { http, ...settings })).toEqual(plain);
+      expect(await outcome(flow, { http, ...settings, clock: yieldingClock() })).toEqual(plain);
     }),
     { numRuns: 25 },
   );
