@@ -166,8 +166,8 @@ async function passStreaming(step: Step, behind: readonly Step[], rows: readonly
 
 /** Every record waits here, at every node: an async function would hold more memory meanwhile. */
 function passOne(step: Step, fields: Fields, row: number, way: Way, tools: ChainTools): Promise<readonly Fields[]> {
-  // A node that acts waits for the outside.
-  const turn = step.node.action ? undefined : yielded(way, tools);
+  // What a record has become may be much; records are read a few at a time.
+  const turn = way.scope && yielded(way, tools);
   return turn ? turn.then(() => passNow(step, fields, row, way, tools)) : passNow(step, fields, row, way, tools);
 }
 
