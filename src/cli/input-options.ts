@@ -46,3 +46,17 @@ export function hasTextCells(options: Pick<InputOptions, 'inFormat'> & { readonl
 export function isTable({ kind }: Format): boolean {
   return kind === 'csv' || kind === 'tsv';
 }
+
+/**
+ * Only a table tells all of its fields before the first record; a record of JSON may have others than the next.
+ * An input that cannot be read hides nothing of the flow.
+ */
+export async function columnsOf(options: InputOptions): Promise<{ readonly columns?: readonly string[]; readonly error?: unknown }> {
+  try {
+    const source = await openInput(options);
+    await source.close();
+    return isTable(source.format) ? { columns: source.columns ?? [] } : {};
+  } catch (error) {
+    return { error };
+  }
+}

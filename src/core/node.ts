@@ -274,16 +274,16 @@ export interface BuildContext {
   readonly allowHosts: readonly string[];
   /** The origins that the flow names literally: only these get credentials. Complete once the flow is compiled. */
   readonly literalOrigins: Set<string>;
-  /** Compiles the nodes inside this one, which stand at `nodes`. Absent when a problem was reported. */
-  inner(written: readonly unknown[]): readonly Step[] | undefined;
+  /** Compiles the nodes inside this one, which stand at `nodes`. `carried`: as in `Inner`. Absent when a problem was reported. */
+  inner(written: readonly unknown[], carried?: readonly string[]): readonly Step[] | undefined;
   /** Whether a field comes from a table, where a number is written as a text. */
   isCell(field: string): boolean;
   /** Something wrong with the option at that place. */
   problem(at: readonly (string | number)[], message: string): void;
   /** Something that is likely not meant. */
   warn(at: readonly (string | number)[], message: string): void;
-  /** The same for an expression that can never be true of a table's cells. `isCell`: absent where the fields are called as before the node. */
-  warnOfCells(at: readonly (string | number)[], expression: Expression<unknown>, isCell?: (field: string) => boolean): void;
+  /** The same for an expression that can never be true of a table's cells. `nameBefore`: absent where the fields are called as before the node. */
+  warnOfCells(at: readonly (string | number)[], expression: Expression<unknown>, nameBefore?: (field: string) => string): void;
 }
 
 /** A kind of node: its options declared once, for checks, help, defaults and JSON Schema. */

@@ -17,15 +17,22 @@ export interface ToolUse {
   check(tools: readonly Tool[], isTable: boolean): Problem[];
 }
 
+/** Something that is likely not meant. */
+export interface Warning extends Problem {
+  /** The column without which it does not hold; absent where it always does. */
+  readonly cell?: string;
+}
+
 /** A checked flow, ready to run. */
 export interface Plan {
   readonly name: string;
   readonly steps: readonly Step[];
   readonly credentials: readonly CredentialUse[];
   readonly tools: readonly ToolUse[];
-  readonly warnings: readonly Problem[];
   /** The saved connections that it uses, as they were written. */
   readonly savedConnections: ReadonlyMap<string, object>;
+  /** What is likely not meant. `input`: its columns; absent where nobody knows them. */
+  warnings(input?: readonly string[]): readonly Warning[];
   /** The output's columns from the input's. */
   columns(input: readonly string[]): string[];
   /** Every reference that no record with these columns can satisfy. */

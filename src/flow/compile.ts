@@ -1,7 +1,7 @@
 import type { Expression } from '../core/condition.ts';
 import { FlowError, type Problem } from '../core/failure.ts';
 import type { BuildContext, Connection, NodeType, OnError } from '../core/node.ts';
-import { allSteps, type CredentialUse, type Plan } from '../core/plan.ts';
+import { allSteps, type CredentialUse, type Plan, type Warning } from '../core/plan.ts';
 import { didYouMean, nearest } from '../core/suggest.ts';
 import { compileConnections } from './connections.ts';
 import { checked, type Place } from './issues.ts';
@@ -31,7 +31,7 @@ export interface CompileOptions {
 interface Compilation extends CompileOptions {
   readonly source: Source;
   readonly problems: Problem[];
-  readonly warnings: Problem[];
+  readonly warnings: Warning[];
   /** The flow's own, and those that are saved as nodes name them. */
   readonly connections: Map<string, Connection | undefined>;
   /** The saved connections that the flow uses, as they were written. */
@@ -44,6 +44,10 @@ interface Compilation extends CompileOptions {
   readonly literalOrigins: Set<string>;
   /** The fields that the nodes so far add from answers and expressions: no cells of the input. */
   readonly typedFields: Set<string>;
+  /** All the fields that the nodes so far add. */
+  readonly madeFields: Set<string>;
+  /** What passes of the nodes around begin with but for the first, where it is a cell only if the input has such a column. */
+  readonly carried: readonly string[];
 }
 
 /** Turns a flow's text into a plan. Throws a FlowError with every problem of the file. */
@@ -67,6 +71,8 @@ export function compile(text: string, options: CompileOptions): Plan {
     allowHosts,
     literalOrigins: new Set(),
     typedFields: new Set(),
+    madeFields: new Set(),
+    carried: [],
   };
   const steps = nodes.map((node, index) => compileStep(node, [], index, compilation));
   if (options.columns) problems.push(...unknownFieldsIn(steps, options.columns, source));
@@ -128,7 +134,10 @@ function compileStep(written: unknown, outer: At, index: number, compilation: Co
   const context = buildContext(id, at, wrong, compilation);
   if (options.when) context.warnOfCells(['when'], options.when);
   const node = type.build(options as never, context);
-  for (const field of node?.columns([]) ?? []) compilation.typedFields.delete(field);
+  for (const field of node?.columns([]) ?? []) {
+    compilation.madeFields.add(field);
+    compilation.typedFields.delete(field);
+  }
   for (const field of node?.typedFields ?? []) compilation.typedFields.add(field);
   // Where nobody knows whether a record may pass it by, it may: else fields would be missed behind it.
   const onError = wrong.has('when') || wrong.has('on_error') ? 'keep' : options.on_error;
@@ -169,7 +178,7 @@ function nodeTypeOf(written: unknown, at: At, { source, problems, nodeTypes }: C
 }
 
 function buildContext(id: string, at: At, wrong: Set<PropertyKey>, compilation: Compilation): BuildContext {
-  const { source, problems, warnings, allowHttp, allowHosts, literalOrigins, textCells, typedFields } = compilation;
+  const { source, problems, warnings, allowHttp, allowHosts, literalOrigins, textCells, typedFields, madeFields } = compilation;
   let typedBefore = new Set(typedFields);
   const isCell = (field: string) => textCells && !typedBefore.has(field);
   return {
@@ -178,8 +187,8 @@ function buildContext(id: string, at: At, wrong: Set<PropertyKey>, compilation: 
     allowHosts,
     literalOrigins,
     isCell,
-    inner(written) {
-      const steps = compileInner(written, at, compilation, id);
+    inner(written, more = []) {
+      const steps = compileInner(written, at, { ...compilation, carried: [...compilation.carried, ...more] }, id);
       // What its conditions read comes from these.
       typedBefore = new Set(typedFields);
       return steps.every((step) => step !== undefined) ? (steps as PlacedStep[]) : undefined;
@@ -191,10 +200,15 @@ function buildContext(id: string, at: At, wrong: Set<PropertyKey>, compilation: 
       problems.push(source.at([...at, ...place], message));
     },
     warn: (place, message) => warnings.push(source.at([...at, ...place], message)),
-    warnOfCells(place, { besideNumbers }, isCellThere = isCell) {
-      for (const { field, offset, fails } of besideNumbers.filter((beside) => isCellThere(beside.field))) {
+    warnOfCells(place, { besideNumbers }, nameBefore = (field) => field) {
+      for (const { field, offset, fails } of besideNumbers) {
+        const name = nameBefore(field);
+        if (!isCell(name)) continue;
         const what = fails ? 'a CSV cell is a text: with a number this fails' : 'a CSV cell is a text and never equals a number';
-        warnings.push(source.at([...at, ...place], `${what}\nconvert it: int(${field}) or double(${field})`, offset));
+        const problem = source.at([...at, ...place], `${what}\nconvert it: int(${field}) or double(${field})`, offset);
+        // Nobody knows yet whether the first pass begins with a cell of that name.
+        const isOpen = compilation.carried.includes(name) && !madeFields.has(name);
+        warnings.push(isOpen ? { ...problem, cell: name } : problem);
       }
     },
   };

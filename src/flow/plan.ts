@@ -1,7 +1,7 @@
 import { columnsAfter, columnsBehind, delimiterAdvice } from '../core/columns.ts';
 import type { Problem } from '../core/failure.ts';
 import type { FieldUse, Step } from '../core/node.ts';
-import { allSteps, type CredentialUse, type Plan, type ToolUse } from '../core/plan.ts';
+import { allSteps, type CredentialUse, type Plan, type ToolUse, type Warning } from '../core/plan.ts';
 import { didYouMean, nearest } from '../core/suggest.ts';
 import { isReferable } from '../core/template.ts';
 import { renaming } from './near-references.ts';
@@ -18,12 +18,12 @@ export interface PlacedStep extends Step {
 export function planOf(
   name: string,
   steps: readonly PlacedStep[],
-  { source, warnings, saved }: { source: Source; warnings: Problem[]; saved: ReadonlyMap<string, object> },
+  { source, warnings, saved }: { source: Source; warnings: readonly Warning[]; saved: ReadonlyMap<string, object> },
 ): Plan {
   return {
     name,
     steps,
-    warnings,
+    warnings: (input = []) => warnings.filter(({ cell }) => cell === undefined || input.includes(cell)),
     savedConnections: saved,
     credentials: credentialsOf(steps, source),
     tools: toolsOf(steps, source),

@@ -36,7 +36,7 @@ export const loop = defineNode({
 type LoopOptions = z.output<typeof loopOptions>;
 
 function build(options: LoopOptions, context: BuildContext): Node | undefined {
-  const steps = context.inner(options.nodes);
+  const steps = context.inner(options.nodes, options.carry);
   const reads = [
     ...conditionReads(context, { while: options.while }),
     ...options.carry.map((field, index) => ({ field, at: ['carry', index] })),

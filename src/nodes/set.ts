@@ -42,9 +42,10 @@ function build(options: SetOptions, context: BuildContext): Node {
     if (targets.indexOf(to) < index) context.problem(['rename', from], `two fields are renamed to "${to}"`);
   }
   const oldNames = new Map([...renames].map(([from, to]) => [to, from]));
-  const isCell = (field: string) => context.isCell(oldNames.get(field) ?? field);
+  const nameBefore = (field: string) => oldNames.get(field) ?? field;
+  const isCell = (field: string) => context.isCell(nameBefore(field));
   for (const [name, written] of membersOf(options.fields)) {
-    if (isExpression(written)) context.warnOfCells(['fields', name, 'cel'], written.cel, isCell);
+    if (isExpression(written)) context.warnOfCells(['fields', name, 'cel'], written.cel, nameBefore);
   }
   const computed = membersOf(options.fields).map(([name, written]) => ({ name, ...computing(name, written, isCell) }));
   const kept = targets.filter((field) => !isCell(field) && computed.every(({ name }) => name !== field));

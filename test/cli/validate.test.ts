@@ -134,7 +134,12 @@ test('http:// is refused unless the command line allows it', async () => {
   expect((await validate(plain, ['--allow-http'])).code).toBe(0);
 });
 
-test('every problem is told in one go, whatever hides behind another', async () => {
+test.each([
+  ['validate', []],
+  ['run', []],
+  ['run', ['--dry-run']],
+  ['test-request', ['--set', 'city=Oslo']],
+])('every problem is told in one go, whatever hides behind another: %s %j', async (command, options) => {
   const flow = [
     'nodes:',
     '  - type: http',
@@ -144,9 +149,10 @@ test('every problem is told in one go, whatever hides behind another', async () 
     '    connection: crm',
     '    body: { a: 1 }',
     '    headers: { X: !mine b }',
+    '  - { type: set, when: "false", fields: { place: "{{city}}" } }',
   ].join('\n');
-  const place = await workplace({ 'flow.yaml': `${flow}\n`, 'rows.csv': 'id\n1\n' });
-  const { code, stderr } = await place.automate(['validate', 'flow.yaml', '--in', 'rows.csv']);
+  const place = await workplace({ 'flow.yaml': `${flow}\n`, 'rows.csv': command === 'test-request' ? 'id\n1\n' : 'id,city\n1,Oslo\n' });
+  const { code, stderr } = await place.automate([command, 'flow.yaml', '--in', 'rows.csv', ...options]);
   expect(code).toBe(3);
   for (const [at, problem] of [
     ['4:5', 'this key is there twice'],

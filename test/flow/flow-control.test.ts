@@ -131,7 +131,7 @@ describe('{{first-name}} says which set would rename it', () => {
     ['set', '{ type: set, fields: { a: "Hi {{first-name}}" } }'],
     ['a URL with pages', '{ type: http, url: "https://a.com/{{first-name}}", map: [a], paginate: { type: link_header } }'],
   ])('in %s', (_, node) => {
-    const { warnings } = planFor(flowOf(node));
+    const warnings = planFor(flowOf(node)).warnings();
     expect(warnings.map(({ message }) => message.split('\n'))).toEqual([
       [expect.stringContaining('{{first-name}} is no reference and stays text'), hint],
     ]);
@@ -145,7 +145,7 @@ describe('{{first-name}} says which set would rename it', () => {
       loop('while: n == "1"', http('map: { n: n }'), use('first_name')),
     );
     expect(flowProblems(flow, { header: ['first-name'] })).toEqual([]);
-    expect(planFor(flow).warnings).toEqual([]);
+    expect(planFor(flow).warnings()).toEqual([]);
   });
 });
 

@@ -9,7 +9,7 @@ const secret = 's3cr3t-Canary';
 /** Everything that is ever said of a flow. */
 function said(yaml: string): string {
   const problems = flowProblems(yaml, { header: [] });
-  const warnings = problems.length > 0 ? [] : planFor(yaml).warnings;
+  const warnings = problems.length > 0 ? [] : planFor(yaml).warnings();
   return JSON.stringify([problems, warnings]);
 }
 

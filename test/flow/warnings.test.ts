@@ -1,7 +1,7 @@
-import { expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { planFor, shown } from '../helpers/flow-problems.ts';
 
-const warnings = (yaml: string) => planFor(yaml).warnings;
+const warnings = (yaml: string) => planFor(yaml).warnings();
 
 test('what looks like a reference and is none: its place, and what to do', () => {
   const found = warnings('nodes:\n  - type: http\n    url: https://a.com/{{id}}/{{first-name}}?q={{ email }}\n');
@@ -156,4 +156,26 @@ test.each([
   const starts = (yaml: string) => warnings(yaml).map(({ message }) => message.split(':')[0]);
   expect(starts(`nodes: [${node(url)}]`)).toEqual(expected);
   expect(starts(`nodes: [${node(url)}, { type: http, url: "https://a.com/{{id}}" }]`)).toEqual([]);
+});
+
+describe('what only later passes begin with is a cell if there is such a column', () => {
+  const loop = (nodes: string, before = '') => planFor(`nodes: [${before}{ type: loop, while: n < 3, carry: [n], nodes: [${nodes}] }]`);
+  const counting = '{ type: set, fields: { n: { cel: "has(n) ? n + 1 : 1" } } }';
+
+  test.each([
+    ['an expression', counting],
+    ['a condition', '{ type: http, url: "https://a.com", when: "!has(n) || n > 0", map: [n] }'],
+    ['an expression of a loop inside', `{ type: loop, while: m < 3, nodes: [${counting}, { type: set, fields: { m: 3 } }] }`],
+    ['an expression under a new name', '{ type: set, rename: { n: k }, fields: { n: { cel: "has(k) ? k + 1 : 1" } } }'],
+  ])('%s', (_, nodes) => {
+    const plan = loop(nodes);
+    expect(plan.warnings()).toEqual([]);
+    expect(plan.warnings(['id'])).toEqual([]);
+    expect(plan.warnings(['id', 'n'])).toEqual([expect.objectContaining({ message: expect.stringContaining('a CSV cell is a text') })]);
+  });
+
+  test('what a node before has made of cells is none of the input: it is warned of', () => {
+    expect(loop(counting, '{ type: set, fields: { n: "{{t}}" } }, ').warnings(['t'])).toHaveLength(1);
+    expect(loop(counting, '{ type: set, fields: { n: 0 } }, ').warnings(['n'])).toEqual([]);
+  });
 });

@@ -119,6 +119,6 @@ test('max_bytes is the size of the body, however often the list stands in it', a
 
 test('what an inner node takes from an answer is no CSV cell in the conditions of its loop or poll', () => {
   const inner = 'nodes: [{ type: http, url: "https://a.com", map: { progress: progress } }]';
-  expect(planFor(`nodes: [{ type: poll, until: progress == 100, ${inner} }]`).warnings).toEqual([]);
-  expect(planFor(`nodes: [{ type: loop, while: progress != 100, ${inner} }]`).warnings).toEqual([]);
+  expect(planFor(`nodes: [{ type: poll, until: progress == 100, ${inner} }]`).warnings()).toEqual([]);
+  expect(planFor(`nodes: [{ type: loop, while: progress != 100, ${inner} }]`).warnings()).toEqual([]);
 });

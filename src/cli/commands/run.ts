@@ -10,7 +10,7 @@ import { chosen } from '../chosen.ts';
 import { type Claim, claimOutput } from '../claim.ts';
 import { type EventsFile, openEvents } from '../events-file.ts';
 import { exitCodeOf, exitCodeOfRun, signalExitCode } from '../exit.ts';
-import { checkFields, loadFlow, tellWarnings } from '../flow-file.ts';
+import { checkFields, loadFlowFor, tellWarnings } from '../flow-file.ts';
 import { type FlowSecrets, loadSecrets } from '../flow-secrets.ts';
 import { hasTextCells, inputFormat, isTable, openInput } from '../input-options.ts';
 import { type OutputPlan, openOutput, planOutput } from '../output-files.ts';
@@ -30,7 +30,7 @@ import type { RunOptions } from './run-options.ts';
 
 /** Runs a flow over the records of a file; answers the exit code. */
 export async function runCommand(flow: string, options: RunOptions, terminal: Terminal): Promise<number> {
-  const plan = await loadFlow(flow, { allowHttp: options.allowHttp ?? false, textCells: hasTextCells(options) });
+  const plan = await loadFlowFor(options, flow, { allowHttp: options.allowHttp ?? false, textCells: hasTextCells(options) });
   if (options.dryRun && options.resume) throw new AutomateError('usage', '--dry-run plans a run from its beginning: leave --resume out');
   if (options.dryRun) return dryRunCommand(flow, plan, options, terminal);
   const files = planOutput(options, inputFormat(options));
@@ -41,7 +41,7 @@ export async function runCommand(flow: string, options: RunOptions, terminal: Te
     const source = await openInput(options, claim.from);
     try {
       checkTable(plan, flow, source);
-      if (!options.quiet) tellWarnings(plan, flow, terminal);
+      if (!options.quiet) tellWarnings(plan, flow, terminal, source.columns);
       const credentials = await loadSecrets(plan, flow, options, terminal);
       return await runOver(plan, source, { flow, options, files, credentials, claim, terminal, beforehand });
     } finally {
@@ -57,7 +57,7 @@ async function dryRunCommand(flow: string, plan: Plan, options: RunOptions, term
   const source = await openInput(options);
   try {
     checkTable(plan, flow, source);
-    if (!options.quiet) tellWarnings(plan, flow, terminal);
+    if (!options.quiet) tellWarnings(plan, flow, terminal, source.columns);
     const { format } = planOutput(options, inputFormat(options));
     return await dryRun({ plan, options, source, chosen: (from) => chosen(from, { options, plan, format }) }, flow, terminal);
   } finally {

@@ -12,7 +12,7 @@ import { createChain } from '../../engine/chain.ts';
 import { createGates } from '../../engine/gate.ts';
 import { createStopping } from '../../engine/stopping.ts';
 import { exitCodes } from '../exit.ts';
-import { checkFields, loadFlow, tellWarnings } from '../flow-file.ts';
+import { checkFields, loadFlow, loadFlowFor, tellWarnings } from '../flow-file.ts';
 import { loadSecrets, noSecrets } from '../flow-secrets.ts';
 import { hasTextCells, type InputOptions, isTable, openInput } from '../input-options.ts';
 import { printJson } from '../print-json.ts';
@@ -39,7 +39,11 @@ export interface TestRequestOptions extends Omit<InputOptions, 'in'> {
 /** Previews one request of a flow; answers the exit code. */
 export async function testRequestCommand(flow: string, options: TestRequestOptions, terminal: Terminal): Promise<number> {
   const allowHttp = options.allowHttp ?? false;
-  const plan = await loadFlow(flow, { allowHttp, textCells: options.in === undefined || hasTextCells(options) });
+  const given = { allowHttp, textCells: options.in === undefined || hasTextCells(options) };
+  const plan =
+    options.in === undefined
+      ? await loadFlow(flow, given)
+      : await loadFlowFor({ ...options, in: options.in }, flow, given, setNames(options));
   tellWarnings(plan, flow, terminal);
   const step = chosenStep(plan, options.node);
   if (options.curl && step.node.action?.kind === 'tool') throw new AutomateError('usage', noCurl(step.id));
@@ -99,14 +103,17 @@ function chosenStep(plan: Plan, id: string | undefined): Step {
   throw new AutomateError('usage', `no node "${id}" sends a request${didYouMean(id, ids) || `; expected ${ids.join(', ')}`}`);
 }
 
+function setNames({ set }: TestRequestOptions): string[] {
+  return set.map(([field]) => field);
+}
+
 /** The record that was asked for, with the fields that were set. Throws a FlowError for a reference that no record of a table can satisfy. */
 async function recordOf(plan: Plan, flow: string, options: TestRequestOptions): Promise<Item> {
   const end = { offset: 0, line: 0 };
   if (options.in === undefined) return { number: 1, fields: new Map(options.set), end };
   const source = await openInput({ ...options, in: options.in });
   try {
-    const setFields = options.set.map(([field]) => field);
-    if (isTable(source.format)) checkFields(plan, flow, [...(source.columns ?? []), ...setFields]);
+    if (isTable(source.format)) checkFields(plan, flow, [...(source.columns ?? []), ...setNames(options)]);
     for await (const items of source.batches()) {
       const item = items.find(({ number }) => number === options.record);
       if (item) return { ...item, fields: new Map([...item.fields, ...options.set]) };

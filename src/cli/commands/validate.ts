@@ -4,7 +4,7 @@ import { inOrder } from '../../flow/plan.ts';
 import { exitCodes } from '../exit.ts';
 import { checkFields, loadFlow, tellWarnings } from '../flow-file.ts';
 import { loadSecrets, loadSecretsOf } from '../flow-secrets.ts';
-import { hasTextCells, type InputOptions, isTable, openInput } from '../input-options.ts';
+import { columnsOf, hasTextCells, type InputOptions } from '../input-options.ts';
 import { counted } from '../show/number.ts';
 import type { Terminal } from '../terminal.ts';
 
@@ -38,7 +38,7 @@ export async function validateCommand(flow: string, options: ValidateOptions, te
     }),
   );
   if (read?.error !== undefined) throw read.error;
-  tellWarnings(plan, flow, terminal);
+  tellWarnings(plan, flow, terminal, read?.columns);
   await reportTogether(flow, [
     () => read?.columns && checkFields(plan, flow, read.columns),
     async () => {
@@ -51,20 +51,6 @@ export async function validateCommand(flow: string, options: ValidateOptions, te
   const against = !read ? '' : read.columns ? `, every reference is in ${input}` : '; references are checked in tables only';
   await terminal.print(`${flow} is valid: ${counted(allSteps(plan.steps).length, 'node')}${against}`);
   return exitCodes.success;
-}
-
-/**
- * Only a table tells all of its fields before the first record; a record of JSON may have others than the next.
- * An input that cannot be read hides nothing of the flow.
- */
-async function columnsOf(options: InputOptions): Promise<{ readonly columns?: readonly string[]; readonly error?: unknown }> {
-  try {
-    const source = await openInput(options);
-    await source.close();
-    return isTable(source.format) ? { columns: source.columns ?? [] } : {};
-  } catch (error) {
-    return { error };
-  }
 }
 
 /** Makes every check, and throws the problems of all as one FlowError. A credential alone is no problem of the flow. */
