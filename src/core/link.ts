@@ -32,7 +32,8 @@ export function linkTarget(link: string, from: Address, rules: LinkRules, base =
   const url = new URL(link, base.origin + base.path);
   if (rules.secretParameter !== undefined) url.search = withoutParameter(url.search, rules.secretParameter);
   // A blob: URL has the origin of the page that made it.
-  if (url.origin === from.origin && url.protocol !== 'blob:') return { origin: from.origin, path: url.pathname + url.search };
+  if (!/^https?:$/.test(url.protocol)) throw refuse('which is no web address');
+  if (url.origin === from.origin) return { origin: from.origin, path: url.pathname + url.search };
   if (!rules.followAny) throw refuse('another origin (follow: any allows that, without the credential, headers and body)');
   try {
     return { ...targetOf(url.href, { allowHttp: rules.allowHttp }), elsewhere: { allowHosts: reachable(from.origin, url, rules) } };

@@ -188,7 +188,8 @@ function compileJoin({ match, missing }: BatchOptions, mapping: Mapping | undefi
   }
   if (mapping && path) refuseShared(mapping, array as (string | number)[]);
   if (!array) return (exchange, entries) => entries.map(() => ({ exchange, elements: undefined }));
-  const name = array.reduce<string>(pathTo, '');
+  const at = array.reduce<string>(pathTo, '');
+  const name = `${at}[]`;
   return (exchange, entries) => {
     const { status } = exchange.response;
     const lacking = (reason: string) => new Failure('mapping', `the answer lacks this record: ${reason}`, { status });
@@ -198,7 +199,7 @@ function compileJoin({ match, missing }: BatchOptions, mapping: Mapping | undefi
     return entries.map(({ key }, index) => {
       const own = found(key ?? '', index);
       if (own.length === 0 && missing === 'error') {
-        return lacking(path ? `no "${path.text}" is ${inQuotes(key ?? '')}` : `element ${index} of "${name}" is null`);
+        return lacking(path ? `no "${path.text}" is ${inQuotes(key ?? '')}` : `"${pathTo(at, index)}" is null`);
       }
       return { exchange, elements: own };
     });

@@ -76,16 +76,22 @@ function refuseCaches(steps: readonly Step[], written: readonly unknown[], { pro
   }
 }
 
-/** As often as it can ask before its time is over, were it answered at once, and asked to come back as soon as that is done. */
-function mostPasses({ every, timeout }: PollOptions): number {
-  let passes = 1;
-  for (let atMs = 0, waitMs = every.initial; ; waitMs = Math.min(every.max, waitMs * every.factor)) {
-    const soonest = Math.min(waitMs, soonestMs);
-    if (waitMs >= soonestMs || waitMs === every.max || every.factor === 1) return passes + Math.floor((timeout - atMs) / soonest);
-    atMs += soonest;
-    if (atMs > timeout) return passes;
-    passes++;
-  }
+/**
+ * As often as it can ask before its time is over, were it answered at once, and asked to come back as soon as that is done.
+ * The waits grow until they are as long as that, and the sum of those is that of a geometric series.
+ */
+function mostPasses({ every: { initial, factor, max }, timeout }: PollOptions): number {
+  const longestMs = Math.min(soonestMs, factor === 1 ? initial : max);
+  const growth = Math.log1p(factor - 1);
+  const growing = initial >= longestMs ? 0 : Math.ceil(Math.log(longestMs / initial) / growth);
+  const grownMs = growing === 0 ? 0 : (initial * Math.expm1(growing * growth)) / (factor - 1);
+  if (grownMs <= timeout) return 1 + growing + floor((timeout - grownMs) / longestMs);
+  return 1 + floor(Math.log1p((timeout * (factor - 1)) / initial) / growth);
+}
+
+/** Logarithms may come out a little too small. */
+function floor(value: number): number {
+  return Math.floor(value + 1e-9);
 }
 
 async function run(options: PollOptions, fields: Fields, context: NodeContext): Promise<readonly Fields[]> {

@@ -482,8 +482,8 @@ describe('match', () => {
   });
 
   test.each([
-    [{ results: { id: 'r1' } }, 'mapping', 'expected an array at "results", found an object'],
-    [{ results: 'r1' }, 'mapping', 'expected an array at "results", found a string'],
+    [{ results: { id: 'r1' } }, 'mapping', 'expected an array at "results[]", found an object'],
+    [{ results: 'r1' }, 'mapping', 'expected an array at "results[]", found a string'],
     ['<html>', 'parse', expect.stringMatching(/JSON/)],
   ])('fails all of them where there is no array: %j', async (body, kind, message) => {
     const { failures, credits, requests } = await runFlow(lookup(), records(2), { http: () => ({ body }) });
@@ -590,7 +590,7 @@ describe('without match', () => {
       http: () => ({ body: { results } }),
     });
     expect(failures.map(({ message }) => message)).toEqual(
-      Array.from({ length: 2 }, () => `expected 2 elements in "results" for 2 records, ${found}; batch.match joins them by a value`),
+      Array.from({ length: 2 }, () => `expected 2 elements in "results[]" for 2 records, ${found}; batch.match joins them by a value`),
     );
     expect([rows, requests.length]).toEqual([[], 1]);
   });
@@ -598,8 +598,11 @@ describe('without match', () => {
   test('an element that is null is missing', async () => {
     const http = () => ({ body: { results: [{ name: 'a' }, null, { name: null }] } });
     const failing = await runFlow(lookup({ batch: 'size: 3' }), records(3), { http });
-    expect(failing.failures).toMatchObject([{ record: 2, message: 'the answer lacks this record: element 1 of "results" is null' }]);
+    expect(failing.failures).toMatchObject([{ record: 2, message: 'the answer lacks this record: "results[1]" is null' }]);
     expect(failing.rows.map(({ name }) => name)).toEqual(['a', null]);
+    const ofAll = { http: () => ({ body: [{ name: 'a' }, null] }) };
+    const bare = await runFlow(lookup({ batch: 'size: 2', more: 'map: { name: "[].name" }' }), records(2), ofAll);
+    expect(bare.failures).toMatchObject([{ record: 2, message: 'the answer lacks this record: "[1]" is null' }]);
     const kept = await runFlow(lookup({ batch: 'missing: keep' }), records(3), { http });
     expect(kept.rows.map(({ name }) => name)).toEqual(['a', null, null]);
   });

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { flowProblems, onOneLine } from '../helpers/flow-problems.ts';
+import { flowProblems, onOneLine, planFor } from '../helpers/flow-problems.ts';
 import { runFlow, type SentRequest } from '../helpers/run-flow.ts';
 
 /** A flow that asks for a job's state. */
@@ -11,6 +11,9 @@ function polling(options: string, more = '') {
     nodes: [{ id: ask, type: http, url: "https://api.example.com/{{id}}", map: { status: status }${more} }]
 `;
 }
+
+/** How often a poll can ask at most, as its plan says. */
+const most = (options: string) => planFor(polling(options)).steps[0]?.node.inner?.mostPasses;
 
 /** Done at the answer of that number, for each record. */
 function doneAfter(times: number, more: Record<string, unknown> = {}) {
@@ -36,6 +39,36 @@ describe('a poll', () => {
     expect(result.rows).toEqual([{ id: 'a', status: 'done' }]);
     expect(moments(result)).toEqual(times);
     expect(result.credits).toBe(4);
+  });
+
+  test.each([
+    [1, 1, 1],
+    [5, 1, 1000],
+    [100, 1.5, 2000],
+    [125, 2, 1000],
+    [100, 2, 800],
+    [999, 1.01, 60_000],
+    [2000, 3, 60_000],
+    [7, 2.3, 50],
+  ])(
+    'may ask as often as waits fit into its time, the servers asking for 1 s at the soonest: %i ms, times %d, %i ms',
+    (initial, factor, max) => {
+      for (const timeoutMs of [1, 99, 100, 250, 875, 1500, 1875, 10_000, 3_600_000]) {
+        let passes = 0;
+        for (let atMs = 0, waitMs = initial; atMs <= timeoutMs; waitMs = Math.min(max, waitMs * factor)) {
+          passes++;
+          atMs += Math.min(waitMs, 1000);
+        }
+        const every = `every: { initial: ${initial}ms, factor: ${factor}, max: ${max}ms }`;
+        expect([timeoutMs, most(`${every}\n    timeout: ${timeoutMs}ms`)]).toEqual([timeoutMs, passes]);
+      }
+    },
+  );
+
+  test('whose waits hardly grow is counted at once', () => {
+    const passes = most('every: { initial: 1ms, factor: 1.0000000000001, max: 2s }\n    timeout: 20d');
+    expect(passes).toBeGreaterThan(1_727_850_000);
+    expect(passes).toBeLessThan(1_727_851_000);
   });
 
   test('asks when the server says, and lets the others go on meanwhile', async () => {
