@@ -31,7 +31,7 @@ export function linkTarget(link: string, from: Address, rules: LinkRules, base =
   if (!URL.canParse(link, base.origin + base.path)) throw refuse('which is no URL');
   const url = new URL(link, base.origin + base.path);
   if (rules.secretParameter !== undefined) url.search = withoutParameter(url.search, rules.secretParameter);
-  // A blob: URL has the origin of the page that made it.
+  // What is none may have our origin, too: a blob: URL has that of the page that made it.
   if (!/^https?:$/.test(url.protocol)) throw refuse('which is no web address');
   if (url.origin === from.origin) return { origin: from.origin, path: url.pathname + url.search };
   if (!rules.followAny) throw refuse('another origin (follow: any allows that, without the credential, headers and body)');
