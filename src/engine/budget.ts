@@ -1,4 +1,5 @@
-import { allSteps, type Plan } from '../core/plan.ts';
+import type { Step } from '../core/node.ts';
+import type { Plan } from '../core/plan.ts';
 import type { Ledger } from '../core/ports.ts';
 import { createProgress, type Progress } from './call.ts';
 
@@ -28,13 +29,26 @@ const noBudget: Budget = {
   close: () => undefined,
 };
 
-/** Makes the budget of a run. A record is taken to make one call for each node that calls, or to share one with those that fill its batch. */
-export function createBudget(plan: Pick<Plan, 'steps'>, ledger: Ledger): Budget {
-  const acting = allSteps(plan.steps).flatMap(({ id, node }) => (node.action ? [{ node: id, batchSize: node.action.batchSize ?? 1 }] : []));
-  if (acting.length < 2) return noBudget;
-  const once = callingOnce(plan);
-  /** By node that calls once, how many records on their way have paid for that. */
-  const paid = new Map<string, number>();
+/** What records need of a node that calls. */
+interface Need {
+  readonly node: string;
+  readonly batchSize: number;
+  /** How many calls a record is taken to make, or to share with those that fill its batch. */
+  calls: number;
+  /** The most that a record has made. */
+  seen: number;
+  /** How many those on their way have paid for. */
+  paid: number;
+}
+
+/**
+ * Makes the budget of a run. Until a record has come through a node, each is taken to need all the pages and passes that the flow
+ * allows there, and from then on as many calls as the record that has made the most.
+ */
+export function createBudget({ steps }: Pick<Plan, 'steps'>, ledger: Ledger): Budget {
+  if (callOnce(steps)) return noBudget;
+  const needs = needsOf(steps);
+  const needOf = new Map(needs.map((need) => [need.node, need]));
   let running = 0;
   let isClosed = false;
   let wake: (() => void) | undefined;
@@ -47,21 +61,29 @@ export function createBudget(plan: Pick<Plan, 'steps'>, ledger: Ledger): Budget 
     },
     begin() {
       running++;
-      const begun = new Set<string>();
+      const made = new Map<Need, number>();
       const progress = {
         hasBegun: false,
         begin(node: string) {
           progress.hasBegun = true;
-          if (!begun.has(node)) count(node, 1);
-          begun.add(node);
+          const need = needOf.get(node) as Need;
+          const calls = (made.get(need) ?? 0) + 1;
+          made.set(need, calls);
+          need.paid++;
+          need.seen = Math.max(need.seen, calls);
+          need.calls = Math.max(need.calls, calls);
         },
       };
       const end = () => {
         running--;
-        for (const node of begun) count(node, -1);
+        for (const [need, calls] of made) need.paid -= calls;
         wake?.();
       };
-      return { progress, until: (task) => void task.then(end, end) };
+      const succeed = () => {
+        for (const need of made.keys()) need.calls = need.seen;
+        end();
+      };
+      return { progress, until: (task) => void task.then(succeed, end) };
     },
     close() {
       isClosed = true;
@@ -69,20 +91,29 @@ export function createBudget(plan: Pick<Plan, 'steps'>, ledger: Ledger): Budget 
     },
   };
 
-  function count(node: string, change: 1 | -1): void {
-    if (once.has(node)) paid.set(node, (paid.get(node) ?? 0) + change);
-  }
-
-  /** How far those on their way are at the other nodes is not known: they count as if they had paid for nothing there. */
   function isEnoughFor(records: number): boolean {
-    return ledger.affords(acting.map(({ node, batchSize }) => [node, Math.ceil((records - (paid.get(node) ?? 0)) / batchSize)]));
+    return ledger.affords(needs.map(({ node, batchSize, calls, paid }) => [node, Math.ceil((records * calls - paid) / batchSize)]));
   }
 }
 
-/** The nodes that call once for each record, or for a batch of them. */
-function callingOnce({ steps }: Pick<Plan, 'steps'>): Set<string> {
-  const expanding = steps.findIndex(({ node: { action, inner } }) => action?.expands || inner?.expands);
-  const passedOnce = steps.slice(0, expanding === -1 ? steps.length : expanding + 1);
-  const once = passedOnce.filter(({ node: { action } }) => action?.mostCalls === 1 || action?.batchSize !== undefined);
-  return new Set(once.map(({ id }) => id));
+/** Whether a record makes one call at most, or shares one: then what is held for a call is all that it needs. */
+function callOnce(steps: readonly Step[]): boolean {
+  const calling = steps.filter(({ node: { action, inner } }) => action || inner);
+  return calling.every(({ node: { action } }) => action?.mostCalls === 1 || action?.batchSize !== undefined) && calling.length < 2;
+}
+
+/** So many calls are taken to be needed behind a node where one record becomes any number: as many as pages and passes are allowed by default. */
+const usualRows = 100;
+
+/** `passes`: how often a record comes to the steps at most. How often it may wait and ask again is no measure. */
+function needsOf(steps: readonly Step[], passes = 1): Need[] {
+  let rows = 1;
+  return steps.flatMap(({ id, node: { action, inner } }) => {
+    const times = Math.max(passes, rows);
+    if (action?.expands || inner?.expands) rows = usualRows;
+    if (inner) return needsOf(inner.steps, inner.waits ? times : times * inner.mostPasses);
+    if (!action) return [];
+    const { batchSize, mostCalls } = action;
+    return [{ node: id, batchSize: batchSize ?? 1, calls: batchSize === undefined ? times * mostCalls : times, seen: 0, paid: 0 }];
+  });
 }

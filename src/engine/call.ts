@@ -73,8 +73,10 @@ export function createCaller(tools: CallTools): RunCall {
         let refused: Refused | undefined;
         try {
           if (caller.isLost?.()) throw new Unfinished();
-          credit.hold();
-          caller.progress.begin(caller.node);
+          if (!credit.isHeld()) {
+            credit.hold();
+            caller.progress.begin(caller.node);
+          }
           const result = await call.attempt();
           const atMs = call.atMs?.(result) ?? ports.clock.now();
           credit.settle(call.cost?.(result));
@@ -133,7 +135,6 @@ function creditOf({ ports, stopping }: CallTools, node: string): Credit {
     // What was spent for a try holds for the next one.
     isHeld: () => state !== 'none',
     hold() {
-      if (state !== 'none') return;
       const refusal = ports.ledger.hold(node);
       if (refusal !== undefined) {
         stopping.request('max-credits', refusal);

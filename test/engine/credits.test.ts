@@ -1,3 +1,4 @@
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { Failure } from '../../src/core/failure.ts';
@@ -111,28 +112,80 @@ describe('when the credits are used up', () => {
 
   const call = (id: string, more = '') => `  - { id: ${id}, type: http, url: "https://api.example.com/{{id}}"${more} }\n`;
   const batch = `  - { id: b, type: http, method: POST, url: "https://api.example.com/", batch: { size: 2, items: "{{id}}" }, body: ["{{items}}"] }\n`;
-  const loop = `  - { id: l, type: loop, while: "false", nodes: [{ id: i, type: set, remove: [id] }] }\n`;
+  const holding = (options: string, nodes: string) => `  - type: ${options}\n    nodes:\n${nodes.replace(/^/gm, '    ').trimEnd()}\n`;
+  const loop = (nodes: string) => holding('loop\n    max: 7\n    emit: last\n    while: "false"', nodes);
   test.each([
-    ['counts for the node that was paid', call('a') + call('c'), { a: 1, c: 1 }],
-    ['counts for a batch', call('a') + batch, { a: 1, b: 1 }],
-    ['counts for a node that expands, not for those behind it', call('a', ', map: { id: "ids[]" }') + call('c'), { a: 1, c: 3 }],
-    ['does not count behind a loop', call('a') + loop + call('c'), { a: 1, c: 3 }],
-    ['does not count where there may be more of the same', call('a', ', paginate: { type: link_header }') + call('c'), { a: 3, c: 1 }],
-  ])('a call that a record on its way has made %s', async (_name, nodes, left) => {
+    ['one for each node, or a share in a batch', call('a') + batch, { a: 3, b: 2 }, { a: 1, b: 1 }, { a: 2, b: 1 }],
+    ['one where many are allowed', loop(call('a')) + call('c'), { a: 21, c: 3 }, { a: 19, c: 1 }, { a: 2, c: 2 }],
+    ['one of all pages', call('a', ', paginate: { type: link_header, max: 5 }'), { a: 15 }, { a: 13 }, { a: 2 }],
+    ['passes that the flow allows', loop(loop(call('a'))), { a: 147 }, { a: 145 }, { a: 2 }],
+    [
+      'one behind any number of records',
+      call('a', ', map: { id: "ids[]" }') + call('c'),
+      { a: 3, c: 300 },
+      { a: 1, c: 298 },
+      { a: 2, c: 2 },
+    ],
+    ['one of a poll', holding('poll\n    until: "false"', call('a')), { a: 3 }, { a: 1 }, { a: 2 }],
+  ])(
+    'what a record is taken to need, what of it those on their way have, and what one that came through has shown: %s',
+    async (_, nodes, ...needed) => {
+      const asked: unknown[] = [];
+      const ledger = { affords: (actions: readonly (readonly [string, number])[]) => asked.push(Object.fromEntries(actions)) > 0 };
+      const plan = compile(`nodes:\n${nodes}`, { file: 'flow.yaml', nodeTypes, allowHttp: false, textCells: true });
+      const budget = createBudget(plan, ledger as never);
+      const begun = [budget.begin(), budget.begin()];
+      budget.room();
+      for (const { progress } of begun)
+        for (const node of ['a', 'b', 'c'].filter((id) => nodes.includes(`id: ${id},`))) progress.begin(node);
+      budget.room();
+      for (const { until } of begun) until(Promise.resolve());
+      await undefined;
+      budget.begin();
+      budget.room();
+      expect(asked).toEqual(needed);
+    },
+  );
+
+  test('a record is taken to need as much as the one that has needed the most; one that failed shows nothing', async () => {
     const asked: unknown[] = [];
-    const ledger = { affords: (actions: readonly (readonly [string, number])[]) => asked.push(Object.fromEntries(actions)) > 0 };
-    const plan = compile(`nodes:\n${nodes}`, { file: 'flow.yaml', nodeTypes, allowHttp: false, textCells: true });
+    const ledger = { affords: ([[, count]]: readonly [readonly [string, number]]) => asked.push(count) > 0 };
+    const plan = compile(`nodes:\n${loop(call('a'))}`, { file: 'flow.yaml', nodeTypes, allowHttp: false, textCells: true });
     const budget = createBudget(plan, ledger as never);
-    const begun = [budget.begin(), budget.begin()];
-    // Each is tried twice.
-    for (const { progress } of begun) for (const node of ['a', 'a', 'b', 'b', 'c', 'c']) progress.begin(node);
+    const began = (calls: number) => {
+      const share = budget.begin();
+      for (let made = 0; made < calls; made++) share.progress.begin('a');
+      return share;
+    };
+    const running = began(0);
+    began(1).until(Promise.reject(new Error('failed')));
+    await nextTurn();
     budget.room();
-    expect(asked.pop()).toEqual(left);
-    for (const { until } of begun) until(Promise.resolve());
-    await undefined;
-    budget.begin();
+    began(3).until(Promise.resolve());
+    began(2).until(Promise.resolve());
+    await nextTurn();
     budget.room();
-    expect(asked.pop()).toEqual(Object.fromEntries(Object.keys(left).map((node) => [node, node === 'b' ? 1 : 2])));
+    for (let made = 0; made < 5; made++) running.progress.begin('a');
+    budget.room();
+    expect(asked).toEqual([14, 6, 5]);
+  });
+
+  test.each([
+    [
+      'a loop',
+      `{ type: loop, while: page < 9, carry: [page], emit: last, nodes: [{ type: http, url: "https://api.example.com/{{id}}/{{page}}", map: [page] }] }`,
+    ],
+    ['pages', '{ type: http, url: "https://api.example.com/{{id}}", paginate: { type: page, items: items }, map: { page: "items[]" } }'],
+  ])('of a run with too few credits as many records come to their end as there can be: %s', async (_, node) => {
+    const http: FlowOptions['http'] = ({ url }) => {
+      const { pathname, searchParams } = new URL(url);
+      const page = Number(searchParams.get('page') ?? Number(pathname.split('/')[2]) + 1);
+      return { afterMs: 5, body: { page, items: page < 9 ? [page] : [] } };
+    };
+    const flow = `nodes:\n  - { type: set, fields: { page: 0 } }\n  - ${node}\n`;
+    const { ending, credits, rows } = await runFlow(flow, records(60), { credits: 200, http });
+    expect({ ending, credits }).toEqual({ ending: 'max-credits', credits: 200 });
+    expect(new Set(rows.map(({ id }) => id)).size).toBe(Math.floor(200 / 9));
   });
 
   test('with none at all nothing is sent', async () => {

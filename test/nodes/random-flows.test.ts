@@ -56,6 +56,11 @@ function linesOf(nodes: readonly Part[], depth = 0): string[] {
   });
 }
 
+const flowOf = (nodes: readonly Part[]) =>
+  `nodes:\n${linesOf(nodes)
+    .map((line) => `  ${line}\n`)
+    .join('')}`;
+
 /** A number from a text, the same every time. */
 const numberOf = (text: string) => [...text].reduce((hash, character) => (hash * 31 + character.charCodeAt(0)) % 1_000_003, 7);
 const short = (text: string) => String(numberOf(text) % 9973);
@@ -93,14 +98,29 @@ test('whatever takes how long, the same records come out in the same order, and 
   });
   await fc.assert(
     fc.asyncProperty(parts, setting, async (nodes, { seed, ...settings }) => {
-      const flow = `nodes:\n${linesOf(nodes)
-        .map((line) => `  ${line}`)
-        .join('\n')}\n`;
+      const flow = flowOf(nodes);
       const plain = await outcome(flow, { http: answerTo, concurrency: 1 });
       const http = (request: SentRequest) => ({ ...answerTo(request), afterMs: numberOf(`${seed} ${request.url}`) % 100 });
       expect(plain).toMatchObject({ ending: 'complete', underWay: 0 });
       expect(await outcome(flow, { http, ...settings })).toEqual(plain);
       expect(await outcome(flow, { http, ...settings, clock: yieldingClock() })).toEqual(plain);
+    }),
+    { numRuns: 25 },
+  );
+});
+
+test('however few credits there are, a run ends, spends no more than those, and has brought to its end what it wrote', async () => {
+  const setting = fc.record({ credits: fc.integer({ min: 0, max: 300 }), concurrency: fc.integer({ min: 1, max: 20 }) });
+  await fc.assert(
+    fc.asyncProperty(parts, setting, async (nodes, { credits, concurrency }) => {
+      const flow = flowOf(nodes);
+      const plain = await outcome(flow, { http: answerTo, concurrency: 1 });
+      const http = (request: SentRequest) => ({ ...answerTo(request), afterMs: numberOf(request.url) % 100 });
+      const short = await runFlow(flow, records, { http, concurrency, credits, clock: yieldingClock(), forget: true });
+      expect([short.requests.length, short.credits <= credits]).toEqual([short.credits, true]);
+      expect(short.rows).toEqual(plain.rows.slice(0, short.rows.length));
+      if (short.ending === 'complete') expect(short.rows).toEqual(plain.rows);
+      else expect(short.ending).toBe('max-credits');
     }),
     { numRuns: 25 },
   );
