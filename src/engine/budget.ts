@@ -54,9 +54,13 @@ export function createBudget({ steps }: Pick<Plan, 'steps'>, ledger: Ledger): Bu
   let wake: (() => void) | undefined;
   return {
     room() {
-      if (isClosed || running === 0 || isEnoughFor(running + 1)) return undefined;
+      // Once nothing is left, the next record ends the run: those on their way may wait for long before they ask for more.
+      if (isClosed || running === 0 || isEnoughFor(running + 1) || ledger.isUsedUp()) return undefined;
       return new Promise((resolve) => {
-        wake = resolve;
+        wake = () => {
+          wake = undefined;
+          resolve();
+        };
       });
     },
     begin() {
@@ -72,6 +76,7 @@ export function createBudget({ steps }: Pick<Plan, 'steps'>, ledger: Ledger): Bu
           need.paid++;
           need.seen = Math.max(need.seen, calls);
           need.calls = Math.max(need.calls, calls);
+          if (wake && ledger.isUsedUp()) wake();
         },
       };
       const end = () => {

@@ -36,8 +36,10 @@ export interface Share {
 export interface Batching {
   readonly options: BatchOptions;
   entry(fields: Fields, context: NodeContext): Entry;
-  /** What a record adds to the list. */
+  /** What a record adds to the list. Throws a Failure where nothing in an answer could be its own, and the record is to fail then. */
   item(fields: Fields): Value;
+  /** Whether something in an answer can be the record's own: nothing is found by null. */
+  canBeFound(fields: Fields): boolean;
   /** Absent where all that are found by the same value ask for the same. */
   readonly twinOf: ((fields: Fields) => Twin) | undefined;
   /** How much of a bounded body a record takes; absent where none is bounded. `request`: what it would send with such a list. */
@@ -61,10 +63,15 @@ export function batchReads({ items, match }: BatchOptions): FieldUse[] {
 
 /** Compiles `batch`. Throws an Error that says what is wrong. */
 export function compileBatching(options: BatchOptions, mapping: Mapping | undefined): Batching {
-  const item = itemTemplate(options.items);
+  const render = itemTemplate(options.items);
   const join = compileJoin(options, mapping);
   const { match, max_bytes: most } = options;
   const keyOf = (fields: Fields) => match && textOf(fieldOf(fields, match.field));
+  const canBeFound = (fields: Fields) => !match || fieldOf(fields, match.field) !== null;
+  const item = (fields: Fields) => {
+    if (match && options.missing === 'error' && !canBeFound(fields)) throw unfindable(match.field);
+    return render(fields);
+  };
   const isOwnList = !match || options.items === `{{${match.field}}}`;
   return {
     options,
@@ -75,6 +82,7 @@ export function compileBatching(options: BatchOptions, mapping: Mapping | undefi
       return { fields, context, item: own, key, twin };
     },
     item,
+    canBeFound,
     twinOf: isOwnList ? undefined : (fields) => ({ key: keyOf(fields) ?? '', mark: markOf(item(fields)) }),
     roomOf:
       most === undefined
@@ -98,6 +106,10 @@ export function compileBatching(options: BatchOptions, mapping: Mapping | undefi
       };
     },
   };
+}
+
+function unfindable(field: string): Failure {
+  return new Failure('mapping', `"${field}" is null, and nothing in an answer is found by that (batch.match)`, { sent: false });
 }
 
 /** The same for records that can share a request. `request`: what one would send with an empty list. */

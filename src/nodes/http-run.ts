@@ -2,7 +2,7 @@ import { Failure } from '../core/failure.ts';
 import type { MappedPart } from '../core/mapping.ts';
 import type { Node, NodeContext } from '../core/node.ts';
 import type { HttpResponse } from '../core/ports.ts';
-import type { Fields } from '../core/record.ts';
+import { type Fields, withFields } from '../core/record.ts';
 import type { Value } from '../core/value.ts';
 import { type Batching, type Entry, listOf, refuseTooLarge, withList } from './http-batch.ts';
 import { bodyOf, type CallContext, type Compiled, type Exchange, exchange, rowsOf } from './http-call.ts';
@@ -89,6 +89,8 @@ function refuseMissing({ mapping }: Compiled, { sought }: Paging, fields: Fields
 function createBatchRunner(compiled: Compiled, batching: Batching, isConstant: boolean): Node['run'] {
   let constant: NodeBatch | undefined;
   return (fields, context) => {
+    // It is not asked for: what it would get is known.
+    if (batching.options.missing === 'keep' && !batching.canBeFound(fields)) return Promise.resolve([withoutAnswer(compiled, fields)]);
     const entry = batching.entry(fields, context);
     constant ??= isConstant ? batchOf(fields) : undefined;
     const batch = constant ?? batchOf(fields);
@@ -115,6 +117,13 @@ function createBatchRunner(compiled: Compiled, batching: Batching, isConstant: b
     const { fields } = entries[0] as Entry;
     return exchange(compiled, compiled.request(fields, withList(fields, listOf(entries))), together, key);
   }
+}
+
+function withoutAnswer({ mapping }: Compiled, fields: Fields): Fields {
+  return withFields(
+    fields,
+    (mapping?.fields ?? []).map((field) => [field, null]),
+  );
 }
 
 type NodeBatch = ReturnType<Batching['batch']>;

@@ -550,6 +550,19 @@ describe('match', () => {
     expect([rows, failures.map(({ record }) => record)]).toEqual([[], [1, 2]]);
   });
 
+  test.each([
+    ['error', [['']], 1],
+    ['keep', [['']], 0],
+  ])('null is found by nothing, and not asked for: missing: %s', async (missing, asked, failed) => {
+    const given = [{ id: null }, { id: '' }];
+    const http = (request: SentRequest) => ({ body: { results: listIn(request).map((id) => ({ id, name: `name ${id}` })) } });
+    const result = await runFlow(lookup({ batch: `${byId}, missing: ${missing}` }), given, { http });
+    expect(lists(result)).toEqual(asked);
+    expect(result.rows).toEqual([...(failed === 1 ? [] : [{ id: null, name: null }]), { id: '', name: 'name ' }]);
+    const message = '"id" is null, and nothing in an answer is found by that (batch.match)';
+    expect(result.failures).toMatchObject(Array.from({ length: failed }, () => ({ record: 1, class: 'mapping', attempts: 0, message })));
+  });
+
   test('compares a deeper value, in a deeper array', async () => {
     const batch = 'match: { field: id, path: "data.found[].user.id" }';
     const more = 'map: { name: "data.found[].user.name" }';
