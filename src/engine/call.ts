@@ -67,9 +67,10 @@ export function createCaller(tools: CallTools): RunCall {
   async function tried<Result>(call: Call<Result>, caller: Caller): Promise<Result> {
     const startedMs = ports.clock.now();
     const credit = creditOf(tools, caller.node);
+    const standing = () => (credit.isHeld() ? 'paid' : caller.progress.hasBegun ? 'begun' : 'new');
     try {
       for (let attempts = 1; ; attempts++) {
-        await gates.enter(call, caller.record, credit.isHeld() ? 'paid' : caller.progress.hasBegun ? 'begun' : 'new');
+        await gates.enter(call, caller.record, standing);
         let refused: Refused | undefined;
         try {
           if (caller.isLost?.()) throw new Unfinished();

@@ -168,8 +168,8 @@ export function yielded({ step, progress, scope }: Way, { ports, stopping, batch
   return turn && batches.during(step, turn.then(refuseUnwanted));
 
   function refuseUnwanted(): void {
-    const isLate = progress.hasBegun ? stopping.signal.aborted : stopping.hurry.aborted;
-    if (isLate || isLost(scope)) throw new Unfinished();
+    const isWanted = progress.hasBegun || stopping.ending === undefined;
+    if (!isWanted || stopping.signal.aborted || isLost(scope)) throw new Unfinished();
   }
 }
 

@@ -4,8 +4,11 @@ import type { Clock } from '../core/ports.ts';
 
 /** Lets calls through: so many at once, so often, and none while the other side wants to be left alone. */
 export interface Gates {
-  /** Resolves when the call may start; of those who wait, the record that was read first goes first. Rejects with Unfinished when it is turned away. */
-  enter(call: Call<unknown>, record: number, standing: Standing): Promise<void>;
+  /**
+   * Resolves when the call may start; of those who wait, the record that was read first goes first. Rejects with Unfinished when it is
+   * turned away. `standing`: may change while it waits: other calls of the same record may be let through.
+   */
+  enter(call: Call<unknown>, record: number, standing: () => Standing): Promise<void>;
   /** The call has ended. */
   leave(call: Call<unknown>): void;
   /** Resolves when more records are worth beginning; `undefined` when they are now. */
@@ -35,7 +38,7 @@ export interface GateOverrides {
 
 interface Waiter {
   readonly record: number;
-  readonly standing: Standing;
+  readonly standing: () => Standing;
   readonly start: () => void;
   readonly turnAway: (reason: Unfinished) => void;
 }
@@ -78,7 +81,7 @@ export function createGates(clock: Clock, overrides: GateOverrides): Gates {
 
   return {
     enter(call, record, standing) {
-      if (refused.includes(standing)) return Promise.reject(new Unfinished());
+      if (refused.includes(standing())) return Promise.reject(new Unfinished());
       const gate = gateOf(call);
       const limit = limitOf(call);
       return new Promise((start, turnAway) => {
@@ -106,8 +109,8 @@ export function createGates(clock: Clock, overrides: GateOverrides): Gates {
     refuse(whom) {
       refused = refusedBy[whom];
       for (const queue of [...gates.values()].flatMap(({ queues }) => queues)) {
-        const away = queue.waiters.filter(({ standing }) => refused.includes(standing));
-        queue.waiters = queue.waiters.filter(({ standing }) => !refused.includes(standing));
+        const away = new Set(queue.waiters.filter(({ standing }) => refused.includes(standing())));
+        queue.waiters = queue.waiters.filter((waiter) => !away.has(waiter));
         for (const waiter of away) waiter.turnAway(new Unfinished());
       }
       wakeRoom?.();

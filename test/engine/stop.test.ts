@@ -379,3 +379,51 @@ describe('an output that cannot be written', () => {
     expect(flushes).toBe(1);
   });
 });
+
+describe('what has begun is brought to its end, whatever it has become before', () => {
+  const counting = (field: string, more: string, nodes: string) =>
+    `{ type: loop, while: ${field} < 3, carry: [${field}], ${more}nodes: [${nodes}{ type: set, fields: { ${field}: { cel: ${field} + 1 } } }] }`;
+  const becoming = (behind: string) => `nodes:
+  - { type: set, fields: { m: 2, n: 0 } }
+  - ${counting('m', 'emit: last, ', `${counting('n', '', '')}, `)}
+  - { type: http, ${behind}, map: { v: v } }
+`;
+  const http: FlowOptions['http'] = () => ({ afterMs: 500, body: { v: 1 } });
+
+  test.each([
+    ['a stop', (run: Run) => run.stopping.request('interrupted', 'received SIGINT', 10_000)],
+    ['an error', (run: Run) => run.stopping.request('max-errors', 'too many')],
+  ])('at %s', async (_, act) => {
+    const flow = becoming('url: "https://api.example.com/{{id}}/{{n}}", concurrency: 1');
+    const started: FlowOptions['started'] = (run, clock) => void clock.sleepUntil(700).then(() => act(run));
+    const { requests, rows } = await runFlow(flow, records(4), { http, started });
+    expect(requests.map(({ path }) => path)).toEqual(['/0/1', '/0/2', '/0/3']);
+    expect(rows.map(({ id, n }) => [id, n])).toEqual([1, 2, 3].map((n) => [0, n]));
+  });
+
+  test('in batches, too', async () => {
+    const flow = becoming(
+      'method: POST, url: "https://api.example.com/", concurrency: 1, batch: { size: 2, items: "{{n}}" }, body: ["{{items}}"]',
+    );
+    const started: FlowOptions['started'] = (run, clock) => void clock.sleepUntil(200).then(() => run.stopping.request('max-errors', 'x'));
+    const answer = { http: () => ({ afterMs: 500, body: [[1, 2]] }) };
+    const { requests, rows } = await runFlow(flow.replace('map: { v: v }', 'on_error: keep'), records(2), { ...answer, started });
+    expect(requests).toHaveLength(2);
+    expect(rows.map(({ id }) => id)).toEqual([0, 0, 0]);
+  });
+});
+
+test('what has sent nothing goes no further once the run is to end, however much it has to compute', async () => {
+  const flow = `nodes:
+  - { type: http, when: id == 0, url: "https://api.example.com/{{id}}", on_error: stop }
+  - { type: set, fields: { n: 0 } }
+  - { type: loop, max: 1000000, while: "true", carry: [n], emit: last, nodes: [{ type: set, fields: { n: { cel: n + 1 } } }] }
+`;
+  const clock = createFakeClock();
+  let looks = 0;
+  const yieldTurn = () => (++looks % 50 === 0 ? clock.nextTurn() : undefined);
+  const http: FlowOptions['http'] = () => ({ status: 404 });
+  const { ending, rows, failures } = await runFlow(flow, records(3), { http, clock: { ...clock, yieldTurn } });
+  expect([ending, rows, failures.length]).toEqual(['on-error-stop', [], 1]);
+  expect(looks).toBeLessThan(100_000);
+});
