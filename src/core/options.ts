@@ -82,8 +82,10 @@ export const innerNodes = z
   .min(1, 'expected at least one node')
   .describe('the nodes inside, each as anywhere else');
 
-/** A CEL expression that is true or false. */
-export const condition = z.string().transform((text, context) => compiled(() => compileCondition(text), context));
+/** A CEL expression that is true or false; without quotes YAML reads the simplest of them as what they are. */
+export const condition = z
+  .union([z.string(), z.boolean()], { error: 'expected a CEL expression such as status == "done"' })
+  .transform((written, context) => compiled(() => compileCondition(String(written)), context));
 
 /** A CEL expression that gives a value. */
 export const expression = z.string().transform((text, context) => compiled(() => compileExpression(text), context));

@@ -199,7 +199,7 @@ function tellKept(report: FailureReport, { item, kept }: Way, { ports }: ChainTo
 /** What goes on after a failure. Throws it where nothing does. */
 function unlessKept(step: Step, error: unknown, fields: Fields, way: Way, tools: ChainTools): readonly Fields[] {
   if (!(error instanceof Failure)) throw error;
-  const failure = failureAt(step, error);
+  const failure = failureAt(step, error, way.progress.hasBegun);
   if (step.onError === 'keep') {
     tellKept(reportOf(failure), way, tools);
     return [withError(fields, failure, way.item)];
@@ -210,14 +210,16 @@ function unlessKept(step: Step, error: unknown, fields: Fields, way: Way, tools:
   throw failure;
 }
 
-/** A failure as that of the step at which it came up. */
-export function failureAt(step: Step, error: Failure): Failure {
+/** A failure as that of the step at which it came up. `hasBegun`: whether something was sent for the record. */
+export function failureAt(step: Step, error: Failure, hasBegun: boolean): Failure {
   // A failure may be shared by records that waited for one answer.
-  const failure = error.node === undefined ? error : error.retold(error.message);
+  const isOwn = error.node === undefined;
+  const failure = isOwn ? error : error.retold(error.message);
   // Of a node inside this one it is that one's.
   failure.node = (step.node.inner && error.node) ?? step.id;
-  // What was wrong with an answer is found when its call is over.
-  if (failure.attempts === 0 && failure.sent) failure.attempts = 1;
+  // What was wrong with an answer is found when its call is over; a node with others inside judges what those have sent.
+  const wasSent = step.node.inner && isOwn ? hasBegun : failure.sent;
+  if (failure.attempts === 0 && wasSent) failure.attempts = 1;
   return failure;
 }
 

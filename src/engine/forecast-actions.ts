@@ -23,14 +23,20 @@ export function actionsOf(flow: readonly Step[], steps: readonly Step[], reached
   return steps.map(({ node }, index) => {
     const { records, calls, isCached } = reached[index] as Reached;
     expected += records;
-    const { batchSize = 1 } = node.action ?? {};
+    const batchSize = node.action?.batchSize ?? 1;
     const together = calls ?? Math.ceil(records / batchSize);
     return {
       least: isCached ? 0 : together,
       expected: node.action ? Math.max(together, Math.ceil(expected / batchSize)) : 0,
-      most: most[index] as number,
+      most: mostCalls(most[index] as number, batchSize),
     };
   });
+}
+
+/** Of a batch that is refused there are as many requests again as records, but for one: it is halved until each stands alone. */
+function mostCalls(most: number, batchSize: number): number {
+  if (batchSize === 1 || !Number.isFinite(most)) return most;
+  return most - Math.ceil(most / 2 / batchSize);
 }
 
 /** How often each step acts at most on a record that makes its first call at `first`. */

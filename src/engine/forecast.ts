@@ -140,7 +140,7 @@ export function createForecaster(plan: Plan, settings: ForecastSettings): Foreca
       const rows = await passOne(step, current, item);
       if (rows.length !== 1) {
         const through: Fields[] = [];
-        for (const row of rows) through.push(...(await pass(over.slice(index + 1), row, item)));
+        for (const row of rows) append(through, await pass(over.slice(index + 1), row, item));
         return through;
       }
       current = rows[0] as Fields;
@@ -163,7 +163,7 @@ export function createForecaster(plan: Plan, settings: ForecastSettings): Foreca
       if (error === calledInside) return emitted;
       if (!(error instanceof Failure)) throw error;
       if (step.onError === 'stop') stopsAt ??= { record: item.number, why: 'on-error-stop' };
-      const failure = failureAt(step, error);
+      const failure = failureAt(step, error, false);
       if (step.onError !== 'keep') throw failure;
       isKept = true;
       return [...emitted, withError(fields, failure, item)];
@@ -183,7 +183,7 @@ export function createForecaster(plan: Plan, settings: ForecastSettings): Foreca
         return undefined;
       },
       async emit(rows) {
-        emitted.push(...rows);
+        append(emitted, rows);
       },
       now: () => nowMs,
       async waitUntil(untilMs) {
@@ -208,6 +208,11 @@ export function createForecaster(plan: Plan, settings: ForecastSettings): Foreca
     const { maxErrors } = settings;
     if (maxErrors && 'count' in maxErrors && failing > maxErrors.count) stopsAt ??= { record, why: 'max-errors' };
   }
+}
+
+/** Rows are more than a call can have arguments. */
+function append(to: Fields[], rows: readonly Fields[]): void {
+  for (const row of rows) to.push(row);
 }
 
 const noContext = {} as NodeContext;

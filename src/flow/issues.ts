@@ -52,8 +52,8 @@ function isMissing(issue: Issue): boolean {
 /** What decides how everything else is read: without it there would be complaints about nothing. */
 const decisive = new Set<PropertyKey>(['type', 'connection']);
 
-/** What stands for a method that there is not: it takes a body, and does without. */
-const anyMethod = { method: 'POST' };
+/** What stands for what a node cannot do without: a method that takes a body, and does without; conditions that read nothing. */
+const standIns: Readonly<Record<PropertyKey, string>> = { method: 'POST', while: 'true', until: 'true' };
 
 /** What the rest of a value says: with misspelt keys as they were meant, and without what is wrong; without more around it where that does not do. */
 function rest<Schema extends z.ZodType>(
@@ -81,14 +81,15 @@ function rest<Schema extends z.ZodType>(
 /** The value without what stands at the paths. */
 function withoutAll(value: Record<PropertyKey, unknown>, paths: readonly (readonly PropertyKey[])[]): unknown {
   const left = paths.reduce<unknown>(without, value) as Record<PropertyKey, unknown>;
-  return paths.some(([key]) => key === 'method') ? { ...left, ...anyMethod } : left;
+  const missing = paths.flatMap(([key]) => (key !== undefined && Object.hasOwn(standIns, key) ? [[key, standIns[key]]] : []));
+  return { ...left, ...Object.fromEntries(missing) };
 }
 
 function isMapping(value: unknown): value is Record<PropertyKey, unknown> {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
-/** At the top, what stands under a misspelt name is taken under the name that was meant. */
+/** What stands under a misspelt name is taken under the name that was meant. */
 function withKeysMeant(
   value: Record<PropertyKey, unknown>,
   { path, keys }: z.core.$ZodIssueUnrecognizedKeys,
@@ -97,13 +98,25 @@ function withKeysMeant(
 ): Record<PropertyKey, unknown> {
   let left = value;
   for (const key of keys) {
+    const around = memberAt(left, path) as Record<PropertyKey, unknown>;
     left = without(left, [...path, key]) as Record<PropertyKey, unknown>;
-    const meant = path.length === 0 ? nearest(key, namesAt(toJsonSchema(schema), [], value)) : undefined;
-    if (meant === undefined || Object.hasOwn(left, meant)) continue;
-    left = { ...left, [meant]: value[key] };
-    source.rename([...at, key], meant);
+    const meant = nearest(key, namesAt(toJsonSchema(schema), path as At, around));
+    if (meant === undefined || Object.hasOwn(around, meant)) continue;
+    left = withMember(left, [...path, meant], around[key]) as Record<PropertyKey, unknown>;
+    source.rename([...at, ...(path as At), key], meant);
   }
   return left;
+}
+
+function memberAt(value: unknown, path: readonly PropertyKey[]): unknown {
+  return path.reduce<unknown>((around, step) => (around as Record<PropertyKey, unknown>)[step], value);
+}
+
+/** The value with a member at the path; what is around it is there. */
+function withMember(value: unknown, [step, ...more]: readonly PropertyKey[], member: unknown): unknown {
+  if (step === undefined) return member;
+  const inside = withMember((value as Record<PropertyKey, unknown>)[step], more, member);
+  return Array.isArray(value) ? value.with(Number(step), inside) : { ...(value as object), [step]: inside };
 }
 
 /** The value without what stands at the path. Of a list that is the end from there on: what stays keeps its place. */

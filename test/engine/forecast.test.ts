@@ -128,7 +128,7 @@ test('a record that is kept says why as it does in a run: of which node inside a
     flowOf(loops(inside), '_error.node == "age"'),
     flowOf(
       loops('{ type: set, fields: { n: 1 } }').replace('max: 1', 'max: 1, emit: last'),
-      '_error.node == "around" && _error.attempts == 1',
+      '_error.node == "around" && _error.attempts == 0',
     ),
   ]) {
     const given = [{ n: 'x' }, { n: 'y' }];
@@ -270,4 +270,28 @@ describe('plain records', () => {
     expect({ ...shown, requests: [] }).toEqual({ ...found, requests: [] });
     expect(shown.requests).toHaveLength(8);
   });
+});
+
+test.each([
+  [1, 100, 1, 1],
+  [2, 100, 1, 3],
+  [7, 3, 3, 11],
+  [8, 1, 8, 8],
+])('%i records in batches of %i are halved into at most so many requests', async (count, size, least, most) => {
+  const flow = `nodes: [{ type: http, method: POST, url: "${api}/", batch: { size: ${size}, items: "{{id}}" }, body: ["{{items}}"] }]`;
+  const given = Array.from({ length: count }, (_, id) => ({ id }));
+  expect((await forecast(flow, given)).actions).toMatchObject({ least, most });
+  const { requests } = await runFlow(flow, given, { http: () => ({ status: 400 }) });
+  expect(requests).toHaveLength(most);
+});
+
+test('a record that becomes very many is counted', async () => {
+  const loop = (field: string, max: number, node: string) =>
+    `{ type: loop, max: ${max}, while: ${field} < ${max}, carry: [${field}], nodes: [{ type: set, fields: { ${field}: { cel: ${field} + 1 } } }${node}] }`;
+  const flow = `nodes:
+  - { type: set, fields: { n: 0, m: 0 } }
+  - ${loop('n', 2, `, ${loop('m', 140_000, '')}`)}
+  - { type: http, when: m == 7, url: "${api}/{{n}}" }
+`;
+  expect((await forecast(flow, [{ id: 1 }])).actions).toMatchObject({ expected: 2 });
 });

@@ -162,3 +162,19 @@ describe('many records', () => {
     ]);
   });
 });
+
+test.each([
+  ['{ type: loop, max: 1, while: "true", nodes: [NODE] }', 'mapping'],
+  ['{ type: loop, while: missing > 1, nodes: [NODE] }', 'template'],
+  ['{ type: poll, until: missing > 1, nodes: [NODE] }', 'template'],
+  ['{ type: poll, until: "false", fail_when: "true", nodes: [NODE] }', 'http'],
+])('a node around others tells one try where they have sent something, and none where they have not: %s', async (around, kind) => {
+  const attempts = async (inner: string) => {
+    const { failures } = await runFlow(`nodes: [${around.replace('NODE', inner)}]`, [{ id: 'a' }], {
+      http: () => ({ status: 200, body: {} }),
+    });
+    return failures.map((failure) => [failure.class, failure.attempts]);
+  };
+  expect(await attempts('{ type: http, url: "https://api.example.com/{{id}}" }')).toEqual([[kind, 1]]);
+  expect(await attempts('{ type: set, fields: { n: 1 } }')).toEqual([[kind, 0]]);
+});

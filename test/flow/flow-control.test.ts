@@ -164,3 +164,39 @@ describe("the output's columns", () => {
     expect(columns(...nodes)).toEqual(expected);
   });
 });
+
+describe('a condition that is wrong hides nothing of what its node holds, nor of what is behind it', () => {
+  const rest = ['no record has a field "yyy" here; there are id', 'no record has a field "www" here; there are id, n'];
+
+  test.each([
+    ['{ type: poll, until: "n ==", NODES }', 'not a CEL expression'],
+    ['{ type: loop, while: "n <", NODES }', 'not a CEL expression'],
+    ['{ type: loop, NODES }', 'the key "while" is missing'],
+    ['{ type: poll, until: 5, NODES }', 'expected a CEL expression'],
+    ['{ type: loop, whiel: "n < 5", NODES }', 'unknown key "whiel"; did you mean "while"?'],
+  ])('%s', (node, problem) => {
+    const written = node.replace('NODES', 'nodes: [{ type: http, url: "https://a.com/{{yyy}}", map: [n] }]');
+    const flow = `nodes:\n  - ${written}\n  - { type: http, url: "https://a.com/{{www}}" }\n`;
+    const found = flowProblems(flow, { header: ['id'] }).map(({ message }) => message.split('\n')[0]);
+    expect(found).toEqual([expect.stringContaining(problem), ...rest]);
+  });
+
+  test('a misspelt key deep inside is taken as what was meant', () => {
+    const flow = `nodes:
+  - type: http
+    method: POST
+    url: https://a.com/
+    batch: { items: "{{id}}", match: { feild: idd, path: "r[].id" } }
+    body: { ids: "{{items}}" }
+    map: { x: "r[].x" }
+`;
+    expect(flowProblems(flow, { header: ['id'] }).map(onOneLine)).toEqual([
+      '5:40 unknown key "feild"; did you mean "field"?',
+      '5:47 no record has a field "idd" here; did you mean "id"?',
+    ]);
+  });
+
+  test('true and false are conditions without quotes, too', () => {
+    expect(flowProblems('nodes: [{ type: loop, when: false, while: true, nodes: [{ type: set, when: true }] }]')).toEqual([]);
+  });
+});

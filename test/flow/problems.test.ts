@@ -229,7 +229,7 @@ describe('values that do not fit', () => {
     ['idempotency_key: yes', '4:22 expected true or false, found "yes"'],
     ['on_error: ignore', '4:15 expected reject, keep or stop, found "ignore"'],
     ['when_empty: skip', '4:17 expected keep, drop or error, found "skip"'],
-    ['when: 5', '4:11 expected a text, found 5'],
+    ['when: 5', '4:11 expected a CEL expression such as status == "done", found 5'],
     ['when: 1 + 1', '4:11 expected a condition that is true or false, found one that gives int'],
     ['when: "{{id}} == 1"', '4:12 fields stand in expressions without braces: id == 1'],
     ['when: loop == 1', '4:11 "loop" is a word that CEL keeps for itself'],
