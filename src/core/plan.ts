@@ -19,8 +19,10 @@ export interface ToolUse {
 
 /** Something that is likely not meant. */
 export interface Warning extends Problem {
-  /** The column without which it does not hold; absent where it always does. */
+  /** The column of the input without which it does not hold; absent where it always does. */
   readonly cell?: string;
+  /** Whether there need be no such column: a pass makes the field for the next. */
+  readonly isCarried?: boolean;
 }
 
 /** A checked flow, ready to run. */

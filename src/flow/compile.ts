@@ -1,12 +1,12 @@
 import type { Expression } from '../core/condition.ts';
 import { FlowError, type Problem } from '../core/failure.ts';
-import type { BuildContext, Connection, NodeType, OnError } from '../core/node.ts';
+import type { BuildContext, Connection, Node, NodeType, OnError } from '../core/node.ts';
 import { allSteps, type CredentialUse, type Plan, type Warning } from '../core/plan.ts';
 import { didYouMean, nearest } from '../core/suggest.ts';
 import { compileConnections } from './connections.ts';
 import { checked, type Place } from './issues.ts';
 import { nearReferenceWarnings } from './near-references.ts';
-import { credentialsOf, inOrder, type PlacedStep, planOf, unknownFieldsIn } from './plan.ts';
+import { credentialsOf, inOrder, lostFieldsIn, type PlacedStep, planOf, unknownFieldsIn } from './plan.ts';
 import { compileSavedConnection } from './saved-connection.ts';
 import { flowSchema, nodeSchema } from './schema.ts';
 import { type At, readSource, type Source } from './source.ts';
@@ -46,6 +46,8 @@ interface Compilation extends CompileOptions {
   readonly typedFields: Set<string>;
   /** All the fields that the nodes so far add. */
   readonly madeFields: Set<string>;
+  /** The nodes so far that all records pass. */
+  readonly passed: Node[];
   /** What passes of the nodes around begin with but for the first, where it is a cell only if the input has such a column. */
   readonly carried: readonly string[];
 }
@@ -72,10 +74,11 @@ export function compile(text: string, options: CompileOptions): Plan {
     literalOrigins: new Set(),
     typedFields: new Set(),
     madeFields: new Set(),
+    passed: [],
     carried: [],
   };
   const steps = nodes.map((node, index) => compileStep(node, [], index, compilation));
-  if (options.columns) problems.push(...unknownFieldsIn(steps, options.columns, source));
+  problems.push(...(options.columns ? unknownFieldsIn(steps, options.columns, source) : lostFieldsIn(steps, source)));
   if (problems.length > 0) {
     options.credentials?.(
       credentialsOf(
@@ -139,6 +142,7 @@ function compileStep(written: unknown, outer: At, index: number, compilation: Co
     compilation.typedFields.delete(field);
   }
   for (const field of node?.typedFields ?? []) compilation.typedFields.add(field);
+  if (node && !options.when) compilation.passed.push(node);
   // Where nobody knows whether a record may pass it by, it may: else fields would be missed behind it.
   const onError = wrong.has('when') || wrong.has('on_error') ? 'keep' : options.on_error;
   return node && { id, type: type.name, node, when: options.when, onError, at, wrong };
@@ -178,7 +182,8 @@ function nodeTypeOf(written: unknown, at: At, { source, problems, nodeTypes }: C
 }
 
 function buildContext(id: string, at: At, wrong: Set<PropertyKey>, compilation: Compilation): BuildContext {
-  const { source, problems, warnings, allowHttp, allowHosts, literalOrigins, textCells, typedFields, madeFields } = compilation;
+  const { source, problems, warnings, allowHttp, allowHosts, literalOrigins, textCells, typedFields, madeFields, carried, passed } =
+    compilation;
   let typedBefore = new Set(typedFields);
   const isCell = (field: string) => textCells && !typedBefore.has(field);
   return {
@@ -188,7 +193,7 @@ function buildContext(id: string, at: At, wrong: Set<PropertyKey>, compilation: 
     literalOrigins,
     isCell,
     inner(written, more = []) {
-      const steps = compileInner(written, at, { ...compilation, carried: [...compilation.carried, ...more] }, id);
+      const steps = compileInner(written, at, { ...compilation, carried: [...carried, ...more] }, id);
       // What its conditions read comes from these.
       typedBefore = new Set(typedFields);
       return steps.every((step) => step !== undefined) ? (steps as PlacedStep[]) : undefined;
@@ -203,12 +208,11 @@ function buildContext(id: string, at: At, wrong: Set<PropertyKey>, compilation: 
     warnOfCells(place, { besideNumbers }, nameBefore = (field) => field) {
       for (const { field, offset, fails } of besideNumbers) {
         const name = nameBefore(field);
-        if (!isCell(name)) continue;
+        const isMade = madeFields.has(name);
+        if (!isCell(name) || !(isMade || passed.every((node) => node.columns([name]).includes(name)))) continue;
         const what = fails ? 'a CSV cell is a text: with a number this fails' : 'a CSV cell is a text and never equals a number';
         const problem = source.at([...at, ...place], `${what}\nconvert it: int(${field}) or double(${field})`, offset);
-        // Nobody knows yet whether the first pass begins with a cell of that name.
-        const isOpen = compilation.carried.includes(name) && !madeFields.has(name);
-        warnings.push(isOpen ? { ...problem, cell: name } : problem);
+        warnings.push(isMade ? problem : { ...problem, cell: name, isCarried: carried.includes(name) });
       }
     },
   };

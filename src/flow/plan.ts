@@ -23,7 +23,7 @@ export function planOf(
   return {
     name,
     steps,
-    warnings: (input = []) => warnings.filter(({ cell }) => cell === undefined || input.includes(cell)),
+    warnings: (input) => warnings.filter(({ cell, isCarried }) => cell === undefined || (input ? input.includes(cell) : !isCarried)),
     savedConnections: saved,
     credentials: credentialsOf(steps, source),
     tools: toolsOf(steps, source),
@@ -59,14 +59,33 @@ function toolsOf(steps: readonly PlacedStep[], source: Source): ToolUse[] {
   });
 }
 
+/** The references that no record of a table can satisfy. */
+export function unknownFieldsIn(steps: readonly (PlacedStep | undefined)[], input: readonly string[], source: Source): Problem[] {
+  return unknownAmong(steps, input, (use, step, known) => unknownField(use, step, known, source));
+}
+
+/** The references that no record can satisfy, whatever fields it begins with: to what steps before have taken away. */
+export function lostFieldsIn(steps: readonly (PlacedStep | undefined)[], source: Source): Problem[] {
+  const there = allSteps(steps.filter((step) => step !== undefined));
+  const named = there.flatMap(({ when, node: { reads, inner } }) => [
+    ...[...reads, ...(inner?.reads ?? [])].map(({ field }) => field),
+    ...(when?.fields ?? []),
+  ]);
+  return unknownAmong(steps, [...new Set(named)], (use, step) => {
+    return atUse(use, step, `no record has a field "${use.field}" here any more: a node before removes or renames it`, source);
+  });
+}
+
+type Telling = (use: FieldUse, step: PlacedStep, known: readonly string[]) => Problem;
+
 /**
- * The references that no record of a table can satisfy. Behind a step that is broken nobody knows which fields there are.
- * `later`: what only a later pass begins with; a step with a condition may leave the first one out.
+ * What is told of references that no record with such an input can satisfy. Behind a step that is broken nobody knows which fields
+ * there are. `later`: what only a later pass begins with; a step with a condition may leave the first one out.
  */
-export function unknownFieldsIn(
+function unknownAmong(
   steps: readonly (PlacedStep | undefined)[],
   input: readonly string[],
-  source: Source,
+  tell: Telling,
   later: readonly string[] = [],
 ): Problem[] {
   const problems: Problem[] = [];
@@ -74,11 +93,11 @@ export function unknownFieldsIn(
   for (const step of steps) {
     if (!step) break;
     const reachable = step.when ? [...known, ...later] : known;
-    problems.push(...unknownIn(usesOfWhen(step), step, known, source), ...unknownIn(step.node.reads, step, reachable, source));
+    problems.push(...unknownIn(usesOfWhen(step), step, known, tell), ...unknownIn(step.node.reads, step, reachable, tell));
     const inner = step.node.inner;
-    if (inner) problems.push(...unknownFieldsIn(inner.steps as PlacedStep[], reachable, source, [...later, ...carriedBy(step, known)]));
+    if (inner) problems.push(...unknownAmong(inner.steps as PlacedStep[], reachable, tell, [...later, ...carriedBy(step, known)]));
     if ((allSteps([step]) as PlacedStep[]).some(hidesFields)) break;
-    if (inner) problems.push(...unknownIn(inner.reads, step, step.node.columns(known), source));
+    if (inner) problems.push(...unknownIn(inner.reads, step, step.node.columns(known), tell));
     known = columnsAfter(step, known);
   }
   return problems;
@@ -91,8 +110,8 @@ function hidesFields({ wrong }: PlacedStep): boolean {
   return makingFields.some((option) => wrong.has(option));
 }
 
-function unknownIn(uses: readonly FieldUse[], step: PlacedStep, known: readonly string[], source: Source): Problem[] {
-  return uses.filter(({ field }) => !known.includes(field)).map((use) => unknownField(use, step, known, source));
+function unknownIn(uses: readonly FieldUse[], step: PlacedStep, known: readonly string[], tell: Telling): Problem[] {
+  return uses.filter(({ field }) => !known.includes(field)).map((use) => tell(use, step, known));
 }
 
 /** What passes of a step begin with but for the first, if it is made in them. */
@@ -105,11 +124,21 @@ function usesOfWhen(step: Step): FieldUse[] {
   return (step.when?.fields ?? []).map((field) => ({ field, at: ['when'] }));
 }
 
-function unknownField({ field, at, isName }: FieldUse, step: PlacedStep, known: readonly string[], source: Source): Problem {
-  const near = nearest(field, known);
+function unknownField(use: FieldUse, step: PlacedStep, known: readonly string[], source: Source): Problem {
+  const { field, at, isName } = use;
+  const near = nearest(field, known) ?? (isExpression(at) ? wholeName(field, known) : undefined);
   const isHardToName = near !== undefined && !isName && !takesAnyName(at) && !isReferable(near);
   const advice = delimiterAdvice(known) ?? (isHardToName ? renaming(near) : undefined);
-  const message = `no record has a field "${field}" here${didYouMean(field, known) || fewOf(known)}${advice ? `\n${advice}` : ''}`;
+  const message = `no record has a field "${field}" here${near === undefined ? fewOf(known) : didYouMean(near, [near])}${advice ? `\n${advice}` : ''}`;
+  return atUse(use, step, message, source);
+}
+
+/** The name that an expression takes for several, such as `first-name` for one field less another. */
+function wholeName(part: string, known: readonly string[]): string | undefined {
+  return known.find((name) => !isReferable(name) && name.split(/[^\p{L}\p{M}\p{N}_]+/u).includes(part));
+}
+
+function atUse({ field, at, isName }: FieldUse, step: PlacedStep, message: string, source: Source): Problem {
   const place = [...step.at, ...at];
   if (isName) return source.atName(place, message);
   return source.at(place, message, isExpression(at) ? field : `{{${field}}}`);

@@ -106,13 +106,27 @@ function needsJson({ paginate, batch }: HttpOptions): boolean {
   return batch?.match !== undefined || (paginate !== undefined && paginate.type !== 'link_header');
 }
 
-function refuseOddities({ paginate, batch, body, cache, map }: HttpOptions, { problem, warn }: BuildContext): void {
+function refuseOddities(options: HttpOptions, { problem, warn }: BuildContext): void {
+  const { paginate, batch, body, cache, map } = options;
   if (paginate && !map) warn(['paginate'], 'without a map nothing is taken from the pages');
+  warnOfReplaced(options, warn);
   if (!batch) return;
   if (paginate) problem(['paginate'], 'a batch has one answer for all its records; leave paginate or batch out');
   if (cache !== undefined) problem(['cache'], 'a batch is hardly ever the same again; leave cache or batch out');
   if (body === undefined) problem(['batch'], 'a batch needs a method such as POST and a body with {{items}}, the list of its records');
   else if (!fieldsWithin(body).includes(listField)) problem(['body'], 'expected {{items}} in the body, the list of the records in a batch');
+}
+
+/** Pages are counted from where `paginate` says, and not from where the URL does. */
+function warnOfReplaced({ url, paginate }: HttpOptions, warn: BuildContext['warn']): void {
+  if (!paginate || !('items' in paginate)) return;
+  const { param } = paginate;
+  const start = paginate.type === 'page' ? paginate.start : 0;
+  const written = url.split(/[?&#]/).find((part) => part.startsWith(`${param}=`));
+  if (written === undefined || written === `${param}=${start}`) return;
+  const mend =
+    paginate.type === 'page' ? 'under paginate, start says which page is the first' : 'the first item is the first that there is';
+  warn(['url'], `paginate replaces ${written} by ${param}=${start}\n${mend}`);
 }
 
 function credentialOf(auth: Auth, options: HttpOptions, origin: string | undefined): CredentialNeed {

@@ -103,15 +103,16 @@ test('a field that is called as a secret is masked while it waits', async () => 
 test.each(['out.csv', 'out.json', 'out.ndjson.gz'])('the pages of a record wait as well: %s', async (out) => {
   const pagesOf = async () => {
     const asked = new Map<string, number>();
-    const server = await httpServer(({ path }, response) => {
+    const server = await httpServer(async ({ path }, response) => {
       const [, id = '', page = ''] = /^\/(.*)\?page=(\d+)$/.exec(path) ?? [];
       asked.set(id, (asked.get(id) ?? 0) + 1);
+      if (id === 'slow') await new Promise((resolve) => setTimeout(resolve, 100));
       const last = id === 'slow' ? 12 : id === 'r3' ? 0 : 2;
       const items = Number(page) > last ? [] : Array.from({ length: 50 }, (_, index) => ({ n: `${id} ${page} ${index} \n"canary-7f3a"` }));
       response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify({ items }));
     });
     const flow = `nodes:\n  - type: http\n    url: "${server.origin}/{{id}}"\n    auth: { type: bearer, credential: key }
-    paginate: { type: page, param: page, items: items }\n    map: { n: "items[].n" }\n`;
+    paginate: { type: page, param: page, items: items, max: 14 }\n    map: { n: "items[].n" }\n`;
     const place = await workplace({ 'flow.yaml': flow, 'rows.csv': `id\n${ids.join('\n')}\n` });
     const env = { AUTOMATE_CREDENTIAL_KEY: 'canary-7f3a' };
     const automate = (...args: string[]) =>
@@ -121,7 +122,7 @@ test.each(['out.csv', 'out.json', 'out.ndjson.gz'])('the pages of a record wait 
   const undisturbed = await pagesOf();
   expect((await undisturbed.automate()).code).toBe(0);
   const { asked, place, automate } = await pagesOf();
-  const stopped = await automate('--max-credits', '20');
+  const stopped = await automate('--max-credits', '30');
   expect([stopped.code, stopped.stderr]).toEqual([5, expect.stringMatching(/waiting: \d+ done behind a record that is not/)]);
   const waiting = Number(/waiting: (\d+)/.exec(stopped.stderr)?.[1]);
   expect(waiting).toBeGreaterThan(2);

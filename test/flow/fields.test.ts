@@ -190,3 +190,40 @@ describe('fields that come and go on the way', () => {
     expect(plan.columns(['id'])).toEqual(['id', 'b', '2024', '2023', '1', 'renamed', 'six', 'new', '20', '10']);
   });
 });
+
+describe('what a node has taken away is in no record, whatever the input is', () => {
+  const lost = (...nodes: string[]) => flowProblems(`nodes:\n${nodes.map((node) => `  - ${node}\n`).join('')}`).map(onOneLine);
+  const ask = (more: string) => `{ type: http, url: "https://a.com/{{a}}", ${more} }`;
+  const any = 'any more: a node before removes or renames it';
+
+  test.each([
+    ['renamed', ['{ type: set, rename: { a: b } }', ask('map: [c]')], [`3:39 no record has a field "a" here ${any}`]],
+    [
+      'removed',
+      ['{ type: set, remove: [a] }', ask('when: a == b')],
+      ['3:39', '3:53'].map((at) => `${at} no record has a field "a" here ${any}`),
+    ],
+    ['removed twice', ['{ type: set, remove: [a] }', '{ type: set, remove: [a] }'], [`3:27 no record has a field "a" here ${any}`]],
+    [
+      'removed in a loop',
+      ['{ type: loop, while: a != b, carry: [a], nodes: [{ type: set, remove: [a] }] }'],
+      ['2:26', '2:42'].map((at) => `${at} no record has a field "a" here ${any}`),
+    ],
+    ['not always removed', ['{ type: set, when: b == "1", remove: [a] }', ask('map: [c]')], []],
+    ['made again', ['{ type: set, remove: [a] }', '{ type: set, fields: { a: "{{b}}" } }', ask('map: [c]')], []],
+    ['renamed back', ['{ type: set, rename: { a: b } }', '{ type: set, rename: { b: a } }', ask('map: [c]')], []],
+  ])('%s', (_, nodes, problems) => {
+    expect(lost(...nodes)).toEqual(problems);
+  });
+});
+
+test.each([
+  ['a, data.user.name', 'when: data.user.name == "x"', 'data.user.name'],
+  ['first, first-name', 'when: first-name == "x"', 'first-name'],
+])('an expression that takes the name of a field apart says how it can be named: %s, %s', (header, more, name) => {
+  const [problem, none] = flowProblems(`nodes: [{ type: set, ${more} }]`, { header: header.split(', ') });
+  expect(none).toBeUndefined();
+  expect(problem?.message).toContain(
+    `; did you mean "${name}"?\nrename the field with a set node first: rename: { "${name}": ${name.replace(/[^a-z]/g, '_')} }`,
+  );
+});

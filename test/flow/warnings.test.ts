@@ -174,8 +174,43 @@ describe('what only later passes begin with is a cell if there is such a column'
     expect(plan.warnings(['id', 'n'])).toEqual([expect.objectContaining({ message: expect.stringContaining('a CSV cell is a text') })]);
   });
 
+  test('what a node before has taken away is no cell', () => {
+    for (const before of ['rename: { n: old }', 'remove: [n]'])
+      expect(loop(counting, `{ type: set, ${before} }, `).warnings(['id', 'n'])).toEqual([]);
+    expect(loop(counting, '{ type: set, when: id == "1", remove: [n] }, ').warnings(['id', 'n'])).toHaveLength(1);
+  });
+
+  test('a field that is no column is no cell, misspelt or not', () => {
+    const plan = planFor('nodes: [{ type: set, when: cuont == 1, fields: { a: 1 } }]');
+    expect([plan.warnings().length, plan.warnings(['count']), plan.warnings(['cuont']).length]).toEqual([1, [], 1]);
+  });
+
   test('what a node before has made of cells is none of the input: it is warned of', () => {
     expect(loop(counting, '{ type: set, fields: { n: "{{t}}" } }, ').warnings(['t'])).toHaveLength(1);
     expect(loop(counting, '{ type: set, fields: { n: 0 } }, ').warnings(['n'])).toEqual([]);
   });
+});
+
+test.each([
+  ['?page=5&x=1', 'type: page, items: i', 'paginate replaces page=5 by page=1\nunder paginate, start says which page is the first'],
+  [
+    '?x=1&page={{id}}',
+    'type: page, items: i',
+    'paginate replaces page={{id}} by page=1\nunder paginate, start says which page is the first',
+  ],
+  ['?p=1', 'type: page, param: p, start: 0, items: i', 'paginate replaces p=1 by p=0\nunder paginate, start says which page is the first'],
+  ['?offset=50', 'type: offset, size: 10, items: i', 'paginate replaces offset=50 by offset=0\nthe first item is the first that there is'],
+])('pages that the URL counts from elsewhere: %s, %s', (query, paginate, message) => {
+  const flow = `nodes: [{ type: http, url: "https://a.com/${query}", paginate: { ${paginate} }, map: [x] }]`;
+  expect(warnings(flow).map((warning) => warning.message)).toEqual([message]);
+});
+
+test.each([
+  ['?page=1', 'type: page, items: i'],
+  ['?page=5', 'type: page, start: 5, items: i'],
+  ['?mypage=5', 'type: page, items: i'],
+  ['?page=5', 'type: offset, size: 10, items: i'],
+  ['?cursor=x', 'type: cursor, path: next, param: cursor'],
+])('pages that the URL counts as paginate does, or not at all: %s, %s', (query, paginate) => {
+  expect(warnings(`nodes: [{ type: http, url: "https://a.com/${query}", paginate: { ${paginate} }, map: [x] }]`)).toEqual([]);
 });

@@ -68,7 +68,7 @@ describe('a loop', () => {
     carry: [token]
     nodes:
       - { type: http, method: POST, url: "https://api.example.com/", body: { from: "{{token}}" }, map: { more: more } }
-      - { type: set, remove: [token] }`;
+      - { type: set, when: "true", remove: [token] }`;
     const { requests } = await runFlow(flow, [{ token: 'a' }], { http: (_, index) => ({ body: { more: index === 0 } }) });
     expect(requests.map(({ body }) => body)).toEqual(['{"from":"a"}', '{"from":null}']);
   });

@@ -44,10 +44,10 @@ export async function testRequestCommand(flow: string, options: TestRequestOptio
     options.in === undefined
       ? await loadFlow(flow, given)
       : await loadFlowFor({ ...options, in: options.in }, flow, given, setNames(options));
-  tellWarnings(plan, flow, terminal);
   const step = chosenStep(plan, options.node);
   if (options.curl && step.node.action?.kind === 'tool') throw new AutomateError('usage', noCurl(step.id));
-  const item = await recordOf(plan, flow, options);
+  const { item, columns } = await recordOf(plan, flow, options);
+  tellWarnings(plan, flow, terminal, columns);
   const credentials = options.send ? await loadSecrets(plan, flow, options, terminal) : noSecrets;
   const warn = (message: string) => terminal.tell(`${terminal.colors.yellow('warning:')} ${message}`);
   const ledger = await openRunLedger(options.send ? pricesOf(plan, options.env) : new Map(), { run: randomUUID(), env: options.env, warn });
@@ -108,15 +108,16 @@ function setNames({ set }: TestRequestOptions): string[] {
 }
 
 /** The record that was asked for, with the fields that were set. Throws a FlowError for a reference that no record of a table can satisfy. */
-async function recordOf(plan: Plan, flow: string, options: TestRequestOptions): Promise<Item> {
+async function recordOf(plan: Plan, flow: string, options: TestRequestOptions): Promise<{ item: Item; columns?: readonly string[] }> {
   const end = { offset: 0, line: 0 };
-  if (options.in === undefined) return { number: 1, fields: new Map(options.set), end };
+  if (options.in === undefined) return { item: { number: 1, fields: new Map(options.set), end } };
   const source = await openInput({ ...options, in: options.in });
   try {
-    if (isTable(source.format)) checkFields(plan, flow, [...(source.columns ?? []), ...setNames(options)]);
+    const columns = [...(source.columns ?? []), ...setNames(options)];
+    if (isTable(source.format)) checkFields(plan, flow, columns);
     for await (const items of source.batches()) {
       const item = items.find(({ number }) => number === options.record);
-      if (item) return { ...item, fields: new Map([...item.fields, ...options.set]) };
+      if (item) return { item: { ...item, fields: new Map([...item.fields, ...options.set]) }, columns };
     }
   } finally {
     await source.close();
