@@ -76,8 +76,8 @@ export interface Ledger {
   settle(node: string, cost?: number): void;
   /** The action was refused before anything was sent: its credits go back. */
   release(node: string): void;
-  /** Whether there is not enough left for an action of any node. */
-  isUsedUp(): boolean;
+  /** Why there is not enough left for an action of any node; absent while there is. */
+  usedUp(): string | undefined;
   /** Whether what is left is enough for so many actions of these nodes; true, too, where it is not known yet when it will run out. */
   affords(actions: readonly (readonly [node: string, count: number])[]): boolean;
 }

@@ -54,8 +54,7 @@ export function createBudget({ steps }: Pick<Plan, 'steps'>, ledger: Ledger): Bu
   let wake: (() => void) | undefined;
   return {
     room() {
-      // Once nothing is left, the next record ends the run: those on their way may wait for long before they ask for more.
-      if (isClosed || running === 0 || isEnoughFor(running + 1) || ledger.isUsedUp()) return undefined;
+      if (hasRoom()) return undefined;
       return new Promise((resolve) => {
         wake = () => {
           wake = undefined;
@@ -76,7 +75,7 @@ export function createBudget({ steps }: Pick<Plan, 'steps'>, ledger: Ledger): Bu
           need.paid++;
           need.seen = Math.max(need.seen, calls);
           need.calls = Math.max(need.calls, calls);
-          if (wake && ledger.isUsedUp()) wake();
+          if (wake && hasRoom()) wake();
         },
       };
       const end = () => {
@@ -85,7 +84,8 @@ export function createBudget({ steps }: Pick<Plan, 'steps'>, ledger: Ledger): Bu
         wake?.();
       };
       const succeed = () => {
-        for (const need of made.keys()) need.calls = need.seen;
+        // That one record passes a node by is a hint, not more.
+        for (const need of needs) need.calls = Math.max(1, need.seen, made.has(need) ? 0 : Math.ceil(need.calls / 2));
         end();
       };
       return { progress, until: (task) => void task.then(succeed, end) };
@@ -95,6 +95,11 @@ export function createBudget({ steps }: Pick<Plan, 'steps'>, ledger: Ledger): Bu
       wake?.();
     },
   };
+
+  /** Once nothing is left, the next record ends the run: those on their way may wait for long before they ask for more. */
+  function hasRoom(): boolean {
+    return isClosed || running === 0 || isEnoughFor(running + 1) || ledger.usedUp() !== undefined;
+  }
 
   function isEnoughFor(records: number): boolean {
     return ledger.affords(needs.map(({ node, batchSize, calls, paid }) => [node, Math.ceil((records * calls - paid) / batchSize)]));

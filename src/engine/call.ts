@@ -139,10 +139,11 @@ function creditOf({ ports, stopping }: CallTools, node: string): Credit {
       const refusal = ports.ledger.hold(node);
       if (refusal !== undefined) {
         stopping.request('max-credits', refusal);
-        if (ports.ledger.isUsedUp()) stopping.spend();
+        endIfUsedUp({ ports, stopping });
         throw new Unfinished();
       }
       state = 'held';
+      if (stopping.areAnyWaiting) endIfUsedUp({ ports, stopping });
     },
     settle(cost) {
       if (state === 'held') ports.ledger.settle(node, cost);
@@ -154,6 +155,14 @@ function creditOf({ ports, stopping }: CallTools, node: string): Credit {
       state = 'none';
     },
   };
+}
+
+/** Who waits to ask again need not wait for that. */
+function endIfUsedUp({ ports, stopping }: Pick<CallTools, 'ports' | 'stopping'>): void {
+  const reason = ports.ledger.usedUp();
+  if (reason === undefined) return;
+  stopping.request('max-credits', reason);
+  stopping.spend();
 }
 
 /** Nobody else need be refused where the other side asked to be left alone. */
@@ -182,8 +191,11 @@ async function waitOrThrow(call: Call<unknown>, caller: Caller, refused: Refused
 /** Waits before something new is paid for, unless the run ends before. Throws Unfinished then, and where nothing can be paid for. */
 export function waitUnpaid(untilMs: number, tools: Pick<CallTools, 'ports' | 'stopping'>): Promise<void> {
   const { ports, stopping } = tools;
+  endIfUsedUp(tools);
+  stopping.waits(1);
   // Thousands of records may wait here: an async function would hold more memory meanwhile.
   return ports.clock.sleepUntil(untilMs, stopping.unpaid).then(() => {
+    stopping.waits(-1);
     if (stopping.isSpent) throw new Unfinished();
     return stopping.hurry.aborted ? waitUntil(untilMs, tools) : undefined;
   });

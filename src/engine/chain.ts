@@ -205,7 +205,9 @@ function unlessKept(step: Step, error: unknown, fields: Fields, way: Way, tools:
     return [withError(fields, failure, way.item)];
   }
   if (step.onError === 'stop') {
-    tools.stopping.request('on-error-stop', `record ${way.item.number} failed at ${failure.node}: ${failure.message}`);
+    const { number } = way.item;
+    const reason = `record ${number} failed at ${failure.node}: ${failure.message}`;
+    tools.stopping.request('on-error-stop', reason, Number.POSITIVE_INFINITY, number);
   }
   throw failure;
 }

@@ -163,12 +163,12 @@ const methods: Omit<NodeContext, 'http' | 'tools'> & ThisType<Own> = {
 };
 
 /** Lets others have their turn. Absent where there is no need. Throws Unfinished when nothing more is wanted of the record. */
-export function yielded({ step, progress, scope }: Way, { ports, stopping, batches }: ChainTools): Promise<void> | undefined {
+export function yielded({ item, step, progress, scope }: Way, { ports, stopping, batches }: ChainTools): Promise<void> | undefined {
   const turn = ports.clock.yieldTurn();
   return turn && batches.during(step, turn.then(refuseUnwanted));
 
   function refuseUnwanted(): void {
-    const isWanted = progress.hasBegun || stopping.ending === undefined;
+    const isWanted = progress.hasBegun || stopping.isWanted(item.number);
     if (!isWanted || stopping.signal.aborted || isLost(scope)) throw new Unfinished();
   }
 }

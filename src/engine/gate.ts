@@ -15,7 +15,10 @@ export interface Gates {
   room(): Promise<void> | undefined;
   /** Nobody passes this gate for so long. */
   pause(call: Call<unknown>, ms: number): void;
-  /** From now on turns away the calls of new records, all that are not paid for yet, or every call at all, those that wait included. */
+  /**
+   * From now on turns away the calls of new records that are not wanted, all that are not paid for yet, or every call at all, those that
+   * wait included. What was refused before stays so.
+   */
   refuse(whom: Refused): void;
 }
 
@@ -72,16 +75,16 @@ const slackMs = 10;
 /** Gates that nobody waits at are forgotten beyond this count: records may name any number of hosts. */
 const keptGates = 1000;
 
-/** Makes the gates of a run. */
-export function createGates(clock: Clock, overrides: GateOverrides): Gates {
+/** Makes the gates of a run. `isWanted`: whether a record may be begun while new ones are refused. */
+export function createGates(clock: Clock, overrides: GateOverrides, isWanted: (record: number) => boolean = () => false): Gates {
   const gates = new Map<string, Gate>();
   const limits = new Map<string, Limit>();
-  let refused: readonly Standing[] = [];
+  let refused: Refused | undefined;
   let wakeRoom: (() => void) | undefined;
 
   return {
     enter(call, record, standing) {
-      if (refused.includes(standing())) return Promise.reject(new Unfinished());
+      if (isRefused(record, standing())) return Promise.reject(new Unfinished());
       const gate = gateOf(call);
       const limit = limitOf(call);
       return new Promise((start, turnAway) => {
@@ -107,9 +110,9 @@ export function createGates(clock: Clock, overrides: GateOverrides): Gates {
       gate.pausedUntilMs = Math.max(gate.pausedUntilMs, clock.now() + ms);
     },
     refuse(whom) {
-      refused = refusedBy[whom];
+      if (refused === undefined || refusedBy[whom].length > refusedBy[refused].length) refused = whom;
       for (const queue of [...gates.values()].flatMap(({ queues }) => queues)) {
-        const away = new Set(queue.waiters.filter(({ standing }) => refused.includes(standing())));
+        const away = new Set(queue.waiters.filter(({ record, standing }) => isRefused(record, standing())));
         queue.waiters = queue.waiters.filter((waiter) => !away.has(waiter));
         for (const waiter of away) waiter.turnAway(new Unfinished());
       }
@@ -117,9 +120,14 @@ export function createGates(clock: Clock, overrides: GateOverrides): Gates {
     },
   };
 
+  function isRefused(record: number, standing: Standing): boolean {
+    if (refused === undefined || !refusedBy[refused].includes(standing)) return false;
+    return refused !== 'new' || !isWanted(record);
+  }
+
   /** Where as many wait as can be in flight, more would only take up memory. Where a gate is paused, others may be open. */
   function hasRoom(): boolean {
-    if (refused.length > 0) return true;
+    if (refused !== undefined) return true;
     for (const { max, inFlight, waiting } of limits.values()) if (inFlight >= max && waiting >= max) return false;
     return true;
   }

@@ -29,15 +29,15 @@ export interface Run {
 /** Starts a run: every record is read, passes the chain, and is written in its place. */
 export function startRun(plan: Plan, input: AsyncIterable<readonly Item[]>, output: Output, ports: Ports, settings: RunSettings): Run {
   const startedMs = ports.clock.now();
-  const gates = createGates(ports.clock, settings);
-  const stopping = createStopping(
-    (ending, reason) => {
+  const stopping = createStopping({
+    requested(ending, reason) {
       ports.report({ type: 'stopping', ending, reason });
-      gates.refuse('new');
       close();
     },
-    () => gates.refuse('unpaid'),
-  );
+    narrowed: () => gates.refuse('new'),
+    spent: () => gates.refuse('unpaid'),
+  });
+  const gates = createGates(ports.clock, settings, stopping.isWanted);
   stopping.signal.addEventListener('abort', () => {
     gates.refuse('all');
     close();

@@ -24,20 +24,15 @@ export interface Place {
 export function checked<Schema extends z.ZodType>(schema: Schema, value: unknown, place: Place): z.output<Schema> | undefined {
   const result = schema.safeParse(value, { reportInput: true });
   if (result.success) return result.data;
-  const issues = withoutMeant(result.error.issues.flatMap(plainIssues), schema);
+  const all = result.error.issues.flatMap(plainIssues);
+  const unknown = all.filter((issue) => issue.code === 'unrecognized_keys');
+  const issues = unknown.length > 0 && isMapping(value) ? unknown : all;
   for (const issue of issues) place.problems.push(...problemsOf(issue, schema, place));
   for (const { path } of issues) if (path[0] !== undefined) place.wrong?.add(path[0]);
-  return rest(schema, value, issues, place);
-}
-
-/** A key that is there under a misspelt name is not missing, too. */
-function withoutMeant(issues: readonly Issue[], schema: z.ZodType): Issue[] {
-  const meant = issues.flatMap((issue) => {
-    if (issue.code !== 'unrecognized_keys') return [];
-    const known = namesAt(toJsonSchema(schema), issue.path as At, issue.input);
-    return issue.keys.map((key) => JSON.stringify([...issue.path, nearest(key, known)]));
-  });
-  return issues.filter((issue) => !isMissing(issue) || !meant.includes(JSON.stringify(issue.path)));
+  if (issues === all) return rest(schema, value, issues);
+  // What else is wrong is seen when what is misspelt is taken as it was meant.
+  const meant = unknown.reduce((left, issue) => withKeysMeant(left, issue, schema, place), value as Record<PropertyKey, unknown>);
+  return checked(schema, meant, place);
 }
 
 function isMissing(issue: Issue): boolean {
@@ -55,27 +50,16 @@ const decisive = new Set<PropertyKey>(['type', 'connection']);
 /** What stands for what a node cannot do without: a method that takes a body, and does without; conditions that read nothing. */
 const standIns: Readonly<Record<PropertyKey, string>> = { method: 'POST', while: 'true', until: 'true' };
 
-/** What the rest of a value says: with misspelt keys as they were meant, and without what is wrong; without more around it where that does not do. */
-function rest<Schema extends z.ZodType>(
-  schema: Schema,
-  value: unknown,
-  issues: readonly Issue[],
-  place: Place,
-): z.output<Schema> | undefined {
-  if (!isMapping(value) || issues.some(({ code, path }) => code !== 'unrecognized_keys' && decisive.has(path[0] as PropertyKey)))
-    return undefined;
-  const mended = issues.reduce(
-    (left, issue) => (issue.code === 'unrecognized_keys' ? withKeysMeant(left, issue, schema, place) : left),
-    value,
-  );
-  const wrong = issues.flatMap(({ code, path }) => (code === 'unrecognized_keys' ? [] : [path]));
+/** What the rest of a value says: without what is wrong, and without more around it where that does not do. */
+function rest<Schema extends z.ZodType>(schema: Schema, value: unknown, issues: readonly Issue[]): z.output<Schema> | undefined {
+  if (!isMapping(value) || issues.some(({ path }) => decisive.has(path[0] as PropertyKey))) return undefined;
+  const wrong = issues.map(({ path }) => path);
   for (let length = Math.max(1, ...wrong.map((path) => path.length)); length > 0; length--) {
     const cut = wrong.map((path) => path.slice(0, length));
-    const most = schema.safeParse(withoutAll(mended, cut));
+    const most = schema.safeParse(withoutAll(value, cut));
     if (most.success) return most.data;
   }
-  const wrongOptions = issues.flatMap(({ path }) => (path.length > 0 ? [path.slice(0, 1)] : []));
-  return schema.safeParse(withoutAll(mended, wrongOptions)).data;
+  return undefined;
 }
 
 /** The value without what stands at the paths. */

@@ -95,7 +95,10 @@ function unknownAmong(
     const reachable = step.when ? [...known, ...later] : known;
     problems.push(...unknownIn(usesOfWhen(step), step, known, tell), ...unknownIn(step.node.reads, step, reachable, tell));
     const inner = step.node.inner;
-    if (inner) problems.push(...unknownAmong(inner.steps as PlacedStep[], reachable, tell, [...later, ...carriedBy(step, known)]));
+    // Where nobody knows what passes take over, nobody knows what there is in them.
+    if (inner && !step.wrong.has('carry')) {
+      problems.push(...unknownAmong(inner.steps as PlacedStep[], reachable, tell, [...later, ...carriedBy(step, known)]));
+    }
     if ((allSteps([step]) as PlacedStep[]).some(hidesFields)) break;
     if (inner) problems.push(...unknownIn(inner.reads, step, step.node.columns(known), tell));
     known = columnsAfter(step, known);

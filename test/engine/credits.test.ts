@@ -188,6 +188,29 @@ describe('when the credits are used up', () => {
     expect(new Set(rows.map(({ id }) => id)).size).toBe(Math.floor(200 / 9));
   });
 
+  test('a node that records pass by is taken to be needed less and less', async () => {
+    const flow = `nodes:
+  - { type: http, url: "https://api.example.com/{{id}}" }
+  - { type: http, when: "false", url: "https://api.example.com/p", paginate: { type: page, items: items }, map: { x: "items[]" } }`;
+    const options: FlowOptions = { credits: 300, http: () => ({ afterMs: 10 }) };
+    const { ending, rows, waitedMs } = await runFlow(flow, records(300), options);
+    expect([ending, rows.length]).toEqual(['complete', 300]);
+    expect(waitedMs).toBeLessThan(400);
+  });
+
+  test.each([3, 4, 40])('%i records that wait to ask again are not waited for when nothing is left to ask with', async (count) => {
+    const flow = `nodes:
+  - type: poll
+    every: 1h
+    timeout: 5h
+    until: status == "done"
+    nodes: [{ type: http, url: "https://api.example.com/{{id}}", map: [status] }]`;
+    const http: FlowOptions['http'] = ({ path }) => ({ body: { status: path === '/0' ? 'done' : 'working' } });
+    const { ending, rows, credits, waitedMs } = await runFlow(flow, records(count), { credits: 3, http });
+    expect([ending, rows.length, credits]).toEqual(['max-credits', 1, 3]);
+    expect(waitedMs).toBeLessThan(1000);
+  });
+
   test('with none at all nothing is sent', async () => {
     expect(await runFlow(flow(), records(10), { credits: 0 })).toMatchObject({ ending: 'max-credits', requests: [], rows: [] });
   });

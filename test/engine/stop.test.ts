@@ -427,3 +427,34 @@ test('what has sent nothing goes no further once the run is to end, however much
   expect([ending, rows, failures.length]).toEqual(['on-error-stop', [], 1]);
   expect(looks).toBeLessThan(100_000);
 });
+
+describe('records that were read before one that ends the run are brought to their end', () => {
+  const bad = (count: number, at: number) => ids(count).map((id) => ({ id, n: id === at ? 'x' : '40' }));
+  const judged = '  - { type: set, fields: { n: { cel: "int(n)" } }, on_error: stop }\n';
+
+  test('however many there are, and none behind it', async () => {
+    const { ending, requests, rows, failures } = await runFlow(`nodes:\n${judged}${node()}`, bad(100, 60), {
+      http: () => ({ afterMs: 10 }),
+    });
+    expect([ending, rows.map(({ id }) => id), failures.length]).toEqual(['on-error-stop', ids(60), 1]);
+    expect(requests.map(({ path }) => idOf(path)).filter((id) => id > 60)).toEqual([]);
+  });
+
+  test('however long they compute', async () => {
+    const loop = '{ type: loop, emit: last, while: i < n, carry: [i], nodes: [{ type: set, fields: { i: { cel: i + 1 } } }] }';
+    const clock = createFakeClock();
+    let looks = 0;
+    const yieldTurn = () => (++looks % 7 === 0 ? clock.nextTurn() : undefined);
+    const flow = `nodes:\n${judged}  - { type: set, fields: { i: 0 } }\n  - ${loop}\n`;
+    const { ending, rows, failures } = await runFlow(flow, bad(30, 20), { clock: { ...clock, yieldTurn } });
+    expect([ending, rows.length, failures.length]).toEqual(['on-error-stop', 20, 1]);
+  });
+
+  test('but for those that have sent nothing when somebody is in a hurry', async () => {
+    const started: FlowOptions['started'] = (run, clock) =>
+      void clock.sleepUntil(15).then(() => run.stopping.request('interrupted', 'received SIGINT', 10_000));
+    const flow = `nodes:\n${judged}${node(', concurrency: 1')}`;
+    const { requests, rows } = await runFlow(flow, bad(100, 60), { http: () => ({ afterMs: 10 }), started });
+    expect([requests.length, rows.length]).toEqual([2, 2]);
+  });
+});

@@ -315,3 +315,22 @@ describe('ids', () => {
     expect(planFor('nodes: [{ type: set }]').name).toBe('flow');
   });
 });
+
+test.each([
+  [
+    '{ type: http, url: "https://a.com/", retri: { maxx: 3, on: [5x] } }',
+    ['unknown key "retri"', 'unknown key "maxx"', 'expected a status'],
+  ],
+  [
+    '{ type: http, url: "https://a.com/", retry: { maxx: 3, bakoff: { initail: 1s, factr: 0 } } }',
+    ['unknown key "maxx"', 'unknown key "bakoff"', 'unknown key "initail"', 'unknown key "factr"', 'expected at least 1, found 0'],
+  ],
+  ['{ type: http, url: "https://a.com/", auth: { type: api_key, haeder: X, credential: k } }', ['unknown key "haeder"']],
+  [
+    '{ type: loop, whiel: "n <", carry: tok, nodes: [{ type: http, felds: 1, url: "https://a.com/{{tok}}" }] }',
+    ['unknown key "whiel"', 'not a CEL expression', 'expected a list, found "tok"', 'unknown key "felds"'],
+  ],
+])('what stands under a misspelt key is checked as that of the key that was meant, and nothing else is told: %s', (node, problems) => {
+  const found = flowProblems(`nodes: [${node}]`, { header: ['id'] });
+  expect(found.map(({ message }) => message)).toEqual(problems.map((problem) => expect.stringContaining(problem)));
+});

@@ -199,6 +199,16 @@ test.each([
     'paginate replaces page={{id}} by page=1\nunder paginate, start says which page is the first',
   ],
   ['?p=1', 'type: page, param: p, start: 0, items: i', 'paginate replaces p=1 by p=0\nunder paginate, start says which page is the first'],
+  [
+    '?page=1&page=2',
+    'type: page, items: i',
+    'paginate replaces page=1&page=2 by page=1\nunder paginate, start says which page is the first',
+  ],
+  [
+    '?my%5Bpage%5D=2',
+    'type: page, param: "my[page]", items: i',
+    'paginate replaces my%5Bpage%5D=2 by my[page]=1\nunder paginate, start says which page is the first',
+  ],
   ['?offset=50', 'type: offset, size: 10, items: i', 'paginate replaces offset=50 by offset=0\nthe first item is the first that there is'],
 ])('pages that the URL counts from elsewhere: %s, %s', (query, paginate, message) => {
   const flow = `nodes: [{ type: http, url: "https://a.com/${query}", paginate: { ${paginate} }, map: [x] }]`;
@@ -209,6 +219,8 @@ test.each([
   ['?page=1', 'type: page, items: i'],
   ['?page=5', 'type: page, start: 5, items: i'],
   ['?mypage=5', 'type: page, items: i'],
+  ['#page=5', 'type: page, items: i'],
+  ['?x=1#?page=5', 'type: page, items: i'],
   ['?page=5', 'type: offset, size: 10, items: i'],
   ['?cursor=x', 'type: cursor, path: next, param: cursor'],
 ])('pages that the URL counts as paginate does, or not at all: %s, %s', (query, paginate) => {

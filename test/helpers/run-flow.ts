@@ -180,7 +180,7 @@ function createLedger(most = Number.POSITIVE_INFINITY): Ledger & { spent(): numb
       spent++;
     },
     release: () => void held--,
-    isUsedUp: () => held + spent >= most,
+    usedUp: () => (held + spent >= most ? 'the credits are used up' : undefined),
     affords: (actions) => held + spent + actions.reduce((sum, [, count]) => sum + count, 0) <= most,
     spent: () => spent,
   };

@@ -192,8 +192,12 @@ async function fieldsBefore(
   const sending = before.filter(({ node }) => isActing(node));
   if (sending.length > 0) terminal.tell(`first sending ${sending.map(({ id }) => id).join(', ')}, whose fields this node may need`);
   let stopped: string | undefined;
-  const stopping = createStopping((_ending, reason) => {
-    stopped = reason;
+  const stopping = createStopping({
+    requested(_ending, reason) {
+      stopped = reason;
+    },
+    narrowed: () => undefined,
+    spent: () => undefined,
   });
   const call = createCaller({ ports, stopping, gates: createGates(ports.clock, {}) });
   const batches = createBatches({ nodes: allSteps(plan.steps), clock: ports.clock, call, supply: () => 'ended' });

@@ -97,7 +97,7 @@ export function createRunLedger(options: RunLedgerOptions, book: Book | undefine
       add(number, -(prices[number] as Price).credits);
     },
     // What was too much for one action may still be enough for a cheaper one.
-    isUsedUp: () => isOver(cheapest) || (book !== undefined && reserve(book, cheapest) !== undefined),
+    usedUp: () => (isOver(cheapest) ? spentText(options.most as number) : book && reserve(book, cheapest)),
     affords(actions) {
       if (options.most === undefined && (!book || (log && !isLast))) return true;
       const credits = actions.reduce((sum, [node, count]) => sum + count * (prices[numberOf(node)] as Price).credits, 0);
