@@ -215,6 +215,8 @@ export interface ActionOf<Request, Response> {
   readonly batchSize: number | undefined;
   /** Who can share a call; absent where all can. */
   readonly sharing?: Sharing;
+  /** What becomes of a record for which nothing is asked; absent for one for which something is. */
+  unasked?(fields: Fields): Fields | undefined;
   /** How many calls one record can take at most, retries not counted. */
   readonly mostCalls: number;
   /** Whether an answer may come from the cache. */

@@ -153,6 +153,8 @@ export function createForecaster(plan: Plan, settings: ForecastSettings): Foreca
     try {
       if (step.when && !step.when.evaluate(fields)) return [fields];
       if (step.node.action) {
+        const unasked = step.node.action.unasked?.(fields);
+        if (unasked) return [unasked];
         await arrived(indexes.get(step) as number, step.node.action.request(fields), fields);
         return [];
       }

@@ -89,8 +89,8 @@ function refuseMissing({ mapping }: Compiled, { sought }: Paging, fields: Fields
 function createBatchRunner(compiled: Compiled, batching: Batching, isConstant: boolean): Node['run'] {
   let constant: NodeBatch | undefined;
   return (fields, context) => {
-    // It is not asked for: what it would get is known.
-    if (batching.options.missing === 'keep' && !batching.canBeFound(fields)) return Promise.resolve([withoutAnswer(compiled, fields)]);
+    const unasked = unaskedOf(compiled, batching, fields);
+    if (unasked) return Promise.resolve([unasked]);
     const entry = batching.entry(fields, context);
     constant ??= isConstant ? batchOf(fields) : undefined;
     const batch = constant ?? batchOf(fields);
@@ -119,7 +119,9 @@ function createBatchRunner(compiled: Compiled, batching: Batching, isConstant: b
   }
 }
 
-function withoutAnswer({ mapping }: Compiled, fields: Fields): Fields {
+/** What becomes of a record of a batch that nothing in an answer could belong to; absent where something could. */
+export function unaskedOf({ mapping }: Compiled, batching: Batching, fields: Fields): Fields | undefined {
+  if (batching.options.missing === 'error' || batching.canBeFound(fields)) return undefined;
   return withFields(
     fields,
     (mapping?.fields ?? []).map((field) => [field, null]),

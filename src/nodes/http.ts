@@ -11,7 +11,7 @@ import { type Compiled, costOf, refusal } from './http-call.ts';
 import { type HttpOptions, httpOptions } from './http-options.ts';
 import { compilePaging } from './http-pages.ts';
 import { compileRequest, fieldsIn, fieldsWithin, tried } from './http-request.ts';
-import { previewed, runnerOf } from './http-run.ts';
+import { previewed, runnerOf, unaskedOf } from './http-run.ts';
 
 /** The HTTP Request node: one request per record. */
 export const http = defineNode({
@@ -74,6 +74,7 @@ function build(options: HttpOptions, context: BuildContext): Node {
       rows: (fields, response, found) => previewed(compiled, fields, response, { batching, found }),
       expands: mapping?.expands ?? false,
       batchSize: batching?.options.size,
+      ...(batching && { unasked: (fields) => unaskedOf(compiled, batching, fields) }),
       ...(sharing && (uses.length > 0 || sharing.twinOf || sharing.roomOf) ? { sharing } : {}),
       // Of those that were refused together there are at most as many requests again as records.
       mostCalls: paging?.max ?? (batching && batching.options.size > 1 ? 2 : 1),

@@ -295,3 +295,9 @@ test('a record that becomes very many is counted', async () => {
 `;
   expect((await forecast(flow, [{ id: 1 }])).actions).toMatchObject({ expected: 2 });
 });
+
+test('what is not asked for is no action', async () => {
+  const flow = `nodes: [{ type: http, method: POST, url: "${api}/", batch: { size: 2, items: "{{id}}", match: { field: id, path: "r[].id" }, missing: keep }, body: ["{{items}}"] }]`;
+  expect((await forecast(flow, [{ id: null }])).actions).toMatchObject({ least: 0, expected: 0, most: 0 });
+  expect((await forecast(flow, [{ id: null }, { id: 'a' }, { id: null }])).actions).toMatchObject({ least: 1, expected: 1, most: 1 });
+});

@@ -138,6 +138,7 @@ async function previewOf(
   const fields = await fieldsBefore(plan, step, item, ports, options, terminal);
   if (fields instanceof Failure) return { failure: fields };
   if (passesBy(step, fields)) terminal.tell(`in a run this record would pass ${step.id} by: its \`when\` is false`);
+  if (action.unasked?.(fields)) terminal.tell(`in a run nothing would be asked for this record: null finds nothing in an answer`);
   const request = rendered(action, fields);
   if (!options.send) return { request };
   const startedMs = ports.clock.now();
