@@ -212,7 +212,7 @@ function callerOf(members: readonly Member[], node: string): Caller {
       return callers.some((caller) => caller.progress.hasBegun);
     },
     begin(node) {
-      for (const caller of callers) caller.progress.begin(node);
+      for (const [index, caller] of callers.entries()) caller.progress.begin(node, index > 0);
     },
   };
   const heard = (answer: Heard) => {

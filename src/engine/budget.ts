@@ -32,8 +32,12 @@ const noBudget: Budget = {
 /** What records need of a node that calls. */
 interface Need {
   readonly node: string;
-  readonly batchSize: number;
-  /** How many calls a record is taken to make, or to share with those that fill its batch. */
+  /** How many records are taken to share a call. */
+  readonly fill: number;
+  /** How many calls there were, and how many shares in them. */
+  made: number;
+  shares: number;
+  /** How many calls a record is taken to make, or to have a share in. */
   calls: number;
   /** The most that a record has made. */
   seen: number;
@@ -43,7 +47,7 @@ interface Need {
 
 /**
  * Makes the budget of a run. Until a record has come through a node, each is taken to need all the pages and passes that the flow
- * allows there, and from then on as many calls as the record that has made the most.
+ * allows there, and from then on as many calls as the record that has made the most. Batches are taken to be full until one was sent.
  */
 export function createBudget({ steps }: Pick<Plan, 'steps'>, ledger: Ledger): Budget {
   if (callOnce(steps)) return noBudget;
@@ -67,9 +71,11 @@ export function createBudget({ steps }: Pick<Plan, 'steps'>, ledger: Ledger): Bu
       const made = new Map<Need, number>();
       const progress = {
         hasBegun: false,
-        begin(node: string) {
+        begin(node: string, isShare = false) {
           progress.hasBegun = true;
           const need = needOf.get(node) as Need;
+          need.shares++;
+          if (!isShare) need.made++;
           const calls = (made.get(need) ?? 0) + 1;
           made.set(need, calls);
           need.paid++;
@@ -102,7 +108,7 @@ export function createBudget({ steps }: Pick<Plan, 'steps'>, ledger: Ledger): Bu
   }
 
   function isEnoughFor(records: number): boolean {
-    return ledger.affords(needs.map(({ node, batchSize, calls, paid }) => [node, Math.ceil((records * calls - paid) / batchSize)]));
+    return ledger.affords(needs.map((need) => [need.node, Math.ceil((records * need.calls - need.paid) / fillOf(need))]));
   }
 }
 
@@ -110,6 +116,11 @@ export function createBudget({ steps }: Pick<Plan, 'steps'>, ledger: Ledger): Bu
 function callOnce(steps: readonly Step[]): boolean {
   const calling = steps.filter(({ node: { action, inner } }) => action || inner);
   return calling.every(({ node: { action } }) => action?.mostCalls === 1 || action?.batchSize !== undefined) && calling.length < 2;
+}
+
+/** Batches are as full as they have been. */
+function fillOf({ fill, made, shares }: Need): number {
+  return made === 0 ? fill : shares / made;
 }
 
 /** So many calls are taken to be needed behind a node where one record becomes any number: as many as pages and passes are allowed by default. */
@@ -123,7 +134,9 @@ function needsOf(steps: readonly Step[], passes = 1): Need[] {
     if (action?.expands || inner?.expands) rows = usualRows;
     if (inner) return needsOf(inner.steps, inner.waits ? times : times * inner.mostPasses);
     if (!action) return [];
-    const { batchSize, mostCalls } = action;
-    return [{ node: id, batchSize: batchSize ?? 1, calls: batchSize === undefined ? times * mostCalls : times, seen: 0, paid: 0 }];
+    const { batchSize, mostCalls, sharing } = action;
+    const calls = batchSize === undefined ? times * mostCalls : times;
+    // Where not all can share a call, it may be that none can.
+    return [{ node: id, fill: sharing ? 1 : (batchSize ?? 1), made: 0, shares: 0, calls, seen: 0, paid: 0 }];
   });
 }

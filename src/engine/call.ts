@@ -23,8 +23,8 @@ export interface Caller {
 export interface Progress {
   /** Whether something was sent for it: then it is brought to its end even while the run is stopping. */
   readonly hasBegun: boolean;
-  /** A call of this node is paid for. */
-  begin(node: string): void;
+  /** A call of this node is paid for. `isShare`: by another record that shares it. */
+  begin(node: string, isShare?: boolean): void;
 }
 
 /** Makes what keeps that one record has begun. */

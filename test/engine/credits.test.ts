@@ -136,8 +136,8 @@ describe('when the credits are used up', () => {
       const budget = createBudget(plan, ledger as never);
       const begun = [budget.begin(), budget.begin()];
       budget.room();
-      for (const { progress } of begun)
-        for (const node of ['a', 'b', 'c'].filter((id) => nodes.includes(`id: ${id},`))) progress.begin(node);
+      for (const [index, { progress }] of begun.entries())
+        for (const node of ['a', 'b', 'c'].filter((id) => nodes.includes(`id: ${id},`))) progress.begin(node, node === 'b' && index > 0);
       budget.room();
       for (const { until } of begun) until(Promise.resolve());
       await undefined;
@@ -186,6 +186,20 @@ describe('when the credits are used up', () => {
     const { ending, credits, rows } = await runFlow(flow, records(60), { credits: 200, http });
     expect({ ending, credits }).toEqual({ ending: 'max-credits', credits: 200 });
     expect(new Set(rows.map(({ id }) => id)).size).toBe(Math.floor(200 / 9));
+  });
+
+  test.each([
+    ['nobody can share', '?g={{id}}', 100, 50],
+    ['two can share', '?g={{pair}}', 100, 66],
+    ['all can share', '', 102, 100],
+  ])('batches are as full as they can be: %s', async (_, query, most, written) => {
+    const flow = `nodes:
+  - { type: http, url: "https://api.example.com/{{id}}" }
+  - { type: http, method: POST, url: "https://api.example.com/${query}", batch: { size: 50, items: "{{id}}" }, body: ["{{items}}"] }`;
+    const http: FlowOptions['http'] = ({ method }) => ({ afterMs: 20, ...(method === 'POST' ? { body: '[]' } : {}) });
+    const given = records(300).map(({ id }) => ({ id, pair: Math.floor(id / 2) }));
+    const { ending, credits, rows } = await runFlow(flow, given, { credits: most, http });
+    expect([ending, credits <= most, rows.length >= written - 4]).toEqual(['max-credits', true, true]);
   });
 
   test('a node that records pass by is taken to be needed less and less', async () => {
