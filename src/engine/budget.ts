@@ -23,9 +23,11 @@ export interface Share {
   until(task: Promise<unknown>): void;
 }
 
+const until = () => undefined;
+
 const noBudget: Budget = {
   room: () => undefined,
-  begin: () => ({ progress: createProgress(), until: () => undefined }),
+  begin: () => ({ progress: createProgress(), until }),
   close: () => undefined,
 };
 
