@@ -39,8 +39,8 @@ describe('where nothing can be kept', () => {
 });
 
 /** A place with a run over so many records whose answers are kept, and its server: every seventh record is unknown to it. */
-async function cachedPlace(count: number, more = '') {
-  const server = await askedServer();
+async function cachedPlace(count: number, more = '', ms?: number) {
+  const server = await askedServer(ms);
   const place = await workplace({ 'flow.yaml': askingFlow(server.origin, `, cache: 24h${more}`), 'rows.csv': csvOf(count) });
   return { server, place };
 }
@@ -129,7 +129,8 @@ describe('a second run over the same file', () => {
 });
 
 test('identical requests in flight are sent once', async () => {
-  const { server, place } = await cachedPlace(1);
+  // Long enough for all records to come before the answers.
+  const { server, place } = await cachedPlace(1, '', 500);
   await place.write('rows.csv', `id,note\n${'1,x\n'.repeat(40)}${'2,x\n'.repeat(40)}`);
   const { code, stderr } = await place.automate([...run, '--summary', 'summary.json']);
   expect([code, Object.fromEntries(server.calls), spent(place)]).toEqual([0, { 1: 1, 2: 1 }, 2]);
