@@ -1,7 +1,7 @@
 import { membersOf } from './dictionary.ts';
 import { Failure } from './failure.ts';
 import { compilePath, type Path, pathTo, valueAt } from './path.ts';
-import type { Fields } from './record.ts';
+import { copyOf, type Fields } from './record.ts';
 import { isObject, type Value } from './value.ts';
 
 /** What a node's `map` reads from: one answer. */
@@ -97,7 +97,7 @@ interface Application extends MappedPart {
 
 /** Without an array to expand, one record stays one. */
 function applyOnce(entries: readonly Entry[], { record, answer, found }: Omit<Application, 'whenEmpty'>): Fields {
-  const fields = new Map(record);
+  const fields = copyOf(record);
   for (const { field, path, place } of entries) {
     const value = rootValue(path, answer, answer.body);
     found[place] = value !== undefined;
@@ -120,7 +120,7 @@ function apply({ entries, chain, byDepth }: Expansion, to: Application): Fields[
   const values: Value[] = entries.map(() => null);
   expand(0, to.answer.body);
   return rows.map((row) => {
-    const fields = new Map(to.record);
+    const fields = copyOf(to.record);
     for (const entry of entries) fields.set(entry.field, row[entry.place] as Value);
     return fields;
   });
@@ -157,7 +157,7 @@ function apply({ entries, chain, byDepth }: Expansion, to: Application): Fields[
 
 /** One element of an array that holds no others to expand. */
 function rowOf(entries: readonly Entry[], element: Value, { record, answer, found }: Application): Fields {
-  const fields = new Map(record);
+  const fields = copyOf(record);
   for (const { field, path, place } of entries) {
     const value = rootValue(path, answer, path.legs.length === 1 ? answer.body : element);
     if (value !== undefined) found[place] = true;

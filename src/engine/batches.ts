@@ -189,7 +189,8 @@ export function createBatches({ nodes, clock, call, supply }: BatchTools): Batch
         members.map(({ entry }) => entry as Entry),
         callTogether,
       );
-      for (const [index, { resolve, reject }] of members.entries()) {
+      for (let index = 0; index < members.length; index++) {
+        const { resolve, reject } = members[index] as Member;
         const result = results[index];
         if (result instanceof Failure || result instanceof Unfinished) reject(result);
         else resolve(result as never);
@@ -212,7 +213,7 @@ function callerOf(members: readonly Member[], node: string): Caller {
       return callers.some((caller) => caller.progress.hasBegun);
     },
     begin(node) {
-      for (const [index, caller] of callers.entries()) caller.progress.begin(node, index > 0);
+      for (let index = 0; index < callers.length; index++) (callers[index] as Caller).progress.begin(node, index > 0);
     },
   };
   const heard = (answer: Heard) => {
