@@ -1,6 +1,6 @@
 import { AutomateError } from '../core/failure.ts';
 import { type Format, formatNames, formatOfName, formatOfPath } from '../io/records/format.ts';
-import { openSource, type Position, type Source, wantedFormat } from '../io/records/source.ts';
+import { openSource, type Position, type Source, wantedFormat } from '../io/records/readers/source.ts';
 
 /** The options by which every command names its input. */
 export interface InputOptions {

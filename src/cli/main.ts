@@ -1,11 +1,11 @@
 import { Command, CommanderError, Option } from 'commander';
+import { cleaned } from '../core/answer/response.ts';
 import { AutomateError, FlowError } from '../core/failure.ts';
-import { cleaned } from '../core/response.ts';
 import { fileName, inputName, maxErrorsArgument, rateArgument, setArgument, wholeNumber } from './arguments.ts';
-import { addCacheCommands } from './cache-commands.ts';
-import { addConnectionCommands } from './connection-commands.ts';
-import { addCredentialCommands } from './credential-commands.ts';
-import { addCreditsCommands } from './credits-commands.ts';
+import { addCacheCommands } from './cache/cache-commands.ts';
+import { addConnectionCommands } from './connections/connection-commands.ts';
+import { addCredentialCommands } from './credentials/credential-commands.ts';
+import { addCreditsCommands } from './credits/credits-commands.ts';
 import { exitCodeOf, exitCodes } from './exit.ts';
 import { flowErrorText } from './show/problems.ts';
 import { createTerminal, type Terminal } from './terminal.ts';
@@ -133,7 +133,7 @@ export function createProgram(terminal: Terminal, { exit, help }: Outcome): Comm
   });
   httpOptions(inputOptions(run)).action(async (flow, options) => {
     if (options.in === undefined) run.error(`error: ${lacksIn}`);
-    exit(await (await import('./commands/run.ts')).runCommand(flow, options, terminal));
+    exit(await (await import('./run/run.ts')).runCommand(flow, options, terminal));
   });
 
   const testRequest = program
@@ -148,7 +148,7 @@ export function createProgram(terminal: Terminal, { exit, help }: Outcome): Comm
     .option('--curl', 'print the request as a curl command line')
     .option('--no-send', 'send nothing');
   httpOptions(inputOptions(testRequest)).action(async (flow, options) => {
-    exit(await (await import('./commands/test-request.ts')).testRequestCommand(flow, options, terminal));
+    exit(await (await import('./test-request/test-request.ts')).testRequestCommand(flow, options, terminal));
   });
 
   const validate = program
@@ -160,7 +160,7 @@ export function createProgram(terminal: Terminal, { exit, help }: Outcome): Comm
     .option('--cacert <file>', 'trust these certificate authorities (PEM) besides the usual ones')
     .option('--allow-http', 'allow http:// URLs to other machines');
   envOption(inputOptions(validate)).action(async (flow, options) => {
-    exit(await (await import('./commands/validate.ts')).validateCommand(flow, options, terminal));
+    exit(await (await import('./flow/validate.ts')).validateCommand(flow, options, terminal));
   });
 
   const init = program
@@ -171,7 +171,7 @@ export function createProgram(terminal: Terminal, { exit, help }: Outcome): Comm
     .option('--in <file>', 'for the fields of this file, or - for stdin')
     .option('--force', 'overwrite a flow that is there');
   inputOptions(init).action(async (folder, options) => {
-    exit(await (await import('./commands/init.ts')).initCommand(folder, options, terminal));
+    exit(await (await import('./flow/init.ts')).initCommand(folder, options, terminal));
   });
 
   program
@@ -181,25 +181,25 @@ export function createProgram(terminal: Terminal, { exit, help }: Outcome): Comm
     .option('--refresh', 'ask the MCP servers for their tools')
     .option('--env <name>', 'for --refresh: whose credentials, such as staging (default: AUTOMATE_ENV, else default)')
     .option('--cacert <file>', 'for --refresh: trust these certificate authorities (PEM) besides the usual ones')
-    .action(async (type, options) => exit(await (await import('./commands/nodes.ts')).nodesCommand(type, options, terminal)));
+    .action(async (type, options) => exit(await (await import('./flow/nodes.ts')).nodesCommand(type, options, terminal)));
 
   program
     .command('schema')
     .description('print the JSON Schema of the flow file, for editors')
-    .action(async () => exit(await (await import('./commands/schema.ts')).schemaCommand(terminal)));
+    .action(async () => exit(await (await import('./flow/schema.ts')).schemaCommand(terminal)));
 
   program
     .command('completion')
     .description('print the completion script of a shell')
     .argument('<shell>', 'bash, zsh or fish')
-    .action(async (shell) => exit(await (await import('./commands/completion.ts')).completionCommand(shell, program, terminal)));
+    .action(async (shell) => exit(await (await import('./completion.ts')).completionCommand(shell, program, terminal)));
 
   program
     .command('demo')
     .description('run an example flow over real records against a small API on this machine')
     .option('--serve', 'only start the API, for the flows in examples/')
     .option('--port <n>', 'where the API listens (default: 4010 with --serve, else any free port)', wholeNumber(0))
-    .action(async (options) => exit(await (await import('./commands/demo.ts')).demoCommand(options, terminal)));
+    .action(async (options) => exit(await (await import('./run/demo.ts')).demoCommand(options, terminal)));
 
   addCredentialCommands(program, terminal, exit);
   addConnectionCommands(program, terminal, exit);

@@ -1,7 +1,7 @@
 import { Chalk, type ChalkInstance } from 'chalk';
+import { cleaned } from '../core/answer/response.ts';
 import { AutomateError } from '../core/failure.ts';
-import { cleaned } from '../core/response.ts';
-import { createRedactor, type Redactor } from '../io/redact.ts';
+import { createRedactor, type Redactor } from '../io/secrets/redact.ts';
 
 /** Where a command speaks. */
 export interface Terminal {

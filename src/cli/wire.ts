@@ -2,18 +2,18 @@ import { createHash, randomUUID } from 'node:crypto';
 import type { Event } from '../core/event.ts';
 import { Failure } from '../core/failure.ts';
 import type { Cache, Ports } from '../core/ports.ts';
-import type { Tools } from '../core/tools.ts';
-import type { KeptCache } from '../io/cache.ts';
-import { createClock } from '../io/clock.ts';
+import type { Tools } from '../core/tools/tools.ts';
+import type { KeptCache } from '../io/cache/cache.ts';
+import { createClock } from '../io/clock/clock.ts';
 import { createHttp } from '../io/http/client.ts';
 import { createTransport, type Transport } from '../io/http/transport.ts';
 import type { RunLedger } from '../io/ledger/run-ledger.ts';
 import type { LoginPerson } from '../io/mcp/login.ts';
-import type { Redactor } from '../io/redact.ts';
-import { cachePath, mostCacheBytes } from './cache-file.ts';
+import type { Redactor } from '../io/secrets/redact.ts';
+import { cachePath, mostCacheBytes } from './cache/cache-file.ts';
+import { createLoginKeeper } from './connections/login-keeper.ts';
 import { envOf } from './env.ts';
-import type { FlowSecrets } from './flow-secrets.ts';
-import { createLoginKeeper } from './login-keeper.ts';
+import type { FlowSecrets } from './flow/flow-secrets.ts';
 import { version } from './version.ts';
 
 /** What a command knows of the world its flow will run in. */
@@ -72,7 +72,7 @@ export function wire(options: WireOptions): WiredPorts {
   });
   const mostBytes = mostCacheBytes(process.env);
   const cache = createLateCache(envOf(options.env), async () => {
-    const { createCache } = await import('../io/cache.ts');
+    const { createCache } = await import('../io/cache/cache.ts');
     const warn = (message: string) => options.warn?.(message);
     return createCache({ path: cachePath(process.env), mostBytes, redactor, wallNow: clock.wallNow, warn });
   });

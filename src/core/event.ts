@@ -1,5 +1,5 @@
 import type { FailureClass } from './failure.ts';
-import type { ToolProgress } from './tools.ts';
+import type { ToolProgress } from './tools/tools.ts';
 
 /** How a run ended. */
 export type Ending = 'complete' | 'interrupted' | 'max-errors' | 'max-credits' | 'on-error-stop' | 'unreachable';

@@ -1,12 +1,12 @@
 import type * as z from 'zod';
 import type { SecretUse } from './auth.ts';
-import type { Expression } from './condition.ts';
+import type { Expression } from './condition/condition.ts';
 import type { ShortPage } from './event.ts';
 import type { Failure, Unfinished } from './failure.ts';
 import type { Auth, Http, HttpRequest, HttpResponse } from './ports.ts';
 import type { Fields } from './record.ts';
-import type { McpConnection, Tool, ToolAnswer, ToolCall, ToolProgress, Tools } from './tools.ts';
-import type { Value } from './value.ts';
+import type { McpConnection, Tool, ToolAnswer, ToolCall, ToolProgress, Tools } from './tools/tools.ts';
+import type { Value } from './value/value.ts';
 
 /** When and how often a call is tried again. */
 export interface RetryPolicy {

@@ -1,11 +1,11 @@
 import * as z from 'zod';
+import { compilePath } from './answer/path.ts';
 import type { Auth, Login } from './auth.ts';
-import { compileCondition, compileExpression, type ExpressionError } from './condition.ts';
-import { describedAs, dictionary } from './dictionary.ts';
+import { compileCondition, compileExpression, type ExpressionError } from './condition/condition.ts';
 import { durationMs, longestTimerMs, rateIntervalMs } from './duration.ts';
-import { compilePath } from './path.ts';
-import { holdsToken, isRandomText } from './token-text.ts';
-import { ExactNumber } from './value.ts';
+import { holdsToken, isRandomText } from './template/token-text.ts';
+import { describedAs, dictionary } from './value/dictionary.ts';
+import { ExactNumber } from './value/value.ts';
 
 // A flow is checked once: code made for that would take longer than it saves.
 z.config({ jitless: true });

@@ -1,7 +1,7 @@
 import type { SecretUse } from './auth.ts';
 import type { Problem } from './failure.ts';
 import type { Step } from './node.ts';
-import type { McpConnection, Tool } from './tools.ts';
+import type { McpConnection, Tool } from './tools/tools.ts';
 
 /** Where a flow names a credential. */
 export interface CredentialUse extends SecretUse {

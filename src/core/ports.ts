@@ -1,7 +1,7 @@
 import type { Auth } from './auth.ts';
 import type { Event, HitSource } from './event.ts';
 import type { Item, Outcome, Part, Success } from './item.ts';
-import type { Tools } from './tools.ts';
+import type { Tools } from './tools/tools.ts';
 
 export type { Auth } from './auth.ts';
 

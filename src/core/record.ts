@@ -1,4 +1,4 @@
-import type { Value } from './value.ts';
+import type { Value } from './value/value.ts';
 
 /** A record's named fields in their order. A Map: `__proto__` and `7` are names like any other. */
 export type Fields = ReadonlyMap<string, Value>;

@@ -4,9 +4,9 @@ import { Failure, Unfinished } from '../core/failure.ts';
 import type { Call, Heard } from '../core/node.ts';
 import type { Ports } from '../core/ports.ts';
 import type { Gates } from './gate.ts';
-import { createReach } from './reach.ts';
 import { waitBeforeRetry } from './retry.ts';
 import type { Stopping } from './stopping.ts';
+import { createReach } from './unreachable.ts';
 
 /** Whose action it is. */
 export interface Caller {

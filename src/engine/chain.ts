@@ -4,10 +4,10 @@ import type { EndedPart, Item } from '../core/item.ts';
 import type { NodeContext, Step } from '../core/node.ts';
 import { allSteps, type Plan } from '../core/plan.ts';
 import { type Fields, withFields } from '../core/record.ts';
-import type { JsonObject } from '../core/value.ts';
+import type { JsonObject } from '../core/value/value.ts';
 import { type Progress, reportOf } from './call.ts';
 import { type ChainTools, contextOf, keptIn, type Scope, type Take, type Way, yielded } from './context.ts';
-import { createHandingOn, FailedBehind } from './handing-on.ts';
+import { createHandingOn, FailedBehind } from './emit.ts';
 
 /** Brings one record through the nodes; answers its output records. Throws a Failure, and Unfinished when the run ends before the record does. */
 export type Pass = (item: Item, progress: Progress) => Promise<readonly Fields[] | EndedPart>;

@@ -1,12 +1,12 @@
-import type { Expression } from '../core/condition.ts';
+import type { Expression } from '../core/condition/condition.ts';
 import { FlowError, type Problem } from '../core/failure.ts';
 import type { BuildContext, Connection, Node, NodeType, OnError } from '../core/node.ts';
 import { allSteps, type CredentialUse, type Plan, type Warning } from '../core/plan.ts';
-import { didYouMean, nearest } from '../core/suggest.ts';
+import { didYouMean, nearest } from '../core/text/suggest.ts';
 import { compileConnections } from './connections.ts';
-import { checked, type Place } from './issues.ts';
-import { nearReferenceWarnings } from './near-references.ts';
 import { credentialsOf, inOrder, lostFieldsIn, type PlacedStep, planOf, unknownFieldsIn } from './plan.ts';
+import { checked, type Place } from './problems/issues.ts';
+import { nearReferenceWarnings } from './problems/near-references.ts';
 import { compileSavedConnection } from './saved-connection.ts';
 import { flowSchema, nodeSchema } from './schema.ts';
 import { type At, readSource, type Source } from './source.ts';

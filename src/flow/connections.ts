@@ -1,10 +1,10 @@
 import type { Problem } from '../core/failure.ts';
 import type { Connection } from '../core/node.ts';
-import { didYouMean } from '../core/suggest.ts';
-import { headerTemplate, referencedFields } from '../core/template.ts';
-import { checkTokenUrl, urlTemplate } from '../core/url.ts';
-import { checked } from './issues.ts';
+import { headerTemplate, referencedFields } from '../core/template/template.ts';
+import { checkTokenUrl, urlTemplate } from '../core/template/url.ts';
+import { didYouMean } from '../core/text/suggest.ts';
 import { compileMcpConnection } from './mcp-connection.ts';
+import { checked } from './problems/issues.ts';
 import { connectionSchema } from './schema.ts';
 import type { Source } from './source.ts';
 

@@ -1,7 +1,7 @@
 import * as z from 'zod';
-import { dictionary, representationOf } from '../core/dictionary.ts';
 import type { NodeType } from '../core/node.ts';
 import { innerNodes, name } from '../core/options.ts';
+import { dictionary, representationOf } from '../core/value/dictionary.ts';
 import { connectionSchema, flowSchema, mcpConnectionSchema, nodeSchema } from './schema.ts';
 
 /** A JSON Schema (2020-12), as far as it is looked into here. */

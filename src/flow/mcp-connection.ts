@@ -1,11 +1,11 @@
 import type * as z from 'zod';
 import type { Problem } from '../core/failure.ts';
 import type { Connection } from '../core/node.ts';
-import { headerTemplate, referencedFields } from '../core/template.ts';
-import type { LocalServer, RemoteServer } from '../core/tools.ts';
-import { checkTokenUrl, urlTemplate } from '../core/url.ts';
-import { wordsOf } from '../core/words.ts';
-import { checked } from './issues.ts';
+import { headerTemplate, referencedFields } from '../core/template/template.ts';
+import { checkTokenUrl, urlTemplate } from '../core/template/url.ts';
+import { wordsOf } from '../core/text/words.ts';
+import type { LocalServer, RemoteServer } from '../core/tools/tools.ts';
+import { checked } from './problems/issues.ts';
 import { mcpConnectionSchema } from './schema.ts';
 import type { Source } from './source.ts';
 

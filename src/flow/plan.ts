@@ -2,9 +2,9 @@ import { columnsAfter, columnsBehind, delimiterAdvice } from '../core/columns.ts
 import type { Problem } from '../core/failure.ts';
 import type { FieldUse, Step } from '../core/node.ts';
 import { allSteps, type CredentialUse, type Plan, type ToolUse, type Warning } from '../core/plan.ts';
-import { didYouMean, nearest } from '../core/suggest.ts';
-import { isReferable } from '../core/template.ts';
-import { renaming } from './near-references.ts';
+import { isReferable } from '../core/template/template.ts';
+import { didYouMean, nearest } from '../core/text/suggest.ts';
+import { renaming } from './problems/near-references.ts';
 import type { At, Source } from './source.ts';
 
 /** A step and where it is written. */

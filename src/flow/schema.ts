@@ -1,7 +1,7 @@
 import * as z from 'zod';
-import { dictionary } from '../core/dictionary.ts';
 import type { NodeType } from '../core/node.ts';
 import { auth, concurrency, condition, credentialName, credits, headers, mcpAuth, name, path, rate, timeout } from '../core/options.ts';
+import { dictionary } from '../core/value/dictionary.ts';
 
 /** What every node may say, whatever its type. */
 export const commonOptions = {

@@ -12,15 +12,15 @@ import {
   type Range,
   visit,
 } from 'yaml';
-import { objectOf } from '../core/dictionary.ts';
 import type { Problem } from '../core/failure.ts';
-import { ExactNumber } from '../core/value.ts';
-import { credentialNames } from './credential-names.ts';
-import { createMask } from './mask.ts';
-import { offsetWithin } from './scalar-offset.ts';
-import { secretAdvice } from './secret-advice.ts';
-import { isData, literalSecrets } from './secrets.ts';
-import { depthProblem, type YamlProblem, yamlProblems } from './yaml-problems.ts';
+import { objectOf } from '../core/value/dictionary.ts';
+import { ExactNumber } from '../core/value/value.ts';
+import { offsetWithin } from './problems/scalar-offset.ts';
+import { depthProblem, type YamlProblem, yamlProblems } from './problems/yaml-problems.ts';
+import { credentialNames } from './secrets/credential-names.ts';
+import { createMask } from './secrets/mask.ts';
+import { secretAdvice } from './secrets/secret-advice.ts';
+import { isData, literalSecrets } from './secrets/secrets.ts';
 
 /** Where something stands in a flow: names and indices from the top. */
 export type At = readonly (string | number)[];

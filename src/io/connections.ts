@@ -1,9 +1,9 @@
 import { randomUUID } from 'node:crypto';
 import { chmodSync, readFileSync, renameSync, rmSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import { syncFolder } from './folder.ts';
-import { homeFolder } from './home.ts';
-import { createStateFile, unwritable } from './state-file.ts';
+import { syncFolder } from './files/folder.ts';
+import { homeFolder } from './files/home.ts';
+import { createStateFile, unwritable } from './files/state-file.ts';
 
 /** Connections by name, each as a flow would write it. They name credentials and hold none. */
 export type SavedConnections = Readonly<Record<string, Readonly<Record<string, unknown>>>>;

@@ -1,6 +1,6 @@
 import * as z from 'zod';
-import { dictionary } from '../core/dictionary.ts';
 import { fieldName, path } from '../core/options.ts';
+import { dictionary } from '../core/value/dictionary.ts';
 
 /** The paths into an answer, and the fields they become. */
 export const map = z.union([z.array(path).min(1), dictionary(fieldName, path)], {

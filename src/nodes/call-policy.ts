@@ -1,8 +1,8 @@
+import { compilePath, type Path } from '../core/answer/path.ts';
 import type { HttpConnection, RetryPolicy } from '../core/node.ts';
 import { mostCredits } from '../core/options.ts';
-import { compilePath, type Path } from '../core/path.ts';
-import { textOf, type Value } from '../core/value.ts';
-import type { HttpOptions } from './http-options.ts';
+import { textOf, type Value } from '../core/value/value.ts';
+import type { HttpOptions } from './http/http-options.ts';
 
 /** Calls in flight at once where nobody says otherwise. */
 const defaultConcurrency = 16;

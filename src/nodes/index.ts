@@ -1,7 +1,7 @@
 import type { NodeType } from '../core/node.ts';
-import { http } from './http.ts';
+import { http } from './http/http.ts';
 import { loop } from './loop.ts';
-import { mcp } from './mcp.ts';
+import { mcp } from './mcp/mcp.ts';
 import { poll } from './poll.ts';
 import { set } from './set.ts';
 

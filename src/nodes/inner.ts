@@ -1,5 +1,5 @@
 import { columnsBehind } from '../core/columns.ts';
-import type { Expression } from '../core/condition.ts';
+import type { Expression } from '../core/condition/condition.ts';
 import { Failure } from '../core/failure.ts';
 import type { BuildContext, FieldUse, Inner, Node, Step } from '../core/node.ts';
 import type { Fields } from '../core/record.ts';

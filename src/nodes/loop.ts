@@ -1,11 +1,11 @@
 import * as z from 'zod';
+import { excerpt } from '../core/answer/response.ts';
 import { Failure } from '../core/failure.ts';
-import { fingerprint } from '../core/fingerprint.ts';
 import { type BuildContext, defineNode, type Node, type NodeContext } from '../core/node.ts';
 import { condition, fieldName, innerNodes } from '../core/options.ts';
 import { type Fields, withFields } from '../core/record.ts';
-import { excerpt } from '../core/response.ts';
-import { jsonOf, type Value } from '../core/value.ts';
+import { fingerprint } from '../core/text/fingerprint.ts';
+import { jsonOf, type Value } from '../core/value/value.ts';
 import { conditionReads, innerParts, isMet } from './inner.ts';
 
 const loopOptions = z.strictObject({

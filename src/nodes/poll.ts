@@ -1,12 +1,12 @@
 import * as z from 'zod';
-import type { Expression } from '../core/condition.ts';
+import { excerpt } from '../core/answer/response.ts';
+import type { Expression } from '../core/condition/condition.ts';
 import { durationText } from '../core/duration.ts';
 import { Failure } from '../core/failure.ts';
 import { type BuildContext, defineNode, type Node, type NodeContext, type Step } from '../core/node.ts';
 import { condition, innerNodes, interval, timeout } from '../core/options.ts';
 import type { Fields } from '../core/record.ts';
-import { excerpt } from '../core/response.ts';
-import { jsonOf } from '../core/value.ts';
+import { jsonOf } from '../core/value/value.ts';
 import { conditionReads, innerParts, isMet } from './inner.ts';
 
 const growing = z.strictObject({

@@ -1,12 +1,12 @@
 import * as z from 'zod';
-import type { Expression } from '../core/condition.ts';
-import { dictionary, membersOf } from '../core/dictionary.ts';
+import type { Expression } from '../core/condition/condition.ts';
 import { Failure } from '../core/failure.ts';
 import { type BuildContext, defineNode, type FieldUse, type Node } from '../core/node.ts';
 import { exactNumber, expression, fieldName } from '../core/options.ts';
 import type { Fields } from '../core/record.ts';
-import { referencedFields, templateParts, valueTemplate } from '../core/template.ts';
-import { ExactNumber, type Value } from '../core/value.ts';
+import { referencedFields, templateParts, valueTemplate } from '../core/template/template.ts';
+import { dictionary, membersOf } from '../core/value/dictionary.ts';
+import { ExactNumber, type Value } from '../core/value/value.ts';
 
 const setOptions = z.strictObject({
   rename: dictionary(z.string(), fieldName).default({}).describe('old names to new ones; a renamed field keeps its place'),

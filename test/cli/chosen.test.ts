@@ -1,9 +1,9 @@
 import { expect, test } from 'vitest';
-import { chosen } from '../../src/cli/chosen.ts';
+import { chosen } from '../../src/cli/run/selected-records.ts';
 import type { Item } from '../../src/core/item.ts';
 import type { Plan } from '../../src/core/plan.ts';
-import { untouched } from '../../src/io/records/output.ts';
-import type { Source } from '../../src/io/records/source.ts';
+import { untouched } from '../../src/io/output/output.ts';
+import type { Source } from '../../src/io/records/readers/source.ts';
 
 const csv = { kind: 'csv', gzip: false } as const;
 

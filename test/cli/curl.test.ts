@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
-import { curlRequest } from '../../src/cli/curl.ts';
-import { ExactNumber } from '../../src/core/value.ts';
-import { starterFlow } from '../../src/flow/starter.ts';
+import { curlRequest } from '../../src/cli/flow/curl.ts';
+import { ExactNumber } from '../../src/core/value/value.ts';
+import { starterFlow } from '../../src/flow/starter/starter.ts';
 
 describe('a curl command line', () => {
   test.each([

@@ -1,12 +1,12 @@
 import { Readable } from 'node:stream';
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { countableFile, countOn } from '../../src/cli/commands/dry-run-count.ts';
-import { lookThroughLines, lookThroughTable } from '../../src/cli/commands/dry-run-rows.ts';
+import { countableFile, countOn } from '../../src/cli/dry-run/dry-run-count.ts';
+import { lookThroughLines, lookThroughTable } from '../../src/cli/dry-run/dry-run-rows.ts';
 import type { Item } from '../../src/core/item.ts';
-import { createForecaster, type Forecaster } from '../../src/engine/forecast.ts';
+import { createForecaster, type Forecaster } from '../../src/engine/forecast/forecast.ts';
 import { compile } from '../../src/flow/compile.ts';
-import { openSource, type Position } from '../../src/io/records/source.ts';
+import { openSource, type Position } from '../../src/io/records/readers/source.ts';
 import { nodeTypes } from '../../src/nodes/index.ts';
 import { type Workplace, workplace } from '../helpers/cli.ts';
 

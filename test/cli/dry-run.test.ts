@@ -2,8 +2,8 @@ import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { gzipSync } from 'node:zlib';
 import { describe, expect, test } from 'vitest';
+import { ownerText } from '../../src/io/files/lock.ts';
 import { openBook } from '../../src/io/ledger/book.ts';
-import { ownerText } from '../../src/io/lock.ts';
 import { answeringServer } from '../helpers/answering-server.ts';
 import { type RunOptions, type Workplace, workplace } from '../helpers/cli.ts';
 

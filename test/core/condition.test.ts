@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
-import { compileCondition, compileExpression, ExpressionError } from '../../src/core/condition.ts';
-import { parseJson } from '../../src/core/json.ts';
-import { jsonOf, type Value } from '../../src/core/value.ts';
+import { compileCondition, compileExpression, ExpressionError } from '../../src/core/condition/condition.ts';
+import { parseJson } from '../../src/core/value/json.ts';
+import { jsonOf, type Value } from '../../src/core/value/value.ts';
 import { toFields } from '../helpers/run-flow.ts';
 
 const result = (source: string, record = '{}') =>

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { parseJson } from '../../src/core/json.ts';
-import { ExactNumber, jsonOf, type Value } from '../../src/core/value.ts';
+import { parseJson } from '../../src/core/value/json.ts';
+import { ExactNumber, jsonOf, type Value } from '../../src/core/value/value.ts';
 
 /** The value with every number as a double, as JSON.parse sees it. */
 function plain(value: Value): unknown {

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import { compileMapping, type WhenEmpty } from '../../src/core/mapping.ts';
-import type { Value } from '../../src/core/value.ts';
+import { compileMapping, type WhenEmpty } from '../../src/core/answer/mapping.ts';
+import type { Value } from '../../src/core/value/value.ts';
 import { toFields } from '../helpers/run-flow.ts';
 
 /** The output records of a record `{id: 1}`, and which paths were found. */

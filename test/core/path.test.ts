@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { compilePath, pathTo, valueAt } from '../../src/core/path.ts';
-import type { Value } from '../../src/core/value.ts';
+import { compilePath, pathTo, valueAt } from '../../src/core/answer/path.ts';
+import type { Value } from '../../src/core/value/value.ts';
 
 describe('paths', () => {
   test.each([

@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, test } from 'vitest';
-import { retryAfterMs } from '../../src/core/rate-limit.ts';
+import { retryAfterMs } from '../../src/core/answer/rate-limit.ts';
 
 const now = Date.UTC(2030, 0, 1);
 const asked = (headers: Record<string, string>, status = 429) => retryAfterMs(status, (name) => headers[name], now);

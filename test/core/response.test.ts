@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import { announcesJson, answerMessage, cleaned, excerpt, type ResponseMode, readBody } from '../../src/core/response.ts';
-import { ExactNumber } from '../../src/core/value.ts';
+import { announcesJson, answerMessage, cleaned, excerpt, type ResponseMode, readBody } from '../../src/core/answer/response.ts';
+import { ExactNumber } from '../../src/core/value/value.ts';
 import { type FakeAnswer, toResponse } from '../helpers/fake-answer.ts';
 
 interface Reading extends FakeAnswer {

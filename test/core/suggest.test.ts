@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { didYouMean } from '../../src/core/suggest.ts';
+import { didYouMean } from '../../src/core/text/suggest.ts';
 
 test.each([
   ['htp', ['http', 'set'], 'http'],

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { headerTemplate, nearReferences, referencedFields, textTemplate, valueTemplate } from '../../src/core/template.ts';
-import { ExactNumber } from '../../src/core/value.ts';
+import { headerTemplate, nearReferences, referencedFields, textTemplate, valueTemplate } from '../../src/core/template/template.ts';
+import { ExactNumber } from '../../src/core/value/value.ts';
 import { naughtyTexts } from '../helpers/naughty-texts.ts';
 import { toFields } from '../helpers/run-flow.ts';
 

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { urlTemplate } from '../../src/core/url.ts';
-import { ExactNumber } from '../../src/core/value.ts';
+import { urlTemplate } from '../../src/core/template/url.ts';
+import { ExactNumber } from '../../src/core/value/value.ts';
 import { naughtyTexts } from '../helpers/naughty-texts.ts';
 import { toFields } from '../helpers/run-flow.ts';
 

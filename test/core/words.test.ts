@@ -1,6 +1,6 @@
 import { execFileSync } from 'node:child_process';
 import { describe, expect, test } from 'vitest';
-import { wordsOf } from '../../src/core/words.ts';
+import { wordsOf } from '../../src/core/text/words.ts';
 
 describe('the words of a command line are those that a shell finds:', () => {
   test.each([

@@ -1,8 +1,8 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { Failure } from '../../src/core/failure.ts';
-import { createForecaster, type Forecast, type ForecastSettings } from '../../src/engine/forecast.ts';
-import { plainRecords } from '../../src/engine/plain-records.ts';
+import { createForecaster, type Forecast, type ForecastSettings } from '../../src/engine/forecast/forecast.ts';
+import { plainRecords } from '../../src/engine/forecast/plain-records.ts';
 import { compile } from '../../src/flow/compile.ts';
 import { nodeTypes } from '../../src/nodes/index.ts';
 import { type FlowOptions, type GivenRecord, runFlow, toFields } from '../helpers/run-flow.ts';

@@ -2,7 +2,7 @@ import { spawn, spawnSync } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import { buildSync } from 'esbuild';
 import { beforeEach, expect, test } from 'vitest';
-import { ownerText, takeLock, waitForLock } from '../../src/io/lock.ts';
+import { ownerText, takeLock, waitForLock } from '../../src/io/files/lock.ts';
 import { type Workplace, workplace } from '../helpers/cli.ts';
 import { canTrace } from '../helpers/shell.ts';
 
@@ -88,7 +88,7 @@ process.exit();
 `;
 
 async function contenders(): Promise<(how: 'release' | 'die', times: number, longestMs: number) => Promise<string>> {
-  const source = fileURLToPath(new URL('../../src/io/lock.ts', import.meta.url));
+  const source = fileURLToPath(new URL('../../src/io/files/lock.ts', import.meta.url));
   buildSync({ entryPoints: [source], bundle: true, platform: 'node', format: 'esm', outfile: place.path('lock.mjs') });
   await place.write('contender.mjs', contender);
   return async (how, times, longestMs) => {

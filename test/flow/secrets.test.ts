@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { secretShapes } from '../../src/core/secret-shapes.ts';
+import { secretShapes } from '../../src/core/text/secret-shapes.ts';
 import { compileSavedConnection } from '../../src/flow/saved-connection.ts';
 import { flowProblems, onOneLine, planFor } from '../helpers/flow-problems.ts';
 

@@ -1,5 +1,5 @@
+import { retryAfterMs } from '../../src/core/answer/rate-limit.ts';
 import type { HttpResponse } from '../../src/core/ports.ts';
-import { retryAfterMs } from '../../src/core/rate-limit.ts';
 
 /** What a server answers: status 200 and no body unless said otherwise. */
 export interface FakeAnswer {

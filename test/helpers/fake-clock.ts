@@ -1,5 +1,5 @@
 import type { Clock } from '../../src/core/ports.ts';
-import { sleepersOf } from '../../src/io/clock.ts';
+import { sleepersOf } from '../../src/io/clock/clock.ts';
 
 interface Sleeper {
   readonly untilMs: number;

@@ -6,11 +6,11 @@ import { describe, expect, onTestFinished, test } from 'vitest';
 import type { HitSource } from '../../src/core/event.ts';
 import { Failure, Unfinished } from '../../src/core/failure.ts';
 import type { HttpResponse } from '../../src/core/ports.ts';
-import { openAnswers } from '../../src/io/answers-file.ts';
-import { createCache } from '../../src/io/cache.ts';
-import { openDatabase } from '../../src/io/database.ts';
-import { answerOf, checksumOf, packedOf } from '../../src/io/kept-answer.ts';
-import { createRedactor } from '../../src/io/redact.ts';
+import { openAnswers } from '../../src/io/cache/answers-file.ts';
+import { createCache } from '../../src/io/cache/cache.ts';
+import { answerOf, checksumOf, packedOf } from '../../src/io/cache/cached-answer.ts';
+import { openDatabase } from '../../src/io/files/database.ts';
+import { createRedactor } from '../../src/io/secrets/redact.ts';
 
 function answer(body: string | Uint8Array, headers: HttpResponse['headers'] = {}): HttpResponse {
   return {

@@ -1,7 +1,7 @@
 import { getEventListeners } from 'node:events';
 import { performance } from 'node:perf_hooks';
 import { afterEach, describe, expect, test, vi } from 'vitest';
-import { createClock } from '../../src/io/clock.ts';
+import { createClock } from '../../src/io/clock/clock.ts';
 
 afterEach(() => {
   vi.useRealTimers();

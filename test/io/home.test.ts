@@ -1,6 +1,6 @@
 import { isAbsolute } from 'node:path';
 import { expect, test } from 'vitest';
-import { homeFolder } from '../../src/io/home.ts';
+import { homeFolder } from '../../src/io/files/home.ts';
 
 test('AUTOMATE_HOME moves everything', () => {
   expect(homeFolder({ AUTOMATE_HOME: '/somewhere/else' })).toBe('/somewhere/else');

@@ -2,9 +2,9 @@ import { appendFile, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
-import { continueJournal, createJournal, type FoundJournal, type Journal, readJournal } from '../../src/io/journal.ts';
-import type { KeptText } from '../../src/io/kept-records.ts';
-import { untouched } from '../../src/io/records/output.ts';
+import { continueJournal, createJournal, type FoundJournal, type Journal, readJournal } from '../../src/io/journal/journal.ts';
+import type { KeptText } from '../../src/io/journal/parked-records.ts';
+import { untouched } from '../../src/io/output/output.ts';
 
 const identity = { 'the flow': 'abc' };
 

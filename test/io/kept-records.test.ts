@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { keptLines } from '../../src/io/kept-records.ts';
+import { keptLines } from '../../src/io/journal/parked-records.ts';
 
 test.each([0, 1])('a text that is cut into pieces is cut between characters, behind %i others', async (others) => {
   const text = 'x'.repeat(others) + '😀'.repeat(1_200_000);

@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { ExactNumber, type Value } from '../../src/core/value.ts';
-import { createRedactor } from '../../src/io/redact.ts';
+import { ExactNumber, type Value } from '../../src/core/value/value.ts';
+import { createRedactor } from '../../src/io/secrets/redact.ts';
 
 function redactorOf(...secrets: string[]) {
   const redactor = createRedactor();

@@ -1,7 +1,7 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { afterEach, describe, expect, test, vi } from 'vitest';
-import { createClock } from '../../src/io/clock.ts';
-import { createYielding, inTurns } from '../../src/io/turns.ts';
+import { createClock } from '../../src/io/clock/clock.ts';
+import { createYielding, inTurns } from '../../src/io/clock/turns.ts';
 
 describe('inTurns', () => {
   test('eight go on in a turn, in their order, and whoever comes meanwhile behind them', async () => {

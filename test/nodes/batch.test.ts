@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { Failure } from '../../src/core/failure.ts';
 import type { Item } from '../../src/core/item.ts';
-import { ExactNumber } from '../../src/core/value.ts';
+import { ExactNumber } from '../../src/core/value/value.ts';
 import { startRun } from '../../src/engine/run.ts';
 import { compile } from '../../src/flow/compile.ts';
 import { nodeTypes } from '../../src/nodes/index.ts';

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { ExactNumber } from '../../src/core/value.ts';
+import { ExactNumber } from '../../src/core/value/value.ts';
 import type { FakeAnswer } from '../helpers/fake-answer.ts';
 import { runFlow } from '../helpers/run-flow.ts';
 

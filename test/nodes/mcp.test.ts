@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { Failure } from '../../src/core/failure.ts';
-import type { Tool, ToolAnswer, ToolCall, Tools } from '../../src/core/tools.ts';
+import type { Tool, ToolAnswer, ToolCall, Tools } from '../../src/core/tools/tools.ts';
 import { compile } from '../../src/flow/compile.ts';
 import { nodeTypes } from '../../src/nodes/index.ts';
 import { flowProblems } from '../helpers/flow-problems.ts';

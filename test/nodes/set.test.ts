@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { ExactNumber } from '../../src/core/value.ts';
+import { ExactNumber } from '../../src/core/value/value.ts';
 import { flowProblems, onOneLine } from '../helpers/flow-problems.ts';
 import { type GivenRecord, runFlow } from '../helpers/run-flow.ts';
 

@@ -1,8 +1,8 @@
+import { cleaned } from '../../core/answer/response.ts';
 import { durationText } from '../../core/duration.ts';
-import { cleaned } from '../../core/response.ts';
-import type { Forecast } from '../../engine/forecast.ts';
-import type { Duration } from '../../engine/forecast-time.ts';
-import type { Range } from '../../engine/range.ts';
+import type { Forecast } from '../../engine/forecast/forecast.ts';
+import type { Range } from '../../engine/forecast/range.ts';
+import type { Duration } from '../../engine/forecast/time.ts';
 import type { Usage } from '../../io/ledger/run-ledger.ts';
 import { count, creditsText, creditText } from './number.ts';
 import { requestText } from './request.ts';

@@ -1,8 +1,8 @@
+import { cleaned, excerpt } from '../../core/answer/response.ts';
 import type { Failure } from '../../core/failure.ts';
 import type { Action, ActionRequest, ActionResponse } from '../../core/node.ts';
 import type { Fields } from '../../core/record.ts';
-import { cleaned, excerpt } from '../../core/response.ts';
-import { textOf, type Value } from '../../core/value.ts';
+import { textOf, type Value } from '../../core/value/value.ts';
 import { curlText, requestText } from './request.ts';
 import { structureOf, tableText } from './structure.ts';
 

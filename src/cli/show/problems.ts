@@ -1,6 +1,6 @@
 import type { ChalkInstance } from 'chalk';
+import { cleaned } from '../../core/answer/response.ts';
 import type { FlowError, Problem } from '../../core/failure.ts';
-import { cleaned } from '../../core/response.ts';
 
 /** A problem of a flow as it is printed: where, what, the line and a caret. */
 export function problemText(file: string, problem: Problem, colors: ChalkInstance, kind: 'error' | 'warning' = 'error'): string {

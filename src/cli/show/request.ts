@@ -1,7 +1,7 @@
 import type { ActionRequest } from '../../core/node.ts';
 import type { Auth, HttpRequest } from '../../core/ports.ts';
-import { isRemote, type ToolCall } from '../../core/tools.ts';
-import { jsonOf } from '../../core/value.ts';
+import { isRemote, type ToolCall } from '../../core/tools/tools.ts';
+import { jsonOf } from '../../core/value/value.ts';
 import { withQuery } from '../../io/auth/sign.ts';
 import { credentialVariable } from '../../io/credentials/environment.ts';
 import { shellWord } from './text.ts';

@@ -1,6 +1,6 @@
-import { pathTo } from '../../core/path.ts';
-import { excerpt } from '../../core/response.ts';
-import { isObject, jsonOf, type Value } from '../../core/value.ts';
+import { pathTo } from '../../core/answer/path.ts';
+import { excerpt } from '../../core/answer/response.ts';
+import { isObject, jsonOf, type Value } from '../../core/value/value.ts';
 import { counted } from './number.ts';
 import { escapedControls } from './text.ts';
 

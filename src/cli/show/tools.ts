@@ -1,5 +1,5 @@
-import { cleaned, excerpt } from '../../core/response.ts';
-import type { Tool, ToolSchema, ToolServer } from '../../core/tools.ts';
+import { cleaned, excerpt } from '../../core/answer/response.ts';
+import type { Tool, ToolSchema, ToolServer } from '../../core/tools/tools.ts';
 import { counted } from './number.ts';
 import { tableText } from './structure.ts';
 import { escapedControls } from './text.ts';

@@ -1,6 +1,6 @@
+import { answerMessage, excerpt } from '../../core/answer/response.ts';
 import { Failure } from '../../core/failure.ts';
 import type { Auth, HttpResponse } from '../../core/ports.ts';
-import { answerMessage, excerpt } from '../../core/response.ts';
 
 /** How to get an access token. */
 export type OAuth = Extract<Auth, { type: 'oauth2_client_credentials' }>;

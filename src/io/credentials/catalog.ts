@@ -1,4 +1,4 @@
-import { createStateFile, type StateFile } from '../state-file.ts';
+import { createStateFile, type StateFile } from '../files/state-file.ts';
 import { keeperNames } from './keeper.ts';
 import type { KeptCredential } from './secret.ts';
 

@@ -1,6 +1,6 @@
 import { createReadStream, statSync } from 'node:fs';
 import { AutomateError } from '../../core/failure.ts';
-import { reasonOf } from '../reason.ts';
+import { reasonOf } from '../files/reason.ts';
 import type { Finding } from './secret.ts';
 
 /** The environment variable of a credential: `crm-token` is `AUTOMATE_CREDENTIAL_CRM_TOKEN`. */

@@ -1,6 +1,6 @@
 import { createCipheriv, createDecipheriv, randomBytes, scrypt } from 'node:crypto';
 import { AutomateError } from '../../core/failure.ts';
-import { createStateFile } from '../state-file.ts';
+import { createStateFile } from '../files/state-file.ts';
 import type { SecretKeeper } from './keeper.ts';
 
 /** Where the vault's passphrase comes from. */

@@ -4,9 +4,9 @@ import type { Auth, Http, HttpRequest, HttpResponse } from '../../core/ports.ts'
 import { createTokens, type OAuth } from '../auth/oauth.ts';
 import { type Signature, signature, withQuery } from '../auth/sign.ts';
 import { hostRefusal, isAllowedHost, type Secret } from '../credentials/secret.ts';
-import type { Hop } from './hop.ts';
 import { nextTarget } from './redirect.ts';
 import type { Transport } from './transport.ts';
+import type { Hop } from './wire-request.ts';
 
 /** What the HTTP port is made of. */
 export interface HttpTools {

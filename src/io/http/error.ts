@@ -1,5 +1,5 @@
+import { cleaned } from '../../core/answer/response.ts';
 import { Failure } from '../../core/failure.ts';
-import { cleaned } from '../../core/response.ts';
 
 /** Where an error of the connection happened. */
 export interface Occasion {

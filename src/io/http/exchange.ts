@@ -1,14 +1,14 @@
 import type { Dispatcher } from 'undici';
+import { retryAfterMs } from '../../core/answer/rate-limit.ts';
 import { longestTimerMs } from '../../core/duration.ts';
 import { Failure } from '../../core/failure.ts';
 import type { HttpResponse } from '../../core/ports.ts';
-import { retryAfterMs } from '../../core/rate-limit.ts';
-import { inTurns } from '../turns.ts';
+import { inTurns } from '../clock/turns.ts';
 import { acceptEncoding, decompress, tooLarge } from './decompress.ts';
 import { failureOf } from './error.ts';
 import { headerReader } from './header.ts';
-import type { Hop } from './hop.ts';
 import type { Route } from './routes.ts';
+import type { Hop } from './wire-request.ts';
 
 /** What every exchange needs. */
 export interface ExchangeTools {

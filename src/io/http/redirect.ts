@@ -1,8 +1,8 @@
+import { type LinkRules, linkTarget } from '../../core/answer/link.ts';
 import { Failure } from '../../core/failure.ts';
-import { type LinkRules, linkTarget } from '../../core/link.ts';
 import type { HttpResponse } from '../../core/ports.ts';
 import { redirectStatuses } from '../../core/redirect-statuses.ts';
-import type { Hop } from './hop.ts';
+import type { Hop } from './wire-request.ts';
 
 /**
  * The request that a redirect asks for (RFC 9110, 15.4), without credential; absent when the answer is none.

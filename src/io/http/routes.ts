@@ -1,6 +1,6 @@
 import type { SecureContext } from 'node:tls';
 import { buildConnector, Client, type Dispatcher, Pool, ProxyAgent } from 'undici';
-import { percentDecoded } from '../../core/url.ts';
+import { percentDecoded } from '../../core/template/url.ts';
 import { guardedLookup } from './guard.ts';
 import { createLines, type Lines } from './lines.ts';
 

@@ -4,9 +4,9 @@ import { authorities } from './authorities.ts';
 import { failureOf } from './error.ts';
 import { type ExchangeTools, exchange } from './exchange.ts';
 import { isListed, refuseHost, refuseName } from './guard.ts';
-import type { Hop } from './hop.ts';
 import { proxyFinder } from './proxy.ts';
 import { createRoutes } from './routes.ts';
+import type { Hop } from './wire-request.ts';
 
 /** Sends single requests. Throws a Failure. */
 export interface Transport {

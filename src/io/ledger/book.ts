@@ -1,7 +1,7 @@
 import type Database from 'libsql';
 import { AutomateError } from '../../core/failure.ts';
-import { alone, openDatabase } from '../database.ts';
-import { reasonOf } from '../reason.ts';
+import { alone, openDatabase } from '../files/database.ts';
+import { reasonOf } from '../files/reason.ts';
 
 /** What credits were spent on. */
 export interface Account {

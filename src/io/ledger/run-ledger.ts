@@ -1,8 +1,8 @@
 import { rmSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Ledger } from '../../core/ports.ts';
-import { isOwnerAlive, ownerText } from '../lock.ts';
-import { statOf } from '../stat.ts';
+import { isOwnerAlive, ownerText } from '../files/lock.ts';
+import { statOf } from '../files/stat.ts';
 import type { Account, Book, Hold } from './book.ts';
 import { type Month, monthOf } from './month.ts';
 import { createSentLog, type SentLog, sentSince } from './sent-log.ts';

@@ -1,9 +1,9 @@
 import { closeSync, ftruncateSync, openSync, readFileSync, rmSync, writeSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { AutomateError } from '../../core/failure.ts';
-import { makeFolder } from '../folder.ts';
-import { reasonOf } from '../reason.ts';
-import { isLink } from '../stat.ts';
+import { makeFolder } from '../files/folder.ts';
+import { reasonOf } from '../files/reason.ts';
+import { isLink } from '../files/stat.ts';
 
 /**
  * What a run has spent, an entry for each action, written before anything is sent.

@@ -1,8 +1,8 @@
 import type { CallToolResult } from '@modelcontextprotocol/client';
 import { Failure } from '../../core/failure.ts';
-import { isNestedTooDeep, parseJson, tooDeep } from '../../core/json.ts';
-import type { ToolAnswer } from '../../core/tools.ts';
-import { isObject, type JsonObject, type Value } from '../../core/value.ts';
+import type { ToolAnswer } from '../../core/tools/tools.ts';
+import { isNestedTooDeep, parseJson, tooDeep } from '../../core/value/json.ts';
+import { isObject, type JsonObject, type Value } from '../../core/value/value.ts';
 
 /** An answer as a map reads it: structuredContent, else the text as JSON, else `{ text }`, with the links and files that stand beside it. Throws a Failure (`parse`). */
 export function toAnswer({ isError = false, content = [], structuredContent }: CallToolResult): ToolAnswer {

@@ -1,7 +1,7 @@
 import { AjvJsonSchemaValidator } from '@modelcontextprotocol/client/validators/ajv';
 import { Failure } from '../../core/failure.ts';
-import { tidiedTool } from '../../core/tool-schema.ts';
-import type { Tool } from '../../core/tools.ts';
+import { tidiedTool } from '../../core/tools/tool-schema.ts';
+import type { Tool } from '../../core/tools/tools.ts';
 
 /** Knows what a server's tools take. */
 export interface ArgumentCheck {

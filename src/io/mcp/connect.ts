@@ -8,12 +8,12 @@ import {
   UnauthorizedError,
 } from '@modelcontextprotocol/client';
 import { Failure } from '../../core/failure.ts';
-import { isRemote, type McpConnection, type RemoteServer, type ToolServer } from '../../core/tools.ts';
+import { isRemote, type McpConnection, type RemoteServer, type ToolServer } from '../../core/tools/tools.ts';
+import { answering, toldEnds } from './early-end.ts';
 import { failureOf, notReady } from './failure.ts';
 import { createLocalTransport } from './local-transport.ts';
 import type { LoginSession } from './login.ts';
 import type { SessionTools } from './session-tools.ts';
-import { answering, toldEnds } from './told-ends.ts';
 
 /** A client that has agreed on the protocol with a server. */
 export interface Connected {

@@ -1,6 +1,6 @@
 import { ProtocolError, SdkError, SdkErrorCode, SdkHttpError, UnauthorizedError } from '@modelcontextprotocol/client';
+import { excerpt } from '../../core/answer/response.ts';
 import { Failure } from '../../core/failure.ts';
-import { excerpt } from '../../core/response.ts';
 
 /** Where an error of a client happened. */
 export interface Occasion {

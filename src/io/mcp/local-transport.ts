@@ -4,8 +4,8 @@ import type { Writable } from 'node:stream';
 import { StringDecoder } from 'node:string_decoder';
 import type { JSONRPCMessage, Transport } from '@modelcontextprotocol/client';
 import { getDefaultEnvironment } from '@modelcontextprotocol/client/stdio';
-import { excerpt } from '../../core/response.ts';
-import type { LocalServer } from '../../core/tools.ts';
+import { excerpt } from '../../core/answer/response.ts';
+import type { LocalServer } from '../../core/tools/tools.ts';
 
 /** A transport to a server that is started here: a message is a line of JSON on its stdin or stdout. */
 export interface LocalTransport extends Transport {

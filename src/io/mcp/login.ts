@@ -7,7 +7,7 @@ import type {
 } from '@modelcontextprotocol/client';
 import type { Login } from '../../core/auth.ts';
 import { Failure } from '../../core/failure.ts';
-import { loginHint } from '../../core/tool-credentials.ts';
+import { loginHint } from '../../core/tools/tool-credentials.ts';
 
 /** Logs in, and knows what came of earlier logins. */
 export interface LoginSession {

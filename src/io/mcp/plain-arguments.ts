@@ -1,5 +1,5 @@
 import { Failure } from '../../core/failure.ts';
-import { ExactNumber, isObject, type JsonObject, type Value } from '../../core/value.ts';
+import { ExactNumber, isObject, type JsonObject, type Value } from '../../core/value/value.ts';
 
 /** Arguments as the client takes them. Throws a Failure (`request`) for a number whose digits it would change. */
 export function plainArguments(values: JsonObject): Record<string, unknown> {

@@ -1,5 +1,5 @@
 import type { ToolServerEvent } from '../../core/event.ts';
-import type { LocalServer, McpConnection, RemoteServer } from '../../core/tools.ts';
+import type { LocalServer, McpConnection, RemoteServer } from '../../core/tools/tools.ts';
 import type { Fetch } from './fetch.ts';
 import type { LoginSession } from './login.ts';
 

@@ -1,7 +1,7 @@
 import { type ClientOptions, SdkHttpError, StreamableHTTPClientTransport } from '@modelcontextprotocol/client';
 import { Failure } from '../../core/failure.ts';
-import { tidiedTool } from '../../core/tool-schema.ts';
-import type { McpConnection, ToolAnswer, ToolCall, ToolProgress, ToolServer } from '../../core/tools.ts';
+import { tidiedTool } from '../../core/tools/tool-schema.ts';
+import type { McpConnection, ToolAnswer, ToolCall, ToolProgress, ToolServer } from '../../core/tools/tools.ts';
 import { toAnswer } from './answer.ts';
 import { createArgumentCheck } from './argument-check.ts';
 import { connect, withinStart } from './connect.ts';

@@ -1,9 +1,9 @@
+import { retryAfterMs } from '../../core/answer/rate-limit.ts';
+import { excerpt } from '../../core/answer/response.ts';
 import type { Auth } from '../../core/auth.ts';
 import { Failure } from '../../core/failure.ts';
-import { retryAfterMs } from '../../core/rate-limit.ts';
-import { excerpt } from '../../core/response.ts';
-import type { RemoteServer } from '../../core/tools.ts';
-import { isLoopback } from '../../core/url.ts';
+import { isLoopback } from '../../core/template/url.ts';
+import type { RemoteServer } from '../../core/tools/tools.ts';
 import type { Tokens } from '../auth/oauth.ts';
 import { type Signature, signature, withQuery } from '../auth/sign.ts';
 import { hostRefusal, isAllowedHost, type Secret } from '../credentials/secret.ts';

@@ -1,9 +1,9 @@
 import { join } from 'node:path';
 import { AutomateError } from '../../core/failure.ts';
-import type { Tool, ToolServer } from '../../core/tools.ts';
-import { homeFolder } from '../home.ts';
-import type { Redactor } from '../redact.ts';
-import { createStateFile, type StateFile } from '../state-file.ts';
+import type { Tool, ToolServer } from '../../core/tools/tools.ts';
+import { homeFolder } from '../files/home.ts';
+import { createStateFile, type StateFile } from '../files/state-file.ts';
+import type { Redactor } from '../secrets/redact.ts';
 
 /** What a server has said of itself, and when. */
 export interface KeptServer {

@@ -1,7 +1,7 @@
 import { setMaxListeners } from 'node:events';
 import type { ToolServerEvent } from '../../core/event.ts';
 import { Failure } from '../../core/failure.ts';
-import { isRemote, type LocalServer, localOrigin, type McpConnection, type Tools } from '../../core/tools.ts';
+import { isRemote, type LocalServer, localOrigin, type McpConnection, type Tools } from '../../core/tools/tools.ts';
 import { createTokens } from '../auth/oauth.ts';
 import { hostRefusal, isAllowedHost, type Secret } from '../credentials/secret.ts';
 import { tokenHop } from '../http/client.ts';

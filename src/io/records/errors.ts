@@ -1,7 +1,7 @@
 import { Failure } from '../../core/failure.ts';
 import type { Item } from '../../core/item.ts';
-import type { Value } from '../../core/value.ts';
-import { withEscapes } from './csv-writer.ts';
+import type { Value } from '../../core/value/value.ts';
+import { withEscapes } from './writers/csv-writer.ts';
 
 /** The columns that an errors file adds to a record's own. */
 export const errorColumns = ['_error_node', '_error_class', '_error_status', '_error_message', '_error_attempts', '_error_record'] as const;

@@ -2,8 +2,8 @@ import { onTestFinished } from 'vitest';
 import type { Auth, Login } from '../../../src/core/auth.ts';
 import type { ToolServerEvent } from '../../../src/core/event.ts';
 import { Failure } from '../../../src/core/failure.ts';
-import type { McpConnection, ToolAnswer, ToolProgress, Tools } from '../../../src/core/tools.ts';
-import type { JsonObject } from '../../../src/core/value.ts';
+import type { McpConnection, ToolAnswer, ToolProgress, Tools } from '../../../src/core/tools/tools.ts';
+import type { JsonObject } from '../../../src/core/value/value.ts';
 import { createTransport } from '../../../src/io/http/transport.ts';
 import { createTools, type McpTools } from '../../../src/io/mcp/tools.ts';
 

@@ -410,7 +410,7 @@ test('numbers keep their digits where the text says them, and are refused where 
     return true;
   });
   const { call } = useTools();
-  const { ExactNumber } = await import('../../../src/core/value.ts');
+  const { ExactNumber } = await import('../../../src/core/value/value.ts');
   expect(await call(remote(`${server.origin}/mcp`), 'work')).toMatchObject({ body: { id: new ExactNumber('12345678901234567890') } });
   const failure = await call(remote(`${server.origin}/mcp`), 'work', { id: new ExactNumber('12345678901234567890') });
   expect(failure).toMatchObject({ kind: 'request', sent: false, message: expect.stringContaining('would lose digits') });

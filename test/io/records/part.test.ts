@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import fc from 'fast-check';
 import { describe, expect, onTestFinished, test } from 'vitest';
-import { createTextParts, type TextPart } from '../../../src/io/records/part.ts';
+import { createTextParts, type TextPart } from '../../../src/io/output/spill.ts';
 
 /** io/records/part: more than that of one part does not stay in memory. */
 const mostHeld = 256 * 1024;

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import type { Item } from '../../../src/core/item.ts';
-import { createInputProgress } from '../../../src/io/records/progress.ts';
+import { createInputProgress } from '../../../src/io/journal/progress.ts';
 
 const item = (number: number): Item => ({ number, fields: new Map(), end: { offset: number * 10, line: number } });
 

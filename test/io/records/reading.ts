@@ -3,10 +3,10 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Readable } from 'node:stream';
 import type { Item } from '../../../src/core/item.ts';
-import { textOf, type Value } from '../../../src/core/value.ts';
+import { textOf, type Value } from '../../../src/core/value/value.ts';
 import { errorFields } from '../../../src/io/records/errors.ts';
 import { formatOfName } from '../../../src/io/records/format.ts';
-import { openSource, type Source, type SourceOptions } from '../../../src/io/records/source.ts';
+import { openSource, type Source, type SourceOptions } from '../../../src/io/records/readers/source.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'records-'));
 process.once('exit', () => rmSync(folder, { recursive: true }));

@@ -1,12 +1,12 @@
 import { expect, test } from 'vitest';
 import type { Part } from '../../../src/core/item.ts';
 import type { Fields } from '../../../src/core/record.ts';
-import { createTextParts } from '../../../src/io/records/part.ts';
-import { createRecordText, writeAll } from '../../../src/io/records/record-text.ts';
-import type { RecordWriter } from '../../../src/io/records/record-writer.ts';
-import type { Sink } from '../../../src/io/records/sink.ts';
-import { createWriter } from '../../../src/io/records/writer.ts';
-import { createRedactor } from '../../../src/io/redact.ts';
+import { createRecordText, writeAll } from '../../../src/io/output/record-text.ts';
+import type { Sink } from '../../../src/io/output/sink.ts';
+import { createTextParts } from '../../../src/io/output/spill.ts';
+import type { RecordWriter } from '../../../src/io/records/writers/record-writer.ts';
+import { createWriter } from '../../../src/io/records/writers/writer.ts';
+import { createRedactor } from '../../../src/io/secrets/redact.ts';
 
 /** As if no string could be longer. */
 const longest = 3_000_000;

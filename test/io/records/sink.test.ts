@@ -2,7 +2,7 @@ import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
-import { openFileSink, refuseChanged, type Sink } from '../../../src/io/records/sink.ts';
+import { openFileSink, refuseChanged, type Sink } from '../../../src/io/output/sink.ts';
 
 async function placeFor(content?: string): Promise<string> {
   const folder = await mkdtemp(join(tmpdir(), 'automate-sink-'));

@@ -2,7 +2,7 @@ import { PassThrough, Readable } from 'node:stream';
 import { gzipSync } from 'node:zlib';
 import { expect, test } from 'vitest';
 import { formatOfName } from '../../../src/io/records/format.ts';
-import { openSource } from '../../../src/io/records/source.ts';
+import { openSource } from '../../../src/io/records/readers/source.ts';
 import { file, itemsOf, openFile, openText, problem, shown } from './reading.ts';
 
 test('the format comes from the name, or from the option', async () => {

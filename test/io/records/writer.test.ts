@@ -2,10 +2,10 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { Failure } from '../../../src/core/failure.ts';
 import type { Fields } from '../../../src/core/record.ts';
-import { ExactNumber, jsonOf, type Value } from '../../../src/core/value.ts';
+import { ExactNumber, jsonOf, type Value } from '../../../src/core/value/value.ts';
 import { errorFields } from '../../../src/io/records/errors.ts';
 import { formatOfName } from '../../../src/io/records/format.ts';
-import { createWriter } from '../../../src/io/records/writer.ts';
+import { createWriter } from '../../../src/io/records/writers/writer.ts';
 import { itemsOf, openText } from './reading.ts';
 
 type Row = readonly (readonly [string, Value])[];

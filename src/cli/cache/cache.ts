@@ -1,0 +1,99 @@
+import { existsSync, rmSync } from 'node:fs';
+import { AutomateError } from '../../core/failure.ts';
+import { type AnswersFile, openAnswers } from '../../io/cache/answers-file.ts';
+import { damagedPath, isDamaged, setAside } from '../../io/files/database.ts';
+import { reasonOf } from '../../io/files/reason.ts';
+import { exitCodes } from '../exit.ts';
+import { counted } from '../show/number.ts';
+import { tableText } from '../show/structure.ts';
+import type { Terminal } from '../terminal.ts';
+import { cachePath, mostCacheBytes } from './cache-file.ts';
+
+/** Tells how much is kept. Answers the exit code. */
+export async function infoCommand(options: { readonly json?: boolean }, terminal: Terminal): Promise<number> {
+  const path = cachePath(process.env);
+  const mostBytes = mostCacheBytes(process.env);
+  const { answers, bytes, oldest, newest } = existsSync(path) ? used(path, factsOf) : noFacts;
+  if (options.json) {
+    const facts = { path, entries: answers, bytes, max_bytes: mostBytes, oldest: oldest ?? null, newest: newest ?? null };
+    await terminal.print(JSON.stringify(facts, null, 2));
+  } else {
+    const rows = [
+      ['path', path],
+      ['kept', `${counted(answers, 'answer')}, ${bytesText(bytes)} of at most ${bytesText(mostBytes)}`],
+      ...(oldest === undefined ? [] : [['oldest', oldest]]),
+      ...(newest === undefined ? [] : [['newest', newest]]),
+    ];
+    await terminal.print(tableText(rows).join('\n'));
+  }
+  return exitCodes.success;
+}
+
+interface Facts {
+  readonly answers: number;
+  readonly bytes: number;
+  readonly oldest?: string;
+  readonly newest?: string;
+}
+
+const noFacts: Facts = { answers: 0, bytes: 0 };
+
+function factsOf(file: AnswersFile): Facts {
+  const span = file.span();
+  return { ...file.amount(), ...(span && { oldest: timeText(span.oldestMs), newest: timeText(span.newestMs) }) };
+}
+
+function timeText(ms: number): string {
+  const time = new Date(ms);
+  return Number.isNaN(time.getTime()) ? 'unknown' : time.toISOString();
+}
+
+const units = ['bytes', 'kB', 'MB', 'GB'] as const;
+
+/** Such as 1.2 MB. */
+function bytesText(bytes: number): string {
+  const power = Math.min(units.length - 1, Math.max(0, Math.floor(Math.log10(bytes) / 3)));
+  return `${(bytes / 1000 ** power).toLocaleString('en-US', { maximumFractionDigits: 1 })} ${units[power]}`;
+}
+
+/** Takes every answer away. Runs that keep answers meanwhile go on. Answers the exit code. */
+export async function clearCommand(terminal: Terminal): Promise<number> {
+  const path = cachePath(process.env);
+  if (existsSync(path)) terminal.tell(cleared(path));
+  else terminal.tell('no answers are kept');
+  rmSync(damagedPath(path), { force: true });
+  return exitCodes.success;
+}
+
+function cleared(path: string): string {
+  try {
+    const { answers, bytes } = used(path, (file) => file.clear());
+    return `${counted(answers, 'answer')} (${bytesText(bytes)}) ${answers === 1 ? 'is' : 'are'} gone`;
+  } catch (error) {
+    if (!(error instanceof AutomateError) || !isUnreadable(error.cause)) throw error;
+    setAside(path);
+    return 'the cache could not be read, and is gone';
+  }
+}
+
+/** Whether it is what was found in the file that is wrong: it is damaged, or of a newer version. */
+function isUnreadable(error: unknown): boolean {
+  return isDamaged(error) || (error instanceof Error && !('code' in error));
+}
+
+/** Other processes' transactions are short. */
+const timeoutMs = 10_000;
+
+function used<Result>(path: string, act: (file: AnswersFile) => Result): Result {
+  let file: AnswersFile | undefined;
+  try {
+    file = openAnswers(path, timeoutMs);
+    return act(file);
+  } catch (error) {
+    if (error instanceof AutomateError) throw error;
+    const mend = isUnreadable(error) ? '\nautomate cache clear begins a new one' : '';
+    throw new AutomateError('output', `the cache ${path} cannot be used: ${reasonOf(error as Error)}${mend}`, { cause: error });
+  } finally {
+    file?.close();
+  }
+}

@@ -1,0 +1,48 @@
+import { excerpt } from '../../core/answer/response.ts';
+import { AutomateError } from '../../core/failure.ts';
+import { didYouMean } from '../../core/text/suggest.ts';
+import type { Tool } from '../../core/tools/tools.ts';
+import { exitCodes } from '../exit.ts';
+import { escapedControls } from '../show/text.ts';
+import { nodeText, serverText, toolsText, toolText } from '../show/tools.ts';
+import type { Terminal } from '../terminal.ts';
+import { compiled, known } from './connections.ts';
+import { type AskingOptions, askServer, keepTold } from './tool-server.ts';
+
+/** The options of `automate connections tools`. */
+export interface ToolsOptions extends AskingOptions {
+  readonly json?: boolean;
+  readonly allowHttp?: boolean;
+}
+
+/** Lists the tools of a connection's server, or explains one. Answers the exit code. */
+export async function toolsCommand(name: string, wanted: string | undefined, options: ToolsOptions, terminal: Terminal): Promise<number> {
+  const connection = compiled(name, options.allowHttp ?? false);
+  if (connection.type !== 'mcp') {
+    throw new AutomateError(
+      'usage',
+      `"${name}" is a connection of type ${connection.type}; expected one of type mcp: only their servers have tools`,
+    );
+  }
+  const server = await askServer(connection, options, terminal);
+  await keepTold(name, known(name), server, terminal);
+  const tools = wanted === undefined ? server.tools : [toolOf(name, wanted, server.tools)];
+  if (options.json) {
+    const listed = tools.map((tool) => ({ ...tool, node: nodeText(name, tool) }));
+    await terminal.print(escapedControls(JSON.stringify(wanted === undefined ? listed : listed[0], null, 2)));
+    return exitCodes.success;
+  }
+  if (wanted === undefined) terminal.tell(serverText(server));
+  await terminal.print(wanted === undefined ? toolsText(tools) : toolText(name, tools[0] as Tool));
+  return exitCodes.success;
+}
+
+function toolOf(connection: string, wanted: string, tools: readonly Tool[]): Tool {
+  const tool = tools.find(({ name }) => name === wanted);
+  if (tool) return tool;
+  const names = tools.map(({ name }) => excerpt(name, 80));
+  throw new AutomateError(
+    'usage',
+    `the server of "${connection}" has no tool "${wanted}"${didYouMean(wanted, names) || `; it has ${names.join(', ') || 'none'}`}`,
+  );
+}

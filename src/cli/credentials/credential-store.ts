@@ -1,0 +1,61 @@
+import { join } from 'node:path';
+import { openCatalog } from '../../io/credentials/catalog.ts';
+import { type Credentials, createCredentials } from '../../io/credentials/credentials.ts';
+import type { KeeperName, SecretKeeper } from '../../io/credentials/keeper.ts';
+import { createKeychain } from '../../io/credentials/keychain.ts';
+import { createPassphrase } from '../../io/credentials/passphrase.ts';
+import { createVault } from '../../io/credentials/vault.ts';
+import { homeFolder } from '../../io/files/home.ts';
+import { type Asker, findAsker } from '../ask.ts';
+import { envOf } from '../env.ts';
+import type { Terminal } from '../terminal.ts';
+
+/** With a person there, a window may ask for the keychain's password. */
+const patienceMs = { alone: 10_000, withPerson: 120_000 };
+
+/** Credentials, and the places where they can be kept. */
+export interface CredentialStore extends Credentials {
+  readonly env: string;
+  readonly keepers: Readonly<Record<KeeperName, SecretKeeper>>;
+  /** The encrypted file. */
+  readonly vaultPath: string;
+}
+
+/** Opens the credentials of an environment: the one that is named, else AUTOMATE_ENV. Nothing is read before it is asked for. */
+export function openCredentials(env: string | undefined, { redactor }: Pick<Terminal, 'redactor'>): CredentialStore {
+  const home = homeFolder(process.env);
+  const asker = findAsker();
+  const passphrase = createPassphrase(process.env, asker && ((...how) => askPassphrase(asker, ...how)));
+  const vaultPath = join(home, 'vault.json');
+  const keepers: Record<KeeperName, SecretKeeper> = {
+    keychain: createKeychain({
+      service: `automate ${home}`,
+      environment: process.env,
+      patienceMs: asker ? patienceMs.withPerson : patienceMs.alone,
+    }),
+    vault: createVault(vaultPath, {
+      ...passphrase,
+      async get(isNew) {
+        const text = await passphrase.get(isNew);
+        redactor.add(text);
+        return text;
+      },
+    }),
+  };
+  const chosen = envOf(env);
+  const credentials = createCredentials({
+    env: chosen,
+    environment: process.env,
+    catalog: () => openCatalog(join(home, 'credentials.json')),
+    keeper: (name) => keepers[name],
+    wallNow: Date.now,
+  });
+  return { ...credentials, env: chosen, keepers, vaultPath };
+}
+
+async function askPassphrase(asker: Asker, isNew: boolean, isAgain: boolean): Promise<string> {
+  if (!isNew) return asker.secret(isAgain ? 'That does not open it. Passphrase of the vault' : 'Passphrase of the vault');
+  const first = await asker.secret('A passphrase for the new vault (without it the secrets in there are lost)');
+  await asker.secret('Once more', (again) => (again === first ? undefined : 'that is another one'));
+  return first;
+}

@@ -1,0 +1,128 @@
+import { AutomateError } from '../../core/failure.ts';
+import { variableWith } from '../../io/credentials/environment.ts';
+import { type KeeperName, keeperNames } from '../../io/credentials/keeper.ts';
+import { envOption, expiryWarning } from '../../io/credentials/secret.ts';
+import { onOneLine } from '../../io/records/errors.ts';
+import { exitCodes } from '../exit.ts';
+import { hide, missing } from '../flow/flow-secrets.ts';
+import { credentialJson, credentialRows, credentialText, type ShownCredential, shownCredentials } from '../show/credentials.ts';
+import { tableText } from '../show/structure.ts';
+import type { Terminal } from '../terminal.ts';
+import { type CredentialStore, openCredentials } from './credential-store.ts';
+
+/** The options that these commands share. */
+export interface CredentialOptions {
+  readonly env?: string;
+  readonly json?: boolean;
+}
+
+/** Lists credentials, never a value: all of them, or those of one environment or name. Answers the exit code. */
+export async function listCommand(name: string | undefined, options: CredentialOptions, terminal: Terminal): Promise<number> {
+  const store = openCredentials(options.env, terminal);
+  const shown = shownCredentials(store.kept(), process.env).filter(
+    (credential) => (name === undefined || credential.name === name) && (options.env === undefined || credential.env === options.env),
+  );
+  if (options.json) await terminal.print(JSON.stringify(shown.map(credentialJson), null, 2));
+  else if (shown.length > 0) await terminal.print(tableText(credentialRows(shown, Date.now())).join('\n'));
+  else terminal.tell(nothingOf(name, options.env, store));
+  return exitCodes.success;
+}
+
+function nothingOf(name: string | undefined, env: string | undefined, store: CredentialStore): string {
+  const what = name === undefined ? 'there are no credentials' : `there is no credential "${name}"`;
+  const others = store.kept().length;
+  const rest =
+    others === 0 ? `keep one: automate credentials set ${name ?? 'NAME'}${envOption(env)}` : `there are others: automate credentials list`;
+  return `${what}${env === undefined ? ' here' : ` for --env ${env}`}\n  ${rest}`;
+}
+
+/** Tells what is known of one credential, but for its value. Answers the exit code. */
+export async function showCommand(name: string, options: CredentialOptions, terminal: Terminal): Promise<number> {
+  const store = openCredentials(options.env, terminal);
+  const shown = known(name, store);
+  await terminal.print(options.json ? JSON.stringify(credentialJson(shown), null, 2) : credentialText(shown, Date.now()));
+  return exitCodes.success;
+}
+
+function known(name: string, store: CredentialStore): ShownCredential {
+  const all = shownCredentials(store.kept(), process.env).filter((credential) => credential.name === name);
+  const shown = all.find(({ env }) => env === undefined) ?? all.find(({ env }) => env === store.env);
+  if (shown) return shown;
+  const elsewhere = all.map(({ env }) => `--env ${env}`).join(', ');
+  const hint = elsewhere === '' ? `keep it: automate credentials set ${name}${envOption(store.env)}` : `it is kept for ${elsewhere}`;
+  throw new AutomateError('credential', `there is no credential "${name}"\n${hint}`);
+}
+
+/** Takes a credential away. Answers the exit code. */
+export async function removeCommand(name: string, options: CredentialOptions & { force?: boolean }, terminal: Terminal): Promise<number> {
+  const store = openCredentials(options.env, terminal);
+  const isGone = await store.remove(name, options.force ?? false);
+  terminal.tell(isGone ? `"${name}" is removed` : `"${name}" is forgotten; its secret is still where it was, which could not be reached`);
+  const variable = variableWith(name, process.env);
+  if (variable !== undefined) terminal.tell(`${terminal.colors.yellow('warning:')} ${variable} is still set, and flows go on using it`);
+  return exitCodes.success;
+}
+
+/** Puts the secret before the present one back. Answers the exit code. */
+export async function restoreCommand(name: string, options: CredentialOptions, terminal: Terminal): Promise<number> {
+  const { setAt } = await openCredentials(options.env, terminal).restore(name);
+  terminal.tell(`"${name}" is again the secret that was set on ${setAt.slice(0, 16).replace('T', ' at ')} UTC`);
+  return exitCodes.success;
+}
+
+/** Looks credentials up as a run would, and says what is wrong: one, or all that are kept. Answers the exit code. */
+export async function checkCommand(name: string | undefined, options: CredentialOptions, terminal: Terminal): Promise<number> {
+  const store = openCredentials(options.env, terminal);
+  const names = name === undefined ? namesOf(store) : [name];
+  if (names.length === 0) terminal.tell(nothingOf(undefined, options.env, store));
+  const found = await store.find(names);
+  let isWrong = false;
+  for (const checked of names) {
+    const finding = found.get(checked) ?? { problem: missing(checked, store) };
+    if ('problem' in finding) {
+      isWrong = true;
+      terminal.tell(`${terminal.colors.red('problem:')} ${finding.problem.replaceAll('\n', '\n  ')}`);
+    } else {
+      const { text, from, hosts, expiresAt } = finding.secret;
+      hide(text, terminal);
+      const only = hosts === undefined ? '' : `, for ${hosts.join(', ')} only`;
+      await terminal.print(`${checked}: found in ${from}${only}`);
+      const warning = expiryWarning(checked, expiresAt, Date.now());
+      if (warning !== undefined) terminal.tell(`${terminal.colors.yellow('warning:')} ${warning}`);
+    }
+  }
+  return isWrong ? exitCodes.credential : exitCodes.success;
+}
+
+function namesOf(store: CredentialStore): string[] {
+  const shown = shownCredentials(store.kept(), process.env).filter(({ env }) => env === undefined || env === store.env);
+  return [...new Set(shown.map(({ name }) => name))];
+}
+
+/** Tells where secrets can be kept, where the next one will be, and why not elsewhere. Answers the exit code. */
+export async function backendCommand(name: string | undefined, options: CredentialOptions, terminal: Terminal): Promise<number> {
+  const store = openCredentials(options.env, terminal);
+  const present = store.kept().find((kept) => kept.name === name && kept.env === store.env)?.backend;
+  const problems = new Map<KeeperName, string | undefined>();
+  for (const keeper of keeperNames) problems.set(keeper, await store.keepers[keeper].problem());
+  const usable = keeperNames.filter((keeper) => problems.get(keeper) === undefined);
+  const active = present && usable.includes(present) ? present : usable[0];
+  const variables = shownCredentials([], process.env).map(({ from }) => from);
+  const given = name === undefined ? variables : [variableWith(name, process.env)].filter((variable) => variable !== undefined);
+  const lines = [
+    {
+      backend: 'environment',
+      state: 'read first',
+      detail: given.length > 0 ? given.join(', ') : 'no AUTOMATE_CREDENTIAL_... variable is set',
+    },
+    ...keeperNames.map((keeper) => ({
+      backend: keeper,
+      state: keeper === active ? 'active' : problems.get(keeper) === undefined ? 'available' : 'unavailable',
+      detail: problems.get(keeper) ?? (keeper === 'vault' ? store.vaultPath : "the operating system's"),
+    })),
+  ];
+  if (options.json) await terminal.print(JSON.stringify(lines, null, 2));
+  else await terminal.print(tableText(lines.map(({ backend, state, detail }) => [backend, state, onOneLine(detail)])).join('\n'));
+  if (active === undefined) terminal.tell('secrets cannot be kept here; give them to flows in AUTOMATE_CREDENTIAL_... variables');
+  return exitCodes.success;
+}

@@ -1,0 +1,112 @@
+import { existsSync } from 'node:fs';
+import { AutomateError } from '../../core/failure.ts';
+import type { Value } from '../../core/value/value.ts';
+import { homeFolder } from '../../io/files/home.ts';
+import { type Book, openBook } from '../../io/ledger/book.ts';
+import { monthOf } from '../../io/ledger/month.ts';
+import { heldIn, settleDead } from '../../io/ledger/run-ledger.ts';
+import { createCsvWriter } from '../../io/records/writers/csv-writer.ts';
+import { exitCodes } from '../exit.ts';
+import { bookPath } from '../run/run-ledger.ts';
+import { historyText, sums, usageText } from '../show/credits.ts';
+import { creditsText } from '../show/number.ts';
+import type { Terminal } from '../terminal.ts';
+
+interface JsonOption {
+  readonly json?: boolean;
+}
+
+/** Shows this month's use against the allowance. Answers the exit code. */
+export async function creditsCommand({ json }: JsonOption, terminal: Terminal): Promise<number> {
+  const month = monthOf(Date.now()).name;
+  const { limit, spent, held } = withBook((book) => ({
+    limit: book.limit(),
+    spent: book.spent(month),
+    held: heldIn(book, month),
+  })) ?? { limit: undefined, spent: [], held: 0 };
+  const used = rounded(spent.reduce((sum, { credits }) => sum + credits, 0));
+  const usage = { month, spent: used, held, limit };
+  if (!json) await terminal.print(usageText(usage, spent));
+  else {
+    const remaining = limit === undefined ? null : Math.max(0, rounded(limit - used - held));
+    const by = {
+      flows: sums(spent, 'flow'),
+      nodes: sums(spent, 'node'),
+      connections: sums(spent, 'connection'),
+      environments: sums(spent, 'env'),
+    };
+    await terminal.print(JSON.stringify({ month, spent: used, held, limit: limit ?? null, remaining, ...by }, null, 2));
+  }
+  return exitCodes.success;
+}
+
+/** Sets the monthly allowance. Answers the exit code. */
+export async function limitCommand(written: string, terminal: Terminal): Promise<number> {
+  const limit = limitOf(written);
+  const book = openBook(bookPath(homeFolder(process.env)));
+  try {
+    book.setLimit(limit);
+  } finally {
+    book.close();
+  }
+  terminal.tell(limit === undefined ? 'the monthly allowance is unlimited' : `the monthly allowance is ${creditsText(limit)}`);
+  return exitCodes.success;
+}
+
+function limitOf(written: string): number | undefined {
+  if (written === 'unlimited') return undefined;
+  const plain = /^\d{1,3}(?:[,_]\d{3})+$/.test(written) ? written.replaceAll(/[,_]/g, '') : written;
+  if (/^\d{1,15}$/.test(plain)) return Number(plain);
+  throw new AutomateError('usage', `expected a whole number of credits, or unlimited, found "${written}"`);
+}
+
+/** Shows what every month has used. Answers the exit code. */
+export async function historyCommand({ json }: JsonOption, terminal: Terminal): Promise<number> {
+  const months = sums(withBook((book) => book.spent()) ?? [], 'month').sort((a, b) => (a.month < b.month ? -1 : 1));
+  if (json) await terminal.print(JSON.stringify(months, null, 2));
+  else if (months.length > 0) await terminal.print(historyText(months));
+  else terminal.tell('no credits were spent yet');
+  return exitCodes.success;
+}
+
+const columns = ['month', 'flow', 'node', 'connection', 'env', 'credits'] as const;
+
+/** Prints every account. Answers the exit code. */
+export async function exportCommand({ json }: JsonOption, terminal: Terminal): Promise<number> {
+  const rows = (withBook((book) => book.spent()) ?? []).map((spent) => columns.map((column) => [column, spent[column]] as const));
+  const writer = createCsvWriter(columns, { delimiter: ',', csvSafe: false });
+  const csv = () =>
+    writer.begin() +
+    writer.write(
+      rows.map((row) => new Map<string, Value>(row)),
+      true,
+    );
+  await terminal.print(
+    json
+      ? JSON.stringify(
+          rows.map((row) => Object.fromEntries(row)),
+          null,
+          2,
+        )
+      : csv().trimEnd(),
+  );
+  return exitCodes.success;
+}
+
+/** Sums of prices such as 0.7 are a little off. */
+function rounded(credits: number): number {
+  return Math.round(credits * 1e6) / 1e6;
+}
+
+/** Reads the book, after what dead runs have left open was written down; nothing where there is none. */
+function withBook<Result>(read: (book: Book) => Result): Result | undefined {
+  const home = homeFolder(process.env);
+  if (!existsSync(bookPath(home))) return undefined;
+  const book = openBook(bookPath(home));
+  try {
+    settleDead(book, { home, wallNow: Date.now });
+    return read(book);
+  } finally {
+    book.close();
+  }
+}

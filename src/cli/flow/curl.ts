@@ -1,0 +1,209 @@
+import { type ParseArgsConfig, parseArgs } from 'node:util';
+import { isLoopback, percentDecoded } from '../../core/template/url.ts';
+import { wordsOf } from '../../core/text/words.ts';
+import { refusal, type WrittenRequest } from '../../flow/starter/written-node.ts';
+
+/** A request as a curl command line says it, and what of that a flow has no place for. */
+export interface CurlRequest {
+  readonly request: WrittenRequest;
+  readonly notes: readonly string[];
+}
+
+/** Options with a value: what is sent. A letter is the short form. */
+const sent =
+  'X:request H:header d:data data-ascii data-raw data-binary data-urlencode json u:user A:user-agent e:referer b:cookie oauth2-bearer url url-query m:max-time retry';
+
+/** Options with a value that change nothing of what is sent. */
+const ofCurl =
+  'o:output w:write-out D:dump-header c:cookie-jar connect-timeout retry-delay retry-max-time max-redirs stderr keepalive-time';
+
+const flags =
+  'G:get basic k:insecure L:location s:silent S:show-error v:verbose i:include f:fail fail-with-body g:globoff N:no-buffer #:progress-bar compressed http1.1 http2 tlsv1.2 tlsv1.3 4:ipv4 6:ipv6 no-progress-meter no-keepalive path-as-is';
+
+const notes: Readonly<Record<string, string>> = {
+  insecure: '-k was left out: certificates are always checked; --cacert trusts your own',
+  proxy: '-x was left out: HTTPS_PROXY names a proxy',
+  cacert: '--cacert was left out of the flow: it is an option of automate, too',
+};
+
+const options: NonNullable<ParseArgsConfig['options']> = {
+  ...described(`${sent} ${ofCurl} x:proxy cacert`, 'string'),
+  ...described(flags, 'boolean'),
+};
+
+function described(names: string, type: 'string' | 'boolean'): typeof options {
+  return Object.fromEntries(
+    names.split(' ').map((written) => {
+      const [name = '', short] = written.split(':').reverse();
+      return [name, short === undefined ? { type } : { type, short }];
+    }),
+  );
+}
+
+/** The request of a curl command line. Throws an AutomateError (`usage`) that shows no value of it: any may be a secret. */
+export function curlRequest(text: string): CurlRequest {
+  const given = givenTo(text);
+  const texts = (...names: readonly string[]) => given.flatMap(({ name, value }) => (names.includes(name) ? [value] : []));
+  const has = (name: string) => given.some((option) => option.name === name);
+  const data = dataOf(given);
+  const urls = texts('url');
+  if (urls.length !== 1) throw refusal(`expected one URL in the curl command, found ${urls.length === 0 ? 'none' : urls.length}`);
+  const { url, login } = withoutName(urlOf(urls[0] as string));
+  const query = [...texts('url-query').map(inQuery), ...(has('get') && data ? [data] : [])];
+  return {
+    request: {
+      method: texts('request').at(-1) ?? (has('get') || data === undefined ? 'GET' : 'POST'),
+      url: withQuery(url, query),
+      headers: headersOf(texts('header'), [...login, ...given]),
+      ...(has('get') || !data ? {} : { body: data }),
+      ...number('timeoutSeconds', texts('max-time')),
+      ...number('retries', texts('retry')),
+    },
+    notes: Object.entries(notes).flatMap(([name, note]) => (has(name) ? [note] : [])),
+  };
+}
+
+interface Given {
+  readonly name: string;
+  readonly value: string;
+}
+
+/** The options as they are given, one after another; what stands alone is a URL. */
+function givenTo(text: string): Given[] {
+  const [program, ...args] = wordsIn(text);
+  if (!/(?:^|[/\\])curl(?:\.exe)?$/.test(program)) throw refusal('expected a command line that begins with curl');
+  const { tokens } = parseArgs({ args, options, strict: false, allowPositionals: true, tokens: true });
+  return tokens.flatMap((token) => {
+    if (token.kind === 'option-terminator') return [];
+    if (token.kind === 'positional') return [{ name: 'url', value: argument(token.value) }];
+    const { name, rawName, value } = token;
+    if (!Object.hasOwn(options, name)) throw refusal(`a flow has no counterpart of curl's ${rawName}`);
+    if (options[name]?.type === 'string' && value === undefined) throw refusal(`curl's ${rawName} lacks its value`);
+    return [{ name, value: value ?? '' }];
+  });
+}
+
+/** What stands alone, where that is no other command's. */
+function argument(word: string): string {
+  const operator = /^(?:\|\|?|&&?|;|\d?>>?|<|#)/.exec(word)?.[0];
+  if (operator !== undefined) throw refusal(`expected a curl command alone, found "${operator}" behind it`);
+  if (word.startsWith('^')) throw refusal('found the quotes of cmd.exe (^); let the browser copy it as cURL (bash)');
+  return word;
+}
+
+function wordsIn(text: string): readonly [string, ...string[]] {
+  if (!/\S/.test(text)) throw refusal('expected a command line that begins with curl, found nothing');
+  try {
+    return wordsOf(text);
+  } catch (error) {
+    throw refusal((error as Error).message);
+  }
+}
+
+/** Without a scheme curl takes http; another machine than this one is rather asked by https. */
+function urlOf(written: string): string {
+  const url = written.replace(/#.*$/s, '');
+  if (/^(?:[a-z][a-z\d+.-]*:\/\/|\{\{)/i.test(url)) return url;
+  const host = /^(?:\[[^\]]*\]|[^/?:]*)/.exec(url)?.[0] ?? '';
+  return `${isLoopback(host) ? 'http' : 'https'}://${url}`;
+}
+
+/** A user name without a password is a login, too: some APIs take a token there. */
+function withoutName(url: string): { readonly url: string; readonly login: readonly Given[] } {
+  const [whole = '', scheme = '', name = ''] = /^([a-z][a-z\d+.-]*:\/\/)([^/?#:@{]+):?@/i.exec(url) ?? [];
+  if (whole === '') return { url, login: [] };
+  return { url: scheme + url.slice(whole.length), login: [{ name: 'user', value: `${percentDecoded(name)}:` }] };
+}
+
+function withQuery(url: string, added: readonly string[]): string {
+  return added.length === 0 ? url : `${url}${url.includes('?') ? '&' : '?'}${added.join('&')}`;
+}
+
+/** What is sent as the body; absent where no option says one, which is not the same as an empty one. */
+function dataOf(given: readonly Given[]): string | undefined {
+  let data: string | undefined;
+  for (const { name, value } of given) {
+    if (name === 'json') data = `${data ?? ''}${inPlace(value)}`;
+    else if (name === 'data-urlencode') data = joined(urlEncoded(value));
+    else if (/^data/.test(name)) data = joined(name === 'data-raw' ? value : inPlace(value));
+  }
+  return data;
+
+  function joined(piece: string): string {
+    return data === undefined ? piece : `${data}&${piece}`;
+  }
+}
+
+/** As --data-urlencode, unless a plus says that it is encoded already. */
+function inQuery(value: string): string {
+  return value.startsWith('+') ? value.slice(1) : urlEncoded(value);
+}
+
+/** curl reads a file where a value begins with `@`. */
+function inPlace(value: string): string {
+  if (value.startsWith('@')) throw refusal('a body from a file (@...) has no counterpart in a flow; put its text into the command');
+  return value;
+}
+
+/** `content`, `=content` or `name=content` (curl's --data-urlencode). */
+function urlEncoded(value: string): string {
+  const [, name, content = value] = /^([^=@]*)=(.*)$/s.exec(value) ?? [];
+  if (name === undefined && value.includes('@'))
+    throw refusal('data from a file (@...) has no counterpart in a flow; put its text into the command');
+  const encoded = encodeURIComponent(content).replaceAll('%20', '+');
+  return name ? `${name}=${encoded}` : encoded;
+}
+
+type Header = readonly [name: string, value: string];
+
+function headersOf(written: readonly string[], given: readonly Given[]): Header[] {
+  const byOption = given.flatMap(({ name, value }): Header[] => {
+    const header = value === '' && name !== 'json' ? undefined : headerOfOption(name, value);
+    return header ? [header] : [];
+  });
+  const cookies = byOption.filter(([name]) => name === 'Cookie');
+  return [...byOption, ...merged(cookies), ...merged(written.flatMap(headerOf))];
+}
+
+/** Headers of one name become one: it lists their values (RFC 9110, 5.3). */
+function merged(headers: readonly Header[]): Header[] {
+  const byName = new Map<string, Header>();
+  for (const header of headers) {
+    const key = header[0].toLowerCase();
+    const [name, value] = byName.get(key) ?? header;
+    byName.set(key, value === header[1] ? header : [name, [value, header[1]].join(key === 'cookie' ? '; ' : ', ')]);
+  }
+  return [...byName.values()];
+}
+
+function headerOfOption(option: string, value: string): Header | undefined {
+  switch (option) {
+    case 'user':
+      return ['Authorization', `Basic ${Buffer.from(value.includes(':') ? value : `${value}:`).toString('base64')}`];
+    case 'oauth2-bearer':
+      return ['Authorization', `Bearer ${value}`];
+    case 'json':
+      return ['Accept', 'application/json'];
+    case 'user-agent':
+      return ['User-Agent', value];
+    case 'referer':
+      return ['Referer', value];
+    case 'cookie':
+      if (!value.includes('=')) throw refusal('cookies from a file (-b FILE) have no counterpart in a flow');
+      return ['Cookie', value];
+    default:
+      return undefined;
+  }
+}
+
+/** `Name: value`; `Name;` has none, and `Name:` takes one away that curl would send. */
+function headerOf(written: string): Header[] {
+  const [, name = '', value = ''] = /^([^:;]+)(?::\s*|;$)(.*)$/s.exec(written) ?? [];
+  if (name === '') throw refusal("expected headers such as -H 'Accept: application/json'");
+  return value === '' && !written.endsWith(';') ? [] : [[name.trim(), value.trim()]];
+}
+
+function number<Name extends string>(name: Name, written: readonly string[]): { [key in Name]?: number } {
+  const value = Number(written.at(-1));
+  return Number.isFinite(value) && value > 0 ? ({ [name]: value } as { [key in Name]?: number }) : {};
+}

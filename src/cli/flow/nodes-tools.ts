@@ -1,0 +1,45 @@
+import { cleaned, excerpt } from '../../core/answer/response.ts';
+import { AutomateError } from '../../core/failure.ts';
+import { savedConnections } from '../../io/connections.ts';
+import { type KeptServer, keptServer } from '../../io/mcp/tool-cache.ts';
+import { compiled } from '../connections/connections.ts';
+import { type AskingOptions, askServer, keepTold } from '../connections/tool-server.ts';
+import { counted } from '../show/number.ts';
+import { tableText } from '../show/structure.ts';
+import { summaryOf } from '../show/tools.ts';
+import type { Terminal } from '../terminal.ts';
+
+/** The tools under each saved MCP connection, as their servers last told them; `refresh` asks the servers. None without such a connection. */
+export async function connectionLines(
+  { refresh, ...asking }: AskingOptions & { refresh?: boolean },
+  terminal: Terminal,
+): Promise<string[]> {
+  const saved = Object.entries(savedConnections(process.env)).filter(([, { type }]) => type === 'mcp');
+  if (refresh) for (const [name, written] of saved) await refreshed(name, written, asking, terminal);
+  return saved.flatMap(([name, written]) => ['', ...linesOf(name, keptServer(process.env, name, written))]);
+}
+
+/** One server that cannot be asked does not hide the others. */
+async function refreshed(name: string, written: object, options: AskingOptions, terminal: Terminal): Promise<void> {
+  try {
+    const connection = compiled(name, false);
+    if (connection.type === 'mcp') await keepTold(name, written, await askServer(connection, options, terminal), terminal);
+  } catch (error) {
+    if (!(error instanceof AutomateError)) throw error;
+    terminal.tell(`${terminal.colors.yellow('warning:')} ${cleaned(error.message).split('\n').join('\n  ')}`);
+  }
+}
+
+function linesOf(name: string, kept: KeptServer | undefined): string[] {
+  if (!kept) return [`mcp connection ${name}: its tools are not known yet; ask for them: automate connections tools ${name}`];
+  const { tools } = kept.server;
+  const rows = tools.map((tool) => [`  ${excerpt(tool.name, 80)}`, summaryOf(tool)]);
+  return [`mcp connection ${name}: ${counted(tools.length, 'tool')}, asked for ${ageOf(kept.at)} ago`, ...tableText(rows)];
+}
+
+function ageOf(at: string): string {
+  const minutes = Math.max(0, Math.floor((Date.now() - Date.parse(at)) / 60_000));
+  if (minutes < 1) return 'less than a minute';
+  if (minutes < 60) return counted(minutes, 'minute');
+  return minutes < 48 * 60 ? counted(Math.floor(minutes / 60), 'hour') : counted(Math.floor(minutes / 1440), 'day');
+}

@@ -1,0 +1,102 @@
+import { AutomateError } from '../../core/failure.ts';
+import type { NodeType } from '../../core/node.ts';
+import { didYouMean } from '../../core/text/suggest.ts';
+import { type JsonSchema, toJsonSchema } from '../../flow/json-schema.ts';
+import { nodeSchema } from '../../flow/schema.ts';
+import { nodeTypes } from '../../nodes/index.ts';
+import type { AskingOptions } from '../connections/tool-server.ts';
+import { exitCodes } from '../exit.ts';
+import { tableText } from '../show/structure.ts';
+import type { Terminal } from '../terminal.ts';
+
+/** The options of `automate nodes`. */
+export interface NodesOptions extends AskingOptions {
+  readonly refresh?: boolean;
+}
+
+/** Lists the node types and the tools of the saved MCP connections, or explains a type. Answers the exit code. */
+export async function nodesCommand(name: string | undefined, options: NodesOptions, terminal: Terminal): Promise<number> {
+  const tools = async () => (await import('./nodes-tools.ts')).connectionLines(options, terminal);
+  if (name === undefined)
+    await terminal.print([...tableText(nodeTypes.map((type) => [type.name, type.summary])), ...(await tools())].join('\n'));
+  else await terminal.print(explained(typeOf(name)));
+  return exitCodes.success;
+}
+
+function typeOf(name: string): NodeType {
+  const type = nodeTypes.find((candidate) => candidate.name === name);
+  if (type) return type;
+  const names = nodeTypes.map((candidate) => candidate.name);
+  throw new AutomateError('usage', `no node type "${name}"${didYouMean(name, names) || `; expected ${names.join(', ')}`}`);
+}
+
+function explained(type: NodeType): string {
+  const { properties: { type: _type, ...options } = {}, required = [] } = toJsonSchema(nodeSchema(type));
+  return [
+    type.summary,
+    ...Object.entries(options).flatMap(([name, option]) => ['', ...optionLines(name, option, required.includes(name))]),
+    '',
+    'example:',
+    ...type.example.split('\n').map((line) => `  ${line}`),
+  ].join('\n');
+}
+
+/** An option, what it may be, and the options inside it. */
+function optionLines(name: string, option: JsonSchema, isRequired: boolean): string[] {
+  return [
+    `  ${name}: ${kindOf(option)}${standing(option, isRequired)}`,
+    ...(option.description === undefined ? [] : [`      ${option.description}`]),
+    ...innerOptions(option).flatMap(([inner, of]) => optionLines(`${name}.${inner}`, of, false)),
+  ];
+}
+
+/** A mapping's default is told by the options inside it. */
+function standing({ default: value }: JsonSchema, isRequired: boolean): string {
+  if (isRequired) return ', required';
+  return value === undefined || isPlainObject(value) ? '' : `, default ${shown(value)}`;
+}
+
+/** The options of a mapping, or of all mappings that an option may be. */
+function innerOptions(option: JsonSchema): [string, JsonSchema][] {
+  const found = new Map<string, JsonSchema>();
+  for (const variant of variantsOf(option)) {
+    for (const [name, inner] of Object.entries(variant.properties ?? {})) {
+      const known = found.get(name);
+      found.set(name, known ? { ...known, anyOf: [...variantsOf(known), inner] } : inner);
+    }
+  }
+  return [...found];
+}
+
+function variantsOf({ anyOf, oneOf, ...option }: JsonSchema): JsonSchema[] {
+  const variants = [...(anyOf ?? []), ...(oneOf ?? [])];
+  return variants.length === 0 ? [option] : variants.flatMap(variantsOf);
+}
+
+const words: Readonly<Record<string, string>> = {
+  string: 'text',
+  number: 'number',
+  integer: 'whole number',
+  boolean: 'true | false',
+  array: 'list',
+  object: 'mapping',
+};
+
+/** What may be written, in the words of the flow file. */
+function kindOf(option: JsonSchema): string {
+  const kinds = variantsOf(option).flatMap(({ type, const: only, enum: some }) => {
+    if (only !== undefined) return [String(only)];
+    if (some) return some.map(String);
+    return [type ?? 'any'].flat().map((kind) => words[kind] ?? kind);
+  });
+  return [...new Set(kinds)].join(' | ');
+}
+
+function shown(value: unknown): string {
+  if (Array.isArray(value)) return `[${value.map(shown).join(', ')}]`;
+  return typeof value === 'string' ? value : JSON.stringify(value);
+}
+
+function isPlainObject(value: unknown): boolean {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}

@@ -1,0 +1,81 @@
+import { cp, mkdtemp, readFile, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { AutomateError } from '../../core/failure.ts';
+import { createDemoApi, type DemoApi } from '../../io/demo/api.ts';
+import { reasonOf } from '../../io/files/reason.ts';
+import { exitCodes, signalExitCode } from '../exit.ts';
+import type { Terminal } from '../terminal.ts';
+import { runCommand } from './run.ts';
+
+/** The options of `automate demo`. */
+export interface DemoOptions {
+  readonly serve?: boolean;
+  readonly port?: number;
+}
+
+const servedPort = 4010;
+const highestPort = 65_535;
+const shownRecords = 5;
+
+/** Runs the example flow over real airports against an API on this machine, or only serves that API. Answers the exit code. */
+export async function demoCommand(options: DemoOptions, terminal: Terminal): Promise<number> {
+  const port = options.port ?? (options.serve ? servedPort : 0);
+  if (port > highestPort) throw new AutomateError('usage', `--port: expected a port from 0 to ${highestPort}, found ${port}`);
+  const api = await createDemoApi({ port }).catch((error: Error) => {
+    throw new AutomateError('usage', `the demo API cannot listen on port ${port}: ${error.message}\nname another with --port`);
+  });
+  try {
+    return options.serve ? await serve(api, terminal) : await runExample(api, terminal);
+  } finally {
+    await api.close();
+  }
+}
+
+async function serve(api: DemoApi, terminal: Terminal): Promise<number> {
+  await terminal.print(`the demo API listens on ${api.origin}; Ctrl-C ends it`);
+  const signal = await new Promise<NodeJS.Signals>((resolve) => {
+    for (const name of ['SIGINT', 'SIGTERM'] as const) process.once(name, resolve);
+  });
+  return signalExitCode(signal);
+}
+
+/** Works in a folder of its own, so that nothing of the user's is touched, and leaves it there to play with. */
+async function runExample(api: DemoApi, terminal: Terminal): Promise<number> {
+  const examples = fileURLToPath(new URL('../examples/', import.meta.url));
+  const folder = await mkdtemp(join(tmpdir(), 'automate-demo-')).catch(noFolder);
+  const [flow, input, output] = ['flow.yaml', 'airports.csv', 'enriched.csv'].map((name) => join(folder, name)) as [string, string, string];
+  const text = (await readFile(join(examples, 'enrichment', 'flow.yaml'), 'utf8')).replace(/http:\/\/127\.0\.0\.1:\d+/, api.origin);
+  await writeFile(flow, text);
+  await cp(join(examples, 'airports.csv'), input);
+  reachLoopback(process.env);
+  const { tell, colors } = terminal;
+  tell(`${colors.bold('The flow')} (${flow})\n\n${indented(text)}\n`);
+  tell(`${colors.bold('The run')}\n\n    automate run ${flow} --in ${input} --out ${output}\n`);
+  const exitCode = await runCommand(flow, { isFree: true, in: input, out: output }, terminal);
+  if (exitCode !== exitCodes.success) return exitCode;
+  const lines = (await readFile(output, 'utf8')).split('\n').slice(0, shownRecords + 1);
+  tell(`\n${colors.bold(`The first ${shownRecords} records of ${output}`)}\n`);
+  await terminal.print(lines.join('\n'));
+  tell(`\nTo go on: automate demo --serve in one terminal, the flows in ${examples} in another.`);
+  return exitCode;
+}
+
+function noFolder(error: Error): never {
+  throw new AutomateError('output', `no folder can be made in ${tmpdir()}: ${reasonOf(error)}\nname another place with TMPDIR`);
+}
+
+/** A proxy for the outside cannot reach an API on this machine. */
+function reachLoopback(environment: NodeJS.ProcessEnv): void {
+  const others = environment.no_proxy ?? environment.NO_PROXY;
+  environment.no_proxy = others ? `${others},127.0.0.1` : '127.0.0.1';
+}
+
+function indented(text: string): string {
+  return text
+    .trimEnd()
+    .split('\n')
+    .map((line) => `    ${line}`)
+    .join('\n');
+}

@@ -1,0 +1,32 @@
+import { access, constants, truncate, writeFile } from 'node:fs/promises';
+import { dirname } from 'node:path';
+import { AutomateError } from '../../core/failure.ts';
+import { unwritable } from '../../io/files/reason.ts';
+import { statOf } from '../../io/files/stat.ts';
+import { createStreamSink } from '../../io/output/sink.ts';
+import type { Terminal } from '../terminal.ts';
+
+/**
+ * Finds out before a run what would be in the way of its summary, and empties it: that of an earlier run says nothing of this one,
+ * however it ends. Throws an AutomateError (`output`).
+ */
+export async function beginSummary(path: string): Promise<void> {
+  if (path === '-') return;
+  const found = statOf(path);
+  if (found?.isDirectory()) throw new AutomateError('output', `${path} cannot be written: it is a folder`);
+  // The dot asks for a folder.
+  await access(found ? path : `${dirname(path)}/.`, constants.W_OK).catch((error: Error) => refuse(path, error));
+  if (found?.isFile()) await truncate(path).catch((error: Error) => refuse(path, error));
+}
+
+/** Writes the summary for programs, with every secret masked and still JSON; to stdout for `-`. */
+export async function writeSummary(path: string, text: string, { redactor }: Terminal): Promise<void> {
+  const masked = `${redactor.json(text.trimEnd(), 2)}\n`;
+  // Printed, it would be masked as any text is.
+  if (path === '-') return createStreamSink(process.stdout, 'stdout', { gzip: false }).write(masked);
+  return writeFile(path, masked).catch((error: Error) => refuse(path, error));
+}
+
+function refuse(path: string, error: Error): never {
+  throw new AutomateError('output', `${path} cannot be written: ${unwritable(path, error)}`, { cause: error });
+}

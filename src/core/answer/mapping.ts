@@ -1,0 +1,186 @@
+import { Failure } from '../failure.ts';
+import { copyOf, type Fields } from '../record.ts';
+import { membersOf } from '../value/dictionary.ts';
+import { isObject, type Value } from '../value/value.ts';
+import { compilePath, type Path, pathTo, valueAt } from './path.ts';
+
+/** What a node's `map` reads from: one answer. */
+export interface Answer {
+  /** Absent where an answer has none. */
+  readonly status: number | undefined;
+  /** A header's value by its lower-case name; `undefined` where the answer has none. */
+  header(name: string): string | undefined;
+  /** The parsed body; `undefined` when it was empty. */
+  readonly body: Value | undefined;
+}
+
+/** What to do with a record whose array to expand is empty or absent. */
+export type WhenEmpty = 'keep' | 'drop' | 'error';
+
+/** A compiled `map`. */
+export interface Mapping {
+  /** The fields that it adds, in order. */
+  readonly fields: readonly string[];
+  /** The paths as they were written, one per field. */
+  readonly paths: readonly string[];
+  /** Whether one record can become several. */
+  readonly expands: boolean;
+  /** Whether it looks into the body, so that a body which is no JSON is a failure. */
+  readonly needsJson: boolean;
+  /** Whether it takes anything of the body, `$body` included. */
+  readonly readsBody: boolean;
+  /** The record's output records. `found` gets, per path, whether it led anywhere. Throws a Failure (`mapping`). */
+  apply(record: Fields, answer: Answer, found: boolean[], part?: MappedPart): Fields[];
+  /** The outermost array that is expanded; absent without one. */
+  readonly array: readonly (string | number)[] | undefined;
+}
+
+/** What part of an answer a record gets. */
+export interface MappedPart {
+  /** The elements of the outermost array; absent for all of them. */
+  readonly elements?: readonly Value[];
+  /** What to do when there are none; absent for what the map says. */
+  readonly whenEmpty?: WhenEmpty;
+}
+
+interface Entry {
+  readonly field: string;
+  readonly path: Path;
+  readonly place: number;
+}
+
+/** Compiles a list of paths, or a mapping of field names to paths. Throws an Error that says what is wrong. */
+export function compileMapping(written: readonly string[] | Readonly<Record<string, string>>, whenEmpty: WhenEmpty): Mapping {
+  const pairs = Array.isArray(written)
+    ? written.map((path: string) => [path, path] as const)
+    : membersOf(written as Record<string, string>);
+  const entries = pairs.map(([field, path], place) => ({ field, path: compilePath(path), place }));
+  const chain = chainOf(entries);
+  const byDepth = Array.from({ length: chain.length + 1 }, (_, depth) => entries.filter((entry) => entry.path.legs.length === depth + 1));
+  return {
+    fields: entries.map((entry) => entry.field),
+    paths: entries.map((entry) => entry.path.text),
+    expands: chain.length > 0,
+    needsJson: entries.some((entry) => entry.path.root === 'body' && (entry.path.legs.length > 1 || entry.path.legs[0]?.length !== 0)),
+    readsBody: entries.some((entry) => entry.path.root === 'body'),
+    array: chain[0],
+    apply: (record, answer, found, part = {}) => {
+      const to = { whenEmpty, ...part, record, answer, found };
+      return chain.length === 0 ? [applyOnce(entries, to)] : apply({ entries, chain, byDepth }, to);
+    },
+  };
+}
+
+/** The arrays that are expanded, outermost first. All expanding paths of a node must share them. */
+function chainOf(entries: readonly Entry[]): readonly (readonly (string | number)[])[] {
+  const longest = entries.reduce<Entry | undefined>(
+    (most, entry) => (entry.path.legs.length > (most?.path.legs.length ?? 1) ? entry : most),
+    undefined,
+  );
+  if (!longest) return [];
+  const chain = longest.path.legs.slice(0, -1);
+  for (const { path } of entries) {
+    const other = path.legs.slice(0, -1).some((leg, depth) => JSON.stringify(leg) !== JSON.stringify(chain[depth]));
+    if (other) {
+      throw new Error(`"${path.text}" and "${longest.path.text}" expand different arrays; a node can expand one (nested) array`);
+    }
+  }
+  return chain;
+}
+
+interface Application extends MappedPart {
+  readonly whenEmpty: WhenEmpty;
+  readonly record: Fields;
+  readonly answer: Answer;
+  readonly found: boolean[];
+}
+
+/** Without an array to expand, one record stays one. */
+function applyOnce(entries: readonly Entry[], { record, answer, found }: Omit<Application, 'whenEmpty'>): Fields {
+  const fields = copyOf(record);
+  for (const { field, path, place } of entries) {
+    const value = rootValue(path, answer, answer.body);
+    found[place] = value !== undefined;
+    fields.set(field, value ?? null);
+  }
+  return fields;
+}
+
+interface Expansion {
+  readonly entries: readonly Entry[];
+  readonly chain: Path['legs'];
+  /** The entries that are read at each depth. */
+  readonly byDepth: readonly (readonly Entry[])[];
+}
+
+function apply({ entries, chain, byDepth }: Expansion, to: Application): Fields[] {
+  for (const entry of entries) to.found[entry.place] = false;
+  if (chain.length === 1 && to.elements && to.elements.length > 0) return to.elements.map((element) => rowOf(entries, element, to));
+  const rows: Value[][] = [];
+  const values: Value[] = entries.map(() => null);
+  expand(0, to.answer.body);
+  return rows.map((row) => {
+    const fields = copyOf(to.record);
+    for (const entry of entries) fields.set(entry.field, row[entry.place] as Value);
+    return fields;
+  });
+
+  function expand(depth: number, value: Value | undefined): void {
+    for (const entry of byDepth[depth] as Entry[]) read(entry, value);
+    const leg = chain[depth];
+    if (leg === undefined) rows.push([...values]);
+    else expandArray(depth, depth === 0 && to.elements ? (to.elements as Value[]) : valueAt(value, leg));
+  }
+
+  function expandArray(depth: number, array: Value | undefined): void {
+    if (array !== undefined && array !== null && !Array.isArray(array)) {
+      throw new Failure('mapping', `expected an array at "${arrayPath(chain, depth)}", found ${kindOf(array)}`, {
+        status: to.answer.status,
+      });
+    }
+    if (array !== undefined && array !== null && array.length > 0) {
+      for (const element of array) expand(depth + 1, element);
+    } else if (to.whenEmpty === 'error') {
+      throw new Failure('mapping', `the array "${arrayPath(chain, depth)}" is empty or absent`, { status: to.answer.status });
+    } else if (to.whenEmpty === 'keep') {
+      for (const deeper of byDepth.slice(depth + 1).flat()) values[deeper.place] = null;
+      rows.push([...values]);
+    }
+  }
+
+  function read(entry: Entry, value: Value | undefined): void {
+    const read = rootValue(entry.path, to.answer, value);
+    if (read !== undefined) to.found[entry.place] = true;
+    values[entry.place] = read ?? null;
+  }
+}
+
+/** One element of an array that holds no others to expand. */
+function rowOf(entries: readonly Entry[], element: Value, { record, answer, found }: Application): Fields {
+  const fields = copyOf(record);
+  for (const { field, path, place } of entries) {
+    const value = rootValue(path, answer, path.legs.length === 1 ? answer.body : element);
+    if (value !== undefined) found[place] = true;
+    fields.set(field, value ?? null);
+  }
+  return fields;
+}
+
+function arrayPath(chain: Path['legs'], depth: number): string {
+  return chain.slice(0, depth + 1).reduce((path, leg) => `${leg.reduce(pathTo, path)}[]`, '');
+}
+
+/** What is at a path that expands nothing. */
+export function rootValue(path: Path, answer: Answer, value: Value | undefined): Value | undefined {
+  if (path.root === 'status') return answer.status;
+  if (path.root === 'headers') return answer.header(path.legs[0]?.[0] as string);
+  return valueAt(value, path.legs.at(-1) as (string | number)[]);
+}
+
+/** What a value is, in a message. */
+export function kindOf(value: Value): string {
+  if (value === null) return 'null';
+  if (Array.isArray(value)) return 'an array';
+  if (isObject(value)) return 'an object';
+  return typeof value === 'object' ? 'a number' : `a ${typeof value}`;
+}

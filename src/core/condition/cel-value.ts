@@ -1,0 +1,37 @@
+import { ExactNumber, isObject, type Value } from '../value/value.ts';
+
+/** A field's value as CEL sees it: a whole number is an int, every other number a double. */
+export function toCel(value: Value): unknown {
+  if (typeof value === 'number') return Number.isSafeInteger(value) ? BigInt(value) : value;
+  if (value instanceof ExactNumber) return /^-?\d+$/.test(value.text) ? BigInt(value.text) : Number(value.text);
+  if (Array.isArray(value)) return value.map(toCel);
+  if (isObject(value)) return new Map(Object.entries(value).map(([name, member]) => [name, toCel(member)]));
+  return value;
+}
+
+/** What an expression gave, as a field's value. Throws an Error for a number that JSON does not know. */
+export function fromCel(value: unknown): Value {
+  if (typeof value === 'bigint') return fromBigInt(value);
+  if (typeof value === 'number') return finite(value);
+  if (value === null || typeof value === 'string' || typeof value === 'boolean') return value;
+  if (Array.isArray(value)) return value.map(fromCel);
+  if (value instanceof Date) return value.toISOString();
+  if (value instanceof Map) return fromMembers(value);
+  if (typeof value === 'object' && Object.getPrototypeOf(value) === Object.prototype) return fromMembers(Object.entries(value));
+  const primitive = (value as object).valueOf();
+  return typeof primitive === 'bigint' ? fromBigInt(primitive) : String(value);
+}
+
+function fromMembers(members: Iterable<[unknown, unknown]>): Value {
+  return Object.fromEntries([...members].map(([name, member]) => [String(name), fromCel(member)]));
+}
+
+function finite(number: number): number {
+  if (Number.isFinite(number)) return number;
+  throw new Error(`the expression gave ${number}, which is no number that JSON knows`);
+}
+
+function fromBigInt(value: bigint): number | ExactNumber {
+  const number = Number(value);
+  return Number.isSafeInteger(number) ? number : new ExactNumber(String(value));
+}

@@ -1,0 +1,158 @@
+import { inQuotes } from '../answer/response.ts';
+import { Failure } from '../failure.ts';
+import type { Fields } from '../record.ts';
+import { isObject, jsonOf, textOf, type Value } from '../value/value.ts';
+import { fieldOf, type Part, type TextTemplate, templateParts } from './template.ts';
+
+/** A piece of a JSON text: as it stands, or a field in the way its place asks for. */
+type Piece = string | ((fields: Fields) => string);
+
+/**
+ * Compiles a request body into JSON text.
+ * A mapping or list is JSON by construction; a string is JSON text with references in it.
+ * `isCell`: whether a field comes from a table (CSV), where a number is written as a text.
+ * Throws an Error whose message says why it can never become JSON.
+ */
+export function bodyTemplate(body: Value, isCell: (field: string) => boolean): TextTemplate {
+  return typeof body === 'string' ? jsonTextTemplate(body, isCell) : joined(piecesOf(body));
+}
+
+function piecesOf(value: Value): Piece[] {
+  if (typeof value === 'string') return stringPieces(value);
+  if (Array.isArray(value)) return ['[', ...separated(value.map(piecesOf)), ']'];
+  if (typeof value === 'number' && !Number.isFinite(value)) throw new Error('JSON has no number for infinity or "not a number"');
+  if (!isObject(value)) return [jsonOf(value)];
+  const members = Object.keys(value).map((name) => [...textPieces(templateParts(name)), ':', ...piecesOf(value[name] as Value)]);
+  return ['{', ...separated(members), '}'];
+}
+
+function separated(lists: Piece[][]): Piece[] {
+  return lists.flatMap((list, index) => (index === 0 ? list : [',', ...list]));
+}
+
+/** A string that is nothing but one reference keeps the field's type. */
+function stringPieces(text: string): Piece[] {
+  const parts = templateParts(text);
+  const [only] = parts;
+  if (parts.length === 1 && typeof only === 'object') return [(fields) => jsonOf(fieldOf(fields, only.field))];
+  return textPieces(parts);
+}
+
+function textPieces(parts: Part[]): Piece[] {
+  return ['"', ...parts.map((part): Piece => (typeof part === 'string' ? escaped(part) : insideString(part.field))), '"'];
+}
+
+function insideString(field: string): Piece {
+  return (fields) => escaped(textOf(fieldOf(fields, field)));
+}
+
+function escaped(text: string): string {
+  return JSON.stringify(text).slice(1, -1);
+}
+
+function jsonTextTemplate(text: string, isCell: (field: string) => boolean): TextTemplate {
+  const pieces: Piece[] = [];
+  let quoted = false;
+  for (const part of templateParts(text)) {
+    if (typeof part === 'string') {
+      pieces.push(part);
+      quoted = isQuotedAfter(part, quoted);
+    } else pieces.push(quoted ? insideString(part.field) : jsonValue(part.field, isCell(part.field)));
+  }
+  const render = joined(pieces);
+  if (pieces.every((piece) => typeof piece === 'string')) {
+    parsed(text, (reason) => new Error(`the body is not JSON: ${withoutExcerpt(reason)}`));
+    return render;
+  }
+  refuseHopeless(text);
+  return (fields) => {
+    const rendered = render(fields);
+    parsed(rendered, (reason) => new Failure('request', `the body is not JSON after rendering: ${reason}`, { sent: false }));
+    return rendered;
+  };
+}
+
+/** Whether the end of a piece of JSON text lies inside a JSON string. */
+function isQuotedAfter(text: string, quotedBefore: boolean): boolean {
+  let quoted = quotedBefore;
+  for (let i = 0; i < text.length; i++) {
+    if (text[i] === '"') quoted = !quoted;
+    else if (text[i] === '\\' && quoted) i++;
+  }
+  return quoted;
+}
+
+/** What may stand in place of a reference: a number, a string or null. As long as it, so that positions are those in the written text. */
+const fillings: readonly ((length: number) => string)[] = [
+  (length) => '1'.repeat(length),
+  (length) => `"${'x'.repeat(length - 2)}"`,
+  (length) => 'null'.padEnd(length),
+];
+
+/** A text that is no JSON with a number, nor with a string, nor with null in every place is wrong for every record. */
+function refuseHopeless(text: string): void {
+  const reasons: string[] = [];
+  for (const filling of fillings) {
+    let quoted = false;
+    const filled = templateParts(text).map((part) => {
+      if (typeof part !== 'string') return quoted ? 'x'.repeat(lengthOf(part)) : filling(lengthOf(part));
+      quoted = isQuotedAfter(part, quoted);
+      return part;
+    });
+    try {
+      JSON.parse(filled.join(''));
+      return;
+    } catch (error) {
+      reasons.push((error as Error).message);
+    }
+  }
+  throw new Error(`the body is not JSON, whatever the record holds: ${withoutExcerpt(reasons[0] as string)}`);
+}
+
+/** Of a reference as it is written. */
+function lengthOf({ field }: { readonly field: string }): number {
+  return `{{${field}}}`.length;
+}
+
+/** JSON.parse quotes the text, which may hold a secret. */
+function withoutExcerpt(reason: string): string {
+  return reason.replace(/, (?:\.{3})?".*" ?(?:\.{3})? is not valid JSON$/s, '');
+}
+
+function parsed(text: string, problem: (reason: string) => Error): void {
+  try {
+    JSON.parse(text);
+  } catch (error) {
+    throw problem((error as Error).message);
+  }
+}
+
+const literal = /^(?:true|false|null|-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?)$/;
+
+/** Outside quotes a field is a JSON value; a cell of text must be the literal itself. */
+function jsonValue(field: string, isCell: boolean): Piece {
+  return (fields) => {
+    const value = fieldOf(fields, field);
+    if (typeof value !== 'string' || !isCell) return jsonOf(value);
+    if (literal.test(value)) return value;
+    throw new Failure(
+      'request',
+      `the field "${field}" stands outside quotes in the body: expected a number, true, false or null, found ${inQuotes(value)}`,
+      { sent: false },
+    );
+  };
+}
+
+function joined(pieces: Piece[]): TextTemplate {
+  const merged: Piece[] = [];
+  for (const piece of pieces) {
+    const last = merged.at(-1);
+    if (typeof piece === 'string' && typeof last === 'string') merged[merged.length - 1] = last + piece;
+    else merged.push(piece);
+  }
+  return (fields) => {
+    let text = '';
+    for (const piece of merged) text += typeof piece === 'string' ? piece : piece(fields);
+    return text;
+  };
+}

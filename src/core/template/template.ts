@@ -1,0 +1,97 @@
+import { Failure } from '../failure.ts';
+import { missingField } from '../missing-field.ts';
+import type { Fields } from '../record.ts';
+import { textOf, type Value } from '../value/value.ts';
+
+/** A piece of a template: text as it stands, or a reference to a field. */
+export type Part = string | { readonly field: string };
+
+const reference = /\{\{([\p{L}\p{M}\p{N}_]+)\}\}/gu;
+
+/** Splits a text at its references. Only letters, digits and underscores make a name; everything else stays text. */
+export function templateParts(text: string): Part[] {
+  const parts: Part[] = [];
+  let end = 0;
+  for (const match of text.matchAll(reference)) {
+    if (match.index > end) parts.push(text.slice(end, match.index));
+    parts.push({ field: match[1] as string });
+    end = match.index + match[0].length;
+  }
+  if (end < text.length) parts.push(text.slice(end));
+  return parts;
+}
+
+/** The names of the fields that a text refers to, each once. */
+export function referencedFields(text: string): string[] {
+  const names = templateParts(text).flatMap((part) => (typeof part === 'string' ? [] : [part.field]));
+  return [...new Set(names)];
+}
+
+/** Whether a field of this name can be referred to. */
+export function isReferable(name: string): boolean {
+  return /^[\p{L}\p{M}\p{N}_]+$/u.test(name);
+}
+
+/** The nearest name that can be referred to; empty where nothing of it can stay. */
+export function referable(name: string): string {
+  return name.replace(/[^\p{L}\p{M}\p{N}_]+/gu, '_').replace(/^_+|_+$/g, '');
+}
+
+/** Texts in braces that look like references but are none, such as `{{first-name}}`, `{{ id }}` and `{{id`. */
+export function nearReferences(text: string): string[] {
+  const found = text.match(/\{\{[^{}]*\}\}|\{\{[\p{L}\p{M}\p{N}_]+\}?/gu) ?? [];
+  return found.filter((braces) => referencedFields(braces).length === 0);
+}
+
+/** What other tools write for a field in a URL: `{id}`, `${id}`, `<id>`. No URL holds such characters as they are. */
+export function foreignReferences(url: string): string[] {
+  return url.match(/(?<!\{)\$?\{[\p{L}\p{M}\p{N}_]+\}(?!\})|<[\p{L}\p{M}\p{N}_]+>/gu) ?? [];
+}
+
+/** A field's value. Throws a Failure when the record does not have it: a missing field is never an empty text. */
+export function fieldOf(fields: Fields, name: string): Value {
+  const value = fields.get(name);
+  if (value === undefined) throw missingField(name, fields);
+  return value;
+}
+
+/** Renders a record into a text. */
+export type TextTemplate = (fields: Fields) => string;
+
+/** A template whose values are put in as they are, after `encode`. */
+export function textTemplate(text: string, encode: (value: Value) => string = textOf): TextTemplate {
+  const parts = templateParts(text);
+  if (parts.every((part) => typeof part === 'string')) return () => text;
+  return (fields) => {
+    let rendered = '';
+    for (const part of parts) rendered += typeof part === 'string' ? part : encode(fieldOf(fields, part.field));
+    return rendered;
+  };
+}
+
+/** A template of a field: a text that is nothing but one reference keeps the value's type. */
+export function valueTemplate(text: string): (fields: Fields) => Value {
+  const [only, ...more] = templateParts(text);
+  if (only !== undefined && typeof only !== 'string' && more.length === 0) return (fields) => fieldOf(fields, only.field);
+  return textTemplate(text);
+}
+
+/**
+ * A header's value. Throws a Failure for control characters: they would end the header and begin another (RFC 9110, 5.5).
+ * Throws at once where the flow itself holds one.
+ */
+export function headerTemplate(name: string, text: string): TextTemplate {
+  refuseControls(name, text);
+  const render = textTemplate(text);
+  return (fields) => {
+    const value = render(fields);
+    refuseControls(name, value);
+    return value;
+  };
+}
+
+function refuseControls(name: string, value: string): void {
+  const refused = (reason: string) => new Failure('request', `the header "${name}" ${reason}`, { sent: false });
+  if (/\p{Cc}/u.test(value)) throw refused('must not hold a line break or another control character');
+  if (!value.isWellFormed()) throw refused('holds a broken character (a lone surrogate)');
+}

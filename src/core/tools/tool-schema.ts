@@ -1,0 +1,48 @@
+import { isNestedTooDeep } from '../value/json.ts';
+import type { Tool, ToolSchema } from './tools.ts';
+
+/** A schema that goes deeper says no more to anybody. */
+const deepest = 50;
+
+/** A tool whose schema can be read without care: what is not as JSON Schema has it is left out. */
+export function tidiedTool(tool: Tool): Tool {
+  const members = membersOf(tool, (value) => shallow(value, 0)) as unknown as Tool;
+  return { ...members, inputSchema: tidied(tool.inputSchema, 0) };
+}
+
+/** Absent for what is left out. */
+type Tidy = (value: unknown, depth: number) => unknown;
+
+const tidied = (found: unknown, depth: number): ToolSchema =>
+  isMapping(found) && depth <= deepest ? membersOf(found, (value, name) => tidyOf(name)(value, depth + 1)) : {};
+
+const shallow: Tidy = (value, depth) => (isNestedTooDeep(value, deepest - depth) ? undefined : value);
+const text: Tidy = (value) => (typeof value === 'string' ? value : undefined);
+const list: Tidy = (value, depth) => (Array.isArray(value) ? shallow(value, depth) : undefined);
+const texts: Tidy = (value) => (Array.isArray(value) ? value.filter((one) => typeof one === 'string') : undefined);
+const schemas: Tidy = (value, depth) => (Array.isArray(value) ? value.map((one) => tidied(one, depth)) : undefined);
+
+const tidies: Readonly<Record<string, Tidy>> = {
+  type: (value, depth) => text(value, depth) ?? texts(value, depth),
+  title: text,
+  description: text,
+  properties: (value, depth) => (isMapping(value) ? membersOf(value, (schema) => tidied(schema, depth)) : undefined),
+  required: texts,
+  items: tidied,
+  enum: list,
+  anyOf: schemas,
+  oneOf: schemas,
+};
+
+function tidyOf(keyword: string): Tidy {
+  return (Object.hasOwn(tidies, keyword) ? tidies[keyword] : undefined) ?? shallow;
+}
+
+function membersOf(mapping: object, of: (value: unknown, name: string) => unknown): Record<string, never> {
+  const members = Object.entries(mapping).map(([name, value]) => [name, of(value, name)] as const);
+  return Object.fromEntries(members.filter(([, value]) => value !== undefined)) as Record<string, never>;
+}
+
+function isMapping(value: unknown): value is object {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}

@@ -1,0 +1,219 @@
+import type * as z from 'zod';
+import type { Problem } from '../../core/failure.ts';
+import { didYouMean, nearest } from '../../core/text/suggest.ts';
+import { choicesAt, namesAt, toJsonSchema } from '../json-schema.ts';
+import { holdsSecret, isAuthName } from '../secrets/mask.ts';
+import { isUnderAuth } from '../secrets/secrets.ts';
+import type { At, Source } from '../source.ts';
+
+type Issue = z.core.$ZodIssue;
+
+/** Where a value stands, and where its problems go. */
+export interface Place {
+  readonly source: Source;
+  readonly at: At;
+  readonly problems: Problem[];
+  /** Gets the options that something is wrong with. */
+  readonly wrong?: Set<PropertyKey>;
+}
+
+/**
+ * Checks a value of a flow. What is wrong with it is added to the problems, each where it stands.
+ * Answers what the rest of it says, so that it can be checked, too; `undefined` when that would say nothing.
+ */
+export function checked<Schema extends z.ZodType>(schema: Schema, value: unknown, place: Place): z.output<Schema> | undefined {
+  const result = schema.safeParse(value, { reportInput: true });
+  if (result.success) return result.data;
+  const all = result.error.issues.flatMap(plainIssues);
+  const unknown = all.filter((issue) => issue.code === 'unrecognized_keys');
+  const issues = unknown.length > 0 && isMapping(value) ? unknown : all;
+  for (const issue of issues) place.problems.push(...problemsOf(issue, schema, place));
+  for (const { path } of issues) if (path[0] !== undefined) place.wrong?.add(path[0]);
+  if (issues === all) return rest(schema, value, issues);
+  // What else is wrong is seen when what is misspelt is taken as it was meant.
+  const meant = unknown.reduce((left, issue) => withKeysMeant(left, issue, schema, place), value as Record<PropertyKey, unknown>);
+  return checked(schema, meant, place);
+}
+
+function isMissing(issue: Issue): boolean {
+  return (
+    (issue.code === 'invalid_type' || issue.code === 'invalid_value' || issue.code === 'invalid_union') &&
+    issue.input === undefined &&
+    issue.path.length > 0 &&
+    !isChoice(issue)
+  );
+}
+
+/** What decides how everything else is read: without it there would be complaints about nothing. */
+const decisive = new Set<PropertyKey>(['type', 'connection']);
+
+/** What stands for what a node cannot do without: a method that takes a body, and does without; conditions that read nothing. */
+const standIns: Readonly<Record<PropertyKey, string>> = { method: 'POST', while: 'true', until: 'true' };
+
+/** What the rest of a value says: without what is wrong, and without more around it where that does not do. */
+function rest<Schema extends z.ZodType>(schema: Schema, value: unknown, issues: readonly Issue[]): z.output<Schema> | undefined {
+  if (!isMapping(value) || issues.some(({ path }) => decisive.has(path[0] as PropertyKey))) return undefined;
+  const wrong = issues.map(({ path }) => path);
+  for (let length = Math.max(1, ...wrong.map((path) => path.length)); length > 0; length--) {
+    const cut = wrong.map((path) => path.slice(0, length));
+    const most = schema.safeParse(withoutAll(value, cut));
+    if (most.success) return most.data;
+  }
+  return undefined;
+}
+
+/** The value without what stands at the paths. */
+function withoutAll(value: Record<PropertyKey, unknown>, paths: readonly (readonly PropertyKey[])[]): unknown {
+  const left = paths.reduce<unknown>(without, value) as Record<PropertyKey, unknown>;
+  const missing = paths.flatMap(([key]) => (key !== undefined && Object.hasOwn(standIns, key) ? [[key, standIns[key]]] : []));
+  return { ...left, ...Object.fromEntries(missing) };
+}
+
+function isMapping(value: unknown): value is Record<PropertyKey, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+/** What stands under a misspelt name is taken under the name that was meant. */
+function withKeysMeant(
+  value: Record<PropertyKey, unknown>,
+  { path, keys }: z.core.$ZodIssueUnrecognizedKeys,
+  schema: z.ZodType,
+  { source, at }: Place,
+): Record<PropertyKey, unknown> {
+  let left = value;
+  for (const key of keys) {
+    const around = memberAt(left, path) as Record<PropertyKey, unknown>;
+    left = without(left, [...path, key]) as Record<PropertyKey, unknown>;
+    const meant = nearest(key, namesAt(toJsonSchema(schema), path as At, around));
+    if (meant === undefined || Object.hasOwn(around, meant)) continue;
+    left = withMember(left, [...path, meant], around[key]) as Record<PropertyKey, unknown>;
+    source.rename([...at, ...(path as At), key], meant);
+  }
+  return left;
+}
+
+function memberAt(value: unknown, path: readonly PropertyKey[]): unknown {
+  return path.reduce<unknown>((around, step) => (around as Record<PropertyKey, unknown>)[step], value);
+}
+
+/** The value with a member at the path; what is around it is there. */
+function withMember(value: unknown, [step, ...more]: readonly PropertyKey[], member: unknown): unknown {
+  if (step === undefined) return member;
+  const inside = withMember((value as Record<PropertyKey, unknown>)[step], more, member);
+  return Array.isArray(value) ? value.with(Number(step), inside) : { ...(value as object), [step]: inside };
+}
+
+/** The value without what stands at the path. Of a list that is the end from there on: what stays keeps its place. */
+function without(value: unknown, [step, ...more]: readonly PropertyKey[]): unknown {
+  if (step === undefined || typeof value !== 'object' || value === null) return value;
+  if (Array.isArray(value)) {
+    return more.length === 0
+      ? value.slice(0, Number(step))
+      : value.map((member, index) => (index === step ? without(member, more) : member));
+  }
+  const { [step]: member, ...others } = value as Record<PropertyKey, unknown>;
+  return more.length === 0 || member === undefined ? others : { ...others, [step]: without(member, more) };
+}
+
+/** An issue of a union is that of the variant that was meant: the one whose kind fits what was written. */
+function plainIssues(issue: Issue): Issue[] {
+  if (issue.code !== 'invalid_union') return [issue];
+  const variants = issue.errors.filter((inner) => !inner.some((one) => one.path.length === 0 && isOfKind(one)));
+  const [meant] = variants;
+  if (!meant || variants.length > 1) return [issue];
+  return meant.map((inner) => ({ ...inner, path: [...issue.path, ...inner.path] }) as Issue).flatMap(plainIssues);
+}
+
+function isOfKind(issue: Issue): boolean {
+  if (issue.code === 'invalid_union') return issue.errors.every((inner) => inner.some((one) => one.path.length === 0 && isOfKind(one)));
+  return issue.code === 'invalid_type' || issue.code === 'invalid_value';
+}
+
+interface CustomParams {
+  /** How far into the text it is wrong. */
+  readonly offset?: number;
+  /** Whether the name is wrong and not the value. */
+  readonly isName?: boolean;
+}
+
+function problemsOf(issue: Issue, schema: z.ZodType, { source, at }: Place): Problem[] {
+  const path = issue.path as At;
+  const place = [...at, ...path];
+  if (issue.code === 'unrecognized_keys') {
+    const known = namesAt(toJsonSchema(schema), path, issue.input);
+    return issue.keys.map((key) => source.atName([...place, key], unknownKey(key, known, place)));
+  }
+  if (isMissing(issue)) {
+    return [source.at(place.slice(0, -1), `the key "${String(path.at(-1))}" is missing`)];
+  }
+  const message = isChoice(issue) ? choiceMessage(issue, schema, isSecret(place)) : messageOf(issue, isSecret(place));
+  const { offset, isName }: CustomParams = issue.code === 'custom' ? (issue.params ?? {}) : {};
+  return [isName ? source.atName(place, message) : source.at(place, message, offset)];
+}
+
+/** Whether a value must never be printed. Headers that are no mapping may be the secret itself. */
+function isSecret(place: At): boolean {
+  return isUnderAuth(place.map(String)) || place.at(-1) === 'headers';
+}
+
+function unknownKey(key: string, known: readonly string[], place: At): string {
+  const suggestion = didYouMean(key, known);
+  const isHidden = holdsSecret(key) || (isSecret(place) && suggestion === '' && !isAuthName(key));
+  return `${isHidden ? 'unknown key' : `unknown key "${key}"`}${suggestion || (known.length > 0 ? `; expected one of ${known.join(', ')}` : '')}`;
+}
+
+/** Whether what is wrong is the type that decides about the rest. */
+function isChoice(issue: Issue): boolean {
+  return issue.code === 'invalid_union' && 'discriminator' in issue && issue.discriminator !== undefined;
+}
+
+function choiceMessage({ path, input }: Issue, schema: z.ZodType, hidden: boolean): string {
+  const choices = choicesAt(toJsonSchema(schema), path as At);
+  const written = typeof input === 'object' && input !== null ? (input as Record<PropertyKey, unknown>)[path.at(-1) as string] : input;
+  return `expected the type ${listed(choices)}${hidden ? '' : `, found ${kindOf(written)}${didYouMean(String(written), choices)}`}`;
+}
+
+function messageOf(issue: Issue, hidden: boolean): string {
+  const found = hidden ? '' : `, found ${kindOf(issue.input)}`;
+  switch (issue.code) {
+    case 'invalid_value': {
+      const choices = issue.values.map(String);
+      const expected = issue.message.startsWith('expected') ? issue.message : `expected ${listed(choices)}`;
+      return `${expected}${found}${didYouMean(String(issue.input), choices)}`;
+    }
+    case 'invalid_type':
+      return `${issue.message.startsWith('expected') ? issue.message : `expected ${words[issue.expected] ?? issue.expected}`}${found}`;
+    case 'invalid_union':
+      return issue.message + found;
+    case 'too_small':
+      if (issue.origin === 'array')
+        return `${issue.message.startsWith('expected') ? issue.message : 'expected at least one'}, found an empty list`;
+      return issue.message.startsWith('expected') ? issue.message : `expected at least ${issue.minimum}${found}`;
+    case 'too_big':
+      return `expected at most ${issue.maximum}${found}`;
+    default:
+      return issue.message;
+  }
+}
+
+function listed(choices: readonly string[]): string {
+  return choices.length === 1 ? `${choices[0]}` : `${choices.slice(0, -1).join(', ')} or ${choices.at(-1)}`;
+}
+
+const words: Readonly<Record<string, string>> = {
+  string: 'a text',
+  number: 'a number',
+  int: 'a whole number',
+  boolean: 'true or false',
+  array: 'a list',
+  object: 'a mapping',
+  record: 'a mapping',
+};
+
+function kindOf(value: unknown): string {
+  if (value === null || value === undefined) return 'nothing';
+  if (Array.isArray(value)) return 'a list';
+  if (typeof value === 'object') return 'a mapping';
+  const text = typeof value === 'number' ? String(value) : JSON.stringify(value);
+  return text.length > 60 ? `${text.slice(0, 60)}...` : text;
+}

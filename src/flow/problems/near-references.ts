@@ -1,0 +1,62 @@
+import { compilePath } from '../../core/answer/path.ts';
+import type { Problem } from '../../core/failure.ts';
+import { foreignReferences, isReferable, nearReferences, referable } from '../../core/template/template.ts';
+import type { At, Source } from '../source.ts';
+
+/** A warning for each text that looks like a reference and is none, wherever in the flow it stands. */
+export function nearReferenceWarnings(source: Source): Problem[] {
+  const warnings: Problem[] = [];
+  visit(source.value, []);
+  return warnings;
+
+  function visit(value: unknown, at: At): void {
+    if (typeof value === 'string') {
+      for (const text of nearReferences(value)) warnings.push(source.at(at, warning(text, value), text));
+      if (at.at(-1) === 'url') for (const text of foreignReferences(value)) warnings.push(source.at(at, foreignWarning(text), text));
+    }
+    if (typeof value !== 'object' || value === null) return;
+    for (const [name, member] of Object.entries(value)) {
+      const place = [...at, Array.isArray(value) ? Number(name) : name];
+      if (at.includes('body')) for (const text of nearReferences(name)) warnings.push(source.atName(place, warning(text, name)));
+      visit(member, place);
+    }
+  }
+}
+
+function warning(text: string, around: string): string {
+  if (!text.endsWith('}}')) return `${text} is no reference and stays text; two braces close one\nwrite ${text.replace(/\}$/, '')}}}`;
+  const inside = text.slice(2, -2).trim();
+  const name = fieldMeant(inside);
+  const equals = around.startsWith('=') && name !== inside ? ', and no = in front' : '';
+  const mend = isReferable(name) ? `${name === inside ? 'drop the spaces:' : 'write'} {{${name}}}${equals}` : renaming(name);
+  return `${text} is no reference and stays text; only letters, digits and underscores make a name\n${mend}`;
+}
+
+function foreignWarning(text: string): string {
+  return `${text} is no reference and stays text; two braces make one\nwrite {{${text.replace(/[^\p{L}\p{M}\p{N}_]/gu, '')}}}`;
+}
+
+/** Other tools put what holds the fields in front of them, such as `$json.` and `.`. */
+function fieldMeant(inside: string): string {
+  return inside.replace(/^(?:\$json)?\.(?=.)/, '').replace(/^\$json\[(["'])(.*)\1\]$/s, '$2');
+}
+
+/** The way to a field whose name no reference can hold. */
+export function renaming(name: string): string {
+  const better = referable(name);
+  if (better === '') return 'write the name of a field between the braces';
+  const rename = `rename the field with a set node first: rename: { ${JSON.stringify(name)}: ${better} }`;
+  // A list of paths names each field by its whole path.
+  return /[.[]/.test(name) && isPath(name)
+    ? `${rename}\nor name it where a map adds it: map: { ${better}: ${JSON.stringify(name)} }`
+    : rename;
+}
+
+function isPath(text: string): boolean {
+  try {
+    compilePath(text);
+    return true;
+  } catch {
+    return false;
+  }
+}

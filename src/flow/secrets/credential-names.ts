@@ -1,0 +1,39 @@
+import { credentialName } from '../../core/options.ts';
+import type { LiteralSecret } from './secrets.ts';
+
+/** Makes up names that may be printed: they hold nothing of a secret. */
+export interface CredentialNames {
+  /** A name for the credential that a literal secret is to become, such as `crm-token`. Another secret never has the same one. */
+  of(secret: LiteralSecret, kind: 'token' | 'login' | 'secret'): string;
+  /** Whether a word is free of secrets. */
+  isFree(word: string): boolean;
+}
+
+/** Makes up names for a flow's literal secrets. */
+export function credentialNames(secrets: readonly LiteralSecret[]): CredentialNames {
+  const values = secrets.map(({ carrier }) => carrier.value.toLowerCase());
+  const pieces = values.flatMap((value) => value.match(/[\p{L}\p{N}_-]{4,}/gu) ?? []);
+  const given = new Map<string, string>();
+  return { of: nameOf, isFree };
+
+  function nameOf({ owner, carrier }: LiteralSecret, kind: string): string {
+    const secret = carrier.value.replace(/^\s*bearer\s+/i, '').trim();
+    const named = `${owner.names.find((name) => isFree(name) && isName(`${name}-${kind}`)) ?? 'my'}-${kind}`;
+    for (let count = 1; ; count++) {
+      const name = count === 1 ? named : `${named}-${count}`;
+      if ((given.get(name) ?? secret) !== secret) continue;
+      given.set(name, secret);
+      return name;
+    }
+  }
+
+  function isFree(word: string): boolean {
+    const lower = word.toLowerCase();
+    if (pieces.some((piece) => lower.includes(piece))) return false;
+    return isName(word) && !(/\d/.test(word) && values.some((value) => value.includes(lower)));
+  }
+}
+
+function isName(text: string): boolean {
+  return credentialName.safeParse(text).success;
+}

@@ -1,0 +1,167 @@
+import { type Document, isCollection, isMap, isPair, isScalar, type Node, type Pair, visit } from 'yaml';
+import { withoutTokens } from '../../core/template/token-text.ts';
+import { hasLiteral, isUnderAuth, type LiteralSecret } from './secrets.ts';
+
+/** Hides what must never be printed of a flow: values under `auth`, and literal secrets. */
+export interface Mask {
+  /** The flow's lines. What is hidden is as long as before, so that positions stay. */
+  readonly lines: readonly string[];
+  message(text: string): string;
+}
+
+/** Makes a flow's mask. Where the YAML is broken it hides too much rather than too little. */
+export function createMask(text: string, document: Document, literals: readonly LiteralSecret[], isBroken: boolean): Mask {
+  const hidden = [...literals.map(({ range }) => range), ...authRanges(text, document), ...tellingRanges(document)];
+  if (isBroken) hidden.push(...brokenRanges(text));
+  const values = [...literals.map((secret) => secret.text), ...aliasedTexts(document)].filter((value) => value.length >= 4);
+  let masked = text;
+  for (const [start, end] of hidden) masked = masked.slice(0, start) + blank(masked.slice(start, end)) + masked.slice(end);
+  for (const value of values) masked = masked.replaceAll(value, blank);
+  return {
+    lines: withoutPatterns(masked, blank).split('\n'),
+    message: (message) =>
+      withoutPatterns(
+        values.reduce((said, value) => said.replaceAll(value, '***'), message),
+        () => '***',
+      ),
+  };
+}
+
+/** Stars for the beginning, blanks for the rest. */
+function blank(text: string): string {
+  return text.replace(/[^\r\n]/g, (_character, index: number) => (index < 3 ? '*' : ' '));
+}
+
+type HiddenRange = readonly [number, number];
+
+/** What a user may write under `auth`, and what he may take for it. Everything else there may be the secret itself. */
+const authName =
+  /^(?:type|credential|header|query|username|token_url|client_id|scopes|token|key|value|name|user|bearer|basic|api_key|client_secret|secret|password)$/;
+
+/** Whether a key under `auth` may be printed. */
+export function isAuthName(name: string): boolean {
+  return authName.test(name);
+}
+
+/** `auth`, and how it may be misspelt. */
+const likeAuth = /^(?:aut|auh|atu|uat|ath|uth)/i;
+
+function authRanges(text: string, document: Document): HiddenRange[] {
+  const ranges: HiddenRange[] = [];
+  visit(document, {
+    Pair(_key, pair, ancestors) {
+      const names = [...ancestors, pair].flatMap((node) => (isPair(node) && isScalar(node.key) ? [String(node.key.value)] : []));
+      if (!likeAuth.test(names.at(-1) ?? '') || names.includes('body') || names.includes('fields')) return undefined;
+      ranges.push(...valueRanges(text, pair));
+      return visit.SKIP;
+    },
+  });
+  return ranges;
+}
+
+/** All of a pair's value but its punctuation and the names that are known. Anchors, tags and comments stand outside the values. */
+function valueRanges(text: string, { key, value }: Pair): HiddenRange[] {
+  const start = (key as Node).range?.[1] ?? 0;
+  const end = (value as Node | null)?.range?.[2] ?? start;
+  const around = [...text.slice(start, end).matchAll(/(?<=\s)[&!*#][^\n]*/g)].map((match): HiddenRange => {
+    const from = start + match.index;
+    return [from, from + (match[0].startsWith('#') ? match[0].length : (/^\S+/.exec(match[0])?.[0].length ?? 1))];
+  });
+  return [...around, ...nodeRanges(value)];
+}
+
+function nodeRanges(node: unknown): HiddenRange[] {
+  if (isPair(node)) {
+    const isKnown = isScalar(node.key) && isAuthName(String(node.key.value)) && isSomething(node.value);
+    return [...(isKnown ? [] : nodeRanges(node.key)), ...nodeRanges(node.value)];
+  }
+  if (isCollection(node)) return node.items.flatMap(nodeRanges);
+  return isScalar(node) && node.range && isSomething(node) ? [[node.range[0], node.range[1]]] : [];
+}
+
+function isSomething(node: unknown): boolean {
+  return !isScalar(node) || node.value !== null;
+}
+
+/** Values of names that tell a secret, wherever they stand, and headers that are no mapping. */
+function tellingRanges(document: Document): HiddenRange[] {
+  const ranges: HiddenRange[] = [];
+  visit(document, {
+    Pair(_key, { key, value }) {
+      if (!isScalar(key)) return;
+      const name = String(key.value);
+      if (holdsSecret(name)) ranges.push(...nodeRanges(key));
+      if (tellingName.test(name) && isScalar(value) && hasLiteral(String(value.value))) ranges.push(...nodeRanges(value));
+      if (name === 'headers' && !isMap(value)) ranges.push(...nodeRanges(value));
+    },
+  });
+  return ranges;
+}
+
+/** Whether a key took its value in, for want of a colon or a space. */
+export function holdsSecret(key: string): boolean {
+  return /(?:authorization|api[-_]?key|token|secret|passw\w*|passphrase|credential|bearer)["']?[\s:=]+\S/i.test(key);
+}
+
+const tellingName = /authorization|api[-_]?key|token$|secret|passw|passphrase|credential$|bearer/i;
+
+/** For a file whose YAML is too broken to tell: whatever follows a telling name, to the end of its block. */
+function brokenRanges(text: string): HiddenRange[] {
+  const ranges: HiddenRange[] = [];
+  let offset = 0;
+  let blockIndent: number | undefined;
+  // A value may have slipped to the column of its name.
+  let isExpected = false;
+  for (const line of text.split('\n')) {
+    const indent = /^[\s?-]*/.exec(line)?.[0].replaceAll('\t', '        ').length ?? 0;
+    const isInside = blockIndent !== undefined && (isExpected || indent > blockIndent || !startsWithKey.test(line));
+    if (!isInside) blockIndent = undefined;
+    if (line.trim() !== '') isExpected = false;
+    const name = tellingKey.exec(line);
+    if (isInside) ranges.push([offset + line.search(/\S|$/), offset + line.length]);
+    else if (name) {
+      blockIndent = indent;
+      const start = name.index + name[0].length;
+      isExpected = line.slice(start).trim() === '';
+      ranges.push([offset + start, offset + line.length]);
+    }
+    offset += line.length + 1;
+  }
+  return ranges;
+}
+
+const startsWithKey = /^[\s-]*["']?[\w-]+["']?\s*:(?:\s|$)/;
+
+const tellingKey =
+  /(?<![\w-])(?:auth|headers|credential|[\w-]*(?:authorization|api[-_]?key|token|secret|passw\w*|passphrase|bearer))["']?(?:\s*:(?!\/\/)\s*|\s+|$)/i;
+
+/** What an alias under `auth` stands for is written elsewhere. */
+function aliasedTexts(document: Document): string[] {
+  const texts: string[] = [];
+  visit(document, {
+    Alias(_key, alias, ancestors) {
+      const names = ancestors.flatMap((node) => (isPair(node) && isScalar(node.key) ? [String(node.key.value)] : []));
+      if (!isUnderAuth(names)) return;
+      const meant = alias.resolve(document);
+      visit(meant as Node | null, { Scalar: (_name, scalar) => void texts.push(String(scalar.value)) });
+    },
+  });
+  return texts.filter((text) => !isAuthName(text));
+}
+
+const secretComment = /(#[^\n]*(?:authorization|api[-_]?key|token|secret|passw\w*|credential|bearer)["']?\s*[:=]\s*)(\S+)/gi;
+
+/** A member of a JSON text. */
+const secretMember = /(["'][\w-]*(?:authorization|api[-_]?key|token|secret|passw\w*)["']\s*:\s*["']?)(?!\{\{)([^\s"',}]+)/gi;
+
+/** What looks like a secret wherever it stands. */
+function withoutPatterns(text: string, hide: (secret: string) => string): string {
+  const hideSecond = (_all: string, before: string, secret: string) => before + hide(secret);
+  const hidden = text
+    .replace(/(\b(?:bearer|basic)[ \t]+)(?!\{\{)([^\s"',{}]{6,})/gi, hideSecond)
+    .replace(secretMember, hideSecond)
+    .replace(secretComment, hideSecond)
+    .replace(/(:\/\/)([^/\s"'@?#]+)(?=@)/g, hideSecond)
+    .replace(/([?&](?:[\w-]*(?:key|token|secret)|password)=)(?!\{\{)([^&#\s"']+)/gi, hideSecond);
+  return withoutTokens(hidden, hide);
+}

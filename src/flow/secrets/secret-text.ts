@@ -1,0 +1,75 @@
+import { isGeneratedWord, isRandomText } from '../../core/template/token-text.ts';
+import type { NamedPlace } from '../../core/text/secret-shapes.ts';
+import { isRandomHeader, surenessOf } from './secret-names.ts';
+
+const schemeAndToken = /^\s*(?:bearer|basic|token|digest|apikey)\s+(?=\S*\d)\S{8,}\s*$/i;
+const signedValue = /(?:^|["'=])\s*(bearer|basic)(?:\s|\+|%20)+([^\s"'&#]{8,})\s*(?:$|["'&#])/gi;
+const urlWithLogin = /\b[a-z][a-z0-9+.-]{0,30}:\/\/[^\s:/?#@"'<>]*:([^\s/?#@"'<>]+)@(?=[\w[{])/gi;
+const connectionPassword = /(?:^|[;\s"'])(?:password|pwd|accountkey|sharedaccesskey)\s*=\s*([^;\s"']+)/gi;
+const connectionPart =
+  /(?:^|[;\s"'])(?:server|data source|host|address|user(?: ?id|name)?|uid|database|initial catalog|endpoint|accountname)\s*=\s*[^;\s]/i;
+
+/** Whether the name, with its value, tells a secret. */
+export function isTold(name: string, place: NamedPlace, text: string, isLiteral: boolean): boolean {
+  switch (surenessOf(name, place)) {
+    case 'always':
+      return isLiteral;
+    case 'likely':
+      return isLikely(text);
+    case 'random':
+      return literalOf(text)
+        .split(/[;=\s]+/)
+        .some(isRandomText);
+    case 'generated':
+      return isGeneratedWord(text.trim());
+    default:
+      return false;
+  }
+}
+
+/** Whether a header holds a secret. */
+export function isSecretHeader(name: string, text: string): boolean {
+  if (!hasLiteral(text)) return false;
+  return (
+    isTold(name, 'header', text, true) ||
+    schemeAndToken.test(literalOf(text)) ||
+    isSigned(text) ||
+    (!isRandomHeader(name) && isGeneratedWord(text.trim(), 24)) ||
+    (/^cookie$/i.test(name) && text.split(';').some((cookie) => isLikely(cookie.slice(cookie.indexOf('=') + 1).trim())))
+  );
+}
+
+/** Whether a value looks like a secret: one word of eight characters or more, with digits among them. Names of versions have one; dates are none. */
+function isLikely(text: string): boolean {
+  return /^(?!\d{4}-\d\d-\d\d)(?=(?:\S*\d){2})\S{8,}$/.test(literalOf(text));
+}
+
+/** Whether a value signs as an `Authorization` header does (RFC 6750, RFC 7617). */
+export function isSigned(text: string): boolean {
+  if (!hasLiteral(text)) return false;
+  const signed = [...literalOf(text).matchAll(signedValue)];
+  return signed.some(([, scheme = '', token = '']) => scheme.toLowerCase() === 'bearer' || isUserAndPassword(token));
+}
+
+/** Whether a text holds the login of a database or a server: `scheme://user:password@host`, or `Server=...;Password=...`. */
+export function holdsLogin(text: string): boolean {
+  const passwords = [...text.matchAll(urlWithLogin), ...(connectionPart.test(text) ? text.matchAll(connectionPassword) : [])];
+  return passwords.some(([, password = '']) => hasLiteral(password));
+}
+
+/** Whether a text is `username:password` in base64. */
+function isUserAndPassword(text: string): boolean {
+  return /^[\w+/-]+={0,2}$/.test(text) && /^[^:]+:/.test(Buffer.from(text, 'base64').toString());
+}
+
+/** Whether a value says something of its own. Beside references that is a word of the scheme, unless it looks like a secret. */
+export function hasLiteral(text: string): boolean {
+  const literal = literalOf(text).replace(/^\s*(?:bearer|basic|token|digest|apikey)\b/i, '');
+  if (/\{\{[^{}]*\}\}/.test(text)) return /(?=[\w.~+/-]*\d)[\w.~+/-]{8,}/.test(literal);
+  return /[A-Za-z0-9]/.test(literal);
+}
+
+/** A value without its references, and without what was meant to be one. */
+function literalOf(text: string): string {
+  return text.replace(/\{\{[^{}]*\}\}/g, '');
+}

@@ -1,0 +1,160 @@
+import { type Document, isPair, isScalar, visit } from 'yaml';
+import { holdsToken, isGeneratedWord, tokenIn } from '../../core/template/token-text.ts';
+import { percentDecoded } from '../../core/template/url.ts';
+import type { NamedPlace } from '../../core/text/secret-shapes.ts';
+import { surenessOf } from './secret-names.ts';
+import { type Owner, ownerOf } from './secret-owner.ts';
+import { hasLiteral, holdsLogin, isSecretHeader, isSigned, isTold } from './secret-text.ts';
+
+export { hasLiteral } from './secret-text.ts';
+
+/** A literal secret in a flow: where it stands, and what it looks like. */
+export interface LiteralSecret extends Carried {
+  readonly range: readonly [number, number];
+  /** The value itself, to be kept out of messages. */
+  readonly text: string;
+  readonly owner: Owner;
+}
+
+/** What holds a secret, in words, and what of a request would carry it. */
+interface Carried {
+  readonly found: string;
+  readonly carrier: Carrier;
+}
+
+/** `login` stands before a URL's host, `path` is anywhere else in it but its query, `auth` beside the name of a credential. */
+export interface Carrier {
+  readonly in: NamedPlace | 'login' | 'path' | 'auth' | 'elsewhere';
+  /** Of the header, the parameter or the member. */
+  readonly name: string;
+  /** The secret, at most with what stands around it. */
+  readonly value: string;
+}
+
+const parameter = /[?&;#]([^?&;#=/\s]+)=(?=([^&;#\s]+))/g;
+const member = /"([\w-]+)"\s*:\s*(?=(?:"([^"]+)"|(\d+)))/g;
+const login = /^[a-z]+:\/\/([^/?#]*:[^/?#@]+)@/i;
+
+/** What under `auth` is no name of a credential, and stays in the flow. */
+const publicName = /^(?:token_url|client_id|username|header|query|scopes)$/;
+
+/** Literal secrets in the headers, URLs, bodies and fields of a flow. Such a value would stand in a file that people share. */
+export function literalSecrets(document: Document): LiteralSecret[] {
+  const secrets: LiteralSecret[] = [];
+  visit(document, {
+    Scalar(key, scalar, ancestors) {
+      const names = ancestors.flatMap((node) => (isPair(node) && isScalar(node.key) ? [String(node.key.value)] : []));
+      if (key === 'key' || !scalar.range) return;
+      if (typeof scalar.value !== 'string' && typeof scalar.value !== 'number') return;
+      const text = typeof scalar.value === 'string' ? scalar.value : (scalar.source ?? String(scalar.value));
+      const [start, end] = scalar.range;
+      const found = isUnderAuth(names) && names.at(-2) !== 'headers' ? foundUnderAuth(names, text) : foundIn(names, text);
+      for (const carried of found) secrets.push({ ...carried, range: [start, end], text, owner: ownerOf(ancestors) });
+    },
+  });
+  return secrets;
+}
+
+const dataNames = ['body', 'fields', 'arguments'];
+
+/** Whether a place stands in an option that holds data of the flow's own, whatever the names in there. */
+export function isData(names: readonly unknown[]): boolean {
+  return names.some((name, index) => dataNames.includes(name as string) || (name === 'items' && names[index - 1] === 'batch'));
+}
+
+/** Whether a place stands under `auth`; a body and other data may have a member of that name. */
+export function isUnderAuth(names: readonly string[]): boolean {
+  const auth = names.indexOf('auth');
+  return auth >= 0 && !isData(names.slice(0, auth));
+}
+
+/** What of a value under `auth` is a literal secret, where the name of a credential is not expected. */
+function foundUnderAuth(names: readonly string[], text: string): Carried[] {
+  const name = names.at(-1) ?? '';
+  if (!publicName.test(name)) return [];
+  const told = name === 'token_url' ? foundInUrl(text) : [];
+  const found = told.length > 0 || !holdsToken(text) ? told.map((carried) => carried.found) : [`the value of "${name}"`];
+  return found.map((what) => ({ found: what, carrier: { in: 'auth', name, value: text } }));
+}
+
+/** What of a value is a literal secret. */
+function foundIn(names: readonly string[], text: string): Carried[] {
+  const found = namedIn(names, text);
+  if (found.length > 0) return found;
+  const name = names.at(-1) ?? '';
+  const isSent = isUrl(name) || names.includes('headers') || isData(names);
+  if (!holdsToken(text) && !(isSent && (isSigned(text) || holdsLogin(text)))) return [];
+  return [{ found: `the value of "${name}"`, carrier: carrierOf(names, text) }];
+}
+
+/** What a name beside the value tells. */
+function namedIn(names: readonly string[], text: string): Carried[] {
+  const name = names.at(-1) ?? '';
+  if (names.includes('headers')) {
+    const found = name === 'headers' ? 'the value of "headers"' : `the header "${name}"`;
+    return isSecretHeader(name, text) ? [{ found, carrier: carrierOf(names, text) }] : [];
+  }
+  if (names.includes('body')) {
+    if (isTold(name, 'body', text, hasLiteral(text))) return [{ found: `"${name}" in the body`, carrier: carrierOf(names, text) }];
+    return name === 'body'
+      ? namedMembers(membersOf(text), 'body').map((carrier) => ({ found: `the body's member "${carrier.name}"`, carrier }))
+      : [];
+  }
+  if (isData(names)) {
+    // A field may be called so for what it is about.
+    const isSecret = surenessOf(name, 'body') !== undefined && isGeneratedWord(text.trim());
+    return isSecret ? [{ found: `the value of "${name}"`, carrier: carrierOf(names, text) }] : [];
+  }
+  return isUrl(name) ? foundInUrl(text) : [];
+}
+
+/** The secrets of a URL that have their names beside them, and its user name and password. */
+function foundInUrl(text: string): Carried[] {
+  const parameters = namedMembers(parametersOf(text), 'query');
+  const found = parameters.map((carrier) => ({ found: `the query parameter "${carrier.name}"`, carrier }));
+  const value = login.exec(text)?.[1];
+  if (value === undefined) return found;
+  return [...found, { found: 'the user name and password in the URL', carrier: { in: 'login', name: '', value } }];
+}
+
+function isUrl(name: string): boolean {
+  return name === 'url' || name === 'base_url';
+}
+
+type NameAndValue = readonly [name: string, value: string];
+
+/** The parameters of a query, a path or a fragment. Servers take the names percent-encoded, too. */
+function parametersOf(text: string): NameAndValue[] {
+  return [...text.matchAll(parameter)].map(([, name = '', value = '']) => {
+    const plainName = percentDecoded(name);
+    return [/^[\w-]+$/.test(plainName) ? plainName : name, value];
+  });
+}
+
+function membersOf(text: string): NameAndValue[] {
+  return [...text.matchAll(member)].map(([, name = '', quoted, bare]) => [name, quoted ?? bare ?? '']);
+}
+
+/** Those members that are secrets, one of each name. */
+function namedMembers(members: readonly NameAndValue[], place: NamedPlace): Carrier[] {
+  const found = new Map<string, Carrier>();
+  for (const [name, value] of members) {
+    if (!found.has(name) && isTold(name, place, value, !value.startsWith('{{'))) found.set(name, { in: place, name, value });
+  }
+  return [...found.values()];
+}
+
+/** What would carry a value that is a secret, whatever its name. */
+function carrierOf(names: readonly string[], text: string): Carrier {
+  const name = names.at(-1) ?? '';
+  const around = names.find((one) => /^(?:headers|body|fields|arguments)$/.test(one));
+  if (around === 'headers') return { in: 'header', name: name === 'headers' ? 'Authorization' : name, value: text };
+  const value = tokenIn(text) ?? text;
+  if (around === 'body') return { in: 'body', name, value };
+  if (around !== undefined || !isUrl(name)) return { in: 'elsewhere', name, value };
+  for (const [inQuery, sent] of parametersOf(text)) {
+    if (holdsToken(sent) || isSigned(sent)) return { in: 'query', name: inQuery, value: sent };
+  }
+  const user = /^[a-z]+:\/\/([^/?#]*)@/i.exec(text)?.[1] ?? '';
+  return { in: holdsToken(user) ? 'login' : 'path', name: '', value };
+}

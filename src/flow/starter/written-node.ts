@@ -1,0 +1,95 @@
+import { stringify } from 'yaml';
+import { AutomateError } from '../../core/failure.ts';
+import { parseJson } from '../../core/value/json.ts';
+
+/** A request as somebody made it once. */
+export interface WrittenRequest {
+  readonly method: string;
+  readonly url: string;
+  readonly headers: readonly (readonly [name: string, value: string])[];
+  /** JSON; absent for none. */
+  readonly body?: string;
+  readonly timeoutSeconds?: number;
+  readonly retries?: number;
+}
+
+const methods = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE'];
+const withBody = ['POST', 'PUT', 'PATCH'];
+
+/** What belongs to a connection, and what is sent in any case. */
+const ownHeaders = /^(?::.*|host|connection|content-length|transfer-encoding|keep-alive|upgrade|expect|te|accept-encoding)$/i;
+
+/** An http node as it is written. */
+export interface WrittenNode {
+  readonly type: 'http';
+  readonly method?: string;
+  readonly url: string;
+  readonly auth?: Readonly<Record<string, string>>;
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly body?: unknown;
+  readonly timeout?: string;
+  readonly retry?: { readonly max: number };
+}
+
+/** The node that sends a request. Throws an AutomateError (`usage`) for what no flow can send. */
+export function nodeOf({ method, url, headers, body, timeoutSeconds, retries }: WrittenRequest): WrittenNode {
+  const verb = method.toUpperCase();
+  if (!methods.includes(verb))
+    throw refusal(`expected one of ${methods.join(', ')}, found ${/^\w{1,20}$/.test(method) ? method : 'another method'}`);
+  if (body !== undefined && !withBody.includes(verb)) throw refusal(`a ${verb} has no body in a flow; ${withBody.join(', ')} have one`);
+  const isOwn = ([name, value]: readonly [string, string]) =>
+    ownHeaders.test(name) ||
+    (/^accept$/i.test(name) && value === '*/*') ||
+    (/^content-type$/i.test(name) && (body === undefined || /^application\/json(?:; *charset=utf-8)?$/i.test(value)));
+  const sent = new Map(headers.filter((header) => !isOwn(header)).map(([name, value]) => [name.toLowerCase(), [name, value] as const]));
+  return {
+    type: 'http',
+    ...(verb === 'GET' ? {} : { method: verb }),
+    url,
+    ...(sent.size === 0 ? {} : { headers: Object.fromEntries(sent.values()) }),
+    ...(body === undefined ? {} : { body: bodyOf(body) }),
+    ...(timeoutSeconds === undefined ? {} : { timeout: durationOf(timeoutSeconds) }),
+    ...(retries === undefined ? {} : { retry: { max: retries } }),
+  };
+}
+
+function durationOf(seconds: number): string {
+  return Number.isInteger(seconds) ? `${seconds}s` : `${Math.ceil(seconds * 1000)}ms`;
+}
+
+/** As YAML where that says the same, else as the text itself: numbers keep their digits. */
+function bodyOf(text: string): unknown {
+  const value = parsed(text);
+  const isSame = typeof value === 'object' && value !== null && JSON.stringify(value) === text.replace(/("(?:[^"\\]|\\.)*")|\s+/g, '$1');
+  return isSame ? value : text;
+}
+
+function parsed(text: string): unknown {
+  try {
+    // What is nested deeper than values may be is refused, too.
+    parseJson(text);
+    return JSON.parse(text);
+  } catch {
+    throw refusal('expected a JSON body: a flow sends no forms and no other data');
+  }
+}
+
+/** A JSON text with other literals in it: `replacement` is asked for every text and number, with the name in front of it. */
+export function withLiterals(json: string, replacement: (literal: string, name: string) => string | undefined): string {
+  let name = 'body';
+  return json.replace(/("(?:[^"\\]|\\.)*")(\s*:)?|-?\d[\d.eE+-]*/g, (found: string, text: string, colon?: string) => {
+    if (colon === undefined) return replacement(found, name) ?? found;
+    name = JSON.parse(text);
+    return found;
+  });
+}
+
+/** What cannot be made of a request. */
+export function refusal(message: string): AutomateError {
+  return new AutomateError('usage', `--from-curl: ${message}`);
+}
+
+/** The nodes of a flow, as YAML. */
+export function yamlOf(nodes: readonly object[]): string {
+  return stringify({ nodes }, { lineWidth: 0 });
+}

@@ -1,0 +1,98 @@
+import { open } from 'node:fs/promises';
+import { AutomateError } from '../../core/failure.ts';
+import type { EndedPart } from '../../core/item.ts';
+import { reasonOf } from '../files/reason.ts';
+import { readAt } from '../output/spill.ts';
+
+/** What is written of a record in its turn: so many output records, as the texts that stand in the output behind others. */
+export interface KeptText {
+  readonly rows: number;
+  texts(): AsyncIterable<string>;
+}
+
+/** By the record's number. */
+export type KeptRecords<Kept extends KeptText = KeptText> = ReadonlyMap<number, Kept>;
+
+/** A piece of a record's text, and which of them; at the end of all of them, how many output records they are. */
+export type KeptLine =
+  | { readonly text: readonly [number: number, index: number, text: string] }
+  | { readonly kept: readonly [number: number, rows: number] };
+
+/** All that is kept may be longer than a string can be. */
+const longest = 1024 * 1024;
+
+/** What a journal says of the records that wait. One without its last line counts for nothing. */
+export async function* keptLines(records: KeptRecords): AsyncGenerator<KeptLine> {
+  for (const [number, { rows, texts }] of records) {
+    let index = 0;
+    for await (const text of texts()) {
+      for (const piece of piecesOf(text)) yield { text: [number, index++, piece] };
+    }
+    yield { kept: [number, rows] };
+  }
+}
+
+/** Each is written by itself, so each ends with a whole character. */
+function* piecesOf(text: string): Generator<string> {
+  for (let start = 0, end: number; start < text.length; start = end) {
+    end = start + longest;
+    if ((text.codePointAt(end - 1) ?? 0) > 0xffff) end--;
+    yield text.slice(start, end);
+  }
+}
+
+/** Where a line stands in its file. */
+interface Line {
+  readonly at: number;
+  readonly bytes: number;
+}
+
+/** Gathers the records that wait, while their journal is read. Their texts stay in the file. */
+export interface KeptReader {
+  add(line: KeptLine, place: Line): void;
+  readonly records: KeptRecords<EndedPart & KeptText>;
+}
+
+/** Makes a reader of the journal at a path. `textOf`: reads a line again. */
+export function createKeptReader(path: string, textOf: (line: string) => string): KeptReader {
+  const lines = new Map<number, Line[]>();
+  const records = new Map<number, EndedPart & KeptText>();
+  return {
+    records,
+    add(line, place) {
+      if ('kept' in line) {
+        const [number, rows] = line.kept;
+        records.set(number, keptPart(rows, lines.get(number) ?? []));
+        return;
+      }
+      const [number, index] = line.text;
+      // A record that was begun to be told, and is told anew.
+      if (index === 0) lines.set(number, []);
+      lines.get(number)?.push(place);
+    },
+  };
+
+  function keptPart(rows: number, places: readonly Line[]): EndedPart & KeptText {
+    return {
+      rows,
+      texts: () => textsAt(places),
+      drop: () => undefined,
+    };
+  }
+
+  async function* textsAt(places: readonly Line[]): AsyncGenerator<string> {
+    if (places.length === 0) return;
+    const handle = await told(open(path));
+    try {
+      for (const { at, bytes } of places) yield textOf(await told(readAt(handle, at, bytes)));
+    } finally {
+      await handle.close();
+    }
+  }
+
+  function told<Result>(act: Promise<Result>): Promise<Result> {
+    return act.catch((error: Error) => {
+      throw new AutomateError('output', `${path} cannot be read: ${reasonOf(error)}`, { cause: error });
+    });
+  }
+}

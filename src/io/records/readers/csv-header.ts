@@ -1,0 +1,34 @@
+import type { AutomateError } from '../../../core/failure.ts';
+import { isErrorField } from '../../../core/record.ts';
+import { inputError } from './input-error.ts';
+
+/** A column of a table that is read. */
+export interface Column {
+  readonly name: string;
+  /** 0-based, in the row. */
+  readonly index: number;
+}
+
+/** The columns to keep: those that an errors file added are dropped. */
+export function columnsOf(header: readonly string[]): Column[] {
+  return header.map((name, index) => ({ name, index })).filter(({ name }) => !isErrorField(name));
+}
+
+/** Why records cannot be told by these names; absent when they can. */
+export function headerProblem(columns: readonly Column[], place: string): AutomateError | undefined {
+  const seen = new Map<string, number>();
+  for (const { name, index } of columns) {
+    const number = index + 1;
+    const first = seen.get(name);
+    if (name === '') {
+      const found = `found none for column ${number}`;
+      return inputError(place, `expected a name for every column, ${found}\nname it, or remove the column`);
+    }
+    if (first !== undefined) {
+      const found = `found "${name}" for columns ${first} and ${number}`;
+      return inputError(place, `expected a different name for every column, ${found}\nrename one of them`);
+    }
+    seen.set(name, number);
+  }
+  return undefined;
+}

@@ -1,0 +1,89 @@
+import { isUtf8 } from 'node:buffer';
+import type { AutomateError } from '../../../core/failure.ts';
+import { inputError } from './input-error.ts';
+
+/**
+ * Passes chunks on as they are, as long as they are UTF-8. `start` is the first chunk's offset.
+ * Throws an AutomateError (`input`) that names the offset of the first bad byte.
+ */
+export async function* checkedUtf8(chunks: AsyncIterable<Buffer>, name: string, start: number): AsyncGenerator<Buffer> {
+  let offset = start;
+  // The beginning of a character that the next chunk goes on with.
+  let open: Buffer = Buffer.alloc(0);
+  let begin = '';
+  for await (const chunk of chunks) {
+    if (offset < 4) begin += chunk.toString('latin1', 0, 4 - offset);
+    const missing = open.length === 0 ? 0 : characterLength(open[0] as number) - open.length;
+    const character = Buffer.concat([open, chunk.subarray(0, missing)]);
+    if (chunk.length < missing) open = character;
+    else {
+      check(character, offset - open.length);
+      const rest = chunk.subarray(missing);
+      const whole = rest.length - openLength(rest);
+      check(rest.subarray(0, whole), offset + missing);
+      open = rest.subarray(whole);
+    }
+    offset += chunk.length;
+    yield chunk;
+  }
+  check(open, offset - open.length);
+
+  function check(bytes: Buffer, at: number): void {
+    if (!isUtf8(bytes)) throw packed.includes(begin) ? packedError(name) : notUtf8(name, bytes, at);
+  }
+}
+
+/** How .zip and .xlsx files begin, and .xls. */
+const packed: readonly string[] = ['PK\x03\x04', '\xd0\xcf\x11\xe0'];
+
+function packedError(name: string): AutomateError {
+  return inputError(name, 'expected text, found a workbook or an archive\nsave the sheet as CSV (in UTF-8)');
+}
+
+function notUtf8(name: string, bytes: Buffer, start: number): AutomateError {
+  const valid = utf8Length(bytes);
+  const [bad = 0, next] = bytes.subarray(valid);
+  const offset = start + valid;
+  if (offset === 0 && bad === 0xff && (next ?? 0xfe) === 0xfe) return utf16(name, 'utf-16le');
+  if (offset === 0 && bad === 0xfe && (next ?? 0xff) === 0xff) return utf16(name, 'utf-16be');
+  if (offset === 1 && bad === 0x8b && bytes[valid - 1] === 0x1f) {
+    return inputError(name, 'expected text, found gzip data\nname the file .csv.gz (.json.gz, ...), or pass --in-format csv.gz');
+  }
+  const hex = bad.toString(16).toUpperCase().padStart(2, '0');
+  return inputError(
+    name,
+    `expected UTF-8, found the byte 0x${hex} at byte offset ${offset}\nif the file has another encoding, name it: --encoding latin1`,
+  );
+}
+
+function utf16(name: string, encoding: string): AutomateError {
+  return inputError(name, `expected UTF-8, found the byte order mark of UTF-16\npass --encoding ${encoding}`);
+}
+
+/** The length of the longest beginning that is UTF-8. */
+export function utf8Length(bytes: Buffer): number {
+  let at = 0;
+  while (at < bytes.length) {
+    const next = at + characterLength(bytes[at] as number);
+    if (next > bytes.length || !isUtf8(bytes.subarray(at, next))) break;
+    at = next;
+  }
+  return at;
+}
+
+/** How many bytes at the end are a character whose rest is missing. */
+function openLength(bytes: Buffer): number {
+  for (let length = 1; length <= Math.min(3, bytes.length); length++) {
+    const byte = bytes[bytes.length - length] as number;
+    if (byte < 0x80) return 0;
+    if (byte >= 0xc0) return characterLength(byte) > length ? length : 0;
+  }
+  return 0;
+}
+
+/** How many bytes a character has, by its first (RFC 3629, 3). */
+function characterLength(first: number): number {
+  if (first < 0xc0) return 1;
+  if (first < 0xe0) return 2;
+  return first < 0xf0 ? 3 : 4;
+}

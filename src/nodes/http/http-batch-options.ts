@@ -1,0 +1,27 @@
+import * as z from 'zod';
+import { byteSize, exactNumber, fieldName, path } from '../../core/options.ts';
+import { dictionary } from '../../core/value/dictionary.ts';
+
+const template = z.union([z.string(), z.number(), exactNumber, z.boolean(), z.null()], {
+  error: 'expected a text with {{field}}, or a value',
+});
+
+/** What a user may write under `batch`. */
+export const batchOptions = z.strictObject({
+  size: z.int().min(1).max(10_000).default(100).describe('how many records share a request at most'),
+  max_bytes: byteSize.optional().describe('how large a body may be'),
+  items: z
+    .union([z.string(), dictionary(z.string(), template)], { error: 'expected a text with {{field}}, or a mapping of such texts' })
+    .describe('what each record adds to the list that {{items}} in the body is'),
+  match: z
+    .strictObject({
+      field: fieldName.describe('the field of a record'),
+      path: path.describe('the same value in the answer, such as results[].id'),
+    })
+    .optional()
+    .describe('joins records with elements of the answer by a value, compared as text; without it, by position'),
+  missing: z.enum(['error', 'keep']).default('error').describe('a record that the answer lacks fails, or goes on with empty fields'),
+});
+
+/** A `batch` as it was checked. */
+export type BatchOptions = z.output<typeof batchOptions>;

@@ -1,0 +1,57 @@
+import * as z from 'zod';
+import {
+  auth,
+  byteSize,
+  concurrency,
+  credits,
+  duration,
+  headers,
+  name,
+  path,
+  rate,
+  retry,
+  retryDefault,
+  timeout,
+} from '../../core/options.ts';
+import { dictionary } from '../../core/value/dictionary.ts';
+import { map, whenEmpty } from '../call-options.ts';
+import { batchOptions } from './http-batch-options.ts';
+import { paginateOptions } from './http-pages-options.ts';
+
+const status = z.union([z.int().min(100).max(599), z.enum(['1xx', '2xx', '3xx', '4xx', '5xx'])], {
+  error: 'expected a status such as 200, or a class such as 2xx',
+});
+
+/** What a user may write in an HTTP Request node. */
+export const httpOptions = z.strictObject({
+  connection: name.optional().describe('base_url, auth, headers, rate and concurrency come from it'),
+  auth: auth.optional().describe('none, bearer, api_key, basic or oauth2_client_credentials, with the name of a credential'),
+  method: z.enum(['GET', 'POST', 'PUT', 'PATCH', 'DELETE']).default('GET'),
+  url: z.string().describe("absolute, or relative to the connection's base_url; {{field}} puts a field in"),
+  headers: headers.optional().describe('names to values, with {{field}}'),
+  body: z
+    .union([z.string(), dictionary(z.string(), z.unknown()), z.array(z.unknown())], {
+      error: 'expected a mapping, a list, or JSON text',
+    })
+    .optional()
+    .describe('only for POST, PUT and PATCH: a mapping or list sent as JSON, or JSON text'),
+  timeout: timeout.prefault('30s').describe('one limit for the whole request'),
+  retry: retry.prefault(retryDefault).describe('when and how often a request is sent again'),
+  rate: rate.optional().describe('at most so many requests in a time, such as 10/s'),
+  concurrency: concurrency.optional().describe('requests in flight at once; 16 unless the connection says otherwise'),
+  success: z.array(status).min(1).default(['2xx']).describe('statuses that count as success; a redirect among them is not followed'),
+  follow: z.enum(['same-origin', 'any']).default('same-origin').describe('redirects that are followed'),
+  response: z.enum(['auto', 'json', 'text']).default('auto').describe('how the body is read'),
+  max_body: byteSize.prefault('10MB').describe('the largest body that is taken, decompressed'),
+  idempotency_key: z.boolean().default(false).describe('send Idempotency-Key, the same for every retry of a record'),
+  map: map.optional().describe('the fields that the answer adds'),
+  when_empty: whenEmpty,
+  credits: credits.optional().describe('what one request costs; 1 unless the connection says otherwise'),
+  cost: path.optional().describe('where an answer says what it really cost, such as $headers.x-credits-used'),
+  paginate: paginateOptions.optional().describe('how the next page is asked for: next_url, cursor, page, offset or link_header'),
+  batch: batchOptions.optional().describe('one request for many records'),
+  cache: duration.optional().describe('how long an answer is kept on disk for identical requests'),
+});
+
+/** An HTTP Request node as it was checked. */
+export type HttpOptions = z.output<typeof httpOptions>;

@@ -1,0 +1,39 @@
+import * as z from 'zod';
+import { concurrency, credits, name, path, rate, retriedOn, retry, retryDefault, retryOn, timeout } from '../../core/options.ts';
+import { dictionary } from '../../core/value/dictionary.ts';
+import { map, whenEmpty } from '../call-options.ts';
+
+const toolRetryOn = z.union([z.literal('tool'), retryOn], {
+  error: 'expected timeout, network, tool, a status such as 429 or a class such as 5xx',
+});
+
+/** What a user may write in an MCP tool node. */
+export const mcpOptions = z.strictObject({
+  connection: name.describe('a connection of type mcp, of the flow or saved'),
+  tool: z.string().min(1, 'expected the name of a tool').describe('automate connections tools NAME lists them'),
+  arguments: z
+    .union([z.string(), dictionary(z.string(), z.unknown())], { error: 'expected a mapping, or JSON text' })
+    .default({})
+    .describe('a mapping, or JSON text; {{field}} puts a field in, and alone in its quotes it keeps its type'),
+  timeout: timeout.prefault('30s').describe('one limit for the whole call'),
+  retry: retry
+    .extend({
+      on: z
+        .array(toolRetryOn)
+        .default([...retriedOn])
+        .describe('what is tried again; tool: what the tool says failed'),
+    })
+    .prefault(retryDefault)
+    .describe('when and how often a call is made again'),
+  rate: rate.optional().describe('at most so many calls in a time, such as 10/s'),
+  concurrency: concurrency.optional().describe('calls in flight at once; 16 unless the connection says otherwise'),
+  map: map
+    .optional()
+    .describe('the fields that the answer adds: paths into structuredContent, else into the text as JSON, else into { text }'),
+  when_empty: whenEmpty,
+  credits: credits.optional().describe('what one call costs; 1 unless the connection says otherwise'),
+  cost: path.optional().describe('where an answer says what it really cost'),
+});
+
+/** An MCP tool node as it was checked. */
+export type McpOptions = z.output<typeof mcpOptions>;

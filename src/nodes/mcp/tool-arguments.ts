@@ -1,0 +1,74 @@
+import { Failure } from '../../core/failure.ts';
+import type { Fields } from '../../core/record.ts';
+import { bodyTemplate } from '../../core/template/body.ts';
+import { templateParts } from '../../core/template/template.ts';
+import { parseJson } from '../../core/value/json.ts';
+import { isObject, type JsonObject, jsonOf, type Value } from '../../core/value/value.ts';
+
+/** The arguments of a tool, ready to be rendered. */
+export interface ArgumentsTemplate {
+  /** Their names, but for those that a record decides. */
+  readonly names: readonly string[];
+  /** Whether a record decides a name. */
+  readonly hasOtherNames: boolean;
+  /** Those whose values no record decides; none of JSON text. */
+  readonly literals: ReadonlyMap<string, Value>;
+  /** Those that are texts for every record, whatever it holds; none of JSON text. */
+  readonly texts: readonly string[];
+  /** Those that are texts for every record of a table: each a cell. */
+  readonly cells: readonly string[];
+  render(fields: Fields): JsonObject;
+}
+
+/** Compiles arguments: they are rendered as a request's body is. Throws an Error that says what is wrong. */
+export function argumentsTemplate(written: Value, isCell: (field: string) => boolean): ArgumentsTemplate {
+  const render = told(() => bodyTemplate(written, isCell));
+  const names = Object.keys(typeof written === 'string' ? sampleOf(written) : (written as JsonObject));
+  const literal = names.filter((name) => !hasReference(name));
+  const members = typeof written === 'string' ? [] : Object.entries(written as JsonObject).filter(([name]) => !hasReference(name));
+  return {
+    names: literal,
+    hasOtherNames: literal.length < names.length,
+    literals: new Map(members.filter(([, value]) => !hasReference(jsonOf(value)))),
+    texts: members.filter(([, value]) => isMixedText(value)).map(([name]) => name),
+    cells: members.filter(([, value]) => isCellAlone(value, isCell)).map(([name]) => name),
+    render: (fields) => objectOf(told(() => render(fields))),
+  };
+}
+
+/** Whether a value has references and text around them. */
+function isMixedText(value: Value): boolean {
+  return typeof value === 'string' && hasReference(value) && templateParts(value).length > 1;
+}
+
+function isCellAlone(value: Value, isCell: (field: string) => boolean): boolean {
+  const [only, ...more] = typeof value === 'string' ? templateParts(value) : [];
+  return typeof only === 'object' && more.length === 0 && isCell(only.field);
+}
+
+function hasReference(text: string): boolean {
+  return templateParts(text).some((part) => typeof part !== 'string');
+}
+
+/** JSON text with a number for each reference, inside quotes or outside. */
+function sampleOf(text: string): JsonObject {
+  const sample = templateParts(text).map((part) => (typeof part === 'string' ? part : '0'));
+  return objectOf(parseJson(sample.join('')));
+}
+
+function objectOf(value: Value | string): JsonObject {
+  const object = typeof value === 'string' ? parseJson(value) : value;
+  if (isObject(object)) return object;
+  throw new Failure('request', 'expected the arguments to be a mapping of names to values', { sent: false });
+}
+
+/** What is said of a body is said of arguments. */
+function told<Result>(work: () => Result): Result {
+  try {
+    return work();
+  } catch (error) {
+    const { message } = error as Error;
+    const retold = message.replace('the body is not', 'the arguments are not').replace('in the body', 'in the arguments');
+    throw error instanceof Failure ? error.retold(retold) : new Error(retold);
+  }
+}

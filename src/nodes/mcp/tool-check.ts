@@ -1,0 +1,114 @@
+import { excerpt } from '../../core/answer/response.ts';
+import type { ToolProblem } from '../../core/node.ts';
+import { didYouMean } from '../../core/text/suggest.ts';
+import type { Tool, ToolSchema } from '../../core/tools/tools.ts';
+import { ExactNumber, isObject, jsonOf, type Value } from '../../core/value/value.ts';
+import type { ArgumentsTemplate } from './tool-arguments.ts';
+
+/** A node that calls a tool, as far as the server can judge it. */
+export interface CheckedCall {
+  readonly tool: string;
+  readonly connection: string;
+  readonly arguments: ArgumentsTemplate;
+}
+
+const shownTools = 20;
+
+/** What is wrong with a call before any record is known: a tool that is not there, arguments that it does not know, needs or does not take. `isTable`: whether the records are known to be rows of a table. */
+export function toolProblems(call: CheckedCall, tools: readonly Tool[], isTable: boolean): ToolProblem[] {
+  const tool = tools.find(({ name }) => name === call.tool);
+  return tool ? argumentProblems(call, tool.inputSchema, isTable) : [{ at: ['tool'], message: noTool(call, tools) }];
+}
+
+function noTool({ tool, connection }: CheckedCall, tools: readonly Tool[]): string {
+  const names = tools.map(({ name }) => excerpt(name, 100));
+  const more = names.length > shownTools ? ` and ${names.length - shownTools} more` : '';
+  const choices = names.length === 0 ? '; it has none' : `; it has ${names.slice(0, shownTools).join(', ')}${more}`;
+  return `the server of "${connection}" has no tool "${tool}"${didYouMean(tool, names) || choices}`;
+}
+
+function argumentProblems({ tool, connection, arguments: written }: CheckedCall, schema: ToolSchema, isTable: boolean): ToolProblem[] {
+  const known = Object.keys(schema.properties ?? {});
+  const unknown = takesOthers(schema, known) ? [] : written.names.filter((name) => !known.includes(name));
+  const missing = written.hasOtherNames ? [] : (schema.required ?? []).filter((name) => !written.names.includes(name));
+  const meant = new Set(unknown.map((name) => didYouMean(name, missing)));
+  const wayOut = `\nsee what it takes: automate connections tools ${connection} ${tool}`;
+  return [
+    ...valueProblems(tool, written, schema, isTable),
+    ...unknown.map((name) => {
+      const left = known.filter((one) => !written.names.includes(one));
+      const choices =
+        didYouMean(name, missing) || didYouMean(name, left) || (known.length === 0 ? '; it takes none' : `; it takes ${known.join(', ')}`);
+      return { at: ['arguments', name], isName: true, message: `the tool "${tool}" has no argument "${name}"${choices}` };
+    }),
+    ...missing
+      .filter((name) => !meant.has(`; did you mean "${name}"?`))
+      .map((name) => ({ at: ['arguments'], message: `the argument "${excerpt(name, 100)}" of the tool "${tool}" is missing${wayOut}` })),
+  ];
+}
+
+const textHint = '\nwrite the arguments as JSON text, with {{field}} outside quotes, or convert it in a set node';
+
+/** Values that no record, or not even the best of them, can make right. */
+function valueProblems(
+  tool: string,
+  { literals, texts, cells }: ArgumentsTemplate,
+  { properties = {} }: ToolSchema,
+  isTable: boolean,
+): ToolProblem[] {
+  const problemAt = (name: string, found: string) => {
+    const message = `the argument "${name}" of the tool "${tool}" takes ${kindOf(properties[name] as ToolSchema)}, ${found}`;
+    return { at: ['arguments', name], message };
+  };
+  const isKnown = (name: string) => Object.hasOwn(properties, name);
+  const wrong = [...literals].filter(([name, value]) => isKnown(name) && !takes(properties[name] as ToolSchema, value));
+  const never = [...texts, ...(isTable ? cells : [])].filter((name) => isKnown(name) && !takesText(properties[name] as ToolSchema));
+  return [
+    ...wrong.map(([name, value]) => problemAt(name, `found ${excerpt(jsonOf(value), 60)}`)),
+    ...never.map((name) => problemAt(name, `and this is always a text${textHint}`)),
+  ];
+}
+
+/** Only what is plain is judged: the rest is seen when the call is made. */
+function takes({ type, enum: some, const: only }: ToolSchema, value: Value): boolean {
+  if (value === null) return true;
+  const choices = only === undefined ? some : [only];
+  if (choices) return choices.some((choice) => jsonOf(choice as Value) === jsonOf(value));
+  return type === undefined || [type].flat().some((kind) => isOf(kind, value));
+}
+
+function isOf(kind: string, value: Value): boolean {
+  if (kind === 'integer') return !(typeof value === 'number') ? value instanceof ExactNumber : Number.isInteger(value);
+  if (kind === 'number') return typeof value === 'number' || value instanceof ExactNumber;
+  if (kind === 'array') return Array.isArray(value);
+  return kind === 'object' ? isObject(value) : kind === typeof value || !['string', 'boolean'].includes(kind);
+}
+
+function takesText({ type, enum: some }: ToolSchema): boolean {
+  if (some) return some.some((choice) => typeof choice === 'string');
+  return type === undefined || [type].flat().includes('string');
+}
+
+function kindOf({ type, enum: some, const: only }: ToolSchema): string {
+  const choices = only === undefined ? some : [only];
+  if (choices) return excerpt(choices.map((choice) => JSON.stringify(choice)).join(', '), 200);
+  return [type ?? 'any']
+    .flat()
+    .map((kind) => kinds[kind] ?? kind)
+    .join(' or ');
+}
+
+const kinds: Readonly<Record<string, string>> = {
+  string: 'a text',
+  number: 'a number',
+  integer: 'a whole number',
+  boolean: 'true or false',
+  array: 'a list',
+  object: 'a mapping',
+};
+
+/** Where a schema names no arguments at all, any may be meant. */
+function takesOthers({ additionalProperties, patternProperties }: ToolSchema, known: readonly string[]): boolean {
+  if (additionalProperties === false) return false;
+  return additionalProperties !== undefined || patternProperties !== undefined || known.length === 0;
+}
