@@ -1,0 +1,109 @@
+import { afterEach, describe, expect, test } from 'vitest';
+import { retryAfterMs } from '../../../src/core/answer/rate-limit.ts';
+
+const now = Date.UTC(2030, 0, 1);
+const asked = (headers: Record<string, string>, status = 429) => retryAfterMs(status, (name) => headers[name], now);
+
+describe('Retry-After', () => {
+  test.each([
+    ['5', 5000],
+    ['0', 0],
+    [' 2 ', 2000],
+    ['1.5', 1500],
+    ['315360000', 315_360_000_000],
+    ['Tue, 01 Jan 2030 00:00:30 GMT', 30_000],
+    ['Tuesday, 01-Jan-30 00:00:30 GMT', 30_000],
+    ['Tue Jan  1 00:00:30 2030', 30_000],
+    ['Mon, 31 Dec 2029 23:59:00 GMT', undefined],
+    ['Sun, 30 Dec 2039 00:00:00 GMT', Date.UTC(2039, 11, 30) - now],
+  ])('%s asks for %s ms', (value, ms) => {
+    expect(asked({ 'retry-after': value })).toBe(ms);
+    expect(asked({ 'retry-after': value }, 503)).toBe(ms);
+  });
+
+  test.each(['', 'soon', '-5', '5 minutes', 'NaN', 'Infinity', '1e9', '2030-01-01', 'Foo, 99 Bar 2030 00:00:00 GMT'])(
+    '%j says nothing',
+    (value) => {
+      expect(asked({ 'retry-after': value })).toBeUndefined();
+    },
+  );
+
+  test("a date is read against the answer's own date, so a wrong clock does no harm", () => {
+    expect(asked({ 'retry-after': 'Sat, 01 Jan 2000 00:01:00 GMT', date: 'Sat, 01 Jan 2000 00:00:00 GMT' })).toBe(60_000);
+    expect(asked({ 'retry-after': 'Tue, 01 Jan 2030 00:00:30 GMT', date: 'garbage' })).toBe(30_000);
+  });
+
+  describe('in another time zone', () => {
+    const zone = process.env.TZ;
+    afterEach(() => {
+      process.env.TZ = zone;
+    });
+    test('a date without a zone is still GMT (RFC 9110, 5.6.7)', () => {
+      process.env.TZ = 'America/New_York';
+      expect(asked({ 'retry-after': 'Tue Jan  1 00:00:30 2030' })).toBe(30_000);
+    });
+  });
+
+  test('it counts before everything else', () => {
+    expect(asked({ 'retry-after': '5', ratelimit: '"a";r=0;t=30', 'x-ratelimit-reset': '60' })).toBe(5000);
+    expect(asked({ 'retry-after': 'garbage', ratelimit: '"a";r=0;t=30' })).toBe(30_000);
+  });
+});
+
+describe('RateLimit', () => {
+  test.each([
+    ['"default";r=0;t=30', 30_000],
+    ['"default"; r=0; t=30', 30_000],
+    ['"burst";r=5;t=1, "day";r=0;t=3600', 3_600_000],
+    ['"a";r=0;t=10, "b";r=0;t=20', 20_000],
+    ['"default";t=30', 30_000],
+    ['"default";r=5;t=30', undefined],
+    ['limit=100, remaining=0, reset=30', 30_000],
+    ['limit=100, remaining=7, reset=30', undefined],
+    ['garbage', undefined],
+  ])('%s asks for %j ms', (ratelimit, ms) => {
+    expect(asked({ ratelimit })).toBe(ms);
+  });
+
+  test('on another status it counts when nothing remains', () => {
+    expect(asked({ ratelimit: '"a";r=0;t=30' }, 503)).toBe(30_000);
+    expect(asked({ ratelimit: 'limit=100, remaining=0, reset=30' }, 503)).toBe(30_000);
+    expect(asked({ ratelimit: '"a";r=1;t=30' }, 503)).toBeUndefined();
+    expect(asked({ ratelimit: '"a";t=30' }, 503)).toBeUndefined();
+  });
+});
+
+describe('X-RateLimit-Reset and RateLimit-Reset', () => {
+  test.each([
+    ['seconds', '30', 30_000],
+    ['an epoch in seconds', String(now / 1000 + 30), 30_000],
+    ['an epoch in ms', String(now + 30_000), 30_000],
+    ['an epoch with a fraction', `${now / 1000 + 30}.5`, 30_500],
+    ['an epoch that has passed', String(now / 1000 - 30), undefined],
+    ['an epoch that is now', String(now / 1000), undefined],
+    ['no time at all', '0', undefined],
+    ['garbage', 'soon', undefined],
+    ['a negative number', '-30', undefined],
+  ])('%s', (_what, value, ms) => {
+    for (const name of ['x-ratelimit-reset', 'ratelimit-reset', 'x-rate-limit-reset']) expect(asked({ [name]: value })).toBe(ms);
+  });
+
+  test('the standard name counts before the older ones', () => {
+    expect(asked({ 'x-ratelimit-reset': '60', 'ratelimit-reset': '30' })).toBe(30_000);
+  });
+
+  test('many servers send it with every answer: it counts with a 429, or when nothing remains', () => {
+    expect(asked({ 'x-ratelimit-reset': '30' }, 500)).toBeUndefined();
+    expect(asked({ 'x-ratelimit-reset': '30', 'x-ratelimit-remaining': '4' }, 500)).toBeUndefined();
+    expect(asked({ 'x-ratelimit-reset': '30', 'x-ratelimit-remaining': '0' }, 500)).toBe(30_000);
+    expect(asked({ 'ratelimit-reset': '30', 'ratelimit-remaining': '0' }, 503)).toBe(30_000);
+  });
+
+  test("an epoch is read against the answer's own date", () => {
+    expect(asked({ 'x-ratelimit-reset': '1861920060', date: 'Mon, 01 Jan 2029 00:00:00 GMT' })).toBe(60_000);
+  });
+});
+
+test('an answer that says nothing asks for nothing', () => {
+  expect(asked({})).toBeUndefined();
+});

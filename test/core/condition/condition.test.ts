@@ -1,0 +1,217 @@
+import { describe, expect, test } from 'vitest';
+import { compileCondition, compileExpression, ExpressionError } from '../../../src/core/condition/condition.ts';
+import { parseJson } from '../../../src/core/value/json.ts';
+import { jsonOf, type Value } from '../../../src/core/value/value.ts';
+import { toFields } from '../../helpers/run-flow.ts';
+
+const result = (source: string, record = '{}') =>
+  jsonOf(compileExpression(source).evaluate(toFields(parseJson(record) as Record<string, Value>)));
+
+const problem = (compile: () => unknown): unknown => {
+  try {
+    compile();
+  } catch (error) {
+    if (error instanceof ExpressionError) return { message: error.message, offset: error.offset };
+  }
+  return undefined;
+};
+
+describe('conditions over the fields of a record', () => {
+  test.each([
+    ['status == "done" && progress >= 100', '{"status":"done","progress":100}', true],
+    ['status == "done" && progress >= 100', '{"status":"done","progress":99.5}', false],
+    ['status == "done" && progress >= 100', '{"status":"open"}', false],
+    ['age > 2', '{"age":2.5}', true],
+    ['age > 2.5', '{"age":3}', true],
+    ['age == 3.0', '{"age":3}', true],
+    ['age == 3', '{"age":3.0}', true],
+    ['int(age) >= 18', '{"age":"20"}', true],
+    ['name in ["a", "b"]', '{"name":"a"}', true],
+    ['data.user.age > 5', '{"data":{"user":{"age":6}}}', true],
+    ['data["odd key"] == 1', '{"data":{"odd key":1}}', true],
+    ['tags[0] == "x"', '{"tags":["x"]}', true],
+    ['size(tags) == 1', '{"tags":["x"]}', true],
+    ['name.startsWith("A") && name.contains("n")', '{"name":"Ann"}', true],
+    ['created > timestamp("2020-01-01T00:00:00Z")', '{"created":1}', 'no such overload'],
+    ['big == 9223372036854775807', '{"big":9223372036854775807}', true],
+    ['big > 1', '{"big":12345678901234567890}', true],
+    ['done', '{"done":true}', true],
+  ])('%s over %s', (source, record, expected) => {
+    const evaluate = () => compileCondition(source).evaluate(toFields(parseJson(record) as Record<string, Value>));
+    if (typeof expected === 'string') expect(evaluate).toThrow(expected);
+    else expect(evaluate()).toBe(expected);
+  });
+
+  test.each([
+    ['!has(next_cursor)', '{}', true],
+    ['!has(next_cursor)', '{"next_cursor":null}', true],
+    ['!has(next_cursor)', '{"next_cursor":""}', false],
+    ['next_cursor != null', '{"next_cursor":null}', false],
+    ['next_cursor != null', '{"next_cursor":"x"}', true],
+    ['has(age) && age > 3', '{}', false],
+    ['has(data.user)', '{"data":{}}', false],
+    ['has(data.user)', '{"data":{"user":null}}', true],
+  ])('has and null: %s over %s', (source, record, expected) => {
+    expect(compileCondition(source).evaluate(toFields(JSON.parse(record)))).toBe(expected);
+  });
+
+  test.each([
+    ['items.all(x, x > 0)', '{"items":[1,2]}', 'true'],
+    ['items.exists(i, i.n == n)', '{"items":[{"n":1}],"n":1}', 'true'],
+    ['items.exists_one(x, x == 1)', '{"items":[1,1]}', 'false'],
+    ['items.filter(x, x > 1)', '{"items":[1,2]}', '[2]'],
+    ['items.map(x, x + n)', '{"items":[1,2],"n":10}', '[11,12]'],
+    ['items.map(items, items)', '{"items":[1]}', '[1]'],
+  ])('macros bind their own name: %s', (source, record, expected) => {
+    expect(result(source, record)).toBe(expected);
+  });
+
+  test.each(['int', 'string', 'type', 'size', 'has', 'map', 'all', 'matches', 'list', 'bool', 'duration', 'constructor', 'record__', 'e1'])(
+    'a field may be called %s',
+    (name) => {
+      expect(result(`${name} == "5" && int(${name}) == 5`, `{"${name}":"5"}`)).toBe('true');
+    },
+  );
+
+  test.each(['loop', 'package', 'import', 'for', 'if', 'return', '__proto__'])('a field called %s has to be renamed first', (name) => {
+    expect(problem(() => compileCondition(`a == 1 && ${name} == 2`))).toEqual({
+      message: expect.stringMatching(`"${name}" is a word that CEL keeps for itself[^]*rename: \\{ ${name}: `),
+      offset: 10,
+    });
+  });
+
+  test('names that CEL has for types are types where they are meant so', () => {
+    expect(result('type(a) == string', '{"a":"x"}')).toBe('true');
+  });
+
+  test('the fields it cannot do without', () => {
+    expect(compileExpression('a > 1 && b.c == d["e"] && items.all(x, x > f) && int(g) > 0 && a == 2').fields).toEqual([
+      'a',
+      'b',
+      'd',
+      'items',
+      'f',
+      'g',
+    ]);
+    expect(compileExpression('!has(a) || a > 3').fields).toEqual([]);
+    expect(compileExpression('has(a.b)').fields).toEqual(['a']);
+  });
+});
+
+describe('values that expressions give', () => {
+  test.each([
+    ['int(age)', '{"age":"42"}', '42'],
+    ['int(age) + 1', '{"age":"-5"}', '-4'],
+    ['double(x)', '{"x":"1.5"}', '1.5'],
+    ['int(double(ft) * 0.3048)', '{"ft":"1026"}', '312'],
+    ['string(n)', '{"n":12345678901234567890}', '"12345678901234567890"'],
+    ['n', '{"n":12345678901234567890}', '12345678901234567890'],
+    ['n', '{"n":9007199254740993}', '9007199254740993'],
+    ['{"a": b, "c": [b, "x", null]}', '{"b":1}', '{"a":1,"c":[1,"x",null]}'],
+    ['a.b', '{"a":{"b":{"c":[1]}}}', '{"c":[1]}'],
+    ['first + " " + last', '{"first":"A","last":"B"}', '"A B"'],
+    ['has(a) ? a : "none"', '{}', '"none"'],
+    ['timestamp(t)', '{"t":"2020-01-01T00:00:00Z"}', '"2020-01-01T00:00:00.000Z"'],
+    ['uint(a)', '{"a":"5"}', '5'],
+    ['name.lowerAscii()', '{"name":"ANN"}', '"ann"'],
+  ])('%s over %s is %s', (source, record, expected) => {
+    expect(result(source, record)).toBe(expected);
+  });
+
+  test.each([
+    ['int(a)', '{"a":""}', 'expected a whole number, found ""'],
+    ['int(a)', '{"a":"12.7"}', 'expected a whole number, found "12.7"'],
+    ['int(a)', '{"a":"0x10"}', 'expected a whole number, found "0x10"'],
+    ['int(a)', '{"a":null}', "'int(null)'"],
+    ['double(a)', '{"a":""}', 'expected a number, found ""'],
+    ['double(a)', '{"a":" 8"}', 'expected a number, found " 8"'],
+    ['double(a)', '{"a":"0x10"}', 'expected a number, found "0x10"'],
+    ['double(a)', '{"a":"Infinity"}', 'expected a number, found "Infinity"'],
+    ['double(a)', '{"a":"1,5"}', 'expected a number, found "1,5"'],
+    ['a / b', '{"a":1.5,"b":0.0}', 'the expression gave Infinity, which is no number that JSON knows'],
+    ['1 / 0', '{}', 'division by zero'],
+    ['age >= 18', '{"age":"20"}', '(a CSV cell is text: convert it, as in int(age))'],
+    ['age >= 18', '{"age":null}', '(a field is null, as one is that the answer lacks: ask first, as in has(age) && age >= 18)'],
+    ['!paid', '{"paid":null}', 'has(age) && age >= 18'],
+    ['paid ? 1 : 2', '{"paid":null}', 'has(age) && age >= 18'],
+    ['price * 2', '{"price":3.5}', '(whole numbers and others do not mix: convert them, as in double(price) * 2.0)'],
+    ['a + 1', '{}', 'the record has no field "a"'],
+    ['has(a) || b.c == 1', '{"b":{}}', 'No such key: c'],
+    ['a.b.c', '{"a":{"b":{}}}', 'No such key: c'],
+    ['toString', '{}', 'the record has no field "toString"'],
+  ])('%s over %s fails the record', (source, record, message) => {
+    expect(() => result(source, record)).toThrow(expect.objectContaining({ kind: 'template', message: expect.stringContaining(message) }));
+  });
+
+  test('a condition that gives no truth value fails the record', () => {
+    expect(() => compileCondition('a').evaluate(toFields({ a: 'yes' }))).toThrow('"a" gave neither true nor false');
+  });
+});
+
+describe('expressions that are none', () => {
+  test.each([
+    ['status =', 7],
+    ['status == "a', 10],
+    ['(a == 1', 7],
+    ['a == 1 &&', 9],
+    ['', 0],
+    ['a b', 2],
+    ['größe == 1', 2],
+    ['foo(a)', 0],
+    ['a == 1 && foo(b)', 10],
+    ['a.b.nope()', 0],
+    ['1 + "x"', 0],
+    ['cel.bind(x, 1, x)', 9],
+  ])('%s: wrong from %i on', (source, offset) => {
+    expect(problem(() => compileExpression(source))).toEqual({ message: expect.stringMatching(/^not a CEL expression: /), offset });
+  });
+
+  test.each([
+    ['a == 1 and b', 'and', 7],
+    ["name like 'x'", 'like', 5],
+    ["a == 'x')", ')', 8],
+    ["a 'x y'", "'x y'", 2],
+  ])('%s: what follows is told as a whole', (source, found, offset) => {
+    const message = `not a CEL expression: expected its end, or an operator such as == or &&, found ${found}`;
+    expect(problem(() => compileExpression(source))).toEqual({ message, offset });
+  });
+
+  test.each([
+    ['status = "done"', 7],
+    ['a == 1 && b=null', 11],
+  ])('%s: two = compare', (source, offset) => {
+    expect(problem(() => compileExpression(source))).toEqual({ message: 'not a CEL expression: expected == to compare, found =', offset });
+  });
+
+  test.each([
+    ['{{id}} == 1', 'id == 1', 0],
+    ['a && {{ id }} == {{b}}', 'a && id == b', 5],
+    ['int({{age}})', 'int(age)', 4],
+  ])('%s: fields stand without braces', (source, meant, offset) => {
+    expect(problem(() => compileExpression(source))).toEqual({
+      message: `fields stand in expressions without braces: ${meant}`,
+      offset,
+    });
+  });
+
+  test.each(['a == "{{id}}" &&', '{{id}} =', 'a = 1'])('%s: not the braces alone are wrong', (source) => {
+    expect(problem(() => compileExpression(source))).toMatchObject({ message: expect.stringMatching(/^not a CEL expression: /) });
+  });
+
+  test.each([
+    ['1 + 1', 'int'],
+    ['"a" + "b"', 'string'],
+    ['[1]', 'list<int>'],
+  ])('%s is no condition', (source, type) => {
+    expect(problem(() => compileCondition(source))).toEqual({
+      message: `expected a condition that is true or false, found one that gives ${type}`,
+      offset: undefined,
+    });
+  });
+
+  test('no message shows how fields are looked up inside', () => {
+    for (const source of ['foo(a)', '1 + a.b()', 'a ? 1 : "x"', 'has(1)', 'has(a, b)', 'has(a + b)']) {
+      expect(JSON.stringify(problem(() => compileExpression(source)))).not.toMatch(/record__|present__/);
+    }
+  });
+});

@@ -1,0 +1,91 @@
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import { headerTemplate, nearReferences, referencedFields, textTemplate, valueTemplate } from '../../../src/core/template/template.ts';
+import { ExactNumber } from '../../../src/core/value/value.ts';
+import { naughtyTexts } from '../../helpers/naughty-texts.ts';
+import { toFields } from '../../helpers/run-flow.ts';
+
+const anyText = fc.oneof(fc.string({ unit: 'binary' }), fc.constantFrom(...naughtyTexts));
+
+describe('references', () => {
+  test.each([
+    ['{{id}}', ['id']],
+    ['{{user_id}}', ['user_id']],
+    ['{{_}} {{7}} {{A1}}', ['_', '7', 'A1']],
+    ['{{Größe}} {{名前}}', ['Größe', '名前']],
+    ['{{a}}{{b}}-{{a}}', ['a', 'b']],
+    ['{"a":{{a}}}', ['a']],
+    ['{{{a}}}', ['a']],
+    ['{a} {{ a }} {{first-name}} {{a.b}} {{a b}} {{}} {{a} {{a\n}}', []],
+  ])('%s refers to %j', (text, fields) => {
+    expect(referencedFields(text)).toEqual(fields);
+  });
+
+  test('what looks like a reference and is none stays text', () => {
+    const text = '{{first-name}} {{ id }} {{a.b}}';
+    expect(nearReferences(text)).toEqual(['{{first-name}}', '{{ id }}', '{{a.b}}']);
+    expect(textTemplate(text)(toFields({ id: 1 }))).toBe(text);
+  });
+
+  test('values are put in as they are, and never read as templates again', () => {
+    expect(textTemplate('<{{a}}>')(toFields({ a: '{{b}} $& $1', b: 'no' }))).toBe('<{{b}} $& $1>');
+  });
+
+  test.each([
+    ['text', 'text'],
+    ['', ''],
+    [null, ''],
+    [5, '5'],
+    [0.1, '0.1'],
+    [true, 'true'],
+    [new ExactNumber('1.50'), '1.50'],
+    [[1, 'a', null], '[1,"a",null]'],
+    [{ a: { b: 1 } }, '{"a":{"b":1}}'],
+  ])('the value %j reads %j', (value, text) => {
+    expect(textTemplate('{{a}}')(toFields({ a: value }))).toBe(text);
+  });
+
+  test('a missing field is a failure that names it, never an empty text', () => {
+    expect(() => textTemplate('Hi {{name}}')(toFields({ id: 1 }))).toThrow(
+      expect.objectContaining({ kind: 'template', message: 'the record has no field "name"', sent: false }),
+    );
+  });
+
+  test.each(['__proto__', 'constructor', 'toString', '7'])('a field called %s is data like any other', (name) => {
+    expect(textTemplate(`{{${name}}}`)(toFields([[name, 'here']]))).toBe('here');
+    expect(() => textTemplate(`{{${name}}}`)(toFields({}))).toThrow(`the record has no field "${name}"`);
+  });
+
+  test('a text that is nothing but one reference keeps the type', () => {
+    const fields = toFields({ list: [1, 2], n: 5 });
+    expect(valueTemplate('{{list}}')(fields)).toEqual([1, 2]);
+    expect(valueTemplate('{{n}} ')(fields)).toBe('5 ');
+    expect(valueTemplate('plain')(fields)).toBe('plain');
+  });
+});
+
+describe('headers', () => {
+  test.each(['\r\nX-Injected: 1', 'a\nb', '\0', 'a\tb', '\u001b[31m', '\u007f', '\u0085'])('%j is refused', (value) => {
+    expect(() => headerTemplate('X-Name', 'v {{a}}')(toFields({ a: value }))).toThrow(
+      expect.objectContaining({
+        kind: 'request',
+        message: 'the header "X-Name" must not hold a line break or another control character',
+        sent: false,
+      }),
+    );
+  });
+
+  test('half a character is refused, as it could not be sent', () => {
+    expect(() => headerTemplate('X-Name', '{{a}}')(toFields({ a: 'a\ud800' }))).toThrow('a broken character');
+  });
+
+  test('every value is sent as it is or refused', () => {
+    fc.assert(
+      fc.property(anyText, (text) => {
+        const render = () => headerTemplate('X-Name', '<{{a}}>')(toFields({ a: text }));
+        if (/\p{Cc}/u.test(text)) expect(render).toThrow('control character');
+        else expect(render()).toBe(`<${text}>`);
+      }),
+    );
+  });
+});

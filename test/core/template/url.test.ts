@@ -1,0 +1,229 @@
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import { urlTemplate } from '../../../src/core/template/url.ts';
+import { ExactNumber } from '../../../src/core/value/value.ts';
+import { naughtyTexts } from '../../helpers/naughty-texts.ts';
+import { toFields } from '../../helpers/run-flow.ts';
+
+const strict = { allowHttp: false };
+
+function rendered(url: string, fields: Record<string, unknown>, rules: Parameters<typeof urlTemplate>[1] = strict): string {
+  const { origin, path } = urlTemplate(url, rules).render(toFields(fields));
+  return origin + path;
+}
+
+const anyText = fc.oneof(fc.string({ unit: 'binary' }), fc.constantFrom(...naughtyTexts));
+
+describe('escaping by place', () => {
+  test('whatever stands around a reference stays as it is', () => {
+    const around = (text: string) => rendered(`https://api.example.com/${text}/{{a}}?${text}={{a}}&reference0`, { a: 'x' });
+    for (const text of ['reference', 'reference00', 'a'])
+      expect(around(text)).toBe(`https://api.example.com/${text}/x?${text}=x&reference0`);
+  });
+
+  test('any value stays one path segment of the same origin', () => {
+    fc.assert(
+      fc.property(anyText, anyText, (a, b) => {
+        fc.pre(!['.', '..'].includes(a));
+        const url = new URL(rendered('https://api.example.com/v1/{{a}}/x-{{b}}/end?q=1', { a, b }));
+        expect(url.origin).toBe('https://api.example.com');
+        expect(url.search).toBe('?q=1');
+        const segments = url.pathname.split('/').map(decodeURIComponent);
+        expect(segments).toEqual(['', 'v1', a, `x-${b}`, 'end']);
+      }),
+    );
+  });
+
+  test('any value stays one query parameter', () => {
+    fc.assert(
+      fc.property(anyText, anyText, (a, b) => {
+        const url = new URL(rendered('https://api.example.com/v1?a={{a}}&b=x{{b}}y&c=1', { a, b }));
+        expect(url.origin + url.pathname).toBe('https://api.example.com/v1');
+        expect([...url.searchParams]).toEqual([
+          ['a', a],
+          ['b', `x${b}y`],
+          ['c', '1'],
+        ]);
+      }),
+    );
+  });
+
+  test('what is rendered is what URL parsing gives back', () => {
+    fc.assert(
+      fc.property(anyText, anyText, (a, b) => {
+        fc.pre(!['.', '..'].includes(a));
+        const url = rendered('https://api.example.com/{{a}}?b={{b}}', { a, b });
+        expect(new URL(url).href.replaceAll("'", '%27')).toBe(url.replaceAll("'", '%27'));
+      }),
+    );
+  });
+
+  test.each([
+    ['/users/{{a}}', '.'],
+    ['/users/{{a}}', '..'],
+    ['/users/{{a}}/posts', '..'],
+    ['/users/.{{a}}', '.'],
+    ['/users/{{a}}{{a}}', '.'],
+    ['/users/%2e{{a}}', '.'],
+    ['/users/{{a}}?q=1', '..'],
+  ])('%s with %j would leave the path and is refused', (url, a) => {
+    expect(() => rendered(`https://api.example.com${url}`, { a })).toThrow(
+      expect.objectContaining({ kind: 'request', message: expect.stringContaining('a path segment must not be "." or ".."') }),
+    );
+  });
+
+  test('dots elsewhere are fine', () => {
+    expect(rendered('https://a.com/{{a}}/x', { a: '...' })).toBe('https://a.com/.../x');
+    expect(rendered('https://a.com/{{a}}?back=/../&q={{a}}', { a: 'x' })).toBe('https://a.com/x?back=/../&q=x');
+    expect(rendered('https://a.com/x?q={{a}}', { a: '..' })).toBe('https://a.com/x?q=..');
+  });
+
+  test('a literal ".." that would take a reference away is refused', () => {
+    expect(() => urlTemplate('https://a.com/{{a}}/../{{b}}', strict)).toThrow('".."');
+    expect(rendered('https://a.com/v2/../v1/{{a}}', { a: 1 })).toBe('https://a.com/v1/1');
+  });
+
+  test('half a character is refused, in path, query and host', () => {
+    for (const url of ['https://a.com/{{a}}', 'https://a.com/?q={{a}}', '{{a}}']) {
+      expect(() => rendered(url, { a: 'https://b.com/\ud800' })).toThrow('a broken character');
+    }
+  });
+
+  test('null is empty, numbers keep their digits, objects are JSON', () => {
+    expect(rendered('https://a.com/{{n}}/x?a={{e}}&b={{o}}', { n: null, e: new ExactNumber('1.50'), o: { a: [1] } })).toBe(
+      'https://a.com//x?a=1.50&b=%7B%22a%22%3A%5B1%5D%7D',
+    );
+  });
+
+  test('what is no reference stays text, percent-encoded', () => {
+    expect(rendered('https://a.com/{{first-name}}/{{ id }}', { id: 1 })).toBe('https://a.com/%7B%7Bfirst-name%7D%7D/%7B%7B%20id%20%7D%7D');
+  });
+
+  test('what follows a # is not sent', () => {
+    expect(rendered('https://a.com/{{a}}#{{b}}', { a: 1, b: 2 })).toBe('https://a.com/1');
+  });
+});
+
+describe('base URL', () => {
+  test.each([
+    ['https://a.com', '/users/{{id}}', 'https://a.com/users/7'],
+    ['https://a.com/', 'users/{{id}}', 'https://a.com/users/7'],
+    ['https://a.com/v2', '/users/{{id}}', 'https://a.com/v2/users/7'],
+    ['https://a.com/v2/', '/users/{{id}}', 'https://a.com/v2/users/7'],
+    ['https://a.com/v2', '?id={{id}}', 'https://a.com/v2?id=7'],
+    ['https://a.com/v2', '', 'https://a.com/v2'],
+    ['https://a.com/v2', '{{id}}', 'https://a.com/v2/7'],
+    ['https://a.com/v2', '{{path}}', 'https://a.com/v2/x%2Fy%3Fz'],
+    ['https://a.com/v2', '//evil.example.com/{{id}}', 'https://a.com/v2/evil.example.com/7'],
+    ['https://a.com/v2', 'https://b.com/{{id}}', 'https://b.com/7'],
+    ['https://a.com/v2', '{{next}}', 'https://c.com/page?n=2'],
+    ['https://A.com:443/v2', '/x', 'https://a.com/v2/x'],
+  ])('%s and %s give the third', (baseUrl, url, whole) => {
+    expect(rendered(url, { id: 7, path: 'x/y?z', next: 'https://c.com/page?n=2' }, { baseUrl, allowHttp: false })).toBe(whole);
+  });
+
+  test('no record under a base URL can change the origin, but by being a whole URL', () => {
+    fc.assert(
+      fc.property(anyText, (a) => {
+        fc.pre(!/^[a-z][a-z0-9+.-]*:\/\//i.test(a) && !['.', '..'].includes(a));
+        const target = urlTemplate('{{a}}/x', { baseUrl: 'https://a.com/v2', allowHttp: false }).render(toFields({ a }));
+        expect(target).toMatchObject({ origin: 'https://a.com', fromData: false });
+        expect(target.path.split('/')).toHaveLength(4);
+      }),
+    );
+  });
+});
+
+describe('hosts from data', () => {
+  test.each([
+    ['{{url}}', 'https://b.com/x?y=1'],
+    ['https://{{host}}/x?y=1', 'https://b.com/x?y=1'],
+    ['https://{{sub}}.com/x?y=1', 'https://b.com/x?y=1'],
+    ['{{scheme}}://b.com/x?y=1', 'https://b.com/x?y=1'],
+    ['https://b.com{{rest}}', 'https://b.com/x?y=1'],
+  ])('%s: the record decides the host', (url, whole) => {
+    const template = urlTemplate(url, strict);
+    const target = template.render(toFields({ url: whole, host: 'b.com', sub: 'b', scheme: 'https', rest: '/x?y=1' }));
+    expect(template.origin).toBeUndefined();
+    expect(target.origin + target.path).toBe(whole);
+    expect(target.fromData).toBe(true);
+  });
+
+  test('a literal origin is no data', () => {
+    expect(urlTemplate('https://b.com/{{a}}', strict).origin).toBe('https://b.com');
+    expect(urlTemplate('https://b.com?{{a}}', strict).render(toFields({ a: 1 })).fromData).toBe(false);
+  });
+
+  test('an address in disguise is seen as what it is', () => {
+    expect(rendered('{{url}}', { url: 'http://2130706433/x' })).toBe('http://127.0.0.1/x');
+    expect(rendered('{{url}}', { url: 'https://0xA9FEA9FE/latest/meta-data' })).toBe('https://169.254.169.254/latest/meta-data');
+  });
+
+  test.each([
+    ['', 'expected an absolute https URL, found ""'],
+    ['users/7', 'expected an absolute https URL, found "users/7"'],
+    ['//b.com/x', 'expected an absolute https URL'],
+    ['ftp://b.com/x', 'expected an absolute https URL'],
+    ['file:///etc/passwd', 'expected an absolute https URL'],
+    ['javascript:alert(1)', 'expected an absolute https URL'],
+    ['http://b.com/x', 'expected an https URL, found http://b.com'],
+    ['https://user:pass@b.com/x', 'must not hold a user name or password'],
+    ['https://b.com@c.com/x', 'must not hold a user name or password'],
+    ['https://b.com /x', 'holds a space, a backslash or a control character'],
+    ['https://b.com\\@c.com/x', 'holds a space, a backslash or a control character'],
+    ['https://b.com/x\r\nHost: c.com', 'holds a space, a backslash or a control character'],
+    ['https://', 'not a valid URL'],
+    ['https:///users/7', 'not a valid URL: "https:///users/7"'],
+    ['https://b.com/a/../b', 'a path segment must not be "." or ".."'],
+    ['https://b.com/a/%2E%2e', 'a path segment must not be "." or ".."'],
+  ])('%j fails the record', (url, message) => {
+    expect(() => rendered('{{url}}', { url })).toThrow(
+      expect.objectContaining({ kind: 'request', message: expect.stringContaining(message) }),
+    );
+  });
+
+  test('without a host the first segment of the path is none', () => {
+    const refusal = expect.objectContaining({ kind: 'request', message: 'not a valid URL: "https:///users/7"' });
+    expect(() => rendered('https://{{host}}/users/{{id}}', { host: '', id: '7' })).toThrow(refusal);
+    expect(() => urlTemplate('https:///users/{{id}}', strict)).toThrow('not a valid URL: "https:///users/{{id}}"');
+  });
+
+  test('a long one is not told whole', () => {
+    expect(() => rendered('{{url}}', { url: 'x'.repeat(100_000) })).toThrow(/^expected an absolute https URL, found "x{200}\.\.\."$/);
+  });
+
+  test('behind the host, values are escaped as everywhere', () => {
+    expect(rendered('https://{{host}}/users/{{id}}', { host: 'b.com', id: 'a/b?c' })).toBe('https://b.com/users/a%2Fb%3Fc');
+  });
+});
+
+describe('https', () => {
+  test.each(['http://localhost:8080/x', 'http://127.0.0.1/x', 'http://127.1.2.3/x', 'http://[::1]:8080/x', 'http://api.localhost/x'])(
+    '%s is loopback and fine without',
+    (url) => {
+      expect(rendered(url, {})).toBe(url);
+    },
+  );
+
+  test.each(['http://api.example.com/x', 'http://10.0.0.1/x', 'http://localhost.example.com/x', 'http://[::ffff:8.8.8.8]/x'])(
+    '%s is refused unless allowed',
+    (url) => {
+      expect(() => urlTemplate(url, strict)).toThrow(
+        /expected an https URL, found .*\nset allow_http: true on the connection, or pass --allow-http/,
+      );
+      expect(rendered(url, {}, { allowHttp: true })).toMatch(/^http:/);
+    },
+  );
+
+  test.each([
+    ['/users', 'expected an absolute URL such as https://api.example.com/'],
+    ['api.example.com/users', 'expected an absolute URL'],
+    ['ftp://api.example.com/users', 'expected an https URL, found the scheme "ftp"'],
+    ['https://', 'not a valid URL'],
+    ['https:///users/7', 'not a valid URL: "https:///users/7"'],
+    ['https://a b.com/', 'not a valid URL'],
+    ['https://user:pass@a.com/', 'must not hold a user name or password'],
+  ])('%s can never be sent', (url, message) => {
+    expect(() => urlTemplate(url, strict)).toThrow(message);
+  });
+});

@@ -1,0 +1,477 @@
+import { existsSync, mkdtempSync, rmSync } from 'node:fs';
+import { mkdir, open, readdir, readFile, stat, symlink, truncate, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { describe, expect, onTestFinished, test } from 'vitest';
+import type { HitSource } from '../../../src/core/event.ts';
+import { Failure, Unfinished } from '../../../src/core/failure.ts';
+import type { HttpResponse } from '../../../src/core/ports.ts';
+import { openAnswers } from '../../../src/io/cache/answers-file.ts';
+import { createCache } from '../../../src/io/cache/cache.ts';
+import { answerOf, checksumOf, packedOf } from '../../../src/io/cache/cached-answer.ts';
+import { openDatabase } from '../../../src/io/files/database.ts';
+import { createRedactor } from '../../../src/io/secrets/redact.ts';
+
+function answer(body: string | Uint8Array, headers: HttpResponse['headers'] = {}): HttpResponse {
+  return {
+    status: 200,
+    headers,
+    header: (name) => headers[name]?.toString(),
+    body: typeof body === 'string' ? Buffer.from(body) : body,
+    endedByClose: false,
+    retryAfterMs: undefined,
+  };
+}
+
+/** A cache as a run has it. */
+interface OpenCache {
+  ask(key: string, maxAgeMs: number, produce: () => Promise<HttpResponse>): Promise<HttpResponse>;
+  /** Answers that were there without being produced. */
+  readonly hits: readonly HitSource[];
+  close(): void;
+}
+
+interface Place {
+  readonly home: string;
+  readonly path: string;
+  /** What was told. */
+  readonly warnings: readonly string[];
+  open(mostBytes?: number): OpenCache;
+  /** Asks for one answer as a run of its own. */
+  once(key: string, maxAgeMs: number, produce: () => Promise<HttpResponse>): Promise<HttpResponse>;
+  pass(ms: number): void;
+}
+
+function place(...secrets: string[]): Place {
+  const folder = mkdtempSync(join(tmpdir(), 'automate-cache-'));
+  onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
+  const home = join(folder, 'state');
+  const path = join(home, 'cache.db');
+  const redactor = createRedactor();
+  for (const secret of secrets) redactor.add(secret);
+  let nowMs = Date.now();
+  const warnings: string[] = [];
+  const at: Place = {
+    home,
+    path,
+    warnings,
+    open(mostBytes = 1e9) {
+      const hits: HitSource[] = [];
+      const cache = createCache({ path, mostBytes, redactor, wallNow: () => nowMs, warn: (message) => warnings.push(message) });
+      return { ask: (...call) => cache.through(...call, (source) => hits.push(source)), hits, close: cache.close };
+    },
+    async once(...call) {
+      const cache = at.open();
+      try {
+        return await cache.ask(...call);
+      } finally {
+        cache.close();
+      }
+    },
+    pass(ms) {
+      nowMs += ms;
+    },
+  };
+  return at;
+}
+
+/** Counts how often it is asked. */
+function producer(...answers: HttpResponse[]) {
+  let asked = 0;
+  const produce = async () => answers[asked++ % answers.length] as HttpResponse;
+  return { produce, asked: () => asked };
+}
+
+const text = ({ body }: HttpResponse) => Buffer.from(body).toString();
+const unasked = () => Promise.reject(new Error('asked again'));
+
+/** The keys among these whose answers are kept. */
+async function keptOf(at: Place, keys: readonly string[]): Promise<string[]> {
+  const cache = at.open();
+  const asked: string[] = [];
+  for (const key of keys) await cache.ask(key, 1e9, () => Promise.reject(asked.push(key))).catch(() => undefined);
+  cache.close();
+  return keys.filter((key) => !asked.includes(key));
+}
+
+/** How many answers the file holds. */
+function answersIn({ path }: Place): number {
+  const file = openAnswers(path, 1000);
+  try {
+    return file.amount().answers;
+  } finally {
+    file.close();
+  }
+}
+
+describe('an answer', () => {
+  test('is kept until its end, for every run', async () => {
+    const at = place();
+    const { produce, asked } = producer(answer('one'), answer('two'));
+    expect(text(await at.once('k', 1000, produce))).toBe('one');
+    at.pass(999);
+    expect(text(await at.once('k', 1000, produce))).toBe('one');
+    expect(asked()).toBe(1);
+    at.pass(1);
+    expect(text(await at.once('k', 1000, produce))).toBe('two');
+    expect(text(await at.once('other', 1000, produce))).toBe('one');
+    expect(asked()).toBe(3);
+  });
+
+  test('is found before it is on disk, and says that it was found', async () => {
+    const cache = place().open();
+    await cache.ask('k', 1000, async () => answer('one'));
+    expect(cache.hits).toEqual([]);
+    expect(text(await cache.ask('k', 1000, unasked))).toBe('one');
+    expect(cache.hits).toEqual(['kept']);
+    cache.close();
+  });
+
+  test('is on disk soon, though nobody closes the cache', async () => {
+    const at = place();
+    const cache = at.open();
+    await cache.ask('k', 1e9, async () => answer('one'));
+    await expect.poll(() => keptOf(at, ['k'])).toEqual(['k']);
+    cache.close();
+  });
+
+  test('from the future is none: nobody knows its age', async () => {
+    const at = place();
+    await at.once('k', 1000, async () => answer('one'));
+    at.pass(-5000);
+    expect(text(await at.once('k', 1000, async () => answer('two')))).toBe('two');
+  });
+
+  test('comes back as it was', async () => {
+    const at = place();
+    const body = new Uint8Array(Array.from({ length: 1024 }, (_, i) => i & 255));
+    const headers = { etag: '"x"', 'set-cookie': ['a=1', 'b=2'], 'x-name': Buffer.from('Zoë').toString('latin1') };
+    const { produce } = producer({ ...answer(body, headers), status: 203 });
+    await at.once('k', 1000, produce);
+    const found = await at.once('k', 1000, unasked);
+    expect(Buffer.compare(Buffer.from(found.body), body)).toBe(0);
+    expect(found).toMatchObject({ status: 203, headers, endedByClose: false, retryAfterMs: undefined });
+    expect([found.header('etag'), found.header('set-cookie'), found.header('x-name'), found.header('constructor')]).toEqual([
+      '"x"',
+      'a=1, b=2',
+      'Zoë',
+      undefined,
+    ]);
+  });
+
+  test.each([0, 5_000_000])('may have a body of %i bytes', async (length) => {
+    const at = place();
+    await at.once('k', 1000, async () => answer(new Uint8Array(length).fill(7)));
+    expect((await at.once('k', 1000, unasked)).body.length).toBe(length);
+  });
+
+  test('is asked for once while it is on its way', async () => {
+    const cache = place().open();
+    let release: ((response: HttpResponse) => void) | undefined;
+    let asked = 0;
+    const produce = () => {
+      asked++;
+      return new Promise<HttpResponse>((resolve) => (release = resolve));
+    };
+    const all = Promise.all(Array.from({ length: 10 }, () => cache.ask('k', 1000, produce)));
+    while (!release) await new Promise((resolve) => setTimeout(resolve, 1));
+    release(answer('one'));
+    expect((await all).map(text)).toEqual(Array(10).fill('one'));
+    expect(asked).toBe(1);
+    expect(cache.hits).toEqual(Array(9).fill('in-flight'));
+    cache.close();
+  });
+
+  test('that failed is not kept, and fails each who waited on its own', async () => {
+    const cache = place().open();
+    let asked = 0;
+    const produce = async () => {
+      asked++;
+      await new Promise((resolve) => setTimeout(resolve, 5));
+      throw new Failure('http', 'the server answered 500', { status: 500 });
+    };
+    const errors = await Promise.all(Array.from({ length: 3 }, () => cache.ask('k', 1000, produce).catch((error: unknown) => error)));
+    expect(asked).toBe(1);
+    expect(new Set(errors).size).toBe(3);
+    for (const error of errors) expect(error).toMatchObject({ kind: 'http', status: 500, message: 'the server answered 500' });
+    expect(cache.hits).toEqual([]);
+    expect(text(await cache.ask('k', 1000, async () => answer('now')))).toBe('now');
+    cache.close();
+  });
+
+  test('that whoever asked first gave up is asked for by the next, once', async () => {
+    const cache = place().open();
+    let asked = 0;
+    const givenUp = async () => {
+      await new Promise((resolve) => setTimeout(resolve, 5));
+      throw new Unfinished();
+    };
+    const produce = async () => {
+      asked++;
+      return answer('one');
+    };
+    const first = cache.ask('k', 1000, givenUp);
+    const others = Promise.all(Array.from({ length: 5 }, () => cache.ask('k', 1000, produce)));
+    await expect(first).rejects.toBeInstanceOf(Unfinished);
+    expect((await others).map(text)).toEqual(Array(5).fill('one'));
+    expect(asked).toBe(1);
+    cache.close();
+  });
+
+  test('holds no secret on disk, in whatever form it came back', async () => {
+    const secret = 'canary/"pässwörd+1';
+    const at = place(secret);
+    const body = JSON.stringify({ echo: secret, url: encodeURIComponent(secret), basic: Buffer.from(`u:${secret}`).toString('base64') });
+    const header = Buffer.from(`Bearer ${secret}`).toString('latin1');
+    await at.once('k', 1000, async () => answer(body, { 'x-echo': header, 'x-list': [secret] }));
+    const found = await at.once('k', 1000, unasked);
+    const files = await Promise.all((await readdir(at.home)).map((name) => readFile(join(at.home, name))));
+    const everything = files.map((bytes) => bytes.toString() + bytes.toString('latin1')).join();
+    expect(everything).toContain('x-echo');
+    for (const form of ['canary', 'pässw', 'p%C3%A4ss', Buffer.from(`u:${secret}`).toString('base64').slice(4, 20)])
+      expect(everything).not.toContain(form);
+    expect(JSON.parse(text(found))).toEqual({ echo: '***', url: '***', basic: expect.stringContaining('***') });
+    expect(found.headers).toEqual({ 'x-echo': 'Bearer ***', 'x-list': ['***'] });
+  });
+});
+
+describe('the file', () => {
+  test.each([0o000, 0o277, 0o777])("is for its owner's eyes, whatever the umask: %o", async (umask) => {
+    const at = place();
+    const before = process.umask(umask);
+    const cache = at.open();
+    try {
+      await cache.ask('k', 1000, async () => answer('one'));
+      // Its log is there while it is open.
+      await expect.poll(() => readdir(at.home)).toEqual(['cache.db', 'cache.db-shm', 'cache.db-wal']);
+    } finally {
+      process.umask(before);
+    }
+    const modes = ['', '/cache.db', '/cache.db-shm', '/cache.db-wal'].map(async (name) => (await stat(at.home + name)).mode & 0o777);
+    expect(await Promise.all(modes)).toEqual([0o700, 0o600, 0o600, 0o600]);
+    cache.close();
+  });
+
+  test.each(['cache.db', 'state'])('is not reached by a symbolic link: %s', async (name) => {
+    const at = place();
+    const elsewhere = join(at.home, '..', 'elsewhere');
+    await mkdir(elsewhere);
+    if (name === 'state') await symlink(elsewhere, at.home);
+    else {
+      await mkdir(at.home);
+      await symlink(join(elsewhere, name), at.path);
+    }
+    expect(text(await at.once('k', 1000, async () => answer('one')))).toBe('one');
+    expect(at.warnings).toEqual([expect.stringMatching(`answers are not kept: .*${name} is a symbolic link`)]);
+    expect(await readdir(elsewhere)).toEqual([]);
+  });
+
+  test('that cannot be made is told of once, and every answer is used', async () => {
+    const at = place();
+    await writeFile(at.home, 'no folder');
+    const cache = at.open();
+    const { produce, asked } = producer(answer('one'), answer('two'), answer('three'));
+    const both = await Promise.all([cache.ask('k', 1000, produce), cache.ask('other', 1000, produce)]);
+    expect(both.map(text).sort()).toEqual(['one', 'two']);
+    cache.close();
+    expect(text(await cache.ask('k', 1000, produce))).toBe('three');
+    expect(asked()).toBe(3);
+    const reason = /^answers are not kept: the cache .* cannot be used: E[^']+ \(AUTOMATE_HOME moves it\)$/;
+    expect(at.warnings).toEqual([expect.stringMatching(reason)]);
+    expect(at.warnings[0]).toContain(at.path);
+  });
+
+  test('that another process does not let be written is still read', async () => {
+    const at = place();
+    await at.once('old', 1e9, async () => answer('old'));
+    const other = openDatabase(at.path, { schema: '', version: 1, timeoutMs: 1000 });
+    other.exec('BEGIN IMMEDIATE');
+    const cache = at.open();
+    expect(text(await cache.ask('k', 1000, async () => answer('one')))).toBe('one');
+    expect(text(await cache.ask('old', 1e9, unasked))).toBe('old');
+    expect(text(await cache.ask('k', 1000, unasked))).toBe('one');
+    expect(at.warnings).toEqual([]);
+    cache.close();
+    expect(at.warnings).toEqual([expect.stringMatching(/^answers are not kept: .* another process does not let it be written/)]);
+    other.close();
+  });
+
+  test('waits for another process that writes', async () => {
+    const at = place();
+    await at.once('old', 1e9, async () => answer('old'));
+    const other = openDatabase(at.path, { schema: '', version: 1, timeoutMs: 1000 });
+    other.exec('BEGIN IMMEDIATE');
+    const cache = at.open();
+    for (let i = 0; i < 300; i++) await cache.ask(`k${i}`, 1e9, async () => answer('one'));
+    other.exec('COMMIT');
+    other.close();
+    cache.close();
+    expect(answersIn(at)).toBe(301);
+    expect(at.warnings).toEqual([]);
+  });
+
+  test('of a newer version is left alone', async () => {
+    const at = place();
+    openDatabase(at.path, { schema: 'create table answers (other)', version: 99, timeoutMs: 1000 }).close();
+    expect(text(await at.once('k', 1000, async () => answer('one')))).toBe('one');
+    expect(at.warnings).toEqual([expect.stringContaining('it was made by a newer version of automate')]);
+  });
+
+  test('is the same for all who write it at once', async () => {
+    const at = place();
+    const caches = Array.from({ length: 8 }, () => at.open());
+    const keys = Array.from({ length: 400 }, (_, i) => `k${i}`);
+    await Promise.all(
+      caches.map(async (cache, number) => {
+        for (const key of keys) await cache.ask(number % 2 ? key : `${key} ${number}`, 1e9, async () => answer(key.repeat(50)));
+      }),
+    );
+    for (const cache of caches) cache.close();
+    expect(await keptOf(at, keys)).toEqual(keys);
+    expect(answersIn(at)).toBe(400 * 5);
+    expect(at.warnings).toEqual([]);
+  });
+});
+
+describe('a damaged file', () => {
+  const damages: [string, (path: string) => Promise<void>][] = [
+    ['no database', (path) => writeFile(path, 'junk'.repeat(5000))],
+    ['cut off', (path) => truncate(path, 5000)],
+    ['a page of zeros', (path) => overwrite(path, 4096, Buffer.alloc(4096))],
+    ['zeros all over', (path) => overwrite(path, 4096, Buffer.alloc(1 << 20))],
+    ['other bytes in its answers', async (path) => writeFile(path, (await readFile(path, 'latin1')).replaceAll('one', 'eno'), 'latin1')],
+    ['another database', another],
+  ];
+
+  test.each(damages)('is set aside with one warning, and answers are kept again: %s', async (_, spoil) => {
+    const at = place();
+    const keys = Array.from({ length: 50 }, (__, i) => `k${i}`);
+    const cache = at.open();
+    for (const key of keys) await cache.ask(key, 1e9, async () => answer(`answer one ${key}`.repeat(50)));
+    cache.close();
+    checkpoint(at.path);
+    await spoil(at.path);
+    const next = at.open();
+    for (const key of keys) expect(text(await next.ask(key, 1e9, async () => answer(`answer two ${key}`)))).toMatch(/^answer (one|two)/);
+    next.close();
+    expect(at.warnings).toEqual([
+      expect.stringMatching(/^the cache \S+cache\.db was damaged \(.+\): it is now \S+cache\.db\.damaged, and/),
+    ]);
+    expect(existsSync(`${at.path}.damaged`)).toBe(true);
+    for (const key of keys) await at.once(key, 1e9, async () => answer(`answer three ${key}`));
+    expect(await keptOf(at, keys)).toEqual(keys);
+    expect(at.warnings).toHaveLength(1);
+  });
+
+  test('found by several at once is set aside once', async () => {
+    const at = place();
+    await mkdir(at.home);
+    await writeFile(at.path, 'junk'.repeat(5000));
+    const caches = Array.from({ length: 4 }, () => at.open());
+    await Promise.all(caches.map((cache, i) => cache.ask(`k${i}`, 1e9, async () => answer('one'))));
+    for (const cache of caches) cache.close();
+    expect(await keptOf(at, ['k0', 'k1', 'k2', 'k3'])).toEqual(['k0', 'k1', 'k2', 'k3']);
+    expect((await readFile(`${at.path}.damaged`, 'utf8')).startsWith('junk')).toBe(true);
+  });
+
+  test('that cannot be set aside ends nothing', async () => {
+    const at = place();
+    await mkdir(`${at.path}.damaged`, { recursive: true });
+    await writeFile(at.path, 'junk'.repeat(5000));
+    expect(text(await at.once('k', 1e9, async () => answer('one')))).toBe('one');
+    expect(at.warnings).toEqual([expect.stringMatching(/^answers are not kept: .* cannot be used: E/)]);
+  });
+
+  test('that a run has open may be taken away', async () => {
+    const at = place();
+    const cache = at.open();
+    await cache.ask('a', 1e9, async () => answer('one'));
+    rmSync(at.home, { recursive: true });
+    expect(text(await cache.ask('b', 1e9, async () => answer('one')))).toBe('one');
+    cache.close();
+  });
+
+  /** Brings everything from the log into the file. */
+  function checkpoint(path: string): void {
+    const database = openDatabase(path, { schema: '', version: 1, timeoutMs: 1000 });
+    database.exec('PRAGMA wal_checkpoint(TRUNCATE)');
+    database.close();
+  }
+
+  async function another(path: string): Promise<void> {
+    for (const end of ['', '-wal', '-shm']) rmSync(path + end, { force: true });
+    openDatabase(path, { schema: 'create table other (x)', version: 1, timeoutMs: 1000 }).close();
+  }
+
+  async function overwrite(path: string, at: number, bytes: Buffer): Promise<void> {
+    const file = await open(path, 'r+');
+    const { size } = await file.stat();
+    await file.write(bytes, 0, Math.min(bytes.length, size - at), at);
+    await file.close();
+  }
+});
+
+describe('what is kept', () => {
+  const kilobyte = () => answer('x'.repeat(1000));
+
+  test('is no more than its bound: the oldest goes first', async () => {
+    const at = place();
+    const keys = Array.from({ length: 30 }, (_, i) => `k${i}`);
+    const cache = at.open(10_500);
+    for (const key of keys) await cache.ask(key, 1e9, async () => kilobyte());
+    cache.close();
+    // Each takes its head, too.
+    expect(await keptOf(at, keys)).toEqual(keys.slice(20));
+  });
+
+  test('is the older the longer it was not asked for anew', async () => {
+    const at = place();
+    for (const key of ['a', 'b', 'c']) await at.once(key, 1e6, async () => kilobyte());
+    at.pass(2e6);
+    await at.once('a', 1e6, async () => kilobyte());
+    const cache = at.open(2100);
+    await cache.ask('d', 1e6, async () => kilobyte());
+    cache.close();
+    expect(await keptOf(at, ['a', 'b', 'c', 'd'])).toEqual(['a', 'd']);
+  });
+
+  test('shrinks to a bound that was lowered, also in a run that keeps nothing', async () => {
+    const at = place();
+    const keys = Array.from({ length: 3000 }, (_, i) => `k${i}`);
+    const cache = at.open();
+    for (const key of keys) await cache.ask(key, 1e9, async () => kilobyte());
+    cache.close();
+    const next = at.open(5200);
+    await next.ask('k2999', 1e9, unasked);
+    next.close();
+    expect(await keptOf(at, keys)).toEqual(keys.slice(-5));
+  });
+
+  test('leaves out what is larger than all may be', async () => {
+    const at = place();
+    await at.once('small', 1e9, async () => answer('small'));
+    const cache = at.open(1000);
+    expect((await cache.ask('large', 1e9, async () => kilobyte())).body.length).toBe(1000);
+    cache.close();
+    expect(await keptOf(at, ['small', 'large'])).toEqual(['small']);
+  });
+
+  test('goes when it has come to its end', async () => {
+    const at = place();
+    await at.once('short', 1000, async () => answer('short'));
+    await at.once('long', 100_000, async () => answer('long'));
+    at.pass(50_000);
+    expect(answersIn(at)).toBe(2);
+    expect(text(await at.once('long', 100_000, unasked))).toBe('long');
+    expect(answersIn(at)).toBe(1);
+  });
+});
+
+test('an answer is taken for damaged under any key but its own: a damaged index may lead to another', () => {
+  const [own, other] = ['a', 'b'].map((text) => Buffer.from(text)) as [Buffer, Buffer];
+  const answer = { keptAtMs: 1, status: 200, headers: { etag: 'x' }, body: Buffer.from('body') };
+  const packed = packedOf(answer);
+  const row = [checksumOf(own, packed), packed] as const;
+  expect(answerOf(own, row)).toEqual(answer);
+  expect(() => answerOf(other, row)).toThrow('what is in it is not what was written');
+});

@@ -1,0 +1,85 @@
+import { getEventListeners } from 'node:events';
+import { performance } from 'node:perf_hooks';
+import { afterEach, describe, expect, test, vi } from 'vitest';
+import { createClock } from '../../../src/io/clock/clock.ts';
+
+afterEach(() => {
+  vi.useRealTimers();
+});
+
+describe('sleepUntil', () => {
+  test('never wakes early', async () => {
+    const clock = createClock();
+    await Promise.all(
+      Array.from({ length: 200 }, async (_, i) => {
+        const untilMs = clock.now() + i * 0.13;
+        await clock.sleepUntil(untilMs);
+        expect(clock.now()).toBeGreaterThanOrEqual(untilMs);
+      }),
+    );
+  });
+
+  test('of a time that has passed ends at once', async () => {
+    vi.useFakeTimers();
+    const clock = createClock();
+    await clock.sleepUntil(clock.now());
+    await clock.sleepUntil(clock.now() - 1000);
+    await clock.sleepUntil(Number.NEGATIVE_INFINITY);
+    expect(vi.getTimerCount()).toBe(0);
+  });
+
+  test('ends when the signal is aborted, and leaves no timer', async () => {
+    vi.useFakeTimers();
+    const clock = createClock();
+    const controller = new AbortController();
+    const sleeps = Array.from({ length: 100 }, () => clock.sleepUntil(clock.now() + 1e6, controller.signal));
+    expect(vi.getTimerCount()).toBe(100);
+    expect(getEventListeners(controller.signal, 'abort')).toHaveLength(1);
+    controller.abort();
+    await Promise.all(sleeps);
+    expect(vi.getTimerCount()).toBe(0);
+    await clock.sleepUntil(clock.now() + 1e6, controller.signal);
+  });
+
+  test('listens once to a signal, however many sleep', async () => {
+    const clock = createClock();
+    const { signal } = new AbortController();
+    for (let round = 0; round < 3; round++) await Promise.all([0, 1, 2].map((ms) => clock.sleepUntil(clock.now() + ms, signal)));
+    expect(getEventListeners(signal, 'abort')).toHaveLength(1);
+  });
+
+  test('waits longer than setTimeout can', async () => {
+    vi.useFakeTimers();
+    const clock = createClock();
+    const untilMs = clock.now() + 2 ** 31 + 5000;
+    let awake = false;
+    const slept = clock.sleepUntil(untilMs).then(() => {
+      awake = true;
+    });
+    await vi.advanceTimersByTimeAsync(2 ** 31 + 4000);
+    expect(awake).toBe(false);
+    await vi.advanceTimersByTimeAsync(1001);
+    await slept;
+    expect(clock.now()).toBeGreaterThanOrEqual(untilMs);
+  });
+});
+
+test('now is monotonic, whatever happens to the wall clock', () => {
+  vi.useFakeTimers({ toFake: ['Date'] });
+  const clock = createClock();
+  const before = clock.now();
+  vi.setSystemTime(Date.UTC(2001, 0, 1));
+  expect(clock.wallNow()).toBe(Date.UTC(2001, 0, 1));
+  expect(clock.now()).toBeGreaterThanOrEqual(before);
+  expect(Math.abs(clock.now() - performance.now())).toBeLessThan(1000);
+});
+
+test('nextTurn lets those go first who are ready now', async () => {
+  const order: string[] = [];
+  const turn = createClock()
+    .nextTurn()
+    .then(() => order.push('later'));
+  setImmediate(() => order.push('ready'));
+  await turn;
+  expect(order).toEqual(['ready', 'later']);
+});

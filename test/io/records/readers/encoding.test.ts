@@ -1,0 +1,129 @@
+import { gzipSync } from 'node:zlib';
+import fc from 'fast-check';
+import { expect, test } from 'vitest';
+import { file, openFile, openText, problem, shown } from '../reading.ts';
+
+const text = 'id,name\n1,é 漢 😀\n';
+const record = [{ id: '1', name: 'é 漢 😀' }];
+
+test('characters may be cut anywhere', async () => {
+  for (let chunkSize = 1; chunkSize <= 8; chunkSize++) expect(await shown(openText('csv', text, { chunkSize }))).toEqual(record);
+});
+
+test.each(['utf-16le', 'UTF-16'])('%s', async (encoding) => {
+  const bytes = Buffer.from(`\ufeff${text}`, 'utf16le');
+  for (let chunkSize = 1; chunkSize <= 5; chunkSize++) expect(await shown(openText('csv', bytes, { encoding, chunkSize }))).toEqual(record);
+});
+
+test.each([
+  ['latin1', [0xe9], 'é'],
+  ['windows-1252', [0x80, 0xe9], '€é'],
+  ['iso-8859-15', [0xa4], '€'],
+  ['shift_jis', [0x8a, 0xbf], '漢'],
+  ['utf8', [0xc3, 0xa9], 'é'],
+])('%s', async (encoding, bytes, value) => {
+  const content = Buffer.concat([Buffer.from('a\n'), Buffer.from(bytes)]);
+  for (const chunkSize of [1, 100]) expect(await shown(openText('csv', content, { encoding, chunkSize }))).toEqual([{ a: value }]);
+});
+
+test('an unknown encoding is refused before anything is opened', async () => {
+  expect(await problem(openFile('missing.csv', { encoding: 'latin-one' }))).toBe(
+    'usage: --encoding: expected an encoding such as utf-8, latin1, windows-1252, utf-16le or shift_jis, found "latin-one"',
+  );
+});
+
+test('bytes that the encoding does not have', async () => {
+  const half = Buffer.from('a\nb', 'utf16le').subarray(0, 5);
+  expect(await problem(openText('csv', half, { encoding: 'utf-16le' }))).toMatch(
+    /^input: <stdin>: expected utf-16le, found bytes that are none/,
+  );
+  const lone = Buffer.from('a\n\ud800\nb', 'utf16le');
+  expect(await problem(openText('csv', lone, { encoding: 'utf-16le' }))).toMatch(
+    /^input: <stdin>: expected utf-16le, found bytes that are none/,
+  );
+});
+
+test.each([
+  [
+    'latin1',
+    'a\ncaf\xe9\n',
+    'expected UTF-8, found the byte 0xE9 at byte offset 5\nif the file has another encoding, name it: --encoding latin1',
+  ],
+  ['latin1 at the end', 'a\ncaf\xe9', 'expected UTF-8, found the byte 0xE9 at byte offset 5\n'],
+  ['a stray byte', 'a\n\x80', 'expected UTF-8, found the byte 0x80 at byte offset 2\n'],
+  ['a surrogate', 'a\n\xed\xa0\x80', 'expected UTF-8, found the byte 0xED at byte offset 2\n'],
+  ['too large', 'a\n\xf5\x80\x80\x80', 'expected UTF-8, found the byte 0xF5 at byte offset 2\n'],
+  ['UTF-16', '\xff\xfea\0\n\0', 'expected UTF-8, found the byte order mark of UTF-16\npass --encoding utf-16le'],
+  ['UTF-16, the other way round', '\xfe\xff\0a\0\n', 'expected UTF-8, found the byte order mark of UTF-16\npass --encoding utf-16be'],
+  ['an .xlsx file', 'PK\x03\x04\x14\0\x06\0\xff', 'expected text, found a workbook or an archive\nsave the sheet as CSV'],
+  ['an .xls file', '\xd0\xcf\x11\xe0\xa1', 'expected text, found a workbook or an archive\nsave the sheet as CSV'],
+  ['gzip', '\x1f\x8b\x08\0', 'expected text, found gzip data\n'],
+])('not UTF-8: %s', async (_, bytes, message) => {
+  const content = Buffer.from(bytes, 'latin1');
+  expect(await problem(openText('csv', content))).toContain(`input: <stdin>: ${message}`);
+});
+
+test('the first bad byte is found whatever the chunks', () => {
+  const parts = fc.array(
+    fc.oneof(
+      fc.string({ unit: 'binary', maxLength: 5 }).map((good) => Buffer.from(good)),
+      fc.uint8Array({ maxLength: 3 }),
+    ),
+    { maxLength: 6 },
+  );
+  return fc.assert(
+    fc.asyncProperty(parts, fc.integer({ min: 1, max: 7 }), async (pieces, chunkSize) => {
+      const bytes = Buffer.concat([Buffer.from('  '), ...pieces]);
+      const expected = firstBadByte(bytes);
+      const found = await openAll(bytes, chunkSize);
+      expect(found).toBe(expected);
+    }),
+    { numRuns: 200 },
+  );
+});
+
+/** By the standard's own decoder: what is left before the first bad byte is the longest beginning that it takes. */
+function firstBadByte(bytes: Buffer): number | undefined {
+  const decodes = (length: number) => {
+    try {
+      new TextDecoder('utf-8', { fatal: true }).decode(bytes.subarray(0, length));
+      return true;
+    } catch {
+      return false;
+    }
+  };
+  if (decodes(bytes.length)) return undefined;
+  let longest = 0;
+  for (let length = 0; length < bytes.length; length++) if (decodes(length)) longest = length;
+  return longest;
+}
+
+async function openAll(bytes: Buffer, chunkSize: number): Promise<number | undefined> {
+  const message = await problem(openText('ndjson', bytes, { chunkSize })).catch(() => '');
+  const offset = /byte offset (\d+)/.exec(message)?.[1];
+  return offset === undefined ? undefined : Number(offset);
+}
+
+test('gzip, from a file and from stdin', async () => {
+  const zipped = gzipSync(text);
+  expect(await shown(openFile(file('rows.csv.gz', zipped)))).toEqual(record);
+  for (const chunkSize of [1, 7, 1000]) expect(await shown(openText('csv.gz', zipped, { chunkSize }))).toEqual(record);
+  expect(await shown(openText('csv.gz', Buffer.concat([zipped, gzipSync('2,b\n')])))).toEqual([...record, { id: '2', name: 'b' }]);
+});
+
+test('gzip and another encoding', async () => {
+  expect(await shown(openText('csv.gz', gzipSync(Buffer.from('a\n\xe9', 'latin1')), { encoding: 'latin1' }))).toEqual([{ a: 'é' }]);
+});
+
+test('broken gzip', async () => {
+  const zipped = gzipSync(text.repeat(1000));
+  expect(await problem(openText('csv.gz', zipped.subarray(0, 40)))).toMatch(
+    /^input: <stdin>: expected the end of the gzip data, found the end of the file/,
+  );
+  expect(await problem(openText('csv.gz', ''))).toMatch(/^input: <stdin>: expected the end of the gzip data/);
+  expect(await problem(openText('csv.gz', text))).toMatch(/^input: <stdin>: expected gzip data, found something else/);
+  const damaged = Buffer.from(zipped).fill(0, zipped.length - 8, zipped.length - 4);
+  expect(await problem(openText('csv.gz', damaged))).toMatch(
+    /^input: <stdin>: expected gzip data, found something else \(incorrect data check\)/,
+  );
+});

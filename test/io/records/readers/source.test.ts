@@ -1,0 +1,103 @@
+import { PassThrough, Readable } from 'node:stream';
+import { gzipSync } from 'node:zlib';
+import { expect, test } from 'vitest';
+import { formatOfName } from '../../../../src/io/records/format.ts';
+import { openSource } from '../../../../src/io/records/readers/source.ts';
+import { file, itemsOf, openFile, openText, problem, shown } from '../reading.ts';
+
+test('the format comes from the name, or from the option', async () => {
+  expect((await openFile(file('a.tsv', 'a\tb\n'))).format).toEqual({ kind: 'tsv', gzip: false });
+  expect(await shown(openFile(file('a.txt', '{"a":1}\n'), { format: formatOfName('ndjson') }))).toEqual([{ a: '1' }]);
+  expect(await shown(openFile(file('b.json', 'a\n1\n'), { format: formatOfName('csv') }))).toEqual([{ a: '1' }]);
+});
+
+test('a format that nobody named', async () => {
+  const path = file('rows.txt', 'a\n');
+  expect(await problem(openFile(path))).toBe(
+    `usage: ${path}: expected a file name that ends in .csv, .tsv, .json, .ndjson, .jsonl, or one of these and .gz\nor say what it holds: --in-format csv, tsv, json, ndjson, jsonl`,
+  );
+  expect(await problem(openFile('gone.txt'))).toBe('input: gone.txt: expected a file, found none of this name');
+  expect(await problem(openText('', 'a\n'))).toBe(
+    'usage: <stdin>: expected --in-format, found none\nthe formats are csv, tsv, json, ndjson, jsonl, each also with .gz',
+  );
+});
+
+test('files that cannot be read', async () => {
+  const folder = file('x.csv', '').replace(/x\.csv$/, '');
+  expect(await problem(openFile(`${folder}no.csv`))).toBe(`input: ${folder}no.csv: expected a file, found none of this name`);
+  expect(await problem(openFile(`${folder}x.csv/y.csv`))).toBe(`input: ${folder}x.csv/y.csv: expected a file, found none of this name`);
+  expect(await problem(openFile(folder, { format: formatOfName('csv') }))).toBe(`input: ${folder}: expected a file, found a directory`);
+});
+
+test('a stream that breaks', async () => {
+  const stdin = Readable.from(
+    (function* () {
+      yield 'a\n1\n';
+      throw new Error('the disk is gone');
+    })(),
+  );
+  expect(await problem(openSource({ path: '-', stdin, format: formatOfName('csv') }))).toBe(
+    'input: <stdin>: cannot be read: the disk is gone',
+  );
+});
+
+test('messages about a file name it', async () => {
+  const path = file('double.csv', 'a,a\n');
+  expect(await problem(openFile(path))).toMatch(`input: ${path}:1: expected a different name`);
+});
+
+test('progress is told in bytes of the file', async () => {
+  const zipped = gzipSync('a\n1\n2\n');
+  const source = await openFile(file('size.csv.gz', zipped));
+  expect(source.totalBytes).toBe(zipped.length);
+  await itemsOf(Promise.resolve(source));
+  expect(source.readBytes()).toBe(zipped.length);
+  expect((await openText('csv', 'a\n')).totalBytes).toBeUndefined();
+});
+
+test('nothing is read ahead of who asks', async () => {
+  let read = 0;
+  const endless = (function* () {
+    yield 'a\n';
+    for (;;) yield `${++read}\n`.repeat(1000);
+  })();
+  const source = await openSource({
+    path: '-',
+    stdin: Readable.from(endless, { objectMode: true, highWaterMark: 1 }),
+    format: formatOfName('csv'),
+  });
+  const batches = source.batches();
+  for (let taken = 0; taken < 10; taken++) expect((await batches.next()).value.length).toBeGreaterThan(900);
+  expect(read).toBeLessThan(15);
+  await batches.return(undefined);
+});
+
+test('closing ends the reading, also one that waits', async () => {
+  for (const format of ['csv', 'ndjson', 'csv.gz']) {
+    const stdin = new PassThrough();
+    const text = 'a\n1\n2\n3,"half'.replace(/^/, format === 'ndjson' ? '{}\n' : '');
+    stdin.write(format.endsWith('gz') ? gzipSync(text).subarray(0, -8) : text);
+    const opening = openSource({ path: '-', stdin, format: formatOfName(format) });
+    const source = await opening;
+    const batches = source.batches();
+    const taken: unknown[] = [];
+    const reading = (async () => {
+      for await (const batch of batches) taken.push(...batch);
+    })();
+    await new Promise(setImmediate);
+    await source.close();
+    await reading;
+    expect(stdin.destroyed).toBe(true);
+  }
+});
+
+test('a source can be closed at any time', async () => {
+  const path = file('close.csv', 'a\n1\n');
+  const unread = await openFile(path);
+  await unread.close();
+  expect(await itemsOf(Promise.resolve(unread))).toEqual([{ number: 1, fields: new Map([['a', '1']]), end: { offset: 4, line: 2 } }]);
+  const read = await openFile(path);
+  await itemsOf(Promise.resolve(read));
+  await read.close();
+  await read.close();
+});

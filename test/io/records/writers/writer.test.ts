@@ -1,0 +1,301 @@
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import { Failure } from '../../../../src/core/failure.ts';
+import type { Fields } from '../../../../src/core/record.ts';
+import { ExactNumber, jsonOf, type Value } from '../../../../src/core/value/value.ts';
+import { errorFields } from '../../../../src/io/records/errors.ts';
+import { formatOfName } from '../../../../src/io/records/format.ts';
+import { createWriter } from '../../../../src/io/records/writers/writer.ts';
+import { itemsOf, openText } from '../reading.ts';
+
+type Row = readonly (readonly [string, Value])[];
+
+function writer(format: string, columns?: string[], options = {}) {
+  return createWriter(formatOfName(format) ?? { kind: 'csv', gzip: false }, columns, options);
+}
+
+/** The text of an output whose records come in those chunks. */
+function written(format: string, columns: string[] | undefined, chunks: Row[][], options = {}): string {
+  const { begin, write, end } = writer(format, columns, options);
+  let isFirst = true;
+  let text = begin();
+  for (const rows of chunks) {
+    text += write(
+      rows.map((row) => new Map(row)),
+      isFirst,
+    );
+    isFirst = false;
+  }
+  return text + end(!isFirst);
+}
+
+describe('CSV', () => {
+  const line = (value: Value, options = {}) =>
+    written(
+      'csv',
+      ['x', 'y'],
+      [
+        [
+          [
+            ['x', value],
+            ['y', 'z'],
+          ],
+        ],
+      ],
+      options,
+    ).slice('x,y\n'.length);
+
+  test.each<[Value, string]>([
+    ['plain text', 'plain text'],
+    ['', ''],
+    [' ', ' '],
+    ['a,b', '"a,b"'],
+    ['a "b"', '"a ""b"""'],
+    ['a\nb', '"a\nb"'],
+    ['a\rb', '"a\rb"'],
+    ['a\tb', 'a\tb'],
+    [null, ''],
+    [true, 'true'],
+    [1.5, '1.5'],
+    [new ExactNumber('12345678901234567890'), '12345678901234567890'],
+    [{ a: [1, 'b'] }, '"{""a"":[1,""b""]}"'],
+    ['=1+1', '=1+1'],
+  ])('%j becomes %j', (value, cell) => {
+    expect(line(value)).toBe(`${cell},z\n`);
+  });
+
+  test('the columns have their order, and a field that a record lacks is empty', () => {
+    expect(
+      written(
+        'csv',
+        ['a', 'b'],
+        [
+          [
+            [
+              ['b', '2'],
+              ['a', '1'],
+            ],
+          ],
+          [[['b', '4']]],
+        ],
+      ),
+    ).toBe('a,b\n1,2\n,4\n');
+  });
+
+  test('no record', () => {
+    expect(written('csv', ['a', 'b'], [])).toBe('a,b\n');
+    expect(written('csv', undefined, [])).toBe('');
+  });
+
+  test('an only cell that is empty is no blank line', () => {
+    expect(written('csv', ['a'], [[[['a', '']], [['a', null]], [['a', 'x']]]])).toBe('a\n""\n""\nx\n');
+  });
+
+  test('TSV', () => {
+    expect(
+      written(
+        'tsv',
+        ['a', 'b'],
+        [
+          [
+            [
+              ['a', 'x,y'],
+              ['b', 'x\ty'],
+            ],
+          ],
+        ],
+      ),
+    ).toBe('a\tb\nx,y\t"x\ty"\n');
+  });
+
+  test.each(['=1+1', '+1', '-1', '@sum', '\tx'])('%j is made safe for spreadsheets when asked', (value) => {
+    expect(line(value, { csvSafe: true })).toBe(`'${value},z\n`);
+  });
+
+  test('what is no text, or begins otherwise, is safe as it is', () => {
+    expect(line('\rx', { csvSafe: true })).toBe('"\'\rx",z\n');
+    expect(line(-1, { csvSafe: true })).toBe('-1,z\n');
+    expect(line(new ExactNumber('-1.50'), { csvSafe: true })).toBe('-1.50,z\n');
+    expect(line('a=1', { csvSafe: true })).toBe('a=1,z\n');
+    expect(written('csv', ['@id', 'b'], [], { csvSafe: true })).toBe("'@id,b\n");
+  });
+
+  test('a record with a field that the columns lack is refused', () => {
+    const { refusal } = writer('csv', ['a', 'b']);
+    expect(refusal(new Map([['b', 1]]))).toBeUndefined();
+    expect(
+      refusal(
+        new Map([
+          ['a', 1],
+          ['__proto__', 1],
+        ]),
+      ),
+    ).toMatchObject({
+      kind: 'output',
+      message: expect.stringMatching(/^the record has a field "__proto__" that the output's columns lack\n/),
+    });
+  });
+});
+
+test.each(['', '\ud800'])('a table has no column for a field that is called %j: it could not be read again', (name) => {
+  expect(written('csv', ['a', name, 'b'], [[[['b', 1]]]])).toBe('a,b\n,1\n');
+  expect(writer('csv', ['a', name, 'b']).refusal(new Map([[name, 1]]))?.message).toContain('which CSV cannot hold');
+});
+
+describe('a lone surrogate', () => {
+  const broken: Row = [
+    ['a', 'x\ud800'],
+    ['b\udfff', '😀'],
+  ];
+
+  test.each(['csv', 'tsv'])('is refused in %s: no UTF-8 has it', (format) => {
+    const { refusal } = writer(format, ['a', 'b', 'b\udfff']);
+    const message = (row: Row) => refusal(new Map(row))?.message.split('\n')[0];
+    expect(refusal(new Map(broken))?.kind).toBe('output');
+    expect(message(broken)).toBe('the value of the field "a" has a broken character (a lone surrogate), which CSV cannot hold');
+    expect(message(broken.slice(1))).toBe(
+      'the name of the field "b\\udfff" has a broken character (a lone surrogate), which CSV cannot hold',
+    );
+    expect(message([['a', '😀']])).toBeUndefined();
+    expect(message([['a', { '\ud800': ['\udfff'] }]])).toBeUndefined();
+    expect(written(format, ['a'], [[[['a', ['\udfff']]]]])).toContain('\\udfff');
+  });
+
+  test.each(['json', 'ndjson'])('is escaped in %s', (format) => {
+    expect(written(format, undefined, [[broken]])).toContain('{"a":"x\\ud800","b\\udfff":"😀"}');
+    expect(writer(format).refusal(new Map(broken))).toBeUndefined();
+  });
+
+  test('in a message is escaped where the errors file is a table', () => {
+    const failure = new Failure('mapping', 'no field "\ud800" 😀');
+    const item = { number: 1, fields: new Map(), end: { offset: 0, line: 0 }, failure };
+    expect(new Map(errorFields(item, failure, true)).get('_error_message')).toBe('no field "\\ud800" 😀');
+    expect(errorFields(item, failure, false)[0]?.[1]).toMatchObject({ message: 'no field "\ud800" 😀' });
+  });
+});
+
+describe('JSON', () => {
+  const rows: Row[] = [
+    [
+      ['a', 1],
+      ['__proto__', 'x'],
+    ],
+    [
+      ['a', new ExactNumber('1.50')],
+      ['7', null],
+    ],
+    [],
+  ];
+
+  test('NDJSON is one object per line', () => {
+    expect(written('ndjson', undefined, [rows])).toBe('{"a":1,"__proto__":"x"}\n{"a":1.50,"7":null}\n{}\n');
+    expect(written('ndjson', undefined, [])).toBe('');
+  });
+
+  test('JSON is an array', () => {
+    const text = '[\n{"a":1,"__proto__":"x"},\n{"a":1.50,"7":null},\n{}\n]\n';
+    expect(written('json', undefined, [rows])).toBe(text);
+    expect(
+      written(
+        'json',
+        undefined,
+        rows.map((row) => [row]),
+      ),
+    ).toBe(text);
+    expect(written('json', undefined, [])).toBe('[]\n');
+  });
+
+  test('every record has a place', () => {
+    for (const format of ['json', 'ndjson']) expect(writer(format, ['a']).refusal(new Map([['b', 1]]))).toBeUndefined();
+  });
+});
+
+const nasty = [
+  '',
+  ' ',
+  '"',
+  '""',
+  ',',
+  '\n',
+  '\r',
+  '\r\n',
+  '\t',
+  '\0',
+  '\ufeff',
+  '\ufeffx',
+  "'",
+  '=1',
+  '\\',
+  '\u2028',
+  '😀',
+  '__proto__',
+  'null',
+  'a"b',
+  '"a',
+  'a"',
+  '",',
+  '"\n',
+];
+const text = fc.oneof(
+  { weight: 3, arbitrary: fc.array(fc.constantFrom(...nasty, 'a'), { maxLength: 4 }).map((parts) => parts.join('')) },
+  { weight: 1, arbitrary: fc.string({ unit: 'binary' }) },
+);
+const chunkSize = fc.integer({ min: 1, max: 7 });
+
+describe('what is written is read again', () => {
+  test.each(['csv', 'tsv'])('%s', (format) => {
+    const tables = fc
+      .uniqueArray(
+        text.filter((name) => name !== '' && !name.startsWith('_error')),
+        { minLength: 1, maxLength: 4 },
+      )
+      .chain((columns) =>
+        fc.record({
+          columns: fc.constant(columns),
+          rows: fc.array(fc.tuple(...columns.map((name) => fc.tuple(fc.constant(name), text))), { maxLength: 5 }),
+        }),
+      );
+    return fc.assert(
+      fc.asyncProperty(tables, chunkSize, async ({ columns, rows }, chunkSize) => {
+        const source = openText(
+          format,
+          written(
+            format,
+            columns,
+            rows.map((row) => [row]),
+          ),
+          { chunkSize },
+        );
+        expect((await source).columns).toEqual(columns);
+        expect((await itemsOf(source)).map(({ fields, failure }) => failure ?? [...fields])).toEqual(rows);
+      }),
+      { numRuns: 200 },
+    );
+  });
+
+  test.each(['ndjson', 'json'])('%s', (format) => {
+    // Names like 7 come first in every object, whatever their place in the text.
+    const name = text.filter((name) => !name.startsWith('_error') && !/^\d+$/.test(name));
+    const value = fc.oneof(
+      text,
+      fc.jsonValue({ maxDepth: 2 }),
+      fc.bigInt().map((digits) => parsed(String(digits))),
+    ) as fc.Arbitrary<Value>;
+    const rows = fc.array(fc.uniqueArray(fc.tuple(name, value), { selector: ([name]) => name, maxLength: 4 }), { maxLength: 5 });
+    return fc.assert(
+      fc.asyncProperty(rows, chunkSize, async (rows, chunkSize) => {
+        const items = await itemsOf(openText(format, written(format, undefined, [rows]), { chunkSize }));
+        expect(items.map(({ fields, failure }) => failure ?? told(fields))).toEqual(rows.map((row) => told(new Map(row))));
+      }),
+      { numRuns: 150 },
+    );
+  });
+});
+
+function parsed(digits: string): Value {
+  return String(Number(digits)) === digits ? Number(digits) : new ExactNumber(digits);
+}
+
+function told(fields: Fields): string[] {
+  return [...fields].map(([name, value]) => `${JSON.stringify(name)}:${jsonOf(value)}`);
+}
