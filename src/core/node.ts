@@ -1,75 +1,15 @@
 import type * as z from 'zod';
 import type { SecretUse } from './auth.ts';
+import type { Batch, Sharing } from './batch.ts';
+import type { Call, LastAnswer } from './call.ts';
 import type { Expression } from './condition/condition.ts';
+import type { HttpConnection } from './connection.ts';
 import type { ShortPage } from './event.ts';
-import type { Failure, Unfinished } from './failure.ts';
-import type { Auth, Http, HttpRequest, HttpResponse } from './ports.ts';
+import type { Failure } from './failure.ts';
+import type { Http, HttpRequest, HttpResponse } from './ports.ts';
 import type { Fields } from './record.ts';
 import type { McpConnection, Tool, ToolAnswer, ToolCall, ToolProgress, Tools } from './tools/tools.ts';
 import type { Value } from './value/value.ts';
-
-/** When and how often a call is tried again. */
-export interface RetryPolicy {
-  /** Retries after the first try. */
-  readonly max: number;
-  readonly firstDelayMs: number;
-  readonly factor: number;
-  readonly maxDelayMs: number;
-  /** Whether a delay is drawn at random between half of it and all of it. */
-  readonly jitter: boolean;
-  /** A wait longer than this is a refusal. */
-  readonly maxWaitMs: number;
-}
-
-/** One action through a port, with its retries. */
-export interface Call<Result> {
-  /** Who is asked: one gate per origin and credential. */
-  readonly gate: { readonly origin: string; readonly credential: string | undefined };
-  /** Ms between two calls at the gate; absent for no limit. */
-  readonly intervalMs: number | undefined;
-  /** How many calls of the same key may be in flight at once. */
-  readonly limit: { readonly key: string; readonly max: number };
-  readonly retry: RetryPolicy;
-  /** One try. Throws a Failure. */
-  attempt(): Promise<Result>;
-  /** What a result says that the action really cost; absent when it does not. */
-  cost?(result: Result): number | undefined;
-  /** How long a result that is a success asks everybody to stay away all the same; absent when it does not. */
-  askedToWaitMs(result: Result): number | undefined;
-  /** Whether it asks so because it has been asked too often, and not because this record has to wait. */
-  isSpent?(result: Result): boolean;
-  /** When a result came, in monotonic ms; absent where nobody has looked. */
-  atMs?(result: Result): number | undefined;
-}
-
-/** What an entry is found by in an answer, and what it asks for there. */
-export interface Twin {
-  readonly key: string;
-  readonly mark: string;
-}
-
-/** How a node asks for many records with one call. */
-export interface Batch<Entry, Result> {
-  /** Only records with the same key share a call. */
-  readonly key: string;
-  /** How many records share one at most. */
-  readonly size: number;
-  /** How large their entries are together at most, as `bytesOf` counts them. */
-  readonly maxBytes: number;
-  bytesOf(entry: Entry): number;
-  /** Entries with the same key and another mark must not share a call; absent where one may share with all. */
-  twinOf(entry: Entry): Twin | undefined;
-  /** Brings entries to their end; answers what came of each, in their order. Throws what came of all of them. */
-  send(entries: readonly Entry[], call: NodeContext['call']): Promise<readonly (Result | Failure | Unfinished)[]>;
-}
-
-/** What was heard of servers. */
-export interface Heard {
-  /** When the last answer came, in monotonic ms. */
-  readonly atMs: number;
-  /** How long one asked to wait before it is asked again; absent when none did. */
-  readonly waitMs: number | undefined;
-}
 
 /** What a node may use while it works on a record. */
 export interface NodeContext {
@@ -95,7 +35,7 @@ export interface NodeContext {
    * Brings a record through the node's inner nodes. `pass`: how often that was done before, for the same record. `take` gets what comes
    * out of them, in its order. Answers what was heard of servers meanwhile; absent for nothing.
    */
-  inner(fields: Fields, pass: number, take: (rows: readonly Fields[]) => Promise<void> | void): Promise<Heard | undefined>;
+  inner(fields: Fields, pass: number, take: (rows: readonly Fields[]) => Promise<void> | void): Promise<LastAnswer | undefined>;
   /** Whether nothing more is wanted of it: another record that the same one has become has failed. */
   isLost(): boolean;
   /** Monotonic ms. */
@@ -148,22 +88,6 @@ export interface Inner {
   readonly waits: boolean;
   /** Whether the records of several passes may come out. */
   readonly expands: boolean;
-}
-
-/** Which records can share a call. */
-export interface Sharing {
-  /** The same for records that can. */
-  key(fields: Fields): string;
-  /** Absent where all with the same key can. */
-  readonly twinOf: ((fields: Fields) => Twin) | undefined;
-  /** Absent where a call holds records of any size. */
-  readonly roomOf: ((fields: Fields) => Room) | undefined;
-}
-
-/** How much of a call a record takes, of how much there is: the same for all that can share it. */
-export interface Room {
-  readonly takes: number;
-  readonly of: number;
 }
 
 /** What a node sends for a record. */
@@ -244,25 +168,6 @@ export interface Step {
   readonly when: Expression<boolean> | undefined;
   readonly onError: OnError;
 }
-
-/** A saved or in-flow connection to an HTTP API. */
-export interface HttpConnection {
-  readonly name: string;
-  readonly baseUrl: string;
-  readonly origin: string;
-  readonly auth: Auth | undefined;
-  readonly headers: Readonly<Record<string, string>>;
-  readonly intervalMs: number | undefined;
-  readonly concurrency: number | undefined;
-  readonly allowHttp: boolean;
-  /** Credits for one action. */
-  readonly credits: number;
-  /** Where an answer says what it really cost; absent for nowhere. */
-  readonly cost: string | undefined;
-}
-
-/** A saved or in-flow connection of either type. */
-export type Connection = ({ readonly type: 'http' } & HttpConnection) | ({ readonly type: 'mcp' } & McpConnection);
 
 /** What a node type may use while it turns options into a node. */
 export interface BuildContext {

@@ -1,5 +1,7 @@
+import type { Batch, Twin } from '../core/batch.ts';
+import type { LastAnswer } from '../core/call.ts';
 import { Failure, Unfinished } from '../core/failure.ts';
-import type { Batch, Heard, NodeContext, Twin } from '../core/node.ts';
+import type { NodeContext } from '../core/node.ts';
 import type { Clock } from '../core/ports.ts';
 import type { Caller, Progress, RunCall } from './call.ts';
 
@@ -216,7 +218,7 @@ function callerOf(members: readonly Member[], node: string): Caller {
       for (let index = 0; index < callers.length; index++) (callers[index] as Caller).progress.begin(node, index > 0);
     },
   };
-  const heard = (answer: Heard) => {
+  const heard = (answer: LastAnswer) => {
     for (const caller of callers) caller.heard?.(answer);
   };
   return {

@@ -1,7 +1,7 @@
+import type { Call, LastAnswer } from '../core/call.ts';
 import { durationText } from '../core/duration.ts';
 import type { FailureReport } from '../core/event.ts';
 import { Failure, Unfinished } from '../core/failure.ts';
-import type { Call, Heard } from '../core/node.ts';
 import type { Ports } from '../core/ports.ts';
 import type { Gates } from './gate.ts';
 import { waitBeforeRetry } from './retry.ts';
@@ -16,7 +16,7 @@ export interface Caller {
   /** Whether nothing more is wanted of it: another record that it has become has failed. */
   readonly isLost?: (() => boolean) | undefined;
   /** Takes when a success came, and what it asks to wait before this record asks again; absent where the whole gate waits for it. */
-  readonly heard?: ((answer: Heard) => void) | undefined;
+  readonly heard?: ((answer: LastAnswer) => void) | undefined;
 }
 
 /** How far a record is. */
@@ -57,7 +57,7 @@ export function createCaller(tools: CallTools): RunCall {
     return result;
   };
 
-  function tellHeard(call: Call<unknown>, { heard }: Caller, answer: Heard, isSpent: boolean): void {
+  function tellHeard(call: Call<unknown>, { heard }: Caller, answer: LastAnswer, isSpent: boolean): void {
     heard?.(answer);
     if (!heard || isSpent) pauseFor(call, answer.waitMs, tools);
   }

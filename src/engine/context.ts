@@ -1,7 +1,8 @@
+import type { LastAnswer } from '../core/call.ts';
 import type { FailureReport, HitSource } from '../core/event.ts';
 import { Unfinished } from '../core/failure.ts';
 import type { Item, Part } from '../core/item.ts';
-import type { Heard, NodeContext, Step } from '../core/node.ts';
+import type { NodeContext, Step } from '../core/node.ts';
 import type { HttpResponse, Ports } from '../core/ports.ts';
 import type { Fields } from '../core/record.ts';
 import type { Batches } from './batches.ts';
@@ -48,7 +49,7 @@ export interface Way {
   /** Gathers what was kept of a pass whose records may not go on; absent where all do. */
   readonly kept?: FailureReport[] | undefined;
   /** Takes what is heard of servers; absent outside of nodes that ask again. */
-  readonly heard?: ((answer: Heard) => void) | undefined;
+  readonly heard?: ((answer: LastAnswer) => void) | undefined;
 }
 
 /** Brings records through nodes. What comes out before a node is done goes to `way.take`, the rest is answered. */
@@ -125,8 +126,8 @@ const methods: Omit<NodeContext, 'http' | 'tools'> & ThisType<Own> = {
     const { step, way, row, chain, passSteps } = this;
     const { steps = [], waits = false } = step.node.inner ?? {};
     if (!waits) await yielded(way, chain);
-    let last: Heard | undefined;
-    const heard = ({ atMs, waitMs }: Heard) => {
+    let last: LastAnswer | undefined;
+    const heard = ({ atMs, waitMs }: LastAnswer) => {
       last = { atMs, waitMs: waitMs === undefined ? last?.waitMs : Math.max(last?.waitMs ?? 0, waitMs) };
     };
     const isKept = way.isKept || step.onError === 'keep';

@@ -1,5 +1,5 @@
+import type { Call } from '../core/call.ts';
 import { Unfinished } from '../core/failure.ts';
-import type { Call } from '../core/node.ts';
 import type { Clock } from '../core/ports.ts';
 
 /** Lets calls through: so many at once, so often, and none while the other side wants to be left alone. */

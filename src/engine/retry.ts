@@ -1,5 +1,5 @@
+import type { RetryPolicy } from '../core/call.ts';
 import type { Failure } from '../core/failure.ts';
-import type { RetryPolicy } from '../core/node.ts';
 
 /** Ms to wait before the next try: what the other side asked for, else the policy's step after so many tries. */
 export function waitBeforeRetry(policy: RetryPolicy, attempts: number, failure: Failure, random: () => number): number {

@@ -1,6 +1,7 @@
 import type { Expression } from '../core/condition/condition.ts';
+import type { Connection } from '../core/connection.ts';
 import { FlowError, type Problem } from '../core/failure.ts';
-import type { BuildContext, Connection, Node, NodeType, OnError } from '../core/node.ts';
+import type { BuildContext, Node, NodeType, OnError } from '../core/node.ts';
 import { allSteps, type CredentialUse, type Plan, type Warning } from '../core/plan.ts';
 import { didYouMean, nearest } from '../core/text/suggest.ts';
 import { compileConnections } from './connections.ts';

@@ -1,5 +1,5 @@
+import type { Connection } from '../core/connection.ts';
 import type { Problem } from '../core/failure.ts';
-import type { Connection } from '../core/node.ts';
 import { headerTemplate, referencedFields } from '../core/template/template.ts';
 import { checkTokenUrl, urlTemplate } from '../core/template/url.ts';
 import { didYouMean } from '../core/text/suggest.ts';

@@ -1,6 +1,6 @@
 import type * as z from 'zod';
+import type { Connection } from '../core/connection.ts';
 import type { Problem } from '../core/failure.ts';
-import type { Connection } from '../core/node.ts';
 import { headerTemplate, referencedFields } from '../core/template/template.ts';
 import { checkTokenUrl, urlTemplate } from '../core/template/url.ts';
 import { wordsOf } from '../core/text/words.ts';

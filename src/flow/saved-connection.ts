@@ -1,6 +1,6 @@
 import { stringify } from 'yaml';
+import type { Connection } from '../core/connection.ts';
 import type { Problem } from '../core/failure.ts';
-import type { Connection } from '../core/node.ts';
 import { compileConnections } from './connections.ts';
 import { readSource } from './source.ts';
 

@@ -1,5 +1,6 @@
 import { compilePath, type Path } from '../core/answer/path.ts';
-import type { HttpConnection, RetryPolicy } from '../core/node.ts';
+import type { RetryPolicy } from '../core/call.ts';
+import type { HttpConnection } from '../core/connection.ts';
 import { mostCredits } from '../core/options.ts';
 import { textOf, type Value } from '../core/value/value.ts';
 import type { HttpOptions } from './http/http-options.ts';

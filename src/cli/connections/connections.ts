@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import { answerMessage, cleaned } from '../../core/answer/response.ts';
 import { secretUse } from '../../core/auth.ts';
+import type { Connection, HttpConnection } from '../../core/connection.ts';
 import { AutomateError, Failure } from '../../core/failure.ts';
-import type { Connection, HttpConnection } from '../../core/node.ts';
 import type { CredentialUse } from '../../core/plan.ts';
 import type { HttpRequest, HttpResponse } from '../../core/ports.ts';
 import { referencedFields } from '../../core/template/template.ts';

@@ -1,4 +1,5 @@
-import type { Room, Step } from '../../core/node.ts';
+import type { Room } from '../../core/batch.ts';
+import type { Step } from '../../core/node.ts';
 import type { Fields } from '../../core/record.ts';
 import { fingerprint } from '../../core/text/fingerprint.ts';
 

@@ -1,5 +1,7 @@
+import type { Batch } from '../../core/batch.ts';
+import type { Call } from '../../core/call.ts';
 import { Failure, Unfinished } from '../../core/failure.ts';
-import type { Batch, Call, NodeContext, Step } from '../../core/node.ts';
+import type { NodeContext, Step } from '../../core/node.ts';
 import { type Fields, withFields } from '../../core/record.ts';
 
 /** How a node would call, seen by letting it begin: it is stopped where it would send. */

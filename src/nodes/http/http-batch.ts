@@ -1,8 +1,9 @@
 import { kindOf, type Mapping } from '../../core/answer/mapping.ts';
 import { compilePath, pathTo, valueAt } from '../../core/answer/path.ts';
 import { inQuotes } from '../../core/answer/response.ts';
+import type { Batch, Room, Twin } from '../../core/batch.ts';
 import { Failure, Unfinished } from '../../core/failure.ts';
-import type { Batch, FieldUse, NodeContext, Room, Twin } from '../../core/node.ts';
+import type { FieldUse, NodeContext } from '../../core/node.ts';
 import type { HttpRequest } from '../../core/ports.ts';
 import { type Fields, withFields } from '../../core/record.ts';
 import { fieldOf, referencedFields, valueTemplate } from '../../core/template/template.ts';

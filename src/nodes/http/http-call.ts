@@ -1,8 +1,9 @@
 import { type MappedPart, type Mapping, rootValue } from '../../core/answer/mapping.ts';
 import type { Path } from '../../core/answer/path.ts';
 import { announcesJson, answerMessage, readBody } from '../../core/answer/response.ts';
+import type { RetryPolicy } from '../../core/call.ts';
 import { Failure } from '../../core/failure.ts';
-import type { NodeContext, RetryPolicy } from '../../core/node.ts';
+import type { NodeContext } from '../../core/node.ts';
 import type { HttpRequest, HttpResponse } from '../../core/ports.ts';
 import type { Fields } from '../../core/record.ts';
 import { jsonOf, type Value } from '../../core/value/value.ts';

@@ -1,4 +1,5 @@
-import type { BuildContext, FieldUse, HttpConnection } from '../../core/node.ts';
+import type { HttpConnection } from '../../core/connection.ts';
+import type { BuildContext, FieldUse } from '../../core/node.ts';
 import type { HttpRequest } from '../../core/ports.ts';
 import type { Fields } from '../../core/record.ts';
 import { redirectStatuses } from '../../core/redirect-statuses.ts';

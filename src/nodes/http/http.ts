@@ -1,7 +1,8 @@
 import { compileMapping, type Mapping } from '../../core/answer/mapping.ts';
 import { readBody } from '../../core/answer/response.ts';
 import { secretUse } from '../../core/auth.ts';
-import { type BuildContext, type CredentialNeed, defineNode, type Node, type Sharing } from '../../core/node.ts';
+import type { Sharing } from '../../core/batch.ts';
+import { type BuildContext, type CredentialNeed, defineNode, type Node } from '../../core/node.ts';
 import type { Auth, HttpRequest } from '../../core/ports.ts';
 import type { Fields } from '../../core/record.ts';
 import type { Value } from '../../core/value/value.ts';

@@ -1,8 +1,9 @@
 import { compileMapping, type Mapping, rootValue } from '../../core/answer/mapping.ts';
 import { compilePath, type Path } from '../../core/answer/path.ts';
 import { excerpt } from '../../core/answer/response.ts';
+import type { RetryPolicy } from '../../core/call.ts';
 import { Failure } from '../../core/failure.ts';
-import { type BuildContext, type CredentialNeed, defineNode, type Node, type NodeContext, type RetryPolicy } from '../../core/node.ts';
+import { type BuildContext, type CredentialNeed, defineNode, type Node, type NodeContext } from '../../core/node.ts';
 import type { Fields } from '../../core/record.ts';
 import { loginHint, serverCredentials } from '../../core/tools/tool-credentials.ts';
 import { isRemote, type McpConnection, type ToolAnswer, type ToolCall } from '../../core/tools/tools.ts';

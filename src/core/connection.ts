@@ -1,0 +1,21 @@
+import type { Auth } from './ports.ts';
+import type { McpConnection } from './tools/tools.ts';
+
+/** A saved or in-flow connection to an HTTP API. */
+export interface HttpConnection {
+  readonly name: string;
+  readonly baseUrl: string;
+  readonly origin: string;
+  readonly auth: Auth | undefined;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly intervalMs: number | undefined;
+  readonly concurrency: number | undefined;
+  readonly allowHttp: boolean;
+  /** Credits for one call. */
+  readonly credits: number;
+  /** Path to the real cost in an answer; absent when answers do not say. */
+  readonly cost: string | undefined;
+}
+
+/** A saved or in-flow connection of either type. */
+export type Connection = ({ readonly type: 'http' } & HttpConnection) | ({ readonly type: 'mcp' } & McpConnection);
