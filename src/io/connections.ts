@@ -3,7 +3,8 @@ import { chmodSync, readFileSync, renameSync, rmSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { syncFolder } from './files/folder.ts';
 import { homeFolder } from './files/home.ts';
-import { createStateFile, unwritable } from './files/state-file.ts';
+import { fileError } from './files/naming-errors.ts';
+import { createStateFile } from './files/state-file.ts';
 
 /** Connections by name, each as a flow would write it. They name credentials and hold none. */
 export type SavedConnections = Readonly<Record<string, Readonly<Record<string, unknown>>>>;
@@ -39,7 +40,7 @@ export async function changeConnections(
       await syncFolder(path);
     } catch (error) {
       rmSync(draft.path, { force: true });
-      throw unwritable(path, error);
+      throw fileError(path, 'written', error);
     }
   });
 }

@@ -220,9 +220,9 @@ describe('the output', () => {
       'no/out.csv cannot be written: the folder no does not exist',
     ));
   test.each([
-    ['stands below a file', '--out', 'rows.csv/out.csv', /rows\.csv\/out\.csv cannot be written: rows\.csv is no folder\n$/],
+    ['stands below a file', '--out', 'rows.csv/out.csv', /rows\.csv\/out\.csv cannot be written: rows\.csv is not a folder\n$/],
     ['has too long a name', '--out', `${'x'.repeat(300)}.csv`, /x\.csv cannot be written: ENAMETOOLONG: name too long\n$/],
-    ['has errors below a file', '--errors', 'rows.csv/e.csv', /rows\.csv\/e\.csv cannot be written: rows\.csv is no folder\n$/],
+    ['has errors below a file', '--errors', 'rows.csv/e.csv', /rows\.csv\/e\.csv cannot be written: rows\.csv is not a folder\n$/],
   ])('%s', (_what, option, path, message) =>
     refused({ 'flow.yaml': good, 'rows.csv': 'id\n1\n' }, ['run', 'flow.yaml', '--in', 'rows.csv', option, path], 74, message),
   );
@@ -234,7 +234,7 @@ describe('the output', () => {
   });
   test.each([
     ['no/s.json', 'the folder no does not exist'],
-    ['flow.yaml/s.json', 'flow.yaml is no folder'],
+    ['flow.yaml/s.json', 'flow.yaml is not a folder'],
     ['.', 'it is a folder'],
   ])('has no room for the summary %s: that is found before anything is sent', async (summary, reason) => {
     const server = await answeringServer(() => ({}));

@@ -42,7 +42,7 @@ describe('a flow to start from', () => {
   });
 
   test.each([
-    ['rows.csv', 'rows.csv/flow.yaml cannot be written: rows.csv is no folder'],
+    ['rows.csv', 'rows.csv/flow.yaml cannot be written: rows.csv is not a folder'],
     ['odd', 'odd/flow.yaml cannot be written: it is a folder'],
   ])('cannot be written into %s', async (folder, message) => {
     const place = await workplace({ 'rows.csv': rows });

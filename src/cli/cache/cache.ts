@@ -2,7 +2,7 @@ import { existsSync, rmSync } from 'node:fs';
 import { AutomateError } from '../../core/failure.ts';
 import { type AnswersFile, openAnswers } from '../../io/cache/answers-file.ts';
 import { damagedPath, isDamaged, setAside } from '../../io/files/database.ts';
-import { reasonOf } from '../../io/files/reason.ts';
+import { systemReason } from '../../io/files/naming-errors.ts';
 import { exitCodes } from '../exit.ts';
 import { counted } from '../show/number.ts';
 import { tableText } from '../show/structure.ts';
@@ -92,7 +92,7 @@ function used<Result>(path: string, act: (file: AnswersFile) => Result): Result 
   } catch (error) {
     if (error instanceof AutomateError) throw error;
     const mend = isUnreadable(error) ? '\nautomate cache clear begins a new one' : '';
-    throw new AutomateError('output', `the cache ${path} cannot be used: ${reasonOf(error as Error)}${mend}`, { cause: error });
+    throw new AutomateError('output', `the cache ${path} cannot be used: ${systemReason(error as Error)}${mend}`, { cause: error });
   } finally {
     file?.close();
   }

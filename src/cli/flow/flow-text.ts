@@ -1,13 +1,13 @@
 import { isUtf8 } from 'node:buffer';
 import { readFile } from 'node:fs/promises';
 import { FlowError, type Problem } from '../../core/failure.ts';
-import { reasonOf } from '../../io/files/reason.ts';
+import { systemReason } from '../../io/files/naming-errors.ts';
 import { utf8Length } from '../../io/records/readers/utf8.ts';
 
 /** The text of a flow file. Throws a FlowError when it cannot be read, or is not UTF-8. */
 export async function readFlowText(file: string): Promise<string> {
   const bytes = await readFile(file).catch((error: NodeJS.ErrnoException) => {
-    const reason = error.code === 'ENOENT' ? 'there is no such file' : error.code === 'EISDIR' ? 'it is a folder' : reasonOf(error);
+    const reason = error.code === 'ENOENT' ? 'there is no such file' : error.code === 'EISDIR' ? 'it is a folder' : systemReason(error);
     throw new FlowError(file, [{ message: `the flow file cannot be read: ${reason}` }]);
   });
   const problem = encodingProblem(bytes);

@@ -7,7 +7,7 @@ import type { Fields } from '../../core/record.ts';
 import { type Starter, starterFlow } from '../../flow/starter/starter.ts';
 import { type Example, referableNames } from '../../flow/starter/starter-references.ts';
 import type { WrittenRequest } from '../../flow/starter/written-node.ts';
-import { unwritable } from '../../io/files/reason.ts';
+import { namingErrors } from '../../io/files/naming-errors.ts';
 import { refuseExisting } from '../../io/output/sink.ts';
 import type { Source } from '../../io/records/readers/source.ts';
 import { exitCodes } from '../exit.ts';
@@ -77,12 +77,10 @@ async function firstOf(source: Source): Promise<Fields | undefined> {
 }
 
 async function written(path: string, text: string, force: boolean): Promise<void> {
-  try {
+  await namingErrors(path, 'written', async () => {
     await mkdir(dirname(path), { recursive: true });
     await writeFile(path, text, { flag: force ? 'w' : 'wx' });
-  } catch (error) {
-    throw new AutomateError('output', `${path} cannot be written: ${unwritable(path, error as Error)}`);
-  }
+  });
 }
 
 /** What was made, and what to do next, as command lines to copy. */

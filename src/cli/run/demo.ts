@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { AutomateError } from '../../core/failure.ts';
 import { createDemoApi, type DemoApi } from '../../io/demo/api.ts';
-import { reasonOf } from '../../io/files/reason.ts';
+import { systemReason } from '../../io/files/naming-errors.ts';
 import { exitCodes, signalExitCode } from '../exit.ts';
 import type { Terminal } from '../terminal.ts';
 import { runCommand } from './run.ts';
@@ -63,7 +63,7 @@ async function runExample(api: DemoApi, terminal: Terminal): Promise<number> {
 }
 
 function noFolder(error: Error): never {
-  throw new AutomateError('output', `no folder can be made in ${tmpdir()}: ${reasonOf(error)}\nname another place with TMPDIR`);
+  throw new AutomateError('output', `no folder can be made in ${tmpdir()}: ${systemReason(error)}\nname another place with TMPDIR`);
 }
 
 /** A proxy for the outside cannot reach an API on this machine. */

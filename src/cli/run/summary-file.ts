@@ -1,7 +1,7 @@
 import { access, constants, truncate, writeFile } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { AutomateError } from '../../core/failure.ts';
-import { unwritable } from '../../io/files/reason.ts';
+import { namingErrors } from '../../io/files/naming-errors.ts';
 import { statOf } from '../../io/files/stat.ts';
 import { createStreamSink } from '../../io/output/sink.ts';
 import type { Terminal } from '../terminal.ts';
@@ -15,8 +15,8 @@ export async function beginSummary(path: string): Promise<void> {
   const found = statOf(path);
   if (found?.isDirectory()) throw new AutomateError('output', `${path} cannot be written: it is a folder`);
   // The dot asks for a folder.
-  await access(found ? path : `${dirname(path)}/.`, constants.W_OK).catch((error: Error) => refuse(path, error));
-  if (found?.isFile()) await truncate(path).catch((error: Error) => refuse(path, error));
+  await namingErrors(path, 'written', () => access(found ? path : `${dirname(path)}/.`, constants.W_OK));
+  if (found?.isFile()) await namingErrors(path, 'written', () => truncate(path));
 }
 
 /** Writes the summary for programs, with every secret masked and still JSON; to stdout for `-`. */
@@ -24,9 +24,5 @@ export async function writeSummary(path: string, text: string, { redactor }: Ter
   const masked = `${redactor.json(text.trimEnd(), 2)}\n`;
   // Printed, it would be masked as any text is.
   if (path === '-') return createStreamSink(process.stdout, 'stdout', { gzip: false }).write(masked);
-  return writeFile(path, masked).catch((error: Error) => refuse(path, error));
-}
-
-function refuse(path: string, error: Error): never {
-  throw new AutomateError('output', `${path} cannot be written: ${unwritable(path, error)}`, { cause: error });
+  return namingErrors(path, 'written', () => writeFile(path, masked));
 }

@@ -1,5 +1,5 @@
 import { damagedPath, isBusy, isDamaged, setAside } from '../files/database.ts';
-import { reasonOf } from '../files/reason.ts';
+import { systemReason } from '../files/naming-errors.ts';
 import { statOf } from '../files/stat.ts';
 import { type AnswersFile, openAnswers } from './answers-file.ts';
 import type { KeptAnswer, NewAnswer } from './cached-answer.ts';
@@ -131,7 +131,7 @@ export function createAnswerKeeper({ path, mostBytes, wallNow, warn }: KeeperOpt
     try {
       closeFile();
       if (statOf(path)?.ino === inode) setAside(path);
-      warnOnce(`the cache ${path} was damaged (${reasonOf(damage)}): it is now ${damagedPath(path)}, and a new one is begun`);
+      warnOnce(`the cache ${path} was damaged (${systemReason(damage)}): it is now ${damagedPath(path)}, and a new one is begun`);
     } catch (error) {
       giveUp(error as Error);
     }
@@ -148,7 +148,7 @@ export function createAnswerKeeper({ path, mostBytes, wallNow, warn }: KeeperOpt
     forget();
     canKeep = false;
     if (!file) canOpen = false;
-    warnOnce(`answers are not kept: the cache ${path} cannot be used: ${reasonOf(error)} (AUTOMATE_HOME moves it)`);
+    warnOnce(`answers are not kept: the cache ${path} cannot be used: ${systemReason(error)} (AUTOMATE_HOME moves it)`);
   }
 
   function warnOnce(message: string): void {

@@ -1,6 +1,6 @@
 import { createReadStream, statSync } from 'node:fs';
 import { AutomateError } from '../../core/failure.ts';
-import { reasonOf } from '../files/reason.ts';
+import { systemReason } from '../files/naming-errors.ts';
 import type { Finding } from './secret.ts';
 
 /** The environment variable of a credential: `crm-token` is `AUTOMATE_CREDENTIAL_CRM_TOKEN`. */
@@ -41,7 +41,7 @@ export async function secretFile(file: string, variable: string): Promise<string
     return oneLine(utf8Of(await firstBytes(file)), `the file that ${variable} names`);
   } catch (error) {
     if (error instanceof AutomateError) throw error;
-    const reason = error instanceof TypeError ? 'it is not UTF-8' : reasonOf(error as Error);
+    const reason = error instanceof TypeError ? 'it is not UTF-8' : systemReason(error as Error);
     throw new AutomateError('credential', `${variable} names a file that cannot be read: ${reason}`);
   }
 }

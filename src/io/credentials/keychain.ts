@@ -36,7 +36,7 @@ export function createKeychain(options: KeychainOptions): SecretKeeper {
     async problem() {
       for (const secret of [probe, null]) {
         const answer = await answerOf({ write: [[probe, secret]] }, options);
-        if ('error' in answer) return reasonOf(answer.error);
+        if ('error' in answer) return keychainReason(answer.error);
       }
       return undefined;
     },
@@ -48,7 +48,7 @@ export function createKeychain(options: KeychainOptions): SecretKeeper {
 
   async function ask(request: KeychainTask): Promise<readonly (readonly [string, string])[]> {
     const answer = await answerOf(request, options);
-    if ('error' in answer) throw new AutomateError('credential', `the keychain cannot be used: ${reasonOf(answer.error)}`);
+    if ('error' in answer) throw new AutomateError('credential', `the keychain cannot be used: ${keychainReason(answer.error)}`);
     return answer.found;
   }
 }
@@ -80,7 +80,7 @@ function withoutOurs(environment: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
 }
 
 /** The library's words for what happens most. */
-function reasonOf(message: string): string {
+function keychainReason(message: string): string {
   if (/DBUS_SESSION_BUS_ADDRESS|DBus error|dbus|D-Bus/i.test(message)) return 'no session bus (D-Bus) here, as under cron or over ssh';
   if (/no result found/i.test(message)) return 'it has no collection to keep secrets in: log in at the desktop, or unlock it once';
   if (/dismissed|locked/i.test(message)) return 'it is locked';

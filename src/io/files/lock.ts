@@ -3,7 +3,7 @@ import { chmodSync, linkSync, lstatSync, readFileSync, readlinkSync, rmSync, wri
 import { utimes } from 'node:fs/promises';
 import { hostname } from 'node:os';
 import { AutomateError } from '../../core/failure.ts';
-import { reasonOf, unwritable } from './reason.ts';
+import { fileError, systemReason } from './naming-errors.ts';
 import { statOf } from './stat.ts';
 
 /** The right to write one output. */
@@ -89,7 +89,7 @@ function remove(path: string, file: string): void {
   } catch (error) {
     throw new AutomateError(
       'output-exists',
-      `${file} is locked by a run that is dead, and ${path} cannot be removed: ${reasonOf(error as Error)}`,
+      `${file} is locked by a run that is dead, and ${path} cannot be removed: ${systemReason(error as Error)}`,
       {
         cause: error,
       },
@@ -110,7 +110,7 @@ function foundLock(path: string, file: string): string | undefined {
   } catch (error) {
     if (error instanceof AutomateError) throw error;
     if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined;
-    throw new AutomateError('output-exists', `${file} is locked, and ${path} cannot be read: ${reasonOf(error as Error)}`, {
+    throw new AutomateError('output-exists', `${file} is locked, and ${path} cannot be read: ${systemReason(error as Error)}`, {
       cause: error,
     });
   }
@@ -153,7 +153,7 @@ function created(path: string, out: string, text: string): boolean {
     return true;
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === 'EEXIST') return false;
-    throw new AutomateError('output', `${out} cannot be written: ${unwritable(out, error as Error)}`, { cause: error });
+    throw fileError(out, 'written', error);
   } finally {
     // Where it cannot even be looked for, it was not made.
     attempted(() => rmSync(draft, { force: true }));

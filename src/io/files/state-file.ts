@@ -5,7 +5,7 @@ import { dirname } from 'node:path';
 import { AutomateError } from '../../core/failure.ts';
 import { makeFolder, syncFolder } from './folder.ts';
 import { waitForLock } from './lock.ts';
-import { reasonOf } from './reason.ts';
+import { fileError, namingErrors, systemReason } from './naming-errors.ts';
 import { isLink, isNoFile } from './stat.ts';
 
 /** A JSON file that the tool keeps for itself, for its owner's eyes only. */
@@ -38,11 +38,8 @@ export function createStateFile<Content>(path: string, isContent: (found: unknow
     },
     async alone(work) {
       refuseLink(path);
-      try {
-        makeFolder(dirname(path));
-      } catch (error) {
-        throw unwritable(dirname(path), error);
-      }
+      const folder = dirname(path);
+      namingErrors(folder, 'written', () => makeFolder(folder));
       const lock = await waitForLock(path);
       try {
         return await work();
@@ -71,7 +68,7 @@ function textOf(path: string): string | undefined {
     return readFileSync(path, 'utf8');
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined;
-    throw unreadable(path, reasonOf(error as Error));
+    throw unreadable(path, systemReason(error as Error));
   }
 }
 
@@ -99,15 +96,10 @@ async function written(path: string, text: string): Promise<void> {
     await syncFolder(path);
   } catch (error) {
     await rm(draft, { force: true }).catch(() => undefined);
-    throw unwritable(path, error);
+    throw fileError(path, 'written', error);
   }
 }
 
 function unreadable(path: string, reason: string): AutomateError {
   return new AutomateError('credential', `${path} cannot be read: ${reason}`);
-}
-
-/** That a state file cannot be written. */
-export function unwritable(path: string, error: unknown): AutomateError {
-  return new AutomateError('output', `${path} cannot be written: ${reasonOf(error as Error)}`, { cause: error });
 }

@@ -32,7 +32,7 @@ export function failureOf(error: unknown, occasion: Occasion): Failure {
   if (slow.has(code) && !wasSent) {
     return new Failure('timeout', `no connection to ${origin} in time${through}`, { retryable: true, sent: false });
   }
-  return new Failure('network', `${origin}: ${reasonOf(code, message)}${through}`, { retryable: true, sent: wasSent });
+  return new Failure('network', `${origin}: ${networkReason(code, message)}${through}`, { retryable: true, sent: wasSent });
 }
 
 interface Coded {
@@ -91,7 +91,7 @@ const reasons: Record<string, string> = {
   UND_ERR_DESTROYED: 'the run has ended',
 };
 
-function reasonOf(code: string, message: string): string {
+function networkReason(code: string, message: string): string {
   const parserReason = /^Response does not match the HTTP\/1\.1 protocol \((.+)\)$/.exec(message)?.[1];
   if (parserReason !== undefined) return `the answer is no valid HTTP (${parserReason})`;
   // undici takes for granted that a status is 100 or more.

@@ -4,7 +4,7 @@ import { crc32 } from 'node:zlib';
 import { AutomateError } from '../../core/failure.ts';
 import type { EndedPart } from '../../core/item.ts';
 import { syncFolder } from '../files/folder.ts';
-import { unwritable } from '../files/reason.ts';
+import { fileError, namingErrors } from '../files/naming-errors.ts';
 import { isLink } from '../files/stat.ts';
 import type { Written } from '../output/sink.ts';
 import { createKeptReader, type KeptLine, type KeptRecords, type KeptText, keptLines } from './parked-records.ts';
@@ -61,7 +61,7 @@ export function journalPath(out: string): string {
 
 /** Begins a journal, whole from the first moment on. Its first line says which run it is of. */
 export async function createJournal(path: string, run: string, identity: Identity): Promise<Journal> {
-  return told(path, async () => {
+  return namingErrors(path, 'written', async () => {
     const draft = `${path}.new`;
     await rm(draft, { force: true });
     const handle = await open(draft, 'wx', 0o600);
@@ -81,7 +81,7 @@ export async function createJournal(path: string, run: string, identity: Identit
 
 /** Goes on with a journal, without what a crash left half written at its end. */
 export async function continueJournal(path: string, found: FoundJournal): Promise<Journal> {
-  return told(path, async () => {
+  return namingErrors(path, 'written', async () => {
     const handle = await open(path, 'r+');
     await handle.truncate(found.validBytes);
     await handle.close();
@@ -107,7 +107,7 @@ export async function readJournal(path: string): Promise<FoundJournal | undefine
     }
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined;
-    throw outputError(path, error as Error);
+    throw fileError(path, 'written', error);
   }
   if (!first)
     throw new AutomateError('output-exists', `${path} is damaged from its beginning: nothing can be resumed\nstart over with --force`);
@@ -150,11 +150,11 @@ function refuseLink(path: string): void {
 
 function journalOf(path: string, handle: FileHandle): Journal {
   return {
-    add: (checkpoint) => told(path, () => append(handle, JSON.stringify(checkpoint))),
-    keep: (records) => told(path, () => appendKept(handle, records)),
-    close: () => told(path, () => handle.close()),
+    add: (checkpoint) => namingErrors(path, 'written', () => append(handle, JSON.stringify(checkpoint))),
+    keep: (records) => namingErrors(path, 'written', () => appendKept(handle, records)),
+    close: () => namingErrors(path, 'written', () => handle.close()),
     remove: () =>
-      told(path, async () => {
+      namingErrors(path, 'written', async () => {
         await handle.close();
         await rm(path);
         await syncFolder(path);
@@ -184,14 +184,4 @@ function contentOf(line: string): unknown {
 
 function checksum(text: string): string {
   return crc32(text).toString(16).padStart(8, '0');
-}
-
-async function told<Result>(path: string, act: () => Promise<Result>): Promise<Result> {
-  return act().catch((error: Error) => {
-    throw outputError(path, error);
-  });
-}
-
-function outputError(path: string, error: Error): AutomateError {
-  return new AutomateError('output', `${path} cannot be written: ${unwritable(path, error)}`, { cause: error });
 }

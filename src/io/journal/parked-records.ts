@@ -1,7 +1,6 @@
 import { open } from 'node:fs/promises';
-import { AutomateError } from '../../core/failure.ts';
 import type { EndedPart } from '../../core/item.ts';
-import { reasonOf } from '../files/reason.ts';
+import { namingErrors } from '../files/naming-errors.ts';
 import { readAt } from '../output/spill.ts';
 
 /** What is written of a record in its turn: so many output records, as the texts that stand in the output behind others. */
@@ -82,17 +81,11 @@ export function createKeptReader(path: string, textOf: (line: string) => string)
 
   async function* textsAt(places: readonly Line[]): AsyncGenerator<string> {
     if (places.length === 0) return;
-    const handle = await told(open(path));
+    const handle = await namingErrors(path, 'read', () => open(path));
     try {
-      for (const { at, bytes } of places) yield textOf(await told(readAt(handle, at, bytes)));
+      for (const { at, bytes } of places) yield textOf(await namingErrors(path, 'read', () => readAt(handle, at, bytes)));
     } finally {
       await handle.close();
     }
-  }
-
-  function told<Result>(act: Promise<Result>): Promise<Result> {
-    return act.catch((error: Error) => {
-      throw new AutomateError('output', `${path} cannot be read: ${reasonOf(error)}`, { cause: error });
-    });
   }
 }

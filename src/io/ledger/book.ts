@@ -1,7 +1,6 @@
 import type Database from 'libsql';
-import { AutomateError } from '../../core/failure.ts';
 import { alone, openDatabase } from '../files/database.ts';
-import { reasonOf } from '../files/reason.ts';
+import { namingErrors } from '../files/naming-errors.ts';
 
 /** What credits were spent on. */
 export interface Account {
@@ -77,7 +76,7 @@ const largestNeeded = 1 / 2;
 
 /** Opens the book, which is made when there is none. Throws an AutomateError (`output`) when it cannot be used. */
 export function openBook(path: string): Book {
-  return told(path, () => bookOf(path, openDatabase(path, { schema, version, timeoutMs })));
+  return namingErrors(`the credit ledger ${path}`, 'used', () => bookOf(path, openDatabase(path, { schema, version, timeoutMs })));
 }
 
 interface HoldRow extends Omit<Hold, 'accounts'> {
@@ -133,15 +132,16 @@ function bookOf(path: string, database: Database.Database): Book {
     return true;
   };
 
+  const naming = <Result>(act: () => Result) => namingErrors(`the credit ledger ${path}`, 'used', act);
   return {
-    limit: () => told(path, limit),
+    limit: () => naming(limit),
     setLimit: (most) =>
-      told(path, () => {
+      naming(() => {
         if (most === undefined) database.exec("delete from settings where name = 'limit'");
         else one("insert or replace into settings values ('limit', ?)").run(most);
       }),
     spent: (month) =>
-      told(path, () => {
+      naming(() => {
         const where = month === undefined ? '' : 'where month = ?';
         const statement = database.prepare(
           `select month, flow, node, connection, env, credits from spent ${where} order by month desc, credits desc, flow, node`,
@@ -149,21 +149,12 @@ function bookOf(path: string, database: Database.Database): Book {
         return (month === undefined ? statement.all() : statement.all(month)) as Spent[];
       }),
     holds: () =>
-      told(path, () => {
+      naming(() => {
         const rows = database.prepare('select * from holds order by run').all() as HoldRow[];
         return rows.map((row) => ({ ...row, accounts: JSON.parse(row.accounts) as Account[] }));
       }),
-    renew: (...values) => told(path, () => alone(database, () => renew(...values))),
-    settle: (...values) => told(path, () => alone(database, () => settle(...values))),
+    renew: (...values) => naming(() => alone(database, () => renew(...values))),
+    settle: (...values) => naming(() => alone(database, () => settle(...values))),
     close: () => void database.close(),
   };
-}
-
-function told<Result>(path: string, act: () => Result): Result {
-  try {
-    return act();
-  } catch (error) {
-    if (error instanceof AutomateError) throw error;
-    throw new AutomateError('output', `the credit ledger ${path} cannot be used: ${reasonOf(error as Error)}`, { cause: error });
-  }
 }

@@ -1,8 +1,7 @@
 import { closeSync, ftruncateSync, openSync, readFileSync, rmSync, writeSync } from 'node:fs';
 import { dirname } from 'node:path';
-import { AutomateError } from '../../core/failure.ts';
 import { makeFolder } from '../files/folder.ts';
-import { reasonOf } from '../files/reason.ts';
+import { fileError, namingErrors } from '../files/naming-errors.ts';
 import { isLink } from '../files/stat.ts';
 
 /**
@@ -26,7 +25,7 @@ const mostWaiting = 1024;
 
 /** Begins a log. Throws an AutomateError (`output`) when it cannot be written. */
 export function createSentLog(path: string): SentLog {
-  const file = told(path, () => {
+  const file = namingErrors(path, 'written', () => {
     makeFolder(dirname(path));
     rmSync(path, { force: true });
     return openSync(path, 'wx', 0o600);
@@ -53,7 +52,7 @@ export function createSentLog(path: string): SentLog {
     } catch (error) {
       // Half an entry would make nonsense of those behind it; what comes next is written in its place.
       ftruncateSync(file, bytes);
-      throw unwritable(path, error);
+      throw fileError(path, 'written', error);
     }
   }
 
@@ -61,19 +60,6 @@ export function createSentLog(path: string): SentLog {
     closeSync(file);
     rmSync(path, { force: true });
   }
-}
-
-function told<Result>(path: string, act: () => Result): Result {
-  try {
-    return act();
-  } catch (error) {
-    throw unwritable(path, error);
-  }
-}
-
-/** What is not counted is not sent. */
-function unwritable(path: string, error: unknown): AutomateError {
-  return new AutomateError('output', `${path} cannot be written: ${reasonOf(error as Error)}`, { cause: error });
 }
 
 /** What a log says behind its first entries, for each account; absent where there is none. */

@@ -62,7 +62,7 @@ export function createLocalTransport({ command }: LocalServer, variables: Readon
         running.add(transport);
         started.on('spawn', () => resolve());
         started.on('error', (error) => {
-          ending = `it cannot be started: ${reasonOf(error, program)}`;
+          ending = `it cannot be started: ${startReason(error, program)}`;
           reject(Object.assign(new Error(ending), { code: (error as NodeJS.ErrnoException).code }));
           ended();
         });
@@ -218,7 +218,7 @@ function drained(stdin: Writable): Promise<void> {
   });
 }
 
-function reasonOf(error: Error, program: string): string {
+function startReason(error: Error, program: string): string {
   const { code } = error as NodeJS.ErrnoException;
   if (code === 'ENOENT') return `there is no program "${program}"`;
   if (code === 'EACCES') return `"${program}" may not be run`;

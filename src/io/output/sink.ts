@@ -4,7 +4,7 @@ import { promisify } from 'node:util';
 import { crc32, gzip } from 'node:zlib';
 import { AutomateError } from '../../core/failure.ts';
 import { syncFolder } from '../files/folder.ts';
-import { unwritable } from '../files/reason.ts';
+import { namingErrors } from '../files/naming-errors.ts';
 import { isNoFile, statOf } from '../files/stat.ts';
 
 /** A file or stream that text is appended to. Every call may throw an AutomateError (`output`, `stdout-closed`). */
@@ -60,14 +60,13 @@ export async function refuseChanged(path: string, { bytes, crc }: Written): Prom
 /** The beginning of a file, as far as it goes. A file that is not there holds nothing. */
 async function writtenIn(path: string, atMost: number): Promise<Written> {
   let [bytes, crc] = [0, 0];
-  const told = telling(path);
   const read = async () => {
     for await (const chunk of createReadStream(path, { end: atMost - 1, highWaterMark: 1024 * 1024 })) {
       bytes += chunk.length;
       crc = crc32(chunk, crc);
     }
   };
-  await told(
+  await namingErrors(path, 'written', () =>
     read().catch((error: NodeJS.ErrnoException) => {
       if (error.code !== 'ENOENT') throw error;
     }),
@@ -77,8 +76,7 @@ async function writtenIn(path: string, atMost: number): Promise<Written> {
 
 /** Opens a file. Every write of a gzipped one is a gzip member of its own (RFC 1952, 2.2): what is on disk can be read, and cut behind any. */
 export async function openFileSink(path: string, options: FileSinkOptions): Promise<Sink> {
-  const told = telling(path);
-  const handle = await told(opened(path, options));
+  const handle = await namingErrors(path, 'written', () => opened(path, options));
   let written = options.keep ?? nothing;
   return {
     get written() {
@@ -87,11 +85,11 @@ export async function openFileSink(path: string, options: FileSinkOptions): Prom
     async write(text) {
       if (text === '' && !isFirstOf(options, written)) return;
       const packed = await bytesOf(text, options);
-      await told(writeAll(handle, packed));
+      await namingErrors(path, 'written', () => writeAll(handle, packed));
       written = { bytes: written.bytes + packed.length, crc: crc32(packed, written.crc) };
     },
-    sync: () => told(synced(handle)),
-    close: () => told(handle.close()),
+    sync: () => namingErrors(path, 'written', () => synced(handle)),
+    close: () => namingErrors(path, 'written', () => handle.close()),
   };
 }
 
@@ -133,7 +131,6 @@ async function synced(handle: FileHandle): Promise<void> {
 
 /** A sink on a stream such as stdout, which stays open. */
 export function createStreamSink(stream: NodeJS.WritableStream, name: string, options: { readonly gzip: boolean }): Sink {
-  const told = telling(name);
   let written = nothing;
   let broken: Error | undefined;
   stream.on('error', (error) => {
@@ -147,23 +144,14 @@ export function createStreamSink(stream: NodeJS.WritableStream, name: string, op
       if (text === '' && !isFirstOf(options, written)) return;
       const packed = await bytesOf(text, options);
       written = { bytes: written.bytes + packed.length, crc: 0 };
-      await told(
+      const write = () =>
         new Promise<void>((resolve, reject) => {
           if (broken) reject(broken);
           else stream.write(packed, (error) => (error ? reject(error) : resolve()));
-        }),
-      );
+        });
+      await namingErrors(name, 'written', write);
     },
     sync: async () => {},
     close: async () => {},
   };
-}
-
-/** Says of every error which file or stream it is about. */
-function telling(name: string): <Result>(act: Promise<Result>) => Promise<Result> {
-  return (act) =>
-    act.catch((error: NodeJS.ErrnoException) => {
-      if (['EPIPE', 'ERR_STREAM_DESTROYED'].includes(error.code ?? '')) throw new AutomateError('stdout-closed', `${name} was closed`);
-      throw new AutomateError('output', `${name} cannot be written: ${unwritable(name, error)}`, { cause: error });
-    });
 }

@@ -1,6 +1,5 @@
 import { type FileHandle, open, rm } from 'node:fs/promises';
-import { AutomateError } from '../../core/failure.ts';
-import { reasonOf } from '../files/reason.ts';
+import { namingErrors } from '../files/naming-errors.ts';
 
 /** Text that waits for its turn, in memory or, when it is long, in a file that nobody else sees. */
 export interface TextPart {
@@ -27,6 +26,9 @@ const worthWriting = 8 * 1024;
 
 /** So many files are open at most: parts beyond that share them. */
 const mostFiles = 32;
+
+/** The name in messages: the file has none of its own. */
+const waitingRows = 'the temporary file for waiting rows';
 
 /** A file of parts. */
 interface SharedFile {
@@ -76,7 +78,8 @@ export function createTextParts(pathOf: () => string): TextParts {
         if (held > mostHeld || (together > mostHeldTogether && held > worthWriting)) await write();
       },
       async *texts() {
-        for (const { at, bytes } of written) yield await told(readAt(await (file as SharedFile).handle, at, bytes));
+        for (const { at, bytes } of written)
+          yield await namingErrors(waitingRows, 'written', async () => readAt(await (file as SharedFile).handle, at, bytes));
         yield* waiting;
       },
       drop() {
@@ -103,9 +106,11 @@ export function createTextParts(pathOf: () => string): TextParts {
       file ??= fileForPart();
       const at = file.end;
       file.end += bytes.length;
-      const handle = await told(file.handle);
+      const { handle: opening } = file;
+      const handle = await namingErrors(waitingRows, 'written', () => opening);
       for (let done = 0; done < bytes.length; ) {
-        done += (await told(handle.write(bytes, done, bytes.length - done, at + done))).bytesWritten;
+        const write = () => handle.write(bytes, done, bytes.length - done, at + done);
+        done += (await namingErrors(waitingRows, 'written', write)).bytesWritten;
       }
       written.push({ at, bytes: bytes.length });
     }
@@ -132,10 +137,4 @@ export async function readAt(handle: FileHandle, position: number, bytes: number
     done += bytesRead;
   }
   return buffer.toString();
-}
-
-async function told<Result>(act: Promise<Result>): Promise<Result> {
-  return act.catch((error: NodeJS.ErrnoException) => {
-    throw new AutomateError('output', `records that wait for their turn cannot be written to a file: ${reasonOf(error)}`, { cause: error });
-  });
 }

@@ -120,7 +120,7 @@ describe('a long text', () => {
     const long = part();
     await expect(long.add('x'.repeat(mostHeld + 1))).rejects.toMatchObject({
       kind: 'output',
-      message: expect.stringMatching(/^records that wait for their turn cannot be written to a file: .*ENOENT/),
+      message: expect.stringMatching(/^the temporary file for waiting rows cannot be written: .*ENOENT/),
     });
     long.drop();
   });
