@@ -47,14 +47,14 @@ export type Event =
       readonly found: readonly boolean[];
     }
   | ({ readonly type: 'page-short'; readonly record: number; readonly node: string } & ShortPage)
-  /** A tool says how far it is. */
+  /** A tool reports its progress. */
   | ({ readonly type: 'tool-progress'; readonly record: number; readonly node: string; readonly tool: string } & ToolProgress)
   | ToolServerEvent
   | ({ readonly type: 'record-kept'; readonly record: number } & FailureReport)
   | { readonly type: 'record-done'; readonly record: number; readonly rows: number }
   | ({ readonly type: 'record-failed'; readonly record: number } & FailureReport)
-  /** The run has ended, and this record with it, but behind one that was left unfinished: its output records wait for the run that goes on. `isNew`: an earlier part of the run had not brought it to its end. */
-  | { readonly type: 'record-waits'; readonly record: number; readonly isNew: boolean }
+  /** The run ended when this record was finished and an earlier one was not: the next run writes it. `isNew` is false for a record that was parked before. */
+  | { readonly type: 'record-parked'; readonly record: number; readonly isNew: boolean }
   | { readonly type: 'stopping'; readonly ending: Ending; readonly reason: string }
   | { readonly type: 'run-ended'; readonly ending: Ending; readonly ms: number };
 

@@ -7,30 +7,30 @@ export interface Item {
   readonly number: number;
   /** The fields as they were read. */
   readonly fields: Fields;
-  /** The place just behind it: bytes and lines of the text before that place. */
+  /** The place right after the record: bytes and lines of the text before that place. */
   readonly end: { readonly offset: number; readonly line: number };
-  /** Why the record could not even be read; such a record goes to the errors file without passing a node. */
+  /** Set for a record that could not be read: it goes to the errors file and passes no node. */
   readonly failure?: Failure;
-  /** Its output records, where an earlier part of the run has brought it to its end. */
-  readonly earlier?: EndedPart;
+  /** Its rows, if an earlier run finished the record and parked it. */
+  readonly parked?: SpilledRows;
 }
 
-/** Output records of one record that were gathered outside of memory where they are many. */
-export interface EndedPart {
-  /** How many there are so far. */
+/** Rows of one record that wait until it ends. Many of them wait on disk. */
+export interface SpilledRows {
+  /** The number of rows so far. */
   readonly rows: number;
-  /** Forgets them: the record has not come to its end. */
+  /** Discards the rows. */
   drop(): void;
 }
 
-/** Output records of one record that come before it is done, such as those of its pages. When they are many, they wait outside of memory. */
-export interface Part extends EndedPart {
-  /** Takes some more. Throws a Failure (`output`) for a record that the output cannot hold. */
+/** Rows of a record that is not finished, such as those of its first pages. */
+export interface PartialRows extends SpilledRows {
+  /** Adds rows. Throws a Failure (`output`) for a row that the output cannot hold. */
   add(rows: readonly Fields[]): Promise<void>;
 }
 
-/** What came of a record: its output records, at once or in parts, or why it failed. */
+/** The result of a record: its rows, or its failure. */
 export type Outcome = Success | { readonly failure: Failure };
 
-/** The output records of a record, at once or in parts. */
-export type Success = { readonly rows: readonly Fields[] } | { readonly part: EndedPart };
+/** The rows of a finished record, in memory or spilled. */
+export type Success = { readonly rows: readonly Fields[] } | { readonly spilled: SpilledRows };

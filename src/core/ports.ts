@@ -1,6 +1,6 @@
 import type { Auth } from './auth.ts';
 import type { Event, HitSource } from './event.ts';
-import type { Item, Outcome, Part, Success } from './item.ts';
+import type { Item, Outcome, PartialRows, Success } from './item.ts';
 import type { Tools } from './tools/tools.ts';
 
 export type { Auth } from './auth.ts';
@@ -91,17 +91,17 @@ export interface Cache {
   through(key: string, maxAgeMs: number, produce: () => Promise<HttpResponse>, hit: (source: HitSource) => void): Promise<HttpResponse>;
 }
 
-/** Where what came of the records goes. */
+/** Takes the results of the records. */
 export interface Output {
-  /** A place for the output records of a record that is not done yet. */
-  part(): Part;
-  /** Takes what came of a record, in memory; answers what became of it: a record that the output cannot hold is a Failure (`output`). */
+  /** Rows for a record that is not finished yet. */
+  partialRows(): PartialRows;
+  /** Takes the result of a record, in memory. Returns it, or a Failure (`output`) for a record that the output cannot hold. */
   put(item: Item, outcome: Outcome): Outcome;
-  /** A record that has come to its end behind one that has not waits for the part of the run that goes on; `false` where nothing can wait. */
-  keep(item: Item, outcome: Success): boolean;
-  /** Characters taken and not yet written, roughly. */
+  /** Saves a record that is finished while an earlier one is not, for the next run to write. Returns false if the output cannot save it. */
+  park(item: Item, outcome: Success): boolean;
+  /** Characters taken and not written yet, roughly. */
   readonly waiting: number;
-  /** Writes everything taken so far. Throws an AutomateError (`output`): then nothing more can be written. */
+  /** Writes everything taken so far. After an AutomateError (`output`) nothing more can be written. */
   flush(): Promise<void>;
 }
 

@@ -1,6 +1,6 @@
 import type { FailureReport } from '../core/event.ts';
 import { Failure, Unfinished } from '../core/failure.ts';
-import type { EndedPart, Item } from '../core/item.ts';
+import type { Item, SpilledRows } from '../core/item.ts';
 import type { NodeContext, Step } from '../core/node.ts';
 import { allSteps, type Plan } from '../core/plan.ts';
 import { type Fields, withFields } from '../core/record.ts';
@@ -10,7 +10,7 @@ import { type ChainTools, contextOf, keptIn, type Scope, type Take, type Way, yi
 import { createHandingOn, FailedBehind } from './emit.ts';
 
 /** Brings one record through the nodes; answers its output records. Throws a Failure, and Unfinished when the run ends before the record does. */
-export type Pass = (item: Item, progress: Progress) => Promise<readonly Fields[] | EndedPart>;
+export type Pass = (item: Item, progress: Progress) => Promise<readonly Fields[] | SpilledRows>;
 
 /** How many output records of one input record are worked on at once. The gates set the real limit. */
 const rowsAtOnce = 64;
@@ -23,7 +23,7 @@ export function createChain(plan: Pick<Plan, 'steps'>, tools: ChainTools): Pass 
   const isStreamed = plan.steps.some(({ node }) => node.streams);
   return (item, progress) => {
     if (item.failure) return Promise.reject(item.failure);
-    if (item.earlier) return Promise.resolve(item.earlier);
+    if (item.parked) return Promise.resolve(item.parked);
     if (isStreamed) return passInParts(plan.steps, item, progress, tools);
     return passSteps(plan.steps, [item.fields], wayOf(item, progress, nothing), tools);
   };
@@ -35,16 +35,16 @@ function wayOf(item: Item, progress: Progress, take: Take): Way {
 
 const nothing: Take = () => undefined;
 
-async function passInParts(steps: readonly Step[], item: Item, progress: Progress, tools: ChainTools): Promise<EndedPart> {
-  const part = tools.part();
+async function passInParts(steps: readonly Step[], item: Item, progress: Progress, tools: ChainTools): Promise<SpilledRows> {
+  const partial = tools.partialRows();
   try {
     // Where the output takes its time, more records may come.
-    const take: Take = (rows) => tools.batches.during(0, Promise.resolve(part.add(rows)));
+    const take: Take = (rows) => tools.batches.during(0, Promise.resolve(partial.add(rows)));
     const rows = await passSteps(steps, [item.fields], wayOf(item, progress, take), tools);
-    await part.add(rows);
-    return part;
+    await partial.add(rows);
+    return partial;
   } catch (error) {
-    part.drop();
+    partial.drop();
     throw error;
   }
 }

@@ -1,7 +1,7 @@
 import type { LastAnswer } from '../core/call.ts';
 import type { FailureReport, HitSource } from '../core/event.ts';
 import { Unfinished } from '../core/failure.ts';
-import type { Item, Part } from '../core/item.ts';
+import type { Item, PartialRows } from '../core/item.ts';
 import type { NodeContext, Step } from '../core/node.ts';
 import type { HttpResponse, Ports } from '../core/ports.ts';
 import type { Fields } from '../core/record.ts';
@@ -15,8 +15,8 @@ export interface ChainTools {
   readonly stopping: Stopping;
   readonly call: RunCall;
   readonly batches: Batches;
-  /** A place for output records that come before their record is done. */
-  part(): Part;
+  /** Rows for a record that is not finished yet. */
+  partialRows(): PartialRows;
 }
 
 /** Takes output records as they come, in their order. */

@@ -47,7 +47,7 @@ export function startRun(plan: Plan, input: AsyncIterable<readonly Item[]>, outp
   const call = createCaller({ ports, gates, stopping });
   const nodes = allSteps(plan.steps);
   const batches = nodes.some(isBatched) ? createBatches({ nodes, clock: ports.clock, call, supply }) : noBatches;
-  const pass = createChain(plan, { ports, stopping, call, batches, part: () => output.part() });
+  const pass = createChain(plan, { ports, stopping, call, batches, partialRows: () => output.partialRows() });
   const budget = createBudget(plan, ports.ledger);
   const counts = { ended: 0, failed: 0 };
   /** Records that have ended and are not written yet: their places will be free. */
@@ -72,7 +72,7 @@ export function startRun(plan: Plan, input: AsyncIterable<readonly Item[]>, outp
     } finally {
       readOn('ended');
       await window.ended().finally(writing.ended);
-      keepEnded();
+      parkEnded();
     }
     const ending = stopping.ending ?? 'complete';
     ports.report({ type: 'run-ended', ending, ms: ports.clock.now() - startedMs });
@@ -80,10 +80,10 @@ export function startRun(plan: Plan, input: AsyncIterable<readonly Item[]>, outp
   }
 
   /** What failed is tried again. */
-  function keepEnded(): void {
-    for (const { item, outcome } of window.behindUnfinished()) {
-      if ('failure' in outcome || !output.keep(item, outcome)) continue;
-      ports.report({ type: 'record-waits', record: item.number, isNew: item.earlier === undefined });
+  function parkEnded(): void {
+    for (const { item, outcome } of window.parkable()) {
+      if ('failure' in outcome || !output.park(item, outcome)) continue;
+      ports.report({ type: 'record-parked', record: item.number, isNew: item.parked === undefined });
     }
   }
 
@@ -152,7 +152,7 @@ function tooManyText(allowed: MaxErrors): string {
 }
 
 function countOf(outcome: Exclude<Outcome, { failure: unknown }>): number {
-  return 'rows' in outcome ? outcome.rows.length : outcome.part.rows;
+  return 'rows' in outcome ? outcome.rows.length : outcome.spilled.rows;
 }
 
 const usualWindow = 1024;

@@ -1,5 +1,5 @@
 import { Failure, Unfinished } from '../core/failure.ts';
-import type { EndedPart, Item, Outcome } from '../core/item.ts';
+import type { Item, Outcome, SpilledRows } from '../core/item.ts';
 import type { Fields } from '../core/record.ts';
 
 /** The records that are on their way, in input order. Bounded: memory does not grow with the input. */
@@ -7,15 +7,15 @@ export interface Window {
   /** Resolves when another record may begin; `undefined` when it may at once. */
   room(): Promise<void> | undefined;
   /** A record begins. `task`: its output records, or why it failed. */
-  begin(item: Item, task: Promise<readonly Fields[] | EndedPart>): void;
+  begin(item: Item, task: Promise<readonly Fields[] | SpilledRows>): void;
   /** So many records have been written: their places are free. */
   free(count: number): void;
   /** No more records will begin: whoever waits for room need not wait any longer. */
   close(): void;
   /** Resolves when no record is on its way any more. Throws the first error that was no Failure. */
   ended(): Promise<void>;
-  /** The records that have come to their end and were not handed on: they are behind one that was left unfinished. */
-  behindUnfinished(): readonly Ended[];
+  /** The finished records that were not handed on, because an earlier one was left unfinished. */
+  parkable(): readonly Ended[];
 }
 
 /** A record and what came of it. */
@@ -71,7 +71,7 @@ export function createWindow(options: WindowOptions): Window {
       running++;
       taken++;
       void task.then(
-        (rows) => settle(place, { item, outcome: 'drop' in rows ? { part: rows } : { rows } }),
+        (rows) => settle(place, { item, outcome: 'drop' in rows ? { spilled: rows } : { rows } }),
         (reason) => {
           if (reason instanceof Failure) return settle(place, { item, outcome: { failure: reason } });
           failed(reason);
@@ -95,7 +95,7 @@ export function createWindow(options: WindowOptions): Window {
       }
       if (error !== undefined) throw error;
     },
-    behindUnfinished() {
+    parkable() {
       return places.slice(head).flatMap(({ ended }) => (ended && ended !== 'handed on' ? [ended] : []));
     },
   };

@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import type { Clock, Output } from '../../src/core/ports.ts';
 import { createFakeClock } from '../helpers/fake-clock.ts';
-import { type FlowOptions, type GivenRecord, partInMemory, runFlow } from '../helpers/run-flow.ts';
+import { type FlowOptions, type GivenRecord, rowsInMemory, runFlow } from '../helpers/run-flow.ts';
 
 const flow = (more = '') => `nodes: [{ type: http, url: "https://api.example.com/{{id}}"${more} }]`;
 const ids = (count: number) => Array.from({ length: count }, (_, id) => id);
@@ -26,8 +26,8 @@ function slowOutput(ms: number) {
   const state = { put: 0, written: 0 };
   const output = (inner: Output, clock: Clock): Output => ({
     waiting: 0,
-    keep: () => false,
-    part: partInMemory,
+    park: () => false,
+    partialRows: rowsInMemory,
     put(item, outcome) {
       state.put++;
       return inner.put(item, outcome);

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import type { Output } from '../../src/core/ports.ts';
-import { type GivenRecord, partInMemory, runFlow } from '../helpers/run-flow.ts';
+import { type GivenRecord, rowsInMemory, runFlow } from '../helpers/run-flow.ts';
 
 function* records(count: number): Generator<GivenRecord> {
   for (let id = 0; id < count; id++) yield { id, text: `a text of record ${id}` };
@@ -11,8 +11,8 @@ function forgetful(every = 20_000) {
   const seen = { rows: 0, heapMb: [] as number[] };
   const output = (): Output => ({
     waiting: 0,
-    keep: () => false,
-    part: partInMemory,
+    park: () => false,
+    partialRows: rowsInMemory,
     put(_item, outcome) {
       seen.rows++;
       if (seen.rows % every === 0) seen.heapMb.push(process.memoryUsage().heapUsed / 1e6);

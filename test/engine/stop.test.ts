@@ -6,7 +6,7 @@ import { defineNode } from '../../src/core/node.ts';
 import type { Output } from '../../src/core/ports.ts';
 import type { Run } from '../../src/engine/run.ts';
 import { createFakeClock } from '../helpers/fake-clock.ts';
-import { type FlowOptions, type GivenRecord, partInMemory, runFlow } from '../helpers/run-flow.ts';
+import { type FlowOptions, type GivenRecord, rowsInMemory, runFlow } from '../helpers/run-flow.ts';
 
 const node = (more = '') => `  - { type: http, url: "https://api.example.com/{{id}}"${more} }\n`;
 const flow = (more = '') => `nodes:\n${node(more)}`;
@@ -23,8 +23,8 @@ function watched() {
   let put: unknown[] = [];
   const output = (inner: Output): Output => ({
     waiting: 0,
-    keep: () => false,
-    part: partInMemory,
+    park: () => false,
+    partialRows: rowsInMemory,
     put(item, outcome) {
       put.push(!('failure' in outcome) ? item.number : -item.number);
       return inner.put(item, outcome);

@@ -1,6 +1,6 @@
 import type { Ending, Event, FailureReport } from '../../src/core/event.ts';
 import { Failure } from '../../src/core/failure.ts';
-import type { Item, Outcome, Part } from '../../src/core/item.ts';
+import type { Item, Outcome, PartialRows } from '../../src/core/item.ts';
 import type { NodeType } from '../../src/core/node.ts';
 import type { Cache, Clock, Http, HttpRequest, HttpResponse, Ledger, Output } from '../../src/core/ports.ts';
 import type { Fields } from '../../src/core/record.ts';
@@ -136,9 +136,9 @@ function createOutput(): Output & Pick<FlowResult, 'rows' | 'failures'> {
     rows,
     failures,
     waiting: 0,
-    keep: () => false,
+    park: () => false,
     flush: async () => undefined,
-    part: partInMemory,
+    partialRows: rowsInMemory,
     put(item, outcome) {
       if (!('failure' in outcome)) for (const row of rowsOf(outcome)) rows.push(Object.fromEntries(row));
       else failures.push({ record: item.number, fields: Object.fromEntries(item.fields), ...reportOf(outcome.failure) });
@@ -147,12 +147,12 @@ function createOutput(): Output & Pick<FlowResult, 'rows' | 'failures'> {
   };
 }
 
-interface MemoryPart extends Part {
+interface MemoryRows extends PartialRows {
   readonly all: Fields[];
 }
 
 /** A place for output records that come before their record is done. */
-export function partInMemory(): MemoryPart {
+export function rowsInMemory(): MemoryRows {
   const all: Fields[] = [];
   return {
     all,
@@ -167,7 +167,7 @@ export function partInMemory(): MemoryPart {
 }
 
 function rowsOf(outcome: Exclude<Outcome, { failure: unknown }>): readonly Fields[] {
-  return 'rows' in outcome ? outcome.rows : (outcome.part as MemoryPart).all;
+  return 'rows' in outcome ? outcome.rows : (outcome.spilled as MemoryRows).all;
 }
 
 function createLedger(most = Number.POSITIVE_INFINITY): Ledger & { spent(): number } {

@@ -9,7 +9,7 @@ import type { FakeAnswer } from '../helpers/fake-answer.ts';
 import { toResponse } from '../helpers/fake-answer.ts';
 import { createFakeClock } from '../helpers/fake-clock.ts';
 import { flowProblems, onOneLine, shown } from '../helpers/flow-problems.ts';
-import { partInMemory, runFlow, type SentRequest, toFields } from '../helpers/run-flow.ts';
+import { rowsInMemory, runFlow, type SentRequest, toFields } from '../helpers/run-flow.ts';
 
 const byId = 'match: { field: id, path: "results[].id" }';
 const named = 'map: { name: "results[].name" }';
@@ -985,7 +985,7 @@ describe('records come to a batch', () => {
     const output = {
       waiting: 0,
       flush: async () => undefined,
-      part: partInMemory,
+      partialRows: rowsInMemory,
       put: (_: Item, outcome: never) => {
         rows.push(outcome);
         return outcome;

@@ -8,7 +8,7 @@ import { isNoFile, realFile, statOf } from '../../io/files/stat.ts';
 import type { Checkpoint, Journal } from '../../io/journal/journal.ts';
 import { createOutput, type FileOutput } from '../../io/output/output.ts';
 import { createStreamSink, isRegularFile, openFileSink, refuseExisting } from '../../io/output/sink.ts';
-import { createTextParts } from '../../io/output/spill.ts';
+import { createSpillFiles } from '../../io/output/spill.ts';
 import { errorColumns, otherFields } from '../../io/records/errors.ts';
 import { extensionOf, type Format, formatOfPath } from '../../io/records/format.ts';
 import { createWriter } from '../../io/records/writers/writer.ts';
@@ -141,7 +141,7 @@ export async function openOutput(plan: OutputPlan, run: OutputRun): Promise<File
           : openFileSink(plan.errors, { ...plan.errorsFormat, isNew: true, keep: keptErrors }),
     },
     redactor: run.redactor,
-    parts: createTextParts(() => partPath(plan.out)),
+    parts: createSpillFiles(() => partPath(plan.out)),
     journal,
     from,
     credits: run.credits,

@@ -1,4 +1,4 @@
-import type { EndedPart, Item } from '../../core/item.ts';
+import type { Item, SpilledRows } from '../../core/item.ts';
 import { allSteps, type Plan } from '../../core/plan.ts';
 import type { Checkpoint } from '../../io/journal/journal.ts';
 import { untouched } from '../../io/output/output.ts';
@@ -18,7 +18,7 @@ export interface Wanted {
   /** Told of each record that is done already, but stands behind others that are not. */
   known?(item: Item): void;
   /** What came of records that wait for others, by their number. */
-  readonly kept?: ReadonlyMap<number, EndedPart>;
+  readonly kept?: ReadonlyMap<number, SpilledRows>;
 }
 
 /** The records that were asked for, but for those that are done already. */
@@ -55,8 +55,8 @@ function within(ranges: Checkpoint['beyond']): (item: Item) => boolean {
   };
 }
 
-function withEarlier(item: Item, earlier: EndedPart | undefined): Item {
-  return earlier ? { ...item, earlier } : item;
+function withEarlier(item: Item, earlier: SpilledRows | undefined): Item {
+  return earlier ? { ...item, parked: earlier } : item;
 }
 
 /** Finds records with a field that a table has no column for, and that no node takes away: once sent, they would be paid for, and sent again. */
@@ -65,7 +65,7 @@ function misfitFinder(plan: Plan, inputColumns: readonly string[]): (item: Item)
   const fitting = new Set(headerNames(plan.columns(inputColumns)));
   const nodes = allSteps(plan.steps).flatMap(({ node }) => (node.inner ? [] : [node]));
   return (item) => {
-    if (item.failure || item.earlier) return item;
+    if (item.failure || item.parked) return item;
     for (const name of item.fields.keys()) if (isMisfit(name)) return { ...item, failure: misfit(name) };
     return item;
   };

@@ -125,7 +125,7 @@ export function addToTally(tally: Tally, event: Event): void {
       tally.lastRecord = event.record;
       addFailure(tally, event.record, event);
       return;
-    case 'record-waits':
+    case 'record-parked':
       tally.waiting++;
       if (event.isNew) tally.newlyWaiting++;
       return;

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { cleaned } from '../../core/answer/response.ts';
 import { AutomateError, Failure, Unfinished } from '../../core/failure.ts';
-import type { Item, Part } from '../../core/item.ts';
+import type { Item, PartialRows } from '../../core/item.ts';
 import type { Action, ActionOf, ActionRequest, ActionResponse, Node, Step } from '../../core/node.ts';
 import { allSteps, type Plan } from '../../core/plan.ts';
 import type { Fields } from '../../core/record.ts';
@@ -205,7 +205,7 @@ async function fieldsBefore(
   let { fields } = item;
   for (const one of before) {
     const rows: Fields[] = [];
-    const pass = createChain({ steps: [one] }, { ports, stopping, call, batches, part: () => partOf(rows) });
+    const pass = createChain({ steps: [one] }, { ports, stopping, call, batches, partialRows: () => gatherInto(rows) });
     const passed = await pass({ ...item, fields }, createProgress()).catch((error: unknown) => {
       if (error instanceof Unfinished && stopped !== undefined) throw new AutomateError('credits', stopped);
       return failureOf(error);
@@ -224,7 +224,7 @@ function failureOf(error: unknown): Failure {
   throw error;
 }
 
-function partOf(rows: Fields[]): Part {
+function gatherInto(rows: Fields[]): PartialRows {
   return {
     get rows() {
       return rows.length;

@@ -2,12 +2,12 @@ import { createReadStream } from 'node:fs';
 import { type FileHandle, open, rename, rm } from 'node:fs/promises';
 import { crc32 } from 'node:zlib';
 import { AutomateError } from '../../core/failure.ts';
-import type { EndedPart } from '../../core/item.ts';
+import type { SpilledRows } from '../../core/item.ts';
 import { syncFolder } from '../files/folder.ts';
 import { fileError, namingErrors } from '../files/naming-errors.ts';
 import { isLink } from '../files/stat.ts';
 import type { Written } from '../output/sink.ts';
-import { createKeptReader, type KeptLine, type KeptRecords, type KeptText, keptLines } from './parked-records.ts';
+import { createKeptReader, type ParkedLine, type ParkedRecords, type ParkedRows, parkedLines } from './parked-records.ts';
 
 /** What makes a run the same run: everything its output depends on, as texts that can be compared and told. */
 export type Identity = Readonly<Record<string, string>>;
@@ -38,7 +38,7 @@ export interface FoundJournal {
   /** The last one that is whole; absent when the run got no further than its beginning. */
   readonly checkpoint: Checkpoint | undefined;
   /** Records that had come to their end behind one that had not. */
-  readonly kept: KeptRecords<EndedPart & KeptText>;
+  readonly kept: ParkedRecords<SpilledRows & ParkedRows>;
   /** So many bytes of the file are whole. */
   readonly validBytes: number;
 }
@@ -48,7 +48,7 @@ export interface Journal {
   /** Adds a checkpoint and waits until the disk has it. Throws an AutomateError (`output`). */
   add(checkpoint: Checkpoint): Promise<void>;
   /** Adds records that wait for their turn, to those that it has. Throws an AutomateError (`output`). */
-  keep(records: KeptRecords): Promise<void>;
+  keep(records: ParkedRecords): Promise<void>;
   close(): Promise<void>;
   /** The run is complete. */
   remove(): Promise<void>;
@@ -128,7 +128,7 @@ async function* linesOf(path: string): AsyncGenerator<Buffer> {
   }
 }
 
-function isKept(line: unknown): line is KeptLine {
+function isKept(line: unknown): line is ParkedLine {
   return ['text', 'kept'].some((name) => Object.hasOwn(line as object, name));
 }
 
@@ -168,8 +168,8 @@ async function append(handle: FileHandle, text: string): Promise<void> {
   await handle.datasync();
 }
 
-async function appendKept(handle: FileHandle, records: KeptRecords): Promise<void> {
-  for await (const line of keptLines(records)) await handle.appendFile(lineOf(JSON.stringify(line)));
+async function appendKept(handle: FileHandle, records: ParkedRecords): Promise<void> {
+  for await (const line of parkedLines(records)) await handle.appendFile(lineOf(JSON.stringify(line)));
   await handle.datasync();
 }
 

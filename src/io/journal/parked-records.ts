@@ -1,19 +1,19 @@
 import { open } from 'node:fs/promises';
-import type { EndedPart } from '../../core/item.ts';
+import type { SpilledRows } from '../../core/item.ts';
 import { namingErrors } from '../files/naming-errors.ts';
 import { readAt } from '../output/spill.ts';
 
 /** What is written of a record in its turn: so many output records, as the texts that stand in the output behind others. */
-export interface KeptText {
+export interface ParkedRows {
   readonly rows: number;
   texts(): AsyncIterable<string>;
 }
 
 /** By the record's number. */
-export type KeptRecords<Kept extends KeptText = KeptText> = ReadonlyMap<number, Kept>;
+export type ParkedRecords<Kept extends ParkedRows = ParkedRows> = ReadonlyMap<number, Kept>;
 
 /** A piece of a record's text, and which of them; at the end of all of them, how many output records they are. */
-export type KeptLine =
+export type ParkedLine =
   | { readonly text: readonly [number: number, index: number, text: string] }
   | { readonly kept: readonly [number: number, rows: number] };
 
@@ -21,7 +21,7 @@ export type KeptLine =
 const longest = 1024 * 1024;
 
 /** What a journal says of the records that wait. One without its last line counts for nothing. */
-export async function* keptLines(records: KeptRecords): AsyncGenerator<KeptLine> {
+export async function* parkedLines(records: ParkedRecords): AsyncGenerator<ParkedLine> {
   for (const [number, { rows, texts }] of records) {
     let index = 0;
     for await (const text of texts()) {
@@ -48,14 +48,14 @@ interface Line {
 
 /** Gathers the records that wait, while their journal is read. Their texts stay in the file. */
 export interface KeptReader {
-  add(line: KeptLine, place: Line): void;
-  readonly records: KeptRecords<EndedPart & KeptText>;
+  add(line: ParkedLine, place: Line): void;
+  readonly records: ParkedRecords<SpilledRows & ParkedRows>;
 }
 
 /** Makes a reader of the journal at a path. `textOf`: reads a line again. */
 export function createKeptReader(path: string, textOf: (line: string) => string): KeptReader {
   const lines = new Map<number, Line[]>();
-  const records = new Map<number, EndedPart & KeptText>();
+  const records = new Map<number, SpilledRows & ParkedRows>();
   return {
     records,
     add(line, place) {
@@ -71,7 +71,7 @@ export function createKeptReader(path: string, textOf: (line: string) => string)
     },
   };
 
-  function keptPart(rows: number, places: readonly Line[]): EndedPart & KeptText {
+  function keptPart(rows: number, places: readonly Line[]): SpilledRows & ParkedRows {
     return {
       rows,
       texts: () => textsAt(places),

@@ -4,7 +4,7 @@ import type { Output } from '../../core/ports.ts';
 import { type Fields, withFields } from '../../core/record.ts';
 import { jsonOf, type Value } from '../../core/value/value.ts';
 import type { Checkpoint, Journal } from '../journal/journal.ts';
-import type { KeptText } from '../journal/parked-records.ts';
+import type { ParkedRows } from '../journal/parked-records.ts';
 import { createInputProgress } from '../journal/progress.ts';
 import { errorFields, otherFields } from '../records/errors.ts';
 import { isTableWriter } from '../records/writers/csv-writer.ts';
@@ -12,7 +12,7 @@ import type { RecordWriter } from '../records/writers/writer.ts';
 import type { Redactor } from '../secrets/redact.ts';
 import { createRecordText, writeAll } from './record-text.ts';
 import type { Sink } from './sink.ts';
-import type { TextParts } from './spill.ts';
+import type { SpillFiles } from './spill.ts';
 
 /** What an output is made of. */
 export interface OutputTools {
@@ -26,7 +26,7 @@ export interface OutputTools {
   };
   readonly redactor: Redactor;
   /** Where records wait that come before their turn. */
-  readonly parts: TextParts;
+  readonly parts: SpillFiles;
   /** Absent for a stream, in which nothing can be cut off. */
   readonly journal: Journal | undefined;
   /** Where the run begins: the beginning, or the checkpoint that it goes on from. */
@@ -68,25 +68,25 @@ export function createOutput(tools: OutputTools): FileOutput {
   const errors = createRecordText(tools.errors.writer, tools.errors.isBegun, tools.redactor);
   const counts = { written: from.written, failed: from.failed, rows: from.rows };
   /** What had come to its end when the run stopped, and is not in the journal yet. */
-  const kept = new Map<number, KeptText>();
+  const kept = new Map<number, ParkedRows>();
   let errorSink: Sink | undefined;
   let saved = from;
   let hasBegun = from.out.bytes > 0;
   let isBroken = false;
 
   return {
-    part: () => records.part(tools.parts.part()),
-    keep(item, outcome) {
+    partialRows: () => records.part(tools.parts.part()),
+    park(item, outcome) {
       if (!journal || 'failure' in refused(outcome, tools.records.writer)) return false;
-      if (!item.earlier) kept.set(item.number, records.kept(outcome));
+      if (!item.parked) kept.set(item.number, records.kept(outcome));
       return true;
     },
     put(item, outcome) {
       const checked = refused(outcome, tools.records.writer);
       if ('failure' in checked) errors.add([errorRow(item, checked.failure)]);
-      else if ('part' in checked) records.addPart(checked.part);
+      else if ('spilled' in checked) records.addPart(checked.spilled);
       else records.add(checked.rows);
-      if (!('failure' in checked)) counts.rows += 'part' in checked ? checked.part.rows : checked.rows.length;
+      if (!('failure' in checked)) counts.rows += 'spilled' in checked ? checked.spilled.rows : checked.rows.length;
       counts['failure' in checked ? 'failed' : 'written']++;
       progress.done(item);
       return checked;

@@ -1,11 +1,11 @@
-import type { EndedPart, Part, Success } from '../../core/item.ts';
+import type { PartialRows, SpilledRows, Success } from '../../core/item.ts';
 import type { Fields } from '../../core/record.ts';
-import type { KeptText } from '../journal/parked-records.ts';
+import type { ParkedRows } from '../journal/parked-records.ts';
 import { isTableWriter } from '../records/writers/csv-writer.ts';
 import type { RecordWriter } from '../records/writers/record-writer.ts';
 import type { Redactor } from '../secrets/redact.ts';
 import type { Sink } from './sink.ts';
-import type { TextPart } from './spill.ts';
+import type { SpilledText } from './spill.ts';
 
 /** So many records are turned into text together. */
 const chunk = 256;
@@ -47,17 +47,17 @@ export interface RecordText {
   begin(): string;
   add(rows: readonly Fields[]): void;
   /** A part whose text is kept. */
-  part(kept: TextPart): Part;
-  addPart(part: EndedPart): void;
+  part(kept: SpilledText): PartialRows;
+  addPart(part: SpilledRows): void;
   /** What came of a record, as text that waits for a later run. */
-  kept(outcome: Success): KeptText;
+  kept(outcome: Success): ParkedRows;
   /** Characters waiting, roughly. */
   waiting(): number;
   take(): Piece[];
   end(): string;
 }
 
-interface KeptPart extends EndedPart, KeptText {}
+interface KeptPart extends SpilledRows, ParkedRows {}
 
 /** Makes records into text, with every secret masked. `hasRecords`: there are some before these. */
 export function createRecordText(writer: RecordWriter, hasRecords: boolean, redactor: Redactor): RecordText {
@@ -84,7 +84,7 @@ export function createRecordText(writer: RecordWriter, hasRecords: boolean, reda
       return undefined;
     },
     kept(outcome) {
-      if ('part' in outcome) return outcome.part as KeptPart;
+      if ('spilled' in outcome) return outcome.spilled as KeptPart;
       const { rows } = outcome;
       return {
         rows: rows.length,
@@ -139,7 +139,7 @@ export function createRecordText(writer: RecordWriter, hasRecords: boolean, reda
     return redactor.mayBeWrittenIn(written) ? writer.write(rows.map(masked), isFirst) : written;
   }
 
-  function part(kept: TextPart): Part & KeptPart {
+  function part(kept: SpilledText): PartialRows & KeptPart {
     let count = 0;
     return {
       get rows() {

@@ -2,7 +2,7 @@ import { type FileHandle, open, rm } from 'node:fs/promises';
 import { namingErrors } from '../files/naming-errors.ts';
 
 /** Text that waits for its turn, in memory or, when it is long, in a file that nobody else sees. */
-export interface TextPart {
+export interface SpilledText {
   /** Characters in memory. */
   readonly held: number;
   /** Throws an AutomateError (`output`) when it cannot be kept. */
@@ -14,8 +14,8 @@ export interface TextPart {
 }
 
 /** Where text waits. */
-export interface TextParts {
-  part(): TextPart;
+export interface SpillFiles {
+  part(): SpilledText;
 }
 
 /** One part in memory may be so long, in characters, */
@@ -40,7 +40,7 @@ interface SharedFile {
 }
 
 /** Makes places for text. `pathOf`: a new file's path; the file loses its name as soon as it is open. */
-export function createTextParts(pathOf: () => string): TextParts {
+export function createSpillFiles(pathOf: () => string): SpillFiles {
   const files: SharedFile[] = [];
   let together = 0;
   return { part };
@@ -60,7 +60,7 @@ export function createTextParts(pathOf: () => string): TextParts {
     void file.handle.then((handle) => handle.close()).catch(() => undefined);
   }
 
-  function part(): TextPart {
+  function part(): SpilledText {
     let waiting: string[] = [];
     let held = 0;
     let file: SharedFile | undefined;

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
 import { continueJournal, createJournal, type FoundJournal, type Journal, readJournal } from '../../../src/io/journal/journal.ts';
-import type { KeptText } from '../../../src/io/journal/parked-records.ts';
+import type { ParkedRows } from '../../../src/io/journal/parked-records.ts';
 import { untouched } from '../../../src/io/output/output.ts';
 
 const identity = { 'the flow': 'abc' };
@@ -26,7 +26,7 @@ async function found(path: string): Promise<FoundJournal> {
   return (await readJournal(path)) as FoundJournal;
 }
 
-const keptText = (...texts: readonly string[]): KeptText => ({
+const keptText = (...texts: readonly string[]): ParkedRows => ({
   rows: texts.length,
   async *texts() {
     yield* texts;
@@ -86,7 +86,7 @@ test('records that wait are read from it, however long it is', async () => {
 test('a record whose keeping broke off counts for nothing until it is kept anew', async () => {
   const path = await journalWith(3);
   const journal = await continueJournal(path, await found(path));
-  const broken: KeptText = {
+  const broken: ParkedRows = {
     rows: 2,
     async *texts() {
       yield 'first';

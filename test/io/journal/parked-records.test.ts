@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { keptLines } from '../../../src/io/journal/parked-records.ts';
+import { parkedLines } from '../../../src/io/journal/parked-records.ts';
 
 test.each([0, 1])('a text that is cut into pieces is cut between characters, behind %i others', async (others) => {
   const text = 'x'.repeat(others) + '😀'.repeat(1_200_000);
@@ -10,7 +10,7 @@ test.each([0, 1])('a text that is cut into pieces is cut between characters, beh
     },
   };
   const pieces: string[] = [];
-  for await (const line of keptLines(new Map([[7, record]]))) if ('text' in line) pieces.push(line.text[2]);
+  for await (const line of parkedLines(new Map([[7, record]]))) if ('text' in line) pieces.push(line.text[2]);
   expect(pieces.length).toBeGreaterThan(2);
   expect(pieces.every((piece) => piece.isWellFormed())).toBe(true);
   expect(pieces.join('') === text).toBe(true);

@@ -4,7 +4,7 @@ import type { Fields } from '../../../src/core/record.ts';
 import type { Checkpoint, Journal } from '../../../src/io/journal/journal.ts';
 import { createOutput, type OutputTools, untouched } from '../../../src/io/output/output.ts';
 import type { Sink } from '../../../src/io/output/sink.ts';
-import { createTextParts } from '../../../src/io/output/spill.ts';
+import { createSpillFiles } from '../../../src/io/output/spill.ts';
 import { createWriter } from '../../../src/io/records/writers/writer.ts';
 import { createRedactor } from '../../../src/io/secrets/redact.ts';
 
@@ -56,7 +56,7 @@ function outputOf(from: Checkpoint = untouched, { sink = memory(), isBegun = fal
       },
     },
     redactor: createRedactor(),
-    parts: createTextParts(() => '/nowhere'),
+    parts: createSpillFiles(() => '/nowhere'),
     journal,
     from,
     credits: () => credits,
@@ -94,9 +94,9 @@ test('an errors file that was begun is cut back, also when nothing fails any mor
 
 test('what is kept for a later run fits into the output, and is not in the journal yet', async () => {
   const output = outputOf();
-  expect(output.keep(item(2), { rows: [row('\ud800')] })).toBe(false);
-  expect(output.keep(item(4), { rows: [row('4')] })).toBe(true);
-  expect(output.keep(item(5, { earlier: { rows: [row('5')] } as never }), { rows: [row('5')] })).toBe(true);
+  expect(output.park(item(2), { rows: [row('\ud800')] })).toBe(false);
+  expect(output.park(item(4), { rows: [row('4')] })).toBe(true);
+  expect(output.park(item(5, { parked: { rows: [row('5')] } as never }), { rows: [row('5')] })).toBe(true);
   await output.close(false);
   expect(output.told).toEqual(['keep 4', 'close']);
 });

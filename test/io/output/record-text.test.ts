@@ -1,9 +1,9 @@
 import { expect, test } from 'vitest';
-import type { Part } from '../../../src/core/item.ts';
+import type { PartialRows } from '../../../src/core/item.ts';
 import type { Fields } from '../../../src/core/record.ts';
 import { createRecordText, writeAll } from '../../../src/io/output/record-text.ts';
 import type { Sink } from '../../../src/io/output/sink.ts';
-import { createTextParts } from '../../../src/io/output/spill.ts';
+import { createSpillFiles } from '../../../src/io/output/spill.ts';
 import type { RecordWriter } from '../../../src/io/records/writers/record-writer.ts';
 import { createWriter } from '../../../src/io/records/writers/writer.ts';
 import { createRedactor } from '../../../src/io/secrets/redact.ts';
@@ -30,7 +30,7 @@ test('records that are longer together than a string can be are written in piece
   const all = records(1000);
   for (const row of all.slice(0, 300)) text.add([row]);
   text.add(all.slice(300, 900));
-  const part = text.part(createTextParts(() => '/nowhere').part());
+  const part = text.part(createSpillFiles(() => '/nowhere').part());
   await part.add([]);
   text.addPart(part);
   text.add(all.slice(900));
@@ -47,7 +47,7 @@ const row = (text: string): Fields => new Map([['text', text]]);
 
 /** A place in memory that knows whether it was dropped. */
 function place() {
-  const kept = createTextParts(() => '/nowhere').part();
+  const kept = createSpillFiles(() => '/nowhere').part();
   let isDropped = false;
   const drop = () => {
     isDropped = true;
@@ -65,11 +65,11 @@ test.each(['json', 'ndjson', 'csv'] as const)(
     const [empty, first, second] = places.map((kept) => text.part(kept));
     await first?.add([row('b'), row('c')]);
     await second?.add([row('e')]);
-    text.addPart(empty as Part);
+    text.addPart(empty as PartialRows);
     text.add([row('a')]);
-    text.addPart(first as Part);
+    text.addPart(first as PartialRows);
     text.add([row('d')]);
-    text.addPart(second as Part);
+    text.addPart(second as PartialRows);
     text.add([row('f')]);
     const writes: string[] = [];
     const sink = { write: async (piece: string) => void writes.push(piece) } as unknown as Sink;

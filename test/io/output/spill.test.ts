@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import fc from 'fast-check';
 import { describe, expect, onTestFinished, test } from 'vitest';
-import { createTextParts, type TextPart } from '../../../src/io/output/spill.ts';
+import { createSpillFiles, type SpilledText } from '../../../src/io/output/spill.ts';
 
 /** io/records/part: more than that of one part does not stay in memory. */
 const mostHeld = 256 * 1024;
@@ -14,11 +14,11 @@ async function makeParts() {
   const folder = await mkdtemp(join(tmpdir(), 'automate-part-'));
   onTestFinished(() => rm(folder, { recursive: true, force: true }));
   let files = 0;
-  const { part } = createTextParts(() => join(folder, `${files++}`));
+  const { part } = createSpillFiles(() => join(folder, `${files++}`));
   return { part, folder, files: () => files };
 }
 
-async function textOf(part: TextPart): Promise<string> {
+async function textOf(part: SpilledText): Promise<string> {
   const texts: string[] = [];
   for await (const text of part.texts()) texts.push(text);
   return texts.join('');
@@ -116,7 +116,7 @@ describe('a long text', () => {
   });
 
   test('that cannot be kept ends the run with the reason, and is dropped all the same', async () => {
-    const { part } = createTextParts(() => join(tmpdir(), 'automate-no-such-folder', 'part'));
+    const { part } = createSpillFiles(() => join(tmpdir(), 'automate-no-such-folder', 'part'));
     const long = part();
     await expect(long.add('x'.repeat(mostHeld + 1))).rejects.toMatchObject({
       kind: 'output',
@@ -160,7 +160,7 @@ describe('many at once', () => {
     const { part } = await makeParts();
     const parts = Array.from({ length: 33 }, part);
     for (const one of parts) await one.add('x'.repeat(mostHeld + 1));
-    const last = parts.pop() as TextPart;
+    const last = parts.pop() as SpilledText;
     for (const one of [...parts, ...parts]) one.drop();
     await last.add('y'.repeat(mostHeld + 1));
     expect((await textOf(last)) === 'x'.repeat(mostHeld + 1) + 'y'.repeat(mostHeld + 1)).toBe(true);
