@@ -169,9 +169,18 @@ export interface Step {
   readonly onError: OnError;
 }
 
+/** Limits given on the command line: they replace those of every node and connection. */
+export interface LimitOverrides {
+  /** Maximum number of calls in flight. */
+  readonly concurrency?: number | undefined;
+  /** Ms between two calls. */
+  readonly intervalMs?: number | undefined;
+}
+
 /** What a node type may use while it turns options into a node. */
 export interface BuildContext {
   readonly id: string;
+  readonly overrides: LimitOverrides;
   /** The connection of that name. Absent, with the problem reported at `connection`, when the flow has none. */
   connection(name: string): HttpConnection | undefined;
   /** The same for a connection to an MCP server. */

@@ -33,12 +33,6 @@ const refusedBy: Readonly<Record<Refused, readonly Standing[]>> = {
   all: ['new', 'begun', 'paid'],
 };
 
-/** What the command line says of all gates, over what the flow says. */
-export interface GateOverrides {
-  readonly concurrency?: number | undefined;
-  readonly intervalMs?: number | undefined;
-}
-
 interface Waiter {
   readonly record: number;
   readonly standing: () => Standing;
@@ -76,7 +70,7 @@ const slackMs = 10;
 const keptGates = 1000;
 
 /** Makes the gates of a run. `isWanted`: whether a record may be begun while new ones are refused. */
-export function createGates(clock: Clock, overrides: GateOverrides, isWanted: (record: number) => boolean = () => false): Gates {
+export function createGates(clock: Clock, isWanted: (record: number) => boolean = () => false): Gates {
   const gates = new Map<string, Gate>();
   const limits = new Map<string, Limit>();
   let refused: Refused | undefined;
@@ -134,7 +128,7 @@ export function createGates(clock: Clock, overrides: GateOverrides, isWanted: (r
 
   function gateOf(call: Call<unknown>): Gate {
     const key = gateKey(call.gate.origin, call.gate.credential);
-    const intervalMs = overrides.intervalMs ?? call.intervalMs ?? 0;
+    const intervalMs = call.intervalMs ?? 0;
     const known = gates.get(key);
     if (known) {
       known.intervalMs = Math.max(known.intervalMs, intervalMs);
@@ -159,7 +153,7 @@ export function createGates(clock: Clock, overrides: GateOverrides, isWanted: (r
   function limitOf(call: Call<unknown>): Limit {
     const known = limits.get(call.limit.key);
     if (known) return known;
-    const limit: Limit = { max: overrides.concurrency ?? call.limit.max, inFlight: 0, waiting: 0, gates: new Set() };
+    const limit: Limit = { max: call.limit.max, inFlight: 0, waiting: 0, gates: new Set() };
     limits.set(call.limit.key, limit);
     return limit;
   }

@@ -6,14 +6,14 @@ import { createBatches, noBatches, type Supply } from './batches.ts';
 import { createBudget } from './budget.ts';
 import { createCaller, reportOf } from './call.ts';
 import { createChain } from './chain.ts';
-import { createGates, type GateOverrides } from './gate.ts';
+import { createGates } from './gate.ts';
 import { isTooMany, type MaxErrors } from './max-errors.ts';
 import { createStopping, type Stopping } from './stopping.ts';
 import { createWindow } from './window.ts';
 import { createWriting } from './writing.ts';
 
 /** How one run differs from another of the same plan. */
-export interface RunSettings extends GateOverrides {
+export interface RunSettings {
   readonly unordered: boolean;
   /** How many records may fail; absent for any number. */
   readonly maxErrors: MaxErrors | undefined;
@@ -37,7 +37,7 @@ export function startRun(plan: Plan, input: AsyncIterable<readonly Item[]>, outp
     narrowed: () => gates.refuse('new'),
     spent: () => gates.refuse('unpaid'),
   });
-  const gates = createGates(ports.clock, settings, stopping.isWanted);
+  const gates = createGates(ports.clock, stopping.isWanted);
   stopping.signal.addEventListener('abort', () => {
     gates.refuse('all');
     close();
@@ -55,7 +55,7 @@ export function startRun(plan: Plan, input: AsyncIterable<readonly Item[]>, outp
   let reading: Supply = 'more';
   const isStopping = () => stopping.ending !== undefined || stopping.signal.aborted;
   const window = createWindow({
-    size: windowSize(plan, settings),
+    size: windowSize(plan),
     unordered: settings.unordered,
     done,
     broken: stopping.abort,
@@ -170,10 +170,10 @@ const waitingWindow = 8192;
  * Wider than the concurrency, so that one slow record does not stall the rest.
  * A record makes one call for each node that calls: after a crash so many are repeated at most.
  */
-function windowSize(plan: Plan, settings: RunSettings): number {
+function windowSize(plan: Plan): number {
   const steps = allSteps(plan.steps);
   const actions = steps.flatMap(({ node }) => node.action ?? []);
-  const concurrency = settings.concurrency ?? Math.max(1, ...actions.map((action) => action.concurrency));
+  const concurrency = Math.max(1, ...actions.map((action) => action.concurrency));
   const size = steps.some(({ node }) => node.inner?.waits) ? waitingWindow : usualWindow;
   const batched = Math.max(
     0,

@@ -1,7 +1,7 @@
 import type { Expression } from '../core/condition/condition.ts';
 import type { Connection } from '../core/connection.ts';
 import { FlowError, type Problem } from '../core/failure.ts';
-import type { BuildContext, Node, NodeType, OnError } from '../core/node.ts';
+import type { BuildContext, LimitOverrides, Node, NodeType, OnError } from '../core/node.ts';
 import { allSteps, type CredentialUse, type Plan, type Warning } from '../core/plan.ts';
 import { didYouMean, nearest } from '../core/text/suggest.ts';
 import { compileConnections } from './connections.ts';
@@ -13,7 +13,7 @@ import { flowSchema, nodeSchema } from './schema.ts';
 import { type At, readSource, type Source } from './source.ts';
 
 /** What the command line adds to a flow. */
-export interface CompileOptions {
+export interface CompileOptions extends LimitOverrides {
   /** The flow's file, for messages and as its name. */
   readonly file: string;
   readonly nodeTypes: readonly NodeType[];
@@ -189,6 +189,7 @@ function buildContext(id: string, at: At, wrong: Set<PropertyKey>, compilation: 
   const isCell = (field: string) => textCells && !typedBefore.has(field);
   return {
     id,
+    overrides: compilation,
     allowHttp,
     allowHosts,
     literalOrigins,

@@ -1,6 +1,7 @@
 import { compilePath, type Path } from '../core/answer/path.ts';
-import type { RetryPolicy } from '../core/call.ts';
+import type { Call, RetryPolicy } from '../core/call.ts';
 import type { HttpConnection } from '../core/connection.ts';
+import type { BuildContext } from '../core/node.ts';
 import { mostCredits } from '../core/options.ts';
 import { textOf, type Value } from '../core/value/value.ts';
 import type { HttpOptions } from './http/http-options.ts';
@@ -8,16 +9,23 @@ import type { HttpOptions } from './http/http-options.ts';
 /** Calls in flight at once where nobody says otherwise. */
 const defaultConcurrency = 16;
 
-/** A node's own concurrency is its own; a connection's is shared by all its nodes. */
-export function limitOf(
-  options: Pick<HttpOptions, 'concurrency'>,
-  connection: Pick<HttpConnection, 'name' | 'concurrency'> | undefined | null,
-  id: string,
-): { readonly key: string; readonly max: number } {
-  if (options.concurrency === undefined && connection?.concurrency !== undefined) {
-    return { key: `connection ${connection.name}`, max: connection.concurrency };
-  }
-  return { key: `node ${id}`, max: options.concurrency ?? defaultConcurrency };
+/**
+ * The rate and concurrency of a node: the command line's, else its own, else its connection's. A connection's concurrency is
+ * shared by all its nodes, whatever number the command line puts in its place.
+ */
+export function limitsOf(
+  options: Pick<HttpOptions, 'concurrency' | 'rate'>,
+  connection: Pick<HttpConnection, 'name' | 'concurrency' | 'intervalMs'> | undefined | null,
+  { id, overrides }: Pick<BuildContext, 'id' | 'overrides'>,
+): Pick<Call<unknown>, 'limit' | 'intervalMs'> {
+  const isShared = options.concurrency === undefined && connection?.concurrency !== undefined;
+  return {
+    limit: {
+      key: isShared ? `connection ${connection.name}` : `node ${id}`,
+      max: overrides.concurrency ?? options.concurrency ?? connection?.concurrency ?? defaultConcurrency,
+    },
+    intervalMs: overrides.intervalMs ?? options.rate ?? connection?.intervalMs,
+  };
 }
 
 /** When a call is tried again, as its node says. */

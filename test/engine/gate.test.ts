@@ -202,6 +202,14 @@ describe('concurrency', () => {
     await runFlow(`nodes:\n${node(`${api}a/`, ', concurrency: 3')}`, records(50), { ...options, concurrency: 7 });
     expect(most.all).toBe(7);
   });
+
+  test('from the command line is still shared by the nodes of a connection that has one', async () => {
+    const { most, ...options } = counting();
+    const connections = `connections: { api: { type: http, base_url: "${api}", concurrency: 4 } }\n`;
+    const flow = `${connections}nodes:\n${node('a/', ', connection: api')}${node('b/', ', connection: api')}${node('c/', ', connection: api, concurrency: 2')}`;
+    await runFlow(flow, records(50), { ...options, concurrency: 3 });
+    expect(most).toEqual({ all: 6, a: expect.any(Number), b: expect.any(Number), c: 3 });
+  });
 });
 
 describe('more origins than anyone keeps gates for', () => {

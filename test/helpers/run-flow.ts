@@ -1,7 +1,7 @@
 import type { Ending, Event, FailureReport } from '../../src/core/event.ts';
 import { Failure } from '../../src/core/failure.ts';
 import type { Item, Outcome, PartialRows } from '../../src/core/item.ts';
-import type { NodeType } from '../../src/core/node.ts';
+import type { LimitOverrides, NodeType } from '../../src/core/node.ts';
 import type { Cache, Clock, Http, HttpRequest, HttpResponse, Ledger, Output } from '../../src/core/ports.ts';
 import type { Fields } from '../../src/core/record.ts';
 import type { Tools } from '../../src/core/tools/tools.ts';
@@ -20,7 +20,7 @@ export type GivenRecord = Readonly<Record<string, unknown>> | readonly (readonly
 export type SentRequest = HttpRequest & { readonly url: string; readonly atMs: number };
 
 /** How a flow is run in a test. */
-export interface FlowOptions extends Partial<RunSettings> {
+export interface FlowOptions extends Partial<RunSettings>, LimitOverrides {
   /** Answers a request (`index` counts from 0), or throws a Failure. */
   readonly http?: ((request: SentRequest, index: number) => FakeAnswer | Promise<FakeAnswer>) | undefined;
   /** Calls tools; without it there are none. */
@@ -65,6 +65,8 @@ export async function runFlow(yaml: string, records: Iterable<GivenRecord>, opti
     nodeTypes: [...nodeTypes, ...(options.nodeTypes ?? [])],
     allowHttp: options.allowHttp ?? false,
     textCells: options.csv ?? false,
+    concurrency: options.concurrency,
+    intervalMs: options.intervalMs,
   });
   const clock = options.clock ?? createFakeClock();
   const output = createOutput();

@@ -41,8 +41,7 @@ export async function dryRun(run: DryRun, flow: string, terminal: Terminal): Pro
 
 async function forecastOf(run: DryRun): Promise<Forecast> {
   const { plan, options, source } = run;
-  const { concurrency, rate: intervalMs, maxErrors } = options;
-  const forecaster = createForecaster(plan, { shown, concurrency, intervalMs, maxErrors });
+  const forecaster = createForecaster(plan, { shown, maxErrors: options.maxErrors });
   const counting = await readOn(run, source, forecaster, true);
   const rest =
     counting &&

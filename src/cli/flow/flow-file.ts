@@ -1,4 +1,5 @@
 import { FlowError } from '../../core/failure.ts';
+import type { LimitOverrides } from '../../core/node.ts';
 import type { CredentialUse, Plan } from '../../core/plan.ts';
 import { compile } from '../../flow/compile.ts';
 import { savedConnections } from '../../io/connections.ts';
@@ -9,7 +10,7 @@ import type { Terminal } from '../terminal.ts';
 import { readFlowText } from './flow-text.ts';
 
 /** What the command line adds to a flow file. */
-export interface FlowFileOptions {
+export interface FlowFileOptions extends LimitOverrides {
   readonly allowHttp: boolean;
   readonly textCells: boolean;
   readonly columns?: readonly string[] | undefined;

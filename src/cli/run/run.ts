@@ -30,7 +30,8 @@ import { beginSummary, writeSummary } from './summary-file.ts';
 
 /** Runs a flow over the records of a file; answers the exit code. */
 export async function runCommand(flow: string, options: RunOptions, terminal: Terminal): Promise<number> {
-  const plan = await loadFlowFor(options, flow, { allowHttp: options.allowHttp ?? false, textCells: hasTextCells(options) });
+  const { allowHttp = false, concurrency, rate: intervalMs } = options;
+  const plan = await loadFlowFor(options, flow, { allowHttp, textCells: hasTextCells(options), concurrency, intervalMs });
   if (options.dryRun && options.resume) throw new AutomateError('usage', '--dry-run plans a run from its beginning: leave --resume out');
   if (options.dryRun) return dryRunCommand(flow, plan, options, terminal);
   const files = planOutput(options, inputFormat(options));
@@ -90,8 +91,6 @@ async function runOver(plan: Plan, source: Source, parts: RunParts): Promise<num
   const run = startRun(plan, input, output, ports, {
     unordered: options.unordered ?? false,
     maxErrors: options.maxErrors,
-    concurrency: options.concurrency,
-    intervalMs: options.rate,
   });
   const signals = watchSignals(run.stopping, ports.clock, terminal);
   parts.beforehand.stop();

@@ -200,7 +200,7 @@ async function fieldsBefore(
     narrowed: () => undefined,
     spent: () => undefined,
   });
-  const call = createCaller({ ports, stopping, gates: createGates(ports.clock, {}) });
+  const call = createCaller({ ports, stopping, gates: createGates(ports.clock) });
   const batches = createBatches({ nodes: allSteps(plan.steps), clock: ports.clock, call, supply: () => 'ended' });
   let { fields } = item;
   for (const one of before) {

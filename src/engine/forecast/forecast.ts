@@ -4,7 +4,6 @@ import type { ActionRequest, NodeContext, Step } from '../../core/node.ts';
 import { allSteps, isBatched, type Plan } from '../../core/plan.ts';
 import type { Fields } from '../../core/record.ts';
 import { failureAt, withError } from '../chain.ts';
-import type { GateOverrides } from '../gate.ts';
 import { fewestSent, type MaxErrors } from '../max-errors.ts';
 import { actionsOf } from './actions.ts';
 import { createGroups } from './groups.ts';
@@ -51,7 +50,7 @@ export interface Forecaster {
 }
 
 /** What the command line says, and how many requests are to be shown. */
-export interface ForecastSettings extends GateOverrides {
+export interface ForecastSettings {
   readonly shown: number;
   /** How many records may fail; absent for any number. */
   readonly maxErrors?: MaxErrors | undefined;
@@ -63,7 +62,7 @@ export function createForecaster(plan: Plan, settings: ForecastSettings): Foreca
   const steps = allSteps(plan.steps).filter(({ node }) => !node.inner);
   const indexes = new Map(steps.map((step, index) => [step, index]));
   const sketches = createSketches(steps);
-  const demand = createDemand(steps, settings);
+  const demand = createDemand(steps);
   /** For each step, how many records make their first call there. */
   const reached = steps.map(() => 0);
   const groups = steps.map(createGroups);

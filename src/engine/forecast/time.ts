@@ -1,5 +1,5 @@
 import type { ActionRequest, Step } from '../../core/node.ts';
-import { type GateOverrides, gateKey } from '../gate.ts';
+import { gateKey } from '../gate.ts';
 import type { Sketch } from './probe.ts';
 import type { Range } from './range.ts';
 
@@ -29,8 +29,8 @@ interface Gate {
 }
 
 /** Makes the demand on a run's gates: one for each origin and credential. */
-export function createDemand(steps: readonly Step[], { intervalMs, concurrency }: GateOverrides): Demand {
-  const intervals = steps.map(({ node }) => (node.action ? (intervalMs ?? node.action.intervalMs ?? 0) : 0));
+export function createDemand(steps: readonly Step[]): Demand {
+  const intervals = steps.map(({ node }) => node.action?.intervalMs ?? 0);
   const isRated = intervals.some((interval) => interval > 0);
   const first = new Map<string, Gate>();
   return {
@@ -69,7 +69,7 @@ export function createDemand(steps: readonly Step[], { intervalMs, concurrency }
       const { id, node } = steps[index] as Step;
       if (!node.action || expected === 0) continue;
       const { key, max } = sketchOf(index)?.call?.limit ?? { key: id, max: node.action.concurrency };
-      const limit = limits.get(key) ?? { max: concurrency ?? max, count: 0 };
+      const limit = limits.get(key) ?? { max, count: 0 };
       limits.set(key, limit);
       limit.count += expected;
     }

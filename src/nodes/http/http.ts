@@ -6,7 +6,7 @@ import { type BuildContext, type CredentialNeed, defineNode, type Node } from '.
 import type { Auth, HttpRequest } from '../../core/ports.ts';
 import type { Fields } from '../../core/record.ts';
 import type { Value } from '../../core/value/value.ts';
-import { costPath, limitOf, policyOf } from '../call-policy.ts';
+import { costPath, limitsOf, policyOf } from '../call-policy.ts';
 import { type Batching, batchKey, batchReads, compileBatching, listField, refuseTooLarge, withList } from './http-batch.ts';
 import { type Compiled, costOf, refusal } from './http-call.ts';
 import { type HttpOptions, httpOptions } from './http-options.ts';
@@ -49,8 +49,7 @@ function build(options: HttpOptions, context: BuildContext): Node {
     request: paging ? (fields) => paging.first(render(fields)) : render,
     mapping,
     needsJson: (mapping?.needsJson ?? false) || needsJson(options),
-    limit: limitOf(options, connection, context.id),
-    intervalMs: options.rate ?? connection?.intervalMs,
+    ...limitsOf(options, connection, context),
     retry: policyOf(options.retry),
     cost: tried(context, ['cost'], () => costPath(options.cost ?? connection?.cost)),
   };

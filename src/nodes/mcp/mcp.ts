@@ -8,7 +8,7 @@ import type { Fields } from '../../core/record.ts';
 import { loginHint, serverCredentials } from '../../core/tools/tool-credentials.ts';
 import { isRemote, type McpConnection, type ToolAnswer, type ToolCall } from '../../core/tools/tools.ts';
 import type { Value } from '../../core/value/value.ts';
-import { costIn, costPath, limitOf, matches, policyOf } from '../call-policy.ts';
+import { costIn, costPath, limitsOf, matches, policyOf } from '../call-policy.ts';
 import { tried, usesWithin } from '../http/http-request.ts';
 import { type McpOptions, mcpOptions } from './mcp-options.ts';
 import { type ArgumentsTemplate, argumentsTemplate } from './tool-arguments.ts';
@@ -51,8 +51,7 @@ function build(options: McpOptions, context: BuildContext): Node | undefined {
     connection,
     arguments: template,
     mapping,
-    limit: limitOf(options, connection, context.id),
-    intervalMs: options.rate ?? connection.intervalMs,
+    ...limitsOf(options, connection, context),
     retry: policyOf(options.retry),
     cost,
   };
