@@ -1,6 +1,6 @@
 import type { Command, Option } from 'commander';
 import { AutomateError } from '../core/failure.ts';
-import { keeperNames } from '../io/credentials/keeper.ts';
+import { backendNames } from '../io/credentials/backend.ts';
 import { formatNames } from '../io/records/format.ts';
 import { nodeTypes } from '../nodes/index.ts';
 import { mcpAuthTypes } from './connections/connections-auth.ts';
@@ -43,7 +43,7 @@ const argumentValues: Readonly<Record<string, readonly string[]>> = {
 const optionValues: Readonly<Record<string, readonly string[]>> = {
   '--in-format': formatNames,
   '--out-format': formatNames,
-  '--backend': keeperNames,
+  '--backend': backendNames,
   '--auth': Object.keys(mcpAuthTypes),
 };
 

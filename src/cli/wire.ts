@@ -11,7 +11,7 @@ import type { RunLedger } from '../io/ledger/run-ledger.ts';
 import type { LoginPerson } from '../io/mcp/login.ts';
 import type { Redactor } from '../io/secrets/redact.ts';
 import { cachePath, mostCacheBytes } from './cache/cache-file.ts';
-import { createLoginKeeper } from './connections/login-keeper.ts';
+import { createLoginStore } from './connections/login-store.ts';
 import { envOf } from './env.ts';
 import type { FlowSecrets } from './flow/flow-secrets.ts';
 import { version } from './version.ts';
@@ -66,7 +66,7 @@ export function wire(options: WireOptions): WiredPorts {
       wallNow: clock.wallNow,
       secret: redactor.add,
       person: options.person,
-      keepLogin: createLoginKeeper(options.env, redactor, (message) => options.warn?.(message)),
+      storeLogin: createLoginStore(options.env, redactor, (message) => options.warn?.(message)),
       report: options.report,
     });
   });

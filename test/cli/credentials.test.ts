@@ -175,9 +175,9 @@ describe('what is kept', () => {
     for (const [args, code, message] of [
       [['show', 'crm'], 7, /there is no credential "crm"\n {2}it is kept for --env staging/],
       [['show', 'nobody'], 7, /there is no credential "nobody"\n {2}keep it: automate credentials set nobody/],
-      [['remove', 'crm'], 7, /no credential "crm" is kept/],
-      [['restore', 'crm'], 7, /no credential "crm" is kept/],
-      [['restore', 'crm', '--env', 'staging'], 7, /no secret before the present one of "crm" is kept/],
+      [['remove', 'crm'], 7, /no credential "crm" is stored/],
+      [['restore', 'crm'], 7, /no credential "crm" is stored/],
+      [['restore', 'crm', '--env', 'staging'], 7, /no previous secret of "crm" is stored/],
       [['check', 'crm'], 7, /^problem: there is no credential "crm"; it is kept for --env staging\n {2}keep it/],
       [['show', 'crm', '--env', 'test'], 7, /there is no credential "crm"\n {2}it is kept for --env staging/],
       [['show', 'nobody', '--env', 'test'], 7, /keep it: automate credentials set nobody --env test\n/],

@@ -28,7 +28,7 @@ const tools = createTools({
   secrets,
   used: () => {},
   secret: () => {},
-  keepLogin: async () => {},
+  storeLogin: async () => {},
   person: browser,
   // The suite's forms have defaults, and are to be accepted with them. The tool itself has nobody to ask, and says so.
   elicit: /elicitation|sep-2322/.test(scenario)

@@ -8,7 +8,7 @@ import type { Terminal } from '../terminal.ts';
 import { type AuthOptions, authOf, type WrittenAuth } from './connections-auth.ts';
 import { tellServer } from './connections-mcp.ts';
 import { askedName, existing, headersOf, nameProblem, offerSecret } from './connections-saving.ts';
-import { askServer, keepTold } from './tool-server.ts';
+import { askServer, cacheToolServer } from './tool-server.ts';
 
 /** The options of `automate connections add mcp`. */
 export interface AddMcpOptions extends AuthOptions {
@@ -43,7 +43,7 @@ export async function addMcpCommand(name: string | undefined, options: AddMcpOpt
     if (Object.hasOwn(saved, called) && !options.force) throw new AutomateError('usage', existing(called));
     return { ...saved, [called]: written };
   });
-  if (server) await keepTold(called, savedConnections(process.env)[called] ?? written, server, terminal);
+  if (server) await cacheToolServer(called, savedConnections(process.env)[called] ?? written, server, terminal);
   await terminal.print(connectionText(called, written));
   if (server) tellServer(server, terminal);
   const next = server ? `its tools: automate connections tools ${called}` : `not tested; try it: automate connections test ${called}`;

@@ -51,7 +51,7 @@ export async function offerSecret(
 ): Promise<void> {
   if (variableWith(credential, process.env) !== undefined) return;
   const store = openCredentials(env, terminal);
-  if (store.kept().some(({ name, env }) => name === credential && env === store.env)) return;
+  if (store.list().some(({ name, env }) => name === credential && env === store.env)) return;
   const isPair = type === 'basic' && username === undefined;
   if (isPair) terminal.tell(`the secret of "${credential}" has to be username:password`);
   if (asker && process.stdin.isTTY && (await asker.yes(`There is no credential "${credential}" yet. Keep its secret now?`)))

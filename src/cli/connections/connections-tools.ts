@@ -7,7 +7,7 @@ import { escapedControls } from '../show/text.ts';
 import { nodeText, serverText, toolsText, toolText } from '../show/tools.ts';
 import type { Terminal } from '../terminal.ts';
 import { compiled, known } from './connections.ts';
-import { type AskingOptions, askServer, keepTold } from './tool-server.ts';
+import { type AskingOptions, askServer, cacheToolServer } from './tool-server.ts';
 
 /** The options of `automate connections tools`. */
 export interface ToolsOptions extends AskingOptions {
@@ -25,7 +25,7 @@ export async function toolsCommand(name: string, wanted: string | undefined, opt
     );
   }
   const server = await askServer(connection, options, terminal);
-  await keepTold(name, known(name), server, terminal);
+  await cacheToolServer(name, known(name), server, terminal);
   const tools = wanted === undefined ? server.tools : [toolOf(name, wanted, server.tools)];
   if (options.json) {
     const listed = tools.map((tool) => ({ ...tool, node: nodeText(name, tool) }));

@@ -5,9 +5,9 @@ import type { CredentialUse } from '../../core/plan.ts';
 import { serverCredentials } from '../../core/tools/tool-credentials.ts';
 import { isRemote, type McpConnection, type ToolServer } from '../../core/tools/tools.ts';
 import type { Secret } from '../../io/credentials/secret.ts';
-import { troubleOf } from '../../io/mcp/diagnosis.ts';
+import { diagnose } from '../../io/mcp/diagnosis.ts';
 import type { LoginPerson } from '../../io/mcp/login.ts';
-import { keepServer } from '../../io/mcp/tool-cache.ts';
+import { cacheServer } from '../../io/mcp/tool-cache.ts';
 import { findAsker } from '../ask.ts';
 import { type FlowSecrets, hide, loadSecretsOf } from '../flow/flow-secrets.ts';
 import { openRunLedger } from '../run/run-ledger.ts';
@@ -31,7 +31,7 @@ export async function askServer(connection: McpConnection, options: AskingOption
     return await serverWith(connection, credentials, options, terminal, browser);
   } catch (error) {
     if (!(error instanceof Failure)) throw error;
-    const trouble = troubleOf(error, connection);
+    const trouble = diagnose(error, connection);
     const text = cleaned(error.message);
     throw new AutomateError(
       'credential',
@@ -72,9 +72,14 @@ export async function serverWith(
 }
 
 /** Keeps what a server has said, for `automate nodes`. Where that cannot be kept, what was asked of the server is done all the same. */
-export async function keepTold(name: string, written: object, server: ToolServer, { redactor, tell, colors }: Terminal): Promise<void> {
+export async function cacheToolServer(
+  name: string,
+  written: object,
+  server: ToolServer,
+  { redactor, tell, colors }: Terminal,
+): Promise<void> {
   try {
-    await keepServer({ environment: process.env, redactor }, name, written, server);
+    await cacheServer({ environment: process.env, redactor }, name, written, server);
   } catch (error) {
     if (!(error instanceof AutomateError)) throw error;
     tell(`${colors.yellow('warning:')} the tools of "${name}" are not kept for automate nodes: ${error.message}`);

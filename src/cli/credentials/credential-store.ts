@@ -1,7 +1,7 @@
 import { join } from 'node:path';
+import type { BackendName, SecretBackend } from '../../io/credentials/backend.ts';
 import { openCatalog } from '../../io/credentials/catalog.ts';
 import { type Credentials, createCredentials } from '../../io/credentials/credentials.ts';
-import type { KeeperName, SecretKeeper } from '../../io/credentials/keeper.ts';
 import { createKeychain } from '../../io/credentials/keychain.ts';
 import { createPassphrase } from '../../io/credentials/passphrase.ts';
 import { createVault } from '../../io/credentials/vault.ts';
@@ -16,7 +16,7 @@ const patienceMs = { alone: 10_000, withPerson: 120_000 };
 /** Credentials, and the places where they can be kept. */
 export interface CredentialStore extends Credentials {
   readonly env: string;
-  readonly keepers: Readonly<Record<KeeperName, SecretKeeper>>;
+  readonly backends: Readonly<Record<BackendName, SecretBackend>>;
   /** The encrypted file. */
   readonly vaultPath: string;
 }
@@ -27,7 +27,7 @@ export function openCredentials(env: string | undefined, { redactor }: Pick<Term
   const asker = findAsker();
   const passphrase = createPassphrase(process.env, asker && ((...how) => askPassphrase(asker, ...how)));
   const vaultPath = join(home, 'vault.json');
-  const keepers: Record<KeeperName, SecretKeeper> = {
+  const backends: Record<BackendName, SecretBackend> = {
     keychain: createKeychain({
       service: `automate ${home}`,
       environment: process.env,
@@ -47,10 +47,10 @@ export function openCredentials(env: string | undefined, { redactor }: Pick<Term
     env: chosen,
     environment: process.env,
     catalog: () => openCatalog(join(home, 'credentials.json')),
-    keeper: (name) => keepers[name],
+    backend: (name) => backends[name],
     wallNow: Date.now,
   });
-  return { ...credentials, env: chosen, keepers, vaultPath };
+  return { ...credentials, env: chosen, backends, vaultPath };
 }
 
 async function askPassphrase(asker: Asker, isNew: boolean, isAgain: boolean): Promise<string> {

@@ -1,8 +1,8 @@
 import { durationMs } from '../../core/duration.ts';
 import { AutomateError } from '../../core/failure.ts';
 import { credentialName } from '../../core/options.ts';
+import { type BackendName, backendNames } from '../../io/credentials/backend.ts';
 import { oneLine, utf8Of, variableWith } from '../../io/credentials/environment.ts';
-import { type KeeperName, keeperNames } from '../../io/credentials/keeper.ts';
 import { defaultEnv, envOption } from '../../io/credentials/secret.ts';
 import { findAsker } from '../ask.ts';
 import { exitCodes } from '../exit.ts';
@@ -25,17 +25,17 @@ export async function setCommand(name: string, options: SetOptions, terminal: Te
   const store = openCredentials(options.env, terminal);
   const secret = await secretFrom(name);
   hide(secret, terminal);
-  const { kept, left } = await store.set(name, secret, wish);
-  const where = `${kept.backend}${kept.env === defaultEnv ? '' : `, for --env ${kept.env}`}`;
-  const expiry = kept.expiresAt === undefined ? '' : `, until ${kept.expiresAt.slice(0, 10)}`;
-  const only = kept.hosts === undefined ? '' : `, for ${kept.hosts.join(', ')} only`;
+  const { stored, left } = await store.set(name, secret, wish);
+  const where = `${stored.backend}${stored.env === defaultEnv ? '' : `, for --env ${stored.env}`}`;
+  const expiry = stored.expiresAt === undefined ? '' : `, until ${stored.expiresAt.slice(0, 10)}`;
+  const only = stored.hosts === undefined ? '' : `, for ${stored.hosts.join(', ')} only`;
   terminal.tell(`"${name}" is kept in the ${where}${expiry}${only}`);
-  if (kept.previous)
+  if (stored.previous)
     terminal.tell(
-      `the one before it is kept until this one has succeeded; back to it: automate credentials restore ${name}${envOption(kept.env)}`,
+      `the one before it is kept until this one has succeeded; back to it: automate credentials restore ${name}${envOption(stored.env)}`,
     );
   const warn = (message: string) => terminal.tell(`${terminal.colors.yellow('warning:')} ${message}`);
-  for (const keeper of left) warn(`the old secret is still in the ${keeper}, which cannot be reached here`);
+  for (const backend of left) warn(`the old secret is still in the ${backend}, which cannot be reached here`);
   const variable = variableWith(name, process.env);
   if (variable !== undefined) warn(`${variable} is set, and goes before it`);
   if (secret !== secret.trim()) warn('it begins or ends with blanks, which HTTP takes away: is that meant?');
@@ -121,8 +121,8 @@ function noHost(text: string): AutomateError {
   );
 }
 
-function backendOf(text: string | undefined): KeeperName | undefined {
-  const found = keeperNames.find((name) => name === text);
+function backendOf(text: string | undefined): BackendName | undefined {
+  const found = backendNames.find((name) => name === text);
   if (text === undefined || found) return found;
-  throw new AutomateError('usage', `--backend: expected ${keeperNames.join(' or ')}, found "${text}"`);
+  throw new AutomateError('usage', `--backend: expected ${backendNames.join(' or ')}, found "${text}"`);
 }

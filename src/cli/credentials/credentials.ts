@@ -1,6 +1,6 @@
 import { AutomateError } from '../../core/failure.ts';
+import { type BackendName, backendNames } from '../../io/credentials/backend.ts';
 import { variableWith } from '../../io/credentials/environment.ts';
-import { type KeeperName, keeperNames } from '../../io/credentials/keeper.ts';
 import { envOption, expiryWarning } from '../../io/credentials/secret.ts';
 import { onOneLine } from '../../io/records/errors.ts';
 import { exitCodes } from '../exit.ts';
@@ -19,7 +19,7 @@ export interface CredentialOptions {
 /** Lists credentials, never a value: all of them, or those of one environment or name. Answers the exit code. */
 export async function listCommand(name: string | undefined, options: CredentialOptions, terminal: Terminal): Promise<number> {
   const store = openCredentials(options.env, terminal);
-  const shown = shownCredentials(store.kept(), process.env).filter(
+  const shown = shownCredentials(store.list(), process.env).filter(
     (credential) => (name === undefined || credential.name === name) && (options.env === undefined || credential.env === options.env),
   );
   if (options.json) await terminal.print(JSON.stringify(shown.map(credentialJson), null, 2));
@@ -30,7 +30,7 @@ export async function listCommand(name: string | undefined, options: CredentialO
 
 function nothingOf(name: string | undefined, env: string | undefined, store: CredentialStore): string {
   const what = name === undefined ? 'there are no credentials' : `there is no credential "${name}"`;
-  const others = store.kept().length;
+  const others = store.list().length;
   const rest =
     others === 0 ? `keep one: automate credentials set ${name ?? 'NAME'}${envOption(env)}` : `there are others: automate credentials list`;
   return `${what}${env === undefined ? ' here' : ` for --env ${env}`}\n  ${rest}`;
@@ -45,7 +45,7 @@ export async function showCommand(name: string, options: CredentialOptions, term
 }
 
 function known(name: string, store: CredentialStore): ShownCredential {
-  const all = shownCredentials(store.kept(), process.env).filter((credential) => credential.name === name);
+  const all = shownCredentials(store.list(), process.env).filter((credential) => credential.name === name);
   const shown = all.find(({ env }) => env === undefined) ?? all.find(({ env }) => env === store.env);
   if (shown) return shown;
   const elsewhere = all.map(({ env }) => `--env ${env}`).join(', ');
@@ -95,17 +95,17 @@ export async function checkCommand(name: string | undefined, options: Credential
 }
 
 function namesOf(store: CredentialStore): string[] {
-  const shown = shownCredentials(store.kept(), process.env).filter(({ env }) => env === undefined || env === store.env);
+  const shown = shownCredentials(store.list(), process.env).filter(({ env }) => env === undefined || env === store.env);
   return [...new Set(shown.map(({ name }) => name))];
 }
 
 /** Tells where secrets can be kept, where the next one will be, and why not elsewhere. Answers the exit code. */
 export async function backendCommand(name: string | undefined, options: CredentialOptions, terminal: Terminal): Promise<number> {
   const store = openCredentials(options.env, terminal);
-  const present = store.kept().find((kept) => kept.name === name && kept.env === store.env)?.backend;
-  const problems = new Map<KeeperName, string | undefined>();
-  for (const keeper of keeperNames) problems.set(keeper, await store.keepers[keeper].problem());
-  const usable = keeperNames.filter((keeper) => problems.get(keeper) === undefined);
+  const present = store.list().find((kept) => kept.name === name && kept.env === store.env)?.backend;
+  const problems = new Map<BackendName, string | undefined>();
+  for (const backend of backendNames) problems.set(backend, await store.backends[backend].problem());
+  const usable = backendNames.filter((backend) => problems.get(backend) === undefined);
   const active = present && usable.includes(present) ? present : usable[0];
   const variables = shownCredentials([], process.env).map(({ from }) => from);
   const given = name === undefined ? variables : [variableWith(name, process.env)].filter((variable) => variable !== undefined);
@@ -115,10 +115,10 @@ export async function backendCommand(name: string | undefined, options: Credenti
       state: 'read first',
       detail: given.length > 0 ? given.join(', ') : 'no AUTOMATE_CREDENTIAL_... variable is set',
     },
-    ...keeperNames.map((keeper) => ({
-      backend: keeper,
-      state: keeper === active ? 'active' : problems.get(keeper) === undefined ? 'available' : 'unavailable',
-      detail: problems.get(keeper) ?? (keeper === 'vault' ? store.vaultPath : "the operating system's"),
+    ...backendNames.map((backend) => ({
+      backend,
+      state: backend === active ? 'active' : problems.get(backend) === undefined ? 'available' : 'unavailable',
+      detail: problems.get(backend) ?? (backend === 'vault' ? store.vaultPath : "the operating system's"),
     })),
   ];
   if (options.json) await terminal.print(JSON.stringify(lines, null, 2));

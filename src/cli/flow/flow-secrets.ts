@@ -9,8 +9,8 @@ import {
   hostRefusal,
   hostsHint,
   isAllowedHost,
-  type KeptCredential,
   type Secret,
+  type StoredCredential,
 } from '../../io/credentials/secret.ts';
 import type { CredentialStore } from '../credentials/credential-store.ts';
 import { envOf } from '../env.ts';
@@ -117,12 +117,12 @@ export function missing(name: string, store: CredentialStore | undefined): strin
   const empty = [variable, `${variable}_FILE`].find((candidate) => process.env[candidate] === '');
   if (empty !== undefined) return `the credential "${name}" is empty: ${empty} is set to nothing\n${variablesOf(name)}`;
   const env = envOption(store?.env);
-  const hint = store ? nearOf(name, store.kept(), store.env) : '';
+  const hint = store ? nearOf(name, store.list(), store.env) : '';
   const what = `there is no credential "${name}"${env && ` for${env}`}${hint}`;
   return `${what}\nkeep it: automate credentials set ${shellWord(name)}${env}\nor ${variablesOf(name)}`;
 }
 
-function nearOf(name: string, kept: readonly KeptCredential[], env: string): string {
+function nearOf(name: string, kept: readonly StoredCredential[], env: string): string {
   const elsewhere = kept.filter((other) => other.name === name).map((other) => other.env);
   if (elsewhere.length > 0) return `; it is kept for --env ${elsewhere.join(' and --env ')}`;
   return didYouMean(

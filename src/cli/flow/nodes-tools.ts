@@ -1,9 +1,9 @@
 import { cleaned, excerpt } from '../../core/answer/response.ts';
 import { AutomateError } from '../../core/failure.ts';
 import { savedConnections } from '../../io/connections.ts';
-import { type KeptServer, keptServer } from '../../io/mcp/tool-cache.ts';
+import { type CachedServer, cachedServer } from '../../io/mcp/tool-cache.ts';
 import { compiled } from '../connections/connections.ts';
-import { type AskingOptions, askServer, keepTold } from '../connections/tool-server.ts';
+import { type AskingOptions, askServer, cacheToolServer } from '../connections/tool-server.ts';
 import { counted } from '../show/number.ts';
 import { tableText } from '../show/structure.ts';
 import { summaryOf } from '../show/tools.ts';
@@ -16,21 +16,21 @@ export async function connectionLines(
 ): Promise<string[]> {
   const saved = Object.entries(savedConnections(process.env)).filter(([, { type }]) => type === 'mcp');
   if (refresh) for (const [name, written] of saved) await refreshed(name, written, asking, terminal);
-  return saved.flatMap(([name, written]) => ['', ...linesOf(name, keptServer(process.env, name, written))]);
+  return saved.flatMap(([name, written]) => ['', ...linesOf(name, cachedServer(process.env, name, written))]);
 }
 
 /** One server that cannot be asked does not hide the others. */
 async function refreshed(name: string, written: object, options: AskingOptions, terminal: Terminal): Promise<void> {
   try {
     const connection = compiled(name, false);
-    if (connection.type === 'mcp') await keepTold(name, written, await askServer(connection, options, terminal), terminal);
+    if (connection.type === 'mcp') await cacheToolServer(name, written, await askServer(connection, options, terminal), terminal);
   } catch (error) {
     if (!(error instanceof AutomateError)) throw error;
     terminal.tell(`${terminal.colors.yellow('warning:')} ${cleaned(error.message).split('\n').join('\n  ')}`);
   }
 }
 
-function linesOf(name: string, kept: KeptServer | undefined): string[] {
+function linesOf(name: string, kept: CachedServer | undefined): string[] {
   if (!kept) return [`mcp connection ${name}: its tools are not known yet; ask for them: automate connections tools ${name}`];
   const { tools } = kept.server;
   const rows = tools.map((tool) => [`  ${excerpt(tool.name, 80)}`, summaryOf(tool)]);

@@ -1,8 +1,8 @@
 import { variableWith } from '../../io/credentials/environment.ts';
-import { expiryWarning, type KeptCredential } from '../../io/credentials/secret.ts';
+import { expiryWarning, type StoredCredential } from '../../io/credentials/secret.ts';
 
 /** A credential as it is listed. */
-export interface ShownCredential extends Partial<Omit<KeptCredential, 'name' | 'backend'>> {
+export interface ShownCredential extends Partial<Omit<StoredCredential, 'name' | 'backend'>> {
   readonly name: string;
   readonly backend: string;
   /** The variable it comes from; absent for one that is kept. */
@@ -12,7 +12,10 @@ export interface ShownCredential extends Partial<Omit<KeptCredential, 'name' | '
 const variableShape = /^AUTOMATE_CREDENTIAL_(.+?)(_FILE)?$/;
 
 /** The kept credentials, and those that variables hold. Of a variable only upper case is known, so its name is a guess unless a kept one has it. */
-export function shownCredentials(kept: readonly KeptCredential[], environment: NodeJS.ProcessEnv): (ShownCredential & { from: string })[] {
+export function shownCredentials(
+  kept: readonly StoredCredential[],
+  environment: NodeJS.ProcessEnv,
+): (ShownCredential & { from: string })[] {
   const given = Object.keys(environment)
     .filter((variable) => variableShape.test(variable) && environment[variable])
     // Of both, the variable itself goes first.

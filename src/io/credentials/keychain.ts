@@ -2,7 +2,7 @@ import { spawn } from 'node:child_process';
 import { text } from 'node:stream/consumers';
 import { fileURLToPath } from 'node:url';
 import { AutomateError } from '../../core/failure.ts';
-import type { SecretKeeper } from './keeper.ts';
+import type { SecretBackend } from './backend.ts';
 
 /** What the keychain's process is told on stdin, on one line; nothing secret is among its arguments. */
 export interface KeychainRequest extends KeychainTask {
@@ -30,7 +30,7 @@ export interface KeychainOptions {
 const probe = 'probe';
 
 /** Makes the keeper that is the operating system's keychain: the Secret Service on Linux, the Keychain on macOS, the Credential Manager on Windows. */
-export function createKeychain(options: KeychainOptions): SecretKeeper {
+export function createKeychain(options: KeychainOptions): SecretBackend {
   return {
     name: 'keychain',
     async problem() {

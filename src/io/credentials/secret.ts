@@ -1,4 +1,4 @@
-import type { KeeperName } from './keeper.ts';
+import type { BackendName } from './backend.ts';
 
 /** A secret that was found. */
 export interface Secret {
@@ -21,17 +21,22 @@ export interface Secret {
 export type Finding = { readonly secret: Secret } | { readonly problem: string };
 
 /** What is known of a kept credential, and never the secret itself. Times are in ISO 8601. */
-export interface KeptCredential {
+export interface StoredCredential {
   readonly name: string;
   /** Keeps secrets of the same name apart. */
   readonly env: string;
-  readonly backend: KeeperName;
+  readonly backend: BackendName;
   readonly setAt: string;
   readonly expiresAt?: string;
   readonly hosts?: readonly string[];
   readonly lastUsedAt?: string;
   /** The one before it, kept until this one has succeeded. */
   readonly previous?: { readonly setAt: string; readonly expiresAt?: string; readonly hosts?: readonly string[] };
+}
+
+/** Name of a secret inside its backend. The time makes it unique, so a new secret never overwrites an old one. */
+export function accountOf({ env, name, setAt }: Pick<StoredCredential, 'env' | 'name' | 'setAt'>): string {
+  return `${env}/${name} ${setAt}`;
 }
 
 /** The environment of those who name none. */

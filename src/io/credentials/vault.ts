@@ -1,7 +1,7 @@
 import { createCipheriv, createDecipheriv, randomBytes, scrypt } from 'node:crypto';
 import { AutomateError } from '../../core/failure.ts';
 import { createStateFile } from '../files/state-file.ts';
-import type { SecretKeeper } from './keeper.ts';
+import type { SecretBackend } from './backend.ts';
 
 /** Where the vault's passphrase comes from. */
 export interface Passphrase {
@@ -41,7 +41,7 @@ const newKdf = (): Kdf => ({ name: 'scrypt', n: 2 ** 17, r: 8, p: 1, salt: rando
 const mostTries = 3;
 
 /** Makes the keeper that is an encrypted file: AES-256-GCM with a key made of a passphrase. */
-export function createVault(path: string, passphrase: Passphrase): SecretKeeper {
+export function createVault(path: string, passphrase: Passphrase): SecretBackend {
   const file = createStateFile(path, isVaultFile);
   const keys = new Map<string, Promise<Buffer>>();
   let refusals = 0;

@@ -9,7 +9,7 @@ import {
 } from '@modelcontextprotocol/client';
 import { Failure } from '../../core/failure.ts';
 import { isRemote, type McpConnection, type RemoteServer, type ToolServer } from '../../core/tools/tools.ts';
-import { answering, toldEnds } from './early-end.ts';
+import { answering, failOnEarlyEnd } from './early-end.ts';
 import { failureOf, notReady } from './failure.ts';
 import { createLocalTransport } from './local-transport.ts';
 import type { LoginSession } from './login.ts';
@@ -59,7 +59,7 @@ async function connectRemote(
   try {
     return connected(
       await opened(
-        () => toldEnds(new StreamableHTTPClientTransport(url, { ...how, fetch: answering(how.fetch) }), connection.name),
+        () => failOnEarlyEnd(new StreamableHTTPClientTransport(url, { ...how, fetch: answering(how.fetch) }), connection.name),
         'auto',
       ),
       'streamable HTTP',

@@ -8,7 +8,7 @@ export interface Trouble {
 }
 
 /** What a failed connection means for whoever set it up. */
-export function troubleOf(failure: Failure, connection: McpConnection): Trouble {
+export function diagnose(failure: Failure, connection: McpConnection): Trouble {
   const { server } = connection;
   return isRemote(server) ? remoteTrouble(failure, connection, server.url) : localTrouble(failure, server.command);
 }

@@ -3,7 +3,7 @@ import { Failure } from '../../core/failure.ts';
 import { type Fetch, tooLong } from './fetch.ts';
 
 /** A transport whose client hears at once that the stream of an answer has ended without the answer: it would wait for the whole time. */
-export function toldEnds(transport: StreamableHTTPClientTransport, connection: string): StreamableHTTPClientTransport {
+export function failOnEarlyEnd(transport: StreamableHTTPClientTransport, connection: string): StreamableHTTPClientTransport {
   const send = transport.send.bind(transport);
   let lastError = '';
   transport.onerror = ({ message }) => {

@@ -6,7 +6,7 @@ import { createStateFile, type StateFile } from '../files/state-file.ts';
 import type { Redactor } from '../secrets/redact.ts';
 
 /** What a server has said of itself, and when. */
-export interface KeptServer {
+export interface CachedServer {
   /** ISO 8601. */
   readonly at: string;
   /** The connection as it was written then: another one may lead to another server. */
@@ -16,18 +16,18 @@ export interface KeptServer {
 
 interface CacheFile {
   readonly version: 1;
-  readonly servers: Readonly<Record<string, KeptServer>>;
+  readonly servers: Readonly<Record<string, CachedServer>>;
 }
 
 /** What is kept of a saved connection's server; absent when nothing is, or it is of another server. */
-export function keptServer(environment: NodeJS.ProcessEnv, name: string, written: object): KeptServer | undefined {
+export function cachedServer(environment: NodeJS.ProcessEnv, name: string, written: object): CachedServer | undefined {
   const servers = serversIn(fileIn(environment));
   const found = Object.hasOwn(servers, name) ? servers[name] : undefined;
   return found?.written === JSON.stringify(written) ? found : undefined;
 }
 
 /** Keeps what a server has said, for lists that ask no server. A secret that it repeats is taken out. */
-export async function keepServer(
+export async function cacheServer(
   { environment, redactor }: { readonly environment: NodeJS.ProcessEnv; readonly redactor: Redactor },
   name: string,
   written: object,
@@ -36,7 +36,7 @@ export async function keepServer(
   const server = JSON.parse(redactor.json(JSON.stringify(said))) as ToolServer;
   const file = fileIn(environment);
   await file.alone(async () => {
-    const kept: KeptServer = { at: new Date().toISOString(), written: JSON.stringify(written), server };
+    const kept: CachedServer = { at: new Date().toISOString(), written: JSON.stringify(written), server };
     await file.write({ version: 1, servers: { ...serversIn(file), [name]: kept } });
   });
 }
@@ -60,7 +60,7 @@ function isCacheFile(found: unknown): found is CacheFile {
   return version === 1 && typeof servers === 'object' && servers !== null && Object.values(servers).every(isKept);
 }
 
-function isKept(found: Partial<KeptServer> | null): boolean {
+function isKept(found: Partial<CachedServer> | null): boolean {
   const { at, written, server } = found ?? {};
   const tools: unknown = server?.tools;
   const isTool = (tool: Partial<Tool> | null) => typeof tool?.name === 'string' && typeof tool.inputSchema === 'object';

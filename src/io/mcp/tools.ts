@@ -27,7 +27,7 @@ export interface McpTools {
   /** A new secret that must never be written, such as an access token; it follows another one in its slot. */
   secret(text: string, slot?: string): void;
   /** What came of a login is kept as the secret of its credential, for that host. */
-  keepLogin(credential: string, text: string, host: string): Promise<void>;
+  storeLogin(credential: string, text: string, host: string): Promise<void>;
   /** Whoever can log in; absent where nobody is, as in a run. */
   readonly person?: LoginPerson | undefined;
   readonly elicit?: Elicit | undefined;
@@ -121,7 +121,7 @@ function lostAgain({ name }: McpConnection, { message }: Failure): Failure {
 }
 
 /** Absent for a connection that needs none. */
-function loginOf({ name, server }: McpConnection, { secrets, secret, keepLogin, person }: McpTools): LoginSession | undefined {
+function loginOf({ name, server }: McpConnection, { secrets, secret, storeLogin, person }: McpTools): LoginSession | undefined {
   if (!isRemote(server) || server.auth?.type !== 'oauth2_authorization_code') return undefined;
   const { auth } = server;
   const kept = secrets.get(auth.credential);
@@ -132,7 +132,7 @@ function loginOf({ name, server }: McpConnection, { secrets, secret, keepLogin, 
     auth,
     clientSecret: auth.clientCredential === undefined ? undefined : secrets.get(auth.clientCredential)?.text,
     kept: kept?.text,
-    keep: (text) => keepLogin(auth.credential, text, host),
+    keep: (text) => storeLogin(auth.credential, text, host),
     secret,
     person,
   });

@@ -53,7 +53,7 @@ export function useTools(options: Partial<McpTools> = {}): UsedTools {
     ...clocks,
     used: (name) => used.push(name),
     secret: (text) => secrets.push(text),
-    keepLogin: async () => {},
+    storeLogin: async () => {},
     report: (event) => events.push(event),
     ...options,
   });

@@ -3,9 +3,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { AutomateError } from '../../../src/core/failure.ts';
+import type { BackendName, SecretBackend } from '../../../src/io/credentials/backend.ts';
 import { openCatalog } from '../../../src/io/credentials/catalog.ts';
 import { createCredentials } from '../../../src/io/credentials/credentials.ts';
-import type { KeeperName, SecretKeeper } from '../../../src/io/credentials/keeper.ts';
 import { expiryWarning, isAllowedHost } from '../../../src/io/credentials/secret.ts';
 
 const second = 1000;
@@ -13,14 +13,14 @@ const minute = 60 * second;
 const day = 86_400_000;
 
 /** A keeper in memory that can be put out of order. */
-function fakeKeeper(name: KeeperName) {
+function fakeBackend(name: BackendName) {
   const accounts = new Map<string, string>();
-  const fake = { accounts, broken: '', asked: 0, keeper: {} as SecretKeeper };
+  const fake = { accounts, broken: '', asked: 0, backend: {} as SecretBackend };
   const check = () => {
     fake.asked += 1;
     if (fake.broken) throw new AutomateError('credential', `the ${name} cannot be used: ${fake.broken}`);
   };
-  fake.keeper = {
+  fake.backend = {
     name,
     problem: async () => fake.broken || undefined,
     async read(wanted) {
@@ -43,15 +43,15 @@ function store(environment: Record<string, string> = {}) {
   const folder = mkdtempSync(join(tmpdir(), 'automate-credentials-'));
   onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
   const catalog = openCatalog(join(folder, 'credentials.json'));
-  const keychain = fakeKeeper('keychain');
-  const vault = fakeKeeper('vault');
+  const keychain = fakeBackend('keychain');
+  const vault = fakeBackend('vault');
   const time = { ms: Date.UTC(2030, 0, 1) };
   const credentialsFor = (env: string) =>
     createCredentials({
       env,
       environment,
       catalog: () => catalog,
-      keeper: (name) => ({ keychain, vault })[name].keeper,
+      backend: (name) => ({ keychain, vault })[name].backend,
       wallNow: () => time.ms,
     });
   const credentials = credentialsFor('default');
@@ -67,7 +67,7 @@ function store(environment: Record<string, string> = {}) {
     /** Sets a secret, a second after whatever was before; answers when. */
     async put(secret: string, wish: Parameters<typeof credentials.set>[2] = {}) {
       time.ms += second;
-      return (await credentials.set('crm', secret, wish)).kept.setAt;
+      return (await credentials.set('crm', secret, wish)).stored.setAt;
     },
     async secret(name = 'crm') {
       const finding = (await credentials.find([name])).get(name);
@@ -126,7 +126,7 @@ describe('a secret is looked up', () => {
     expect((await staging.find(['crm'])).get('crm')).toMatchObject({ secret: { text: 'of staging' } });
     await staging.remove('crm', false);
     expect(await secret()).toBe('of default');
-    await expect(staging.remove('crm', false)).rejects.toThrow('no credential "crm" is kept for --env staging');
+    await expect(staging.remove('crm', false)).rejects.toThrow('no credential "crm" is stored for --env staging');
   });
 
   test('with its hosts and its end', async () => {
@@ -136,10 +136,10 @@ describe('a secret is looked up', () => {
   });
 
   test.each([
-    ['cannot be opened', (keychain: ReturnType<typeof fakeKeeper>) => (keychain.broken = 'it is locked'), 'it is locked'],
+    ['cannot be opened', (keychain: ReturnType<typeof fakeBackend>) => (keychain.broken = 'it is locked'), 'it is locked'],
     [
       'has lost it',
-      (keychain: ReturnType<typeof fakeKeeper>) => keychain.accounts.clear(),
+      (keychain: ReturnType<typeof fakeBackend>) => keychain.accounts.clear(),
       'the keychain no longer has the credential "crm"',
     ],
   ])('in a keeper that %s: the problem is told, and those of other keepers are found', async (_, happen, message) => {
@@ -264,6 +264,16 @@ describe('a new secret', () => {
     expect(await secret()).toBe('first');
   });
 
+  test('never overwrites one that was set in the same millisecond', async () => {
+    const { set, used, keychain, restore, secret } = store();
+    await set('crm', 'first', {});
+    const { stored } = await set('crm', 'second', {});
+    expect([...keychain.accounts.values()]).toEqual(['first', 'second']);
+    await used('crm', stored.previous?.setAt ?? '');
+    await restore('crm');
+    expect(await secret()).toBe('first');
+  });
+
   test('the same again has none before it', async () => {
     const { put, keychain, kept } = store();
     await put('first');
@@ -290,7 +300,7 @@ describe('a new secret', () => {
     expect(await secret()).toBe('first');
     expect(kept()).toEqual({ name: 'crm', env: 'default', backend: 'keychain', setAt: firstAt, expiresAt, hosts: ['a.example'] });
     expect([...keychain.accounts.values()]).toEqual(['first']);
-    await expect(restore('crm')).rejects.toThrow('no secret before the present one of "crm" is kept');
+    await expect(restore('crm')).rejects.toThrow('no previous secret of "crm" is stored');
   });
 
   test('is taken back to one that went everywhere, and never ended', async () => {
@@ -354,7 +364,7 @@ describe('the place of a secret', () => {
   test.each([
     [undefined, /it is locked\n.*no passphrase/, /set AUTOMATE_VAULT_PASSPHRASE /],
     ['keychain', /it is locked\n(?!.*no passphrase)/, /--backend vault, and run this again/],
-    ['vault', /kept\n.*no passphrase/, /set AUTOMATE_VAULT_PASSPHRASE /],
+    ['vault', /stored\n.*no passphrase/, /set AUTOMATE_VAULT_PASSPHRASE /],
   ] as const)('is nowhere when none can be used (wished: %s): both ways out are told, and nothing changes', async (backend, told, way) => {
     const { put, set, keychain, vault, kept, secret } = store();
     await put('first');
@@ -378,7 +388,7 @@ test('a credential stays in its keychain while that cannot be reached, and the v
   await put('first');
   const before = kept();
   keychain.broken = 'no session bus';
-  await expect(put('second')).rejects.toThrow(/^the secret cannot be kept\nthe keychain cannot be used: no session bus\n/);
+  await expect(put('second')).rejects.toThrow(/^the secret cannot be stored\nthe keychain cannot be used: no session bus\n/);
   expect([kept(), vault.accounts.size]).toEqual([before, 0]);
 });
 
@@ -386,14 +396,14 @@ test('a change that is cut off before the list is switched changes nothing: no s
   const { put, keychain, kept, secret } = store();
   await put('first', { hosts: ['a.example'] });
   const before = kept();
-  const { write } = keychain.keeper;
-  keychain.keeper.write = async (changes) => {
+  const { write } = keychain.backend;
+  keychain.backend.write = async (changes) => {
     await write(changes);
     throw new Error('killed');
   };
   await expect(put('second', { hosts: ['b.example'] })).rejects.toThrow('killed');
   expect([kept(), await secret()]).toEqual([before, 'first']);
-  keychain.keeper.write = write;
+  keychain.backend.write = write;
   await put('third', { hosts: ['c.example'] });
   expect(kept()).toMatchObject({ hosts: ['c.example'], previous: { hosts: ['a.example'] } });
 });
@@ -405,7 +415,7 @@ describe('a secret is removed', () => {
     await put('second');
     expect(await remove('crm', false)).toBe(true);
     expect([keychain.accounts.size, kept(), await secret()]).toEqual([0, undefined, undefined]);
-    await expect(remove('crm', true)).rejects.toThrow('no credential "crm" is kept');
+    await expect(remove('crm', true)).rejects.toThrow('no credential "crm" is stored');
   });
 
   test('only by force where its keeper cannot be reached', async () => {

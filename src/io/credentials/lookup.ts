@@ -1,0 +1,53 @@
+import { AutomateError } from '../../core/failure.ts';
+import { type BackendName, backendNames, orRefusal, type SecretBackend } from './backend.ts';
+import type { Catalog } from './catalog.ts';
+import { findInEnvironment } from './environment.ts';
+import { accountOf, defaultEnv, envOption, type Finding, type StoredCredential } from './secret.ts';
+
+/** The environment (`--env`) whose credentials are meant, the places that hold them, and the clock. */
+export interface CredentialContext {
+  readonly env: string;
+  readonly environment: NodeJS.ProcessEnv;
+  /** Opened at the first use. */
+  catalog(): Catalog;
+  backend(name: BackendName): SecretBackend;
+  wallNow(): number;
+}
+
+/** Looks secrets up: in variables and files first, then in the backend that stores them. Each backend is asked at most once. */
+export async function findSecrets(names: readonly string[], context: CredentialContext): Promise<ReadonlyMap<string, Finding>> {
+  const found = await findInEnvironment(names, context.environment);
+  const rest = names.filter((name) => !found.has(name));
+  if (rest.length === 0) return found;
+  const stored = rest.flatMap((name) => context.catalog().find(name, context.env) ?? []);
+  for (const credential of stored) if (isExpired(credential, context)) found.set(credential.name, { problem: expiredMessage(credential) });
+  for (const name of backendNames) {
+    const wanted = stored.filter((credential) => credential.backend === name && !found.has(credential.name));
+    if (wanted.length > 0) await readInto(found, context.backend(name), wanted);
+  }
+  return found;
+}
+
+async function readInto(found: Map<string, Finding>, backend: SecretBackend, wanted: readonly StoredCredential[]): Promise<void> {
+  const secrets = await orRefusal(backend.read(wanted.map(accountOf)));
+  for (const credential of wanted) {
+    const { name } = credential;
+    if (secrets instanceof AutomateError)
+      found.set(name, { problem: `the credential "${name}" is in the ${backend.name}: ${secrets.message}` });
+    else found.set(name, toFinding(credential, secrets.get(accountOf(credential))));
+  }
+}
+
+function toFinding({ name, env, backend, setAt, expiresAt, hosts, previous }: StoredCredential, text: string | undefined): Finding {
+  if (text === undefined) return { problem: `the ${backend} no longer has the credential "${name}"` };
+  const limits = { ...(expiresAt && { expiresAt }), ...(hosts && { hosts }), ...(env !== defaultEnv && { env }) };
+  return { secret: { text, from: `the ${backend}`, setAt, hasPrevious: previous !== undefined, ...limits } };
+}
+
+function isExpired({ expiresAt }: StoredCredential, { wallNow }: CredentialContext): boolean {
+  return expiresAt !== undefined && Date.parse(expiresAt) <= wallNow();
+}
+
+function expiredMessage({ name, env, expiresAt = '' }: StoredCredential): string {
+  return `the credential "${name}" expired on ${expiresAt.slice(0, 10)}\nset a new one: automate credentials set ${name}${envOption(env)}`;
+}

@@ -1,0 +1,102 @@
+import { AutomateError } from '../../core/failure.ts';
+import { type BackendName, backendNames, orRefusal, type SecretBackend } from './backend.ts';
+import { credentialVariable } from './environment.ts';
+import type { CredentialContext } from './lookup.ts';
+import { accountOf, type StoredCredential } from './secret.ts';
+
+/** Where and for how long a secret is stored. */
+export interface StoreOptions {
+  /** ISO 8601. */
+  readonly expiresAt?: string | undefined;
+  /** Absent: the hosts of the present secret; `*`: any host. */
+  readonly hosts?: readonly string[] | undefined;
+  /** Absent: the backend of the present secret, else the first that can be used. */
+  readonly backend?: BackendName | undefined;
+}
+
+type Stored = { readonly stored: StoredCredential; readonly left: readonly BackendName[] };
+
+/** Stores a secret in the backend that `options` name, or in the one that has it. */
+export async function storeSecret(name: string, secret: string, options: StoreOptions, context: CredentialContext): Promise<Stored> {
+  const backend = await chooseBackend(name, options, context);
+  await backend.prepare?.();
+  return context.catalog().alone(() => replaceSecret(name, secret, { ...options, backend: backend.name }, context));
+}
+
+/**
+ * Writes the new secret beside the old one, then switches the catalog over in one write, with its hosts and expiry.
+ * Even if the process is killed in between, no secret is used with the hosts of another.
+ */
+async function replaceSecret(name: string, secret: string, options: StoreOptions, context: CredentialContext): Promise<Stored> {
+  const { env } = context;
+  const backend = options.backend as BackendName;
+  const before = context.catalog().find(name, env);
+  const setAt = uniqueTime(before, context.wallNow());
+  const good = before && (await lastGoodSecret(before, secret, context.backend(before.backend)));
+  const isMoved = before !== undefined && before.backend !== backend;
+  const carried = good && isMoved ? [[accountOf({ ...before, ...good.previous }), good.text] as const] : [];
+  await context.backend(backend).write(new Map([...carried, [accountOf({ name, env, setAt }), secret]]));
+  const stored = {
+    name,
+    env,
+    backend,
+    setAt,
+    expiresAt: options.expiresAt,
+    hosts: options.hosts?.includes('*') ? undefined : (options.hosts ?? before?.hosts),
+    lastUsedAt: before?.lastUsedAt,
+    previous: good?.previous,
+  } as StoredCredential;
+  await context.catalog().put(stored);
+  const refusal = before && (await orRefusal(deleteSecrets(before, context, isMoved ? undefined : good?.previous.setAt)));
+  return { stored, left: refusal && isMoved ? [before.backend] : [] };
+}
+
+/** Deletes the secret of a credential and the previous one, except the one set at `exceptSetAt`. */
+export async function deleteSecrets(credential: StoredCredential, context: CredentialContext, exceptSetAt?: string): Promise<void> {
+  const times = [credential, credential.previous].flatMap((secret) => (secret && secret.setAt !== exceptSetAt ? [secret.setAt] : []));
+  await context.backend(credential.backend).write(new Map(times.map((setAt) => [accountOf({ ...credential, setAt }), undefined])));
+}
+
+/** The present time, or a millisecond after that of any older secret: the time is part of the account's name. */
+function uniqueTime(before: StoredCredential | undefined, nowMs: number): string {
+  const older = [before, before?.previous].flatMap((secret) => (secret ? [Date.parse(secret.setAt) + 1] : []));
+  return new Date(Math.max(nowMs, ...older)).toISOString();
+}
+
+type GoodSecret = { readonly previous: NonNullable<StoredCredential['previous']>; readonly text: string };
+
+/** The last secret that has succeeded, or the only one. Absent if it cannot be read, or equals the new one. */
+async function lastGoodSecret(before: StoredCredential, secret: string, backend: SecretBackend): Promise<GoodSecret | undefined> {
+  const { setAt, expiresAt, hosts } = before;
+  const previous = before.previous ?? ({ setAt, expiresAt, hosts } as GoodSecret['previous']);
+  const account = accountOf({ ...before, ...previous });
+  const found = await orRefusal(backend.read([account]));
+  const text = found instanceof AutomateError ? undefined : found.get(account);
+  return text === undefined || text === secret ? undefined : { previous, text };
+}
+
+/** The first backend that can be used. A stored credential stays in its backend: it is not moved because that cannot be opened just now. */
+async function chooseBackend(name: string, { backend }: StoreOptions, context: CredentialContext): Promise<SecretBackend> {
+  const fixed = backend ?? context.catalog().find(name, context.env)?.backend;
+  const problems: string[] = [];
+  for (const choice of fixed ? [fixed] : backendNames) {
+    const problem = await context.backend(choice).problem();
+    if (problem === undefined) return context.backend(choice);
+    problems.push(`the ${choice} cannot be used: ${problem}`);
+  }
+  throw new AutomateError('credential', ['the secret cannot be stored', ...problems, ...waysOut(name, fixed)].join('\n'));
+}
+
+/** A secret is never written to a file in the clear, so these are the only ways left. */
+function waysOut(name: string, fixed: BackendName | undefined): string[] {
+  const variable = credentialVariable(name);
+  const vault =
+    fixed === 'keychain'
+      ? 'store it in the encrypted vault: --backend vault'
+      : 'for the encrypted vault, set AUTOMATE_VAULT_PASSPHRASE (or AUTOMATE_VAULT_PASSPHRASE_FILE) to its passphrase';
+  return [
+    'two ways out:',
+    `  ${vault}, and run this again`,
+    `  or store nothing here, and set ${variable} (or ${variable}_FILE) where the flow runs`,
+  ];
+}
