@@ -67,9 +67,108 @@ describe('the floors', () => {
   });
 
   test('only io and cli reach for the world', () => {
-    const world = /\b(?:fetch\(|Date\.now|console\.|process\.|setTimeout\(|setInterval\(|performance\.|Math\.random)/g;
+    const world = /\b(?:fetch\(|Date\.now|console\.|process\.|setTimeout\(|setInterval\(|performance\.|Math\.random|Buffer\b)/g;
     expect(breaches(({ floor, tree }) => (floor === 'io' || floor === 'cli' ? [] : (codeOf(tree).match(world) ?? [])))).toEqual([]);
   });
+});
+
+/** Functions over 60 lines. Remove a line here once its function is shorter; add none. */
+const longFunctions: readonly string[] = [
+  'cli/connections/connection-commands.ts addConnectionCommands',
+  'cli/main.ts createProgram',
+  'engine/batches.ts createBatches',
+  'engine/budget.ts createBudget',
+  'engine/forecast/forecast.ts createForecaster',
+  'engine/gate.ts createGates',
+  'engine/run.ts startRun',
+  'engine/window.ts createWindow',
+  'io/auth/oauth.ts createTokens',
+  'io/cache/answer-keeper.ts createAnswerKeeper',
+  'io/cache/answers-file.ts answersOf',
+  'io/credentials/credentials.ts createCredentials',
+  'io/credentials/vault.ts createVault',
+  'io/http/client.ts createHttp',
+  'io/http/exchange.ts exchange',
+  'io/http/exchange.ts (anonymous)',
+  'io/ledger/book.ts bookOf',
+  'io/ledger/run-ledger.ts createRunLedger',
+  'io/mcp/fetch.ts createFetch',
+  'io/mcp/fetch.ts sent',
+  'io/mcp/fetch.ts (anonymous)',
+  'io/mcp/local-transport.ts createLocalTransport',
+  'io/mcp/login.ts createLogin',
+  'io/mcp/session.ts openSession',
+  'io/mcp/tools.ts createTools',
+  'io/output/output.ts createOutput',
+  'io/output/record-text.ts createRecordText',
+  'io/output/spill.ts createTextParts',
+  'io/records/readers/csv-reader.ts createCsvReader',
+  'io/records/readers/json-reader.ts createJsonReader',
+  'nodes/http/http-pages.ts compilePaging',
+];
+
+/** Functions inside functions, deeper than 3: their number in each file. Lower it as they go; never raise it. */
+const deepFunctions: Readonly<Record<string, number>> = {
+  'cli/ask.ts': 1,
+  'cli/connections/tool-server.ts': 1,
+  'cli/flow/validate.ts': 1,
+  'cli/terminal.ts': 2,
+  'engine/batches.ts': 1,
+  'engine/budget.ts': 1,
+  'flow/plan.ts': 2,
+  'flow/starter/starter-references.ts': 1,
+  'io/credentials/credentials.ts': 2,
+  'io/http/exchange.ts': 2,
+  'io/ledger/book.ts': 3,
+  'io/mcp/browser.ts': 2,
+  'io/mcp/fetch.ts': 12,
+  'io/mcp/local-transport.ts': 7,
+  'io/mcp/signed-fetch.ts': 1,
+  'io/mcp/tools.ts': 2,
+  'io/output/sink.ts': 1,
+  'io/records/readers/csv-reader.ts': 1,
+  'io/records/writers/csv-writer.ts': 1,
+  'nodes/http/http-batch.ts': 1,
+};
+
+/** Folders with more than 15 files. */
+const fullFolders: readonly string[] = ['io/mcp'];
+
+describe('the figures', () => {
+  const isRebuilt = false;
+  const longestFunction = 60;
+  const deepestNesting = 3;
+  const mostFiles = 15;
+  const functions = sources.flatMap(({ name, tree }) => functionsOf(tree).map((found) => ({ ...found, where: `${name} ${found.name}` })));
+
+  test('a function has at most 60 lines', () => {
+    const long = functions.filter(({ lines }) => lines > longestFunction).map(({ where }) => where);
+    expect(long.filter((where) => !longFunctions.includes(where))).toEqual([]);
+    expectNoSpare(longFunctions.filter((where) => !long.includes(where)));
+  });
+
+  test('a function stands in at most two others', () => {
+    const deep = new Map<string, string[]>();
+    for (const { depth, where } of functions) {
+      const [file = ''] = where.split(' ');
+      if (depth > deepestNesting) deep.set(file, [...(deep.get(file) ?? []), where]);
+    }
+    expect([...deep].flatMap(([file, found]) => (found.length > (deepFunctions[file] ?? 0) ? found : []))).toEqual([]);
+    expectNoSpare(Object.keys(deepFunctions).filter((file) => (deep.get(file)?.length ?? 0) < (deepFunctions[file] ?? 0)));
+  });
+
+  test('a folder holds at most 15 files', () => {
+    const counts = new Map<string, number>();
+    for (const { name } of sources) counts.set(dirname(name), (counts.get(dirname(name)) ?? 0) + 1);
+    const full = [...counts].filter(([, count]) => count > mostFiles).map(([folder]) => folder);
+    expect(full.filter((folder) => !fullFolders.includes(folder))).toEqual([]);
+    expectNoSpare(fullFolders.filter((folder) => !full.includes(folder)));
+  });
+
+  /** Fails for an exception that is no longer needed, once the rebuilding is over. */
+  function expectNoSpare(exceptions: readonly string[]): void {
+    if (isRebuilt) expect(exceptions).toEqual([]);
+  }
 });
 
 test('no import leads back to where it started', () => {
@@ -105,6 +204,32 @@ test('every export says what it is', () => {
 
 function exportsOf(tree: ts.SourceFile): ts.Statement[] {
   return tree.statements.filter((statement) => /^export\b/.test(statement.getText()));
+}
+
+/** The functions of a file: their lines, and how many functions they stand in, themselves included. */
+function functionsOf(tree: ts.SourceFile): { name: string; lines: number; depth: number }[] {
+  const found: { name: string; lines: number; depth: number }[] = [];
+  visit(tree, 0);
+  return found;
+
+  function visit(node: ts.Node, outer: number): void {
+    const depth = outer + (hasBody(node) ? 1 : 0);
+    if (depth > outer) found.push({ name: nameOf(node), lines: lineOf(node.end) - lineOf(node.getStart()) + 1, depth });
+    ts.forEachChild(node, (child) => visit(child, depth));
+  }
+
+  function hasBody(node: ts.Node): boolean {
+    return ts.isFunctionLike(node) && (node as ts.FunctionLikeDeclaration).body !== undefined;
+  }
+
+  function nameOf(node: ts.Node): string {
+    const { name } = ('name' in node && node.name ? node : node.parent) as { name?: ts.Node };
+    return name?.getText() ?? '(anonymous)';
+  }
+
+  function lineOf(position: number): number {
+    return tree.getLineAndCharacterOfPosition(position).line;
+  }
 }
 
 /** A file without its comments and texts. */

@@ -1,3 +1,4 @@
+import { bytesOfBase64 } from '../text/base64.ts';
 import { secretShapes } from '../text/secret-shapes.ts';
 
 /** A private key with all of its lines, but for one that a reference gives (RFC 7468). */
@@ -41,7 +42,7 @@ export function isGeneratedWord(text: string, shortest = 16): boolean {
 }
 
 function isEncodedText(text: string): boolean {
-  return /^[\w+/-]+={0,2}$/.test(text) && /^[\x20-\x7e\s]+$/.test(Buffer.from(text, 'base64').toString('latin1'));
+  return /^[\x20-\x7e\s]+$/.test(bytesOfBase64(text) ?? '');
 }
 
 /** How often digits and other characters take turns: names have their digits together. */

@@ -1,4 +1,5 @@
 import { isGeneratedWord, isRandomText } from '../../core/template/token-text.ts';
+import { bytesOfBase64 } from '../../core/text/base64.ts';
 import type { NamedPlace } from '../../core/text/secret-shapes.ts';
 import { isRandomHeader, surenessOf } from './secret-names.ts';
 
@@ -59,7 +60,7 @@ export function holdsLogin(text: string): boolean {
 
 /** Whether a text is `username:password` in base64. */
 function isUserAndPassword(text: string): boolean {
-  return /^[\w+/-]+={0,2}$/.test(text) && /^[^:]+:/.test(Buffer.from(text, 'base64').toString());
+  return /^[^:]+:/.test(bytesOfBase64(text) ?? '');
 }
 
 /** Whether a value says something of its own. Beside references that is a word of the scheme, unless it looks like a secret. */

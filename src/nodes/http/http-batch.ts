@@ -121,7 +121,8 @@ export function batchKey({ origin, path, headers, body }: HttpRequest): string {
 /** How much records add to a body. Wherever the list stands in it, a record adds itself and a comma, but for the last. */
 function bounded(most: number | undefined, request: Requesting): Pick<Batch<Pick<Entry, 'item'>, Share>, 'maxBytes' | 'bytesOf'> {
   if (most === undefined) return { maxBytes: Number.POSITIVE_INFINITY, bytesOf: () => 0 };
-  const bodyBytes = (items: Value[]) => Buffer.byteLength(request(items).body ?? '');
+  const encoder = new TextEncoder();
+  const bodyBytes = (items: Value[]) => encoder.encode(request(items).body ?? '').length;
   const without = bodyBytes([]);
   const comma = bodyBytes([0, 0]) - without - 2 * (bodyBytes([0]) - without);
   return { maxBytes: most - without + comma, bytesOf: ({ item }) => bodyBytes([item]) - without + comma };

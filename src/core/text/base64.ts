@@ -1,0 +1,14 @@
+/** Encodes the UTF-8 bytes of a text in base64 (RFC 4648, 4). */
+export function toBase64(text: string): string {
+  let bytes = '';
+  for (const byte of new TextEncoder().encode(text)) bytes += String.fromCharCode(byte);
+  return btoa(bytes);
+}
+
+/** Decodes base64 or base64url to one character per byte. Absent if the text is neither. Missing padding is accepted. */
+export function bytesOfBase64(text: string): string | undefined {
+  if (!/^[\w+/-]+={0,2}$/.test(text)) return undefined;
+  const digits = text.replaceAll('-', '+').replaceAll('_', '/').replaceAll('=', '');
+  // A single digit after the last group of four is less than one byte.
+  return atob(digits.length % 4 === 1 ? digits.slice(0, -1) : digits);
+}
