@@ -469,7 +469,7 @@ describe('a next page on another origin', () => {
     ]) {
       for (const more of ['', ', follow: any']) {
         const { failures, requests } = await run(paging(paginate, more), inTurn(answer(link)));
-        expect([failures[0]?.message, requests.length]).toEqual([`the next page is ${link}, which is no web address`, 1]);
+        expect([failures[0]?.message, requests.length]).toEqual([`the next page is ${link}, which is not a web address`, 1]);
       }
     }
   });
@@ -532,7 +532,7 @@ describe('a next page on another origin', () => {
 
   test.each(['http://', 'https://:80', 'http://[::1'])('%s is no URL', async (next) => {
     const result = await run(paging(nextUrl), inTurn({ body: { links: { next } } }));
-    expect(result.failures).toMatchObject([{ class: 'http', message: `the next page is ${next}, which is no URL` }]);
+    expect(result.failures).toMatchObject([{ class: 'http', message: `the next page is ${next}, which is not a URL` }]);
   });
 
   test('a user name in a link to the same origin is not sent', async () => {

@@ -1,8 +1,8 @@
 import { type ASTNode, Environment } from '@marcbachmann/cel-js';
 import { inQuotes } from '../answer/response.ts';
 import { Failure } from '../failure.ts';
-import { missingField } from '../missing-field.ts';
 import type { Fields } from '../record.ts';
+import { missingField } from '../template/template.ts';
 import type { Value } from '../value/value.ts';
 import { fromCel, toCel } from './cel-value.ts';
 

@@ -1,7 +1,6 @@
 import { Failure } from '../failure.ts';
-import { missingField } from '../missing-field.ts';
 import type { Fields } from '../record.ts';
-import { textOf, type Value } from '../value/value.ts';
+import { isObject, textOf, type Value } from '../value/value.ts';
 
 /** A piece of a template: text as it stands, or a reference to a field. */
 export type Part = string | { readonly field: string };
@@ -53,6 +52,13 @@ export function fieldOf(fields: Fields, name: string): Value {
   const value = fields.get(name);
   if (value === undefined) throw missingField(name, fields);
   return value;
+}
+
+/** The failure of a record that lacks a field. If an earlier node failed and passed the record on, the message adds that node's reason. */
+export function missingField(name: string, fields: Fields): Failure {
+  const kept = fields.get('_error');
+  const before = isObject(kept) && typeof kept.message === 'string' ? `; before, ${textOf(kept.node ?? null)}: ${kept.message}` : '';
+  return new Failure('template', `the record has no field "${name}"${before}`, { sent: false });
 }
 
 /** Renders a record into a text. */

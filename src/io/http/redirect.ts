@@ -1,7 +1,6 @@
-import { type LinkRules, linkTarget } from '../../core/answer/link.ts';
+import { type LinkRules, linkTarget, redirectStatuses } from '../../core/answer/link.ts';
 import { Failure } from '../../core/failure.ts';
 import type { HttpResponse } from '../../core/ports.ts';
-import { redirectStatuses } from '../../core/redirect-statuses.ts';
 import type { Hop } from './wire-request.ts';
 
 /**

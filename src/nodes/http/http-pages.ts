@@ -1,10 +1,9 @@
-import { linkTarget } from '../../core/answer/link.ts';
+import { linkTarget, nextLink } from '../../core/answer/link.ts';
 import { kindOf, rootValue } from '../../core/answer/mapping.ts';
 import { compilePath, type Path, valueAt } from '../../core/answer/path.ts';
 import { excerpt } from '../../core/answer/response.ts';
 import type { ShortPage } from '../../core/event.ts';
 import { Failure } from '../../core/failure.ts';
-import { nextLink } from '../../core/link-header.ts';
 import type { HttpRequest, HttpResponse } from '../../core/ports.ts';
 import { withParameter } from '../../core/template/url.ts';
 import { fingerprint } from '../../core/text/fingerprint.ts';

@@ -1,8 +1,8 @@
+import { redirectStatuses } from '../../core/answer/link.ts';
 import type { HttpConnection } from '../../core/connection.ts';
 import type { BuildContext, FieldUse } from '../../core/node.ts';
 import type { HttpRequest } from '../../core/ports.ts';
 import type { Fields } from '../../core/record.ts';
-import { redirectStatuses } from '../../core/redirect-statuses.ts';
 import { bodyTemplate } from '../../core/template/body.ts';
 import { headerTemplate, referencedFields, type TextTemplate } from '../../core/template/template.ts';
 import { checkTokenUrl, type UrlTemplate, urlTemplate } from '../../core/template/url.ts';

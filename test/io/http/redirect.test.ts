@@ -175,13 +175,13 @@ describe('to another origin', () => {
   });
 
   test.each([
-    ['file:///etc/passwd', /which is no web address$/],
-    ['ftp://example.com/', /which is no web address$/],
-    ['javascript:alert(1)', /which is no web address$/],
-    ['blob:ORIGIN/x', /which is no web address$/],
+    ['file:///etc/passwd', /which is not a web address$/],
+    ['ftp://example.com/', /which is not a web address$/],
+    ['javascript:alert(1)', /which is not a web address$/],
+    ['blob:ORIGIN/x', /which is not a web address$/],
     ['http://api.example.test/', /which is refused: expected an https URL, found http:\/\/api\.example\.test/],
     ['https://user:pass@api.example.test/', /which is refused: a URL must not hold a user name or password/],
-    ['http://', /which is no URL$/],
+    ['http://', /which is not a URL$/],
   ])('%s is refused even with follow: any', async (location, message) => {
     const server = await httpServer(redirect(302, () => location.replace('ORIGIN', server.origin)));
     const failure = await createSender({ allowHttp: false }).failure(`${server.origin}/old`, anywhere);

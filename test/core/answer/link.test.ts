@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { nextLink } from '../../../src/core/link-header.ts';
+import { nextLink } from '../../../src/core/answer/link.ts';
 
 describe('the next link', () => {
   test.each<[string, string | undefined]>([
