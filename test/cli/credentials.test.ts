@@ -203,10 +203,7 @@ describe('what is kept', () => {
       stderr: expect.stringMatching(/^warning: the credential "other" expires in 13 days \(\d{4}-\d\d-\d\d\)\n$/),
     });
     const { code, stderr } = await place.automate(['credentials', 'check', 'crm'], { env: { AUTOMATE_VAULT_PASSPHRASE: 'wrong' } });
-    expect([code, stderr]).toEqual([
-      7,
-      expect.stringMatching(/^problem: the credential "crm" is in the vault: .*the passphrase is another/),
-    ]);
+    expect([code, stderr]).toEqual([7, expect.stringMatching(/^problem: the credential "crm" is in the vault: .*the passphrase is wrong/)]);
   });
 
   test('is removed, and is then nowhere', async () => {
@@ -244,7 +241,7 @@ describe('what is kept', () => {
       'vault',
       'unavailable',
       expect.stringMatching(
-        /vault\.json cannot be opened: the passphrase is another, or the file was changed\ncheck AUTOMATE_VAULT_PASSPHRASE$/,
+        /vault\.json cannot be opened: the passphrase is wrong, or the file was changed\ncheck AUTOMATE_VAULT_PASSPHRASE$/,
       ),
     ]);
     expect((await credentials(place, 'backend')).stdout).toMatch(/^environment +read first .*\nkeychain +unavailable .*\nvault +active /);

@@ -4,14 +4,14 @@ import { openCatalog } from '../../io/credentials/catalog.ts';
 import { type Credentials, createCredentials } from '../../io/credentials/credentials.ts';
 import { createKeychain } from '../../io/credentials/keychain.ts';
 import { createPassphrase } from '../../io/credentials/passphrase.ts';
-import { createVault } from '../../io/credentials/vault.ts';
+import { Vault } from '../../io/credentials/vault.ts';
 import { homeFolder } from '../../io/files/home.ts';
 import { type Asker, findAsker } from '../ask.ts';
 import { envOf } from '../env.ts';
 import type { Terminal } from '../terminal.ts';
 
 /** With a person there, a window may ask for the keychain's password. */
-const patienceMs = { alone: 10_000, withPerson: 120_000 };
+const keychainTimeoutMs = { alone: 10_000, withPerson: 120_000 };
 
 /** Credentials, and the places where they can be kept. */
 export interface CredentialStore extends Credentials {
@@ -31,9 +31,9 @@ export function openCredentials(env: string | undefined, { redactor }: Pick<Term
     keychain: createKeychain({
       service: `automate ${home}`,
       environment: process.env,
-      patienceMs: asker ? patienceMs.withPerson : patienceMs.alone,
+      timeoutMs: asker ? keychainTimeoutMs.withPerson : keychainTimeoutMs.alone,
     }),
-    vault: createVault(vaultPath, {
+    vault: new Vault(vaultPath, {
       ...passphrase,
       async get(isNew) {
         const text = await passphrase.get(isNew);

@@ -7,28 +7,28 @@ interface CatalogFile {
   readonly credentials: readonly StoredCredential[];
 }
 
-/** The list of what is kept. */
+/** The list of stored credentials: everything but the secrets. */
 export interface Catalog {
   /** Throws an AutomateError (`credential`) when it cannot be read. */
   all(): readonly StoredCredential[];
   find(name: string, env: string): StoredCredential | undefined;
-  /** Puts a credential in, in the place of one of its name. */
-  put(kept: StoredCredential): Promise<void>;
+  /** Adds a credential, or replaces the one of that name. */
+  put(credential: StoredCredential): Promise<void>;
   remove(name: string, env: string): Promise<void>;
-  /** Keeps other processes from changing it, and the secrets it lists, at the same time. */
+  /** Runs work while no other process can change the list or its secrets. */
   readonly alone: StateFile<CatalogFile>['alone'];
 }
 
-/** Opens the list of kept credentials. */
+/** Opens the list of stored credentials. */
 export function openCatalog(path: string): Catalog {
   const file = createStateFile(path, isCatalog);
   const all = () => file.read()?.credentials ?? [];
-  const others = (name: string, env: string) => all().filter((kept) => kept.name !== name || kept.env !== env);
+  const others = (name: string, env: string) => all().filter((other) => other.name !== name || other.env !== env);
   const write = (credentials: readonly StoredCredential[]) => file.write({ version: 1, credentials });
   return {
     all,
-    find: (name, env) => all().find((kept) => kept.name === name && kept.env === env),
-    put: (kept) => write([...others(kept.name, kept.env), kept].sort(byName)),
+    find: (name, env) => all().find((credential) => credential.name === name && credential.env === env),
+    put: (credential) => write([...others(credential.name, credential.env), credential].sort(byName)),
     remove: (name, env) => write(others(name, env)),
     alone: file.alone,
   };
@@ -40,17 +40,17 @@ function byName(a: StoredCredential, b: StoredCredential): number {
 
 function isCatalog(found: unknown): found is CatalogFile {
   const { version, credentials } = (found ?? {}) as Partial<CatalogFile>;
-  return version === 1 && Array.isArray(credentials) && credentials.every(isKept);
+  return version === 1 && Array.isArray(credentials) && credentials.every(isCredential);
 }
 
-function isKept(found: Partial<StoredCredential> | null): boolean {
+function isCredential(found: Partial<StoredCredential> | null): boolean {
   const { name, env, backend, setAt, expiresAt, hosts, lastUsedAt, previous } = found ?? {};
   const areTexts = (texts: unknown) => Array.isArray(texts) && texts.every((text) => typeof text === 'string');
   const times = [setAt, ...[expiresAt, lastUsedAt, previous?.expiresAt].filter(isThere), ...(isThere(previous) ? [previous?.setAt] : [])];
   return (
     areTexts([name, env, ...times]) &&
     times.every((time) => !Number.isNaN(Date.parse(time as string))) &&
-    backendNames.some((keeper) => keeper === backend) &&
+    backendNames.some((name) => name === backend) &&
     (hosts === undefined || areTexts(hosts))
   );
 }

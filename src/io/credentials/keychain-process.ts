@@ -1,25 +1,25 @@
-// Runs in a process of its own: a call to the keychain cannot be given up, and it may wait for ever.
+// Runs in a process of its own: a call to the keychain may wait for ever and cannot be cancelled.
 import { isMainThread, parentPort, Worker, workerData } from 'node:worker_threads';
 import { AsyncEntry } from '@napi-rs/keyring';
 import type { KeychainAnswer, KeychainRequest } from './keychain.ts';
 
-/** Without it, keys that a restart of the machine loses are taken on Linux. */
+/** The library's default on Linux is the kernel keyring, which loses its keys at a restart. */
 const options = { linux: { store: 'secret-service' } } as const;
 
 if (isMainThread) waitForRequest();
 else parentPort?.postMessage(await answerTo(workerData as KeychainRequest));
 
-/** The call blocks its thread; this one notices when whoever asked is gone. */
+/** Runs the request in a worker, because the call blocks its thread. This thread ends the process once the parent is gone. */
 function waitForRequest(): void {
   let request = '';
   process.stdin.setEncoding('utf8').on('data', (chunk) => {
     request += chunk;
-    if (request.endsWith('\n')) new Worker(new URL(import.meta.url), { workerData: JSON.parse(request) }).on('message', write);
+    if (request.endsWith('\n')) new Worker(new URL(import.meta.url), { workerData: JSON.parse(request) }).on('message', writeAnswer);
   });
   process.stdin.on('end', () => process.kill(process.pid, 'SIGKILL'));
 }
 
-function write(answer: KeychainAnswer): void {
+function writeAnswer(answer: KeychainAnswer): void {
   process.stdout.write(JSON.stringify(answer), () => process.exit());
 }
 

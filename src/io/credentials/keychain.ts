@@ -4,38 +4,38 @@ import { fileURLToPath } from 'node:url';
 import { AutomateError } from '../../core/failure.ts';
 import type { SecretBackend } from './backend.ts';
 
-/** What the keychain's process is told on stdin, on one line; nothing secret is among its arguments. */
+/** Request to the keychain's process: one line of JSON on stdin, because other users can see a process's arguments. */
 export interface KeychainRequest extends KeychainTask {
   readonly service: string;
 }
 
 interface KeychainTask {
   readonly read?: readonly string[];
-  /** `null` takes a secret away. */
+  /** `null` deletes a secret. */
   readonly write?: readonly (readonly [account: string, secret: string | null])[];
 }
 
-/** What it answers on stdout. */
+/** Answer of the keychain's process, as JSON on stdout. */
 export type KeychainAnswer = { readonly found: readonly (readonly [account: string, secret: string])[] } | { readonly error: string };
 
-/** What the keychain is reached with. */
+/** Settings of the keychain. */
 export interface KeychainOptions {
-  /** Keeps the secrets of one home apart from another's. */
+  /** Separates the secrets of one home folder from those of another. */
   readonly service: string;
   readonly environment: NodeJS.ProcessEnv;
-  /** How long it may take: with a person there, a window may ask for a password. */
-  readonly patienceMs: number;
+  /** Longest wait for an answer. The keychain may ask the person for a password. */
+  readonly timeoutMs: number;
 }
 
 const probe = 'probe';
 
-/** Makes the keeper that is the operating system's keychain: the Secret Service on Linux, the Keychain on macOS, the Credential Manager on Windows. */
+/** Makes the backend for the operating system's keychain: the Secret Service on Linux, the Keychain on macOS, the Credential Manager on Windows. */
 export function createKeychain(options: KeychainOptions): SecretBackend {
   return {
     name: 'keychain',
     async problem() {
       for (const secret of [probe, null]) {
-        const answer = await answerOf({ write: [[probe, secret]] }, options);
+        const answer = await requestAnswer({ write: [[probe, secret]] }, options);
         if ('error' in answer) return keychainReason(answer.error);
       }
       return undefined;
@@ -47,42 +47,42 @@ export function createKeychain(options: KeychainOptions): SecretBackend {
   };
 
   async function ask(request: KeychainTask): Promise<readonly (readonly [string, string])[]> {
-    const answer = await answerOf(request, options);
+    const answer = await requestAnswer(request, options);
     if ('error' in answer) throw new AutomateError('credential', `the keychain cannot be used: ${keychainReason(answer.error)}`);
     return answer.found;
   }
 }
 
-async function answerOf(task: KeychainTask, { service, environment, patienceMs }: KeychainOptions): Promise<KeychainAnswer> {
+async function requestAnswer(task: KeychainTask, { service, environment, timeoutMs }: KeychainOptions): Promise<KeychainAnswer> {
   const helper = fileURLToPath(new URL('keychain-process.js', import.meta.url));
-  const child = spawn(process.execPath, [helper], { stdio: ['pipe', 'pipe', 'ignore'], env: withoutOurs(environment) });
+  const child = spawn(process.execPath, [helper], { stdio: ['pipe', 'pipe', 'ignore'], env: withoutOwnVariables(environment) });
   let isLate = false;
   const timer = setTimeout(() => {
     isLate = true;
     child.kill('SIGKILL');
-  }, patienceMs);
+  }, timeoutMs);
   child.stdin.on('error', () => {});
-  // Not ended: by its end the other process knows that this one is gone.
+  // stdin stays open: its end tells the other process that this one is gone.
   child.stdin.write(`${JSON.stringify({ service, ...task } satisfies KeychainRequest)}\n`);
   try {
     const failed = new Promise<never>((_, reject) => child.on('error', reject));
     return JSON.parse(await Promise.race([text(child.stdout), failed])) as KeychainAnswer;
   } catch {
-    return { error: isLate ? `no answer within ${patienceMs / 1000} s` : 'its library cannot be loaded here' };
+    return { error: isLate ? `no answer within ${timeoutMs / 1000} s` : 'its library cannot be loaded here' };
   } finally {
     clearTimeout(timer);
   }
 }
 
-/** Our own variables may hold secrets, and the keychain needs none of them. */
-function withoutOurs(environment: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
+/** Leaves out our own variables: they may hold secrets, and the keychain needs none of them. */
+function withoutOwnVariables(environment: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
   return Object.fromEntries(Object.entries(environment).filter(([name]) => !name.startsWith('AUTOMATE_')));
 }
 
-/** The library's words for what happens most. */
+/** Explains the library's most common errors. */
 function keychainReason(message: string): string {
   if (/DBUS_SESSION_BUS_ADDRESS|DBus error|dbus|D-Bus/i.test(message)) return 'no session bus (D-Bus) here, as under cron or over ssh';
-  if (/no result found/i.test(message)) return 'it has no collection to keep secrets in: log in at the desktop, or unlock it once';
+  if (/no result found/i.test(message)) return 'it has no collection for secrets: log in at the desktop, or unlock it once';
   if (/dismissed|locked/i.test(message)) return 'it is locked';
   return message.replace(/^(?:Platform failure|Couldn't access platform storage): /, '');
 }

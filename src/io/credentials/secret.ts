@@ -3,34 +3,34 @@ import type { BackendName } from './backend.ts';
 /** A secret that was found. */
 export interface Secret {
   readonly text: string;
-  /** An environment variable, a keychain or a vault, in words. */
+  /** Its source in words: an environment variable, the keychain or the vault. */
   readonly from: string;
-  /** The environment it is kept for; absent for that of those who name none, and for one from a variable. */
+  /** The `--env` it is stored for; absent for the default one, and for a secret from a variable. */
   readonly env?: string;
-  /** When it was kept, which tells it from others of its name; absent for one from the environment. */
+  /** Time at which it was stored (ISO 8601). Part of its account's name; absent for a secret from a variable. */
   readonly setAt?: string;
-  /** ISO 8601; absent when it does not expire. */
+  /** ISO 8601; absent if it does not expire. */
   readonly expiresAt?: string;
-  /** Whether the secret before it is still kept, because this one has not succeeded yet. */
+  /** True while the previous secret is stored too, because this one has not succeeded yet. */
   readonly hasPrevious?: boolean;
-  /** The only hosts that it may be sent to; absent for all that a flow names. */
+  /** The only hosts it may be sent to; absent for any. */
   readonly hosts?: readonly string[];
 }
 
-/** What came of a look-up. */
+/** Result of a lookup. */
 export type Finding = { readonly secret: Secret } | { readonly problem: string };
 
-/** What is known of a kept credential, and never the secret itself. Times are in ISO 8601. */
+/** A stored credential without its secret. Times are in ISO 8601. */
 export interface StoredCredential {
   readonly name: string;
-  /** Keeps secrets of the same name apart. */
+  /** The environment (`--env`) it belongs to. The same name may have a secret in each. */
   readonly env: string;
   readonly backend: BackendName;
   readonly setAt: string;
   readonly expiresAt?: string;
   readonly hosts?: readonly string[];
   readonly lastUsedAt?: string;
-  /** The one before it, kept until this one has succeeded. */
+  /** The previous secret, stored until this one has succeeded. */
   readonly previous?: { readonly setAt: string; readonly expiresAt?: string; readonly hosts?: readonly string[] };
 }
 
@@ -39,15 +39,15 @@ export function accountOf({ env, name, setAt }: Pick<StoredCredential, 'env' | '
   return `${env}/${name} ${setAt}`;
 }
 
-/** The environment of those who name none. */
+/** The environment if none is named. */
 export const defaultEnv = 'default';
 
-/** How a command line says the environment: ` --env staging`; nothing for that of those who name none. */
+/** The option that names an environment on a command line: ` --env staging`; empty for the default one. */
 export function envOption(env: string = defaultEnv): string {
   return env === defaultEnv ? '' : ` --env ${env}`;
 }
 
-/** Whether a secret may be sent to a host: `api.example.com` at any port, `api.example.com:8443` or `*.example.com`. */
+/** True if a secret may be sent to the origin. Hosts are written `api.example.com` (any port), `api.example.com:8443` or `*.example.com`. */
 export function isAllowedHost(origin: string, hosts: readonly string[] | undefined): boolean {
   if (hosts === undefined) return true;
   const { protocol, hostname, port } = new URL(origin);
@@ -58,17 +58,17 @@ export function isAllowedHost(origin: string, hosts: readonly string[] | undefin
   });
 }
 
-/** Why a secret is not sent to a host. */
+/** Message for a secret that must not be sent to the origin. */
 export function hostRefusal(credential: string, { hosts = [] }: Pick<Secret, 'hosts'>, origin: string): string {
   return `the credential "${credential}" may be sent to ${hosts.join(', ')} only, not to ${new URL(origin).host}`;
 }
 
 const dayMs = 86_400_000;
 
-/** So long before its end a secret is warned of. */
+/** Days before the expiry in which the warning is shown. */
 const warnedDays = 14;
 
-/** That a secret will expire soon; absent while there is time. */
+/** Warning that a secret will expire soon; absent while there is time. */
 export function expiryWarning(name: string, expiresAt: string | undefined, nowMs: number): string | undefined {
   if (expiresAt === undefined) return undefined;
   const left = (Date.parse(expiresAt) - nowMs) / dayMs;
@@ -78,7 +78,7 @@ export function expiryWarning(name: string, expiresAt: string | undefined, nowMs
   return `the credential "${name}" expires ${when} (${expiresAt.slice(0, 10)})`;
 }
 
-/** What to do where a secret is refused to a host. */
+/** Second line of `hostRefusal`: the way out. */
 export function hostsHint(credential: string, env: string | undefined): string {
   return `set it again with other --hosts if that is meant: automate credentials set ${credential}${envOption(env)}`;
 }

@@ -12,7 +12,7 @@ const second = 1000;
 const minute = 60 * second;
 const day = 86_400_000;
 
-/** A keeper in memory that can be put out of order. */
+/** A backend in memory that can be broken. */
 function fakeBackend(name: BackendName) {
   const accounts = new Map<string, string>();
   const fake = { accounts, broken: '', asked: 0, backend: {} as SecretBackend };
@@ -38,7 +38,7 @@ function fakeBackend(name: BackendName) {
   return fake;
 }
 
-/** Credentials on a catalog of their own; both keepers work until they are broken. */
+/** Credentials on a catalog of their own. Both backends work until they are broken. */
 function store(environment: Record<string, string> = {}) {
   const folder = mkdtempSync(join(tmpdir(), 'automate-credentials-'));
   onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
@@ -63,11 +63,11 @@ function store(environment: Record<string, string> = {}) {
     vault,
     time,
     inMs: (ms: number) => new Date(time.ms + ms).toISOString(),
-    kept: (name = 'crm') => catalog.find(name, 'default'),
-    /** Sets a secret, a second after whatever was before; answers when. */
-    async put(secret: string, wish: Parameters<typeof credentials.set>[2] = {}) {
+    stored: (name = 'crm') => catalog.find(name, 'default'),
+    /** Sets a secret one second later. Resolves to its time. */
+    async put(secret: string, options: Parameters<typeof credentials.set>[2] = {}) {
       time.ms += second;
-      return (await credentials.set('crm', secret, wish)).stored.setAt;
+      return (await credentials.set('crm', secret, options)).stored.setAt;
     },
     async secret(name = 'crm') {
       const finding = (await credentials.find([name])).get(name);
@@ -76,13 +76,13 @@ function store(environment: Record<string, string> = {}) {
   };
 }
 
-describe('a secret is looked up', () => {
-  test('in its variable, then in a file, then where it is kept; the keepers are asked for nothing that is there', async () => {
+describe('credential lookup', () => {
+  test('reads the variable first, then the file, then the backend, and asks no backend for what it has', async () => {
     const environment: Record<string, string> = {};
     const { put, secret, keychain, folder } = store(environment);
-    await put('kept');
+    await put('the secret');
     writeFileSync(join(folder, 'secret'), 'from a file\n');
-    expect(await secret()).toBe('kept');
+    expect(await secret()).toBe('the secret');
     environment.AUTOMATE_CREDENTIAL_CRM_FILE = join(folder, 'secret');
     const before = keychain.asked;
     expect(await secret()).toBe('from a file');
@@ -91,7 +91,7 @@ describe('a secret is looked up', () => {
     expect(keychain.asked).toBe(before);
   });
 
-  test('in the keeper that has it, each asked once for all', async () => {
+  test('asks each backend once for all its credentials', async () => {
     const { set, find, keychain, vault } = store();
     for (const [name, backend] of [
       ['a', 'keychain'],
@@ -112,11 +112,11 @@ describe('a secret is looked up', () => {
     expect([keychain.asked, vault.asked]).toEqual([1, 1]);
   });
 
-  test('and is left out when nobody has it', async () => {
+  test('leaves out a name that has no secret', async () => {
     expect([...(await store().find(['nobody']))]).toEqual([]);
   });
 
-  test('in its own environment only', async () => {
+  test('finds the secrets of its own environment only', async () => {
     const { credentialsFor, secret, put } = store();
     const staging = credentialsFor('staging');
     await put('of default');
@@ -129,7 +129,7 @@ describe('a secret is looked up', () => {
     await expect(staging.remove('crm', false)).rejects.toThrow('no credential "crm" is stored for --env staging');
   });
 
-  test('with its hosts and its end', async () => {
+  test('returns the hosts and the expiry with the secret', async () => {
     const { put, find, inMs } = store();
     await put('x'.repeat(8), { hosts: ['api.example.com'], expiresAt: inMs(day) });
     expect((await find(['crm'])).get('crm')).toMatchObject({ secret: { hosts: ['api.example.com'], expiresAt: inMs(day - second) } });
@@ -142,9 +142,9 @@ describe('a secret is looked up', () => {
       (keychain: ReturnType<typeof fakeBackend>) => keychain.accounts.clear(),
       'the keychain no longer has the credential "crm"',
     ],
-  ])('in a keeper that %s: the problem is told, and those of other keepers are found', async (_, happen, message) => {
+  ])('reports the problem of a backend that %s, and still finds the credentials of the other', async (_, happen, message) => {
     const { put, secret, set, keychain } = store();
-    await put('kept');
+    await put('the secret');
     await set('other', 'in the vault', { backend: 'vault' });
     happen(keychain);
     expect(await secret()).toMatch(/^problem: /);
@@ -153,24 +153,24 @@ describe('a secret is looked up', () => {
   });
 });
 
-describe('the end of a secret', () => {
-  test('it is found up to its last millisecond, and refused from then on without asking a keeper', async () => {
+describe('credential expiry', () => {
+  test('a secret is found up to its last millisecond, then refused without asking a backend', async () => {
     const { put, secret, time, keychain } = store();
     const endMs = time.ms + day;
-    await put('kept', { expiresAt: new Date(endMs).toISOString() });
+    await put('the secret', { expiresAt: new Date(endMs).toISOString() });
     time.ms = endMs - 1;
-    expect(await secret()).toBe('kept');
+    expect(await secret()).toBe('the secret');
     const before = keychain.asked;
     time.ms = endMs;
     expect(await secret()).toBe('problem: the credential "crm" expired on 2030-01-02\nset a new one: automate credentials set crm');
     expect(keychain.asked).toBe(before);
   });
 
-  test('a new secret does not end with the one before', async () => {
-    const { put, kept, inMs } = store();
+  test('a new secret does not inherit the old expiry', async () => {
+    const { put, stored, inMs } = store();
     await put('old', { expiresAt: inMs(day) });
     await put('new');
-    expect(kept()?.expiresAt).toBeUndefined();
+    expect(stored()?.expiresAt).toBeUndefined();
   });
 
   const end = Date.UTC(2030, 0, 31, 12);
@@ -184,19 +184,19 @@ describe('the end of a secret', () => {
     [day - 1, 'within a day'],
     [1, 'within a day'],
     [0, undefined],
-  ])('%d ms before it the warning is: %s', (ms, when) => {
+  ])('the warning %d ms before it is: %s', (ms, when) => {
     const warning = when && `the credential "crm" expires ${when} (2030-01-31)`;
     expect(expiryWarning('crm', new Date(end).toISOString(), end - ms)).toBe(warning);
   });
 
-  test('without one there is no warning', () => expect(expiryWarning('crm', undefined, end)).toBeUndefined());
+  test('a secret without expiry has no warning', () => expect(expiryWarning('crm', undefined, end)).toBeUndefined());
 });
 
-describe('hosts', () => {
-  test('stay over a new secret and a move, until others are named or * lifts them', async () => {
-    const { put, kept } = store();
+describe('credential hosts', () => {
+  test('stay after a new secret and a move, until others are named or * lifts them', async () => {
+    const { put, stored } = store();
     await put('first');
-    expect(kept()?.hosts).toBeUndefined();
+    expect(stored()?.hosts).toBeUndefined();
     for (const [wish, hosts] of [
       [{ hosts: ['a.example'] }, ['a.example']],
       [{}, ['a.example']],
@@ -206,7 +206,7 @@ describe('hosts', () => {
       [{}, undefined],
     ] as const) {
       await put('another', wish);
-      expect(kept()?.hosts).toEqual(hosts);
+      expect(stored()?.hosts).toEqual(hosts);
     }
   });
 
@@ -228,7 +228,7 @@ describe('hosts', () => {
     ['https://a.example.com', '*.example.com:8443', false],
     ['http://[::1]:8080', '[::1]', true],
     ['http://[::1]:8080', '[::2]', false],
-  ])('%s for %s: %s', (origin, host, isAllowed) => {
+  ])('a request to %s with a secret bound to %s is allowed: %s', (origin, host, isAllowed) => {
     expect(isAllowedHost(origin, [host])).toBe(isAllowed);
     expect(isAllowedHost(origin, ['else.example', host])).toBe(isAllowed);
     expect(isAllowedHost(origin, [])).toBe(false);
@@ -236,35 +236,35 @@ describe('hosts', () => {
   });
 });
 
-describe('a new secret', () => {
-  test('the one before it stays until the new one has succeeded', async () => {
-    const { put, used, keychain, kept } = store();
+describe('credential set', () => {
+  test('keeps the previous secret until the new one has succeeded', async () => {
+    const { put, used, keychain, stored } = store();
     const firstAt = await put('first');
-    expect(kept()?.previous).toBeUndefined();
+    expect(stored()?.previous).toBeUndefined();
     const secondAt = await put('second');
     expect([...keychain.accounts.values()]).toContain('first');
-    expect(kept()).toMatchObject({ setAt: secondAt, previous: { setAt: firstAt } });
+    expect(stored()).toMatchObject({ setAt: secondAt, previous: { setAt: firstAt } });
     // A run that began before still uses the first.
     await used('crm', firstAt);
     expect([...keychain.accounts.values()]).toContain('first');
-    expect(kept()?.previous).toBeDefined();
+    expect(stored()?.previous).toBeDefined();
     await used('crm', secondAt);
     expect([...keychain.accounts.values()]).toEqual(['second']);
-    expect(kept()?.previous).toBeUndefined();
+    expect(stored()?.previous).toBeUndefined();
   });
 
-  test.each(['third', 'second'])('set twice without a success, the last good one stays: %s', async (last) => {
-    const { put, keychain, kept, restore, secret } = store();
+  test.each(['third', 'second'])('keeps the last good secret when two are set without a success: %s', async (last) => {
+    const { put, keychain, stored, restore, secret } = store();
     const firstAt = await put('first');
     await put('second');
     await put(last);
     expect([...keychain.accounts.values()]).toContain('first');
-    expect(kept()?.previous).toEqual({ setAt: firstAt });
+    expect(stored()?.previous).toEqual({ setAt: firstAt });
     await restore('crm');
     expect(await secret()).toBe('first');
   });
 
-  test('never overwrites one that was set in the same millisecond', async () => {
+  test('never overwrites a secret that was set in the same millisecond', async () => {
     const { set, used, keychain, restore, secret } = store();
     await set('crm', 'first', {});
     const { stored } = await set('crm', 'second', {});
@@ -274,73 +274,73 @@ describe('a new secret', () => {
     expect(await secret()).toBe('first');
   });
 
-  test('the same again has none before it', async () => {
-    const { put, keychain, kept } = store();
+  test('stores no previous secret when the same one is set again', async () => {
+    const { put, keychain, stored } = store();
     await put('first');
     await put('first');
-    expect(kept()?.previous).toBeUndefined();
+    expect(stored()?.previous).toBeUndefined();
     expect([...keychain.accounts.values()]).toEqual(['first']);
   });
 
-  test('back to the last good one by hand: nothing of either is left over', async () => {
-    const { put, keychain, kept } = store();
+  test('leaves nothing over when the last good secret is set again by hand', async () => {
+    const { put, keychain, stored } = store();
     await put('first');
     await put('second');
     await put('first');
-    expect(kept()?.previous).toBeUndefined();
+    expect(stored()?.previous).toBeUndefined();
     expect([...keychain.accounts.values()]).toEqual(['first']);
   });
 
-  test('is taken back, with the end and the hosts of the one before it', async () => {
-    const { put, restore, secret, kept, keychain, inMs } = store();
+  test('restore brings back the previous secret with its expiry and hosts', async () => {
+    const { put, restore, secret, stored, keychain, inMs } = store();
     const expiresAt = inMs(day);
     const firstAt = await put('first', { expiresAt, hosts: ['a.example'] });
     await put('second', { expiresAt: inMs(30 * day), hosts: ['b.example'] });
     expect(await restore('crm')).toMatchObject({ setAt: firstAt, expiresAt, hosts: ['a.example'] });
     expect(await secret()).toBe('first');
-    expect(kept()).toEqual({ name: 'crm', env: 'default', backend: 'keychain', setAt: firstAt, expiresAt, hosts: ['a.example'] });
+    expect(stored()).toEqual({ name: 'crm', env: 'default', backend: 'keychain', setAt: firstAt, expiresAt, hosts: ['a.example'] });
     expect([...keychain.accounts.values()]).toEqual(['first']);
     await expect(restore('crm')).rejects.toThrow('no previous secret of "crm" is stored');
   });
 
-  test('is taken back to one that went everywhere, and never ended', async () => {
-    const { put, restore, kept, inMs } = store();
+  test('restore brings back a secret without hosts and expiry', async () => {
+    const { put, restore, stored, inMs } = store();
     const setAt = await put('first');
     await put('second', { expiresAt: inMs(day), hosts: ['a.example'] });
     await restore('crm');
-    expect(kept()).toEqual({ name: 'crm', env: 'default', backend: 'keychain', setAt });
+    expect(stored()).toEqual({ name: 'crm', env: 'default', backend: 'keychain', setAt });
   });
 
-  test('whose one before could not be read has none before it', async () => {
-    const { put, keychain, vault, kept, secret } = store();
+  test('stores no previous secret when the old one cannot be read', async () => {
+    const { put, keychain, vault, stored, secret } = store();
     await put('first');
     keychain.broken = 'it is locked';
     await put('second', { backend: 'vault' });
-    expect(kept()).toMatchObject({ backend: 'vault' });
-    expect(kept()?.previous).toBeUndefined();
+    expect(stored()).toMatchObject({ backend: 'vault' });
+    expect(stored()?.previous).toBeUndefined();
     expect([...vault.accounts.values()]).toEqual(['second']);
     expect(await secret()).toBe('second');
   });
 });
 
-describe('the place of a secret', () => {
-  test('is the keychain, or the vault where there is none, and stays what it was', async () => {
-    const { set, put, keychain, kept } = store();
+describe('credential backend', () => {
+  test('is the keychain, or the vault if there is no keychain, and never changes by itself', async () => {
+    const { set, put, keychain, stored } = store();
     await put('first');
-    expect(kept()?.backend).toBe('keychain');
+    expect(stored()?.backend).toBe('keychain');
     keychain.broken = 'no session bus';
     await set('other', 'there', {});
-    expect(kept('other')?.backend).toBe('vault');
+    expect(stored('other')?.backend).toBe('vault');
     keychain.broken = '';
     await set('other', 'still there', {});
-    expect(kept('other')?.backend).toBe('vault');
+    expect(stored('other')?.backend).toBe('vault');
   });
 
   test.each([
     ['keychain', 'vault'],
     ['vault', 'keychain'],
-  ] as const)('changes from %s to %s with all it has, and nothing is left behind', async (from, to) => {
-    const { put, secret, kept, ...fakes } = store();
+  ] as const)('moves from %s to %s with the previous secret, and leaves nothing in the old one', async (from, to) => {
+    const { put, secret, stored, ...fakes } = store();
     await put('first', { backend: from });
     await put('second', { backend: from });
     await put('third', { backend: to });
@@ -351,7 +351,7 @@ describe('the place of a secret', () => {
     expect(await secret()).toBe('first');
   });
 
-  test('where the old one could not be taken away is told', async () => {
+  test('is reported when the old secret could not be deleted from it', async () => {
     const { set, put, keychain, vault } = store();
     await put('first');
     keychain.broken = 'it is locked';
@@ -365,10 +365,10 @@ describe('the place of a secret', () => {
     [undefined, /it is locked\n.*no passphrase/, /set AUTOMATE_VAULT_PASSPHRASE /],
     ['keychain', /it is locked\n(?!.*no passphrase)/, /--backend vault, and run this again/],
     ['vault', /stored\n.*no passphrase/, /set AUTOMATE_VAULT_PASSPHRASE /],
-  ] as const)('is nowhere when none can be used (wished: %s): both ways out are told, and nothing changes', async (backend, told, way) => {
-    const { put, set, keychain, vault, kept, secret } = store();
+  ] as const)('is refused with both ways out when none can be used, and nothing changes (--backend: %s)', async (backend, told, way) => {
+    const { put, set, keychain, vault, stored, secret } = store();
     await put('first');
-    const before = kept();
+    const before = stored();
     keychain.broken = 'it is locked';
     vault.broken = 'no passphrase';
     const refused = await set('other', 'canary', { backend }).catch((error: unknown) => error as AutomateError);
@@ -377,95 +377,95 @@ describe('the place of a secret', () => {
     expect(vaultWay).toMatch(way);
     expect(otherWay).toMatch(/set AUTOMATE_CREDENTIAL_OTHER .*_FILE/);
     expect((refused as AutomateError).message).not.toContain('canary');
-    expect(kept()).toEqual(before);
+    expect(stored()).toEqual(before);
     keychain.broken = '';
     expect(await secret()).toBe('first');
   });
 });
 
-test('a credential stays in its keychain while that cannot be reached, and the vault gets nothing of it', async () => {
-  const { put, keychain, vault, kept } = store();
+test('a credential stays in its keychain while that is locked, and the vault gets nothing of it', async () => {
+  const { put, keychain, vault, stored } = store();
   await put('first');
-  const before = kept();
+  const before = stored();
   keychain.broken = 'no session bus';
   await expect(put('second')).rejects.toThrow(/^the secret cannot be stored\nthe keychain cannot be used: no session bus\n/);
-  expect([kept(), vault.accounts.size]).toEqual([before, 0]);
+  expect([stored(), vault.accounts.size]).toEqual([before, 0]);
 });
 
-test('a change that is cut off before the list is switched changes nothing: no secret goes by the hosts of another', async () => {
-  const { put, keychain, kept, secret } = store();
+test('a change that is killed before the list is written changes nothing: no secret is used with the hosts of another', async () => {
+  const { put, keychain, stored, secret } = store();
   await put('first', { hosts: ['a.example'] });
-  const before = kept();
+  const before = stored();
   const { write } = keychain.backend;
   keychain.backend.write = async (changes) => {
     await write(changes);
     throw new Error('killed');
   };
   await expect(put('second', { hosts: ['b.example'] })).rejects.toThrow('killed');
-  expect([kept(), await secret()]).toEqual([before, 'first']);
+  expect([stored(), await secret()]).toEqual([before, 'first']);
   keychain.backend.write = write;
   await put('third', { hosts: ['c.example'] });
-  expect(kept()).toMatchObject({ hosts: ['c.example'], previous: { hosts: ['a.example'] } });
+  expect(stored()).toMatchObject({ hosts: ['c.example'], previous: { hosts: ['a.example'] } });
 });
 
-describe('a secret is removed', () => {
-  test('with the one before it', async () => {
-    const { put, remove, keychain, kept, secret } = store();
+describe('credential removal', () => {
+  test('deletes the previous secret too', async () => {
+    const { put, remove, keychain, stored, secret } = store();
     await put('first');
     await put('second');
     expect(await remove('crm', false)).toBe(true);
-    expect([keychain.accounts.size, kept(), await secret()]).toEqual([0, undefined, undefined]);
+    expect([keychain.accounts.size, stored(), await secret()]).toEqual([0, undefined, undefined]);
     await expect(remove('crm', true)).rejects.toThrow('no credential "crm" is stored');
   });
 
-  test('only by force where its keeper cannot be reached', async () => {
-    const { put, remove, keychain, kept } = store();
+  test('needs --force when the backend cannot be opened', async () => {
+    const { put, remove, keychain, stored } = store();
     await put('first');
     keychain.broken = 'it is locked';
     await expect(remove('crm', false)).rejects.toThrow(/it is locked\n.*automate credentials remove crm --force/);
-    expect(kept()).toBeDefined();
+    expect(stored()).toBeDefined();
     expect(await remove('crm', true)).toBe(false);
-    expect(kept()).toBeUndefined();
+    expect(stored()).toBeUndefined();
   });
 });
 
-describe('the last use', () => {
+describe('last use of a credential', () => {
   test('is noted once a minute', async () => {
-    const { put, used, kept, time } = store();
-    const setAt = await put('kept');
+    const { put, used, stored, time } = store();
+    const setAt = await put('the secret');
     const noted: string[] = [];
     for (const ms of [0, 1, minute - 2, 1, minute - 1]) {
       time.ms += ms;
       await used('crm', setAt);
-      noted.push(kept()?.lastUsedAt ?? '');
+      noted.push(stored()?.lastUsedAt ?? '');
     }
     expect(noted.map((at) => Date.parse(at) - Date.parse(setAt))).toEqual([0, 0, 0, minute, minute]);
   });
 
-  test('stays over a new secret', async () => {
-    const { put, used, kept } = store();
+  test('stays after a new secret', async () => {
+    const { put, used, stored } = store();
     const setAt = await put('first');
     await used('crm', setAt);
     await put('second');
-    expect(kept()?.lastUsedAt).toBe(setAt);
+    expect(stored()?.lastUsedAt).toBe(setAt);
   });
 
-  test('of one that was removed meanwhile is not noted', async () => {
-    const { put, used, remove, kept } = store();
+  test('is not noted for a credential that was removed meanwhile', async () => {
+    const { put, used, remove, stored } = store();
     const setAt = await put('first');
     await remove('crm', false);
     await used('crm', setAt);
-    expect(kept()).toBeUndefined();
+    expect(stored()).toBeUndefined();
   });
 });
 
 test.each([
-  ['what is no JSON', '{'],
+  ['no JSON', '{'],
   ['another version', '{"version":2,"credentials":[]}'],
   ['an entry without a time', '{"version":1,"credentials":[{"name":"crm","env":"default","backend":"vault"}]}'],
-  ['an entry in a place that there is none of', entry({ backend: 'plain' })],
-  ['hosts that are none', entry({ hosts: 'a.example' })],
-  ['one before it that is none', entry({ previous: 'yes' })],
+  ['an entry with an unknown backend', entry({ backend: 'plain' })],
+  ['hosts that are no list', entry({ hosts: 'a.example' })],
+  ['a previous secret that is no object', entry({ previous: 'yes' })],
   ['a last use that is no time', entry({ lastUsedAt: 'lately' })],
 ])('a catalog that holds %s is refused, and stays as it was', async (_, text) => {
   const { folder, find, set } = store();

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { createPassphrase } from '../../../src/io/credentials/passphrase.ts';
-import { createVault } from '../../../src/io/credentials/vault.ts';
+import { Vault } from '../../../src/io/credentials/vault.ts';
 import { lightVault, passphrase, type VaultFile } from '../../helpers/light-vault.ts';
 
 const secret = 'canary/7f3a+Zq9=8x';
@@ -17,7 +17,7 @@ function folder(): string {
 }
 
 function open(path: string, text = passphrase) {
-  return createVault(path, createPassphrase({ AUTOMATE_VAULT_PASSPHRASE: text }));
+  return new Vault(path, createPassphrase({ AUTOMATE_VAULT_PASSPHRASE: text }));
 }
 
 /** A vault with one secret in it. */
@@ -30,8 +30,8 @@ function filled() {
 
 const refused = (reason: RegExp) => ({ kind: 'credential', message: expect.stringMatching(reason) });
 
-describe('the vault', () => {
-  test('gives back what was put in, to whoever has the passphrase, and nobody else', async () => {
+describe('vault', () => {
+  test('returns its secrets with the right passphrase only', async () => {
     const { path, vault } = filled();
     await vault.write(
       new Map<string, string | undefined>([
@@ -46,21 +46,21 @@ describe('the vault', () => {
       ['default/crm', secret],
       ['staging/crm', 'pässwörd "\\'],
     ]);
-    await expect(open(path, 'another').read(['default/crm'])).rejects.toMatchObject(refused(/the passphrase is another, or the file was/));
+    await expect(open(path, 'another').read(['default/crm'])).rejects.toMatchObject(refused(/the passphrase is wrong, or the file was/));
   });
 
-  test('is empty where there is no file, and then asks for no passphrase', async () => {
+  test('is empty without a file, and then asks for no passphrase', async () => {
     const path = join(folder(), 'vault.json');
-    expect((await createVault(path, createPassphrase({})).read(['default/crm'])).size).toBe(0);
+    expect((await new Vault(path, createPassphrase({})).read(['default/crm'])).size).toBe(0);
   });
 
-  test('takes a passphrase however its letters are put together', async () => {
+  test('accepts a passphrase in composed and decomposed letters', async () => {
     const path = join(folder(), 'vault.json');
     await open(path, 'Zo\u00eb').write(new Map([['default/crm', secret]]));
     expect((await open(path, 'Zoe\u0308').read(['default/crm'])).get('default/crm')).toBe(secret);
   });
 
-  test('holds no secret in any form, nor the passphrase, nor a name; has a salt of its own, and another nonce at every write', async () => {
+  test('writes no secret, passphrase or name in the clear, with its own salt and a new nonce at every write', async () => {
     const files: VaultFile[] = [];
     for (const path of [join(folder(), 'vault.json'), join(folder(), 'vault.json')]) {
       const vault = open(path);
@@ -92,10 +92,10 @@ const flipped = (base64: string, at: number) => {
   return bytes.toString('base64');
 };
 
-/** What changes the file, and what it then says. Where no key is made, a thousand would be refused as fast. */
-const changed = /the passphrase is another, or the file was changed/;
+const changed = /the passphrase is wrong, or the file was changed/;
 const noVault = /it is not what automate wrote there/;
 
+/** Name, change, message, and if it is refused before a key is derived. */
 const changes: [string, (file: VaultFile) => unknown, RegExp, ('at once' | undefined)?][] = [
   ['iv: first byte', (file) => (file.iv = flipped(file.iv, 0)), changed],
   ['iv: last byte', (file) => (file.iv = flipped(file.iv, -1)), changed],
@@ -129,14 +129,14 @@ const changes: [string, (file: VaultFile) => unknown, RegExp, ('at once' | undef
   ['p: negative', (file) => (file.kdf.p = -1), noVault, 'at once'],
 ];
 
-describe('a vault file that was changed is refused, and stays as it was', () => {
-  test.each(changes)('%s', async (_, change, reason, isAtOnce) => {
+describe('vault file that was changed', () => {
+  test.each(changes)('is refused and stays as it was: %s', async (_, change, reason, isAtOnce) => {
     const { path, file } = filled();
     change(file);
     const text = JSON.stringify(file);
     writeFileSync(path, text);
     const asked: boolean[] = [];
-    const vault = createVault(
+    const vault = new Vault(
       path,
       createPassphrase({}, async (isNew) => {
         asked.push(isNew);
@@ -149,7 +149,7 @@ describe('a vault file that was changed is refused, and stays as it was', () => 
     expect(readFileSync(path, 'utf8')).toBe(text);
   });
 
-  test.each(['', '{', 'null', '[]', '{"version":1}'])('%j', async (text) => {
+  test.each(['', '{', 'null', '[]', '{"version":1}'])('is refused and stays as it was: %j', async (text) => {
     const path = join(folder(), 'vault.json');
     writeFileSync(path, text);
     await expect(open(path).read(['default/crm'])).rejects.toMatchObject(refused(noVault));
@@ -158,10 +158,10 @@ describe('a vault file that was changed is refused, and stays as it was', () => 
   });
 });
 
-describe('the passphrase', () => {
+describe('vault passphrase', () => {
   const environmentOf = (file: string) => ({ AUTOMATE_VAULT_PASSPHRASE_FILE: file });
 
-  test('comes from its variable, else from a file, else from whoever is asked, once', async () => {
+  test('comes from its variable, else from a file, else from the person, who is asked once', async () => {
     const file = join(folder(), 'passphrase');
     writeFileSync(file, 'from a file\r\n');
     const asked: boolean[] = [];
@@ -177,10 +177,10 @@ describe('the passphrase', () => {
     expect(asked).toEqual([true]);
   });
 
-  test('is asked for as a new one where there is no vault yet, and once for many writes', async () => {
+  test('is asked for as a new one if there is no vault yet, and once for many writes', async () => {
     const asked: boolean[] = [];
     const path = join(folder(), 'vault.json');
-    const vault = createVault(
+    const vault = new Vault(
       path,
       createPassphrase({}, async (isNew) => {
         asked.push(isNew);
@@ -195,13 +195,13 @@ describe('the passphrase', () => {
   test.each([
     [1, 'opens', ['wrong', passphrase]],
     [2, 'opens', ['wrong', 'wrong', passphrase]],
-    [3, 'is given up', ['wrong', 'wrong', 'wrong', passphrase]],
-  ] as const)('that is mistyped %d times is asked for again, and %s', async (times, outcome, answers) => {
+    [3, 'stays closed', ['wrong', 'wrong', 'wrong', passphrase]],
+  ] as const)('mistyped %d times is asked for again, and the vault %s', async (times, outcome, answers) => {
     const { path } = filled();
     const asked: [isNew: boolean, isAgain: boolean][] = [];
     const ask = async (...how: [boolean, boolean]) => answers[asked.push(how) - 1] as string;
-    const vault = createVault(path, createPassphrase({}, ask));
-    // Whoever gave up is not asked at the next occasion.
+    const vault = new Vault(path, createPassphrase({}, ask));
+    // After the last wrong passphrase nobody is asked again.
     for (const _ of [1, 2]) {
       const read = vault.read(['default/crm']).then((secrets) => secrets.get('default/crm'));
       if (outcome === 'opens') expect(await read).toBe(secret);
@@ -210,30 +210,30 @@ describe('the passphrase', () => {
     expect(asked).toEqual([false, true, true].slice(0, Math.min(times + 1, 3)).map((isAgain) => [false, isAgain]));
   });
 
-  test('that was given is not asked for again, and is a problem when it is another', async () => {
+  test('from a variable is not asked for again, and is reported when it is wrong', async () => {
     const { path } = filled();
     const given = { AUTOMATE_VAULT_PASSPHRASE: 'another' };
-    const vault = createVault(
+    const vault = new Vault(
       path,
       createPassphrase(given, () => Promise.reject(new Error('asked'))),
     );
     expect(await vault.problem()).toMatch(changed);
     await expect(vault.read(['default/crm'])).rejects.toMatchObject(refused(changed));
     expect(
-      await createVault(
+      await new Vault(
         path,
         createPassphrase({}, () => Promise.reject(new Error('asked'))),
       ).problem(),
     ).toBeUndefined();
   });
 
-  test('that nobody has is said to be missing, and where it could come from', async () => {
+  test('is reported as missing with the variables that could hold it', async () => {
     const { path } = filled();
     const passphrase = createPassphrase({});
     expect(passphrase.problem()).toMatch(/^there is no passphrase\nset AUTOMATE_VAULT_PASSPHRASE, or AUTOMATE_VAULT_PASSPHRASE_FILE/);
     for (const work of [
-      createVault(path, passphrase).read(['default/crm']),
-      createVault(join(folder(), 'vault.json'), passphrase).write(new Map([['default/crm', secret]])),
+      new Vault(path, passphrase).read(['default/crm']),
+      new Vault(join(folder(), 'vault.json'), passphrase).write(new Map([['default/crm', secret]])),
     ]) {
       await expect(work).rejects.toMatchObject(
         refused(/the vault cannot be opened: there is no passphrase\nset AUTOMATE_VAULT_PASSPHRASE/),
@@ -246,17 +246,17 @@ describe('the passphrase', () => {
     ['nothing', '\n', /found nothing/],
     ['what is not UTF-8', Buffer.from([0xff, 0xfe, 0x41]), /it is not UTF-8/],
     ['no file', undefined, /AUTOMATE_VAULT_PASSPHRASE_FILE names a file that cannot be read: .*ENOENT/],
-  ])('is not taken from a file that holds %s', async (_, content, reason) => {
+  ])('is refused from a file that holds %s', async (_, content, reason) => {
     const file = join(folder(), 'passphrase');
     if (content !== undefined) writeFileSync(file, content);
     await expect(createPassphrase(environmentOf(file)).get(false)).rejects.toMatchObject(refused(reason));
   });
 });
 
-describe('the file and its folder', () => {
+describe('vault file and its folder', () => {
   const bin = fileURLToPath(new URL('../../../bin/automate.js', import.meta.url));
 
-  test.each(['0000', '0777', '0022'])('are for their owner only under umask %s', (umask) => {
+  test.each(['0000', '0777', '0022'])('are readable by their owner only under umask %s', (umask) => {
     const home = join(folder(), 'home');
     const { status, stderr } = spawnSync('sh', ['-c', `umask ${umask} && echo canary | "$NODE" "$AUTOMATE" credentials set crm`], {
       env: {
@@ -273,14 +273,14 @@ describe('the file and its folder', () => {
     expect(modes).toEqual(['700', '600', '600']);
   });
 
-  test('stay so when the file that is there is for others, too', async () => {
+  test('become readable by their owner only at the next write', async () => {
     const { path, vault } = filled();
     chmodSync(path, 0o666);
     await vault.write(new Map([['default/crm', 'another']]));
     expect(statSync(path).mode & 0o777).toBe(0o600);
   });
 
-  test.each(['file', 'folder'])('are refused when the %s is a symbolic link, and nothing is written behind it', async (linked) => {
+  test.each(['file', 'folder'])('are refused when the %s is a symbolic link, and nothing is written through it', async (linked) => {
     const { path } = filled();
     const before = readFileSync(path, 'utf8');
     const place = folder();
@@ -294,7 +294,7 @@ describe('the file and its folder', () => {
     expect(readFileSync(path, 'utf8')).toBe(before);
   });
 
-  test('a link to nowhere is refused, too', async () => {
+  test('are refused when the file is a link to nowhere', async () => {
     const path = join(folder(), 'vault.json');
     symlinkSync('nowhere', path);
     await expect(open(path).write(new Map([['default/crm', secret]]))).rejects.toMatchObject(refused(/ is a symbolic link/));
