@@ -7,7 +7,7 @@ import { createBudget } from './budget.ts';
 import { createCaller, reportOf } from './call.ts';
 import { createChain } from './chain.ts';
 import { createGates } from './gate.ts';
-import { isTooMany, type MaxErrors } from './max-errors.ts';
+import { type MaxErrors, tooManyErrors } from './max-errors.ts';
 import { createStopping, type Stopping } from './stopping.ts';
 import { createWindow } from './window.ts';
 import { createWriting } from './writing.ts';
@@ -49,7 +49,7 @@ export function startRun(plan: Plan, input: AsyncIterable<readonly Item[]>, outp
   const batches = nodes.some(isBatched) ? createBatches({ nodes, clock: ports.clock, call, supply }) : noBatches;
   const pass = createChain(plan, { ports, stopping, call, batches, partialRows: () => output.partialRows() });
   const budget = createBudget(plan, ports.ledger);
-  const counts = { ended: 0, failed: 0 };
+  const counts = { finished: 0, failed: 0 };
   /** Records that have ended and are not written yet: their places will be free. */
   let unwritten = 0;
   let reading: Supply = 'more';
@@ -132,23 +132,17 @@ export function startRun(plan: Plan, input: AsyncIterable<readonly Item[]>, outp
 
   function done(item: Item, outcome: Outcome): void {
     const taken = output.put(item, outcome);
-    counts.ended++;
+    counts.finished++;
     unwritten++;
     if (!('failure' in taken)) ports.report({ type: 'record-done', record: item.number, rows: countOf(taken) });
     else {
       counts.failed++;
       ports.report({ type: 'record-failed', record: item.number, ...reportOf(taken.failure) });
-      if (isTooMany(settings.maxErrors, counts)) stopping.request('max-errors', tooManyText(settings.maxErrors as MaxErrors));
+      const reason = tooManyErrors(settings.maxErrors, counts);
+      if (reason !== undefined) stopping.request('max-errors', reason);
     }
     writing.put();
   }
-}
-
-function tooManyText(allowed: MaxErrors): string {
-  if ('count' in allowed)
-    return `more than ${allowed.count.toLocaleString('en-US')} record${allowed.count === 1 ? ' has' : 's have'} failed (--max-errors ${allowed.count})`;
-  const percent = Number((allowed.share * 100).toFixed(6));
-  return `more than ${percent} % of the records have failed (--max-errors ${percent}%)`;
 }
 
 function countOf(outcome: Exclude<Outcome, { failure: unknown }>): number {

@@ -192,7 +192,7 @@ describe('where it depends on the answers', () => {
     const making = (more: string) => () => `  - { type: set, fields: { n: { cel: "int(id)" } }${more} }\n`;
     const rows = 'id\n1\nx\n3\n';
     const kept = await dryRun(both(making(', on_error: keep'), node()), rows);
-    expect(kept.lines).toMatchObject({ records: '3 (1 would be kept with _error before anything is sent)', actions: '3' });
+    expect(kept.lines).toMatchObject({ records: '3 (1 would pass through with _error before anything is sent)', actions: '3' });
     const stopped = await dryRun(both(making(', on_error: stop'), node()), rows);
     expect(stopped.lines.stops).toMatch(/^at record 2, which would fail \(on_error: stop\)/);
     const many = await dryRun(both(making(''), node()), 'id\nx\n1\ny\nz\n', { args: ['--max-errors', '1'] });
@@ -236,7 +236,7 @@ describe('credits', () => {
 
   test('are by price where answers say what they really cost', async () => {
     const { lines } = await dryRun(node(', id: dear, cost: "$headers.x-cost"'), ids(2));
-    expect(lines.credits).toBe('2 (by price; the answers of dear say what they really cost)');
+    expect(lines.credits).toBe('2 (by price; the answers of dear state the real cost)');
   });
 
   test('are held against --max-credits', async () => {
@@ -314,7 +314,7 @@ describe('the allowance', () => {
     const { code, lines, stderr } = await dryRun(node(), ids(3), { before });
     expect([code, lines.actions, lines.allowance]).toEqual([0, '3', undefined]);
     if (kind === 'empty') expect(stderr).toBe('');
-    else expect(stderr).toMatch(/^warning: what is left of the allowance is not known: the credit ledger .* cannot be used/);
+    else expect(stderr).toMatch(/^warning: the allowance is not known: the credit ledger .* cannot be used/);
     expect((await dryRun(node(), ids(3), { before, args: ['--quiet'] })).stderr).toBe('');
   });
 });

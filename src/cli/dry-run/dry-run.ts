@@ -1,37 +1,38 @@
+import { AutomateError } from '../../core/failure.ts';
 import type { Item } from '../../core/item.ts';
 import { allSteps, type Plan } from '../../core/plan.ts';
-import { createForecaster, type Forecast, type Forecaster } from '../../engine/forecast/forecast.ts';
-import type { Position, Source } from '../../io/records/readers/source.ts';
+import { Forecaster } from '../../engine/forecast/forecast.ts';
+import { statOf } from '../../io/files/stat.ts';
 import { exitCodes } from '../exit.ts';
-import { openInput } from '../input-options.ts';
+import { bookPath } from '../run/run-ledger.ts';
 import type { RunOptions } from '../run/run-options.ts';
 import { writeSummary } from '../run/summary-file.ts';
-import { type PlanFacts, planJson, planText } from '../show/plan.ts';
+import { type Allowance, type PlanFacts, planJson, planText } from '../show/plan.ts';
 import type { Terminal } from '../terminal.ts';
-import { allowanceNow } from './dry-run-allowance.ts';
-import { type CountableFile, countableFile, countOn } from './dry-run-count.ts';
 
 /** A run that sends nothing. */
 export interface DryRun {
+  /** The flow's file. */
+  readonly flow: string;
   readonly plan: Plan;
   readonly options: RunOptions;
-  readonly source: Source;
-  /** The records that the command line asks for. */
-  chosen(source: Source): AsyncIterable<readonly Item[]>;
+  /** The records that the command line selects. */
+  readonly records: AsyncIterable<readonly Item[]>;
 }
 
-/** So many requests are shown. */
-const shown = 3;
+/** Number of requests that are shown. */
+const maxRequests = 3;
 
-/** Sends nothing and spends nothing: prints what the run would do. Answers the exit code. */
-export async function dryRun(run: DryRun, flow: string, terminal: Terminal): Promise<number> {
-  const { plan, options } = run;
-  const forecast = await forecastOf(run);
+/** Prints what the run would do. Sends nothing and spends nothing. Returns the exit code. */
+export async function dryRun({ flow, plan, options, records }: DryRun, terminal: Terminal): Promise<number> {
+  const forecaster = new Forecaster(plan, { maxRequests, maxErrors: options.maxErrors });
+  for await (const items of records) for (const item of items) await forecaster.add(item);
+  const forecast = forecaster.forecast();
   const warn = (message: string) => options.quiet || terminal.tell(`${terminal.colors.yellow('warning:')} ${message}`);
   const facts: PlanFacts = {
     flow,
     input: options.in === '-' ? 'stdin' : options.in,
-    allowance: allSteps(plan.steps).some(({ node }) => node.action) ? await allowanceNow(warn) : undefined,
+    allowance: allSteps(plan.steps).some(({ node }) => node.action) ? await currentAllowance(warn) : undefined,
     maxCredits: options.maxCredits,
   };
   if (options.summary !== '-') await terminal.print(planText(forecast, facts));
@@ -39,47 +40,29 @@ export async function dryRun(run: DryRun, flow: string, terminal: Terminal): Pro
   return exitCodes.success;
 }
 
-async function forecastOf(run: DryRun): Promise<Forecast> {
-  const { plan, options, source } = run;
-  const forecaster = createForecaster(plan, { shown, maxErrors: options.maxErrors });
-  const counting = await readOn(run, source, forecaster, true);
-  const rest =
-    counting &&
-    (await countOn(counting.file, counting.from, (options.skip ?? 0) + (options.limit ?? Number.POSITIVE_INFINITY), forecaster));
-  if (rest) await readRest(run, rest, forecaster);
-  return forecaster.forecast();
-}
-
-/** Below this the real reader is as quick. */
-const worthCountingBytes = 1024 * 1024;
-
-/** Where counting can go on. */
-interface Counting {
-  readonly file: CountableFile;
-  readonly from: Position;
-}
-
-/** Adds the records of a source one by one; with `mayCount` only until the rest can be counted. */
-async function readOn(run: DryRun, source: Source, forecaster: Forecaster, mayCount: boolean): Promise<Counting | undefined> {
-  let isAsked = !mayCount;
-  for await (const items of run.chosen(source)) {
-    for (const item of items) await forecaster.add(item);
-    const fields = isAsked ? undefined : forecaster.plainFields();
-    if (!fields) continue;
-    isAsked = true;
-    const { end, number } = items.at(-1) as Item;
-    if ((source.totalBytes ?? 0) - end.offset < worthCountingBytes) continue;
-    const file = await countableFile(run.options, source, fields);
-    if (file) return { file, from: { ...end, records: number } };
-  }
-  return undefined;
-}
-
-async function readRest(run: DryRun, from: Position, forecaster: Forecaster): Promise<void> {
-  const source = await openInput(run.options, from);
+/** This month's allowance; absent if none is set. If the ledger cannot be read, warns and returns nothing. */
+async function currentAllowance(warn: (message: string) => void): Promise<Allowance | undefined> {
+  const home = (await import('../../io/files/home.ts')).homeFolder(process.env);
+  const path = bookPath(home);
+  // Opening a book creates it.
+  if (!statOf(path)?.size) return undefined;
   try {
-    await readOn(run, source, forecaster, false);
+    return await readAllowance(home, path);
+  } catch (error) {
+    if (!(error instanceof AutomateError)) throw error;
+    warn(`the allowance is not known: ${error.message}`);
+    return undefined;
+  }
+}
+
+async function readAllowance(home: string, path: string): Promise<Allowance | undefined> {
+  const { openBook } = await import('../../io/ledger/book.ts');
+  const { usageToBe } = await import('../../io/ledger/run-ledger.ts');
+  const { name: month } = (await import('../../io/ledger/month.ts')).monthOf(Date.now());
+  const book = openBook(path);
+  try {
+    return usageToBe(book, month, { home, wallNow: Date.now });
   } finally {
-    await source.close();
+    book.close();
   }
 }

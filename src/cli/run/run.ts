@@ -60,7 +60,7 @@ async function dryRunCommand(flow: string, plan: Plan, options: RunOptions, term
     checkTable(plan, flow, source);
     if (!options.quiet) tellWarnings(plan, flow, terminal, source.columns);
     const { format } = planOutput(options, inputFormat(options));
-    return await dryRun({ plan, options, source, chosen: (from) => chosen(from, { options, plan, format }) }, flow, terminal);
+    return await dryRun({ flow, plan, options, records: chosen(source, { options, plan, format }) }, terminal);
   } finally {
     await source.close();
   }

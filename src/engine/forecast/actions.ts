@@ -1,74 +1,98 @@
 import type { Inner, Step } from '../../core/node.ts';
 import { allSteps } from '../../core/plan.ts';
-import type { Range } from './range.ts';
 
-/** What is known of a step. */
-export interface Reached {
-  /** How many records make their first call there. */
+/** A number that is known only within bounds. */
+export interface Range {
+  readonly least: number;
+  /**
+   * The number if every answer is a success that leads to one record, every condition after the first request is true,
+   * loops and polls end after one pass, and the cache is empty.
+   */
+  readonly expected: number;
+  /** Can be infinite. */
+  readonly most: number;
+}
+
+/** What the records so far say about a step. */
+export interface StepLoad {
+  /** Records that make their first call there. */
   readonly records: number;
-  /** How many calls these are at least; absent where batches hold whoever comes. */
+  /** The calls that these records need at least; absent if any records can share a batch. */
   readonly calls: number | undefined;
   readonly isCached: boolean;
 }
 
-/** How often each step acts. `steps`: all those that hold no others, in their order. */
-export function actionsOf(flow: readonly Step[], steps: readonly Step[], reached: readonly Reached[]): Range[] {
-  const most = steps.map(() => 0);
-  for (const [first, { records }] of reached.entries()) {
+/** The calls of each step. `steps`: all steps without inner ones, in their order; `loads` belong to them. */
+export function actionsOf(flow: readonly Step[], steps: readonly Step[], loads: readonly StepLoad[]): Range[] {
+  const mostRecords = steps.map(() => 0);
+  for (const [first, { records }] of loads.entries()) {
     if (records === 0) continue;
-    const times = mostBehind(flow, steps[first] as Step);
-    for (const [index, step] of steps.entries()) most[index] = (most[index] as number) + records * (times.get(step) ?? 0);
+    const times = maxCallsAfter(flow, steps[first] as Step);
+    for (const [index, step] of steps.entries()) mostRecords[index] = (mostRecords[index] as number) + records * (times.get(step) ?? 0);
   }
   let expected = 0;
   return steps.map(({ node }, index) => {
-    const { records, calls, isCached } = reached[index] as Reached;
+    const { records, calls, isCached } = loads[index] as StepLoad;
     expected += records;
     const batchSize = node.action?.batchSize ?? 1;
     const together = calls ?? Math.ceil(records / batchSize);
     return {
       least: isCached ? 0 : together,
       expected: node.action ? Math.max(together, Math.ceil(expected / batchSize)) : 0,
-      most: mostCalls(most[index] as number, batchSize),
+      most: withHalving(mostRecords[index] as number, batchSize),
     };
   });
 }
 
-/** Of a batch that is refused there are as many requests again as records, but for one: it is halved until each stands alone. */
-function mostCalls(most: number, batchSize: number): number {
+/** Adds up the ranges of all steps by weight. `fewest`: the run may end after that many calls. */
+export function sumOf(ranges: readonly Range[], weightOf: (index: number) => number, fewest: number): Range {
+  const total = (key: keyof Range) =>
+    ranges.reduce((sum, range, index) => (range[key] === 0 || weightOf(index) === 0 ? sum : sum + range[key] * weightOf(index)), 0);
+  const least = total('least');
+  const cheapest = Math.min(...ranges.flatMap((range, index) => (range.least > 0 ? weightOf(index) : [])));
+  return {
+    least: fewest < least ? Math.min(least, fewest * cheapest) : least,
+    expected: total('expected'),
+    most: total('most'),
+  };
+}
+
+/** A refused batch of n is halved down to single records: at most 2n - 1 requests in all. */
+function withHalving(most: number, batchSize: number): number {
   if (batchSize === 1 || !Number.isFinite(most)) return most;
   return most - Math.ceil(most / 2 / batchSize);
 }
 
-/** How often each step acts at most on a record that makes its first call at `first`. */
-function mostBehind(flow: readonly Step[], first: Step): Map<Step, number> {
-  const times = new Map<Step, number>();
-  let isBehind = false;
+/** The maximum of calls at each step for a record that makes its first call at `first`. */
+function maxCallsAfter(flow: readonly Step[], first: Step): Map<Step, number> {
+  const calls = new Map<Step, number>();
+  let hasCalled = false;
   visit(flow, 1);
-  return times;
+  return calls;
 
   function visit(steps: readonly Step[], records: number): void {
     let rows = records;
     for (const step of steps) {
       const { action, inner } = step.node;
-      // In the next pass the record may come to the nodes before it, too.
-      if (step === first || (inner && allSteps(inner.steps).includes(first))) isBehind = true;
-      if (!isBehind) continue;
-      if (action) times.set(step, rows * action.mostCalls);
+      // The next pass of a loop can lead to the steps before `first`, too.
+      if (step === first || (inner && allSteps(inner.steps).includes(first))) hasCalled = true;
+      if (!hasCalled) continue;
+      if (action) calls.set(step, rows * action.mostCalls);
       if (inner) visit(inner.steps, rows * inner.mostPasses);
       rows *= growth(step);
     }
   }
 }
 
-/** How many records one record can become at a step. */
+/** The maximum of rows that one record can become at a step. */
 function growth(step: Step): number {
   const { action, inner, streams } = step.node;
-  // Behind those that went on before it failed.
-  const kept = step.onError === 'keep' ? 1 : 0;
+  // The failed record itself passes through after the rows that came out before it failed.
+  const failed = step.onError === 'keep' ? 1 : 0;
   if (action?.expands) return Number.POSITIVE_INFINITY;
-  if (action && streams) return action.mostCalls + kept;
+  if (action && streams) return action.mostCalls + failed;
   if (action) return 1;
-  return inner ? growthInside(inner) + (inner.expands ? kept : 0) : 1;
+  return inner ? growthInside(inner) + (inner.expands ? failed : 0) : 1;
 }
 
 function growthInside({ steps, expands, mostPasses }: Inner): number {

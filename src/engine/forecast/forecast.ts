@@ -1,231 +1,160 @@
-import { Failure, Unfinished } from '../../core/failure.ts';
+import { Failure } from '../../core/failure.ts';
 import type { Item } from '../../core/item.ts';
-import type { ActionRequest, NodeContext, Step } from '../../core/node.ts';
+import type { ActionRequest, Step } from '../../core/node.ts';
 import { allSteps, isBatched, type Plan } from '../../core/plan.ts';
 import type { Fields } from '../../core/record.ts';
-import { failureAt, withError } from '../chain.ts';
-import { fewestSent, type MaxErrors } from '../max-errors.ts';
-import { actionsOf } from './actions.ts';
-import { createGroups } from './groups.ts';
-import { plainRecords } from './plain-records.ts';
-import { createSketches } from './probe.ts';
-import type { Range } from './range.ts';
-import { createDemand, type Duration } from './time.ts';
+import { type MaxErrors, minCallsBefore } from '../max-errors.ts';
+import { actionsOf, type Range, sumOf } from './actions.ts';
+import { Groups } from './groups.ts';
+import { Probes } from './probe.ts';
+import { Demand, type Duration } from './time.ts';
+import { Walk, type WalkListener } from './walk.ts';
 
 /** What is known of a run before anything is sent. */
 export interface Forecast {
   readonly records: number;
-  /** Records that fail before anything is sent, and why the first of them does. */
+  /** Records that fail before anything is sent, and the first of them. */
   readonly failing: number;
   readonly firstFailure: { readonly record: number; readonly message: string } | undefined;
-  /** Records that a node with `on_error: keep` lets go on before anything is sent. */
-  readonly kept: number;
+  /** Records that `on_error: keep` passes through before anything is sent. */
+  readonly passedThrough: number;
   /** The record whose failure ends the run; absent when none is known to. */
   readonly stopsAt: { readonly record: number; readonly why: 'on-error-stop' | 'max-errors' } | undefined;
   readonly actions: Range;
   readonly credits: Range;
-  /** Whether nodes may be passed more than once. */
+  /** True if the flow has loops or polls. */
   readonly hasPasses: boolean;
-  /** Whether nodes may ask for several pages, or for many records with one request. */
+  /** True if a node asks for several pages. */
   readonly hasPages: boolean;
+  /** True if records share requests. */
   readonly hasBatches: boolean;
-  /** The nodes whose answers say what they really cost. */
-  readonly costTold: readonly string[];
+  /** Ids of the nodes whose answers state their real cost. */
+  readonly nodesStatingCost: readonly string[];
   /** Absent when nothing is sent. */
   readonly time: Duration | undefined;
   /** The first requests. */
   readonly requests: readonly ActionRequest[];
 }
 
-/** Gathers a forecast, record by record. Nothing is sent. */
-export interface Forecaster {
-  add(item: Item): Promise<void>;
-  /** So many more records that are plain. */
-  addPlain(count: number): void;
-  /** The fields by whose values a record is plain; absent when no record is, or requests are still to be shown. */
-  plainFields(): readonly string[] | undefined;
-  /** How many records have failed so far. */
-  failing(): number;
-  forecast(): Forecast;
-}
-
-/** What the command line says, and how many requests are to be shown. */
+/** The limits of a forecast. */
 export interface ForecastSettings {
-  readonly shown: number;
-  /** How many records may fail; absent for any number. */
+  /** Number of requests to show. */
+  readonly maxRequests: number;
+  /** Absent for any number of failures. */
   readonly maxErrors?: MaxErrors | undefined;
 }
 
-/** Makes a forecaster for a plan. */
-export function createForecaster(plan: Plan, settings: ForecastSettings): Forecaster {
-  const plain = plainRecords(plan);
-  const steps = allSteps(plan.steps).filter(({ node }) => !node.inner);
-  const indexes = new Map(steps.map((step, index) => [step, index]));
-  const sketches = createSketches(steps);
-  const demand = createDemand(steps);
-  /** For each step, how many records make their first call there. */
-  const reached = steps.map(() => 0);
-  const groups = steps.map(createGroups);
-  const requests: ActionRequest[] = [];
-  const stopsAtFirst = allSteps(plan.steps).some(({ onError }) => onError === 'stop');
-  let records = 0;
-  let failing = 0;
-  let passing = 0;
-  let kept = 0;
-  let firstFailure: Forecast['firstFailure'];
-  let stopsAt: Forecast['stopsAt'];
-  /** Of the record that is being looked at. */
-  let calls = 0;
-  let isKept = false;
-  return {
-    add,
-    addPlain,
-    plainFields: () => (requests.length < settings.shown ? undefined : plain?.fields),
-    failing: () => failing,
-    forecast() {
-      const ranges = actionsOf(
-        plan.steps,
-        steps,
-        reached.map((records, index) => ({ records, calls: groups[index]?.calls(), isCached: sketches.of(index)?.isCached ?? false })),
-      );
-      const fewest = stopsAt ? 0 : stopsAtFirst ? 1 : fewestSent(settings.maxErrors, { failing, passing });
-      const prices = steps.map(({ node }) => node.action?.price.credits ?? 0);
-      return {
-        ...{ records, failing, firstFailure, kept, stopsAt, requests },
-        actions: sum(ranges, () => 1, fewestCalls(fewest)),
-        credits: sum(ranges, (index) => prices[index] as number, fewestCalls(fewest)),
-        hasPasses: allSteps(plan.steps).some(({ node }) => node.inner),
-        hasPages: steps.some(({ node }) => node.streams),
-        hasBatches: steps.some(isBatched),
-        costTold: steps.flatMap(({ id }, index) => (sketches.of(index)?.tellsCost ? [id] : [])),
-        time: demand.time(ranges, reached, sketches.of),
-      };
-    },
-  };
+/** Counts what the records of a run will need, one record after another. Nothing is sent. */
+export class Forecaster implements WalkListener {
+  readonly #plan: Plan;
+  readonly #settings: ForecastSettings;
+  /** The steps without inner nodes. All figures per step are in their order. */
+  readonly #steps: readonly Step[];
+  readonly #indexes: ReadonlyMap<Step, number>;
+  readonly #probes: Probes;
+  readonly #demand: Demand;
+  readonly #groups: readonly (Groups | undefined)[];
+  /** Records that make their first call at each step. */
+  readonly #firstCalls: number[];
+  readonly #requests: ActionRequest[] = [];
+  #records = 0;
+  #failing = 0;
+  /** Records that come out of the flow without a call. */
+  #uncalled = 0;
+  #passedThrough = 0;
+  #firstFailure: Forecast['firstFailure'];
+  #stopsAt: Forecast['stopsAt'];
 
-  /** One answer may be that of all records of a batch; from the cache, of any number. */
-  function fewestCalls(records: number): number {
+  constructor(plan: Plan, settings: ForecastSettings) {
+    this.#plan = plan;
+    this.#settings = settings;
+    this.#steps = allSteps(plan.steps).filter(({ node }) => !node.inner);
+    this.#indexes = new Map(this.#steps.map((step, index) => [step, index]));
+    this.#probes = new Probes(this.#steps);
+    this.#demand = new Demand(this.#steps);
+    this.#groups = this.#steps.map(Groups.of);
+    this.#firstCalls = this.#steps.map(() => 0);
+  }
+
+  /** Adds the next record. */
+  async add(item: Item): Promise<void> {
+    const walk = new Walk(item, this);
+    this.#records++;
+    try {
+      if (item.failure) throw item.failure;
+      await walk.through(this.#plan.steps, item.fields);
+      if (walk.calls === 0) this.#uncalled++;
+      if (walk.hasPassedThrough) this.#passedThrough++;
+    } catch (error) {
+      if (!(error instanceof Failure)) throw error;
+      if (walk.calls === 0) this.#addFailure(item, error);
+    }
+  }
+
+  /** The forecast for the records so far. */
+  forecast(): Forecast {
+    const steps = this.#steps;
+    const ranges = actionsOf(
+      this.#plan.steps,
+      steps,
+      this.#firstCalls.map((records, index) => ({
+        records,
+        calls: this.#groups[index]?.calls(),
+        isCached: this.#probes.of(index)?.isCached ?? false,
+      })),
+    );
+    const fewest = this.#fewestCalls();
+    const prices = steps.map(({ node }) => node.action?.price.credits ?? 0);
+    return {
+      records: this.#records,
+      failing: this.#failing,
+      firstFailure: this.#firstFailure,
+      passedThrough: this.#passedThrough,
+      stopsAt: this.#stopsAt,
+      requests: this.#requests,
+      actions: sumOf(ranges, () => 1, fewest),
+      credits: sumOf(ranges, (index) => prices[index] as number, fewest),
+      hasPasses: allSteps(this.#plan.steps).some(({ node }) => node.inner),
+      hasPages: steps.some(({ node }) => node.streams),
+      hasBatches: steps.some(isBatched),
+      nodesStatingCost: steps.flatMap(({ id }, index) => (this.#probes.of(index)?.statesCost ? [id] : [])),
+      time: this.#demand.time(ranges, this.#firstCalls, this.#probes),
+    };
+  }
+
+  /** Counts a record's first call. */
+  firstCall(step: Step, request: ActionRequest, fields: Fields): Promise<void> | void {
+    const index = this.#indexes.get(step) as number;
+    this.#firstCalls[index] = (this.#firstCalls[index] as number) + 1;
+    this.#groups[index]?.add(fields);
+    this.#demand.add(request);
+    if (this.#requests.length < this.#settings.maxRequests) this.#requests.push(request);
+    return this.#probes.of(index)?.isExact ? undefined : this.#probes.run(index, fields);
+  }
+
+  /** Notes the first record at which `on_error: stop` ends the run. */
+  stop(record: number): void {
+    this.#stopsAt ??= { record, why: 'on-error-stop' };
+  }
+
+  #addFailure({ number: record }: Item, { message }: Failure): void {
+    this.#failing++;
+    this.#firstFailure ??= { record, message };
+    const { maxErrors } = this.#settings;
+    if (maxErrors && 'count' in maxErrors && this.#failing > maxErrors.count) this.#stopsAt ??= { record, why: 'max-errors' };
+  }
+
+  /** Calls that are made at least before failures end the run. One answer can be that of a whole batch; from the cache, of any number of records. */
+  #fewestCalls(): number {
+    const records = this.#fewestRecords();
     if (records === Number.POSITIVE_INFINITY) return records;
-    const shares = steps.map(({ node: { action } }) => (action?.isCached ? Number.POSITIVE_INFINITY : (action?.batchSize ?? 1)));
+    const shares = this.#steps.map(({ node: { action } }) => (action?.isCached ? Number.POSITIVE_INFINITY : (action?.batchSize ?? 1)));
     return Math.ceil(records / Math.max(1, ...shares));
   }
 
-  async function add(item: Item): Promise<void> {
-    if (plain && requests.length >= settings.shown && !item.failure && plain.has(item.fields)) return addPlain(1);
-    records++;
-    calls = 0;
-    isKept = false;
-    try {
-      if (item.failure) throw item.failure;
-      await pass(plan.steps, item.fields, item);
-      if (calls === 0) passing++;
-      if (isKept) kept++;
-    } catch (error) {
-      if (!(error instanceof Failure)) throw error;
-      if (calls === 0) failed(item, error);
-    }
+  #fewestRecords(): number {
+    if (this.#stopsAt) return 0;
+    if (allSteps(this.#plan.steps).some(({ onError }) => onError === 'stop')) return 1;
+    return minCallsBefore(this.#settings.maxErrors, this.#failing, this.#uncalled);
   }
-
-  function addPlain(count: number): void {
-    records += count;
-    reached[0] = (reached[0] as number) + count;
-    demand.add(plain?.request as ActionRequest, count);
-  }
-
-  /** Brings a record as far as its first call; answers what came through without one. */
-  async function pass(over: readonly Step[], fields: Fields, item: Item): Promise<Fields[]> {
-    let current = fields;
-    for (const [index, step] of over.entries()) {
-      const rows = await passOne(step, current, item);
-      if (rows.length !== 1) {
-        const through: Fields[] = [];
-        for (const row of rows) append(through, await pass(over.slice(index + 1), row, item));
-        return through;
-      }
-      current = rows[0] as Fields;
-    }
-    return [current];
-  }
-
-  async function passOne(step: Step, fields: Fields, item: Item): Promise<readonly Fields[]> {
-    const emitted: Fields[] = [];
-    try {
-      if (step.when && !step.when.evaluate(fields)) return [fields];
-      if (step.node.action) {
-        const unasked = step.node.action.unasked?.(fields);
-        if (unasked) return [unasked];
-        await arrived(indexes.get(step) as number, step.node.action.request(fields), fields);
-        return [];
-      }
-      // What does not act needs no answers, so it is run for real.
-      const rows = await step.node.run(fields, contextOf(step, item, emitted));
-      return [...emitted, ...rows];
-    } catch (error) {
-      if (error === calledInside) return emitted;
-      if (!(error instanceof Failure)) throw error;
-      if (step.onError === 'stop') stopsAt ??= { record: item.number, why: 'on-error-stop' };
-      const failure = failureAt(step, error, false);
-      if (step.onError !== 'keep') throw failure;
-      isKept = true;
-      return [...emitted, withError(fields, failure, item)];
-    }
-  }
-
-  function contextOf({ node }: Step, item: Item, emitted: Fields[]): NodeContext {
-    if (!node.inner) return noContext;
-    const { steps: inside } = node.inner;
-    let nowMs = 0;
-    const context: Pick<NodeContext, 'inner' | 'emit' | 'now' | 'waitUntil'> = {
-      async inner(fields, _pass, take) {
-        const before = calls;
-        const rows = await pass(inside, fields, item);
-        if (calls > before) throw calledInside;
-        await take(rows);
-        return undefined;
-      },
-      async emit(rows) {
-        append(emitted, rows);
-      },
-      now: () => nowMs,
-      async waitUntil(untilMs) {
-        nowMs = Math.max(nowMs + 1, untilMs);
-      },
-    };
-    return context as NodeContext;
-  }
-
-  async function arrived(index: number, request: ActionRequest, fields: Fields): Promise<void> {
-    calls++;
-    reached[index] = (reached[index] as number) + 1;
-    groups[index]?.add(fields);
-    demand.add(request, 1);
-    if (requests.length < settings.shown) requests.push(request);
-    if (sketches.of(index)?.isExact !== true) await sketches.draw(index, fields);
-  }
-
-  function failed({ number: record }: Item, { message }: Failure): void {
-    failing++;
-    firstFailure ??= { record, message };
-    const { maxErrors } = settings;
-    if (maxErrors && 'count' in maxErrors && failing > maxErrors.count) stopsAt ??= { record, why: 'max-errors' };
-  }
-}
-
-/** Rows are more than a call can have arguments. */
-function append(to: Fields[], rows: readonly Fields[]): void {
-  for (const row of rows) to.push(row);
-}
-
-const noContext = {} as NodeContext;
-
-/** Ends a node in which a record has come to its first call. */
-const calledInside = new Unfinished();
-
-/** `fewest`: a run may end after so many actions. */
-function sum(ranges: readonly Range[], weightOf: (index: number) => number, fewest: number): Range {
-  const all = (key: keyof Range) =>
-    ranges.reduce((total, range, index) => (range[key] === 0 || weightOf(index) === 0 ? total : total + range[key] * weightOf(index)), 0);
-  const cheapest = Math.min(...ranges.flatMap(({ least }, index) => (least > 0 ? weightOf(index) : [])));
-  const least = fewest < all('least') ? Math.min(all('least'), fewest * cheapest) : all('least');
-  return { least, expected: all('expected'), most: all('most') };
 }

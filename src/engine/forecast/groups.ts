@@ -1,73 +1,78 @@
-import type { Room } from '../../core/batch.ts';
+import type { Room, Sharing } from '../../core/batch.ts';
 import type { Step } from '../../core/node.ts';
 import type { Fields } from '../../core/record.ts';
 import { fingerprint } from '../../core/text/fingerprint.ts';
 
-/** The records of a step whose batches hold only some of them together. */
-export interface Groups {
-  add(fields: Fields): void;
-  /** How many calls they make at least. */
-  calls(): number;
-}
+/** Bound on memory: records can differ in any number of ways. Later ones count only in the groups that exist. */
+const maxEntries = 100_000;
 
-/** Records may differ in any number of ways; of those that come later nothing is known. */
-const mostKnown = 100_000;
-
-/** Of a call that holds records of any size. */
+/** Room in a call without a limit of bytes. */
 const unbounded: Room = { takes: 0, of: Number.POSITIVE_INFINITY };
 
 interface Group {
   records: number;
-  /** How much of a call they take in all, of how much there is in one. */
+  /** The sum of what its records take, of what one call has. */
   room: Room;
-  /** For what twins are found by, how many records ask for each of the things that are asked for under it. */
-  readonly twins: Map<string, Map<string, number>>;
+  /** For each key with twins, the records that ask for each mark. */
+  readonly twins: Map<string, Map<string, { records: number }>>;
 }
 
-/** Makes the groups of a step; `undefined` where a batch holds whoever comes. */
-export function createGroups({ node: { action } }: Step): Groups | undefined {
-  const { sharing, batchSize } = action ?? {};
-  if (!sharing || batchSize === undefined) return undefined;
-  const groups = new Map<string, Group>();
-  let known = 0;
-  return {
-    add(fields) {
-      const group = at(groups, fingerprint(sharing.key(fields)), () => ({
-        records: 0,
-        room: unbounded,
-        twins: new Map(),
-      }));
-      if (!group) return;
-      group.records++;
-      const { takes, of } = sharing.roomOf?.(fields) ?? unbounded;
-      group.room = { takes: group.room.takes + takes, of };
-      const twin = sharing.twinOf?.(fields);
-      const others = twin && at(group.twins, fingerprint(twin.key), () => new Map<string, number>());
-      if (!twin || !others) return;
-      const mark = fingerprint(twin.mark);
-      const count = at(others, mark, () => 0);
-      if (count !== undefined) others.set(mark, count + 1);
-    },
-    calls: () => [...groups.values()].reduce((calls, group) => calls + callsOf(group, batchSize), 0),
-  };
+/** The records of a step, grouped by the batches that they can share. */
+export class Groups {
+  readonly #sharing: Sharing;
+  readonly #batchSize: number;
+  readonly #groups = new Map<string, Group>();
+  #entries = 0;
 
-  /** What is kept under a name, from now on if not before; absent where too much is kept already. */
-  function at<Kept>(kept: Map<string, Kept>, name: string, create: () => Kept): Kept | undefined {
-    const found = kept.get(name);
-    if (found !== undefined || known === mostKnown) return found;
-    known++;
+  constructor(sharing: Sharing, batchSize: number) {
+    this.#sharing = sharing;
+    this.#batchSize = batchSize;
+  }
+
+  /** The groups of a step; absent if any of its records can share a batch, or none. */
+  static of({ node: { action } }: Step): Groups | undefined {
+    const { sharing, batchSize } = action ?? {};
+    return sharing && batchSize !== undefined ? new Groups(sharing, batchSize) : undefined;
+  }
+
+  add(fields: Fields): void {
+    const { key, roomOf, twinOf } = this.#sharing;
+    const group = this.#entry(this.#groups, key(fields), () => ({ records: 0, room: unbounded, twins: new Map() }));
+    if (!group) return;
+    group.records++;
+    const { takes, of } = roomOf?.(fields) ?? unbounded;
+    group.room = { takes: group.room.takes + takes, of };
+    const twin = twinOf?.(fields);
+    const marks = twin && this.#entry(group.twins, twin.key, () => new Map<string, { records: number }>());
+    const mark = marks && this.#entry(marks, twin.mark, () => ({ records: 0 }));
+    if (mark) mark.records++;
+  }
+
+  /** The calls that the records need at least. */
+  calls(): number {
+    let calls = 0;
+    for (const group of this.#groups.values()) calls += callsOf(group, this.#batchSize);
+    return calls;
+  }
+
+  /** The entry under a name, created if it is new; absent once there are too many. */
+  #entry<Entry>(entries: Map<string, Entry>, name: string, create: () => Entry): Entry | undefined {
+    const hash = fingerprint(name);
+    const found = entries.get(hash);
+    if (found !== undefined || this.#entries === maxEntries) return found;
+    this.#entries++;
     const created = create();
-    kept.set(name, created);
+    entries.set(hash, created);
     return created;
   }
 }
 
-/** Full batches do, but for twins: no batch holds two that ask for different things under the same key. */
+/** The calls of full batches; more if entries with the same key and different marks need batches of their own. */
 function callsOf({ records, room, twins }: Group, batchSize: number): number {
   let calls = Math.max(Math.ceil(records / batchSize), Math.ceil(room.takes / room.of));
-  for (const others of twins.values()) {
+  for (const marks of twins.values()) {
     let apart = 0;
-    for (const count of others.values()) apart += Math.ceil(count / batchSize);
+    for (const mark of marks.values()) apart += Math.ceil(mark.records / batchSize);
     calls = Math.max(calls, apart);
   }
   return calls;

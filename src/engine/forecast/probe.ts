@@ -4,60 +4,60 @@ import { Failure, Unfinished } from '../../core/failure.ts';
 import type { NodeContext, Step } from '../../core/node.ts';
 import { type Fields, withFields } from '../../core/record.ts';
 
-/** How a node would call, seen by letting it begin: it is stopped where it would send. */
-export interface Sketch {
-  /** Whether an answer may come from the cache. */
+/** How a node would call, found by a run of the node that ends where it would send. */
+export interface Probe {
+  /** True if an answer may come from the cache. */
   readonly isCached: boolean;
-  /** Whether an answer says what it really cost. */
-  readonly tellsCost: boolean;
-  /** Absent when not even the call could be made. */
+  /** True if an answer states its real cost. */
+  readonly statesCost: boolean;
+  /** Absent when the node failed before its call. */
   readonly call: Pick<Call<unknown>, 'gate' | 'limit'> | undefined;
-  /** Whether it was drawn with a record's own fields, and not with guesses at what earlier answers will add. */
+  /** True if the fields were a record's own; false if those that earlier answers add were guessed. */
   readonly isExact: boolean;
 }
 
-/** The sketches of steps. */
-export interface Sketches {
-  /** Absent for a step that does not act, and before the first record that makes a call came to it or to a step before it. */
-  of(index: number): Sketch | undefined;
-  /** Draws the step to which a record came, and those behind it. */
-  draw(index: number, fields: Fields): Promise<void>;
-}
+/** The probes of steps. */
+export class Probes {
+  readonly #steps: readonly Step[];
+  readonly #probes: (Probe | undefined)[];
 
-/** Makes the sketches of steps, none of them drawn yet. */
-export function createSketches(steps: readonly Step[]): Sketches {
-  const drawn: (Sketch | undefined)[] = steps.map(() => undefined);
-  return {
-    of: (index) => drawn[index],
-    async draw(index, fields) {
-      let guessed = fields;
-      for (const [at, { node }] of steps.entries()) {
-        if (at < index) continue;
-        if (!node.action) guessed = await ranOrLeft(() => node.run(guessed, neverCalling), guessed);
-        else {
-          if (at === index || !drawn[at]) drawn[at] = await sketchOf((context) => node.run(guessed, context), at === index);
-          guessed = withFields(
-            guessed,
-            node.action.fields.map((field) => [field, '1'] as const),
-          );
-        }
+  constructor(steps: readonly Step[]) {
+    this.#steps = steps;
+    this.#probes = steps.map(() => undefined);
+  }
+
+  /** Absent for a step that does not call, and until a record made its first call there or at an earlier step. */
+  of(index: number): Probe | undefined {
+    return this.#probes[index];
+  }
+
+  /** Probes the step at which a record makes its first call, and the steps after it that have no probe yet. */
+  async run(index: number, fields: Fields): Promise<void> {
+    let guessed = fields;
+    for (let at = index; at < this.#steps.length; at++) {
+      const { node } = this.#steps[at] as Step;
+      if (!node.action) guessed = await firstRowOr(guessed, (fields) => node.run(fields, noContext));
+      else {
+        if (at === index || !this.#probes[at]) this.#probes[at] = await probeOf((context) => node.run(guessed, context), at === index);
+        const added = node.action.fields.map((field) => [field, '1'] as const);
+        guessed = withFields(guessed, added);
       }
-    },
-  };
+    }
+  }
 }
 
-const neverCalling = {} as NodeContext;
+const noContext = {} as NodeContext;
 
-async function ranOrLeft(run: () => Promise<readonly Fields[]>, fields: Fields): Promise<Fields> {
+async function firstRowOr(fields: Fields, run: (fields: Fields) => Promise<readonly Fields[]>): Promise<Fields> {
   try {
-    return (await run())[0] ?? fields;
+    return (await run(fields))[0] ?? fields;
   } catch (error) {
     if (error instanceof Failure) return fields;
     throw error;
   }
 }
 
-async function sketchOf(run: (context: NodeContext) => Promise<unknown>, isExact: boolean): Promise<Sketch> {
+async function probeOf(run: (context: NodeContext) => Promise<unknown>, isExact: boolean): Promise<Probe> {
   let call: Call<unknown> | undefined;
   let isCached = false;
   const context = {
@@ -82,5 +82,5 @@ async function sketchOf(run: (context: NodeContext) => Promise<unknown>, isExact
   } catch (error) {
     if (!(error instanceof Failure) && !(error instanceof Unfinished)) throw error;
   }
-  return { isCached, tellsCost: call?.cost !== undefined, call, isExact };
+  return { isCached, statesCost: call?.cost !== undefined, call, isExact };
 }

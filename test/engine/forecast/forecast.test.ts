@@ -1,16 +1,14 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { Failure } from '../../../src/core/failure.ts';
-import { createForecaster, type Forecast, type ForecastSettings } from '../../../src/engine/forecast/forecast.ts';
-import { plainRecords } from '../../../src/engine/forecast/plain-records.ts';
+import { type Forecast, Forecaster, type ForecastSettings } from '../../../src/engine/forecast/forecast.ts';
 import { compile } from '../../../src/flow/compile.ts';
 import { nodeTypes } from '../../../src/nodes/index.ts';
 import { type FlowOptions, type GivenRecord, runFlow, toFields } from '../../helpers/run-flow.ts';
 
-const planOf = (yaml: string, textCells = false) => compile(yaml, { file: 'flow.yaml', nodeTypes, allowHttp: false, textCells });
+const planOf = (yaml: string) => compile(yaml, { file: 'flow.yaml', nodeTypes, allowHttp: false, textCells: false });
 
 async function forecast(yaml: string, records: readonly GivenRecord[], settings: Partial<ForecastSettings> = {}): Promise<Forecast> {
-  const forecaster = createForecaster(planOf(yaml), { shown: 3, ...settings });
+  const forecaster = new Forecaster(planOf(yaml), { maxRequests: 3, ...settings });
   for (const [index, record] of records.entries()) {
     await forecaster.add({ number: index + 1, fields: toFields(record), end: { offset: 0, line: 0 } });
   }
@@ -133,8 +131,8 @@ test('a record that is kept says why as it does in a run: of which node inside a
   ]) {
     const given = [{ n: 'x' }, { n: 'y' }];
     const { requests } = await runFlow(flow, given);
-    const { actions, kept } = await forecast(flow, given);
-    expect([requests.length, actions.expected, kept], flow).toEqual([2, 2, 2]);
+    const { actions, passedThrough } = await forecast(flow, given);
+    expect([requests.length, actions.expected, passedThrough], flow).toEqual([2, 2, 2]);
   }
 });
 
@@ -193,111 +191,4 @@ test('those that could be taken for each other cost no batch more where they com
   );
   const apart = ['xv', 'yv', 'xw', 'zv'].map(([a, b]) => ({ a: a as string, b: b as string }));
   expect((await forecast(flow, apart)).actions.least).toBe(2);
-});
-
-describe('plain records', () => {
-  const flow = (more: string, url = `${api}/a/{{v}}`) => `nodes: [{ type: http, url: "${url}"${more} }]`;
-  const post = (body: string) => flow(`, method: POST, body: ${body}`);
-
-  test.each([
-    ['a path', flow(''), true],
-    ['a header', flow(', headers: { X-V: "{{v}}" }'), true],
-    ['a mapping as body', post('{ v: "{{v}}", "{{v}}": "a {{v}}" }'), true],
-    ['JSON text with a reference in quotes', post('\'{"v": "{{v}}"}\''), true],
-    ['JSON text with a reference outside quotes', post('\'{"v": {{v}}}\''), true],
-    ['JSON text where only a number may stand', post('\'{"v": -{{v}}}\''), false],
-    ['JSON text where only a string may stand', post("'{ {{v}}: 1 }'"), false],
-    ['a host', flow('', 'https://{{v}}.example.com/'), false],
-    ['the beginning of a URL', flow('', '{{v}}/x'), false],
-    ['a batch of those with the same', post('{ ids: "{{items}}" }, batch: { items: "x" }').replace('/a/', '/'), false],
-    ['a condition', flow(', when: "has(v)"'), false],
-    ['another node before it', flow('').replace('[', '[{ type: set, fields: { w: "1" } }, '), false],
-    ['no request at all', 'nodes: [{ type: set, fields: { w: "1" } }]', false],
-  ])('of %s', (_what, yaml, arePlain) => {
-    expect(plainRecords(planOf(yaml)) !== undefined).toBe(arePlain);
-  });
-
-  test('of a table have no JSON outside quotes', () => {
-    expect(plainRecords(planOf(post('\'{"v": {{v}}}\''), true))).toBeUndefined();
-  });
-
-  test('with a path under a base URL, which may as well be a URL, there are none', () => {
-    const yaml = `connections: { c: { type: http, base_url: "${api}" } }\nnodes: [{ type: http, connection: c, url: "{{v}}" }]`;
-    expect(plainRecords(planOf(yaml))).toBeUndefined();
-  });
-
-  test('can all be rendered, and all go the same way', () => {
-    const plans = [
-      flow(''),
-      flow(', headers: { X-V: "a{{v}}" }', `${api}/.{{v}}/%2e{{w}}?q={{v}}`),
-      post('{ v: "{{v}}", "{{w}}": "a {{v}}" }'),
-      post('\'{"v": {{v}}, "w": "{{w}}"}\''),
-    ].map((yaml) => planOf(yaml));
-    const value = fc.oneof(
-      fc.constantFrom('', '.', '..', '%2e', '...', 'https://other.example.com', '\u0085', '\ud800', '\n', 'ü', '\\', '"'),
-      fc.string({ unit: 'binary' }),
-      fc.double(),
-      fc.boolean(),
-      fc.constant(null),
-      fc.constant(undefined),
-    );
-    fc.assert(
-      fc.property(fc.constantFrom(...plans), value, value, (plan, v, w) => {
-        const plain = plainRecords(plan);
-        const fields = toFields(Object.entries({ v, w }).filter(([, given]) => given !== undefined));
-        const render = () => plan.steps[0]?.node.action?.request(fields);
-        if (plain?.has(fields)) expect(render()?.origin).toBe(plain.request.origin);
-        else if (plain === undefined) throw new Error('these flows have plain records');
-        else {
-          try {
-            render();
-          } catch (error) {
-            expect(error).toBeInstanceOf(Failure);
-          }
-        }
-      }),
-      { numRuns: 400 },
-    );
-  });
-
-  test('are counted as if they had been rendered', async () => {
-    const yaml = flow(', rate: 1/s');
-    const given = ['a', 'b', 'c', 'd', '..', 'f', '', null, 5].map((v) => ({ v }));
-    const found = await forecast(yaml, given);
-    expect(found).toMatchObject({ records: 9, failing: 1, firstFailure: { record: 5 }, actions: { least: 8, expected: 8, most: 8 } });
-    expect(found.time).toMatchObject({ by: 'rate', ms: 7200 });
-    const shown = await forecast(yaml, given, { shown: 100 });
-    expect({ ...shown, requests: [] }).toEqual({ ...found, requests: [] });
-    expect(shown.requests).toHaveLength(8);
-  });
-});
-
-test.each([
-  [1, 100, 1, 1],
-  [2, 100, 1, 3],
-  [7, 3, 3, 11],
-  [8, 1, 8, 8],
-])('%i records in batches of %i are halved into at most so many requests', async (count, size, least, most) => {
-  const flow = `nodes: [{ type: http, method: POST, url: "${api}/", batch: { size: ${size}, items: "{{id}}" }, body: ["{{items}}"] }]`;
-  const given = Array.from({ length: count }, (_, id) => ({ id }));
-  expect((await forecast(flow, given)).actions).toMatchObject({ least, most });
-  const { requests } = await runFlow(flow, given, { http: () => ({ status: 400 }) });
-  expect(requests).toHaveLength(most);
-});
-
-test('a record that becomes very many is counted', async () => {
-  const loop = (field: string, max: number, node: string) =>
-    `{ type: loop, max: ${max}, while: ${field} < ${max}, carry: [${field}], nodes: [{ type: set, fields: { ${field}: { cel: ${field} + 1 } } }${node}] }`;
-  const flow = `nodes:
-  - { type: set, fields: { n: 0, m: 0 } }
-  - ${loop('n', 2, `, ${loop('m', 140_000, '')}`)}
-  - { type: http, when: m == 7, url: "${api}/{{n}}" }
-`;
-  expect((await forecast(flow, [{ id: 1 }])).actions).toMatchObject({ expected: 2 });
-});
-
-test('what is not asked for is no action', async () => {
-  const flow = `nodes: [{ type: http, method: POST, url: "${api}/", batch: { size: 2, items: "{{id}}", match: { field: id, path: "r[].id" }, missing: keep }, body: ["{{items}}"] }]`;
-  expect((await forecast(flow, [{ id: null }])).actions).toMatchObject({ least: 0, expected: 0, most: 0 });
-  expect((await forecast(flow, [{ id: null }, { id: 'a' }, { id: null }])).actions).toMatchObject({ least: 1, expected: 1, most: 1 });
 });

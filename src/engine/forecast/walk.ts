@@ -1,0 +1,104 @@
+import { Failure, Unfinished } from '../../core/failure.ts';
+import type { Item } from '../../core/item.ts';
+import type { ActionRequest, NodeContext, Step } from '../../core/node.ts';
+import type { Fields } from '../../core/record.ts';
+import { failureAt, withError } from '../chain.ts';
+
+/** Takes what a walk finds. */
+export interface WalkListener {
+  /** A first call, with the fields from which its request was rendered. */
+  firstCall(step: Step, request: ActionRequest, fields: Fields): Promise<void> | void;
+  /** A failure at a step with `on_error: stop`. */
+  stop(record: number): void;
+}
+
+/** One record on its way to its first calls. Nothing is sent: a row ends where it would call; steps that do not call run for real. */
+export class Walk {
+  /** First calls so far. There are several if the record became several rows. */
+  calls = 0;
+  /** True once `on_error: keep` has passed a failure through. */
+  hasPassedThrough = false;
+  readonly #item: Item;
+  readonly #listener: WalkListener;
+
+  constructor(item: Item, listener: WalkListener) {
+    this.#item = item;
+    this.#listener = listener;
+  }
+
+  /** Takes a row through the steps. Returns the rows that came out without a call. Throws a Failure. */
+  async through(steps: readonly Step[], row: Fields): Promise<Fields[]> {
+    let fields = row;
+    for (const [index, step] of steps.entries()) {
+      const rows = await this.#atStep(step, fields);
+      if (rows.length !== 1) {
+        const out: Fields[] = [];
+        for (const each of rows) append(out, await this.through(steps.slice(index + 1), each));
+        return out;
+      }
+      fields = rows[0] as Fields;
+    }
+    return [fields];
+  }
+
+  async #atStep(step: Step, fields: Fields): Promise<readonly Fields[]> {
+    const emitted: Fields[] = [];
+    try {
+      if (step.when && !step.when.evaluate(fields)) return [fields];
+      if (step.node.action) {
+        const unasked = step.node.action.unasked?.(fields);
+        if (unasked) return [unasked];
+        await this.#firstCall(step, step.node.action.request(fields), fields);
+        return [];
+      }
+      const rows = await step.node.run(fields, this.#contextOf(step, emitted));
+      return [...emitted, ...rows];
+    } catch (error) {
+      if (error === calledInside) return emitted;
+      if (!(error instanceof Failure)) throw error;
+      if (step.onError === 'stop') this.#listener.stop(this.#item.number);
+      const failure = failureAt(step, error, false);
+      if (step.onError !== 'keep') throw failure;
+      this.hasPassedThrough = true;
+      return [...emitted, withError(fields, failure, this.#item)];
+    }
+  }
+
+  #firstCall(step: Step, request: ActionRequest, fields: Fields): Promise<void> | void {
+    this.calls++;
+    return this.#listener.firstCall(step, request, fields);
+  }
+
+  /** The context of a node with inner nodes. Its clock jumps to the end of each wait. */
+  #contextOf({ node: { inner } }: Step, emitted: Fields[]): NodeContext {
+    if (!inner) return noContext;
+    let nowMs = 0;
+    const context: Pick<NodeContext, 'inner' | 'emit' | 'now' | 'waitUntil'> = {
+      inner: async (fields, _pass, take) => {
+        const callsBefore = this.calls;
+        const rows = await this.through(inner.steps, fields);
+        if (this.calls > callsBefore) throw calledInside;
+        await take(rows);
+        return undefined;
+      },
+      async emit(rows) {
+        append(emitted, rows);
+      },
+      now: () => nowMs,
+      async waitUntil(untilMs) {
+        nowMs = Math.max(nowMs + 1, untilMs);
+      },
+    };
+    return context as NodeContext;
+  }
+}
+
+/** Appends one by one: a spread of all rows can have more arguments than a call may have. */
+function append(to: Fields[], rows: readonly Fields[]): void {
+  for (const row of rows) to.push(row);
+}
+
+const noContext = {} as NodeContext;
+
+/** Ends a node inside which a record came to its first call. */
+const calledInside = new Unfinished();
