@@ -79,7 +79,7 @@ export function wire(options: WireOptions): WiredPorts {
   return {
     clock,
     ledger: options.ledger,
-    credits: options.ledger.spent,
+    credits: () => options.ledger.spent(),
     http: createHttp({
       transport: noted(transport, options.ledger),
       secrets: credentials.secrets,

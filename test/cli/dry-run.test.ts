@@ -261,9 +261,9 @@ describe('the allowance', () => {
       const book = openBook(place.path('.automate/credits.db'));
       book.setLimit(limit);
       const hold = { run: 'r', owner, month, accounts: [account], logged: 0, total: 0 };
-      book.renew(hold, [spent], 0, 0);
+      book.renew(hold, [spent], { credits: 0, min: 0 });
       book.settle('r', 0, []);
-      if (held > 0) book.renew({ ...hold, run: 'other' }, [], held, held);
+      if (held > 0) book.renew({ ...hold, run: 'other' }, [], { credits: held, min: held });
       book.close();
     };
 

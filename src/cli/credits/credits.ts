@@ -2,9 +2,8 @@ import { existsSync } from 'node:fs';
 import { AutomateError } from '../../core/failure.ts';
 import type { Value } from '../../core/value/value.ts';
 import { homeFolder } from '../../io/files/home.ts';
-import { type Book, openBook } from '../../io/ledger/book.ts';
-import { monthOf } from '../../io/ledger/month.ts';
-import { heldIn, settleDead } from '../../io/ledger/run-ledger.ts';
+import { type Book, monthOf, openBook } from '../../io/ledger/book.ts';
+import { heldCredits, settleDead } from '../../io/ledger/holds.ts';
 import { createCsvWriter } from '../../io/records/writers/csv-writer.ts';
 import { exitCodes } from '../exit.ts';
 import { bookPath } from '../run/run-ledger.ts';
@@ -22,7 +21,7 @@ export async function creditsCommand({ json }: JsonOption, terminal: Terminal): 
   const { limit, spent, held } = withBook((book) => ({
     limit: book.limit(),
     spent: book.spent(month),
-    held: heldIn(book, month),
+    held: heldCredits(book, month),
   })) ?? { limit: undefined, spent: [], held: 0 };
   const used = rounded(spent.reduce((sum, { credits }) => sum + credits, 0));
   const usage = { month, spent: used, held, limit };

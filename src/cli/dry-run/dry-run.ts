@@ -56,12 +56,11 @@ async function currentAllowance(warn: (message: string) => void): Promise<Allowa
 }
 
 async function readAllowance(home: string, path: string): Promise<Allowance | undefined> {
-  const { openBook } = await import('../../io/ledger/book.ts');
-  const { usageToBe } = await import('../../io/ledger/run-ledger.ts');
-  const { name: month } = (await import('../../io/ledger/month.ts')).monthOf(Date.now());
+  const { monthOf, openBook } = await import('../../io/ledger/book.ts');
+  const { usageWithHolds } = await import('../../io/ledger/holds.ts');
   const book = openBook(path);
   try {
-    return usageToBe(book, month, { home, wallNow: Date.now });
+    return usageWithHolds(book, monthOf(Date.now()).name, { home, wallNow: Date.now });
   } finally {
     book.close();
   }

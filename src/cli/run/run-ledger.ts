@@ -34,11 +34,11 @@ export function pricesOf(plan: Plan, env: string | undefined): Map<string, Price
 /** Opens the ledger of a run. Where nothing can be kept, the run goes on uncounted, and that is told. */
 export async function openRunLedger(prices: ReadonlyMap<string, Price>, options: RunLedgerOptions): Promise<RunLedger> {
   const { run, most, before = 0 } = options;
-  const { createRunLedger, settleEarlier } = await import('../../io/ledger/run-ledger.ts');
+  const { RunLedger } = await import('../../io/ledger/run-ledger.ts');
   const home = (await import('../../io/files/home.ts')).homeFolder(process.env);
   const book = prices.size === 0 || options.isFree ? undefined : await bookIn(home, options);
-  if (book) settleEarlier(book, home, run, before);
-  return createRunLedger({ run, home, prices, most, before, wallNow: Date.now }, book);
+  if (book) (await import('../../io/ledger/holds.ts')).settleEarlier(book, home, run, before);
+  return new RunLedger({ run, home, prices, max: most, before, wallNow: Date.now }, book);
 }
 
 /** The book of a home. */

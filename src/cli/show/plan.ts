@@ -3,7 +3,7 @@ import { durationText } from '../../core/duration.ts';
 import type { Range } from '../../engine/forecast/actions.ts';
 import type { Forecast } from '../../engine/forecast/forecast.ts';
 import type { Duration } from '../../engine/forecast/time.ts';
-import type { Usage } from '../../io/ledger/run-ledger.ts';
+import type { Usage } from '../../io/ledger/holds.ts';
 import { count, creditsText, creditText } from './number.ts';
 import { requestText } from './request.ts';
 

@@ -1,5 +1,5 @@
 import type Database from 'libsql';
-import { alone, openDatabase } from '../files/database.ts';
+import { inTransaction, openDatabase } from '../files/database.ts';
 import { answerOf, checksumOf, damage, type KeptAnswer, type NewAnswer, packedOf, type Row } from './cached-answer.ts';
 
 /** How much is kept: headers and bodies. */
@@ -83,7 +83,7 @@ function answersOf(database: Database.Database): AnswersFile {
     keep(answers, nowMs, mostBytes) {
       if (answers.size === 0 && !isAnythingOver(nowMs, mostBytes)) return false;
       endReading();
-      return alone(database, () => {
+      return inTransaction(database, () => {
         for (const [key, answer] of answers) put(Buffer.from(key, 'hex'), answer, mostBytes);
         for (let times = 0; times < mostGone.times && isAnythingOver(nowMs, mostBytes); times++) {
           takeAway(ended.all(nowMs, mostGone.atOnce) as Taken[]);
@@ -98,7 +98,7 @@ function answersOf(database: Database.Database): AnswersFile {
       return first && last && { oldestMs: first.ms, newestMs: last.ms };
     },
     clear() {
-      const gone = alone(database, () => {
+      const gone = inTransaction(database, () => {
         const before = amount();
         database.exec('delete from answers; update amount set answers = 0, bytes = 0');
         return before;

@@ -53,7 +53,7 @@ function prepare(database: Database.Database, { schema, version, timeoutMs }: Da
   const found = versionOf(database);
   if (found > version) throw new Error('it was made by a newer version of automate');
   if (found === version) return;
-  alone(database, () => {
+  inTransaction(database, () => {
     // Another process may have been first.
     if (versionOf(database) === version) return;
     database.exec(schema);
@@ -61,8 +61,8 @@ function prepare(database: Database.Database, { schema, version, timeoutMs }: Da
   });
 }
 
-/** A transaction: all of it or nothing, and nobody else writes meanwhile. */
-export function alone<Result>(database: Database.Database, act: () => Result): Result {
+/** Does something in a write transaction: all of it or nothing. */
+export function inTransaction<Result>(database: Database.Database, act: () => Result): Result {
   database.exec('BEGIN IMMEDIATE');
   try {
     const result = act();

@@ -1,8 +1,8 @@
 import type Database from 'libsql';
-import { alone, openDatabase } from '../files/database.ts';
+import { inTransaction, openDatabase } from '../files/database.ts';
 import { namingErrors } from '../files/naming-errors.ts';
 
-/** What credits were spent on. */
+/** The account that an action is charged to. */
 export interface Account {
   readonly flow: string;
   readonly node: string;
@@ -18,13 +18,13 @@ export interface Spent extends Account {
   readonly credits: number;
 }
 
-/** A run's hold: what it may still spend without asking again, and how far its log is in the book. */
+/** Credits that a run has reserved, and the part of its log that is in the book. */
 export interface Hold {
   readonly run: string;
-  /** Which process it is, as a lock tells it. */
+  /** The process, as a lock names it. */
   readonly owner: string;
   readonly month: string;
-  /** The accounts that the numbers in its log stand for. */
+  /** The log names an account by its index here. */
   readonly accounts: readonly Account[];
   readonly credits: number;
   /** Entries of its log that are in the book. */
@@ -33,21 +33,27 @@ export interface Hold {
   readonly total: number;
 }
 
-/** The credits of all runs of one home, whoever writes them. Every method is one transaction. */
+/** Credits that a run asks for. */
+export interface HoldRequest {
+  readonly credits: number;
+  /** A smaller hold would be of no use: then the run gets none. */
+  readonly min: number;
+  /** Credits that the records already begun may need; absent if that is not known. */
+  readonly needed?: number;
+}
+
+/** The credits that all runs of one home have spent or hold. Every method is one transaction and throws an AutomateError (`output`). */
 export interface Book {
-  /** Absent for unlimited. */
+  /** The monthly allowance; absent for unlimited. */
   limit(): number | undefined;
   setLimit(limit: number | undefined): void;
-  /** All that was spent, the newest month first. */
+  /** Spent credits of a month, or of all, the newest month first. */
   spent(month?: string): Spent[];
   holds(): Hold[];
-  /**
-   * Writes down what a run has spent since it last did, and gives it a new hold: answers how much of `want` it got. `least`: less would
-   * not do. `needed`: what it has begun may come to so much; absent where that is not known.
-   */
-  renew(hold: Omit<Hold, 'credits'>, spent: readonly number[], want: number, least: number, needed?: number): number;
-  /** Writes down what a run has spent, and ends its hold; `false` when somebody else has done so. */
-  settle(run: string, seen: number, spent: readonly number[]): boolean;
+  /** Adds the credits that a run has spent since its last call, and replaces its hold. Returns the size of the new hold. */
+  renew(hold: Omit<Hold, 'credits'>, spent: readonly number[], request: HoldRequest): number;
+  /** Adds the credits that a run has spent and ends its hold. Returns false if its hold is gone or has more entries than `logged`. */
+  settle(run: string, logged: number, spent: readonly number[]): boolean;
   close(): void;
 }
 
@@ -65,96 +71,110 @@ create table if not exists holds (
 /** The version of the tables above. */
 const version = 1;
 
-/** So long another process's transaction is waited for. */
+/** Longest wait for another process's transaction. */
 const timeoutMs = 10_000;
 
-/** Nobody holds so much of what remains that others get nothing. */
-const largestShare = 1 / 8;
+/** A run holds at most this share of the remaining allowance, so that other runs can begin, too. */
+const maxShare = 1 / 8;
 
-/** Nor for what it has begun. */
-const largestNeeded = 1 / 2;
+/** The same for the credits that its begun records may need. */
+const maxNeededShare = 1 / 2;
 
-/** Opens the book, which is made when there is none. Throws an AutomateError (`output`) when it cannot be used. */
+/** Sums of prices such as 0.7 are off by less. */
+export const rounding = 1e-6;
+
+/** Opens the book; creates it if there is none. Throws an AutomateError (`output`) if it cannot be used. */
 export function openBook(path: string): Book {
-  return namingErrors(`the credit ledger ${path}`, 'used', () => bookOf(path, openDatabase(path, { schema, version, timeoutMs })));
-}
-
-interface HoldRow extends Omit<Hold, 'accounts'> {
-  readonly accounts: string;
-}
-
-function bookOf(path: string, database: Database.Database): Book {
-  const one = (sql: string) => {
-    const statement = database.prepare(sql);
-    return {
-      get: (...values: unknown[]) => statement.get(...values) as Record<string, unknown> | undefined,
-      run: (...values: unknown[]) => statement.run(...values),
-    };
-  };
-  const limitNow = one("select value from settings where name = 'limit'");
-  const monthTotal = one('select coalesce(sum(credits), 0) as credits from spent where month = ?');
-  const heldByOthers = one('select coalesce(sum(credits), 0) as credits from holds where month = ? and run <> ?');
-  const add = one(`insert into spent values (?, ?, ?, ?, ?, ?)
-    on conflict (month, flow, node, connection, env) do update set credits = credits + excluded.credits`);
-  const putHold = one('insert or replace into holds values (?, ?, ?, ?, ?, ?, ?)');
-  const holdOf = one('select * from holds where run = ?');
-  const dropHold = one('delete from holds where run = ?');
-
-  const limit = () => limitNow.get()?.value as number | undefined;
-
-  function addAll(month: string, accounts: readonly Account[], spent: readonly number[]): void {
-    for (const [index, credits] of spent.entries()) {
-      const { flow, node, connection, env } = accounts[index] as Account;
-      if (credits !== 0) add.run(month, flow, node, connection, env, credits);
-    }
-  }
-
-  function granted(month: string, run: string, want: number, least: number, needed: number): number {
-    const most = limit();
-    if (most === undefined) return want;
-    const remaining = most - Number(monthTotal.get(month)?.credits) - Number(heldByOthers.get(month, run)?.credits);
-    if (remaining < least - 1e-6) return 0;
-    const sure = Math.min(needed, remaining * largestNeeded);
-    return Math.min(want, Math.max(least, sure + Math.floor((remaining - sure) * largestShare)));
-  }
-
-  const renew = (hold: Omit<Hold, 'credits'>, spent: readonly number[], want: number, least: number, needed = 0) => {
-    addAll(hold.month, hold.accounts, spent);
-    const credits = granted(hold.month, hold.run, want, least, needed);
-    putHold.run(hold.run, hold.owner, hold.month, JSON.stringify(hold.accounts), credits, hold.logged, hold.total);
-    return credits;
-  };
-  const settle = (run: string, seen: number, spent: readonly number[]) => {
-    const row = holdOf.get(run) as HoldRow | undefined;
-    if (!row || row.logged !== seen) return false;
-    addAll(row.month, JSON.parse(row.accounts) as Account[], spent);
-    dropHold.run(run);
-    return true;
-  };
-
   const naming = <Result>(act: () => Result) => namingErrors(`the credit ledger ${path}`, 'used', act);
+  const database = naming(() => openDatabase(path, { schema, version, timeoutMs }));
+  const writing = <Result>(act: () => Result) => naming(() => inTransaction(database, act));
   return {
-    limit: () => naming(limit),
-    setLimit: (most) =>
-      naming(() => {
-        if (most === undefined) database.exec("delete from settings where name = 'limit'");
-        else one("insert or replace into settings values ('limit', ?)").run(most);
-      }),
-    spent: (month) =>
-      naming(() => {
-        const where = month === undefined ? '' : 'where month = ?';
-        const statement = database.prepare(
-          `select month, flow, node, connection, env, credits from spent ${where} order by month desc, credits desc, flow, node`,
-        );
-        return (month === undefined ? statement.all() : statement.all(month)) as Spent[];
-      }),
-    holds: () =>
-      naming(() => {
-        const rows = database.prepare('select * from holds order by run').all() as HoldRow[];
-        return rows.map((row) => ({ ...row, accounts: JSON.parse(row.accounts) as Account[] }));
-      }),
-    renew: (...values) => naming(() => alone(database, () => renew(...values))),
-    settle: (...values) => naming(() => alone(database, () => settle(...values))),
+    limit: () => naming(() => readLimit(database)),
+    setLimit: (limit) => naming(() => writeLimit(database, limit)),
+    spent: (month) => naming(() => readSpent(database, month)),
+    holds: () => naming(() => readHolds(database, '')),
+    renew: (hold, spent, request) => writing(() => renewHold(database, hold, spent, request)),
+    settle: (run, logged, spent) => writing(() => endHold(database, { run, logged }, spent)),
     close: () => void database.close(),
   };
+}
+
+function readLimit(database: Database.Database): number | undefined {
+  const row = database.prepare("select value from settings where name = 'limit'").get() as { value: number } | undefined;
+  return row?.value;
+}
+
+function writeLimit(database: Database.Database, limit: number | undefined): void {
+  if (limit === undefined) database.exec("delete from settings where name = 'limit'");
+  else database.prepare("insert or replace into settings values ('limit', ?)").run(limit);
+}
+
+function readSpent(database: Database.Database, month = ''): Spent[] {
+  return database
+    .prepare(
+      `select month, flow, node, connection, env, credits from spent
+      where ? in ('', month) order by month desc, credits desc, flow, node`,
+    )
+    .all(month) as Spent[];
+}
+
+/** The hold of a run, or all if `run` is empty. */
+function readHolds(database: Database.Database, run: string): Hold[] {
+  const rows = database.prepare("select * from holds where ? in ('', run) order by run").all(run) as (Hold & { accounts: string })[];
+  return rows.map((row) => ({ ...row, accounts: JSON.parse(row.accounts) as Account[] }));
+}
+
+function renewHold(database: Database.Database, hold: Omit<Hold, 'credits'>, spent: readonly number[], request: HoldRequest): number {
+  const { run, owner, month, accounts, logged, total } = hold;
+  addSpent(database, hold, spent);
+  const credits = grant(database, hold, request);
+  database
+    .prepare('insert or replace into holds values (?, ?, ?, ?, ?, ?, ?)')
+    .run(run, owner, month, JSON.stringify(accounts), credits, logged, total);
+  return credits;
+}
+
+/** Credits for a hold: the records already begun come first; of the rest a run gets a share only. */
+function grant(database: Database.Database, { month, run }: Pick<Hold, 'month' | 'run'>, request: HoldRequest): number {
+  const { credits, min, needed = 0 } = request;
+  const limit = readLimit(database);
+  if (limit === undefined) return credits;
+  const taken = database.prepare(
+    `select (select coalesce(sum(credits), 0) from spent where month = ?) +
+      (select coalesce(sum(credits), 0) from holds where month = ? and run <> ?) as credits`,
+  );
+  const remaining = limit - (taken.get(month, month, run) as { credits: number }).credits;
+  if (remaining < min - rounding) return 0;
+  const forBegun = Math.min(needed, remaining * maxNeededShare);
+  return Math.min(credits, Math.max(min, forBegun + Math.floor((remaining - forBegun) * maxShare)));
+}
+
+function endHold(database: Database.Database, { run, logged }: Pick<Hold, 'run' | 'logged'>, spent: readonly number[]): boolean {
+  const [hold] = readHolds(database, run);
+  if (hold?.logged !== logged) return false;
+  addSpent(database, hold, spent);
+  database.prepare('delete from holds where run = ?').run(run);
+  return true;
+}
+
+function addSpent(database: Database.Database, { month, accounts }: Pick<Hold, 'month' | 'accounts'>, spent: readonly number[]): void {
+  const add = database.prepare(`insert into spent values (?, ?, ?, ?, ?, ?)
+    on conflict (month, flow, node, connection, env) do update set credits = credits + excluded.credits`);
+  for (const [index, credits] of spent.entries()) {
+    const { flow, node, connection, env } = accounts[index] as Account;
+    if (credits !== 0) add.run(month, flow, node, connection, env, credits);
+  }
+}
+
+/** A calendar month in UTC. */
+export interface Month {
+  /** Such as 2026-11. */
+  readonly name: string;
+  readonly endMs: number;
+}
+
+/** The month of a moment. */
+export function monthOf(wallMs: number): Month {
+  const date = new Date(wallMs);
+  return { name: date.toISOString().slice(0, 7), endMs: Date.UTC(date.getUTCFullYear(), date.getUTCMonth() + 1) };
 }

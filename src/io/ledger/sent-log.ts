@@ -1,71 +1,74 @@
 import { closeSync, ftruncateSync, openSync, readFileSync, rmSync, writeSync } from 'node:fs';
-import { dirname } from 'node:path';
+import { dirname, join } from 'node:path';
 import { makeFolder } from '../files/folder.ts';
 import { fileError, namingErrors } from '../files/naming-errors.ts';
 import { isLink } from '../files/stat.ts';
 
-/**
- * What a run has spent, an entry for each action, written before anything is sent.
- * A process that is killed leaves it whole: so much, and no less, may have been sent.
- */
-export interface SentLog {
-  /** Takes an entry: so many credits more, or fewer, for the account of that number. */
-  add(account: number, credits: number): void;
-  /** Writes what was taken: before anything of it is sent. Throws an AutomateError (`output`) when it cannot. */
-  flush(): void;
-  /** Closes it and takes it away. */
-  remove(): void;
-}
-
-/** The number of the account, then the credits. */
+/** Bytes of an entry: the account's index, then the credits. */
 const entryBytes = 10;
 
-/** So many entries are written together at most. */
-const mostWaiting = 1024;
+const maxBuffered = 1024;
 
-/** Begins a log. Throws an AutomateError (`output`) when it cannot be written. */
-export function createSentLog(path: string): SentLog {
-  const file = namingErrors(path, 'written', () => {
-    makeFolder(dirname(path));
-    rmSync(path, { force: true });
-    return openSync(path, 'wx', 0o600);
-  });
-  const waiting = Buffer.alloc(entryBytes * mostWaiting);
-  let taken = 0;
-  let bytes = 0;
-  return { add, flush, remove };
+/** The path of a run's log. */
+export function sentLogPath(home: string, run: string): string {
+  return join(home, 'runs', `${run}.credits`);
+}
 
-  function add(account: number, credits: number): void {
-    if (taken === waiting.length) flush();
-    waiting.writeUInt16LE(account, taken);
-    waiting.writeDoubleLE(credits, taken + 2);
-    taken += entryBytes;
+/**
+ * The credits that a run may have spent, one entry per action, written before its request is sent.
+ * It survives a killed process: the next one reads there what to add to the book.
+ */
+export class SentLog {
+  readonly #path: string;
+  readonly #file: number;
+  readonly #buffer = Buffer.alloc(entryBytes * maxBuffered);
+  #bufferedBytes = 0;
+  #writtenBytes = 0;
+
+  /** Begins a log; one that is there is replaced. Throws an AutomateError (`output`) if it cannot be written. */
+  constructor(path: string) {
+    this.#path = path;
+    this.#file = namingErrors(path, 'written', () => {
+      makeFolder(dirname(path));
+      rmSync(path, { force: true });
+      return openSync(path, 'wx', 0o600);
+    });
   }
 
-  function flush(): void {
-    if (taken === 0) return;
+  /** Adds an entry: `credits` more, or fewer, for the account of that index. */
+  add(account: number, credits: number): void {
+    if (this.#bufferedBytes === this.#buffer.length) this.flush();
+    this.#buffer.writeUInt16LE(account, this.#bufferedBytes);
+    this.#buffer.writeDoubleLE(credits, this.#bufferedBytes + 2);
+    this.#bufferedBytes += entryBytes;
+  }
+
+  /** Writes the buffered entries, before their requests are sent. Throws an AutomateError (`output`) if it cannot. */
+  flush(): void {
+    if (this.#bufferedBytes === 0) return;
     try {
-      const written = writeSync(file, waiting, 0, taken, bytes);
-      if (written < taken) throw new Error('no space left on device');
-      bytes += written;
-      taken = 0;
+      const written = writeSync(this.#file, this.#buffer, 0, this.#bufferedBytes, this.#writtenBytes);
+      if (written < this.#bufferedBytes) throw new Error('no space left on device');
+      this.#writtenBytes += written;
+      this.#bufferedBytes = 0;
     } catch (error) {
-      // Half an entry would make nonsense of those behind it; what comes next is written in its place.
-      ftruncateSync(file, bytes);
-      throw fileError(path, 'written', error);
+      // Half an entry would shift all later ones. The next flush writes at the same place.
+      ftruncateSync(this.#file, this.#writtenBytes);
+      throw fileError(this.#path, 'written', error);
     }
   }
 
-  function remove(): void {
-    closeSync(file);
-    rmSync(path, { force: true });
+  /** Closes the log and deletes it. */
+  remove(): void {
+    closeSync(this.#file);
+    rmSync(this.#path, { force: true });
   }
 }
 
-/** What a log says behind its first entries, for each account; absent where there is none. */
+/** Sums up a log after its first `entries`, by account; absent if there is no log. */
 export function sentSince(path: string, entries: number, accounts: number): number[] | undefined {
   const sums = new Array<number>(accounts).fill(0);
-  const bytes = isLink(path) ? undefined : bytesOf(path);
+  const bytes = isLink(path) ? undefined : bytesIn(path);
   if (!bytes) return undefined;
   for (let at = entries * entryBytes; at + entryBytes <= bytes.length; at += entryBytes) {
     const account = bytes.readUInt16LE(at);
@@ -74,7 +77,7 @@ export function sentSince(path: string, entries: number, accounts: number): numb
   return sums;
 }
 
-function bytesOf(path: string): Buffer | undefined {
+function bytesIn(path: string): Buffer | undefined {
   try {
     return readFileSync(path);
   } catch {

@@ -1,53 +1,201 @@
-import { expect, test } from 'vitest';
-import { createRunLedger } from '../../../src/io/ledger/run-ledger.ts';
+import { readdirSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, test } from 'vitest';
+import { settleDead } from '../../../src/io/ledger/holds.ts';
+import { RunLedger } from '../../../src/io/ledger/run-ledger.ts';
+import { bookIn, december, emptyHome, killRuns, ledgerIn, november, pricesOf, spend, spentIn } from '../../helpers/ledger.ts';
 
-/** A ledger that only watches the run's own budget. */
-function budget(most: number | undefined, credits = 1) {
-  const prices = new Map([['n', { credits, account: { flow: 'f', node: 'n', connection: '', env: 'default' } }]]);
-  return createRunLedger({ run: 'r', home: '/nowhere', prices, most, before: 0, wallNow: () => 0 }, undefined);
-}
+describe('without a book', () => {
+  function ledgerOf(max: number | undefined, credits = 1) {
+    return new RunLedger({ run: 'r', home: '/nowhere', prices: pricesOf({ n: credits }), max, before: 0, wallNow: () => 0 }, undefined);
+  }
 
-test('a run without a budget spends what it needs', () => {
-  const ledger = budget(undefined);
-  for (let i = 0; i < 1000; i++) expect(ledger.hold('n')).toBeUndefined();
-  for (let i = 0; i < 600; i++) ledger.settle('n');
-  for (let i = 0; i < 400; i++) ledger.release('n');
-  expect(ledger.spent()).toBe(600);
+  test('a run without --max-credits spends what it needs', () => {
+    const ledger = ledgerOf(undefined);
+    for (let i = 0; i < 1000; i++) expect(ledger.hold('n')).toBeUndefined();
+    for (let i = 0; i < 600; i++) ledger.settle('n');
+    for (let i = 0; i < 400; i++) ledger.release('n');
+    expect(ledger.spent()).toBe(600);
+  });
+
+  test('actions under way count against the maximum, and released credits can be held again', () => {
+    const ledger = ledgerOf(3);
+    const usedUp = 'the 3 credits of --max-credits are used up';
+    expect([1, 2, 3, 4].map(() => ledger.hold('n'))).toEqual([undefined, undefined, undefined, usedUp]);
+    ledger.settle('n');
+    expect(ledger.hold('n')).toBe(usedUp);
+    ledger.release('n');
+    expect(ledger.hold('n')).toBeUndefined();
+    expect(ledger.hold('n')).toBe(usedUp);
+    expect(ledger.spent()).toBe(1);
+  });
+
+  test('a run affords what is left of its maximum', () => {
+    const ledger = ledgerOf(3);
+    expect(ledger.hold('n')).toBeUndefined();
+    expect([2, 3].map((count) => ledger.affords([['n', count]]))).toEqual([true, false]);
+  });
+
+  test('a maximum of 0 allows no action that has a price', () => {
+    expect(ledgerOf(0).hold('n')).toBe('the 0 credits of --max-credits are used up');
+    expect(ledgerOf(0, 0).hold('n')).toBeUndefined();
+  });
+
+  test('the refusal shows a large maximum with separators', () => {
+    expect(ledgerOf(1500, 1501).hold('n')).toBe('the 1,500 credits of --max-credits are used up');
+  });
+
+  test('the cost in the answer replaces the price', () => {
+    const ledger = ledgerOf(10, 4);
+    expect([1, 2, 3].map(() => ledger.hold('n') === undefined)).toEqual([true, true, false]);
+    ledger.settle('n', 0.5);
+    ledger.settle('n');
+    expect(ledger.spent()).toBe(4.5);
+    expect(ledger.hold('n')).toBeUndefined();
+  });
 });
 
-test('a budget counts what is under way, and what is given back can be taken again', () => {
-  const ledger = budget(3);
-  const usedUp = 'the 3 credits of --max-credits are used up';
-  expect([1, 2, 3, 4].map(() => ledger.hold('n'))).toEqual([undefined, undefined, undefined, usedUp]);
-  ledger.settle('n');
-  expect(ledger.hold('n')).toBe(usedUp);
-  ledger.release('n');
-  expect(ledger.hold('n')).toBeUndefined();
-  expect(ledger.hold('n')).toBe(usedUp);
-  expect(ledger.spent()).toBe(1);
-});
+describe('with a book', () => {
+  test('credits spent before midnight UTC belong to the month that has ended', () => {
+    const home = emptyHome();
+    let nowMs = november;
+    const ledger = ledgerIn(home, { wallNow: () => nowMs });
+    spend(ledger, 'a', 300);
+    nowMs = december;
+    spend(ledger, 'a', 20);
+    ledger.close();
+    expect(spentIn(home)).toEqual({ '2026-11 a': 300, '2026-12 a': 20 });
+  });
 
-test('a budget affords what is left of it', () => {
-  const ledger = budget(3);
-  expect(ledger.hold('n')).toBeUndefined();
-  expect([2, 3].map((count) => ledger.affords([['n', count]]))).toEqual([true, false]);
-});
+  test('a run that has ended holds nothing', () => {
+    const home = emptyHome();
+    const ledger = ledgerIn(home);
+    spend(ledger, 'a', 300);
+    ledger.close();
+    expect([bookIn(home).holds(), spentIn(home)]).toEqual([[], { '2026-11 a': 300 }]);
+  });
 
-test('a budget of nothing allows nothing', () => {
-  expect(budget(0).hold('n')).toBe('the 0 credits of --max-credits are used up');
-});
+  test('a run affords half of the remaining allowance for its begun records, and not just one block', () => {
+    const home = emptyHome();
+    const book = bookIn(home);
+    book.setLimit(1000);
+    const ledger = ledgerIn(home, {}, book);
+    const affords = [1, 400, 500, 700, 1001].map((count) => ledger.affords([['a', count]]));
+    expect(affords).toEqual([true, true, true, false, false]);
+    spend(ledger, 'a', 960);
+    expect([20, 41].map((count) => ledger.affords([['a', count]]))).toEqual([true, false]);
+    const other = ledgerIn(home, { run: 'other' });
+    spend(other, 'b', 2);
+    other.close();
+    ledger.close();
+    expect(spentIn(home)).toEqual({ '2026-11 a': 960, '2026-11 b': 2 });
+  });
 
-test('a large budget is told as people read it', () => {
-  const ledger = budget(1500, 1501);
-  expect(ledger.hold('n')).toBe('the 1,500 credits of --max-credits are used up');
-});
+  test('a new month brings a new allowance', () => {
+    const home = emptyHome();
+    let nowMs = november;
+    const book = bookIn(home);
+    book.setLimit(5);
+    const ledger = ledgerIn(home, { wallNow: () => nowMs }, book);
+    spend(ledger, 'a', 5);
+    expect(ledger.hold('a')).toMatch(/^the allowance of 5 credits for 2026-11 is used up/);
+    nowMs = december;
+    spend(ledger, 'a', 5);
+    expect(ledger.hold('a')).toMatch(/for 2026-12 is used up/);
+    expect(ledger.close()).toEqual({ month: '2026-12', spent: 5, limit: 5 });
+    expect(spentIn(home)).toEqual({ '2026-11 a': 5, '2026-12 a': 5 });
+  });
 
-test('an action may cost several credits, or none', () => {
-  const ledger = budget(10, 4);
-  expect([1, 2, 3].map(() => ledger.hold('n') === undefined)).toEqual([true, true, false]);
-  ledger.settle('n', 0.5);
-  ledger.settle('n');
-  expect(ledger.spent()).toBe(4.5);
-  expect(ledger.hold('n')).toBeUndefined();
-  expect(budget(0, 0).hold('n')).toBeUndefined();
+  test('released credits are not spent, and the cost in the answer replaces the price', () => {
+    const home = emptyHome();
+    const ledger = ledgerIn(home);
+    for (const node of ['a', 'a', 'b']) expect(ledger.hold(node)).toBeUndefined();
+    ledger.release('a');
+    ledger.settle('a', 2.5);
+    ledger.settle('b', 0);
+    ledger.close();
+    expect([ledger.spent(), spentIn(home)]).toEqual([2.5, { '2026-11 a': 2.5 }]);
+  });
+
+  test('several runs of one process each settle their own credits', () => {
+    const home = emptyHome();
+    const ledgers = ['r1', 'r2', 'r3'].map((run) => ledgerIn(home, { run }));
+    for (const ledger of ledgers) spend(ledger, 'a', 300);
+    ledgers[0]?.close();
+    spend(ledgers[1] as RunLedger, 'a', 300);
+    for (const ledger of ledgers) ledger.close();
+    expect([spentIn(home), bookIn(home).holds()]).toEqual([{ '2026-11 a': 1200 }, []]);
+  });
+
+  test('a book that cannot be written for a while loses no credits', () => {
+    const home = emptyHome();
+    const book = bookIn(home);
+    let isBroken = false;
+    const ledger = ledgerIn(
+      home,
+      {},
+      {
+        ...book,
+        renew(...values) {
+          if (isBroken) throw new Error('locked');
+          return book.renew(...values);
+        },
+      },
+    );
+    spend(ledger, 'a', 256);
+    isBroken = true;
+    expect(() => ledger.hold('a')).toThrow('locked');
+    isBroken = false;
+    ledger.close();
+    expect([spentIn(home), readdirSync(join(home, 'runs'))]).toEqual([{ '2026-11 a': 256 }, []]);
+  });
+
+  test('a book that cannot be written at the end leaves the log to the next process', () => {
+    const home = emptyHome();
+    const settle = () => {
+      throw new Error('disk full');
+    };
+    const ledger = ledgerIn(home, {}, { ...bookIn(home), settle, close: () => {} });
+    spend(ledger, 'a', 100);
+    ledger.hold('a');
+    ledger.settle('a', 2.5);
+    expect(() => ledger.close()).toThrow('disk full');
+    expect(settleDead(killRuns(home), { home, wallNow: () => november })).toBe(true);
+    expect(spentIn(home)).toEqual({ '2026-11 a': 102.5 });
+  });
+
+  test.each([
+    ['maximum', { max: 7 }, undefined],
+    ['allowance', {}, 7],
+  ])('ten actions of 0.7 credits fit into a %s of 7', (_, more, limit) => {
+    const home = emptyHome();
+    const book = bookIn(home);
+    book.setLimit(limit);
+    const ledger = ledgerIn(home, { ...more, prices: pricesOf({ a: 0.7 }) }, book);
+    spend(ledger, 'a', 10);
+    expect(ledger.hold('a')).toMatch(/used up/);
+  });
+
+  test.each<[string, number | undefined, number | undefined, RegExp]>([
+    ['the maximum of the run', 6, undefined, /^the 6 credits of --max-credits are used up/],
+    ['the allowance', undefined, 6, /^the allowance of 6 credits for 2026-11 is used up/],
+  ])('%s can be too small for one node and enough for a cheaper one, also at the end of a block', (_, max, limit, usedUp) => {
+    const home = emptyHome();
+    const book = bookIn(home);
+    book.setLimit(limit);
+    const ledger = ledgerIn(home, { prices: pricesOf({ a: 1, b: 5 }), max, block: 2 }, book);
+    spend(ledger, 'a', 2);
+    expect([ledger.hold('b'), ledger.usedUp()]).toEqual([expect.stringMatching(usedUp), undefined]);
+    spend(ledger, 'a', 4);
+    expect([ledger.hold('a'), ledger.usedUp()]).toEqual([expect.stringMatching(usedUp), expect.stringMatching(usedUp)]);
+  });
+
+  test('a limit that is set during a run counts from the next block on', () => {
+    const home = emptyHome();
+    const ledger = ledgerIn(home);
+    spend(ledger, 'a', 10);
+    bookIn(home).setLimit(100);
+    spend(ledger, 'a', 246);
+    expect(ledger.hold('a')).toMatch(/^the allowance of 100 credits/);
+  });
 });

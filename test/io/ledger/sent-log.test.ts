@@ -3,9 +3,9 @@ import { syncBuiltinESMExports } from 'node:module';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, expect, onTestFinished, test } from 'vitest';
-import { createSentLog, sentSince } from '../../../src/io/ledger/sent-log.ts';
+import { SentLog, sentSince } from '../../../src/io/ledger/sent-log.ts';
 
-/** A disk that takes so many bytes of the next write, and of those behind it all. */
+/** A disk that takes only `bytes` of the next write, and all of later ones. */
 function nearlyFull(bytes: number): void {
   const { writeSync } = fs;
   const put = (write: typeof writeSync) => {
@@ -22,9 +22,9 @@ function nearlyFull(bytes: number): void {
 const folder = fs.mkdtempSync(join(tmpdir(), 'automate-sent-log-'));
 afterAll(() => fs.rmSync(folder, { recursive: true }));
 
-test('what was written in part is written again in its place', () => {
+test('a partly written flush is written again at the same place', () => {
   const path = join(folder, 'run.credits');
-  const log = createSentLog(path);
+  const log = new SentLog(path);
   log.add(0, 1);
   log.flush();
   log.add(1, 2);
@@ -37,19 +37,19 @@ test('what was written in part is written again in its place', () => {
   log.remove();
 });
 
-test('more entries than are written together are all there', () => {
+test('a log holds more entries than its buffer', () => {
   const path = join(folder, 'many.credits');
-  const log = createSentLog(path);
+  const log = new SentLog(path);
   for (let entry = 0; entry < 3000; entry++) log.add(entry % 2, 1);
   log.flush();
   expect(sentSince(path, 1000, 2)).toEqual([1000, 1000]);
   log.remove();
 });
 
-test('a log that was left behind is begun anew', () => {
+test('a new log replaces one that was left there', () => {
   const path = join(folder, 'left.credits');
-  createSentLog(path).add(0, 1);
-  const log = createSentLog(path);
+  new SentLog(path).add(0, 1);
+  const log = new SentLog(path);
   log.add(0, 2);
   log.flush();
   expect(sentSince(path, 0, 1)).toEqual([2]);

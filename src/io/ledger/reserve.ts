@@ -1,0 +1,143 @@
+import { ownerText } from '../files/lock.ts';
+import { type Account, type Book, type Month, monthOf, rounding } from './book.ts';
+import { type Home, heldCredits, settleDead, type Usage, usageOf } from './holds.ts';
+import { SentLog, sentLogPath } from './sent-log.ts';
+
+/** A run, its accounts and its home. */
+export interface ReserveOptions extends Home {
+  /** The run's UUID. */
+  readonly run: string;
+  readonly accounts: readonly Account[];
+  /** Credits that earlier parts of the run have spent. */
+  readonly before: number;
+  /** Credits to take from the book at a time: it is asked once per block, not once per action. */
+  readonly block: number;
+}
+
+/**
+ * The credits that one run has taken from the book: some are spent, the others are available to its next actions.
+ * The log holds what is spent and not in the book yet.
+ */
+export class Reserve {
+  readonly #book: Book;
+  readonly #options: ReserveOptions;
+  readonly #owner = ownerText();
+  /** Spent credits by account that are not in the book yet. */
+  readonly #unwritten: number[];
+  /** Absent until credits are needed for the first time. */
+  #log: SentLog | undefined;
+  #month: Month = { name: '', endMs: 0 };
+  #available = 0;
+  /** True once the book gave less than a whole block. */
+  #isLast = false;
+  #logged = 0;
+  #loggedInBook = 0;
+  /** Credits of this run that are in the book. */
+  #total: number;
+  #isClosed = false;
+
+  constructor(book: Book, options: ReserveOptions) {
+    this.#book = book;
+    this.#options = options;
+    this.#unwritten = options.accounts.map(() => 0);
+    this.#total = options.before;
+  }
+
+  /**
+   * Asks the book for more if fewer than `credits` are available, or fewer than `needed`, as far as it has that many.
+   * Returns the reason if `credits` are still not available.
+   */
+  ensure(credits: number, needed = 0): string | undefined {
+    const { wallNow, home, run } = this.#options;
+    const nowMs = wallNow();
+    if (nowMs >= this.#month.endMs) this.#beginMonth(monthOf(nowMs));
+    if (this.#covers(Math.max(credits, needed))) return undefined;
+    this.#log ??= new SentLog(sentLogPath(home, run));
+    this.#available = this.#renew(credits, needed);
+    if (!this.#covers(credits) && settleDead(this.#book, this.#options)) this.#available = this.#renew(credits, needed);
+    return this.#covers(credits) ? undefined : this.#usedUpText();
+  }
+
+  /** Returns false once the allowance is too small for `credits` in all. `min`: the price of the cheapest action. */
+  affords(credits: number, min: number): boolean {
+    // Records are begun before anything is taken from the book; and a block is not all that the book has.
+    if (!this.#log || this.#isLast) this.ensure(min, credits);
+    return !this.#isLast || this.#covers(credits);
+  }
+
+  /** Charges an account, with `credits` below 0 for what it gets back. */
+  charge(account: number, credits: number): void {
+    this.#log?.add(account, credits);
+    this.#logged++;
+    this.#available -= credits;
+    this.#unwritten[account] = (this.#unwritten[account] as number) + credits;
+  }
+
+  /** Writes what was charged to disk, before any of it is sent. */
+  flush(): void {
+    this.#log?.flush();
+  }
+
+  /** Adds everything to the book and closes it. Returns the used part of the allowance; absent without one and on a second call. */
+  close(): Usage | undefined {
+    if (this.#isClosed) return undefined;
+    this.#isClosed = true;
+    try {
+      if (this.#log) this.#settle(this.#log);
+      return usageOf(this.#book, monthOf(this.#options.wallNow()).name);
+    } finally {
+      this.#book.close();
+    }
+  }
+
+  #covers(credits: number): boolean {
+    return this.#available >= credits - rounding;
+  }
+
+  /** Writes the credits spent until now to the month that has ended. */
+  #beginMonth(month: Month): void {
+    if (this.#log) this.#renew(0);
+    this.#month = month;
+    this.#available = 0;
+  }
+
+  #renew(min: number, needed = 0): number {
+    this.#log?.flush();
+    const { run, accounts, block } = this.#options;
+    const total = this.#unwritten.reduce((sum, credits) => sum + credits, this.#total);
+    const hold = { run, owner: this.#owner, month: this.#month.name, accounts, logged: this.#logged, total };
+    const credits = Math.max(block + needed, min);
+    const granted = this.#book.renew(hold, this.#unwritten, { credits, min, needed });
+    // Only after the transaction: if it fails, all of this is still to be written.
+    this.#isLast = granted < credits;
+    this.#total = total;
+    this.#unwritten.fill(0);
+    this.#loggedInBook = this.#logged;
+    return granted;
+  }
+
+  /** The log stays until all of it is in the book: if this fails, the next process reads it there. */
+  #settle(log: SentLog): void {
+    log.flush();
+    const settle = () => this.#book.settle(this.#options.run, this.#loggedInBook, this.#unwritten);
+    if (!settle()) {
+      // Another process took this run for dead and settled it. Some credits may count twice now, but none is missed.
+      this.#renew(0);
+      settle();
+    }
+    log.remove();
+  }
+
+  #usedUpText(): string {
+    const { name } = this.#month;
+    const held = heldCredits(this.#book, name, [this.#options.run]);
+    const others = held > 0 ? `, or held by runs under way (${formatCredits(Math.ceil(held))})` : '';
+    const limit = formatCredits(this.#book.limit() ?? 0);
+    return `the allowance of ${limit} credits for ${name} is used up${others} (automate credits limit changes it)`;
+  }
+}
+
+/** Credits as people read them, such as 1,500 or 0.25. */
+export function formatCredits(credits: number): string {
+  return credits.toLocaleString('en-US', { maximumFractionDigits: 4 });
+}

@@ -1,0 +1,59 @@
+import { expect, test } from 'vitest';
+import type { Book, HoldRequest } from '../../../src/io/ledger/book.ts';
+import { Reserve } from '../../../src/io/ledger/reserve.ts';
+import { emptyHome, november } from '../../helpers/ledger.ts';
+
+/** A reserve with one account and blocks of 10 credits, over a book that gives `grants` one after another and then nothing. */
+function reserveOver(grants: readonly number[]) {
+  const left = [...grants];
+  const asked: (HoldRequest & { readonly spent: number | undefined })[] = [];
+  const book: Book = {
+    limit: () => 1000,
+    setLimit: () => undefined,
+    spent: () => [],
+    holds: () => [],
+    renew(_, [spent], request) {
+      asked.push({ ...request, spent });
+      return left.shift() ?? 0;
+    },
+    settle: () => true,
+    close: () => undefined,
+  };
+  const accounts = [{ flow: 'f', node: 'a', connection: '', env: 'default' }];
+  const reserve = new Reserve(book, { run: 'r', home: emptyHome(), accounts, before: 0, block: 10, wallNow: () => november });
+  return { reserve, asked };
+}
+
+test('a reserve asks the book once per block and adds what was spent since', () => {
+  const { reserve, asked } = reserveOver([10, 10]);
+  for (let action = 0; action < 11; action++) {
+    expect(reserve.ensure(1)).toBeUndefined();
+    reserve.charge(0, 1);
+  }
+  expect(asked).toEqual([
+    { credits: 10, min: 1, needed: 0, spent: 0 },
+    { credits: 10, min: 1, needed: 0, spent: 10 },
+  ]);
+});
+
+test('a reserve refuses an action once the book gives too little', () => {
+  const { reserve } = reserveOver([2]);
+  expect([reserve.ensure(3), reserve.ensure(2)]).toEqual([expect.stringMatching(/^the allowance of 1,000 credits for 2026-11/), undefined]);
+});
+
+test('a reserve affords anything while the book gives whole blocks, and then only what it has', () => {
+  const { reserve, asked } = reserveOver([10, 4, 4]);
+  expect(reserve.ensure(1)).toBeUndefined();
+  expect([reserve.affords(1000, 1), asked.length]).toEqual([true, 1]);
+  reserve.charge(0, 10);
+  expect(reserve.ensure(4)).toBeUndefined();
+  expect([4, 5].map((credits) => reserve.affords(credits, 1))).toEqual([true, false]);
+});
+
+test('released credits are available again without the book', () => {
+  const { reserve, asked } = reserveOver([10]);
+  expect(reserve.ensure(10)).toBeUndefined();
+  reserve.charge(0, 10);
+  reserve.charge(0, -10);
+  expect([reserve.ensure(10), asked.length]).toEqual([undefined, 1]);
+});
