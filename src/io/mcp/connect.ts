@@ -11,7 +11,7 @@ import { Failure } from '../../core/failure.ts';
 import { isRemote, type McpConnection, type RemoteServer, type ToolServer } from '../../core/tools/tools.ts';
 import { answering, failOnEarlyEnd } from './early-end.ts';
 import { failureOf, notReady } from './failure.ts';
-import { createLocalTransport } from './local-transport.ts';
+import { LocalTransport } from './local/local-transport.ts';
 import type { LoginSession } from './login.ts';
 import type { SessionTools } from './session-tools.ts';
 
@@ -39,8 +39,8 @@ const noStory = () => '';
 export async function connect(connection: McpConnection, options: ClientOptions, tools: SessionTools): Promise<Connected> {
   const { server } = connection;
   if (isRemote(server)) return connectRemote(connection, server, options, tools);
-  const transport = createLocalTransport(server, tools.variables(server));
-  const { story } = transport;
+  const transport = new LocalTransport(server, tools.variables(server));
+  const story = () => transport.explanation();
   const client = await clientOn(transport, { connection, options, tools, mode: 'legacy', story });
   return { client, transport, kind: 'stdio', story, withLogin: (work) => work() };
 }

@@ -2,7 +2,7 @@ import { mkdtemp, readFile, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, onTestFinished, test } from 'vitest';
-import { createLocalTransport } from '../../../src/io/mcp/local-transport.ts';
+import { LocalTransport } from '../../../src/io/mcp/local/local-transport.ts';
 import { oddServer, stdioServers } from '../../helpers/mcp/servers.ts';
 import { local, secretOf, useTools } from '../../helpers/mcp/tools.ts';
 
@@ -302,7 +302,7 @@ describe('a server that is odd', () => {
     process.on('warning', onWarning);
     onTestFinished(() => void process.off('warning', onWarning));
     const command = [process.execPath, '-e', 'setInterval(() => {}, 1000)'] as const;
-    const transport = createLocalTransport({ command: [...command], passEnv: [], credentials: {} }, {});
+    const transport = new LocalTransport({ command: [...command], passEnv: [], credentials: {} }, {});
     await transport.start();
     const note = { jsonrpc: '2.0', method: 'notifications/test', params: { text: 'x'.repeat(100_000) } } as const;
     const sent = Promise.all(Array.from({ length: 20 }, () => transport.send(note)));

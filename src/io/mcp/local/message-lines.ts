@@ -1,0 +1,56 @@
+import { StringDecoder } from 'node:string_decoder';
+import type { JSONRPCMessage } from '@modelcontextprotocol/client';
+
+/** A longer message would hold more than a record can use. In characters. */
+const maxLength = 10_000_000;
+
+/** Error for a longer message. */
+export const messageTooLong = `it sent a message of more than ${maxLength / 1e6} MB`;
+
+/** Splits a server's stdout into messages: each is a line of JSON. Skips all other lines. */
+export class MessageLines {
+  readonly #decoder = new StringDecoder('utf8');
+  /** Pieces of the line that has not ended yet. */
+  #pieces: string[] = [];
+  #length = 0;
+  #skipped = '';
+
+  /** The messages that this chunk completes. */
+  read(chunk: Buffer): JSONRPCMessage[] {
+    const [first = '', ...rest] = this.#decoder.write(chunk).split('\n');
+    this.#pieces.push(first);
+    this.#length += first.length;
+    if (rest.length === 0) return [];
+    const lines = [this.#pieces.join(''), ...rest];
+    const unfinished = lines.pop() as string;
+    this.#pieces = [unfinished];
+    this.#length = unfinished.length;
+    return lines.flatMap((line) => this.#parse(line) ?? []);
+  }
+
+  /** True once an unfinished message is too long. */
+  get isTooLong(): boolean {
+    return this.#length > maxLength;
+  }
+
+  /** The last line that is no message; empty for none. */
+  get skipped(): string {
+    return this.#skipped;
+  }
+
+  #parse(line: string): JSONRPCMessage | undefined {
+    if (line.trim() === '') return undefined;
+    const found = parseLine(line);
+    if (typeof found === 'object' && found !== null && 'jsonrpc' in found) return found as JSONRPCMessage;
+    this.#skipped = line;
+    return undefined;
+  }
+}
+
+function parseLine(line: string): unknown {
+  try {
+    return JSON.parse(line);
+  } catch {
+    return undefined;
+  }
+}

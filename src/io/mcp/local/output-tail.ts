@@ -1,0 +1,30 @@
+import { StringDecoder } from 'node:string_decoder';
+
+const maxLength = 2000;
+
+/** Holds the last lines that a program has written. Only whole lines: a secret that is cut in two could not be masked. */
+export class OutputTail {
+  readonly #decoder = new StringDecoder('utf8');
+  #text = '';
+  /** True while the text to come belongs to a line whose beginning was dropped. */
+  #isWithinLine = false;
+
+  add(chunk: Buffer): void {
+    const added = this.#decoder.write(chunk);
+    this.#text += this.#isWithinLine ? added.slice(added.indexOf('\n') + 1 || added.length) : added;
+    this.#isWithinLine &&= !added.includes('\n');
+    if (this.#text.length <= maxLength) return;
+    const start = this.#text.indexOf('\n', this.#text.length - maxLength - 1) + 1;
+    this.#isWithinLine = start === 0;
+    this.#text = this.#isWithinLine ? '' : this.#text.slice(start);
+  }
+
+  /** The last five lines, without those of a stack trace. */
+  lines(): string {
+    const lines = this.#text.trim().split('\n');
+    return lines
+      .filter((line) => !/^\s+at /.test(line))
+      .slice(-5)
+      .join('\n');
+  }
+}

@@ -1,0 +1,88 @@
+import { type ChildProcessWithoutNullStreams, spawn } from 'node:child_process';
+import { constants } from 'node:os';
+import { setTimeout as sleep } from 'node:timers/promises';
+
+/** Longest wait for the programs that the program has started, after its own end. */
+const restTimeoutMs = 500;
+
+const isWindows = process.platform === 'win32';
+
+const endSignals = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
+
+/** Groups that may have a process alive. */
+const running = new Set<ProcessGroup>();
+
+/**
+ * A program in a process group of its own: Ctrl-C at the terminal does not reach it, and a signal to the group also
+ * ends what the program has started. All groups are killed when this process exits.
+ */
+export class ProcessGroup {
+  readonly child: ChildProcessWithoutNullStreams;
+
+  constructor([program, ...args]: readonly [string, ...string[]], env: NodeJS.ProcessEnv) {
+    this.child = spawn(program, args, { env, detached: !isWindows, shell: isWindows });
+    if (running.size === 0) watchExit();
+    running.add(this);
+  }
+
+  signal(signal: NodeJS.Signals): void {
+    const { pid } = this.child;
+    if (pid === undefined) return;
+    try {
+      if (isWindows) this.child.kill(signal);
+      else process.kill(-pid, signal);
+    } catch {
+      // No process is left.
+    }
+  }
+
+  /** Resolves to true once the program has ended, or to false after `timeoutMs`. */
+  endsWithin(timeoutMs: number): Promise<boolean> {
+    const { child } = this;
+    if (child.exitCode !== null || child.signalCode !== null) return Promise.resolve(true);
+    return new Promise((resolve) => {
+      const timer = setTimeout(() => resolve(false), timeoutMs);
+      child.once('exit', () => {
+        clearTimeout(timer);
+        resolve(true);
+      });
+    });
+  }
+
+  /** Ends what the program has started: by SIGTERM, and after a moment by SIGKILL. */
+  async endRest(): Promise<void> {
+    this.signal('SIGTERM');
+    for (let waitedMs = 0; waitedMs < restTimeoutMs && this.#isAlive(); waitedMs += 25) await sleep(25);
+    if (this.#isAlive()) this.signal('SIGKILL');
+    running.delete(this);
+    if (running.size === 0) unwatchExit();
+  }
+
+  #isAlive(): boolean {
+    const { pid } = this.child;
+    try {
+      return pid !== undefined && !isWindows && process.kill(-pid, 0);
+    } catch {
+      return false;
+    }
+  }
+}
+
+function watchExit(): void {
+  process.on('exit', killAll);
+  for (const signal of endSignals) process.on(signal, exitOnSignal);
+}
+
+function unwatchExit(): void {
+  process.off('exit', killAll);
+  for (const signal of endSignals) process.off(signal, exitOnSignal);
+}
+
+function killAll(): void {
+  for (const group of running) group.signal('SIGKILL');
+}
+
+/** Exits in commands that have no signal handler of their own. Without it, Node would end this process and run no `exit` listener. */
+function exitOnSignal(signal: NodeJS.Signals): void {
+  if (process.listenerCount(signal) === 1) process.exit(128 + constants.signals[signal]);
+}
