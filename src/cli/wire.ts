@@ -59,7 +59,7 @@ export function wire(options: WireOptions): WiredPorts {
       version,
       environment: process.env,
       cacert: options.cacert,
-      transport,
+      fetch: transport.fetch,
       secrets: credentials.secrets,
       used: (credential) => void (credentials.secrets.has(credential) && credentials.used(credential)),
       now: clock.now,
@@ -151,9 +151,9 @@ function createLateTools(ledger: RunLedger, create: () => Promise<LateTools>): L
 function noted(transport: Transport, ledger: RunLedger): Transport {
   return {
     ...transport,
-    send(hop) {
+    send(request) {
       ledger.flush();
-      return transport.send(hop);
+      return transport.send(request);
     },
   };
 }

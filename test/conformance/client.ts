@@ -24,7 +24,7 @@ const secrets = new Map([['client', { text: given.client_secret ?? '', from: 'th
 const tools = createTools({
   ...common,
   version: '0.0.0',
-  transport: createTransport({ ...common, userAgent: 'automate' }),
+  fetch: createTransport({ ...common, userAgent: 'automate' }).fetch,
   secrets,
   used: () => {},
   secret: () => {},

@@ -92,7 +92,7 @@ export function cleaned(text: string): string {
 }
 
 /** What a server said of itself in an answer that is no success. */
-export function answerMessage(response: HttpResponse): string {
+export function answerMessage(response: Pick<HttpResponse, 'status' | 'body'>): string {
   // More bytes than an excerpt can hold, so that it sees where it cuts.
   const text = response.body.length === 0 ? '' : excerpt(new TextDecoder().decode(response.body.subarray(0, 2000)));
   return `the server answered ${response.status}${text === '' ? '' : `: ${text}`}`;

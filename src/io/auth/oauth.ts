@@ -1,170 +1,163 @@
-import { answerMessage, excerpt } from '../../core/answer/response.ts';
+import { excerpt } from '../../core/answer/response.ts';
 import { Failure } from '../../core/failure.ts';
-import type { Auth, HttpResponse } from '../../core/ports.ts';
+import type { Auth } from '../../core/ports.ts';
+import type { Fetch } from '../http/fetch.ts';
 
-/** How to get an access token. */
+/** Authentication with the client credentials grant. */
 export type OAuth = Extract<Auth, { type: 'oauth2_client_credentials' }>;
 
-/** Gets access tokens. Each is kept until shortly before it expires, and asked for once however many wait for it. */
-export interface Tokens {
-  /**
-   * Sends with a token. One that is answered with 401 may have been taken back before its end: then once more, with another;
-   * `refused` is the answer to the first. Throws a Failure of its own for everybody who waits when the token server refuses.
-   */
-  send<Answer extends { readonly status: number }>(
-    auth: OAuth,
-    clientSecret: string,
-    send: (token: string, refused?: Answer) => Promise<Answer>,
-  ): Promise<Answer>;
-}
-
-/** What a token server is asked with. */
+/** The world around the tokens. */
 export interface TokenTools {
+  /** The monotonic clock, in ms. */
   now(): number;
-  /** POSTs a form and answers any status. */
-  post(url: string, headers: Record<string, string>, form: string): Promise<HttpResponse>;
-  /** A token is a secret like any other, and follows another one in its slot. */
+  readonly fetch: Fetch;
+  /** Registers a token as a secret. It replaces the earlier one in its slot. */
   secret(token: string, slot?: string): void;
-  /** The client secret was accepted. */
+  /** Reports that the client secret was accepted. */
   used(auth: OAuth): void;
 }
 
-interface Kept {
+interface TokenEntry {
   readonly token: Promise<string>;
-  /** The token itself, once it is there. */
+  /** The token itself, once it has come. */
   text?: string;
-  untilMs: number;
+  expiresMs: number;
   /** Until then a 401 is not the token's fault. */
   trustedUntilMs: number;
 }
 
-/** So long before its end a token is not used any more; of a short life a tenth. */
+/** A token is not used in the last 30 s of its life, or in the last tenth of a short one. */
 const marginMs = 30_000;
 
-/** For so long a token server's refusal, or an API's refusal of a new token, is taken to be final: no record would fare better. */
+/** A refusal by the token server, or by the API of a new token, holds for a minute: no other record would fare better. */
 const refusalMs = 60_000;
 
-/** A token that ends at once is good for the request that asked for it. */
-const shortestLifetimeMs = 1000;
+/** A token that expires at once is good for the request that it was requested for. */
+const minLifetimeMs = 1000;
 
-/** Without expires_in (RFC 6749, 5.1: recommended) an hour is usual; a 401 asks anew anyway. */
-const usualLifetimeMs = 3_600_000;
+/** Without expires_in (RFC 6749, 5.1: recommended). A 401 requests a new token anyway. */
+const defaultLifetimeMs = 3_600_000;
 
-/** Makes the tokens of the OAuth 2.0 client credentials grant (RFC 6749, 4.4). */
-export function createTokens(tools: TokenTools): Tokens {
-  const kept = new Map<string, Kept>();
-  return {
-    async send(auth, clientSecret, send) {
-      const key = keyOf(auth);
-      const token = await tokenFor(key, auth, clientSecret);
-      const answer = await send(token);
-      if (answer.status !== 401 || isTrusted(key, token)) return answer;
-      const second = await send(await tokenFor(key, auth, clientSecret), answer);
-      const entry = kept.get(key);
-      if (second.status === 401 && entry) entry.trustedUntilMs = tools.now() + refusalMs;
-      return second;
-    },
-  };
+/**
+ * Gets access tokens by the OAuth 2.0 client credentials grant (RFC 6749, 4.4). Each is used until shortly before it expires,
+ * and requested once, however many records wait for it.
+ */
+export class Tokens {
+  readonly #tools: TokenTools;
+  readonly #entries = new Map<string, TokenEntry>();
 
-  async function tokenFor(key: string, auth: OAuth, clientSecret: string): Promise<string> {
-    const known = kept.get(key);
-    const entry = known && known.untilMs > tools.now() ? known : ask(key, auth, clientSecret);
+  constructor(tools: TokenTools) {
+    this.#tools = tools;
+  }
+
+  /**
+   * Sends with a token. After a 401 it sends once more, with a new one: the first may have been revoked before its end.
+   * `refused` is the answer to the first. Throws a Failure if the token server refuses.
+   */
+  async send<Answer extends { readonly status: number }>(
+    auth: OAuth,
+    clientSecret: string,
+    send: (token: string, refused?: Answer) => Promise<Answer>,
+  ): Promise<Answer> {
+    const key = JSON.stringify([auth.tokenUrl, auth.clientId, auth.credential, auth.scopes]);
+    const token = await this.#tokenFor(key, auth, clientSecret);
+    const first = await send(token);
+    if (first.status !== 401 || this.#isTrusted(key, token)) return first;
+    const second = await send(await this.#tokenFor(key, auth, clientSecret), first);
+    const entry = this.#entries.get(key);
+    if (second.status === 401 && entry) entry.trustedUntilMs = this.#tools.now() + refusalMs;
+    return second;
+  }
+
+  async #tokenFor(key: string, auth: OAuth, clientSecret: string): Promise<string> {
+    const known = this.#entries.get(key);
+    const entry = known && known.expiresMs > this.#tools.now() ? known : this.#request(key, auth, clientSecret);
     try {
       return await entry.token;
     } catch (error) {
-      // Each record's failure is its own: it is told of its node and its tries.
+      // Each record gets a failure of its own: its node and its attempts are noted there.
       throw error instanceof Failure ? error.retold(error.message) : error;
     }
   }
 
-  /** Whether no other token would help. One that was refused and is still kept is forgotten. */
-  function isTrusted(key: string, token: string): boolean {
-    const entry = kept.get(key);
+  /** True if no other token would help. A token that was refused is forgotten, unless a newer one has replaced it. */
+  #isTrusted(key: string, token: string): boolean {
+    const entry = this.#entries.get(key);
     if (!entry || entry.text !== token) return false;
-    if (entry.trustedUntilMs > tools.now()) return true;
-    kept.delete(key);
+    if (entry.trustedUntilMs > this.#tools.now()) return true;
+    this.#entries.delete(key);
     return false;
   }
 
-  function ask(key: string, auth: OAuth, clientSecret: string): Kept {
-    const entry: Kept = { token: request(auth, clientSecret), untilMs: Number.POSITIVE_INFINITY, trustedUntilMs: 0 };
-    kept.set(key, entry);
-    entry.token.then(
-      () => undefined,
+  #request(key: string, auth: OAuth, clientSecret: string): TokenEntry {
+    const token = requestToken(auth, clientSecret, this.#tools);
+    const entry: TokenEntry = {
+      token: token.then(({ text }) => text),
+      expiresMs: Number.POSITIVE_INFINITY,
+      trustedUntilMs: 0,
+    };
+    this.#entries.set(key, entry);
+    token.then(
+      ({ text, lifetimeMs }) => {
+        this.#tools.secret(text, key);
+        this.#tools.used(auth);
+        entry.text = text;
+        entry.expiresMs = this.#tools.now() + lifetimeMs - Math.min(marginMs, lifetimeMs / 10);
+      },
       (error) => {
-        entry.untilMs = error instanceof Failure && !error.retryable ? tools.now() + refusalMs : 0;
+        entry.expiresMs = error instanceof Failure && !error.retryable ? this.#tools.now() + refusalMs : 0;
       },
     );
     return entry;
-
-    async function request(auth: OAuth, clientSecret: string): Promise<string> {
-      try {
-        const { token, lifetimeMs } = tokenOf(await asked(auth, clientSecret));
-        tools.secret(token, key);
-        tools.used(auth);
-        entry.text = token;
-        entry.untilMs = tools.now() + lifetimeMs - Math.min(marginMs, lifetimeMs / 10);
-        return token;
-      } catch (error) {
-        throw error instanceof Failure ? noToken(error, auth) : error;
-      }
-    }
-  }
-
-  /** RFC 6749, 2.3.1: id and secret are form-encoded before they are joined. Of a space we write %20, which is read like `+` everywhere. */
-  function asked(auth: OAuth, clientSecret: string): Promise<HttpResponse> {
-    const pair = Buffer.from(`${encodeURIComponent(auth.clientId)}:${encodeURIComponent(clientSecret)}`).toString('base64');
-    tools.secret(pair);
-    const form = new URLSearchParams({ grant_type: 'client_credentials' });
-    if (auth.scopes.length > 0) form.set('scope', auth.scopes.join(' '));
-    return tools.post(auth.tokenUrl, { authorization: `Basic ${pair}` }, String(form));
   }
 }
 
-function keyOf(auth: OAuth): string {
-  return JSON.stringify([auth.tokenUrl, auth.clientId, auth.credential, auth.scopes]);
+interface Token {
+  readonly text: string;
+  readonly lifetimeMs: number;
+}
+
+async function requestToken(auth: OAuth, clientSecret: string, tools: TokenTools): Promise<Token> {
+  // RFC 6749, 2.3.1: id and secret are form-encoded before they are joined. A space becomes %20, which is read like `+` everywhere.
+  const pair = Buffer.from(`${encodeURIComponent(auth.clientId)}:${encodeURIComponent(clientSecret)}`).toString('base64');
+  tools.secret(pair);
+  const body = new URLSearchParams({ grant_type: 'client_credentials' });
+  if (auth.scopes.length > 0) body.set('scope', auth.scopes.join(' '));
+  const headers = { authorization: `Basic ${pair}`, accept: 'application/json', 'content-type': 'application/x-www-form-urlencoded' };
+  try {
+    // Loaded with the first token: ky loads Node's own fetch, which most runs do without.
+    const { readJson, sendSingle } = await import('../http/single-request.ts');
+    const response = await sendSingle(tools.fetch, auth.tokenUrl, { method: 'post', headers, body });
+    return toToken(await readJson(response, auth.tokenUrl), response.status);
+  } catch (error) {
+    throw error instanceof Failure ? withoutToken(error, auth) : error;
+  }
 }
 
 /** Without a token the request itself was never sent. */
-function noToken({ kind, message, status, retryable, retryAfterMs }: Failure, auth: OAuth): Failure {
+function withoutToken({ kind, message, status, retryable, retryAfterMs }: Failure, auth: OAuth): Failure {
   const { origin } = new URL(auth.tokenUrl);
   const reason = message.startsWith(`${origin}: `) ? message.slice(origin.length + 2) : message;
   return new Failure(kind, `no access token from ${origin}: ${reason}`, { status, retryable, retryAfterMs, sent: false });
 }
 
-function tokenOf(response: HttpResponse): { token: string; lifetimeMs: number } {
-  const { status, retryAfterMs } = response;
-  const retryable = status === 429 || status >= 500;
-  if (status < 200 || status > 299) throw new Failure('http', answerMessage(response), { status, retryable, retryAfterMs });
-  const text = new TextDecoder().decode(response.body);
-  const answer = jsonOf(text);
-  if (typeof answer?.access_token !== 'string' || answer.access_token === '') {
-    const found = answer
-      ? contentOf(answer)
-      : text === ''
-        ? 'nothing'
-        : `${text.length} characters of ${response.header('content-type') ?? 'no content type'}`;
-    throw new Failure('parse', `expected JSON with access_token, found ${found}`, { status });
+function toToken(answer: unknown, status: number): Token {
+  const { access_token: text, expires_in: seconds } = Object(answer) as Record<string, unknown>;
+  if (typeof text !== 'string' || text === '') {
+    throw new Failure('parse', `expected JSON with access_token, found ${membersIn(answer)}`, { status });
   }
   // biome-ignore lint/suspicious/noControlCharactersInRegex: a header cannot hold them
-  if (/[\x00-\x20\x7f]/.test(answer.access_token))
+  if (/[\x00-\x20\x7f]/.test(text))
     throw new Failure('parse', 'expected an access_token without blanks and control characters', { status });
-  const seconds = answer.expires_in === undefined || answer.expires_in === null ? Number.NaN : Number(answer.expires_in);
-  return { token: answer.access_token, lifetimeMs: Number.isNaN(seconds) ? usualLifetimeMs : Math.max(shortestLifetimeMs, seconds * 1000) };
+  const lifetimeMs = seconds === undefined || seconds === null ? Number.NaN : Number(seconds) * 1000;
+  return { text, lifetimeMs: Number.isNaN(lifetimeMs) ? defaultLifetimeMs : Math.max(minLifetimeMs, lifetimeMs) };
 }
 
-function jsonOf(text: string): Record<string, unknown> | undefined {
-  try {
-    const value: unknown = JSON.parse(text);
-    return typeof value === 'object' && value !== null ? (value as Record<string, unknown>) : undefined;
-  } catch {
-    return undefined;
-  }
-}
-
-/** Names, and what RFC 6749, 5.2 says of errors; never another value: it may be the token by another name. What is no JSON may be the token as well. */
-function contentOf(answer: Record<string, unknown>): string {
+/** The names in an answer, and the errors of RFC 6749, 5.2. Never another value: it may be the token under another name. */
+function membersIn(answer: unknown): string {
+  if (typeof answer !== 'object' || answer === null) return `a ${typeof answer}`;
   const names = excerpt(Object.keys(answer).join(', ') || 'nothing', 100);
-  const errors = [answer.error, answer.error_description].filter((text) => typeof text === 'string');
+  const { error, error_description: description } = answer as Record<string, unknown>;
+  const errors = [error, description].filter((text) => typeof text === 'string');
   return errors.length === 0 ? names : `${names} (${excerpt(errors.join(': '), 200)})`;
 }

@@ -8,9 +8,9 @@ import { acceptEncoding, decompress, tooLarge } from './decompress.ts';
 import { failureOf } from './error.ts';
 import { headerReader } from './header.ts';
 import type { Route } from './routes.ts';
-import type { Hop } from './wire-request.ts';
+import type { WireRequest } from './wire-request.ts';
 
-/** What every exchange needs. */
+/** Settings and clocks that every exchange shares. */
 export interface ExchangeTools {
   readonly userAgent: string;
   /** The monotonic clock, in ms. */
@@ -19,106 +19,158 @@ export interface ExchangeTools {
   wallNow(): number;
 }
 
-/** Sends one request and takes the whole answer. Throws a Failure. */
-export function exchange(route: Route, hop: Hop, tools: ExchangeTools): Promise<HttpResponse> {
-  return new Promise((resolve, reject) => {
-    const chunks: Buffer[] = [];
-    let bytes = 0;
-    let mostBytes = hop.maxBodyBytes;
-    /** 0 until the header of the answer is there. */
-    let status = 0;
-    let headers: HttpResponse['headers'] = {};
-    /** Absent until the request is written to a connection. */
-    let controller: Dispatcher.DispatchController | undefined;
-    let failure: Failure | undefined;
-    const timer = setTimeout(onDeadline, Math.min(longestTimerMs, Math.max(1, Math.ceil(hop.deadlineMs - tools.now()))));
-
-    try {
-      route.lines.dispatch(wireRequest(hop, tools.userAgent), {
-        onRequestStart(started) {
-          // Given up while it waited for a connection: nothing is written.
-          if (failure) started.abort(failure);
-          else controller = started;
-        },
-        onResponseStart(_controller, statusCode, received) {
-          // Provisional answers come before the answer (RFC 9110, 15.2).
-          if (statusCode < 200) return;
-          status = statusCode;
-          headers = received;
-          if (received['content-encoding'] !== undefined) mostBytes = mostPacked(hop.maxBodyBytes);
-          if (hasBody(status) && Number(received['content-length']) > mostBytes) giveUp(tooLarge(hop.maxBodyBytes, status));
-        },
-        onResponseData(_controller, chunk) {
-          bytes += chunk.length;
-          if (bytes > mostBytes) giveUp(tooLarge(hop.maxBodyBytes, status));
-          else chunks.push(chunk);
-        },
-        onResponseEnd,
-        onResponseError(_controller, error) {
-          // Without a body it is whole with its header; undici wants the bytes that a 304 may announce (RFC 9110, 15.4.5).
-          if (status !== 0 && !hasBody(status)) onResponseEnd();
-          else onError(error);
-        },
-      });
-    } catch (error) {
-      onError(error);
-    }
-
-    function onResponseEnd(): void {
-      clearTimeout(timer);
-      const body = chunks.length === 1 ? (chunks[0] as Buffer) : Buffer.concat(chunks);
-      const response = responseOf(status, headers, body, tools);
-      const encodings = response.header('content-encoding');
-      if (encodings !== undefined && body.length > 0) {
-        decompress(body, encodings, { maxBytes: hop.maxBodyBytes, status }).then((body) => resolve({ ...response, body }), reject);
-      } else {
-        goOnInTurn(() => resolve(response));
-      }
-    }
-
-    function onDeadline(): void {
-      const where = !controller ? ': the connection was not made' : status !== 0 ? ': the body was not complete' : '';
-      giveUp(new Failure('timeout', `no response within ${hop.timeoutMs} ms${where}`, { retryable: true, sent: controller !== undefined }));
-    }
-
-    function onError(error: unknown): void {
-      giveUp(failureOf(error, { origin: hop.origin, proxy: route.proxy, wasSent: controller !== undefined }));
-    }
-
-    function giveUp(reason: Failure): void {
-      failure ??= reason;
-      clearTimeout(timer);
-      reject(failure);
-      controller?.abort(failure);
-    }
-  });
+/** Sends one request and reads the whole answer. Throws a Failure. */
+export function exchange(route: Route, request: WireRequest, tools: ExchangeTools): Promise<HttpResponse> {
+  return new Promise((resolve, reject) => new Exchange(request, tools, { resolve, reject, proxy: route.proxy }).send(route));
 }
 
-/** What a few answers let in is noted with one write, and what comes or is due meanwhile waits for no more than those. */
-const goOnInTurn = inTurns();
+interface Caller {
+  readonly proxy: string | undefined;
+  resolve(response: HttpResponse | Promise<HttpResponse>): void;
+  reject(failure: Failure): void;
+}
+
+/**
+ * Hands the answers on, a few in each turn of the event loop. What these send, and what is due meanwhile, waits for a few answers only,
+ * and the ledger is written once for all of them. Worth 4 % of throughput at 20 ms latency and 64 requests in flight.
+ */
+const continueInTurn = inTurns();
+
+/** One request on its way, until its answer is complete or has failed. */
+class Exchange implements Dispatcher.DispatchHandler {
+  readonly #request: WireRequest;
+  readonly #tools: ExchangeTools;
+  readonly #caller: Caller;
+  readonly #timer: NodeJS.Timeout;
+  readonly #chunks: Buffer[] = [];
+  #bytes = 0;
+  #maxBytes: number;
+  /** 0 until the headers of the answer have come. */
+  #status = 0;
+  #headers: HttpResponse['headers'] = {};
+  /** Absent until the request is written to a connection. */
+  #connection: Dispatcher.DispatchController | undefined;
+  #failure: Failure | undefined;
+
+  constructor(request: WireRequest, tools: ExchangeTools, caller: Caller) {
+    this.#request = request;
+    this.#tools = tools;
+    this.#caller = caller;
+    this.#maxBytes = request.maxBodyBytes;
+    this.#timer = setTimeout(expire, Math.min(longestTimerMs, Math.max(1, Math.ceil(request.deadlineMs - tools.now()))), this);
+  }
+
+  send({ pools }: Route): void {
+    try {
+      pools.dispatch(toDispatch(this.#request, this.#tools.userAgent), this);
+    } catch (error) {
+      this.#failWith(error);
+    }
+  }
+
+  onRequestStart(connection: Dispatcher.DispatchController): void {
+    // Given up while it waited for a connection: nothing is written.
+    if (this.#failure) connection.abort(this.#failure);
+    else this.#connection = connection;
+  }
+
+  onResponseStart(_connection: Dispatcher.DispatchController, status: number, headers: HttpResponse['headers']): void {
+    // Provisional answers come before the answer (RFC 9110, 15.2).
+    if (status < 200) return;
+    this.#status = status;
+    this.#headers = headers;
+    if (headers['content-encoding'] !== undefined) this.#maxBytes = maxCompressed(this.#request.maxBodyBytes);
+    if (hasBody(status) && Number(headers['content-length']) > this.#maxBytes) this.#giveUp(tooLarge(this.#request.maxBodyBytes, status));
+  }
+
+  onResponseData(_connection: Dispatcher.DispatchController, chunk: Buffer): void {
+    this.#bytes += chunk.length;
+    if (this.#bytes > this.#maxBytes) this.#giveUp(tooLarge(this.#request.maxBodyBytes, this.#status));
+    else this.#chunks.push(chunk);
+  }
+
+  onResponseEnd(): void {
+    clearTimeout(this.#timer);
+    const response = this.#response();
+    // In the next turn undici frees the connection. A request sent before that would open another one.
+    setImmediate(continueInTurn, () => this.#caller.resolve(this.#decompressed(response)));
+  }
+
+  onResponseError(_connection: Dispatcher.DispatchController, error: Error): void {
+    // Without a body the answer is complete with its headers. undici waits for the bytes that a 304 may announce (RFC 9110, 15.4.5).
+    if (this.#status !== 0 && !hasBody(this.#status)) this.onResponseEnd();
+    else this.#failWith(error);
+  }
+
+  /** Fails with a timeout. */
+  expire(): void {
+    const wasSent = this.#connection !== undefined;
+    const progress = !wasSent ? ': the connection was not made' : this.#status !== 0 ? ': the body was not complete' : '';
+    const message = `no response within ${this.#request.timeoutMs} ms${progress}`;
+    this.#giveUp(new Failure('timeout', message, { retryable: true, sent: wasSent }));
+  }
+
+  #failWith(error: unknown): void {
+    const occasion = { origin: this.#request.origin, proxy: this.#caller.proxy, wasSent: this.#connection !== undefined };
+    this.#giveUp(failureOf(error, occasion));
+  }
+
+  #giveUp(reason: Failure): void {
+    this.#failure ??= reason;
+    clearTimeout(this.#timer);
+    this.#caller.reject(this.#failure);
+    this.#connection?.abort(this.#failure);
+  }
+
+  #response(): HttpResponse {
+    const status = this.#status;
+    const headers = this.#headers;
+    const header = headerReader(headers);
+    return {
+      status,
+      headers,
+      header,
+      body: this.#chunks.length === 1 ? (this.#chunks[0] as Buffer) : Buffer.concat(this.#chunks),
+      endedByClose: headers['content-length'] === undefined && headers['transfer-encoding'] === undefined && hasBody(status),
+      retryAfterMs: retryAfterMs(status, header, this.#tools.wallNow()),
+      atMs: this.#tools.now(),
+    };
+  }
+
+  #decompressed(response: HttpResponse): HttpResponse | Promise<HttpResponse> {
+    const encodings = response.header('content-encoding');
+    if (encodings === undefined || response.body.length === 0) return response;
+    const limits = { maxBytes: this.#request.maxBodyBytes, status: response.status };
+    return decompress(response.body as Buffer, encodings, limits).then((body) => ({ ...response, body }));
+  }
+}
+
+function expire(exchange: Exchange): void {
+  exchange.expire();
+}
 
 function hasBody(status: number): boolean {
   return status !== 204 && status !== 304;
 }
 
-/** What cannot be compressed grows a little. */
-function mostPacked(maxBytes: number): number {
+/** Data that cannot be compressed grow a little. */
+function maxCompressed(maxBytes: number): number {
   return maxBytes + maxBytes / 100 + 1024;
 }
 
-/** The deadline is ours alone: the idle timeouts would never trip on a server that trickles. */
-function wireRequest(hop: Hop, userAgent: string): Dispatcher.DispatchOptions & { origin: string } {
-  const method = hop.method as Dispatcher.HttpMethod;
-  const headers = wireHeaders(hop.headers, userAgent);
-  return { origin: hop.origin, path: hop.path, method, headers, body: hop.body ?? null, headersTimeout: 0, bodyTimeout: 0 };
+/** The deadline is ours: undici's idle timeouts would never end a server that trickles. */
+function toDispatch(request: WireRequest, userAgent: string): Dispatcher.DispatchOptions & { readonly origin: string } {
+  const method = request.method as Dispatcher.HttpMethod;
+  const headers = wireHeaders(request.headers, userAgent);
+  return { origin: request.origin, path: request.path, method, headers, body: request.body ?? null, headersTimeout: 0, bodyTimeout: 0 };
 }
 
-/** Header texts travel as UTF-8 bytes, each written as the character of that number. */
-function wireHeaders(written: Hop['headers'], userAgent: string): Record<string, string> {
+/** Header values travel as UTF-8: one character for each byte. */
+function wireHeaders(written: WireRequest['headers'], userAgent: string): Record<string, string> {
   const headers: Record<string, string> = { accept: '*/*', 'accept-encoding': acceptEncoding, 'user-agent': userAgent };
   for (const name in written) {
     const value = written[name] as string;
-    // biome-ignore lint/suspicious/noControlCharactersInRegex: asks for anything but ASCII
+    // biome-ignore lint/suspicious/noControlCharactersInRegex: matches ASCII
     headers[name.toLowerCase()] = /^[\x00-\x7f]*$/.test(value) ? value : utf8Bytes(name, value);
   }
   return headers;
@@ -127,17 +179,4 @@ function wireHeaders(written: Hop['headers'], userAgent: string): Record<string,
 function utf8Bytes(name: string, value: string): string {
   if (value.isWellFormed()) return Buffer.from(value).toString('latin1');
   throw new Failure('request', `the header "${name}" holds a broken character (a lone surrogate)`, { sent: false });
-}
-
-function responseOf(status: number, headers: HttpResponse['headers'], body: Uint8Array, { now, wallNow }: ExchangeTools): HttpResponse {
-  const header = headerReader(headers);
-  return {
-    status,
-    headers,
-    header,
-    body,
-    endedByClose: headers['content-length'] === undefined && headers['transfer-encoding'] === undefined && hasBody(status),
-    retryAfterMs: retryAfterMs(status, header, wallNow()),
-    atMs: now(),
-  };
 }

@@ -1,75 +1,130 @@
 import type { SecureContext } from 'node:tls';
-import { buildConnector, Client, type Dispatcher, Pool, ProxyAgent } from 'undici';
+import { buildConnector, Client, Pool, ProxyAgent } from 'undici';
 import { percentDecoded } from '../../core/template/url.ts';
-import { guardedLookup } from './guard.ts';
-import { createLines, type Lines } from './lines.ts';
+import { authorities } from './authorities.ts';
+import { failureOf } from './error.ts';
+import { guardedLookup, refuseHost, refuseName } from './guard.ts';
+import { Pools } from './pools.ts';
+import { proxyFinder } from './proxy.ts';
 
-/** How requests get to an origin. */
+/** Connects to origins, directly or through one proxy. */
 export interface Route {
-  readonly lines: Lines;
+  readonly pools: Pools;
   /** The proxy's host and port, for messages. */
   readonly proxy?: string;
 }
 
-/** Which hosts a direct connection may lead to: any; those that are listed, so only metadata is refused; or nothing inside the network. */
-type Reach = 'any' | 'listed' | 'unlisted';
-
-/** The ways there are, each made when it is first needed. */
-export interface Routes {
-  direct(reach: Reach): Route;
-  through(proxy: URL): Route;
-  destroy(): void;
+/** Options of the command line and the environment that concern connections. */
+export interface RouteOptions {
+  /** A file with certificate authorities to trust besides the default ones. */
+  readonly cacert?: string | undefined;
+  /** The environment: HTTP_PROXY, HTTPS_PROXY, NO_PROXY, NODE_EXTRA_CA_CERTS. */
+  readonly environment: NodeJS.ProcessEnv;
 }
+
+/**
+ * Addresses that a direct connection may lead to. `any`: all, for an origin that the flow names. `listed`: all but metadata addresses,
+ * for a host under allow_hosts. `unlisted`: none inside the network.
+ */
+type AddressPolicy = 'any' | 'listed' | 'unlisted';
 
 const connectTimeoutMs = 10_000;
 
-/** Node tries a host's addresses one after another, 250 ms each: too short for the other side of the world. */
+/** Node tries a host's addresses one after another, 250 ms each by default: too short for the other side of the world. */
 const addresses = { autoSelectFamily: true, autoSelectFamilyAttemptTimeout: 1000 };
 
-/** Makes the routes. `secureContext`: whom TLS trusts; absent for the usual authorities. */
-export function createRoutes(secureContext: SecureContext | undefined): Routes {
-  const routes = new Map<string, Route>();
-  // Said, so that NODE_TLS_REJECT_UNAUTHORIZED is no way around.
-  const tls = { timeout: connectTimeoutMs, rejectUnauthorized: true, ...(secureContext ? { secureContext } : {}) };
-  return {
-    direct: (reach) => routes.get(reach) ?? kept(reach, { lines: createLines(directly(reach)) }),
-    through: (proxy) => routes.get(proxy.href) ?? kept(proxy.href, { lines: createLines(proxied(proxy)), proxy: proxy.host }),
-    destroy() {
-      for (const { lines } of routes.values()) lines.destroy();
-    },
-  };
+/** Finds the route to an origin. Each is made when it is first needed. */
+export class Routes {
+  readonly #proxyOf: (origin: string) => URL | undefined;
+  readonly #tls: { readonly timeout: number; readonly rejectUnauthorized: true; readonly secureContext?: SecureContext };
+  readonly #routes = new Map<string, Route>();
 
-  function kept(key: string, route: Route): Route {
-    routes.set(key, route);
+  /** Throws an AutomateError if the certificate file or a proxy's URL cannot be used. */
+  constructor({ cacert, environment }: RouteOptions) {
+    const secureContext = authorities(cacert, environment);
+    // Set explicitly, so that NODE_TLS_REJECT_UNAUTHORIZED cannot turn it off.
+    this.#tls = { timeout: connectTimeoutMs, rejectUnauthorized: true, ...(secureContext && { secureContext }) };
+    this.#proxyOf = proxyFinder(environment);
+  }
+
+  /** The route to an origin that the flow or a connection names. */
+  to(origin: string): Route {
+    const proxy = this.#proxyOf(origin);
+    return proxy ? this.#through(proxy) : this.#direct('any');
+  }
+
+  /** The route to an origin that a record or a server names. Throws a Failure if it leads to an address that is refused. */
+  async guardedTo(origin: string, isAllowed: boolean): Promise<Route> {
+    const proxy = this.#proxyOf(origin);
+    try {
+      refuseHost(origin, isAllowed);
+      // The proxy looks the name up itself: the addresses seen from here are the best that can be checked.
+      if (proxy) await refuseName(origin, isAllowed);
+    } catch (error) {
+      throw failureOf(error, { origin, wasSent: false });
+    }
+    return proxy ? this.#through(proxy) : this.#direct(isAllowed ? 'listed' : 'unlisted');
+  }
+
+  /** Ends all connections, and fails the requests in flight. */
+  destroy(): void {
+    for (const { pools } of this.#routes.values()) pools.destroy();
+  }
+
+  #direct(policy: AddressPolicy): Route {
+    return this.#routes.get(policy) ?? this.#add(policy, { pools: this.#directPools(policy) });
+  }
+
+  #through(proxy: URL): Route {
+    return this.#routes.get(proxy.href) ?? this.#add(proxy.href, { pools: this.#proxyPools(proxy), proxy: proxy.host });
+  }
+
+  #add(key: string, route: Route): Route {
+    this.#routes.set(key, route);
     return route;
   }
 
-  function directly(reach: Reach): (origin: string) => Dispatcher {
-    const lookup = reach === 'any' ? {} : { lookup: guardedLookup(reach === 'listed') };
-    const connect = buildConnector({ ...tls, ...addresses, ...lookup });
-    return (origin) => new Client(origin, { connect });
+  #directPools(policy: AddressPolicy): Pools {
+    const lookup = policy === 'any' ? {} : { lookup: guardedLookup(policy === 'listed') };
+    const connect = buildConnector({ ...this.#tls, ...addresses, ...lookup });
+    return new Pools((origin) => new Pool(origin, { connect, factory: openClient }));
   }
 
-  /** http origins get their requests passed on, as not every proxy opens tunnels to port 80; https ones a tunnel. */
-  function proxied({ href, origin, username, password }: URL): () => Dispatcher {
+  /** An https origin gets a tunnel. Requests to an http origin are forwarded, as not every proxy opens tunnels to port 80. */
+  #proxyPools({ href, origin, username, password }: URL): Pools {
     const pair = `${percentDecoded(username)}:${percentDecoded(password)}`;
     const options = {
       uri: username === '' ? href : origin,
       ...(username === '' ? {} : { token: `Basic ${Buffer.from(pair).toString('base64')}` }),
       proxyTunnel: false,
-      requestTls: tls,
-      proxyTls: { ...tls, ...addresses },
+      requestTls: this.#tls,
+      proxyTls: { ...this.#tls, ...addresses },
       factory: (origin: URL, { connect, ...options }: { readonly connect: buildConnector.connector }) =>
-        new Client(origin, { ...options, connect: failing(connect) }),
-      // The one that asks for tunnels.
+        new Pool(origin, { ...options, connect: withPlainErrors(connect), factory: openClient }),
+      // Connects to the proxy to ask for tunnels.
       clientFactory: (proxy: URL, options: object) => new Pool(proxy, { ...options, headersTimeout: connectTimeoutMs }),
     };
-    return () => new ProxyAgent(options);
+    return new Pools(() => new ProxyAgent(options));
   }
 }
 
-/** undici would take a connection that closes before there is a tunnel for a lost one, and ask for tunnels without end. */
-function failing(connect: buildConnector.connector): buildConnector.connector {
+/**
+ * Opens a client of a pool, for one connection. It leaves the pool once its request is given up:
+ * undici would reconnect, only to find that the request is no longer wanted.
+ */
+function openClient(origin: URL, options: object): Client {
+  const client = new Client(origin, options);
+  client.on('disconnect', (url, _targets, error) => {
+    if (error.message !== 'aborted') return;
+    // Makes the pool forget it.
+    client.emit('connectionError', url, [client], error);
+    client.destroy().catch(() => undefined);
+  });
+  return client;
+}
+
+/** Hides undici's error code: it would take a proxy that hangs up before there is a tunnel for a lost connection, and ask for tunnels forever. */
+function withPlainErrors(connect: buildConnector.connector): buildConnector.connector {
   return (options, callback) =>
     connect(options, (...[error, socket]) => {
       if (error) callback(new Error(error.message, { cause: error }), null);

@@ -1,15 +1,15 @@
-/** One request to one origin, signed, without redirects. */
-export interface Hop {
+/** One request to one origin: signed, and without its redirects. */
+export interface WireRequest {
   readonly method: string;
   readonly origin: string;
   readonly path: string;
   readonly headers: Readonly<Record<string, string>>;
   readonly body?: string | undefined;
-  /** On the monotonic clock. */
+  /** In ms on the monotonic clock. */
   readonly deadlineMs: number;
-  /** The limit that the deadline comes from, for the message. */
+  /** The limit that the deadline was computed from, for messages. */
   readonly timeoutMs: number;
   readonly maxBodyBytes: number;
-  /** Set when the flow does not name the host: addresses inside the network are refused but for these hosts. */
+  /** Hosts inside the network that may be reached, if the flow does not name the host itself. Absent if it does: then any may. */
   readonly allowHosts?: readonly string[] | undefined;
 }

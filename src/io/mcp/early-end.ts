@@ -1,6 +1,6 @@
 import type { JSONRPCMessage, JSONRPCRequest, StreamableHTTPClientTransport } from '@modelcontextprotocol/client';
 import { Failure } from '../../core/failure.ts';
-import { type Fetch, tooLong } from './fetch.ts';
+import { type Fetch, messageTooLong } from '../http/fetch.ts';
 
 /** A transport whose client hears at once that the stream of an answer has ended without the answer: it would wait for the whole time. */
 export function failOnEarlyEnd(transport: StreamableHTTPClientTransport, connection: string): StreamableHTTPClientTransport {
@@ -34,7 +34,7 @@ export function answering(fetch: Fetch): Fetch {
 
 /** The client tells of the end of a stream right before it ends. */
 function endOf(connection: string, lastError: string): Failure {
-  if (lastError.includes(tooLong)) return new Failure('parse', tooLong);
+  if (lastError.includes(messageTooLong)) return new Failure('parse', messageTooLong);
   return new Failure('network', `the MCP server "${connection}" ended the connection before its answer`, { retryable: true });
 }
 

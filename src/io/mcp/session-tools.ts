@@ -1,6 +1,6 @@
 import type { ToolServerEvent } from '../../core/event.ts';
 import type { LocalServer, McpConnection, RemoteServer } from '../../core/tools/tools.ts';
-import type { Fetch } from './fetch.ts';
+import type { Fetch } from '../http/fetch.ts';
 import type { LoginSession } from './login.ts';
 
 /** What a session is opened with. */

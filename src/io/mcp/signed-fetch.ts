@@ -7,76 +7,102 @@ import type { RemoteServer } from '../../core/tools/tools.ts';
 import type { Tokens } from '../auth/oauth.ts';
 import { type Signature, signature, withQuery } from '../auth/sign.ts';
 import { hostRefusal, isAllowedHost, type Secret } from '../credentials/secret.ts';
-import type { Fetch, Fetches } from './fetch.ts';
+import type { Fetch } from '../http/fetch.ts';
+import { sendSingle } from '../http/single-request.ts';
 
-/** What signs requests to a server. */
+/** Signs the requests to a server. */
 export interface Signing {
   readonly secrets: ReadonlyMap<string, Secret>;
   readonly tokens: Tokens;
-  /** A request that this credential signed has succeeded. */
+  /** Reports that a request signed with this credential has succeeded. */
   used(credential: string): void;
   wallNow(): number;
 }
 
+/** The fetches that a signed one sends with. */
+export interface Fetches {
+  /** To an origin that the connection names. */
+  readonly fetch: Fetch;
+  /** To an origin that only the server names, such as the one where people log in: never to metadata addresses. */
+  readonly fetchNamed: Fetch;
+}
+
 /**
- * A fetch that signs what goes to the server's own origin, and nothing that goes elsewhere.
- * A refusal is a Failure that knows the reason, and how long to stay away: the client would forget both.
+ * Makes a fetch that signs requests to the server's own origin, and no others.
+ * A refusal is a Failure with its reason and its Retry-After: the MCP client would drop both.
  */
-export function signedFetch({ fetch, fetchNamed }: Fetches, server: RemoteServer, signing: Signing): Fetch {
+export function signedFetch(fetches: Fetches, server: RemoteServer, signing: Signing): Fetch {
   const { origin } = new URL(server.url);
-  const isLogin = server.auth?.type === 'oauth2_authorization_code';
-  const auth = server.auth?.type === 'oauth2_authorization_code' ? undefined : server.auth;
-  const elsewhere: Fetch = async (input, init) => {
-    const { protocol, hostname, host } = new URL(input);
-    if (protocol === 'https:' || isLoopback(hostname) || server.allowHttp) return fetchNamed(input, init);
-    throw new Failure('request', `expected an https URL of whoever logs people in, found http://${host}`, { sent: false });
-  };
   return async (input, init) => {
-    const url = new URL(input);
-    if (url.origin !== origin) return elsewhere(url, init);
-    if (auth?.type !== 'oauth2_client_credentials') return checked(await sent(auth && signature(auth, secretOf(auth, signing, origin))));
-    return checked(
-      await signing.tokens.send(auth, secretOf(auth, signing, new URL(auth.tokenUrl).origin), async (token, refused?: Response) => {
-        await refused?.body?.cancel().catch(() => undefined);
-        return sent(signature(auth, token));
-      }),
-    );
-
-    function sent(signed: Signature | undefined): Promise<Response> {
-      return fetch(signed?.query === undefined ? url : origin + withQuery(url.pathname + url.search, signed.query), {
-        ...init,
-        headers: headersOf(init?.headers, server, signed),
-      });
-    }
-
-    async function checked(response: Response): Promise<Response> {
-      if (response.ok && server.auth && server.auth.type !== 'oauth2_client_credentials') signing.used(server.auth.credential);
-      // Who logs in is told of it by the client, which knows what to do.
-      if (!isLogin && (response.status === 401 || response.status === 403)) throw await refused(response, signing.wallNow());
-      if (init?.method === 'POST' && (response.status === 429 || response.status >= 500)) throw await refused(response, signing.wallNow());
-      return response;
-    }
+    const url = new URL(input instanceof Request ? input.url : input);
+    if (url.origin !== origin) return fetchForLogin(fetches, url, init, server);
+    const response = await fetchSigned({ fetch: fetches.fetch, url, init, server, signing });
+    return checked(response, init?.method, server, signing);
   };
 }
 
-/** The credential's header counts, not one of the same name that the connection sets. */
-function headersOf(own: RequestInit['headers'], server: RemoteServer, signed: Signature | undefined): Headers {
-  const headers = new Headers(own);
-  for (const [name, value] of [...Object.entries(server.headers), ...Object.entries(signed?.headers ?? {})]) headers.set(name, value);
+/** Requests to other origins look up how to log in, and get and renew the tokens of a login: single and rare. */
+async function fetchForLogin({ fetchNamed }: Fetches, url: URL, init: RequestInit | undefined, server: RemoteServer): Promise<Response> {
+  const { protocol, hostname, host } = url;
+  if (protocol === 'https:' || isLoopback(hostname) || server.allowHttp) {
+    return sendSingle(fetchNamed, url, { ...init, throwHttpErrors: false });
+  }
+  throw new Failure('request', `expected an https URL for the login, found http://${host}`, { sent: false });
+}
+
+interface Outgoing {
+  readonly fetch: Fetch;
+  readonly url: URL;
+  readonly init: RequestInit | undefined;
+  readonly server: RemoteServer;
+  readonly signing: Signing;
+}
+
+async function fetchSigned({ fetch, url, init, server, signing }: Outgoing): Promise<Response> {
+  const { auth } = server;
+  if (auth === undefined || auth.type === 'oauth2_authorization_code') return sendSigned(undefined);
+  if (auth.type !== 'oauth2_client_credentials') return sendSigned(signature(auth, secretFor(auth, signing, url.origin)));
+  const clientSecret = secretFor(auth, signing, new URL(auth.tokenUrl).origin);
+  return signing.tokens.send(auth, clientSecret, async (token, refused?: Response) => {
+    await refused?.body?.cancel().catch(() => undefined);
+    return sendSigned(signature(auth, token));
+  });
+
+  function sendSigned(sign: Signature | undefined): Promise<Response> {
+    const target = sign?.query === undefined ? url : url.origin + withQuery(url.pathname + url.search, sign.query);
+    return fetch(target, { ...init, headers: withHeaders(init?.headers, server, sign) });
+  }
+}
+
+/** Throws a Failure if the server refuses: what a login or another attempt cannot change, or what the client would wait for in vain. */
+async function checked(response: Response, method: string | undefined, { auth }: RemoteServer, signing: Signing): Promise<Response> {
+  const { status } = response;
+  if (response.ok && auth && auth.type !== 'oauth2_client_credentials') signing.used(auth.credential);
+  // With a login the client itself needs the refusal: it asks the person to log in.
+  const isRefusal = auth?.type !== 'oauth2_authorization_code' && (status === 401 || status === 403);
+  const isOverload = method === 'POST' && (status === 429 || status >= 500);
+  if (isRefusal || isOverload) throw await refusalOf(response, signing.wallNow());
+  return response;
+}
+
+/** The credential's header replaces one of the same name that the connection sets. */
+function withHeaders(written: RequestInit['headers'], server: RemoteServer, sign: Signature | undefined): Headers {
+  const headers = new Headers(written);
+  for (const [name, value] of [...Object.entries(server.headers), ...Object.entries(sign?.headers ?? {})]) headers.set(name, value);
   return headers;
 }
 
-/** A secret is bound to its hosts, whatever a connection says. */
-function secretOf({ credential }: Auth, { secrets }: Signing, origin: string): string {
+/** The secret of a credential. It is bound to its hosts, whatever a connection says. */
+function secretFor({ credential }: Auth, { secrets }: Signing, origin: string): string {
   const secret = secrets.get(credential);
   if (secret === undefined) throw new Failure('request', `there is no credential "${credential}"`, { sent: false });
   if (!isAllowedHost(origin, secret.hosts)) throw new Failure('request', hostRefusal(credential, secret, origin), { sent: false });
   return secret.text;
 }
 
-async function refused(response: Response, nowMs: number): Promise<Failure> {
+async function refusalOf(response: Response, nowMs: number): Promise<Failure> {
   const { status } = response;
-  // A long page must not push the header out: it tells whether a token has expired.
+  // The header comes first, so that a long page does not push it out: it says whether a token has expired.
   const reasons = [response.headers.get('www-authenticate') ?? '', await response.text().catch(() => '')];
   const text = excerpt(reasons.filter((reason) => reason !== '').join('; '));
   const header = (name: string) => response.headers.get(name) ?? undefined;

@@ -2,11 +2,10 @@ import { setMaxListeners } from 'node:events';
 import type { ToolServerEvent } from '../../core/event.ts';
 import { Failure } from '../../core/failure.ts';
 import { isRemote, type LocalServer, localOrigin, type McpConnection, type Tools } from '../../core/tools/tools.ts';
-import { createTokens } from '../auth/oauth.ts';
+import { Tokens } from '../auth/oauth.ts';
 import { hostRefusal, isAllowedHost, type Secret } from '../credentials/secret.ts';
-import { tokenHop } from '../http/client.ts';
-import type { Transport } from '../http/transport.ts';
-import { createFetch } from './fetch.ts';
+import { createFetch, createGuardedFetch, type Fetch } from '../http/fetch.ts';
+import { Routes } from '../http/routes.ts';
 import { createLogin, type LoginPerson, type LoginSession } from './login.ts';
 import { openSession, type Session } from './session.ts';
 import type { Elicit, SessionTools } from './session-tools.ts';
@@ -18,7 +17,7 @@ export interface McpTools {
   readonly environment: NodeJS.ProcessEnv;
   readonly cacert: string | undefined;
   /** Sends requests for access tokens. */
-  readonly transport: Transport;
+  readonly fetch: Fetch;
   readonly secrets: ReadonlyMap<string, Secret>;
   now(): number;
   wallNow(): number;
@@ -49,11 +48,13 @@ export function createTools(options: McpTools): Tools & { close(): Promise<void>
   const aborting = new AbortController();
   // Every call listens to it.
   setMaxListeners(0, aborting.signal);
-  const http = createFetch({ cacert: options.cacert, environment: options.environment, userAgent: `automate/${options.version}` });
-  const tokens = createTokens({
+  const routes = new Routes(options);
+  const userAgent = `automate/${options.version}`;
+  const fetches = { fetch: createFetch(routes, userAgent), fetchNamed: createGuardedFetch(routes, userAgent) };
+  const tokens = new Tokens({
     now: options.now,
     secret: options.secret,
-    post: (url, headers, form) => options.transport.send(tokenHop(url, headers, form, options.now())),
+    fetch: options.fetch,
     used: (auth) => options.used(auth.credential),
   });
   const sessionTools: SessionTools = {
@@ -62,7 +63,7 @@ export function createTools(options: McpTools): Tools & { close(): Promise<void>
     report: options.report,
     elicit: options.elicit,
     login: (connection) => loginOf(connection, options),
-    fetch: (server) => signedFetch(http, server, { ...options, tokens }),
+    fetch: (server) => signedFetch(fetches, server, { ...options, tokens }),
     variables: (server) => variablesOf(server, options),
   };
   return {
@@ -85,7 +86,7 @@ export function createTools(options: McpTools): Tools & { close(): Promise<void>
         ),
       );
       aborting.abort(new Error('the run has ended'));
-      http.destroy();
+      routes.destroy();
     },
   };
 

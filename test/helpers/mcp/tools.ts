@@ -48,7 +48,7 @@ export function useTools(options: Partial<McpTools> = {}): UsedTools {
     version: '1.2.3',
     environment: process.env,
     cacert: undefined,
-    transport: createTransport({ ...clocks, environment: {}, userAgent: 'automate/1.2.3' }),
+    fetch: createTransport({ ...clocks, environment: {}, userAgent: 'automate/1.2.3' }).fetch,
     secrets: new Map(),
     ...clocks,
     used: (name) => used.push(name),

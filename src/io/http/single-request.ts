@@ -1,0 +1,48 @@
+import ky, { HTTPError, type KyResponse, type Options } from 'ky';
+import { retryAfterMs } from '../../core/answer/rate-limit.ts';
+import { answerMessage } from '../../core/answer/response.ts';
+import { Failure } from '../../core/failure.ts';
+import { failureOf } from './error.ts';
+import type { Fetch } from './fetch.ts';
+
+/** One limit for the whole answer. */
+const timeoutMs = 30_000;
+
+/**
+ * Sends a request that is single and rare, such as one for an access token, with ky. Retries are the engine's, and redirects are answers:
+ * such a request carries a secret. Throws a Failure, also for a status outside 200 to 299 unless `throwHttpErrors` is false.
+ */
+export async function sendSingle(fetch: Fetch, url: string | URL, options: Options = {}): Promise<KyResponse> {
+  // ky's own timeout ends with the headers.
+  const timeout = AbortSignal.timeout(timeoutMs);
+  const signal = options.signal ? AbortSignal.any([options.signal, timeout]) : timeout;
+  try {
+    return await ky(url, { ...options, fetch, signal, timeout: false, retry: 0, redirect: 'manual' });
+  } catch (error) {
+    throw await toFailure(error, url);
+  }
+}
+
+/** Reads the answer to a single request as JSON. Throws a Failure. */
+export async function readJson(response: KyResponse, url: string): Promise<unknown> {
+  try {
+    return await response.json();
+  } catch (error) {
+    if (!(error instanceof SyntaxError)) throw await toFailure(error, url);
+    const contentType = response.headers.get('content-type') ?? 'no content type';
+    throw new Failure('parse', `the answer is not JSON (${contentType})`, { status: response.status });
+  }
+}
+
+async function toFailure(error: unknown, url: string | URL): Promise<unknown> {
+  if (error instanceof HTTPError) return refusalOf(error.response);
+  if ((error as Error).name === 'TimeoutError') return new Failure('timeout', `no response within ${timeoutMs} ms`, { retryable: true });
+  return failureOf(error, { origin: new URL(url).origin, wasSent: true });
+}
+
+async function refusalOf(response: KyResponse): Promise<Failure> {
+  const { status, headers } = response;
+  const body = new Uint8Array(await response.arrayBuffer().catch(() => new ArrayBuffer(0)));
+  const waitMs = retryAfterMs(status, (name) => headers.get(name) ?? undefined, Date.now());
+  return new Failure('http', answerMessage({ status, body }), { status, retryable: status === 429 || status >= 500, retryAfterMs: waitMs });
+}

@@ -1,0 +1,160 @@
+import { connect, type Socket } from 'node:net';
+import { describe, expect, test, vi } from 'vitest';
+import { Pools } from '../../../src/io/http/pools.ts';
+import { makeCertificates } from '../../helpers/certificates.ts';
+import { httpServer, json } from '../../helpers/http-server.ts';
+import { proxyServer } from '../../helpers/proxy-server.ts';
+import { rawServer } from '../../helpers/raw-server.ts';
+import { createSender, textOf } from './sending.ts';
+
+const certificates = makeCertificates();
+
+const inFlight = 8;
+
+/** Sends requests, eight at a time, each as soon as an answer has come. */
+async function sendAll(count: number, send: () => Promise<unknown>): Promise<void> {
+  let left = count;
+  const worker = async () => {
+    while (left-- > 0) await send();
+  };
+  await Promise.all(Array.from({ length: inFlight }, worker));
+}
+
+describe('connections', () => {
+  test('are never more than the requests in flight, and are used again', async () => {
+    const server = await httpServer((_request, response) => json(response, {}));
+    const { get } = createSender();
+    await sendAll(200, () => get(server.origin));
+    expect([server.requests.length, server.connections()]).toEqual([200, inFlight]);
+  });
+
+  test('are never more than the requests in flight for compressed answers', async () => {
+    const { gzipSync } = await import('node:zlib');
+    const body = gzipSync('x'.repeat(100_000));
+    const server = await httpServer((_request, response) => response.setHeader('content-encoding', 'gzip').end(body));
+    const { get } = createSender();
+    await sendAll(100, () => get(server.origin));
+    expect([server.requests.length, server.connections()]).toEqual([100, inFlight]);
+  });
+
+  test.each(['http', 'https'])('through a proxy are never more than the requests in flight: %s', async (scheme) => {
+    const server = await httpServer((_request, response) => json(response, {}), scheme === 'https' ? certificates.good : undefined);
+    const proxy = await proxyServer(server.port);
+    const environment = { HTTP_PROXY: proxy.url, HTTPS_PROXY: proxy.url };
+    const { get } = createSender({ environment, cacert: certificates.authority });
+    await sendAll(200, () => get(`${scheme}://api.example.test/`));
+    expect([server.requests.length, proxy.connections()]).toEqual([200, inFlight]);
+  });
+
+  test('that the server closes after each answer are opened anew, and nothing is sent twice', async () => {
+    const server = await httpServer((_request, response) => response.setHeader('connection', 'close').end('{}'));
+    const { get } = createSender();
+    await sendAll(50, () => get(server.origin));
+    expect([server.requests.length, server.connections()]).toEqual([50, 50]);
+  });
+
+  test('that the server closes while they are idle are opened anew', async () => {
+    const server = await httpServer((_request, response) => json(response, {}));
+    const { get } = createSender();
+    for (let request = 1; request <= 20; request++) {
+      await get(server.origin);
+      server.closeIdle();
+    }
+    expect(server.requests.length).toBe(20);
+  });
+
+  test.each(['directly', 'through a proxy'])('are not opened anew for a request that was given up: %s', async (way) => {
+    const server = await httpServer((_request, response) => json(response, {}));
+    const proxy = await proxyServer(server.port);
+    const { failure } = createSender({ environment: way === 'directly' ? {} : { HTTP_PROXY: proxy.url } });
+    const url = way === 'directly' ? server.origin : 'http://api.example.test/';
+    for (let request = 1; request <= 5; request++) await failure(url, { maxBodyBytes: 1 });
+    expect([server.requests.length, (way === 'directly' ? server : proxy).connections()]).toEqual([5, 5]);
+  });
+});
+
+test('a request that is given up while its connection is opened is not sent later', async () => {
+  const server = await httpServer((_request, response) => json(response, {}), certificates.good);
+  let begun: { readonly socket: Socket; readonly hello: string } | undefined;
+  let onward: Socket | undefined;
+  const relay = await rawServer((socket, bytes) => {
+    if (onward) onward.write(bytes, 'latin1');
+    else begun = { socket, hello: bytes };
+  });
+  const { failure } = createSender({ cacert: certificates.authority });
+  const { message } = await failure(relay.origin.replace('http:', 'https:'), { timeoutMs: 20 });
+  expect(message).toBe('no response within 20 ms: the connection was not made');
+  const { socket, hello } = await vi.waitUntil(() => begun);
+  onward = connect(server.port, '127.0.0.1');
+  onward.pipe(socket);
+  onward.write(hello, 'latin1');
+  await vi.waitUntil(() => socket.destroyed || socket.readableEnded || server.requests.length > 0);
+  expect(server.requests).toEqual([]);
+});
+
+describe('an answer without a request', () => {
+  const answer = (text: string) => `HTTP/1.1 200 OK\r\ncontent-length: ${text.length}\r\n\r\n${text}`;
+
+  test('that comes while its connection is idle closes the connection', async () => {
+    const sockets: Socket[] = [];
+    const server = await rawServer((socket) => {
+      sockets.push(socket);
+      socket.write(answer(`own ${sockets.length}`));
+    });
+    const { get } = createSender();
+    expect(textOf(await get(server.origin))).toBe('own 1');
+    sockets[0]?.write(answer('extra'));
+    await vi.waitUntil(() => sockets[0]?.destroyed);
+    expect(textOf(await get(server.origin))).toBe('own 2');
+    expect(server.connections()).toBe(2);
+  });
+
+  test('that follows an answer at once never reaches another request', async () => {
+    let requests = 0;
+    const server = await rawServer((socket) => socket.write(answer(`own ${++requests}`) + answer('extra')));
+    const { get } = createSender();
+    const texts: string[] = [];
+    for (let request = 1; request <= 50; request++) texts.push(textOf(await get(server.origin)));
+    expect(texts).toEqual(texts.map((_text, index) => `own ${index + 1}`));
+    expect(server.connections()).toBe(50);
+  });
+});
+
+describe('pools', () => {
+  /** Pools whose requests stay in flight. */
+  function openPools() {
+    const opened: string[] = [];
+    const closed: string[] = [];
+    const destroyed: string[] = [];
+    const pools = new Pools((origin) => {
+      opened.push(origin);
+      return {
+        dispatch: () => true,
+        close: () => new Promise(() => closed.push(origin)),
+        destroy: async () => void destroyed.push(origin),
+      } as never;
+    });
+    const send = (origin: string) => pools.dispatch({ origin, path: '/', method: 'GET' }, {});
+    return { pools, send, opened, closed, destroyed };
+  }
+
+  test('keep the 256 origins that were used last', () => {
+    const { send, opened, closed } = openPools();
+    for (let origin = 1; origin <= 256; origin++) send(`http://${origin}`);
+    send('http://1');
+    expect(closed).toEqual([]);
+    send('http://257');
+    expect(closed).toEqual(['http://2']);
+    send('http://1');
+    expect(opened).toHaveLength(257);
+    send('http://2');
+    expect([opened.length, closed]).toEqual([258, ['http://2', 'http://3']]);
+  });
+
+  test('end the requests of closed pools, too, when they are destroyed', () => {
+    const { pools, send, opened, destroyed } = openPools();
+    for (let origin = 1; origin <= 300; origin++) send(`http://${origin}`);
+    pools.destroy();
+    expect(destroyed.sort()).toEqual(opened.sort());
+  });
+});
