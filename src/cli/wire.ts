@@ -3,7 +3,7 @@ import type { Event } from '../core/event.ts';
 import { Failure } from '../core/failure.ts';
 import type { Cache, Ports } from '../core/ports.ts';
 import type { Tools } from '../core/tools/tools.ts';
-import type { KeptCache } from '../io/cache/cache.ts';
+import type { FileCache } from '../io/cache/cache.ts';
 import { createClock } from '../io/clock/clock.ts';
 import { createHttp } from '../io/http/client.ts';
 import { createTransport, type Transport } from '../io/http/transport.ts';
@@ -70,11 +70,11 @@ export function wire(options: WireOptions): WiredPorts {
       report: options.report,
     });
   });
-  const mostBytes = mostCacheBytes(process.env);
+  const maxBytes = mostCacheBytes(process.env);
   const cache = createLateCache(envOf(options.env), async () => {
     const { createCache } = await import('../io/cache/cache.ts');
     const warn = (message: string) => options.warn?.(message);
-    return createCache({ path: cachePath(process.env), mostBytes, redactor, wallNow: clock.wallNow, warn });
+    return createCache({ path: cachePath(process.env), maxBytes, redactor, wallNow: clock.wallNow, warn });
   });
   return {
     clock,
@@ -100,9 +100,9 @@ export function wire(options: WireOptions): WiredPorts {
 }
 
 /** Most flows keep no answers: what keeps them is loaded when the first one does. Environments know nothing of each other's. */
-function createLateCache(env: string, create: () => Promise<KeptCache>): Cache & { close(): Promise<void> } {
-  let coming: Promise<KeptCache> | undefined;
-  let cache: KeptCache | undefined;
+function createLateCache(env: string, create: () => Promise<FileCache>): Cache & { close(): Promise<void> } {
+  let coming: Promise<FileCache> | undefined;
+  let cache: FileCache | undefined;
   return {
     async through(key, ...call) {
       coming ??= create();

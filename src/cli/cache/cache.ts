@@ -1,6 +1,6 @@
 import { existsSync, rmSync } from 'node:fs';
 import { AutomateError } from '../../core/failure.ts';
-import { type AnswersFile, openAnswers } from '../../io/cache/answers-file.ts';
+import { AnswersFile } from '../../io/cache/answers-file.ts';
 import { damagedPath, isDamaged, setAside } from '../../io/files/database.ts';
 import { systemReason } from '../../io/files/naming-errors.ts';
 import { exitCodes } from '../exit.ts';
@@ -40,7 +40,7 @@ const noFacts: Facts = { answers: 0, bytes: 0 };
 
 function factsOf(file: AnswersFile): Facts {
   const span = file.span();
-  return { ...file.amount(), ...(span && { oldest: timeText(span.oldestMs), newest: timeText(span.newestMs) }) };
+  return { ...file.size(), ...(span && { oldest: timeText(span.oldestMs), newest: timeText(span.newestMs) }) };
 }
 
 function timeText(ms: number): string {
@@ -87,7 +87,7 @@ const timeoutMs = 10_000;
 function used<Result>(path: string, act: (file: AnswersFile) => Result): Result {
   let file: AnswersFile | undefined;
   try {
-    file = openAnswers(path, timeoutMs);
+    file = new AnswersFile(path, timeoutMs);
     return act(file);
   } catch (error) {
     if (error instanceof AutomateError) throw error;

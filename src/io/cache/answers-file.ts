@@ -1,26 +1,19 @@
 import type Database from 'libsql';
 import { inTransaction, openDatabase } from '../files/database.ts';
-import { answerOf, checksumOf, damage, type KeptAnswer, type NewAnswer, packedOf, type Row } from './cached-answer.ts';
+import {
+  type AnswerRow,
+  answerChecksum,
+  type CachedAnswer,
+  damageError,
+  type NewAnswer,
+  packAnswer,
+  unpackAnswer,
+} from './cached-answer.ts';
 
-/** How much is kept: headers and bodies. */
-export interface Amount {
+/** The size of the cache: headers and bodies. */
+export interface CacheSize {
   readonly answers: number;
   readonly bytes: number;
-}
-
-/** The file of answers. Keys are SHA-256 hashes in hex. Every method is one transaction, and throws what libsql throws. */
-export interface AnswersFile {
-  find(key: string): KeptAnswer | undefined;
-  /** Keeps answers, and takes some of what has come to its end or is too much away: the oldest first. Answers whether there is more of that. */
-  keep(answers: ReadonlyMap<string, NewAnswer>, nowMs: number, mostBytes: number): boolean;
-  amount(): Amount;
-  /** When the oldest and the newest answer were kept; absent when there is none. */
-  span(): { readonly oldestMs: number; readonly newestMs: number } | undefined;
-  /** Takes everything away, and gives the disk back what it took. */
-  clear(): Amount;
-  /** How long another process is waited for from now on. */
-  waitFor(ms: number): void;
-  close(): void;
 }
 
 /** The newest answer has the highest number. */
@@ -36,124 +29,142 @@ insert into amount values (0, 0);`;
 /** The version of the tables above. */
 const version = 1;
 
-/** So many answers are taken away at a time, and so often in one transaction. */
-const mostGone = { atOnce: 500, times: 10 };
+/** Deletes are bounded per transaction, so that other processes need not wait long. */
+const maxDeleted = { atOnce: 500, rounds: 10 };
 
-/** Opens the file of answers, which is made when there is none. */
-export function openAnswers(path: string, timeoutMs: number): AnswersFile {
-  const database = openDatabase(path, { schema, version, timeoutMs });
-  try {
-    return answersOf(database);
-  } catch (error) {
-    database.close();
-    throw error;
-  }
-}
-
-interface Taken {
+interface NumberedAnswer {
   readonly number: number;
   readonly bytes: number;
 }
 
-/** Every column is cast: in a damaged file anything may be anything, and libsql ends the process over a text that is no UTF-8. */
-const taken = 'select number, cast(bytes as integer) as bytes from answers';
+/** Every column is cast: a damaged file may hold any type in any column, and libsql aborts the process on text that is not UTF-8. */
+const selectNumbered = 'select number, cast(bytes as integer) as bytes from answers';
 
-function answersOf(database: Database.Database): AnswersFile {
-  const found = database.prepare('select cast(checksum as integer), cast(answer as blob) from answers where key = ?').raw();
-  const ofKey = database.prepare(`${taken} where key = ?`);
-  const ended = database.prepare(`${taken} where ends_at <= ? order by ends_at limit ?`);
-  const oldest = database.prepare(`${taken} order by number limit ?`);
-  const add = database.prepare('insert into answers values (null, ?, ?, ?, ?, ?, ?)');
-  const remove = database.prepare('delete from answers where number = ?');
-  const change = database.prepare('update amount set answers = answers + ?, bytes = bytes + ?');
-  const total = database.prepare('select cast(answers as integer) as answers, cast(bytes as integer) as bytes from amount');
-  const edge = (order: string) => database.prepare(`select cast(kept_at as integer) as ms from answers order by number ${order} limit 1`);
-  const amount = () => amountOf(total.get());
+const queries = {
+  find: 'select cast(checksum as integer), cast(answer as blob) from answers where key = ?',
+  ofKey: `${selectNumbered} where key = ?`,
+  expired: `${selectNumbered} where ends_at <= ? order by ends_at limit ?`,
+  oldest: `${selectNumbered} order by number limit ?`,
+  add: 'insert into answers values (null, ?, ?, ?, ?, ?, ?)',
+  remove: 'delete from answers where number = ?',
+  resize: 'update amount set answers = answers + ?, bytes = bytes + ?',
+  size: 'select cast(answers as integer) as answers, cast(bytes as integer) as bytes from amount',
+} as const;
 
-  let reading: NodeJS.Immediate | undefined;
+/** The file of answers. Keys are SHA-256 hashes in hex. Every method is one transaction and throws what libsql throws. */
+export class AnswersFile {
+  readonly #database: Database.Database;
+  readonly #statements: Record<keyof typeof queries, Database.Statement>;
+  #readEnd: NodeJS.Immediate | undefined;
 
-  return {
-    find(key) {
-      beginReading();
-      const bytes = Buffer.from(key, 'hex');
-      // A single parameter that is an object would be taken for names and values.
-      const row = found.get([bytes]) as Row | undefined;
-      return row && answerOf(bytes, row);
-    },
-    keep(answers, nowMs, mostBytes) {
-      if (answers.size === 0 && !isAnythingOver(nowMs, mostBytes)) return false;
-      endReading();
-      return inTransaction(database, () => {
-        for (const [key, answer] of answers) put(Buffer.from(key, 'hex'), answer, mostBytes);
-        for (let times = 0; times < mostGone.times && isAnythingOver(nowMs, mostBytes); times++) {
-          takeAway(ended.all(nowMs, mostGone.atOnce) as Taken[]);
-          takeAway(surplus(amount().bytes - mostBytes));
-        }
-        return isAnythingOver(nowMs, mostBytes);
-      });
-    },
-    amount,
-    span() {
-      const [first, last] = ['asc', 'desc'].map((order) => edge(order).get() as { ms: number } | undefined);
-      return first && last && { oldestMs: first.ms, newestMs: last.ms };
-    },
-    clear() {
-      const gone = inTransaction(database, () => {
-        const before = amount();
-        database.exec('delete from answers; update amount set answers = 0, bytes = 0');
-        return before;
-      });
-      database.exec('VACUUM');
-      return gone;
-    },
-    waitFor: (ms) => database.exec(`PRAGMA busy_timeout = ${ms}`),
-    close() {
-      endReading();
-      shorten();
-      database.close();
-    },
-  };
-
-  /** What is read in one turn is one transaction: most of the time of a small one goes into its beginning and its end. */
-  function beginReading(): void {
-    if (reading !== undefined) return;
-    database.exec('BEGIN');
-    reading = setImmediate(endReading);
-  }
-
-  function endReading(): void {
-    clearImmediate(reading);
-    reading = undefined;
-    if (database.inTransaction) database.exec('ROLLBACK');
-  }
-
-  /** Brings everything from the log into the file, unless others are at it: the next run need not read the log. */
-  function shorten(): void {
+  /** Opens the file; creates it if there is none. `timeoutMs`: longest wait for another process. */
+  constructor(path: string, timeoutMs: number) {
+    this.#database = openDatabase(path, { schema, version, timeoutMs });
     try {
-      database.exec('PRAGMA busy_timeout = 0; PRAGMA wal_checkpoint(TRUNCATE)');
-    } catch {
-      // What is in the log is kept just as well.
+      const statements = Object.entries(queries).map(([name, sql]) => [name, this.#database.prepare(sql)]);
+      this.#statements = Object.fromEntries(statements) as Record<keyof typeof queries, Database.Statement>;
+      this.#statements.find.raw();
+    } catch (error) {
+      this.#database.close();
+      throw error;
     }
   }
 
-  function isAnythingOver(nowMs: number, mostBytes: number): boolean {
-    return amount().bytes > mostBytes || ended.get(nowMs, 1) !== undefined;
+  find(key: string): CachedAnswer | undefined {
+    this.#beginReading();
+    const bytes = Buffer.from(key, 'hex');
+    // libsql takes a single object for named parameters; hence the array.
+    const row = this.#statements.find.get([bytes]) as AnswerRow | undefined;
+    return row && unpackAnswer(bytes, row);
   }
 
-  /** One that is larger than everything together may be is not kept. */
-  function put(key: Buffer, answer: NewAnswer, mostBytes: number): void {
-    const packed = packedOf(answer);
-    if (packed.length > mostBytes) return;
-    takeAway(ofKey.all([key]) as Taken[]);
-    add.run(key, answer.keptAtMs, answer.endMs, packed.length, checksumOf(key, packed), packed);
-    change.run(1, packed.length);
+  /** Writes answers, and deletes some that have expired or exceed `maxBytes`, the oldest first. Returns true if there are more to delete. */
+  write(answers: ReadonlyMap<string, NewAnswer>, nowMs: number, maxBytes: number): boolean {
+    if (answers.size === 0 && !this.#hasSurplus(nowMs, maxBytes)) return false;
+    this.#endReading();
+    return inTransaction(this.#database, () => {
+      for (const [key, answer] of answers) this.#add(Buffer.from(key, 'hex'), answer, maxBytes);
+      for (let round = 0; round < maxDeleted.rounds && this.#hasSurplus(nowMs, maxBytes); round++) {
+        this.#delete(this.#statements.expired.all(nowMs, maxDeleted.atOnce) as NumberedAnswer[]);
+        this.#delete(this.#oldest(this.size().bytes - maxBytes));
+      }
+      return this.#hasSurplus(nowMs, maxBytes);
+    });
   }
 
-  /** The oldest answers that together are so many bytes. */
-  function surplus(bytes: number): Taken[] {
+  size(): CacheSize {
+    const row = this.#statements.size.get() as CacheSize | undefined;
+    if (row === undefined) throw damageError();
+    return { answers: row.answers, bytes: row.bytes };
+  }
+
+  /** The times at which the oldest and the newest answer were cached; absent if there is none. */
+  span(): { readonly oldestMs: number; readonly newestMs: number } | undefined {
+    const [oldest, newest] = ['asc', 'desc'].map((order) => {
+      const edge = this.#database.prepare(`select cast(kept_at as integer) as ms from answers order by number ${order} limit 1`);
+      return edge.get() as { ms: number } | undefined;
+    });
+    return oldest && newest && { oldestMs: oldest.ms, newestMs: newest.ms };
+  }
+
+  /** Deletes all answers and frees the disk space. Returns the size before. */
+  clear(): CacheSize {
+    const before = inTransaction(this.#database, () => {
+      const size = this.size();
+      this.#database.exec('delete from answers; update amount set answers = 0, bytes = 0');
+      return size;
+    });
+    this.#database.exec('VACUUM');
+    return before;
+  }
+
+  /** Sets the longest wait for another process. */
+  setBusyTimeout(ms: number): void {
+    this.#database.exec(`PRAGMA busy_timeout = ${ms}`);
+  }
+
+  close(): void {
+    this.#endReading();
+    try {
+      // Moves the log into the file, unless another process is using it, so that the next run need not read the log.
+      this.#database.exec('PRAGMA busy_timeout = 0; PRAGMA wal_checkpoint(TRUNCATE)');
+    } catch {
+      // The answers are just as safe in the log.
+    }
+    this.#database.close();
+  }
+
+  /** All reads of one turn of the event loop share a transaction: its beginning and end take most of the time of a small read. */
+  #beginReading(): void {
+    if (this.#readEnd !== undefined) return;
+    this.#database.exec('BEGIN');
+    this.#readEnd = setImmediate(() => this.#endReading());
+  }
+
+  #endReading(): void {
+    clearImmediate(this.#readEnd);
+    this.#readEnd = undefined;
+    if (this.#database.inTransaction) this.#database.exec('ROLLBACK');
+  }
+
+  #hasSurplus(nowMs: number, maxBytes: number): boolean {
+    return this.size().bytes > maxBytes || this.#statements.expired.get(nowMs, 1) !== undefined;
+  }
+
+  /** Skips an answer that alone is larger than the whole cache may be. */
+  #add(key: Buffer, answer: NewAnswer, maxBytes: number): void {
+    const packed = packAnswer(answer);
+    if (packed.length > maxBytes) return;
+    this.#delete(this.#statements.ofKey.all([key]) as NumberedAnswer[]);
+    this.#statements.add.run(key, answer.cachedAtMs, answer.expiresAtMs, packed.length, answerChecksum(key, packed), packed);
+    this.#statements.resize.run(1, packed.length);
+  }
+
+  /** The oldest answers, as many as take up `bytes`. */
+  #oldest(bytes: number): NumberedAnswer[] {
     if (bytes <= 0) return [];
-    const candidates = oldest.all(mostGone.atOnce) as Taken[];
-    if (candidates.length === 0) throw damage();
+    const candidates = this.#statements.oldest.all(maxDeleted.atOnce) as NumberedAnswer[];
+    if (candidates.length === 0) throw damageError();
     let left = bytes;
     return candidates.filter((candidate) => {
       const isSurplus = left > 0;
@@ -162,16 +173,10 @@ function answersOf(database: Database.Database): AnswersFile {
     });
   }
 
-  function takeAway(gone: readonly Taken[]): void {
-    if (gone.length === 0) return;
-    for (const { number } of gone) remove.run(number);
-    const bytes = gone.reduce((sum, answer) => sum + answer.bytes, 0);
-    change.run(-gone.length, -bytes);
+  #delete(answers: readonly NumberedAnswer[]): void {
+    if (answers.length === 0) return;
+    for (const { number } of answers) this.#statements.remove.run(number);
+    const bytes = answers.reduce((sum, answer) => sum + answer.bytes, 0);
+    this.#statements.resize.run(-answers.length, -bytes);
   }
-}
-
-function amountOf(row: unknown): Amount {
-  if (row === undefined) throw damage();
-  const { answers, bytes } = row as Amount;
-  return { answers, bytes };
 }

@@ -4,39 +4,40 @@ import type { Cache, HttpResponse } from '../../core/ports.ts';
 import type { Value } from '../../core/value/value.ts';
 import { headerReader } from '../http/header.ts';
 import type { Redactor } from '../secrets/redact.ts';
-import { createAnswerKeeper, type KeeperOptions } from './answer-keeper.ts';
-import type { KeptAnswer, NewAnswer } from './cached-answer.ts';
+import { BufferedAnswers, type BufferedAnswersOptions } from './buffered-answers.ts';
+import type { CachedAnswer, NewAnswer } from './cached-answer.ts';
 
-/** Where answers are kept, and what they must not hold. */
-export interface CacheOptions extends KeeperOptions {
+/** The file of the cache, its limit, and the secrets that it must not hold. */
+export interface CacheOptions extends BufferedAnswersOptions {
   readonly redactor: Redactor;
 }
 
-/** A cache whose last answers are on disk only when it was closed. */
-export type KeptCache = Cache & {
+/** A cache in a file. `close` writes its last answers. */
+export type FileCache = Cache & {
   close(): void;
 };
 
-/** Makes the cache of a file. An answer is used whether or not it can be kept: it was paid for. */
-export function createCache(options: CacheOptions): KeptCache {
+/** Creates the cache. An answer that cannot be cached is used all the same: it was paid for. */
+export function createCache(options: CacheOptions): FileCache {
   const { wallNow } = options;
-  const keeper = createAnswerKeeper(options);
+  const answers = new BufferedAnswers(options);
   const inFlight = new Map<string, Promise<HttpResponse>>();
   return {
     async through(key, maxAgeMs, produce, hit) {
       const name = hash('sha256', key, 'hex');
-      for (let under = inFlight.get(name); under; under = inFlight.get(name)) {
-        const answer = await under.catch(unlessGivenUp);
+      for (let other = inFlight.get(name); other; other = inFlight.get(name)) {
+        const answer = await other.catch(undefinedIfUnfinished);
         if (!answer) continue;
         hit('in-flight');
         return answer;
       }
-      const found = keeper.find(name);
-      if (found && isYoung(found, maxAgeMs)) {
+      const cached = answers.find(name);
+      // The absolute value: an answer from the future was cached while the clock was wrong, and its age is not known.
+      if (cached && Math.abs(wallNow() - cached.cachedAtMs) < maxAgeMs) {
         hit('kept');
-        return responseOf(found);
+        return responseOf(cached);
       }
-      const answer = produced(name, maxAgeMs, produce);
+      const answer = request(name, maxAgeMs, produce);
       inFlight.set(name, answer);
       try {
         return await answer;
@@ -44,34 +45,30 @@ export function createCache(options: CacheOptions): KeptCache {
         inFlight.delete(name);
       }
     },
-    close: keeper.close,
+    close: () => answers.close(),
   };
 
-  async function produced(name: string, maxAgeMs: number, produce: () => Promise<HttpResponse>): Promise<HttpResponse> {
+  async function request(name: string, maxAgeMs: number, produce: () => Promise<HttpResponse>): Promise<HttpResponse> {
     const response = await produce();
-    keeper.keep(name, toKept(response, maxAgeMs, options));
+    answers.add(name, newAnswer(response, maxAgeMs, options));
     return response;
-  }
-
-  /** One from the future was kept when the clock was wrong: nobody knows its age. */
-  function isYoung({ keptAtMs }: KeptAnswer, maxAgeMs: number): boolean {
-    return Math.abs(wallNow() - keptAtMs) < maxAgeMs;
   }
 }
 
-/** Each record's failure is its own: it is told of its node and its tries. Whoever gave up asking did so for itself alone. */
-function unlessGivenUp(error: unknown): undefined {
+/** A waiting record gets a copy of the failure, which gets its own node and attempts. One that gave up did so for itself only. */
+function undefinedIfUnfinished(error: unknown): undefined {
   if (error instanceof Unfinished) return;
   throw error instanceof Failure ? error.retold(error.message) : error;
 }
 
-/** An answer may echo the credential: the cache is a file like any other. Bytes become characters and back, so other bodies stay as they are. */
-function toKept({ status, headers, body, redirectedTo }: HttpResponse, maxAgeMs: number, { redactor, wallNow }: CacheOptions): NewAnswer {
-  const keptAtMs = wallNow();
+/** Masks secrets: an answer may echo the credential. Latin-1 turns bytes into characters and back, so other bodies stay as they are. */
+function newAnswer({ status, headers, body, redirectedTo }: HttpResponse, maxAgeMs: number, options: CacheOptions): NewAnswer {
+  const { redactor, wallNow } = options;
+  const cachedAtMs = wallNow();
   const text = Buffer.from(body).toString('latin1');
   return {
-    keptAtMs,
-    endMs: keptAtMs + maxAgeMs,
+    cachedAtMs,
+    expiresAtMs: cachedAtMs + maxAgeMs,
     status,
     headers: redactor.value({ ...headers } as Value) as HttpResponse['headers'],
     body: redactor.isIn(text) ? Buffer.from(redactor.text(text), 'latin1') : body,
@@ -79,7 +76,7 @@ function toKept({ status, headers, body, redirectedTo }: HttpResponse, maxAgeMs:
   };
 }
 
-function responseOf({ status, headers, body, redirectedTo }: KeptAnswer): HttpResponse {
+function responseOf({ status, headers, body, redirectedTo }: CachedAnswer): HttpResponse {
   const response = { status, headers, header: headerReader(headers), body, endedByClose: false, retryAfterMs: undefined };
   return redirectedTo ? { ...response, redirectedTo } : response;
 }
