@@ -1,8 +1,9 @@
 import { InvalidArgumentError } from 'commander';
 import { rateIntervalMs } from '../core/duration.ts';
+import { AutomateError } from '../core/failure.ts';
 import type { MaxErrors } from '../engine/max-errors.ts';
 
-/** A whole number from `least` on. */
+/** Reads a whole number from `least` on. */
 export function wholeNumber(least: number): (text: string) => number {
   return (text) => {
     const number = Number(text);
@@ -11,26 +12,26 @@ export function wholeNumber(least: number): (text: string) => number {
   };
 }
 
-/** Any name but none at all, which is what a variable of the shell leaves that is not set. */
+/** Refuses an empty name, which is what an unset variable of the shell leaves. */
 export function fileName(text: string): string {
   if (text === '') throw new InvalidArgumentError('expected the name of a file, found ""');
   return text;
 }
 
-/** The one input: of several, all but the last would be lost. */
+/** Refuses a second input file: commander would take the last one only. */
 export function inputName(text: string, before?: string): string {
   if (before !== undefined) throw new InvalidArgumentError('expected one input file, found a second one; run it once for each');
   return fileName(text);
 }
 
-/** Ms between two requests. */
+/** Reads a rate as ms between two requests. */
 export function rateArgument(text: string): number {
   const ms = rateIntervalMs(text);
   if (ms === undefined) throw new InvalidArgumentError(`expected a rate such as 10/s, 600/min, 5000/h, found "${text}"`);
   return ms;
 }
 
-/** How many records may fail: a count, or a share of them. */
+/** Reads the maximum of failed records: a count, or a percentage of the records. */
 export function maxErrorsArgument(text: string): MaxErrors {
   if (/^\d+$/.test(text)) return { count: Number(text) };
   const share = /^(\d+(?:\.\d+)?)%$/.exec(text)?.[1];
@@ -38,21 +39,28 @@ export function maxErrorsArgument(text: string): MaxErrors {
   throw new InvalidArgumentError(`expected a number or a percentage such as 5%, found "${text}"`);
 }
 
-/** `field=value`, gathered. */
-export function setArgument(text: string, before: readonly [string, string][]): [string, string][] {
+/** Reads `field=value`; several are gathered. */
+export function setArgument(text: string, before: readonly [string, string][] = []): [string, string][] {
   const [, field, value] = /^([^=]+)=([\s\S]*)$/.exec(text) ?? [];
   if (field === undefined || value === undefined) throw new InvalidArgumentError(`expected field=value, found "${text}"`);
   return [...before, [field, value]];
 }
 
-/** `Name: value`, gathered. */
-export function headerArgument(text: string, before: readonly [string, string][]): [string, string][] {
+/** Reads `Name: value`; several are gathered. The error does not show the value, which may be a secret. */
+export function headerArgument(text: string, before: readonly [string, string][] = []): [string, string][] {
   const [, name, value] = /^([^:\s]+):\s*(.*)$/s.exec(text) ?? [];
-  if (name === undefined || value === undefined) throw new InvalidArgumentError("expected a header such as 'Accept: application/json'");
-  return [...before, [name, value]];
+  if (name !== undefined && value !== undefined) return [...before, [name, value]];
+  throw new AutomateError('usage', "--set-header: expected a header such as 'Accept: application/json'");
 }
 
-/** Values with commas or blanks between them, gathered. */
+/** Reads `VARIABLE=credential`; several are gathered. The error does not show the value, which may be a secret. */
+export function passCredentialArgument(text: string, before: readonly [string, string][] = []): [string, string][] {
+  const [, variable, credential] = /^([A-Za-z_][A-Za-z0-9_]*)=(.+)$/.exec(text) ?? [];
+  if (variable && credential) return [...before, [variable, credential]];
+  throw new AutomateError('usage', '--pass-credential: expected VARIABLE=CREDENTIAL, such as API_KEY=search-key');
+}
+
+/** Reads values separated by commas or blanks; several options are gathered. */
 export function listArgument(text: string, before: readonly string[] = []): string[] {
   return [...before, ...text.split(/[\s,]+/).filter((value) => value !== '')];
 }

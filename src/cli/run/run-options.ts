@@ -1,30 +1,45 @@
-import type { MaxErrors } from '../../engine/max-errors.ts';
-import type { InputOptions } from '../input-options.ts';
+import { inputName, maxErrorsArgument, rateArgument, wholeNumber } from '../arguments.ts';
+import { defaultsTo, flag, parsed, required, type ValuesOf, type WrittenOptions } from '../options.ts';
+import { file, format, httpOptions, inputOptions } from '../shared-options.ts';
 
 /** The options of `automate run`. */
-export interface RunOptions extends InputOptions {
-  readonly out: string;
-  readonly outFormat?: string;
-  readonly errors?: string;
-  readonly limit?: number;
-  readonly skip?: number;
-  readonly concurrency?: number;
-  /** Ms between two requests. */
-  readonly rate?: number;
-  readonly maxErrors?: MaxErrors;
-  readonly maxCredits?: number;
-  readonly unordered?: boolean;
-  readonly csvSafe?: boolean;
-  readonly resume?: boolean;
-  readonly dryRun?: boolean;
-  /** Whose credentials: `staging`; absent for those of AUTOMATE_ENV. */
-  readonly env?: string;
-  readonly allowHttp?: boolean;
-  readonly cacert?: string;
-  readonly events?: string;
-  readonly summary?: string;
-  readonly force?: boolean;
-  readonly quiet?: boolean;
-  /** Whether its credits are nobody's; no option of the command line. */
+export const runOptions = {
+  in: required(
+    parsed('--in <file>', inputName, 'the input: .csv .tsv .json .jsonl .ndjson, each also .gz, or - for stdin', { about: 'input' }),
+  ),
+  out: defaultsTo('-', file('--out <file>', 'the output, or - for stdout', { about: 'output' })),
+  outFormat: format('--out-format <format>', 'format of the output (default: by its name, else as the input)'),
+  errors: file('--errors <file>', 'the failed records (default: <input>.errors.<ext> beside the output)', { about: 'output' }),
+  limit: parsed('--limit <n>', wholeNumber(0), 'process at most N records', { about: 'input' }),
+  skip: parsed('--skip <n>', wholeNumber(0), 'skip the first N records', { about: 'input' }),
+  concurrency: parsed('--concurrency <n>', wholeNumber(1), 'at most N requests in flight at once, per node'),
+  rate: parsed('--rate <rate>', rateArgument, 'maximum rate of requests, such as 10/s, per origin and credential'),
+  maxErrors: parsed(
+    '--max-errors <n>',
+    maxErrorsArgument,
+    'stop once more records than this have failed: a number, or a percentage such as 5%',
+  ),
+  maxCredits: parsed('--max-credits <n>', wholeNumber(0), 'spend at most N credits'),
+  unordered: flag('--unordered', 'write records as they finish, not in input order'),
+  dryRun: flag('--dry-run', 'send nothing: print the plan with its records, requests, credits and time'),
+  events: file('--events <file>', 'write every event as NDJSON', { about: 'output' }),
+  summary: file('--summary <file>', 'write the summary as JSON', { about: 'output' }),
+  resume: flag('--resume', 'continue an earlier run of the same command line', { about: 'start' }),
+  csvSafe: flag('--csv-safe', "put ' before cells that a spreadsheet would take for a formula"),
+  force: flag('--force', 'overwrite existing files', { about: 'start' }),
+  quiet: flag('--quiet', 'show no progress and no summary'),
+  ...inputOptions,
+  ...httpOptions,
+};
+
+/** The values of the options of `automate run`. */
+export type RunOptions = ValuesOf<typeof runOptions>;
+
+/** A run as the command line asks for it. */
+export interface RunRequest {
+  readonly flow: string;
+  readonly options: RunOptions;
+  readonly written: WrittenOptions;
+  /** True if its credits are not counted, as in the demo. */
   readonly isFree?: boolean;
 }

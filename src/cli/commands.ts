@@ -1,0 +1,152 @@
+import { wholeNumber } from './arguments.ts';
+import { connections } from './connections/connection-commands.ts';
+import { credentials } from './credentials/credential-commands.ts';
+import { initOptions, nodesOptions, validateOptions } from './flow/flow-options.ts';
+import { argument, type CommandSpec, command, flag, parsed } from './options.ts';
+import { runOptions } from './run/run-options.ts';
+import { flow, json } from './shared-options.ts';
+import { testRequestOptions } from './test-request/test-request-options.ts';
+
+const exitCodesHelp = `
+Exit codes: 0 every record succeeded, 1 a bug, 2 usage, 3 the flow is not valid,
+4 some records failed, 5 stopped early by a limit, 6 the input cannot be read,
+7 a credential or connection is missing or refused, 73 the output exists or is
+locked, 74 it cannot be written, 129, 130, 143 interrupted, 141 stdout closed.
+Proxies: HTTP_PROXY, HTTPS_PROXY and NO_PROXY.`;
+
+const run = command({
+  name: 'run',
+  help: 'run a flow over the records of a file',
+  args: { flow },
+  options: runOptions,
+  footer: exitCodesHelp,
+  run: async ({ args, options, written, terminal }) =>
+    (await import('./run/run.ts')).runCommand({ flow: args.flow, options, written }, terminal),
+});
+
+const testRequest = command({
+  name: 'test-request',
+  help: 'send one request of a flow, and show the paths in its answer',
+  args: { flow },
+  options: testRequestOptions,
+  run: async ({ args, options, terminal }) =>
+    (await import('./test-request/test-request.ts')).testRequestCommand(args.flow, options, terminal),
+});
+
+const validate = command({
+  name: 'validate',
+  help: 'check a flow and show every problem with its position',
+  args: { flow },
+  options: validateOptions,
+  run: async ({ args, options, terminal }) => (await import('./flow/validate.ts')).validateCommand(args.flow, options, terminal),
+});
+
+const init = command({
+  name: 'init',
+  help: 'write a first flow: flow.yaml',
+  args: { dir: argument('[dir]', 'folder of the flow; created if it does not exist', { default: '.' }) },
+  options: initOptions,
+  run: async ({ args, options, terminal }) => (await import('./flow/init.ts')).initCommand(args.dir ?? '.', options, terminal),
+});
+
+const nodes = command({
+  name: 'nodes',
+  help: 'list the node types and the tools of the saved MCP connections, or explain a type',
+  args: {
+    type: argument('[type]', 'a node type', {
+      choices: async () => (await import('../nodes/index.ts')).nodeTypes.map(({ name }) => name),
+    }),
+  },
+  options: nodesOptions,
+  run: async ({ args, options, terminal }) => (await import('./flow/nodes.ts')).nodesCommand(args.type, options, terminal),
+});
+
+const schema = command({
+  name: 'schema',
+  help: 'print the JSON Schema of the flow file, for editors',
+  run: async ({ terminal }) => (await import('./flow/schema.ts')).schemaCommand(terminal),
+});
+
+const completion = command({
+  name: 'completion',
+  help: 'print the completion script of a shell',
+  args: { shell: argument('<shell>', 'bash, zsh or fish', { choices: async () => ['bash', 'zsh', 'fish'] }) },
+  run: async ({ args, terminal }) => (await import('./completion.ts')).completionCommand(args.shell, commands, terminal),
+});
+
+const demo = command({
+  name: 'demo',
+  help: 'run an example flow over real records and a small API on this machine',
+  options: {
+    serve: flag('--serve', 'only start the API, for the flows in examples/'),
+    port: parsed('--port <n>', wholeNumber(0), 'port of the API (default: 4010 with --serve, else any free port)'),
+  },
+  run: async ({ options, terminal }) => (await import('./run/demo.ts')).demoCommand(options, terminal),
+});
+
+const cacheCommands = () => import('./cache/cache.ts');
+
+const cache: CommandSpec = {
+  name: 'cache',
+  help: 'show or delete the answers that nodes with `cache` have cached on disk',
+  commands: [
+    command({
+      name: 'info',
+      help: 'show the size, age and place of the cache, and its maximum',
+      options: { json },
+      run: async ({ options, terminal }) => (await cacheCommands()).infoCommand(options, terminal),
+    }),
+    command({
+      name: 'clear',
+      help: 'delete all cached answers',
+      run: async ({ terminal }) => (await cacheCommands()).clearCommand(terminal),
+    }),
+  ],
+};
+
+const creditsCommands = () => import('./credits/credits.ts');
+
+const credits: CommandSpec = {
+  ...command({
+    name: 'credits',
+    help: "show this month's credits by flow, node and connection, and the allowance (one action costs one credit)",
+    options: { json },
+    run: async ({ options, terminal }) => (await creditsCommands()).creditsCommand(options, terminal),
+  }),
+  commands: [
+    command({
+      name: 'limit',
+      help: 'set the monthly allowance, which all runs share',
+      args: { limit: argument('<n>', 'a number of credits, or unlimited') },
+      run: async ({ args, terminal }) => (await creditsCommands()).limitCommand(args.limit, terminal),
+    }),
+    command({
+      name: 'history',
+      help: 'show the credits of each month',
+      options: { json },
+      run: async ({ options, terminal }) => (await creditsCommands()).historyCommand(options, terminal),
+    }),
+    command({
+      name: 'export',
+      help: 'print credits by month, flow, node, connection and environment',
+      options: { csv: flag('--csv', 'print CSV, which is the default'), json },
+      run: async ({ options, terminal }) => (await creditsCommands()).exportCommand(options, terminal),
+    }),
+  ],
+};
+
+/** The commands, in the order of the help. */
+export const commands: readonly CommandSpec[] = [
+  run,
+  testRequest,
+  validate,
+  init,
+  nodes,
+  schema,
+  completion,
+  demo,
+  credentials,
+  connections,
+  cache,
+  credits,
+];

@@ -1,0 +1,35 @@
+import { inputName } from '../arguments.ts';
+import { flag, parsed, text, type ValuesOf } from '../options.ts';
+import { cacertOption, envOption, httpOptions, inputOptions } from '../shared-options.ts';
+
+/** The options of `automate validate`. */
+export const validateOptions = {
+  in: parsed('--in <file>', inputName, 'check the references to fields against the columns of this file'),
+  offline: flag('--offline', 'do not ask MCP servers for their tools'),
+  ...httpOptions,
+  ...inputOptions,
+};
+
+/** The values of the options of `automate validate`. */
+export type ValidateOptions = ValuesOf<typeof validateOptions>;
+
+/** The options of `automate init`. */
+export const initOptions = {
+  fromCurl: text('--from-curl <command>', 'start from a curl command, or - to read it from stdin; secrets are left out'),
+  in: parsed('--in <file>', inputName, 'use the fields of this file, or - for stdin'),
+  force: flag('--force', 'overwrite an existing flow'),
+  ...inputOptions,
+};
+
+/** The values of the options of `automate init`. */
+export type InitOptions = ValuesOf<typeof initOptions>;
+
+/** The options of `automate nodes`. */
+export const nodesOptions = {
+  refresh: flag('--refresh', 'ask the MCP servers for their tools'),
+  env: envOption('for --refresh: '),
+  cacert: cacertOption('for --refresh: '),
+};
+
+/** The values of the options of `automate nodes`. */
+export type NodesOptions = ValuesOf<typeof nodesOptions>;

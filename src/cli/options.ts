@@ -1,0 +1,116 @@
+import type { Terminal } from './terminal.ts';
+
+/**
+ * An option or an argument of a command. Declared once: the parser, `--help`, the type of its value, shell completion
+ * and the command lines that automate prints to copy are all made from it.
+ */
+export interface Declared<Value> {
+  /** As in the help: `--limit <n>`, or `<flow>` for an argument. */
+  readonly flags: string;
+  readonly help: string;
+  /** Reads the value. `before`: the value so far of an option that was given more than once. */
+  readonly parse?: (text: string, before?: never) => Value;
+  readonly default?: Value;
+  /** The default as the help names it. */
+  readonly defaultText?: string;
+  readonly isRequired?: boolean;
+  /** The values that a shell offers. They are loaded for completion alone. */
+  readonly choices?: () => Promise<readonly string[]>;
+  /** The part of the run that the option belongs to; absent for the work itself. */
+  readonly about?: 'input' | 'output' | 'start';
+}
+
+/** Declarations by the names under which a command reads their values. */
+export type Declarations = Readonly<Record<string, Declared<unknown>>>;
+
+type ValueOf<One> = One extends Declared<infer Value> ? Value : never;
+
+type OptionalKeys<Table> = { [Key in keyof Table]: undefined extends ValueOf<Table[Key]> ? Key : never }[keyof Table];
+
+/** The values of a table of declarations. An option that was not given and has no default is absent. */
+export type ValuesOf<Table> = { readonly [Key in Exclude<keyof Table, OptionalKeys<Table>>]: ValueOf<Table[Key]> } & {
+  readonly [Key in OptionalKeys<Table>]?: Exclude<ValueOf<Table[Key]>, undefined>;
+};
+
+type More = Pick<Declared<unknown>, 'about' | 'choices'>;
+
+/** An option without a value. */
+export function flag(flags: string, help: string, more: More = {}): Declared<boolean | undefined> {
+  return { flags, help, ...more };
+}
+
+/** An option such as `--no-send`: true unless it is given. */
+export function negated(flags: `--no-${string}`, help: string): Declared<boolean> {
+  return { flags, help };
+}
+
+/** An option whose value is any text. */
+export function text(flags: string, help: string, more: More = {}): Declared<string | undefined> {
+  return { flags, help, ...more };
+}
+
+/** An option whose value is read by `parse`. */
+export function parsed<Value>(
+  flags: string,
+  parse: (text: string, before?: Value) => Value,
+  help: string,
+  more: More = {},
+): Declared<Value | undefined> {
+  return { flags, help, parse, ...more };
+}
+
+/** The same option with a default. `defaultText`: as the help names it. */
+export function defaultsTo<Value>(value: Value, option: Declared<Value | undefined>, defaultText?: string): Declared<Value> {
+  return { ...option, default: value, ...(defaultText !== undefined && { defaultText }) } as Declared<Value>;
+}
+
+/** The same option, which has to be given. */
+export function required<Value>(option: Declared<Value | undefined>): Declared<Value> {
+  return { ...option, isRequired: true } as Declared<Value>;
+}
+
+/** An argument: `<name>` has to be given, `[name]` may be left out. */
+export function argument<Flags extends string>(
+  flags: Flags,
+  help: string,
+  more: Pick<Declared<string>, 'parse' | 'default' | 'choices'> = {},
+): Declared<Flags extends `<${string}` ? string : string | undefined> {
+  return { flags, help, ...more };
+}
+
+/** The words of each option that was given, by its name, in the order in which they were given. */
+export type WrittenOptions = ReadonlyMap<string, readonly string[]>;
+
+/** One call of a command. */
+export interface Call<Args, Options> {
+  readonly args: Args;
+  readonly options: Options;
+  readonly written: WrittenOptions;
+  readonly terminal: Terminal;
+}
+
+/** A command, or a group of commands. */
+export interface CommandSpec {
+  readonly name: string;
+  readonly help: string;
+  readonly args?: Declarations;
+  readonly options?: Declarations;
+  /** Stands below the options in the help. */
+  readonly footer?: string;
+  /** The message for more arguments than there should be; absent for the usual one. */
+  readonly tooManyArguments?: string;
+  readonly commands?: readonly CommandSpec[];
+  /** Resolves to the exit code. Loads the command's code itself, so that a command loads no other's. */
+  run?(call: Call<never, never>): Promise<number>;
+}
+
+interface TypedCommand<Args, Options> extends Omit<CommandSpec, 'args' | 'options' | 'run'> {
+  readonly args?: Args;
+  readonly options?: Options;
+  run(call: Call<ValuesOf<Args>, ValuesOf<Options>>): Promise<number>;
+}
+
+/** Declares a command: `run` gets the values of its arguments and options with their types. */
+export function command<Args extends Declarations, Options extends Declarations>(spec: TypedCommand<Args, Options>): CommandSpec {
+  return spec as CommandSpec;
+}

@@ -1,0 +1,46 @@
+import { fileName } from './arguments.ts';
+import { argument, type Declared, flag, parsed, text } from './options.ts';
+
+const formatNames = async () => (await import('../io/records/format.ts')).formatNames;
+
+/** The flow file. */
+export const flow = argument('<flow>', 'the flow file (YAML)', { parse: fileName });
+
+/** An option that names a file. */
+export function file(flags: string, help: string, more?: Pick<Declared<unknown>, 'about'>): Declared<string | undefined> {
+  return parsed(flags, fileName, help, more);
+}
+
+/** An option that names a format of records. */
+export function format(flags: string, help: string, more?: Pick<Declared<unknown>, 'about'>): Declared<string | undefined> {
+  return text(flags, help, { choices: formatNames, ...more });
+}
+
+/** The format of the input, for every command that reads one. */
+export const inputOptions = {
+  inFormat: format('--in-format <format>', 'format of the input: csv, tsv, json or ndjson, each also with .gz; required for stdin', { about: 'input' }),
+  delimiter: text('--delimiter <character>', 'delimiter of a CSV input (default: comma, tab for TSV)', { about: 'input' }),
+  encoding: text('--encoding <name>', 'encoding of the input, such as latin1 or utf-16le (default: utf-8)', { about: 'input' }),
+};
+
+const cacertHelp = "trust this file's certificate authorities (PEM) as well";
+
+/** The environment of the credentials. `when`: what it is for, where that is not all of the command. */
+export function envOption(when = ''): Declared<string | undefined> {
+  return text('--env <name>', `${when}environment of the credentials, such as staging (default: AUTOMATE_ENV, else default)`);
+}
+
+/** Additional certificate authorities. */
+export function cacertOption(when = ''): Declared<string | undefined> {
+  return file('--cacert <file>', when + cacertHelp);
+}
+
+/** For every command that sends requests. */
+export const httpOptions = {
+  env: envOption(),
+  allowHttp: flag('--allow-http', 'allow http:// URLs to other machines'),
+  cacert: cacertOption(),
+};
+
+/** Prints JSON rather than a table. */
+export const json = flag('--json', 'print JSON');
