@@ -160,9 +160,7 @@ function fish(commands: readonly Offered[]): string {
       .split(' ')
       .map((word) => `__fish_seen_subcommand_from ${word}`)
       .join('; and ');
-  const names = commands.map(
-    ({ name, help }) => `complete -c automate -n __fish_use_subcommand -f -a ${name} -d ${quoted(help)}`,
-  );
+  const names = commands.map(({ name, help }) => `complete -c automate -n __fish_use_subcommand -f -a ${name} -d ${quoted(help)}`);
   const innerNames = groupsIn(commands).flatMap((group) => {
     const inside = `complete -c automate -n '${seen(group.name)}; and not __fish_seen_subcommand_from ${namesOf(group.commands)}'`;
     return [

@@ -18,7 +18,9 @@ export function format(flags: string, help: string, more?: Pick<Declared<unknown
 
 /** The format of the input, for every command that reads one. */
 export const inputOptions = {
-  inFormat: format('--in-format <format>', 'format of the input: csv, tsv, json or ndjson, each also with .gz; required for stdin', { about: 'input' }),
+  inFormat: format('--in-format <format>', 'format of the input: csv, tsv, json or ndjson, each also with .gz; required for stdin', {
+    about: 'input',
+  }),
   delimiter: text('--delimiter <character>', 'delimiter of a CSV input (default: comma, tab for TSV)', { about: 'input' }),
   encoding: text('--encoding <name>', 'encoding of the input, such as latin1 or utf-16le (default: utf-8)', { about: 'input' }),
 };

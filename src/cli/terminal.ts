@@ -3,17 +3,19 @@ import { cleaned } from '../core/answer/response.ts';
 import { AutomateError } from '../core/failure.ts';
 import { createRedactor, type Redactor } from '../io/secrets/redact.ts';
 
-/** Where a command speaks. */
+/** Prints the output of a command. Masks secrets. */
 export interface Terminal {
-  /** What was asked for, on stdout. Throws an AutomateError when stdout was closed or is full. */
+  /** Prints the result of the command on stdout. Throws an AutomateError if stdout was closed or is full. */
   print(text: string): Promise<void>;
-  /** Everything else, on stderr. */
+  /** Prints everything else on stderr. */
   tell(text: string): void;
-  /** Colours for stderr, none where none are wanted. */
+  /** Prints a warning on stderr. */
+  warn(message: string): void;
+  /** Colours for stderr; level 0 if none are wanted. */
   readonly colors: ChalkInstance;
-  /** Whether stderr is a terminal that can show a spinner. */
+  /** True if stderr is a terminal that can show a spinner. */
   readonly isLive: boolean;
-  /** Knows the secrets that nothing printed may hold. */
+  /** Holds the secrets to mask. */
   readonly redactor: Redactor;
 }
 
@@ -21,34 +23,39 @@ export interface Terminal {
 export function createTerminal(): Terminal {
   const { stdout, stderr, env } = process;
   const redactor = createRedactor();
-  // The window was closed, or the reader of a pipe has left: nobody hears us any more, and the run goes on.
+  // The window was closed, or the reader of a pipe has left: the run goes on without them.
   stderr.on('error', () => {});
-  widen(stderr);
+  fixSize(stderr);
   const isDumb = env.TERM === 'dumb';
   const colors = new Chalk({ level: wantsColor(env, stderr.isTTY && !isDumb) ? 1 : 0 });
+  const tell = (text: string) => void stderr.write(`${harmless(redactor.text(text), colors)}\n`);
   return {
     colors,
     isLive: stderr.isTTY && !isDumb && env.CI === undefined,
     redactor,
-    tell: (text) => void stderr.write(`${harmless(redactor.text(text), colors)}\n`),
-    print: (text) =>
-      new Promise((resolve, reject) => {
-        const failed = (error: Error) => reject(stdoutError(error));
-        stdout.once('error', failed);
-        const shown = stdout.isTTY ? cleaned(redactor.text(text)) : redactor.text(text);
-        stdout.write(`${shown}\n`, (error) => {
-          if (error) return failed(error);
-          stdout.off('error', failed);
-          return resolve();
-        });
-      }),
+    tell,
+    warn: (message) => tell(`${colors.yellow('warning:')} ${message}`),
+    print: (text) => printOn(stdout, redactor.text(text)),
   };
 }
 
-/** A window whose size nobody has set says 0, and what is drawn there divides by it. */
-function widen(stream: NodeJS.WriteStream): void {
+function printOn(stdout: NodeJS.WriteStream, text: string): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const fail = (error: Error) => reject(stdoutError(error));
+    const finish = (error?: Error | null) => {
+      if (error) return fail(error);
+      stdout.off('error', fail);
+      return resolve();
+    };
+    stdout.once('error', fail);
+    stdout.write(`${stdout.isTTY ? cleaned(text) : text}\n`, finish);
+  });
+}
+
+/** Gives a terminal without a size the usual one: it reports 0, and the spinner divides by it. */
+function fixSize(stream: NodeJS.WriteStream): void {
   if (!stream.isTTY) return;
-  for (const [side, usual] of [
+  for (const [side, fallback] of [
     ['columns', 80],
     ['rows', 24],
   ] as const) {
@@ -56,7 +63,7 @@ function widen(stream: NodeJS.WriteStream): void {
     Object.defineProperty(stream, side, {
       configurable: true,
       enumerable: true,
-      get: () => size || usual,
+      get: () => size || fallback,
       set: (now: number) => {
         size = now;
       },
@@ -64,10 +71,10 @@ function widen(stream: NodeJS.WriteStream): void {
   }
 }
 
-// biome-ignore lint/suspicious/noControlCharactersInRegex: a colour begins with one
+// biome-ignore lint/suspicious/noControlCharactersInRegex: a colour begins with ESC
 const color = /(\x1b\[\d{1,2}m)/;
 
-/** What files and servers say must not steer a terminal: only colours get through, and only where they are wanted. */
+/** Removes control characters, which could steer the terminal. Only colours remain, if they are wanted. */
 function harmless(text: string, { level }: ChalkInstance): string {
   if (level === 0) return cleaned(text);
   const parts = text.split(color);

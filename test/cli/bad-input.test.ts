@@ -68,7 +68,9 @@ describe('the input', () => {
     const { code, stderr } = await place.automate(run);
     expect(code).toBe(6);
     expect(stderr).toMatch(/rows\.csv:3: .*quote/);
-    expect(stderr).toContain('the 1 record before that failed and went to rows.errors.csv; once it is mended, do the rest with --skip 1');
+    expect(stderr).toContain(
+      'the 1 record before that failed and went to rows.errors.csv; once the input is corrected, run the rest with --skip 1',
+    );
   });
   test.each([
     [
@@ -86,7 +88,7 @@ describe('the input', () => {
     const place = await workplace({ 'flow.yaml': flow, 'rows.csv': `id\n${ids}\n"4\n` });
     const { code, stderr } = await place.automate(['run', 'flow.yaml', '--in', 'rows.csv', ...args]);
     expect(code).toBe(6);
-    expect(stderr).toContain(`\n  ${where} once it is mended, do the rest with ${rest}`);
+    expect(stderr).toContain(`\n  ${where} once the input is corrected, run the rest with ${rest}`);
   });
   test('is no JSON array', () =>
     refused(
@@ -313,7 +315,7 @@ test('what an input holds cannot steer the terminal that shows the error', async
 
 test.each([
   [[], 6, '{"a":1}\n{"a":2}\n', 'rows.json:1:18: expected an object, found "g"\n  the 2 records before that went to stdout;'],
-  [['--skip', '1'], 6, '{"a":2}\n', 'the 1 record before that went to stdout; once it is mended, do the rest with --skip 2\n'],
+  [['--skip', '1'], 6, '{"a":2}\n', 'the 1 record before that went to stdout; once the input is corrected, run the rest with --skip 2\n'],
   [['--limit', '2'], 0, '{"a":1}\n{"a":2}\n', '2 read'],
 ])('an array with a broken element: what is before it is done: %j', async (args, code, stdout, message) => {
   const place = await workplace({ 'flow.yaml': 'nodes: [{ type: set }]', 'rows.json': '[{"a":1},{"a":2},garbage' });

@@ -1,44 +1,60 @@
 import { describe, expect, test } from 'vitest';
+import { commands } from '../../src/cli/commands.ts';
 import { exitCodes, signalExitCode } from '../../src/cli/exit.ts';
-import { createProgram } from '../../src/cli/main.ts';
+import type { CommandSpec } from '../../src/cli/options.ts';
+import { createProgram } from '../../src/cli/program.ts';
 import type { Terminal } from '../../src/cli/terminal.ts';
 import { workplace } from '../helpers/cli.ts';
 import { shell } from '../helpers/shell.ts';
 
-const program = createProgram({} as Terminal, { exit: () => {}, help: () => {} });
-const commands = program.commands.map((command) => [command.name(), command] as const);
+const program = createProgram(commands, {} as Terminal, { exit: () => {}, help: () => {} });
+
+/** Every command with its path, such as `credentials set`. */
+const paths = commands.flatMap((spec): [string, CommandSpec][] => [
+  [spec.name, spec],
+  ...(spec.commands ?? []).map((inner): [string, CommandSpec] => [`${spec.name} ${inner.name}`, inner]),
+]);
 
 describe('--help', () => {
-  test('of the program lists every command with what it does', async () => {
+  test('lists every command with what it does', async () => {
     const { code, stdout, stderr } = await (await workplace()).automate(['--help']);
     expect([code, stderr]).toEqual([0, '']);
-    for (const [, command] of commands) expect(stdout.replace(/\s+/g, ' ')).toContain(command.description());
-    expect(commands.map(([name]) => name)).toEqual(
+    for (const { help } of commands) expect(stdout.replace(/\s+/g, ' ')).toContain(help);
+    expect(commands.map(({ name }) => name)).toEqual(
       expect.arrayContaining(['run', 'test-request', 'validate', 'nodes', 'schema', 'completion', 'demo']),
     );
   });
 
-  test.each(commands)('of %s fits a terminal and tells what every option is for', async (name, command) => {
-    const { code, stdout, stderr } = await (await workplace()).automate([name, '--help']);
+  test.each(paths)('of %s fits a terminal and explains every option', async (path, { options = {}, args = {} }) => {
+    const { code, stdout, stderr } = await (await workplace()).automate([...path.split(' '), '--help']);
     expect([code, stderr]).toEqual([0, '']);
-    expect(stdout).toMatch(new RegExp(`^Usage: automate ${name} `));
+    expect(stdout).toMatch(new RegExp(`^Usage: automate ${path} `));
     for (const line of stdout.split('\n')) expect(line.length).toBeLessThanOrEqual(80);
-    for (const { long, description } of command.options) {
-      expect([long, description]).toEqual([long, expect.stringMatching(/^[^A-Z].*[^.]$/)]);
-      expect(stdout).toContain(`  ${long}`);
+    for (const { flags, help } of Object.values(options)) {
+      expect([flags, help]).toEqual([flags, expect.stringMatching(/^[^A-Z].*[^.]$/)]);
+      expect(stdout).toContain(`  ${flags}`);
     }
-    for (const { description } of command.registeredArguments) expect(description).toMatch(/^[^A-Z].*[^.]$/);
+    for (const { help } of Object.values(args)) expect(help).toMatch(/^[^A-Z].*[^.]$/);
   });
 });
 
-test('run --help tells every exit code there is', async () => {
+test('every option is read under the name that it is declared with', () => {
+  for (const [path, { options = {} }] of paths) {
+    const [outer, inner] = path.split(' ');
+    const group = program.commands.find((command) => command.name() === outer);
+    const command = inner === undefined ? group : group?.commands.find((candidate) => candidate.name() === inner);
+    expect([path, command?.options.map((option) => option.attributeName())]).toEqual([path, Object.keys(options)]);
+  }
+});
+
+test('run --help lists every exit code', async () => {
   const { stdout } = await (await workplace()).automate(['run', '--help']);
   const told = stdout.slice(stdout.indexOf('Exit codes:')).match(/\d+/g)?.map(Number);
   const signals = (['SIGHUP', 'SIGINT', 'SIGTERM'] as const).map(signalExitCode);
   expect(new Set(told)).toEqual(new Set([...Object.values(exitCodes), ...signals]));
 });
 
-test('--version is that of the package', async () => {
+test('--version prints the version of the package', async () => {
   expect((await (await workplace()).automate(['--version'])).stdout).toMatch(/^\d+\.\d+\.\d+\n$/);
 });
 

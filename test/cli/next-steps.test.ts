@@ -27,7 +27,7 @@ async function people(input: string) {
 
 const start = ['run', 'my flow.yaml', '--concurrency', '1', '--delimiter', ';'];
 
-test('what failed is tried again by the command that the summary offers', async () => {
+test('the summary offers a command that retries failed records', async () => {
   const { automate, place, state, read } = await people('rows.csv');
   const { code, stderr } = await automate([...start, '--in', 'rows.csv', '--out', 'out.csv', '--limit=7', '--summary', 's.json']);
   expect(code).toBe(4);
@@ -38,7 +38,7 @@ test('what failed is tried again by the command that the summary offers', async 
   expect(await read('out.retry.csv')).toBe("id,note,name\n3,it's 3,n3\n7,it's 7,n7\n");
 });
 
-test('also from an errors file whose name says nothing', async () => {
+test('the retry command names the format of an errors file without an extension', async () => {
   const { automate, place, state } = await people('rows.txt');
   const { stderr } = await automate([...start, '--in', 'rows.txt', '--in-format', 'csv', '--errors', 'failed', '--rate', '100/s']);
   expect(offered(stderr)).toEqual([
@@ -48,7 +48,7 @@ test('also from an errors file whose name says nothing', async () => {
   expect((await shell(place, offered(stderr)[0] as string)).stdout).toBe("id,note,name\n3,it's 3,n3\n7,it's 7,n7\n");
 });
 
-test('what was not reached is done by the command that the summary offers, into a file', async () => {
+test('the summary of a run that stopped early offers a command that resumes its file', async () => {
   const { automate, place, state, read } = await people('rows.csv');
   const { code, stderr } = await automate([...start, '--in', 'rows.csv', '--out', 'out.csv', '--max-credits', '5', '--force']);
   expect(code).toBe(5);
@@ -59,7 +59,7 @@ test('what was not reached is done by the command that the summary offers, into 
   expect((await read('out.csv')).match(/^\d/gm)).toEqual(['1', '2', '4', '5', '6', '7', '8']);
 });
 
-test('and into a stream', async () => {
+test('the summary of a run into stdout offers a command that skips the finished records', async () => {
   const { automate, place, state } = await people('rows.csv');
   const { code, stdout, stderr } = await automate([...start, '--in', 'rows.csv', '--skip', '1', '--limit', '6', '--max-credits', '4']);
   expect(code).toBe(5);
@@ -72,13 +72,13 @@ test('and into a stream', async () => {
   expect((await shell(place, goOn)).stdout.match(/^\d/gm)).toEqual(['6', '7']);
 });
 
-test('into a stream there is nothing to go on with where the last record that was wanted ended the run', async () => {
+test('a run into stdout that stopped at the last record of its limit offers no rest', async () => {
   const { automate } = await people('rows.csv');
   const { code, stderr } = await automate([...start, '--in', 'rows.csv', '--limit', '3', '--max-errors', '0']);
   expect([code, offered(stderr)]).toEqual([5, ["automate run 'my flow.yaml' --concurrency 1 --max-errors 0 --in rows.errors.csv --out -"]]);
 });
 
-test('also into a pipe, in which nothing can be resumed either', async () => {
+test('a run into a named pipe offers a command that skips the finished records', async () => {
   const { place, state, read } = await people('rows.csv');
   const into = (file: string, command: string) => shell(place, `[ -p pipe ] || mkfifo pipe; cat pipe > ${file} & ${command}; wait`);
   const { stderr } = await into(
@@ -98,30 +98,30 @@ test('also into a pipe, in which nothing can be resumed either', async () => {
 test.each([
   ['/dev/null', '/dev/null'],
   ['-', 'stdout'],
-])('--errors %s holds no failed records to try again', async (errors, name) => {
+])('--errors %s holds no failed records to retry', async (errors, name) => {
   const { automate } = await people('rows.csv');
   const { stderr } = await automate([...start, '--in', 'rows.csv', '--out', '/dev/null', '--errors', errors]);
   expect(stderr).toContain(`\n  errors: ${name} (2 records)\n`);
   expect(offered(stderr)).toEqual([]);
 });
 
-test('in a stream without order nobody can tell where to go on', async () => {
+test('an unordered run into stdout offers no rest', async () => {
   const { automate } = await people('rows.csv');
   const { stderr } = await automate([...start, '--in', 'rows.csv', '--unordered', '--max-credits', '2']);
   expect(offered(stderr)).toEqual([]);
 });
 
-test('credits that brought no record to its end are not offered again', async () => {
+test('credits that completed no record are not offered again', async () => {
   const { automate, write } = await people('rows.csv');
   const server = await answeringServer(() => ({ body: { name: 'n' } }));
   const node = (id: string) => `{ id: ${id}, type: http, url: "${server.origin}/{{id}}", map: { ${id}: name } }`;
   await write('my flow.yaml', `nodes: [${node('a')}, ${node('b')}]`);
   const args = [...start, '--in', 'rows.csv'];
   const none = await automate([...args, '--out', 'none.csv', '--max-credits', '0']);
-  expect(none.stderr).toContain('0 credits brought no record to its end');
+  expect(none.stderr).toContain('0 credits did not complete a single record');
   const { code, stderr } = await automate([...args, '--out', 'out.csv', '--max-credits', '1']);
   expect(code).toBe(5);
-  expect(stderr).toContain('\n  1 credit brought no record to its end: one record or batch may need more; go on with a higher N:\n');
+  expect(stderr).toContain('\n  1 credit did not complete a single record: one record or batch may need more; resume with a higher N:\n');
   expect(offered(stderr)).toEqual([
     "automate run 'my flow.yaml' --concurrency 1 --delimiter ';' --in rows.csv --out out.csv --resume --max-credits N",
   ]);
@@ -131,43 +131,45 @@ test('credits that brought no record to its end are not offered again', async ()
   ]);
   await automate(['credits', 'limit', '3']);
   const allowed = await automate([...args, '--out', 'allowed.csv']);
-  expect(allowed.stderr).toContain('what is left of the allowance brought no record to its end; once there is more, go on:');
+  expect(allowed.stderr).toContain('the rest of the allowance did not complete a single record; once there is more, resume with:');
 });
 
 test.each([
-  ['csv', 'id;note\n1;a\n2\n', 'mend this record in rows.errors.csv, and empty its _error_class: else what could not be read fails again'],
-  ['ndjson', '{"id":1}\nno\nno\n', 'mend these records in rows.errors.ndjson, and empty their _error.class: else what could not be read'],
-])('what could not be read is to be mended before it is tried again: %s', async (format, input, advice) => {
+  ['csv', 'id;note\n1;a\n2\n', '1 record could not be read; correct it in rows.errors.csv and clear its _error_class, then run:'],
+  [
+    'ndjson',
+    '{"id":1}\nno\nno\n',
+    '2 records could not be read; correct them in rows.errors.ndjson and clear their _error.class, then run:',
+  ],
+])('records that could not be read must be corrected before a retry: %s', async (format, input, advice) => {
   const { automate, write, read, place } = await people('old.csv');
   await write(`rows.${format}`, input);
   const args = ['run', 'my flow.yaml', '--in', `rows.${format}`, '--out', `out.${format}`];
   const { code, stderr } = await automate(format === 'csv' ? [...args, '--delimiter', ';'] : args);
   expect(code).toBe(4);
-  expect(stderr).toContain(`\n  first ${advice}`);
-  expect(stderr).not.toContain('try the failed records again');
+  expect(stderr).toContain(`\n  ${advice}`);
+  expect(stderr).not.toContain('retry failed records');
   if (format !== 'csv') return;
   await write('rows.errors.csv', (await read('rows.errors.csv')).replace('2,,,input,', '2,mended,,,'));
   await shell(place, offered(stderr)[0] as string);
   expect(await read('out.retry.csv')).toBe('id,note,name\n2,mended,n2\n');
 });
 
-test('where others failed, too, only those are tried again without more ado', async () => {
+test('records that could not be read are named apart from other failed records', async () => {
   const { automate, write } = await people('old.csv');
   await write('rows.csv', 'id;note\n3;a\n2\n');
   const { stderr } = await automate([...start, '--in', 'rows.csv', '--out', 'out.csv']);
-  expect(stderr).toContain(
-    '\n  try the failed records again; those of class input: first mend them in rows.errors.csv, and empty their _error_class',
-  );
+  expect(stderr).toContain('\n  retry failed records; first correct those of class input in rows.errors.csv and clear their _error_class');
 });
 
-test('a quiet run that did not come to its end says how to go on, and nothing else', async () => {
+test('a quiet run that stopped early prints only how to resume it', async () => {
   const { automate, read } = await people('rows.csv');
   const run = [...start, '--in', 'rows.csv', '--out', 'out.csv', '--quiet'];
   const stopped = await automate([...run, '--max-credits', '3']);
   expect([stopped.code, stopped.stdout, stopped.stderr]).toEqual([
     5,
     '',
-    "automate: stopped: the credits are used up (the 3 credits of --max-credits are used up)\n  go on:\n    automate run 'my flow.yaml' --concurrency 1 --delimiter ';' --in rows.csv --out out.csv --quiet --max-credits 3 --resume\n",
+    "automate: stopped: the credits are used up (the 3 credits of --max-credits are used up)\n  resume with:\n    automate run 'my flow.yaml' --concurrency 1 --delimiter ';' --in rows.csv --out out.csv --quiet --max-credits 3 --resume\n",
   ]);
   expect(await automate([...run, '--resume'])).toMatchObject({ code: 4, stderr: '' });
   expect((await read('out.csv')).match(/^\d/gm)).toHaveLength(6);
@@ -185,7 +187,7 @@ test.each([
   expect(stderr).toContain(`\n  reason: ${reason}\n`);
 });
 
-test('events say times in thousandths of a ms at most', async () => {
+test('events round times to thousandths of a ms', async () => {
   const { automate, read } = await people('rows.csv');
   await automate([...start, '--in', 'rows.csv', '--out', 'out.csv', '--events', 'events.ndjson']);
   const times = (await read('events.ndjson')).match(/"ms":[\d.]+/g) ?? [];
@@ -193,7 +195,7 @@ test('events say times in thousandths of a ms at most', async () => {
   for (const time of times) expect(time).toMatch(/^"ms":\d+(?:\.\d{1,3})?$/);
 });
 
-test('where a path finds nothing, a look at an answer', async () => {
+test('a path found in no answer offers test-request', async () => {
   const server = await answeringServer(() => ({ body: { data: { name: 'Ada' } } }));
   const place = await workplace({
     'flow.yaml': `nodes: [{ id: ask, type: http, url: "${server.origin}/{{id}}", map: { name: data.name, age: user.age } }]`,
@@ -208,11 +210,11 @@ test('where a path finds nothing, a look at an answer', async () => {
     0,
     ["automate test-request flow.yaml --in rows.txt --in-format csv --delimiter ';' --node ask"],
   ]);
-  expect(stderr).toContain('  no answer has user.age: see what one has:\n');
+  expect(stderr).toContain('  no answer has user.age; list the paths of one with:\n');
   expect((await shell(place, offered(stderr)[0] as string)).stdout).toContain('data.name');
 });
 
-test('that look is one at a record that had an answer', async () => {
+test('the offered test-request takes the first record that got an answer', async () => {
   const server = await answeringServer(({ path }) => (path === '/2' ? { status: 404 } : { body: { data: { name: 'Ada' } } }));
   const flow = (when: string) => `nodes: [{ type: http, when: ${when}, url: "${server.origin}/{{id}}", map: { age: user.age } }]`;
   const place = await workplace({ 'flow.yaml': flow('id != "3"'), 'rows.csv': 'id,note\n1\n2,b\n3,c\n4,d\n5,e\n' });

@@ -136,12 +136,12 @@ test.each(['out.csv', 'out.json', 'out.ndjson.gz'])('the pages of a record wait 
   expect(done.map((id) => asked.get(id))).toEqual(done.map((id) => undisturbed.asked.get(id)));
 });
 
-test('credits that bring no record to its end are not offered again, whatever waits from before', async () => {
+test('credits that complete no record are not offered again, even if records are parked', async () => {
   const { automate } = await jobs();
-  expect((await automate('--max-credits', '3', '--concurrency', '1')).stderr).toContain('  go on:');
+  expect((await automate('--max-credits', '3', '--concurrency', '1')).stderr).toContain('  resume with:');
   const vain = await automate('--max-credits', '1', '--resume');
   expect(vain.stderr).toContain('waiting: 2 done behind a record that is not');
-  expect(vain.stderr).toContain('1 credit brought no record to its end');
+  expect(vain.stderr).toContain('1 credit did not complete a single record');
 });
 
 async function contentOf({ path }: Workplace, name: string): Promise<string> {

@@ -31,7 +31,7 @@ describe.skipIf(!canTrace)(`a disk that is full${untraceable}`, () => {
     const { code, stderr } = await sabotaged(place, 'write:error=ENOSPC:when=2+', [name], args);
     expect(code).toBe(74);
     expect(stderr).toContain(`${place.path(name)} cannot be written: ENOSPC`);
-    expect(stderr).toMatch(/\d+ records are done; when that is mended, go on:\n +automate run .* --resume/);
+    expect(stderr).toMatch(/\d+ records are done; once that is solved, resume with:\n +automate run .* --resume/);
     expect(server.calls.size).toBeLessThan(count);
     expect((await place.automate([...args, '--resume'])).code).toBe(4);
     expect(await place.read('out.csv')).toBe(await whole.read('out.csv'));

@@ -1,6 +1,6 @@
 import { headerArgument, listArgument, passCredentialArgument, wholeNumber } from '../arguments.ts';
 import { defaultsTo, flag, negated, parsed, text, type ValuesOf } from '../options.ts';
-import { cacertOption, envOption } from '../shared-options.ts';
+import { cacertOption } from '../shared-options.ts';
 
 const authChoices = async () => Object.keys((await import('./connections-auth.ts')).mcpAuthTypes);
 
@@ -11,7 +11,7 @@ export const addOptions = {
   command: text('--command <line>', 'for mcp: command that starts the server on this machine (stdio)'),
   passEnv: parsed('--pass-env <name>', listArgument, 'for --command: pass this variable to the server; may be repeated'),
   passCredential: parsed(
-    '--pass-credential <variable=credential>',
+    '--pass-credential <variable=name>',
     passCredentialArgument,
     'for --command: pass the secret of a credential in this variable; may be repeated',
   ),
@@ -35,6 +35,7 @@ export const addOptions = {
   setHeader: defaultsTo(
     [],
     parsed('--set-header <header>', headerArgument, "add a header to every request, such as 'Accept: application/json'; may be repeated"),
+    'none',
   ),
   rate: text('--rate <rate>', 'maximum rate of requests, such as 10/s'),
   concurrency: parsed('--concurrency <n>', wholeNumber(1), 'at most N requests in flight at once'),
@@ -53,4 +54,4 @@ export const addOptions = {
 export type AddOptions = ValuesOf<typeof addOptions>;
 
 /** The path that `automate connections test` requests. */
-export const pathOption = defaultsTo('', text('--path <path>', 'path after the base URL'));
+export const pathOption = defaultsTo('', text('--path <path>', 'path after the base URL'), 'none');

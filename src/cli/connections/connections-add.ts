@@ -25,8 +25,7 @@ export type AnyAddOptions = AddOptions & Omit<AddMcpOptions, keyof AddOptions>;
 
 /** Saves a connection. Whoever is at a terminal is asked for what is missing. Answers the exit code. */
 export async function addCommand(
-  type: string | undefined,
-  name: string | undefined,
+  { type, name }: { readonly type?: string; readonly name?: string },
   options: AnyAddOptions,
   terminal: Terminal,
 ): Promise<number> {

@@ -1,7 +1,7 @@
 import { listArgument } from '../arguments.ts';
 import { type Declared, parsed, text, type ValuesOf } from '../options.ts';
 
-const backendNames = async () => (await import('../../io/credentials/keeper.ts')).keeperNames;
+const backendChoices = async () => (await import('../../io/credentials/backend.ts')).backendNames;
 
 /** The environment of a credential. `unnamed`: the default, as the help names it. */
 export function ofEnv(unnamed = 'AUTOMATE_ENV, else default'): Declared<string | undefined> {
@@ -14,7 +14,7 @@ export const setOptions = {
   expires: text('--expires <when>', 'when the secret expires: a duration such as 90d, or a day such as 2030-12-31'),
   hosts: parsed('--hosts <hosts>', listArgument, 'send it to these hosts only, such as api.example.com,*.example.com; * allows all'),
   backend: text('--backend <name>', 'where to store it: keychain or vault (default: where it is, else the first available)', {
-    choices: backendNames,
+    choices: backendChoices,
   }),
 };
 

@@ -51,7 +51,7 @@ export function checkFields(plan: Plan, file: string, columns: readonly string[]
   if (problems.length > 0) throw new FlowError(file, problems);
 }
 
-/** Prints what is likely not meant. `columns`: the input's; absent where nobody knows them. */
-export function tellWarnings(plan: Plan, file: string, { tell, colors }: Terminal, columns?: readonly string[]): void {
+/** Prints the warnings of a flow. `columns`: the input's; absent if they are not known. */
+export function printWarnings(plan: Plan, file: string, { tell, colors }: Terminal, columns?: readonly string[]): void {
   for (const warning of plan.warnings(columns)) tell(problemText(file, warning, colors, 'warning'));
 }

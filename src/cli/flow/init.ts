@@ -15,7 +15,7 @@ import { hasTextCells, type InputOptions, inputFormat, isTable, openInput } from
 import { shellWord } from '../show/text.ts';
 import type { Terminal } from '../terminal.ts';
 import { curlRequest } from './curl.ts';
-import { checkFields, loadFlow, tellWarnings } from './flow-file.ts';
+import { checkFields, loadFlow, printWarnings } from './flow-file.ts';
 
 /** The options of `automate init`. */
 export interface InitOptions extends Omit<InputOptions, 'in'> {
@@ -40,7 +40,7 @@ export async function initCommand(folder: string, options: InitOptions, terminal
   const notes = [...(advice ? [`${example?.name} has one column; ${advice}`] : []), ...(curl?.notes ?? []), ...starter.notes];
   tellAbout(starter, path, notes, options, terminal);
   const plan = await loadFlow(path, { allowHttp: starter.needsAllowHttp, textCells: hasTextCells(options) });
-  tellWarnings(plan, path, terminal);
+  printWarnings(plan, path, terminal);
   if (example && options.in !== undefined && hasTextCells(options)) checkFields(plan, path, example.columns);
   return exitCodes.success;
 }

@@ -5,7 +5,7 @@ import { exitCodes } from '../exit.ts';
 import { columnsOf, hasTextCells, type InputOptions } from '../input-options.ts';
 import { counted } from '../show/number.ts';
 import type { Terminal } from '../terminal.ts';
-import { checkFields, loadFlow, tellWarnings } from './flow-file.ts';
+import { checkFields, loadFlow, printWarnings } from './flow-file.ts';
 import { loadSecrets, loadSecretsOf } from './flow-secrets.ts';
 
 /** The options of `automate validate`. */
@@ -38,7 +38,7 @@ export async function validateCommand(flow: string, options: ValidateOptions, te
     }),
   );
   if (read?.error !== undefined) throw read.error;
-  tellWarnings(plan, flow, terminal, read?.columns);
+  printWarnings(plan, flow, terminal, read?.columns);
   await reportTogether(flow, [
     () => read?.columns && checkFields(plan, flow, read.columns),
     async () => {

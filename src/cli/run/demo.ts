@@ -53,7 +53,11 @@ async function runExample(api: DemoApi, terminal: Terminal): Promise<number> {
   const { tell, colors } = terminal;
   tell(`${colors.bold('The flow')} (${flow})\n\n${indented(text)}\n`);
   tell(`${colors.bold('The run')}\n\n    automate run ${flow} --in ${input} --out ${output}\n`);
-  const exitCode = await runCommand(flow, { isFree: true, in: input, out: output }, terminal);
+  const written = new Map([
+    ['in', ['--in', input]],
+    ['out', ['--out', output]],
+  ]);
+  const exitCode = await runCommand({ flow, options: { in: input, out: output }, written, isFree: true }, terminal);
   if (exitCode !== exitCodes.success) return exitCode;
   const lines = (await readFile(output, 'utf8')).split('\n').slice(0, shownRecords + 1);
   tell(`\n${colors.bold(`The first ${shownRecords} records of ${output}`)}\n`);

@@ -2,148 +2,127 @@ import type { Ending } from '../../core/event.ts';
 import { isNoFile } from '../../io/files/stat.ts';
 import { extensionOf, formatOfPath } from '../../io/records/format.ts';
 import { isTable } from '../input-options.ts';
-import { creditsText } from '../show/number.ts';
+import type { Declared } from '../options.ts';
+import { counted, creditsText } from '../show/number.ts';
 import type { SummaryFacts } from '../show/summary.ts';
 import type { Tally } from '../show/tally.ts';
 import { shellWord } from '../show/text.ts';
+import { testRequestOptions } from '../test-request/test-request-options.ts';
 import type { OutputPlan } from './output-files.ts';
-import type { RunOptions } from './run-options.ts';
+import { type RunRequest, runOptions } from './run-options.ts';
 
 type NextStep = SummaryFacts['next'][number];
 
-/** What to do after a run that did not do everything, as command lines to copy. `failed`: records in the errors file. */
-export function nextSteps(
-  ending: Ending,
-  tally: Tally,
-  failed: number,
-  flow: string,
-  options: RunOptions,
-  files: OutputPlan,
-): readonly NextStep[] {
-  return [
-    ...goingOn(ending, tally, flow, options, files),
-    // While a run can be gone on with, more failed records may come into the same file.
-    ...(failed > 0 && (ending === 'complete' || files.isStreamed) && files.errors !== '-' && !isNoFile(files.errors)
-      ? [{ why: tryingAgain(tally, failed, files), command: retryCommand(flow, options, files) }]
-      : []),
-    ...lookingAtAnswers(tally, flow, options),
-  ];
+/** A run that has ended. */
+export interface EndedRun {
+  readonly ending: Ending;
+  readonly tally: Tally;
+  readonly files: OutputPlan;
+  /** Records in the errors file. */
+  readonly failed: number;
 }
 
-/** A path that finds nothing in any answer is mostly not the one that was meant. */
-function lookingAtAnswers({ hits, answered }: Tally, flow: string, options: RunOptions): NextStep[] {
-  const nowhere = [...hits.values()].flat().find(({ found, of }) => found === 0 && of > 0);
-  if (!nowhere || options.in === '-') return [];
-  const { in: input, inFormat, delimiter, encoding, env, cacert, allowHttp } = options;
-  const record = answered.get(nowhere.node);
-  const valued = {
-    '--in': input,
-    '--in-format': inFormat,
-    '--delimiter': delimiter,
-    '--encoding': encoding,
-    '--env': env,
-    '--cacert': cacert,
-    '--record': record === 1 ? undefined : record?.toString(),
-  };
-  const words = Object.entries({ ...valued, '--node': nowhere.node }).flatMap(([name, value]) =>
-    value === undefined ? [] : [name, value],
-  );
-  const command = ['automate', 'test-request', flow, ...words, ...(allowHttp ? ['--allow-http'] : [])].map(shellWord).join(' ');
-  return [{ why: `no answer has ${nowhere.path}: see what one has`, command }];
+/** The steps that may follow a run, as command lines to copy. */
+export function nextSteps(request: RunRequest, ended: EndedRun): NextStep[] {
+  return [...resumeSteps(request, ended), ...retrySteps(request, ended), ...previewSteps(request, ended.tally)];
 }
 
-/** What could not be read fails again until somebody has mended it. */
-function tryingAgain({ failures }: Tally, failed: number, { errors, errorsFormat }: OutputPlan): string {
-  const unread = [...failures.values()].reduce((sum, { class: kind, count: times }) => sum + (kind === 'input' ? times : 0), 0);
-  if (unread === 0) return 'try the failed records again';
-  const mark = isTable(errorsFormat) ? '_error_class' : '_error.class';
-  const mend = (which: string, its: string) =>
-    `mend ${which} in ${errors}, and empty ${its} ${mark}: else what could not be read fails again`;
-  if (unread < failed) return `try the failed records again; those of class input: first ${mend('them', 'their')}`;
-  return unread === 1
-    ? `first ${mend('this record', 'its')}; then try it again`
-    : `first ${mend('these records', 'their')}; then try them again`;
-}
-
-/** How to do the rest of a run that did not come to its end: a file is gone on with, behind what was streamed in order a new run begins. */
-export function goingOn(ending: Ending, tally: Tally, flow: string, options: RunOptions, files: OutputPlan): NextStep[] {
+/** The rest of a run that stopped early: a file is resumed; after an ordered stream, a new run skips the finished records. */
+export function resumeSteps(request: RunRequest, { ending, tally, files }: Omit<EndedRun, 'failed'>): NextStep[] {
   if (ending === 'complete') return [];
-  const short = ending === 'max-credits' && tally.read + tally.newlyWaiting === 0 ? shortOf(tally, options) : undefined;
-  if (!files.isStreamed) return [{ why: short?.why ?? 'go on', command: resumeCommand(flow, options, short?.more) }];
-  if (options.in === '-' || options.unordered) return [];
-  const skip = Math.max(tally.lastRecord, options.skip ?? 0);
-  const left = options.limit === undefined ? undefined : options.limit - (skip - (options.skip ?? 0));
-  // What ended the run came of the last record that was wanted.
+  const short = ending === 'max-credits' && tally.read + tally.newlyWaiting === 0 ? shortOf(tally, request) : undefined;
+  if (!files.isStreamed) return [{ why: short?.why ?? 'resume with', command: resumeCommand(request, short?.more) }];
+  const { skip: skipped = 0, limit, in: input, unordered } = request.options;
+  if (input === '-' || unordered) return [];
+  const skip = Math.max(tally.lastRecord, skipped);
+  const left = limit === undefined ? undefined : limit - (skip - skipped);
+  // The last record of the limit itself stopped the run.
   if (left === 0) return [];
   const more = [
     ...['--skip', String(skip)],
     ...(left === undefined ? [] : ['--limit', String(left)]),
-    ...(tally.failed > 0 ? ['--errors', renamed(files.errors, 'rest')] : []),
+    ...(tally.failed > 0 ? ['--errors', insertWord(files.errors, 'rest')] : []),
     ...(short?.more ?? []),
   ];
-  return [
-    {
-      why: short?.why ?? 'go on behind the last record written',
-      command: commandLine(flow, options, ['--force', '--resume', '--errors'], more),
-    },
-  ];
+  const why = short?.why ?? 'continue after the last record written with';
+  return [{ why, command: runAgain(request, (name, { about }) => about !== 'start' && name !== 'errors', more) }];
 }
 
-/** The same credits would again bring no record to its end. */
-function shortOf({ stopReason }: Tally, { maxCredits }: RunOptions): { readonly why: string; readonly more: readonly string[] } {
+/** With the same credits, no record would be completed the next time either. */
+function shortOf({ stopReason }: Tally, { options }: RunRequest): { readonly why: string; readonly more: readonly string[] } {
+  const { maxCredits } = options;
   if (maxCredits === undefined || !stopReason?.includes('--max-credits'))
-    return { why: 'what is left of the allowance brought no record to its end; once there is more, go on', more: [] };
+    return { why: 'the rest of the allowance did not complete a single record; once there is more, resume with', more: [] };
   return {
-    why: `${creditsText(maxCredits)} brought no record to its end: one record or batch may need more; go on with a higher N`,
+    why: `${creditsText(maxCredits)} did not complete a single record: one record or batch may need more; resume with a higher N`,
     more: ['--max-credits', 'N'],
   };
 }
 
-/** The command line that goes on with this run: the one it was started with, and --resume. */
-export function resumeCommand(flow: string, options: RunOptions, more: readonly string[] = []): string {
-  return commandLine(flow, options, ['--force', '--resume'], ['--resume', ...more]);
+/** The command line that resumes a run: as it was started, and `--resume`. */
+export function resumeCommand(request: RunRequest, more: readonly string[] = []): string {
+  return runAgain(request, (_, { about }) => about !== 'start', ['--resume', ...more]);
 }
 
-const aboutTheInput = ['--in', '--in-format', '--delimiter', '--encoding', '--skip', '--limit', '--resume', '--force'];
-const aboutTheOutput = ['--out', '--errors', '--events', '--summary'];
-
-/** The failed records are an input like any other, whatever the first one was. */
-function retryCommand(flow: string, options: RunOptions, files: OutputPlan): string {
-  return commandLine(
-    flow,
-    options,
-    [...aboutTheInput, ...aboutTheOutput],
-    [
-      ...['--in', files.errors],
-      ...(formatOfPath(files.errors) ? [] : ['--in-format', extensionOf(files.errorsFormat, files.errors).slice(1)]),
-      ...['--out', files.isStreamed ? files.out : renamed(files.out, 'retry')],
-      ...(options.errors === undefined ? [] : ['--errors', renamed(files.errors, 'retry')]),
-    ],
-  );
+/** While a run can be resumed, more records may fail and go into the same file. */
+function retrySteps(request: RunRequest, { ending, tally, files, failed }: EndedRun): NextStep[] {
+  const isWhole = ending === 'complete' || files.isStreamed;
+  if (failed === 0 || !isWhole || files.errors === '-' || isNoFile(files.errors)) return [];
+  return [{ why: retryText(tally, failed, files), command: retryCommand(request, files) }];
 }
 
-function renamed(path: string, word: string): string {
+/** Records that could not be read fail again until they are corrected. */
+function retryText({ failures }: Tally, failed: number, { errors, errorsFormat }: OutputPlan): string {
+  const unread = [...failures.values()].reduce((sum, { class: kind, count: times }) => sum + (kind === 'input' ? times : 0), 0);
+  if (unread === 0) return 'retry failed records';
+  const column = isTable(errorsFormat) ? '_error_class' : '_error.class';
+  if (unread < failed) return `retry failed records; first correct those of class input in ${errors} and clear their ${column}`;
+  const [them, their] = unread === 1 ? ['it', 'its'] : ['them', 'their'];
+  return `${counted(unread, 'record')} could not be read; correct ${them} in ${errors} and clear ${their} ${column}, then run`;
+}
+
+/** The failed records are an input of their own, whatever the first one was. */
+function retryCommand(request: RunRequest, files: OutputPlan): string {
+  const { errors, errorsFormat, isStreamed, out } = files;
+  return runAgain(request, (_, { about }) => about === undefined, [
+    ...['--in', errors],
+    ...(formatOfPath(errors) ? [] : ['--in-format', extensionOf(errorsFormat, errors).slice(1)]),
+    ...['--out', isStreamed ? out : insertWord(out, 'retry')],
+    ...(request.options.errors === undefined ? [] : ['--errors', insertWord(errors, 'retry')]),
+  ]);
+}
+
+/** Puts a word before the extensions of a path. */
+function insertWord(path: string, word: string): string {
   if (path === '-') return '-';
   return path.replace(/((?:\.[A-Za-z]+)?(?:\.gz)?)$/, `.${word}$1`);
 }
 
-const flags = new Set(['--force', '--resume', '--unordered', '--csv-safe', '--dry-run', '--allow-http', '--quiet']);
-
-/** The command line that this run was started with, without some of its options, and with others. */
-function commandLine(flow: string, options: RunOptions, without: readonly string[], more: readonly string[]): string {
-  const [, , command, ...args] = process.argv;
-  const kept = command === 'run' ? optionsBut(args, [...without, ...more]) : [flow, '--in', options.in, '--out', options.out];
-  return ['automate', 'run', ...kept, ...more].map(shellWord).join(' ');
+/** A path that is found in no answer is probably wrong: `test-request` shows the paths that there are. */
+function previewSteps(request: RunRequest, { hits, answered }: Tally): NextStep[] {
+  const missing = [...hits.values()].flat().find(({ found, of }) => found === 0 && of > 0);
+  if (!missing || request.options.in === '-') return [];
+  const record = answered.get(missing.node) ?? 1;
+  const words = [
+    ...wordsOf(request, (name) => Object.hasOwn(testRequestOptions, name)),
+    ...(record === 1 ? [] : ['--record', String(record)]),
+    ...['--node', missing.node],
+  ];
+  return [{ why: `no answer has ${missing.path}; list the paths of one with`, command: commandLine('test-request', request.flow, words) }];
 }
 
-function optionsBut(args: readonly string[], without: readonly string[]): string[] {
-  const kept: string[] = [];
-  for (let index = 0; index < args.length; index++) {
-    const [name = '', ...value] = (args[index] as string).split('=');
-    const hasNext = name.startsWith('--') && value.length === 0 && !flags.has(name) && index + 1 < args.length;
-    const words = hasNext ? args.slice(index, index + 2) : args.slice(index, index + 1);
-    if (!without.includes(name)) kept.push(...words);
-    if (hasNext) index++;
-  }
-  return kept;
+type Choice = (name: string, option: Declared<unknown>) => boolean;
+
+/** The command line of this run with the chosen options and more of them, which replace those of the same name. */
+function runAgain(request: RunRequest, choose: Choice, more: readonly string[]): string {
+  const words = wordsOf(request, (name, option) => choose(name, option) && !more.includes(option.flags.split(' ')[0] ?? ''));
+  return commandLine('run', request.flow, [...words, ...more]);
+}
+
+function wordsOf({ written }: RunRequest, choose: Choice): string[] {
+  return [...written].flatMap(([name, words]) => (choose(name, runOptions[name as keyof typeof runOptions]) ? words : []));
+}
+
+function commandLine(command: string, flow: string, words: readonly string[]): string {
+  return ['automate', command, flow, ...words].map(shellWord).join(' ');
 }

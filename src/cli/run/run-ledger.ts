@@ -6,21 +6,21 @@ import type { Book } from '../../io/ledger/book.ts';
 import type { Price, RunLedger } from '../../io/ledger/run-ledger.ts';
 import { envOf } from '../env.ts';
 
-/** Whose credits are counted. */
+/** The run whose credits are counted. */
 export interface RunLedgerOptions {
   /** The run's UUID. */
   readonly run: string;
   readonly env: string | undefined;
-  /** How many credits the run may spend; absent for any number. */
-  readonly most?: number | undefined;
-  /** Whether what is spent is nobody's, as in a demonstration. */
+  /** Maximum of the credits that the run may spend; absent for no maximum. */
+  readonly maxCredits?: number | undefined;
+  /** True if its credits are not counted, as in the demo. */
   readonly isFree?: boolean | undefined;
-  /** What an earlier part of the run has spent, as its journal says. */
+  /** Credits that the run spent before it was resumed, by its journal. */
   readonly before?: number;
   warn(message: string): void;
 }
 
-/** What each node of a flow costs. */
+/** The price of each node of a flow. */
 export function pricesOf(plan: Plan, env: string | undefined): Map<string, Price> {
   return new Map(
     allSteps(plan.steps).flatMap(({ id, node }) => {
@@ -31,17 +31,17 @@ export function pricesOf(plan: Plan, env: string | undefined): Map<string, Price
   );
 }
 
-/** Opens the ledger of a run. Where nothing can be kept, the run goes on uncounted, and that is told. */
+/** Opens the ledger of a run. If the credits of this machine cannot be opened, warns and runs without counting. */
 export async function openRunLedger(prices: ReadonlyMap<string, Price>, options: RunLedgerOptions): Promise<RunLedger> {
-  const { run, most, before = 0 } = options;
+  const { run, maxCredits, before = 0 } = options;
   const { RunLedger } = await import('../../io/ledger/run-ledger.ts');
   const home = (await import('../../io/files/home.ts')).homeFolder(process.env);
   const book = prices.size === 0 || options.isFree ? undefined : await bookIn(home, options);
   if (book) (await import('../../io/ledger/holds.ts')).settleEarlier(book, home, run, before);
-  return new RunLedger({ run, home, prices, max: most, before, wallNow: Date.now }, book);
+  return new RunLedger({ run, home, prices, max: maxCredits, before, wallNow: Date.now }, book);
 }
 
-/** The book of a home. */
+/** The database of the credits in a home folder. */
 export function bookPath(home: string): string {
   return join(home, 'credits.db');
 }
@@ -51,7 +51,7 @@ async function bookIn(home: string, { warn }: RunLedgerOptions): Promise<Book | 
   try {
     return (await import('../../io/ledger/book.ts')).openBook(path);
   } catch (error) {
-    // Where there is a book there may be an allowance.
+    // An existing book may hold an allowance, which must not be ignored.
     if (!(error instanceof AutomateError) || existsSync(path)) throw error;
     warn(`credits are not counted: ${error.message} (AUTOMATE_HOME moves it)`);
     return undefined;

@@ -12,7 +12,7 @@ import { createChain } from '../../engine/chain.ts';
 import { createGates } from '../../engine/gate.ts';
 import { createStopping } from '../../engine/stopping.ts';
 import { exitCodes } from '../exit.ts';
-import { checkFields, loadFlow, loadFlowFor, tellWarnings } from '../flow/flow-file.ts';
+import { checkFields, loadFlow, loadFlowFor, printWarnings } from '../flow/flow-file.ts';
 import { loadSecrets, noSecrets } from '../flow/flow-secrets.ts';
 import { hasTextCells, type InputOptions, isTable, openInput } from '../input-options.ts';
 import { openRunLedger, pricesOf } from '../run/run-ledger.ts';
@@ -47,7 +47,7 @@ export async function testRequestCommand(flow: string, options: TestRequestOptio
   const step = chosenStep(plan, options.node);
   if (options.curl && step.node.action?.kind === 'tool') throw new AutomateError('usage', noCurl(step.id));
   const { item, columns } = await recordOf(plan, flow, options);
-  tellWarnings(plan, flow, terminal, columns);
+  printWarnings(plan, flow, terminal, columns);
   const credentials = options.send ? await loadSecrets(plan, flow, options, terminal) : noSecrets;
   const warn = (message: string) => terminal.tell(`${terminal.colors.yellow('warning:')} ${message}`);
   const ledger = await openRunLedger(options.send ? pricesOf(plan, options.env) : new Map(), { run: randomUUID(), env: options.env, warn });

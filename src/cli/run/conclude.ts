@@ -1,0 +1,98 @@
+import type { Ending } from '../../core/event.ts';
+import { AutomateError } from '../../core/failure.ts';
+import type { Checkpoint } from '../../io/journal/journal.ts';
+import type { Usage } from '../../io/ledger/holds.ts';
+import { exitCodeOf, exitCodeOfRun, signalExitCode } from '../exit.ts';
+import { count, counted } from '../show/number.ts';
+import { type SummaryFacts, stoppedText, summaryJson, summaryText } from '../show/summary.ts';
+import { nextSteps, resumeCommand, resumeSteps } from './next-steps.ts';
+import type { OpenRun } from './open-run.ts';
+import type { OutputPlan } from './output-files.ts';
+import { writeSummary } from './summary-file.ts';
+
+/** Waits for a run to end and closes its output, so that finished records are written whatever happens. */
+export async function endOf(ended: Promise<Ending>, { output, request, files }: OpenRun): Promise<Ending> {
+  try {
+    const ending = await ended;
+    await output.close(ending === 'complete');
+    return ending;
+  } catch (error) {
+    await output.close(false).catch(() => undefined);
+    if (error instanceof AutomateError && error.kind === 'input') throw withDoneRecords(error, output.saved(), files);
+    if (!(error instanceof AutomateError) || error.kind !== 'output' || files.isStreamed) throw error;
+    const { records } = output.saved();
+    const done = `${counted(records, 'record')} ${records === 1 ? 'is' : 'are'} done; once that is solved, resume with`;
+    throw new AutomateError('output', `${error.message}\n${done}:\n  ${resumeCommand(request)}`, { cause: error });
+  }
+}
+
+/** Adds the records before the fault of an input, which are done, and the options for the rest. */
+function withDoneRecords(error: AutomateError, { records, written, failed }: Checkpoint, files: OutputPlan): AutomateError {
+  if (written + failed === 0) return error;
+  const others = [...(files.isStreamed ? [] : ['--out']), ...(files.isStreamed && failed === 0 ? [] : ['--errors'])];
+  const rest = `--skip ${records}${others.length === 0 ? '' : `, and another ${others.join(' and ')}`}`;
+  const done = doneText(written, failed, files);
+  return new AutomateError('input', `${error.message}\n${done}; once the input is corrected, run the rest with ${rest}`, { cause: error });
+}
+
+function doneText(written: number, failed: number, { out, errors }: OutputPlan): string {
+  const before = `${counted(written + failed, 'record')} before that`;
+  const [outName, errorsName] = [out, errors].map((path) => (path === '-' ? 'stdout' : path));
+  if (failed === 0) return `the ${before} went to ${outName}`;
+  if (written === 0) return `the ${before} failed and went to ${errorsName}`;
+  return `of the ${before}, ${count(written)} went to ${outName}, and ${count(failed)} failed and went to ${errorsName}`;
+}
+
+/** A run that has ended by itself or by a signal. */
+export interface ConcludedRun extends OpenRun {
+  readonly ending: Ending;
+  readonly signal: NodeJS.Signals | undefined;
+  /** Absent without an allowance. */
+  readonly usage: Usage | undefined;
+}
+
+/** Prints and writes the summary of a run. Returns the exit code. */
+export async function concludeRun(run: ConcludedRun): Promise<number> {
+  const { request, files, terminal, ending, signal, tally, output, events, usage } = run;
+  const { options } = request;
+  const { failed } = output.saved();
+  const exitCode = signal === undefined || ending === 'complete' ? exitCodeOfRun(ending, failed) : signalExitCode(signal);
+  const ended = { ending, tally, files, failed };
+  const facts = { ...factsOf(run), usage, exitCode, next: [...nextSteps(request, ended), ...restoreSteps(run)] };
+  if (!options.quiet) terminal.tell(summaryText(tally, facts, terminal.colors));
+  else for (const step of resumeSteps(request, ended)) terminal.tell(stoppedText(tally, step, terminal.colors));
+  // An events file that cannot be written changes the exit code, so that the summary would be wrong.
+  await events?.close();
+  if (options.summary !== undefined) await writeSummary(options.summary, summaryJson(tally, facts), terminal);
+  return exitCode;
+}
+
+/** Writes the summary file of a run that an error has ended after `ms`. The error itself is printed by main. */
+export async function reportProblem(error: unknown, run: OpenRun, ms: number): Promise<void> {
+  const { request, terminal, tally } = run;
+  const path = request.options.summary;
+  if (path === undefined || !(error instanceof AutomateError)) return;
+  const facts = { ...factsOf(run), usage: undefined, exitCode: exitCodeOf(error), problem: error.message, next: [] };
+  await writeSummary(path, summaryJson({ ...tally, ms }, facts), terminal).catch(() => undefined);
+}
+
+function factsOf({ request, files, claim, output, ports }: OpenRun): Omit<SummaryFacts, 'exitCode' | 'next' | 'usage'> {
+  const { flow, options } = request;
+  return {
+    flow,
+    input: options.in === '-' ? 'stdin' : options.in,
+    output: files.out === '-' ? 'stdout' : files.out,
+    errors: files.errors === '-' ? 'stdout' : files.errors,
+    resumedBehind: claim.from.records,
+    outputRecords: output.saved().rows,
+    errorRecords: output.saved().failed,
+    credits: ports.credits(),
+  };
+}
+
+/** A refused secret that was set recently may be the wrong one. */
+function restoreSteps({ tally, credentials }: OpenRun): SummaryFacts['next'] {
+  if (![...tally.failures.values()].some(({ status }) => status === 401 || status === 403)) return [];
+  const why = 'if the new secret was refused, bring back the previous one with';
+  return credentials.restoreCommands().map((command) => ({ why, command }));
+}

@@ -1,0 +1,104 @@
+import type { Item } from '../../core/item.ts';
+import type { Plan } from '../../core/plan.ts';
+import type { Checkpoint } from '../../io/journal/journal.ts';
+import type { RunLedger } from '../../io/ledger/run-ledger.ts';
+import type { FileOutput } from '../../io/output/output.ts';
+import type { Source } from '../../io/records/readers/source.ts';
+import type { FlowSecrets } from '../flow/flow-secrets.ts';
+import { counting, createPauses, type Pauses, type Reading } from '../show/progress.ts';
+import { addToTally, createTally, type Tally } from '../show/tally.ts';
+import type { Terminal } from '../terminal.ts';
+import { type WiredPorts, wire } from '../wire.ts';
+import { type EventsFile, openEvents } from './events-file.ts';
+import type { Claim } from './output-claim.ts';
+import { type OutputPlan, openOutput } from './output-files.ts';
+import { openRunLedger, pricesOf } from './run-ledger.ts';
+import type { RunRequest } from './run-options.ts';
+import { chosen } from './selected-records.ts';
+import { beginSummary } from './summary-file.ts';
+
+/** A run that may start: its flow is checked, its output claimed, its input open. */
+export interface ReadyRun {
+  readonly request: RunRequest;
+  readonly plan: Plan;
+  readonly source: Source;
+  readonly files: OutputPlan;
+  readonly claim: Claim;
+  readonly credentials: FlowSecrets;
+  readonly terminal: Terminal;
+}
+
+/** A run with everything that it reads, spends, reports and writes. */
+export interface OpenRun extends ReadyRun {
+  readonly input: AsyncIterable<readonly Item[]>;
+  readonly output: FileOutput;
+  readonly ports: WiredPorts;
+  readonly ledger: RunLedger;
+  readonly tally: Tally;
+  readonly pauses: Pauses;
+  readonly reading: Reading;
+  /** Absent if no events file is wanted. */
+  readonly events: EventsFile | undefined;
+}
+
+/** Opens the files and the ledger of a run, and wires its ports. */
+export async function openRun(ready: ReadyRun): Promise<OpenRun> {
+  const { request, plan, source, files, claim, terminal } = ready;
+  const { options } = request;
+  if (options.summary !== undefined) await beginSummary(options.summary);
+  const tally = createTally();
+  const pauses = createPauses(() => ports.clock.now());
+  const events = await openEvents(options.events, terminal.redactor, options.resume ?? false);
+  const warn = (message: string) => options.quiet || terminal.warn(message);
+  const ledger = await openLedger(ready, warn);
+  const ports = wire({
+    run: claim.run,
+    credentials: ready.credentials,
+    redactor: terminal.redactor,
+    allowHttp: options.allowHttp ?? false,
+    cacert: options.cacert,
+    ledger,
+    env: options.env,
+    report(event) {
+      addToTally(tally, event);
+      events?.add(event);
+      if (event.type === 'gate-paused') pauses.add(event.gate, event.waitMs);
+      // A run that stops must not wait for an input that sends nothing.
+      if (event.type === 'stopping') void source.close();
+    },
+    warn,
+  });
+  const done = { ...claim.from, records: Math.max(claim.from.records, options.skip ?? 0) };
+  const output = await openFiles(ready, done, ports);
+  ports.report({ type: 'run-started', flow: plan.name, input: options.in, output: files.out, errors: files.errors });
+  const reading = { records: 0, bytesBefore: 0 };
+  const records = chosen(source, { options, plan, format: files.format, done, known: output.known, kept: claim.kept });
+  return { ...ready, tally, pauses, events, ledger, ports, output, reading, input: counting(records, source.readBytes, reading) };
+}
+
+function openLedger({ request, plan, claim }: ReadyRun, warn: (message: string) => void): Promise<RunLedger> {
+  const { env, maxCredits } = request.options;
+  return openRunLedger(pricesOf(plan, env), {
+    run: claim.run,
+    env,
+    maxCredits,
+    before: claim.from.credits,
+    isFree: request.isFree,
+    warn,
+  });
+}
+
+async function openFiles(ready: ReadyRun, done: Checkpoint, ports: WiredPorts): Promise<FileOutput> {
+  const { request, plan, source, files, claim, terminal } = ready;
+  const inputColumns = source.columns ?? [];
+  return openOutput(files, {
+    inputFormat: source.format,
+    inputColumns,
+    outputColumns: plan.columns(inputColumns),
+    redactor: terminal.redactor,
+    csvSafe: request.options.csvSafe ?? false,
+    journal: await claim.begin(),
+    from: done,
+    credits: () => done.credits + ports.credits(),
+  });
+}
