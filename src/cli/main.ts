@@ -47,13 +47,13 @@ function reportError(error: unknown, terminal: Terminal): number {
   }
 }
 
-function printError(error: unknown, { tell, colors }: Terminal): number {
+function printError(error: unknown, { say, colors }: Terminal): number {
   if (error instanceof CommanderError) return exitCodes.usage;
-  if (error instanceof FlowError) tell(flowErrorText(error, colors));
+  if (error instanceof FlowError) say(flowErrorText(error, colors));
   else if (error instanceof AutomateError) {
-    if (error.kind !== 'stdout-closed') tell(`${colors.red('automate:')} ${cleaned(error.message).replaceAll('\n', '\n  ')}`);
+    if (error.kind !== 'stdout-closed') say(`${colors.red('automate:')} ${cleaned(error.message).replaceAll('\n', '\n  ')}`);
   } else {
-    tell(`${colors.red('automate: this is a bug, please report it:')} ${(error as Error)?.stack ?? String(error)}`);
+    say(`${colors.red('automate: this is a bug, please report it:')} ${(error as Error)?.stack ?? String(error)}`);
   }
   return exitCodeOf(error);
 }

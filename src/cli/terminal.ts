@@ -8,7 +8,7 @@ export interface Terminal {
   /** Prints the result of the command on stdout. Throws an AutomateError if stdout was closed or is full. */
   print(text: string): Promise<void>;
   /** Prints everything else on stderr. */
-  tell(text: string): void;
+  say(text: string): void;
   /** Prints a warning on stderr. */
   warn(message: string): void;
   /** Colours for stderr; level 0 if none are wanted. */
@@ -28,13 +28,13 @@ export function createTerminal(): Terminal {
   fixSize(stderr);
   const isDumb = env.TERM === 'dumb';
   const colors = new Chalk({ level: wantsColor(env, stderr.isTTY && !isDumb) ? 1 : 0 });
-  const tell = (text: string) => void stderr.write(`${harmless(redactor.text(text), colors)}\n`);
+  const say = (text: string) => void stderr.write(`${harmless(redactor.text(text), colors)}\n`);
   return {
     colors,
     isLive: stderr.isTTY && !isDumb && env.CI === undefined,
     redactor,
-    tell,
-    warn: (message) => tell(`${colors.yellow('warning:')} ${message}`),
+    say,
+    warn: (message) => say(`${colors.yellow('warning:')} ${message}`),
     print: (text) => printOn(stdout, redactor.text(text)),
   };
 }

@@ -59,8 +59,8 @@ function bytesText(bytes: number): string {
 /** Takes every answer away. Runs that keep answers meanwhile go on. Answers the exit code. */
 export async function clearCommand(terminal: Terminal): Promise<number> {
   const path = cachePath(process.env);
-  if (existsSync(path)) terminal.tell(cleared(path));
-  else terminal.tell('no answers are kept');
+  if (existsSync(path)) terminal.say(cleared(path));
+  else terminal.say('no answers are kept');
   rmSync(damagedPath(path), { force: true });
   return exitCodes.success;
 }

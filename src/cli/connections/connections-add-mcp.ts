@@ -47,7 +47,7 @@ export async function addMcpCommand(name: string | undefined, options: AddMcpOpt
   await terminal.print(connectionText(called, written));
   if (server) tellServer(server, terminal);
   const next = server ? `its tools: automate connections tools ${called}` : `not tested; try it: automate connections test ${called}`;
-  terminal.tell(`"${called}" is saved; ${next}`);
+  terminal.say(`"${called}" is saved; ${next}`);
   return exitCodes.success;
 }
 

@@ -47,7 +47,7 @@ export async function addCommand(
     return { ...saved, [called]: written };
   });
   await terminal.print(connectionText(called, written));
-  terminal.tell(`"${called}" is saved; try it: automate connections test ${called}`);
+  terminal.say(`"${called}" is saved; try it: automate connections test ${called}`);
   try {
     if (auth) await offerSecret(auth, asker, terminal);
   } catch (error) {

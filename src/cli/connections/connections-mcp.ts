@@ -22,8 +22,8 @@ export async function testMcpCommand(
 const shownTools = 10;
 
 /** Tells what a server is, and its first tools. */
-export function tellServer(server: ToolServer, { tell }: Terminal): void {
-  tell(serverText(server));
-  for (const tool of server.tools.slice(0, shownTools)) tell(cleaned(`  ${excerpt(tool.name, 80)}: ${summaryOf(tool) || '-'}`));
-  if (server.tools.length > shownTools) tell(`  and ${server.tools.length - shownTools} more`);
+export function tellServer(server: ToolServer, { say }: Terminal): void {
+  say(serverText(server));
+  for (const tool of server.tools.slice(0, shownTools)) say(cleaned(`  ${excerpt(tool.name, 80)}: ${summaryOf(tool) || '-'}`));
+  if (server.tools.length > shownTools) say(`  and ${server.tools.length - shownTools} more`);
 }

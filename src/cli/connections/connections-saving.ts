@@ -53,8 +53,8 @@ export async function offerSecret(
   const store = openCredentials(env, terminal);
   if (store.list().some(({ name, env }) => name === credential && env === store.env)) return;
   const isPair = type === 'basic' && username === undefined;
-  if (isPair) terminal.tell(`the secret of "${credential}" has to be username:password`);
+  if (isPair) terminal.say(`the secret of "${credential}" has to be username:password`);
   if (asker && process.stdin.isTTY && (await asker.yes(`There is no credential "${credential}" yet. Keep its secret now?`)))
     await setCommand(credential, env === undefined ? {} : { env }, terminal);
-  else terminal.tell(`there is no credential "${credential}" yet; keep it: automate credentials set ${credential}${envOption(store.env)}`);
+  else terminal.say(`there is no credential "${credential}" yet; keep it: automate credentials set ${credential}${envOption(store.env)}`);
 }

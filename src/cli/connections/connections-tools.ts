@@ -32,7 +32,7 @@ export async function toolsCommand(name: string, wanted: string | undefined, opt
     await terminal.print(escapedControls(JSON.stringify(wanted === undefined ? listed : listed[0], null, 2)));
     return exitCodes.success;
   }
-  if (wanted === undefined) terminal.tell(serverText(server));
+  if (wanted === undefined) terminal.say(serverText(server));
   await terminal.print(wanted === undefined ? toolsText(tools) : toolText(name, tools[0] as Tool));
   return exitCodes.success;
 }

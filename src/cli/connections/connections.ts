@@ -33,7 +33,7 @@ export async function listCommand(name: string | undefined, options: { json?: bo
       ),
     );
   else if (names.length > 0) await terminal.print(tableText(rowsOf(names, saved)).join('\n'));
-  else terminal.tell('no connections are saved; save one: automate connections add http NAME --base-url URL, or add mcp NAME --url URL');
+  else terminal.say('no connections are saved; save one: automate connections add http NAME --base-url URL, or add mcp NAME --url URL');
   return exitCodes.success;
 }
 
@@ -61,7 +61,7 @@ export async function showCommand(name: string, options: { json?: boolean }, ter
 export async function removeCommand(name: string, terminal: Terminal): Promise<number> {
   known(name);
   await changeConnections(process.env, (saved) => Object.fromEntries(Object.entries(saved).filter(([other]) => other !== name)));
-  terminal.tell(`"${name}" is removed`);
+  terminal.say(`"${name}" is removed`);
   return exitCodes.success;
 }
 
@@ -95,7 +95,7 @@ export async function testCommand(name: string, options: TestOptions, terminal: 
   const ledger = await openRunLedger(new Map([[name, { account, credits: connection.credits }]]), {
     run: randomUUID(),
     env: options.env,
-    warn: (message) => terminal.tell(`${terminal.colors.yellow('warning:')} ${message}`),
+    warn: terminal.warn,
   });
   const ports = wire({
     credentials,
@@ -118,12 +118,12 @@ export async function testCommand(name: string, options: TestOptions, terminal: 
   else ledger.settle(name, costOfTest(connection, response));
   ledger.close();
   await credentials.noted();
-  terminal.tell(`GET ${request.origin}${request.path}: ${outcomeOf(response)} in ${Math.round(ports.clock.now() - startedMs)} ms`);
-  terminal.tell(`${creditsText(ports.credits())} spent`);
+  terminal.say(`GET ${request.origin}${request.path}: ${outcomeOf(response)} in ${Math.round(ports.clock.now() - startedMs)} ms`);
+  terminal.say(`${creditsText(ports.credits())} spent`);
   const problem = problemOf(response);
   if (problem === undefined) {
     const isMissing = 'status' in response && response.status === 404;
-    if (isMissing) terminal.tell(`the server was reached, and has nothing at ${request.path}; --path tries another path`);
+    if (isMissing) terminal.say(`the server was reached, and has nothing at ${request.path}; --path tries another path`);
     await terminal.print(isMissing ? `${name}: reached, and answers 404` : `${name}: works`);
     return exitCodes.success;
   }

@@ -50,7 +50,7 @@ export async function serverWith(
   terminal: Terminal,
   person?: LoginPerson,
 ): Promise<ToolServer> {
-  const warn = (message: string) => terminal.tell(`${terminal.colors.yellow('warning:')} ${message}`);
+  const { warn } = terminal;
   const ports = wire({
     credentials,
     redactor: terminal.redactor,
@@ -72,17 +72,12 @@ export async function serverWith(
 }
 
 /** Keeps what a server has said, for `automate nodes`. Where that cannot be kept, what was asked of the server is done all the same. */
-export async function cacheToolServer(
-  name: string,
-  written: object,
-  server: ToolServer,
-  { redactor, tell, colors }: Terminal,
-): Promise<void> {
+export async function cacheToolServer(name: string, written: object, server: ToolServer, { redactor, warn }: Terminal): Promise<void> {
   try {
     await cacheServer({ environment: process.env, redactor }, name, written, server);
   } catch (error) {
     if (!(error instanceof AutomateError)) throw error;
-    tell(`${colors.yellow('warning:')} the tools of "${name}" are not kept for automate nodes: ${error.message}`);
+    warn(`the tools of "${name}" are not kept for automate nodes: ${error.message}`);
   }
 }
 
@@ -104,9 +99,9 @@ async function secretsOf(connection: McpConnection, options: AskingOptions, term
 }
 
 /** Whoever can log in: a person at a terminal, or a browser that the environment names. */
-async function browserFor({ server }: McpConnection, { tell }: Terminal): Promise<(LoginPerson & { close(): void }) | undefined> {
+async function browserFor({ server }: McpConnection, { say }: Terminal): Promise<(LoginPerson & { close(): void }) | undefined> {
   if (!isRemote(server) || server.auth?.type !== 'oauth2_authorization_code') return undefined;
   if (!findAsker() && !process.env.BROWSER) return undefined;
   const { openBrowser } = await import('../../io/mcp/browser.ts');
-  return openBrowser(process.env, (url) => tell(`log in with your browser; if it does not open:\n  ${url}`));
+  return openBrowser(process.env, (url) => say(`log in with your browser; if it does not open:\n  ${url}`));
 }

@@ -29,12 +29,12 @@ export async function setCommand(name: string, options: SetOptions, terminal: Te
   const where = `${stored.backend}${stored.env === defaultEnv ? '' : `, for --env ${stored.env}`}`;
   const expiry = stored.expiresAt === undefined ? '' : `, until ${stored.expiresAt.slice(0, 10)}`;
   const only = stored.hosts === undefined ? '' : `, for ${stored.hosts.join(', ')} only`;
-  terminal.tell(`"${name}" is kept in the ${where}${expiry}${only}`);
+  terminal.say(`"${name}" is kept in the ${where}${expiry}${only}`);
   if (stored.previous)
-    terminal.tell(
+    terminal.say(
       `the one before it is kept until this one has succeeded; back to it: automate credentials restore ${name}${envOption(stored.env)}`,
     );
-  const warn = (message: string) => terminal.tell(`${terminal.colors.yellow('warning:')} ${message}`);
+  const { warn } = terminal;
   for (const backend of left) warn(`the old secret is still in the ${backend}, which cannot be reached here`);
   const variable = variableWith(name, process.env);
   if (variable !== undefined) warn(`${variable} is set, and goes before it`);

@@ -24,7 +24,7 @@ export async function listCommand(name: string | undefined, options: CredentialO
   );
   if (options.json) await terminal.print(JSON.stringify(shown.map(credentialJson), null, 2));
   else if (shown.length > 0) await terminal.print(tableText(credentialRows(shown, Date.now())).join('\n'));
-  else terminal.tell(nothingOf(name, options.env, store));
+  else terminal.say(nothingOf(name, options.env, store));
   return exitCodes.success;
 }
 
@@ -57,16 +57,16 @@ function known(name: string, store: CredentialStore): ShownCredential {
 export async function removeCommand(name: string, options: CredentialOptions & { force?: boolean }, terminal: Terminal): Promise<number> {
   const store = openCredentials(options.env, terminal);
   const isGone = await store.remove(name, options.force ?? false);
-  terminal.tell(isGone ? `"${name}" is removed` : `"${name}" is forgotten; its secret is still where it was, which could not be reached`);
+  terminal.say(isGone ? `"${name}" is removed` : `"${name}" is forgotten; its secret is still where it was, which could not be reached`);
   const variable = variableWith(name, process.env);
-  if (variable !== undefined) terminal.tell(`${terminal.colors.yellow('warning:')} ${variable} is still set, and flows go on using it`);
+  if (variable !== undefined) terminal.warn(`${variable} is still set, and flows go on using it`);
   return exitCodes.success;
 }
 
 /** Puts the secret before the present one back. Answers the exit code. */
 export async function restoreCommand(name: string, options: CredentialOptions, terminal: Terminal): Promise<number> {
   const { setAt } = await openCredentials(options.env, terminal).restore(name);
-  terminal.tell(`"${name}" is again the secret that was set on ${setAt.slice(0, 16).replace('T', ' at ')} UTC`);
+  terminal.say(`"${name}" is again the secret that was set on ${setAt.slice(0, 16).replace('T', ' at ')} UTC`);
   return exitCodes.success;
 }
 
@@ -74,21 +74,21 @@ export async function restoreCommand(name: string, options: CredentialOptions, t
 export async function checkCommand(name: string | undefined, options: CredentialOptions, terminal: Terminal): Promise<number> {
   const store = openCredentials(options.env, terminal);
   const names = name === undefined ? namesOf(store) : [name];
-  if (names.length === 0) terminal.tell(nothingOf(undefined, options.env, store));
+  if (names.length === 0) terminal.say(nothingOf(undefined, options.env, store));
   const found = await store.find(names);
   let isWrong = false;
   for (const checked of names) {
     const finding = found.get(checked) ?? { problem: missing(checked, store) };
     if ('problem' in finding) {
       isWrong = true;
-      terminal.tell(`${terminal.colors.red('problem:')} ${finding.problem.replaceAll('\n', '\n  ')}`);
+      terminal.say(`${terminal.colors.red('problem:')} ${finding.problem.replaceAll('\n', '\n  ')}`);
     } else {
       const { text, from, hosts, expiresAt } = finding.secret;
       hide(text, terminal);
       const only = hosts === undefined ? '' : `, for ${hosts.join(', ')} only`;
       await terminal.print(`${checked}: found in ${from}${only}`);
       const warning = expiryWarning(checked, expiresAt, Date.now());
-      if (warning !== undefined) terminal.tell(`${terminal.colors.yellow('warning:')} ${warning}`);
+      if (warning !== undefined) terminal.warn(warning);
     }
   }
   return isWrong ? exitCodes.credential : exitCodes.success;
@@ -123,6 +123,6 @@ export async function backendCommand(name: string | undefined, options: Credenti
   ];
   if (options.json) await terminal.print(JSON.stringify(lines, null, 2));
   else await terminal.print(tableText(lines.map(({ backend, state, detail }) => [backend, state, onOneLine(detail)])).join('\n'));
-  if (active === undefined) terminal.tell('secrets cannot be kept here; give them to flows in AUTOMATE_CREDENTIAL_... variables');
+  if (active === undefined) terminal.say('secrets cannot be kept here; give them to flows in AUTOMATE_CREDENTIAL_... variables');
   return exitCodes.success;
 }

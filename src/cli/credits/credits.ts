@@ -48,7 +48,7 @@ export async function limitCommand(written: string, terminal: Terminal): Promise
   } finally {
     book.close();
   }
-  terminal.tell(limit === undefined ? 'the monthly allowance is unlimited' : `the monthly allowance is ${creditsText(limit)}`);
+  terminal.say(limit === undefined ? 'the monthly allowance is unlimited' : `the monthly allowance is ${creditsText(limit)}`);
   return exitCodes.success;
 }
 
@@ -64,7 +64,7 @@ export async function historyCommand({ json }: JsonOption, terminal: Terminal): 
   const months = sums(withBook((book) => book.spent()) ?? [], 'month').sort((a, b) => (a.month < b.month ? -1 : 1));
   if (json) await terminal.print(JSON.stringify(months, null, 2));
   else if (months.length > 0) await terminal.print(historyText(months));
-  else terminal.tell('no credits were spent yet');
+  else terminal.say('no credits were spent yet');
   return exitCodes.success;
 }
 

@@ -28,7 +28,7 @@ export async function dryRun({ flow, plan, options, records }: DryRun, terminal:
   const forecaster = new Forecaster(plan, { maxRequests, maxErrors: options.maxErrors });
   for await (const items of records) for (const item of items) await forecaster.add(item);
   const forecast = forecaster.forecast();
-  const warn = (message: string) => options.quiet || terminal.tell(`${terminal.colors.yellow('warning:')} ${message}`);
+  const warn = (message: string) => options.quiet || terminal.warn(message);
   const facts: PlanFacts = {
     flow,
     input: options.in === '-' ? 'stdin' : options.in,

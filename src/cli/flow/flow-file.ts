@@ -52,6 +52,6 @@ export function checkFields(plan: Plan, file: string, columns: readonly string[]
 }
 
 /** Prints the warnings of a flow. `columns`: the input's; absent if they are not known. */
-export function printWarnings(plan: Plan, file: string, { tell, colors }: Terminal, columns?: readonly string[]): void {
-  for (const warning of plan.warnings(columns)) tell(problemText(file, warning, colors, 'warning'));
+export function printWarnings(plan: Plan, file: string, { say, colors }: Terminal, columns?: readonly string[]): void {
+  for (const warning of plan.warnings(columns)) say(problemText(file, warning, colors, 'warning'));
 }

@@ -73,7 +73,7 @@ export async function loadSecretsOf(
     if (problem !== undefined) problems.push(use.problem(problem));
   }
   if (problems.length > 0) throw new FlowError(file, problems, 'credential');
-  tellExpiries(secrets, terminal);
+  warnOfExpiries(secrets, terminal);
   return noting(secrets, store, terminal);
 }
 
@@ -84,10 +84,10 @@ export function hide(secret: string, { redactor }: Terminal): void {
 }
 
 /** Says which secrets will expire soon. */
-export function tellExpiries(secrets: ReadonlyMap<string, Secret>, { tell, colors }: Terminal): void {
+export function warnOfExpiries(secrets: ReadonlyMap<string, Secret>, { warn }: Terminal): void {
   for (const [name, secret] of secrets) {
     const warning = expiryWarning(name, secret.expiresAt, Date.now());
-    if (warning !== undefined) tell(`${colors.yellow('warning:')} ${warning}`);
+    if (warning !== undefined) warn(warning);
   }
 }
 
@@ -138,7 +138,7 @@ function variablesOf(name: string): string {
 }
 
 /** What was used is noted down beside the run; when that fails, the run is none the worse. */
-function noting(secrets: ReadonlyMap<string, Secret>, store: CredentialStore | undefined, { tell, colors }: Terminal): FlowSecrets {
+function noting(secrets: ReadonlyMap<string, Secret>, store: CredentialStore | undefined, { warn }: Terminal): FlowSecrets {
   const notes = new Map<string, Promise<void>>();
   return {
     secrets,
@@ -156,6 +156,6 @@ function noting(secrets: ReadonlyMap<string, Secret>, store: CredentialStore | u
 
   function unnoted(error: unknown): void {
     if (!(error instanceof AutomateError)) throw error;
-    tell(`${colors.yellow('warning:')} the use of a credential was not noted down: ${error.message}`);
+    warn(`the use of a credential was not noted down: ${error.message}`);
   }
 }

@@ -84,7 +84,7 @@ async function written(path: string, text: string, force: boolean): Promise<void
 }
 
 /** What was made, and what to do next, as command lines to copy. */
-function tellAbout(starter: Starter, path: string, notes: readonly string[], options: InitOptions, { tell, colors }: Terminal): void {
+function tellAbout(starter: Starter, path: string, notes: readonly string[], options: InitOptions, { say, colors }: Terminal): void {
   const { credentials } = starter;
   const isStream = options.in === undefined || options.in === '-';
   const kind = options.in === undefined ? 'csv' : inputFormat({ ...options, in: options.in }).kind;
@@ -97,7 +97,7 @@ function tellAbout(starter: Starter, path: string, notes: readonly string[], opt
   ];
   const command = (...words: readonly string[]) => `  ${['automate', ...words].map(shellWord).join(' ')}`;
   const unused = starter.usesFields ? [] : ['it uses no field yet: write {{name}} where the value of that field belongs'];
-  tell(
+  say(
     [
       `${colors.green('wrote')} ${path}`,
       ...[...notes, ...unused].map((note) => `  ${note}`),

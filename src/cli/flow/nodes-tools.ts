@@ -26,7 +26,7 @@ async function refreshed(name: string, written: object, options: AskingOptions, 
     if (connection.type === 'mcp') await cacheToolServer(name, written, await askServer(connection, options, terminal), terminal);
   } catch (error) {
     if (!(error instanceof AutomateError)) throw error;
-    terminal.tell(`${terminal.colors.yellow('warning:')} ${cleaned(error.message).split('\n').join('\n  ')}`);
+    terminal.warn(`${cleaned(error.message).split('\n').join('\n  ')}`);
   }
 }
 

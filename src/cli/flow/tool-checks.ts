@@ -27,7 +27,7 @@ export async function checkTools(
     } catch (error) {
       if (!(error instanceof Failure)) throw error;
       const reason = cleaned(error.message).replaceAll('\n', '\n  ');
-      terminal.tell(`${terminal.colors.yellow('warning:')} the tools of "${name}" were not checked: ${reason}`);
+      terminal.warn(`the tools of "${name}" were not checked: ${reason}`);
     }
   }
   if (problems.length > 0) throw new FlowError(flow, problems);

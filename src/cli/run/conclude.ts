@@ -59,8 +59,8 @@ export async function concludeRun(run: ConcludedRun): Promise<number> {
   const exitCode = signal === undefined || ending === 'complete' ? exitCodeOfRun(ending, failed) : signalExitCode(signal);
   const ended = { ending, tally, files, failed };
   const facts = { ...factsOf(run), usage, exitCode, next: [...nextSteps(request, ended), ...restoreSteps(run)] };
-  if (!options.quiet) terminal.tell(summaryText(tally, facts, terminal.colors));
-  else for (const step of resumeSteps(request, ended)) terminal.tell(stoppedText(tally, step, terminal.colors));
+  if (!options.quiet) terminal.say(summaryText(tally, facts, terminal.colors));
+  else for (const step of resumeSteps(request, ended)) terminal.say(stoppedText(tally, step, terminal.colors));
   // An events file that cannot be written changes the exit code, so that the summary would be wrong.
   await events?.close();
   if (options.summary !== undefined) await writeSummary(options.summary, summaryJson(tally, facts), terminal);

@@ -50,9 +50,9 @@ async function runExample(api: DemoApi, terminal: Terminal): Promise<number> {
   await writeFile(flow, text);
   await cp(join(examples, 'airports.csv'), input);
   reachLoopback(process.env);
-  const { tell, colors } = terminal;
-  tell(`${colors.bold('The flow')} (${flow})\n\n${indented(text)}\n`);
-  tell(`${colors.bold('The run')}\n\n    automate run ${flow} --in ${input} --out ${output}\n`);
+  const { say, colors } = terminal;
+  say(`${colors.bold('The flow')} (${flow})\n\n${indented(text)}\n`);
+  say(`${colors.bold('The run')}\n\n    automate run ${flow} --in ${input} --out ${output}\n`);
   const written = new Map([
     ['in', ['--in', input]],
     ['out', ['--out', output]],
@@ -60,9 +60,9 @@ async function runExample(api: DemoApi, terminal: Terminal): Promise<number> {
   const exitCode = await runCommand({ flow, options: { in: input, out: output }, written, isFree: true }, terminal);
   if (exitCode !== exitCodes.success) return exitCode;
   const lines = (await readFile(output, 'utf8')).split('\n').slice(0, shownRecords + 1);
-  tell(`\n${colors.bold(`The first ${shownRecords} records of ${output}`)}\n`);
+  say(`\n${colors.bold(`The first ${shownRecords} records of ${output}`)}\n`);
   await terminal.print(lines.join('\n'));
-  tell(`\nTo go on: automate demo --serve in one terminal, the flows in ${examples} in another.`);
+  say(`\nTo go on: automate demo --serve in one terminal, the flows in ${examples} in another.`);
   return exitCode;
 }
 

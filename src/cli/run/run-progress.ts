@@ -10,7 +10,7 @@ export async function showProgress(run: OpenRun): Promise<ProgressShow | undefin
   const line = createProgressLine(tally, { share, pauses, credits: ports.credits, now: ports.clock.now });
   // A spinner and records on the same screen would overwrite each other.
   const isLive = terminal.isLive && !(files.out === '-' && process.stdout.isTTY);
-  return isLive ? showSpinner(line, terminal.colors.level > 0) : showLines(line, terminal.tell);
+  return isLive ? showSpinner(line, terminal.colors.level > 0) : showLines(line, terminal.say);
 }
 
 /** The part of `--limit` that a resumed run has left; absent for all records. */

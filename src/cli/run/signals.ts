@@ -19,9 +19,9 @@ const graceMs = 10_000;
 const echoMs = 200;
 
 /** While there is no run yet, nothing was sent, and a signal ends the command. */
-export function endOnSignal({ tell }: Terminal, cleanUp: () => void): Pick<Signals, 'stop'> {
+export function endOnSignal({ say }: Terminal, cleanUp: () => void): Pick<Signals, 'stop'> {
   const listener = (signal: NodeJS.Signals) => {
-    tell(`automate: ${signal}: no record was begun`);
+    say(`automate: ${signal}: no record was begun`);
     cleanUp();
     process.exit(signalExitCode(signal));
   };
@@ -34,14 +34,14 @@ export function endOnSignal({ tell }: Terminal, cleanUp: () => void): Pick<Signa
 }
 
 /** The first signal begins no more records; the second, or the end of the grace time, gives up what is in flight. */
-export function watchSignals(stopping: Stopping, clock: Clock, { tell }: Terminal): Signals {
+export function watchSignals(stopping: Stopping, clock: Clock, { say }: Terminal): Signals {
   let first: NodeJS.Signals | undefined;
   let sameUntilMs = 0;
   const listener = (signal: NodeJS.Signals) => {
     if (first !== undefined) return clock.now() < sameUntilMs ? undefined : stopping.abort();
     first = signal;
     sameUntilMs = clock.now() + echoMs;
-    tell(`automate: ${signal}: finishing the records that have begun, for at most ${graceMs / 1000} s; once more to stop at once`);
+    say(`automate: ${signal}: finishing the records that have begun, for at most ${graceMs / 1000} s; once more to stop at once`);
     stopping.request('interrupted', `received ${signal}`, graceMs);
     void clock.sleepUntil(clock.now() + graceMs, stopping.signal).then(stopping.abort);
     return undefined;

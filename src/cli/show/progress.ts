@@ -117,8 +117,8 @@ export interface ProgressShow {
 const lineEveryMs = 10_000;
 
 /** A plain line every 10 seconds, for logs. */
-export function showLines(line: () => string, tell: (text: string) => void): ProgressShow {
-  const timer = setInterval(() => tell(line()), lineEveryMs);
+export function showLines(line: () => string, say: (text: string) => void): ProgressShow {
+  const timer = setInterval(() => say(line()), lineEveryMs);
   timer.unref();
   return { stop: () => clearInterval(timer) };
 }

@@ -49,7 +49,7 @@ export async function testRequestCommand(flow: string, options: TestRequestOptio
   const { item, columns } = await recordOf(plan, flow, options);
   printWarnings(plan, flow, terminal, columns);
   const credentials = options.send ? await loadSecrets(plan, flow, options, terminal) : noSecrets;
-  const warn = (message: string) => terminal.tell(`${terminal.colors.yellow('warning:')} ${message}`);
+  const { warn } = terminal;
   const ledger = await openRunLedger(options.send ? pricesOf(plan, options.env) : new Map(), { run: randomUUID(), env: options.env, warn });
   const ports = wire({
     credentials,
@@ -64,7 +64,7 @@ export async function testRequestCommand(flow: string, options: TestRequestOptio
   const preview = await previewOf(plan, step, item, ports, options, terminal)
     .catch((error: unknown) => {
       // The nodes before have sent something.
-      if (ports.credits() > 0) terminal.tell(`${creditsText(ports.credits())} spent`);
+      if (ports.credits() > 0) terminal.say(`${creditsText(ports.credits())} spent`);
       throw error;
     })
     .finally(async () => {
@@ -74,10 +74,10 @@ export async function testRequestCommand(flow: string, options: TestRequestOptio
     });
   if (preview.failure) preview.failure.node ??= step.id;
   await show(preview, step.node.action as Action, options, terminal);
-  if (options.send) terminal.tell(`${creditsText(ports.credits())} spent`);
+  if (options.send) terminal.say(`${creditsText(ports.credits())} spent`);
   if (!preview.failure) return exitCodes.success;
   const { kind, node, message } = preview.failure;
-  terminal.tell(`${terminal.colors.red('failed:')} ${node}: ${kind}: ${cleaned(message)}`);
+  terminal.say(`${terminal.colors.red('failed:')} ${node}: ${kind}: ${cleaned(message)}`);
   return exitCodes.someFailed;
 }
 
@@ -137,8 +137,8 @@ async function previewOf(
   const action: AnyAction = step.node.action as Action;
   const fields = await fieldsBefore(plan, step, item, ports, options, terminal);
   if (fields instanceof Failure) return { failure: fields };
-  if (passesBy(step, fields)) terminal.tell(`in a run this record would pass ${step.id} by: its \`when\` is false`);
-  if (action.unasked?.(fields)) terminal.tell(`in a run nothing would be asked for this record: null finds nothing in an answer`);
+  if (passesBy(step, fields)) terminal.say(`in a run this record would pass ${step.id} by: its \`when\` is false`);
+  if (action.unasked?.(fields)) terminal.say(`in a run nothing would be asked for this record: null finds nothing in an answer`);
   const request = rendered(action, fields);
   if (!options.send) return { request };
   const startedMs = ports.clock.now();
@@ -191,7 +191,7 @@ async function fieldsBefore(
 ): Promise<Fields | Failure> {
   const before = stepsBefore(plan.steps, step)?.filter(({ node }) => options.send || !isActing(node)) ?? [];
   const sending = before.filter(({ node }) => isActing(node));
-  if (sending.length > 0) terminal.tell(`first sending ${sending.map(({ id }) => id).join(', ')}, whose fields this node may need`);
+  if (sending.length > 0) terminal.say(`first sending ${sending.map(({ id }) => id).join(', ')}, whose fields this node may need`);
   let stopped: string | undefined;
   const stopping = createStopping({
     requested(_ending, reason) {
