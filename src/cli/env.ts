@@ -1,5 +1,5 @@
 import { AutomateError } from '../core/failure.ts';
-import { name as nameShape } from '../core/options.ts';
+import { name as nameShape } from '../core/options/names.ts';
 import { defaultEnv } from '../io/credentials/secret.ts';
 
 /** The environment whose secrets are used. Throws an AutomateError (`usage`). */

@@ -1,5 +1,5 @@
 import type * as z from 'zod';
-import type { SecretUse } from './auth.ts';
+import type { SecretUse } from './auth/auth-type.ts';
 import type { Batch, Sharing } from './batch.ts';
 import type { Call, LastAnswer } from './call.ts';
 import type { Expression } from './condition/condition.ts';

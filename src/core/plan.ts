@@ -1,4 +1,4 @@
-import type { SecretUse } from './auth.ts';
+import type { SecretUse } from './auth/auth-type.ts';
 import type { Problem } from './failure.ts';
 import type { Step } from './node.ts';
 import type { McpConnection, Tool } from './tools/tools.ts';

@@ -1,7 +1,8 @@
+import { authProblem } from '../core/auth/auth.ts';
 import type { Connection } from '../core/connection.ts';
 import type { Problem } from '../core/failure.ts';
 import { headerTemplate, referencedFields } from '../core/template/template.ts';
-import { checkTokenUrl, urlTemplate } from '../core/template/url.ts';
+import { urlTemplate } from '../core/template/url.ts';
 import { didYouMean } from '../core/text/suggest.ts';
 import { compileMcpConnection } from './mcp-connection.ts';
 import { checked } from './problems/issues.ts';
@@ -39,7 +40,8 @@ function compileConnection(name: string, written: unknown, where: Parameters<typ
     }
   };
   for (const [header, value] of Object.entries(headers)) tried(['headers', header], () => headerTemplate(header, value));
-  if (auth) tried(['auth', 'token_url'], () => checkTokenUrl(auth, allowHttp));
+  const wrong = auth && authProblem(auth, allowHttp);
+  if (wrong) where.problems.push(where.source.at([...at, 'auth', wrong.option], wrong.message));
   const origin = tried(['base_url'], () => originOf(options.base_url, allowHttp));
   if (origin === undefined || where.problems.length > before) return undefined;
   return {

@@ -1,6 +1,7 @@
 import * as z from 'zod';
 import type { NodeType } from '../core/node.ts';
-import { innerNodes, name } from '../core/options.ts';
+import { innerNodes } from '../core/options/expressions.ts';
+import { name } from '../core/options/names.ts';
 import { dictionary, representationOf } from '../core/value/dictionary.ts';
 import { connectionSchema, flowSchema, mcpConnectionSchema, nodeSchema } from './schema.ts';
 

@@ -1,8 +1,9 @@
 import type * as z from 'zod';
+import { authProblem } from '../core/auth/auth.ts';
 import type { Connection } from '../core/connection.ts';
 import type { Problem } from '../core/failure.ts';
 import { headerTemplate, referencedFields } from '../core/template/template.ts';
-import { checkTokenUrl, urlTemplate } from '../core/template/url.ts';
+import { urlTemplate } from '../core/template/url.ts';
 import { wordsOf } from '../core/text/words.ts';
 import type { LocalServer, RemoteServer } from '../core/tools/tools.ts';
 import { checked } from './problems/issues.ts';
@@ -38,7 +39,7 @@ export function compileMcpConnection(name: string, written: unknown, where: Wher
     return undefined;
   }
   refuseOptionsOfOther(options, problem);
-  const remote = options.url === undefined ? undefined : tried(['url'], () => remoteOf(options, where.allowHttp, tried));
+  const remote = options.url === undefined ? undefined : tried(['url'], () => remoteOf(options, where.allowHttp, tried, problem));
   const local = options.command === undefined ? undefined : tried(['command'], () => localOf(options));
   const server = remote ?? local;
   if (!server || where.problems.length > before) return undefined;
@@ -62,12 +63,14 @@ function remoteOf(
   { url = '', auth, headers = {}, allow_http }: Options,
   everywhere: boolean,
   tried: (place: readonly string[], compile: () => unknown) => unknown,
+  problem: (place: readonly string[], message: string) => void,
 ): RemoteServer {
   const allowHttp = everywhere || allow_http;
   if (referencedFields(url).length > 0) throw new Error('the url of an MCP server cannot have references: all records share it');
   urlTemplate(url, { allowHttp });
   for (const [header, value] of Object.entries(headers)) tried(['headers', header], () => plainHeader(header, value));
-  if (auth && auth.type !== 'oauth2_authorization_code') tried(['auth', 'token_url'], () => checkTokenUrl(auth, allowHttp));
+  const wrong = auth && authProblem(auth, allowHttp);
+  if (wrong) problem(['auth', wrong.option], wrong.message);
   return { url, auth: auth ?? undefined, headers, allowHttp };
 }
 

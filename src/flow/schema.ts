@@ -1,6 +1,9 @@
 import * as z from 'zod';
+import { auth, mcpAuth } from '../core/auth/auth.ts';
 import type { NodeType } from '../core/node.ts';
-import { auth, concurrency, condition, credentialName, credits, headers, mcpAuth, name, path, rate, timeout } from '../core/options.ts';
+import { concurrency, credits, rate, timeout } from '../core/options/amounts.ts';
+import { condition, path } from '../core/options/expressions.ts';
+import { credentialName, headers, name } from '../core/options/names.ts';
 import { dictionary } from '../core/value/dictionary.ts';
 
 /** What every node may say, whatever its type. */

@@ -1,5 +1,6 @@
 import * as z from 'zod';
-import { fieldName, path } from '../core/options.ts';
+import { path } from '../core/options/expressions.ts';
+import { fieldName } from '../core/options/names.ts';
 import { dictionary } from '../core/value/dictionary.ts';
 
 /** The paths into an answer, and the fields they become. */

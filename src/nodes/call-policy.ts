@@ -2,7 +2,7 @@ import { compilePath, type Path } from '../core/answer/path.ts';
 import type { Call, RetryPolicy } from '../core/call.ts';
 import type { HttpConnection } from '../core/connection.ts';
 import type { BuildContext } from '../core/node.ts';
-import { mostCredits } from '../core/options.ts';
+import { maxCredits } from '../core/options/amounts.ts';
 import { textOf, type Value } from '../core/value/value.ts';
 import type { HttpOptions } from './http/http-options.ts';
 
@@ -46,7 +46,7 @@ export function costPath(text: string | undefined): Path | undefined {
 export function costIn(found: Value | undefined): number | undefined {
   const text = textOf(found ?? '').trim();
   const cost = text === '' ? Number.NaN : Number(text);
-  return cost >= 0 && cost <= mostCredits ? cost : undefined;
+  return cost >= 0 && cost <= maxCredits ? cost : undefined;
 }
 
 /** Whether a status is among those, or in one of their classes. */

@@ -109,7 +109,7 @@ describe('add', () => {
     [
       'a key in two places',
       addHttp('crm', '--credential', 'c', '--header', 'X', '--query', 'x'),
-      'expected --header or --query, the place',
+      'expected --header or --query, found both',
     ],
     ['a key in a header without name', addHttp('crm', '--credential', 'c', '--header', ''), 'expected a header name'],
     ['a key in a parameter without name', addHttp('crm', '--credential', 'c', '--query', ''), 'expected the name of a query parameter'],

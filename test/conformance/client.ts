@@ -1,6 +1,6 @@
 // The tool's own client of MCP servers, driven as the official conformance suite asks: its URL as the last argument.
 
-import type { Auth, Login } from '../../src/core/auth.ts';
+import type { Auth, Login } from '../../src/core/auth/auth.ts';
 import type { McpConnection, Tool, ToolSchema } from '../../src/core/tools/tools.ts';
 import type { JsonObject, Value } from '../../src/core/value/value.ts';
 import { createClock } from '../../src/io/clock/clock.ts';

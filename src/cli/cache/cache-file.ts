@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import { AutomateError } from '../../core/failure.ts';
-import { byteSize } from '../../core/options.ts';
+import { byteSize } from '../../core/options/amounts.ts';
 import { homeFolder } from '../../io/files/home.ts';
 
 /** The file of the answers that are kept. */

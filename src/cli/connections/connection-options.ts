@@ -2,7 +2,7 @@ import { headerArgument, listArgument, passCredentialArgument, wholeNumber } fro
 import { defaultsTo, flag, negated, parsed, text, type ValuesOf } from '../options.ts';
 import { cacertOption } from '../shared-options.ts';
 
-const authChoices = async () => Object.keys((await import('./connections-auth.ts')).mcpAuthTypes);
+const authChoices = async () => (await import('../../core/auth/auth.ts')).allAuthNames;
 
 /** The options of `automate connections add`. */
 export const addOptions = {

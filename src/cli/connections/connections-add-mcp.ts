@@ -93,7 +93,7 @@ async function connectionOf(
   const isWalk = options.url === undefined && command === undefined;
   const url = command === undefined ? (options.url ?? (await askedUrl(asker, allowHttp ?? false))) : undefined;
   if (command !== undefined) refuseAuth(options);
-  const auth = command === undefined ? await authOf(name, options, asker, isWalk, 'mcp') : undefined;
+  const auth = command === undefined ? await authOf(name, options, { asker, isWalk }, 'mcp') : undefined;
   const written = {
     type: 'mcp',
     ...(url !== undefined && { url }),

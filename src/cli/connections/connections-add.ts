@@ -62,7 +62,7 @@ export async function addCommand(
   ): Promise<{ written: Record<string, unknown>; auth: WrittenAuth | undefined }> {
     const isWalk = baseUrl === undefined;
     const base_url = baseUrl ?? (await askedUrl(asker, allowHttp ?? false));
-    const auth = await authOf(called, options, asker, isWalk);
+    const auth = await authOf(called, options, { asker, isWalk });
     const limit = rate ?? (isWalk && asker ? await askedRate(asker) : undefined);
     const written = {
       type: 'http',

@@ -1,5 +1,5 @@
 import { AutomateError } from '../../core/failure.ts';
-import { name as nameShape } from '../../core/options.ts';
+import { name as nameShape } from '../../core/options/names.ts';
 import { savedConnections } from '../../io/connections.ts';
 import { variableWith } from '../../io/credentials/environment.ts';
 import { envOption } from '../../io/credentials/secret.ts';

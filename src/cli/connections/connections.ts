@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { answerMessage, cleaned } from '../../core/answer/response.ts';
-import { secretUse } from '../../core/auth.ts';
+import { neededCredentials } from '../../core/auth/auth.ts';
 import type { Connection, HttpConnection } from '../../core/connection.ts';
 import { AutomateError, Failure } from '../../core/failure.ts';
 import type { CredentialUse } from '../../core/plan.ts';
@@ -141,8 +141,7 @@ export function compiled(name: string, allowHttp: boolean): Connection {
 }
 
 function usesOf({ auth, origin }: HttpConnection): CredentialUse[] {
-  if (!auth) return [];
-  return [{ name: auth.credential, ...secretUse(auth, origin), problem: (message) => ({ message }) }];
+  return (auth ? neededCredentials(auth, origin) : []).map((need) => ({ ...need, problem: (message) => ({ message }) }));
 }
 
 /** Headers that need a record are left out. */

@@ -1,6 +1,6 @@
 import { durationMs } from '../../core/duration.ts';
 import { AutomateError } from '../../core/failure.ts';
-import { credentialName } from '../../core/options.ts';
+import { credentialName } from '../../core/options/names.ts';
 import { type BackendName, backendNames } from '../../io/credentials/backend.ts';
 import { oneLine, utf8Of, variableWith } from '../../io/credentials/environment.ts';
 import { defaultEnv, envOption } from '../../io/credentials/secret.ts';

@@ -1,8 +1,9 @@
+import { curlSecret, shownSignature } from '../../core/auth/auth.ts';
 import type { ActionRequest } from '../../core/node.ts';
 import type { Auth, HttpRequest } from '../../core/ports.ts';
+import { withQuery } from '../../core/template/url.ts';
 import { isRemote, type ToolCall } from '../../core/tools/tools.ts';
 import { jsonOf } from '../../core/value/value.ts';
-import { withQuery } from '../../io/auth/sign.ts';
 import { credentialVariable } from '../../io/credentials/environment.ts';
 import { shellWord } from './text.ts';
 
@@ -16,21 +17,12 @@ function callText({ connection: { name, server }, tool, arguments: values }: Too
 }
 
 function httpText(request: HttpRequest): string[] {
-  const key = request.auth?.type === 'api_key' ? request.auth.query : undefined;
-  const path = withQuery(request.path, key === undefined ? undefined : `${encodeURIComponent(key)}=***`);
+  const { headers = {}, query } = request.auth ? shownSignature(request.auth) : {};
   return [
-    `${request.method} ${request.origin}${path}`,
-    ...Object.entries(request.headers).map(([name, value]) => `${name}: ${value}`),
-    ...authLine(request.auth, '***'),
+    `${request.method} ${request.origin}${withQuery(request.path, query)}`,
+    ...Object.entries({ ...request.headers, ...headers }).map(([name, value]) => `${name}: ${value}`),
     ...(request.body === undefined ? [] : ['', request.body]),
   ];
-}
-
-function authLine(auth: Auth | undefined, secret: string): string[] {
-  if (!auth) return [];
-  if (auth.type === 'basic') return [`Authorization: Basic ${secret}`];
-  if (auth.type === 'api_key') return auth.header === undefined ? [] : [`${auth.header}: ${secret}`];
-  return [`Authorization: Bearer ${secret}`];
 }
 
 /** A request as a curl command line. Secrets are taken from the environment when it is run. */
@@ -51,20 +43,10 @@ export function curlText(request: HttpRequest): string {
 }
 
 function curlAuth(auth: Auth, hasBody: boolean): string[] {
-  const secret = credentialVariable(auth.credential);
-  switch (auth.type) {
-    case 'bearer':
-      return ['-H', withVariable('Authorization: Bearer ', secret)];
-    case 'basic':
-      return ['-u', withVariable(auth.username === undefined ? '' : `${auth.username}:`, secret)];
-    case 'oauth2_client_credentials':
-      return ['-H', withVariable('Authorization: Bearer ', 'ACCESS_TOKEN')];
-    case 'api_key': {
-      if (auth.query === undefined) return ['-H', withVariable(`${auth.header}: `, secret)];
-      const parameter = withVariable(`${encodeURIComponent(auth.query)}=`, secret);
-      return hasBody ? ['--url-query', parameter] : ['-G', '--data-urlencode', parameter];
-    }
-  }
+  const { in: place, before, variable } = curlSecret(auth, credentialVariable(auth.credential));
+  const word = withVariable(before, variable);
+  if (place === 'query') return hasBody ? ['--url-query', word] : ['-G', '--data-urlencode', word];
+  return [place === 'user' ? '-u' : '-H', word];
 }
 
 /** A word that ends with a variable's value. */

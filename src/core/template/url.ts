@@ -1,5 +1,4 @@
 import { Failure } from '../failure.ts';
-import type { Auth } from '../ports.ts';
 import type { Fields } from '../record.ts';
 import { textOf, type Value } from '../value/value.ts';
 import { fieldOf, type Part, templateParts } from './template.ts';
@@ -138,16 +137,6 @@ export function targetOf(text: string, rules: UrlRules): { origin: string; path:
   }
 }
 
-/** Throws an Error for a token URL that cannot be used. It stands under `auth`: the message does not hold it. */
-export function checkTokenUrl(auth: Auth, allowHttp: boolean): void {
-  if (auth.type !== 'oauth2_client_credentials') return;
-  try {
-    targetOf(auth.tokenUrl, { allowHttp });
-  } catch {
-    throw new Error('expected an absolute https URL as the token_url');
-  }
-}
-
 /** URL parsing would take the first segment of the path for the host. */
 const hostless = /^[^:/?#]*:\/\/[/?#]/;
 
@@ -193,6 +182,12 @@ export function withParameter(path: string, name: string, value: string): string
   const [start, query = ''] = path.split(/\?(.*)/s) as [string, string?];
   const others = withoutParameter(query, name);
   return `${start}?${others === '' ? '' : `${others}&`}${encodeURIComponent(name)}=${encodeURIComponent(value)}`;
+}
+
+/** A path with a parameter, already encoded, at the end of its query. */
+export function withQuery(path: string, query: string | undefined): string {
+  if (query === undefined) return path;
+  return `${path}${path.includes('?') ? '&' : '?'}${query}`;
 }
 
 function encoded(value: Value, field: string): string {

@@ -1,4 +1,4 @@
-import type { Auth, Login } from '../auth.ts';
+import type { Auth, Login } from '../auth/auth.ts';
 import type { JsonObject, Value } from '../value/value.ts';
 
 /** A saved or in-flow connection to an MCP server. */

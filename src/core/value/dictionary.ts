@@ -1,5 +1,8 @@
 import * as z from 'zod';
 
+// A flow is checked once: generating code for the checks would take longer than it saves. Every schema of ours is made after this.
+z.config({ jitless: true });
+
 type Dictionary<Value extends z.ZodType> = z.ZodPipe<z.ZodUnknown, z.ZodTransform<Record<string, z.output<Value>>, unknown>>;
 
 const representations = new WeakMap<z.core.$ZodType, z.ZodType>();

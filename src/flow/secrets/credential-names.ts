@@ -1,4 +1,4 @@
-import { credentialName } from '../../core/options.ts';
+import { credentialName } from '../../core/options/names.ts';
 import type { LiteralSecret } from './secrets.ts';
 
 /** Makes up names that may be printed: they hold nothing of a secret. */

@@ -1,8 +1,10 @@
 import { redirectStatuses } from '../../core/answer/link.ts';
+import { signature } from '../../core/auth/auth.ts';
+import type { Signature } from '../../core/auth/auth-type.ts';
 import { AutomateError, Failure } from '../../core/failure.ts';
 import type { Auth, Http, HttpRequest, HttpResponse } from '../../core/ports.ts';
+import { withQuery } from '../../core/template/url.ts';
 import { type OAuth, Tokens } from '../auth/oauth.ts';
-import { type Signature, signature, withQuery } from '../auth/sign.ts';
 import { hostRefusal, isAllowedHost, type Secret } from '../credentials/secret.ts';
 import { nextTarget } from './redirect.ts';
 import type { Transport } from './transport.ts';

@@ -5,7 +5,7 @@ import type {
   StoredOAuthClientInformation,
   StoredOAuthTokens,
 } from '@modelcontextprotocol/client';
-import type { Login } from '../../core/auth.ts';
+import type { Login } from '../../core/auth/auth.ts';
 import { Failure } from '../../core/failure.ts';
 import { loginHint } from '../../core/tools/tool-credentials.ts';
 

@@ -1,11 +1,11 @@
 import { retryAfterMs } from '../../core/answer/rate-limit.ts';
 import { excerpt } from '../../core/answer/response.ts';
-import type { Auth } from '../../core/auth.ts';
+import { type Auth, signature } from '../../core/auth/auth.ts';
+import type { Signature } from '../../core/auth/auth-type.ts';
 import { Failure } from '../../core/failure.ts';
-import { isLoopback } from '../../core/template/url.ts';
+import { isLoopback, withQuery } from '../../core/template/url.ts';
 import type { RemoteServer } from '../../core/tools/tools.ts';
 import type { Tokens } from '../auth/oauth.ts';
-import { type Signature, signature, withQuery } from '../auth/sign.ts';
 import { hostRefusal, isAllowedHost, type Secret } from '../credentials/secret.ts';
 import type { Fetch } from '../http/fetch.ts';
 import { sendSingle } from '../http/single-request.ts';

@@ -1,5 +1,7 @@
 import * as z from 'zod';
-import { byteSize, exactNumber, fieldName, path } from '../../core/options.ts';
+import { byteSize, exactNumber } from '../../core/options/amounts.ts';
+import { path } from '../../core/options/expressions.ts';
+import { fieldName } from '../../core/options/names.ts';
 import { dictionary } from '../../core/value/dictionary.ts';
 
 const template = z.union([z.string(), z.number(), exactNumber, z.boolean(), z.null()], {

@@ -1,18 +1,9 @@
 import * as z from 'zod';
-import {
-  auth,
-  byteSize,
-  concurrency,
-  credits,
-  duration,
-  headers,
-  name,
-  path,
-  rate,
-  retry,
-  retryDefault,
-  timeout,
-} from '../../core/options.ts';
+import { auth, authNames } from '../../core/auth/auth.ts';
+import { byteSize, concurrency, credits, duration, rate, timeout } from '../../core/options/amounts.ts';
+import { path } from '../../core/options/expressions.ts';
+import { headers, name } from '../../core/options/names.ts';
+import { defaultRetry, retry } from '../../core/options/retry.ts';
 import { dictionary } from '../../core/value/dictionary.ts';
 import { map, whenEmpty } from '../call-options.ts';
 import { batchOptions } from './http-batch-options.ts';
@@ -25,7 +16,7 @@ const status = z.union([z.int().min(100).max(599), z.enum(['1xx', '2xx', '3xx', 
 /** What a user may write in an HTTP Request node. */
 export const httpOptions = z.strictObject({
   connection: name.optional().describe('base_url, auth, headers, rate and concurrency come from it'),
-  auth: auth.optional().describe('none, bearer, api_key, basic or oauth2_client_credentials, with the name of a credential'),
+  auth: auth.optional().describe(`${authNames.slice(0, -1).join(', ')} or ${authNames.at(-1)}, with the name of a credential`),
   method: z.enum(['GET', 'POST', 'PUT', 'PATCH', 'DELETE']).default('GET'),
   url: z.string().describe("absolute, or relative to the connection's base_url; {{field}} puts a field in"),
   headers: headers.optional().describe('names to values, with {{field}}'),
@@ -36,7 +27,7 @@ export const httpOptions = z.strictObject({
     .optional()
     .describe('only for POST, PUT and PATCH: a mapping or list sent as JSON, or JSON text'),
   timeout: timeout.prefault('30s').describe('one limit for the whole request'),
-  retry: retry.prefault(retryDefault).describe('when and how often a request is sent again'),
+  retry: retry.prefault(defaultRetry).describe('when and how often a request is sent again'),
   rate: rate.optional().describe('at most so many requests in a time, such as 10/s'),
   concurrency: concurrency.optional().describe('requests in flight at once; 16 unless the connection says otherwise'),
   success: z.array(status).min(1).default(['2xx']).describe('statuses that count as success; a redirect among them is not followed'),

@@ -1,5 +1,5 @@
 import * as z from 'zod';
-import { path } from '../../core/options.ts';
+import { path } from '../../core/options/expressions.ts';
 
 const max = z.int().min(1).max(1_000_000).default(100).describe('pages; a record that would need more fails');
 const nextPath = path.describe("next_url, cursor: where an answer has the next page's URL, or its cursor");

@@ -2,6 +2,7 @@ import { linkTarget, nextLink } from '../../core/answer/link.ts';
 import { kindOf, rootValue } from '../../core/answer/mapping.ts';
 import { compilePath, type Path, valueAt } from '../../core/answer/path.ts';
 import { excerpt } from '../../core/answer/response.ts';
+import { shownSignature } from '../../core/auth/auth.ts';
 import type { ShortPage } from '../../core/event.ts';
 import { Failure } from '../../core/failure.ts';
 import type { HttpRequest, HttpResponse } from '../../core/ports.ts';
@@ -183,7 +184,7 @@ interface Found {
 function linked(request: HttpRequest, link: string | undefined, { response, first, rules }: Found): HttpRequest | undefined {
   if (link === undefined) return undefined;
   const { auth, followAny, redirectHosts, unfollowed, timeoutMs, maxBodyBytes } = request;
-  const secretParameter = auth?.type === 'api_key' ? auth.query : undefined;
+  const secretParameter = auth && shownSignature(auth).parameter;
   try {
     const base = response.redirectedTo ?? request;
     const { elsewhere, ...target } = linkTarget(link, request, { ...rules, followAny, secretParameter }, base);

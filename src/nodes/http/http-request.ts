@@ -1,11 +1,12 @@
 import { redirectStatuses } from '../../core/answer/link.ts';
+import { authProblem } from '../../core/auth/auth.ts';
 import type { HttpConnection } from '../../core/connection.ts';
 import type { BuildContext, FieldUse } from '../../core/node.ts';
 import type { HttpRequest } from '../../core/ports.ts';
 import type { Fields } from '../../core/record.ts';
 import { bodyTemplate } from '../../core/template/body.ts';
 import { headerTemplate, referencedFields, type TextTemplate } from '../../core/template/template.ts';
-import { checkTokenUrl, type UrlTemplate, urlTemplate } from '../../core/template/url.ts';
+import { type UrlTemplate, urlTemplate } from '../../core/template/url.ts';
 import { isObject, type Value } from '../../core/value/value.ts';
 import { matches } from '../call-policy.ts';
 import type { HttpOptions } from './http-options.ts';
@@ -40,7 +41,8 @@ export function compileRequest(
     render: tried(context, at, () => headerTemplate(name, text)),
   }));
   const { auth } = options;
-  if (auth) tried(context, ['auth', 'token_url'], () => checkTokenUrl(auth, allowHttp));
+  const wrong = auth && authProblem(auth, allowHttp);
+  if (wrong) context.problem(['auth', wrong.option], wrong.message);
   const signer = (auth === undefined ? connection?.auth : auth) ?? undefined;
   const { allowHosts, literalOrigins } = context;
   const hostFromData = { allowHosts };

@@ -1,6 +1,6 @@
 import { compileMapping, type Mapping } from '../../core/answer/mapping.ts';
 import { readBody } from '../../core/answer/response.ts';
-import { secretUse } from '../../core/auth.ts';
+import { neededCredentials } from '../../core/auth/auth.ts';
 import type { Sharing } from '../../core/batch.ts';
 import { type BuildContext, type CredentialNeed, defineNode, type Node } from '../../core/node.ts';
 import type { Auth, HttpRequest } from '../../core/ports.ts';
@@ -64,7 +64,7 @@ function build(options: HttpOptions, context: BuildContext): Node {
       concurrency: compiled.limit.max,
       intervalMs: compiled.intervalMs,
       price: { credits: options.credits ?? connection?.credits ?? 1, connection: connection?.name },
-      credentials: auth ? [credentialOf(auth, options, origin)] : [],
+      credentials: auth ? credentialsOf(auth, options, origin) : [],
       request(fields) {
         const request = compiled.request(fields, batching && withList(fields, [batching.item(fields)]));
         if (sharing?.roomOf) refuseTooLarge(sharing.roomOf(fields));
@@ -137,7 +137,7 @@ function decoded(part: string): string {
   return `${name}=${value}`;
 }
 
-function credentialOf(auth: Auth, options: HttpOptions, origin: string | undefined): CredentialNeed {
+function credentialsOf(auth: Auth, options: HttpOptions, origin: string | undefined): CredentialNeed[] {
   const at = options.auth === undefined ? ['connection'] : ['auth', 'credential'];
-  return { field: auth.credential, at, ...secretUse(auth, origin) };
+  return neededCredentials(auth, origin).map(({ name, isPair, origins }) => ({ field: name, at, isPair, origins }));
 }

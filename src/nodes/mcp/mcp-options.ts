@@ -1,5 +1,8 @@
 import * as z from 'zod';
-import { concurrency, credits, name, path, rate, retriedOn, retry, retryDefault, retryOn, timeout } from '../../core/options.ts';
+import { concurrency, credits, rate, timeout } from '../../core/options/amounts.ts';
+import { path } from '../../core/options/expressions.ts';
+import { name } from '../../core/options/names.ts';
+import { defaultRetry, defaultRetryOn, retry, retryOn } from '../../core/options/retry.ts';
 import { dictionary } from '../../core/value/dictionary.ts';
 import { map, whenEmpty } from '../call-options.ts';
 
@@ -20,10 +23,10 @@ export const mcpOptions = z.strictObject({
     .extend({
       on: z
         .array(toolRetryOn)
-        .default([...retriedOn])
+        .default([...defaultRetryOn])
         .describe('what is tried again; tool: what the tool says failed'),
     })
-    .prefault(retryDefault)
+    .prefault(defaultRetry)
     .describe('when and how often a call is made again'),
   rate: rate.optional().describe('at most so many calls in a time, such as 10/s'),
   concurrency: concurrency.optional().describe('calls in flight at once; 16 unless the connection says otherwise'),

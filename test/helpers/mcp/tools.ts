@@ -1,5 +1,5 @@
 import { onTestFinished } from 'vitest';
-import type { Auth, Login } from '../../../src/core/auth.ts';
+import type { Auth, Login } from '../../../src/core/auth/auth.ts';
 import type { ToolServerEvent } from '../../../src/core/event.ts';
 import { Failure } from '../../../src/core/failure.ts';
 import type { McpConnection, ToolAnswer, ToolProgress, Tools } from '../../../src/core/tools/tools.ts';

@@ -1,6 +1,6 @@
 import type { ServerResponse } from 'node:http';
 import { describe, expect, test } from 'vitest';
-import type { Auth } from '../../../src/core/auth.ts';
+import type { Auth } from '../../../src/core/auth/auth.ts';
 import { makeCertificates } from '../../helpers/certificates.ts';
 import { type Handler, httpServer, json, type SeenRequest } from '../../helpers/http-server.ts';
 import { listeningServer } from '../../helpers/mcp/servers.ts';

@@ -1,0 +1,50 @@
+import * as z from 'zod';
+import { credentialName, headerName, isClientHeader } from '../options/names.ts';
+import { describedAs } from '../value/dictionary.ts';
+import { credentialFor, defineAuthType, inHeader, inQuery, type Signature } from './auth-type.ts';
+
+const options = z.strictObject({
+  type: z.literal('api_key'),
+  credential: credentialName,
+  header: headerName
+    .refine((header) => !isClientHeader(header), {
+      error: ({ input }) => `the header "${input}" is set by the client; name another for the key`,
+    })
+    .optional()
+    .describe('the header that carries the key'),
+  query: z.string().min(1, 'expected the name of a query parameter').optional().describe('the query parameter that carries the key'),
+});
+
+/** A key in a header or in a query parameter. */
+export const apiKey = defineAuthType({
+  type: 'api_key',
+  label: 'API key',
+  options: describedAs(
+    options.refine(({ header, query }) => (header === undefined) !== (query === undefined), {
+      error: 'expected either header or query, the place that carries the key',
+    }),
+    z.union([options.omit({ query: true }).required({ header: true }), options.omit({ header: true }).required({ query: true })]),
+  ),
+  parts: {
+    header: { question: 'Header that carries the key', example: 'X-API-Key', suggested: () => 'X-API-Key' },
+    query: { replaces: 'header', example: 'key' },
+    credential: {
+      question: 'Name of the credential that holds the key',
+      isCredential: true,
+      example: 'crm-key',
+      suggested: (connection) => `${connection}-token`,
+    },
+  },
+  problem: () => undefined,
+  credentials: ({ credential }, origin) => [credentialFor(credential, origin)],
+  sign: inItsPlace,
+  preview: (auth) => inItsPlace(auth, '***'),
+  curl: ({ header, query = '' }, variable) =>
+    header === undefined
+      ? { in: 'query', before: `${encodeURIComponent(query)}=`, variable }
+      : { in: 'header', before: `${header}: `, variable },
+});
+
+function inItsPlace({ header, query = '' }: z.output<typeof options>, key: string): Signature {
+  return header === undefined ? inQuery(query, key) : inHeader(header, key);
+}

@@ -1,0 +1,51 @@
+import * as z from 'zod';
+import { holdsToken, isRandomText } from '../template/token-text.ts';
+import { describedAs, dictionary } from '../value/dictionary.ts';
+
+/** The name of a credential or a connection. It is simple: messages and environment variables are made of it. */
+export const name = z.string().regex(/^[A-Za-z0-9][A-Za-z0-9._-]*$/, 'expected a name of letters, digits, dots, dashes and underscores');
+
+/** The name of a record's field. */
+export const fieldName = z.string().min(1, 'expected a field name, found an empty text');
+
+/** The name of a credential. A text that looks like the secret itself is refused, and not shown. */
+export const credentialName = name
+  .refine((text) => text.length <= 100 && !holdsToken(text) && !isRandomText(text), {
+    error: 'expected the name of a credential, found what looks like the secret itself',
+  })
+  .refine((text) => !/[-_.]file$/i.test(text), {
+    error: 'expected a name that does not end in "file": its variable would name the file of another credential',
+  })
+  .describe('the name of a credential, never its value');
+
+/** The name of a header (RFC 9110, 5.1). */
+export const headerName = z.string().regex(/^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/, 'expected a header name such as X-Request-Id');
+
+const clientHeaders = new Set(['content-length', 'transfer-encoding', 'keep-alive', 'upgrade', 'expect']);
+
+/** True for a header of the connection (RFC 9110, 7.6.1): undici sets it, or refuses it. */
+export function isClientHeader(header: string): boolean {
+  return clientHeaders.has(header.toLowerCase());
+}
+
+/** A header's value. YAML may have read it as a number or a boolean. */
+export const headerValue = z
+  .union([z.string(), z.number(), z.boolean()], { error: 'expected a text, a number, true or false' })
+  .transform(String);
+
+const writtenHeaders = dictionary(headerName, headerValue);
+
+/** Header names to values. A name may stand there only once, in whatever case. */
+export const headers = describedAs(
+  writtenHeaders.superRefine((written, context) => {
+    const seen = new Map<string, string>();
+    for (const header of Object.keys(written)) {
+      const lower = header.toLowerCase();
+      const wrong = (message: string) => context.addIssue({ code: 'custom', message, path: [header], params: { isName: true } });
+      if (isClientHeader(header)) wrong(`the header "${header}" is set by the client; leave it out`);
+      if (seen.has(lower)) wrong(`the header "${header}" is there already, as "${seen.get(lower)}"`);
+      seen.set(lower, header);
+    }
+  }),
+  writtenHeaders,
+);
