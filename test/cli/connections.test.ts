@@ -517,7 +517,7 @@ describe('the file', () => {
       const { code, stdout, stderr } = await place.automate(args);
       expect({ args, code, stdout }).toEqual({ args, code: 7, stdout: '' });
       expect(stderr).toBe(
-        `automate: ${place.path(file)} cannot be read: it is not what automate wrote there\n  put a good copy back, or take it away: a new one is made\n`,
+        `automate: ${place.path(file)} cannot be read: its content was not written by automate\n  put back a good copy, or delete it: automate creates a new one\n`,
       );
     }
     expect(await place.read(file)).toBe(text);

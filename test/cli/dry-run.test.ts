@@ -2,7 +2,7 @@ import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { gzipSync } from 'node:zlib';
 import { describe, expect, test } from 'vitest';
-import { ownerText } from '../../src/io/files/lock.ts';
+import { ownerText } from '../../src/io/files/owner.ts';
 import { openBook } from '../../src/io/ledger/book.ts';
 import { answeringServer } from '../helpers/answering-server.ts';
 import { type RunOptions, type Workplace, workplace } from '../helpers/cli.ts';

@@ -97,8 +97,8 @@ test("a dead owner's lock is taken over also when nobody has buried it", async (
 });
 
 test.each([
-  ['a folder', 'mkdir', 'no file'],
-  ['a pipe', 'mkfifo', 'no file'],
+  ['a folder', 'mkdir', 'not a file'],
+  ['a pipe', 'mkfifo', 'not a file'],
   ['a link to nothing', 'ln -s /nonexistent/x', 'a symbolic link'],
   ['a link to a file', 'ln -s rows.csv', 'a symbolic link'],
 ])('a lock that is %s is not waited for', async (_, make, what) => {

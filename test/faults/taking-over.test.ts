@@ -2,7 +2,8 @@ import { spawn, spawnSync } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import { buildSync } from 'esbuild';
 import { beforeEach, expect, test } from 'vitest';
-import { ownerText, takeLock, waitForLock } from '../../src/io/files/lock.ts';
+import { takeLock, waitForLock } from '../../src/io/files/lock.ts';
+import { ownerText } from '../../src/io/files/owner.ts';
 import { type Workplace, workplace } from '../helpers/cli.ts';
 import { canTrace } from '../helpers/shell.ts';
 
@@ -16,7 +17,7 @@ beforeEach(async () => {
   file = place.path('out.csv');
 });
 
-test('a lock is there until it is given back', async () => {
+test('a lock stays until it is released', async () => {
   const held = takeLock(file, '--out');
   expect(await place.read(lock)).toBe(ownerText());
   expect(() => takeLock(file, '--out')).toThrow(`out.csv is being written by another run (process ${process.pid})`);
@@ -24,14 +25,14 @@ test('a lock is there until it is given back', async () => {
   expect(await place.files()).toEqual([]);
 });
 
-test("what is given back is one's own lock, never another's", async () => {
+test('releasing a lock that another process has taken over leaves it there', async () => {
   const held = takeLock(file, '--out');
   await place.write(lock, dead);
   held.release();
   expect(await place.read(lock)).toBe(dead);
 });
 
-test('a lock is taken over from the dead, and so is the right to take it over', async () => {
+test('the lock of a dead process is taken over, and so is the lock for taking it over', async () => {
   for (const left of [[lock], [lock, `${lock}.takeover`], [lock, `${lock}.takeover`, `${lock}.takeover.takeover`]]) {
     for (const name of left) await place.write(name, dead);
     takeLock(file, '--out').release();
@@ -39,7 +40,7 @@ test('a lock is taken over from the dead, and so is the right to take it over', 
   }
 });
 
-test('nobody takes over what a living process is taking over', async () => {
+test('a lock that a living process is taking over is refused', async () => {
   await place.write(lock, dead);
   await place.write(`${lock}.takeover`, ownerText());
   expect(() => takeLock(file, '--out')).toThrow(`(process ${process.pid})`);
@@ -103,13 +104,13 @@ async function contenders(): Promise<(how: 'release' | 'die', times: number, lon
   };
 }
 
-test.each(['release', 'die'] as const)('one of many processes has the lock at a time, whether they %s', async (how) => {
+test.each(['release', 'die'] as const)('one of six processes holds the lock at a time: each ends with a %s', async (how) => {
   const contend = await contenders();
   const outcomes = await Promise.all(Array.from({ length: 6 }, () => contend(how, 15, 15)));
   expect(outcomes.filter((outcome) => outcome !== '')).toEqual([]);
 });
 
-test.runIf(canTrace)('a process killed at any call that changes a file leaves nothing that the next one cannot take over', async () => {
+test.runIf(canTrace)('a process killed at any call that changes a file leaves a lock that the next one takes over', async () => {
   const contend = await contenders();
   const calls = '/^(link|linkat|unlink|unlinkat|chmod|fchmodat)$';
   let killed = 0;

@@ -4,18 +4,18 @@ import Database from 'libsql';
 import { makeFolder } from './folder.ts';
 import { refuseLink } from './state-file.ts';
 
-/** What a database holds, and how it is waited for. */
+/** The tables of a database, and the wait for other processes. */
 export interface DatabaseOptions {
-  /** Makes the tables that are not there yet. */
+  /** Creates the tables that are not there yet. */
   readonly schema: string;
   /** The version of these tables. */
   readonly version: number;
-  /** So long another process's transaction is waited for. */
+  /** Longest wait for another process's transaction. */
   readonly timeoutMs: number;
 }
 
 /**
- * Opens a SQLite file for its owner's eyes only, which is made when there is none. Several processes may have it open.
+ * Opens a SQLite file that only its owner can read; creates it if there is none. Several processes may have it open.
  * Throws an AutomateError (`credential`) for a symbolic link, else what Node.js and libsql throw.
  */
 export function openDatabase(path: string, options: DatabaseOptions): Database.Database {
@@ -23,9 +23,9 @@ export function openDatabase(path: string, options: DatabaseOptions): Database.D
   makeFolder(dirname(path));
   const umask = process.umask(0o177);
   try {
-    const database = connected(path, options.timeoutMs);
+    const database = connect(path, options.timeoutMs);
     try {
-      prepare(database, options);
+      createTables(database, options);
     } catch (error) {
       database.close();
       throw error;
@@ -36,8 +36,8 @@ export function openDatabase(path: string, options: DatabaseOptions): Database.D
   }
 }
 
-/** Of a file that cannot be opened libsql tells a number, and the system why. */
-function connected(path: string, timeout: number): Database.Database {
+/** libsql gives only a number for a file that cannot be opened; opening it again gives the system's reason. */
+function connect(path: string, timeout: number): Database.Database {
   try {
     return new Database(path, { timeout });
   } catch (error) {
@@ -46,9 +46,9 @@ function connected(path: string, timeout: number): Database.Database {
   }
 }
 
-function prepare(database: Database.Database, { schema, version, timeoutMs }: DatabaseOptions): void {
+function createTables(database: Database.Database, { schema, version, timeoutMs }: DatabaseOptions): void {
   database.exec(`PRAGMA busy_timeout = ${timeoutMs}`);
-  walMode(database, performance.now() + timeoutMs);
+  setWalMode(database, performance.now() + timeoutMs);
   database.exec('PRAGMA synchronous = NORMAL');
   const found = versionOf(database);
   if (found > version) throw new Error('it was made by a newer version of automate');
@@ -69,7 +69,7 @@ export function inTransaction<Result>(database: Database.Database, act: () => Re
     database.exec('COMMIT');
     return result;
   } catch (error) {
-    // When the disk is full it is over already, and libsql's own transactions would hide why.
+    // A full disk has ended the transaction already. (libsql's own `transaction` would fail here and hide the reason.)
     if (database.inTransaction) database.exec('ROLLBACK');
     throw error;
   }
@@ -79,8 +79,8 @@ function versionOf(database: Database.Database): number {
   return (database.prepare('PRAGMA user_version').get() as { user_version: number }).user_version;
 }
 
-/** On a new file two processes may get into each other's way, which no timeout waits for. */
-function walMode(database: Database.Database, untilMs: number): void {
+/** Retries: two processes that open a new file may block each other, and busy_timeout does not apply here. */
+function setWalMode(database: Database.Database, untilMs: number): void {
   for (;;) {
     try {
       database.exec('PRAGMA journal_mode = WAL');
@@ -92,12 +92,12 @@ function walMode(database: Database.Database, untilMs: number): void {
   }
 }
 
-/** Whether another process was in the way for longer than it was waited for. */
+/** True for the error that another process kept the database locked for the whole timeout. */
 export function isBusy(error: unknown): boolean {
   return /^SQLITE_(?:BUSY|LOCKED)/.test(codeOf(error));
 }
 
-/** Whether a database is not, or no longer, what we wrote. */
+/** True for the error of a file that is not a database of ours, or is damaged. */
 export function isDamaged(error: unknown): boolean {
   return /^SQLITE_(?:CORRUPT|NOTADB|FORMAT|ERROR|CONSTRAINT|MISMATCH)/.test(codeOf(error));
 }
@@ -106,12 +106,12 @@ function codeOf(error: unknown): string {
   return String((error as { code?: unknown } | undefined)?.code);
 }
 
-/** What is set aside when the file is damaged. */
+/** The path to which a damaged file is moved. */
 export function damagedPath(path: string): string {
   return `${path}.damaged`;
 }
 
-/** Puts a damaged file where nobody reads it. Its log goes first: it must not be taken for that of the next file. */
+/** Moves a damaged file out of the way. Its log goes first, so that it is not taken for the log of the next file. */
 export function setAside(path: string): void {
   for (const end of ['-wal', '-shm']) rmSync(path + end, { force: true });
   renameSync(path, damagedPath(path));

@@ -4,8 +4,8 @@ import { dirname } from 'node:path';
 import { statOf } from './stat.ts';
 
 /**
- * Makes a folder, and those above it, for their owner alone, whatever the umask; one that is there stays as it is. Throws what Node.js throws.
- * Its own way of making several tries without end where the system takes none, as under /proc or below an automounter's folder.
+ * Creates a folder and its parents with access for the owner only, whatever the umask. An existing one stays as it is.
+ * Throws what Node.js throws. Node's own `recursive` never ends where the system refuses new folders, as under /proc or an automounter's folder.
  */
 export function makeFolder(folder: string): void {
   if (statOf(folder)?.isDirectory()) return;
@@ -22,7 +22,7 @@ export function makeFolder(folder: string): void {
   }
 }
 
-/** A new or removed name is on disk only when its folder is. Some file systems cannot sync a folder, and need not. */
+/** Syncs the folder of a file: a new or deleted name is on disk only afterwards. Some file systems cannot sync a folder, and need not. */
 export async function syncFolder(path: string): Promise<void> {
   const folder = await open(dirname(path), 'r');
   await folder

@@ -1,36 +1,37 @@
 import { lstatSync, readlinkSync, realpathSync, type Stats, statSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
 
-/** Whether a device, a pipe or a folder is at a path: no file, and no place for one. */
-export function isNoFile(path: string): boolean {
-  return statOf(path)?.isFile() === false;
-}
-
-/** What is at a path; absent when nothing is, or nothing that may be looked at. */
-export function statOf(path: string): Stats | undefined {
+/** Returns the result of `act`, or undefined if it throws. */
+export function attempt<Result>(act: () => Result): Result | undefined {
   try {
-    return statSync(path);
+    return act();
   } catch {
     return undefined;
   }
 }
 
-/** Whether a symbolic link is at a path. */
-export function isLink(path: string): boolean {
-  try {
-    return lstatSync(path).isSymbolicLink();
-  } catch {
-    return false;
-  }
+/** The file, folder or device at a path, links followed; absent if there is none or it cannot be accessed. */
+export function statOf(path: string): Stats | undefined {
+  return attempt(() => statSync(path));
 }
 
-/** Links may lead on from one to another so often, as systems count: those that lead round and round cannot be opened. */
-const mostLinks = 40;
+/** True if a folder, a pipe or a device is at a path. */
+export function isNoFile(path: string): boolean {
+  return statOf(path)?.isFile() === false;
+}
 
-/** The file that a link leads to, there or not yet: whoever writes it under another name writes the same one. */
+/** True if a symbolic link is at a path. */
+export function isLink(path: string): boolean {
+  return attempt(() => lstatSync(path))?.isSymbolicLink() ?? false;
+}
+
+/** Maximum of links that lead to each other, as in Linux: a circle of links cannot be opened. */
+const maxLinks = 40;
+
+/** The file that a link leads to, even if it does not exist yet: two names of it are one output. */
 export function realFile(path: string): string {
   let file = path;
-  for (let links = 0; links < mostLinks; links++) {
+  for (let links = 0; links < maxLinks; links++) {
     if (!isLink(file)) return file;
     file = resolve(realpathSync(dirname(file)), readlinkSync(file));
   }

@@ -6,35 +6,35 @@ import { AutomateError } from '../../core/failure.ts';
 import { makeFolder, syncFolder } from './folder.ts';
 import { waitForLock } from './lock.ts';
 import { fileError, namingErrors, systemReason } from './naming-errors.ts';
-import { isLink, isNoFile } from './stat.ts';
+import { attempt, isLink, isNoFile } from './stat.ts';
 
-/** A JSON file that the tool keeps for itself, for its owner's eyes only. */
+/** A JSON file of the program's own, which only its owner can read. */
 export interface StateFile<Content> {
   readonly path: string;
-  /** Absent when there is none yet. Throws an AutomateError (`credential`) when it cannot be read. */
+  /** Absent if there is none yet. Throws an AutomateError (`credential`) if it cannot be read. */
   read(): Content | undefined;
-  /** Writes it whole or not at all. */
+  /** Writes the whole file or nothing. Throws an AutomateError (`output`) if it cannot. */
   write(content: Content): Promise<void>;
-  /** Keeps every other process out of this file while it is read and written. */
+  /** Locks the file against other processes while `work` reads and writes it. */
   alone<Result>(work: () => Promise<Result>): Promise<Result>;
 }
 
-/** Makes a state file. `isContent`: whether what was found there is what we write. */
+/** A state file at a path. `isContent` checks what is read. */
 export function createStateFile<Content>(path: string, isContent: (found: unknown) => found is Content): StateFile<Content> {
   return {
     path,
     read() {
       refuseLink(path);
-      const text = textOf(path);
+      const text = readText(path);
       if (text === undefined) return undefined;
-      const content = jsonOf(text);
+      const content = attempt(() => JSON.parse(text) as unknown);
       if (!isContent(content))
-        throw unreadable(path, 'it is not what automate wrote there\nput a good copy back, or take it away: a new one is made');
+        throw unreadable(path, 'its content was not written by automate\nput back a good copy, or delete it: automate creates a new one');
       return content;
     },
     async write(content) {
       refuseLink(path);
-      await written(path, `${JSON.stringify(content, null, 2)}\n`);
+      await writeDurably(path, `${JSON.stringify(content, null, 2)}\n`);
     },
     async alone(work) {
       refuseLink(path);
@@ -50,7 +50,7 @@ export function createStateFile<Content>(path: string, isContent: (found: unknow
   };
 }
 
-/** A link would let somebody else choose where secrets are read from and written to. Throws an AutomateError (`credential`). */
+/** Refuses a symbolic link: its target may be chosen by another user. Throws an AutomateError (`credential`). */
 export function refuseLink(path: string): void {
   for (const part of [dirname(path), path]) {
     if (!isLink(part)) continue;
@@ -61,10 +61,10 @@ export function refuseLink(path: string): void {
   }
 }
 
-function textOf(path: string): string | undefined {
+function readText(path: string): string | undefined {
   try {
-    // A pipe would be waited for without end.
-    if (isNoFile(path)) throw new Error('it is no file');
+    // Reading a pipe might never end.
+    if (isNoFile(path)) throw new Error('it is not a file');
     return readFileSync(path, 'utf8');
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined;
@@ -72,16 +72,8 @@ function textOf(path: string): string | undefined {
   }
 }
 
-function jsonOf(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
-}
-
-/** The mode is set once more: an umask takes rights away from what a file is made with. */
-async function written(path: string, text: string): Promise<void> {
+/** Renames a synced draft to the path, so that a crash leaves the old file or the new one. The chmod undoes the umask. */
+async function writeDurably(path: string, text: string): Promise<void> {
   const draft = `${path}.${randomUUID()}`;
   try {
     const file = await open(draft, 'wx', 0o600);

@@ -1,5 +1,5 @@
 import { rmSync } from 'node:fs';
-import { isOwnerAlive } from '../files/lock.ts';
+import { livingOwner } from '../files/owner.ts';
 import { statOf } from '../files/stat.ts';
 import type { Book, Hold } from './book.ts';
 import { sentLogPath, sentSince } from './sent-log.ts';
@@ -54,7 +54,7 @@ export function settleDead(book: Book, where: Home & { readonly run?: string }):
 
 function deadHolds(book: Book, { home, wallNow, run }: Home & { readonly run?: string }): Hold[] {
   const isRecent = (other: string) => wallNow() - (statOf(sentLogPath(home, other))?.mtimeMs ?? 0) < silentMs;
-  return book.holds().filter((hold) => hold.run !== run && !isOwnerAlive(hold.owner, () => isRecent(hold.run)));
+  return book.holds().filter((hold) => hold.run !== run && !livingOwner(hold.owner, () => isRecent(hold.run)));
 }
 
 /** Adds to the book what a run has spent before it is resumed: at least what its journal says. */

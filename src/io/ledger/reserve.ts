@@ -1,4 +1,4 @@
-import { ownerText } from '../files/lock.ts';
+import { ownerText } from '../files/owner.ts';
 import { type Account, type Book, type Month, monthOf, rounding } from './book.ts';
 import { type Home, heldCredits, settleDead, type Usage, usageOf } from './holds.ts';
 import { SentLog, sentLogPath } from './sent-log.ts';

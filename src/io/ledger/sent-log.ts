@@ -2,7 +2,7 @@ import { closeSync, ftruncateSync, openSync, readFileSync, rmSync, writeSync } f
 import { dirname, join } from 'node:path';
 import { makeFolder } from '../files/folder.ts';
 import { fileError, namingErrors } from '../files/naming-errors.ts';
-import { isLink } from '../files/stat.ts';
+import { attempt, isLink } from '../files/stat.ts';
 
 /** Bytes of an entry: the account's index, then the credits. */
 const entryBytes = 10;
@@ -68,19 +68,11 @@ export class SentLog {
 /** Sums up a log after its first `entries`, by account; absent if there is no log. */
 export function sentSince(path: string, entries: number, accounts: number): number[] | undefined {
   const sums = new Array<number>(accounts).fill(0);
-  const bytes = isLink(path) ? undefined : bytesIn(path);
+  const bytes = isLink(path) ? undefined : attempt(() => readFileSync(path));
   if (!bytes) return undefined;
   for (let at = entries * entryBytes; at + entryBytes <= bytes.length; at += entryBytes) {
     const account = bytes.readUInt16LE(at);
     if (account < accounts) sums[account] = (sums[account] as number) + bytes.readDoubleLE(at + 2);
   }
   return sums;
-}
-
-function bytesIn(path: string): Buffer | undefined {
-  try {
-    return readFileSync(path);
-  } catch {
-    return undefined;
-  }
 }

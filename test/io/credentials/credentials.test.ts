@@ -470,7 +470,7 @@ test.each([
 ])('a catalog that holds %s is refused, and stays as it was', async (_, text) => {
   const { folder, find, set } = store();
   writeFileSync(join(folder, 'credentials.json'), text);
-  await expect(find(['crm'])).rejects.toThrow(/credentials\.json cannot be read: it is not what automate wrote there/);
+  await expect(find(['crm'])).rejects.toThrow(/credentials\.json cannot be read: its content was not written by automate/);
   await expect(set('crm', 'canary', {})).rejects.toMatchObject({ kind: 'credential' });
   expect(openCatalog(join(folder, 'credentials.json')).all).toThrow();
 });

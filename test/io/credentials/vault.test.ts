@@ -93,7 +93,7 @@ const flipped = (base64: string, at: number) => {
 };
 
 const changed = /the passphrase is wrong, or the file was changed/;
-const noVault = /it is not what automate wrote there/;
+const noVault = /its content was not written by automate/;
 
 /** Name, change, message, and if it is refused before a key is derived. */
 const changes: [string, (file: VaultFile) => unknown, RegExp, ('at once' | undefined)?][] = [

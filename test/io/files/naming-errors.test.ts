@@ -1,0 +1,38 @@
+import { readFileSync } from 'node:fs';
+import { expect, test } from 'vitest';
+import { AutomateError } from '../../../src/core/failure.ts';
+import { namingErrors } from '../../../src/io/files/naming-errors.ts';
+
+function fail(code: string, path: string): never {
+  throw Object.assign(new Error(`${code}: some reason, open '${path}'`), { code });
+}
+
+test.each([
+  ['/nowhere/at/all', 'ENOENT', 'the folder /nowhere/at does not exist'],
+  ['/dev/null/file', 'ENOTDIR', '/dev/null is not a folder'],
+  ['/tmp', 'EACCES', 'it is a folder'],
+  ['/tmp/a', 'ENOSPC', 'ENOSPC: some reason'],
+])('a file %s that fails with %s "cannot be written: %s"', async (path, code, reason) => {
+  const error = { kind: 'output', message: `${path} cannot be written: ${reason}` };
+  expect(() => namingErrors(path, 'written', () => fail(code, path))).toThrow(expect.objectContaining(error));
+  await expect(namingErrors(path, 'written', async () => fail(code, path))).rejects.toMatchObject(error);
+});
+
+test('a file that cannot be read is named with the reason of the system only', () => {
+  const read = () => namingErrors('rows.csv', 'read', () => readFileSync('/nowhere/rows.csv'));
+  expect(read).toThrow('rows.csv cannot be read: ENOENT: no such file or directory');
+});
+
+test('a closed pipe is not an error of a file', () => {
+  expect(() => namingErrors('stdout', 'written', () => fail('EPIPE', ''))).toThrow(expect.objectContaining({ kind: 'stdout-closed' }));
+});
+
+test('an AutomateError and a result pass through', async () => {
+  const error = new AutomateError('credits', 'used up');
+  expect(() =>
+    namingErrors('file', 'used', () => {
+      throw error;
+    }),
+  ).toThrow(error);
+  expect([namingErrors('file', 'used', () => 1), await namingErrors('file', 'used', async () => 2)]).toEqual([1, 2]);
+});
