@@ -1,3 +1,4 @@
+import { mcpAuth, neededCredentials } from '../../core/auth/auth.ts';
 import type { AuthPart, AuthType } from '../../core/auth/auth-type.ts';
 import { authTypes, loginTypes } from '../../core/auth/auth-types.ts';
 import { AutomateError } from '../../core/failure.ts';
@@ -54,6 +55,12 @@ export async function authOf(
     if (value !== undefined) auth[key] = value;
   }
   return auth as WrittenAuth;
+}
+
+/** True if the secret of the credential must be `username:password`. */
+export function needsPair(written: WrittenAuth): boolean {
+  const auth = mcpAuth.parse(written);
+  return auth !== null && neededCredentials(auth, undefined).some(({ name, isPair }) => isPair && name === written.credential);
 }
 
 interface Question extends AuthQuestions {

@@ -7,7 +7,7 @@ import type { Asker } from '../ask.ts';
 import { openCredentials } from '../credentials/credential-store.ts';
 import { setCommand } from '../credentials/credentials-set.ts';
 import type { Terminal } from '../terminal.ts';
-import { type ConnectionType, exampleOf, type WrittenAuth } from './connections-auth.ts';
+import { type ConnectionType, exampleOf, needsPair, type WrittenAuth } from './connections-auth.ts';
 
 /** What decides whether a name is free. */
 interface NameOptions {
@@ -43,17 +43,12 @@ export function headersOf(given: readonly (readonly [string, string])[]): Record
 }
 
 /** Without its secret the connection is of no use yet. */
-export async function offerSecret(
-  { type, credential, username }: WrittenAuth,
-  asker: Asker | undefined,
-  terminal: Terminal,
-  env?: string,
-): Promise<void> {
+export async function offerSecret(auth: WrittenAuth, asker: Asker | undefined, terminal: Terminal, env?: string): Promise<void> {
+  const { credential } = auth;
   if (variableWith(credential, process.env) !== undefined) return;
   const store = openCredentials(env, terminal);
   if (store.list().some(({ name, env }) => name === credential && env === store.env)) return;
-  const isPair = type === 'basic' && username === undefined;
-  if (isPair) terminal.say(`the secret of "${credential}" has to be username:password`);
+  if (needsPair(auth)) terminal.say(`the secret of "${credential}" has to be username:password`);
   if (asker && process.stdin.isTTY && (await asker.yes(`There is no credential "${credential}" yet. Keep its secret now?`)))
     await setCommand(credential, env === undefined ? {} : { env }, terminal);
   else terminal.say(`there is no credential "${credential}" yet; keep it: automate credentials set ${credential}${envOption(store.env)}`);

@@ -1,4 +1,5 @@
 import { type Document, isCollection, isMap, isPair, isScalar, type Node, type Pair, visit } from 'yaml';
+import { allAuthNames, authOptions } from '../../core/auth/auth.ts';
 import { withoutTokens } from '../../core/template/token-text.ts';
 import { hasLiteral, isUnderAuth, type LiteralSecret } from './secrets.ts';
 
@@ -34,13 +35,12 @@ function blank(text: string): string {
 
 type HiddenRange = readonly [number, number];
 
-/** What a user may write under `auth`, and what he may take for it. Everything else there may be the secret itself. */
-const authName =
-  /^(?:type|credential|header|query|username|token_url|client_id|scopes|token|key|value|name|user|bearer|basic|api_key|client_secret|secret|password)$/;
+/** Names that users take for options under `auth`. */
+const mistakenOptions = /^(?:token|key|value|name|user|client_secret|secret|password)$/;
 
-/** Whether a key under `auth` may be printed. */
+/** True for a key under `auth` that may be printed. Any other text there may be the secret itself. */
 export function isAuthName(name: string): boolean {
-  return authName.test(name);
+  return authOptions.has(name) || allAuthNames.includes(name) || mistakenOptions.test(name);
 }
 
 /** `auth`, and how it may be misspelt. */

@@ -1,4 +1,5 @@
 import { type Document, isPair, isScalar, visit } from 'yaml';
+import { publicAuthOptions } from '../../core/auth/auth.ts';
 import { holdsToken, isGeneratedWord, tokenIn } from '../../core/template/token-text.ts';
 import { percentDecoded } from '../../core/template/url.ts';
 import type { NamedPlace } from '../../core/text/secret-shapes.ts';
@@ -35,9 +36,6 @@ const parameter = /[?&;#]([^?&;#=/\s]+)=(?=([^&;#\s]+))/g;
 const member = /"([\w-]+)"\s*:\s*(?=(?:"([^"]+)"|(\d+)))/g;
 const login = /^[a-z]+:\/\/([^/?#]*:[^/?#@]+)@/i;
 
-/** What under `auth` is no name of a credential, and stays in the flow. */
-const publicName = /^(?:token_url|client_id|username|header|query|scopes)$/;
-
 /** Literal secrets in the headers, URLs, bodies and fields of a flow. Such a value would stand in a file that people share. */
 export function literalSecrets(document: Document): LiteralSecret[] {
   const secrets: LiteralSecret[] = [];
@@ -71,7 +69,7 @@ export function isUnderAuth(names: readonly string[]): boolean {
 /** What of a value under `auth` is a literal secret, where the name of a credential is not expected. */
 function foundUnderAuth(names: readonly string[], text: string): Carried[] {
   const name = names.at(-1) ?? '';
-  if (!publicName.test(name)) return [];
+  if (!publicAuthOptions.has(name)) return [];
   const told = name === 'token_url' ? foundInUrl(text) : [];
   const found = told.length > 0 || !holdsToken(text) ? told.map((carried) => carried.found) : [`the value of "${name}"`];
   return found.map((what) => ({ found: what, carrier: { in: 'auth', name, value: text } }));

@@ -1,0 +1,111 @@
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
+import * as z from 'zod';
+import { allAuthNames } from '../../../src/core/auth/auth.ts';
+import { credentialFor, defineAuthType, inHeader } from '../../../src/core/auth/auth-type.ts';
+import { authTypes } from '../../../src/core/auth/auth-types.ts';
+import { credentialName } from '../../../src/core/options/names.ts';
+import { httpServer } from '../../helpers/http-server.ts';
+import type { Schema } from '../../helpers/json-schema.ts';
+
+/** A type that no code outside this file knows. */
+const signedToken = defineAuthType({
+  type: 'signed_token',
+  label: 'signed token',
+  options: z.strictObject({ type: z.literal('signed_token'), credential: credentialName, realm: z.string() }),
+  parts: {
+    realm: { question: 'Realm', example: 'main' },
+    credential: { question: 'Name of the credential', isCredential: true, example: 'crm-token' },
+  },
+  problem: ({ realm }) => (realm === '' ? { option: 'realm', message: 'expected the name of a realm' } : undefined),
+  credentials: ({ credential }, origin) => [credentialFor(credential, origin)],
+  sign: ({ realm }, secret) => inHeader('Authorization', `Signed ${realm}:${secret}`),
+  preview: ({ realm }) => inHeader('Authorization', `Signed ${realm}:***`),
+  curl: ({ realm }, variable) => ({ in: 'header', before: `Authorization: Signed ${realm}:`, variable }),
+});
+
+const registry = '../../../src/core/auth/auth-types.ts';
+
+/** Loads the modules under test anew, with the registry's new line. */
+async function load() {
+  vi.resetModules();
+  vi.doMock(registry, async (original) => ({ ...(await original<object>()), authTypes: [...authTypes, signedToken] }));
+  return {
+    ...(await import('../../helpers/flow-problems.ts')),
+    ...(await import('../../helpers/json-schema.ts')),
+    ...(await import('../../helpers/run-flow.ts')),
+    ...(await import('../../io/http/sending.ts')),
+    ...(await import('../../../src/cli/connections/connections-auth.ts')),
+    ...(await import('../../../src/cli/show/request.ts')),
+    ...(await import('../../../src/flow/json-schema.ts')),
+    ...(await import('../../../src/nodes/index.ts')),
+  };
+}
+
+describe('a new type of auth, made of one file and one line', () => {
+  let loaded: Awaited<ReturnType<typeof load>>;
+  const auth = { type: 'signed_token', credential: 'c', realm: 'main' };
+  const flow = (written: object) => JSON.stringify({ nodes: [{ type: 'http', url: 'https://a.com/', auth: written }] });
+
+  beforeAll(async () => {
+    loaded = await load();
+  });
+
+  afterAll(() => {
+    vi.doUnmock(registry);
+    vi.resetModules();
+  });
+
+  test('is checked in a flow, and its credential is looked up', () => {
+    const { flowProblems, planFor } = loaded;
+    expect(planFor(flow(auth)).credentials).toMatchObject([{ name: 'c', isPair: false, origins: ['https://a.com'] }]);
+    expect(flowProblems(flow({ ...auth, realm: '' })).map(({ message }) => message)).toEqual(['expected the name of a realm']);
+    expect(flowProblems(flow({ ...auth, reelm: 'x' })).map(({ message }) => message)).toEqual([
+      'unknown key "reelm"; did you mean "realm"?',
+    ]);
+  });
+
+  test('signs a request', async () => {
+    const { createSender, runFlow } = loaded;
+    const { requests } = await runFlow(flow(auth), [{ id: '1' }]);
+    const server = await httpServer();
+    await createSender({ secrets: { c: 's3cret' } }).get(server.origin, { auth: requests[0]?.auth });
+    expect(server.requests[0]?.headers.authorization).toBe('Signed main:s3cret');
+  });
+
+  test('is shown in a preview and in a curl command, without its secret', async () => {
+    const { curlText, requestText, runFlow } = loaded;
+    const [request] = (await runFlow(flow(auth), [{ id: '1' }])).requests;
+    if (!request) throw new Error('nothing was sent');
+    expect(requestText(request)).toContain('Authorization: Signed main:***');
+    expect(curlText(request)).toContain('-H "Authorization: Signed main:$AUTOMATE_CREDENTIAL_C"');
+  });
+
+  test('stands in the JSON Schema of flows', () => {
+    const { breaches, flowJsonSchema, nodeTypes } = loaded;
+    const schema = flowJsonSchema(nodeTypes) as unknown as Schema;
+    expect(breaches(schema, JSON.parse(flow(auth)))).toEqual([]);
+    expect(breaches(schema, JSON.parse(flow({ ...auth, realm: 1 })))).not.toEqual([]);
+  });
+
+  test('is asked for by connections add, with its own example', async () => {
+    const { authOf } = loaded;
+    const given = { auth: 'signed-token', credential: 'c' };
+    await expect(authOf('crm', given, { asker: undefined, isWalk: false })).rejects.toThrow(
+      'expected --realm for --auth signed_token, as in: automate connections add http crm --base-url https://crm.example.com/v2 --auth signed_token --realm main --credential crm-token',
+    );
+  });
+});
+
+test('a type of auth that leaves something out does not compile', () => {
+  const { curl, ...withoutCurl } = signedToken;
+  // @ts-expect-error: curl is missing
+  defineAuthType(withoutCurl);
+  // @ts-expect-error: the part "realm" is missing
+  defineAuthType({ ...signedToken, parts: { credential: signedToken.parts.credential } });
+  expect(curl).toBeDefined();
+});
+
+test('the help of connections add names every type of auth', async () => {
+  const { addOptions } = await import('../../../src/cli/connections/connection-options.ts');
+  for (const name of allAuthNames) expect(addOptions.auth.help).toContain(name);
+});
