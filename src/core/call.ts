@@ -1,4 +1,8 @@
-/** When and how often a failed call is tried again. */
+import type { NodeEvent } from './event.ts';
+import type { Http, HttpResponse } from './ports.ts';
+import type { Tools } from './tools/tools.ts';
+
+/** The number of retries and the waits between them. */
 export interface RetryPolicy {
   /** Retries after the first attempt. */
   readonly max: number;
@@ -11,33 +15,51 @@ export interface RetryPolicy {
   readonly maxWaitMs: number;
 }
 
+/** The ports that an attempt uses, and the identity of its call. */
+export interface AttemptContext {
+  readonly http: Http;
+  readonly tools: Tools;
+  report(event: NodeEvent): void;
+  /** A UUID that is the same whenever this record passes this node in this run. `part`: names one of several calls for the record. */
+  idempotencyKey(part?: string): string;
+}
+
 /** One action through a port, with its retries. */
 export interface Call<Result> {
   /** Calls to one origin with one credential share a gate. */
   readonly gate: { readonly origin: string; readonly credential: string | undefined };
   /** Ms between two calls at the gate; absent for no limit. */
   readonly intervalMs: number | undefined;
-  /** Maximum of calls with the same key in flight at once. */
+  /** Calls with the same key share the maximum of calls in flight. */
   readonly limit: { readonly key: string; readonly max: number };
   readonly retry: RetryPolicy;
-  /** One attempt. Throws a Failure. */
-  attempt(): Promise<Result>;
+  /** Where its answer is cached; absent if it is not. */
+  readonly cache?: CachedCall<Result> | undefined;
+  /** Makes one attempt. Throws a Failure. */
+  attempt(context: AttemptContext): Promise<Result>;
   /** The real cost as the result states it; absent when it does not. */
   cost?(result: Result): number | undefined;
   /** The wait that a successful result asks for; absent when it asks for none. */
   askedToWaitMs(result: Result): number | undefined;
   /** True if it asks for the wait because the rate limit is used up, false if this record alone has to wait. */
   isSpent?(result: Result): boolean;
-  /** When the result arrived, in monotonic ms; absent when that was not noted. */
+  /** The time at which the result arrived, in monotonic ms; absent if it was not noted. */
   atMs?(result: Result): number | undefined;
 }
 
-/** Makes a call: holds its credit, passes the gate, retries. Throws the last Failure, or Unfinished. */
-export type MakeCall = <Result>(call: Call<Result>) => Promise<Result>;
+/** A call whose answer may come from the cache. */
+export interface CachedCall<Result> {
+  readonly key: string;
+  readonly maxAgeMs: number;
+  /** The response to store. */
+  store(result: Result): HttpResponse;
+  /** The result of a stored response. Throws a Failure. */
+  restore(response: HttpResponse): Result;
+}
 
 /** The last answers that a record got. */
 export interface LastAnswer {
-  /** When the last one arrived, in monotonic ms. */
+  /** The time at which the last one arrived, in monotonic ms. */
   readonly atMs: number;
   /** The longest wait that one asked for; absent when none did. */
   readonly waitMs: number | undefined;

@@ -58,6 +58,13 @@ export type Event =
   | { readonly type: 'stopping'; readonly ending: Ending; readonly reason: string }
   | { readonly type: 'run-ended'; readonly ending: Ending; readonly ms: number };
 
+/** An event that a node reports; the engine adds the record and the node's id. */
+export type NodeEvent =
+  /** For each path of a map, true if it was found. */
+  | { readonly type: 'mapped'; readonly paths: readonly string[]; readonly found: readonly boolean[] }
+  | ({ readonly type: 'page-short' } & ShortPage)
+  | ({ readonly type: 'tool-progress'; readonly tool: string } & ToolProgress);
+
 /** What happens to a server of tools, whatever the record. */
 export type ToolServerEvent = { readonly connection: string } & (
   | { readonly type: 'server-started'; readonly server: string; readonly protocol: string; readonly tools: number }

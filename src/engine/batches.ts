@@ -1,229 +1,158 @@
-import type { Batch, Twin } from '../core/batch.ts';
-import type { LastAnswer } from '../core/call.ts';
-import { Failure, Unfinished } from '../core/failure.ts';
-import type { NodeContext } from '../core/node.ts';
+import type { Batch, BatchEntry } from '../core/batch.ts';
 import type { Clock } from '../core/ports.ts';
-import type { Caller, Progress, RunCall } from './call.ts';
+import { type BatchMember, sendBatch } from './batch-call.ts';
+import type { Caller, RunCall } from './call.ts';
 
-/** Gathers the records whose node asks for many of them with one call. */
+/** Gathers the records that share calls. */
 export interface Batches {
-  /** A record joins; resolves with what came of it. A batch is sent when it is full, or when no more records can join it. */
-  join<Entry, Result>(batch: Batch<Entry, Result>, entry: Entry, place: Place): Promise<Result>;
+  /** Adds a record to a batch; resolves with the record's result. A batch is sent when it is full, or when no more records can join it. */
+  join<Result>(entry: BatchEntry<Result>, place: Place): Promise<Result>;
   /**
-   * Records may come to a batch as long as something is under way at the nodes before it. `step`: which node of the flow, from 0.
-   * `waiting`: it only waits, and nobody waits for it in a batch inside the same node.
+   * Keeps the batches of later nodes open while `work` lasts: its records may join them. `step`: index of the node in the flow, from 0.
+   * `waiting`: it only waits, so that batches inside the same node need not wait for it.
    */
-  during<Result>(step: number, work: Promise<Result>, kind?: 'waiting'): Promise<Result>;
-  /** Whether records can come may have changed. */
-  look(): void;
-  /** Whether there is anything to join. */
+  busyWhile<Result>(step: number, work: Promise<Result>, kind?: 'waiting'): Promise<Result>;
+  /** Checks again if more records can come. */
+  recheck(): void;
+  /** True if the flow has nodes with batches. */
   readonly areAny: boolean;
 }
 
-/** For a flow that gathers nothing. */
+/** The batches of a flow that has none. */
 export const noBatches: Batches = {
-  join: (batch) => Promise.reject(new Error(`no batch of ${batch.size} is expected`)),
-  during: (_step, work) => work,
-  look: () => undefined,
+  join: ({ batch }) => Promise.reject(new Error(`no batch of ${batch.size} is expected`)),
+  busyWhile: (_step, work) => work,
+  recheck: () => undefined,
   areAny: false,
 };
 
-/** Where a record joins. */
+/** The place at which a record joins. */
 export interface Place {
   readonly caller: Caller;
-  /** Which node of the flow, from 0. */
+  /** Index of the node in the flow, from 0. */
   readonly step: number;
-  /** Whether the node stands inside that node: its records may come around again. */
+  /** True inside that node: then its records may come around again. */
   readonly isInner: boolean;
 }
 
-/** Whether records may still be begun: some, none while those that have begun wait, or none at all. */
-export type Supply = 'more' | 'blocked' | 'ended';
+/** `more`: records will be read. `blocked`: none until some that have begun are done. `ended`: all have been read. */
+export type InputState = 'more' | 'blocked' | 'ended';
 
 /** A batch that is not sent yet. */
-interface Open {
+interface OpenBatch {
+  readonly batch: Batch<unknown>;
   readonly place: Place;
-  /** What the batches are called that are like it, but for their twins. */
-  readonly first: string;
-  readonly members: Member[];
-  /** What is asked for under each key that has twins. */
-  readonly marks: Map<string, string>;
+  readonly members: BatchMember[];
+  /** For each key, the text that its entries ask for. */
+  readonly questions: Map<string, string>;
   bytes: number;
-  send(members: readonly Member[]): Promise<void>;
 }
 
-interface Member {
-  readonly entry: unknown;
-  readonly caller: Caller;
-  readonly resolve: (result: never) => void;
-  readonly reject: (reason: unknown) => void;
-}
-
-/** What batches need around them. */
+/** The parts of a run that its batches use. */
 export interface BatchTools {
-  /** The nodes of the flow, those inside others included, in their order. */
+  /** The nodes of the flow, inner ones included, in their order. */
   readonly nodes: readonly { readonly id: string }[];
   readonly clock: Pick<Clock, 'nextTurn'>;
   readonly call: RunCall;
-  supply(): Supply;
+  input(): InputState;
 }
 
-/** Makes the batches of a run. */
-export function createBatches({ nodes, clock, call, supply }: BatchTools): Batches {
-  const places = new Map(nodes.map(({ id }, index) => [id, index]));
-  const open = new Map<string, Open>();
-  /** For what twins are found by, the open batch of each. */
-  const twins = new Map<string, Map<string, string>>();
-  /** For each node of the flow, how much is under way there, and how much only waits. */
-  const working: number[] = [];
-  const sleeping: number[] = [];
-  let isLooking = false;
-  return { join, during, look, areAny: true };
+/** The open batches of a run. */
+export class OpenBatches implements Batches {
+  readonly areAny = true;
+  readonly #tools: BatchTools;
+  readonly #order: ReadonlyMap<string, number>;
+  readonly #open = new Map<string, OpenBatch>();
+  /** For each node of the flow, the number of works that are under way there, and of those that only wait. */
+  readonly #working: number[] = [];
+  readonly #waiting: number[] = [];
+  #willCheck = false;
 
-  function join<Entry, Result>(batch: Batch<Entry, Result>, entry: Entry, place: Place): Promise<Result> {
-    const { node } = place.caller;
-    const twin = batch.twinOf(entry);
-    const first = batch.key === '' ? node : `${node}\0${batch.key}`;
-    const key = openKey(first, twin);
-    const bytes = batch.bytesOf(entry);
-    if ((open.get(key)?.bytes ?? 0) + bytes > batch.maxBytes) sendOff(key);
-    let joined = open.get(key);
-    if (!joined) {
-      joined = { place, first, members: [], marks: new Map(), bytes: 0, send: (members) => sent(batch, members, place) };
-      open.set(key, joined);
-    }
-    if (twin) keepTwin(joined, twin, key);
-    joined.bytes += bytes;
-    const { members } = joined;
+  constructor(tools: BatchTools) {
+    this.#tools = tools;
+    this.#order = new Map(tools.nodes.map(({ id }, index) => [id, index]));
+  }
+
+  join<Result>(entry: BatchEntry<Result>, place: Place): Promise<Result> {
+    const { batch, bytes, question } = entry;
+    const key = `${place.caller.node}\0${batch.key}`;
+    const open = this.#openFor(key, entry, place);
+    open.bytes += bytes;
+    if (question) open.questions.set(question.key, question.text);
     const result = new Promise<Result>((resolve, reject) => {
-      members.push({ entry, caller: place.caller, resolve, reject });
+      open.members.push({ entry, caller: place.caller, resolve, reject });
     });
-    if (members.length >= batch.size) sendOff(key);
-    else look();
+    if (open.members.length >= batch.size) this.#send(key);
+    else this.recheck();
     return result;
   }
 
-  /** Of batches that are alike, the one in which the same is asked for, or one in which nobody stands who could be taken for this one. */
-  function openKey(first: string, twin: Twin | undefined): string {
-    if (!twin) return first;
-    const others = twins.get(twinKey(first, twin.key));
-    const own = others?.get(twin.mark);
-    if (own !== undefined) return own;
-    // As many as there are stand in as many batches, unless some were sent.
-    for (let number = others?.size ?? 0; ; number++) {
-      const key = number === 0 ? first : `${first}\0\0${number}`;
-      if (!open.get(key)?.marks.has(twin.key)) return key;
-    }
-  }
-
-  function keepTwin({ first, marks }: Open, { key, mark }: Twin, openKey: string): void {
-    marks.set(key, mark);
-    const others = twins.get(twinKey(first, key));
-    if (others) others.set(mark, openKey);
-    else twins.set(twinKey(first, key), new Map([[mark, openKey]]));
-  }
-
-  function forgetTwins({ first, marks }: Open): void {
-    for (const [key, mark] of marks) {
-      const others = twins.get(twinKey(first, key));
-      others?.delete(mark);
-      if (others?.size === 0) twins.delete(twinKey(first, key));
-    }
-  }
-
-  async function during<Result>(step: number, work: Promise<Result>, kind?: 'waiting'): Promise<Result> {
-    const counts = kind === 'waiting' ? sleeping : working;
+  async busyWhile<Result>(step: number, work: Promise<Result>, kind?: 'waiting'): Promise<Result> {
+    const counts = kind === 'waiting' ? this.#waiting : this.#working;
     counts[step] = (counts[step] ?? 0) + 1;
     try {
       return await work;
     } finally {
       (counts[step] as number)--;
-      look();
+      this.recheck();
     }
   }
 
-  /** What follows from a change is done before anybody is told that no more records can join. */
-  function look(): void {
-    if (isLooking || open.size === 0) return;
-    isLooking = true;
-    void clock.nextTurn().then(() => {
-      isLooking = false;
-      sendWaiting();
+  /** Checks a turn later, when the consequences of a change have begun. */
+  recheck(): void {
+    if (this.#willCheck || this.#open.size === 0) return;
+    this.#willCheck = true;
+    void this.#tools.clock.nextTurn().then(() => {
+      this.#willCheck = false;
+      this.#sendComplete();
     });
   }
 
-  /** Those that wait at the first node go first: their records may join the others. */
-  function sendWaiting(): void {
-    let first = Number.POSITIVE_INFINITY;
-    for (const batch of open.values()) first = Math.min(first, placeOf(batch));
-    // What is sent is under way: who else is complete is told before.
-    const complete = [...open].filter(([, batch]) => placeOf(batch) === first && isComplete(batch.place));
-    for (const [key] of complete) sendOff(key);
-  }
-
-  function placeOf({ place: { caller } }: Open): number {
-    return places.get(caller.node) ?? 0;
-  }
-
-  function isComplete({ step, isInner }: Place): boolean {
-    const state = supply();
-    if (state === 'more') return false;
-    const until = state === 'blocked' ? Number.POSITIVE_INFINITY : step;
-    const isAt = (counts: readonly number[], end: number) => counts.slice(0, end).some((count) => count > 0);
-    if (!isInner) return !isAt(working, until) && !isAt(sleeping, until);
-    return !isAt(working, Math.max(until, step + 1)) && !isAt(sleeping, step);
-  }
-
-  function sendOff(key: string): void {
-    const batch = open.get(key);
-    open.delete(key);
-    if (!batch) return;
-    forgetTwins(batch);
-    const members = batch.members.sort((a, b) => a.caller.record - b.caller.record);
-    void during(batch.place.step, batch.send(members));
-  }
-
-  async function sent<Entry, Result>(batch: Batch<Entry, Result>, members: readonly Member[], { caller }: Place): Promise<void> {
-    const together = callerOf(members, caller.node);
-    const callTogether: NodeContext['call'] = (spec) => call(spec, together);
-    try {
-      const results = await batch.send(
-        members.map(({ entry }) => entry as Entry),
-        callTogether,
-      );
-      for (let index = 0; index < members.length; index++) {
-        const { resolve, reject } = members[index] as Member;
-        const result = results[index];
-        if (result instanceof Failure || result instanceof Unfinished) reject(result);
-        else resolve(result as never);
-      }
-    } catch (error) {
-      for (const { reject } of members) reject(error);
+  /** The open batch for an entry. One that has no room for it, or an entry that clashes with it, is sent first. */
+  #openFor(key: string, { batch, bytes, question }: BatchEntry<unknown>, place: Place): OpenBatch {
+    const open = this.#open.get(key);
+    if (open) {
+      const other = question && open.questions.get(question.key);
+      const clashes = other !== undefined && other !== question?.text;
+      if (!clashes && open.bytes + bytes <= batch.maxBytes) return open;
+      this.#send(key);
     }
+    const next: OpenBatch = { batch, place, members: [], questions: new Map(), bytes: 0 };
+    this.#open.set(key, next);
+    return next;
+  }
+
+  /** Sends the complete batches of the first node that has open ones: their records may join the others. */
+  #sendComplete(): void {
+    let first = Number.POSITIVE_INFINITY;
+    for (const open of this.#open.values()) first = Math.min(first, this.#orderOf(open));
+    // Sending is work under way: the complete ones are found before.
+    const complete = [...this.#open].filter(([, open]) => this.#orderOf(open) === first && this.#isComplete(open.place));
+    for (const [key] of complete) this.#send(key);
+  }
+
+  #orderOf({ place }: OpenBatch): number {
+    return this.#order.get(place.caller.node) ?? 0;
+  }
+
+  #isComplete({ step, isInner }: Place): boolean {
+    const state = this.#tools.input();
+    if (state === 'more') return false;
+    const end = state === 'blocked' ? Number.POSITIVE_INFINITY : step;
+    if (isInner) return !isBusy(this.#working, Math.max(end, step + 1)) && !isBusy(this.#waiting, step);
+    return !isBusy(this.#working, end) && !isBusy(this.#waiting, end);
+  }
+
+  #send(key: string): void {
+    const open = this.#open.get(key);
+    this.#open.delete(key);
+    if (!open) return;
+    const members = open.members.sort((a, b) => a.caller.record - b.caller.record);
+    void this.busyWhile(open.place.step, sendBatch(open.batch, members, this.#tools.call));
   }
 }
 
-function twinKey(first: string, key: string): string {
-  return `${first}\0\0${key}`;
-}
-
-/** Many records as one: something was sent for all of them, and all are asked to wait. */
-function callerOf(members: readonly Member[], node: string): Caller {
-  const callers = members.map(({ caller }) => caller);
-  const progress: Progress = {
-    get hasBegun() {
-      return callers.some((caller) => caller.progress.hasBegun);
-    },
-    begin(node) {
-      for (let index = 0; index < callers.length; index++) (callers[index] as Caller).progress.begin(node, index > 0);
-    },
-  };
-  const heard = (answer: LastAnswer) => {
-    for (const caller of callers) caller.heard?.(answer);
-  };
-  return {
-    ...{ record: callers[0]?.record ?? 0, node, progress },
-    isLost: () => callers.every((caller) => caller.isLost?.()),
-    heard: callers.every((caller) => caller.heard) ? heard : undefined,
-  };
+/** True if anything is under way at the nodes before `end`. */
+function isBusy(counts: readonly number[], end: number): boolean {
+  return counts.slice(0, end).some((count) => count > 0);
 }

@@ -117,7 +117,7 @@ export function createBudget({ steps }: Pick<Plan, 'steps'>, ledger: Ledger): Bu
 /** Whether a record makes one call at most, or shares one: then what is held for a call is all that it needs. */
 function callOnce(steps: readonly Step[]): boolean {
   const calling = steps.filter(({ node: { action, inner } }) => action || inner);
-  return calling.every(({ node: { action } }) => action?.mostCalls === 1 || action?.batchSize !== undefined) && calling.length < 2;
+  return calling.every(({ node: { action } }) => action?.maxCalls === 1 || action?.batchSize !== undefined) && calling.length < 2;
 }
 
 /** Batches are as full as they have been. */
@@ -134,11 +134,11 @@ function needsOf(steps: readonly Step[], passes = 1): Need[] {
   return steps.flatMap(({ id, node: { action, inner } }) => {
     const times = Math.max(passes, rows);
     if (action?.expands || inner?.expands) rows = usualRows;
-    if (inner) return needsOf(inner.steps, inner.waits ? times : times * inner.mostPasses);
+    if (inner) return needsOf(inner.steps, inner.waits ? times : times * inner.maxPasses);
     if (!action) return [];
-    const { batchSize, mostCalls, sharing } = action;
-    const calls = batchSize === undefined ? times * mostCalls : times;
+    const { batchSize, maxCalls, entryOf } = action;
+    const calls = batchSize === undefined ? times * maxCalls : times;
     // Where not all can share a call, it may be that none can.
-    return [{ node: id, fill: sharing ? 1 : (batchSize ?? 1), made: 0, shares: 0, calls, seen: 0, paid: 0 }];
+    return [{ node: id, fill: entryOf ? 1 : (batchSize ?? 1), made: 0, shares: 0, calls, seen: 0, paid: 0 }];
   });
 }

@@ -1,4 +1,4 @@
-import type { Call, LastAnswer } from '../core/call.ts';
+import type { AttemptContext, Call, LastAnswer } from '../core/call.ts';
 import { durationText } from '../core/duration.ts';
 import type { FailureReport } from '../core/event.ts';
 import { Failure, Unfinished } from '../core/failure.ts';
@@ -9,12 +9,12 @@ import type { Stopping } from './stopping.ts';
 import { createReach } from './unreachable.ts';
 
 /** Whose action it is. */
-export interface Caller {
+export interface Caller extends AttemptContext {
   readonly record: number;
   readonly node: string;
   readonly progress: Progress;
-  /** Whether nothing more is wanted of it: another record that it has become has failed. */
-  readonly isLost?: (() => boolean) | undefined;
+  /** True once a sibling row has failed: then the record needs no more calls. */
+  isAbandoned(): boolean;
   /** Takes when a success came, and what it asks to wait before this record asks again; absent where the whole gate waits for it. */
   readonly heard?: ((answer: LastAnswer) => void) | undefined;
 }
@@ -71,12 +71,12 @@ export function createCaller(tools: CallTools): RunCall {
         await gates.enter(call, caller.record, standing);
         let refused: Refused | undefined;
         try {
-          if (caller.isLost?.()) throw new Unfinished();
+          if (caller.isAbandoned()) throw new Unfinished();
           if (!credit.isHeld()) {
             credit.hold();
             caller.progress.begin(caller.node);
           }
-          const result = await call.attempt();
+          const result = await call.attempt(caller);
           const atMs = call.atMs?.(result) ?? ports.clock.now();
           credit.settle(call.cost?.(result));
           reach.answered();

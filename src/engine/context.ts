@@ -1,183 +1,209 @@
-import type { LastAnswer } from '../core/call.ts';
-import type { FailureReport, HitSource } from '../core/event.ts';
+import type { BatchEntry } from '../core/batch.ts';
+import type { CachedCall, Call, LastAnswer } from '../core/call.ts';
+import type { FailureReport, HitSource, NodeEvent } from '../core/event.ts';
 import { Unfinished } from '../core/failure.ts';
 import type { Item, PartialRows } from '../core/item.ts';
 import type { NodeContext, Step } from '../core/node.ts';
-import type { HttpResponse, Ports } from '../core/ports.ts';
+import type { Http, Ports } from '../core/ports.ts';
 import type { Fields } from '../core/record.ts';
+import type { Tools } from '../core/tools/tools.ts';
 import type { Batches } from './batches.ts';
 import { type Caller, type Progress, type RunCall, waitUnpaid } from './call.ts';
+import type { Emitter, RowSink } from './emit.ts';
 import type { Stopping } from './stopping.ts';
 
-/** What a chain needs around it. */
+/** The parts of a run that a chain uses. */
 export interface ChainTools {
   readonly ports: Ports;
   readonly stopping: Stopping;
   readonly call: RunCall;
   readonly batches: Batches;
-  /** Rows for a record that is not finished yet. */
+  /** Opens a place for output records that come before their record is done. */
   partialRows(): PartialRows;
 }
 
-/** Takes output records as they come, in their order. */
-export type Take = (rows: readonly Fields[]) => Promise<void> | void;
-
-/** The records that one record has become at a node: when one of them has failed, nothing more is begun for the others. */
-export interface Scope {
-  readonly hasFailed: boolean;
-  readonly outer: Scope | undefined;
+/** A chain as the contexts of its nodes see it. */
+export interface PassingChain {
+  readonly tools: ChainTools;
+  /** Brings records through nodes. Output from before a node is done goes to `position.take`, the rest is answered. */
+  passSteps(steps: readonly Step[], rows: readonly Fields[], position: Position): Promise<readonly Fields[]>;
 }
 
-/** Where a record is on its way. */
-export interface Way {
+/** The records that one record has become at a node. Once one of them has failed, the others are abandoned. */
+export interface RowGroup {
+  readonly hasFailed: boolean;
+  readonly outer: RowGroup | undefined;
+}
+
+/** The place of a record in the chain. */
+export interface Position {
   readonly item: Item;
   readonly progress: Progress;
-  /** Which of the record's rows and passes: the same in every run. */
+  /** Names the record's row and pass: the same in every run. */
   readonly place: string;
-  /** Which node of the flow, from 0. */
+  /** Index of the node in the flow, from 0. */
   readonly step: number;
-  /** Whether it is inside that node. */
+  /** True inside that node. */
   readonly isInner: boolean;
-  /** Takes what comes out of the nodes before the record is done, in its order. */
-  readonly take: Take;
-  /** Whether a node around this one goes on after a failure: what was handed on before it stays. */
-  readonly isKept: boolean;
+  /** Takes output from before the record is done, in its order. */
+  readonly take: RowSink;
+  /** True if an enclosing node goes on after a failure: then earlier output stays. */
+  readonly keepsEarlier: boolean;
   /** Absent while the record is one. */
-  readonly scope?: Scope | undefined;
-  /** Takes what a node that streams hands on; absent at other nodes. */
-  readonly emit?: NodeContext['emit'];
-  /** Gathers what was kept of a pass whose records may not go on; absent where all do. */
-  readonly kept?: FailureReport[] | undefined;
-  /** Takes what is heard of servers; absent outside of nodes that ask again. */
+  readonly group?: RowGroup | undefined;
+  /** Takes what the node emits; absent at nodes that do not stream. */
+  readonly emitter?: Emitter | undefined;
+  /** Collects the failures that `on_error: keep` let pass in a pass whose records may not go on; absent if all do. */
+  readonly passedFailures?: FailureReport[] | undefined;
+  /** Takes answers as they arrive; absent outside of nodes that wait between passes. */
   readonly heard?: ((answer: LastAnswer) => void) | undefined;
 }
 
-/** Brings records through nodes. What comes out before a node is done goes to `way.take`, the rest is answered. */
-export type PassSteps = (steps: readonly Step[], rows: readonly Fields[], way: Way, tools: ChainTools) => Promise<readonly Fields[]>;
-
-/** What a context knows besides its methods. */
-interface Own {
-  readonly step: Step;
-  readonly way: Way;
-  /** Which of the record's rows it is, from 0. */
-  readonly row: number;
-  readonly chain: ChainTools;
-  readonly passSteps: PassSteps;
-  /** What was kept of the last pass of a node that hands on no other. */
-  kept?: FailureReport[];
-}
-
-/** What a node may use while it works on a record. There is one for every record at every node, so they share their methods. */
-export function contextOf({ step, way, row, chain, passSteps }: Own): NodeContext {
-  const { http, tools } = chain.ports;
-  return { __proto__: methods, http, tools, step, way, row, chain, passSteps } as unknown as NodeContext;
-}
-
-/** Records that wake at about the same time may share a batch: so long before they count as those that are awake. */
+/** Records that wake within this time of each other may share a batch: the earlier ones wait for the later ones. */
 const awakeMs = 20;
 
-/** What was kept of the records that have come out of a node, but for those that it has handed on. */
-export function keptIn(context: NodeContext): readonly FailureReport[] {
-  return (context as unknown as Own).kept ?? [];
-}
+/** The services of the engine for one record at one node. There is one for each, so it has no methods of its own. */
+export class RecordContext implements NodeContext, Caller {
+  /** Failures that `on_error: keep` let pass inside this node, not yet reported. */
+  passedFailures: readonly FailureReport[] | undefined;
 
-const methods: Omit<NodeContext, 'http' | 'tools'> & ThisType<Own> = {
-  call(spec) {
-    const { way, chain } = this;
-    return chain.batches.during(way.step, chain.call(spec, callerOf(this)));
-  },
-  cached(key, maxAgeMs, produce) {
-    const { step, way, chain } = this;
-    const answered = async (response: HttpResponse) => {
-      await yielded(way, chain);
-      return response;
-    };
-    const hit = (source: HitSource) => {
-      const credits = step.node.action?.price.credits ?? 0;
-      chain.ports.report({ type: 'cache-hit', record: way.item.number, node: step.id, source, credits });
-    };
-    return chain.batches.during(way.step, chain.ports.cache.through(key, maxAgeMs, produce, hit).then(answered));
-  },
-  gather(entry, batch) {
-    const { way, chain } = this;
-    if (isLost(way.scope)) return Promise.reject(new Unfinished());
-    return chain.batches.join(batch, entry, { caller: callerOf(this), step: way.step, isInner: way.isInner });
-  },
-  mapped(paths, found) {
-    const { step, way, chain } = this;
-    chain.ports.report({ type: 'mapped', record: way.item.number, node: step.id, paths, found });
-  },
-  fellShort(page) {
-    const { step, way, chain } = this;
-    chain.ports.report({ type: 'page-short', record: way.item.number, node: step.id, ...page });
-  },
-  progressed(tool, progress) {
-    const { step, way, chain } = this;
-    chain.ports.report({ type: 'tool-progress', record: way.item.number, node: step.id, tool, ...progress });
-  },
-  idempotencyKey(part) {
-    const { step, way, row, chain } = this;
-    return chain.ports.uuidOf(`${way.item.number}/${step.id}/${way.place}${row}${part === undefined ? '' : `/${part}`}`);
-  },
-  emit(rows) {
-    return (this.way.emit as NodeContext['emit'])(rows);
-  },
-  async inner(fields, pass, take) {
-    const { step, way, row, chain, passSteps } = this;
+  /** `row`: index among the rows of the record, from 0. */
+  constructor(
+    readonly step: Step,
+    readonly position: Position,
+    readonly row: number,
+    readonly chain: PassingChain,
+  ) {}
+
+  get record(): number {
+    return this.position.item.number;
+  }
+
+  get node(): string {
+    return this.step.id;
+  }
+
+  get progress(): Progress {
+    return this.position.progress;
+  }
+
+  get heard(): Position['heard'] {
+    return this.position.heard;
+  }
+
+  get http(): Http {
+    return this.chain.tools.ports.http;
+  }
+
+  get tools(): Tools {
+    return this.chain.tools.ports.tools;
+  }
+
+  call<Result>(call: Call<Result> | BatchEntry<Result>): Promise<Result> {
+    const { position, chain } = this;
+    if ('batch' in call) return this.#join(call);
+    const { cache } = call;
+    const { batches } = chain.tools;
+    return batches.busyWhile(position.step, cache ? this.#cached(call, cache) : chain.tools.call(call, this));
+  }
+
+  report(event: NodeEvent): void {
+    // Completed in place: a copy for every record would be garbage.
+    const full = event as { -readonly [Key in 'record' | 'node']?: unknown } & NodeEvent;
+    full.record = this.record;
+    full.node = this.node;
+    this.chain.tools.ports.report(full as Parameters<Ports['report']>[0]);
+  }
+
+  idempotencyKey(part?: string): string {
+    const { step, position, row, chain } = this;
+    return chain.tools.ports.uuidOf(`${this.record}/${step.id}/${position.place}${row}${part === undefined ? '' : `/${part}`}`);
+  }
+
+  emit(rows: readonly Fields[]): Promise<void> {
+    return (this.position.emitter as Emitter).emit(rows);
+  }
+
+  async inner(fields: Fields, pass: number, take: RowSink): Promise<LastAnswer | undefined> {
+    const { step, position, row, chain } = this;
     const { steps = [], waits = false } = step.node.inner ?? {};
-    if (!waits) await yielded(way, chain);
+    if (!waits) await yieldIfLong(position, chain.tools);
     let last: LastAnswer | undefined;
     const heard = ({ atMs, waitMs }: LastAnswer) => {
       last = { atMs, waitMs: waitMs === undefined ? last?.waitMs : Math.max(last?.waitMs ?? 0, waitMs) };
     };
-    const isKept = way.isKept || step.onError === 'keep';
-    // Of a node that streams, all passes go on; of another one only the last.
-    if (!step.node.streams) this.kept = [];
-    const kept = step.node.streams ? way.kept : this.kept;
-    const inside: Way = {
-      item: way.item,
-      progress: way.progress,
-      place: `${way.place}${row}.${pass}.`,
-      step: way.step,
+    const inside: Position = {
+      item: position.item,
+      progress: position.progress,
+      place: `${position.place}${row}.${pass}.`,
+      step: position.step,
       isInner: true,
       take,
-      isKept,
-      scope: way.scope,
-      kept,
-      heard: waits ? heard : way.heard,
+      keepsEarlier: position.keepsEarlier || step.onError === 'keep',
+      group: position.group,
+      passedFailures: this.#failuresOfPass(),
+      heard: waits ? heard : position.heard,
     };
-    await take(await passSteps(steps, [fields], inside, chain));
+    await take(await chain.passSteps(steps, [fields], inside));
     return last;
-  },
-  isLost() {
-    return isLost(this.way.scope);
-  },
-  now() {
-    return this.chain.ports.clock.now();
-  },
-  async waitUntil(untilMs) {
-    const { way, chain } = this;
-    if (!chain.batches.areAny) return waitUnpaid(untilMs, chain);
-    await chain.batches.during(way.step, waitUnpaid(untilMs - awakeMs, chain), 'waiting');
-    await chain.batches.during(way.step, waitUnpaid(untilMs, chain));
-  },
-};
+  }
 
-/** Lets others have their turn. Absent where there is no need. Throws Unfinished when nothing more is wanted of the record. */
-export function yielded({ item, step, progress, scope }: Way, { ports, stopping, batches }: ChainTools): Promise<void> | undefined {
-  const turn = ports.clock.yieldTurn();
-  return turn && batches.during(step, turn.then(refuseUnwanted));
+  isAbandoned(): boolean {
+    return isAbandoned(this.position.group);
+  }
 
-  function refuseUnwanted(): void {
-    const isWanted = progress.hasBegun || stopping.isWanted(item.number);
-    if (!isWanted || stopping.signal.aborted || isLost(scope)) throw new Unfinished();
+  now(): number {
+    return this.chain.tools.ports.clock.now();
+  }
+
+  async waitUntil(untilMs: number): Promise<void> {
+    const { position, chain } = this;
+    const { batches } = chain.tools;
+    if (!batches.areAny) return waitUnpaid(untilMs, chain.tools);
+    await batches.busyWhile(position.step, waitUnpaid(untilMs - awakeMs, chain.tools), 'waiting');
+    await batches.busyWhile(position.step, waitUnpaid(untilMs, chain.tools));
+  }
+
+  /** All passes of a node that streams go on; of another node only the last. */
+  #failuresOfPass(): FailureReport[] | undefined {
+    if (this.step.node.streams) return this.position.passedFailures;
+    const failures: FailureReport[] = [];
+    this.passedFailures = failures;
+    return failures;
+  }
+
+  #join<Result>(entry: BatchEntry<Result>): Promise<Result> {
+    if (this.isAbandoned()) return Promise.reject(new Unfinished());
+    const { position, chain } = this;
+    return chain.tools.batches.join(entry, { caller: this, step: position.step, isInner: position.isInner });
+  }
+
+  async #cached<Result>(call: Call<Result>, cache: CachedCall<Result>): Promise<Result> {
+    const { step, position, chain } = this;
+    const { ports } = chain.tools;
+    const hit = (source: HitSource) => {
+      const credits = step.node.action?.price.credits ?? 0;
+      ports.report({ type: 'cache-hit', record: this.record, node: this.node, source, credits });
+    };
+    const produce = () => chain.tools.call(call, this).then(cache.store);
+    const response = await ports.cache.through(cache.key, cache.maxAgeMs, produce, hit);
+    await yieldIfLong(position, chain.tools);
+    return cache.restore(response);
   }
 }
 
-function isLost(scope: Scope | undefined): boolean {
-  return scope !== undefined && (scope.hasFailed || isLost(scope.outer));
+/** Lets others have their turn. Absent if there is no need. Throws Unfinished once the record is not wanted any more. */
+export function yieldIfLong(position: Position, { ports, stopping, batches }: ChainTools): Promise<void> | undefined {
+  const { item, step, progress, group } = position;
+  const turn = ports.clock.yieldTurn();
+  return turn && batches.busyWhile(step, turn.then(refuseUnwanted));
+
+  function refuseUnwanted(): void {
+    const isWanted = progress.hasBegun || stopping.isWanted(item.number);
+    if (!isWanted || stopping.signal.aborted || isAbandoned(group)) throw new Unfinished();
+  }
 }
 
-function callerOf({ step, way: { item, progress, heard, scope } }: Own): Caller {
-  return { record: item.number, node: step.id, progress, heard, isLost: scope && (() => isLost(scope)) };
+function isAbandoned(group: RowGroup | undefined): boolean {
+  return group !== undefined && (group.hasFailed || isAbandoned(group.outer));
 }

@@ -1,33 +1,25 @@
 import { Unfinished } from '../core/failure.ts';
 import type { Fields } from '../core/record.ts';
-import type { Take } from './context.ts';
 
-/** Hands on what comes out of a node before it is done. */
-export interface HandingOn {
-  /** Resolves when the node may get more. Throws FailedBehind when a part handed on before has failed. */
-  emit(rows: readonly Fields[]): Promise<void>;
-  /** Resolves when all that was handed on has been taken. Throws FailedBehind. */
-  taken(): Promise<void>;
-  /** Resolves when all that was handed on has come to its end, whatever end. */
-  ended(): Promise<void>;
-}
+/** Takes output records as they come, in their order. */
+export type RowSink = (rows: readonly Fields[]) => Promise<void> | void;
 
-/** Ends a node that has handed on records of which one has failed behind it. */
-export class FailedBehind extends Error {
+/** Ends a node because records that it emitted have failed at a later node. */
+export class LaterFailure extends Error {
   constructor(readonly reason: unknown) {
     super();
   }
 }
 
-/** What is behind a node. */
-export interface Behind {
-  /** How many records may be behind the node, so that they fill batches together; none where only one part may be. */
-  readonly most: number;
-  /** Resolves when what came before has been taken; absent for the first. */
+/** The later nodes, as a node that streams sees them. */
+export interface LaterNodes {
+  /** Maximum of records in the later nodes, so that they fill batches together; 0 if only one part may be there. */
+  readonly max: number;
+  /** Resolves when the rows of earlier records have been taken; absent for the first record. */
   readonly before: Promise<void> | undefined;
-  readonly take: Take;
-  /** Brings a part through the nodes behind; `part` counts from 0. What comes out goes to `take`, in parts or as the answer. */
-  pass(rows: readonly Fields[], part: number, take: Take): Promise<readonly Fields[]>;
+  readonly take: RowSink;
+  /** Brings a part through the later nodes; `part` counts from 0. Its output goes to `take`, in parts or as the answer. */
+  pass(rows: readonly Fields[], part: number, take: RowSink): Promise<readonly Fields[]>;
 }
 
 interface Part {
@@ -35,51 +27,65 @@ interface Part {
   readonly ended: Promise<void>;
 }
 
-/** Parts pass the nodes behind side by side, and are taken in their order. */
-export function createHandingOn({ most, before, take, pass }: Behind): HandingOn {
-  const parts: Part[] = [];
-  let count = 0;
-  let behind = 0;
-  let failed: FailedBehind | undefined;
-  const turn = before?.catch(() => {
-    throw new Unfinished();
-  });
-  let last = turn ?? Promise.resolve();
-  last.catch(() => undefined);
-  return {
-    async emit(rows) {
-      // What fails behind the node has not paid for many more of its calls.
-      if (most === 0) await turn;
-      while (parts.length > 0 && behind >= most) await oldest();
-      if (failed) throw failed;
-      last = passed(rows, last);
-      behind += rows.length;
-      parts.push({ rows: rows.length, ended: last.catch(failing) });
-    },
-    async taken() {
-      await last.catch(failing);
-      if (failed) throw failed;
-    },
-    async ended() {
-      await Promise.all(parts.map(({ ended }) => ended));
-    },
-  };
+/** Passes on what a node emits before it is done. Parts pass the later nodes side by side, and are taken in their order. */
+export class Emitter {
+  readonly #later: LaterNodes;
+  readonly #turn: Promise<void> | undefined;
+  readonly #parts: Part[] = [];
+  #last: Promise<void>;
+  #count = 0;
+  /** Records in the later nodes. */
+  #inside = 0;
+  #failure: LaterFailure | undefined;
 
-  async function oldest(): Promise<void> {
-    const part = parts.shift() as Part;
+  constructor(later: LaterNodes) {
+    this.#later = later;
+    this.#turn = later.before?.catch(() => {
+      throw new Unfinished();
+    });
+    this.#last = this.#turn ?? Promise.resolve();
+    this.#last.catch(() => undefined);
+  }
+
+  /** Resolves when the node may emit more. Throws LaterFailure once an earlier part has failed. */
+  async emit(rows: readonly Fields[]): Promise<void> {
+    const { max } = this.#later;
+    // A failure in the later nodes ends this one before it pays for many more calls.
+    if (max === 0) await this.#turn;
+    while (this.#parts.length > 0 && this.#inside >= max) await this.#oldest();
+    if (this.#failure) throw this.#failure;
+    this.#last = this.#passed(rows, this.#last);
+    this.#inside += rows.length;
+    this.#parts.push({ rows: rows.length, ended: this.#last.catch((reason) => this.#fail(reason)) });
+  }
+
+  /** Resolves when everything emitted has been taken. Throws LaterFailure. */
+  async drained(): Promise<void> {
+    await this.#last.catch((reason) => this.#fail(reason));
+    if (this.#failure) throw this.#failure;
+  }
+
+  /** Resolves when everything emitted has ended, taken or not. */
+  async ended(): Promise<void> {
+    await Promise.all(this.#parts.map(({ ended }) => ended));
+  }
+
+  async #oldest(): Promise<void> {
+    const part = this.#parts.shift() as Part;
     await part.ended;
-    behind -= part.rows;
+    this.#inside -= part.rows;
   }
 
-  function failing(reason: unknown): void {
-    failed ??= new FailedBehind(reason);
+  #fail(reason: unknown): void {
+    this.#failure ??= new LaterFailure(reason);
   }
 
-  async function passed(rows: readonly Fields[], previous: Promise<void>): Promise<void> {
-    const inTurn = async (out: readonly Fields[]) => {
+  async #passed(rows: readonly Fields[], previous: Promise<void>): Promise<void> {
+    const { pass, take } = this.#later;
+    const takeInTurn = async (out: readonly Fields[]) => {
       await previous;
       await take(out);
     };
-    await inTurn(rows.length === 0 ? [] : await pass(rows, count++, inTurn));
+    await takeInTurn(rows.length === 0 ? [] : await pass(rows, this.#count++, takeInTurn));
   }
 }

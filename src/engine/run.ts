@@ -2,10 +2,10 @@ import type { Ending } from '../core/event.ts';
 import type { Item, Outcome } from '../core/item.ts';
 import { allSteps, isBatched, type Plan } from '../core/plan.ts';
 import type { Output, Ports } from '../core/ports.ts';
-import { createBatches, noBatches, type Supply } from './batches.ts';
+import { type InputState, noBatches, OpenBatches } from './batches.ts';
 import { createBudget } from './budget.ts';
 import { createCaller, reportOf } from './call.ts';
-import { createChain } from './chain.ts';
+import { Chain } from './chain.ts';
 import { createGates } from './gate.ts';
 import { type MaxErrors, tooManyErrors } from './max-errors.ts';
 import { createStopping, type Stopping } from './stopping.ts';
@@ -46,13 +46,13 @@ export function startRun(plan: Plan, input: AsyncIterable<readonly Item[]>, outp
   });
   const call = createCaller({ ports, gates, stopping });
   const nodes = allSteps(plan.steps);
-  const batches = nodes.some(isBatched) ? createBatches({ nodes, clock: ports.clock, call, supply }) : noBatches;
-  const pass = createChain(plan, { ports, stopping, call, batches, partialRows: () => output.partialRows() });
+  const batches = nodes.some(isBatched) ? new OpenBatches({ nodes, clock: ports.clock, call, input: inputState }) : noBatches;
+  const chain = new Chain(plan, { ports, stopping, call, batches, partialRows: () => output.partialRows() });
   const budget = createBudget(plan, ports.ledger);
   const counts = { finished: 0, failed: 0 };
   /** Records that have ended and are not written yet: their places will be free. */
   let unwritten = 0;
-  let reading: Supply = 'more';
+  let reading: InputState = 'more';
   const isStopping = () => stopping.ending !== undefined || stopping.signal.aborted;
   const window = createWindow({
     size: windowSize(plan),
@@ -99,7 +99,7 @@ export function startRun(plan: Plan, input: AsyncIterable<readonly Item[]>, outp
       reading = 'more';
       if (isStopping()) return false;
       const share = budget.begin();
-      const task = pass(item, share.progress);
+      const task = chain.pass(item, share.progress);
       share.until(task);
       window.begin(item, task);
     }
@@ -115,19 +115,19 @@ export function startRun(plan: Plan, input: AsyncIterable<readonly Item[]>, outp
     return window.room() ?? gates.room() ?? budget.room();
   }
 
-  function readOn(state: Supply): void {
+  function readOn(state: InputState): void {
     reading = state;
-    batches.look();
+    batches.recheck();
   }
 
-  function supply(): Supply {
+  function inputState(): InputState {
     return reading === 'blocked' && unwritten > 0 ? 'more' : reading;
   }
 
   function written(count: number): void {
     unwritten -= count;
     window.free(count);
-    batches.look();
+    batches.recheck();
   }
 
   function done(item: Item, outcome: Outcome): void {
@@ -167,7 +167,7 @@ const waitingWindow = 8192;
 function windowSize(plan: Plan): number {
   const steps = allSteps(plan.steps);
   const actions = steps.flatMap(({ node }) => node.action ?? []);
-  const concurrency = Math.max(1, ...actions.map((action) => action.concurrency));
+  const concurrency = Math.max(1, ...actions.map((action) => action.limit.max));
   const size = steps.some(({ node }) => node.inner?.waits) ? waitingWindow : usualWindow;
   const batched = Math.max(
     0,

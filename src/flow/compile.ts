@@ -99,7 +99,7 @@ function unsentCredentials(steps: readonly PlacedStep[], source: Source): Proble
   const message =
     'this credential is never sent: only an origin that stands in the flow gets it, and none does\nput a / behind the host, or the address into the base_url of a connection';
   return (allSteps(steps) as PlacedStep[]).flatMap(({ at, node: { action } }) =>
-    action && action.kind !== 'tool' ? action.credentials.map((use) => source.at([...at, ...use.at], message)) : [],
+    action && !action.tool ? action.credentials.map((use) => source.at([...at, ...use.at], message)) : [],
   );
 }
 

@@ -1,6 +1,7 @@
+import type { FieldUse } from '../core/action.ts';
 import { columnsAfter, columnsBehind, delimiterAdvice } from '../core/columns.ts';
 import type { Problem } from '../core/failure.ts';
-import type { FieldUse, Step } from '../core/node.ts';
+import type { Step } from '../core/node.ts';
 import { allSteps, type CredentialUse, type Plan, type ToolUse, type Warning } from '../core/plan.ts';
 import { isReferable } from '../core/template/template.ts';
 import { didYouMean, nearest } from '../core/text/suggest.ts';
@@ -52,10 +53,11 @@ function withWayOut(message: string, wayOut: string | undefined): string {
 /** Where steps call tools, those inside others included. */
 function toolsOf(steps: readonly PlacedStep[], source: Source): ToolUse[] {
   return (allSteps(steps) as PlacedStep[]).flatMap(({ at, node: { action } }) => {
-    if (action?.kind !== 'tool') return [];
+    const tool = action?.tool;
+    if (!tool) return [];
     const check: ToolUse['check'] = (tools, isTable) =>
-      action.check(tools, isTable).map((problem) => source[problem.isName ? 'atName' : 'at']([...at, ...problem.at], problem.message));
-    return [{ connection: action.connection, check }];
+      tool.check(tools, isTable).map((problem) => source[problem.isName ? 'atName' : 'at']([...at, ...problem.at], problem.message));
+    return [{ connection: tool.connection, check }];
   });
 }
 

@@ -1,23 +1,61 @@
+import * as z from 'zod';
+import type { CallPolicy } from '../core/action.ts';
+import type { Mapping } from '../core/answer/mapping.ts';
 import { compilePath, type Path } from '../core/answer/path.ts';
-import type { Call, RetryPolicy } from '../core/call.ts';
 import type { HttpConnection } from '../core/connection.ts';
-import type { BuildContext } from '../core/node.ts';
-import { maxCredits } from '../core/options/amounts.ts';
-import { textOf, type Value } from '../core/value/value.ts';
-import type { HttpOptions } from './http/http-options.ts';
+import type { BuildContext, Node } from '../core/node.ts';
+import { path } from '../core/options/expressions.ts';
+import { fieldName } from '../core/options/names.ts';
+import type { retry } from '../core/options/retry.ts';
+import { dictionary } from '../core/value/dictionary.ts';
 
-/** Calls in flight at once where nobody says otherwise. */
+/** The paths into an answer, and the fields they become. */
+export const map = z.union([z.array(path).min(1), dictionary(fieldName, path)], {
+  error: 'expected a list of paths, or a mapping of field names to paths',
+});
+
+/** The option for a record whose answer has an empty array. */
+export const whenEmpty = z.enum(['keep', 'drop', 'error']).default('keep').describe('a record whose array to expand is empty or absent');
+
+/** Default of calls in flight at once. */
 const defaultConcurrency = 16;
+
+interface PolicyOptions {
+  readonly concurrency?: number | undefined;
+  readonly rate?: number | undefined;
+  readonly credits?: number | undefined;
+  readonly cost?: string | undefined;
+  readonly retry: Omit<z.output<typeof retry>, 'on'> & { readonly on: readonly (string | number)[] };
+}
+
+type PolicyConnection = Pick<HttpConnection, 'name' | 'concurrency' | 'intervalMs' | 'credits' | 'cost'>;
+
+/** The policy that options and connection ask for. What is wrong with it is reported. */
+export function callPolicy(
+  options: PolicyOptions,
+  connection: PolicyConnection | undefined | null,
+  context: BuildContext,
+): Omit<CallPolicy, 'accept' | 'cache' | 'hasIdempotencyKey'> {
+  const { max, backoff, max_wait: maxWaitMs, on: retryOn } = options.retry;
+  const { initial: firstDelayMs, factor, max: maxDelayMs, jitter } = backoff;
+  return {
+    ...limitsOf(options, connection, context),
+    retry: { max, firstDelayMs, factor, maxDelayMs, jitter, maxWaitMs },
+    retryOn,
+    cost: tried(context, ['cost'], () => costPath(options.cost ?? connection?.cost)),
+    price: { credits: options.credits ?? connection?.credits ?? 1, connection: connection?.name },
+  };
+}
 
 /**
  * The rate and concurrency of a node: the command line's, else its own, else its connection's. A connection's concurrency is
  * shared by all its nodes, whatever number the command line puts in its place.
  */
-export function limitsOf(
-  options: Pick<HttpOptions, 'concurrency' | 'rate'>,
-  connection: Pick<HttpConnection, 'name' | 'concurrency' | 'intervalMs'> | undefined | null,
+function limitsOf(
+  options: PolicyOptions,
+  connection: PolicyConnection | undefined | null,
   { id, overrides }: Pick<BuildContext, 'id' | 'overrides'>,
-): Pick<Call<unknown>, 'limit' | 'intervalMs'> {
+): Pick<CallPolicy, 'limit' | 'intervalMs'> {
   const isShared = options.concurrency === undefined && connection?.concurrency !== undefined;
   return {
     limit: {
@@ -28,13 +66,7 @@ export function limitsOf(
   };
 }
 
-/** When a call is tried again, as its node says. */
-export function policyOf({ max, backoff, max_wait }: Pick<HttpOptions['retry'], 'max' | 'backoff' | 'max_wait'>): RetryPolicy {
-  const { initial, factor, max: maxDelayMs, jitter } = backoff;
-  return { max, firstDelayMs: initial, factor, maxDelayMs, jitter, maxWaitMs: max_wait };
-}
-
-/** Compiles where an answer says what it cost. Throws an Error that says what is wrong. */
+/** Compiles the path to the real cost. Throws an Error that says what is wrong. */
 export function costPath(text: string | undefined): Path | undefined {
   if (text === undefined) return undefined;
   const path = compilePath(text);
@@ -42,14 +74,23 @@ export function costPath(text: string | undefined): Path | undefined {
   return path;
 }
 
-/** What an answer says that it cost; absent when that is no number from 0 on. */
-export function costIn(found: Value | undefined): number | undefined {
-  const text = textOf(found ?? '').trim();
-  const cost = text === '' ? Number.NaN : Number(text);
-  return cost >= 0 && cost <= maxCredits ? cost : undefined;
+/** The fields that a map adds to the columns. */
+export function mappedColumns(mapping: Mapping | undefined): Pick<Node, 'typedFields' | 'columns'> {
+  const fields = mapping?.fields ?? [];
+  return { typedFields: fields, columns: (before) => [...new Set([...before, ...fields])] };
 }
 
-/** Whether a status is among those, or in one of their classes. */
+/** Compiles one option; absent, with the problem reported, when that throws. */
+export function tried<Result>(context: BuildContext, at: readonly string[], compile: () => Result): Result | undefined {
+  try {
+    return compile();
+  } catch (error) {
+    context.problem(at, (error as Error).message);
+    return undefined;
+  }
+}
+
+/** True if a status, or its class such as 5xx, is among those given. */
 export function matches(wanted: readonly (number | string)[], status: number): boolean {
   return wanted.includes(status) || wanted.includes(`${Math.floor(status / 100)}xx`);
 }

@@ -1,7 +1,8 @@
+import type { FieldUse } from '../core/action.ts';
 import { columnsBehind } from '../core/columns.ts';
 import type { Expression } from '../core/condition/condition.ts';
 import { Failure } from '../core/failure.ts';
-import type { BuildContext, FieldUse, Inner, Node, Step } from '../core/node.ts';
+import type { BuildContext, Inner, Node, Step } from '../core/node.ts';
 import type { Fields } from '../core/record.ts';
 
 /** The part of a node that its inner nodes decide. `reads`: what is read of the records behind them. */

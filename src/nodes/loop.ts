@@ -44,7 +44,7 @@ function build(options: LoopOptions, context: BuildContext): Node | undefined {
   ];
   if (!steps) return undefined;
   return {
-    ...innerParts(steps, { reads, carried: options.carry, mostPasses: options.max, waits: false, expands: options.emit === 'each' }),
+    ...innerParts(steps, { reads, carried: options.carry, maxPasses: options.max, waits: false, expands: options.emit === 'each' }),
     streams: options.emit === 'each',
     run: (fields, runContext) => run(options, fields, runContext),
   };

@@ -61,7 +61,7 @@ function build(options: PollOptions, context: BuildContext): Node | undefined {
   if (!steps) return undefined;
   refuseCaches(steps, options.nodes, context);
   return {
-    ...innerParts(steps, { reads, mostPasses: mostPasses(options), waits: true, expands: false }),
+    ...innerParts(steps, { reads, maxPasses: maxPasses(options), waits: true, expands: false }),
     run: (fields, runContext) => run(options, fields, runContext),
   };
 }
@@ -71,7 +71,7 @@ function refuseCaches(steps: readonly Step[], written: readonly unknown[], { pro
   for (const [index, { node }] of steps.entries()) {
     const nested = (written[index] as { nodes?: unknown[] }).nodes;
     const at = ['nodes', index];
-    if (node.action?.isCached) problem([...at, 'cache'], 'a cached answer never changes, so a poll would never end\nleave cache out here');
+    if (node.action?.cache) problem([...at, 'cache'], 'a cached answer never changes, so a poll would never end\nleave cache out here');
     if (node.inner && nested)
       refuseCaches(node.inner.steps, nested, { problem: (place, message) => problem([...at, ...place], message) } as BuildContext);
   }
@@ -81,7 +81,7 @@ function refuseCaches(steps: readonly Step[], written: readonly unknown[], { pro
  * As often as it can ask before its time is over, were it answered at once, and asked to come back as soon as that is done.
  * The waits grow until they are as long as that, and the sum of those is that of a geometric series.
  */
-function mostPasses({ every: { initial, factor, max }, timeout }: PollOptions): number {
+function maxPasses({ every: { initial, factor, max }, timeout }: PollOptions): number {
   const longestMs = Math.min(soonestMs, factor === 1 ? initial : max);
   const growth = Math.log1p(factor - 1);
   const growing = initial >= longestMs ? 0 : Math.ceil(Math.log(longestMs / initial) / growth);

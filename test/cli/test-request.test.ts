@@ -280,14 +280,14 @@ describe('the node', () => {
     await automate(['test-request', 'flow.yaml', '--set', 'id=1']);
     const { stderr } = await automate(['test-request', 'flow.yaml', '--set', 'id=1', '--node', 'second']);
     expect(server.requests.map(({ path }) => path)).toEqual(['/first/1', '/first/1', '/second/Oslo!']);
-    expect(stderr).toBe('first sending first, whose fields this node may need\n2 credits spent\n');
+    expect(stderr).toBe('running node "first" first\n2 credits spent\n');
   });
 
   test('costs what the nodes before it have sent, also where it can send nothing itself', async () => {
     const { automate } = await preview((origin) => `${two(origin)}\n  - { id: third, type: http, url: "${origin}/third/{{nobody}}" }`);
     const { code, stderr } = await automate(['test-request', 'flow.yaml', '--set', 'id=1', '--node', 'third']);
     expect(code).toBe(3);
-    expect(stderr).toContain('need\n2 credits spent\nautomate: the record has no field "nobody"');
+    expect(stderr).toContain(' first\n2 credits spent\nautomate: the record has no field "nobody"');
   });
 
   test('is reached by one record: of those that the nodes before it make, only the first is sent on', async () => {
@@ -312,14 +312,14 @@ describe('the node', () => {
   test('would not be reached in a run: it says so', async () => {
     const { automate } = await preview(people(`, when: "id == '2'"`));
     const { stderr } = await automate(['test-request', 'flow.yaml', '--set', 'id=1']);
-    expect(stderr).toContain('in a run this record would pass profile by: its `when` is false');
+    expect(stderr).toContain('a run skips profile for this record: its `when` is false');
   });
 
   test('would not be reached in a run: it says so, also where its request cannot be made', async () => {
     const { automate } = await preview(people(', when: has(id)'));
     const { code, stderr } = await automate(['test-request', 'flow.yaml']);
     expect(code).toBe(3);
-    expect(stderr).toMatch(/^in a run this record would pass profile by: its `when` is false\nautomate: the record has no field "id"\n/);
+    expect(stderr).toMatch(/^a run skips profile for this record: its `when` is false\nautomate: the record has no field "id"\n/);
   });
 
   test.each([

@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest';
+import { costOf } from '../../src/nodes/calling.ts';
 import { toResponse } from '../helpers/fake-answer.ts';
 import { flowProblems, onOneLine, planFor } from '../helpers/flow-problems.ts';
 
@@ -70,8 +71,9 @@ test('what a node says counts over its connection, and what it does not say come
   const actionOf = (more: string) => {
     const { steps, credentials } = planFor(flow(connection, `/x", ${more}, method: "GET`));
     const { action } = steps[0]?.node ?? {};
-    const cost = action?.cost(toResponse({ headers: { 'x-a': '5', 'x-b': '7' } }) as never);
-    return [credentials.map(({ name }) => name), action?.intervalMs, action?.concurrency, action?.price.credits, cost];
+    const { status, header } = toResponse({ headers: { 'x-a': '5', 'x-b': '7' } });
+    const cost = costOf({ cost: action?.cost }, { status, header, body: undefined });
+    return [credentials.map(({ name }) => name), action?.intervalMs, action?.limit.max, action?.price.credits, cost];
   };
   expect(actionOf('timeout: 5s')).toEqual([['k'], 1000, 2, 3, 5]);
   expect(actionOf('auth: none, rate: 10/s, concurrency: 4, credits: 1, cost: $headers.x-b')).toEqual([[], 100, 4, 1, 7]);

@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import { costIn } from '../../src/nodes/call-policy.ts';
+import { compilePath } from '../../src/core/answer/path.ts';
+import { costOf } from '../../src/nodes/calling.ts';
 import { runFlow, type SentRequest } from '../helpers/run-flow.ts';
 
 const many = (count: number) => Array.from({ length: count }, (_, index) => ({ id: index + 1 }));
@@ -89,7 +90,7 @@ test.each([
   ['many', undefined],
   ['1e300', undefined],
 ])('an answer that says it cost "%s" is taken to have cost %s', (told, cost) => {
-  expect(costIn(told)).toBe(cost);
+  expect(costOf({ cost: compilePath('cost') }, { status: 200, header: () => undefined, body: { cost: told } })).toBe(cost);
 });
 
 describe('cache', () => {

@@ -13,7 +13,7 @@ function polling(options: string, more = '') {
 }
 
 /** How often a poll can ask at most, as its plan says. */
-const most = (options: string) => planFor(polling(options)).steps[0]?.node.inner?.mostPasses;
+const most = (options: string) => planFor(polling(options)).steps[0]?.node.inner?.maxPasses;
 
 /** Done at the answer of that number, for each record. */
 function doneAfter(times: number, more: Record<string, unknown> = {}) {

@@ -10,7 +10,8 @@ import { didYouMean } from '../../core/text/suggest.ts';
 import { compileSavedConnection, connectionText } from '../../flow/saved-connection.ts';
 import { changeConnections, type SavedConnections, savedConnections } from '../../io/connections.ts';
 import { costPath } from '../../nodes/call-policy.ts';
-import { costOf } from '../../nodes/http/http-call.ts';
+import { costOf } from '../../nodes/calling.ts';
+import { readIfPossible } from '../../nodes/http/answer-reader.ts';
 import { envOf } from '../env.ts';
 import { exitCodes } from '../exit.ts';
 import { loadSecretsOf } from '../flow/flow-secrets.ts';
@@ -162,7 +163,8 @@ function requestOf({ baseUrl, origin, auth, headers }: HttpConnection, path: str
 /** As in a run, what a failure really cost is not asked for. */
 function costOfTest({ cost }: HttpConnection, response: HttpResponse | Failure): number | undefined {
   if (response instanceof Failure || response.status < 200 || response.status > 299) return undefined;
-  return costOf({ cost: costPath(cost), options: { response: 'auto' } }, { response, body: undefined });
+  const { status, header } = response;
+  return costOf({ cost: costPath(cost) }, { status, header, body: readIfPossible(response, 'auto') });
 }
 
 function outcomeOf(response: HttpResponse | Failure): string {

@@ -1,6 +1,6 @@
+import type { Action, ActionRequest, ActionResponse } from '../../core/action.ts';
 import { cleaned, excerpt } from '../../core/answer/response.ts';
 import type { Failure } from '../../core/failure.ts';
-import type { Action, ActionRequest, ActionResponse } from '../../core/node.ts';
 import type { Fields } from '../../core/record.ts';
 import { textOf, type Value } from '../../core/value/value.ts';
 import { curlText, requestText } from './request.ts';

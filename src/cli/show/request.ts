@@ -1,5 +1,5 @@
+import type { ActionRequest } from '../../core/action.ts';
 import { curlSecret, shownSignature } from '../../core/auth/auth.ts';
-import type { ActionRequest } from '../../core/node.ts';
 import type { Auth, HttpRequest } from '../../core/ports.ts';
 import { withQuery } from '../../core/template/url.ts';
 import { isRemote, type ToolCall } from '../../core/tools/tools.ts';

@@ -77,8 +77,8 @@ function maxCallsAfter(flow: readonly Step[], first: Step): Map<Step, number> {
       // The next pass of a loop can lead to the steps before `first`, too.
       if (step === first || (inner && allSteps(inner.steps).includes(first))) hasCalled = true;
       if (!hasCalled) continue;
-      if (action) calls.set(step, rows * action.mostCalls);
-      if (inner) visit(inner.steps, rows * inner.mostPasses);
+      if (action) calls.set(step, rows * action.maxCalls);
+      if (inner) visit(inner.steps, rows * inner.maxPasses);
       rows *= growth(step);
     }
   }
@@ -90,11 +90,11 @@ function growth(step: Step): number {
   // The failed record itself passes through after the rows that came out before it failed.
   const failed = step.onError === 'keep' ? 1 : 0;
   if (action?.expands) return Number.POSITIVE_INFINITY;
-  if (action && streams) return action.mostCalls + failed;
+  if (action && streams) return action.maxCalls + failed;
   if (action) return 1;
   return inner ? growthInside(inner) + (inner.expands ? failed : 0) : 1;
 }
 
-function growthInside({ steps, expands, mostPasses }: Inner): number {
-  return steps.reduce((rows, step) => rows * growth(step), expands ? mostPasses : 1);
+function growthInside({ steps, expands, maxPasses }: Inner): number {
+  return steps.reduce((rows, step) => rows * growth(step), expands ? maxPasses : 1);
 }

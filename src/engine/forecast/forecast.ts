@@ -1,6 +1,7 @@
+import type { ActionRequest } from '../../core/action.ts';
 import { Failure } from '../../core/failure.ts';
 import type { Item } from '../../core/item.ts';
-import type { ActionRequest, Step } from '../../core/node.ts';
+import type { Step } from '../../core/node.ts';
 import { allSteps, isBatched, type Plan } from '../../core/plan.ts';
 import type { Fields } from '../../core/record.ts';
 import { type MaxErrors, minCallsBefore } from '../max-errors.ts';
@@ -100,7 +101,7 @@ export class Forecaster implements WalkListener {
       this.#firstCalls.map((records, index) => ({
         records,
         calls: this.#groups[index]?.calls(),
-        isCached: this.#probes.of(index)?.isCached ?? false,
+        isCached: steps[index]?.node.action?.cache !== undefined,
       })),
     );
     const fewest = this.#fewestCalls();
@@ -117,7 +118,7 @@ export class Forecaster implements WalkListener {
       hasPasses: allSteps(this.#plan.steps).some(({ node }) => node.inner),
       hasPages: steps.some(({ node }) => node.streams),
       hasBatches: steps.some(isBatched),
-      nodesStatingCost: steps.flatMap(({ id }, index) => (this.#probes.of(index)?.statesCost ? [id] : [])),
+      nodesStatingCost: steps.flatMap(({ id, node }, index) => (node.action?.cost && this.#probes.of(index)?.gate ? [id] : [])),
       time: this.#demand.time(ranges, this.#firstCalls, this.#probes),
     };
   }
@@ -148,7 +149,7 @@ export class Forecaster implements WalkListener {
   #fewestCalls(): number {
     const records = this.#fewestRecords();
     if (records === Number.POSITIVE_INFINITY) return records;
-    const shares = this.#steps.map(({ node: { action } }) => (action?.isCached ? Number.POSITIVE_INFINITY : (action?.batchSize ?? 1)));
+    const shares = this.#steps.map(({ node: { action } }) => (action?.cache ? Number.POSITIVE_INFINITY : (action?.batchSize ?? 1)));
     return Math.ceil(records / Math.max(1, ...shares));
   }
 

@@ -1,4 +1,5 @@
-import type { Room, Sharing } from '../../core/batch.ts';
+import type { Action } from '../../core/action.ts';
+import { Unasked } from '../../core/action.ts';
 import type { Step } from '../../core/node.ts';
 import type { Fields } from '../../core/record.ts';
 import { fingerprint } from '../../core/text/fingerprint.ts';
@@ -6,74 +7,71 @@ import { fingerprint } from '../../core/text/fingerprint.ts';
 /** Bound on memory: records can differ in any number of ways. Later ones count only in the groups that exist. */
 const maxEntries = 100_000;
 
-/** Room in a call without a limit of bytes. */
-const unbounded: Room = { takes: 0, of: Number.POSITIVE_INFINITY };
-
+/** The batches of one key. The last one is open. */
 interface Group {
+  calls: number;
   records: number;
-  /** The sum of what its records take, of what one call has. */
-  room: Room;
-  /** For each key with twins, the records that ask for each mark. */
-  readonly twins: Map<string, Map<string, { records: number }>>;
+  bytes: number;
+  /** The text that each key asks for in the open batch, as fingerprints. */
+  readonly questions: Map<string, string>;
 }
 
-/** The records of a step, grouped by the batches that they can share. */
+/** The records of a step, put into batches in their order. */
 export class Groups {
-  readonly #sharing: Sharing;
-  readonly #batchSize: number;
+  readonly #entryOf: NonNullable<Action['entryOf']>;
   readonly #groups = new Map<string, Group>();
   #entries = 0;
 
-  constructor(sharing: Sharing, batchSize: number) {
-    this.#sharing = sharing;
-    this.#batchSize = batchSize;
+  constructor(entryOf: NonNullable<Action['entryOf']>) {
+    this.#entryOf = entryOf;
   }
 
   /** The groups of a step; absent if any of its records can share a batch, or none. */
   static of({ node: { action } }: Step): Groups | undefined {
-    const { sharing, batchSize } = action ?? {};
-    return sharing && batchSize !== undefined ? new Groups(sharing, batchSize) : undefined;
+    return action?.entryOf && new Groups(action.entryOf);
   }
 
   add(fields: Fields): void {
-    const { key, roomOf, twinOf } = this.#sharing;
-    const group = this.#entry(this.#groups, key(fields), () => ({ records: 0, room: unbounded, twins: new Map() }));
+    const entry = this.#entryOf(fields);
+    if (entry instanceof Unasked) return;
+    const { batch, bytes, question } = entry;
+    const group = this.#groupOf(batch.key);
     if (!group) return;
+    const key = question && fingerprint(question.key);
+    const text = question && fingerprint(question.text);
+    const other = key === undefined ? undefined : group.questions.get(key);
+    const clashes = other !== undefined && other !== text;
+    if (group.records === batch.size || group.bytes + bytes > batch.maxBytes || clashes) this.#startBatch(group);
     group.records++;
-    const { takes, of } = roomOf?.(fields) ?? unbounded;
-    group.room = { takes: group.room.takes + takes, of };
-    const twin = twinOf?.(fields);
-    const marks = twin && this.#entry(group.twins, twin.key, () => new Map<string, { records: number }>());
-    const mark = marks && this.#entry(marks, twin.mark, () => ({ records: 0 }));
-    if (mark) mark.records++;
+    group.bytes += bytes;
+    if (key === undefined || text === undefined || this.#entries >= maxEntries) return;
+    if (!group.questions.has(key)) this.#entries++;
+    group.questions.set(key, text);
   }
 
-  /** The calls that the records need at least. */
+  /** The calls of these batches. */
   calls(): number {
     let calls = 0;
-    for (const group of this.#groups.values()) calls += callsOf(group, this.#batchSize);
+    for (const group of this.#groups.values()) calls += group.calls;
     return calls;
   }
 
-  /** The entry under a name, created if it is new; absent once there are too many. */
-  #entry<Entry>(entries: Map<string, Entry>, name: string, create: () => Entry): Entry | undefined {
-    const hash = fingerprint(name);
-    const found = entries.get(hash);
-    if (found !== undefined || this.#entries === maxEntries) return found;
+  #startBatch(group: Group): void {
+    this.#entries -= group.questions.size;
+    group.questions.clear();
+    group.calls++;
+    group.records = 0;
+    group.bytes = 0;
+  }
+
+  /** Absent once there are too many. */
+  #groupOf(name: string): Group | undefined {
+    const key = fingerprint(name);
+    const found = this.#groups.get(key);
+    if (found || this.#entries >= maxEntries) return found;
     this.#entries++;
-    const created = create();
-    entries.set(hash, created);
+    const created: Group = { calls: 1, records: 0, bytes: 0, questions: new Map() };
+    this.#groups.set(key, created);
     return created;
   }
-}
-
-/** The calls of full batches; more if entries with the same key and different marks need batches of their own. */
-function callsOf({ records, room, twins }: Group, batchSize: number): number {
-  let calls = Math.max(Math.ceil(records / batchSize), Math.ceil(room.takes / room.of));
-  for (const marks of twins.values()) {
-    let apart = 0;
-    for (const mark of marks.values()) apart += Math.ceil(mark.records / batchSize);
-    calls = Math.max(calls, apart);
-  }
-  return calls;
 }

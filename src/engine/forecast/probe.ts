@@ -1,17 +1,13 @@
-import type { Batch } from '../../core/batch.ts';
+import { Unasked } from '../../core/action.ts';
 import type { Call } from '../../core/call.ts';
-import { Failure, Unfinished } from '../../core/failure.ts';
+import { Failure } from '../../core/failure.ts';
 import type { NodeContext, Step } from '../../core/node.ts';
 import { type Fields, withFields } from '../../core/record.ts';
 
-/** How a node would call, found by a run of the node that ends where it would send. */
+/** The call of a step, as far as a record shows it. */
 export interface Probe {
-  /** True if an answer may come from the cache. */
-  readonly isCached: boolean;
-  /** True if an answer states its real cost. */
-  readonly statesCost: boolean;
-  /** Absent when the node failed before its call. */
-  readonly call: Pick<Call<unknown>, 'gate' | 'limit'> | undefined;
+  /** Absent if no request could be prepared. */
+  readonly gate: Call<unknown>['gate'] | undefined;
   /** True if the fields were a record's own; false if those that earlier answers add were guessed. */
   readonly isExact: boolean;
 }
@@ -38,7 +34,7 @@ export class Probes {
       const { node } = this.#steps[at] as Step;
       if (!node.action) guessed = await firstRowOr(guessed, (fields) => node.run(fields, noContext));
       else {
-        if (at === index || !this.#probes[at]) this.#probes[at] = await probeOf((context) => node.run(guessed, context), at === index);
+        if (at === index || !this.#probes[at]) this.#probes[at] = { gate: gateOf(node.action, guessed), isExact: at === index };
         const added = node.action.fields.map((field) => [field, '1'] as const);
         guessed = withFields(guessed, added);
       }
@@ -57,30 +53,12 @@ async function firstRowOr(fields: Fields, run: (fields: Fields) => Promise<reado
   }
 }
 
-async function probeOf(run: (context: NodeContext) => Promise<unknown>, isExact: boolean): Promise<Probe> {
-  let call: Call<unknown> | undefined;
-  let isCached = false;
-  const context = {
-    async call(made: Call<unknown>) {
-      call = made;
-      throw new Unfinished();
-    },
-    cached(_key: string, _maxAgeMs: number, produce: () => Promise<unknown>) {
-      isCached = true;
-      return produce();
-    },
-    async gather(entry: unknown, batch: Batch<unknown, unknown>) {
-      await batch.send([entry], context.call);
-      throw new Unfinished();
-    },
-    mapped: () => undefined,
-    isLost: () => false,
-    idempotencyKey: () => '',
-  } as unknown as NodeContext;
+function gateOf({ prepare }: NonNullable<Step['node']['action']>, fields: Fields): Probe['gate'] {
   try {
-    await run(context);
+    const request = prepare(fields);
+    return request instanceof Unasked ? undefined : { origin: request.origin, credential: request.auth?.credential };
   } catch (error) {
-    if (!(error instanceof Failure) && !(error instanceof Unfinished)) throw error;
+    if (error instanceof Failure) return undefined;
+    throw error;
   }
-  return { isCached, statesCost: call?.cost !== undefined, call, isExact };
 }

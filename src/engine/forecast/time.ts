@@ -1,4 +1,5 @@
-import type { ActionRequest, Step } from '../../core/node.ts';
+import type { ActionRequest } from '../../core/action.ts';
+import type { Step } from '../../core/node.ts';
 import { gateKey } from '../gate.ts';
 import type { Range } from './actions.ts';
 import type { Probes } from './probe.ts';
@@ -42,7 +43,7 @@ export class Demand {
 
   /** The time of the slowest gate or limit, plus the other calls of one record; absent when nothing is sent. `firstCalls`: by step. */
   time(ranges: readonly Range[], firstCalls: readonly number[], probes: Probes): Duration | undefined {
-    const durations = [...this.#atGates(ranges, firstCalls, probes), ...this.#atLimits(ranges, probes)];
+    const durations = [...this.#atGates(ranges, firstCalls, probes), ...this.#atLimits(ranges)];
     const [slowest] = durations.sort((a, b) => b.ms - a.ms);
     // A record makes its calls one after the other.
     const others = ranges.filter(({ expected }) => expected > 0).length - 1;
@@ -54,7 +55,7 @@ export class Demand {
     const gates = new Map([...this.#firstCalls].map(([key, load]) => [key, { ...load }]));
     const slowest = new Map<string, number>();
     for (const [index, { expected }] of ranges.entries()) {
-      const gate = probes.of(index)?.call?.gate;
+      const gate = probes.of(index)?.gate;
       if (!gate || expected === 0) continue;
       const key = addTo(gates, gate.origin, gate.credential, expected - (firstCalls[index] as number));
       slowest.set(key, Math.max(slowest.get(key) ?? 0, this.#intervals[index] as number));
@@ -67,12 +68,12 @@ export class Demand {
     });
   }
 
-  #atLimits(ranges: readonly Range[], probes: Probes): Duration[] {
+  #atLimits(ranges: readonly Range[]): Duration[] {
     const limits = new Map<string, { max: number; count: number }>();
     for (const [index, { expected }] of ranges.entries()) {
-      const { id, node } = this.#steps[index] as Step;
-      if (!node.action || expected === 0) continue;
-      const { key, max } = probes.of(index)?.call?.limit ?? { key: id, max: node.action.concurrency };
+      const { action } = (this.#steps[index] as Step).node;
+      if (!action || expected === 0) continue;
+      const { key, max } = action.limit;
       const limit = limits.get(key) ?? { max, count: 0 };
       limits.set(key, limit);
       limit.count += expected;

@@ -1,6 +1,7 @@
+import { type ActionRequest, Unasked } from '../../core/action.ts';
 import { Failure, Unfinished } from '../../core/failure.ts';
 import type { Item } from '../../core/item.ts';
-import type { ActionRequest, NodeContext, Step } from '../../core/node.ts';
+import type { NodeContext, Step } from '../../core/node.ts';
 import type { Fields } from '../../core/record.ts';
 import { failureAt, withError } from '../chain.ts';
 
@@ -46,9 +47,9 @@ export class Walk {
     try {
       if (step.when && !step.when.evaluate(fields)) return [fields];
       if (step.node.action) {
-        const unasked = step.node.action.unasked?.(fields);
-        if (unasked) return [unasked];
-        await this.#firstCall(step, step.node.action.request(fields), fields);
+        const request = step.node.action.prepare(fields);
+        if (request instanceof Unasked) return [request.row];
+        await this.#firstCall(step, request, fields);
         return [];
       }
       const rows = await step.node.run(fields, this.#contextOf(step, emitted));

@@ -5,9 +5,9 @@ import { path } from '../../core/options/expressions.ts';
 import { headers, name } from '../../core/options/names.ts';
 import { defaultRetry, retry } from '../../core/options/retry.ts';
 import { dictionary } from '../../core/value/dictionary.ts';
-import { map, whenEmpty } from '../call-options.ts';
-import { batchOptions } from './http-batch-options.ts';
-import { paginateOptions } from './http-pages-options.ts';
+import { map, whenEmpty } from '../call-policy.ts';
+import { batchOptions } from './batch-options.ts';
+import { paginateOptions } from './paginate-options.ts';
 
 const status = z.union([z.int().min(100).max(599), z.enum(['1xx', '2xx', '3xx', '4xx', '5xx'])], {
   error: 'expected a status such as 200, or a class such as 2xx',

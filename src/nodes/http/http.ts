@@ -1,18 +1,19 @@
+import type { Action, CallPolicy, CredentialNeed } from '../../core/action.ts';
 import { compileMapping, type Mapping } from '../../core/answer/mapping.ts';
-import { readBody } from '../../core/answer/response.ts';
 import { neededCredentials } from '../../core/auth/auth.ts';
-import type { Sharing } from '../../core/batch.ts';
-import { type BuildContext, type CredentialNeed, defineNode, type Node } from '../../core/node.ts';
-import type { Auth, HttpRequest } from '../../core/ports.ts';
-import type { Fields } from '../../core/record.ts';
-import type { Value } from '../../core/value/value.ts';
-import { costPath, limitsOf, policyOf } from '../call-policy.ts';
-import { type Batching, batchKey, batchReads, compileBatching, listField, refuseTooLarge, withList } from './http-batch.ts';
-import { type Compiled, costOf, refusal } from './http-call.ts';
+import type { HttpConnection } from '../../core/connection.ts';
+import { type BuildContext, defineNode, type Node } from '../../core/node.ts';
+import type { HttpRequest } from '../../core/ports.ts';
+import { jsonOf } from '../../core/value/value.ts';
+import { callPolicy, mappedColumns, tried } from '../call-policy.ts';
+import { callBatches, callEach, readMapped } from '../calling.ts';
+import { answerReader, type HttpAnswer } from './answer-reader.ts';
+import { Batching, type BatchParts, batchReads, listField } from './batching.ts';
+import { callPages } from './call-pages.ts';
 import { type HttpOptions, httpOptions } from './http-options.ts';
-import { compilePaging } from './http-pages.ts';
-import { compileRequest, fieldsIn, fieldsWithin, tried } from './http-request.ts';
-import { previewed, runnerOf, unaskedOf } from './http-run.ts';
+import { checkOptions, needsJson } from './option-checks.ts';
+import { compilePaging, type Paging } from './paging.ts';
+import { compileRequest, fieldsIn } from './request-template.ts';
 
 /** The HTTP Request node: one request per record. */
 export const http = defineNode({
@@ -28,116 +29,91 @@ export const http = defineNode({
   build,
 });
 
+type MaybeConnection = HttpConnection | undefined | null;
+
+/** An action without the parts in which ways of calling differ. */
+type BaseAction = Omit<Action, 'prepare' | 'read' | 'maxCalls'>;
+
+type Calling = Required<Pick<Node, 'run' | 'action' | 'streams'>>;
+
 function build(options: HttpOptions, context: BuildContext): Node {
   const connection = options.connection === undefined ? undefined : (context.connection(options.connection) ?? null);
-  if (options.body !== undefined && (options.method === 'GET' || options.method === 'DELETE')) {
-    context.problem(['body'], `a ${options.method} request has no body; expected method POST, PUT or PATCH`);
-  }
   const { origin, render } = compileRequest(options, connection, context);
   const mapping = tried(context, ['map'], () => options.map && compileMapping(options.map, options.when_empty));
-  for (const option of options.response === 'text' ? lookingInto(options, mapping) : []) {
-    context.warn([option], 'the answer is read as text: only $body, $status and $headers.NAME find something in it');
-  }
-  const { allowHttp, allowHosts } = context;
-  const paging = tried(context, ['paginate'], () => options.paginate && compilePaging(options.paginate, { allowHttp, allowHosts }));
-  const batching = tried(context, ['batch'], () => options.batch && compileBatching(options.batch, mapping));
   const uses = fieldsIn(options, connection).filter(({ field, at }) => !options.batch || field !== listField || at[0] !== 'body');
-  refuseOddities(options, context);
+  checkOptions(options, mapping, context);
+  const { paginate, batch } = options;
+  const base: BaseAction = {
+    ...policyOf(options, connection, mapping, context),
+    credentials: credentialsOf(options, connection, origin),
+    expands: mapping?.expands ?? false,
+    paths: mapping?.paths ?? [],
+    fields: mapping?.fields ?? [],
+    responseMode: options.response,
+  };
+  const parts = { policy: base, mapping, render, isConstant: uses.length === 0 };
+  const paging = tried(context, ['paginate'], () => paginate && compilePaging(paginate, context));
+  const batching = tried(context, ['batch'], () => batch && new Batching(batch, parts));
+  const reads = [...uses, ...(batch ? batchReads(batch) : [])];
+  return {
+    reads,
+    ...mappedColumns(mapping),
+    ...(paging ? inPages(base, parts, paging) : batching ? inBatches(base, batching) : alone(base, parts)),
+  };
+}
+
+function alone(base: BaseAction, { mapping, render }: BatchParts): Calling {
+  const action: Action = { ...base, prepare: render, read: (fields, answer) => readMapped(mapping, fields, answer), maxCalls: 1 };
+  return { action, run: callEach(action), streams: false };
+}
+
+function inPages(base: BaseAction, { mapping, render }: BatchParts, paging: Paging): Calling {
+  const action: Action = {
+    ...base,
+    prepare: (fields) => paging.first(render(fields)),
+    read: (fields, answer) => readMapped(mapping, fields, answer),
+    maxCalls: paging.max,
+  };
+  return { action, run: callPages(action, mapping, paging), streams: true };
+}
+
+function inBatches(base: BaseAction, batching: Batching): Calling {
+  const action: Action = {
+    ...base,
+    prepare: (fields) => batching.prepare(fields),
+    read: (fields, answer) => batching.read(fields, answer as HttpAnswer),
+    batchSize: batching.size,
+    ...(batching.isOpenToAll ? {} : { entryOf: (fields) => batching.entryOf(fields) }),
+    // A refused batch of n is halved down to single records: at most 2n - 1 requests in all.
+    maxCalls: batching.size > 1 ? 2 : 1,
+  };
+  return { action, run: callBatches(action, batching), streams: false };
+}
+
+function policyOf(options: HttpOptions, connection: MaybeConnection, mapping: Mapping | undefined, context: BuildContext): CallPolicy {
+  const policy = callPolicy(options, connection, context);
+  const { cache: maxAgeMs } = options;
+  return {
+    ...policy,
+    accept: answerReader(options, { mapping, needsJson: needsJson(options), cost: policy.cost }),
+    hasIdempotencyKey: options.idempotency_key,
+    ...(maxAgeMs !== undefined && { cache: { maxAgeMs, key: (request: HttpRequest) => cacheKey(request, options) } }),
+  };
+}
+
+/**
+ * Everything that makes two requests the same, with the credential's name only. Not the idempotency key, which differs for
+ * every record. The statuses of success are part of it: an answer that was a success for one node may be none for another.
+ */
+function cacheKey({ method, origin, path, headers, body, auth, followAny }: HttpRequest, { success }: HttpOptions): string {
+  const named = Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value]);
+  const signer = Object.entries(auth ?? {}).map(([name, value]) => [name, String(value)]);
+  return jsonOf([method, origin + path, named.sort(), body ?? null, signer.sort(), followAny, success]);
+}
+
+function credentialsOf(options: HttpOptions, connection: MaybeConnection, origin: string | undefined): CredentialNeed[] {
   const auth = options.auth === undefined ? connection?.auth : options.auth;
-  const compiled: Compiled = {
-    options,
-    request: paging ? (fields) => paging.first(render(fields)) : render,
-    mapping,
-    needsJson: (mapping?.needsJson ?? false) || needsJson(options),
-    ...limitsOf(options, connection, context),
-    retry: policyOf(options.retry),
-    cost: tried(context, ['cost'], () => costPath(options.cost ?? connection?.cost)),
-  };
-  const sharing = batching && sharingOf(batching, render);
-  return {
-    reads: [...uses, ...(options.batch ? batchReads(options.batch) : [])],
-    typedFields: mapping?.fields ?? [],
-    columns: (before) => [...new Set([...before, ...(mapping?.fields ?? [])])],
-    ...(paging ? { streams: true } : {}),
-    run: runnerOf(compiled, paging, batching, uses.length === 0),
-    action: {
-      concurrency: compiled.limit.max,
-      intervalMs: compiled.intervalMs,
-      price: { credits: options.credits ?? connection?.credits ?? 1, connection: connection?.name },
-      credentials: auth ? credentialsOf(auth, options, origin) : [],
-      request(fields) {
-        const request = compiled.request(fields, batching && withList(fields, [batching.item(fields)]));
-        if (sharing?.roomOf) refuseTooLarge(sharing.roomOf(fields));
-        return request;
-      },
-      body: (response) => readBody(response, options.response, false),
-      rows: (fields, response, found) => previewed(compiled, fields, response, { batching, found }),
-      expands: mapping?.expands ?? false,
-      batchSize: batching?.options.size,
-      ...(batching && { unasked: (fields) => unaskedOf(compiled, batching, fields) }),
-      ...(sharing && (uses.length > 0 || sharing.twinOf || sharing.roomOf) ? { sharing } : {}),
-      // Of those that were refused together there are at most as many requests again as records.
-      mostCalls: paging?.max ?? (batching && batching.options.size > 1 ? 2 : 1),
-      isCached: options.cache !== undefined,
-      paths: mapping?.paths ?? [],
-      fields: mapping?.fields ?? [],
-      refusal: (response) => refusal(options, response),
-      cost: (response) => costOf(compiled, { response, body: undefined }),
-    },
-  };
-}
-
-function sharingOf({ twinOf, roomOf }: Batching, render: (fields: Fields, bodyFields: Fields) => HttpRequest): Sharing {
-  const request = (fields: Fields) => (items: Value[]) => render(fields, withList(fields, items));
-  return {
-    key: (fields) => batchKey(request(fields)([])),
-    twinOf,
-    roomOf: roomOf && ((fields) => roomOf(fields, request(fields))),
-  };
-}
-
-/** The options that look for something within the body. */
-function lookingInto({ paginate, batch }: HttpOptions, mapping: Mapping | undefined): string[] {
-  const isPaged = paginate !== undefined && ('items' in paginate || ('path' in paginate && !paginate.path.startsWith('$')));
-  return [...(mapping?.needsJson ? ['map'] : []), ...(isPaged ? ['paginate'] : []), ...(batch?.match ? ['batch'] : [])];
-}
-
-/** Whether something besides the map looks into the body. */
-function needsJson({ paginate, batch }: HttpOptions): boolean {
-  return batch?.match !== undefined || (paginate !== undefined && paginate.type !== 'link_header');
-}
-
-function refuseOddities(options: HttpOptions, { problem, warn }: BuildContext): void {
-  const { paginate, batch, body, cache, map } = options;
-  if (paginate && !map) warn(['paginate'], 'without a map nothing is taken from the pages');
-  warnOfReplaced(options, warn);
-  if (!batch) return;
-  if (paginate) problem(['paginate'], 'a batch has one answer for all its records; leave paginate or batch out');
-  if (cache !== undefined) problem(['cache'], 'a batch is hardly ever the same again; leave cache or batch out');
-  if (body === undefined) problem(['batch'], 'a batch needs a method such as POST and a body with {{items}}, the list of its records');
-  else if (!fieldsWithin(body).includes(listField)) problem(['body'], 'expected {{items}} in the body, the list of the records in a batch');
-}
-
-/** Pages are counted from where `paginate` says, and not from where the URL does. */
-function warnOfReplaced({ url, paginate }: HttpOptions, warn: BuildContext['warn']): void {
-  if (!paginate || !('items' in paginate)) return;
-  const { param } = paginate;
-  const start = paginate.type === 'page' ? paginate.start : 0;
-  const [, query = ''] = /^[^?#]*\?([^#]*)/.exec(url) ?? [];
-  const written = query.split('&').filter((part) => decoded(part).startsWith(`${param}=`));
-  if (written.length === 0 || (written.length === 1 && decoded(written[0] as string) === `${param}=${start}`)) return;
-  const mend =
-    paginate.type === 'page' ? 'under paginate, start says which page is the first' : 'the first item is the first that there is';
-  warn(['url'], `paginate replaces ${written.join('&')} by ${param}=${start}\n${mend}`);
-}
-
-/** A part of a query as a server reads it. */
-function decoded(part: string): string {
-  const [[name, value] = ['', '']] = [...new URLSearchParams(part)];
-  return `${name}=${value}`;
-}
-
-function credentialsOf(auth: Auth, options: HttpOptions, origin: string | undefined): CredentialNeed[] {
+  if (!auth) return [];
   const at = options.auth === undefined ? ['connection'] : ['auth', 'credential'];
   return neededCredentials(auth, origin).map(({ name, isPair, origins }) => ({ field: name, at, isPair, origins }));
 }

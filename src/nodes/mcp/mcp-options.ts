@@ -4,7 +4,7 @@ import { path } from '../../core/options/expressions.ts';
 import { name } from '../../core/options/names.ts';
 import { defaultRetry, defaultRetryOn, retry, retryOn } from '../../core/options/retry.ts';
 import { dictionary } from '../../core/value/dictionary.ts';
-import { map, whenEmpty } from '../call-options.ts';
+import { map, whenEmpty } from '../call-policy.ts';
 
 const toolRetryOn = z.union([z.literal('tool'), retryOn], {
   error: 'expected timeout, network, tool, a status such as 429 or a class such as 5xx',

@@ -1,5 +1,5 @@
+import type { ToolProblem } from '../../core/action.ts';
 import { excerpt } from '../../core/answer/response.ts';
-import type { ToolProblem } from '../../core/node.ts';
 import { didYouMean } from '../../core/text/suggest.ts';
 import type { Tool, ToolSchema } from '../../core/tools/tools.ts';
 import { ExactNumber, isObject, jsonOf, type Value } from '../../core/value/value.ts';

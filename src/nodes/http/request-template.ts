@@ -1,27 +1,28 @@
+import type { FieldUse } from '../../core/action.ts';
 import { redirectStatuses } from '../../core/answer/link.ts';
 import { authProblem } from '../../core/auth/auth.ts';
 import type { HttpConnection } from '../../core/connection.ts';
-import type { BuildContext, FieldUse } from '../../core/node.ts';
+import type { BuildContext } from '../../core/node.ts';
 import type { HttpRequest } from '../../core/ports.ts';
 import type { Fields } from '../../core/record.ts';
 import { bodyTemplate } from '../../core/template/body.ts';
 import { headerTemplate, referencedFields, type TextTemplate } from '../../core/template/template.ts';
 import { type UrlTemplate, urlTemplate } from '../../core/template/url.ts';
 import { isObject, type Value } from '../../core/value/value.ts';
-import { matches } from '../call-policy.ts';
+import { matches, tried } from '../call-policy.ts';
 import type { HttpOptions } from './http-options.ts';
 
-/** What a node sends. */
+/** A compiled request. */
 export interface RequestTemplate {
-  /** Where to; absent when a record says so. */
+  /** Absent if a record decides it. */
   readonly origin: string | undefined;
-  /** `inBody`: what the body is made of; absent for the fields. */
+  /** `inBody`: the fields that the body uses, if they are others. Throws a Failure. */
   render(fields: Fields, inBody?: Fields): HttpRequest;
 }
 
 /**
- * Compiles what a node sends. What is wrong with it is reported; then nothing will be rendered.
- * `connection`: `null` for one that the node names and nobody knows: then a relative URL cannot be judged.
+ * Compiles the request of a node. Problems are reported; then the template cannot be rendered.
+ * `connection`: `null` for an unknown one; then a relative URL cannot be judged.
  */
 export function compileRequest(
   options: HttpOptions,
@@ -36,7 +37,7 @@ export function compileRequest(
   const body = tried(context, ['body'], () =>
     options.body === undefined ? undefined : bodyTemplate(options.body as Value, context.isCell),
   );
-  const rendering = headersOf(options, connection).map(({ name, text, at }) => ({
+  const headers = headersOf(options, connection).map(({ name, text, at }) => ({
     name,
     render: tried(context, at, () => headerTemplate(name, text)),
   }));
@@ -53,14 +54,14 @@ export function compileRequest(
   const { method, timeout: timeoutMs, max_body: maxBodyBytes } = options;
   return { origin: url?.origin, render };
 
-  /** Every record has one: written out it is several times smaller than put together of parts. */
+  /** A literal takes several times less memory than an object made of spread parts, and there is one for every record. */
   function render(fields: Fields, inBody = fields): HttpRequest {
     const { origin, path, fromData } = (url as UrlTemplate).render(fields);
     return {
       method,
       origin,
       path,
-      headers: rendering.length === 0 ? noHeaders : headersFor(fields),
+      headers: headers.length === 0 ? noHeaders : renderHeaders(fields),
       body: body?.(inBody),
       auth: literalOrigins.has(origin) ? signer : undefined,
       timeoutMs,
@@ -72,33 +73,23 @@ export function compileRequest(
     };
   }
 
-  function headersFor(fields: Fields): Record<string, string> {
-    const headers: Record<string, string> = {};
-    for (const { name, render } of rendering) headers[name] = (render as TextTemplate)(fields);
-    return headers;
+  function renderHeaders(fields: Fields): Record<string, string> {
+    const rendered: Record<string, string> = {};
+    for (const { name, render } of headers) rendered[name] = (render as TextTemplate)(fields);
+    return rendered;
   }
 }
 
 const noHeaders = {};
 
-/** A header as it is written, and where. */
+/** A header as it is written, and its place. */
 interface Header {
   readonly name: string;
   readonly text: string;
   readonly at: readonly string[];
 }
 
-/** What `compile` gives; absent, with the problem reported, when it throws. */
-export function tried<Result>(context: BuildContext, at: readonly string[], compile: () => Result): Result | undefined {
-  try {
-    return compile();
-  } catch (error) {
-    context.problem(at, (error as Error).message);
-    return undefined;
-  }
-}
-
-/** The node's headers over the connection's, whatever their case; JSON is announced unless the flow announces another type. */
+/** Puts the node's headers over the connection's, whatever their case. The content type is JSON unless the flow names another. */
 function headersOf(options: HttpOptions, connection: HttpConnection | undefined | null): Header[] {
   const headers = new Map<string, Header>();
   const add = (name: string, text: string, at: readonly string[]) => headers.set(name.toLowerCase(), { name, text, at });
@@ -108,7 +99,7 @@ function headersOf(options: HttpOptions, connection: HttpConnection | undefined 
   return [...headers.values()];
 }
 
-/** The fields that a request is made of. */
+/** The fields that a request uses. */
 export function fieldsIn(options: HttpOptions, connection: HttpConnection | undefined | null): FieldUse[] {
   return [
     ...usesWithin(options.url, ['url']),
@@ -122,7 +113,7 @@ export function fieldsWithin(body: unknown): string[] {
   return usesWithin(body as Value, []).map(({ field }) => field);
 }
 
-/** The fields that a value's texts refer to, its names included. */
+/** The fields that the texts of a value refer to, its names included. */
 export function usesWithin(value: Value | undefined, at: readonly (string | number)[]): FieldUse[] {
   if (typeof value === 'string') return referencedFields(value).map((field) => ({ field, at }));
   if (Array.isArray(value)) return value.flatMap((member, index) => usesWithin(member, [...at, index]));

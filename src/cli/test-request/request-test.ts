@@ -1,0 +1,190 @@
+import { type Action, type ActionRequest, type ActionResponse, Unasked } from '../../core/action.ts';
+import type { Answer } from '../../core/answer/mapping.ts';
+import { readBody } from '../../core/answer/response.ts';
+import { AutomateError, Failure, Unfinished } from '../../core/failure.ts';
+import type { Item, PartialRows } from '../../core/item.ts';
+import type { Node, Step } from '../../core/node.ts';
+import { allSteps, type Plan } from '../../core/plan.ts';
+import type { Fields } from '../../core/record.ts';
+import { OpenBatches } from '../../engine/batches.ts';
+import { createCaller, createProgress } from '../../engine/call.ts';
+import { Chain } from '../../engine/chain.ts';
+import type { ChainTools } from '../../engine/context.ts';
+import { createGates } from '../../engine/gate.ts';
+import { createStopping } from '../../engine/stopping.ts';
+import { costOf, sendRequest } from '../../nodes/calling.ts';
+import type { Preview } from '../show/preview.ts';
+import type { Terminal } from '../terminal.ts';
+import type { WiredPorts } from '../wire.ts';
+
+/** The options that decide what is sent. */
+export interface RequestTestOptions {
+  readonly in?: string;
+  readonly set: readonly [string, string][];
+  readonly send: boolean;
+}
+
+/** Sends one request of a flow, and those of earlier nodes that its record needs. */
+export class RequestTest {
+  constructor(
+    private readonly plan: Plan,
+    private readonly ports: WiredPorts,
+    private readonly options: RequestTestOptions,
+    private readonly terminal: Terminal,
+  ) {}
+
+  /** The preview of a step's request for a record. */
+  async preview(step: Step, item: Item): Promise<Preview> {
+    if (item.failure) throw new AutomateError('input', `${this.options.in === '-' ? '<stdin>' : this.options.in}: ${item.failure.message}`);
+    const fields = await this.#fieldsBefore(step, item);
+    if (fields instanceof Failure) return { failure: fields };
+    if (skips(step, fields)) this.terminal.say(`a run skips ${step.id} for this record: its \`when\` is false`);
+    const action = step.node.action as Action;
+    const request = prepared(action, fields);
+    if (request instanceof Unasked) {
+      this.terminal.say('a run sends no request for this record: null finds nothing in an answer');
+      return {};
+    }
+    return this.options.send ? this.#sent(step.id, action, request, fields) : { request };
+  }
+
+  async #sent(node: string, action: Action, request: ActionRequest, fields: Fields): Promise<Preview> {
+    const { ledger, clock, http, tools } = this.ports;
+    const startedMs = clock.now();
+    const refusal = ledger.hold(node);
+    if (refusal !== undefined) throw new AutomateError('credits', refusal);
+    let response: ActionResponse;
+    try {
+      response = await sendRequest(request, { http, tools, report: () => undefined });
+    } catch (error) {
+      const failure = failureOf(error);
+      if (failure.sent) ledger.settle(node);
+      else ledger.release(node);
+      return { request, failure };
+    }
+    const preview = { request, response, ms: clock.now() - startedMs, ...bodyOf(action, response) };
+    let answer: Answer | undefined;
+    try {
+      answer = action.accept(response, request);
+      return { ...preview, ...action.read(fields, answer) };
+    } catch (error) {
+      return { ...preview, failure: failureOf(error) };
+    } finally {
+      ledger.settle(node, answer && costOf(action, answer));
+    }
+  }
+
+  /**
+   * The record as it reaches the step. Earlier nodes that send requests do so for real, which costs credits.
+   * If one of them makes several records, the first goes on alone.
+   */
+  async #fieldsBefore(step: Step, item: Item): Promise<Fields | Failure> {
+    const before = stepsBefore(this.plan.steps, step)?.filter(({ node }) => this.options.send || !makesCalls(node)) ?? [];
+    const calling = before.flatMap(({ id, node }) => (makesCalls(node) ? [`"${id}"`] : []));
+    if (calling.length > 0) this.terminal.say(`running node${calling.length === 1 ? '' : 's'} ${calling.join(', ')} first`);
+    const chains = new ChainMaker(this.plan, this.ports);
+    let { fields } = item;
+    for (const one of before) {
+      const first = await chains.firstRow(one, { ...item, fields });
+      if (first instanceof Failure) return first;
+      fields = first;
+    }
+    return new Map([...fields, ...this.options.set]);
+  }
+}
+
+/** Runs single nodes for one record. */
+class ChainMaker {
+  readonly #tools: Omit<ChainTools, 'partialRows'>;
+  /** The reason why no more calls are made; absent while there is none. */
+  #stopped: string | undefined;
+
+  constructor({ steps }: Plan, ports: WiredPorts) {
+    const stopping = createStopping({
+      requested: (_ending, reason) => {
+        this.#stopped = reason;
+      },
+      narrowed: () => undefined,
+      spent: () => undefined,
+    });
+    const call = createCaller({ ports, stopping, gates: createGates(ports.clock) });
+    const batches = new OpenBatches({ nodes: allSteps(steps), clock: ports.clock, call, input: () => 'ended' });
+    this.#tools = { ports, stopping, call, batches };
+  }
+
+  /** The first output record of a step, or why the record failed. Throws an AutomateError if there is none. */
+  async firstRow(step: Step, item: Item): Promise<Fields | Failure> {
+    const rows: Fields[] = [];
+    const chain = new Chain({ steps: [step] }, { ...this.#tools, partialRows: () => gatherInto(rows) });
+    try {
+      const passed = await chain.pass(item, createProgress());
+      const [first] = 'drop' in passed ? rows : passed;
+      if (first) return first;
+    } catch (error) {
+      if (error instanceof Unfinished && this.#stopped !== undefined) throw new AutomateError('credits', this.#stopped);
+      return failureOf(error);
+    }
+    throw new AutomateError('input', 'a node before this one drops the record; choose another with --record N');
+  }
+}
+
+function gatherInto(rows: Fields[]): PartialRows {
+  return {
+    get rows() {
+      return rows.length;
+    },
+    async add(added) {
+      for (const row of added) rows.push(row);
+    },
+    drop: () => undefined,
+  };
+}
+
+function skips({ when }: Step, fields: Fields): boolean {
+  try {
+    return when !== undefined && !when.evaluate(fields);
+  } catch (error) {
+    if (error instanceof Failure) return false;
+    throw error;
+  }
+}
+
+function prepared(action: Action, fields: Fields): ActionRequest | Unasked {
+  try {
+    return action.prepare(fields);
+  } catch (error) {
+    if (!(error instanceof Failure)) throw error;
+    const mend = error.kind === 'template' ? '\nset it with --set field=value, or take a record with --in FILE --record N' : '';
+    throw new AutomateError('flow', error.message + mend);
+  }
+}
+
+/** The error as a Failure. Throws any other. */
+function failureOf(error: unknown): Failure {
+  if (error instanceof Failure) return error;
+  throw error;
+}
+
+/** The steps that a record passes before one, in its first pass; absent if the step is not among them. */
+function stepsBefore(steps: readonly Step[], step: Step): Step[] | undefined {
+  for (const [index, candidate] of steps.entries()) {
+    const inside = candidate === step ? [] : stepsBefore(candidate.node.inner?.steps ?? [], step);
+    if (inside) return [...steps.slice(0, index), ...inside];
+  }
+  return undefined;
+}
+
+function makesCalls({ action, inner }: Node): boolean {
+  return action !== undefined || allSteps(inner?.steps ?? []).some(({ node }) => node.action);
+}
+
+/** The body for display, whatever the answer's status. */
+function bodyOf({ responseMode = 'auto' }: Action, response: ActionResponse): Pick<Preview, 'body' | 'unread'> {
+  if ('kind' in response) return { body: response.body };
+  try {
+    return { body: readBody(response, responseMode, false) };
+  } catch (error) {
+    // The dots mark a body that was cut off: the beginning of a secret is masked only with them.
+    return { body: new TextDecoder().decode(response.body) + (response.endedByClose ? '...' : ''), unread: failureOf(error) };
+  }
+}

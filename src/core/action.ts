@@ -1,0 +1,101 @@
+import type { Answer } from './answer/mapping.ts';
+import type { Path } from './answer/path.ts';
+import type { ResponseMode } from './answer/response.ts';
+import type { SecretUse } from './auth/auth-type.ts';
+import type { BatchEntry } from './batch.ts';
+import type { RetryPolicy } from './call.ts';
+import type { HttpRequest, HttpResponse } from './ports.ts';
+import type { Fields } from './record.ts';
+import type { McpConnection, Tool, ToolAnswer, ToolCall } from './tools/tools.ts';
+
+/** The place in a node's options where it reads a field. */
+export interface FieldUse {
+  readonly field: string;
+  readonly at: readonly (string | number)[];
+  /** True if the name at that place is meant, and not the value. */
+  readonly isName?: boolean;
+}
+
+/** A credential that a node names, and the place where it does. */
+export interface CredentialNeed extends FieldUse, SecretUse {
+  /** The way to get one; absent if `credentials set` is the way. */
+  readonly wayOut?: string;
+}
+
+/** A request that a node sends. */
+export type ActionRequest = HttpRequest | ToolCall;
+
+/** The response to it. */
+export type ActionResponse = HttpResponse | ToolAnswer;
+
+/** The result of `prepare` for a record that needs no request: the record goes on as `row`. */
+export class Unasked {
+  constructor(readonly row: Fields) {}
+}
+
+/** The output records that an answer leads to. */
+export interface Reading {
+  readonly rows: readonly Fields[];
+  /** For each path of the map, true if it was found in the answer. */
+  readonly found: readonly boolean[];
+}
+
+/** The rules for every call of a node. */
+export interface CallPolicy {
+  /** Calls with the same key share the maximum of calls in flight. */
+  readonly limit: { readonly key: string; readonly max: number };
+  /** Ms between two calls; absent for no limit. */
+  readonly intervalMs: number | undefined;
+  readonly retry: RetryPolicy;
+  /** The failures that are retried: statuses, classes of statuses, kinds of failures. */
+  readonly retryOn: readonly (string | number)[];
+  /** Path to the real cost in an answer; absent when answers do not say. */
+  readonly cost: Path | undefined;
+  /** Credits for one call, and the connection it goes over; absent for none. */
+  readonly price: { readonly credits: number; readonly connection: string | undefined };
+  /** Answers that may come from the cache; absent when none may. */
+  readonly cache?: { readonly maxAgeMs: number; key(request: ActionRequest): string };
+  /** True if each request gets an Idempotency-Key. */
+  readonly hasIdempotencyKey?: boolean;
+  /** Takes a response as a success, and reads its body. Throws a Failure for any other. */
+  accept(response: ActionResponse, request?: ActionRequest): Answer;
+}
+
+/** A call that a node makes for a record. The run, test-request and the dry run all use this one description. */
+export interface Action extends CallPolicy {
+  readonly credentials: readonly CredentialNeed[];
+  /** The request for a record. Throws a Failure. */
+  prepare(fields: Fields): ActionRequest | Unasked;
+  /** The output records from an accepted answer to that request. Throws a Failure. */
+  read(fields: Fields, answer: Answer): Reading;
+  /** True if one record can become several. */
+  readonly expands: boolean;
+  /** Maximum of calls for one record, retries not counted. */
+  readonly maxCalls: number;
+  /** Maximum of records that share a call; absent if each has its own. */
+  readonly batchSize?: number | undefined;
+  /** The entry of a record in a batch; absent if any records can share a call. */
+  readonly entryOf?: (fields: Fields) => BatchEntry<Reading> | Unasked;
+  /** The map's paths and the fields they add, in order; empty without a map. */
+  readonly paths: readonly string[];
+  readonly fields: readonly string[];
+  /** The way HTTP bodies are read; absent for `auto`. */
+  readonly responseMode?: ResponseMode;
+  /** Only of a node that calls a tool. */
+  readonly tool?: CalledTool;
+}
+
+/** The tool that a node calls. */
+export interface CalledTool {
+  readonly connection: McpConnection;
+  /** Checks the node against the tools that the server has. `isTable`: true if the records are known to be rows of a table. */
+  check(tools: readonly Tool[], isTable: boolean): readonly ToolProblem[];
+}
+
+/** Something wrong with a node that calls a tool. */
+export interface ToolProblem {
+  readonly at: readonly (string | number)[];
+  /** True if the name at that place is meant, and not the value. */
+  readonly isName?: boolean;
+  readonly message: string;
+}

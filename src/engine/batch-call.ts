@@ -1,0 +1,69 @@
+import type { Batch, BatchEntry } from '../core/batch.ts';
+import type { LastAnswer } from '../core/call.ts';
+import { Failure, Unfinished } from '../core/failure.ts';
+import type { Caller, Progress, RunCall } from './call.ts';
+
+/** A record that waits for the result of its batch. */
+export interface BatchMember {
+  readonly entry: BatchEntry<unknown>;
+  readonly caller: Caller;
+  readonly resolve: (result: never) => void;
+  readonly reject: (reason: unknown) => void;
+}
+
+/** Sends a batch and settles its members. A refused batch is halved until single records remain: the server does not say which record it refused. */
+export async function sendBatch(batch: Batch<unknown>, all: readonly BatchMember[], call: RunCall): Promise<void> {
+  const members = all.filter(({ caller }) => !caller.isAbandoned());
+  for (const { caller, reject } of all) if (caller.isAbandoned()) reject(new Unfinished());
+  if (members.length === 0) return;
+  const entries = members.map(({ entry }) => entry);
+  try {
+    const answer = await call(batch.callFor(entries), commonCaller(members));
+    const results = batch.resultsOf(entries, answer);
+    for (const [index, member] of members.entries()) settle(member, results[index]);
+  } catch (error) {
+    if (members.length > 1 && isAboutRecords(error)) {
+      const middle = Math.ceil(members.length / 2);
+      await Promise.all([members.slice(0, middle), members.slice(middle)].map((half) => sendBatch(batch, half, call)));
+    } else for (const { reject } of members) reject(error);
+  }
+}
+
+function settle({ resolve, reject }: BatchMember, result: unknown): void {
+  if (result instanceof Failure) reject(result);
+  else resolve(result as never);
+}
+
+/** Statuses that no record causes: missing credentials (401, 407), too many requests (429), too slow ones (408). */
+const otherStatuses = new Set([401, 407, 408, 429]);
+
+function isAboutRecords(error: unknown): boolean {
+  if (!(error instanceof Failure) || error.kind !== 'http' || error.status === undefined) return false;
+  return error.status >= 400 && error.status <= 499 && !otherStatuses.has(error.status);
+}
+
+/** The members of a batch as one caller: the call counts as sent for all of them, and all hear its answer. */
+function commonCaller(members: readonly BatchMember[]): Caller {
+  const callers = members.map(({ caller }) => caller);
+  const first = callers[0] as Caller;
+  const progress: Progress = {
+    get hasBegun() {
+      return callers.some((caller) => caller.progress.hasBegun);
+    },
+    begin(node) {
+      for (const [index, caller] of callers.entries()) caller.progress.begin(node, index > 0);
+    },
+  };
+  const heard = (answer: LastAnswer) => {
+    for (const caller of callers) caller.heard?.(answer);
+  };
+  const { record, node, http, tools } = first;
+  return {
+    ...{ record, node, http, tools, progress },
+    report: (event) => first.report(event),
+    // The same records in one call get the same key.
+    idempotencyKey: () => first.idempotencyKey(callers.map((caller) => caller.idempotencyKey()).join(' ')),
+    isAbandoned: () => callers.every((caller) => caller.isAbandoned()),
+    heard: callers.every((caller) => caller.heard) ? heard : undefined,
+  };
+}

@@ -1,0 +1,150 @@
+import type { Action, ActionRequest, ActionResponse, CallPolicy, Reading } from '../core/action.ts';
+import { Unasked } from '../core/action.ts';
+import type { Answer, MappedPart, Mapping } from '../core/answer/mapping.ts';
+import { rootValue } from '../core/answer/mapping.ts';
+import type { BatchEntry } from '../core/batch.ts';
+import type { AttemptContext, CachedCall, Call } from '../core/call.ts';
+import { Failure } from '../core/failure.ts';
+import type { Node, NodeContext } from '../core/node.ts';
+import { maxCredits } from '../core/options/amounts.ts';
+import type { HttpRequest, HttpResponse } from '../core/ports.ts';
+import type { Fields } from '../core/record.ts';
+import { textOf } from '../core/value/value.ts';
+import { matches } from './call-policy.ts';
+
+/** An accepted answer; one to an HTTP request keeps its response. */
+export interface Accepted extends Answer {
+  readonly response?: HttpResponse;
+}
+
+/** A way to put records into batches. */
+interface Batching {
+  entryOf(fields: Fields): BatchEntry<Reading> | Unasked;
+}
+
+/** Runs a node that makes one call for each record. */
+export function callEach(action: Action): Node['run'] {
+  return (fields, context) => {
+    const request = action.prepare(fields);
+    if (request instanceof Unasked) return Promise.resolve([request.row]);
+    return context.call(new RequestCall(action, request)).then((answer) => reported(action, action.read(fields, answer), context));
+  };
+}
+
+/** Runs a node that makes one call for many records. */
+export function callBatches(action: Action, batching: Batching): Node['run'] {
+  return (fields, context) => {
+    const entry = batching.entryOf(fields);
+    if (entry instanceof Unasked) return Promise.resolve([entry.row]);
+    return context.call(entry).then((reading) => reported(action, reading, context));
+  };
+}
+
+function reported({ paths }: Action, { rows, found }: Reading, context: NodeContext): readonly Fields[] {
+  if (paths.length > 0) context.report({ type: 'mapped', paths, found });
+  return rows;
+}
+
+/** Maps an answer, or a part of it. Throws a Failure. */
+export function readMapped(mapping: Mapping | undefined, fields: Fields, answer: Answer, part?: MappedPart): Reading {
+  const found: boolean[] = [];
+  return { rows: mapping ? mapping.apply(fields, answer, found, part) : [fields], found };
+}
+
+/** A call that sends one request. There is one for every record, so its methods are shared. */
+export class RequestCall implements Call<Accepted> {
+  readonly gate: Call<unknown>['gate'];
+  readonly #policy: CallPolicy;
+  readonly #part: string | undefined;
+  #request: ActionRequest;
+  #hasKey = false;
+
+  /** `part`: names one of several calls for a record; absent for the only one. */
+  constructor(policy: CallPolicy, request: ActionRequest, part?: string) {
+    this.gate = { origin: request.origin, credential: request.auth?.credential };
+    this.#policy = policy;
+    this.#request = request;
+    this.#part = part;
+  }
+
+  get intervalMs(): number | undefined {
+    return this.#policy.intervalMs;
+  }
+
+  get limit(): CallPolicy['limit'] {
+    return this.#policy.limit;
+  }
+
+  get retry(): CallPolicy['retry'] {
+    return this.#policy.retry;
+  }
+
+  get cache(): CachedCall<Accepted> | undefined {
+    const { cache, accept } = this.#policy;
+    return cache && { maxAgeMs: cache.maxAgeMs, key: cache.key(this.#request), store: responseOf, restore: accept };
+  }
+
+  /** Makes final the failures that the flow does not want retried. */
+  async attempt(context: AttemptContext): Promise<Accepted> {
+    try {
+      const request = this.#identified(context);
+      return this.#policy.accept(await sendRequest(request, context), request);
+    } catch (error) {
+      const isFinal = error instanceof Failure && error.retryable && !isRetried(this.#policy.retryOn, error);
+      throw isFinal ? error.asFinal() : error;
+    }
+  }
+
+  cost(answer: Accepted): number | undefined {
+    return costOf(this.#policy, answer);
+  }
+
+  askedToWaitMs({ response }: Accepted): number | undefined {
+    return response?.retryAfterMs;
+  }
+
+  isSpent({ response }: Accepted): boolean {
+    return response?.header('retry-after') === undefined;
+  }
+
+  atMs({ response }: Accepted): number | undefined {
+    return response?.atMs;
+  }
+
+  #identified(context: AttemptContext): ActionRequest {
+    if (this.#policy.hasIdempotencyKey && !this.#hasKey) {
+      this.#request = withIdempotencyKey(this.#request as HttpRequest, context.idempotencyKey(this.#part));
+      this.#hasKey = true;
+    }
+    return this.#request;
+  }
+}
+
+/** Sends a request through its port. */
+export function sendRequest(request: ActionRequest, context: Pick<AttemptContext, 'http' | 'tools' | 'report'>): Promise<ActionResponse> {
+  if (!('kind' in request)) return context.http.send(request);
+  const { tool } = request;
+  return context.tools.call(request, (progress) => context.report({ type: 'tool-progress', tool, ...progress }));
+}
+
+/** The real cost that an answer states; absent if it states no number from 0 on. */
+export function costOf({ cost: path }: Pick<CallPolicy, 'cost'>, answer: Answer): number | undefined {
+  if (!path) return undefined;
+  const text = textOf(rootValue(path, answer, answer.body) ?? '').trim();
+  const cost = text === '' ? Number.NaN : Number(text);
+  return cost >= 0 && cost <= maxCredits ? cost : undefined;
+}
+
+function responseOf({ response }: Accepted): HttpResponse {
+  return response as HttpResponse;
+}
+
+function isRetried(retryOn: CallPolicy['retryOn'], { kind, status }: Failure): boolean {
+  return kind === 'http' ? matches(retryOn, status ?? 0) : retryOn.includes(kind);
+}
+
+/** A key that the flow itself sends is not replaced. */
+function withIdempotencyKey(request: HttpRequest, key: string): HttpRequest {
+  if (Object.keys(request.headers).some((name) => name.toLowerCase() === 'idempotency-key')) return request;
+  return { ...request, headers: { ...request.headers, 'Idempotency-Key': key } };
+}

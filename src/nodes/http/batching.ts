@@ -1,0 +1,297 @@
+import type { FieldUse } from '../../core/action.ts';
+import { type CallPolicy, type Reading, Unasked } from '../../core/action.ts';
+import { kindOf, type MappedPart, type Mapping } from '../../core/answer/mapping.ts';
+import { compilePath, pathTo, valueAt } from '../../core/answer/path.ts';
+import { inQuotes } from '../../core/answer/response.ts';
+import type { Batch, BatchEntry, Question } from '../../core/batch.ts';
+import { Failure } from '../../core/failure.ts';
+import type { HttpRequest } from '../../core/ports.ts';
+import { type Fields, withFields } from '../../core/record.ts';
+import { fieldOf, referencedFields, valueTemplate } from '../../core/template/template.ts';
+import { jsonOf, textOf, type Value } from '../../core/value/value.ts';
+import { RequestCall, readMapped } from '../calling.ts';
+import type { HttpAnswer } from './answer-reader.ts';
+import type { BatchOptions } from './batch-options.ts';
+
+/** The name by which a body refers to the list. */
+export const listField = 'items';
+
+/** The fields that `batch` reads. */
+export function batchReads({ items, match }: BatchOptions): FieldUse[] {
+  return [...itemReads(items), ...(match ? [{ field: match.field, at: ['batch', 'match', 'field'] }] : [])];
+}
+
+function itemReads(items: BatchOptions['items']): FieldUse[] {
+  if (typeof items === 'string') return referencedFields(items).map((field) => ({ field, at: ['batch', 'items'] }));
+  return Object.entries(items).flatMap(([name, text]) =>
+    typeof text === 'string' ? referencedFields(text).map((field) => ({ field, at: ['batch', 'items', name] })) : [],
+  );
+}
+
+/** The parts of a node that its batches use. */
+export interface BatchParts {
+  readonly policy: CallPolicy;
+  readonly mapping: Mapping | undefined;
+  /** `inBody`: the fields that the body uses, if they are others. */
+  render(fields: Fields, inBody?: Fields): HttpRequest;
+  /** True if all requests are the same but for the list. */
+  readonly isConstant: boolean;
+}
+
+/** A compiled `batch`. */
+export class Batching {
+  readonly #options: BatchOptions;
+  readonly #parts: BatchParts;
+  readonly #renderItem: (fields: Fields) => Value;
+  readonly #join: Join;
+  readonly #hasOwnList: boolean;
+  #constant: HttpBatch | undefined;
+
+  /** Throws an Error that says what is wrong. */
+  constructor(options: BatchOptions, parts: BatchParts) {
+    const { match } = options;
+    this.#options = options;
+    this.#parts = parts;
+    this.#renderItem = itemTemplate(options.items);
+    this.#join = compileJoin(options, parts.mapping);
+    this.#hasOwnList = !match || options.items === `{{${match.field}}}`;
+  }
+
+  /** Maximum of records in one request. */
+  get size(): number {
+    return this.#options.size;
+  }
+
+  /** True if any records can share a request. */
+  get isOpenToAll(): boolean {
+    return this.#parts.isConstant && this.#hasOwnList && this.#options.max_bytes === undefined;
+  }
+
+  /** The request of a record that has a batch of its own. Throws a Failure. */
+  prepare(fields: Fields): HttpRequest | Unasked {
+    const entry = this.entryOf(fields);
+    return entry instanceof Unasked ? entry : entry.batch.request([entry.item]);
+  }
+
+  /** The record in its batch. Throws a Failure if nothing in an answer could belong to it, or if it is too large. */
+  entryOf(fields: Fields): HttpEntry | Unasked {
+    const { match, missing } = this.#options;
+    const value = match && fieldOf(fields, match.field);
+    if (match && value === null) {
+      if (missing === 'error') throw unfindable(match.field);
+      const added = (this.#parts.mapping?.fields ?? []).map((field) => [field, null] as const);
+      return new Unasked(withFields(fields, added));
+    }
+    const key = value === undefined ? undefined : textOf(value);
+    const item = this.#renderItem(fields);
+    const batch = this.#batchFor(fields);
+    const bytes = batch.bytesOf(item);
+    if (bytes > batch.maxBytes) throw tooLarge(bytes - batch.maxBytes);
+    const question = this.#hasOwnList || key === undefined ? undefined : { key, text: comparedText(item) };
+    return { batch, fields, item, key, bytes, question };
+  }
+
+  /** The output records of one record from an answer to it alone. Throws a Failure. */
+  read(fields: Fields, answer: HttpAnswer): Reading {
+    const { match } = this.#options;
+    const key = match && textOf(fieldOf(fields, match.field));
+    const [elements] = this.#join(answer, [{ key }]);
+    if (elements instanceof Failure) throw elements;
+    return readMapped(this.#parts.mapping, fields, answer, mappedPart(elements));
+  }
+
+  #batchFor(fields: Fields): HttpBatch {
+    if (this.#constant) return this.#constant;
+    const batch = new HttpBatch(this.#options, this.#parts, this.#join, fields);
+    if (this.#parts.isConstant) this.#constant = batch;
+    return batch;
+  }
+}
+
+/** A record that shares a request with others. */
+interface HttpEntry extends BatchEntry<Reading> {
+  readonly batch: HttpBatch;
+  readonly fields: Fields;
+  /** The value it adds to the list. */
+  readonly item: Value;
+  /** The value it is found by in the answer; absent where its position counts. */
+  readonly key: string | undefined;
+  readonly question: Question | undefined;
+}
+
+const utf8 = new TextEncoder();
+
+/** The requests for records that differ only in the list. */
+class HttpBatch implements Batch<Reading> {
+  readonly key: string;
+  readonly size: number;
+  readonly maxBytes: number;
+  readonly #parts: BatchParts;
+  readonly #join: Join;
+  readonly #fields: Fields;
+  /** Length of the body with an empty list. */
+  readonly #emptyBytes: number = 0;
+  readonly #commaBytes: number = 0;
+
+  constructor({ size, max_bytes: maxBytes }: BatchOptions, parts: BatchParts, join: Join, fields: Fields) {
+    this.#parts = parts;
+    this.#join = join;
+    this.#fields = fields;
+    this.size = size;
+    this.key = parts.isConstant ? '' : keyOf(this.request([]));
+    this.maxBytes = Number.POSITIVE_INFINITY;
+    if (maxBytes === undefined) return;
+    this.#emptyBytes = this.#bodyBytes([]);
+    this.#commaBytes = this.#bodyBytes([0, 0]) - this.#emptyBytes - 2 * (this.#bodyBytes([0]) - this.#emptyBytes);
+    // The last item of a list has no comma.
+    this.maxBytes = maxBytes - this.#emptyBytes + this.#commaBytes;
+  }
+
+  request(items: readonly Value[]): HttpRequest {
+    return this.#parts.render(this.#fields, withFields(this.#fields, [[listField, items as Value[]]]));
+  }
+
+  /** Length of an item and its comma in the body, wherever the list stands there. */
+  bytesOf(item: Value): number {
+    return this.maxBytes === Number.POSITIVE_INFINITY ? 0 : this.#bodyBytes([item]) - this.#emptyBytes + this.#commaBytes;
+  }
+
+  callFor(entries: readonly HttpEntry[]): RequestCall {
+    return new RequestCall(this.#parts.policy, this.request(itemsOf(entries)));
+  }
+
+  resultsOf(entries: readonly HttpEntry[], answer: HttpAnswer): (Reading | Failure)[] {
+    const { mapping } = this.#parts;
+    return this.#join(answer, entries).map((elements, index) => {
+      if (elements instanceof Failure) return elements;
+      try {
+        return readMapped(mapping, (entries[index] as HttpEntry).fields, answer, mappedPart(elements));
+      } catch (error) {
+        if (error instanceof Failure) return error;
+        throw error;
+      }
+    });
+  }
+
+  #bodyBytes(items: Value[]): number {
+    return utf8.encode(this.request(items).body ?? '').length;
+  }
+}
+
+function keyOf({ origin, path, headers, body }: HttpRequest): string {
+  return jsonOf([origin, path, { ...headers }, body ?? null]);
+}
+
+function unfindable(field: string): Failure {
+  return new Failure('mapping', `"${field}" is null, and nothing in an answer is found by that (batch.match)`, { sent: false });
+}
+
+function tooLarge(bytes: number): Failure {
+  return new Failure('request', `the record alone makes the body ${bytes} bytes larger than batch.max_bytes`, { sent: false });
+}
+
+/** The list for some entries. Entries with the same key ask for the same: it is listed once. */
+function itemsOf(entries: readonly HttpEntry[]): Value[] {
+  const seen = new Set<string>();
+  return entries.flatMap(({ key, item }) => {
+    if (key === undefined) return [item];
+    if (seen.has(key)) return [];
+    seen.add(key);
+    return [item];
+  });
+}
+
+/** Values with the same text are the same: the answer is searched for the text. */
+function comparedText(item: Value): string {
+  return typeof item === 'object' && item !== null ? jsonOf(item) : textOf(item);
+}
+
+/** The elements of the answer for each entry, or why it has none; `undefined` if the answer as a whole is everyone's. Throws a Failure. */
+type Join = (answer: HttpAnswer, entries: readonly Pick<HttpEntry, 'key'>[]) => readonly (Elements | Failure)[];
+
+type Elements = readonly Value[] | undefined;
+
+/** A record that the answer lacks passes, whatever `when_empty` says of empty arrays: those are arrays within its element. */
+function mappedPart(elements: Elements): MappedPart {
+  if (!elements) return {};
+  return elements.length === 0 ? { elements, whenEmpty: 'keep' } : { elements };
+}
+
+function compileJoin({ match, missing }: BatchOptions, mapping: Mapping | undefined): Join {
+  const path = match && compilePath(match.path);
+  if (path && path.legs.length !== 2) {
+    throw new Error(`expected a path through one array, such as results[].id, found "${path.text}"`);
+  }
+  const array = path?.legs[0] ?? mapping?.array;
+  if (path && mapping?.array && JSON.stringify(path.legs[0]) !== JSON.stringify(mapping.array)) {
+    throw new Error(`"${path.text}" and the map go through different arrays`);
+  }
+  if (mapping && path) refuseShared(mapping, array as (string | number)[]);
+  if (!array) return (_answer, entries) => entries.map(() => undefined);
+  const at = array.reduce<string>(pathTo, '');
+  const name = `${at}[]`;
+  return (answer, entries) => {
+    const { status } = answer;
+    const elements = arrayIn(answer, array, name);
+    if (!path && elements.length !== entries.length) throw new Failure('mapping', otherCount(elements, entries, name), { status });
+    const found = path ? byValue(elements, path.legs[1] as (string | number)[]) : byPosition(elements);
+    return entries.map(({ key }, index) => {
+      const own = found(key ?? '', index);
+      if (own.length > 0 || missing !== 'error') return own;
+      const reason = path ? `no "${path.text}" is ${inQuotes(key ?? '')}` : `"${pathTo(at, index)}" is null`;
+      return new Failure('mapping', `the answer lacks this record: ${reason}`, { status });
+    });
+  };
+}
+
+/** Refuses a path to one element of the array of `match`: it would give all records of a batch the element of one of them. */
+function refuseShared({ paths }: Mapping, array: readonly (string | number)[]): void {
+  for (const text of paths) {
+    const { root, legs } = compilePath(text);
+    const [leg = []] = legs;
+    const isElement = array.every((part, index) => leg[index] === part) && typeof leg[array.length] === 'number';
+    if (root !== 'body' || !isElement) continue;
+    const own = leg.slice(array.length + 1).reduce<string>(pathTo, `${array.reduce<string>(pathTo, '')}[]`);
+    throw new Error(`"${text}" is the same element for all records of a batch; "${own}" gives each its own`);
+  }
+}
+
+function arrayIn({ status, body }: HttpAnswer, array: readonly (string | number)[], name: string): readonly Value[] {
+  const value = valueAt(body, array);
+  if (Array.isArray(value)) return value;
+  if (value === undefined || value === null) return [];
+  throw new Failure('mapping', `expected an array at "${name}", found ${kindOf(value)}`, { status });
+}
+
+type Finder = (key: string, index: number) => readonly Value[];
+
+function byValue(elements: readonly Value[], path: readonly (string | number)[]): Finder {
+  const found = new Map<string, Value[]>();
+  for (const element of elements) {
+    const value = valueAt(element, path);
+    if (value === undefined || value === null) continue;
+    const key = textOf(value);
+    const others = found.get(key);
+    if (others) others.push(element);
+    else found.set(key, [element]);
+  }
+  return (key) => found.get(key) ?? [];
+}
+
+function byPosition(elements: readonly Value[]): Finder {
+  return (_key, index) => elements.slice(index, index + 1).filter((element) => element !== null);
+}
+
+/** With one element too few, no position can be trusted. */
+function otherCount(elements: readonly unknown[], entries: readonly unknown[], name: string): string {
+  return `expected ${entries.length} elements in "${name}" for ${entries.length} records, found ${elements.length}; batch.match joins them by a value`;
+}
+
+function itemTemplate(items: BatchOptions['items']): (fields: Fields) => Value {
+  if (typeof items === 'string') return valueTemplate(items);
+  const members = Object.entries(items).map(([name, text]) => ({
+    name,
+    value: typeof text === 'string' ? valueTemplate(text) : () => text,
+  }));
+  return (fields) => Object.fromEntries(members.map(({ name, value }) => [name, value(fields)]));
+}

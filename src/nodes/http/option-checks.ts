@@ -1,0 +1,53 @@
+import type { Mapping } from '../../core/answer/mapping.ts';
+import type { BuildContext } from '../../core/node.ts';
+import { listField } from './batching.ts';
+import type { HttpOptions } from './http-options.ts';
+import { fieldsWithin } from './request-template.ts';
+
+/** Reports options that contradict each other, and warns of those that are likely not meant. */
+export function checkOptions(options: HttpOptions, mapping: Mapping | undefined, { problem, warn }: BuildContext): void {
+  const { method, paginate, batch, body, cache, map, response } = options;
+  if (body !== undefined && (method === 'GET' || method === 'DELETE')) {
+    problem(['body'], `a ${method} request has no body; expected method POST, PUT or PATCH`);
+  }
+  for (const option of response === 'text' ? lookingInto(options, mapping) : []) {
+    warn([option], 'the answer is read as text: only $body, $status and $headers.NAME find something in it');
+  }
+  if (paginate && !map) warn(['paginate'], 'without a map nothing is taken from the pages');
+  warnOfReplaced(options, warn);
+  if (!batch) return;
+  if (paginate) problem(['paginate'], 'a batch has one answer for all its records; leave paginate or batch out');
+  if (cache !== undefined) problem(['cache'], 'a batch is hardly ever the same again; leave cache or batch out');
+  if (body === undefined) problem(['batch'], 'a batch needs a method such as POST and a body with {{items}}, the list of its records');
+  else if (!fieldsWithin(body).includes(listField)) problem(['body'], 'expected {{items}} in the body, the list of the records in a batch');
+}
+
+/** True if something besides the map looks into the body. */
+export function needsJson({ paginate, batch }: HttpOptions): boolean {
+  return batch?.match !== undefined || (paginate !== undefined && paginate.type !== 'link_header');
+}
+
+/** The options that look for something within the body. */
+function lookingInto({ paginate, batch }: HttpOptions, mapping: Mapping | undefined): string[] {
+  const isPaged = paginate !== undefined && ('items' in paginate || ('path' in paginate && !paginate.path.startsWith('$')));
+  return [...(mapping?.needsJson ? ['map'] : []), ...(isPaged ? ['paginate'] : []), ...(batch?.match ? ['batch'] : [])];
+}
+
+/** Warns of a page parameter in the URL: `paginate` sets it, to another value. */
+function warnOfReplaced({ url, paginate }: HttpOptions, warn: BuildContext['warn']): void {
+  if (!paginate || !('items' in paginate)) return;
+  const { param } = paginate;
+  const start = paginate.type === 'page' ? paginate.start : 0;
+  const [, query = ''] = /^[^?#]*\?([^#]*)/.exec(url) ?? [];
+  const written = query.split('&').filter((part) => decoded(part).startsWith(`${param}=`));
+  if (written.length === 0 || (written.length === 1 && decoded(written[0] as string) === `${param}=${start}`)) return;
+  const mend =
+    paginate.type === 'page' ? 'under paginate, start says which page is the first' : 'the first item is the first that there is';
+  warn(['url'], `paginate replaces ${written.join('&')} by ${param}=${start}\n${mend}`);
+}
+
+/** A part of a query as a server reads it. */
+function decoded(part: string): string {
+  const [[name, value] = ['', '']] = [...new URLSearchParams(part)];
+  return `${name}=${value}`;
+}
