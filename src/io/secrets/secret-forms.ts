@@ -1,26 +1,26 @@
-/** A shorter text is no secret, and would take everyday words out of the data. */
+/** A shorter text is not masked: it would take everyday words out of the data. */
 export const shortestSecret = 4;
 
-/** One way in which a secret can be written. */
+/** A way in which a secret can be written. */
 export interface Form {
   readonly characters: readonly Characters[];
-  /** A pattern for what may stand behind the last of them. */
+  /** A pattern for what may follow the last of them. */
   readonly end: string;
 }
 
-/** A character, or a run of several that cannot be told apart. */
+/** A character, or a run of characters that look alike once they are escaped. */
 export interface Characters {
-  /** A pattern for one of them. */
+  /** A pattern for one character. */
   readonly unit: string;
-  readonly least: number;
-  readonly most: number;
+  readonly min: number;
+  readonly max: number;
 }
 
-/** A secret as it is, in every way of escaping, with all of it escaped, and inside base64 at each of the three ways it can fall. */
+/** The forms of a secret: plain with any characters escaped, all of it escaped, and in base64 at each of the three offsets. */
 export function secretForms(secret: string): Form[] {
-  // Quotes and backslashes that stand together: escaped, nobody can tell them apart, and trying would take for ever.
+  // A run of quotes and backslashes counts as a whole: escaped, they look alike, and trying every split would take forever.
   const raw = secret.match(/[\\"]+|\s+|[^\\"\s]/gsu) ?? [];
-  // What stands behind `Basic` may be in base64 once more.
+  // A user:password pair, which `Basic` sends in base64, may be in base64 once more.
   const twice = /^[^:\s]+:./s.test(secret) ? base64Forms(Buffer.from(secret).toString('base64').replace(/=+$/, '')) : [];
   const base64 = [...base64Forms(secret), ...twice].map((text) => ({
     characters: [...text].map(base64Form),
@@ -30,61 +30,61 @@ export function secretForms(secret: string): Form[] {
   return [raw.map(anyForm), ...escaped].map((characters): Form => ({ characters, end: '' })).concat(base64);
 }
 
-/** The last character may hold bits of the secret and bits of what follows, or of nothing. */
+/** The last character may hold bits of the secret and of the text after it. */
 const base64End = '(?:[A-Za-z0-9+/_-]?={1,2})?';
 
-/** A pattern for so many of its first characters. */
+/** A pattern for the first `length` characters of a form. */
 export function startPattern({ characters, end }: Form, length: number): string {
   return wholePattern({ characters: characters.slice(0, length), end: characters.length > length ? '' : end });
 }
 
-/** A pattern for all of it. */
+/** A pattern for a whole form. */
 export function wholePattern({ characters, end }: Form): string {
-  return characters.map(({ unit, least, most }) => (most === 1 ? unit : `${unit}{${least},${most}}`)).join('') + end;
+  return characters.map(({ unit, min, max }) => (max === 1 ? unit : `${unit}{${min},${max}}`)).join('') + end;
 }
 
-/** A character however it is escaped: each may be on its own, as encoders differ in which ones they leave alone. */
-const anyForm = once((characters: string): Characters => {
+/** A character, escaped or not: encoders differ in the characters they escape. */
+const anyForm = memoized((characters: string): Characters => {
   if (/^[A-Za-z0-9]$/.test(characters)) return single(characters);
   if (/^[\\"]/.test(characters)) {
-    return { unit: anyOf([...formsOf('"'), ...formsOf('\\')]), least: characters.length, most: mostEscapes * characters.length };
+    return { unit: anyOf([...formsOf('"'), ...formsOf('\\')]), min: characters.length, max: maxEscapes * characters.length };
   }
-  // In a message on one line, a run of any spaces is one.
-  if (/^\s/.test(characters)) return { unit: anyOf([...new Set(` ${characters}`)].flatMap(formsOf)), least: 1, most: characters.length };
+  // A message on one line turns any run of spaces into one.
+  if (/^\s/.test(characters)) return { unit: anyOf([...new Set(` ${characters}`)].flatMap(formsOf)), min: 1, max: characters.length };
   return single(anyOf(formsOf(characters)));
 });
 
 function single(unit: string): Characters {
-  return { unit, least: 1, most: 1 };
+  return { unit, min: 1, max: 1 };
 }
 
 /** Base64 has a second alphabet, for URLs. */
-const base64Form = once((character: string): Characters => {
+const base64Form = memoized((character: string): Characters => {
   if (character !== '+' && character !== '/') return single(character);
   return single(anyOf([...formsOf(character), character === '+' ? '-' : '_']));
 });
 
-/** The same question, answered once. There are few characters, and a secret has many. */
-function once<Answer>(ask: (text: string) => Answer): (text: string) => Answer {
-  const answers = new Map<string, Answer>();
+/** The same function with a memory for single characters: there are few, and a secret has many. */
+function memoized<Result>(compute: (text: string) => Result): (text: string) => Result {
+  const results = new Map<string, Result>();
   return (text) => {
-    let answer = answers.get(text);
-    if (answer === undefined) {
-      answer = ask(text);
-      if (text.length <= 2) answers.set(text, answer);
+    let result = results.get(text);
+    if (result === undefined) {
+      result = compute(text);
+      if (text.length <= 2) results.set(text, result);
     }
-    return answer;
+    return result;
   };
 }
 
-/** A quote in JSON within JSON within CSV. */
-export const mostEscapes = 8;
+/** Escapes of a quote in JSON within JSON within CSV. */
+export const maxEscapes = 8;
 
 function anyOf(forms: readonly string[]): string {
   return `(?:${forms.join('|')})`;
 }
 
-/** Longer forms first. JSON within JSON doubles the backslashes. */
+/** Patterns of a character, longer ones first. JSON within JSON doubles the backslashes. */
 function formsOf(character: string): string[] {
   const bytes = Buffer.from(character);
   const json = JSON.stringify(character).slice(1, -1);
@@ -99,7 +99,7 @@ function formsOf(character: string): string[] {
     // In HTML and XML.
     `&#(?:0*${character.codePointAt(0)}|[xX]0*${anyCase(hex(character.codePointAt(0) as number, 1))});`,
     ...(entities[character] === undefined ? [] : [`&${entities[character]};`]),
-    // As bytes that are shown as characters.
+    // UTF-8 bytes that were decoded as single characters.
     ...(bytes.length > 1 ? [[...bytes].map(byteForm).join('')] : []),
     escaped(character),
   ];
@@ -113,14 +113,14 @@ function jsonForm(unit: number): string {
   return `\\\\{1,8}u${anyCase(hex(unit, 4))}`;
 }
 
-/** The code units of a text: JSON escapes each of them. */
+/** The UTF-16 units of a text: JSON escapes each of them. */
 function unitsOf(text: string): number[] {
   return Array.from({ length: text.length }, (_, index) => text.charCodeAt(index));
 }
 
 const windows1252 = new TextDecoder('windows-1252');
 
-/** A byte of UTF-8 as a character of ISO 8859-1 or Windows-1252. What is a control character there is taken out of messages. */
+/** A byte of UTF-8 as a character of ISO 8859-1 or Windows-1252. Messages leave out those that are control characters there. */
 function byteForm(byte: number): string {
   const character = String.fromCharCode(byte);
   return byte > 0x9f ? character : `[${character}${windows1252.decode(Uint8Array.of(byte))}]?`;
@@ -136,7 +136,7 @@ function anyCase(digits: string): string {
   return digits.replace(/[a-f]/g, (digit) => `[${digit}${digit.toUpperCase()}]`);
 }
 
-/** The characters of base64 that the secret alone decides, whatever stands around it. */
+/** The characters of base64 that depend on the secret alone, not on the text around it. */
 function base64Forms(secret: string): string[] {
   const bytes = Buffer.from(secret);
   const inner = [0, 1, 2].map((offset) => {
