@@ -99,11 +99,6 @@ const longFunctions: readonly string[] = [
   'io/mcp/login.ts createLogin',
   'io/mcp/session.ts openSession',
   'io/mcp/tools.ts createTools',
-  'io/output/output.ts createOutput',
-  'io/output/record-text.ts createRecordText',
-  'io/output/spill.ts createSpillFiles',
-  'io/records/readers/csv-reader.ts createCsvReader',
-  'io/records/readers/json-reader.ts createJsonReader',
   'nodes/http/http-pages.ts compilePaging',
 ];
 
@@ -125,10 +120,6 @@ const deepFunctions: Readonly<Record<string, number>> = {
   'io/mcp/local-transport.ts': 7,
   'io/mcp/signed-fetch.ts': 1,
   'io/mcp/tools.ts': 2,
-  'io/output/sink.ts': 2,
-  'io/output/spill.ts': 3,
-  'io/records/readers/csv-reader.ts': 1,
-  'io/records/writers/csv-writer.ts': 1,
   'nodes/http/http-batch.ts': 1,
 };
 

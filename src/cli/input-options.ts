@@ -1,6 +1,6 @@
 import { AutomateError } from '../core/failure.ts';
 import { type Format, formatNames, formatOfName, formatOfPath } from '../io/records/format.ts';
-import { openSource, type Position, type Source, wantedFormat } from '../io/records/readers/source.ts';
+import { inputFormatOf, openSource, type Position, type Source } from '../io/records/readers/source.ts';
 
 /** The options by which every command names its input. */
 export interface InputOptions {
@@ -20,7 +20,7 @@ export function namedFormat(option: string, name: string | undefined): Format | 
 
 /** The input's format. Throws an AutomateError (`usage`) when neither its name nor an option says it. */
 export function inputFormat(options: InputOptions): Format {
-  return wantedFormat({ path: options.in, format: namedFormat('--in-format', options.inFormat) });
+  return inputFormatOf({ path: options.in, format: namedFormat('--in-format', options.inFormat) });
 }
 
 /** Opens the input, at its beginning or behind what is done. */

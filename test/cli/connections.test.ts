@@ -484,7 +484,7 @@ describe('a flow', () => {
         await save({ ...crm, ...change });
         const refused = await resume();
         expect(refused).toMatchObject({ code: 73, requests: 0 });
-        expect(refused.stderr).toContain('not the run that began it:\n  the saved connection has changed\n  bring back what it was');
+        expect(refused.stderr).toContain('not the run that began it:\n  the saved connection has changed\n  undo these changes');
       }
       await save(crm);
       const { code, requests } = await resume();

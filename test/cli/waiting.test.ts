@@ -39,7 +39,7 @@ test('a record that is done behind one that is not waits for --resume, which sen
   expect(stopped.stderr).toContain('waiting: 20 done behind a record that is not; --resume writes them in turn');
   expect(JSON.parse(await place.read('summary.json'))).toMatchObject({ read: 0, waiting: 20 });
   expect(await place.read('out.ndjson.automate-run')).not.toContain('canary');
-  expect((await automate()).stderr).toContain('out.ndjson: no record is done and written, 20 more behind one that is not, as');
+  expect((await automate()).stderr).toContain('out.ndjson: no record is done, and 20 more finished after one that is not (journal:');
   // Once more in vain: what waits goes on waiting.
   expect((await automate('--max-credits', '1', '--resume')).code).toBe(5);
   expect((await automate('--resume')).code).toBe(0);

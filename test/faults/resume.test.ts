@@ -85,7 +85,7 @@ describe('kill -9 at any moment, then --resume', () => {
     await place.write(journal, 'nonsense\n');
     const { code, stderr } = await place.automate([...run, '--resume']);
     expect(code).toBe(73);
-    expect(stderr).toMatch(/out\.csv\.automate-run is damaged from its beginning.*\n.*--force/);
+    expect(stderr).toMatch(/out\.csv\.automate-run is damaged at its beginning.*\n.*--force/);
     expect(await place.read('out.csv')).toBe(before);
   });
 
@@ -121,8 +121,8 @@ describe('a leftover journal', () => {
     await killed(place, server, 500, run);
     const { code, stderr } = await place.automate(run);
     expect(code).toBe(73);
-    expect(stderr).toMatch(/an earlier run did not finish out\.csv: \d+ records are done, as out\.csv\.automate-run says/);
-    expect(stderr).toContain('go on with it: the same command line and --resume');
+    expect(stderr).toMatch(/an earlier run did not finish out\.csv: \d+ records are done \(journal: out\.csv\.automate-run\)/);
+    expect(stderr).toContain('resume it: the same command line and --resume');
     expect(stderr).toContain('start over: the same command line and --force');
     expect((await place.automate([...run, '--force'])).code).toBe(4);
     expect(await leftBehind(place)).toEqual([]);
@@ -137,9 +137,9 @@ describe('a leftover journal', () => {
       /the size of the input was \d+ bytes, is \d+ bytes/,
     ],
     ['the flow', (place) => change(place, 'flow.yaml', 'id: ask', 'id: asks'), run, /the flow has changed/],
-    ['--limit', async () => {}, [...run, '--limit', '5'], /\n {2}the way the input is read: limit was not said, is 5\n/],
-    ['--csv-safe', async () => {}, [...run, '--csv-safe'], /\n {2}the way the output is written: csvSafe was not said, is true\n/],
-    ['--unordered', async () => {}, [...run, '--unordered'], /\n {2}the way the output is written: unordered was not said, is true\n/],
+    ['--limit', async () => {}, [...run, '--limit', '5'], /\n {2}the way the input is read: limit was not set, is 5\n/],
+    ['--csv-safe', async () => {}, [...run, '--csv-safe'], /\n {2}the way the output is written: csvSafe was not set, is true\n/],
+    ['--unordered', async () => {}, [...run, '--unordered'], /\n {2}the way the output is written: unordered was not set, is true\n/],
   ])('of a run in which something else was different is refused, with what: %s', async (_, changeIt, args, expected) => {
     const server = await askedServer();
     const place = await placeFor(server);
@@ -151,7 +151,7 @@ describe('a leftover journal', () => {
     expect(code).toBe(73);
     expect(stderr).toContain('out.csv cannot be resumed, because this is not the run that began it');
     expect(stderr).toMatch(expected);
-    expect(stderr).toContain('bring back what it was, or start over with --force');
+    expect(stderr).toContain('undo these changes, or start over with --force');
     expect(server.calls.size).toBe(0);
     expect(await place.read('out.csv')).toBe(before);
   });
@@ -172,7 +172,7 @@ describe('a leftover journal', () => {
     const { code, stderr } = await place.automate([...run, '--resume']);
     expect(code).toBe(73);
     expect(stderr).toMatch(expected);
-    expect(stderr).toContain('bring back what it was, or start over with --force');
+    expect(stderr).toContain('restore its content, or start over with --force');
     expect([server.calls.size, await contentsOf(place)]).toEqual([0, before]);
   });
 

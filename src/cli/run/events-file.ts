@@ -18,7 +18,7 @@ export async function openEvents(path: string | undefined, redactor: Redactor, i
   const sink =
     path === '-'
       ? createStreamSink(process.stdout, 'stdout', { gzip: false })
-      : await openFileSink(path, { gzip: path.endsWith('.gz'), adds: isResumed });
+      : await openFileSink(path, { gzip: path.endsWith('.gz'), appends: isResumed });
   let writing = Promise.resolve();
   let error: unknown;
   let waiting = '';

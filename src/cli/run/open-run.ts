@@ -14,7 +14,7 @@ import type { Claim } from './output-claim.ts';
 import { type OutputPlan, openOutput } from './output-files.ts';
 import { openRunLedger, pricesOf } from './run-ledger.ts';
 import type { RunRequest } from './run-options.ts';
-import { chosen } from './selected-records.ts';
+import { selectRecords } from './selected-records.ts';
 import { beginSummary } from './summary-file.ts';
 
 /** A run that may start: its flow is checked, its output claimed, its input open. */
@@ -72,7 +72,14 @@ export async function openRun(ready: ReadyRun): Promise<OpenRun> {
   const output = await openFiles(ready, done, ports);
   ports.report({ type: 'run-started', flow: plan.name, input: options.in, output: files.out, errors: files.errors });
   const reading = { records: 0, bytesBefore: 0 };
-  const records = chosen(source, { options, plan, format: files.format, done, known: output.known, kept: claim.kept });
+  const records = selectRecords(source, {
+    options,
+    plan,
+    format: files.format,
+    done,
+    skipped: (item) => output.skip(item),
+    parked: claim.parked,
+  });
   return { ...ready, tally, pauses, events, ledger, ports, output, reading, input: counting(records, source.readBytes, reading) };
 }
 

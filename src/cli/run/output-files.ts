@@ -6,27 +6,27 @@ import { basename, dirname, join, resolve } from 'node:path';
 import { AutomateError } from '../../core/failure.ts';
 import { isNoFile, realFile, statOf } from '../../io/files/stat.ts';
 import type { Checkpoint, Journal } from '../../io/journal/journal.ts';
-import { createOutput, type FileOutput } from '../../io/output/output.ts';
+import { FileOutput } from '../../io/output/output.ts';
 import { createStreamSink, isRegularFile, openFileSink, refuseExisting } from '../../io/output/sink.ts';
-import { createSpillFiles } from '../../io/output/spill.ts';
+import { SpillFiles } from '../../io/output/spill.ts';
 import { errorColumns, otherFields } from '../../io/records/errors.ts';
 import { extensionOf, type Format, formatOfPath } from '../../io/records/format.ts';
 import { createWriter } from '../../io/records/writers/writer.ts';
 import type { Redactor } from '../../io/secrets/redact.ts';
 import { isTable, namedFormat } from '../input-options.ts';
 
-/** Where a run writes, and how. */
+/** The places and formats of a run's output. */
 export interface OutputPlan {
   /** `-` is stdout. */
   readonly out: string;
-  /** Whether it is stdout, a pipe or a device: nothing in it can be cut off, so nothing can be gone on with. */
+  /** True for stdout, a pipe or a device: nothing in it can be cut off, so it cannot be resumed. */
   readonly isStreamed: boolean;
   readonly format: Format;
   readonly errors: string;
   readonly errorsFormat: Format;
 }
 
-/** The options that say where a run writes. */
+/** The options for the places of a run's output. */
 export interface OutputOptions {
   readonly in: string;
   readonly out: string;
@@ -34,7 +34,7 @@ export interface OutputOptions {
   readonly errors?: string;
 }
 
-/** Works out where a run writes: the output in the input's format unless said otherwise, the errors beside the output. */
+/** Plans the output in the input's format, unless an option or the name says otherwise, and the errors file next to it. */
 export function planOutput(options: OutputOptions, input: Format): OutputPlan {
   const named = namedFormat('--out-format', options.outFormat);
   const byName = (path: string) => formatOfPath(path) ?? { kind: input.kind, gzip: /\.gz$/i.test(path) };
@@ -46,59 +46,60 @@ export function planOutput(options: OutputOptions, input: Format): OutputPlan {
 
 function defaultErrors({ in: input, out }: OutputOptions, format: Format): string {
   const extension = extensionOf(format, input);
-  const isStream = isNameless(input);
+  const isStream = hasNoName(input);
   const name = isStream ? `errors${extension}` : `${basename(input).replace(/\.[^.]+(?:\.gz)?$/i, '')}.errors${extension}`;
   const beside = out === '-' || isNoFile(out) ? input : out;
   return beside === input && isStream ? name : join(dirname(beside), name);
 }
 
-/** Whether an input has no name of its own: stdin, a pipe, a device, or what the system calls an open file, such as `<(command)` in a shell. */
-function isNameless(input: string): boolean {
+/** True for stdin, a pipe, a device, or a path of an open file, such as the shell's `<(command)`. */
+function hasNoName(input: string): boolean {
   return input === '-' || isNoFile(input) || /^\/(?:dev\/(?:stdin$|fd\/)|proc\/[^/]+\/fd\/)/.test(input);
 }
 
-/** A file that a run reads or writes, and what it is to the run. */
+/** A file that a run reads or writes. */
 export interface NamedFile {
+  /** Its role, for messages. */
   readonly what: string;
   readonly path: string | undefined;
-  /** Where another path can be named. */
+  /** The option that names another path. */
   readonly option?: string;
 }
 
-/** Refuses to write over the input, or two things into one file. Throws an AutomateError (`usage`). */
+/** Refuses to overwrite the input, or to write two outputs into one file. Throws an AutomateError (`usage`). */
 export function refuseSameFiles(files: readonly NamedFile[]): void {
-  const known = new Map<string, NamedFile>();
+  const byIdentity = new Map<string, NamedFile>();
   for (const file of files) {
     if (file.path === undefined || file.path === '-') continue;
     const found = statOf(file.path);
     const identity = found?.isFile() ? `${found.dev}/${found.ino}` : realPath(file.path);
-    const other = known.get(identity);
-    const mend = file.option === undefined ? '' : `; name another with ${file.option}`;
+    const other = byIdentity.get(identity);
+    const advice = file.option === undefined ? '' : `; name another with ${file.option}`;
     const isDevice = found !== undefined && !found.isFile() && !found.isDirectory();
-    if (other && !isDevice) throw new AutomateError('usage', `${file.what} ${file.path} is ${other.what}${mend}`);
-    known.set(identity, file);
+    if (other && !isDevice) throw new AutomateError('usage', `${file.what} ${file.path} is ${other.what}${advice}`);
+    byIdentity.set(identity, file);
   }
 }
 
-/** Of a file that is not there yet. One that is there can have several names, and is known by its number. */
+/** The path of a file that does not exist yet. An existing one may have several names, so its inode identifies it. */
 function realPath(path: string): string {
   const file = realFile(path);
   const folder = dirname(file);
   return join(existsSync(folder) ? realpathSync(folder) : resolve(folder), basename(file));
 }
 
-/** Whether a file is at a path, or may be made there: stdout, pipes and devices are none. */
+/** True if a path has a regular file, or a place for one; false for stdout, pipes and devices. */
 export function isFileOrFree(path: string): boolean {
   return path !== '-' && !isNoFile(path);
 }
 
-/** Refuses to write over existing files, unless that was said. */
+/** Refuses to overwrite an existing output or errors file. */
 export async function refuseExistingFiles(plan: OutputPlan): Promise<void> {
   if (plan.out !== '-') await refuseExisting(plan.out, 'name another with --out, or overwrite it with --force');
   await refuseExistingErrors(plan);
 }
 
-/** Refuses to write over errors that nobody may have read. */
+/** Refuses to overwrite an existing errors file. */
 export async function refuseExistingErrors(plan: OutputPlan): Promise<void> {
   if (plan.errors === '-') return;
   await refuseExisting(
@@ -107,7 +108,7 @@ export async function refuseExistingErrors(plan: OutputPlan): Promise<void> {
   );
 }
 
-/** What an output needs to know of its run. */
+/** The facts about a run that its output depends on. */
 export interface OutputRun {
   readonly inputFormat: Format;
   readonly inputColumns: readonly string[];
@@ -119,7 +120,7 @@ export interface OutputRun {
   credits(): number;
 }
 
-/** Opens the output: new, or as it was at the checkpoint. The errors file is opened with the first failure; one of an earlier run is gone by then. */
+/** Opens the output: new, or cut back to the checkpoint. Deletes the errors file of an earlier run; the first failure creates a new one. */
 export async function openOutput(plan: OutputPlan, run: OutputRun): Promise<FileOutput> {
   const { from, journal, csvSafe } = run;
   const isBegun = from.records + from.beyond.length > 0;
@@ -127,35 +128,35 @@ export async function openOutput(plan: OutputPlan, run: OutputRun): Promise<File
     plan.out === '-'
       ? createStreamSink(process.stdout, 'stdout', plan.format)
       : await openFileSink(plan.out, { ...plan.format, keep: isBegun ? from.out : undefined });
-  const keptErrors = from.errors?.bytes && isFileOrFree(plan.errors) ? from.errors : undefined;
-  if (!keptErrors && plan.errors !== '-' && isRegularFile(plan.errors)) await rm(plan.errors);
-  return createOutput({
+  const writtenErrors = from.errors?.bytes && isFileOrFree(plan.errors) ? from.errors : undefined;
+  if (!writtenErrors && plan.errors !== '-' && isRegularFile(plan.errors)) await rm(plan.errors);
+  return new FileOutput({
     records: { sink, writer: createWriter(plan.format, run.outputColumns, { csvSafe }) },
     errors: {
-      // An input like any other: its cells are what was read.
+      // Without csvSafe: the errors file is an input for the next run.
       writer: createWriter(plan.errorsFormat, columnsOfErrors(run)),
-      isBegun: keptErrors !== undefined,
+      isBegun: writtenErrors !== undefined,
       open: async () =>
         plan.errors === '-'
           ? createStreamSink(process.stdout, 'stdout', plan.errorsFormat)
-          : openFileSink(plan.errors, { ...plan.errorsFormat, isNew: true, keep: keptErrors }),
+          : openFileSink(plan.errors, { ...plan.errorsFormat, isNew: true, keep: writtenErrors }),
     },
     redactor: run.redactor,
-    parts: createSpillFiles(() => partPath(plan.out)),
+    spillFiles: new SpillFiles(() => spillPath(plan.out)),
     journal,
     from,
     credits: run.credits,
   });
 }
 
-/** Those of a JSON input are only what its first record has. */
+/** Later records of a JSON input may have fields that the first one lacks: they get a column together. */
 function columnsOfErrors({ inputFormat, inputColumns }: OutputRun): string[] {
   if (isTable(inputFormat)) return [...inputColumns, ...errorColumns];
   return [...inputColumns, ...errorColumns, otherFields];
 }
 
-/** Beside the output there is room for it. */
-function partPath(out: string): string {
+/** Next to the output, whose disk has space for it. */
+function spillPath(out: string): string {
   const [folder, name] = out === '-' || isNoFile(out) ? [tmpdir(), 'automate'] : [dirname(out), basename(out)];
   return join(folder, `.${name}.${randomUUID()}.part`);
 }

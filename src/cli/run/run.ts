@@ -15,7 +15,7 @@ import { type Claim, claimOutput } from './output-claim.ts';
 import { planOutput } from './output-files.ts';
 import type { RunRequest } from './run-options.ts';
 import { showProgress } from './run-progress.ts';
-import { chosen } from './selected-records.ts';
+import { selectRecords } from './selected-records.ts';
 import { endOnSignal, watchSignals } from './signals.ts';
 
 /** Runs a flow over the records of a file. Returns the exit code. */
@@ -50,7 +50,7 @@ async function dryRunCommand(plan: Plan, request: RunRequest, terminal: Terminal
   try {
     checkInput(plan, source, request, terminal);
     const { format } = planOutput(options, inputFormat(options));
-    return await dryRun({ flow, plan, options, records: chosen(source, { options, plan, format }) }, terminal);
+    return await dryRun({ flow, plan, options, records: selectRecords(source, { options, plan, format }) }, terminal);
   } finally {
     await source.close();
   }

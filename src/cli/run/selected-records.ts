@@ -1,53 +1,54 @@
-import type { Item, SpilledRows } from '../../core/item.ts';
+import type { Item } from '../../core/item.ts';
 import { allSteps, type Plan } from '../../core/plan.ts';
 import type { Checkpoint } from '../../io/journal/journal.ts';
+import type { ParkedRecords, RenderedRows } from '../../io/journal/parked-records.ts';
 import { untouched } from '../../io/output/output.ts';
 import type { Format } from '../../io/records/format.ts';
 import type { Source } from '../../io/records/readers/source.ts';
-import { headerNames, misfit } from '../../io/records/writers/csv-writer.ts';
+import { headerNames, noColumn } from '../../io/records/writers/csv-writer.ts';
 import { isTable } from '../input-options.ts';
 
-/** Which records are wanted, and where they go. */
-export interface Wanted {
+/** The records to process, and their output. */
+export interface Selection {
   readonly options: { readonly skip?: number; readonly limit?: number };
   readonly plan: Plan;
-  /** The output's. */
+  /** The output's format. */
   readonly format: Format;
-  /** What an earlier part of the run has done; absent for nothing. */
+  /** The checkpoint of an earlier run; absent for none. */
   readonly done?: Checkpoint;
-  /** Told of each record that is done already, but stands behind others that are not. */
-  known?(item: Item): void;
-  /** What came of records that wait for others, by their number. */
-  readonly kept?: ReadonlyMap<number, SpilledRows>;
+  /** Receives each record that an earlier run finished after an unfinished one. */
+  skipped?(item: Item): void;
+  /** The rows of records that an earlier run parked. */
+  readonly parked?: ParkedRecords<RenderedRows> | undefined;
 }
 
-/** The records that were asked for, but for those that are done already. */
-export async function* chosen(source: Source, wanted: Wanted): AsyncGenerator<readonly Item[]> {
-  const { options, plan, format, done = untouched, known, kept } = wanted;
+/** Selects the records between --skip and --limit, without those that an earlier run has finished. */
+export async function* selectRecords(source: Source, selection: Selection): AsyncGenerator<readonly Item[]> {
+  const { options, plan, format, done = untouched, skipped, parked } = selection;
   const { skip = 0, limit } = options;
   const last = limit === undefined ? Number.POSITIVE_INFINITY : skip + limit;
-  const isDone = within(done.beyond);
+  const isDone = inRanges(done.beyond);
   if (last <= Math.max(skip, done.records)) return;
-  // The rows of a table are all alike.
-  const checked = isTable(format) && !isTable(source.format) ? misfitFinder(plan, source.columns ?? []) : undefined;
+  // The rows of an input table all have the same fields, which compile has checked.
+  const checked = isTable(format) && !isTable(source.format) ? columnCheck(plan, source.columns ?? []) : undefined;
   for await (const items of source.batches()) {
-    let undone = items.filter(({ number }) => number > skip && number > done.records && number <= last);
+    let left = items.filter(({ number }) => number > skip && number > done.records && number <= last);
     if (done.beyond.length > 0) {
-      undone = undone.filter((item) => {
+      left = left.filter((item) => {
         if (!isDone(item)) return true;
-        known?.(item);
+        skipped?.(item);
         return false;
       });
     }
-    if (kept?.size) undone = undone.map((item) => withEarlier(item, kept.get(item.number)));
-    if (checked) undone = undone.map(checked);
-    if (undone.length > 0) yield undone;
+    if (parked?.size) left = left.map((item) => withParked(item, parked.get(item.number)));
+    if (checked) left = left.map(checked);
+    if (left.length > 0) yield left;
     if ((items.at(-1)?.number ?? 0) >= last) return;
   }
 }
 
-/** Whether a record is in one of the ranges. Both come in their order: to look through all of them for each record would take minutes. */
-function within(ranges: Checkpoint['beyond']): (item: Item) => boolean {
+/** Tells if a record is in one of the ranges. Records and ranges come in order: searching all ranges per record would take minutes. */
+function inRanges(ranges: Checkpoint['beyond']): (item: Item) => boolean {
   let at = 0;
   return ({ number }) => {
     while (number > (ranges[at]?.[1] ?? Number.POSITIVE_INFINITY)) at++;
@@ -55,25 +56,28 @@ function within(ranges: Checkpoint['beyond']): (item: Item) => boolean {
   };
 }
 
-function withEarlier(item: Item, earlier: SpilledRows | undefined): Item {
-  return earlier ? { ...item, parked: earlier } : item;
+function withParked(item: Item, parked: RenderedRows | undefined): Item {
+  return parked ? { ...item, parked } : item;
 }
 
-/** Finds records with a field that a table has no column for, and that no node takes away: once sent, they would be paid for, and sent again. */
-function misfitFinder(plan: Plan, inputColumns: readonly string[]): (item: Item) => Item {
-  /** Names that fit: those that nodes take away are found on the way. Of the others there may be any number. */
+/**
+ * Fails records with a field for which the output table has no column, unless a node removes it: the failure after the requests
+ * would cost their credits, and those of every retry.
+ */
+function columnCheck(plan: Plan, inputColumns: readonly string[]): (item: Item) => Item {
+  /** Names that fit. Those that a node removes are added as they are found: there may be any number of others. */
   const fitting = new Set(headerNames(plan.columns(inputColumns)));
   const nodes = allSteps(plan.steps).flatMap(({ node }) => (node.inner ? [] : [node]));
   return (item) => {
     if (item.failure || item.parked) return item;
-    for (const name of item.fields.keys()) if (isMisfit(name)) return { ...item, failure: misfit(name) };
+    for (const name of item.fields.keys()) if (!fits(name)) return { ...item, failure: noColumn(name) };
     return item;
   };
 
-  function isMisfit(name: string): boolean {
-    if (fitting.has(name)) return false;
-    if (nodes.every((node) => node.columns([name]).includes(name))) return true;
+  function fits(name: string): boolean {
+    if (fitting.has(name)) return true;
+    if (nodes.every((node) => node.columns([name]).includes(name))) return false;
     fitting.add(name);
-    return false;
+    return true;
   }
 }

@@ -2,27 +2,26 @@ import { createReadStream } from 'node:fs';
 import { type FileHandle, open, rename, rm } from 'node:fs/promises';
 import { crc32 } from 'node:zlib';
 import { AutomateError } from '../../core/failure.ts';
-import type { SpilledRows } from '../../core/item.ts';
 import { syncFolder } from '../files/folder.ts';
 import { fileError, namingErrors } from '../files/naming-errors.ts';
 import { isLink } from '../files/stat.ts';
 import type { Written } from '../output/sink.ts';
-import { createKeptReader, type ParkedLine, type ParkedRecords, type ParkedRows, parkedLines } from './parked-records.ts';
+import { type ParkedLine, ParkedReader, type ParkedRecords, parkedLines, type RenderedRows } from './parked-records.ts';
 
-/** What makes a run the same run: everything its output depends on, as texts that can be compared and told. */
+/** Everything that a run's output depends on, as texts to compare: a resumed run must have the same. */
 export type Identity = Readonly<Record<string, string>>;
 
-/** How far a run is on disk. Everything before it is whole; everything behind it is as if it never was. */
+/** The state of a run on disk. Everything up to it is complete; everything after it is cut off and done again. */
 export interface Checkpoint {
-  /** Records of the input that are done: all up to this number, */
+  /** Every record up to this number is finished. */
   readonly records: number;
-  /** ... and these ranges behind it, when records are written as they come. */
+  /** Finished ranges after an unfinished record: with --unordered, records are written as they finish. */
   readonly beyond: readonly (readonly [number, number])[];
-  /** Where the input goes on: bytes and lines before it. */
+  /** The place at which the input resumes: bytes and lines before it. */
   readonly offset: number;
   readonly line: number;
   readonly out: Written;
-  /** Absent while nothing has failed. */
+  /** Absent until a record fails. */
   readonly errors?: Written;
   readonly written: number;
   readonly failed: number;
@@ -30,36 +29,35 @@ export interface Checkpoint {
   readonly credits: number;
 }
 
-/** A journal as it was found. */
+/** The journal of an earlier run. */
 export interface FoundJournal {
-  /** The run's UUID, from which idempotency keys are made. */
+  /** The run's UUID, the source of its idempotency keys. */
   readonly run: string;
   readonly identity: Identity;
-  /** The last one that is whole; absent when the run got no further than its beginning. */
+  /** The last complete checkpoint; absent if the run reached none. */
   readonly checkpoint: Checkpoint | undefined;
-  /** Records that had come to their end behind one that had not. */
-  readonly kept: ParkedRecords<SpilledRows & ParkedRows>;
-  /** So many bytes of the file are whole. */
+  readonly parked: ParkedRecords<RenderedRows>;
+  /** The length of the file without a line that a crash cut off. */
   readonly validBytes: number;
 }
 
-/** The file that knows how far a run is. It is there while the run is not complete. */
+/** The file with the checkpoints of a run. It exists until the run is complete. */
 export interface Journal {
-  /** Adds a checkpoint and waits until the disk has it. Throws an AutomateError (`output`). */
+  /** Adds a checkpoint and waits until it is on disk. Throws an AutomateError (`output`). */
   add(checkpoint: Checkpoint): Promise<void>;
-  /** Adds records that wait for their turn, to those that it has. Throws an AutomateError (`output`). */
-  keep(records: ParkedRecords): Promise<void>;
+  /** Adds parked records. Throws an AutomateError (`output`). */
+  park(records: ParkedRecords): Promise<void>;
   close(): Promise<void>;
-  /** The run is complete. */
+  /** Closes and deletes the file. */
   remove(): Promise<void>;
 }
 
-/** The journal's place: beside the output. */
+/** The path of the journal, next to the output. */
 export function journalPath(out: string): string {
   return `${out}.automate-run`;
 }
 
-/** Begins a journal, whole from the first moment on. Its first line says which run it is of. */
+/** Creates a journal with its first line, the run's identity. It appears at its path complete or not at all. */
 export async function createJournal(path: string, run: string, identity: Identity): Promise<Journal> {
   return namingErrors(path, 'written', async () => {
     const draft = `${path}.new`;
@@ -70,7 +68,7 @@ export async function createJournal(path: string, run: string, identity: Identit
       await append(handle, JSON.stringify({ run, identity }));
       await rename(draft, path);
       await syncFolder(path);
-      return journalOf(path, handle);
+      return toJournal(path, handle);
     } catch (error) {
       await handle.close();
       await rm(draft, { force: true });
@@ -79,29 +77,29 @@ export async function createJournal(path: string, run: string, identity: Identit
   });
 }
 
-/** Goes on with a journal, without what a crash left half written at its end. */
+/** Continues a journal. Cuts off a line that a crash left incomplete. */
 export async function continueJournal(path: string, found: FoundJournal): Promise<Journal> {
   return namingErrors(path, 'written', async () => {
     const handle = await open(path, 'r+');
     await handle.truncate(found.validBytes);
     await handle.close();
-    return journalOf(path, await open(path, 'a'));
+    return toJournal(path, await open(path, 'a'));
   });
 }
 
-/** Reads a journal; absent when there is none. Throws an AutomateError when not even its first line is whole. */
+/** Reads a journal; absent if there is none. Throws an AutomateError if its first line is damaged. */
 export async function readJournal(path: string): Promise<FoundJournal | undefined> {
   refuseLink(path);
   let first: Pick<FoundJournal, 'run' | 'identity'> | undefined;
   let checkpoint: Checkpoint | undefined;
-  const kept = createKeptReader(path, textIn);
+  const parked = new ParkedReader(path, parkedText);
   let validBytes = 0;
   try {
     for await (const bytes of linesOf(path)) {
-      const line = contentOf(bytes.toString());
+      const line = parseLine(bytes.toString());
       if (line === undefined) break;
       if (!first) first = line as Pick<FoundJournal, 'run' | 'identity'>;
-      else if (isKept(line)) kept.add(line, { at: validBytes, bytes: bytes.length });
+      else if (isParkedLine(line)) parked.add(line, { at: validBytes, bytes: bytes.length });
       else checkpoint = line as Checkpoint;
       validBytes += bytes.length + 1;
     }
@@ -110,11 +108,14 @@ export async function readJournal(path: string): Promise<FoundJournal | undefine
     throw fileError(path, 'written', error);
   }
   if (!first)
-    throw new AutomateError('output-exists', `${path} is damaged from its beginning: nothing can be resumed\nstart over with --force`);
-  return { ...first, checkpoint, kept: kept.records, validBytes };
+    throw new AutomateError(
+      'output-exists',
+      `${path} is damaged at its beginning: there is nothing to resume from\nstart over with --force`,
+    );
+  return { ...first, checkpoint, parked: parked.records, validBytes };
 }
 
-/** The lines that have an end. */
+/** The complete lines. */
 async function* linesOf(path: string): AsyncGenerator<Buffer> {
   let begun: Buffer[] = [];
   for await (const chunk of createReadStream(path, { highWaterMark: 1024 * 1024 }) as AsyncIterable<Buffer>) {
@@ -128,30 +129,30 @@ async function* linesOf(path: string): AsyncGenerator<Buffer> {
   }
 }
 
-function isKept(line: unknown): line is ParkedLine {
+function isParkedLine(line: unknown): line is ParkedLine {
   return ['text', 'kept'].some((name) => Object.hasOwn(line as object, name));
 }
 
-/** A line was whole when the journal was read. */
-function textIn(written: string): string {
-  const line = contentOf(written) as { text: [number, number, string] } | undefined;
-  if (line === undefined) throw new AutomateError('output', 'the journal was changed while it was in use');
+/** The text in a line that was complete when the journal was read. */
+function parkedText(written: string): string {
+  const line = parseLine(written) as { text: [number, number, string] } | undefined;
+  if (line === undefined) throw new AutomateError('output', 'the journal was changed during the run');
   return line.text[2];
 }
 
-/** A link would let somebody else choose which file is cut and added to. */
+/** A link would let whoever made it choose the file that is cut off and written to. */
 function refuseLink(path: string): void {
   if (!isLink(path)) return;
   throw new AutomateError(
     'output-exists',
-    `${path} is a symbolic link, which is refused for a journal\ntake it away, or name another file with --out`,
+    `${path} is a symbolic link, which is refused for a journal\nremove it, or name another file with --out`,
   );
 }
 
-function journalOf(path: string, handle: FileHandle): Journal {
+function toJournal(path: string, handle: FileHandle): Journal {
   return {
     add: (checkpoint) => namingErrors(path, 'written', () => append(handle, JSON.stringify(checkpoint))),
-    keep: (records) => namingErrors(path, 'written', () => appendKept(handle, records)),
+    park: (records) => namingErrors(path, 'written', () => appendParked(handle, records)),
     close: () => namingErrors(path, 'written', () => handle.close()),
     remove: () =>
       namingErrors(path, 'written', async () => {
@@ -162,13 +163,13 @@ function journalOf(path: string, handle: FileHandle): Journal {
   };
 }
 
-/** A line is `CRC JSON`: one that a crash cut off, or a disk spoilt, is seen to be none. */
+/** Appends a line `CRC JSON`. The checksum shows a line that a crash cut off or the disk damaged. */
 async function append(handle: FileHandle, text: string): Promise<void> {
   await handle.appendFile(lineOf(text));
   await handle.datasync();
 }
 
-async function appendKept(handle: FileHandle, records: ParkedRecords): Promise<void> {
+async function appendParked(handle: FileHandle, records: ParkedRecords): Promise<void> {
   for await (const line of parkedLines(records)) await handle.appendFile(lineOf(JSON.stringify(line)));
   await handle.datasync();
 }
@@ -177,7 +178,7 @@ function lineOf(text: string): string {
   return `${checksum(text)} ${text}\n`;
 }
 
-function contentOf(line: string): unknown {
+function parseLine(line: string): unknown {
   const text = line.slice(9);
   return line.slice(0, 9) === `${checksum(text)} ` ? JSON.parse(text) : undefined;
 }

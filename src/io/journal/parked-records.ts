@@ -1,89 +1,79 @@
 import { open } from 'node:fs/promises';
 import type { SpilledRows } from '../../core/item.ts';
 import { namingErrors } from '../files/naming-errors.ts';
-import { readAt } from '../output/spill.ts';
+import { readSlice, type Slice } from '../output/spill.ts';
 
-/** What is written of a record in its turn: so many output records, as the texts that stand in the output behind others. */
+/** The rows of a parked record, as the text that follows other rows in the output. */
 export interface ParkedRows {
   readonly rows: number;
   texts(): AsyncIterable<string>;
 }
 
-/** By the record's number. */
-export type ParkedRecords<Kept extends ParkedRows = ParkedRows> = ReadonlyMap<number, Kept>;
+/** Rows whose text is on disk, or may be. */
+export interface RenderedRows extends ParkedRows, SpilledRows {}
 
-/** A piece of a record's text, and which of them; at the end of all of them, how many output records they are. */
+/** Parked records, by their number in the input. */
+export type ParkedRecords<Rows extends ParkedRows = ParkedRows> = ReadonlyMap<number, Rows>;
+
+/** A line of the journal: a piece of a record's text, or, after all of its pieces, the number of its rows. */
 export type ParkedLine =
   | { readonly text: readonly [number: number, index: number, text: string] }
   | { readonly kept: readonly [number: number, rows: number] };
 
-/** All that is kept may be longer than a string can be. */
-const longest = 1024 * 1024;
+/** Characters in a line: the text of a record may be longer than a string can be. */
+const maxPiece = 1024 * 1024;
 
-/** What a journal says of the records that wait. One without its last line counts for nothing. */
+/** The journal's lines for parked records. Without its last line a record does not count. */
 export async function* parkedLines(records: ParkedRecords): AsyncGenerator<ParkedLine> {
-  for (const [number, { rows, texts }] of records) {
+  for (const [number, parked] of records) {
     let index = 0;
-    for await (const text of texts()) {
-      for (const piece of piecesOf(text)) yield { text: [number, index++, piece] };
+    for await (const text of parked.texts()) {
+      for (const piece of cut(text)) yield { text: [number, index++, piece] };
     }
-    yield { kept: [number, rows] };
+    yield { kept: [number, parked.rows] };
   }
 }
 
-/** Each is written by itself, so each ends with a whole character. */
-function* piecesOf(text: string): Generator<string> {
+/** Cuts between characters: each piece is encoded alone. */
+function* cut(text: string): Generator<string> {
   for (let start = 0, end: number; start < text.length; start = end) {
-    end = start + longest;
+    end = start + maxPiece;
     if ((text.codePointAt(end - 1) ?? 0) > 0xffff) end--;
     yield text.slice(start, end);
   }
 }
 
-/** Where a line stands in its file. */
-interface Line {
-  readonly at: number;
-  readonly bytes: number;
-}
+/** Collects the parked records while their journal is read. Their texts stay in the file. */
+export class ParkedReader {
+  readonly records = new Map<number, RenderedRows>();
+  readonly #path: string;
+  readonly #textOf: (line: string) => string;
+  readonly #lines = new Map<number, Slice[]>();
 
-/** Gathers the records that wait, while their journal is read. Their texts stay in the file. */
-export interface KeptReader {
-  add(line: ParkedLine, place: Line): void;
-  readonly records: ParkedRecords<SpilledRows & ParkedRows>;
-}
-
-/** Makes a reader of the journal at a path. `textOf`: reads a line again. */
-export function createKeptReader(path: string, textOf: (line: string) => string): KeptReader {
-  const lines = new Map<number, Line[]>();
-  const records = new Map<number, SpilledRows & ParkedRows>();
-  return {
-    records,
-    add(line, place) {
-      if ('kept' in line) {
-        const [number, rows] = line.kept;
-        records.set(number, keptPart(rows, lines.get(number) ?? []));
-        return;
-      }
-      const [number, index] = line.text;
-      // A record that was begun to be told, and is told anew.
-      if (index === 0) lines.set(number, []);
-      lines.get(number)?.push(place);
-    },
-  };
-
-  function keptPart(rows: number, places: readonly Line[]): SpilledRows & ParkedRows {
-    return {
-      rows,
-      texts: () => textsAt(places),
-      drop: () => undefined,
-    };
+  /** `textOf` parses a line of the journal at `path`. */
+  constructor(path: string, textOf: (line: string) => string) {
+    this.#path = path;
+    this.#textOf = textOf;
   }
 
-  async function* textsAt(places: readonly Line[]): AsyncGenerator<string> {
+  add(line: ParkedLine, place: Slice): void {
+    if ('kept' in line) {
+      const [number, rows] = line.kept;
+      const places = this.#lines.get(number) ?? [];
+      this.records.set(number, { rows, texts: () => this.#texts(places), drop: () => undefined });
+      return;
+    }
+    const [number, index] = line.text;
+    // A crash may have cut the record's lines off; then they start again.
+    if (index === 0) this.#lines.set(number, []);
+    this.#lines.get(number)?.push(place);
+  }
+
+  async *#texts(places: readonly Slice[]): AsyncGenerator<string> {
     if (places.length === 0) return;
-    const handle = await namingErrors(path, 'read', () => open(path));
+    const handle = await namingErrors(this.#path, 'read', () => open(this.#path));
     try {
-      for (const { at, bytes } of places) yield textOf(await namingErrors(path, 'read', () => readAt(handle, at, bytes)));
+      for (const place of places) yield this.#textOf(await namingErrors(this.#path, 'read', () => readSlice(handle, place)));
     } finally {
       await handle.close();
     }

@@ -1,59 +1,54 @@
 import type { Item } from '../../core/item.ts';
+import type { Checkpoint } from './journal.ts';
 
-/** How far a run is in its input. */
-export interface InputProgress {
-  /** A record is done. */
-  done(item: Item): void;
-  /** Every record up to this number is done; the input goes on at the place. */
-  readonly records: number;
-  readonly end: Item['end'];
-  /** Ranges of records behind it that are done, too. */
-  beyond(): [number, number][];
-}
-
-/** Records that are done, one behind the other. */
+/** Consecutive finished records. */
 interface Range {
   first: number;
   last: number;
-  /** The place behind the last. */
+  /** The place after the last. */
   end: Item['end'];
 }
 
-/** Follows the records that are done, in whatever order. `from`: the beginning, or where an earlier run got to. */
-export function createInputProgress(from: { readonly records: number; readonly offset: number; readonly line: number }): InputProgress {
-  let { records } = from;
-  let end: Item['end'] = { offset: from.offset, line: from.line };
-  const byFirst = new Map<number, Range>();
-  const byLast = new Map<number, Range>();
-  return {
-    get records() {
-      return records;
-    },
-    get end() {
-      return end;
-    },
-    done(item) {
-      const range = joined(item);
-      if (range.first === records + 1) {
-        records = range.last;
-        end = range.end;
-      } else {
-        byFirst.set(range.first, range);
-        byLast.set(range.last, range);
-      }
-    },
-    beyond: () => [...byFirst.values()].sort((a, b) => a.first - b.first).map(({ first, last }) => [first, last]),
-  };
+/** Follows how far a run is in its input, whatever the order in which records finish. */
+export class InputProgress {
+  #records: number;
+  #end: Item['end'];
+  /** Finished ranges after the first unfinished record. */
+  readonly #byFirst = new Map<number, Range>();
+  readonly #byLast = new Map<number, Range>();
 
-  /** With what is done right before and right behind it. */
-  function joined({ number, end }: Item): Range {
-    const before = byLast.get(number - 1);
-    const behind = byFirst.get(number + 1);
-    for (const range of [before, behind]) {
-      if (!range) continue;
-      byFirst.delete(range.first);
-      byLast.delete(range.last);
+  /** `from`: the beginning, or the checkpoint of an earlier run. */
+  constructor({ records, offset, line }: Pick<Checkpoint, 'records' | 'offset' | 'line'>) {
+    this.#records = records;
+    this.#end = { offset, line };
+  }
+
+  /** Adds a finished record. */
+  add(item: Item): void {
+    const range = this.#joinNeighbours(item);
+    if (range.first === this.#records + 1) {
+      this.#records = range.last;
+      this.#end = range.end;
+    } else {
+      this.#byFirst.set(range.first, range);
+      this.#byLast.set(range.last, range);
     }
-    return { first: before?.first ?? number, last: behind?.last ?? number, end: behind?.end ?? end };
+  }
+
+  /** The number of records that are finished without a gap, the place after them, and the finished ranges beyond. */
+  reached(): Pick<Checkpoint, 'records' | 'offset' | 'line' | 'beyond'> {
+    const ranges = [...this.#byFirst.values()].sort((a, b) => a.first - b.first);
+    return { records: this.#records, ...this.#end, beyond: ranges.map(({ first, last }) => [first, last]) };
+  }
+
+  #joinNeighbours({ number, end }: Item): Range {
+    const before = this.#byLast.get(number - 1);
+    const after = this.#byFirst.get(number + 1);
+    for (const range of [before, after]) {
+      if (!range) continue;
+      this.#byFirst.delete(range.first);
+      this.#byLast.delete(range.last);
+    }
+    return { first: before?.first ?? number, last: after?.last ?? number, end: after?.end ?? end };
   }
 }

@@ -1,38 +1,40 @@
 import type { PartialRows, SpilledRows, Success } from '../../core/item.ts';
 import type { Fields } from '../../core/record.ts';
-import type { ParkedRows } from '../journal/parked-records.ts';
+import type { ParkedRows, RenderedRows } from '../journal/parked-records.ts';
 import { isTableWriter } from '../records/writers/csv-writer.ts';
 import type { RecordWriter } from '../records/writers/record-writer.ts';
 import type { Redactor } from '../secrets/redact.ts';
 import type { Sink } from './sink.ts';
 import type { SpilledText } from './spill.ts';
 
-/** So many records are turned into text together. */
-const chunk = 256;
+/** Rows that are rendered together. */
+const maxRendered = 256;
 
-/** What is to be written: text, or a part that has kept it. */
-export type Piece = string | Pick<KeptPart, 'texts' | 'drop'>;
+/** Characters that are joined into one text: rows that waited for a slow record may be longer together than a string can be. */
+const maxJoined = 1024 * 1024;
 
-/** Texts of parts that are shorter are written together. */
-const longEnough = 64 * 1024;
+/** Characters from which on spilled text is written; shorter pieces are joined. */
+const minWrite = 64 * 1024;
 
-/** Texts are joined up to here: what comes at once from behind a slow record may be longer than a string can be. */
-const mostJoined = 1024 * 1024;
+/** Text for the output: a string, or text that may have spilled. */
+export type Piece = string | SpilledPiece;
 
-/** Writes pieces in their order, and forgets the parts. */
+type SpilledPiece = Pick<RenderedRows, 'texts' | 'drop'>;
+
+/** Writes pieces in their order, and drops those that spilled. */
 export async function writeAll(sink: Sink, begin: string, pieces: readonly Piece[]): Promise<void> {
   let text = begin;
   for (const piece of pieces) {
     if (typeof piece === 'string') {
-      if (text.length + piece.length > mostJoined) {
+      if (text.length + piece.length > maxJoined) {
         await sink.write(text);
         text = '';
       }
       text += piece;
     } else {
-      for await (const kept of piece.texts()) {
-        text += kept;
-        if (text.length < longEnough) continue;
+      for await (const more of piece.texts()) {
+        text += more;
+        if (text.length < minWrite) continue;
         await sink.write(text);
         text = '';
       }
@@ -42,129 +44,167 @@ export async function writeAll(sink: Sink, begin: string, pieces: readonly Piece
   await sink.write(text);
 }
 
-/** Records that wait to be written, as text. */
-export interface RecordText {
-  begin(): string;
-  add(rows: readonly Fields[]): void;
-  /** A part whose text is kept. */
-  part(kept: SpilledText): PartialRows;
-  addPart(part: SpilledRows): void;
-  /** What came of a record, as text that waits for a later run. */
-  kept(outcome: Success): ParkedRows;
-  /** Characters waiting, roughly. */
-  waiting(): number;
-  take(): Piece[];
-  end(): string;
+/** Turns rows into the text of a file, with every secret masked, and queues it until it is written. */
+export class RecordText {
+  readonly #renderer: Renderer;
+  #rows: Fields[] = [];
+  #text = '';
+  #pieces: Piece[] = [];
+  #queuedLength = 0;
+  #isFirst: boolean;
+
+  /** `hasRecords`: the file has records already. */
+  constructor(writer: RecordWriter, hasRecords: boolean, redactor: Redactor) {
+    this.#renderer = new Renderer(writer, redactor);
+    this.#isFirst = !hasRecords;
+  }
+
+  /** The text before the first row. */
+  begin(): string {
+    return this.#renderer.begin();
+  }
+
+  /** The text after the last row. */
+  end(): string {
+    return this.#renderer.writer.end(!this.#isFirst);
+  }
+
+  add(rows: readonly Fields[]): void {
+    for (const row of rows) this.#rows.push(row);
+    if (this.#rows.length >= maxRendered) this.#renderRows();
+  }
+
+  /** Rows of an unfinished record, rendered into `text`. */
+  partialRows(text: SpilledText): PartialRows {
+    return new RowsInProgress(this.#renderer, text);
+  }
+
+  addSpilled(rows: SpilledRows): void {
+    this.#renderRows();
+    if (rows.rows === 0) {
+      rows.drop();
+      return;
+    }
+    this.#queueText();
+    const rendered = rows as RenderedRows;
+    this.#pieces.push(this.#isFirst ? this.#renderer.asFirst(rendered) : rendered);
+    this.#isFirst = false;
+  }
+
+  /** The rows of a record as text for the journal. */
+  parkedRows(outcome: Success): ParkedRows {
+    if ('spilled' in outcome) return outcome.spilled as RenderedRows;
+    const { rows } = outcome;
+    const renderer = this.#renderer;
+    return {
+      rows: rows.length,
+      async *texts() {
+        yield* renderer.texts(rows, false);
+      },
+    };
+  }
+
+  /** Queued characters, without those that have spilled or are not rendered yet. */
+  get waiting(): number {
+    return this.#queuedLength + this.#text.length;
+  }
+
+  /** Empties the queue. */
+  take(): Piece[] {
+    this.#renderRows();
+    this.#queueText();
+    const pieces = this.#pieces;
+    this.#pieces = [];
+    this.#queuedLength = 0;
+    return pieces;
+  }
+
+  #renderRows(): void {
+    if (this.#rows.length === 0) return;
+    for (const more of this.#renderer.texts(this.#rows, this.#isFirst)) {
+      if (this.#text.length + more.length > maxJoined) this.#queueText();
+      this.#text += more;
+    }
+    this.#isFirst = false;
+    this.#rows = [];
+  }
+
+  #queueText(): void {
+    this.#pieces.push(this.#text);
+    this.#queuedLength += this.#text.length;
+    this.#text = '';
+  }
 }
 
-interface KeptPart extends SpilledRows, ParkedRows {}
+/** Rows of one record, rendered as they come. */
+class RowsInProgress implements PartialRows, RenderedRows {
+  readonly #renderer: Renderer;
+  readonly #text: SpilledText;
+  #count = 0;
 
-/** Makes records into text, with every secret masked. `hasRecords`: there are some before these. */
-export function createRecordText(writer: RecordWriter, hasRecords: boolean, redactor: Redactor): RecordText {
-  let rows: Fields[] = [];
-  let pieces: Piece[] = [];
-  let text = '';
-  /** Characters in pieces. */
-  let aside = 0;
-  let isFirst = !hasRecords;
-  const table = isTableWriter(writer) ? writer : undefined;
-  return {
-    begin: () => (table ? table.beginAs(redactor.names(table.columns)) : writer.begin()),
-    add(added) {
-      for (const row of added) rows.push(row);
-      if (rows.length >= chunk) turnIntoText();
-    },
-    part,
-    addPart(part) {
-      turnIntoText();
-      if (part.rows === 0) return part.drop();
-      putAside();
-      pieces.push(isFirst ? asFirst(part as KeptPart) : (part as KeptPart));
-      isFirst = false;
-      return undefined;
-    },
-    kept(outcome) {
-      if ('spilled' in outcome) return outcome.spilled as KeptPart;
-      const { rows } = outcome;
-      return {
-        rows: rows.length,
-        async *texts() {
-          yield* textsOf(rows, false);
-        },
-      };
-    },
-    waiting: () => aside + text.length,
-    take() {
-      turnIntoText();
-      putAside();
-      const taken = pieces;
-      pieces = [];
-      aside = 0;
-      return taken;
-    },
-    end: () => writer.end(!isFirst),
-  };
+  constructor(renderer: Renderer, text: SpilledText) {
+    this.#renderer = renderer;
+    this.#text = text;
+  }
 
-  function turnIntoText(): void {
-    if (rows.length === 0) return;
-    for (const more of textsOf(rows, isFirst)) {
-      if (text.length + more.length > mostJoined) putAside();
-      text += more;
+  get rows(): number {
+    return this.#count;
+  }
+
+  async add(rows: readonly Fields[]): Promise<void> {
+    for (const row of rows) {
+      const failure = this.#renderer.writer.refusal(row);
+      if (failure) throw failure;
     }
-    isFirst = false;
-    rows = [];
+    this.#count += rows.length;
+    for (const text of this.#renderer.texts(rows, false)) await this.#text.add(text);
   }
 
-  function putAside(): void {
-    pieces.push(text);
-    aside += text.length;
-    text = '';
+  texts(): AsyncIterable<string> {
+    return this.#text.texts();
   }
 
-  /** As many texts as it takes: all of them together may be longer than a string can be. */
-  function textsOf(rows: readonly Fields[], isFirst: boolean): string[] {
-    if (rows.length <= chunk) {
+  drop(): void {
+    this.#text.drop();
+  }
+}
+
+/** Renders rows in the output's format, with every secret masked. */
+class Renderer {
+  readonly writer: RecordWriter;
+  readonly #redactor: Redactor;
+
+  constructor(writer: RecordWriter, redactor: Redactor) {
+    this.writer = writer;
+    this.#redactor = redactor;
+  }
+
+  begin(): string {
+    const { writer } = this;
+    return isTableWriter(writer) ? writer.header(this.#redactor.names(writer.columns)) : writer.begin();
+  }
+
+  /** The text of the rows; several texts if together they are longer than a string can be. */
+  texts(rows: readonly Fields[], isFirst: boolean): string[] {
+    if (rows.length <= maxRendered) {
       try {
-        return [textOf(rows, isFirst)];
+        return [this.#render(rows, isFirst)];
       } catch (error) {
         if (!(error instanceof RangeError) || rows.length === 1) throw error;
       }
     }
     const middle = Math.ceil(rows.length / 2);
-    return [...textsOf(rows.slice(0, middle), isFirst), ...textsOf(rows.slice(middle), false)];
+    return [...this.texts(rows.slice(0, middle), isFirst), ...this.texts(rows.slice(middle), false)];
   }
 
-  function textOf(rows: readonly Fields[], isFirst: boolean): string {
-    const written = writer.write(rows, isFirst);
-    return redactor.mayBeWrittenIn(written) ? writer.write(rows.map(masked), isFirst) : written;
-  }
-
-  function part(kept: SpilledText): PartialRows & KeptPart {
-    let count = 0;
+  /** The same text without what separates it from a row before it. */
+  asFirst(rows: SpilledPiece): SpilledPiece {
+    const { between } = this.writer;
     return {
-      get rows() {
-        return count;
-      },
-      async add(added) {
-        for (const row of added) {
-          const failure = writer.refusal(row);
-          if (failure) throw failure;
-        }
-        count += added.length;
-        for (const text of textsOf(added, false)) await kept.add(text);
-      },
-      texts: kept.texts,
-      drop: kept.drop,
-    };
-  }
-
-  /** Nothing stands in front of the first record. */
-  function asFirst(part: KeptPart): Pick<KeptPart, 'texts' | 'drop'> {
-    return {
-      drop: part.drop,
+      drop: () => rows.drop(),
       async *texts() {
-        let { length } = writer.between;
-        for await (const text of part.texts()) {
+        let { length } = between;
+        for await (const text of rows.texts()) {
           yield text.slice(length);
           length = 0;
         }
@@ -172,10 +212,19 @@ export function createRecordText(writer: RecordWriter, hasRecords: boolean, reda
     };
   }
 
-  function masked(row: Fields): Fields {
+  #render(rows: readonly Fields[], isFirst: boolean): string {
+    const text = this.writer.write(rows, isFirst);
+    if (!this.#redactor.mayBeWrittenIn(text)) return text;
+    return this.writer.write(
+      rows.map((row) => this.#mask(row)),
+      isFirst,
+    );
+  }
+
+  #mask(row: Fields): Fields {
     const names = [...row.keys()];
-    // A table finds its columns by the names as they are.
-    const written = table ? names : redactor.names(names);
-    return new Map([...row.values()].map((value, index) => [written[index] as string, redactor.value(value)]));
+    // A table finds the column of a field by its name, which must not be masked.
+    const masked = isTableWriter(this.writer) ? names : this.#redactor.names(names);
+    return new Map([...row.values()].map((value, index) => [masked[index] as string, this.#redactor.value(value)]));
   }
 }

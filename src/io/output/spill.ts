@@ -1,123 +1,149 @@
 import { type FileHandle, open, rm } from 'node:fs/promises';
 import { namingErrors } from '../files/naming-errors.ts';
 
-/** Text that waits for its turn, in memory or, when it is long, in a file that nobody else sees. */
-export interface SpilledText {
-  /** Characters in memory. */
-  readonly held: number;
-  /** Throws an AutomateError (`output`) when it cannot be kept. */
-  add(text: string): Promise<void>;
-  /** The text in its order. */
-  texts(): AsyncIterable<string>;
-  /** Forgets it. Nothing is left behind, not even when the process is killed. */
-  drop(): void;
-}
+/** Characters that one text may hold in memory. */
+const maxHeld = 256 * 1024;
 
-/** Where text waits. */
-export interface SpillFiles {
-  part(): SpilledText;
-}
+/** Characters that all texts together may hold in memory. Above it, those with more than `minWrite` are written. */
+const maxHeldTogether = 4 * 1024 * 1024;
+const minWrite = 8 * 1024;
 
-/** One part in memory may be so long, in characters, */
-const mostHeld = 256 * 1024;
-/** ... and less when all are so long together; then what is shorter than the last is not worth a write. */
-const mostHeldTogether = 4 * 1024 * 1024;
-const worthWriting = 8 * 1024;
+/** Open files. Further texts share them. */
+const maxFiles = 32;
 
-/** So many files are open at most: parts beyond that share them. */
-const mostFiles = 32;
-
-/** The name in messages: the file has none of its own. */
+/** The subject of messages about these files: users do not know their names. */
 const waitingRows = 'the temporary file for waiting rows';
 
-/** A file of parts. */
-interface SharedFile {
-  readonly handle: Promise<FileHandle>;
-  /** Where the next text goes. */
-  end: number;
-  /** How many parts are in it. */
-  parts: number;
-}
+/** Creates texts that spill to disk when they are long. */
+export class SpillFiles {
+  readonly #newPath: () => string;
+  readonly #files: SharedFile[] = [];
+  /** Characters that all texts hold in memory. */
+  heldTogether = 0;
 
-/** Makes places for text. `pathOf`: a new file's path; the file loses its name as soon as it is open. */
-export function createSpillFiles(pathOf: () => string): SpillFiles {
-  const files: SharedFile[] = [];
-  let together = 0;
-  return { part };
+  /** `newPath`: a path for a new file, which loses its name once it is open. */
+  constructor(newPath: () => string) {
+    this.#newPath = newPath;
+  }
 
-  /** A new one, or the one with the fewest parts. */
-  function fileForPart(): SharedFile {
-    const [least] = files.toSorted((a, b) => a.parts - b.parts);
-    const file = least && files.length >= mostFiles ? least : { handle: nameless(pathOf()), end: 0, parts: 0 };
-    if (file !== least) files.push(file);
-    file.parts++;
+  newText(): SpilledText {
+    return new SpilledText(this);
+  }
+
+  /** A share in a new file, or in the one with the fewest texts. */
+  join(): SharedFile {
+    const [emptiest] = this.#files.toSorted((a, b) => a.texts - b.texts);
+    const file = emptiest && this.#files.length >= maxFiles ? emptiest : new SharedFile(this.#newPath());
+    if (file !== emptiest) this.#files.push(file);
+    file.texts++;
     return file;
   }
 
-  function leave(file: SharedFile): void {
-    if (--file.parts > 0) return;
-    files.splice(files.indexOf(file), 1);
-    void file.handle.then((handle) => handle.close()).catch(() => undefined);
-  }
-
-  function part(): SpilledText {
-    let waiting: string[] = [];
-    let held = 0;
-    let file: SharedFile | undefined;
-    /** Where in the file its texts are: each ends with a whole character. */
-    const written: { readonly at: number; readonly bytes: number }[] = [];
-    let isDropped = false;
-    return {
-      get held() {
-        return held;
-      },
-      async add(text) {
-        if (isDropped || text === '') return;
-        waiting.push(text);
-        count(text.length);
-        if (held > mostHeld || (together > mostHeldTogether && held > worthWriting)) await write();
-      },
-      async *texts() {
-        for (const { at, bytes } of written)
-          yield await namingErrors(waitingRows, 'written', async () => readAt(await (file as SharedFile).handle, at, bytes));
-        yield* waiting;
-      },
-      drop() {
-        if (isDropped) return;
-        isDropped = true;
-        forget();
-        if (file) leave(file);
-      },
-    };
-
-    function count(characters: number): void {
-      held += characters;
-      together += characters;
-    }
-
-    function forget(): void {
-      waiting = [];
-      count(-held);
-    }
-
-    async function write(): Promise<void> {
-      const bytes = Buffer.from(waiting.join(''));
-      forget();
-      file ??= fileForPart();
-      const at = file.end;
-      file.end += bytes.length;
-      const { handle: opening } = file;
-      const handle = await namingErrors(waitingRows, 'written', () => opening);
-      for (let done = 0; done < bytes.length; ) {
-        const write = () => handle.write(bytes, done, bytes.length - done, at + done);
-        done += (await namingErrors(waitingRows, 'written', write)).bytesWritten;
-      }
-      written.push({ at, bytes: bytes.length });
-    }
+  /** Gives a share back. The last one closes the file. */
+  leave(file: SharedFile): void {
+    if (--file.texts > 0) return;
+    this.#files.splice(this.#files.indexOf(file), 1);
+    file.close();
   }
 }
 
-async function nameless(path: string): Promise<FileHandle> {
+/** A text in memory, or, when it is long, in a file without a name. */
+export class SpilledText {
+  readonly #files: SpillFiles;
+  #waiting: string[] = [];
+  #held = 0;
+  #file: SharedFile | undefined;
+  readonly #written: Slice[] = [];
+  #isDropped = false;
+
+  constructor(files: SpillFiles) {
+    this.#files = files;
+  }
+
+  /** Characters in memory. */
+  get held(): number {
+    return this.#held;
+  }
+
+  /** Appends. Throws an AutomateError (`output`) if the text cannot be written. */
+  async add(text: string): Promise<void> {
+    if (this.#isDropped || text === '') return;
+    this.#waiting.push(text);
+    this.#count(text.length);
+    if (this.#held > maxHeld || (this.#files.heldTogether > maxHeldTogether && this.#held > minWrite)) await this.#write();
+  }
+
+  /** The text in its order, in pieces. */
+  async *texts(): AsyncGenerator<string> {
+    for (const slice of this.#written) yield await (this.#file as SharedFile).read(slice);
+    yield* this.#waiting;
+  }
+
+  /** Discards the text. Its file leaves nothing on disk, even if the process is killed. */
+  drop(): void {
+    if (this.#isDropped) return;
+    this.#isDropped = true;
+    this.#forget();
+    if (this.#file) this.#files.leave(this.#file);
+  }
+
+  async #write(): Promise<void> {
+    const bytes = Buffer.from(this.#waiting.join(''));
+    this.#forget();
+    this.#file ??= this.#files.join();
+    this.#written.push(await this.#file.append(bytes));
+  }
+
+  #forget(): void {
+    this.#waiting = [];
+    this.#count(-this.#held);
+  }
+
+  #count(characters: number): void {
+    this.#held += characters;
+    this.#files.heldTogether += characters;
+  }
+}
+
+/** A place in a file. Starts and ends with a whole character. */
+export interface Slice {
+  readonly at: number;
+  readonly bytes: number;
+}
+
+/** A file in which several texts lie. */
+class SharedFile {
+  /** The number of texts that use it. */
+  texts = 0;
+  readonly #handle: Promise<FileHandle>;
+  #end = 0;
+
+  constructor(path: string) {
+    this.#handle = openUnnamed(path);
+  }
+
+  async append(bytes: Buffer): Promise<Slice> {
+    const at = this.#end;
+    this.#end += bytes.length;
+    await namingErrors(waitingRows, 'written', async () => {
+      const handle = await this.#handle;
+      for (let done = 0; done < bytes.length; ) {
+        done += (await handle.write(bytes, done, bytes.length - done, at + done)).bytesWritten;
+      }
+    });
+    return { at, bytes: bytes.length };
+  }
+
+  read(slice: Slice): Promise<string> {
+    return namingErrors(waitingRows, 'written', async () => readSlice(await this.#handle, slice));
+  }
+
+  close(): void {
+    void this.#handle.then((handle) => handle.close()).catch(() => undefined);
+  }
+}
+
+async function openUnnamed(path: string): Promise<FileHandle> {
   const handle = await open(path, 'wx+', 0o600);
   try {
     await rm(path);
@@ -128,11 +154,11 @@ async function nameless(path: string): Promise<FileHandle> {
   }
 }
 
-/** Text of a file that ends with a whole character. Throws an Error when the file is shorter. */
-export async function readAt(handle: FileHandle, position: number, bytes: number): Promise<string> {
+/** Reads text. Throws an Error if the file is shorter. */
+export async function readSlice(handle: FileHandle, { at, bytes }: Slice): Promise<string> {
   const buffer = Buffer.alloc(bytes);
   for (let done = 0; done < bytes; ) {
-    const { bytesRead } = await handle.read(buffer, done, bytes - done, position + done);
+    const { bytesRead } = await handle.read(buffer, done, bytes - done, at + done);
     if (bytesRead === 0) throw new Error('it ends too early');
     done += bytesRead;
   }

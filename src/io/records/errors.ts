@@ -1,46 +1,63 @@
 import { Failure } from '../../core/failure.ts';
 import type { Item } from '../../core/item.ts';
-import type { Value } from '../../core/value/value.ts';
-import { withEscapes } from './writers/csv-writer.ts';
+import { type Fields, withFields } from '../../core/record.ts';
+import { jsonOf, type Value } from '../../core/value/value.ts';
+import { escapeSurrogates, isTableWriter } from './writers/csv-writer.ts';
+import type { RecordWriter } from './writers/record-writer.ts';
 
 /** The columns that an errors file adds to a record's own. */
 export const errorColumns = ['_error_node', '_error_class', '_error_status', '_error_message', '_error_attempts', '_error_record'] as const;
 
-/** The column of a table for the fields of a JSON record that have none of their own, or do not fit into it, as JSON: records need not be alike. */
+/** The errors file's column for the fields of a JSON record that have no column, or do not fit into it, as JSON. */
 export const otherFields = '_error_fields';
 
-/** The longest message that is shown of a record that cannot be read. */
-const mostShown = 600;
+/** Characters that are shown of the message about an unreadable record. */
+const maxShown = 600;
 
-/** A record that could not even be read. Its message may be shown, and is short; `whole` is for the errors file, with all that was found. */
+/** The failure of a record that could not be read. Its message may be shown, so it is short; `whole`, for the errors file, has all that was found. */
 export class Unreadable extends Failure {
   constructor(readonly whole: string) {
-    const isShort = whole.length <= mostShown;
-    super('input', isShort ? whole : `${whole.slice(0, mostShown).toWellFormed()}...`, { sent: false });
+    const isShort = whole.length <= maxShown;
+    super('input', isShort ? whole : `${whole.slice(0, maxShown).toWellFormed()}...`, { sent: false });
   }
 }
 
-/** What an errors file says of a failed record: in columns of their own, or as one `_error` object. */
+/** The row of the errors file for a failed record. A table holds all of its fields, too. */
+export function errorRow(item: Item, failure: Failure, writer: RecordWriter): Fields {
+  if (!isTableWriter(writer)) return withFields(item.fields, errorFields(item, failure, false));
+  return withFields(fitColumns(item.fields, writer.columns), errorFields(item, failure, true));
+}
+
+/** Puts the fields that have no column, or a broken character, into one column as JSON: as other text they would be sent so later. */
+function fitColumns(fields: Fields, columns: readonly string[]): Fields {
+  const columnSet = new Set(columns);
+  const fits = ([name, value]: readonly [string, Value]) => columnSet.has(name) && (typeof value !== 'string' || value.isWellFormed());
+  const others = [...fields].filter((field) => !fits(field));
+  if (others.length === 0) return fields;
+  return new Map([...[...fields].filter(fits), [otherFields, jsonOf(Object.fromEntries(others))]]);
+}
+
+/** The error of a failed record: in columns of its own, or as one `_error` object. */
 export function errorFields(item: Item, failure: Failure, asColumns: boolean): [string, Value][] {
   const { node, kind, status, attempts } = failure;
   const shown = asColumns ? onOneLine(failure.message) : failure.message;
   const message = failure instanceof Unreadable ? failure.whole : shown;
-  const values: Value[] = [node ?? null, kind, status ?? null, asColumns ? withEscapes(message) : message, attempts, item.number];
+  const values: Value[] = [node ?? null, kind, status ?? null, asColumns ? escapeSurrogates(message) : message, attempts, item.number];
   if (asColumns) return errorColumns.map((name, index) => [name, values[index] as Value]);
   const error = Object.fromEntries(errorColumns.map((name, index) => [name.replace('_error_', ''), values[index] as Value]));
   return [['_error', error]];
 }
 
-/** A message and its advice, which stands on lines of its own, on one line. */
+/** Joins the lines of a message, of which the later ones are advice. */
 export function onOneLine(message: string): string {
   return message.trim().replace(/([,.:;!?]?)\s*[\r\n]+\s*/g, (_, end: string) => (end === '' ? '; ' : `${end} `));
 }
 
-const stillUnreadable = 'could not be read in an earlier run (mend it, and empty its error class): ';
+const stillUnreadable = 'could not be read in an earlier run (correct it, and empty its error class): ';
 
 /**
- * Why a record of an errors file fails again: what could not be read then has no proper fields now, and must not be sent.
- * Neither must one some of whose fields (`others`) had no column. Absent for a record that failed later on its way.
+ * The failure of a record in an errors file that must not be sent: it could not be read earlier, so its fields are incomplete,
+ * or it has fields without a column (`others`). Absent for a record that failed at a node.
  */
 export function unreadableBefore(errorClass: unknown, message: unknown, others?: unknown): Failure | undefined {
   if (others) return new Unreadable(`had fields without a column (give them columns, and empty ${otherFields}): ${others}`);

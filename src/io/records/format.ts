@@ -1,4 +1,4 @@
-/** What kind of text records are kept in, and whether it is gzipped. */
+/** A file format for records. */
 export interface Format {
   readonly kind: 'csv' | 'tsv' | 'json' | 'ndjson';
   readonly gzip: boolean;
@@ -12,26 +12,26 @@ const kinds = new Map<string, Format['kind']>([
   ['jsonl', 'ndjson'],
 ]);
 
-/** The formats' names, for messages and help. Each may be followed by `.gz`. */
+/** The names of the formats, for messages and help. Each may be followed by `.gz`. */
 export const formatNames = [...kinds.keys()];
 
-/** The format of a name such as `csv` or `ndjson.gz`; absent when there is no such format. */
+/** The format of a name such as `csv` or `ndjson.gz`; absent if there is no such format. */
 export function formatOfName(name: string): Format | undefined {
   const [, base = '', gz] = /^(.*?)(\.gz)?$/is.exec(name) ?? [];
   const kind = kinds.get(base.toLowerCase());
   return kind && { kind, gzip: gz !== undefined };
 }
 
-/** The format that a file's name ends with; absent when it ends otherwise. */
+/** The format that a file's name ends with; absent if it ends otherwise. */
 export function formatOfPath(path: string): Format | undefined {
   const extension = writtenExtension(path);
   return extension === undefined ? undefined : formatOfName(extension);
 }
 
-/** What the names of files in that format end with: `.csv`, `.ndjson.gz`; what the path ends with, if that says this format: `.jsonl`. */
+/** The extension for files of a format, such as `.ndjson.gz`: the one that the path has (`.jsonl`), if it names this format. */
 export function extensionOf({ kind, gzip }: Format, path: string): string {
-  const said = formatOfPath(path);
-  if (said?.kind === kind && said.gzip === gzip) return `.${writtenExtension(path)}`;
+  const ofPath = formatOfPath(path);
+  if (ofPath?.kind === kind && ofPath.gzip === gzip) return `.${writtenExtension(path)}`;
   return `.${kind}${gzip ? '.gz' : ''}`;
 }
 

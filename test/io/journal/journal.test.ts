@@ -8,34 +8,34 @@ import { untouched } from '../../../src/io/output/output.ts';
 
 const identity = { 'the flow': 'abc' };
 
-/** A journal that is in nobody's hands, with so many checkpoints. */
+/** A closed journal with these checkpoints. */
 async function journalWith(...records: readonly number[]): Promise<string> {
   const folder = await mkdtemp(join(tmpdir(), 'automate-journal-'));
   onTestFinished(() => rm(folder, { recursive: true, force: true }));
   const path = join(folder, 'out.csv.automate-run');
-  await adding(await createJournal(path, 'run', identity), ...records);
+  await addCheckpoints(await createJournal(path, 'run', identity), ...records);
   return path;
 }
 
-async function adding(journal: Journal, ...records: readonly number[]): Promise<void> {
+async function addCheckpoints(journal: Journal, ...records: readonly number[]): Promise<void> {
   for (const done of records) await journal.add({ ...untouched, records: done });
   await journal.close();
 }
 
-async function found(path: string): Promise<FoundJournal> {
+async function read(path: string): Promise<FoundJournal> {
   return (await readJournal(path)) as FoundJournal;
 }
 
-const keptText = (...texts: readonly string[]): ParkedRows => ({
+const rowsOf = (...texts: readonly string[]): ParkedRows => ({
   rows: texts.length,
   async *texts() {
     yield* texts;
   },
 });
 
-async function keptOf({ kept }: FoundJournal): Promise<[number, number, string][]> {
+async function parkedIn({ parked }: FoundJournal): Promise<[number, number, string][]> {
   const all: [number, number, string][] = [];
-  for (const [number, record] of kept) {
+  for (const [number, record] of parked) {
     let text = '';
     for await (const piece of record.texts()) text += piece;
     all.push([number, record.rows, text]);
@@ -43,59 +43,61 @@ async function keptOf({ kept }: FoundJournal): Promise<[number, number, string][
   return all;
 }
 
-test('the last checkpoint counts, and all of the file is whole', async () => {
+test('a journal is read up to its last checkpoint', async () => {
   const path = await journalWith(3, 7);
-  const { run, identity: read, checkpoint, validBytes } = await found(path);
-  expect([run, read, checkpoint?.records, validBytes]).toEqual(['run', identity, 7, (await readFile(path)).length]);
+  const { run, identity: found, checkpoint, validBytes } = await read(path);
+  expect([run, found, checkpoint?.records, validBytes]).toEqual(['run', identity, 7, (await readFile(path)).length]);
 });
 
 test.each([
-  ['a line without its end', '1234'],
-  ['a line that is none', 'nonsense\n'],
-  ['a line with another checksum', `00000000 ${JSON.stringify({ ...untouched, records: 9 })}\n`],
-])('%s is taken away, and what is added behind it counts', async (_name, torn) => {
+  ['half a line', '1234'],
+  ['a line that is no JSON', 'nonsense\n'],
+  ['a line with a wrong checksum', `00000000 ${JSON.stringify({ ...untouched, records: 9 })}\n`],
+])('a journal that ends with %s continues without it', async (_name, torn) => {
   const path = await journalWith(3);
   const { length } = await readFile(path);
   await appendFile(path, torn);
-  const first = await found(path);
+  const first = await read(path);
   expect([first.checkpoint?.records, first.validBytes]).toEqual([3, length]);
-  await adding(await continueJournal(path, first), 5);
-  expect((await found(path)).checkpoint?.records).toBe(5);
+  await addCheckpoints(await continueJournal(path, first), 5);
+  expect((await read(path)).checkpoint?.records).toBe(5);
 });
 
-test('behind a line that was spoilt nothing counts', async () => {
+test('a journal with a damaged line ends before it', async () => {
   const path = await journalWith(3, 5, 7);
   const lines = (await readFile(path, 'utf8')).split('\n');
   await writeFile(path, [...lines.slice(0, 2), (lines[2] as string).replace('5', '6'), ...lines.slice(3)].join('\n'));
-  const { checkpoint, validBytes } = await found(path);
+  const { checkpoint, validBytes } = await read(path);
   expect([checkpoint?.records, validBytes]).toEqual([3, lines.slice(0, 2).join('\n').length + 1]);
 });
 
-test('records that wait are read from it, however long it is', async () => {
+test('parked records are read back, however long their text is', async () => {
   const path = await journalWith();
-  const journal = await continueJournal(path, await found(path));
+  const journal = await continueJournal(path, await read(path));
   const long = 'é"\n'.repeat(900_000);
-  await journal.keep(new Map([4, 6, 9].map((number) => [number, keptText(`${number}`, long)])));
-  await adding(journal, 3);
-  const read = await found(path);
-  expect(read.checkpoint?.records).toBe(3);
-  const kept = await keptOf(read);
-  expect(kept.map(([number, rows, text]) => [number, rows, text === number + long])).toEqual([4, 6, 9].map((number) => [number, 2, true]));
+  await journal.park(new Map([4, 6, 9].map((number) => [number, rowsOf(`${number}`, long)])));
+  await addCheckpoints(journal, 3);
+  const journalRead = await read(path);
+  expect(journalRead.checkpoint?.records).toBe(3);
+  const parked = await parkedIn(journalRead);
+  expect(parked.map(([number, rows, text]) => [number, rows, text === number + long])).toEqual(
+    [4, 6, 9].map((number) => [number, 2, true]),
+  );
 });
 
-test('a record whose keeping broke off counts for nothing until it is kept anew', async () => {
+test('a record whose parking failed does not count until it is parked again', async () => {
   const path = await journalWith(3);
-  const journal = await continueJournal(path, await found(path));
+  const journal = await continueJournal(path, await read(path));
   const broken: ParkedRows = {
     rows: 2,
     async *texts() {
       yield 'first';
-      throw new Error('it broke off');
+      throw new Error('disk full');
     },
   };
-  await expect(journal.keep(new Map([[5, broken]]))).rejects.toThrow('it broke off');
-  expect(await keptOf(await found(path))).toEqual([]);
-  await journal.keep(new Map([[5, keptText('anew, ', 'whole')]]));
+  await expect(journal.park(new Map([[5, broken]]))).rejects.toThrow('disk full');
+  expect(await parkedIn(await read(path))).toEqual([]);
+  await journal.park(new Map([[5, rowsOf('again, ', 'complete')]]));
   await journal.close();
-  expect(await keptOf(await found(path))).toEqual([[5, 2, 'anew, whole']]);
+  expect(await parkedIn(await read(path))).toEqual([[5, 2, 'again, complete']]);
 });

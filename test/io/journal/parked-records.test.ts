@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { parkedLines } from '../../../src/io/journal/parked-records.ts';
 
-test.each([0, 1])('a text that is cut into pieces is cut between characters, behind %i others', async (others) => {
+test.each([0, 1])('long text is cut between characters, even after %i of half the size', async (others) => {
   const text = 'x'.repeat(others) + '😀'.repeat(1_200_000);
   const record = {
     rows: 1,

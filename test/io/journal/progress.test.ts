@@ -1,29 +1,29 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import type { Item } from '../../../src/core/item.ts';
-import { createInputProgress } from '../../../src/io/journal/progress.ts';
+import { InputProgress } from '../../../src/io/journal/progress.ts';
 
 const item = (number: number): Item => ({ number, fields: new Map(), end: { offset: number * 10, line: number } });
 
-test('in whatever order records are done: all up to a number, and ranges behind it', () => {
+test('progress knows the gapless beginning and the ranges beyond it, in whatever order records finish', () => {
   const orders = fc.tuple(fc.nat(5), fc.nat(40)).chain(([from, count]) => {
     const numbers = Array.from({ length: count }, (_, index) => from + index + 1);
     return fc.tuple(fc.constant(from), fc.shuffledSubarray(numbers));
   });
   fc.assert(
     fc.property(orders, ([from, numbers]) => {
-      const progress = createInputProgress({ records: from, offset: from * 10, line: from });
+      const progress = new InputProgress({ records: from, offset: from * 10, line: from });
       const done = new Set<number>();
       for (const number of numbers) {
-        progress.done(item(number));
+        progress.add(item(number));
         done.add(number);
         let records = from;
         while (done.has(records + 1)) records++;
-        expect([progress.records, progress.end]).toEqual([records, item(records).end]);
-        const behind = progress.beyond().flatMap(([first, last]) => Array.from({ length: last - first + 1 }, (_, index) => first + index));
-        expect(behind).toEqual([...done].filter((one) => one > records).sort((a, b) => a - b));
-        for (const [index, [first]] of progress.beyond().entries())
-          expect(first).toBeGreaterThan((progress.beyond()[index - 1]?.[1] ?? 0) + 1);
+        const { beyond, ...reached } = progress.reached();
+        expect(reached).toEqual({ records, ...item(records).end });
+        const finished = beyond.flatMap(([first, last]) => Array.from({ length: last - first + 1 }, (_, index) => first + index));
+        expect(finished).toEqual([...done].filter((one) => one > records).sort((a, b) => a - b));
+        for (const [index, [first]] of beyond.entries()) expect(first).toBeGreaterThan((beyond[index - 1]?.[1] ?? 0) + 1);
       }
     }),
     { numRuns: 100 },

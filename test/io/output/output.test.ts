@@ -2,9 +2,9 @@ import { expect, test } from 'vitest';
 import type { Item } from '../../../src/core/item.ts';
 import type { Fields } from '../../../src/core/record.ts';
 import type { Checkpoint, Journal } from '../../../src/io/journal/journal.ts';
-import { createOutput, type OutputTools, untouched } from '../../../src/io/output/output.ts';
+import { FileOutput, type FileOutputParts, untouched } from '../../../src/io/output/output.ts';
 import type { Sink } from '../../../src/io/output/sink.ts';
-import { createSpillFiles } from '../../../src/io/output/spill.ts';
+import { SpillFiles } from '../../../src/io/output/spill.ts';
 import { createWriter } from '../../../src/io/records/writers/writer.ts';
 import { createRedactor } from '../../../src/io/secrets/redact.ts';
 
@@ -33,30 +33,30 @@ function memory(more: Partial<Sink> = {}): Sink & { text(): string } {
   };
 }
 
-/** An output in memory, and what its journal is told. */
+/** An output in memory, and the calls of its journal. */
 function outputOf(from: Checkpoint = untouched, { sink = memory(), isBegun = false } = {}) {
-  const told: string[] = [];
+  const calls: string[] = [];
   const checkpoints: Checkpoint[] = [];
   let credits = 0;
   const journal: Journal = {
     add: async (checkpoint) => void checkpoints.push(checkpoint),
-    keep: async (kept) => void told.push(`keep ${[...kept.keys()]}`),
-    close: async () => void told.push('close'),
-    remove: async () => void told.push('remove'),
+    park: async (parked) => void calls.push(`park ${[...parked.keys()]}`),
+    close: async () => void calls.push('close'),
+    remove: async () => void calls.push('remove'),
   };
   const errors = memory();
-  const tools: OutputTools = {
+  const parts: FileOutputParts = {
     records: { writer: csv, sink },
     errors: {
       writer: csv,
       isBegun,
       open: async () => {
-        told.push('errors');
+        calls.push('errors');
         return errors;
       },
     },
     redactor: createRedactor(),
-    parts: createSpillFiles(() => '/nowhere'),
+    spillFiles: new SpillFiles(() => '/nowhere'),
     journal,
     from,
     credits: () => credits,
@@ -64,54 +64,54 @@ function outputOf(from: Checkpoint = untouched, { sink = memory(), isBegun = fal
   const spend = (more: number) => {
     credits += more;
   };
-  return { ...createOutput(tools), sink, told, checkpoints, spend };
+  return { output: new FileOutput(parts), sink, calls, checkpoints, spend };
 }
 
-test('what an earlier run has done already counts', async () => {
-  const output = outputOf({ ...untouched, beyond: [[2, 3]] });
-  for (const number of [2, 3]) output.known(item(number));
+test('records of an earlier run count as done', async () => {
+  const { output, checkpoints } = outputOf({ ...untouched, beyond: [[2, 3]] });
+  for (const number of [2, 3]) output.skip(item(number));
   output.put(item(1), { rows: [row('1')] });
   await output.flush();
-  expect(output.checkpoints).toMatchObject([{ records: 3, beyond: [], offset: 30, line: 4, written: 1 }]);
+  expect(checkpoints).toMatchObject([{ records: 3, beyond: [], offset: 30, line: 4, written: 1 }]);
 });
 
-test('credits that were spent since are news', async () => {
-  const output = outputOf();
+test('a checkpoint is saved if only credits were spent since the last one', async () => {
+  const { output, checkpoints, spend } = outputOf();
   output.put(item(1), { rows: [row('1')] });
   await output.flush();
   await output.flush();
-  output.spend(2);
+  spend(2);
   await output.flush();
-  expect(output.checkpoints.map(({ credits }) => credits)).toEqual([0, 2]);
+  expect(checkpoints.map(({ credits }) => credits)).toEqual([0, 2]);
 });
 
-test('an errors file that was begun is cut back, also when nothing fails any more', async () => {
-  const output = outputOf(untouched, { isBegun: true });
+test('the errors file of an earlier run is cut back even if no more records fail', async () => {
+  const { output, calls } = outputOf(untouched, { isBegun: true });
   output.put(item(1), { rows: [row('1')] });
   await output.flush();
-  expect(output.told).toEqual(['errors']);
+  expect(calls).toEqual(['errors']);
 });
 
-test('what is kept for a later run fits into the output, and is not in the journal yet', async () => {
-  const output = outputOf();
+test('records are parked if they fit into the output and are not in the journal yet', async () => {
+  const { output, calls } = outputOf();
   expect(output.park(item(2), { rows: [row('\ud800')] })).toBe(false);
   expect(output.park(item(4), { rows: [row('4')] })).toBe(true);
   expect(output.park(item(5, { parked: { rows: [row('5')] } as never }), { rows: [row('5')] })).toBe(true);
   await output.close(false);
-  expect(output.told).toEqual(['keep 4', 'close']);
+  expect(calls).toEqual(['park 4', 'close']);
 });
 
 test.each([
-  ['complete', true, undefined, ['remove']],
-  ['not complete', false, undefined, ['close']],
-  ['complete, and cannot be closed', true, new Error('EIO'), ['close']],
-])('the journal of a run that is %s', async (_name, isComplete, refusal, told) => {
+  ['is removed once the run is complete', true, undefined, ['remove']],
+  ['stays if the run is not complete', false, undefined, ['close']],
+  ['stays if the output cannot be closed', true, new Error('EIO'), ['close']],
+])('the journal %s', async (_name, isComplete, refusal, expected) => {
   const close = async () => {
     if (refusal) throw refusal;
   };
-  const output = outputOf(untouched, { sink: memory({ close }) });
+  const { output, calls } = outputOf(untouched, { sink: memory({ close }) });
   output.put(item(1), { rows: [row('1')] });
   const closed = output.close(isComplete);
   await (refusal ? expect(closed).rejects.toBe(refusal) : closed);
-  expect(output.told).toEqual(told);
+  expect(calls).toEqual(expected);
 });

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
 import { openFileSink, refuseChanged, type Sink } from '../../../src/io/output/sink.ts';
 
-async function placeFor(content?: string): Promise<string> {
+async function pathWith(content?: string): Promise<string> {
   const folder = await mkdtemp(join(tmpdir(), 'automate-sink-'));
   onTestFinished(() => rm(folder, { recursive: true, force: true }));
   const path = join(folder, 'out.csv');
@@ -12,25 +12,25 @@ async function placeFor(content?: string): Promise<string> {
   return path;
 }
 
-async function writing(sink: Sink, ...texts: readonly string[]): Promise<Sink['written']> {
+async function writeAll(sink: Sink, ...texts: readonly string[]): Promise<Sink['written']> {
   for (const text of texts) await sink.write(text);
   await sink.sync();
   await sink.close();
   return sink.written;
 }
 
-test('a new file is refused where somebody else has made one meanwhile', async () => {
-  const path = await placeFor('theirs');
+test('a new file is refused if another process has made one meanwhile', async () => {
+  const path = await pathWith('theirs');
   await expect(openFileSink(path, { gzip: false, isNew: true })).rejects.toMatchObject({ kind: 'output' });
   expect(await readFile(path, 'utf8')).toBe('theirs');
 });
 
-test('what is behind the place where a file goes on is cut off, and what is before it is told when it was changed', async () => {
-  const path = await placeFor();
-  const keep = await writing(await openFileSink(path, { gzip: false }), 'a,b\n', 'é,1\n');
+test('a continued file is cut off after its written part, and refused if that part was changed', async () => {
+  const path = await pathWith();
+  const keep = await writeAll(await openFileSink(path, { gzip: false }), 'a,b\n', 'é,1\n');
   await writeFile(path, 'torn', { flag: 'a' });
   await refuseChanged(path, keep);
-  const all = await writing(await openFileSink(path, { gzip: false, keep }), '2,3\n');
+  const all = await writeAll(await openFileSink(path, { gzip: false, keep }), '2,3\n');
   expect(await readFile(path, 'utf8')).toBe('a,b\né,1\n2,3\n');
   await refuseChanged(path, all);
   await writeFile(path, 'a,b\né,1\n2,4\n');
@@ -39,8 +39,8 @@ test('what is behind the place where a file goes on is cut off, and what is befo
   await expect(refuseChanged(path, all)).rejects.toThrow(`${path} holds 4 bytes, and 13 were written: it was changed since`);
 });
 
-test('a file that is added to keeps what is there', async () => {
-  const path = await placeFor('a\n');
-  await writing(await openFileSink(path, { gzip: false, adds: true }), 'b\n');
+test('an appended file keeps its content', async () => {
+  const path = await pathWith('a\n');
+  await writeAll(await openFileSink(path, { gzip: false, appends: true }), 'b\n');
   expect(await readFile(path, 'utf8')).toBe('a\nb\n');
 });

@@ -4,23 +4,23 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import fc from 'fast-check';
 import { describe, expect, onTestFinished, test } from 'vitest';
-import { createSpillFiles, type SpilledText } from '../../../src/io/output/spill.ts';
+import { type SpilledText, SpillFiles } from '../../../src/io/output/spill.ts';
 
-/** io/records/part: more than that of one part does not stay in memory. */
-const mostHeld = 256 * 1024;
+/** Characters that one text may hold in memory (io/output/spill). */
+const maxHeld = 256 * 1024;
 
-/** Parts whose files are made in a folder of their own. */
-async function makeParts() {
+/** Creates texts whose files are made in a folder of their own. */
+async function makeTexts() {
   const folder = await mkdtemp(join(tmpdir(), 'automate-part-'));
   onTestFinished(() => rm(folder, { recursive: true, force: true }));
   let files = 0;
-  const { part } = createSpillFiles(() => join(folder, `${files++}`));
-  return { part, folder, files: () => files };
+  const spillFiles = new SpillFiles(() => join(folder, `${files++}`));
+  return { newText: () => spillFiles.newText(), folder, files: () => files };
 }
 
-async function textOf(part: SpilledText): Promise<string> {
+async function contentOf(spilled: SpilledText): Promise<string> {
   const texts: string[] = [];
-  for await (const text of part.texts()) texts.push(text);
+  for await (const text of spilled.texts()) texts.push(text);
   return texts.join('');
 }
 
@@ -33,60 +33,60 @@ async function openFiles(folder: string): Promise<string[]> {
 
 const canLook = existsSync('/proc/self/fd');
 
-describe('a short text', () => {
+describe('a short spilled text', () => {
   test('stays in memory', async () => {
-    const { part, files } = await makeParts();
-    const short = part();
+    const { newText, files } = await makeTexts();
+    const short = newText();
     await short.add('a');
     await short.add('');
     await short.add('b\n');
-    expect([short.held, await textOf(short), files()]).toEqual([3, 'ab\n', 0]);
+    expect([short.held, await contentOf(short), files()]).toEqual([3, 'ab\n', 0]);
   });
 
-  test('may be none at all', async () => {
-    const { part } = await makeParts();
-    expect([part().held, await textOf(part())]).toEqual([0, '']);
+  test('may be empty', async () => {
+    const { newText } = await makeTexts();
+    expect([newText().held, await contentOf(newText())]).toEqual([0, '']);
   });
 
-  test('is gone when it is dropped, and nothing can be added any more', async () => {
-    const { part } = await makeParts();
-    const short = part();
+  test('is gone once it is dropped, and takes nothing more', async () => {
+    const { newText } = await makeTexts();
+    const short = newText();
     await short.add('abc');
     short.drop();
     short.drop();
     await short.add('def');
-    expect([short.held, await textOf(short)]).toEqual([0, '']);
+    expect([short.held, await contentOf(short)]).toEqual([0, '']);
   });
 });
 
-describe('a long text', () => {
-  test('waits in one file, and what comes behind it in memory', async () => {
-    const { part, files } = await makeParts();
-    const long = part();
+describe('a long spilled text', () => {
+  test('waits in one file, its end in memory', async () => {
+    const { newText, files } = await makeTexts();
+    const long = newText();
     const piece = 'x'.repeat(100_000);
     for (let count = 1; count <= 8; count++) await long.add(`${count}${piece}`);
     expect([files(), long.held]).toEqual([1, 2 * 100_001]);
-    expect(await textOf(long)).toBe([1, 2, 3, 4, 5, 6, 7, 8].map((count) => count + piece).join(''));
-    expect(await textOf(long)).toHaveLength(8 * 100_001);
+    expect(await contentOf(long)).toBe([1, 2, 3, 4, 5, 6, 7, 8].map((count) => count + piece).join(''));
+    expect(await contentOf(long)).toHaveLength(8 * 100_001);
     long.drop();
   });
 
-  test.runIf(canLook)('has a file without a name, for nobody else', async () => {
-    const { part, folder } = await makeParts();
-    const long = part();
-    await long.add('x'.repeat(mostHeld + 1));
+  test.runIf(canLook)('lies in a file without a name that only its owner may read', async () => {
+    const { newText, folder } = await makeTexts();
+    const long = newText();
+    await long.add('x'.repeat(maxHeld + 1));
     expect(await readdir(folder)).toEqual([]);
     const [file, ...more] = await openFiles(folder);
     expect(more).toEqual([]);
     const { mode, size, nlink } = await stat(file ?? '');
-    expect([mode & 0o777, size, nlink]).toEqual([0o600, mostHeld + 1, 0]);
+    expect([mode & 0o777, size, nlink]).toEqual([0o600, maxHeld + 1, 0]);
     long.drop();
     await expect.poll(() => openFiles(folder)).toEqual([]);
   });
 
-  test('comes in pieces, however long it is', async () => {
-    const { part } = await makeParts();
-    const long = part();
+  test('is read in pieces, however long it is', async () => {
+    const { newText } = await makeTexts();
+    const long = newText();
     const line = `${'line '.repeat(20)}\n`;
     for (let count = 0; count < 2000; count++) await long.add(line.repeat(100));
     let longest = 0;
@@ -96,29 +96,28 @@ describe('a long text', () => {
       length += text.length;
     }
     expect(length).toBe(2000 * 100 * line.length);
-    expect(longest).toBeLessThan(2 * mostHeld);
+    expect(longest).toBeLessThan(2 * maxHeld);
     long.drop();
   });
 
-  test('of any characters comes back as it was', async () => {
-    const { part } = await makeParts();
+  test('is read back unchanged, whatever its characters', async () => {
+    const { newText } = await makeTexts();
     const piece = fc.tuple(fc.string({ unit: 'grapheme', minLength: 1 }), fc.integer({ min: 1, max: 60_000 }));
     await fc.assert(
       fc.asyncProperty(fc.array(piece, { maxLength: 8 }), async (pieces) => {
         const texts = pieces.map(([text, times]) => text.repeat(Math.ceil(times / text.length)));
-        const long = part();
+        const long = newText();
         for (const text of texts) await long.add(text);
-        expect((await textOf(long)) === texts.join('')).toBe(true);
+        expect((await contentOf(long)) === texts.join('')).toBe(true);
         long.drop();
       }),
       { numRuns: 50 },
     );
   });
 
-  test('that cannot be kept ends the run with the reason, and is dropped all the same', async () => {
-    const { part } = createSpillFiles(() => join(tmpdir(), 'automate-no-such-folder', 'part'));
-    const long = part();
-    await expect(long.add('x'.repeat(mostHeld + 1))).rejects.toMatchObject({
+  test('fails with the reason if it cannot be written, and can still be dropped', async () => {
+    const long = new SpillFiles(() => join(tmpdir(), 'automate-no-such-folder', 'part')).newText();
+    await expect(long.add('x'.repeat(maxHeld + 1))).rejects.toMatchObject({
       kind: 'output',
       message: expect.stringMatching(/^the temporary file for waiting rows cannot be written: .*ENOENT/),
     });
@@ -126,65 +125,65 @@ describe('a long text', () => {
   });
 });
 
-describe('many at once', () => {
-  test('do not stay in memory together, though each is short', async () => {
-    const { part, folder } = await makeParts();
-    const parts = Array.from({ length: 200 }, part);
+describe('many spilled texts', () => {
+  test('go to disk if they are long together, even if each is short', async () => {
+    const { newText, folder } = await makeTexts();
+    const parts = Array.from({ length: 200 }, newText);
     const piece = 'ä'.repeat(20_000);
     for (const [index, one] of parts.entries()) for (let count = 0; count < 3; count++) await one.add(`${index}${piece}`);
     const held = parts.reduce((sum, one) => sum + one.held, 0);
     expect(held).toBeLessThan(5 * 1024 * 1024);
     expect(await readdir(folder)).toEqual([]);
-    for (const [index, one] of parts.entries()) expect((await textOf(one)) === `${index}${piece}`.repeat(3)).toBe(true);
+    for (const [index, one] of parts.entries()) expect((await contentOf(one)) === `${index}${piece}`.repeat(3)).toBe(true);
     for (const one of parts) one.drop();
   });
 
-  test('leave what is very short alone', async () => {
-    const { part, files } = await makeParts();
-    const parts = Array.from({ length: 2000 }, part);
+  test('stay in memory if they are very short', async () => {
+    const { newText, files } = await makeTexts();
+    const parts = Array.from({ length: 2000 }, newText);
     for (const one of parts) await one.add('x'.repeat(5000));
     expect([files(), parts.every(({ held }) => held === 5000)]).toEqual([0, true]);
   });
 
-  test('one that is dropped makes room for the others', async () => {
-    const { part, files } = await makeParts();
-    const first = Array.from({ length: 20 }, part);
+  test('have room for more once some are dropped', async () => {
+    const { newText, files } = await makeTexts();
+    const first = Array.from({ length: 20 }, newText);
     for (const one of first) await one.add('x'.repeat(200_000));
     for (const one of first) one.drop();
-    const second = Array.from({ length: 20 }, part);
+    const second = Array.from({ length: 20 }, newText);
     for (const one of second) await one.add('x'.repeat(200_000));
     expect(files()).toBe(0);
   });
 
-  test('one that is dropped, even twice, leaves the file to those that share it', async () => {
-    const { part } = await makeParts();
-    const parts = Array.from({ length: 33 }, part);
-    for (const one of parts) await one.add('x'.repeat(mostHeld + 1));
+  test('keep their shared file when one is dropped, even twice', async () => {
+    const { newText } = await makeTexts();
+    const parts = Array.from({ length: 33 }, newText);
+    for (const one of parts) await one.add('x'.repeat(maxHeld + 1));
     const last = parts.pop() as SpilledText;
     for (const one of [...parts, ...parts]) one.drop();
-    await last.add('y'.repeat(mostHeld + 1));
-    expect((await textOf(last)) === 'x'.repeat(mostHeld + 1) + 'y'.repeat(mostHeld + 1)).toBe(true);
+    await last.add('y'.repeat(maxHeld + 1));
+    expect((await contentOf(last)) === 'x'.repeat(maxHeld + 1) + 'y'.repeat(maxHeld + 1)).toBe(true);
     last.drop();
   });
 
-  test('one after another, each finds a file that is open', async () => {
-    const { part } = await makeParts();
+  test('each find an open file, one after another', async () => {
+    const { newText } = await makeTexts();
     for (let count = 0; count < 40; count++) {
-      const one = part();
-      await one.add(`${count}`.padStart(mostHeld + 1, 'x'));
-      expect((await textOf(one)).endsWith(`x${count}`)).toBe(true);
+      const one = newText();
+      await one.add(`${count}`.padStart(maxHeld + 1, 'x'));
+      expect((await contentOf(one)).endsWith(`x${count}`)).toBe(true);
       one.drop();
     }
   });
 
-  test.runIf(canLook)('share files, and leave none open', async () => {
-    const { part, folder } = await makeParts();
-    const parts = Array.from({ length: 50 }, part);
-    await Promise.all(parts.map((one) => one.add('x'.repeat(mostHeld + 1))));
-    await Promise.all(parts.map((one, index) => one.add(`${index}`.padStart(mostHeld + 1, 'y'))));
+  test.runIf(canLook)('share 32 files, and leave none open', async () => {
+    const { newText, folder } = await makeTexts();
+    const parts = Array.from({ length: 50 }, newText);
+    await Promise.all(parts.map((one) => one.add('x'.repeat(maxHeld + 1))));
+    await Promise.all(parts.map((one, index) => one.add(`${index}`.padStart(maxHeld + 1, 'y'))));
     expect(await openFiles(folder)).toHaveLength(32);
-    const texts = await Promise.all(parts.map(textOf));
-    expect(texts.every((text, index) => text === 'x'.repeat(mostHeld + 1) + `${index}`.padStart(mostHeld + 1, 'y'))).toBe(true);
+    const texts = await Promise.all(parts.map(contentOf));
+    expect(texts.every((text, index) => text === 'x'.repeat(maxHeld + 1) + `${index}`.padStart(maxHeld + 1, 'y'))).toBe(true);
     for (const one of parts) one.drop();
     await expect.poll(() => openFiles(folder)).toEqual([]);
   });

@@ -14,7 +14,7 @@ test.each([
   ['rows', undefined],
   ['rows.csv/part', undefined],
   ['-', undefined],
-])('the name %s says the format', (path, format) => {
+])('the file name %s has its format', (path, format) => {
   expect(formatOfPath(path)).toEqual(format);
 });
 
@@ -25,7 +25,7 @@ test.each([
   ['.csv', undefined],
   ['xml', undefined],
   ['', undefined],
-])('the option %s says the format', (name, format) => {
+])('the option %j has its format', (name, format) => {
   expect(formatOfName(name)).toEqual(format);
 });
 
@@ -41,6 +41,6 @@ test.each([
   ['jsonl', 'rows.jsonl.gz', '.ndjson'],
   ['jsonl.gz', 'rows.jsonl', '.ndjson.gz'],
   ['jsonl', 'rows.txt', '.ndjson'],
-])('the extension of %s, when the input is %s', (name, path, extension) => {
+])('files in %s get their extension if the input is %s', (name, path, extension) => {
   expect(extensionOf(formatOfName(name) as Format, path)).toBe(extension);
 });

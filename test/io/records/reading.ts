@@ -11,14 +11,14 @@ import { openSource, type Source, type SourceOptions } from '../../../src/io/rec
 const folder = mkdtempSync(join(tmpdir(), 'records-'));
 process.once('exit', () => rmSync(folder, { recursive: true }));
 
-/** A file of that content; its path. */
+/** Writes a file and returns its path. */
 export function file(name: string, content: string | Buffer): string {
   const path = join(folder, name);
   writeFileSync(path, content);
   return path;
 }
 
-/** A stream of that content in chunks of that size. */
+/** A stream in chunks of one size. */
 function stream(content: string | Buffer, chunkSize = 65_536): Readable {
   const bytes = Buffer.from(content);
   const count = Math.ceil(bytes.length / chunkSize);
@@ -33,7 +33,7 @@ export function openFile(path: string, options: Partial<SourceOptions> = {}): Pr
   return openSource({ path, stdin: stream(''), ...options });
 }
 
-/** Opens stdin with that content. */
+/** Opens a text as stdin. */
 export function openText(
   format: string,
   content: string | Buffer,
@@ -49,14 +49,14 @@ export async function itemsOf(source: Promise<Source>): Promise<Item[]> {
   return items;
 }
 
-/** All records' fields as texts; a failed record as its message. */
+/** The fields of all records as texts; failed records as their messages. */
 export async function shown(source: Promise<Source>): Promise<(string | Record<string, string>)[]> {
   return (await itemsOf(source)).map(
     (item) => item.failure?.message ?? Object.fromEntries([...item.fields].map(([name, value]) => [name, textOf(value)])),
   );
 }
 
-/** The message that ends the reading. */
+/** The message of the error that ends the reading. */
 export async function problem(source: Promise<Source>): Promise<string> {
   try {
     await itemsOf(source);
@@ -67,7 +67,7 @@ export async function problem(source: Promise<Source>): Promise<string> {
   throw new Error('expected a problem, found none');
 }
 
-/** What the errors file says of a record that could not be read. */
+/** The message in the errors file for an unreadable record. */
 export function writtenError(item: Item | undefined): Value | undefined {
   if (!item?.failure) return undefined;
   return new Map(errorFields(item, item.failure, true)).get('_error_message');

@@ -1,20 +1,20 @@
 import type { AutomateError } from '../../../core/failure.ts';
 import { isErrorField } from '../../../core/record.ts';
-import { inputError } from './input-error.ts';
+import { inputError } from './record-reader.ts';
 
-/** A column of a table that is read. */
+/** A column of an input table. */
 export interface Column {
   readonly name: string;
-  /** 0-based, in the row. */
+  /** 0-based place in the row. */
   readonly index: number;
 }
 
-/** The columns to keep: those that an errors file added are dropped. */
-export function columnsOf(header: readonly string[]): Column[] {
+/** The columns that become fields: all but those that an errors file added. */
+export function fieldColumns(header: readonly string[]): Column[] {
   return header.map((name, index) => ({ name, index })).filter(({ name }) => !isErrorField(name));
 }
 
-/** Why records cannot be told by these names; absent when they can. */
+/** The error for a column without a name, or two with the same; absent if there is none. */
 export function headerProblem(columns: readonly Column[], place: string): AutomateError | undefined {
   const seen = new Map<string, number>();
   for (const { name, index } of columns) {

@@ -2,119 +2,134 @@ import { type CsvError, Parser } from 'csv-parse';
 import type { AutomateError, Failure } from '../../../core/failure.ts';
 import type { Item } from '../../../core/item.ts';
 import { otherFields, Unreadable, unreadableBefore } from '../errors.ts';
-import { columnsOf, headerProblem } from './csv-header.ts';
-import { inputError } from './input-error.ts';
-import { beginning, maxRecordBytes, type Position, type RecordReader, tooLong } from './record-reader.ts';
+import { type Column, fieldColumns, headerProblem } from './csv-header.ts';
+import { beginning, inputError, maxRecordBytes, type Position, type RecordReader, tooLong } from './record-reader.ts';
 
-/** Where reading goes on, and what the header at the start of the file was. */
+/** The place at which reading resumes, and the header from the start of the file. */
 export interface CsvStart {
   readonly from: Position;
   readonly header: readonly string[];
 }
 
 /** Reads CSV (RFC 4180) with a header. A row with too few or too many cells becomes a failed record. */
-export function createCsvReader(name: string, delimiter: string, start?: CsvStart): RecordReader {
-  const from = start?.from ?? beginning;
-  let header = start?.header;
-  let columns = columnsOf(header ?? []);
-  let problem: AutomateError | undefined;
-  let items: Item[] = [];
-  let { records } = from;
-  let end = { offset: from.offset, line: from.line };
-  let received = from.offset;
-  let emptyLines = 0;
-  // How many lines csv-parse has counted too many: it takes CR LF between quotes for two.
-  let surplus = 0;
+export class CsvReader implements RecordReader {
+  readonly #name: string;
+  readonly #from: Position;
+  readonly #parser: Parser;
+  #header: readonly string[] | undefined;
+  #headerProblem: AutomateError | undefined;
+  #columns: readonly Column[];
+  /** Records of the rows that the parser has found in the present chunk. */
+  #items: Item[] = [];
+  #records: number;
+  /** The place after the last row. */
+  #end: Item['end'];
+  #receivedBytes: number;
+  #emptyLines = 0;
+  /** Lines that csv-parse has counted too many: it counts a CR LF between quotes as two. */
+  #surplusLines = 0;
 
-  const parser = new Parser({
-    bom: start === undefined,
-    delimiter,
-    record_delimiter: ['\r\n', '\n', '\r'],
-    relax_column_count: true,
-    relax_quotes: true,
-    skip_empty_lines: true,
-  });
-  // Rows are taken from the parser's hands: its own queue of objects is slow, and so is what `on_record` is told of each.
-  parser.push = (cells: string[] | null) => {
-    if (cells !== null) take(cells);
-    return true;
-  };
-  parser.on('error', () => {});
-  return { header: () => header, write, end: finish };
-
-  async function write(chunk: Buffer): Promise<Item[]> {
-    await settled((done) => parser.write(chunk, done));
-    received += chunk.length;
-    if (received - end.offset > maxRecordBytes) throw tooLong(name, nextLine(), 'is a quote not closed?');
-    return taken();
+  constructor(name: string, delimiter: string, start?: CsvStart) {
+    const from = start?.from ?? beginning;
+    this.#name = name;
+    this.#from = from;
+    this.#header = start?.header;
+    this.#columns = fieldColumns(start?.header ?? []);
+    this.#records = from.records;
+    this.#end = { offset: from.offset, line: from.line };
+    this.#receivedBytes = from.offset;
+    this.#parser = new Parser({
+      bom: start === undefined,
+      delimiter,
+      record_delimiter: ['\r\n', '\n', '\r'],
+      relax_column_count: true,
+      relax_quotes: true,
+      skip_empty_lines: true,
+    });
+    // Takes rows as the parser finds them: its queue of objects is slow, and so are the details that it gives to `on_record`.
+    this.#parser.push = (cells: string[] | null) => {
+      if (cells !== null) this.#take(cells);
+      return true;
+    };
+    this.#parser.on('error', () => {});
   }
 
-  async function finish(): Promise<Item[]> {
-    await settled((done) => parser.end(done));
-    if (header === undefined) throw inputError(`${name}:1`, 'expected a header row with the names of the columns, found none');
-    return taken();
+  header(): readonly string[] | undefined {
+    return this.#header;
   }
 
-  async function settled(act: (done: (error?: Error | null) => void) => void): Promise<void> {
+  async write(chunk: Buffer): Promise<Item[]> {
+    await this.#parsed((done) => this.#parser.write(chunk, done));
+    this.#receivedBytes += chunk.length;
+    if (this.#receivedBytes - this.#end.offset > maxRecordBytes) throw tooLong(this.#name, this.#nextLine(), 'is a quote not closed?');
+    return this.#takeItems();
+  }
+
+  async end(): Promise<Item[]> {
+    await this.#parsed((done) => this.#parser.end(done));
+    if (this.#header) return this.#takeItems();
+    throw inputError(`${this.#name}:1`, 'expected a header row with the names of the columns, found none');
+  }
+
+  async #parsed(act: (done: (error?: Error | null) => void) => void): Promise<void> {
     try {
       await new Promise<void>((resolve, reject) => act((error) => (error ? reject(error) : resolve())));
     } catch (error) {
-      throw (error as CsvError).code === 'CSV_QUOTE_NOT_CLOSED' ? unclosed(error as CsvError) : error;
+      throw (error as CsvError).code === 'CSV_QUOTE_NOT_CLOSED' ? this.#unclosedQuote(error as CsvError) : error;
     }
   }
 
-  function taken(): Item[] {
-    if (problem) throw problem;
-    const batch = items;
-    items = [];
-    return batch;
+  #takeItems(): Item[] {
+    if (this.#headerProblem) throw this.#headerProblem;
+    const items = this.#items;
+    this.#items = [];
+    return items;
   }
 
-  function take(cells: string[]): void {
-    const line = nextLine();
-    const { bytes, lines, empty_lines } = parser.info;
-    if (from.line + lines - surplus > line) surplus += quotedLineBreaks(cells);
-    end = { offset: from.offset + bytes, line: from.line + lines - surplus };
-    emptyLines = empty_lines;
-    if (header !== undefined) items.push(itemOf(cells, line));
+  #take(cells: string[]): void {
+    const line = this.#nextLine();
+    const { bytes, lines, empty_lines } = this.#parser.info;
+    if (this.#from.line + lines - this.#surplusLines > line) this.#surplusLines += countCrLf(cells);
+    this.#end = { offset: this.#from.offset + bytes, line: this.#from.line + lines - this.#surplusLines };
+    this.#emptyLines = empty_lines;
+    if (this.#header !== undefined) this.#items.push(this.#toItem(cells, this.#header, line));
     else {
-      header = cells;
-      columns = columnsOf(cells);
-      problem = headerProblem(columns, `${name}:${line}`);
+      this.#header = cells;
+      this.#columns = fieldColumns(cells);
+      this.#headerProblem = headerProblem(this.#columns, `${this.#name}:${line}`);
     }
   }
 
   /** The line on which the next row starts. */
-  function nextLine(): number {
-    return end.line + parser.info.empty_lines - emptyLines + 1;
+  #nextLine(): number {
+    return this.#end.line + this.#parser.info.empty_lines - this.#emptyLines + 1;
   }
 
-  function itemOf(cells: string[], line: number): Item {
+  #toItem(cells: string[], header: readonly string[], line: number): Item {
     const fields = new Map<string, string>();
-    for (const { name, index } of columns) {
+    for (const { name, index } of this.#columns) {
       if (index < cells.length) fields.set(name, cells[index] as string);
     }
-    const item = { number: ++records, fields, end };
-    const names = header as readonly string[];
-    if (cells.length !== names.length) return { ...item, failure: ragged(cells, names.length, line) };
-    if (columns.length === names.length) return item;
-    const cell = (name: string) => cells[names.indexOf(name)];
+    const item = { number: ++this.#records, fields, end: this.#end };
+    if (cells.length !== header.length) return { ...item, failure: wrongCellCount(cells, header.length, line) };
+    if (this.#columns.length === header.length) return item;
+    const cell = (name: string) => cells[header.indexOf(name)];
     const failure = unreadableBefore(cell('_error_class'), cell('_error_message'), cell(otherFields));
     return failure ? { ...item, failure } : item;
   }
 
-  function unclosed(error: CsvError): AutomateError {
-    const before = openRow(parser);
-    const line = nextLine() + before.reduce((sum, cell) => sum + lineBreaks(cell), 0);
-    const column = header?.[before.length];
+  #unclosedQuote(error: CsvError): AutomateError {
+    const before = openRow(this.#parser);
+    const line = this.#nextLine() + before.reduce((sum, cell) => sum + countLineBreaks(cell), 0);
+    const column = this.#header?.[before.length];
     const cell = `cell ${before.length + 1}${column === undefined ? '' : ` ("${column}")`}`;
     const found = `found the end of the file; the quote opens ${cell}`;
-    const mend = 'close it; a quote inside quotes is written twice: "a ""b"" c"';
-    return inputError(`${name}:${line}`, `expected a closing quote, ${found}\n${mend}`, error);
+    const advice = 'close it; a quote inside quotes is written twice: "a ""b"" c"';
+    return inputError(`${this.#name}:${line}`, `expected a closing quote, ${found}\n${advice}`, error);
   }
 }
 
-function ragged(cells: readonly string[], expected: number, line: number): Failure {
+function wrongCellCount(cells: readonly string[], expected: number, line: number): Failure {
   const extra = cells
     .slice(expected)
     .map((cell) => JSON.stringify(cell))
@@ -122,15 +137,15 @@ function ragged(cells: readonly string[], expected: number, line: number): Failu
   return new Unreadable(`line ${line}: expected ${expected} cells, found ${cells.length}${extra === '' ? '' : ` (extra: ${extra})`}`);
 }
 
-function quotedLineBreaks(cells: readonly string[]): number {
+function countCrLf(cells: readonly string[]): number {
   return cells.reduce((sum, cell) => sum + cell.split('\r\n').length - 1, 0);
 }
 
-function lineBreaks(cell: string): number {
+function countLineBreaks(cell: string): number {
   return cell.split(/\r\n|\r|\n/).length - 1;
 }
 
-/** The cells before the one that the text ended in. The parser has them, its types do not tell. */
+/** The cells before the one in which the text ended. The parser has them, but not in its types. */
 function openRow(parser: Parser): string[] {
   return (parser as unknown as { state: { record: string[] } }).state.record;
 }

@@ -1,7 +1,9 @@
+import { pipeline } from 'node:stream';
+import { createGunzip } from 'node:zlib';
 import { AutomateError } from '../../../core/failure.ts';
-import { inputError } from './input-error.ts';
+import { inputError } from './record-reader.ts';
 
-/** An encoding's name, from its label (encoding.spec.whatwg.org, 4.2). Throws an AutomateError (`usage`) for an unknown one. */
+/** The name of an encoding, from its label (encoding.spec.whatwg.org, 4.2). Throws an AutomateError (`usage`) for an unknown label. */
 export function encodingOf(label: string): string {
   try {
     return new TextDecoder(label).encoding;
@@ -15,7 +17,7 @@ export function encodingOf(label: string): string {
 }
 
 /** Turns text of another encoding into UTF-8. Throws an AutomateError (`input`) for bytes that the encoding does not have. */
-export async function* transcoded(chunks: AsyncIterable<Buffer>, encoding: string, name: string): AsyncGenerator<Buffer> {
+export async function* transcode(chunks: AsyncIterable<Buffer>, encoding: string, name: string): AsyncGenerator<Buffer> {
   const decoder = new TextDecoder(encoding, { fatal: true });
   let offset = 0;
   for await (const chunk of chunks) {
@@ -30,8 +32,33 @@ export async function* transcoded(chunks: AsyncIterable<Buffer>, encoding: strin
     try {
       return next();
     } catch (error) {
-      const found = `found bytes that are none, at byte offset ${offset} or behind`;
+      const found = `found other bytes at byte offset ${offset} or later`;
       throw inputError(name, `expected ${encoding}, ${found}\nname the file's encoding: --encoding latin1`, error);
     }
   }
+}
+
+/** Unzips. Throws an AutomateError (`input`) if the bytes are not gzip, or truncated. */
+export async function* gunzip(bytes: AsyncIterable<Buffer>, name: string): AsyncGenerator<Buffer> {
+  const unzipped = createGunzip({ chunkSize: 65_536 });
+  // Every error comes out of the loop below.
+  pipeline(bytes, unzipped, () => {});
+  try {
+    yield* unzipped;
+  } catch (error) {
+    throw gzipError(name, error);
+  }
+}
+
+function gzipError(name: string, error: unknown): unknown {
+  const { code, message } = error as NodeJS.ErrnoException;
+  if (!code?.startsWith('Z_')) return error;
+  if (code === 'Z_BUF_ERROR') {
+    return inputError(
+      name,
+      'expected the end of the gzip data, found the end of the file: it is truncated\nfetch or make the file again',
+      error,
+    );
+  }
+  return inputError(name, `expected gzip data, found something else (${message})\nfor a file that is not gzipped leave out .gz`, error);
 }

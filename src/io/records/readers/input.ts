@@ -3,29 +3,29 @@ import { stat } from 'node:fs/promises';
 import type { Readable } from 'node:stream';
 import type { AutomateError } from '../../../core/failure.ts';
 import { statOf } from '../../files/stat.ts';
-import { inputError } from './input-error.ts';
+import { inputError } from './record-reader.ts';
 
-/** A file or stream that raw bytes come from. */
+/** A file or stream of bytes. */
 export interface Input {
-  /** As messages name it. */
+  /** The name in messages. */
   readonly name: string;
-  /** Its size; absent when only reading to the end can tell. */
+  /** The size; absent if it is known only after reading to the end. */
   readonly totalBytes: number | undefined;
   readonly isSeekable: boolean;
-  /** How far it was read. */
+  /** The number of bytes read. */
   readBytes(): number;
-  /** Its bytes from an offset on, which is 0 unless it is seekable. Throws an AutomateError (`input`). */
+  /** The bytes from an offset on, which is 0 unless the input is seekable. Throws an AutomateError (`input`). */
   bytes(start: number): AsyncGenerator<Buffer>;
-  /** Ends all reading at once, also one that waits for bytes: it throws. */
+  /** Stops reading at once: a pending read throws. */
   close(): Promise<void>;
 }
 
-/** Opens a file, or the given stream if the path is `-`. Throws an AutomateError (`input`). */
+/** Opens a file, or stdin if the path is `-`. Throws an AutomateError (`input`). */
 export async function openInput(path: string, stdin: NodeJS.ReadableStream): Promise<Input> {
   return path === '-' ? streamInput(stdin as Readable) : fileInput(path);
 }
 
-/** Throws an AutomateError (`input`) when there is nothing of that name that can be read. */
+/** Throws an AutomateError (`input`) if there is no file with that name. */
 export function refuseMissing(path: string): void {
   const found = statOf(path);
   if (!found) throw readError(path, { code: 'ENOENT' });
@@ -34,7 +34,7 @@ export function refuseMissing(path: string): void {
 
 function streamInput(stdin: Readable): Input {
   const name = '<stdin>';
-  return { name, totalBytes: undefined, isSeekable: false, ...reading(name, () => stdin) };
+  return { name, totalBytes: undefined, isSeekable: false, ...bytesOf(name, () => stdin) };
 }
 
 async function fileInput(path: string): Promise<Input> {
@@ -45,10 +45,10 @@ async function fileInput(path: string): Promise<Input> {
   // A pipe or a device has neither size nor offsets.
   const isSeekable = found.isFile();
   const open = (start: number) => createReadStream(path, { highWaterMark: 16_384, ...(start > 0 && { start }) });
-  return { name: path, totalBytes: isSeekable ? found.size : undefined, isSeekable, ...reading(path, open) };
+  return { name: path, totalBytes: isSeekable ? found.size : undefined, isSeekable, ...bytesOf(path, open) };
 }
 
-function reading(name: string, open: (start: number) => Readable): Pick<Input, 'readBytes' | 'bytes' | 'close'> {
+function bytesOf(name: string, open: (start: number) => Readable): Pick<Input, 'readBytes' | 'bytes' | 'close'> {
   let stream: Readable | undefined;
   let read = 0;
   return { readBytes: () => read, bytes, close };
@@ -79,7 +79,7 @@ const reasons: Record<string, string> = {
   EACCES: 'expected a file that may be read, found one without that permission',
 };
 
-/** Why an input cannot be read. */
+/** The error for an input that cannot be read. */
 export function readError(name: string, error: unknown): AutomateError {
   const { code, message } = error as NodeJS.ErrnoException;
   return inputError(name, reasons[code ?? ''] ?? `cannot be read: ${message}`, error);

@@ -1,4 +1,4 @@
-/** Where a text stops being JSON, and why. */
+/** The first error in a JSON text. */
 export interface JsonFault {
   /** 0-based, in the text. */
   readonly offset: number;
@@ -18,12 +18,12 @@ const expectations = {
 type Expectation = keyof typeof expectations;
 
 /**
- * The first place where a text that JSON.parse refuses is not JSON (RFC 8259). JSON.parse itself does not always tell.
- * `end` is what the end of the text is called. Absent when the text is JSON.
+ * Finds the first error in a text that JSON.parse refuses (RFC 8259): JSON.parse does not always give the place.
+ * `end` names the end of the text in the message. Absent if the text is JSON.
  */
 export function jsonFault(text: string, end: string): JsonFault | undefined {
   let expecting = 'value' as Expectation;
-  // The brackets that are due, the innermost last.
+  // The closing brackets that are due, the innermost last.
   const closing: string[] = [];
   let at = afterSpace(text, 0);
   while (at < text.length || expecting !== 'next' || closing.length > 0) {
@@ -33,38 +33,38 @@ export function jsonFault(text: string, end: string): JsonFault | undefined {
   }
   return undefined;
 
-  /** Takes a token and answers its length; 0 when it is none that may stand there. */
+  /** Takes a token and returns its length; 0 if it is not allowed here. */
   function take(char: string | undefined): number {
     const canClose = expecting === 'next' || expecting.includes(' or ');
-    if (canClose && char !== undefined && char === closing.at(-1)) return closed();
-    if (expecting === 'next') return char === ',' && closing.length > 0 ? then(closing.at(-1) === '}' ? 'name' : 'value') : 0;
-    if (expecting === ':') return char === ':' ? then('value') : 0;
+    if (canClose && char !== undefined && char === closing.at(-1)) return close();
+    if (expecting === 'next') return char === ',' && closing.length > 0 ? expect(closing.at(-1) === '}' ? 'name' : 'value') : 0;
+    if (expecting === ':') return char === ':' ? expect('value') : 0;
     if (char === '"') return takeString();
     if (expecting.startsWith('name')) return 0;
-    if (char === '{' || char === '[') return opened(char);
-    return then('next', scalarLength(text, at));
+    if (char === '{' || char === '[') return open(char);
+    return expect('next', scalarLength(text, at));
   }
 
-  function then(next: Expectation, length = 1): number {
+  function expect(next: Expectation, length = 1): number {
     if (length > 0) expecting = next;
     return length;
   }
 
-  function opened(bracket: '{' | '['): number {
+  function open(bracket: '{' | '['): number {
     closing.push(bracket === '{' ? '}' : ']');
-    return then(bracket === '{' ? 'name or }' : 'value or ]');
+    return expect(bracket === '{' ? 'name or }' : 'value or ]');
   }
 
-  function closed(): number {
+  function close(): number {
     closing.pop();
-    return then('next');
+    return expect('next');
   }
 
   function takeString(): number {
-    const close = stringEnd(text, at);
-    if (text[close] === '"') return then(expecting.startsWith('name') ? ':' : 'next', close + 1 - at);
-    at = close;
-    expecting = text[close] === '\\' ? 'escape' : 'quote';
+    const end = stringEnd(text, at);
+    if (text[end] === '"') return expect(expecting.startsWith('name') ? ':' : 'next', end + 1 - at);
+    at = end;
+    expecting = text[end] === '\\' ? 'escape' : 'quote';
     return 0;
   }
 
@@ -88,7 +88,7 @@ function afterSpace(text: string, start: number): number {
 
 const escapeSequence = /\\(?:["\\/bfnrt]|u[\da-fA-F]{4})/y;
 
-/** The offset of the closing quote, or of what is wrong before it. */
+/** The offset of the closing quote, or of the first error before it. */
 function stringEnd(text: string, start: number): number {
   let at = start + 1;
   for (;;) {

@@ -5,11 +5,14 @@ import { writtenNames } from '../../../core/value/json.ts';
 import { isObject, type JsonObject, type Value } from '../../../core/value/value.ts';
 import { otherFields, unreadableBefore } from '../errors.ts';
 
-/** An object as a record, without the fields that an errors file added. `text`: as it was written, for the order of its fields. */
-export function recordOf(object: JsonObject, text: string): Pick<Item, 'fields' | 'failure'> {
+/** The part of a record that does not depend on its place in the input. */
+export type RecordContent = Pick<Item, 'fields' | 'failure'>;
+
+/** The record of an object, without the fields that an errors file added. `text` is the object's, which has the order of its fields. */
+export function recordOf(object: JsonObject, text: string): RecordContent {
   const fields = new Map<string, Value>();
   let failure: Failure | undefined;
-  for (const name of namesOf(object, text)) {
+  for (const name of orderedNames(object, text)) {
     const value = object[name] as Value;
     if (!isErrorField(name)) fields.set(name, value);
     else if (name === '_error' && isObject(value)) failure = unreadableBefore(value.class, value.message);
@@ -18,14 +21,14 @@ export function recordOf(object: JsonObject, text: string): Pick<Item, 'fields' 
   return failure ? { fields, failure } : { fields };
 }
 
-/** An object puts names that are whole numbers first. */
-function namesOf(object: JsonObject, text: string): string[] {
+/** A JavaScript object puts names that are whole numbers first; the text has the written order. */
+function orderedNames(object: JsonObject, text: string): string[] {
   const names = Object.keys(object);
   return /^\d/.test(names[0] ?? '') ? writtenNames(text) : names;
 }
 
-/** What a value is, in a message's words. */
-export function kindOf(value: Value): string {
+/** The kind of a value, as messages name it. */
+export function valueKind(value: Value): string {
   if (Array.isArray(value)) return 'an array';
   if (isObject(value)) return 'an object';
   if (typeof value === 'string') return 'a text';

@@ -3,53 +3,67 @@ import { parseJson } from '../../../core/value/json.ts';
 import { isObject } from '../../../core/value/value.ts';
 import { Unreadable } from '../errors.ts';
 import { jsonFault } from './json-fault.ts';
-import { kindOf, recordOf } from './json-record.ts';
+import { type RecordContent, recordOf, valueKind } from './json-record.ts';
 import { maxRecordBytes, type Position, type RecordReader, tooLong } from './record-reader.ts';
 
-/** Reads one JSON object per line. A line that is none becomes a failed record. */
-export function createNdjsonReader(name: string, from: Position): RecordReader {
-  let { offset, line, records } = from;
-  // The beginning of a line that the next chunk goes on with.
-  let open: Buffer[] = [];
-  let openBytes = 0;
-  return { header: () => undefined, write, end };
+/** Reads one JSON object per line. Any other line becomes a failed record; blank ones are skipped. */
+export class NdjsonReader implements RecordReader {
+  readonly #name: string;
+  #offset: number;
+  #line: number;
+  #records: number;
+  /** The beginning of a line that continues in the next chunk. */
+  #open: Buffer[] = [];
+  #openBytes = 0;
 
-  async function write(chunk: Buffer): Promise<Item[]> {
+  constructor(name: string, from: Position) {
+    this.#name = name;
+    this.#offset = from.offset;
+    this.#line = from.line;
+    this.#records = from.records;
+  }
+
+  header(): undefined {
+    return undefined;
+  }
+
+  async write(chunk: Buffer): Promise<Item[]> {
     const items: Item[] = [];
     let start = 0;
     for (let end = chunk.indexOf(10); end !== -1; end = chunk.indexOf(10, start)) {
-      take(lineText(chunk, start, end), end + 1 - start, items);
+      this.#take(this.#lineText(chunk, start, end), end + 1 - start, items);
       start = end + 1;
     }
-    if (start < chunk.length) keep(chunk.subarray(start));
+    if (start < chunk.length) this.#addToOpen(chunk.subarray(start));
     return items;
   }
 
-  async function end(): Promise<Item[]> {
+  async end(): Promise<Item[]> {
     const items: Item[] = [];
-    if (openBytes > 0) take(Buffer.concat(open).toString(), 0, items);
+    if (this.#openBytes > 0) this.#take(Buffer.concat(this.#open).toString(), 0, items);
     return items;
   }
 
-  function keep(bytes: Buffer): void {
-    open.push(bytes);
-    openBytes += bytes.length;
-    if (openBytes > maxRecordBytes) throw tooLong(name, line + 1, 'if the file is one JSON array, pass --in-format json');
+  #addToOpen(bytes: Buffer): void {
+    this.#open.push(bytes);
+    this.#openBytes += bytes.length;
+    if (this.#openBytes <= maxRecordBytes) return;
+    throw tooLong(this.#name, this.#line + 1, 'if the file is one JSON array, pass --in-format json');
   }
 
-  function lineText(chunk: Buffer, start: number, end: number): string {
-    if (openBytes === 0) return chunk.toString('utf8', start, end);
-    return Buffer.concat([...open, chunk.subarray(start, end)]).toString();
+  #lineText(chunk: Buffer, start: number, end: number): string {
+    if (this.#openBytes === 0) return chunk.toString('utf8', start, end);
+    return Buffer.concat([...this.#open, chunk.subarray(start, end)]).toString();
   }
 
-  function take(written: string, bytes: number, items: Item[]): void {
-    const text = offset === 0 && written.startsWith('\ufeff') ? written.slice(1) : written;
-    offset += openBytes + bytes;
-    line++;
-    if (openBytes > 0) [open, openBytes] = [[], 0];
+  /** `bytes`: the line's length in the present chunk. */
+  #take(written: string, bytes: number, items: Item[]): void {
+    const text = this.#offset === 0 && written.startsWith('\ufeff') ? written.slice(1) : written;
+    this.#offset += this.#openBytes + bytes;
+    this.#line++;
+    if (this.#openBytes > 0) [this.#open, this.#openBytes] = [[], 0];
     if (isBlank(text)) return;
-    records++;
-    items.push({ number: records, end: { offset, line }, ...contentOf(text, line) });
+    items.push({ number: ++this.#records, end: { offset: this.#offset, line: this.#line }, ...parseLine(text, this.#line) });
   }
 }
 
@@ -57,19 +71,19 @@ function isBlank(text: string): boolean {
   return /^[ \t\r]*$/.test(text);
 }
 
-function contentOf(text: string, line: number): Pick<Item, 'fields' | 'failure'> {
+function parseLine(text: string, line: number): RecordContent {
   try {
     const value = parseJson(text);
     if (isObject(value)) return recordOf(value, text);
     const advice = line === 1 && Array.isArray(value) ? ' (a list of records: --in-format json)' : '';
-    return broken(text, line, `expected an object, found ${kindOf(value)}${advice}`);
+    return unreadableLine(text, line, `expected an object, found ${valueKind(value)}${advice}`);
   } catch (error) {
     const fault = jsonFault(text, 'the end of the line');
-    return broken(text, line, fault ? `${fault.message} at column ${fault.offset + 1}` : (error as Error).message);
+    return unreadableLine(text, line, fault ? `${fault.message} at column ${fault.offset + 1}` : (error as Error).message);
   }
 }
 
-function broken(text: string, line: number, reason: string): Pick<Item, 'fields' | 'failure'> {
+function unreadableLine(text: string, line: number, reason: string): RecordContent {
   const written = text.replace(/\r$/, '');
   return { fields: new Map(), failure: new Unreadable(`line ${line}: not a JSON object: ${reason}: ${written}`) };
 }

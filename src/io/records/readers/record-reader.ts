@@ -1,10 +1,9 @@
-import type { AutomateError } from '../../../core/failure.ts';
+import { AutomateError } from '../../../core/failure.ts';
 import type { Item } from '../../../core/item.ts';
-import { inputError } from './input-error.ts';
 
-/** A place just behind a record, from which reading can go on. */
+/** A place right after a record, from which reading can resume. */
 export interface Position {
-  /** In bytes of the text: unzipped, as UTF-8, a byte order mark counted. In a plain UTF-8 file that is the file's offset. */
+  /** In bytes of the text: unzipped, as UTF-8, including a byte order mark. In a plain UTF-8 file it is the file's offset. */
   readonly offset: number;
   /** The number of lines before it. */
   readonly line: number;
@@ -12,25 +11,30 @@ export interface Position {
   readonly records: number;
 }
 
-/** Where every input starts. */
+/** The start of every input. */
 export const beginning: Position = { offset: 0, line: 0, records: 0 };
 
-/** Turns chunks of UTF-8 into records. Throws an AutomateError (`input`) where the text cannot be read any further. */
+/** Turns chunks of UTF-8 into records. Throws an AutomateError (`input`) if the rest of the text cannot be read. */
 export interface RecordReader {
-  /** All cells of the header; absent while it was not yet read, and in formats that have none. */
+  /** All cells of the header. Absent before it was read, and in formats without one. */
   header(): readonly string[] | undefined;
-  /** The records that end in this chunk, or ended too near the end of the last one to be seen there. */
+  /** The records that this chunk completes. */
   write(chunk: Buffer): Promise<Item[]>;
-  /** The records that only the end of the input ended. */
+  /** The records that only the end of the input completes. */
   end(): Promise<Item[]>;
-  /** Why the text cannot be read any further, found behind records that `write` answered: it throws it the next time. Absent where it always throws at once. */
+  /** The error that the next call throws: `write` found it after the records that it returned. Absent in readers that always throw at once. */
   fault?(): AutomateError | undefined;
 }
 
-/** Memory is bounded by the largest record, so that has to be bounded too. A text of 512 MB is more than Node can hold. */
+/** The largest record: memory use depends on it. A text of 512 MB is more than Node can hold. */
 export const maxRecordBytes = 256 * 1024 * 1024;
 
-/** A record has grown beyond `maxRecordBytes`. `line` is where it starts. */
+/** The error for a record above `maxRecordBytes` that starts on `line`. */
 export function tooLong(name: string, line: number, hint: string): AutomateError {
   return inputError(`${name}:${line}`, `expected a record of at most 256 MB, found a longer one\n${hint}`);
+}
+
+/** The error for an input that cannot be read any further. `place` is `FILE`, `FILE:LINE` or `FILE:LINE:COLUMN`, counted from 1. */
+export function inputError(place: string, message: string, cause?: unknown): AutomateError {
+  return new AutomateError('input', `${place}: ${message}`, { cause });
 }

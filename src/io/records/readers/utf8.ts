@@ -1,14 +1,14 @@
 import { isUtf8 } from 'node:buffer';
 import type { AutomateError } from '../../../core/failure.ts';
-import { inputError } from './input-error.ts';
+import { inputError } from './record-reader.ts';
 
 /**
- * Passes chunks on as they are, as long as they are UTF-8. `start` is the first chunk's offset.
- * Throws an AutomateError (`input`) that names the offset of the first bad byte.
+ * Passes chunks on unchanged. `start` is the first chunk's offset.
+ * Throws an AutomateError (`input`) with the offset of the first byte that is not UTF-8.
  */
 export async function* checkedUtf8(chunks: AsyncIterable<Buffer>, name: string, start: number): AsyncGenerator<Buffer> {
   let offset = start;
-  // The beginning of a character that the next chunk goes on with.
+  // The beginning of a character that continues in the next chunk.
   let open: Buffer = Buffer.alloc(0);
   let begin = '';
   for await (const chunk of chunks) {
@@ -29,23 +29,23 @@ export async function* checkedUtf8(chunks: AsyncIterable<Buffer>, name: string, 
   check(open, offset - open.length);
 
   function check(bytes: Buffer, at: number): void {
-    if (!isUtf8(bytes)) throw packed.includes(begin) ? packedError(name) : notUtf8(name, bytes, at);
+    if (!isUtf8(bytes)) throw archiveStarts.includes(begin) ? archiveError(name) : notUtf8Error(name, bytes, at);
   }
 }
 
-/** How .zip and .xlsx files begin, and .xls. */
-const packed: readonly string[] = ['PK\x03\x04', '\xd0\xcf\x11\xe0'];
+/** The first bytes of .zip and .xlsx files, and of .xls files. */
+const archiveStarts: readonly string[] = ['PK\x03\x04', '\xd0\xcf\x11\xe0'];
 
-function packedError(name: string): AutomateError {
+function archiveError(name: string): AutomateError {
   return inputError(name, 'expected text, found a workbook or an archive\nsave the sheet as CSV (in UTF-8)');
 }
 
-function notUtf8(name: string, bytes: Buffer, start: number): AutomateError {
+function notUtf8Error(name: string, bytes: Buffer, start: number): AutomateError {
   const valid = utf8Length(bytes);
   const [bad = 0, next] = bytes.subarray(valid);
   const offset = start + valid;
-  if (offset === 0 && bad === 0xff && (next ?? 0xfe) === 0xfe) return utf16(name, 'utf-16le');
-  if (offset === 0 && bad === 0xfe && (next ?? 0xff) === 0xff) return utf16(name, 'utf-16be');
+  if (offset === 0 && bad === 0xff && (next ?? 0xfe) === 0xfe) return utf16Error(name, 'utf-16le');
+  if (offset === 0 && bad === 0xfe && (next ?? 0xff) === 0xff) return utf16Error(name, 'utf-16be');
   if (offset === 1 && bad === 0x8b && bytes[valid - 1] === 0x1f) {
     return inputError(name, 'expected text, found gzip data\nname the file .csv.gz (.json.gz, ...), or pass --in-format csv.gz');
   }
@@ -56,11 +56,11 @@ function notUtf8(name: string, bytes: Buffer, start: number): AutomateError {
   );
 }
 
-function utf16(name: string, encoding: string): AutomateError {
+function utf16Error(name: string, encoding: string): AutomateError {
   return inputError(name, `expected UTF-8, found the byte order mark of UTF-16\npass --encoding ${encoding}`);
 }
 
-/** The length of the longest beginning that is UTF-8. */
+/** The number of bytes before the first one that is not UTF-8. */
 export function utf8Length(bytes: Buffer): number {
   let at = 0;
   while (at < bytes.length) {
@@ -71,7 +71,7 @@ export function utf8Length(bytes: Buffer): number {
   return at;
 }
 
-/** How many bytes at the end are a character whose rest is missing. */
+/** The number of bytes at the end that begin an incomplete character. */
 function openLength(bytes: Buffer): number {
   for (let length = 1; length <= Math.min(3, bytes.length); length++) {
     const byte = bytes[bytes.length - length] as number;
@@ -81,7 +81,7 @@ function openLength(bytes: Buffer): number {
   return 0;
 }
 
-/** How many bytes a character has, by its first (RFC 3629, 3). */
+/** The number of bytes in a character, from its first one (RFC 3629, 3). */
 function characterLength(first: number): number {
   if (first < 0xc0) return 1;
   if (first < 0xe0) return 2;

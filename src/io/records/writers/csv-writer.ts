@@ -9,11 +9,11 @@ interface CsvWriterOptions {
   readonly csvSafe: boolean;
 }
 
-/** A writer of rows under a header: what a row's fields are called is written once, and finds their column. */
+/** A writer of rows under a header. Fields find their column by name. */
 export interface TableWriter extends RecordWriter {
   readonly columns: readonly string[];
-  /** What a table begins with when its columns are called so. */
-  beginAs(names: readonly string[]): string;
+  /** The header, with other names for the columns. */
+  header(names: readonly string[]): string;
 }
 
 /** Tells a writer of tables from others. */
@@ -21,71 +21,70 @@ export function isTableWriter(writer: RecordWriter): writer is TableWriter {
   return 'columns' in writer;
 }
 
-/** The names that a header can hold: one that no UTF-8 has would be another there, and a column without one is refused when it is read. */
+/** The names that a header can hold. Leaves out lone surrogates, which UTF-8 cannot encode, and an empty name, which readers refuse. */
 export function headerNames(names: readonly string[]): string[] {
   return names.filter((name) => name !== '' && name.isWellFormed());
 }
 
-/** Writes CSV (RFC 4180) with a header, lines ended by LF. A field that a record lacks is an empty cell. */
+/** Writes CSV (RFC 4180) with a header and lines that end with LF. A field that a row lacks is an empty cell. */
 export function createCsvWriter(names: readonly string[], { delimiter, csvSafe }: CsvWriterOptions): TableWriter {
   const columns = headerNames(names);
-  const known = new Set(columns);
+  const columnSet = new Set(columns);
   const cellOf = csvSafe ? safeCell : cell;
   const options = {
     delimiter,
-    // A line with nothing in it would be no row.
+    // An empty line would not be a row.
     quoted_empty: columns.length === 1,
-    // At the start of a file it would be taken for a byte order mark.
+    // At the start of a file it would be read as a byte order mark.
     quoted_match: '\ufeff',
   };
-  return { columns, between: '', begin: () => beginAs(columns), beginAs, write, end: () => '', refusal };
-
-  function beginAs(names: readonly string[]): string {
-    return names.length === 0 ? '' : stringify([names.map(cellOf)], options);
-  }
-
-  function write(rows: readonly Fields[]): string {
-    return stringify(
-      rows.map((fields) => columns.map((name) => cellOf(fields.get(name)))),
-      options,
-    );
-  }
-
-  function refusal(fields: Fields): Failure | undefined {
-    for (const [name, value] of fields) {
-      if (!known.has(name)) return misfit(name);
-      // Objects and arrays become JSON text, which has an escape for it.
-      if (typeof value === 'string' && !value.isWellFormed()) return broken(name, 'the value');
-    }
-    return undefined;
-  }
+  const header = (names: readonly string[]) => (names.length === 0 ? '' : stringify([names.map(cellOf)], options));
+  const cells = (fields: Fields) => columns.map((name) => cellOf(fields.get(name)));
+  return {
+    columns,
+    between: '',
+    begin: () => header(columns),
+    header,
+    write: (rows) => stringify(rows.map(cells), options),
+    end: () => '',
+    refusal: (fields) => refusalOf(fields, columnSet),
+  };
 }
 
-/** Why a record cannot be a row of a table that has no column for one of its fields. */
-export function misfit(name: string): Failure {
+function refusalOf(fields: Fields, columns: ReadonlySet<string>): Failure | undefined {
+  for (const [name, value] of fields) {
+    if (!columns.has(name)) return noColumn(name);
+    // Objects and arrays become JSON text, which escapes surrogates.
+    if (typeof value === 'string' && !value.isWellFormed()) return loneSurrogate(name, 'the value');
+  }
+  return undefined;
+}
+
+/** The failure of a record with a field for which the table has no column. */
+export function noColumn(name: string): Failure {
   if (name === '') {
     return new Failure(
       'output',
       'the record has a field whose name is empty, which CSV cannot hold\nwrite JSON or NDJSON, or rename or remove it with a set node',
     );
   }
-  if (!name.isWellFormed()) return broken(name, 'the name');
+  if (!name.isWellFormed()) return loneSurrogate(name, 'the name');
   return new Failure(
     'output',
     `the record has a field "${name}" that the output's columns lack\nwrite NDJSON, or name the field in the flow`,
   );
 }
 
-function broken(name: string, what: string): Failure {
-  const field = `the field "${withEscapes(name)}"`;
+function loneSurrogate(name: string, where: string): Failure {
+  const field = `the field "${escapeSurrogates(name)}"`;
   return new Failure(
     'output',
-    `${what} of ${field} has a broken character (a lone surrogate), which CSV cannot hold\nwrite JSON or NDJSON`,
+    `${where} of ${field} has a broken character (a lone surrogate), which CSV cannot hold\nwrite JSON or NDJSON`,
   );
 }
 
-/** A text for a cell whatever it holds: lone surrogates as JSON writes them. */
-export function withEscapes(text: string): string {
+/** Escapes lone surrogates as JSON does, so that a cell can hold the text. */
+export function escapeSurrogates(text: string): string {
   return text.replace(/\p{Surrogate}/gu, (lone) => `\\u${lone.charCodeAt(0).toString(16)}`);
 }
 
@@ -93,7 +92,7 @@ function cell(value: Value | undefined): string {
   return value === undefined ? '' : textOf(value);
 }
 
-/** Spreadsheets run what begins like this (owasp.org/www-community/attacks/CSV_Injection). A number is no text. */
+/** Escapes texts that spreadsheets would run (owasp.org/www-community/attacks/CSV_Injection). Numbers are safe. */
 function safeCell(value: Value | undefined): string {
   return typeof value === 'string' && /^[=+\-@\t\r]/.test(value) ? `'${value}` : cell(value);
 }

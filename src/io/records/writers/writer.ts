@@ -1,19 +1,42 @@
+import type { Fields } from '../../../core/record.ts';
+import { jsonOf } from '../../../core/value/value.ts';
 import type { Format } from '../format.ts';
 import { createCsvWriter } from './csv-writer.ts';
-import { createJsonWriter, createNdjsonWriter } from './json-writer.ts';
 import type { RecordWriter } from './record-writer.ts';
 
-export type { RecordWriter } from './record-writer.ts';
-
-/** What the user says of the output. */
+/** The user's options for the output. */
 export interface WriterOptions {
-  /** Put `'` in front of texts that a spreadsheet would take for a formula. */
+  /** Puts `'` before texts that a spreadsheet would run as a formula. */
   readonly csvSafe?: boolean | undefined;
 }
 
-/** Writes records in a format. `columns` are those of CSV; absent when there is no record. */
-export function createWriter(format: Format, columns: readonly string[] | undefined, options: WriterOptions = {}): RecordWriter {
-  if (format.kind === 'json') return createJsonWriter();
-  if (format.kind === 'ndjson') return createNdjsonWriter();
-  return createCsvWriter(columns ?? [], { delimiter: format.kind === 'tsv' ? '\t' : ',', csvSafe: options.csvSafe ?? false });
+/** Creates the writer of a format. `columns` are those of CSV; absent if there is no record. */
+export function createWriter({ kind }: Format, columns: readonly string[] | undefined, options: WriterOptions = {}): RecordWriter {
+  if (kind === 'json') return jsonWriter;
+  if (kind === 'ndjson') return ndjsonWriter;
+  return createCsvWriter(columns ?? [], { delimiter: kind === 'tsv' ? '\t' : ',', csvSafe: options.csvSafe ?? false });
+}
+
+/** Writes one JSON object per line. */
+const ndjsonWriter: RecordWriter = {
+  between: '',
+  begin: () => '',
+  write: (rows) => rows.map((fields) => `${objectText(fields)}\n`).join(''),
+  end: () => '',
+  refusal: () => undefined,
+};
+
+/** Writes a JSON array, one object per line. */
+const jsonWriter: RecordWriter = {
+  between: ',',
+  begin: () => '[',
+  write: (rows, isFirst) => rows.map((fields, index) => (isFirst && index === 0 ? '\n' : ',\n') + objectText(fields)).join(''),
+  end: (anyWritten) => (anyWritten ? '\n]\n' : ']\n'),
+  refusal: () => undefined,
+};
+
+function objectText(fields: Fields): string {
+  let members = '';
+  for (const [name, value] of fields) members += `${members === '' ? '' : ','}${JSON.stringify(name)}:${jsonOf(value)}`;
+  return `{${members}}`;
 }

@@ -3,7 +3,7 @@ import { itemsOf, openText, problem, shown, writtenError } from '../reading.ts';
 
 const csv = (text: string, options = {}) => shown(openText('csv', text, options));
 
-test('every row is a record of texts', async () => {
+test('a row becomes a record of texts', async () => {
   expect(await csv('id,name\n1,Ada\n02,\n')).toEqual([
     { id: '1', name: 'Ada' },
     { id: '02', name: '' },
@@ -18,7 +18,7 @@ test.each([
   ['mixed line breaks', 'id,name\r\n1,Ada\n'],
   ['quotes', '"id","name"\n"1","Ada"\n'],
   ['empty lines', '\n\nid,name\r\n\r\n\n1,Ada\n\n'],
-])('%s makes no difference', async (_, text) => {
+])('CSV is read the same with %s', async (_, text) => {
   for (const chunkSize of [1, 2, 3, 100]) expect(await csv(text, { chunkSize })).toEqual([{ id: '1', name: 'Ada' }]);
 });
 
@@ -32,16 +32,16 @@ test.each([
   ['a NUL', 'a\0b', 'a\0b'],
   ['spaces', ' a ', ' a '],
   ['other letters', 'é 漢 😀', 'é 漢 😀'],
-])('a cell can hold %s', async (_, written, value) => {
+])('a CSV cell can hold %s', async (_, written, value) => {
   for (const chunkSize of [1, 2, 3, 100]) expect(await csv(`x,y\n${written},1\n`, { chunkSize })).toEqual([{ x: value, y: '1' }]);
 });
 
-test('a cell of 2 MB', async () => {
+test('a CSV cell can hold 2 MB', async () => {
   const text = 'x'.repeat(2_000_000);
   expect(await csv(`a,b\n1,"${text}"\n`)).toEqual([{ a: '1', b: text }]);
 });
 
-test('names like __proto__ are data', async () => {
+test('CSV columns can be called __proto__, constructor and 7', async () => {
   const [item] = await itemsOf(openText('csv', '__proto__,constructor,7\na,b,c\n'));
   expect([...(item?.fields ?? [])]).toEqual([
     ['__proto__', 'a'],
@@ -50,7 +50,7 @@ test('names like __proto__ are data', async () => {
   ]);
 });
 
-test('TSV and other delimiters', async () => {
+test('columns are separated by tabs in TSV, and by --delimiter', async () => {
   const record = [{ a: '1', b: 'x,y' }];
   expect(await shown(openText('tsv', 'a\tb\n1\tx,y\n'))).toEqual(record);
   expect(await csv('a;b\n1;x,y\n', { delimiter: ';' })).toEqual(record);
@@ -58,7 +58,7 @@ test('TSV and other delimiters', async () => {
   for (const delimiter of ['tab', '\\t', '\t']) expect(await csv('a\tb\n1\tx,y\n', { delimiter })).toEqual(record);
 });
 
-test('a delimiter is one character, and no quote', async () => {
+test('--delimiter takes one character that is not a quote or line break', async () => {
   for (const delimiter of ['', ',,', '"', '\n']) {
     expect(await problem(openText('csv', 'a\n', { delimiter }))).toBe(
       `usage: --delimiter: expected one character or "tab", found ${JSON.stringify(delimiter)}`,
@@ -67,7 +67,7 @@ test('a delimiter is one character, and no quote', async () => {
   expect(await problem(openText('json', '[]', { delimiter: ';' }))).toBe('usage: --delimiter: expected CSV or TSV, found json');
 });
 
-test('a row with too few or too many cells fails alone', async () => {
+test('a row with too few or too many cells fails, and no other row does', async () => {
   const items = await itemsOf(openText('csv', 'a,b,c\n1,2,3\n4,5\n\n6,7,8,x,"y\nz"\n9,10,11\n12\n'));
   expect(items.map(({ number, failure }) => [number, failure?.kind, failure?.message])).toEqual([
     [1, undefined, undefined],
@@ -83,7 +83,7 @@ test('a row with too few or too many cells fails alone', async () => {
   expect([...(items[2]?.fields.values() ?? [])]).toEqual(['6', '7', '8']);
 });
 
-test('of long cells too many the beginning is shown, and the errors file holds all', async () => {
+test('the message about a long extra cell is cut, and complete in the errors file', async () => {
   const extra = 'é'.repeat(100_000);
   const [item] = await itemsOf(openText('csv', `a\n1,${extra},"x\ny"\n`));
   const message = `line 2: expected 1 cells, found 3 (extra: "${extra}", "x\\ny")`;
@@ -91,13 +91,13 @@ test('of long cells too many the beginning is shown, and the errors file holds a
   expect(writtenError(item)).toBe(message);
 });
 
-test('the fields that an errors file added are dropped', async () => {
+test('the columns that an errors file added are dropped from CSV', async () => {
   const source = openText('csv', 'id,_error_node,name,_error_message\n1,n,Ada,m\n2,n\n');
   expect((await source).columns).toEqual(['id', 'name']);
   expect(await shown(source)).toEqual([{ id: '1', name: 'Ada' }, 'line 3: expected 4 cells, found 2']);
 });
 
-test('an input of a header alone has columns and no records', async () => {
+test('a CSV file with only a header has columns and no records', async () => {
   const source = openText('csv', 'id,name');
   expect((await source).columns).toEqual(['id', 'name']);
   expect(await itemsOf(source)).toEqual([]);
@@ -109,11 +109,11 @@ test.each([
   ['id,name,id\n1,2,3\n', '1: expected a different name for every column, found "id" for columns 1 and 3\nrename one of them'],
   ['\nid,,name\n', '2: expected a name for every column, found none for column 2\nname it, or remove the column'],
   ['id,name,', '1: expected a name for every column, found none for column 3\nname it, or remove the column'],
-])('the header of %j', async (text, message) => {
+])('the header of %j is refused', async (text, message) => {
   expect(await problem(openText('csv', text))).toBe(`input: <stdin>:${message}`);
 });
 
-test('a quote that is never closed is told with the line where it opens', async () => {
+test('an unclosed quote is reported with the line on which it opens', async () => {
   const text = 'id,name,note\n1,"a\r\nb",c\n\n2,"x\ny","z,\n3,4,5\n';
   for (const chunkSize of [1, 5, 100]) {
     expect(await problem(openText('csv', text, { chunkSize }))).toMatch(
@@ -125,7 +125,7 @@ test('a quote that is never closed is told with the line where it opens', async 
   );
 });
 
-test('every record knows the place behind it', async () => {
+test('every CSV record has the place after it', async () => {
   const text = '\ufeffa,b\r\n1,"x\r\ny"\r\n\r\n2,é\r\n3,"\n\n"';
   for (const chunkSize of [1, 2, 7, 100]) {
     const items = await itemsOf(openText('csv', text, { chunkSize }));

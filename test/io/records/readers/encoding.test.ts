@@ -6,11 +6,11 @@ import { file, openFile, openText, problem, shown } from '../reading.ts';
 const text = 'id,name\n1,é 漢 😀\n';
 const record = [{ id: '1', name: 'é 漢 😀' }];
 
-test('characters may be cut anywhere', async () => {
+test('chunks may end inside of a character', async () => {
   for (let chunkSize = 1; chunkSize <= 8; chunkSize++) expect(await shown(openText('csv', text, { chunkSize }))).toEqual(record);
 });
 
-test.each(['utf-16le', 'UTF-16'])('%s', async (encoding) => {
+test.each(['utf-16le', 'UTF-16'])('%s is read', async (encoding) => {
   const bytes = Buffer.from(`\ufeff${text}`, 'utf16le');
   for (let chunkSize = 1; chunkSize <= 5; chunkSize++) expect(await shown(openText('csv', bytes, { encoding, chunkSize }))).toEqual(record);
 });
@@ -21,7 +21,7 @@ test.each([
   ['iso-8859-15', [0xa4], '€'],
   ['shift_jis', [0x8a, 0xbf], '漢'],
   ['utf8', [0xc3, 0xa9], 'é'],
-])('%s', async (encoding, bytes, value) => {
+])('%s is decoded', async (encoding, bytes, value) => {
   const content = Buffer.concat([Buffer.from('a\n'), Buffer.from(bytes)]);
   for (const chunkSize of [1, 100]) expect(await shown(openText('csv', content, { encoding, chunkSize }))).toEqual([{ a: value }]);
 });
@@ -32,14 +32,14 @@ test('an unknown encoding is refused before anything is opened', async () => {
   );
 });
 
-test('bytes that the encoding does not have', async () => {
+test('bytes that the encoding does not have are refused', async () => {
   const half = Buffer.from('a\nb', 'utf16le').subarray(0, 5);
   expect(await problem(openText('csv', half, { encoding: 'utf-16le' }))).toMatch(
-    /^input: <stdin>: expected utf-16le, found bytes that are none/,
+    /^input: <stdin>: expected utf-16le, found other bytes at byte offset/,
   );
   const lone = Buffer.from('a\n\ud800\nb', 'utf16le');
   expect(await problem(openText('csv', lone, { encoding: 'utf-16le' }))).toMatch(
-    /^input: <stdin>: expected utf-16le, found bytes that are none/,
+    /^input: <stdin>: expected utf-16le, found other bytes at byte offset/,
   );
 });
 
@@ -58,12 +58,12 @@ test.each([
   ['an .xlsx file', 'PK\x03\x04\x14\0\x06\0\xff', 'expected text, found a workbook or an archive\nsave the sheet as CSV'],
   ['an .xls file', '\xd0\xcf\x11\xe0\xa1', 'expected text, found a workbook or an archive\nsave the sheet as CSV'],
   ['gzip', '\x1f\x8b\x08\0', 'expected text, found gzip data\n'],
-])('not UTF-8: %s', async (_, bytes, message) => {
+])('text that is not UTF-8 is refused: %s', async (_, bytes, message) => {
   const content = Buffer.from(bytes, 'latin1');
   expect(await problem(openText('csv', content))).toContain(`input: <stdin>: ${message}`);
 });
 
-test('the first bad byte is found whatever the chunks', () => {
+test('the first bad byte is found in chunks of any size', () => {
   const parts = fc.array(
     fc.oneof(
       fc.string({ unit: 'binary', maxLength: 5 }).map((good) => Buffer.from(good)),
@@ -82,7 +82,7 @@ test('the first bad byte is found whatever the chunks', () => {
   );
 });
 
-/** By the standard's own decoder: what is left before the first bad byte is the longest beginning that it takes. */
+/** The length of the longest beginning that the standard decoder accepts. */
 function firstBadByte(bytes: Buffer): number | undefined {
   const decodes = (length: number) => {
     try {
@@ -104,18 +104,18 @@ async function openAll(bytes: Buffer, chunkSize: number): Promise<number | undef
   return offset === undefined ? undefined : Number(offset);
 }
 
-test('gzip, from a file and from stdin', async () => {
+test('gzip is read from a file and from stdin, with any number of members', async () => {
   const zipped = gzipSync(text);
   expect(await shown(openFile(file('rows.csv.gz', zipped)))).toEqual(record);
   for (const chunkSize of [1, 7, 1000]) expect(await shown(openText('csv.gz', zipped, { chunkSize }))).toEqual(record);
   expect(await shown(openText('csv.gz', Buffer.concat([zipped, gzipSync('2,b\n')])))).toEqual([...record, { id: '2', name: 'b' }]);
 });
 
-test('gzip and another encoding', async () => {
+test('gzipped text may have another encoding', async () => {
   expect(await shown(openText('csv.gz', gzipSync(Buffer.from('a\n\xe9', 'latin1')), { encoding: 'latin1' }))).toEqual([{ a: 'é' }]);
 });
 
-test('broken gzip', async () => {
+test('truncated and damaged gzip is refused', async () => {
   const zipped = gzipSync(text.repeat(1000));
   expect(await problem(openText('csv.gz', zipped.subarray(0, 40)))).toMatch(
     /^input: <stdin>: expected the end of the gzip data, found the end of the file/,

@@ -13,23 +13,23 @@ test.each([
   ['many lines', '[\n  {\n    "a": 1\n  },\n  {\n    "a": 2\n  }\n]\n'],
   ['CRLF and tabs', '\r\n[\t{"a":1}\r\n,\r\n{"a":2}\t]\r\n'],
   ['a byte order mark', '\ufeff[{"a":1},{"a":2}]'],
-])('an array of objects: %s', async (_, text) => {
+])('a JSON array of objects is read: %s', async (_, text) => {
   for (const chunkSize of [1, 2, 3, 100]) expect(await shown(openText('json', text, { chunkSize }))).toEqual([{ a: '1' }, { a: '2' }]);
 });
 
-test.each(['[]', ' [ \n ] '])('no record in %j', async (text) => {
+test.each(['[]', ' [ \n ] '])('%j has no records', async (text) => {
   const source = openText('json', text);
   expect((await source).columns).toBeUndefined();
   expect(await itemsOf(source)).toEqual([]);
 });
 
-test('strings may hold whatever looks like structure', async () => {
+test('JSON strings may contain brackets, quotes and commas', async () => {
   const record = { '}],"': ']', b: '\\"{', c: '\\', d: 'é 😀\n' };
   for (const chunkSize of [1, 2, 3, 100])
     expect(await shown(openText('json', JSON.stringify([record, record]), { chunkSize }))).toEqual([record, record]);
 });
 
-test('the columns are the names of the first record', async () => {
+test('the columns of JSON are the names in the first record', async () => {
   expect((await openText('json', '[{"b":1,"a":2,"_error":{}},{"c":3}]', { chunkSize: 2 })).columns).toEqual(['b', 'a']);
 });
 
@@ -55,11 +55,11 @@ test.each([
   ["[{'a':1}]", '1:3: expected a name in double quotes or "}", found "\'"'],
   ['[{"a":[,]}]', '1:8: expected a value or "]", found ","'],
   ['[{"a"', '1:6: expected ":", found the end of the file'],
-])('%j is refused with line and column', async (text, message) => {
+])('the JSON text %j is refused with line and column', async (text, message) => {
   for (const chunkSize of [7, 100]) expect(await problem(openText('json', text, { chunkSize }))).toBe(`input: <stdin>:${message}`);
 });
 
-test('every record knows the place behind it', async () => {
+test('every JSON record has the place after it', async () => {
   const items = await itemsOf(openText('json', '[\n{"a":\n"é"} ,\n{"b":1}]', { chunkSize: 3 }));
   expect(items.map(({ number, end }) => [number, end])).toEqual([
     [1, { offset: 13, line: 2 }],
@@ -70,8 +70,8 @@ test('every record knows the place behind it', async () => {
 test.each([
   ['a character', '[{"a":1},{"a":2},garbage', '1:18: expected an object, found "g"'],
   ['an element', '[{"a":1},{"a":2},{"a":tru}]', '1:23: expected a value, found "t"'],
-  ['the end', '[{"a":1},{"a":2}', '1:17: expected "," or "]", found the end of the file'],
-])('the records before a fault come out first: %s', async (_, text, message) => {
+  ['the end of the file', '[{"a":1},{"a":2}', '1:17: expected "," or "]", found the end of the file'],
+])('the records before a JSON error come out first: %s', async (_, text, message) => {
   for (const chunkSize of [1, 7, 100]) {
     const numbers: number[] = [];
     const reading = async () => {
@@ -83,12 +83,12 @@ test.each([
 });
 
 test.each([
-  ['behind a record', ['[{"a":1},garbage'], 'expected an object, found "g"'],
-  ['behind a record of a later chunk', ['[{"a":1}', ',{"a":2},garbage'], 'expected an object, found "g"'],
+  ['after a record', ['[{"a":1},garbage'], 'expected an object, found "g"'],
+  ['after a record of a later chunk', ['[{"a":1}', ',{"a":2},garbage'], 'expected an object, found "g"'],
   ['before the first record', ['[garbage'], 'expected an object or "]", found "g"'],
   ['in brackets that do not match', ['[{"a":[1}'], 'found "}"'],
   ['in a text', ['[{"a":"\n'], ':1:8: '],
-])('a fault is told at once, also when more may come: %s', async (_name, chunks, message) => {
+])('a JSON error is reported before the next chunk comes: %s', async (_name, chunks, message) => {
   const stdin = Readable.from(
     (async function* () {
       for (const chunk of chunks) yield Buffer.from(chunk);
@@ -98,7 +98,7 @@ test.each([
   await expect(itemsOf(openText('json', '', { stdin }))).rejects.toThrow(message);
 });
 
-test.each(['', ' '.repeat(1000)])('a fault behind records that failed before is told, too', async (rest) => {
+test.each(['', ' '.repeat(1000)])('a JSON error after records that could not be read earlier is reported', async (rest) => {
   const text = `[{"_error":{"class":"input","message":"m"}},garbage${rest}`;
   for (const chunkSize of [50, 10_000]) {
     expect(await problem(openText('json', text, { chunkSize }))).toMatch(/expected an object, found "g"/);
@@ -162,20 +162,20 @@ const edges = [
   '[true]',
 ];
 
-describe('agrees with JSON.parse', () => {
-  test.each(edges)('%j', (text) => agrees(text));
+describe('the JSON reader agrees with JSON.parse', () => {
+  test.each(edges)('about %j', (text) => agrees(text));
 
   const values = fc.array(fc.dictionary(name(), fc.jsonValue({ maxDepth: 2 }), { maxKeys: 3 }), { maxLength: 4 });
   const texts = fc.tuple(values, fc.constantFrom('', ' ', '\t')).map(([value, indent]) => JSON.stringify(value, null, indent));
 
-  test('on JSONTestSuite', async () => {
+  test('about JSONTestSuite', async () => {
     for (const { name, input } of parsing) {
       for (const text of [input, `[{"v":${input}}]`])
         await expect(agrees(text, 3), `${name}: ${text.slice(0, 80)}`).resolves.toBe(undefined);
     }
   });
 
-  test('on generated texts', () => fc.assert(fc.asyncProperty(texts, fc.integer({ min: 1, max: 7 }), agrees), { numRuns: 100 }));
+  test('about generated texts', () => fc.assert(fc.asyncProperty(texts, fc.integer({ min: 1, max: 7 }), agrees), { numRuns: 100 }));
 
   const mutated = fc
     .tuple(
@@ -189,9 +189,9 @@ describe('agrees with JSON.parse', () => {
       return text.slice(0, at) + added + text.slice(at + removed);
     });
 
-  test('on broken texts', () => fc.assert(fc.asyncProperty(mutated, fc.integer({ min: 1, max: 7 }), agrees), { numRuns: 300 }));
+  test('about broken texts', () => fc.assert(fc.asyncProperty(mutated, fc.integer({ min: 1, max: 7 }), agrees), { numRuns: 300 }));
 
-  test('on where there is a fault at all', () => {
+  test('about which texts have an error', () => {
     fc.assert(
       fc.property(mutated, (text) => {
         expect(jsonFault(text, 'the end') === undefined).toBe(isJson(text));

@@ -10,11 +10,11 @@ test.each([
   ['blank lines', '\n{"a":1}\n \t\r\n\n{"a":2}\n\n'],
   ['no last line break', '{"a":1}\n{"a":2}'],
   ['a byte order mark', '\ufeff{"a":1}\n{"a":2}\n'],
-])('one record per line: %s', async (_, text) => {
+])('NDJSON has one record per line: %s', async (_, text) => {
   for (const chunkSize of [1, 2, 3, 100]) expect(await ndjson(text, { chunkSize })).toEqual([{ a: '1' }, { a: '2' }]);
 });
 
-test('values keep type and digits', async () => {
+test('NDJSON values keep their types and digits', async () => {
   const [item] = await itemsOf(openText('ndjson', '{"n":12345678901234567890,"s":"1","b":true,"x":null,"o":{"k":[1]},"__proto__":7}'));
   expect([...(item?.fields ?? [])]).toEqual([
     ['n', new ExactNumber('12345678901234567890')],
@@ -26,14 +26,14 @@ test('values keep type and digits', async () => {
   ]);
 });
 
-test('fields keep their order, those whose names are numbers, too', async () => {
+test('NDJSON fields keep their order, even if their names are numbers', async () => {
   const line = '{"name":{"3":1,"x":"\\"1\\":"},"2024":5,"\\u0031":[{"0":1}],"a":"2","2024":6}';
   const [item] = await itemsOf(openText('ndjson', line));
   expect([...(item?.fields.keys() ?? [])]).toEqual(['name', '2024', '1', 'a']);
   expect(item?.fields.get('2024')).toBe(6);
 });
 
-test('a broken line fails alone and keeps its text', async () => {
+test('a broken NDJSON line fails with its text, and no other line does', async () => {
   const items = await itemsOf(openText('ndjson', '{"a":1}\n\n{"a":}\r\n[1]\nnull\n{"a"\n{"a":2}\n'));
   expect(items.map(({ number, failure }) => failure?.message ?? number)).toEqual([
     1,
@@ -46,7 +46,7 @@ test('a broken line fails alone and keeps its text', async () => {
   expect(items[1]).toMatchObject({ number: 2, failure: { kind: 'input' }, fields: new Map() });
 });
 
-test('a last line of one character, and a byte order mark further on, are broken lines', async () => {
+test('a last line of one character and a later byte order mark are broken lines', async () => {
   const items = await itemsOf(openText('ndjson', '{"a":1}\n\ufeff{"a":2}\n5'));
   expect(items.map(({ failure }) => failure?.message)).toEqual([
     undefined,
@@ -55,12 +55,12 @@ test('a last line of one character, and a byte order mark further on, are broken
   ]);
 });
 
-test('a list of records in one line is another format', async () => {
+test('an array in the first NDJSON line is reported with --in-format json', async () => {
   const [item] = await itemsOf(openText('ndjson', '[{"a":1}]'));
   expect(item?.failure?.message).toContain('found an array (a list of records: --in-format json): [{"a":1}]');
 });
 
-test('of a long broken line the beginning is shown, and the errors file holds all', async () => {
+test('the message about a long broken line is cut, and complete in the errors file', async () => {
   const line = `x${'é'.repeat(100_000)} end `;
   const message = `line 1: not a JSON object: expected a value, found "x" at column 1: ${line}`;
   const [item] = await itemsOf(openText('ndjson', `${line}\r\n`));
@@ -68,29 +68,29 @@ test('of a long broken line the beginning is shown, and the errors file holds al
   expect(writtenError(item)).toBe(message);
   const [again] = await itemsOf(openText('ndjson', JSON.stringify({ _error: { class: 'input', message } })));
   expect(again?.failure?.message).toHaveLength(603);
-  expect(writtenError(again)).toBe(`could not be read in an earlier run (mend it, and empty its error class): ${message}`);
+  expect(writtenError(again)).toBe(`could not be read in an earlier run (correct it, and empty its error class): ${message}`);
 });
 
-test('the fields that an errors file added are dropped', async () => {
+test('the fields that an errors file added are dropped from NDJSON', async () => {
   const source = openText('ndjson', '{"_error_x":1,"id":1,"_error":{"message":"m"}}\n');
   expect((await source).columns).toEqual(['id']);
   expect(await shown(source)).toEqual([{ id: '1' }]);
 });
 
-test('the columns are the names of the first record that can be read', async () => {
+test('the columns of NDJSON are the names in the first readable record', async () => {
   expect((await openText('ndjson', '{broken\n{"b":1,"a":2}\n{"c":1}\n', { chunkSize: 3 })).columns).toEqual(['b', 'a']);
   expect((await openText('ndjson', '{broken\n')).columns).toEqual([]);
   expect((await openText('ndjson', ' \n')).columns).toBeUndefined();
   expect((await openText('ndjson', '')).columns).toBeUndefined();
 });
 
-test('thousands of broken lines are not all read ahead', async () => {
+test('the search for columns ends after a thousand broken lines', async () => {
   const source = await openText('ndjson', 'x\n'.repeat(5000), { chunkSize: 100 });
   expect(source.columns).toEqual([]);
   expect(await itemsOf(Promise.resolve(source))).toHaveLength(5000);
 });
 
-test('every record knows the place behind it', async () => {
+test('every NDJSON record has the place after it', async () => {
   const items = await itemsOf(openText('ndjson', '\n{"a":"é"}\r\nbroken\n{"a":2}'));
   expect(items.map(({ end }) => end)).toEqual([
     { offset: 13, line: 2 },
@@ -99,7 +99,7 @@ test('every record knows the place behind it', async () => {
   ]);
 });
 
-test('not UTF-8', async () => {
+test('NDJSON that is not UTF-8 is refused', async () => {
   expect(await problem(openText('ndjson', Buffer.from([0x7b, 0xff])))).toMatch(
     /^input: <stdin>: expected UTF-8, found the byte 0xFF at byte offset 1\n/,
   );

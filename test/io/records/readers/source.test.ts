@@ -5,13 +5,13 @@ import { formatOfName } from '../../../../src/io/records/format.ts';
 import { openSource } from '../../../../src/io/records/readers/source.ts';
 import { file, itemsOf, openFile, openText, problem, shown } from '../reading.ts';
 
-test('the format comes from the name, or from the option', async () => {
+test('the input format comes from the option, or the file name', async () => {
   expect((await openFile(file('a.tsv', 'a\tb\n'))).format).toEqual({ kind: 'tsv', gzip: false });
   expect(await shown(openFile(file('a.txt', '{"a":1}\n'), { format: formatOfName('ndjson') }))).toEqual([{ a: '1' }]);
   expect(await shown(openFile(file('b.json', 'a\n1\n'), { format: formatOfName('csv') }))).toEqual([{ a: '1' }]);
 });
 
-test('a format that nobody named', async () => {
+test('an unknown input format is refused with the choices', async () => {
   const path = file('rows.txt', 'a\n');
   expect(await problem(openFile(path))).toBe(
     `usage: ${path}: expected a file name that ends in .csv, .tsv, .json, .ndjson, .jsonl, or one of these and .gz\nor say what it holds: --in-format csv, tsv, json, ndjson, jsonl`,
@@ -22,14 +22,14 @@ test('a format that nobody named', async () => {
   );
 });
 
-test('files that cannot be read', async () => {
+test('a missing file and a directory are refused', async () => {
   const folder = file('x.csv', '').replace(/x\.csv$/, '');
   expect(await problem(openFile(`${folder}no.csv`))).toBe(`input: ${folder}no.csv: expected a file, found none of this name`);
   expect(await problem(openFile(`${folder}x.csv/y.csv`))).toBe(`input: ${folder}x.csv/y.csv: expected a file, found none of this name`);
   expect(await problem(openFile(folder, { format: formatOfName('csv') }))).toBe(`input: ${folder}: expected a file, found a directory`);
 });
 
-test('a stream that breaks', async () => {
+test('a broken stream is reported with its reason', async () => {
   const stdin = Readable.from(
     (function* () {
       yield 'a\n1\n';
@@ -41,12 +41,12 @@ test('a stream that breaks', async () => {
   );
 });
 
-test('messages about a file name it', async () => {
+test('messages about a file begin with its path', async () => {
   const path = file('double.csv', 'a,a\n');
   expect(await problem(openFile(path))).toMatch(`input: ${path}:1: expected a different name`);
 });
 
-test('progress is told in bytes of the file', async () => {
+test('progress counts the bytes of the file, not of the unzipped text', async () => {
   const zipped = gzipSync('a\n1\n2\n');
   const source = await openFile(file('size.csv.gz', zipped));
   expect(source.totalBytes).toBe(zipped.length);
@@ -55,7 +55,7 @@ test('progress is told in bytes of the file', async () => {
   expect((await openText('csv', 'a\n')).totalBytes).toBeUndefined();
 });
 
-test('nothing is read ahead of who asks', async () => {
+test('a source reads ahead one chunk at most', async () => {
   let read = 0;
   const endless = (function* () {
     yield 'a\n';
@@ -72,7 +72,7 @@ test('nothing is read ahead of who asks', async () => {
   await batches.return(undefined);
 });
 
-test('closing ends the reading, also one that waits', async () => {
+test('closing a source ends a read that waits', async () => {
   for (const format of ['csv', 'ndjson', 'csv.gz']) {
     const stdin = new PassThrough();
     const text = 'a\n1\n2\n3,"half'.replace(/^/, format === 'ndjson' ? '{}\n' : '');

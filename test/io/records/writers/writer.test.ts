@@ -14,7 +14,7 @@ function writer(format: string, columns?: string[], options = {}) {
   return createWriter(formatOfName(format) ?? { kind: 'csv', gzip: false }, columns, options);
 }
 
-/** The text of an output whose records come in those chunks. */
+/** The text of an output whose rows come in chunks. */
 function written(format: string, columns: string[] | undefined, chunks: Row[][], options = {}): string {
   const { begin, write, end } = writer(format, columns, options);
   let isFirst = true;
@@ -60,11 +60,11 @@ describe('CSV', () => {
     [new ExactNumber('12345678901234567890'), '12345678901234567890'],
     [{ a: [1, 'b'] }, '"{""a"":[1,""b""]}"'],
     ['=1+1', '=1+1'],
-  ])('%j becomes %j', (value, cell) => {
+  ])('writes %j as %j', (value, cell) => {
     expect(line(value)).toBe(`${cell},z\n`);
   });
 
-  test('the columns have their order, and a field that a record lacks is empty', () => {
+  test('writes fields in the order of the columns, and an empty cell for a missing one', () => {
     expect(
       written(
         'csv',
@@ -82,16 +82,16 @@ describe('CSV', () => {
     ).toBe('a,b\n1,2\n,4\n');
   });
 
-  test('no record', () => {
+  test('writes only the header if there are no records', () => {
     expect(written('csv', ['a', 'b'], [])).toBe('a,b\n');
     expect(written('csv', undefined, [])).toBe('');
   });
 
-  test('an only cell that is empty is no blank line', () => {
+  test('quotes an empty cell that is alone in its row', () => {
     expect(written('csv', ['a'], [[[['a', '']], [['a', null]], [['a', 'x']]]])).toBe('a\n""\n""\nx\n');
   });
 
-  test('TSV', () => {
+  test('separates cells with tabs in TSV', () => {
     expect(
       written(
         'tsv',
@@ -108,11 +108,11 @@ describe('CSV', () => {
     ).toBe('a\tb\nx,y\t"x\ty"\n');
   });
 
-  test.each(['=1+1', '+1', '-1', '@sum', '\tx'])('%j is made safe for spreadsheets when asked', (value) => {
+  test.each(['=1+1', '+1', '-1', '@sum', '\tx'])('writes %j with a leading apostrophe if csvSafe is set', (value) => {
     expect(line(value, { csvSafe: true })).toBe(`'${value},z\n`);
   });
 
-  test('what is no text, or begins otherwise, is safe as it is', () => {
+  test('leaves numbers and other texts unchanged if csvSafe is set', () => {
     expect(line('\rx', { csvSafe: true })).toBe('"\'\rx",z\n');
     expect(line(-1, { csvSafe: true })).toBe('-1,z\n');
     expect(line(new ExactNumber('-1.50'), { csvSafe: true })).toBe('-1.50,z\n');
@@ -120,7 +120,7 @@ describe('CSV', () => {
     expect(written('csv', ['@id', 'b'], [], { csvSafe: true })).toBe("'@id,b\n");
   });
 
-  test('a record with a field that the columns lack is refused', () => {
+  test('refuses a record with a field that the columns lack', () => {
     const { refusal } = writer('csv', ['a', 'b']);
     expect(refusal(new Map([['b', 1]]))).toBeUndefined();
     expect(
@@ -137,7 +137,7 @@ describe('CSV', () => {
   });
 });
 
-test.each(['', '\ud800'])('a table has no column for a field that is called %j: it could not be read again', (name) => {
+test.each(['', '\ud800'])('a table leaves out a column called %j, which could not be read again', (name) => {
   expect(written('csv', ['a', name, 'b'], [[[['b', 1]]]])).toBe('a,b\n,1\n');
   expect(writer('csv', ['a', name, 'b']).refusal(new Map([[name, 1]]))?.message).toContain('which CSV cannot hold');
 });
@@ -148,7 +148,7 @@ describe('a lone surrogate', () => {
     ['b\udfff', '😀'],
   ];
 
-  test.each(['csv', 'tsv'])('is refused in %s: no UTF-8 has it', (format) => {
+  test.each(['csv', 'tsv'])('is refused in %s, since UTF-8 cannot encode it', (format) => {
     const { refusal } = writer(format, ['a', 'b', 'b\udfff']);
     const message = (row: Row) => refusal(new Map(row))?.message.split('\n')[0];
     expect(refusal(new Map(broken))?.kind).toBe('output');
@@ -166,7 +166,7 @@ describe('a lone surrogate', () => {
     expect(writer(format).refusal(new Map(broken))).toBeUndefined();
   });
 
-  test('in a message is escaped where the errors file is a table', () => {
+  test('in a message is escaped if the errors file is a table', () => {
     const failure = new Failure('mapping', 'no field "\ud800" 😀');
     const item = { number: 1, fields: new Map(), end: { offset: 0, line: 0 }, failure };
     expect(new Map(errorFields(item, failure, true)).get('_error_message')).toBe('no field "\\ud800" 😀');
@@ -187,12 +187,12 @@ describe('JSON', () => {
     [],
   ];
 
-  test('NDJSON is one object per line', () => {
+  test('is one object per line in NDJSON', () => {
     expect(written('ndjson', undefined, [rows])).toBe('{"a":1,"__proto__":"x"}\n{"a":1.50,"7":null}\n{}\n');
     expect(written('ndjson', undefined, [])).toBe('');
   });
 
-  test('JSON is an array', () => {
+  test('is an array in JSON', () => {
     const text = '[\n{"a":1,"__proto__":"x"},\n{"a":1.50,"7":null},\n{}\n]\n';
     expect(written('json', undefined, [rows])).toBe(text);
     expect(
@@ -205,7 +205,7 @@ describe('JSON', () => {
     expect(written('json', undefined, [])).toBe('[]\n');
   });
 
-  test('every record has a place', () => {
+  test('takes records with any fields', () => {
     for (const format of ['json', 'ndjson']) expect(writer(format, ['a']).refusal(new Map([['b', 1]]))).toBeUndefined();
   });
 });
@@ -242,8 +242,8 @@ const text = fc.oneof(
 );
 const chunkSize = fc.integer({ min: 1, max: 7 });
 
-describe('what is written is read again', () => {
-  test.each(['csv', 'tsv'])('%s', (format) => {
+describe('written records are read back unchanged', () => {
+  test.each(['csv', 'tsv'])('in %s', (format) => {
     const tables = fc
       .uniqueArray(
         text.filter((name) => name !== '' && !name.startsWith('_error')),
@@ -273,7 +273,7 @@ describe('what is written is read again', () => {
     );
   });
 
-  test.each(['ndjson', 'json'])('%s', (format) => {
+  test.each(['ndjson', 'json'])('in %s', (format) => {
     // Names like 7 come first in every object, whatever their place in the text.
     const name = text.filter((name) => !name.startsWith('_error') && !/^\d+$/.test(name));
     const value = fc.oneof(
@@ -285,7 +285,7 @@ describe('what is written is read again', () => {
     return fc.assert(
       fc.asyncProperty(rows, chunkSize, async (rows, chunkSize) => {
         const items = await itemsOf(openText(format, written(format, undefined, [rows]), { chunkSize }));
-        expect(items.map(({ fields, failure }) => failure ?? told(fields))).toEqual(rows.map((row) => told(new Map(row))));
+        expect(items.map(({ fields, failure }) => failure ?? membersOf(fields))).toEqual(rows.map((row) => membersOf(new Map(row))));
       }),
       { numRuns: 150 },
     );
@@ -296,6 +296,6 @@ function parsed(digits: string): Value {
   return String(Number(digits)) === digits ? Number(digits) : new ExactNumber(digits);
 }
 
-function told(fields: Fields): string[] {
+function membersOf(fields: Fields): string[] {
   return [...fields].map(([name, value]) => `${JSON.stringify(name)}:${jsonOf(value)}`);
 }

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { chosen } from '../../src/cli/run/selected-records.ts';
+import { selectRecords } from '../../src/cli/run/selected-records.ts';
 import type { Item } from '../../src/core/item.ts';
 import type { Plan } from '../../src/core/plan.ts';
 import { untouched } from '../../src/io/output/output.ts';
@@ -20,17 +20,17 @@ function sourceOf(count: number): Source {
   return { format: csv, columns: [], batches } as unknown as Source;
 }
 
-test('what is done behind records that are not is left out, each once, in any number of ranges', async () => {
+test('selected records leave out those that are done, in any number of ranges', async () => {
   const beyond = Array.from({ length: 8000 }, (_, index) => [index * 5 + 12, index * 5 + 14] as const);
-  const known: number[] = [];
+  const skipped: number[] = [];
   const left: number[] = [];
-  const options = { plan: {} as Plan, format: csv, options: {}, known: ({ number }: Item) => void known.push(number) };
+  const options = { plan: {} as Plan, format: csv, options: {}, skipped: ({ number }: Item) => void skipped.push(number) };
   const startedMs = performance.now();
-  for await (const items of chosen(sourceOf(300_000), { ...options, done: { ...untouched, records: 10, beyond } }))
+  for await (const items of selectRecords(sourceOf(300_000), { ...options, done: { ...untouched, records: 10, beyond } }))
     left.push(...items.map(({ number }) => number));
-  expect(known).toEqual(beyond.flatMap(([first]) => [first, first + 1, first + 2]));
-  expect(left.length + known.length).toBe(299_990);
+  expect(skipped).toEqual(beyond.flatMap(([first]) => [first, first + 1, first + 2]));
+  expect(left.length + skipped.length).toBe(299_990);
   expect(left.slice(0, 4)).toEqual([11, 15, 16, 20]);
-  // Looking through all ranges for each record takes some 20 s.
+  // Searching all ranges for each record takes about 20 s.
   expect(performance.now() - startedMs).toBeLessThan(5000);
 });

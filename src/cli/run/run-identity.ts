@@ -1,0 +1,76 @@
+import { createHash } from 'node:crypto';
+import { readFile } from 'node:fs/promises';
+import { resolve } from 'node:path';
+import { AutomateError } from '../../core/failure.ts';
+import type { Plan } from '../../core/plan.ts';
+import { fingerprint } from '../../io/files/fingerprint.ts';
+import type { Identity } from '../../io/journal/journal.ts';
+import { readError } from '../../io/records/readers/input.ts';
+import { envOf } from '../env.ts';
+import { version } from '../version.ts';
+import type { OutputPlan } from './output-files.ts';
+import type { RunOptions } from './run-options.ts';
+
+/** A flow and its file. */
+export interface FlowInFile {
+  readonly file: string;
+  readonly plan: Plan;
+}
+
+/** Everything that the bytes of the output depend on. The names are used in messages. */
+export async function identityOf(flow: FlowInFile, options: RunOptions, output: OutputPlan): Promise<Identity> {
+  const { skip, limit, unordered, inFormat, delimiter, encoding, csvSafe } = options;
+  const { savedConnections } = flow.plan;
+  return {
+    'the version of automate': version,
+    'the flow': hashOf(await readFile(flow.file)),
+    ...(savedConnections.size > 0 ? { 'the saved connection': hashOf(JSON.stringify([...savedConnections])) } : {}),
+    'the environment of its credentials': envOf(options.env),
+    ...(await fingerprintOf(options.in)),
+    'the way the input is read': JSON.stringify({ skip, limit, inFormat, delimiter, encoding }),
+    'the way the output is written': JSON.stringify({
+      unordered,
+      csvSafe,
+      format: output.format,
+      errors: output.errors === '-' ? '-' : resolve(output.errors),
+      errorsFormat: output.errorsFormat,
+    }),
+  };
+}
+
+function hashOf(content: string | Buffer): string {
+  return createHash('sha256').update(content).digest('hex').slice(0, 16);
+}
+
+async function fingerprintOf(input: string): Promise<Identity> {
+  return fingerprint(input).catch((error: unknown) => {
+    throw readError(input, error);
+  });
+}
+
+/** Throws an AutomateError (`output-exists`) that lists the differences between the interrupted run and this one. */
+export function refuseOtherRun(before: Identity, now: Identity, out: string): void {
+  const changed = changedNames(before, now);
+  if (changed.length === 0) return;
+  const lines = changed.flatMap((what) => describeChange(what, before[what] ?? 'nothing', now[what] ?? 'nothing'));
+  throw new AutomateError(
+    'output-exists',
+    `${out} cannot be resumed, because this is not the run that began it:\n${lines.join('\n')}\nundo these changes, or start over with --force`,
+  );
+}
+
+/** Reports a hash only as "has changed"; of a set of options lists only those that differ. */
+function describeChange(what: string, before: string, now: string): string[] {
+  if (/^[0-9a-f]{16}$/.test(now)) return [`${what} has changed`];
+  if (!before.startsWith('{') || !now.startsWith('{')) return [`${what} was ${before}, is ${now}`];
+  const [old = {}, present = {}] = [before, now].map((text) => JSON.parse(text) as Record<string, unknown>);
+  return changedNames(old, present).map((name) => `${what}: ${name} was ${showOption(old[name])}, is ${showOption(present[name])}`);
+}
+
+function showOption(value: unknown): string {
+  return value === undefined ? 'not set' : JSON.stringify(value);
+}
+
+function changedNames(before: Readonly<Record<string, unknown>>, now: Readonly<Record<string, unknown>>): string[] {
+  return Object.keys({ ...before, ...now }).filter((name) => JSON.stringify(before[name]) !== JSON.stringify(now[name]));
+}
