@@ -81,7 +81,7 @@ const demo = command({
     serve: flag('--serve', 'only start the API, for the flows in examples/'),
     port: parsed('--port <n>', wholeNumber(0), 'port of the API (default: 4010 with --serve, else any free port)'),
   },
-  run: async ({ options, terminal }) => (await import('./run/demo.ts')).demoCommand(options, terminal),
+  run: async ({ options, terminal }) => (await import('./demo.ts')).demoCommand(options, terminal),
 });
 
 const cacheCommands = () => import('./cache/cache.ts');

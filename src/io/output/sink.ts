@@ -111,12 +111,17 @@ export function createStreamSink(stream: NodeJS.WritableStream, name: string, op
   stream.on('error', (error) => {
     broken = error;
   });
-  const write = (bytes: Buffer) =>
-    new Promise<void>((resolve, reject) => {
-      if (broken) reject(broken);
-      else stream.write(bytes, (error) => (error ? reject(error) : resolve()));
-    });
+  const write = async (bytes: Buffer) => {
+    if (broken) throw broken;
+    await writeTo(stream, bytes);
+  };
   return new DeviceSink(name, { write, sync: async () => {}, close: async () => {} }, options.gzip);
+}
+
+function writeTo(stream: NodeJS.WritableStream, bytes: Buffer): Promise<void> {
+  return new Promise((resolve, reject) => {
+    stream.write(bytes, (error) => (error ? reject(error) : resolve()));
+  });
 }
 
 interface Device {

@@ -2,12 +2,12 @@ import { cp, mkdtemp, readFile, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { AutomateError } from '../../core/failure.ts';
-import { createDemoApi, type DemoApi } from '../../io/demo/api.ts';
-import { systemReason } from '../../io/files/naming-errors.ts';
-import { exitCodes, signalExitCode } from '../exit.ts';
-import type { Terminal } from '../terminal.ts';
-import { runCommand } from './run.ts';
+import { AutomateError } from '../core/failure.ts';
+import { createDemoApi, type DemoApi } from '../io/demo/api.ts';
+import { systemReason } from '../io/files/naming-errors.ts';
+import { exitCodes, signalExitCode } from './exit.ts';
+import { runCommand } from './run/run.ts';
+import type { Terminal } from './terminal.ts';
 
 /** The options of `automate demo`. */
 export interface DemoOptions {
