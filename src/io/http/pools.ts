@@ -1,4 +1,4 @@
-import type { Dispatcher } from 'undici';
+import { Client, type Dispatcher, type Pool } from 'undici';
 
 /** Origins with open connections. With an origin for each record there would be no end of them. */
 const maxOrigins = 256;
@@ -10,22 +10,24 @@ const maxOrigins = 256;
  * so there are never more connections than requests in flight.
  */
 export class Pools {
-  readonly #open: (origin: string) => Dispatcher;
+  readonly #open: (origin: string, options: Pool.Options) => Dispatcher;
   /** The pool that was used last is the last. */
   readonly #pools = new Map<string, Dispatcher>();
   /** Closed for new requests; some are still in flight. */
   readonly #closing = new Set<Dispatcher>();
+  /** Origins that have sent an answer without a request. They get a connection per request: the next one would be taken for the answer to another. */
+  readonly #distrusted = new Set<string>();
 
-  constructor(open: (origin: string) => Dispatcher) {
+  constructor(open: (origin: string, options: Pool.Options) => Dispatcher) {
     this.#open = open;
   }
 
   dispatch(options: Dispatcher.DispatchOptions & { readonly origin: string }, handler: Dispatcher.DispatchHandler): void {
     const { origin } = options;
-    const pool = this.#pools.get(origin) ?? this.#open(origin);
+    const pool = this.#pools.get(origin) ?? this.#opened(origin);
     this.#pools.delete(origin);
     this.#pools.set(origin, pool);
-    if (this.#pools.size > maxOrigins) this.#closeOldest();
+    if (this.#pools.size > maxOrigins) this.#close(this.#pools.keys().next().value as string);
     pool.dispatch(options, handler);
   }
 
@@ -34,13 +36,40 @@ export class Pools {
     for (const pool of [...this.#pools.values(), ...this.#closing]) pool.destroy().catch(() => undefined);
   }
 
-  #closeOldest(): void {
-    const [[origin, pool]] = this.#pools as unknown as [[string, Dispatcher]];
+  #opened(origin: string): Dispatcher {
+    const distrust = () => {
+      if (this.#distrusted.has(origin)) return;
+      this.#distrusted.add(origin);
+      this.#close(origin);
+    };
+    const factory = (url: URL, options: object) => openClient(url, options, distrust);
+    // Without pipelining, even of one request, a connection is closed after its answer.
+    return this.#open(origin, this.#distrusted.has(origin) ? { factory, pipelining: 0 } : { factory });
+  }
+
+  #close(origin: string): void {
+    const pool = this.#pools.get(origin);
+    if (!pool) return;
     this.#pools.delete(origin);
     this.#closing.add(pool);
-    pool.close().then(
-      () => this.#closing.delete(pool),
-      () => this.#closing.delete(pool),
-    );
+    const forget = () => this.#closing.delete(pool);
+    pool.close().then(forget, forget);
   }
+}
+
+/**
+ * Opens a client of a pool, for one connection. It leaves the pool once its request is given up:
+ * undici would reconnect, only to find that the request is no longer wanted.
+ */
+function openClient(origin: URL, options: object, distrust: () => void): Client {
+  const client = new Client(origin, options);
+  client.on('disconnect', (url, _targets, error) => {
+    // undici's word for an answer that no request has asked for.
+    if (error.message === 'bad response') distrust();
+    if (error.message !== 'aborted') return;
+    // Makes the pool forget it.
+    client.emit('connectionError', url, [client], error);
+    client.destroy().catch(() => undefined);
+  });
+  return client;
 }

@@ -1,5 +1,5 @@
 import type { SecureContext } from 'node:tls';
-import { buildConnector, Client, Pool, ProxyAgent } from 'undici';
+import { buildConnector, Pool, ProxyAgent } from 'undici';
 import { percentDecoded } from '../../core/template/url.ts';
 import { authorities } from './authorities.ts';
 import { failureOf } from './error.ts';
@@ -87,40 +87,27 @@ export class Routes {
   #directPools(policy: AddressPolicy): Pools {
     const lookup = policy === 'any' ? {} : { lookup: guardedLookup(policy === 'listed') };
     const connect = buildConnector({ ...this.#tls, ...addresses, ...lookup });
-    return new Pools((origin) => new Pool(origin, { connect, factory: openClient }));
+    return new Pools((origin, options) => new Pool(origin, { ...options, connect }));
   }
 
   /** An https origin gets a tunnel. Requests to an http origin are forwarded, as not every proxy opens tunnels to port 80. */
   #proxyPools({ href, origin, username, password }: URL): Pools {
     const pair = `${percentDecoded(username)}:${percentDecoded(password)}`;
-    const options = {
+    const proxyOptions = {
       uri: username === '' ? href : origin,
       ...(username === '' ? {} : { token: `Basic ${Buffer.from(pair).toString('base64')}` }),
       proxyTunnel: false,
       requestTls: this.#tls,
       proxyTls: { ...this.#tls, ...addresses },
-      factory: (origin: URL, { connect, ...options }: { readonly connect: buildConnector.connector }) =>
-        new Pool(origin, { ...options, connect: withPlainErrors(connect), factory: openClient }),
       // Connects to the proxy to ask for tunnels.
       clientFactory: (proxy: URL, options: object) => new Pool(proxy, { ...options, headersTimeout: connectTimeoutMs }),
     };
-    return new Pools(() => new ProxyAgent(options));
+    return new Pools((_origin, options) => {
+      const factory = (origin: URL, { connect }: { readonly connect: buildConnector.connector }) =>
+        new Pool(origin, { ...options, connect: withPlainErrors(connect) });
+      return new ProxyAgent({ ...proxyOptions, factory });
+    });
   }
-}
-
-/**
- * Opens a client of a pool, for one connection. It leaves the pool once its request is given up:
- * undici would reconnect, only to find that the request is no longer wanted.
- */
-function openClient(origin: URL, options: object): Client {
-  const client = new Client(origin, options);
-  client.on('disconnect', (url, _targets, error) => {
-    if (error.message !== 'aborted') return;
-    // Makes the pool forget it.
-    client.emit('connectionError', url, [client], error);
-    client.destroy().catch(() => undefined);
-  });
-  return client;
 }
 
 /** Hides undici's error code: it would take a proxy that hangs up before there is a tunnel for a lost connection, and ask for tunnels forever. */

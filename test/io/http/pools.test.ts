@@ -109,6 +109,23 @@ describe('an answer without a request', () => {
     expect(server.connections()).toBe(2);
   });
 
+  test('makes its origin get a connection per request, so that a later one reaches nobody', async () => {
+    const sockets: Socket[] = [];
+    const asked: string[] = [];
+    const server = await rawServer((socket, request) => {
+      sockets.push(socket);
+      asked.push(request);
+      socket.write(answer(`own ${sockets.length}`));
+    });
+    const { get } = createSender();
+    await get(server.origin);
+    sockets[0]?.write(answer('extra'));
+    await vi.waitUntil(() => sockets[0]?.destroyed);
+    for (let request = 2; request <= 4; request++) expect(textOf(await get(server.origin))).toBe(`own ${request}`);
+    expect(server.connections()).toBe(4);
+    expect(asked.map((text) => /^connection: (.+)$/im.exec(text)?.[1])).toEqual(['keep-alive', 'close', 'close', 'close']);
+  });
+
   test('that follows an answer at once never reaches another request', async () => {
     let requests = 0;
     const server = await rawServer((socket) => socket.write(answer(`own ${++requests}`) + answer('extra')));
