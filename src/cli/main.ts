@@ -13,6 +13,11 @@ export async function main(argv: readonly string[]): Promise<void> {
   for (const event of ['uncaughtException', 'unhandledRejection'] as const) {
     process.on(event, (error: unknown) => process.exit(reportError(error, terminal)));
   }
+  // The command line ends with process.exit: the event loop runs dry only if something waits for what never comes.
+  process.once('beforeExit', () => {
+    process.exitCode = exitCodes.bug;
+    process.stderr.write('automate: this is a bug, please report it: it waits for something that never comes\n');
+  });
   let exitCode: number = exitCodes.success;
   let help = '';
   try {

@@ -1,99 +1,111 @@
 import { spawnSync } from 'node:child_process';
-import { appendFile, cp, mkdir, mkdtemp, readdir, readFile, rm, symlink, utimes, writeFile } from 'node:fs/promises';
+import { mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
+import module from 'node:module';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { expect, onTestFinished, test } from 'vitest';
-import { workplace } from '../helpers/cli.ts';
+import { describe, expect, onTestFinished, test } from 'vitest';
 
-const root = fileURLToPath(new URL('../..', import.meta.url));
+const bin = fileURLToPath(new URL('../../bin/automate.js', import.meta.url));
+const parts = fileURLToPath(new URL('../../.config/undici-parts.mjs', import.meta.url));
 
-/** Tells, before anything else happens, whether V8 took the compiled code that it was given. */
-const spy = `const vm = require('node:vm');
-vm.Script = class extends vm.Script {
-  constructor(source, options) {
-    super(source, options);
-    process.stderr.write(this.cachedDataRejected ? 'refused\\n' : 'taken\\n');
-  }
-};
-`;
-
-/** The program as it is installed, in a folder of its own. */
-async function installed() {
+/** A folder with a flow, and the program run there in a process of its own. */
+async function startPlace() {
   const folder = await mkdtemp(join(tmpdir(), 'automate-start-'));
   onTestFinished(() => rm(folder, { recursive: true, force: true }));
-  for (const name of ['bin', 'dist', 'package.json']) await cp(join(root, name), join(folder, name), { recursive: true });
-  await symlink(join(root, 'node_modules'), join(folder, 'node_modules'));
   await writeFile(join(folder, 'flow.yaml'), 'nodes: [{ type: set, fields: { b: "{{a}}!" } }]\n');
   await writeFile(join(folder, 'rows.csv'), 'a\n1\n');
-  await writeFile(join(folder, 'spy.cjs'), spy);
-  const [compiled, ...others] = (await readdir(join(folder, 'dist'))).filter((name) =>
-    name.endsWith(`${process.version}-${process.platform}-${process.arch}`),
-  );
-  expect(others).toEqual([]);
-  return {
-    program: join(folder, 'dist', 'main.cjs'),
-    compiled: join(folder, 'dist', compiled ?? ''),
-    run(...flags: string[]) {
-      const args = [...flags, '--require', './spy.cjs', 'bin/automate.js', 'run', 'flow.yaml', '--in', 'rows.csv', '--out', '-'];
-      const env = { PATH: process.env.PATH, AUTOMATE_HOME: folder, XDG_CACHE_HOME: folder };
-      const { stdout, stderr, status } = spawnSync(process.execPath, [...args, '--quiet'], { cwd: folder, env, encoding: 'utf8' });
-      return { stdout, stderr, status };
-    },
+  const env = { PATH: process.env.PATH, AUTOMATE_HOME: folder, XDG_CACHE_HOME: join(folder, 'caches') };
+  const start = (args: readonly string[], flags: readonly string[] = [], variables: Record<string, string> = {}) => {
+    const options = { cwd: folder, env: { ...env, ...variables }, encoding: 'utf8' } as const;
+    const { stdout, stderr, status } = spawnSync(process.execPath, [...flags, bin, ...args], options);
+    return { stdout, stderr, status };
   };
+  return { folder, start };
 }
 
-const works = { status: 0, stdout: 'a,b\n1,1!\n' };
+const run = ['run', 'flow.yaml', '--in', 'rows.csv', '--out', '-', '--quiet'];
+const works = { status: 0, stdout: 'a,b\n1,1!\n', stderr: '' };
 
-test('the code that the build has compiled is taken', async () => {
-  expect((await installed()).run()).toEqual({ ...works, stderr: 'taken\n' });
-});
-
-test.each([
-  ['other flags of V8', ['--no-opt']],
-  ['less memory', ['--max-old-space-size=64']],
-])('%s: it works all the same', async (_, flags) => {
-  expect((await installed()).run(...flags)).toMatchObject(works);
-});
-
-test.each([
-  ['empty', Buffer.alloc(0)],
-  ['no compiled code', Buffer.from('something else')],
-])('a file that is %s is refused, and it works all the same', async (_, content) => {
-  const { compiled, run } = await installed();
-  await writeFile(compiled, content);
-  expect(run()).toEqual({ ...works, stderr: 'refused\n' });
-});
-
-test('a program that was changed since is compiled anew', async () => {
-  const { program, compiled, run } = await installed();
-  await utimes(compiled, 1, 1);
-  expect(run()).toEqual({ ...works, stderr: '' });
-  await appendFile(program, '\n');
-  expect(run()).toEqual({ ...works, stderr: '' });
-});
-
-test('what cannot be read is no trouble', async () => {
-  const { compiled, run } = await installed();
-  await rm(compiled);
-  await mkdir(compiled);
-  expect(run()).toEqual({ ...works, stderr: '' });
-});
-
-test('the program is ASCII, as it is read, and means the same', async () => {
-  const { program } = await installed();
-  const text = await readFile(program, 'latin1');
-  // biome-ignore lint/suspicious/noControlCharactersInRegex: asks for anything but ASCII
-  expect(/[^\x00-\x7f]/.exec(text)).toBeNull();
-  const place = await workplace({
-    'flow.yaml': `nodes: [{ type: set, fields: { b: { cel: 'duration("1500µs") > duration("1ms")' } } }]\n`,
-    'rows.csv': 'a\n1\n',
+describe('the program', () => {
+  test.each([
+    ['other flags of V8', ['--no-opt']],
+    ['little memory', ['--max-old-space-size=64']],
+  ])('runs with %s', async (_, flags) => {
+    expect((await startPlace()).start(run, flags)).toEqual(works);
   });
-  expect((await place.automate(['run', 'flow.yaml', '--in', 'rows.csv', '--out', '-'])).stdout).toBe('a,b\n1,true\n');
+
+  test('prints nothing that a library writes to console.warn or console.debug', async () => {
+    const { folder, start } = await startPlace();
+    const library = `process.once('exit', () => { console.warn('a name of a tool'); console.debug('another'); });`;
+    await writeFile(join(folder, 'library.cjs'), library);
+    expect(start(run, ['--require', './library.cjs'])).toEqual(works);
+  });
+
+  test('loads commander and chalk alone for --version', async () => {
+    const { folder, start } = await startPlace();
+    expect(start(['--version'], [], { NODE_V8_COVERAGE: 'coverage' }).status).toBe(0);
+    const packages = new Set(
+      (await modulesIn(join(folder, 'coverage'))).map((name) => /^node_modules\/(?:@[^/]+\/)?[^/]+/.exec(name)?.[0]),
+    );
+    expect([...packages].filter((name) => name !== undefined).sort()).toEqual(['node_modules/chalk', 'node_modules/commander']);
+  });
 });
 
-test('another Node, for which nothing was compiled: it works all the same', async () => {
-  const { compiled, run } = await installed();
-  await rm(compiled);
-  expect(run()).toEqual({ ...works, stderr: '' });
+describe('compiled code', () => {
+  test("is stored in the user's cache folder, closed to others, from Node 22 on", async () => {
+    const { folder, start } = await startPlace();
+    expect([start(run), start(run)]).toEqual([works, works]);
+    if (!('enableCompileCache' in module)) return expect(await readdir(folder)).not.toContain('caches');
+    const stored = join(folder, 'caches', 'automate');
+    expect((await readdir(stored)).length).toBeGreaterThan(0);
+    if (process.platform !== 'win32') expect((await stat(stored)).mode & 0o777).toBe(0o700);
+    return undefined;
+  });
+
+  test('is not stored with NODE_DISABLE_COMPILE_CACHE', async () => {
+    const { folder, start } = await startPlace();
+    expect(start(run, [], { NODE_DISABLE_COMPILE_CACHE: '1' })).toEqual(works);
+    expect(await readdir(folder)).not.toContain('caches');
+  });
+
+  test('is not needed: the program runs without a cache folder', async () => {
+    expect((await startPlace()).start(run, [], { XDG_CACHE_HOME: bin })).toEqual(works);
+  });
 });
+
+describe('the parts of undici in the bundle', () => {
+  test('are all there', async () => {
+    const source = await readFile(parts, 'utf8');
+    const paths = [...source.matchAll(/'(undici\/[^']+)'/g)].map(([, path]) => path as string);
+    expect(paths).toHaveLength(6);
+    for (const path of paths) expect(await import(path), path).toMatchObject({ default: expect.any(Function) });
+  });
+
+  test('are those that the sources import', async () => {
+    const { default: Dispatcher } = await import('undici/lib/dispatcher/dispatcher.js' as string);
+    const exported = await import(parts);
+    const { buildConnector, Client, Pool, ProxyAgent } = await import('undici');
+    expect({ ...exported }).toEqual({ buildConnector, Client, Pool, ProxyAgent });
+    expect(Dispatcher.prototype.connect).toEqual(expect.any(Function));
+  });
+});
+
+/** The modules of the bundle that ran: each is a function with the name of its file. */
+async function modulesIn(coverage: string): Promise<string[]> {
+  const reports = await Promise.all((await readdir(coverage)).map((file) => readFile(join(coverage, file), 'utf8')));
+  return reports
+    .flatMap((text) => (JSON.parse(text) as Coverage).result)
+    .filter(({ url }) => url.endsWith('main.cjs'))
+    .flatMap(({ functions }) => functions)
+    .filter(({ ranges }) => (ranges[0]?.count ?? 0) > 0)
+    .map(({ functionName }) => functionName);
+}
+
+/** The format of NODE_V8_COVERAGE. */
+interface Coverage {
+  readonly result: readonly {
+    readonly url: string;
+    readonly functions: readonly { readonly functionName: string; readonly ranges: readonly { readonly count: number }[] }[];
+  }[];
+}

@@ -9,7 +9,7 @@ import { loadSecrets } from '../flow/flow-secrets.ts';
 import { hasTextCells, inputFormat, isTable, openInput } from '../input-options.ts';
 import type { Terminal } from '../terminal.ts';
 import { concludeRun, endOf, reportProblem } from './conclude.ts';
-import { boundYoungGeneration } from './heap-limit.ts';
+import { limitYoungGeneration } from './heap-limit.ts';
 import { openRun, type ReadyRun } from './open-run.ts';
 import { type Claim, claimOutput } from './output-claim.ts';
 import { planOutput } from './output-files.ts';
@@ -65,7 +65,7 @@ function checkInput(plan: Plan, { format, columns }: Source, { flow, options }: 
 async function runRecords(ready: ReadyRun, earlySignals: { stop(): void }): Promise<number> {
   const { plan, source, credentials, terminal } = ready;
   const { unordered = false, maxErrors } = ready.request.options;
-  boundYoungGeneration();
+  limitYoungGeneration();
   const run = await openRun(ready);
   const { input, output, ports, ledger, events } = run;
   const progress = await showProgress(run);
