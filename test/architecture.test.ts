@@ -85,20 +85,11 @@ const longFunctions: readonly string[] = [
   'io/auth/oauth.ts createTokens',
   'io/cache/answer-keeper.ts createAnswerKeeper',
   'io/cache/answers-file.ts answersOf',
-  'io/credentials/credentials.ts createCredentials',
-  'io/credentials/vault.ts createVault',
   'io/http/client.ts createHttp',
   'io/http/exchange.ts (anonymous)',
   'io/http/exchange.ts exchange',
   'io/ledger/book.ts bookOf',
   'io/ledger/run-ledger.ts createRunLedger',
-  'io/mcp/fetch.ts (anonymous)',
-  'io/mcp/fetch.ts createFetch',
-  'io/mcp/fetch.ts sent',
-  'io/mcp/local-transport.ts createLocalTransport',
-  'io/mcp/login.ts createLogin',
-  'io/mcp/session.ts openSession',
-  'io/mcp/tools.ts createTools',
   'nodes/http/http-pages.ts compilePaging',
 ];
 
@@ -112,19 +103,13 @@ const deepFunctions: Readonly<Record<string, number>> = {
   'engine/budget.ts': 1,
   'flow/plan.ts': 2,
   'flow/starter/starter-references.ts': 1,
-  'io/credentials/credentials.ts': 2,
   'io/http/exchange.ts': 2,
   'io/ledger/book.ts': 3,
-  'io/mcp/browser.ts': 2,
-  'io/mcp/fetch.ts': 12,
-  'io/mcp/local-transport.ts': 7,
-  'io/mcp/signed-fetch.ts': 1,
-  'io/mcp/tools.ts': 2,
   'nodes/http/http-batch.ts': 1,
 };
 
 /** Folders with more than 15 files. */
-const fullFolders: readonly string[] = ['io/mcp'];
+const fullFolders: readonly string[] = [];
 
 describe('the figures', () => {
   const isRebuilt = false;

@@ -31,12 +31,9 @@ export async function askServer(connection: McpConnection, options: AskingOption
     return await serverWith(connection, credentials, options, terminal, browser);
   } catch (error) {
     if (!(error instanceof Failure)) throw error;
-    const trouble = diagnose(error, connection);
+    const { part, check } = diagnose(error, connection);
     const text = cleaned(error.message);
-    throw new AutomateError(
-      'credential',
-      `connection "${connection.name}": ${text}\nthe trouble is with the ${trouble.with}\ncheck ${trouble.check}`,
-    );
+    throw new AutomateError('credential', `connection "${connection.name}": ${text}\nthe trouble is with the ${part}\ncheck ${check}`);
   } finally {
     browser?.close();
   }

@@ -4,7 +4,7 @@ import { credentialVariable } from './environment.ts';
 import type { CredentialContext } from './lookup.ts';
 import { accountOf, type StoredCredential } from './secret.ts';
 
-/** Where and for how long a secret is stored. */
+/** Backend, expiry and hosts of a secret that is to be stored. */
 export interface StoreOptions {
   /** ISO 8601. */
   readonly expiresAt?: string | undefined;

@@ -57,7 +57,7 @@ export function decryptSecrets(vault: VaultFile, key: Buffer): Map<string, strin
   return new Map(JSON.parse(text) as [string, string][]);
 }
 
-/** The unencrypted fields. They are authenticated with the secrets, so that nobody can change them unnoticed. */
+/** The unencrypted fields. They are authenticated with the secrets, so that a change of them does not go unnoticed. */
 function clearFields({ version, kdf: { name, n, r, p, salt } }: Pick<VaultFile, 'version' | 'kdf'>): Buffer {
   return Buffer.from(JSON.stringify([version, name, n, r, p, salt]));
 }

@@ -1,80 +1,93 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { createServer } from 'node:http';
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { Failure } from '../../core/failure.ts';
 import type { LoginPerson } from './login.ts';
 
-/** A browser that is waited for, on a port of this machine that only it is told of. */
-export interface Browser extends LoginPerson {
-  close(): void;
+/** Longest wait for a person to log in. */
+const loginTimeoutMs = 300_000;
+
+/** Listens on a free port for browsers that come back from a login (RFC 8252, 7.3). `show`: tells the person the address of the login. */
+export async function openBrowser(environment: NodeJS.ProcessEnv, show: (url: string) => void): Promise<Browser> {
+  const server = createServer().listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  return new Browser(server, environment, show);
 }
 
-/** So long a person may take. */
-const patienceMs = 300_000;
+interface PendingLogin {
+  readonly state: string;
+  readonly timer: NodeJS.Timeout;
+  resolve(answer: URLSearchParams): void;
+}
 
-/** Opens the place that a browser is sent back to (RFC 8252, 7.3). `show`: tells the person where to log in. */
-export async function openBrowser(environment: NodeJS.ProcessEnv, show: (url: string) => void): Promise<Browser> {
-  const waiting: { state: string; resolve: (answer: URLSearchParams) => void }[] = [];
-  const early: URLSearchParams[] = [];
-  const timers = new Set<NodeJS.Timeout>();
-  const server = createServer((request, response) => {
-    const url = new URL(request.url ?? '/', 'http://127.0.0.1');
-    if (url.pathname !== '/callback') return void response.writeHead(404).end();
+/** A browser in which a person logs in. */
+export class Browser implements LoginPerson {
+  readonly redirectUrl: string;
+  readonly #server: Server;
+  readonly #environment: NodeJS.ProcessEnv;
+  readonly #show: (url: string) => void;
+  readonly #logins = new Set<PendingLogin>();
+  /** Answers that no login has taken. One may come before its login waits for it. */
+  readonly #answers = new Set<URLSearchParams>();
+
+  constructor(server: Server, environment: NodeJS.ProcessEnv, show: (url: string) => void) {
+    this.redirectUrl = `http://127.0.0.1:${(server.address() as AddressInfo).port}/callback`;
+    this.#server = server.on('request', (request, response) => this.#receive(request, response));
+    this.#environment = environment;
+    this.#show = show;
+  }
+
+  async visit({ href }: URL): Promise<void> {
+    this.#show(href);
+    startBrowser(this.#environment, href);
+  }
+
+  answer(state: string): Promise<URLSearchParams> {
+    return new Promise((resolve, reject) => {
+      const timer = setTimeout(() => reject(notLoggedIn()), loginTimeoutMs);
+      this.#logins.add({ state, timer, resolve });
+      this.#settle();
+    });
+  }
+
+  close(): void {
+    for (const { timer } of this.#logins) clearTimeout(timer);
+    this.#server.close();
+    this.#server.closeAllConnections();
+  }
+
+  #receive(request: IncomingMessage, response: ServerResponse): void {
+    const { pathname, searchParams } = new URL(request.url ?? '/', 'http://127.0.0.1');
+    if (pathname !== '/callback') return void response.writeHead(404).end();
+    const outcome = searchParams.has('error') ? 'was not let in' : 'has what it needs';
     response.writeHead(200, { 'content-type': 'text/plain; charset=utf-8', connection: 'close' });
-    const outcome = url.searchParams.has('error') ? 'was not let in' : 'has what it needs';
     response.end(`automate ${outcome}; this window can be closed.\n`);
-    early.push(url.searchParams);
-    settle();
-    return undefined;
-  });
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const { port } = server.address() as AddressInfo;
-  return {
-    redirectUrl: `http://127.0.0.1:${port}/callback`,
-    async visit(url) {
-      show(url.href);
-      start(environment, url.href);
-    },
-    answer(state) {
-      return new Promise((resolve, reject) => {
-        const timer = setTimeout(() => reject(noAnswer()), patienceMs);
-        timers.add(timer);
-        const done = (answer: URLSearchParams) => {
-          clearTimeout(timer);
-          resolve(answer);
-        };
-        waiting.push({ state, resolve: done });
-        settle();
-      });
-    },
-    close() {
-      for (const timer of timers) clearTimeout(timer);
-      server.close();
-      server.closeAllConnections();
-    },
-  };
+    this.#answers.add(searchParams);
+    this.#settle();
+  }
 
-  /** An answer with another state was not asked for: somebody else may have sent it (RFC 6749, 10.12). */
-  function settle(): void {
-    for (const one of [...waiting]) {
-      const index = early.findIndex((answer) => answer.get('state') === one.state);
-      if (index < 0) continue;
-      waiting.splice(waiting.indexOf(one), 1);
-      one.resolve(early.splice(index, 1)[0] as URLSearchParams);
+  /** Hands each login the answer with its state. An attacker may send answers with another one (RFC 6749, 10.12). */
+  #settle(): void {
+    for (const login of this.#logins) {
+      const answer = [...this.#answers].find((candidate) => candidate.get('state') === login.state);
+      if (!answer) continue;
+      this.#answers.delete(answer);
+      this.#logins.delete(login);
+      clearTimeout(login.timer);
+      login.resolve(answer);
     }
   }
 }
 
-function noAnswer(): Failure {
-  return new Failure('timeout', `nobody has logged in within ${patienceMs / 60_000} minutes`, { sent: false });
+function notLoggedIn(): Failure {
+  return new Failure('timeout', `nobody has logged in within ${loginTimeoutMs / 60_000} minutes`, { sent: false });
 }
 
-/** Where none can be started, the person opens the address that was shown. */
-function start(environment: NodeJS.ProcessEnv, url: string): void {
-  const usual = process.platform === 'darwin' ? 'open' : process.platform === 'win32' ? 'explorer' : 'xdg-open';
-  const child = spawn(environment.BROWSER || usual, [url], { stdio: 'ignore', detached: true });
+/** Starts a browser. If that fails, the person opens the address that was shown. */
+function startBrowser(environment: NodeJS.ProcessEnv, url: string): void {
+  const opener = process.platform === 'darwin' ? 'open' : process.platform === 'win32' ? 'explorer' : 'xdg-open';
+  const child = spawn(environment.BROWSER || opener, [url], { stdio: 'ignore', detached: true });
   child.on('error', () => {});
   child.unref();
 }

@@ -1,6 +1,5 @@
 import {
-  Client,
-  type ClientOptions,
+  type Client,
   SSEClientTransport,
   SseError,
   StreamableHTTPClientTransport,
@@ -8,169 +7,110 @@ import {
   UnauthorizedError,
 } from '@modelcontextprotocol/client';
 import { Failure } from '../../core/failure.ts';
-import { isRemote, type McpConnection, type RemoteServer, type ToolServer } from '../../core/tools/tools.ts';
-import { answering, failOnEarlyEnd } from './early-end.ts';
-import { failureOf, notReady } from './failure.ts';
+import { isRemote, type LocalServer, type RemoteServer, type ToolServer } from '../../core/tools/tools.ts';
+import { failOn202, failOnEarlyEnd } from './early-end.ts';
+import { toFailure } from './failure.ts';
 import { LocalTransport } from './local/local-transport.ts';
 import type { LoginSession } from './login.ts';
-import type { SessionTools } from './session-tools.ts';
+import { type Opening, openClient } from './open-client.ts';
 
-/** A client that has agreed on the protocol with a server. */
+/** A client that has agreed on the protocol with its server. */
 export interface Connected {
   readonly client: Client;
   readonly transport: Transport;
   readonly kind: ToolServer['transport'];
-  /** What is known of the end of a server that was started here; empty for nothing. */
-  story(): string;
-  /** Does it, and does it again when somebody had to log in first. */
+  /** Explains the end or silence of a server that was started here; empty if nothing is known. */
+  explanation(): string;
+  /** Runs `work`, and runs it again if a person had to log in first. */
   withLogin<Result>(work: () => Promise<Result>): Promise<Result>;
+}
+
+/** Connects to a server: one that is started here, or one at a URL, by Streamable HTTP or else by SSE. Throws a Failure. */
+export function connect(opening: Opening): Promise<Connected> {
+  const { server } = opening.connection;
+  return isRemote(server) ? connectRemote(server, opening) : connectLocal(server, opening);
+}
+
+async function connectLocal(server: LocalServer, opening: Opening): Promise<Connected> {
+  const transport = new LocalTransport(server, opening.context.variables(server));
+  const explanation = () => transport.explanation();
+  const client = await openClient(transport, 'legacy', opening, explanation);
+  return { client, transport, kind: 'stdio', explanation, withLogin: (work) => work() };
 }
 
 type RemoteTransport = StreamableHTTPClientTransport | SSEClientTransport;
 
-type Mode = 'auto' | 'legacy';
-
-/** A server may ask for more rights after the first login. */
-const mostLogins = 2;
-
-const noStory = () => '';
-
-/** Connects to a server: one that is started here, or one at a URL, by Streamable HTTP or else by SSE. Throws a Failure. */
-export async function connect(connection: McpConnection, options: ClientOptions, tools: SessionTools): Promise<Connected> {
-  const { server } = connection;
-  if (isRemote(server)) return connectRemote(connection, server, options, tools);
-  const transport = new LocalTransport(server, tools.variables(server));
-  const story = () => transport.explanation();
-  const client = await clientOn(transport, { connection, options, tools, mode: 'legacy', story });
-  return { client, transport, kind: 'stdio', story, withLogin: (work) => work() };
+interface RemoteOpening extends Opening {
+  readonly login: LoginSession | undefined;
 }
 
-async function connectRemote(
-  connection: McpConnection,
-  server: RemoteServer,
-  options: ClientOptions,
-  tools: SessionTools,
-): Promise<Connected> {
-  const login = tools.login(connection);
+async function connectRemote(server: RemoteServer, opening: Opening): Promise<Connected> {
+  const { context, connection } = opening;
+  const login = context.login(connection);
+  const fetch = context.fetch(server);
   const url = new URL(server.url);
-  const how = { fetch: tools.fetch(server), ...(login && { authProvider: login.provider }) };
-  const opened = (create: () => RemoteTransport, mode: Mode) =>
-    afterLogin(create, login, connection, (transport) => clientOn(transport, { connection, options, tools, mode, story: noStory }));
+  const auth = login && { authProvider: login.provider };
+  const http = () => failOnEarlyEnd(new StreamableHTTPClientTransport(url, { ...auth, fetch: failOn202(fetch) }), connection.name);
+  const remote = { ...opening, login };
   try {
-    return connected(
-      await opened(
-        () => failOnEarlyEnd(new StreamableHTTPClientTransport(url, { ...how, fetch: answering(how.fetch) }), connection.name),
-        'auto',
-      ),
-      'streamable HTTP',
-    );
+    return await openRemote(http, 'streamable HTTP', remote);
   } catch (error) {
-    if (!isOlder(error)) throw error;
-    const found = await opened(() => new SSEClientTransport(url, how), 'legacy').catch((inSse: unknown) => {
-      // Where neither is spoken, the first refusal tells more.
+    if (!maySpeakSse(error)) throw error;
+    return await openRemote(() => new SSEClientTransport(url, { ...auth, fetch }), 'SSE', remote).catch((inSse: unknown) => {
+      // A server that speaks neither explains itself better in its first refusal.
       throw isRefusedStream(inSse) ? error : inSse;
     });
-    endWithStream(found.client);
-    return connected(found, 'SSE');
-  }
-
-  function connected({ client, transport }: { client: Client; transport: RemoteTransport }, kind: ToolServer['transport']): Connected {
-    return {
-      client,
-      transport,
-      kind,
-      story: noStory,
-      async withLogin(work) {
-        try {
-          return await work();
-        } catch (error) {
-          if (await hasLoggedIn(transport, login, connection, error)) return work();
-          throw error;
-        }
-      },
-    };
   }
 }
 
-/** The stream of SSE is the session: the client would open another one, and nobody would have said hello there. */
-function endWithStream(client: Client): void {
+/** Logins in a row. A server may ask for more scopes after the first one. */
+const maxLogins = 2;
+
+/** Opens a client on a transport, and on a new one after each login. */
+async function openRemote(create: () => RemoteTransport, kind: 'streamable HTTP' | 'SSE', remote: RemoteOpening): Promise<Connected> {
+  for (let logins = 0; ; logins++) {
+    const transport = create();
+    try {
+      const client = await openClient(transport, kind === 'SSE' ? 'legacy' : 'auto', remote, noExplanation);
+      if (kind === 'SSE') closeWithStream(client);
+      return { client, transport, kind, explanation: noExplanation, withLogin: (work) => retryAfterLogin(work, transport, remote) };
+    } catch (error) {
+      if (logins === maxLogins || !(await logIn(error, transport, remote))) throw error;
+    }
+  }
+}
+
+const noExplanation = () => '';
+
+/** Over SSE the stream is the session. The SDK would open another stream without the handshake. */
+function closeWithStream(client: Client): void {
   client.onerror = (error) => {
     if (error instanceof SseError) void client.close();
   };
 }
 
-/** A client on a transport, and on another one when somebody had to log in first. */
-async function afterLogin(
-  create: () => RemoteTransport,
-  login: LoginSession | undefined,
-  connection: McpConnection,
-  open: (transport: RemoteTransport) => Promise<Client>,
-): Promise<{ client: Client; transport: RemoteTransport }> {
-  for (let logins = 0; ; logins++) {
-    const transport = create();
-    try {
-      return { client: await open(transport), transport };
-    } catch (error) {
-      if (logins === mostLogins || !(await hasLoggedIn(transport, login, connection, error))) throw error;
-    }
+async function retryAfterLogin<Result>(work: () => Promise<Result>, transport: RemoteTransport, remote: RemoteOpening): Promise<Result> {
+  try {
+    return await work();
+  } catch (error) {
+    if (await logIn(error, transport, remote)) return work();
+    throw error;
   }
 }
 
-/** Whether a person was asked to log in, and has. Throws what they were refused for. */
-async function hasLoggedIn(
-  transport: RemoteTransport,
-  login: LoginSession | undefined,
-  { name, startTimeoutMs }: McpConnection,
-  error: unknown,
-): Promise<boolean> {
-  if (!login?.answer || !asksForLogin(error)) return false;
+/** Lets a person log in. False if the error does not ask for a login, or there is no person. Throws a Failure if the login is refused. */
+async function logIn(error: unknown, transport: RemoteTransport, { login, connection }: RemoteOpening): Promise<boolean> {
+  const asksForLogin = error instanceof UnauthorizedError || (error as Error).cause instanceof UnauthorizedError;
+  if (!login?.answer || !asksForLogin) return false;
   await transport.finishAuth(await login.answer()).catch((refused: unknown) => {
-    throw failureOf(refused, { connection: name, timeoutMs: startTimeoutMs, wasSent: false, story: '' });
+    const { name, startTimeoutMs: timeoutMs } = connection;
+    throw toFailure(refused, { connection: name, timeoutMs, wasSent: false, explanation: '' });
   });
   return true;
 }
 
-function asksForLogin(error: unknown): boolean {
-  return error instanceof UnauthorizedError || (error as Error).cause instanceof UnauthorizedError;
-}
-
-interface Opening {
-  readonly connection: McpConnection;
-  readonly options: ClientOptions;
-  readonly tools: SessionTools;
-  readonly mode: Mode;
-  story(): string;
-}
-
-async function clientOn(transport: Transport, { connection, options, tools, mode, story }: Opening): Promise<Client> {
-  const { name, startTimeoutMs: timeoutMs } = connection;
-  const client = new Client({ name: 'automate', version: tools.version }, { ...options, versionNegotiation: { mode } });
-  client.setNotificationHandler('notifications/message', ({ params: { level, logger, data } }) => {
-    const message = typeof data === 'string' ? data : JSON.stringify(data);
-    tools.report({ type: 'server-log', connection: name, level, logger, message });
-  });
-  if (tools.elicit) client.setRequestHandler('elicitation/create', tools.elicit);
-  try {
-    await withinStart(client.connect(transport, { timeout: timeoutMs, signal: tools.signal }), connection);
-    return client;
-  } catch (error) {
-    const told = story();
-    await transport.close().catch(() => undefined);
-    throw failureOf(error, { connection: name, timeoutMs, wasSent: false, story: told });
-  }
-}
-
-/** What a server does before it can be called, within its time: a stream may open without end, and a list go on without end. */
-export function withinStart<Result>(work: Promise<Result>, { name, startTimeoutMs }: McpConnection): Promise<Result> {
-  return new Promise((resolve, reject) => {
-    const late = () => reject(new Failure('timeout', notReady(name, startTimeoutMs), { retryable: true, sent: false }));
-    const timer = setTimeout(late, startTimeoutMs + 100);
-    work.then(resolve, reject).finally(() => clearTimeout(timer));
-  });
-}
-
-/** Whether the server may be one that speaks SSE only (MCP, backwards compatibility). */
-function isOlder(error: unknown): boolean {
+/** True if the server may be an old one that speaks SSE only (MCP, backwards compatibility). */
+function maySpeakSse(error: unknown): boolean {
   const { status } = error as Partial<Failure>;
   return status === 400 || status === 404 || status === 405;
 }

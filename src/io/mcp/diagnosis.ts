@@ -1,109 +1,110 @@
 import type { Failure } from '../../core/failure.ts';
-import { isRemote, type McpConnection } from '../../core/tools/tools.ts';
+import { isRemote, type McpConnection, type RemoteServer } from '../../core/tools/tools.ts';
 
-/** Why a server could not be spoken to, and what to check. */
-export interface Trouble {
-  readonly with: 'address' | 'command' | 'firewall or proxy' | 'TLS' | 'credential' | 'expiry' | 'protocol' | 'server';
+/** The part that keeps a connection from working, and what to check about it. */
+export interface Diagnosis {
+  readonly part: 'address' | 'command' | 'firewall or proxy' | 'TLS' | 'credential' | 'expiry' | 'protocol' | 'server';
   readonly check: string;
 }
 
-/** What a failed connection means for whoever set it up. */
-export function diagnose(failure: Failure, connection: McpConnection): Trouble {
-  const { server } = connection;
-  return isRemote(server) ? remoteTrouble(failure, connection, server.url) : localTrouble(failure, server.command);
+/** Explains a failed connection to the person who sets it up. */
+export function diagnose(failure: Failure, { server }: McpConnection): Diagnosis {
+  return isRemote(server) ? diagnoseRemote(failure, server) : diagnoseLocal(failure, server.command);
 }
 
 const unknownAddress = new Set(['ENOTFOUND', 'EAI_AGAIN', 'ECONNREFUSED']);
 const unreachable = new Set(['EHOSTUNREACH', 'ENETUNREACH', 'ETIMEDOUT', 'ECONNRESET', 'UND_ERR_CONNECT_TIMEOUT', 'EPERM']);
 
-function remoteTrouble(failure: Failure, connection: McpConnection, url: string): Trouble {
-  const { kind, status, message } = failure;
-  const code = codeOf(failure);
-  const { host, pathname } = new URL(url);
-  if (message.startsWith('the proxy '))
-    return { with: 'firewall or proxy', check: 'the proxy in HTTPS_PROXY, and whether it lets this host through' };
+const orFirewall = 'and whether outbound firewall rules or a proxy (HTTPS_PROXY) stand in the way';
+
+function diagnoseRemote(failure: Failure, server: RemoteServer): Diagnosis {
+  const { status, message } = failure;
+  if (message.startsWith('the proxy ')) {
+    return { part: 'firewall or proxy', check: 'the proxy in HTTPS_PROXY, and whether it lets this host through' };
+  }
   if (/(?:^|: )the TLS connection/.test(message)) {
-    return { with: 'TLS', check: `the server's certificate; name its authority with --cacert FILE, and whether a firewall looks into TLS` };
+    const authority = 'name its authority with --cacert FILE, and whether a firewall looks into TLS';
+    return { part: 'TLS', check: `the server's certificate; ${authority}` };
   }
   const tokenServer = /^no access token from (\S+): /.exec(message)?.[1];
-  if (tokenServer !== undefined && !isServers(status)) return tokenTrouble(failure, connection, tokenServer);
-  if (unknownAddress.has(code)) {
-    const what = code === 'ECONNREFUSED' ? `whether a server listens at ${host}` : `the host in the URL: ${host}`;
-    return { with: 'address', check: `${what}; and whether outbound firewall rules or a proxy (HTTPS_PROXY) stand in the way` };
-  }
-  if (unreachable.has(code) || kind === 'timeout') {
-    return {
-      with: 'firewall or proxy',
-      check: `outbound firewall rules to ${host}, and the proxy (HTTPS_PROXY); or the server is slow: start_timeout`,
-    };
-  }
-  if (status === 401 || status === 403 || kind === 'request') return credentialTrouble(failure, connection);
-  if (status === 429) return { with: 'server', check: `nothing now: the server asks to wait${waitOf(failure)}; try again later` };
-  if (status !== undefined && status >= 500) return { with: 'server', check: 'the server itself: it answers, and fails; try again later' };
-  if (status !== undefined || /redirect/i.test(message)) {
-    return { with: 'address', check: `the path in the URL: ${pathname}; MCP servers are often at /mcp, older ones at /sse` };
-  }
-  return { with: 'protocol', check: `whether there is an MCP server at ${url}: what answers does not speak the protocol` };
+  if (tokenServer !== undefined && !isTemporary(status)) return diagnoseTokenServer(failure, server, tokenServer);
+  return diagnoseNetwork(failure, server.url) ?? diagnoseAnswer(failure, server);
 }
 
-/** Whether it is for the server alone to do something. */
-function isServers(status: number | undefined): boolean {
+/** True for a status that only the server can do something about. */
+function isTemporary(status: number | undefined): boolean {
   return status !== undefined && (status === 429 || status >= 500);
 }
 
-/** Nobody has asked the server itself yet. Of a client that it does not know a token server says 400 or 401 (RFC 6749, 5.2). */
-function tokenTrouble(failure: Failure, connection: McpConnection, tokenServer: string): Trouble {
-  if ([400, 401, 403].includes(failure.status ?? 0)) return credentialTrouble(failure, connection);
-  const way = 'and whether outbound firewall rules or a proxy (HTTPS_PROXY) stand in the way';
-  return { with: 'address', check: `the token_url: whether it leads to a token server at ${tokenServer}; ${way}` };
+/** A token server answers 400 or 401 if it does not know the client (RFC 6749, 5.2). */
+function diagnoseTokenServer(failure: Failure, server: RemoteServer, tokenServer: string): Diagnosis {
+  if ([400, 401, 403].includes(failure.status ?? 0)) return diagnoseCredential(failure, server);
+  return { part: 'address', check: `the token_url: whether it leads to a token server at ${tokenServer}; ${orFirewall}` };
 }
 
-function waitOf({ retryAfterMs }: Failure): string {
-  return retryAfterMs === undefined ? '' : ` for ${Math.ceil(retryAfterMs / 1000)} s`;
-}
-
-function credentialTrouble({ status, message }: Failure, { server }: McpConnection): Trouble {
-  const auth = isRemote(server) ? server.auth : undefined;
-  if (!auth)
-    return {
-      with: 'credential',
-      check: 'which credential the server asks for: --auth bearer --credential NAME, or --auth oauth2_authorization_code',
-    };
-  const way = `automate credentials check ${auth.credential}`;
-  if (status === 401 && /expired|expiry/i.test(message)) {
-    return {
-      with: 'expiry',
-      check: `the credential "${auth.credential}" is no longer valid; set a new one: automate credentials set ${auth.credential}`,
-    };
-  }
-  if (status === 403)
-    return { with: 'credential', check: `what the credential "${auth.credential}" is allowed: its rights or scopes (${way})` };
-  return {
-    with: 'credential',
-    check: `the credential's validity and expiry (${way}), and that --auth ${auth.type} is what the server asks for`,
-  };
-}
-
-function localTrouble(failure: Failure, command: readonly string[]): Trouble {
+/** Absent if the server was reached. */
+function diagnoseNetwork(failure: Failure, url: string): Diagnosis | undefined {
   const code = codeOf(failure);
-  if (code === 'ENOENT' || code === 'EACCES')
-    return { with: 'command', check: `${command[0]}: is it installed, on the PATH, and may it be run?` };
-  if (failure.kind === 'request') return { with: 'credential', check: 'the hosts that the credential is bound to' };
-  return {
-    with: 'protocol',
-    check: `that this starts an MCP server over stdio, and what variables it needs (--pass-env): ${command.join(' ')}`,
-  };
+  const { host } = new URL(url);
+  if (unknownAddress.has(code)) {
+    const address = code === 'ECONNREFUSED' ? `whether a server listens at ${host}` : `the host in the URL: ${host}`;
+    return { part: 'address', check: `${address}; ${orFirewall}` };
+  }
+  if (!unreachable.has(code) && failure.kind !== 'timeout') return undefined;
+  const rules = `outbound firewall rules to ${host}, and the proxy (HTTPS_PROXY)`;
+  return { part: 'firewall or proxy', check: `${rules}; or the server is slow: start_timeout` };
 }
 
-/** The system's code, wherever in the chain of causes it stands. */
-function codeOf(failure: Failure): string {
-  let found = '';
-  const visit = (error: unknown, depth: number): void => {
-    if (typeof error !== 'object' || error === null || depth > 8 || found !== '') return;
-    const { code, cause, errors } = error as { code?: unknown; cause?: unknown; errors?: unknown[] };
-    if (typeof code === 'string' && /^E[A-Z]+$|^UND_/.test(code)) found = code;
-    for (const one of [...(Array.isArray(errors) ? errors : []), cause]) visit(one, depth + 1);
-  };
-  visit(failure, 0);
-  return found;
+function diagnoseAnswer(failure: Failure, server: RemoteServer): Diagnosis {
+  const { kind, status, message, retryAfterMs } = failure;
+  if (status === 401 || status === 403 || kind === 'request') return diagnoseCredential(failure, server);
+  if (status === 429) {
+    const wait = retryAfterMs === undefined ? '' : ` for ${Math.ceil(retryAfterMs / 1000)} s`;
+    return { part: 'server', check: `nothing now: the server asks to wait${wait}; try again later` };
+  }
+  if (isTemporary(status)) return { part: 'server', check: 'the server itself: it answers, and fails; try again later' };
+  if (status !== undefined || /redirect/i.test(message)) {
+    const { pathname } = new URL(server.url);
+    return { part: 'address', check: `the path in the URL: ${pathname}; MCP servers are often at /mcp, older ones at /sse` };
+  }
+  return { part: 'protocol', check: `whether there is an MCP server at ${server.url}: what answers does not speak the protocol` };
+}
+
+function diagnoseCredential({ status, message }: Failure, { auth }: RemoteServer): Diagnosis {
+  if (!auth) {
+    const options = '--auth bearer --credential NAME, or --auth oauth2_authorization_code';
+    return { part: 'credential', check: `which credential the server asks for: ${options}` };
+  }
+  const { type, credential } = auth;
+  if (status === 401 && /expired|expiry/i.test(message)) {
+    const wayOut = `set a new one: automate credentials set ${credential}`;
+    return { part: 'expiry', check: `the credential "${credential}" is no longer valid; ${wayOut}` };
+  }
+  const command = `automate credentials check ${credential}`;
+  if (status === 403) {
+    return { part: 'credential', check: `what the credential "${credential}" is allowed: its rights or scopes (${command})` };
+  }
+  const check = `the credential's validity and expiry (${command}), and that --auth ${type} is what the server asks for`;
+  return { part: 'credential', check };
+}
+
+function diagnoseLocal(failure: Failure, command: readonly string[]): Diagnosis {
+  if (['ENOENT', 'EACCES'].includes(codeOf(failure))) {
+    return { part: 'command', check: `${command[0]}: is it installed, on the PATH, and may it be run?` };
+  }
+  if (failure.kind === 'request') return { part: 'credential', check: 'the hosts that the credential is bound to' };
+  const variables = 'what variables it needs (--pass-env)';
+  return { part: 'protocol', check: `that this starts an MCP server over stdio, and ${variables}: ${command.join(' ')}` };
+}
+
+/** The system's error code, at any depth of the causes; empty for none. */
+function codeOf(error: unknown, depth = 0): string {
+  if (typeof error !== 'object' || error === null || depth > 8) return '';
+  const { code, cause, errors } = error as { code?: unknown; cause?: unknown; errors?: unknown };
+  if (typeof code === 'string' && /^E[A-Z]+$|^UND_/.test(code)) return code;
+  for (const inner of [...(Array.isArray(errors) ? errors : []), cause]) {
+    const found = codeOf(inner, depth + 1);
+    if (found !== '') return found;
+  }
+  return '';
 }

@@ -2,7 +2,7 @@ import type { JSONRPCMessage, JSONRPCRequest, StreamableHTTPClientTransport } fr
 import { Failure } from '../../core/failure.ts';
 import { type Fetch, messageTooLong } from '../http/fetch.ts';
 
-/** A transport whose client hears at once that the stream of an answer has ended without the answer: it would wait for the whole time. */
+/** Fails a call as soon as its stream ends without an answer. The SDK would wait for the timeout. */
 export function failOnEarlyEnd(transport: StreamableHTTPClientTransport, connection: string): StreamableHTTPClientTransport {
   const send = transport.send.bind(transport);
   let lastError = '';
@@ -11,9 +11,9 @@ export function failOnEarlyEnd(transport: StreamableHTTPClientTransport, connect
   };
   transport.send = (message, options) => {
     if (!isRequest(message) || options?.onRequestStreamEnd) return send(message, options);
-    // After the answer nobody waits for this one any more.
+    // The client ignores this answer if the real one has come.
     const onRequestStreamEnd = () => {
-      const cause = endOf(connection, lastError);
+      const cause = endFailure(connection, lastError);
       lastError = '';
       transport.onmessage?.({ jsonrpc: '2.0', id: message.id, error: { code: -32_000, message: cause.message, data: { cause } } });
     };
@@ -22,24 +22,24 @@ export function failOnEarlyEnd(transport: StreamableHTTPClientTransport, connect
   return transport;
 }
 
-/** A fetch that fails where a call is taken as if it were only a note: its answer would never come. */
-export function answering(fetch: Fetch): Fetch {
+/** Fails a call that the server accepts like a notification (202): its answer would never come. */
+export function failOn202(fetch: Fetch): Fetch {
   return async (url, init) => {
     const response = await fetch(url, init);
-    if (response.status !== 202 || init?.method !== 'POST' || !isRequest(jsonOf(String(init.body)))) return response;
+    if (response.status !== 202 || init?.method !== 'POST' || !isRequest(parseBody(String(init.body)))) return response;
     await response.body?.cancel().catch(() => undefined);
     throw new Failure('parse', 'the server answered 202, as if no answer were expected');
   };
 }
 
-/** The client tells of the end of a stream right before it ends. */
-function endOf(connection: string, lastError: string): Failure {
+/** `lastError`: the SDK reports the error of a stream right before its end. */
+function endFailure(connection: string, lastError: string): Failure {
   if (lastError.includes(messageTooLong)) return new Failure('parse', messageTooLong);
   return new Failure('network', `the MCP server "${connection}" ended the connection before its answer`, { retryable: true });
 }
 
-/** Whoever asks for a token sends no JSON. */
-function jsonOf(text: string): JSONRPCMessage {
+/** The message in a body. Requests for tokens are forms, which hold none. */
+function parseBody(text: string): JSONRPCMessage {
   return JSON.parse(text.startsWith('{') ? text : '{}');
 }
 

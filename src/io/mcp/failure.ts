@@ -2,60 +2,71 @@ import { ProtocolError, SdkError, SdkErrorCode, SdkHttpError, UnauthorizedError 
 import { excerpt } from '../../core/answer/response.ts';
 import { Failure } from '../../core/failure.ts';
 
-/** Where an error of a client happened. */
-export interface Occasion {
+/** The call or start in which an error happened. */
+export interface ErrorContext {
   readonly connection: string;
   readonly timeoutMs: number;
-  /** Whether the server may have got the call. */
+  /** True if the server may have received the call. */
   readonly wasSent: boolean;
-  /** What is known of the server's end, in words; empty for nothing. */
-  readonly story: string;
+  /** The end or silence of a local server in words; empty if nothing is known. */
+  readonly explanation: string;
 }
 
-/** What an error of the client means for the record. Ours are taken out of what they were wrapped in. */
-export function failureOf(error: unknown, occasion: Occasion): Failure {
-  const ours = failureWithin(error);
-  if (ours) return ours;
-  const { connection, timeoutMs, wasSent: sent, story } = occasion;
-  const told = story === '' ? '' : `: ${story}`;
-  if (isTimeout(error)) {
-    const message = sent ? `no answer of the MCP server "${connection}" within ${timeoutMs} ms` : notReady(connection, timeoutMs);
-    return withCause(new Failure('timeout', `${message}${told}`, { retryable: true, sent }), error);
-  }
+/** Turns an error of the SDK into a Failure of the record. A Failure of ours that the SDK has wrapped is taken out. */
+export function toFailure(error: unknown, context: ErrorContext): Failure {
+  const own = findFailure(error);
+  if (own) return own;
+  const failure = translate(error as Error, context);
+  failure.cause = error;
+  return failure;
+}
+
+function translate(error: Error, context: ErrorContext): Failure {
+  const { connection, wasSent: sent } = context;
   if (error instanceof UnauthorizedError) {
-    return withCause(new Failure('http', `the MCP server "${connection}" asks for a login`, { status: 401, sent: false }), error);
+    return new Failure('http', `the MCP server "${connection}" asks for a login`, { status: 401, sent: false });
   }
-  if (error instanceof SdkHttpError) return withCause(httpFailure(error, occasion), error);
-  const message = excerpt((error as Error).message, 300);
-  if (error instanceof ProtocolError) return withCause(protocolFailure(error, message), error);
-  if (error instanceof SdkError && error.code === SdkErrorCode.InvalidResult) {
-    return withCause(new Failure('parse', `the answer is not what the protocol asks for: ${readable(error.message)}`), error);
-  }
-  if (error instanceof SdkError && notGiven.has(error.code))
-    return withCause(new Failure('tool', `the tool cannot be called: ${message}`), error);
-  if (error instanceof SdkError && error.code === SdkErrorCode.EraNegotiationFailed) {
-    const reason = readable(error.message.replace(/^Version negotiation probe failed: /, ''));
-    return withCause(new Failure('network', `what answers as "${connection}" is no MCP server: ${reason}`, { sent: false }), error);
-  }
-  if (error instanceof SdkError && error.code === SdkErrorCode.ClientHttpUnexpectedContent) {
-    return withCause(
-      new Failure('parse', `expected JSON or a stream of events from the MCP server "${connection}": ${message}`, { sent }),
-      error,
-    );
-  }
+  if (error instanceof SdkHttpError) return httpFailure(error, context);
+  if (error instanceof ProtocolError) return protocolFailure(error);
+  if (error instanceof SdkError) return (sdkFailures[error.code] ?? lostFailure)(error, context);
   if (error instanceof SyntaxError && !isCutOff(error)) {
-    return withCause(new Failure('parse', `expected JSON from the MCP server "${connection}": ${message}`, { sent }), error);
+    return new Failure('parse', `expected JSON from the MCP server "${connection}": ${excerpt(error.message, 300)}`, { sent });
   }
-  return withCause(lostFailure(error, occasion, message), error);
+  return lostFailure(error, context);
 }
 
-/** JSON that ends too early was lost on its way. */
+/** The Failure of an SdkError, by its code. The connection is lost for all other codes. */
+const sdkFailures: Readonly<Partial<Record<SdkErrorCode, (error: SdkError, context: ErrorContext) => Failure>>> = {
+  [SdkErrorCode.RequestTimeout]: (_, { connection, timeoutMs, wasSent: sent, explanation }) => {
+    const message = sent ? `no answer of the MCP server "${connection}" within ${timeoutMs} ms` : notReady(connection, timeoutMs);
+    return new Failure('timeout', explanation === '' ? message : `${message}: ${explanation}`, { retryable: true, sent });
+  },
+  [SdkErrorCode.InvalidResult]: ({ message }) =>
+    new Failure('parse', `the answer is not what the protocol asks for: ${withReadableIssues(message)}`),
+  // The tool asks for something that only a person could give, or that this client does not speak.
+  [SdkErrorCode.UnsupportedResultType]: notCallable,
+  [SdkErrorCode.InputRequiredRoundsExceeded]: notCallable,
+  [SdkErrorCode.CapabilityNotSupported]: notCallable,
+  [SdkErrorCode.MethodNotSupportedByProtocolVersion]: notCallable,
+  [SdkErrorCode.EraNegotiationFailed]: ({ message }, { connection }) => {
+    const reason = withReadableIssues(message.replace(/^Version negotiation probe failed: /, ''));
+    return new Failure('network', `what answers as "${connection}" is no MCP server: ${reason}`, { sent: false });
+  },
+  [SdkErrorCode.ClientHttpUnexpectedContent]: ({ message }, { connection, wasSent: sent }) =>
+    new Failure('parse', `expected JSON or a stream of events from the MCP server "${connection}": ${excerpt(message, 300)}`, { sent }),
+};
+
+function notCallable({ message }: SdkError): Failure {
+  return new Failure('tool', `the tool cannot be called: ${excerpt(message, 300)}`);
+}
+
+/** JSON that ends too early was cut off on its way: the connection is lost. */
 function isCutOff({ message }: SyntaxError): boolean {
   return /^(?:Unexpected end|Unterminated)/.test(message);
 }
 
-/** The client tells what its checks have found as JSON: of that, where it was and what was expected there. */
-function readable(message: string): string {
+/** Replaces the JSON of the SDK's own checks by `path: problem` for each issue. */
+function withReadableIssues(message: string): string {
   const start = message.search(/\[\s*\{\s*"/);
   if (start < 0) return excerpt(message, 300);
   return excerpt(`${message.slice(0, start)}${issuesIn(message.slice(start)) || 'the answer is no message of the protocol'}`, 300);
@@ -64,63 +75,43 @@ function readable(message: string): string {
 function issuesIn(text: string): string {
   try {
     const issues = JSON.parse(text) as { code: string; path: unknown[]; message: string }[];
-    const told = issues.filter(({ code }) => code !== 'invalid_union');
-    return told.map(({ path, message }) => `${path.join('.')}: ${message.replace(/^Invalid input: /, '')}`).join('; ');
+    const single = issues.filter(({ code }) => code !== 'invalid_union');
+    return single.map(({ path, message }) => `${path.join('.')}: ${message.replace(/^Invalid input: /, '')}`).join('; ');
   } catch {
     return '';
   }
 }
 
-/** That a server took too long before it could be called. */
+/** Message for a server that cannot be called in time. */
 export function notReady(connection: string, timeoutMs: number): string {
   return `the MCP server "${connection}" is not ready within ${timeoutMs / 1000} s (start_timeout)`;
 }
 
-/** A program that is not there will not be there the next time. */
-function lostFailure(error: unknown, { connection, wasSent: sent, story }: Occasion, message: string): Failure {
+/** A program that is missing now will be missing at the next attempt, too. */
+function lostFailure(error: Error, { connection, wasSent: sent, explanation }: ErrorContext): Failure {
   const what = sent ? `the connection to the MCP server "${connection}" is lost` : `no connection to the MCP server "${connection}"`;
   const { code } = error as NodeJS.ErrnoException;
-  return new Failure('network', `${what}: ${story || message}`, { retryable: code !== 'ENOENT' && code !== 'EACCES', sent });
+  const retryable = code !== 'ENOENT' && code !== 'EACCES';
+  return new Failure('network', `${what}: ${explanation || excerpt(error.message, 300)}`, { retryable, sent });
 }
 
-/** It asks for something that only a person could give, or that this side does not speak. */
-const notGiven = new Set<unknown>([
-  SdkErrorCode.UnsupportedResultType,
-  SdkErrorCode.InputRequiredRoundsExceeded,
-  SdkErrorCode.CapabilityNotSupported,
-  SdkErrorCode.MethodNotSupportedByProtocolVersion,
-]);
-
-function isTimeout(error: unknown): boolean {
-  return error instanceof SdkError && error.code === SdkErrorCode.RequestTimeout;
+function httpFailure(error: SdkHttpError, { connection, wasSent: sent }: ErrorContext): Failure {
+  const { status = 0 } = error;
+  const target = /Redirect to (\S+) not followed/.exec(error.message)?.[1];
+  const text = excerpt(target === undefined ? String(error.data?.text ?? '') : `it points to ${target}`, 200);
+  const message = `the MCP server "${connection}" answered ${error.status}${text === '' ? '' : `: ${text}`}`;
+  return new Failure('http', message, { status: error.status, retryable: status === 429 || status >= 500, sent });
 }
 
-function httpFailure(error: SdkHttpError, { connection, wasSent: sent }: Occasion): Failure {
-  const { status } = error;
-  const elsewhere = /Redirect to (\S+) not followed/.exec(error.message)?.[1];
-  const text = excerpt(elsewhere === undefined ? String(error.data?.text ?? '') : `it points to ${elsewhere}`, 200);
-  const retryable = status === 429 || (status ?? 0) >= 500;
-  return new Failure('http', `the MCP server "${connection}" answered ${status}${text === '' ? '' : `: ${text}`}`, {
-    status,
-    retryable,
-    sent,
-  });
-}
-
-/** The client compares an answer with the tool's own schema, and says so as if the server had. */
-function protocolFailure({ code }: ProtocolError, message: string): Failure {
+/** The SDK checks an answer against the tool's own schema, and reports a mismatch as an error of the protocol. */
+function protocolFailure({ code, message }: ProtocolError): Failure {
+  const reason = excerpt(message, 300);
   if (/output ?schema|structured content/i.test(message))
-    return new Failure('parse', `the answer is not what the tool promises: ${message}`);
-  return new Failure('tool', `the server refused the call: ${message} (${code})`);
+    return new Failure('parse', `the answer is not what the tool promises: ${reason}`);
+  return new Failure('tool', `the server refused the call: ${reason} (${code})`);
 }
 
-function withCause(failure: Failure, cause: unknown): Failure {
-  failure.cause = cause;
-  return failure;
-}
-
-/** A Failure in the chain of causes; the client puts some errors into its own. */
-export function failureWithin(error: unknown): Failure | undefined {
+function findFailure(error: unknown): Failure | undefined {
   for (let one: unknown = error, depth = 0; one instanceof Error && depth < 8; depth++) {
     if (one instanceof Failure) return one;
     one = one.cause ?? (one as { data?: { cause?: unknown } }).data?.cause;

@@ -1,5 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import type {
+  OAuthClientInformationContext,
+  OAuthClientMetadata,
   OAuthClientProvider,
   OAuthDiscoveryState,
   StoredOAuthClientInformation,
@@ -9,136 +11,177 @@ import type { Login } from '../../core/auth/auth.ts';
 import { Failure } from '../../core/failure.ts';
 import { loginHint } from '../../core/tools/tool-credentials.ts';
 
-/** Logs in, and knows what came of earlier logins. */
+/** The login of one connection. */
 export interface LoginSession {
   readonly provider: OAuthClientProvider;
-  /** What the browser was sent back with; absent where nobody can be asked. Throws a Failure. */
+  /** Waits for the parameters with which the browser comes back; absent if there is no person to ask. Throws a Failure. */
   readonly answer?: () => Promise<URLSearchParams>;
 }
 
-/** What a login needs around it. */
-export interface LoginTools {
+/** Settings and ports of a login. */
+export interface LoginOptions {
   readonly connection: string;
   readonly auth: Login;
-  /** Of a client that has one. */
+  /** Absent for a public client. */
   readonly clientSecret: string | undefined;
-  /** What is kept of earlier logins; absent for nothing. */
-  readonly kept: string | undefined;
-  keep(text: string): Promise<void>;
-  /** A token is a secret like any other, and follows another one in its slot. */
+  /** Text that `store` was given in an earlier run; absent for none. */
+  readonly stored: string | undefined;
+  store(text: string): Promise<void>;
+  /** Masks a token in all that is written. It replaces the one before it in its slot. */
   secret(token: string, slot?: string): void;
-  /** Whoever can log in; absent where nobody is. */
+  /** Absent if there is no person to ask. */
   readonly person: LoginPerson | undefined;
 }
 
 /** A person with a browser. */
 export interface LoginPerson {
-  /** Where the browser is sent back to. */
+  /** The address to which the browser comes back. */
   readonly redirectUrl: string;
   visit(url: URL): Promise<void>;
   answer(state: string): Promise<URLSearchParams>;
 }
 
-/** What is kept between runs: by the issuer that it came from (RFC 9207), so that no other one gets it. */
-interface Kept {
+/** Result of a login, stored between runs. By issuer, so that no other server gets it (RFC 9207). */
+interface StoredLogin {
   clients: Record<string, StoredOAuthClientInformation>;
   tokens: Record<string, StoredOAuthTokens>;
   /** The issuer of the tokens in use. */
   issuer?: string;
 }
 
+type Context = OAuthClientInformationContext | undefined;
+
 const unknownIssuer = 'unknown';
 
-/** Makes a login: the authorization-code flow with PKCE, the browser sent back to this machine (RFC 8252). */
-export function createLogin(tools: LoginTools): LoginSession {
-  const { auth, person, clientSecret } = tools;
-  const kept = keptOf(tools.kept);
-  const state = randomBytes(16).toString('base64url');
-  let verifier = '';
-  let isKept = tools.kept !== undefined;
-  /** Who logs people in, while one does. The next login asks anew: a server may have moved to another. */
-  let discovery: OAuthDiscoveryState | undefined;
-  for (const tokens of Object.values(kept.tokens)) hide(tokens);
-  // A URL is the id of a client that describes itself there.
-  const isDescribed = auth.clientId?.startsWith('https://') ?? false;
-  const provider: OAuthClientProvider = {
-    redirectUrl: person?.redirectUrl ?? 'http://127.0.0.1/callback',
-    ...(isDescribed && { clientMetadataUrl: auth.clientId as string }),
-    clientMetadata: {
+/** Makes a login: the authorization-code flow with PKCE, with a browser that comes back to this machine (RFC 8252). */
+export function createLogin(options: LoginOptions): LoginSession {
+  const provider = new LoginProvider(options);
+  const { person } = options;
+  return { provider, ...(person && { answer: () => person.answer(provider.state()) }) };
+}
+
+/** Answers the SDK's questions during a login, and stores its result. */
+class LoginProvider implements OAuthClientProvider {
+  readonly redirectUrl: string;
+  readonly clientMetadata: OAuthClientMetadata;
+  readonly clientMetadataUrl?: string;
+  readonly #options: LoginOptions;
+  readonly #login: StoredLogin;
+  readonly #state = randomBytes(16).toString('base64url');
+  #verifier = '';
+  /** True once there is a login to overwrite. */
+  #isStored: boolean;
+  /** The authorization server of the login that goes on. Asked for again at the next login: it may have moved. */
+  #discovery: OAuthDiscoveryState | undefined;
+
+  constructor(options: LoginOptions) {
+    const { auth, person, stored } = options;
+    this.#options = options;
+    this.#login = parseLogin(stored);
+    this.#isStored = stored !== undefined;
+    for (const tokens of Object.values(this.#login.tokens)) this.#mask(tokens);
+    this.redirectUrl = person?.redirectUrl ?? 'http://127.0.0.1/callback';
+    if (isMetadataUrl(auth.clientId)) this.clientMetadataUrl = auth.clientId;
+    this.clientMetadata = {
       client_name: 'automate',
-      redirect_uris: [person?.redirectUrl ?? 'http://127.0.0.1/callback'],
+      redirect_uris: [this.redirectUrl],
       grant_types: ['authorization_code', 'refresh_token'],
       response_types: ['code'],
       application_type: 'native',
       ...(auth.scopes.length > 0 && { scope: auth.scopes.join(' ') }),
-    },
-    state: () => state,
-    clientInformation: (context) => given() ?? kept.clients[context?.issuer ?? kept.issuer ?? unknownIssuer],
-    async saveClientInformation(information, context) {
-      if ('client_secret' in information && information.client_secret) tools.secret(information.client_secret);
-      kept.clients[context?.issuer ?? unknownIssuer] = information;
-      await keep();
-    },
-    tokens: (context) => kept.tokens[context?.issuer ?? kept.issuer ?? unknownIssuer],
-    async saveTokens(tokens, context) {
-      hide(tokens);
-      kept.issuer = context?.issuer ?? unknownIssuer;
-      kept.tokens[kept.issuer] = tokens;
-      discovery = undefined;
-      await keep();
-    },
-    async redirectToAuthorization(url) {
-      if (!person) throw noLogin(tools.connection);
-      await person.visit(url);
-    },
-    saveCodeVerifier: (text) => {
-      verifier = text;
-    },
-    codeVerifier: () => verifier,
-    saveDiscoveryState: (found) => {
-      discovery = found;
-    },
-    discoveryState: () => discovery,
-    async invalidateCredentials(scope) {
-      if (scope === 'all' || scope === 'client') kept.clients = {};
-      if (scope === 'all' || scope === 'tokens') kept.tokens = {};
-      if (scope === 'all' || scope === 'discovery') discovery = undefined;
-      await keep();
-    },
-  };
-  return { provider, ...(person && { answer: () => person.answer(state) }) };
+    };
+  }
 
-  function given(): StoredOAuthClientInformation | undefined {
-    if (auth.clientId === undefined || isDescribed) return undefined;
+  state(): string {
+    return this.#state;
+  }
+
+  clientInformation(context: Context): StoredOAuthClientInformation | undefined {
+    const { auth, clientSecret } = this.#options;
+    if (auth.clientId === undefined || isMetadataUrl(auth.clientId)) return this.#login.clients[this.#issuer(context)];
     return { client_id: auth.clientId, ...(clientSecret !== undefined && { client_secret: clientSecret }) };
   }
 
-  function hide({ access_token, refresh_token }: StoredOAuthTokens): void {
-    tools.secret(access_token, `login ${auth.credential}`);
-    if (refresh_token) tools.secret(refresh_token, `refresh ${auth.credential}`);
+  async saveClientInformation(information: StoredOAuthClientInformation, context: Context): Promise<void> {
+    if ('client_secret' in information && information.client_secret) this.#options.secret(information.client_secret);
+    this.#login.clients[context?.issuer ?? unknownIssuer] = information;
+    await this.#store();
   }
 
-  /** Before the first tokens nobody has logged in, and there is nothing to keep. Later their absence is kept, too: dead ones would come back. */
-  async function keep(): Promise<void> {
-    isKept ||= Object.keys(kept.tokens).length > 0;
-    if (isKept) await tools.keep(JSON.stringify(kept));
+  tokens(context: Context): StoredOAuthTokens | undefined {
+    return this.#login.tokens[this.#issuer(context)];
+  }
+
+  async saveTokens(tokens: StoredOAuthTokens, context: Context): Promise<void> {
+    this.#mask(tokens);
+    this.#login.issuer = context?.issuer ?? unknownIssuer;
+    this.#login.tokens[this.#login.issuer] = tokens;
+    this.#discovery = undefined;
+    await this.#store();
+  }
+
+  async redirectToAuthorization(url: URL): Promise<void> {
+    const { person, connection } = this.#options;
+    if (!person) throw noLogin(connection);
+    await person.visit(url);
+  }
+
+  saveCodeVerifier(verifier: string): void {
+    this.#verifier = verifier;
+  }
+
+  codeVerifier(): string {
+    return this.#verifier;
+  }
+
+  saveDiscoveryState(found: OAuthDiscoveryState): void {
+    this.#discovery = found;
+  }
+
+  discoveryState(): OAuthDiscoveryState | undefined {
+    return this.#discovery;
+  }
+
+  async invalidateCredentials(scope: 'all' | 'client' | 'tokens' | 'verifier' | 'discovery'): Promise<void> {
+    if (scope === 'all' || scope === 'client') this.#login.clients = {};
+    if (scope === 'all' || scope === 'tokens') this.#login.tokens = {};
+    if (scope === 'all' || scope === 'discovery') this.#discovery = undefined;
+    await this.#store();
+  }
+
+  #issuer(context: Context): string {
+    return context?.issuer ?? this.#login.issuer ?? unknownIssuer;
+  }
+
+  #mask({ access_token, refresh_token }: StoredOAuthTokens): void {
+    const { auth, secret } = this.#options;
+    secret(access_token, `login ${auth.credential}`);
+    if (refresh_token) secret(refresh_token, `refresh ${auth.credential}`);
+  }
+
+  /** Stores nothing before the first tokens. Later it also stores that there are none, or invalid ones would come back. */
+  async #store(): Promise<void> {
+    this.#isStored ||= Object.keys(this.#login.tokens).length > 0;
+    if (this.#isStored) await this.#options.store(JSON.stringify(this.#login));
   }
 }
 
-/** What is no JSON of ours is no login. */
-function keptOf(text: string | undefined): Kept {
+/** True if the id of a client is the URL of its own description. */
+function isMetadataUrl(clientId: string | undefined): clientId is `https://${string}` {
+  return clientId?.startsWith('https://') ?? false;
+}
+
+/** Reads a stored login. Anything else, such as a secret set by hand, counts as none. */
+function parseLogin(text: string | undefined): StoredLogin {
   try {
-    const found = JSON.parse(text ?? '{}') as Partial<Kept>;
+    const found = JSON.parse(text ?? '{}') as Partial<StoredLogin>;
     return { ...found, clients: found.clients ?? {}, tokens: found.tokens ?? {} };
   } catch {
     return { clients: {}, tokens: {} };
   }
 }
 
-/** That somebody has to log in, and how. */
+/** Failure of a call that needs a login, with the command for it. */
 export function noLogin(connection: string): Failure {
-  return new Failure('http', `the MCP server "${connection}" asks for a login\n${loginHint(connection)}`, {
-    status: 401,
-    sent: false,
-  });
+  return new Failure('http', `the MCP server "${connection}" asks for a login\n${loginHint(connection)}`, { status: 401, sent: false });
 }

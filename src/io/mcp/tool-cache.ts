@@ -5,11 +5,11 @@ import { homeFolder } from '../files/home.ts';
 import { createStateFile, type StateFile } from '../files/state-file.ts';
 import type { Redactor } from '../secrets/redact.ts';
 
-/** What a server has said of itself, and when. */
+/** A server's description of itself. */
 export interface CachedServer {
-  /** ISO 8601. */
+  /** Time at which it was asked (ISO 8601). */
   readonly at: string;
-  /** The connection as it was written then: another one may lead to another server. */
+  /** The connection as JSON. If it has changed, it may lead to another server. */
   readonly written: string;
   readonly server: ToolServer;
 }
@@ -19,29 +19,29 @@ interface CacheFile {
   readonly servers: Readonly<Record<string, CachedServer>>;
 }
 
-/** What is kept of a saved connection's server; absent when nothing is, or it is of another server. */
+/** The cached description of a saved connection's server; absent if there is none, or the connection has changed. */
 export function cachedServer(environment: NodeJS.ProcessEnv, name: string, written: object): CachedServer | undefined {
   const servers = serversIn(fileIn(environment));
   const found = Object.hasOwn(servers, name) ? servers[name] : undefined;
   return found?.written === JSON.stringify(written) ? found : undefined;
 }
 
-/** Keeps what a server has said, for lists that ask no server. A secret that it repeats is taken out. */
+/** Caches a server's description for `automate nodes`, with all secrets masked. */
 export async function cacheServer(
   { environment, redactor }: { readonly environment: NodeJS.ProcessEnv; readonly redactor: Redactor },
   name: string,
   written: object,
-  said: ToolServer,
+  described: ToolServer,
 ): Promise<void> {
-  const server = JSON.parse(redactor.json(JSON.stringify(said))) as ToolServer;
+  const server = JSON.parse(redactor.json(JSON.stringify(described))) as ToolServer;
   const file = fileIn(environment);
   await file.alone(async () => {
-    const kept: CachedServer = { at: new Date().toISOString(), written: JSON.stringify(written), server };
-    await file.write({ version: 1, servers: { ...serversIn(file), [name]: kept } });
+    const cached: CachedServer = { at: new Date().toISOString(), written: JSON.stringify(written), server };
+    await file.write({ version: 1, servers: { ...serversIn(file), [name]: cached } });
   });
 }
 
-/** What cannot be read is asked for again: the servers know it. */
+/** Empty if the file is damaged: the servers can be asked again. */
 function serversIn(file: StateFile<CacheFile>): CacheFile['servers'] {
   try {
     return file.read()?.servers ?? {};
@@ -57,10 +57,10 @@ function fileIn(environment: NodeJS.ProcessEnv) {
 
 function isCacheFile(found: unknown): found is CacheFile {
   const { version, servers } = (found ?? {}) as Partial<CacheFile>;
-  return version === 1 && typeof servers === 'object' && servers !== null && Object.values(servers).every(isKept);
+  return version === 1 && typeof servers === 'object' && servers !== null && Object.values(servers).every(isCachedServer);
 }
 
-function isKept(found: Partial<CachedServer> | null): boolean {
+function isCachedServer(found: Partial<CachedServer> | null): boolean {
   const { at, written, server } = found ?? {};
   const tools: unknown = server?.tools;
   const isTool = (tool: Partial<Tool> | null) => typeof tool?.name === 'string' && typeof tool.inputSchema === 'object';

@@ -5,7 +5,7 @@ import { Failure } from '../../../src/core/failure.ts';
 import type { McpConnection, ToolAnswer, ToolProgress, Tools } from '../../../src/core/tools/tools.ts';
 import type { JsonObject } from '../../../src/core/value/value.ts';
 import { createTransport } from '../../../src/io/http/transport.ts';
-import { createTools, type McpTools } from '../../../src/io/mcp/tools.ts';
+import { createTools, type ToolsOptions } from '../../../src/io/mcp/tools.ts';
 
 /** A connection to a server that is started here. */
 export function local(
@@ -39,7 +39,7 @@ export interface UsedTools {
 }
 
 /** Makes the port of tools for the current test. */
-export function useTools(options: Partial<McpTools> = {}): UsedTools {
+export function useTools(options: Partial<ToolsOptions> = {}): UsedTools {
   const events: ToolServerEvent[] = [];
   const secrets: string[] = [];
   const used: string[] = [];

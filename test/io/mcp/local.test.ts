@@ -225,7 +225,7 @@ describe('a server that is odd', () => {
       sent: false,
       message: 'no connection to the MCP server "tools": it ended with exit code 3; it said: cannot find the database',
     });
-    expect(await call(local(['no-such-program']), 'work')).toMatchObject({
+    expect(await useTools().call(local(['no-such-program']), 'work')).toMatchObject({
       kind: 'network',
       retryable: false,
       message: expect.stringContaining('there is no program "no-such-program"'),

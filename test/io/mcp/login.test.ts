@@ -12,13 +12,13 @@ const auth = {
 
 test('tokens that are no longer valid are not kept', async () => {
   const written: string[] = [];
-  const login = (kept?: string) =>
+  const login = (stored?: string) =>
     createLogin({
       connection: 'docs',
       auth,
       clientSecret: undefined,
-      kept,
-      keep: async (text) => void written.push(text),
+      stored,
+      store: async (text) => void written.push(text),
       secret: () => {},
       person: undefined,
     });

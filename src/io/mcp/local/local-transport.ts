@@ -3,7 +3,7 @@ import type { JSONRPCMessage, Transport } from '@modelcontextprotocol/client';
 import { getDefaultEnvironment } from '@modelcontextprotocol/client/stdio';
 import { excerpt } from '../../../core/answer/response.ts';
 import type { LocalServer } from '../../../core/tools/tools.ts';
-import { MessageLines, messageTooLong } from './message-lines.ts';
+import { lineTooLong, MessageLines } from './message-lines.ts';
 import { OutputTail } from './output-tail.ts';
 import { ProcessGroup } from './process-group.ts';
 
@@ -45,8 +45,10 @@ export class LocalTransport implements Transport {
       const { child } = this.#group;
       child.on('spawn', resolve);
       child.on('error', (error: NodeJS.ErrnoException) => {
-        this.#end(`it cannot be started: ${startProblem(error, this.#command[0])}`);
-        reject(Object.assign(new Error(this.#ending), { code: error.code }));
+        const reason = `it cannot be started: ${startProblem(error, this.#command[0])}`;
+        // Before the close, which has no error code.
+        reject(Object.assign(new Error(reason), { code: error.code }));
+        this.#end(reason);
       });
       child.on('exit', (code, signal) => this.#endSoon(signal ? `it was ended by ${signal}` : `it ended with exit code ${code}`));
       child.on('close', () => this.#end());
@@ -102,7 +104,7 @@ export class LocalTransport implements Transport {
     }
     if (!this.#stdout.isTooLong) return;
     this.kill();
-    this.#end(messageTooLong);
+    this.#end(lineTooLong);
   }
 
   /** Hands messages to the client one at a time. It handles a notification a few microtasks later, and the answer after it must not overtake it. */

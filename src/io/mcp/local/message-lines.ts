@@ -5,7 +5,7 @@ import type { JSONRPCMessage } from '@modelcontextprotocol/client';
 const maxLength = 10_000_000;
 
 /** Error for a longer message. */
-export const messageTooLong = `it sent a message of more than ${maxLength / 1e6} MB`;
+export const lineTooLong = `it sent a message of more than ${maxLength / 1e6} MB`;
 
 /** Splits a server's stdout into messages: each is a line of JSON. Skips all other lines. */
 export class MessageLines {

@@ -1,0 +1,109 @@
+import { AjvJsonSchemaValidator } from '@modelcontextprotocol/client/validators/ajv';
+import { Failure } from '../../core/failure.ts';
+import { tidiedTool } from '../../core/tools/tool-schema.ts';
+import type { Tool } from '../../core/tools/tools.ts';
+import { ExactNumber, isObject, type JsonObject, type Value } from '../../core/value/value.ts';
+
+type Check = (value: unknown) => { readonly valid: boolean; readonly errorMessage?: string | undefined };
+
+/** The tools of one server. Checks arguments against them: a call that is refused here costs nothing. */
+export class ToolList {
+  readonly #connection: string;
+  readonly #validator = new AjvJsonSchemaValidator();
+  /** By tool name, compiled at the first call. */
+  readonly #checks = new Map<string, Check>();
+  #tools: readonly Tool[] = [];
+
+  constructor(connection: string) {
+    this.#connection = connection;
+  }
+
+  /** Replaces the tools. */
+  replace(tools: readonly Tool[]): void {
+    this.#checks.clear();
+    this.#tools = tools;
+  }
+
+  /** The tools, without the parts of their schemas that are malformed. */
+  tidied(): Tool[] {
+    return this.#tools.map(tidiedTool);
+  }
+
+  /**
+   * The arguments as the client sends them. Leaves out those that are null if the tool refuses null.
+   * Throws a Failure (`request`) for an unknown tool, for arguments it does not take, and for numbers that would lose digits.
+   */
+  checkArguments(name: string, values: JsonObject): Record<string, unknown> {
+    const tool = this.#tool(name);
+    const check = this.#checks.get(name) ?? this.#compile(tool);
+    const all = plainArguments(values);
+    const { valid, errorMessage = '' } = check(all);
+    if (valid) return all;
+    const given = Object.fromEntries(Object.entries(all).filter(([, value]) => value !== null));
+    if (check(given).valid) return given;
+    const problem = withChoices(withoutDataPath(errorMessage), tool);
+    throw refusal(`the tool "${name}" does not take these arguments: ${problem}${hintFor(errorMessage)}`);
+  }
+
+  #tool(name: string): Tool {
+    const found = this.#tools.find((tool) => tool.name === name);
+    if (found) return found;
+    const names = this.#tools.map((tool) => tool.name).join(', ') || 'none';
+    throw refusal(`the server of "${this.#connection}" has no tool "${name}"; it has ${names}`);
+  }
+
+  #compile({ name, inputSchema }: Tool): Check {
+    let check: Check = () => ({ valid: true });
+    try {
+      check = this.#validator.getValidator(inputSchema as never);
+    } catch {
+      // The schema is invalid: the server checks the arguments.
+    }
+    this.#checks.set(name, check);
+    return check;
+  }
+}
+
+function refusal(message: string): Failure {
+  return new Failure('request', message, { sent: false });
+}
+
+function plainArguments(values: JsonObject): Record<string, unknown> {
+  return Object.fromEntries(Object.entries(values).map(([name, value]) => [name, plainValue(value)]));
+}
+
+function plainValue(value: Value): unknown {
+  if (value instanceof ExactNumber) return toDouble(value);
+  if (Array.isArray(value)) return value.map(plainValue);
+  return isObject(value) ? plainArguments(value) : value;
+}
+
+/** A double holds any number of this many digits. */
+const safeDigits = 15;
+
+function toDouble({ text }: ExactNumber): number {
+  const number = Number(text);
+  const [mantissa = ''] = text.split(/[eE]/);
+  const digits = mantissa.replace(/\D/g, '').replace(/^0+|0+$/g, '');
+  if (Number.isFinite(number) && digits.length <= safeDigits) return number;
+  throw refusal(`the number ${text.slice(0, 60)} would lose digits on its way to the tool\nsend it as a text, if the tool takes one`);
+}
+
+/** Turns `data/a must be number` into `a must be number`. */
+function withoutDataPath(message: string): string {
+  return message.replace(/\bdata\/?/g, '').replace(/^\s+|(?<=, )\s+/g, '');
+}
+
+/** Names the allowed values of an argument. */
+function withChoices(message: string, tool: Tool): string {
+  const { properties = {} } = tidiedTool(tool).inputSchema;
+  return message.replace(/(\S+) must be equal to one of the allowed values/, (whole, name: string) => {
+    const allowed = Object.hasOwn(properties, name) ? properties[name]?.enum : undefined;
+    return allowed ? `${name} must be one of ${allowed.map((value) => JSON.stringify(value)).join(', ')}` : whole;
+  });
+}
+
+function hintFor(message: string): string {
+  if (!/must be (?:number|integer|boolean)/.test(message)) return '';
+  return '\na CSV cell is a text; write the arguments as JSON text with {{field}} outside quotes, or convert it: cel: "double(field)"';
+}

@@ -1,0 +1,107 @@
+import { describe, expect, test } from 'vitest';
+import { Failure } from '../../../src/core/failure.ts';
+import type { Session } from '../../../src/io/mcp/session.ts';
+import { SessionSlot } from '../../../src/io/mcp/session-slot.ts';
+
+/** A slot whose sessions can be lost. `opened`: the sessions so far. */
+function slotOf({ isLocal = true, open = async () => {} }: { isLocal?: boolean; open?: () => Promise<void> } = {}) {
+  const opened: { lost: Failure | undefined; isClosed: boolean }[] = [];
+  const slot = new SessionSlot('crm', isLocal, async () => {
+    await open();
+    const close = async () => {
+      fake.isClosed = true;
+    };
+    const fake = { lost: undefined, isClosed: false, close };
+    opened.push(fake);
+    return fake as unknown as Session;
+  });
+  return { slot, opened, lose: () => Object.assign(opened.at(-1) as object, { lost: new Failure('network', 'it ended') }) };
+}
+
+const thrown = (work: Promise<unknown>) =>
+  work.then(
+    () => 'nothing thrown',
+    (error: Failure) => error,
+  );
+
+describe('session of a connection', () => {
+  test('is opened at its first use, and shared by all calls', async () => {
+    const { slot, opened } = slotOf();
+    expect(opened).toHaveLength(0);
+    const [first, second] = await Promise.all([slot.session(), slot.session()]);
+    expect(first).toBe(second);
+    expect(await slot.session()).toBe(first);
+    expect(opened).toHaveLength(1);
+  });
+
+  test('is closed and opened again once it is lost', async () => {
+    const { slot, opened, lose } = slotOf();
+    const first = await slot.session();
+    lose();
+    const again = await Promise.all([slot.session(), slot.session()]);
+    expect(again[0]).not.toBe(first);
+    expect(again[1]).toBe(again[0]);
+    expect(opened.map(({ isClosed }) => isClosed)).toEqual([true, false]);
+  });
+
+  test('of a local server is opened again once, and then fails for every call', async () => {
+    const { slot, opened, lose } = slotOf();
+    for (let time = 0; time < 2; time++) {
+      await slot.session();
+      lose();
+    }
+    for (let time = 0; time < 3; time++) {
+      expect(await thrown(slot.session())).toMatchObject({
+        sent: false,
+        retryable: false,
+        message: 'it ended\nthe server of "crm" was started again once, and not a second time',
+      });
+    }
+    expect(opened).toHaveLength(2);
+  });
+
+  test('of a remote server is opened again whenever it is lost', async () => {
+    const { slot, opened, lose } = slotOf({ isLocal: false });
+    for (let time = 0; time < 5; time++) {
+      await slot.session();
+      lose();
+    }
+    await slot.session();
+    expect(opened).toHaveLength(6);
+  });
+
+  test('that cannot be opened fails each waiting call with a failure of its own, and the next call opens it', async () => {
+    let isDown = true;
+    const open = async () => {
+      if (isDown) throw new Failure('network', 'refused');
+    };
+    const { slot, opened } = slotOf({ open });
+    const [first, second] = await Promise.all([thrown(slot.session()), thrown(slot.session())]);
+    expect(first).toMatchObject({ message: 'refused' });
+    expect(first).not.toBe(second);
+    isDown = false;
+    await slot.session();
+    expect(opened).toHaveLength(1);
+  });
+
+  test('that cannot be opened a second time is not opened for every record', async () => {
+    let opens = 0;
+    const open = async () => {
+      opens += 1;
+      if (opens > 1) throw new Failure('network', 'it cannot be started');
+    };
+    const { slot, lose } = slotOf({ open });
+    await slot.session();
+    lose();
+    for (let time = 0; time < 3; time++) expect(await thrown(slot.session())).toMatchObject({ message: 'it cannot be started' });
+    expect(opens).toBe(2);
+  });
+
+  test('is closed with its slot', async () => {
+    const { slot, opened } = slotOf();
+    await slot.close();
+    await slot.session();
+    await slot.close();
+    expect(opened).toMatchObject([{ isClosed: true }]);
+  });
+});
