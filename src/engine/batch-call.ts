@@ -20,7 +20,7 @@ export async function sendBatch(batch: Batch<unknown>, all: readonly BatchMember
   try {
     const answer = await call(batch.callFor(entries), commonCaller(members));
     const results = batch.resultsOf(entries, answer);
-    for (const [index, member] of members.entries()) settle(member, results[index]);
+    for (const [index, member] of members.entries()) settleMember(member, results[index]);
   } catch (error) {
     if (members.length > 1 && isAboutRecords(error)) {
       const middle = Math.ceil(members.length / 2);
@@ -29,7 +29,7 @@ export async function sendBatch(batch: Batch<unknown>, all: readonly BatchMember
   }
 }
 
-function settle({ resolve, reject }: BatchMember, result: unknown): void {
+function settleMember({ resolve, reject }: BatchMember, result: unknown): void {
   if (result instanceof Failure) reject(result);
   else resolve(result as never);
 }

@@ -42,7 +42,7 @@ export function callPolicy(
     ...limitsOf(options, connection, context),
     retry: { max, firstDelayMs, factor, maxDelayMs, jitter, maxWaitMs },
     retryOn,
-    cost: tried(context, ['cost'], () => costPath(options.cost ?? connection?.cost)),
+    cost: tryOption(context, ['cost'], () => costPath(options.cost ?? connection?.cost)),
     price: { credits: options.credits ?? connection?.credits ?? 1, connection: connection?.name },
   };
 }
@@ -81,7 +81,7 @@ export function mappedColumns(mapping: Mapping | undefined): Pick<Node, 'typedFi
 }
 
 /** Compiles one option; absent, with the problem reported, when that throws. */
-export function tried<Result>(context: BuildContext, at: readonly string[], compile: () => Result): Result | undefined {
+export function tryOption<Result>(context: BuildContext, at: readonly string[], compile: () => Result): Result | undefined {
   try {
     return compile();
   } catch (error) {

@@ -5,7 +5,7 @@ import { Failure } from '../core/failure.ts';
 import type { BuildContext, Inner, Node, Step } from '../core/node.ts';
 import type { Fields } from '../core/record.ts';
 
-/** The part of a node that its inner nodes decide. `reads`: what is read of the records behind them. */
+/** The parts of a node that follow from its inner nodes. */
 export function innerParts(steps: readonly Step[], inner: Omit<Inner, 'steps'>): Pick<Node, 'reads' | 'columns' | 'typedFields' | 'inner'> {
   return {
     reads: [],
@@ -15,7 +15,7 @@ export function innerParts(steps: readonly Step[], inner: Omit<Inner, 'steps'>):
   };
 }
 
-/** The fields of conditions, each where it stands. What can never be true of a table's cells is warned of. */
+/** The fields of conditions, by option. Warns of conditions that can never be true of a table's cells. */
 export function conditionReads(context: BuildContext, conditions: Readonly<Record<string, Expression<boolean> | undefined>>): FieldUse[] {
   return Object.entries(conditions).flatMap(([name, condition]) => {
     if (!condition) return [];
@@ -24,12 +24,11 @@ export function conditionReads(context: BuildContext, conditions: Readonly<Recor
   });
 }
 
-/** Whether a condition is true of a pass's last record. Throws a Failure. */
+/** True if a condition holds for the last record of a pass. Throws a Failure with the option's name. */
 export function isMet(name: string, condition: Expression<boolean>, record: Fields): boolean {
   try {
     return condition.evaluate(record);
   } catch (error) {
-    if (!(error instanceof Failure)) throw error;
-    throw error.retold(`${name}: ${error.message}`);
+    throw error instanceof Failure ? error.retold(`${name}: ${error.message}`) : error;
   }
 }

@@ -17,7 +17,7 @@ const loopOptions = z.strictObject({
   nodes: innerNodes,
 });
 
-/** The loop node: passes its inner nodes again and again, as pagination by a next-page token does. */
+/** The loop node: repeats its inner nodes while a condition is true. */
 export const loop = defineNode({
   name: 'loop',
   summary: 'Loop: passes its nodes once, and again while a condition is true (do ... while)',
@@ -31,12 +31,12 @@ export const loop = defineNode({
       url: https://api.example.com/items?cursor={{cursor}}
       map: { cursor: next, id: "items[].id" }`,
   options: loopOptions,
-  build,
+  build: buildLoop,
 });
 
 type LoopOptions = z.output<typeof loopOptions>;
 
-function build(options: LoopOptions, context: BuildContext): Node | undefined {
+function buildLoop(options: LoopOptions, context: BuildContext): Node | undefined {
   const steps = context.inner(options.nodes, options.carry);
   const reads = [
     ...conditionReads(context, { while: options.while }),
@@ -46,12 +46,12 @@ function build(options: LoopOptions, context: BuildContext): Node | undefined {
   return {
     ...innerParts(steps, { reads, carried: options.carry, maxPasses: options.max, waits: false, expands: options.emit === 'each' }),
     streams: options.emit === 'each',
-    run: (fields, runContext) => run(options, fields, runContext),
+    run: (fields, runContext) => runLoop(options, fields, runContext),
   };
 }
 
-async function run(options: LoopOptions, fields: Fields, context: NodeContext): Promise<readonly Fields[]> {
-  // Not the texts themselves: of many records and passes they would fill the memory.
+async function runLoop(options: LoopOptions, fields: Fields, context: NodeContext): Promise<readonly Fields[]> {
+  // Fingerprints: the texts of many records and passes would fill the memory.
   const seen = new Map([[fingerprint(carriedText(options, fields)), 0]]);
   let current = fields;
   for (let pass = 1; ; pass++) {
@@ -81,7 +81,7 @@ function startsAlike({ carry }: LoopOptions): string {
   return carry.length > 0 ? '' : '\nevery pass began alike: carry names the fields that a pass takes over from the one before';
 }
 
-/** A pass that begins with what an earlier one began with would do the same again, without end. */
+/** Refuses a pass that would begin with the same fields as an earlier one: it would repeat without end. */
 function refuseRepeat(options: LoopOptions, last: Fields, pass: number, seen: Map<string, number>): void {
   if (options.carry.length === 0) return;
   const text = carriedText(options, last);

@@ -16,17 +16,17 @@ const growing = z.strictObject({
   max: interval.optional().describe('the longest wait; default 60s, or initial where that is longer'),
 });
 
-const longestEveryMs = 60_000;
+const defaultMaxMs = 60_000;
 
-/** A server that asks to be asked again sooner than that gets the usual wait. */
-const soonestMs = 1000;
+/** The shortest wait that a server can ask for; a shorter one is the wait of `every`. */
+const minAskedMs = 1000;
 
 const pollOptions = z.strictObject({
   every: z
     .union([interval, growing], { error: 'expected a duration such as 5s, or { initial: 1s, factor: 2, max: 60s }' })
     .transform((written) => {
       if (typeof written === 'number') return { initial: written, factor: 1, max: written };
-      return { ...written, max: Math.max(written.initial, written.max ?? longestEveryMs) };
+      return { ...written, max: Math.max(written.initial, written.max ?? defaultMaxMs) };
     })
     .prefault('5s')
     .describe('the wait between two passes, or {initial, factor, max}; a server that asks for another wait gets it'),
@@ -36,7 +36,7 @@ const pollOptions = z.strictObject({
   nodes: innerNodes,
 });
 
-/** The poll node: asks again and again until a job is done. */
+/** The poll node: repeats its inner nodes, with waits in between, until a job is done. */
 export const poll = defineNode({
   name: 'poll',
   summary: 'Poll: passes its nodes until a condition is true, and waits in between',
@@ -50,23 +50,23 @@ export const poll = defineNode({
       url: https://api.example.com/jobs/{{job_id}}
       map: { status: status, result_url: result.url }`,
   options: pollOptions,
-  build,
+  build: buildPoll,
 });
 
 type PollOptions = z.output<typeof pollOptions>;
 
-function build(options: PollOptions, context: BuildContext): Node | undefined {
+function buildPoll(options: PollOptions, context: BuildContext): Node | undefined {
   const steps = context.inner(options.nodes);
   const reads = conditionReads(context, { until: options.until, fail_when: options.fail_when });
   if (!steps) return undefined;
   refuseCaches(steps, options.nodes, context);
   return {
     ...innerParts(steps, { reads, maxPasses: maxPasses(options), waits: true, expands: false }),
-    run: (fields, runContext) => run(options, fields, runContext),
+    run: (fields, runContext) => runPoll(options, fields, runContext),
   };
 }
 
-/** From a cache the same answer would come every time. */
+/** Refuses cached answers: the same one would come every time. */
 function refuseCaches(steps: readonly Step[], written: readonly unknown[], { problem }: BuildContext): void {
   for (const [index, { node }] of steps.entries()) {
     const nested = (written[index] as { nodes?: unknown[] }).nodes;
@@ -78,11 +78,11 @@ function refuseCaches(steps: readonly Step[], written: readonly unknown[], { pro
 }
 
 /**
- * As often as it can ask before its time is over, were it answered at once, and asked to come back as soon as that is done.
- * The waits grow until they are as long as that, and the sum of those is that of a geometric series.
+ * The most passes before the timeout: every answer comes at once and asks for the shortest wait.
+ * Waits shorter than that grow up to it; their sum is that of a geometric series.
  */
 function maxPasses({ every: { initial, factor, max }, timeout }: PollOptions): number {
-  const longestMs = Math.min(soonestMs, factor === 1 ? initial : max);
+  const longestMs = Math.min(minAskedMs, factor === 1 ? initial : max);
   const growth = Math.log1p(factor - 1);
   const growing = initial >= longestMs ? 0 : Math.ceil(Math.log(longestMs / initial) / growth);
   const grownMs = growing === 0 ? 0 : (initial * Math.expm1(growing * growth)) / (factor - 1);
@@ -90,18 +90,18 @@ function maxPasses({ every: { initial, factor, max }, timeout }: PollOptions): n
   return 1 + floor(Math.log1p((timeout * (factor - 1)) / initial) / growth);
 }
 
-/** Logarithms may come out a little too small. */
+/** Rounds down, with room for logarithms that come out a little too small. */
 function floor(value: number): number {
   return Math.floor(value + 1e-9);
 }
 
-async function run(options: PollOptions, fields: Fields, context: NodeContext): Promise<readonly Fields[]> {
+async function runPoll(options: PollOptions, fields: Fields, context: NodeContext): Promise<readonly Fields[]> {
   const { every, until, fail_when: failWhen } = options;
   let endMs: number | undefined;
   let waitMs = every.initial;
   for (let pass = 1; ; pass++) {
     const rows: Fields[] = [];
-    const heard = await context.inner(fields, pass, (passed) => {
+    const lastAnswer = await context.inner(fields, pass, (passed) => {
       for (const row of passed) rows.push(row);
     });
     const last = rows.at(-1);
@@ -109,11 +109,12 @@ async function run(options: PollOptions, fields: Fields, context: NodeContext): 
     if (failWhen && isMet('fail_when', failWhen, last))
       throw new Failure('http', `it failed${valuesText(failWhen, last)} (fail_when, pass ${pass})`);
     if (isMet('until', until, last)) return rows;
-    // From when the answer came: what was done since is no part of the wait.
-    const answeredMs = heard?.atMs ?? context.now();
-    // Where a rate holds records back, most of their time could be over before they have asked once.
+    // The wait begins when the answer arrives: the work since then is part of it.
+    const answeredMs = lastAnswer?.atMs ?? context.now();
+    // Not from the start: at a low rate most of the time could be over before the first request.
     endMs ??= answeredMs + options.timeout;
-    const askedMs = heard?.waitMs !== undefined && heard.waitMs > 0 ? Math.max(heard.waitMs, Math.min(waitMs, soonestMs)) : undefined;
+    const askedMs =
+      lastAnswer?.waitMs !== undefined && lastAnswer.waitMs > 0 ? Math.max(lastAnswer.waitMs, Math.min(waitMs, minAskedMs)) : undefined;
     const nextMs = answeredMs + (askedMs ?? waitMs);
     if (nextMs > endMs) throw notDone(pass, last, askedMs);
     await context.waitUntil(nextMs);
@@ -127,7 +128,7 @@ async function run(options: PollOptions, fields: Fields, context: NodeContext): 
   }
 }
 
-/** The fields of a condition, as they are, behind a colon; empty where it names none. */
+/** The values of a condition's fields, after a colon; empty if it names none. */
 function valuesText({ named }: Expression<boolean>, record: Fields): string {
   const values = named.map((field) => `${field} is ${record.has(field) ? jsonOf(record.get(field) ?? null) : 'absent'}`);
   return values.length === 0 ? '' : `: ${excerpt(values.join(', '))}`;

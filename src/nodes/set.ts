@@ -33,12 +33,12 @@ export const set = defineNode({
   rename: { first-name: first_name }
   remove: [tmp]`,
   options: setOptions,
-  build,
+  build: buildSet,
 });
 
 type SetOptions = z.output<typeof setOptions>;
 
-function build(options: SetOptions, context: BuildContext): Node {
+function buildSet(options: SetOptions, context: BuildContext): Node {
   const renames = new Map(membersOf(options.rename));
   const targets = [...renames.values()];
   for (const [index, [from, to]] of [...renames].entries()) {
@@ -50,8 +50,8 @@ function build(options: SetOptions, context: BuildContext): Node {
   for (const [name, written] of membersOf(options.fields)) {
     if (isExpression(written)) context.warnOfCells(['fields', name, 'cel'], written.cel, nameBefore);
   }
-  const computed = membersOf(options.fields).map(([name, written]) => ({ name, ...computing(name, written, isCell) }));
-  const kept = targets.filter((field) => !isCell(field) && computed.every(({ name }) => name !== field));
+  const computed = membersOf(options.fields).map(([name, written]) => ({ name, ...compiledField(name, written, isCell) }));
+  const typedTargets = targets.filter((field) => !isCell(field) && computed.every(({ name }) => name !== field));
   return {
     reads: [
       ...[...renames.keys()].map((field) => ({ field, at: ['rename', field], isName: true })),
@@ -60,7 +60,7 @@ function build(options: SetOptions, context: BuildContext): Node {
         [...renames.values(), ...computed.map(({ name }) => name)].includes(field) ? [] : [{ field, at: ['remove', index] }],
       ),
     ],
-    typedFields: [...kept, ...computed.flatMap(({ name, isTyped }) => (isTyped ? [name] : []))],
+    typedFields: [...typedTargets, ...computed.flatMap(({ name, isTyped }) => (isTyped ? [name] : []))],
     columns: (before) => {
       const renamed = renamedNames(before, renames).map(([, name]) => name);
       const all = new Set([...renamed, ...targets, ...computed.map(({ name }) => name)]);
@@ -80,15 +80,15 @@ function build(options: SetOptions, context: BuildContext): Node {
   }
 }
 
-/** How a field comes about. */
-interface Computing {
+/** A computed field. */
+interface Computed {
   readonly reads: readonly FieldUse[];
-  /** Whether it gives a value of its own, and no text made of cells. */
+  /** True if its value has a type of its own, unlike a text made of cells. */
   readonly isTyped: boolean;
   compute(fields: Fields): Value;
 }
 
-function computing(name: string, written: SetOptions['fields'][string], isCell: (field: string) => boolean): Computing {
+function compiledField(name: string, written: SetOptions['fields'][string], isCell: (field: string) => boolean): Computed {
   if (typeof written === 'string') {
     const [only, ...more] = templateParts(written);
     return {
@@ -102,12 +102,12 @@ function computing(name: string, written: SetOptions['fields'][string], isCell: 
   return {
     isTyped: true,
     reads: cel.fields.map((field) => ({ field, at: ['fields', name, 'cel'] })),
-    compute: (fields) => named(name, () => cel.evaluate(fields)),
+    compute: (fields) => namingField(name, () => cel.evaluate(fields)),
   };
 }
 
-/** A node can have many expressions: a failure says whose. */
-function named(name: string, evaluate: () => Value): Value {
+/** Adds the field's name to a failure: a node can have many expressions. */
+function namingField(name: string, evaluate: () => Value): Value {
   try {
     return evaluate();
   } catch (error) {
@@ -124,9 +124,9 @@ function renameAll(fields: Fields, renames: ReadonlyMap<string, string>): Fields
   return new Map(renamedNames([...fields.keys()], renames).map(([from, to]) => [to, fields.get(from) as Value]));
 }
 
-/** Old names and new ones. A field that is renamed over another one takes its own place; the other is gone. */
+/** Old names with new ones. A field that is renamed over another keeps its own place; the other is dropped. */
 function renamedNames(names: readonly string[], renames: ReadonlyMap<string, string>): [string, string][] {
   const targets = new Set(names.flatMap((name) => renames.get(name) ?? []));
-  const kept = names.filter((name) => renames.has(name) || !targets.has(name));
-  return kept.map((name) => [name, renames.get(name) ?? name]);
+  const remaining = names.filter((name) => renames.has(name) || !targets.has(name));
+  return remaining.map((name) => [name, renames.get(name) ?? name]);
 }

@@ -40,7 +40,7 @@ export class RequestTest {
     if (fields instanceof Failure) return { failure: fields };
     if (skips(step, fields)) this.terminal.say(`a run skips ${step.id} for this record: its \`when\` is false`);
     const action = step.node.action as Action;
-    const request = prepared(action, fields);
+    const request = prepareFor(action, fields);
     if (request instanceof Unasked) {
       this.terminal.say('a run sends no request for this record: null finds nothing in an answer');
       return {};
@@ -57,18 +57,18 @@ export class RequestTest {
     try {
       response = await sendRequest(request, { http, tools, report: () => undefined });
     } catch (error) {
-      const failure = failureOf(error);
+      const failure = asFailure(error);
       if (failure.sent) ledger.settle(node);
       else ledger.release(node);
       return { request, failure };
     }
-    const preview = { request, response, ms: clock.now() - startedMs, ...bodyOf(action, response) };
+    const preview = { request, response, ms: clock.now() - startedMs, ...shownBody(action, response) };
     let answer: Answer | undefined;
     try {
       answer = action.accept(response, request);
       return { ...preview, ...action.read(fields, answer) };
     } catch (error) {
-      return { ...preview, failure: failureOf(error) };
+      return { ...preview, failure: asFailure(error) };
     } finally {
       ledger.settle(node, answer && costOf(action, answer));
     }
@@ -122,7 +122,7 @@ class ChainMaker {
       if (first) return first;
     } catch (error) {
       if (error instanceof Unfinished && this.#stopped !== undefined) throw new AutomateError('credits', this.#stopped);
-      return failureOf(error);
+      return asFailure(error);
     }
     throw new AutomateError('input', 'a node before this one drops the record; choose another with --record N');
   }
@@ -149,7 +149,7 @@ function skips({ when }: Step, fields: Fields): boolean {
   }
 }
 
-function prepared(action: Action, fields: Fields): ActionRequest | Unasked {
+function prepareFor(action: Action, fields: Fields): ActionRequest | Unasked {
   try {
     return action.prepare(fields);
   } catch (error) {
@@ -160,7 +160,7 @@ function prepared(action: Action, fields: Fields): ActionRequest | Unasked {
 }
 
 /** The error as a Failure. Throws any other. */
-function failureOf(error: unknown): Failure {
+function asFailure(error: unknown): Failure {
   if (error instanceof Failure) return error;
   throw error;
 }
@@ -179,12 +179,12 @@ function makesCalls({ action, inner }: Node): boolean {
 }
 
 /** The body for display, whatever the answer's status. */
-function bodyOf({ responseMode = 'auto' }: Action, response: ActionResponse): Pick<Preview, 'body' | 'unread'> {
+function shownBody({ responseMode = 'auto' }: Action, response: ActionResponse): Pick<Preview, 'body' | 'unread'> {
   if ('kind' in response) return { body: response.body };
   try {
     return { body: readBody(response, responseMode, false) };
   } catch (error) {
     // The dots mark a body that was cut off: the beginning of a secret is masked only with them.
-    return { body: new TextDecoder().decode(response.body) + (response.endedByClose ? '...' : ''), unread: failureOf(error) };
+    return { body: new TextDecoder().decode(response.body) + (response.endedByClose ? '...' : ''), unread: asFailure(error) };
   }
 }

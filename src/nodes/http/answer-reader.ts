@@ -24,12 +24,12 @@ export interface ReadParts {
 /** Makes `accept` of a node that sends HTTP requests. */
 export function answerReader(options: HttpOptions, parts: ReadParts): CallPolicy['accept'] {
   return (response: HttpResponse, request?: HttpRequest): HttpAnswer => {
-    if (!matches(options.success, response.status)) throw refusal(options, response, request);
-    return { status: response.status, header: response.header, body: bodyOf(options, parts, response), response };
+    if (!matches(options.success, response.status)) throw notSuccess(options, response, request);
+    return { status: response.status, header: response.header, body: neededBody(options, parts, response), response };
   };
 }
 
-function refusal(options: HttpOptions, response: HttpResponse, request: HttpRequest | undefined): Failure {
+function notSuccess(options: HttpOptions, response: HttpResponse, request: HttpRequest | undefined): Failure {
   const { status, retryAfterMs } = response;
   const isUnsigned = (status === 401 || status === 403) && request?.hostFromData !== undefined && request.auth === undefined;
   const reason = isUnsigned ? ' (no credential was sent: the flow does not name this origin literally)' : '';
@@ -40,7 +40,7 @@ function refusal(options: HttpOptions, response: HttpResponse, request: HttpRequ
  * Read within the attempt, so that a body that was cut off is requested again. A body that is not read cannot fail a record: a
  * webhook's answer, or an image of which the map takes the status. JSON that was announced to a map has to be JSON.
  */
-function bodyOf(options: HttpOptions, { mapping, needsJson, cost }: ReadParts, response: HttpResponse): Value | undefined {
+function neededBody(options: HttpOptions, { mapping, needsJson, cost }: ReadParts, response: HttpResponse): Value | undefined {
   const isRead = mapping && (mapping.readsBody || announcesJson(response, options.response));
   if (isRead || needsJson || mapping?.needsJson || options.response === 'json') {
     return readBody(response, options.response, needsJson || (mapping?.needsJson ?? false));

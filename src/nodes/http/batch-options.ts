@@ -8,7 +8,7 @@ const template = z.union([z.string(), z.number(), exactNumber, z.boolean(), z.nu
   error: 'expected a text with {{field}}, or a value',
 });
 
-/** What a user may write under `batch`. */
+/** The options under `batch`. */
 export const batchOptions = z.strictObject({
   size: z.int().min(1).max(10_000).default(100).describe('how many records share a request at most'),
   max_bytes: byteSize.optional().describe('how large a body may be'),
@@ -25,5 +25,5 @@ export const batchOptions = z.strictObject({
   missing: z.enum(['error', 'keep']).default('error').describe('a record that the answer lacks fails, or goes on with empty fields'),
 });
 
-/** A `batch` as it was checked. */
+/** A checked `batch`. */
 export type BatchOptions = z.output<typeof batchOptions>;

@@ -138,7 +138,7 @@ class HttpBatch implements Batch<Reading> {
     this.#join = join;
     this.#fields = fields;
     this.size = size;
-    this.key = parts.isConstant ? '' : keyOf(this.request([]));
+    this.key = parts.isConstant ? '' : sharedKey(this.request([]));
     this.maxBytes = Number.POSITIVE_INFINITY;
     if (maxBytes === undefined) return;
     this.#emptyBytes = this.#bodyBytes([]);
@@ -178,7 +178,7 @@ class HttpBatch implements Batch<Reading> {
   }
 }
 
-function keyOf({ origin, path, headers, body }: HttpRequest): string {
+function sharedKey({ origin, path, headers, body }: HttpRequest): string {
   return jsonOf([origin, path, { ...headers }, body ?? null]);
 }
 

@@ -13,7 +13,7 @@ const status = z.union([z.int().min(100).max(599), z.enum(['1xx', '2xx', '3xx', 
   error: 'expected a status such as 200, or a class such as 2xx',
 });
 
-/** What a user may write in an HTTP Request node. */
+/** The options of an HTTP Request node. */
 export const httpOptions = z.strictObject({
   connection: name.optional().describe('base_url, auth, headers, rate and concurrency come from it'),
   auth: auth.optional().describe(`${authNames.slice(0, -1).join(', ')} or ${authNames.at(-1)}, with the name of a credential`),
@@ -44,5 +44,5 @@ export const httpOptions = z.strictObject({
   cache: duration.optional().describe('how long an answer is kept on disk for identical requests'),
 });
 
-/** An HTTP Request node as it was checked. */
+/** The checked options of an HTTP Request node. */
 export type HttpOptions = z.output<typeof httpOptions>;

@@ -5,7 +5,7 @@ import type { HttpConnection } from '../../core/connection.ts';
 import { type BuildContext, defineNode, type Node } from '../../core/node.ts';
 import type { HttpRequest } from '../../core/ports.ts';
 import { jsonOf } from '../../core/value/value.ts';
-import { callPolicy, mappedColumns, tried } from '../call-policy.ts';
+import { callPolicy, mappedColumns, tryOption } from '../call-policy.ts';
 import { callBatches, callEach, readMapped } from '../calling.ts';
 import { answerReader, type HttpAnswer } from './answer-reader.ts';
 import { Batching, type BatchParts, batchReads, listField } from './batching.ts';
@@ -26,7 +26,7 @@ export const http = defineNode({
   retry: { max: 3, on: [429, 5xx, timeout, network], backoff: 1s }
   map: { name: data.user.name, value: "results[0].value" }`,
   options: httpOptions,
-  build,
+  build: buildHttp,
 });
 
 type MaybeConnection = HttpConnection | undefined | null;
@@ -36,24 +36,24 @@ type BaseAction = Omit<Action, 'prepare' | 'read' | 'maxCalls'>;
 
 type Calling = Required<Pick<Node, 'run' | 'action' | 'streams'>>;
 
-function build(options: HttpOptions, context: BuildContext): Node {
+function buildHttp(options: HttpOptions, context: BuildContext): Node {
   const connection = options.connection === undefined ? undefined : (context.connection(options.connection) ?? null);
   const { origin, render } = compileRequest(options, connection, context);
-  const mapping = tried(context, ['map'], () => options.map && compileMapping(options.map, options.when_empty));
+  const mapping = tryOption(context, ['map'], () => options.map && compileMapping(options.map, options.when_empty));
   const uses = fieldsIn(options, connection).filter(({ field, at }) => !options.batch || field !== listField || at[0] !== 'body');
   checkOptions(options, mapping, context);
   const { paginate, batch } = options;
   const base: BaseAction = {
     ...policyOf(options, connection, mapping, context),
-    credentials: credentialsOf(options, connection, origin),
+    credentials: credentialNeeds(options, connection, origin),
     expands: mapping?.expands ?? false,
     paths: mapping?.paths ?? [],
     fields: mapping?.fields ?? [],
     responseMode: options.response,
   };
   const parts = { policy: base, mapping, render, isConstant: uses.length === 0 };
-  const paging = tried(context, ['paginate'], () => paginate && compilePaging(paginate, context));
-  const batching = tried(context, ['batch'], () => batch && new Batching(batch, parts));
+  const paging = tryOption(context, ['paginate'], () => paginate && compilePaging(paginate, context));
+  const batching = tryOption(context, ['batch'], () => batch && new Batching(batch, parts));
   const reads = [...uses, ...(batch ? batchReads(batch) : [])];
   return {
     reads,
@@ -111,7 +111,7 @@ function cacheKey({ method, origin, path, headers, body, auth, followAny }: Http
   return jsonOf([method, origin + path, named.sort(), body ?? null, signer.sort(), followAny, success]);
 }
 
-function credentialsOf(options: HttpOptions, connection: MaybeConnection, origin: string | undefined): CredentialNeed[] {
+function credentialNeeds(options: HttpOptions, connection: MaybeConnection, origin: string | undefined): CredentialNeed[] {
   const auth = options.auth === undefined ? connection?.auth : options.auth;
   if (!auth) return [];
   const at = options.auth === undefined ? ['connection'] : ['auth', 'credential'];

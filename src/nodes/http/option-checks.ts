@@ -39,15 +39,15 @@ function warnOfReplaced({ url, paginate }: HttpOptions, warn: BuildContext['warn
   const { param } = paginate;
   const start = paginate.type === 'page' ? paginate.start : 0;
   const [, query = ''] = /^[^?#]*\?([^#]*)/.exec(url) ?? [];
-  const written = query.split('&').filter((part) => decoded(part).startsWith(`${param}=`));
-  if (written.length === 0 || (written.length === 1 && decoded(written[0] as string) === `${param}=${start}`)) return;
+  const written = query.split('&').filter((part) => readParameter(part).startsWith(`${param}=`));
+  if (written.length === 0 || (written.length === 1 && readParameter(written[0] as string) === `${param}=${start}`)) return;
   const mend =
     paginate.type === 'page' ? 'under paginate, start says which page is the first' : 'the first item is the first that there is';
   warn(['url'], `paginate replaces ${written.join('&')} by ${param}=${start}\n${mend}`);
 }
 
 /** A part of a query as a server reads it. */
-function decoded(part: string): string {
+function readParameter(part: string): string {
   const [[name, value] = ['', '']] = [...new URLSearchParams(part)];
   return `${name}=${value}`;
 }

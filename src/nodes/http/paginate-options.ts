@@ -10,7 +10,7 @@ const param = z
 const items = path.describe('page, offset: the array on a page; an empty one is the last');
 const wholeNumber = z.int().min(0).max(1_000_000_000);
 
-/** What a user may write under `paginate`. */
+/** The options under `paginate`. */
 export const paginateOptions = z.discriminatedUnion('type', [
   z.strictObject({ type: z.literal('next_url'), path: nextPath, max }),
   z.strictObject({
@@ -36,5 +36,5 @@ export const paginateOptions = z.discriminatedUnion('type', [
   z.strictObject({ type: z.literal('link_header'), max }),
 ]);
 
-/** A `paginate` as it was checked. */
+/** A checked `paginate`. */
 export type PaginateOptions = z.output<typeof paginateOptions>;

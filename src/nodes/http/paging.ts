@@ -72,12 +72,12 @@ export function compilePaging(options: PaginateOptions, rules: LinkRules): Pagin
         isReported ||= short !== undefined;
         if (items && !isEmpty) {
           if (options.type === 'offset') firstShort ??= shortOf(answer, items, options.size, number);
-          repeats.refuseBody(answer, number);
+          repeats.checkBody(answer, number);
         }
         yield { number, answer, isEmpty, short };
         if (isEmpty) return;
         next = await onPage(number, () => turn({ request, answer, number, first: start }));
-        if (!items && next) repeats.refuseLink(request, next, number);
+        if (!items && next) repeats.checkLink(request, next, number);
       }
     },
   };
@@ -101,12 +101,12 @@ class RepeatCheck {
     this.#hint = 'param' in options ? `: does the server know the parameter "${options.param}"?` : '';
   }
 
-  refuseBody({ response }: HttpAnswer, page: number): void {
+  checkBody({ response }: HttpAnswer, page: number): void {
     const earlier = this.#note(fingerprint(response.body), page);
     if (earlier !== undefined) throw new Failure('mapping', `page ${page} is the same as page ${earlier}${this.#hint}`);
   }
 
-  refuseLink(request: HttpRequest, next: HttpRequest, page: number): void {
+  checkLink(request: HttpRequest, next: HttpRequest, page: number): void {
     this.#note(request.origin + request.path, page);
     const earlier = this.#note(next.origin + next.path, page + 1);
     if (earlier === undefined) return;
@@ -168,7 +168,7 @@ function turningOf(options: PaginateOptions, rules: LinkRules): PageTurning {
   }
 }
 
-/** `after`: the parameter's value after so many pages. */
+/** `after`: the parameter's value after a number of pages. */
 function countedBy(param: string, after: (pages: number) => number): PageTurning {
   return {
     first: (request) => withParam(request, param, after(0)),

@@ -9,7 +9,7 @@ import { bodyTemplate } from '../../core/template/body.ts';
 import { headerTemplate, referencedFields, type TextTemplate } from '../../core/template/template.ts';
 import { type UrlTemplate, urlTemplate } from '../../core/template/url.ts';
 import { isObject, type Value } from '../../core/value/value.ts';
-import { matches, tried } from '../call-policy.ts';
+import { matches, tryOption } from '../call-policy.ts';
 import type { HttpOptions } from './http-options.ts';
 
 /** A compiled request. */
@@ -30,16 +30,16 @@ export function compileRequest(
   context: BuildContext,
 ): RequestTemplate {
   const allowHttp = context.allowHttp || (connection?.allowHttp ?? false);
-  const url = tried(context, ['url'], () =>
+  const url = tryOption(context, ['url'], () =>
     connection === null ? undefined : urlTemplate(options.url, { baseUrl: connection?.baseUrl, allowHttp }),
   );
   for (const origin of [url?.origin, connection?.origin]) if (origin !== undefined) context.literalOrigins.add(origin);
-  const body = tried(context, ['body'], () =>
+  const body = tryOption(context, ['body'], () =>
     options.body === undefined ? undefined : bodyTemplate(options.body as Value, context.isCell),
   );
   const headers = headersOf(options, connection).map(({ name, text, at }) => ({
     name,
-    render: tried(context, at, () => headerTemplate(name, text)),
+    render: tryOption(context, at, () => headerTemplate(name, text)),
   }));
   const { auth } = options;
   const wrong = auth && authProblem(auth, allowHttp);

@@ -10,7 +10,7 @@ const toolRetryOn = z.union([z.literal('tool'), retryOn], {
   error: 'expected timeout, network, tool, a status such as 429 or a class such as 5xx',
 });
 
-/** What a user may write in an MCP tool node. */
+/** The options of an MCP tool node. */
 export const mcpOptions = z.strictObject({
   connection: name.describe('a connection of type mcp, of the flow or saved'),
   tool: z.string().min(1, 'expected the name of a tool').describe('automate connections tools NAME lists them'),
@@ -38,5 +38,5 @@ export const mcpOptions = z.strictObject({
   cost: path.optional().describe('where an answer says what it really cost'),
 });
 
-/** An MCP tool node as it was checked. */
+/** The checked options of an MCP tool node. */
 export type McpOptions = z.output<typeof mcpOptions>;

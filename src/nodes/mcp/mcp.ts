@@ -7,7 +7,7 @@ import { type BuildContext, defineNode, type Node } from '../../core/node.ts';
 import { loginHint, serverCredentials } from '../../core/tools/tool-credentials.ts';
 import { isRemote, type McpConnection, type ToolAnswer, type ToolCall } from '../../core/tools/tools.ts';
 import type { Value } from '../../core/value/value.ts';
-import { callPolicy, mappedColumns, tried } from '../call-policy.ts';
+import { callPolicy, mappedColumns, tryOption } from '../call-policy.ts';
 import { callEach, readMapped } from '../calling.ts';
 import { usesWithin } from '../http/request-template.ts';
 import { type McpOptions, mcpOptions } from './mcp-options.ts';
@@ -24,21 +24,21 @@ export const mcp = defineNode({
   arguments: { query: "{{name}}", limit: 3 }
   map: { hits: "results[].title" }`,
   options: mcpOptions,
-  build,
+  build: buildMcp,
 });
 
-function build(options: McpOptions, context: BuildContext): Node | undefined {
+function buildMcp(options: McpOptions, context: BuildContext): Node | undefined {
   const connection = context.mcpConnection(options.connection);
-  const template = tried(context, ['arguments'], () => argumentsTemplate(options.arguments as Value, context.isCell));
-  const mapping = tried(context, ['map'], () => options.map && toolMapping(options));
+  const template = tryOption(context, ['arguments'], () => argumentsTemplate(options.arguments as Value, context.isCell));
+  const mapping = tryOption(context, ['map'], () => options.map && toolMapping(options));
   const policy = callPolicy(options, connection, context);
   if (!connection || !template) return undefined;
   const action: Action = {
     ...policy,
     prepare: callTemplate(options, connection, template),
-    accept: (answer: ToolAnswer) => accepted(options, answer),
+    accept: (answer: ToolAnswer) => acceptToolAnswer(options, answer),
     read: (fields, answer) => readMapped(mapping, fields, answer),
-    credentials: credentialsOf(connection),
+    credentials: loginsOf(connection),
     expands: mapping?.expands ?? false,
     maxCalls: 1,
     paths: mapping?.paths ?? [],
@@ -57,8 +57,8 @@ function callTemplate({ tool, timeout: timeoutMs }: McpOptions, connection: McpC
   return (fields): ToolCall => ({ kind: 'tool', connection, origin, ...auth, tool, arguments: template.render(fields), timeoutMs });
 }
 
-/** An answer of a tool has no status and no headers. */
-function accepted({ tool, retry }: McpOptions, { isError, text, body }: ToolAnswer): Answer {
+/** Takes an answer that is no error. It has no status and no headers. */
+function acceptToolAnswer({ tool, retry }: McpOptions, { isError, text, body }: ToolAnswer): Answer {
   if (!isError) return { status: undefined, header: noHeader, body };
   const reason = text === '' ? '' : `: ${excerpt(text)}`;
   throw new Failure('tool', `the tool "${tool}" failed${reason}`, { retryable: retry.on.some((wanted) => wanted === 'tool') });
@@ -66,7 +66,7 @@ function accepted({ tool, retry }: McpOptions, { isError, text, body }: ToolAnsw
 
 const noHeader = () => undefined;
 
-function credentialsOf(connection: McpConnection): CredentialNeed[] {
+function loginsOf(connection: McpConnection): CredentialNeed[] {
   return serverCredentials(connection).map(({ name: field, isPair, isLogin, origins }) => {
     return { field, at: ['connection'], isPair, origins, ...(isLogin && { wayOut: loginHint(connection.name) }) };
   });

@@ -7,22 +7,22 @@ import { isObject, type JsonObject, jsonOf, type Value } from '../../core/value/
 
 /** The arguments of a tool, ready to be rendered. */
 export interface ArgumentsTemplate {
-  /** Their names, but for those that a record decides. */
+  /** Their names, without those that a record decides. */
   readonly names: readonly string[];
-  /** Whether a record decides a name. */
+  /** True if a record decides a name. */
   readonly hasOtherNames: boolean;
-  /** Those whose values no record decides; none of JSON text. */
+  /** The values that no record decides; empty for JSON text. */
   readonly literals: ReadonlyMap<string, Value>;
-  /** Those that are texts for every record, whatever it holds; none of JSON text. */
+  /** Names of the arguments that are texts for every record; empty for JSON text. */
   readonly texts: readonly string[];
-  /** Those that are texts for every record of a table: each a cell. */
+  /** Names of the arguments that are cells, so texts for every record of a table. */
   readonly cells: readonly string[];
   render(fields: Fields): JsonObject;
 }
 
-/** Compiles arguments: they are rendered as a request's body is. Throws an Error that says what is wrong. */
+/** Compiles arguments, as a request's body is compiled. Throws an Error that says what is wrong. */
 export function argumentsTemplate(written: Value, isCell: (field: string) => boolean): ArgumentsTemplate {
-  const render = told(() => bodyTemplate(written, isCell));
+  const render = aboutArguments(() => bodyTemplate(written, isCell));
   const names = Object.keys(typeof written === 'string' ? sampleOf(written) : (written as JsonObject));
   const literal = names.filter((name) => !hasReference(name));
   const members = typeof written === 'string' ? [] : Object.entries(written as JsonObject).filter(([name]) => !hasReference(name));
@@ -32,11 +32,11 @@ export function argumentsTemplate(written: Value, isCell: (field: string) => boo
     literals: new Map(members.filter(([, value]) => !hasReference(jsonOf(value)))),
     texts: members.filter(([, value]) => isMixedText(value)).map(([name]) => name),
     cells: members.filter(([, value]) => isCellAlone(value, isCell)).map(([name]) => name),
-    render: (fields) => objectOf(told(() => render(fields))),
+    render: (fields) => asObject(aboutArguments(() => render(fields))),
   };
 }
 
-/** Whether a value has references and text around them. */
+/** True if a value has references and text around them. */
 function isMixedText(value: Value): boolean {
   return typeof value === 'string' && hasReference(value) && templateParts(value).length > 1;
 }
@@ -50,20 +50,20 @@ function hasReference(text: string): boolean {
   return templateParts(text).some((part) => typeof part !== 'string');
 }
 
-/** JSON text with a number for each reference, inside quotes or outside. */
+/** The JSON text with a number in place of each reference. */
 function sampleOf(text: string): JsonObject {
   const sample = templateParts(text).map((part) => (typeof part === 'string' ? part : '0'));
-  return objectOf(parseJson(sample.join('')));
+  return asObject(parseJson(sample.join('')));
 }
 
-function objectOf(value: Value | string): JsonObject {
+function asObject(value: Value | string): JsonObject {
   const object = typeof value === 'string' ? parseJson(value) : value;
   if (isObject(object)) return object;
   throw new Failure('request', 'expected the arguments to be a mapping of names to values', { sent: false });
 }
 
-/** What is said of a body is said of arguments. */
-function told<Result>(work: () => Result): Result {
+/** Puts "arguments" into messages about a body. */
+function aboutArguments<Result>(work: () => Result): Result {
   try {
     return work();
   } catch (error) {

@@ -5,7 +5,7 @@ import type { Tool, ToolSchema } from '../../core/tools/tools.ts';
 import { ExactNumber, isObject, jsonOf, type Value } from '../../core/value/value.ts';
 import type { ArgumentsTemplate } from './tool-arguments.ts';
 
-/** A node that calls a tool, as far as the server can judge it. */
+/** The parts of a call that the server's schema can judge. */
 export interface CheckedCall {
   readonly tool: string;
   readonly connection: string;
@@ -14,7 +14,7 @@ export interface CheckedCall {
 
 const shownTools = 20;
 
-/** What is wrong with a call before any record is known: a tool that is not there, arguments that it does not know, needs or does not take. `isTable`: whether the records are known to be rows of a table. */
+/** Finds what is wrong with a call for every record: an unknown tool; unknown, missing or unfit arguments. `isTable`: true if the records are known to be rows of a table. */
 export function toolProblems(call: CheckedCall, tools: readonly Tool[], isTable: boolean): ToolProblem[] {
   const tool = tools.find(({ name }) => name === call.tool);
   return tool ? argumentProblems(call, tool.inputSchema, isTable) : [{ at: ['tool'], message: noTool(call, tools) }];
@@ -49,7 +49,7 @@ function argumentProblems({ tool, connection, arguments: written }: CheckedCall,
 
 const textHint = '\nwrite the arguments as JSON text, with {{field}} outside quotes, or convert it in a set node';
 
-/** Values that no record, or not even the best of them, can make right. */
+/** Finds values that are wrong for every record. */
 function valueProblems(
   tool: string,
   { literals, texts, cells }: ArgumentsTemplate,
@@ -57,7 +57,7 @@ function valueProblems(
   isTable: boolean,
 ): ToolProblem[] {
   const problemAt = (name: string, found: string) => {
-    const message = `the argument "${name}" of the tool "${tool}" takes ${kindOf(properties[name] as ToolSchema)}, ${found}`;
+    const message = `the argument "${name}" of the tool "${tool}" takes ${expectedKind(properties[name] as ToolSchema)}, ${found}`;
     return { at: ['arguments', name], message };
   };
   const isKnown = (name: string) => Object.hasOwn(properties, name);
@@ -69,7 +69,7 @@ function valueProblems(
   ];
 }
 
-/** Only what is plain is judged: the rest is seen when the call is made. */
+/** True unless a plain schema refuses the value. Other schemas are left to the server. */
 function takes({ type, enum: some, const: only }: ToolSchema, value: Value): boolean {
   if (value === null) return true;
   const choices = only === undefined ? some : [only];
@@ -89,7 +89,7 @@ function takesText({ type, enum: some }: ToolSchema): boolean {
   return type === undefined || [type].flat().includes('string');
 }
 
-function kindOf({ type, enum: some, const: only }: ToolSchema): string {
+function expectedKind({ type, enum: some, const: only }: ToolSchema): string {
   const choices = only === undefined ? some : [only];
   if (choices) return excerpt(choices.map((choice) => JSON.stringify(choice)).join(', '), 200);
   return [type ?? 'any']
@@ -107,7 +107,7 @@ const kinds: Readonly<Record<string, string>> = {
   object: 'a mapping',
 };
 
-/** Where a schema names no arguments at all, any may be meant. */
+/** True if the tool may take arguments that its schema does not name. A schema without any names allows all. */
 function takesOthers({ additionalProperties, patternProperties }: ToolSchema, known: readonly string[]): boolean {
   if (additionalProperties === false) return false;
   return additionalProperties !== undefined || patternProperties !== undefined || known.length === 0;
