@@ -33,7 +33,7 @@ export interface Call<Result> {
   /** Calls with the same key share the maximum of calls in flight. */
   readonly limit: { readonly key: string; readonly max: number };
   readonly retry: RetryPolicy;
-  /** Where its answer is cached; absent if it is not. */
+  /** Its place in the cache; absent if it is not cached. */
   readonly cache?: CachedCall<Result> | undefined;
   /** Makes one attempt. Throws a Failure. */
   attempt(context: AttemptContext): Promise<Result>;

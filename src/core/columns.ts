@@ -1,18 +1,18 @@
 import type { Step } from './node.ts';
 
-/** The columns behind some steps, from those before them. */
-export function columnsBehind(steps: readonly Step[], before: readonly string[]): string[] {
+/** The columns after some steps, from those before them. */
+export function columnsAfterAll(steps: readonly Step[], before: readonly string[]): string[] {
   return steps.reduce((columns, step) => columnsAfter(step, columns), [...before]);
 }
 
-/** The columns behind one step. What a record may pass by leaves those before it: a record that did so still has them all. */
+/** The columns after one step. A record that skips it keeps the columns it had. */
 export function columnsAfter(step: Step, before: readonly string[]): string[] {
   const columns = step.node.columns(before);
   if (step.onError === 'keep') return [...new Set([...before, ...columns, '_error'])];
   return step.when ? [...new Set([...before, ...columns])] : columns;
 }
 
-/** What to pass where the header of a file with another delimiter was read as one name; absent where it does not look so. */
+/** The option for a file whose header seems to use another delimiter; absent if it does not. */
 export function delimiterAdvice(columns: readonly string[]): string | undefined {
   const [delimiter] = columns.length === 1 ? (/[;|\t]/.exec(columns[0] as string) ?? []) : [];
   if (delimiter === undefined) return undefined;

@@ -1,10 +1,10 @@
 import type { FailureClass } from './failure.ts';
 import type { ToolProgress } from './tools/tools.ts';
 
-/** How a run ended. */
+/** The way a run ended. */
 export type Ending = 'complete' | 'interrupted' | 'max-errors' | 'max-credits' | 'on-error-stop' | 'unreachable';
 
-/** A failure as it is told. */
+/** A failure as events and summaries show it. */
 export interface FailureReport {
   /** The node's id; absent when the record could not be read or written. */
   readonly node: string | undefined;
@@ -14,10 +14,10 @@ export interface FailureReport {
   readonly attempts: number;
 }
 
-/** Where an answer comes from that nothing was sent for: from disk, or from the same request of another record. */
+/** The source of an answer that needed no request: the cache, or the same request of another record. */
 export type HitSource = 'kept' | 'in-flight';
 
-/** A page that is not the last, with fewer items than the offset goes on by: those in between may be left out. */
+/** A page before the last with fewer items than the offset grows by: items in between may be missing. */
 export interface ShortPage {
   /** From 1. */
   readonly page: number;
@@ -25,7 +25,7 @@ export interface ShortPage {
   readonly size: number;
 }
 
-/** Everything that happens in a run, for whoever shows or keeps it. */
+/** Everything that happens in a run. */
 export type Event =
   | { readonly type: 'run-started'; readonly flow: string; readonly input: string; readonly output: string; readonly errors: string }
   | { readonly type: 'call-done'; readonly record: number; readonly node: string; readonly attempts: number; readonly ms: number }
@@ -34,21 +34,12 @@ export type Event =
       readonly record: number;
       readonly node: string;
       readonly source: HitSource;
-      /** What the action would have cost. */
+      /** The credits that the call would have cost. */
       readonly credits: number;
     }
   | ({ readonly type: 'call-retried'; readonly record: number; readonly waitMs: number } & FailureReport)
   | { readonly type: 'gate-paused'; readonly gate: string; readonly waitMs: number }
-  | {
-      readonly type: 'mapped';
-      readonly record: number;
-      readonly node: string;
-      readonly paths: readonly string[];
-      readonly found: readonly boolean[];
-    }
-  | ({ readonly type: 'page-short'; readonly record: number; readonly node: string } & ShortPage)
-  /** A tool reports its progress. */
-  | ({ readonly type: 'tool-progress'; readonly record: number; readonly node: string; readonly tool: string } & ToolProgress)
+  | ({ readonly record: number; readonly node: string } & NodeEvent)
   | ToolServerEvent
   | ({ readonly type: 'record-kept'; readonly record: number } & FailureReport)
   | { readonly type: 'record-done'; readonly record: number; readonly rows: number }
@@ -65,7 +56,7 @@ export type NodeEvent =
   | ({ readonly type: 'page-short' } & ShortPage)
   | ({ readonly type: 'tool-progress'; readonly tool: string } & ToolProgress);
 
-/** What happens to a server of tools, whatever the record. */
+/** An event of an MCP server that belongs to no record. */
 export type ToolServerEvent = { readonly connection: string } & (
   | { readonly type: 'server-started'; readonly server: string; readonly protocol: string; readonly tools: number }
   | { readonly type: 'server-lost'; readonly reason: string }

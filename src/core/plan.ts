@@ -3,25 +3,25 @@ import type { Problem } from './failure.ts';
 import type { Step } from './node.ts';
 import type { McpConnection, Tool } from './tools/tools.ts';
 
-/** Where a flow names a credential. */
+/** A credential that a flow names. */
 export interface CredentialUse extends SecretUse {
   readonly name: string;
-  /** Something wrong with the credential, placed where it is named. */
+  /** A problem with the credential, at the place that names it. */
   problem(message: string): Problem;
 }
 
-/** Where a flow calls a tool. */
+/** A tool that a flow calls. */
 export interface ToolUse {
   readonly connection: McpConnection;
-  /** What is wrong there, seen from the tools that the server has. `isTable`: whether the records are known to be rows of a table. */
+  /** Checks the call against the tools that the server has. `isTable`: true if the records are known to be rows of a table. */
   check(tools: readonly Tool[], isTable: boolean): Problem[];
 }
 
 /** Something that is likely not meant. */
 export interface Warning extends Problem {
-  /** The column of the input without which it does not hold; absent where it always does. */
+  /** The input column that it is about; absent if it holds for any input. */
   readonly cell?: string;
-  /** Whether there need be no such column: a pass makes the field for the next. */
+  /** True if the column may be missing: a pass makes the field for the next. */
   readonly isCarried?: boolean;
 }
 
@@ -33,7 +33,7 @@ export interface Plan {
   readonly tools: readonly ToolUse[];
   /** The saved connections that it uses, as they were written. */
   readonly savedConnections: ReadonlyMap<string, object>;
-  /** What is likely not meant. `input`: its columns; absent where nobody knows them. */
+  /** The warnings for an input with these columns; without them, those for any input. */
   warnings(input?: readonly string[]): readonly Warning[];
   /** The output's columns from the input's. */
   columns(input: readonly string[]): string[];
@@ -41,12 +41,12 @@ export interface Plan {
   unknownFields(input: readonly string[]): Problem[];
 }
 
-/** All steps of a flow, those inside others behind the one that holds them. */
+/** All steps of a flow. Inner steps follow the step that holds them. */
 export function allSteps(steps: readonly Step[]): Step[] {
   return steps.flatMap((step) => [step, ...allSteps(step.node.inner?.steps ?? [])]);
 }
 
-/** Whether a step asks for many records with one call. */
+/** True if records share the calls of a step. */
 export function isBatched({ node }: Step): boolean {
   return node.action?.batchSize !== undefined;
 }

@@ -13,9 +13,9 @@ export interface Clock {
   wallNow(): number;
   /** Resolves when `now()` has reached `untilMs`, or as soon as the signal is aborted. Never early otherwise. */
   sleepUntil(untilMs: number, signal?: AbortSignal): Promise<void>;
-  /** Resolves a turn of the event loop later: what can be sent goes out before what was received is worked on. */
+  /** Resolves a turn of the event loop later: requests go out before received answers are worked on. */
   nextTurn(): Promise<void>;
-  /** Absent while this turn of the event loop has not lasted long. Else resolves behind it: signals are heard and answers received meanwhile. */
+  /** Absent while this turn of the event loop is short. Else resolves in the next turn, after signals and answers. */
   yieldTurn(): Promise<void> | undefined;
 }
 
@@ -31,15 +31,15 @@ export interface HttpRequest {
   readonly auth?: Auth | undefined;
   /** One limit for the whole request: connect, headers, body, and every redirect. */
   readonly timeoutMs: number;
-  /** The largest body that is taken, counted decompressed. */
+  /** Maximum length of the body, decompressed. */
   readonly maxBodyBytes: number;
-  /** Whether a redirect to another origin is followed, without credential, custom headers and body. */
+  /** True if redirects to another origin are followed, without credential, custom headers and body. */
   readonly followAny: boolean;
   /** Hosts inside the network that a redirect to another origin may lead to; absent for none. */
   readonly redirectHosts?: readonly string[] | undefined;
   /** Statuses of redirects that are answers like any other: the flow counts them as success. Absent for none. */
   readonly unfollowed?: readonly number[] | undefined;
-  /** Set when a record decided the host: addresses inside the network are refused but for these hosts. */
+  /** Set when a record decided the host: then only these addresses inside the network are allowed. */
   readonly hostFromData?: { readonly allowHosts: readonly string[] } | undefined;
 }
 
@@ -51,42 +51,42 @@ export interface HttpResponse {
   readonly headers: Readonly<Record<string, string | string[] | undefined>>;
   /** Decompressed. */
   readonly body: Uint8Array;
-  /** Whether only the end of the connection ended the body: then nobody can tell that it is whole (RFC 9112, 8). */
+  /** True if only the end of the connection ended the body: then it may be cut off (RFC 9112, 8). */
   readonly endedByClose: boolean;
-  /** How long the other side asked us to stay away; absent when it did not. */
+  /** The wait that the server asks for; absent when it asks for none. */
   readonly retryAfterMs: number | undefined;
-  /** When its last byte came, in monotonic ms; absent for a kept answer. */
+  /** The time at which its last byte arrived, in monotonic ms; absent for a cached answer. */
   readonly atMs?: number;
-  /** Where redirects have led to; absent without one. */
+  /** The address after redirects; absent without one. */
   readonly redirectedTo?: { readonly origin: string; readonly path: string };
 }
 
 /** Sends HTTP requests. Answers every response, whatever its status. Throws a Failure (`network`, `timeout`, `request`, `parse`). */
 export interface Http {
   send(request: HttpRequest): Promise<HttpResponse>;
-  /** Gives up what is in flight. */
+  /** Abandons all requests in flight. */
   abort(): void;
 }
 
-/** Keeps the tally of credits. One action is held once, however often it is tried. */
+/** The account of credits. One call is held once, retries included. */
 export interface Ledger {
-  /** Takes the credits of an action of a node that is about to start. When there are not enough left: why, and nothing is taken. */
+  /** Holds the credits of a node's next call. Returns the reason if there are not enough left; then nothing is held. */
   hold(node: string): string | undefined;
-  /** The action was sent: its credits are spent. `cost`: what it really cost, where the answer says so. */
+  /** Spends the held credits: the call was sent. `cost`: its real cost, if the answer states it. */
   settle(node: string, cost?: number): void;
-  /** The action was refused before anything was sent: its credits go back. */
+  /** Gives the held credits back: nothing was sent. */
   release(node: string): void;
-  /** Why there is not enough left for an action of any node; absent while there is. */
+  /** The reason why no node can make another call; absent while one can. */
   usedUp(): string | undefined;
-  /** Whether what is left is enough for so many actions of these nodes; true, too, where it is not known yet when it will run out. */
-  affords(actions: readonly (readonly [node: string, count: number])[]): boolean;
+  /** True if the credits left are enough for these calls, or if that is not known yet. */
+  affords(calls: readonly (readonly [node: string, count: number])[]): boolean;
 }
 
-/** Answers that are kept on disk. */
+/** The answers on disk. */
 export interface Cache {
   /**
-   * The kept answer of that key if it is younger than `maxAgeMs`; else what `produce` gives, which is kept. The same key in flight is
-   * produced once. `hit`: called when the answer is there without `produce`.
+   * Answers the cached response if it is younger than `maxAgeMs`; else the one that `produce` gives, and caches it. The same key in
+   * flight is produced once. `hit` is called when `produce` was not needed.
    */
   through(key: string, maxAgeMs: number, produce: () => Promise<HttpResponse>, hit: (source: HitSource) => void): Promise<HttpResponse>;
 }
@@ -105,7 +105,7 @@ export interface Output {
   flush(): Promise<void>;
 }
 
-/** What a run may use of the world outside. */
+/** The world outside of a run. */
 export interface Ports {
   readonly http: Http;
   readonly tools: Tools;
@@ -113,7 +113,7 @@ export interface Ports {
   readonly cache: Cache;
   readonly clock: Clock;
   report(event: Event): void;
-  /** A UUID that is always the same for the same name in the same run, a resumed one included. */
+  /** The UUID of a name: the same in the same run, also when it is resumed. */
   uuidOf(name: string): string;
   /** A random number from 0 up to 1, for jitter. */
   random(): number;

@@ -1,5 +1,5 @@
 import type { FieldUse } from '../core/action.ts';
-import { columnsAfter, columnsBehind, delimiterAdvice } from '../core/columns.ts';
+import { columnsAfter, columnsAfterAll, delimiterAdvice } from '../core/columns.ts';
 import type { Problem } from '../core/failure.ts';
 import type { Step } from '../core/node.ts';
 import { allSteps, type CredentialUse, type Plan, type ToolUse, type Warning } from '../core/plan.ts';
@@ -28,7 +28,7 @@ export function planOf(
     savedConnections: saved,
     credentials: credentialsOf(steps, source),
     tools: toolsOf(steps, source),
-    columns: (input) => columnsBehind(steps, input),
+    columns: (input) => columnsAfterAll(steps, input),
     unknownFields: (input) => inOrder(unknownFieldsIn(steps, input, source)),
   };
 }

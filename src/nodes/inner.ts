@@ -1,5 +1,5 @@
 import type { FieldUse } from '../core/action.ts';
-import { columnsBehind } from '../core/columns.ts';
+import { columnsAfterAll } from '../core/columns.ts';
 import type { Expression } from '../core/condition/condition.ts';
 import { Failure } from '../core/failure.ts';
 import type { BuildContext, Inner, Node, Step } from '../core/node.ts';
@@ -9,7 +9,7 @@ import type { Fields } from '../core/record.ts';
 export function innerParts(steps: readonly Step[], inner: Omit<Inner, 'steps'>): Pick<Node, 'reads' | 'columns' | 'typedFields' | 'inner'> {
   return {
     reads: [],
-    columns: (before) => columnsBehind(steps, before),
+    columns: (before) => columnsAfterAll(steps, before),
     typedFields: steps.flatMap(({ node }) => node.typedFields ?? []),
     inner: { steps, ...inner },
   };
