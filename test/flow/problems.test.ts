@@ -232,7 +232,7 @@ describe('values that do not fit', () => {
     ['when: 5', '4:11 expected a CEL expression such as status == "done", found 5'],
     ['when: 1 + 1', '4:11 expected a condition that is true or false, found one that gives int'],
     ['when: "{{id}} == 1"', '4:12 fields stand in expressions without braces: id == 1'],
-    ['when: loop == 1', '4:11 "loop" is a word that CEL keeps for itself'],
+    ['when: loop == 1', '4:11 "loop" is a reserved word of CEL'],
     ['map: data.name', '4:10 expected a list of paths, or a mapping of field names to paths, found "data.name"'],
     ['map: { name: [a] }', '4:18 expected a text, found a list'],
     ['map: { "": a }', '4:12 expected a field name, found an empty text'],

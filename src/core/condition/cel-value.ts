@@ -9,7 +9,7 @@ export function toCel(value: Value): unknown {
   return value;
 }
 
-/** What an expression gave, as a field's value. Throws an Error for a number that JSON does not know. */
+/** The result of an expression as a field's value. Throws an Error for a number that JSON cannot hold. */
 export function fromCel(value: unknown): Value {
   if (typeof value === 'bigint') return fromBigInt(value);
   if (typeof value === 'number') return finite(value);
@@ -28,7 +28,7 @@ function fromMembers(members: Iterable<[unknown, unknown]>): Value {
 
 function finite(number: number): number {
   if (Number.isFinite(number)) return number;
-  throw new Error(`the expression gave ${number}, which is no number that JSON knows`);
+  throw new Error(`the expression gave ${number}, which JSON cannot hold as a number`);
 }
 
 function fromBigInt(value: bigint): number | ExactNumber {

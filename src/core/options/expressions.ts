@@ -1,6 +1,7 @@
 import * as z from 'zod';
 import { compilePath } from '../answer/path.ts';
-import { compileCondition, compileExpression, type ExpressionError } from '../condition/condition.ts';
+import { compileCondition, compileExpression } from '../condition/condition.ts';
+import type { ExpressionError } from '../condition/expression-error.ts';
 
 /** A path into an answer. It stays text here: the map that holds it compiles it. */
 export const path = z.string().superRefine((text, context) => {

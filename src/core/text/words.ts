@@ -1,6 +1,6 @@
 /**
- * The words of a command line, as a POSIX shell would split them (IEEE Std 1003.1-2024, 2.2, `$'...'` among them):
- * quotes and backslashes count, nothing else does. Throws an Error for a quote without its end, and for no word at all.
+ * Splits a command line into words as a POSIX shell does (IEEE Std 1003.1-2024, 2.2, with `$'...'`): only quotes and
+ * backslashes have a meaning. Throws an Error for a quote without its end, and for a line without a word.
  */
 export function wordsOf(text: string): [string, ...string[]] {
   const words: string[] = [];
@@ -20,24 +20,28 @@ export function wordsOf(text: string): [string, ...string[]] {
 
 const word = /^(?:\$'(?:[^'\\]|\\.)*'|'[^']*'|"(?:[^"\\]|\\.)*"|\\.|[^\s'"\\])+/s;
 
-const piece = /\$'((?:[^'\\]|\\.)*)'|'([^']*)'|"((?:[^"\\]|\\.)*)"|\\(\r?\n|.)/gs;
+/** A quoted piece of a word, or an escaped character. The groups say which. */
+const piece = /\$'(?<dollar>(?:[^'\\]|\\.)*)'|'(?<single>[^']*)'|"(?<double>(?:[^"\\]|\\.)*)"|\\(?<escaped>\r?\n|.)/gs;
 
 /** A backslash at the end of a line joins it with the next one. */
 function withoutBlanks(text: string): string {
   return text.replace(/^(?:\s|\\\r?\n)+/, '');
 }
 
-function unquoted(_: string, dollar?: string, single?: string, double?: string, escaped?: string): string {
+function unquoted(...match: unknown[]): string {
+  const { dollar, single, double, escaped } = match.at(-1) as Readonly<Record<string, string | undefined>>;
   if (dollar !== undefined) return dollar.replace(escapeSequence, unescaped);
   return single ?? double?.replace(/\\(?:\r?\n|(["\\$`]))/g, '$1') ?? escaped?.replace(/^\r?\n$/, '') ?? '';
 }
 
-/** Of `$'...'`: bytes of UTF-8, a code point, a character. */
-const escapeSequence = /((?:\\x[\da-fA-F]{1,2}|\\[0-7]{1,3})+)|\\(?:u([\da-fA-F]{1,4})|U([\da-fA-F]{1,8}))|\\(.)/gs;
+/** An escape in `$'...'`: bytes of UTF-8, a code point, or a character. */
+const escapeSequence =
+  /(?<bytes>(?:\\x[\da-fA-F]{1,2}|\\[0-7]{1,3})+)|\\(?:u(?<short>[\da-fA-F]{1,4})|U(?<long>[\da-fA-F]{1,8}))|\\(?<character>.)/gs;
 
 const characters: Readonly<Record<string, string>> = { a: '\x07', b: '\b', e: '\x1b', f: '\f', n: '\n', r: '\r', t: '\t', v: '\v' };
 
-function unescaped(_: string, bytes?: string, short?: string, long?: string, character = ''): string {
+function unescaped(...match: unknown[]): string {
+  const { bytes, short, long, character = '' } = match.at(-1) as Readonly<Record<string, string | undefined>>;
   if (bytes !== undefined) return new TextDecoder().decode(Uint8Array.from(bytes.split('\\').slice(1), byteOf));
   const point = short ?? long;
   return point === undefined ? (characters[character] ?? character) : String.fromCodePoint(Math.min(0x10ffff, Number.parseInt(point, 16)));

@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import { compileCondition, compileExpression, ExpressionError } from '../../../src/core/condition/condition.ts';
+import { compileCondition, compileExpression } from '../../../src/core/condition/condition.ts';
+import { ExpressionError } from '../../../src/core/condition/expression-error.ts';
 import { parseJson } from '../../../src/core/value/json.ts';
 import { jsonOf, type Value } from '../../../src/core/value/value.ts';
 import { toFields } from '../../helpers/run-flow.ts';
@@ -51,7 +52,7 @@ describe('conditions over the fields of a record', () => {
     ['has(age) && age > 3', '{}', false],
     ['has(data.user)', '{"data":{}}', false],
     ['has(data.user)', '{"data":{"user":null}}', true],
-  ])('has and null: %s over %s', (source, record, expected) => {
+  ])('has() is false for null: %s over %s', (source, record, expected) => {
     expect(compileCondition(source).evaluate(toFields(JSON.parse(record)))).toBe(expected);
   });
 
@@ -75,16 +76,16 @@ describe('conditions over the fields of a record', () => {
 
   test.each(['loop', 'package', 'import', 'for', 'if', 'return', '__proto__'])('a field called %s has to be renamed first', (name) => {
     expect(problem(() => compileCondition(`a == 1 && ${name} == 2`))).toEqual({
-      message: expect.stringMatching(`"${name}" is a word that CEL keeps for itself[^]*rename: \\{ ${name}: `),
+      message: expect.stringMatching(`"${name}" is a reserved word of CEL[^]*rename: \\{ ${name}: `),
       offset: 10,
     });
   });
 
-  test('names that CEL has for types are types where they are meant so', () => {
+  test('type(a) == string compares with the type, although a field may be called string', () => {
     expect(result('type(a) == string', '{"a":"x"}')).toBe('true');
   });
 
-  test('the fields it cannot do without', () => {
+  test('an expression needs the fields that it does not test with has()', () => {
     expect(compileExpression('a > 1 && b.c == d["e"] && items.all(x, x > f) && int(g) > 0 && a == 2').fields).toEqual([
       'a',
       'b',
@@ -98,7 +99,7 @@ describe('conditions over the fields of a record', () => {
   });
 });
 
-describe('values that expressions give', () => {
+describe('the value of an expression', () => {
   test.each([
     ['int(age)', '{"age":"42"}', '42'],
     ['int(age) + 1', '{"age":"-5"}', '-4'],
@@ -128,13 +129,13 @@ describe('values that expressions give', () => {
     ['double(a)', '{"a":"0x10"}', 'expected a number, found "0x10"'],
     ['double(a)', '{"a":"Infinity"}', 'expected a number, found "Infinity"'],
     ['double(a)', '{"a":"1,5"}', 'expected a number, found "1,5"'],
-    ['a / b', '{"a":1.5,"b":0.0}', 'the expression gave Infinity, which is no number that JSON knows'],
+    ['a / b', '{"a":1.5,"b":0.0}', 'the expression gave Infinity, which JSON cannot hold as a number'],
     ['1 / 0', '{}', 'division by zero'],
     ['age >= 18', '{"age":"20"}', '(a CSV cell is text: convert it, as in int(age))'],
-    ['age >= 18', '{"age":null}', '(a field is null, as one is that the answer lacks: ask first, as in has(age) && age >= 18)'],
+    ['age >= 18', '{"age":null}', '(a field is null, for example because the answer lacks it: test it first, as in has(age) && age >= 18)'],
     ['!paid', '{"paid":null}', 'has(age) && age >= 18'],
     ['paid ? 1 : 2', '{"paid":null}', 'has(age) && age >= 18'],
-    ['price * 2', '{"price":3.5}', '(whole numbers and others do not mix: convert them, as in double(price) * 2.0)'],
+    ['price * 2', '{"price":3.5}', '(int and double do not mix: convert them, as in double(price) * 2.0)'],
     ['a + 1', '{}', 'the record has no field "a"'],
     ['has(a) || b.c == 1', '{"b":{}}', 'No such key: c'],
     ['a.b.c', '{"a":{"b":{}}}', 'No such key: c'],
@@ -143,12 +144,12 @@ describe('values that expressions give', () => {
     expect(() => result(source, record)).toThrow(expect.objectContaining({ kind: 'template', message: expect.stringContaining(message) }));
   });
 
-  test('a condition that gives no truth value fails the record', () => {
+  test('a condition that is neither true nor false fails the record', () => {
     expect(() => compileCondition('a').evaluate(toFields({ a: 'yes' }))).toThrow('"a" gave neither true nor false');
   });
 });
 
-describe('expressions that are none', () => {
+describe('a text that is not an expression', () => {
   test.each([
     ['status =', 7],
     ['status == "a', 10],
@@ -162,7 +163,7 @@ describe('expressions that are none', () => {
     ['a.b.nope()', 0],
     ['1 + "x"', 0],
     ['cel.bind(x, 1, x)', 9],
-  ])('%s: wrong from %i on', (source, offset) => {
+  ])('%s is refused at character %i', (source, offset) => {
     expect(problem(() => compileExpression(source))).toEqual({ message: expect.stringMatching(/^not a CEL expression: /), offset });
   });
 
@@ -171,7 +172,7 @@ describe('expressions that are none', () => {
     ["name like 'x'", 'like', 5],
     ["a == 'x')", ')', 8],
     ["a 'x y'", "'x y'", 2],
-  ])('%s: what follows is told as a whole', (source, found, offset) => {
+  ])('%s is refused with the whole word that follows its end', (source, found, offset) => {
     const message = `not a CEL expression: expected its end, or an operator such as == or &&, found ${found}`;
     expect(problem(() => compileExpression(source))).toEqual({ message, offset });
   });
@@ -179,7 +180,7 @@ describe('expressions that are none', () => {
   test.each([
     ['status = "done"', 7],
     ['a == 1 && b=null', 11],
-  ])('%s: two = compare', (source, offset) => {
+  ])('%s is refused with the advice to write ==', (source, offset) => {
     expect(problem(() => compileExpression(source))).toEqual({ message: 'not a CEL expression: expected == to compare, found =', offset });
   });
 
@@ -187,14 +188,14 @@ describe('expressions that are none', () => {
     ['{{id}} == 1', 'id == 1', 0],
     ['a && {{ id }} == {{b}}', 'a && id == b', 5],
     ['int({{age}})', 'int(age)', 4],
-  ])('%s: fields stand without braces', (source, meant, offset) => {
+  ])('%s is refused with the advice to leave out the braces', (source, meant, offset) => {
     expect(problem(() => compileExpression(source))).toEqual({
       message: `fields stand in expressions without braces: ${meant}`,
       offset,
     });
   });
 
-  test.each(['a == "{{id}}" &&', '{{id}} =', 'a = 1'])('%s: not the braces alone are wrong', (source) => {
+  test.each(['a == "{{id}}" &&', '{{id}} =', 'a = 1'])('%s is refused for more than its braces', (source) => {
     expect(problem(() => compileExpression(source))).toMatchObject({ message: expect.stringMatching(/^not a CEL expression: /) });
   });
 
@@ -202,14 +203,14 @@ describe('expressions that are none', () => {
     ['1 + 1', 'int'],
     ['"a" + "b"', 'string'],
     ['[1]', 'list<int>'],
-  ])('%s is no condition', (source, type) => {
+  ])('%s is not a condition', (source, type) => {
     expect(problem(() => compileCondition(source))).toEqual({
       message: `expected a condition that is true or false, found one that gives ${type}`,
       offset: undefined,
     });
   });
 
-  test('no message shows how fields are looked up inside', () => {
+  test('no message shows the internal names record__ and present__', () => {
     for (const source of ['foo(a)', '1 + a.b()', 'a ? 1 : "x"', 'has(1)', 'has(a, b)', 'has(a + b)']) {
       expect(JSON.stringify(problem(() => compileExpression(source)))).not.toMatch(/record__|present__/);
     }

@@ -1,0 +1,60 @@
+/** A text that is not a CEL expression, or one of the wrong type. */
+export class ExpressionError extends Error {
+  override readonly name = 'ExpressionError';
+  constructor(
+    message: string,
+    /** 0-based, in the expression's text. Absent if the whole expression is meant. */
+    readonly offset?: number,
+  ) {
+    super(message);
+  }
+}
+
+/** An error of the CEL library. */
+export interface CelError {
+  readonly code?: string;
+  readonly summary?: string;
+  readonly message: string;
+  readonly range?: { readonly start: number; readonly end: number };
+}
+
+/** The error of a text that does not parse. `parses`: true for a text that does. */
+export function parseError(error: CelError, source: string, parses: (text: string) => boolean): ExpressionError {
+  return bracesError(source, parses) ?? trailingError(error, source) ?? equalsError(error, source) ?? expressionError(error);
+}
+
+/** The expression is CEL once the braces around its fields are gone. */
+function bracesError(source: string, parses: (text: string) => boolean): ExpressionError | undefined {
+  const bare = source.replace(/\{\{\s*(\w+)\s*\}\}/g, '$1');
+  if (bare === source || !parses(bare)) return undefined;
+  return new ExpressionError(`fields stand in expressions without braces: ${bare}`, source.indexOf('{{'));
+}
+
+/** The expression goes on after its end. The library names only the last character of the rest. */
+function trailingError({ code, summary = '', range }: CelError, source: string): ExpressionError | undefined {
+  if (code !== 'unexpected_character' || !summary.endsWith("'") || !range) return undefined;
+  const found = source.slice(range.start, range.end);
+  return new ExpressionError(`not a CEL expression: expected its end, or an operator such as == or &&, found ${found}`, range.start);
+}
+
+/** The expression has = where == would compare. */
+function equalsError({ range }: CelError, source: string): ExpressionError | undefined {
+  if (!range || !/^[^=<>!]=\s*[^=\s]/.test(source.slice(Math.max(0, range.start - 1)))) return undefined;
+  return new ExpressionError('not a CEL expression: expected == to compare, found =', range.start);
+}
+
+/** The library's error in our words. `writtenAt` maps an offset to the text that the user wrote. */
+export function expressionError(
+  { code, summary, range, message }: CelError,
+  writtenAt: (offset: number) => number = (offset) => offset,
+): ExpressionError {
+  const offset = range && writtenAt(range.start);
+  const reason = summary ?? (message.split('\n')[0] as string);
+  if (code === 'reserved_identifier') return new ExpressionError(reservedWord(reason.split(': ')[1] as string), offset);
+  return new ExpressionError(`not a CEL expression: ${reason.charAt(0).toLowerCase()}${reason.slice(1)}`, offset);
+}
+
+function reservedWord(word: string): string {
+  const rename = `rename the field with a set node first: rename: { ${word}: ${word.replaceAll('__', '')}_field }`;
+  return `"${word}" is a reserved word of CEL\n${rename}`;
+}

@@ -1,0 +1,123 @@
+import type { ASTNode } from '@marcbachmann/cel-js';
+
+/** A field with a number on the other side of an operator. */
+export interface BesideNumber {
+  readonly field: string;
+  /** 0-based, in the expression's text. */
+  readonly offset: number;
+  /** True if a text in the field is a failure. Otherwise it silently never equals the number. */
+  readonly fails: boolean;
+}
+
+/** The references of an expression to fields, and its text for the CEL library. */
+export interface References {
+  /** The free names, which are the record's fields. */
+  readonly names: readonly { readonly field: string; readonly start: number; readonly inHas: boolean }[];
+  readonly besideNumbers: readonly BesideNumber[];
+  /** The expression with every field looked up in the record, so that no name can clash with a word of CEL. */
+  readonly text: string;
+  /** The offset in the written expression of an offset in `text`. */
+  writtenAt(offset: number): number;
+}
+
+/** A text that is put into the expression. */
+interface Insertion {
+  readonly at: number;
+  readonly text: string;
+}
+
+/** The variable that holds the record's fields. */
+export const recordVariable = 'record__';
+
+/** The variable that holds `true` for each field that is not null. */
+export const presentVariable = 'present__';
+
+const macros = new Set(['all', 'exists', 'exists_one', 'map', 'filter']);
+const typeNames = new Set(['int', 'uint', 'double', 'bool', 'string', 'bytes', 'list', 'map', 'null_type', 'type']);
+const conversions: Readonly<Record<string, string>> = { int: 'whole__(', uint: 'whole__(', double: 'number__(' };
+
+/** Operators that take numbers on both sides, or texts on both. */
+const numberOperators = new Set(['==', '!=', '<', '<=', '>', '>=', '+', '-', '*', '/', '%']);
+
+interface Operation {
+  readonly op: string;
+  readonly args: unknown;
+  readonly start: number;
+  readonly end: number;
+}
+
+/** Variables that macros around a place bind. */
+type Bound = ReadonlySet<string>;
+
+/** Finds the references in a parsed expression. */
+export function referencesIn(ast: ASTNode, source: string): References {
+  const names: { field: string; start: number; inHas: boolean }[] = [];
+  const insertions: Insertion[] = [];
+  const besideNumbers: BesideNumber[] = [];
+  const namesTypes = source.includes('type(');
+  visit(ast, new Set());
+  insertions.sort((a, b) => a.at - b.at);
+  return { names, besideNumbers, text: withInsertions(source, insertions), writtenAt: (offset) => writtenOffset(offset, insertions) };
+
+  function visit(node: unknown, bound: Bound, inHas = false): void {
+    if (Array.isArray(node)) for (const child of node) visit(child, bound, inHas);
+    if (!isOperation(node)) return;
+    if (node.op === 'id') visitName(node, bound, inHas);
+    else if (node.op === 'call') visitCall(node, bound);
+    else if (node.op === 'rcall') visitMethod(node, bound);
+    else if (node.op !== 'value') visitOperator(node, bound);
+  }
+
+  function visitName({ args, start }: Operation, bound: Bound, inHas: boolean): void {
+    const field = args as string;
+    if (bound.has(field) || (namesTypes && typeNames.has(field))) return;
+    names.push({ field, start, inHas });
+    insertions.push({ at: start, text: `${inHas ? presentVariable : recordVariable}.` });
+  }
+
+  function visitCall({ args, start, end }: Operation, bound: Bound): void {
+    const [name, called] = args as [string, { op?: string }[]];
+    const conversion = called.length === 1 ? conversions[name] : undefined;
+    if (conversion !== undefined) insertions.push({ at: source.indexOf('(', start) + 1, text: conversion });
+    visit(called, bound, name === 'has' && called[0]?.op === 'id');
+    if (conversion !== undefined) insertions.push({ at: end - 1, text: ')' });
+  }
+
+  function visitMethod({ args }: Operation, bound: Bound): void {
+    const [name, receiver, called] = args as [string, unknown, { op?: string; args?: string }[]];
+    visit(receiver, bound);
+    const variables = macros.has(name) && called[0]?.op === 'id' ? [called[0].args as string] : [];
+    visit(called.slice(variables.length), new Set([...bound, ...variables]));
+  }
+
+  function visitOperator({ op, args }: Operation, bound: Bound): void {
+    const operands = numberOperators.has(op) ? (args as Operation[]) : [];
+    const field = operands.find((operand) => operand.op === 'id' && !bound.has(operand.args as string));
+    const isNumber = operands.some((operand) => operand.op === 'value' && /^(?:bigint|number)$/.test(typeof operand.args));
+    if (field && isNumber) besideNumbers.push({ field: field.args as string, offset: field.start, fails: op !== '==' && op !== '!=' });
+    visit(args, bound);
+  }
+}
+
+function isOperation(node: unknown): node is Operation {
+  return typeof node === 'object' && node !== null && 'op' in node;
+}
+
+function withInsertions(source: string, insertions: readonly Insertion[]): string {
+  let text = '';
+  let copied = 0;
+  for (const insertion of insertions) {
+    text += source.slice(copied, insertion.at) + insertion.text;
+    copied = insertion.at;
+  }
+  return text + source.slice(copied);
+}
+
+function writtenOffset(offset: number, insertions: readonly Insertion[]): number {
+  let inserted = 0;
+  for (const { at, text } of insertions) {
+    if (at + inserted >= offset) break;
+    inserted += Math.min(text.length, offset - at - inserted);
+  }
+  return offset - inserted;
+}
