@@ -48,7 +48,7 @@ describe('a new type of auth, made of one file and one line', () => {
 
   beforeAll(async () => {
     loaded = await load();
-  });
+  }, 60_000);
 
   afterAll(() => {
     vi.doUnmock(registry);
