@@ -32,7 +32,7 @@ const expected: Readonly<Record<string, readonly { readonly code: number; readon
 
 const folders = (await readdir(examples, { withFileTypes: true })).filter((entry) => entry.isDirectory()).map(({ name }) => name);
 
-test('every example is covered', () => {
+test('every example has expected results', () => {
   expect(Object.keys(expected).sort()).toEqual(folders.sort());
 });
 
@@ -58,13 +58,13 @@ async function playground(): Promise<Workplace> {
   return place;
 }
 
-test('a loop and paginate give the same', async () => {
+test('a loop and paginate give the same result', async () => {
   const [loop, paginate] = ['cursor-loop', 'paginate'].map((name) => readFile(join(examples, name, 'expected.csv'), 'utf8'));
   expect(await paginate).toBe(await loop);
 });
 
-describe('what the README says gives what is expected', () => {
-  test.each(folders)('%s', async (name) => {
+describe('example', () => {
+  test.each(folders)('%s gives the expected files with the commands of its README', async (name) => {
     const place = await playground();
     const commands = await commandsOf(name);
     expect(commands).toHaveLength(expected[name]?.length ?? 0);

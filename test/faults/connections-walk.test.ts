@@ -55,10 +55,10 @@ const savedIn = async (place: Workplace) => JSON.parse((await place.automate(['c
 
 const token = `ghp_${'16C7e42F292c6912E7710c838347Ae178B4a'}`;
 
-describe.skipIf(!hasScript)(`at a terminal${reason}`, () => {
+describe.skipIf(!hasScript)(`prompt at a terminal${reason}`, () => {
   const enter = (text: string) => text + keys.enter;
 
-  test('add asks for what is missing, and a wrong answer again', async () => {
+  test('connections add asks for what is missing, and asks again after a wrong answer', async () => {
     const place = await workplace();
     const { code, shown, unasked } = await atTerminal(place, 'automate connections add', [
       ['Name of the connection', enter('my crm')],
@@ -107,7 +107,7 @@ describe.skipIf(!hasScript)(`at a terminal${reason}`, () => {
       },
     ],
     [
-      'what is usual, which Enter takes',
+      'a value with a default, which Enter accepts',
       'http crm --base-url https://crm.example.com --auth api_key',
       [
         ['Header that carries the key', enter('')],
@@ -128,7 +128,7 @@ describe.skipIf(!hasScript)(`at a terminal${reason}`, () => {
       { base_url: 'https://crm.example.com', auth: { type: 'basic', username: 'me', credential: 'crm-login' } },
     ],
     [
-      'no user name that is in the secret',
+      'no user name if the secret holds it',
       'http crm --auth basic --credential pair',
       [
         ['Base URL', enter('https://crm.example.com')],
@@ -139,8 +139,8 @@ describe.skipIf(!hasScript)(`at a terminal${reason}`, () => {
       ],
       { base_url: 'https://crm.example.com', auth: { type: 'basic', credential: 'pair' } },
     ],
-    ['nothing at all where all is given', 'http crm --base-url https://crm.example.com', [], { base_url: 'https://crm.example.com' }],
-  ])('add asks for %s', async (_, args, answers, saved) => {
+    ['nothing if everything is given', 'http crm --base-url https://crm.example.com', [], { base_url: 'https://crm.example.com' }],
+  ])('connections add asks for %s', async (_, args, answers, saved) => {
     const place = await workplace();
     const env = { AUTOMATE_CREDENTIAL_CRM_TOKEN: 'sesame' };
     const { code, unasked } = await atTerminal(place, `automate connections add ${args}`, answers, env);
@@ -159,7 +159,7 @@ describe.skipIf(!hasScript)(`at a terminal${reason}`, () => {
         ['At most so many requests', `10/s${keys.ctrlC}`],
       ],
     ],
-  ])('Ctrl-C cancels and saves nothing: %s', async (_, answers) => {
+  ])('Ctrl-C %s cancels connections add and saves nothing', async (_, answers) => {
     const place = await workplace();
     const { code, shown, unasked } = await atTerminal(place, 'automate connections add', answers);
     expect({ code, unasked }).toEqual({ code: 130, unasked: [] });
@@ -209,7 +209,7 @@ describe.skipIf(!hasScript)(`at a terminal${reason}`, () => {
         ['Once more', keys.ctrlD],
       ],
     ],
-  ])('Ctrl-D cancels and keeps nothing: %s', async (_, command, answers) => {
+  ])('Ctrl-D at %s cancels the command and stores nothing', async (_, command, answers) => {
     const place = await workplace();
     const { code, shown, unasked } = await atTerminal(place, `automate ${command}`, answers);
     expect({ code, unasked }).toEqual({ code: 130, unasked: [] });
@@ -217,29 +217,32 @@ describe.skipIf(!hasScript)(`at a terminal${reason}`, () => {
     expect(await stateOf(place)).toEqual({});
   });
 
-  test.each(Object.entries({ 'Ctrl-C': keys.ctrlC, 'Ctrl-D': keys.ctrlD }))('%s where the connection is saved says so', async (_, key) => {
-    for (const answers of [
-      [['Keep its secret now?', key]],
-      [
-        ['Keep its secret now?', 'y'],
-        ['Secret for "c"', key],
-      ],
-    ] as const) {
-      const place = await workplace();
-      const command = 'automate connections add http crm --base-url https://crm.example.com --credential c';
-      const { code, shown, unasked } = await atTerminal(place, command, answers);
-      expect({ code, unasked }).toEqual({ code: 130, unasked: [] });
-      expect(shown).toContain('cancelled; "crm" is saved all the same, without a secret');
-      expect(shown).not.toContain('nothing was changed');
-      expect(Object.keys(await stateOf(place))).toEqual(['connections.json']);
-    }
-  });
+  test.each(Object.entries({ 'Ctrl-C': keys.ctrlC, 'Ctrl-D': keys.ctrlD }))(
+    '%s after the connection is saved says that it is saved',
+    async (_, key) => {
+      for (const answers of [
+        [['Keep its secret now?', key]],
+        [
+          ['Keep its secret now?', 'y'],
+          ['Secret for "c"', key],
+        ],
+      ] as const) {
+        const place = await workplace();
+        const command = 'automate connections add http crm --base-url https://crm.example.com --credential c';
+        const { code, shown, unasked } = await atTerminal(place, command, answers);
+        expect({ code, unasked }).toEqual({ code: 130, unasked: [] });
+        expect(shown).toContain('cancelled; "crm" is saved all the same, without a secret');
+        expect(shown).not.toContain('nothing was changed');
+        expect(Object.keys(await stateOf(place))).toEqual(['connections.json']);
+      }
+    },
+  );
 
   test.each(
     ['run flow.yaml --in rows.csv --out out.csv', 'validate flow.yaml', 'credentials check', 'credentials remove key --force'].flatMap(
       (command) => Object.entries({ 'Ctrl-C': keys.ctrlC, 'Ctrl-D': keys.ctrlD }).map(([name, key]) => [name, command, key] as const),
     ),
-  )('%s at the passphrase of the vault ends `%s`, and changes nothing', async (_, command, key) => {
+  )('%s at the passphrase of the vault cancels `%s` and changes nothing', async (_, command, key) => {
     const server = await answeringServer(() => ({}));
     const flow = `nodes: [{ type: http, url: "${server.origin}/{{id}}", auth: { type: bearer, credential: key } }]\n`;
     const place = await vaultPlace({ 'flow.yaml': flow, 'rows.csv': 'id\n1\n' });
@@ -253,7 +256,7 @@ describe.skipIf(!hasScript)(`at a terminal${reason}`, () => {
     expect(server.requests).toEqual([]);
   });
 
-  describe('secrets', () => {
+  describe('secret at a terminal', () => {
     // No character of these is in anything that the tool says.
     const secret = '§¶¤þ¬µ';
     const passphrase = 'ÐØÆ×÷ßÞ';
@@ -266,7 +269,7 @@ describe.skipIf(!hasScript)(`at a terminal${reason}`, () => {
       return { server, place: await workplace({ 'flow.yaml': flow, 'rows.csv': 'id\n1\n2\n' }) };
     }
 
-    test('are typed without a character of them being shown, also when records come through a pipe', async () => {
+    test('is typed without showing a character, even while records come through a pipe', async () => {
       const { server, place } = await keyed();
       const set = await atTerminal(place, 'automate credentials set key --backend vault', [
         ['Secret for "key"', enter(secret)],
@@ -293,7 +296,7 @@ describe.skipIf(!hasScript)(`at a terminal${reason}`, () => {
       for (const { shown } of [set, wrong, right]) expect(shown).not.toMatch(characters);
     });
 
-    test('Ctrl-C at the prompt for one keeps nothing', async () => {
+    test('is not stored after Ctrl-C at its prompt', async () => {
       const place = await workplace();
       const { code, shown } = await atTerminal(place, 'automate credentials set key --backend vault', [
         ['Secret for "key"', `${secret}${keys.ctrlC}`],
@@ -303,7 +306,7 @@ describe.skipIf(!hasScript)(`at a terminal${reason}`, () => {
       expect(await place.files()).toEqual([]);
     });
 
-    test('of a new connection may be kept right away', async () => {
+    test('is stored together with a new connection', async () => {
       const place = await workplace();
       const { code, shown, unasked } = await atTerminal(
         place,

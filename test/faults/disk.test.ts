@@ -19,12 +19,12 @@ async function twoPlaces(ms = 3) {
   return { server, whole, place };
 }
 
-describe.skipIf(!canTrace)(`a disk that is full${untraceable}`, () => {
+describe.skipIf(!canTrace)(`full disk${untraceable}`, () => {
   test.each([
     ['the output', 'out.csv'],
     ['the errors', 'rows.errors.csv'],
     ['the journal', 'out.csv.automate-run'],
-  ])('stops the calls, names the file, and can be resumed: %s', async (_, name) => {
+  ])('stops the run with the name of %s, and the run can be resumed', async (_, name) => {
     const { server, whole, place } = await twoPlaces();
     // Relative paths would not be seen as these files.
     const args = ['run', 'flow.yaml', '--in', 'rows.csv', '--out', place.path('out.csv')];
@@ -38,7 +38,7 @@ describe.skipIf(!canTrace)(`a disk that is full${untraceable}`, () => {
     expect(await place.read('rows.errors.csv')).toBe(await whole.read('rows.errors.csv'));
   });
 
-  test('under the events: the run is complete, exit 74, and behind what is missing stand no others', async () => {
+  test('under the events file lets the run finish with exit 74, and no event follows a lost one', async () => {
     const { whole, place } = await twoPlaces();
     const args = ['run', 'flow.yaml', '--in', 'rows.csv', '--out', 'out.csv', '--events', place.path('events.ndjson')];
     const { code, stderr } = await sabotaged(place, 'write:error=ENOSPC:when=2', ['events.ndjson'], args);
@@ -50,7 +50,7 @@ describe.skipIf(!canTrace)(`a disk that is full${untraceable}`, () => {
     expect(events).not.toContain('"type":"run-ended"');
   });
 
-  test('before the journal is begun: nothing is sent, and nothing is left behind', async () => {
+  test('before the journal is created sends no request and leaves no file', async () => {
     const { server, place } = await twoPlaces();
     const before = await place.files();
     const args = ['run', 'flow.yaml', '--in', 'rows.csv', '--out', place.path('out.csv')];
@@ -64,12 +64,12 @@ describe.skipIf(!canTrace)(`a disk that is full${untraceable}`, () => {
   });
 });
 
-describe.skipIf(!canTrace)(`a sync that fails is fatal, and nothing behind it counts as written${untraceable}`, () => {
+describe.skipIf(!canTrace)(`failed sync${untraceable}`, () => {
   test.each([
     ['the output', 'out.csv'],
     ['the errors', 'rows.errors.csv'],
     ['the journal', 'out.csv.automate-run'],
-  ])('%s', async (_, name) => {
+  ])('of %s ends the run, and nothing after it counts as written', async (_, name) => {
     const { whole, place } = await twoPlaces();
     const args = ['run', 'flow.yaml', '--in', 'rows.csv', '--out', place.path('out.csv')];
     const { code, stderr } = await sabotaged(place, 'fdatasync:error=EIO:when=2', [name], args);
@@ -81,7 +81,7 @@ describe.skipIf(!canTrace)(`a sync that fails is fatal, and nothing behind it co
   });
 });
 
-test.skipIf(!canTrace)(`a file that cannot be closed is not complete: exit 74, resumable${untraceable}`, async () => {
+test.skipIf(!canTrace)(`an output that cannot be closed ends the run with exit 74, and it can be resumed${untraceable}`, async () => {
   const { whole, place } = await twoPlaces();
   const args = ['run', 'flow.yaml', '--in', 'rows.csv', '--out', place.path('out.csv')];
   const { code, stderr } = await sabotaged(place, 'close:error=EIO', ['out.csv'], args);
@@ -98,7 +98,7 @@ function mounted(folder: string): boolean {
 }
 
 test.skipIf(!canMount)(
-  `a small disk that fills up: resumable once there is room${canMount ? '' : ' (skipped: nothing can be mounted here)'}`,
+  `a run on a disk that fills up can be resumed once there is room${canMount ? '' : ' (skipped: nothing can be mounted here)'}`,
   async () => {
     const { server, whole, place } = await twoPlaces();
     const small = place.path('small');
@@ -122,7 +122,7 @@ test.skipIf(!canMount)(
 );
 
 test.skipIf(!canMount)(
-  `a home without room for another connection: exit 74 with the file's name, and what was saved stays${canMount ? '' : ' (skipped: nothing can be mounted here)'}`,
+  `a connection that does not fit on the disk ends with exit 74 and the file's name, and the saved ones stay${canMount ? '' : ' (skipped: nothing can be mounted here)'}`,
   async () => {
     const place = await workplace();
     const small = place.path('small');
@@ -150,7 +150,7 @@ test.skipIf(!canMount)(
 test.each([
   ['as output', ['--out', '/dev/full', '--errors', 'errors.csv'], /\/dev\/full cannot be written: ENOSPC/],
   ['as errors file', ['--out', 'out.csv', '--errors', '/dev/full'], /\/dev\/full cannot be written: ENOSPC/],
-])('/dev/full %s: exit 74 with its name, and no further calls', async (_, files, expected) => {
+])('/dev/full %s ends the run with exit 74 and its name, without further calls', async (_, files, expected) => {
   const server = await askedServer();
   const place = await workplace({ 'flow.yaml': askingFlow(server.origin), 'rows.csv': csvOf(4000) });
   const { code, stderr } = await place.automate(['run', 'flow.yaml', '--in', 'rows.csv', '--out-format', 'csv', ...files]);
@@ -159,7 +159,7 @@ test.each([
   expect(server.calls.size).toBeLessThan(2000);
 });
 
-test('events that find no room: the records are all written, and the summary knows of exit 74', async () => {
+test('events on a full disk do not stop the run, and the summary has exit 74', async () => {
   const server = await askedServer(0);
   const place = await workplace({ 'flow.yaml': askingFlow(server.origin), 'rows.csv': csvOf(6) });
   const { code, stderr } = await place.automate([...run, '--events', '/dev/full', '--summary', 's.json']);
@@ -171,7 +171,7 @@ test('events that find no room: the records are all written, and the summary kno
   });
 });
 
-test('an output whose folder is not there or may not be written: exit 74 before the first call', async () => {
+test('an output in a missing or read-only folder ends the run with exit 74 before the first call', async () => {
   const server = await askedServer();
   const place = await workplace({ 'flow.yaml': askingFlow(server.origin), 'rows.csv': csvOf(5) });
   for (const out of ['nowhere/out.csv', '/proc/out.csv']) {
@@ -182,7 +182,7 @@ test('an output whose folder is not there or may not be written: exit 74 before 
   expect(server.calls.size).toBe(0);
 });
 
-test.skipIf(!canTrace)(`the journal claims nothing that was not synced before${untraceable}`, async () => {
+test.skipIf(!canTrace)(`a checkpoint is written only after a sync of the output and the errors${untraceable}`, async () => {
   const { place } = await twoPlaces();
   const args = run.join(' ');
   const { code } = await shell(place, `strace -f -y -qq -o trace -e trace=write,fsync,fdatasync node "$AUTOMATE" ${args} --force`);
@@ -203,23 +203,20 @@ test.skipIf(!canTrace)(`the journal claims nothing that was not synced before${u
   expect(checkpoints).toBeGreaterThan(2);
 });
 
-test.skipIf(!canTrace)(
-  `a new output and a new errors file are in a folder that is synced before anything counts as written${untraceable}`,
-  async () => {
-    const { place } = await twoPlaces();
-    const args = ['run', 'flow.yaml', '--in', 'rows.csv', '--out', 'out/out.csv', '--errors', 'err/errors.csv'].join(' ');
-    await mkdir(place.path('out'));
-    await mkdir(place.path('err'));
-    await shell(place, `strace -f -y -qq -o trace -e trace=write,fsync node "$AUTOMATE" ${args}`);
-    const trace = await place.read('trace');
-    for (const [folder, file] of [
-      ['out', 'out.csv'],
-      ['err', 'errors.csv'],
-    ]) {
-      const written = trace.search(new RegExp(`write\\(\\d+<${place.path(`${folder}/${file}`)}>`));
-      const synced = trace.slice(0, written).match(new RegExp(`fsync\\(\\d+<${place.path(folder as string)}>`, 'g')) ?? [];
-      // In the output's folder the journal's own name was synced, too.
-      expect(synced.length).toBe(folder === 'out' ? 2 : 1);
-    }
-  },
-);
+test.skipIf(!canTrace)(`the folders of a new output and a new errors file are synced before the first write${untraceable}`, async () => {
+  const { place } = await twoPlaces();
+  const args = ['run', 'flow.yaml', '--in', 'rows.csv', '--out', 'out/out.csv', '--errors', 'err/errors.csv'].join(' ');
+  await mkdir(place.path('out'));
+  await mkdir(place.path('err'));
+  await shell(place, `strace -f -y -qq -o trace -e trace=write,fsync node "$AUTOMATE" ${args}`);
+  const trace = await place.read('trace');
+  for (const [folder, file] of [
+    ['out', 'out.csv'],
+    ['err', 'errors.csv'],
+  ]) {
+    const written = trace.search(new RegExp(`write\\(\\d+<${place.path(`${folder}/${file}`)}>`));
+    const synced = trace.slice(0, written).match(new RegExp(`fsync\\(\\d+<${place.path(folder as string)}>`, 'g')) ?? [];
+    // In the output's folder the journal's own name was synced, too.
+    expect(synced.length).toBe(folder === 'out' ? 2 : 1);
+  }
+});

@@ -78,8 +78,8 @@ async function expectCounted(place: Workplace, server: HttpServer): Promise<void
   expect(await spent(place)).toBe(server.requests.length);
 }
 
-describe('a loop ends', () => {
-  test('by its condition: every page is asked for once, in order', async () => {
+describe('loop', () => {
+  test('ends by its condition after it has requested every page once, in order', async () => {
     const server = await httpServer(pages(3));
     const place = await placeFor(looping(server.origin), 2);
     const { code } = await place.automate([...run, '--concurrency', '1']);
@@ -90,7 +90,7 @@ describe('a loop ends', () => {
     await expectCounted(place, server);
   });
 
-  test('by max: no page more is asked for, and nothing of the record is written', async () => {
+  test('fails the record after max passes, and writes none of its rows', async () => {
     const server = await httpServer(pages(9));
     const place = await placeFor(looping(server.origin, 'max: 4'), 1);
     const { code, stderr } = await place.automate(run);
@@ -103,7 +103,7 @@ describe('a loop ends', () => {
   test.each([
     ['the same page', (page: number) => page, 1, 'pass 1 ends with what the loop began with: cursor = 0'],
     ['an earlier page', (page: number) => (page === 2 ? 1 : page + 1), 3, 'pass 3 ends with what pass 1 ended with: cursor = 1'],
-  ])('when the server leads to %s again', async (_, next, requests, message) => {
+  ])('fails the record when the server leads to %s again', async (_, next, requests, message) => {
     const server = await httpServer(pages(9, { next }));
     const place = await placeFor(looping(server.origin), 1);
     const { code, stderr } = await place.automate(run);
@@ -112,7 +112,7 @@ describe('a loop ends', () => {
     await expectCounted(place, server);
   });
 
-  test('when an inner node fails: with what that node says, and none of the pages before', async () => {
+  test('fails the record with the reason of an inner node, and writes none of its rows', async () => {
     const server = await httpServer((request, response) =>
       request.path.endsWith('cursor=2') ? json(response, {}, 410) : pages(9)(request, response),
     );
@@ -123,14 +123,14 @@ describe('a loop ends', () => {
     await expectCounted(place, server);
   });
 
-  test('when a page has no record', async () => {
+  test('ends when a page has no record', async () => {
     const server = await httpServer((_, response) => json(response, { next: 1, items: [] }));
     const place = await placeFor(looping(server.origin, '', ', when_empty: drop'), 2);
     expect((await place.automate(run)).code).toBe(0);
     expect([await rowsIn(place), asked(server).length]).toEqual([[], 2]);
   });
 
-  test.each(['each', 'last'])('by a credit limit inside it (emit: %s): whole records are written, and --resume goes on', async (emit) => {
+  test.each(['each', 'last'])('stops at a credit limit with whole records, and --resume continues (emit: %s)', async (emit) => {
     const server = await httpServer(pages(3));
     const [place, whole] = [
       await placeFor(looping(server.origin, `emit: ${emit}`), 10),
@@ -155,7 +155,7 @@ describe('a loop ends', () => {
     ['each', 400],
     ['last', 400],
     ['each', 777],
-  ])('by kill -9 inside it (emit: %s, request %i): --resume gives the bytes of an undisturbed run', async (emit, calls) => {
+  ])('killed by kill -9 gives the bytes of an uninterrupted run after --resume (emit: %s, request %i)', async (emit, calls) => {
     const server = await actingServer(pages(4, { ms: 2 }));
     const flow = looping(server.origin, `emit: ${emit}`);
     const [place, whole] = [await placeFor(flow, 200), await placeFor(flow, 200)];
@@ -169,7 +169,7 @@ describe('a loop ends', () => {
     expect(await leftBehind(place)).toEqual([]);
   });
 
-  test('by SIGINT inside it: what has begun is finished, and asked for once', async () => {
+  test('finishes begun records after SIGINT, and requests each page once', async () => {
     const server = await actingServer(pages(4, { ms: 10 }));
     const place = await placeFor(looping(server.origin), 100);
     const { child, finished } = place.start([...run, '--concurrency', '4']);
@@ -181,7 +181,7 @@ describe('a loop ends', () => {
     await expectCounted(place, server);
   });
 
-  test('by SIGINT while it only counts: it is heard between two passes, and --resume counts again', async () => {
+  test('without requests stops between two passes after SIGINT, and --resume starts its record again', async () => {
     const server = await actingServer((_, response) => json(response, { found: 'yes' }));
     const place = await placeFor(
       `nodes:
@@ -206,8 +206,8 @@ describe('a loop ends', () => {
   });
 });
 
-describe('a poll ends', () => {
-  test('by until: each record is asked as often as it takes', async () => {
+describe('poll', () => {
+  test('ends by until after as many passes as each record needs', async () => {
     const server = await httpServer(jobs((id) => id % 4));
     const place = await placeFor(polling(server.origin, 'every: 20ms'), 40);
     const { code } = await place.automate(run);
@@ -217,7 +217,7 @@ describe('a poll ends', () => {
     await expectCounted(place, server);
   });
 
-  test('by its timeout: the record fails with what was last seen', async () => {
+  test('fails the record at its timeout with the last values it saw', async () => {
     const server = await httpServer(jobs((id) => (id === 1 ? 0 : 1000)));
     const place = await placeFor(polling(server.origin, 'every: 50ms\n    timeout: 400ms'), 2);
     const { code } = await place.automate(run);
@@ -230,7 +230,7 @@ describe('a poll ends', () => {
     await expectCounted(place, server);
   });
 
-  test('by fail_when: it is not asked again', async () => {
+  test('fails the record by fail_when without another request', async () => {
     const server = await httpServer(({ path }, response) => json(response, { status: path === '/2' ? 'failed' : 'done', note: 'x' }));
     const place = await placeFor(polling(server.origin, `every: 20ms\n    fail_when: status == 'failed'`), 3);
     expect((await place.automate(run)).code).toBe(4);
@@ -240,14 +240,14 @@ describe('a poll ends', () => {
     await expectCounted(place, server);
   });
 
-  test('when an inner node fails', async () => {
+  test('fails the record when an inner node fails', async () => {
     const server = await httpServer((_, response) => json(response, {}, 404));
     const place = await placeFor(polling(server.origin, 'every: 20ms'), 2);
     expect([(await place.automate(run)).code, server.requests.length]).toEqual([4, 2]);
     expect((await place.read('rows.errors.csv')).match(/,ask,http,404,/g)).toHaveLength(2);
   });
 
-  test("Retry-After sets the next wait, shorter than the flow's, and others go on meanwhile", async () => {
+  test('waits as long as Retry-After says, even if that is shorter than `every`, while other records go on', async () => {
     const server = await httpServer(jobs(() => 1, { headers: { 'retry-after': '2' } }));
     const place = await placeFor(polling(server.origin, 'every: 6h\n    timeout: 1d'), 5);
     expect((await place.automate([...run, '--concurrency', '1'])).code).toBe(0);
@@ -256,7 +256,7 @@ describe('a poll ends', () => {
     await expectCounted(place, server);
   });
 
-  test('a Retry-After that leads past the timeout fails the record at once', async () => {
+  test('fails the record at once when Retry-After goes beyond the timeout', async () => {
     const server = await httpServer(jobs(() => 9, { headers: { 'retry-after': '3600' } }));
     const place = await placeFor(polling(server.origin, 'every: 10ms\n    timeout: 30m'), 2);
     expect((await place.automate(run)).code).toBe(4);
@@ -266,7 +266,7 @@ describe('a poll ends', () => {
     );
   });
 
-  test('by a credit limit inside it: exit 5, whole records are written, and --resume goes on', async () => {
+  test('stops at a credit limit with exit 5 and whole records, and --resume continues', async () => {
     const server = await httpServer(jobs((id) => (id <= 5 ? 0 : 3)));
     const place = await placeFor(polling(server.origin, 'every: 20ms'), 12);
     const { code, stderr } = await place.automate([...run, '--max-credits', '20']);
@@ -278,7 +278,7 @@ describe('a poll ends', () => {
     await expectCounted(place, server);
   });
 
-  test.each([1, 150, 420])('by kill -9 inside it (request %i): --resume gives the bytes of an undisturbed run', async (calls) => {
+  test.each([1, 150, 420])('killed by kill -9 gives the bytes of an uninterrupted run after --resume (request %i)', async (calls) => {
     const server = await actingServer(jobs((id) => id % 3, { ms: 2 }));
     const place = await placeFor(polling(server.origin, 'every: 30ms'), 300);
     const { child, finished } = place.start(run);
@@ -290,7 +290,7 @@ describe('a poll ends', () => {
     expect(await leftBehind(place)).toEqual([]);
   });
 
-  test('by SIGINT while records wait for hours: at once, what is done is written, and --resume asks for the rest', async () => {
+  test('stops at once after SIGINT while records wait for hours, and --resume requests the rest', async () => {
     const server = await actingServer(jobs((id) => (id <= 3 ? 0 : 1)));
     const place = await placeFor(polling(server.origin, 'every: 6h\n    timeout: 2d'), 6);
     const { child, finished } = place.start(run);
@@ -304,7 +304,7 @@ describe('a poll ends', () => {
     await expectCounted(place, server);
   });
 
-  test('a wait that is nearly over is waited for after SIGINT, so that what has begun is not begun again', async () => {
+  test('finishes a short wait after SIGINT, so that begun records are not repeated', async () => {
     const server = await actingServer(jobs(() => 2));
     const place = await placeFor(polling(server.origin, 'every: 200ms'), 4);
     const { child, finished } = place.start(run);
@@ -314,7 +314,7 @@ describe('a poll ends', () => {
   });
 });
 
-test('hundreds of records poll at once, with two requests in flight at most', async () => {
+test('hundreds of records poll at once with at most two requests in flight', async () => {
   let under = 0;
   let most = 0;
   const answer = jobs(() => 2, { ms: 1 });
@@ -329,7 +329,7 @@ test('hundreds of records poll at once, with two requests in flight at most', as
   await expectCounted(place, server);
 });
 
-describe('a batch inside', () => {
+describe('batch', () => {
   const batch = (origin: string, map: string) =>
     `{ id: ask, type: http, method: POST, url: ${origin}, batch: { size: 20, items: "{{id}}", match: { field: id, path: "r[].id" } }, body: { ids: "{{items}}" }, map: { ${map} } }`;
 
@@ -340,7 +340,7 @@ describe('a batch inside', () => {
         `{ type: loop, while: n < 3, carry: [n], emit: last, nodes: [{ type: set, fields: { n: { cel: n + 1 } } }, ${batch(origin, 'seen: "r[].seen"')}] }`,
     ],
     ['a poll', (origin: string) => `{ type: poll, every: 30ms, until: seen >= 3, nodes: [${batch(origin, 'seen: "r[].seen"')}] }`],
-  ])('%s, killed in the middle: --resume loses and doubles nothing', async (_, node) => {
+  ])('inside %s killed in the middle loses and doubles nothing after --resume', async (_, node) => {
     const seen = new Map<string, number>();
     const server = await actingServer(async ({ body }, response) => {
       const ids: string[] = JSON.parse(body).ids;

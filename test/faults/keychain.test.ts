@@ -14,15 +14,15 @@ const skipped = missing.length === 0 ? '' : ` (skipped: no ${missing.join(', no 
 
 const auth = ', auth: { type: bearer, credential: crm }, retry: { max: 0 }';
 const run = 'automate run flow.yaml --in rows.csv --out out.csv --force --quiet';
-/** All secrets that the keychain has of a home. */
+/** Lists all secrets of a home folder in the keychain. */
 const secrets = `secret-tool search --all service "automate $AUTOMATE_HOME" 2>/dev/null | sed -n 's/^secret = //p' | sort`;
 const unlocked = 'printf login | gnome-keyring-daemon --unlock --components=secrets --daemonize';
-/** With nobody at a screen who could be asked for the password. */
+/** Without a screen at which a person could type the password. */
 const locked = 'gnome-keyring-daemon --start --components=secrets';
 
 const flowPlace = (origin: string) => workplace({ 'flow.yaml': askingFlow(origin, auth), 'rows.csv': csvOf(1) });
 
-/** What each step says, with its exit code, in a session of its own with a keychain in the place's home. */
+/** The output and exit code of each step, in a session with its own keychain in the place's home. */
 async function session(place: Workplace, keyring: string, steps: readonly string[], env: Record<string, string> = {}): Promise<string[]> {
   const lines = steps.map((step) => `echo ::; ( ${step} ) 2>&1; echo "exit $?"`);
   const script = ['automate() { node "$AUTOMATE" "$@"; }', `${keyring} >/dev/null 2>&1`, ...lines];
@@ -34,7 +34,7 @@ async function session(place: Workplace, keyring: string, steps: readonly string
     .map((text) => text.trim());
 }
 
-/** The processes that a place's home can be seen in, but for those that have ended. */
+/** The command lines of the running processes with this home. */
 function processesOf({ folder }: Workplace): string[] {
   return readdirSync('/proc')
     .filter((pid) => /^\d+$/.test(pid) && textOf(`/proc/${pid}/environ`).includes(`HOME=${folder}\0`))
@@ -49,17 +49,17 @@ function textOf(path: string): string {
   }
 }
 
-const nothingLeft = (place: Workplace) => expect.poll(() => processesOf(place), { timeout: 5000 }).toEqual([]);
+const expectNoProcess = (place: Workplace) => expect.poll(() => processesOf(place), { timeout: 5000 }).toEqual([]);
 
-/** As if `crm` had been put into the keychain. */
-async function keptInKeychain(place: Workplace): Promise<void> {
-  const kept = { name: 'crm', env: 'default', backend: 'keychain', setAt: '2026-01-01T00:00:00.000Z' };
+/** Lists `crm` as stored in the keychain. */
+async function listInKeychain(place: Workplace): Promise<void> {
+  const credential = { name: 'crm', env: 'default', backend: 'keychain', setAt: '2026-01-01T00:00:00.000Z' };
   await mkdir(place.path('.automate'), { recursive: true });
-  await place.write('.automate/credentials.json', JSON.stringify({ version: 1, credentials: [kept] }));
+  await place.write('.automate/credentials.json', JSON.stringify({ version: 1, credentials: [credential] }));
 }
 
-describe.skipIf(skipped)(`the Secret Service${skipped}`, () => {
-  test('keeps a secret, gives it to runs, keeps the one before until the new one has succeeded, and forgets both', async () => {
+describe.skipIf(skipped)(`Secret Service${skipped}`, () => {
+  test('stores a secret, also the previous one until the new one has succeeded, and deletes both', async () => {
     const server = await httpServer(({ headers }, response) =>
       json(response, { name: 'x' }, headers.authorization === 'Bearer second secret' ? 200 : 401),
     );
@@ -93,10 +93,10 @@ describe.skipIf(skipped)(`the Secret Service${skipped}`, () => {
       expect.stringMatching(/there is no credential "crm"[\s\S]*exit 7$/),
     ]);
     expect(server.requests.map(({ headers }) => headers.authorization)).toEqual(['Bearer first secret', 'Bearer second secret']);
-    await nothingLeft(place);
+    await expectNoProcess(place);
   });
 
-  test('that is locked, with nobody to unlock it: exit 7, nothing is sent, and the vault takes a new secret when it is told to', async () => {
+  test('ends a run with exit 7 and no request while it is locked, and --backend vault stores a new secret', async () => {
     const server = await askedServer();
     const place = await flowPlace(server.origin);
     await session(place, unlocked, ['echo first secret | automate credentials set crm']);
@@ -121,10 +121,10 @@ describe.skipIf(skipped)(`the Secret Service${skipped}`, () => {
       'crm: found in the vault\nexit 0',
     ]);
     expect(server.calls.size).toBe(0);
-    await nothingLeft(place);
+    await expectNoProcess(place);
   });
 
-  test('of one home does not know the secrets of another', async () => {
+  test('separates the secrets of two home folders', async () => {
     const place = await workplace();
     const said = await session(place, unlocked, [
       'echo first secret | automate credentials set crm',
@@ -136,10 +136,10 @@ describe.skipIf(skipped)(`the Secret Service${skipped}`, () => {
   });
 });
 
-test('without D-Bus, as under cron: it says so, exit 7', async () => {
+test('a run without D-Bus, as under cron, ends with exit 7 and the reason', async () => {
   const server = await askedServer();
   const place = await flowPlace(server.origin);
-  await keptInKeychain(place);
+  await listInKeychain(place);
   for (const env of [{}, { DBUS_SESSION_BUS_ADDRESS: `unix:path=${place.path('nobody')}` }]) {
     const { code, stderr } = await shell(place, run, env as Record<string, string>);
     expect([code, stderr]).toEqual([
@@ -150,10 +150,10 @@ test('without D-Bus, as under cron: it says so, exit 7', async () => {
   expect(server.calls.size).toBe(0);
 });
 
-test('a D-Bus that never answers is given up after 10 s, exit 7, and no process stays behind, not even when the tool is killed', async () => {
+test('a D-Bus that never answers ends the run after 10 s with exit 7, and leaves no process, even when automate is killed', async () => {
   const server = await askedServer();
   const place = await flowPlace(server.origin);
-  await keptInKeychain(place);
+  await listInKeychain(place);
   const sockets = new Set<Socket>();
   const silent = createServer((socket) => void sockets.add(socket.on('error', () => {}).resume())).listen(place.path('bus'));
   onTestFinished(() => {
@@ -169,5 +169,5 @@ test('a D-Bus that never answers is given up after 10 s, exit 7, and no process 
   const { code, stderr } = await finished;
   expect([code, stderr]).toEqual([7, expect.stringMatching(/the keychain cannot be used: no answer within 10 s\n/)]);
   expect(server.calls.size).toBe(0);
-  await nothingLeft(place);
+  await expectNoProcess(place);
 });

@@ -5,8 +5,8 @@ import type { Finished } from '../helpers/cli.ts';
 import { count, leftBehind, placeFor, run } from '../helpers/resuming.ts';
 import { shell } from '../helpers/shell.ts';
 
-describe('two runs on one output', () => {
-  test('the second is refused and told the process of the first', async () => {
+describe('lock of an output', () => {
+  test('refuses a second run with the process of the first', async () => {
     const server = await askedServer();
     const place = await placeFor(server);
     const { child, finished } = place.start(run);
@@ -17,7 +17,7 @@ describe('two runs on one output', () => {
     expect((await finished).code).toBe(4);
   });
 
-  test('two outputs with one errors file: neither loses the failed records of the other', async () => {
+  test('refuses a resumed run whose errors file another run has written', async () => {
     const server = await askedServer();
     const place = await placeFor(server);
     const { child, finished } = place.start(run);
@@ -33,7 +33,7 @@ describe('two runs on one output', () => {
     expect(await place.read('rows.errors.csv')).toBe(errors);
   });
 
-  test('a link to the output is the output', async () => {
+  test('refuses a run whose output is a link to the same file', async () => {
     const server = await askedServer();
     const place = await placeFor(server);
     await place.write('out.csv', '');
@@ -45,7 +45,7 @@ describe('two runs on one output', () => {
     expect((await finished).code).toBe(4);
   });
 
-  test('a link to a file that the run has made is gone on with, and is no other file', async () => {
+  test('lets a run resume whose output is a link, and refuses its target as errors file', async () => {
     const server = await askedServer(0);
     const place = await placeFor(server);
     await symlink('out.csv', place.path('link.csv'));
@@ -58,7 +58,7 @@ describe('two runs on one output', () => {
     expect(await leftBehind(place)).toEqual([]);
   });
 
-  test('... at the same time', async () => {
+  test('lets one of two runs with one errors file go on', async () => {
     const server = await askedServer();
     const place = await placeFor(server);
     const codes = await Promise.all(
@@ -69,7 +69,7 @@ describe('two runs on one output', () => {
     expect(failed).toBe(Math.floor(count / 7));
   });
 
-  test("a dead owner's lock is taken over, also when its number has been given to another process", async () => {
+  test('is taken over from a dead process, even if another process has its pid', async () => {
     const server = await askedServer(0);
     const place = await placeFor(server);
     for (const lock of [{ pid: 2 ** 22 + 1, born: '1' }, { pid: process.pid, born: '1' }, 'nonsense']) {
@@ -80,7 +80,7 @@ describe('two runs on one output', () => {
   });
 });
 
-test("a dead owner's lock is taken over also when nobody has buried it", async () => {
+test('the lock of a zombie process is taken over', async () => {
   const server = await askedServer(0);
   const place = await placeFor(server);
   const { code } = await shell(
@@ -101,7 +101,7 @@ test.each([
   ['a pipe', 'mkfifo', 'not a file'],
   ['a link to nothing', 'ln -s /nonexistent/x', 'a symbolic link'],
   ['a link to a file', 'ln -s rows.csv', 'a symbolic link'],
-])('a lock that is %s is not waited for', async (_, make, what) => {
+])('a lock that is %s ends the run at once', async (_, make, what) => {
   const server = await askedServer(0);
   const place = await placeFor(server);
   const { code, stderr } = await shell(place, `${make} out.csv.automate-lock; exec timeout -s KILL 20 node "$AUTOMATE" ${run.join(' ')}`);
@@ -112,7 +112,7 @@ test.each([
 test.each([
   [5, 73],
   [120, 4],
-] as const)('a lock of another machine or container that was renewed %i s ago: exit %i', async (seconds, expected) => {
+] as const)('a lock of another machine that was renewed %i s ago ends the run with exit %i', async (seconds, expected) => {
   const server = await askedServer(0);
   const place = await placeFor(server);
   await place.write('out.csv.automate-lock', JSON.stringify({ pid: process.pid, born: '1', where: 'elsewhere pid:[1]' }));

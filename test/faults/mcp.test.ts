@@ -20,12 +20,12 @@ nodes:
   - { id: say, type: mcp, connection: every, tool: echo, arguments: { message: "hi {{id}}" }, concurrency: 16, map: { said: text }${more} }
 `;
 
-describe('1,000 records through server-everything at concurrency 16', () => {
+describe('1,000 records through an MCP server at concurrency 16', () => {
   const all = `id,said\n${idsTo(1000)
     .map((id) => `${id},Echo: hi ${id}\n`)
     .join('')}`;
 
-  test('over stdio, the server killed in the middle: it is started again, all are written, in order', async () => {
+  test('are all written in order when the server is killed in the middle: it is started again', async () => {
     const place = await workplace({
       'flow.yaml': echoFlow(commandConnection(stdioServers.everything), ', retry: { backoff: 50ms }'),
       'rows.csv': rows(1000),
@@ -49,7 +49,7 @@ describe('1,000 records through server-everything at concurrency 16', () => {
     ]);
   });
 
-  test('the same without retries: every record is written or has failed with its reason', async () => {
+  test('are written or have failed with the reason when the server is killed and retry.max is 0', async () => {
     const place = await workplace({
       'flow.yaml': echoFlow(commandConnection(stdioServers.everything), ', retry: { max: 0 }'),
       'rows.csv': rows(1000),
@@ -68,7 +68,7 @@ describe('1,000 records through server-everything at concurrency 16', () => {
     for (const line of failed.trim().split('\n').slice(1)) expect(line).toMatch(/,say,network,,.*it was ended by SIGKILL/);
   });
 
-  test.each(['streamableHttp', 'sse'] as const)('over %s', async (transport) => {
+  test.each(['streamableHttp', 'sse'] as const)('are written in order over %s', async (transport) => {
     const { url } = await listeningServer(transport);
     const place = await workplace({ 'flow.yaml': echoFlow(`{ type: mcp, url: "${url}" }`), 'rows.csv': rows(1000) });
     const { code, stderr } = await place.automate(['run', 'flow.yaml', '--in', 'rows.csv', '--out', 'out.csv']);
@@ -78,7 +78,7 @@ describe('1,000 records through server-everything at concurrency 16', () => {
   });
 });
 
-describe('a server that', () => {
+describe('MCP server that', () => {
   const run = async (manner: string, more = '', count = 6) => {
     const place = await workplace({ 'flow.yaml': workFlow(oddServer(manner), more), 'rows.csv': rows(count) });
     const result = await place.automate(['run', 'flow.yaml', '--in', 'rows.csv', '--out', 'out.csv', '--errors', 'errors.csv']);
@@ -86,7 +86,7 @@ describe('a server that', () => {
     return { ...result, out: await read('out.csv'), errors: await read('errors.csv') };
   };
 
-  test('dies again and again: started again once, then every record fails with that reason', async () => {
+  test('always dies is started again once, then every record fails with that reason', async () => {
     const { code, stderr, out, errors } = await run('always-dies', ', concurrency: 1, retry: { max: 0 }');
     expect(code).toBe(4);
     expect(stderr).toContain('6 read, 0 written, 6 failed');
@@ -95,31 +95,31 @@ describe('a server that', () => {
     expect(errors).toMatch(/was started again once, and not a second time/);
   });
 
-  test('hangs: that record fails as a timeout, the others are written', async () => {
+  test('hangs fails that record with a timeout, and the others are written', async () => {
     const { code, out, errors } = await run('hangs', ', timeout: 300ms, retry: { max: 0 }');
     expect(code).toBe(4);
     expect(out).toBe('id,said\n1,ok 1\n3,ok 3\n4,ok 4\n5,ok 5\n6,ok 6\n');
     expect(errors).toMatch(/^2,work,timeout,,.*within 300 ms/m);
   });
 
-  test('prints junk: it is passed over', async () => {
+  test('prints junk still answers', async () => {
     expect(await run('junk')).toMatchObject({ code: 0, out: 'id,said\n1,ok 1\n2,ok 2\n3,ok 3\n4,ok 4\n5,ok 5\n6,ok 6\n' });
   });
 
-  test('answers hugely: that record fails, and little memory is taken', async () => {
+  test('answers with more than 10 MB fails that record, and the others are written', async () => {
     const { code, out, errors } = await run('huge', ', concurrency: 1, retry: { max: 0 }');
     expect(code).toBe(4);
     expect(out).toBe('id,said\n1,ok 1\n3,ok 3\n4,ok 4\n5,ok 5\n6,ok 6\n');
     expect(errors).toMatch(/^2,work,network,,.*it sent a message of more than 10 MB/m);
   });
 
-  test('cannot start: the run ends early, and says why', async () => {
+  test('cannot start ends the run early with the reason', async () => {
     const { code, stderr } = await run('dies-at-once', ', retry: { max: 0 }', 100);
     expect(code).toBe(5);
     expect(stderr).toMatch(/none of the first \d+ calls was answered: .*it ended with exit code 3; it said: cannot find the database/);
   });
 
-  test('has escape sequences in its names and answers: a terminal never sees them', async () => {
+  test('sends escape sequences never reaches the terminal with them', async () => {
     const place = await workplace({ 'flow.yaml': workFlow(oddServer('fails')), 'rows.csv': rows(1) });
     const words = oddServer('escapes').join(' ');
     const results = [
@@ -137,7 +137,7 @@ describe('a server that', () => {
   });
 });
 
-test('an interrupt gives up the calls in flight, cancels them at the server, and leaves no process behind', async () => {
+test('a second Ctrl-C cancels the MCP calls in flight at the server, and leaves no process', async () => {
   const place = await workplace({ 'rows.csv': rows(3) });
   await place.write('flow.yaml', workFlow(oddServer('hangs', place.path('note')), ', timeout: 60s'));
   const { child, finished } = place.start(['run', 'flow.yaml', '--in', 'rows.csv', '--out', 'out.csv']);
@@ -153,7 +153,7 @@ test('an interrupt gives up the calls in flight, cancels them at the server, and
   await expect.poll(() => isAlive(pid), { timeout: 5000 }).toBe(false);
 });
 
-/** Kills what a run has started, once its first records are written. */
+/** Kills the server that a run has started, once its first records are written. */
 function killInTheMiddle(place: Workplace, parent: number): Promise<boolean> {
   return killChildOnce(parent, () =>
     place.read('out.csv').then(
@@ -163,7 +163,7 @@ function killInTheMiddle(place: Workplace, parent: number): Promise<boolean> {
   );
 }
 
-/** Kills the only process that another has started, as soon as it is time. */
+/** Kills the child processes of another one at the right time. */
 async function killChildOnce(parent: number, isTime: () => Promise<boolean>): Promise<boolean> {
   for (let tries = 0; tries < 2000; tries++) {
     if (await isTime()) {

@@ -47,26 +47,26 @@ const closing =
     socket.end();
   };
 
-describe('a body that is cut off is never a success, and is retried', () => {
+describe('answer that is cut off', () => {
   test.each<[string, (socket: Socket) => void]>([
     ['shorter than its Content-Length', closing(`${ok}Content-Length: 100\r\n\r\n${whole}`)],
     ['no last chunk', closing(`${ok}Transfer-Encoding: chunked\r\n\r\n10\r\n${whole}\r\n`)],
     ['in the middle of a chunk', closing(`${ok}Transfer-Encoding: chunked\r\n\r\nff\r\n${whole}`)],
-    ['gzip', closing(`${ok}Content-Encoding: gzip\r\nConnection: close\r\n\r\n`, cut(gzipSync(whole)))],
-    ['brotli', closing(`${ok}Content-Encoding: br\r\nConnection: close\r\n\r\n`, cut(brotliCompressSync(whole)))],
+    ['gzip without its end', closing(`${ok}Content-Encoding: gzip\r\nConnection: close\r\n\r\n`, cut(gzipSync(whole)))],
+    ['brotli without its end', closing(`${ok}Content-Encoding: br\r\nConnection: close\r\n\r\n`, cut(brotliCompressSync(whole)))],
     [
-      'gzip, with the length of what is there',
+      'gzip with a matching Content-Length',
       closing(
         `${ok}Content-Encoding: gzip\r\nConnection: close\r\nContent-Length: ${gzipSync(whole).length - 4}\r\n\r\n`,
         cut(gzipSync(whole)),
       ),
     ],
-    ['JSON that only the closed connection ends', closing(`${ok}\r\n{"name":"who`)],
+    ['JSON ended by the connection', closing(`${ok}\r\n{"name":"who`)],
     ['in the header', closing('HTTP/1.1 200 OK\r\nContent-Ty')],
     ['before the answer', closing()],
     ['reset', (socket) => socket.resetAndDestroy()],
     ['reset in the body', (socket) => socket.write(`${ok}Content-Length: 100\r\n\r\n${whole}`, () => socket.resetAndDestroy())],
-  ])('%s', async (_, answer) => {
+  ])('is retried, then fails: %s', async (_, answer) => {
     const server = await rawServer(answer);
     const { code, errors, out } = await ask(askingFlow(server.origin, quickRetry));
     expect(code).toBe(4);
@@ -76,26 +76,26 @@ describe('a body that is cut off is never a success, and is retried', () => {
   });
 });
 
-describe('a server that cannot be reached: class network, retried, with the reason', () => {
-  test('refused', async () => {
+describe('server that cannot be reached', () => {
+  test('is retried, then fails with the reason when it refuses the connection', async () => {
     const { code, errors } = await ask(askingFlow(`http://127.0.0.1:${await unusedPort()}`, quickRetry));
     expect(code).toBe(4);
     expect(reasonIn(errors)).toMatch(/^network,,.*the connection was refused \(ECONNREFUSED\),2,1$/m);
   });
 
-  test('a name that DNS does not know', async () => {
+  test('is retried, then fails with the reason when DNS does not know its name', async () => {
     const { code, errors } = await ask(askingFlow('https://nowhere.invalid', quickRetry));
     expect(code).toBe(4);
     expect(reasonIn(errors)).toMatch(/^network,,.*nowhere\.invalid: the name (?:is not known|could not be looked up) \(DNS\).*,2,1$/m);
   });
 });
 
-describe('a server that takes too long: class timeout, retried, within the whole deadline', () => {
+describe('slow server', () => {
   test.each<[string, (socket: Socket) => void]>([
     ['never answers', () => {}],
     ['never ends its header', (socket) => trickle(socket, 'HTTP/1.1 200 OK\r\n', 'X-A: b\r\n')],
     ['trickles its body', (socket) => trickle(socket, `${ok}Content-Length: 100000\r\n\r\n`, 'x')],
-  ])('%s', async (_, answer) => {
+  ])('is retried, then fails with a timeout when it %s', async (_, answer) => {
     const server = await rawServer(answer);
     const startedMs = performance.now();
     const { code, errors } = await ask(askingFlow(server.origin, ', timeout: 300ms, retry: { max: 1, backoff: 1ms }'));
@@ -104,7 +104,7 @@ describe('a server that takes too long: class timeout, retried, within the whole
     expect(performance.now() - startedMs).toBeLessThan(5000);
   });
 
-  test('never accepts: the connect limit of 10 s ends it long before the deadline', async () => {
+  test('fails after 10 s when it never accepts the connection', async () => {
     const port = await deafServer();
     const startedMs = performance.now();
     const { code, errors } = await ask(askingFlow(`http://127.0.0.1:${port}`, ', retry: { max: 0 }'));
@@ -114,7 +114,7 @@ describe('a server that takes too long: class timeout, retried, within the whole
   });
 });
 
-describe('an answer that is no JSON: class parse, with content type and the beginning, not retried', () => {
+describe('answer that is no JSON', () => {
   test.each([
     ['broken JSON', 'application/json', '{"name": nope}', /application\/json: \{"+name"+: nope\}/],
     ['HTML with 200', 'text/html', '<html>\u001b[31mlogin\u001b[0m</html>', /text\/html: <html>login<\/html>/],
@@ -125,7 +125,7 @@ describe('an answer that is no JSON: class parse, with content type and the begi
       Buffer.from('{"name":"\xe9"}', 'latin1'),
       /the body is not valid utf-8 \(12 bytes of application\/json\)/,
     ],
-  ])('%s', async (_, type, body, expected) => {
+  ])('fails without retry, with its content type and beginning: %s', async (_, type, body, expected) => {
     const server = await httpServer((_, response) => response.writeHead(200, { 'content-type': type }).end(body));
     const { code, errors } = await ask(askingFlow(server.origin));
     expect(code).toBe(4);
@@ -134,7 +134,7 @@ describe('an answer that is no JSON: class parse, with content type and the begi
     expect(server.requests).toHaveLength(1);
   });
 
-  test.each([[204], [200]])('but %i without a body maps to empty fields', async (status) => {
+  test.each([[204], [200]])('maps to empty fields if it is %i without a body', async (status) => {
     const server = await httpServer((_, response) => response.writeHead(status, { 'content-type': 'application/json' }).end());
     const { code, out } = await ask(askingFlow(server.origin));
     expect(code).toBe(0);
@@ -142,7 +142,7 @@ describe('an answer that is no JSON: class parse, with content type and the begi
   });
 });
 
-describe('a body larger than max_body fails, and memory stays flat', () => {
+describe('answer larger than max_body', () => {
   const zeros = Buffer.alloc(1024 * 1024);
   const bomb = gzipSync(Buffer.alloc(100 * 1024 * 1024));
   test.each<[string, Record<string, string>, readonly Buffer[]]>([
@@ -150,7 +150,7 @@ describe('a body larger than max_body fails, and memory stays flat', () => {
     ['1 GB in chunks', {}, Array(1024).fill(zeros)],
     ['a gzip bomb of 100 MB', { 'content-encoding': 'gzip' }, [bomb]],
     ['a gzip bomb in a gzip', { 'content-encoding': 'gzip, gzip' }, [gzipSync(bomb)]],
-  ])('%s', async (_, headers, body) => {
+  ])('fails, and takes little memory: %s', async (_, headers, body) => {
     const server = await httpServer((_, response) => void Readable.from(body).pipe(response.writeHead(200, headers)));
     const flow = askingFlow(server.origin, quickRetry);
     const place = await workplace({ 'flow.yaml': flow, 'rows.csv': csvOf(3), 'peak.mjs': peakMemory });
@@ -159,7 +159,7 @@ describe('a body larger than max_body fails, and memory stays flat', () => {
     expect(await place.read('rows.errors.csv')).toMatch(
       /^1,"note, 1",ask,parse,200,the body is larger than max_body of 10000000 bytes,1,1$/m,
     );
-    // On start alone it is about 100 MB.
+    // In kB. The start alone takes about 100 MB.
     expect(Number(await place.read('peak'))).toBeLessThan(200_000);
   });
 });
@@ -167,8 +167,8 @@ describe('a body larger than max_body fails, and memory stays flat', () => {
 const peakMemory = `import { writeFileSync } from 'node:fs';
 process.on('exit', () => writeFileSync('peak', String(process.resourceUsage().maxRSS)));`;
 
-describe('redirects', () => {
-  test('a loop ends after 10', async () => {
+describe('redirect', () => {
+  test('fails the record after 10 of them', async () => {
     const server = await httpServer(({ path }, response) => response.writeHead(302, { location: path }).end());
     const { code, errors } = await ask(askingFlow(server.origin));
     expect(code).toBe(4);
@@ -180,7 +180,7 @@ describe('redirects', () => {
     ['to another origin', (port: number) => `http://localhost:${port}/x`],
     ['to a file', () => 'file:///etc/passwd'],
     ['to the metadata address', () => 'http://169.254.169.254/latest/meta-data/'],
-  ])('%s: refused, and no secret travels', async (_, location) => {
+  ])('%s is refused, and no secret is sent', async (_, location) => {
     const other = await httpServer((_, response) => json(response, { name: 'x' }));
     const server = await httpServer((_, response) => response.writeHead(302, { location: location(other.port) }).end());
     const flow = askingFlow(server.origin, ', auth: { type: api_key, header: X-API-Key, credential: key }');
@@ -190,7 +190,7 @@ describe('redirects', () => {
     expect(other.requests).toHaveLength(0);
   });
 
-  test.each(['', ', follow: any'])('from https to http: refused%s, and no secret travels', async (follow) => {
+  test.each(['', ', follow: any'])('from https to http is refused, and no secret is sent%s', async (follow) => {
     const { good, authority } = makeCertificates();
     const other = await httpServer((_, response) => json(response, { name: 'x' }));
     const location = 'http://plain.example.invalid/x';
@@ -205,7 +205,7 @@ describe('redirects', () => {
     expect(proxy.seen).toEqual([]);
   });
 
-  test('follow: any goes there without credential, headers of the flow or body', async () => {
+  test('with follow: any is followed without credential, headers and body', async () => {
     const other = await httpServer((_, response) => json(response, { name: 'x' }));
     const server = await httpServer((_, response) => response.writeHead(307, { location: `http://localhost:${other.port}/x` }).end());
     const more = ', follow: any, headers: { X-Mine: mine }, auth: { type: api_key, header: X-API-Key, credential: key }';
@@ -217,13 +217,13 @@ describe('redirects', () => {
   });
 });
 
-describe('TLS', () => {
+describe('TLS certificate', () => {
   const certificates = makeCertificates();
   test.each([
     ['self-signed', 'selfSigned', /self-signed certificate .*DEPTH_ZERO_SELF_SIGNED_CERT/],
     ['expired', 'expired', /certificate has expired \(CERT_HAS_EXPIRED\)/],
     ['for another host', 'wrongHost', /ERR_TLS_CERT_ALTNAME_INVALID/],
-  ] as const)('a certificate that is %s is an error that names the cause, and nothing is sent', async (_, name, expected) => {
+  ] as const)('that is %s fails the record with the cause, and no request is sent', async (_, name, expected) => {
     const server = await httpServer((_, response) => json(response, { name: 'x' }), certificates[name]);
     const { code, errors } = await ask(askingFlow(server.origin), { args: ['--cacert', certificates.authority] });
     expect(code).toBe(4);
@@ -233,22 +233,22 @@ describe('TLS', () => {
     expect(server.requests).toHaveLength(0);
   });
 
-  test('of an authority of your own: refused with the way out, trusted with --cacert', async () => {
+  test('of a private authority is refused with a hint, and accepted with --cacert', async () => {
     const server = await httpServer((_, response) => json(response, { name: 'x' }), certificates.good);
     const { errors } = await ask(askingFlow(server.origin));
     expect(errors).toContain('--cacert FILE');
     expect((await ask(askingFlow(server.origin), { args: ['--cacert', certificates.authority] })).code).toBe(0);
   });
 
-  test('never insecure by itself: NODE_TLS_REJECT_UNAUTHORIZED=0 is no way around', async () => {
+  test('is checked even with NODE_TLS_REJECT_UNAUTHORIZED=0', async () => {
     const server = await httpServer((_, response) => json(response, { name: 'x' }), certificates.selfSigned);
     const { code } = await ask(askingFlow(server.origin), { env: { NODE_TLS_REJECT_UNAUTHORIZED: '0' } });
     expect([code, server.requests.length]).toEqual([4, 0]);
   });
 });
 
-describe('proxy variables are honoured', () => {
-  test('HTTPS_PROXY makes a tunnel to the server', async () => {
+describe('proxy', () => {
+  test('in HTTPS_PROXY tunnels to the server', async () => {
     const { good, authority } = makeCertificates();
     const server = await httpServer((_, response) => json(response, { name: 'x' }), good);
     const proxy = await proxyServer(server.port);
@@ -261,7 +261,7 @@ describe('proxy variables are honoured', () => {
     expect(proxy.seen).toEqual([`CONNECT 127.0.0.1:${server.port}`]);
   });
 
-  test('HTTP_PROXY takes the requests, NO_PROXY excepts', async () => {
+  test('in HTTP_PROXY gets the requests, except to hosts in NO_PROXY', async () => {
     const server = await httpServer((_, response) => json(response, { name: 'x' }));
     const proxy = await proxyServer(server.port);
     const flow = askingFlow('http://api.example.test');
@@ -274,7 +274,7 @@ describe('proxy variables are honoured', () => {
   });
 });
 
-/** A port whose queue of connections is full, as its process is suspended. */
+/** A port that accepts no connection: its process is suspended and its queue full. */
 async function deafServer(): Promise<number> {
   const code = "const s = require('net').createServer().listen(0, '127.0.0.1', 1, () => console.log(s.address().port))";
   const child = spawn(process.execPath, ['-e', code]);

@@ -7,7 +7,7 @@ import { workplace } from '../helpers/cli.ts';
 import { httpServer, json } from '../helpers/http-server.ts';
 import { shell } from '../helpers/shell.ts';
 
-test('stdout closed by `| head -1`: exit 141, no stack trace', async () => {
+test('a run whose stdout is closed by `| head -1` ends with exit 141 and no stack trace', async () => {
   const server = await askedServer(0);
   const place = await workplace({ 'flow.yaml': askingFlow(server.origin), 'rows.csv': csvOf(5000) });
   const { stdout, stderr } = await shell(place, 'automate run flow.yaml --in rows.csv | head -1; echo $PIPESTATUS');
@@ -16,7 +16,7 @@ test('stdout closed by `| head -1`: exit 141, no stack trace', async () => {
   expect(server.calls.size).toBeLessThan(5000);
 });
 
-test('suspended by SIGSTOP while a server gave up: calls that died are retried after SIGCONT', async () => {
+test('calls that died while the run was suspended by SIGSTOP are retried after SIGCONT', async () => {
   const server = await httpServer(({ path }, response) => {
     if (server.requests.length > 4) return json(response, { name: path });
     if (server.requests.length === 4) {
@@ -34,8 +34,8 @@ test('suspended by SIGSTOP while a server gave up: calls that died are retried a
   expect(stderr).toContain('50 read, 50 written, 0 failed, 4 retries');
 });
 
-describe('little memory', () => {
-  test('64 MB are enough for 200,000 records', async () => {
+describe('heap of 64 MB', () => {
+  test('is enough for 200,000 records', async () => {
     const flow = 'nodes: [{ type: set, fields: { name: "{{note}}!" } }]';
     const place = await workplace({ 'flow.yaml': flow, 'rows.csv': csvOf(200_000) });
     const { code, stderr } = await place.automate(['run', 'flow.yaml', '--in', 'rows.csv', '--out', 'out.csv'], {
@@ -45,7 +45,7 @@ describe('little memory', () => {
     expect(stderr).toContain('200,000 read, 200,000 written, 0 failed');
   });
 
-  test('nor do 15,000 requests need more', async () => {
+  test('is enough for 15,000 requests', async () => {
     const server = await askedServer(0);
     const place = await workplace({ 'flow.yaml': askingFlow(server.origin, ', concurrency: 64'), 'rows.csv': csvOf(15_000) });
     const { code, stderr } = await place.automate(['run', 'flow.yaml', '--in', 'rows.csv', '--out', 'out.csv'], {
@@ -56,12 +56,12 @@ describe('little memory', () => {
   });
 });
 
-describe('records that fail', () => {
+describe('failed records', () => {
   test.each([
-    ['all', () => 500, 0],
-    ['none', () => 200, 300],
-    ['every other', (id: number) => (id % 2 === 0 ? 500 : 200), 150],
-  ])('read = written + failed, and the summary says so: %s', async (_, statusOf, written) => {
+    ['all fail', () => 500, 0],
+    ['none fails', () => 200, 300],
+    ['every other fails', (id: number) => (id % 2 === 0 ? 500 : 200), 150],
+  ])('and written ones add up to those read: %s', async (_, statusOf, written) => {
     const server = await httpServer(({ path }, response) => json(response, { name: 'x' }, statusOf(Number(path.slice(1)))));
     const place = await workplace({ 'flow.yaml': askingFlow(server.origin, ', retry: { max: 0 }'), 'rows.csv': csvOf(300) });
     const { code, stderr } = await place.automate(['run', 'flow.yaml', '--in', 'rows.csv', '--out', 'out.csv']);
@@ -74,7 +74,7 @@ describe('records that fail', () => {
   test.each([
     ['a number', '20', 20],
     ['a share', '10%', 99],
-  ])('every one: --max-errors as %s ends the run early, exit 5, resumable', async (_, allowed, least) => {
+  ])('end the run with exit 5 once there are more than --max-errors as %s, and it can be resumed', async (_, allowed, least) => {
     const server = await httpServer((_, response) => json(response, {}, 500));
     const place = await workplace({ 'flow.yaml': askingFlow(server.origin, ', retry: { max: 0 }'), 'rows.csv': csvOf(3000) });
     const { code, stderr } = await place.automate(['run', 'flow.yaml', '--in', 'rows.csv', '--out', 'out.csv', '--max-errors', allowed]);
@@ -86,7 +86,7 @@ describe('records that fail', () => {
   });
 });
 
-test('loop and poll are bounded by max and timeout', async () => {
+test('a loop ends at max, and a poll at its timeout', async () => {
   let page = 0;
   const server = await httpServer((_, response) => json(response, { next: ++page, status: 'working' }));
   const inner = (map: string) => `nodes: [{ type: http, url: "${server.origin}/{{id}}", map: { ${map} } }]`;
@@ -104,7 +104,7 @@ test('loop and poll are bounded by max and timeout', async () => {
 });
 
 // MCP servers that die, hang or print junk: test/faults/mcp.test.ts.
-test('a credential that is not there: exit 7 with what to set, no prompt, nothing sent', async () => {
+test('a missing credential ends the run with exit 7 and the variable to set, without prompt or request', async () => {
   const server = await askedServer();
   const flow = askingFlow(server.origin, ', auth: { type: bearer, credential: crm-token }');
   const place = await workplace({ 'flow.yaml': flow, 'rows.csv': csvOf(3) });
@@ -115,14 +115,13 @@ test('a credential that is not there: exit 7 with what to set, no prompt, nothin
   expect(await place.files()).toEqual(['flow.yaml', 'rows.csv']);
 });
 
-// A locked one is met in test/cli/keychain.test.ts.
-test('a credential in a keychain that is absent, under cron: exit 7 with what to set, no prompt on an open stdin, nothing sent', async () => {
+test('a credential in a missing keychain, as under cron, ends the run with exit 7 and the variable to set, without prompt or request', async () => {
   const server = await askedServer();
   const flow = askingFlow(server.origin, ', auth: { type: bearer, credential: crm-token }');
   const place = await workplace({ 'flow.yaml': flow });
-  const kept = { name: 'crm-token', env: 'default', backend: 'keychain', setAt: '2026-01-01T00:00:00.000Z' };
+  const credential = { name: 'crm-token', env: 'default', backend: 'keychain', setAt: '2026-01-01T00:00:00.000Z' };
   await mkdir(place.path('.automate'));
-  await place.write('.automate/credentials.json', JSON.stringify({ version: 1, credentials: [kept] }));
+  await place.write('.automate/credentials.json', JSON.stringify({ version: 1, credentials: [credential] }));
   const { finished } = place.start(['run', 'flow.yaml', '--in', '-', '--in-format', 'csv'], { stdin: csvOf(3), keepStdin: true });
   const { code, stderr } = await finished;
   expect(code).toBe(7);
@@ -135,7 +134,7 @@ const faketime = ['/usr/lib/x86_64-linux-gnu/faketime/libfaketime.so.1', '/usr/l
 );
 
 test.skipIf(!faketime)(
-  `the clock set back an hour has no effect on waits${faketime ? '' : ' (skipped: no libfaketime here)'}`,
+  `a clock that is set back an hour has no effect on waits${faketime ? '' : ' (skipped: no libfaketime here)'}`,
   async () => {
     const server = await httpServer(({ path }, response) => {
       if (server.requests.length > 1) return json(response, { name: path });

@@ -6,7 +6,7 @@ import { httpServer, json } from '../helpers/http-server.ts';
 const epoch = (inSeconds: number) => String(Math.ceil(Date.now() / 1000) + inSeconds);
 const date = (inSeconds: number) => new Date(Date.now() + inSeconds * 1000).toUTCString();
 
-/** Runs over a server that refuses once and then answers; tells how long it was left alone. */
+/** Runs over a server that refuses once and then answers. `waitedMs`: time without a request after the refusal. */
 async function refusedOnce(status: number, headers: () => Record<string, string>, more = '') {
   let refusedMs = 0;
   let waitedMs = Number.NaN;
@@ -29,7 +29,7 @@ async function refusedOnce(status: number, headers: () => Record<string, string>
   return { ...finished, errors, waitedMs, tooEarly };
 }
 
-describe('429 and 503 that say how long to stay away: every call waits', () => {
+describe('rate limit of a server', () => {
   test.each<[string, number, () => Record<string, string>]>([
     ['Retry-After in seconds', 429, () => ({ 'retry-after': '1' })],
     ['Retry-After in seconds', 503, () => ({ 'retry-after': '1' })],
@@ -43,8 +43,8 @@ describe('429 and 503 that say how long to stay away: every call waits', () => {
     ['RateLimit-Reset', 429, () => ({ 'ratelimit-remaining': '0', 'ratelimit-reset': '1' })],
     ['X-RateLimit-Reset in seconds', 429, () => ({ 'x-ratelimit-remaining': '0', 'x-ratelimit-reset': '1' })],
     ['X-RateLimit-Reset as an epoch', 429, () => ({ 'x-ratelimit-remaining': '0', 'x-ratelimit-reset': epoch(1) })],
-  ])('%s, %i', async (_, status, headers) => {
-    // Without the header the step would be 1 ms.
+  ])('makes every call wait: %s with %i', async (_, status, headers) => {
+    // Without the header the backoff is 1 ms.
     const { code, waitedMs, tooEarly } = await refusedOnce(status, headers, ', retry: { backoff: 1ms }');
     expect(code).toBe(0);
     expect(waitedMs).toBeGreaterThan(400);
@@ -53,19 +53,19 @@ describe('429 and 503 that say how long to stay away: every call waits', () => {
   });
 });
 
-describe('a Retry-After that nobody understands: the usual step is taken', () => {
-  test.each([['-5'], ['soon'], ['1e3'], ['']])('Retry-After: %j', async (value) => {
+describe('unreadable Retry-After', () => {
+  test.each([['-5'], ['soon'], ['1e3'], ['']])('is ignored, and the call waits for the backoff: %j', async (value) => {
     const { code, waitedMs } = await refusedOnce(429, () => ({ 'retry-after': value }), ', retry: { backoff: 50ms }');
     expect(code).toBe(0);
     expect([waitedMs > 45, waitedMs < 1500]).toEqual([true, true]);
   });
 });
 
-describe('a wait longer than retry.max_wait fails the record at once, and the others go on', () => {
+describe('Retry-After longer than retry.max_wait', () => {
   test.each([
     ['10 years in seconds', '315360000'],
     ['10 years as a date', date(315_360_000)],
-  ])('Retry-After: %s', async (_, value) => {
+  ])('fails the record at once, and the others go on: %s', async (_, value) => {
     const startedMs = performance.now();
     const { code, errors, stderr } = await refusedOnce(429, () => ({ 'retry-after': value }));
     expect(code).toBe(4);

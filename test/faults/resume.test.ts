@@ -7,7 +7,7 @@ import { unusedPort } from '../helpers/raw-server.ts';
 import { bytesOf, contentsOf, count, journal, killed, leftBehind, placeFor, run, windowSize } from '../helpers/resuming.ts';
 import { shell } from '../helpers/shell.ts';
 
-describe('kill -9 at any moment, then --resume', () => {
+describe('run resumed after kill -9', () => {
   test.each([
     ['CSV', 'rows.csv', 'out.csv', 'rows.errors.csv', []],
     ['NDJSON', 'rows.ndjson', 'out.ndjson', 'rows.errors.ndjson', []],
@@ -49,7 +49,7 @@ describe('kill -9 at any moment, then --resume', () => {
     expect(ids.sort((a, b) => a - b)).toEqual(idsTo(count));
   });
 
-  test('repeats few calls: a checkpoint is never far behind', async () => {
+  test('repeats few calls, because checkpoints are frequent', async () => {
     const server = await askedServer(10);
     const place = await placeFor(server);
     await killed(place, server, 600, run);
@@ -59,7 +59,7 @@ describe('kill -9 at any moment, then --resume', () => {
     expect(server.calls.size).toBe(count);
   });
 
-  test('a torn journal, a torn output and torn errors are cut back to the last good line', async () => {
+  test('cuts a torn journal, output and errors file back to the last whole line', async () => {
     const server = await askedServer();
     const [whole, place] = [await placeFor(server), await placeFor(server)];
     await whole.automate(run);
@@ -77,7 +77,7 @@ describe('kill -9 at any moment, then --resume', () => {
     expect(await place.read('rows.errors.csv')).toBe(await whole.read('rows.errors.csv'));
   });
 
-  test('a journal that is damaged from its beginning is told, and nothing is touched', async () => {
+  test('refuses a journal that is damaged at its beginning, and changes nothing', async () => {
     const server = await askedServer();
     const place = await placeFor(server);
     await killed(place, server, 500, run);
@@ -89,7 +89,7 @@ describe('kill -9 at any moment, then --resume', () => {
     expect(await place.read('out.csv')).toBe(before);
   });
 
-  test('--max-credits, then --resume with more of them', async () => {
+  test('gives the bytes of an uninterrupted run after --max-credits, too', async () => {
     const server = await askedServer(0);
     const [whole, place] = [await placeFor(server), await placeFor(server)];
     await whole.automate(run);
@@ -103,7 +103,7 @@ describe('kill -9 at any moment, then --resume', () => {
     expect(await place.read('out.csv')).toBe(await whole.read('out.csv'));
   });
 
-  test('--max-errors, then --resume', async () => {
+  test('gives the bytes of an uninterrupted run after --max-errors, too', async () => {
     const server = await askedServer(0);
     const [whole, place] = [await placeFor(server), await placeFor(server)];
     await whole.automate(run);
@@ -114,7 +114,7 @@ describe('kill -9 at any moment, then --resume', () => {
   });
 });
 
-describe('a leftover journal', () => {
+describe('leftover journal', () => {
   test('is refused without --resume, with both ways out', async () => {
     const server = await askedServer();
     const place = await placeFor(server);
@@ -140,7 +140,7 @@ describe('a leftover journal', () => {
     ['--limit', async () => {}, [...run, '--limit', '5'], /\n {2}the way the input is read: limit was not set, is 5\n/],
     ['--csv-safe', async () => {}, [...run, '--csv-safe'], /\n {2}the way the output is written: csvSafe was not set, is true\n/],
     ['--unordered', async () => {}, [...run, '--unordered'], /\n {2}the way the output is written: unordered was not set, is true\n/],
-  ])('of a run in which something else was different is refused, with what: %s', async (_, changeIt, args, expected) => {
+  ])('is refused with the difference when the run differs: %s', async (_, changeIt, args, expected) => {
     const server = await askedServer();
     const place = await placeFor(server);
     await killed(place, server, 400, run);
@@ -176,7 +176,7 @@ describe('a leftover journal', () => {
     expect([server.calls.size, await contentsOf(place)]).toEqual([0, before]);
   });
 
-  test('is not that of a run whose errors went to another folder', async () => {
+  test('is refused when the errors file is in another folder', async () => {
     const server = await askedServer();
     const place = await placeFor(server);
     const args = ['run', place.path('flow.yaml'), '--in', place.path('rows.csv'), '--out', place.path('out.csv'), '--errors', 'e.csv'];
@@ -187,7 +187,7 @@ describe('a leftover journal', () => {
     expect((await place.automate([...args.slice(0, -1), place.path('e.csv'), '--resume'])).code).toBe(4);
   });
 
-  test('stays when a run with --force does not come to begin', async () => {
+  test('stays when a run with --force cannot begin', async () => {
     const server = await askedServer();
     const place = await placeFor(server);
     await killed(place, server, 500, run);
@@ -197,7 +197,7 @@ describe('a leftover journal', () => {
     expect((await place.automate([...run, '--resume'])).code).toBe(4);
   });
 
-  test('is named together with the way on only: failed records are tried again when the run is complete', async () => {
+  test('is reported without the hint for failed records, which are retried after the run is complete', async () => {
     const server = await askedServer(0);
     const place = await placeFor(server);
     const stopped = await place.automate([...run, '--max-credits', '100']);
@@ -206,7 +206,7 @@ describe('a leftover journal', () => {
     expect([done.code, done.stderr]).toEqual([4, expect.stringContaining('retry failed records')]);
   });
 
-  test('resumes with its errors on a device, and its events in one file', async () => {
+  test('is resumed with errors on a device and events in one file', async () => {
     const server = await askedServer(0);
     const place = await placeFor(server);
     const args = [...run, '--errors', '/dev/null', '--events', 'events.ndjson'];
@@ -219,7 +219,7 @@ describe('a leftover journal', () => {
   test.each<[string, string, (text: string) => unknown[]]>([
     ['CSV', 'rows.csv', (text) => text.match(/^(?:id,note,_error_node|\d+,)/gm) ?? []],
     ['a JSON array', 'rows.json', (text) => ['header', ...JSON.parse(text)]],
-  ])('resumes with its errors on stdout, where each part is whole: %s', async (_, input, linesOf) => {
+  ])('is resumed with errors on stdout, where each run writes a whole file: %s', async (_, input, linesOf) => {
     const server = await askedServer(0);
     const place = await placeFor(server);
     const args = ['run', 'flow.yaml', '--in', input, '--out', 'out.csv', '--errors', '-'];
@@ -229,14 +229,14 @@ describe('a leftover journal', () => {
     expect([linesOf(first.stdout).length, linesOf(second.stdout).length]).toEqual([1 + 14, 1 + 114]);
   });
 
-  test('is none when there is nothing to resume: --resume then starts from the beginning', async () => {
+  test('may be missing: --resume then starts from the beginning', async () => {
     const server = await askedServer(0);
     const place = await placeFor(server);
     expect((await place.automate([...run, '--resume'])).code).toBe(4);
     expect(server.calls.size).toBe(count);
   });
 
-  test('is gone after a complete run, and --resume says that there is nothing to do', async () => {
+  test('is removed after a complete run, and --resume then says that there is nothing to do', async () => {
     const server = await askedServer(0);
     const place = await placeFor(server);
     await place.automate(run);
@@ -247,7 +247,7 @@ describe('a leftover journal', () => {
   });
 });
 
-test('idempotency keys are the same for every try of a record, also after --resume, and differ between records', async () => {
+test('an idempotency key is the same for every attempt of a record, even after --resume, and differs between records', async () => {
   const keys = new Map<string, Set<string>>();
   const server = await httpServer(async ({ path, headers }, response) => {
     keys.set(path, (keys.get(path) ?? new Set()).add(String(headers['idempotency-key'])));
@@ -266,7 +266,7 @@ test('idempotency keys are the same for every try of a record, also after --resu
   expect(new Set(all.flat()).size).toBe(400);
 });
 
-test('behind a record that is never answered, no more are asked for than the window holds', async () => {
+test('records after one that is never answered are requested only as far as the window reaches', async () => {
   const calls = new Set<string>();
   const server = await httpServer(({ path }, response) => {
     calls.add(path);
@@ -283,7 +283,7 @@ test('behind a record that is never answered, no more are asked for than the win
   expect(calls.size).toBe(windowSize);
 });
 
-test('origins of which none was ever answered end the run early, too', async () => {
+test('a run ends early when none of its origins has ever answered', async () => {
   const [one, other] = [await unusedPort(), await unusedPort()];
   const node = (port: number, more: string) => `{ type: http, url: "http://127.0.0.1:${port}/", retry: { max: 0 }${more} }`;
   const flow = `nodes: [${node(one, ', on_error: keep')}, ${node(other, '')}]`;
@@ -292,7 +292,7 @@ test('origins of which none was ever answered end the run early, too', async () 
   expect([code, stderr]).toEqual([5, expect.stringContaining('none of the first 20 calls was answered')]);
 });
 
-test('--max-errors 0 with one request at a time: behind the first failure nothing is sent', async () => {
+test('--max-errors 0 with one request at a time sends nothing after the first failure', async () => {
   const server = await httpServer((_, response) => response.writeHead(500).end());
   const flow = askingFlow(server.origin, ', retry: { max: 0 }');
   const place = await workplace({ 'flow.yaml': flow, 'rows.csv': csvOf(20) });
@@ -300,7 +300,7 @@ test('--max-errors 0 with one request at a time: behind the first failure nothin
   expect([code, server.requests.length]).toEqual([5, 1]);
 });
 
-test('an origin that refuses connections from the very first on ends the run early with the reason, resumable', async () => {
+test('a run ends early with the reason when its origin refuses every connection, and can be resumed', async () => {
   const port = await unusedPort();
   const flow = askingFlow(`http://127.0.0.1:${port}`, ', retry: { max: 1, backoff: 10ms }');
   const place = await workplace({ 'flow.yaml': flow, 'rows.csv': csvOf(2000) });

@@ -47,13 +47,13 @@ async function writtenBy(outcomes: readonly Finished[], folder: string): Promise
   return [...outcomes.flatMap(({ stdout, stderr }) => [stdout, stderr]), ...texts].join('\n');
 }
 
-describe('a secret is found in no byte that the tool writes', () => {
+describe('secret from a variable', () => {
   test.each([
     ['bearer', '{ type: bearer, credential: key }'],
     ['a header', '{ type: api_key, header: X-API-Key, credential: key }'],
     ['the query', '{ type: api_key, query: key, credential: key }'],
     ['basic', '{ type: basic, username: user, credential: key }'],
-  ])('output, errors, journal, events, summary, preview, terminal: %s', async (_, auth) => {
+  ])('is masked in output, errors, journal, events, summary, preview and terminal: %s', async (_, auth) => {
     const server = await mirror();
     const more = `, auth: ${auth}, retry: { max: 1, backoff: 1ms }`;
     const place = await workplace({
@@ -82,7 +82,7 @@ describe('a secret is found in no byte that the tool writes', () => {
     expect(written).toContain('***');
   });
 
-  test('a literal secret in a flow is refused without being shown', async () => {
+  test('written into a flow is refused without being shown', async () => {
     const flow = `nodes: [{ type: http, url: "https://example.com", headers: { Authorization: "Bearer ${'s3cr3t'.repeat(4)}" } }]`;
     const place = await workplace({ 'flow.yaml': flow, 'rows.csv': csvOf(1) });
     const { code, stdout, stderr } = await place.automate(['run', 'flow.yaml', '--in', 'rows.csv']);
@@ -91,7 +91,7 @@ describe('a secret is found in no byte that the tool writes', () => {
   });
 });
 
-describe('secrets from the vault and from a file, and the passphrase, are found in no byte', () => {
+describe('secrets from the vault and a file, and the passphrase', () => {
   const ofFile = 'second/"4d2b+Yw7= 1z';
   const formsOf = (text: string) => [
     text,
@@ -127,7 +127,7 @@ describe('secrets from the vault and from a file, and the passphrase, are found 
   - { id: more, type: http, url: "${origin}/fine", auth: { type: basic, username: user, credential: other }, map: { more: name } }
 `;
 
-  test('whatever the class of failure, whatever the command', async () => {
+  test('are masked in every class of failure and in every command', async () => {
     const server = await httpServer(({ path }, response) => {
       const [, id = ''] = /^\/(\w+)/.exec(path) ?? [];
       const fail = answers[id];
@@ -182,7 +182,7 @@ describe('secrets from the vault and from a file, and the passphrase, are found 
   });
 });
 
-describe('a secret of 16,384 characters', () => {
+describe('secret of 16,384 characters', () => {
   /** The same every time, and with no part that comes again. */
   const random = (count: number) => createCipheriv('aes-128-ctr', Buffer.alloc(16), Buffer.alloc(16)).update(Buffer.alloc(count));
   const marks = '-./:;<=>?@[]^_{|}~!"#$%&()*+,\\xy';
@@ -192,7 +192,7 @@ describe('a secret of 16,384 characters', () => {
     ['punctuation', [...random(16_384)].map((byte) => marks[byte % 32]).join('')],
     ['base64', random(12_288).toString('base64')],
   ])(
-    'of %s is masked in what a server says, and ends nothing with a crash',
+    'of %s is masked in the answers of a server',
     async (_, secret) => {
       expect(secret).toHaveLength(16_384);
       const saids = [secret, encodeURIComponent(secret), JSON.stringify(secret), btoa(secret)];
@@ -219,7 +219,7 @@ describe('a secret of 16,384 characters', () => {
   );
 });
 
-describe('of a secret that is cut where a text is shortened, no six characters are written', () => {
+describe('secret that is cut where a text is shortened', () => {
   const secret = 'SECRET-0123456789-abcdefghij/"KLMNO PQRST';
   const inBase64 = (text: string) => Buffer.from(text).toString('base64');
   const pieces = (text: string, length: number) => Array.from({ length: text.length - length + 1 }, (_, at) => text.slice(at, at + length));
@@ -249,7 +249,7 @@ describe('of a secret that is cut where a text is shortened, no six characters a
     ['in what is no JSON', noJson, (text: string) => text],
     ['in JSON that is cut off', cutOff, inJson],
     ['in a redirect', away, (text: string) => text],
-  ] as const)('%s', async (_, answer, encode) => {
+  ] as const)('leaves no six characters of it %s', async (_, answer, encode) => {
     const server = await httpServer(({ path, headers }, response) => {
       const [type, ...said] = String(headers.authorization).split(' ');
       return answer(Number(path.slice(1)), ` ${type} ${encode(said.join(' '))}`, response);
@@ -274,9 +274,9 @@ describe('of a secret that is cut where a text is shortened, no six characters a
   });
 });
 
-describe('escape sequences', () => {
+describe('escape sequence', () => {
   const steering = '\u001b]0;owned\u0007\u001b[2Jboo\u009b31m\u202e';
-  test("of a server's message are cleaned from terminal and errors, those of records are kept in files", async () => {
+  test("of a server's message is removed from terminal and errors, and one of a record is written unchanged", async () => {
     const server = await httpServer(({ path }, response) => {
       if (path === '/2') response.writeHead(400).end(`no ${steering} way`);
       else json(response, { name: steering });
@@ -290,7 +290,7 @@ describe('escape sequences', () => {
     expect(await place.read('rows.errors.csv')).toContain(`2,${steering},ask,http,400,the server answered 400: no `);
   });
 
-  test('of a field name, a file name and a flow are cleaned from what is told', async () => {
+  test('of a field name, a file name or a flow is removed from messages', async () => {
     const place = await workplace({ 'flow.yaml': `nodes: [{ type: "h\\e[31mttp" }]\n`, 'rows.csv': `id\n1\n` });
     const bad = `${steering}.csv`;
     for (const args of [
@@ -305,7 +305,7 @@ describe('escape sequences', () => {
 
   const hasScript = spawnSync('script', ['-qec', 'true', '/dev/null']).status === 0;
   test.skipIf(!hasScript)(
-    `of an answer's header are cleaned from a preview on a terminal${hasScript ? '' : ' (skipped: no script(1) here)'}`,
+    `of an answer's header is removed from a preview on a terminal${hasScript ? '' : ' (skipped: no script(1) here)'}`,
     async () => {
       const server = await httpServer((_, response) => response.writeHead(200, { 'x-evil': 'a\u009b31mb' }).end('{}'));
       const place = await workplace({ 'flow.yaml': askingFlow(server.origin), 'rows.csv': csvOf(1) });

@@ -5,8 +5,8 @@ import { httpServer, json } from '../helpers/http-server.ts';
 import { journal, leftBehind, placeFor, run } from '../helpers/resuming.ts';
 import { shell } from '../helpers/shell.ts';
 
-describe('a signal', () => {
-  test('before there is a record ends the command, and leaves nothing', async () => {
+describe('signal', () => {
+  test('before the first record ends the run and leaves no file', async () => {
     const server = await askedServer();
     const place = await placeFor(server);
     const { child, finished } = place.start(['run', 'flow.yaml', '--in', '-', '--in-format', 'csv', '--out', 'out.csv'], {
@@ -21,7 +21,7 @@ describe('a signal', () => {
     expect(await leftBehind(place)).toEqual([]);
   });
 
-  test('gives a server that never answers 10 s, and then ends, resumable', async () => {
+  test('ends the run after 10 s if the server never answers, and it can be resumed', async () => {
     const server = await httpServer((_request, _response) => {});
     const place = await workplace({ 'flow.yaml': askingFlow(server.origin), 'rows.csv': csvOf(20) });
     const { child, finished } = place.start(run);
@@ -38,27 +38,24 @@ describe('a signal', () => {
     ['SIGINT', 130],
     ['SIGTERM', 143],
     ['SIGHUP', 129],
-  ] as const)(
-    '%s: what has begun is finished and written, and the printed command line goes on with the rest',
-    async (signal, expected) => {
-      const server = await askedServer();
-      const [whole, place] = [await placeFor(server), await placeFor(server)];
-      await whole.automate(run);
-      server.forget();
-      const { child, finished } = place.start([...run, '--concurrency', '4']);
-      server.after(200, () => child.kill(signal));
-      const { code, stderr } = await finished;
-      expect(code).toBe(expected);
-      const command = /^ *(automate run .* --resume)$/m.exec(stderr)?.[1] ?? '';
-      expect(await leftBehind(place)).toEqual([journal]);
-      const second = await shell(place, command);
-      expect(second.code).toBe(4);
-      expect(await place.read('out.csv')).toBe(await whole.read('out.csv'));
-      expect([...server.calls.values()].filter((times) => times > 1)).toEqual([]);
-    },
-  );
+  ] as const)('%s finishes begun records, and the printed command runs the rest', async (signal, expected) => {
+    const server = await askedServer();
+    const [whole, place] = [await placeFor(server), await placeFor(server)];
+    await whole.automate(run);
+    server.forget();
+    const { child, finished } = place.start([...run, '--concurrency', '4']);
+    server.after(200, () => child.kill(signal));
+    const { code, stderr } = await finished;
+    expect(code).toBe(expected);
+    const command = /^ *(automate run .* --resume)$/m.exec(stderr)?.[1] ?? '';
+    expect(await leftBehind(place)).toEqual([journal]);
+    const second = await shell(place, command);
+    expect(second.code).toBe(4);
+    expect(await place.read('out.csv')).toBe(await whole.read('out.csv'));
+    expect([...server.calls.values()].filter((times) => times > 1)).toEqual([]);
+  });
 
-  test('the second one ends the run at once, resumable', async () => {
+  test('sent a second time ends the run at once, and it can be resumed', async () => {
     const waiting: (() => void)[] = [];
     const server = await httpServer(async (_, response) => {
       await new Promise<void>((resolve) => waiting.push(resolve));
@@ -69,7 +66,7 @@ describe('a signal', () => {
     while (waiting.length < 2) await new Promise((resolve) => setTimeout(resolve, 10));
     child.kill('SIGINT');
     await new Promise((resolve) => child.stderr?.once('data', resolve));
-    // One Ctrl-C that comes twice is one.
+    // A terminal may deliver one Ctrl-C twice.
     child.kill('SIGINT');
     await new Promise((resolve) => setTimeout(resolve, 600));
     expect(child.exitCode).toBe(null);

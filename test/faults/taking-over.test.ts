@@ -32,7 +32,7 @@ test('releasing a lock that another process has taken over leaves it there', asy
   expect(await place.read(lock)).toBe(dead);
 });
 
-test('the lock of a dead process is taken over, and so is the lock for taking it over', async () => {
+test('a lock of a dead process is taken over, and so is the lock for the takeover', async () => {
   for (const left of [[lock], [lock, `${lock}.takeover`], [lock, `${lock}.takeover`, `${lock}.takeover.takeover`]]) {
     for (const name of left) await place.write(name, dead);
     takeLock(file, '--out').release();
@@ -104,11 +104,14 @@ async function contenders(): Promise<(how: 'release' | 'die', times: number, lon
   };
 }
 
-test.each(['release', 'die'] as const)('one of six processes holds the lock at a time: each ends with a %s', async (how) => {
-  const contend = await contenders();
-  const outcomes = await Promise.all(Array.from({ length: 6 }, () => contend(how, 15, 15)));
-  expect(outcomes.filter((outcome) => outcome !== '')).toEqual([]);
-});
+test.each(['release', 'die'] as const)(
+  'only one of six processes holds the lock at a time, whether they release it or die: %s',
+  async (how) => {
+    const contend = await contenders();
+    const outcomes = await Promise.all(Array.from({ length: 6 }, () => contend(how, 15, 15)));
+    expect(outcomes.filter((outcome) => outcome !== '')).toEqual([]);
+  },
+);
 
 test.runIf(canTrace)('a process killed at any call that changes a file leaves a lock that the next one takes over', async () => {
   const contend = await contenders();

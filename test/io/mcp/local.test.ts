@@ -6,10 +6,10 @@ import { LocalTransport } from '../../../src/io/mcp/local/local-transport.ts';
 import { oddServer, stdioServers } from '../../helpers/mcp/servers.ts';
 import { local, secretOf, useTools } from '../../helpers/mcp/tools.ts';
 
-describe('server-everything over stdio', () => {
+describe('local MCP server', () => {
   const connection = local(stdioServers.everything);
 
-  test('says what it is', async () => {
+  test('is described by its name, protocol and tools, and its start is reported', async () => {
     const { tools, events } = useTools();
     const server = await tools.server(connection);
     expect(server).toMatchObject({ name: 'mcp-servers/everything', protocol: '2025-11-25', transport: 'stdio' });
@@ -25,7 +25,7 @@ describe('server-everything over stdio', () => {
     ]);
   });
 
-  test('plain text is { text }', async () => {
+  test('answers plain text as { text }', async () => {
     const { call } = useTools();
     expect(await call(connection, 'echo', { message: 'hi' })).toEqual({
       kind: 'tool',
@@ -35,14 +35,14 @@ describe('server-everything over stdio', () => {
     });
   });
 
-  test('structuredContent is the answer itself', async () => {
+  test('answers with its structuredContent', async () => {
     const { call } = useTools();
     expect(await call(connection, 'get-structured-content', { location: 'New York' })).toMatchObject({
       body: { temperature: 33, conditions: 'Cloudy', humidity: 82 },
     });
   });
 
-  test('links and images stand beside the text', async () => {
+  test('answers with links and images beside the text', async () => {
     const { call } = useTools();
     expect(await call(connection, 'get-resource-links', { count: 2 })).toMatchObject({
       body: { text: expect.any(String), links: [{ uri: expect.any(String) }, {}] },
@@ -52,7 +52,7 @@ describe('server-everything over stdio', () => {
     });
   });
 
-  test('arguments that do not fit are refused here', async () => {
+  test('is not called with arguments that do not fit', async () => {
     const { call } = useTools();
     expect(await call(connection, 'get-sum', { a: 1, b: '2' })).toMatchObject({
       kind: 'request',
@@ -71,7 +71,7 @@ describe('server-everything over stdio', () => {
     });
   });
 
-  test('a tool tells how far it is', async () => {
+  test('reports the progress of a tool', async () => {
     const { call } = useTools();
     const told: number[] = [];
     await call(
@@ -83,7 +83,7 @@ describe('server-everything over stdio', () => {
     expect(told).toEqual([1, 2]);
   });
 
-  test('a call that takes too long is a timeout', async () => {
+  test('fails a call that takes too long as a timeout', async () => {
     const { call } = useTools();
     const failure = await call(connection, 'trigger-long-running-operation', { duration: 20, steps: 2 }, { timeoutMs: 300 });
     expect(failure).toMatchObject({
@@ -93,7 +93,7 @@ describe('server-everything over stdio', () => {
     });
   });
 
-  test('sees the usual variables and those that are passed, and no others', async () => {
+  test('sees the variables every program needs and those that are passed, and no others', async () => {
     const environment = { ...process.env, PASSED: 'yes', KEPT_BACK: 'no', AUTOMATE_VAULT_PASSPHRASE: 'no' };
     const { call } = useTools({ environment, secrets: new Map([['key', secretOf('s3cret')]]) });
     const answer = await call(
@@ -105,7 +105,7 @@ describe('server-everything over stdio', () => {
       expect((answer as { body: object }).body).not.toHaveProperty(name);
   });
 
-  test('a secret that is bound to hosts is not passed', async () => {
+  test('gets no secret that is bound to hosts', async () => {
     const { call } = useTools({ secrets: new Map([['key', secretOf('s3cret', ['api.example.com'])]]) });
     const failure = await call(local(stdioServers.everything, { credentials: { API_KEY: 'key' } }), 'get-env');
     expect(failure).toMatchObject({
@@ -116,7 +116,7 @@ describe('server-everything over stdio', () => {
   });
 });
 
-test('server-filesystem: a file is read, and one outside is refused', async () => {
+test('server-filesystem reads a file in its folder, and refuses one outside', async () => {
   const folder = await mkdtemp(join(tmpdir(), 'automate-mcp-'));
   await writeFile(join(folder, 'a.txt'), 'hello');
   const { call } = useTools();
@@ -131,7 +131,7 @@ test('server-filesystem: a file is read, and one outside is refused', async () =
   });
 });
 
-test('server-memory: lists of objects go out and come back', async () => {
+test('server-memory takes and returns lists of objects', async () => {
   const folder = await mkdtemp(join(tmpdir(), 'automate-mcp-'));
   const { call } = useTools({ environment: { ...process.env, MEMORY_FILE_PATH: join(folder, 'memory.json') } });
   const connection = local(stdioServers.memory, { passEnv: ['MEMORY_FILE_PATH'] });
@@ -141,22 +141,22 @@ test('server-memory: lists of objects go out and come back', async () => {
   });
 });
 
-describe('a server that is odd', () => {
-  test('every page of its tools is asked for', async () => {
+describe('odd MCP server', () => {
+  test('has all pages of its tools listed', async () => {
     const { tools } = useTools();
     expect((await tools.server(local(oddServer('pages')))).tools.map(({ name }) => name)).toEqual(
       [1, 2, 3, 4, 5].map((page) => `tool-${page}`),
     );
   });
 
-  test('its pings are answered; what only a model or a person could give is declined', async () => {
+  test('gets answers to its pings, and refusals if it asks for a model or a person', async () => {
     const { call } = useTools();
     expect(await call(local(oddServer('asks')), 'work', { id: '1' })).toMatchObject({
       text: '{} refused -32601 refused -32601 refused -32601',
     });
   });
 
-  test('tools that change are learned', async () => {
+  test('has its tools listed again when they change', async () => {
     const { call, events } = useTools();
     const connection = local(oddServer('changes'));
     expect(await call(connection, 'new-1', { id: '1' })).toMatchObject({ kind: 'request' });
@@ -165,13 +165,13 @@ describe('a server that is odd', () => {
     expect(await call(connection, 'new-1', { id: '1' })).toMatchObject({ isError: false });
   });
 
-  test('what it logs is told', async () => {
+  test('has its log reported', async () => {
     const { call, events } = useTools();
     await call(local(oddServer('tells')), 'work', { id: '1' });
     expect(events).toContainEqual({ type: 'server-log', connection: 'tools', level: 'warning', logger: 'db', message: 'slow ' });
   });
 
-  test('a refusal of the protocol is a failure of the tool', async () => {
+  test('fails a call with `tool` when it refuses it', async () => {
     const { call } = useTools();
     expect(await call(local(oddServer('refuses')), 'work', { id: '1' })).toMatchObject({
       kind: 'tool',
@@ -180,18 +180,18 @@ describe('a server that is odd', () => {
     });
   });
 
-  test('an answer that is none is a parse failure', async () => {
+  test('fails a call with `parse` when its answer is not valid', async () => {
     const { call } = useTools();
     expect(await call(local(oddServer('wrong')), 'work', { id: '1' })).toMatchObject({ kind: 'parse' });
   });
 
-  test('an answer that is nested too deep to be written again is a parse failure', async () => {
+  test('fails a call with `parse` when its answer is nested too deep to be written', async () => {
     const { call } = useTools();
     const failure = await call(local(oddServer('deep')), 'work', { id: '1' });
     expect(failure).toMatchObject({ kind: 'parse', retryable: false, message: 'the answer is nested more than 1000 deep' });
   });
 
-  test('one that is lost is started again once', async () => {
+  test('is started again once when it ends', async () => {
     const { call, events } = useTools();
     const connection = local(oddServer('dies'));
     const outcomes: string[] = [];
@@ -218,7 +218,7 @@ describe('a server that is odd', () => {
     });
   });
 
-  test('one that cannot start says why', async () => {
+  test('fails calls with the reason when it cannot start', async () => {
     const { call } = useTools();
     expect(await call(local(oddServer('dies-at-once')), 'work')).toMatchObject({
       kind: 'network',
@@ -232,13 +232,13 @@ describe('a server that is odd', () => {
     });
   });
 
-  test('one that is never ready is given up', async () => {
+  test('fails calls after start_timeout when it is never ready', async () => {
     const { call } = useTools();
     const failure = await call(local(oddServer('never-ready'), { startTimeoutMs: 300 }), 'work');
     expect(failure).toMatchObject({ kind: 'timeout', sent: false, message: expect.stringContaining('(start_timeout)') });
   });
 
-  test('one whose list of tools never ends is given up', async () => {
+  test('fails calls after start_timeout when its list of tools is endless', async () => {
     const { call } = useTools();
     const failure = await call(local(oddServer('endless'), { startTimeoutMs: 400 }), 'work');
     expect(failure).toMatchObject({
@@ -248,7 +248,7 @@ describe('a server that is odd', () => {
     });
   });
 
-  test('one that never lists its tools is given up, and its end is not taken for the reason', async () => {
+  test('fails calls after start_timeout when it never lists its tools, and its end is not given as the reason', async () => {
     const { call } = useTools();
     expect(await call(local(oddServer('never-lists'), { startTimeoutMs: 400 }), 'work')).toMatchObject({
       kind: 'timeout',
@@ -257,7 +257,7 @@ describe('a server that is odd', () => {
     });
   });
 
-  test('what is wrong in the schema of a tool is passed over', async () => {
+  test('loses the malformed parts of its schemas, and can still be called', async () => {
     const { tools, call } = useTools();
     const connection = local(oddServer('untidy'));
     const { tools: found } = await tools.server(connection);
@@ -269,19 +269,19 @@ describe('a server that is odd', () => {
     expect(await call(connection, 'work', { id: '1' })).toMatchObject({ text: 'ok 1' });
   });
 
-  test('junk on its stdout is passed over', async () => {
+  test('may write junk to stdout', async () => {
     const { call } = useTools();
     expect(await call(local(oddServer('junk')), 'work', { id: '1' })).toMatchObject({ text: 'ok 1' });
   });
 
-  test('JSON on its stdout that is no message is passed over', async () => {
+  test('may write JSON that is no message to stdout', async () => {
     const { call } = useTools();
     const connection = local(oddServer('scalars'));
     expect(await call(connection, 'work', { id: '1' })).toMatchObject({ text: 'ok 1' });
     expect(await call(connection, 'work', { id: '2' })).toMatchObject({ text: 'ok 2' });
   });
 
-  test('an answer that is no message is told where no other comes', async () => {
+  test('fails a call with the last line that was no message when no answer comes', async () => {
     const { call } = useTools();
     expect(await call(local(oddServer('no-message')), 'work', { id: '1' }, { timeoutMs: 300 })).toMatchObject({
       kind: 'timeout',
@@ -289,14 +289,14 @@ describe('a server that is odd', () => {
     });
   });
 
-  test('of what it says at length only whole lines are told: nobody would know the end of a secret', async () => {
+  test('has only whole lines of its stderr shown, because half a secret could not be masked', async () => {
     const key = 'canary-0123456789-abcdefghij';
     const { call } = useTools({ secrets: new Map([['key', secretOf(key)]]) });
     const failure = await call(local(oddServer('dies-loudly'), { credentials: { KEY: 'key' } }), 'work');
     expect(failure).toMatchObject({ message: expect.stringMatching(/it ended with exit code 3; it said: cannot start$/) });
   });
 
-  test('many messages wait for one that does not read, and none waits for its end', async () => {
+  test('makes messages wait while it does not read, until it ends', async () => {
     const warnings: string[] = [];
     const onWarning = ({ name }: Error) => warnings.push(name);
     process.on('warning', onWarning);
@@ -312,7 +312,7 @@ describe('a server that is odd', () => {
     expect(warnings).toEqual([]);
   });
 
-  test('what it has started and ignores SIGTERM ends with it', async () => {
+  test('leaves no process of its own behind, even one that ignores SIGTERM', async () => {
     const folder = await mkdtemp(join(tmpdir(), 'automate-mcp-'));
     const note = join(folder, 'note');
     const { tools, call } = useTools();
@@ -323,7 +323,7 @@ describe('a server that is odd', () => {
     await expect.poll(() => isAlive(pid), { timeout: 5000 }).toBe(false);
   });
 
-  test('a message beyond all measure ends it', async () => {
+  test('is ended when it sends a message of more than 10 MB', async () => {
     const { call } = useTools();
     const connection = local(oddServer('huge'));
     expect(await call(connection, 'work', { id: '2' })).toMatchObject({
@@ -333,7 +333,7 @@ describe('a server that is odd', () => {
     expect(await call(connection, 'work', { id: '3' })).toMatchObject({ text: 'ok 3' });
   });
 
-  test('nothing is left of it when it is closed, nor of what is in flight when all is given up', async () => {
+  test('gets its calls cancelled by an abort, and ends when it is closed', async () => {
     const folder = await mkdtemp(join(tmpdir(), 'automate-mcp-'));
     const note = join(folder, 'note');
     const { tools, call } = useTools();

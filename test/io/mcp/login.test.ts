@@ -10,7 +10,7 @@ const auth = {
   scopes: [],
 } as const;
 
-test('tokens that are no longer valid are not kept', async () => {
+test('tokens that are no longer valid are removed from the stored login', async () => {
   const written: string[] = [];
   const login = (stored?: string) =>
     createLogin({
@@ -29,7 +29,7 @@ test('tokens that are no longer valid are not kept', async () => {
   expect(written.map((text) => JSON.parse(text).tokens)).toEqual([{}]);
 });
 
-test('a browser is told how the login ended, and nothing is left when it is closed', async () => {
+test('a browser shows the outcome of the login, and leaves no timer when it is closed', async () => {
   const timers = () => process.getActiveResourcesInfo().filter((kind) => kind === 'Timeout').length;
   const before = timers();
   const browser = await openBrowser({ BROWSER: 'true' }, () => {});

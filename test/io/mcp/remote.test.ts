@@ -9,8 +9,8 @@ import { proxyServer } from '../../helpers/proxy-server.ts';
 
 const certificates = makeCertificates();
 
-describe('server-everything', () => {
-  test('over Streamable HTTP', async () => {
+describe('server-everything at a URL', () => {
+  test('answers over Streamable HTTP', async () => {
     const { url } = await listeningServer('streamableHttp');
     const { tools, call } = useTools();
     expect(await tools.server(remote(url))).toMatchObject({
@@ -21,7 +21,7 @@ describe('server-everything', () => {
     expect(await call(remote(url), 'echo', { message: 'hi' })).toMatchObject({ body: { text: 'Echo: hi' } });
   });
 
-  test('over SSE, where it does not speak Streamable HTTP', async () => {
+  test('answers over SSE if it does not speak Streamable HTTP', async () => {
     const { url } = await listeningServer('sse');
     const { tools, call } = useTools();
     expect(await tools.server(remote(url))).toMatchObject({ transport: 'SSE' });
@@ -29,7 +29,7 @@ describe('server-everything', () => {
     expect(answers.map((answer) => 'text' in answer && answer.text)).toEqual(Array.from({ length: 20 }, (_, index) => `Echo: ${index}`));
   });
 
-  test('a session that the server has lost begins anew', async () => {
+  test('gets a new session after it has lost one', async () => {
     const first = await listeningServer('streamableHttp');
     const { call, events } = useTools();
     const connection = remote(first.url);
@@ -77,7 +77,7 @@ function mcpServer(answer: Handler = () => false, tls?: { readonly key: string; 
 
 const isCall = ({ body }: SeenRequest) => body.includes('"tools/call"');
 
-describe('credentials', () => {
+describe('credential of an MCP server', () => {
   const secrets = new Map([
     ['token', secretOf('s3cret-token')],
     ['login', secretOf('me:s3cret')],
@@ -88,7 +88,7 @@ describe('credentials', () => {
     ['bearer', { type: 'bearer', credential: 'token' }, 'authorization', 'Bearer s3cret-token'],
     ['api_key', { type: 'api_key', credential: 'token', header: 'X-Key' }, 'x-key', 's3cret-token'],
     ['basic', { type: 'basic', credential: 'login' }, 'authorization', `Basic ${Buffer.from('me:s3cret').toString('base64')}`],
-  ])('%s: every request is signed, and the success is noted', async (_, auth, header, value) => {
+  ])('%s signs every request, and its success is noted', async (_, auth, header, value) => {
     const server = await mcpServer();
     const { call, used } = useTools({ secrets });
     expect(await call(remote(`${server.origin}/mcp`, auth, { 'X-Team': 'a' }), 'work', { id: '1' })).toMatchObject({
@@ -98,7 +98,7 @@ describe('credentials', () => {
     expect(used).toContain(auth.credential);
   });
 
-  test('oauth2_client_credentials: a token is asked for, and asked anew when it is taken back', async () => {
+  test('oauth2_client_credentials requests a token, and a new one when it is revoked', async () => {
     let given = 0;
     const server = await mcpServer(({ path, headers }, response) => {
       if (path === '/token') {
@@ -123,7 +123,7 @@ describe('credentials', () => {
     expect(hidden).toEqual(expect.arrayContaining(['token-1', 'token-2']));
   });
 
-  test('a secret goes only to its hosts', async () => {
+  test('is sent to its hosts only', async () => {
     const server = await mcpServer();
     const { call } = useTools({ secrets });
     const failure = await call(remote(`${server.origin}/mcp`, { type: 'bearer', credential: 'bound' }), 'work');
@@ -135,7 +135,7 @@ describe('credentials', () => {
     expect(server.requests).toEqual([]);
   });
 
-  test('a redirect to another origin is not followed, and takes no secret with it', async () => {
+  test('is not sent along a redirect to another origin', async () => {
     const elsewhere = await mcpServer();
     const server = await mcpServer((_, response) => {
       response.writeHead(307, { location: `${elsewhere.origin}/mcp` }).end();
@@ -151,7 +151,7 @@ describe('credentials', () => {
     expect(elsewhere.requests).toEqual([]);
   });
 
-  test.each([401, 403])('%i is told with the reason of the server, and not tried again', async (status) => {
+  test.each([401, 403])('fails a call without retry when the server answers %i, with its reason', async (status) => {
     const server = await mcpServer((_, response) => {
       response
         .writeHead(status, { 'www-authenticate': 'Bearer error="invalid_token", error_description="it expired"' })
@@ -169,8 +169,8 @@ describe('credentials', () => {
   });
 });
 
-describe('the way there', () => {
-  test('a proxy is used, with TLS inside its tunnel, checked against the authorities that are named', async () => {
+describe('route to an MCP server', () => {
+  test('goes through a proxy, with TLS in its tunnel checked against --cacert', async () => {
     const server = await mcpServer(undefined, certificates.good);
     const proxy = await proxyServer(server.port);
     const environment = { HTTPS_PROXY: proxy.url };
@@ -186,7 +186,7 @@ describe('the way there', () => {
     });
   });
 
-  test('a redirect within the origin is followed', async () => {
+  test('follows a redirect within the origin', async () => {
     const server = await mcpServer(({ path }, response) => {
       if (path !== '/old') return false;
       response.writeHead(307, { location: '/mcp' }).end();
@@ -197,7 +197,7 @@ describe('the way there', () => {
   });
 });
 
-test.each(['http://169.254.169.254', 'http://auth.example.com'])('a server cannot send a login to %s', async (issuer) => {
+test.each(['http://169.254.169.254', 'http://auth.example.com'])('an MCP server cannot send a login to %s', async (issuer) => {
   const server = await mcpServer(({ path }, response) => {
     if (path.startsWith('/.well-known/oauth-protected-resource'))
       json(response, { resource: `${server.origin}/mcp`, authorization_servers: [issuer] });
@@ -219,7 +219,7 @@ test.each(['http://169.254.169.254', 'http://auth.example.com'])('a server canno
   expect(await call(strict as typeof connection, 'work')).toMatchObject({ kind: 'request', sent: false });
 });
 
-test('a stream may be long, wherever its messages are cut', async () => {
+test('a stream of an MCP server may be long and cut anywhere', async () => {
   const server = await mcpServer((request, response) => {
     if (!isCall(request)) return false;
     const { id } = JSON.parse(request.body);
@@ -241,7 +241,7 @@ test('a stream may be long, wherever its messages are cut', async () => {
   expect(await call(remote(`${server.origin}/mcp`), 'work')).toMatchObject({ text: 'done' });
 });
 
-test('SSE: a stream that breaks ends its session, and the next call opens another', async () => {
+test('an SSE stream that breaks ends its session, and the next call opens another', async () => {
   const streams: ServerResponse[] = [];
   const greeted = new Set<string>();
   let forgotten = '';
@@ -280,12 +280,12 @@ test('SSE: a stream that breaks ends its session, and the next call opens anothe
   expect(await call(connection, 'work')).toMatchObject({ text: 'ok 3' });
 });
 
-describe('answers that are none', () => {
+describe('bad answer of an MCP server', () => {
   test.each<[string, (response: ServerResponse) => unknown, string, RegExp]>([
-    ['that is cut', (response) => response.write(': a\n\ndata: {"js', () => response.destroy()), 'network', /before its answer/],
-    ['that is empty', (response) => response.end(), 'network', /before its answer/],
-    ['beyond all measure', (response) => response.write(`data: ${'x'.repeat(11_000_000)}`), 'parse', /more than 10 MB/],
-  ])('a stream %s is told at once', async (_, answer, kind, message) => {
+    ['is cut off', (response) => response.write(': a\n\ndata: {"js', () => response.destroy()), 'network', /before its answer/],
+    ['is empty', (response) => response.end(), 'network', /before its answer/],
+    ['has a message of more than 10 MB', (response) => response.write(`data: ${'x'.repeat(11_000_000)}`), 'parse', /more than 10 MB/],
+  ])('fails a call at once if its stream %s', async (_, answer, kind, message) => {
     const server = await mcpServer((request, response) => {
       if (!isCall(request)) return false;
       answer(response.writeHead(200, { 'content-type': 'text/event-stream' }));
@@ -296,7 +296,7 @@ describe('answers that are none', () => {
     expect(failure).toMatchObject({ kind, retryable: kind === 'network', sent: true, message: expect.stringMatching(message) });
   });
 
-  test('202 is none, and told at once', async () => {
+  test('fails a call at once if it is 202', async () => {
     const server = await mcpServer((request, response) => {
       if (!isCall(request)) return false;
       response.writeHead(202).end();
@@ -309,7 +309,7 @@ describe('answers that are none', () => {
     });
   });
 
-  test('429 with Retry-After: retryable, and how long to stay away is known', async () => {
+  test('is retryable if it is 429, after the time of Retry-After', async () => {
     const server = await mcpServer((request, response) => {
       if (!isCall(request)) return false;
       response.writeHead(429, { 'retry-after': '7' }).end('slow down');
@@ -325,7 +325,7 @@ describe('answers that are none', () => {
     });
   });
 
-  test('503 while the session is opened', async () => {
+  test('is retryable if it is 503 while the session opens', async () => {
     const server = await mcpServer((_, response) => {
       response.writeHead(503).end('down');
       return true;
@@ -334,7 +334,7 @@ describe('answers that are none', () => {
     expect(await call(remote(`${server.origin}/mcp`), 'work')).toMatchObject({ kind: 'http', status: 503, retryable: true });
   });
 
-  test('a web page', async () => {
+  test('is a parse failure if it is a web page', async () => {
     const server = await mcpServer((_, response) => {
       response.writeHead(200, { 'content-type': 'text/html' }).end('<html>hello</html>');
       return true;
@@ -347,13 +347,9 @@ describe('answers that are none', () => {
   });
 
   test.each([
-    [
-      'that is none',
-      '<html>hello</html>',
-      { kind: 'parse', retryable: false, message: /^expected JSON from the MCP server "tools": .*<html/ },
-    ],
-    ['that is cut', '{"jsonrpc": "2.0", "result": {"con', { kind: 'network', retryable: true, message: /is lost/ }],
-  ])('JSON %s', async (_, text, { message, ...expected }) => {
+    ['no JSON', '<html>hello</html>', { kind: 'parse', retryable: false, message: /^expected JSON from the MCP server "tools": .*<html/ }],
+    ['JSON that is cut off', '{"jsonrpc": "2.0", "result": {"con', { kind: 'network', retryable: true, message: /is lost/ }],
+  ])('fails a call if it is %s', async (_, text, { message, ...expected }) => {
     const server = await mcpServer((request, response) => {
       if (!isCall(request)) return false;
       response.writeHead(200, { 'content-type': 'application/json' }).end(text);
@@ -364,7 +360,7 @@ describe('answers that are none', () => {
     expect(failure).toMatchObject({ ...expected, sent: true, message: expect.stringMatching(message) });
   });
 
-  test('more than a record could hold', async () => {
+  test('is a parse failure if it is larger than 10 MB', async () => {
     const server = await mcpServer((request, response) => {
       if (!isCall(request)) return false;
       response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify({ text: 'x'.repeat(11_000_000) }));
@@ -377,7 +373,7 @@ describe('answers that are none', () => {
     });
   });
 
-  test('nobody there', async () => {
+  test('is a network failure if the connection was refused', async () => {
     const { call } = useTools();
     expect(await call(remote('http://127.0.0.1:9/mcp'), 'work')).toMatchObject({
       kind: 'network',
@@ -387,7 +383,7 @@ describe('answers that are none', () => {
     });
   });
 
-  test('an answer that never ends', async () => {
+  test('is a timeout if it never ends', async () => {
     const server = await mcpServer((request, response) => {
       if (!isCall(request)) return false;
       response.writeHead(200, { 'content-type': 'text/event-stream' }).write(': wait\n\n');
@@ -398,7 +394,7 @@ describe('answers that are none', () => {
   });
 });
 
-test('numbers keep their digits where the text says them, and are refused where the way out would change them', async () => {
+test('answers of a tool keep all digits of a number, and arguments that would lose digits are refused', async () => {
   const server = await mcpServer((request, response) => {
     if (!isCall(request)) return false;
     const { id } = JSON.parse(request.body);
