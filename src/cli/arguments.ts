@@ -1,7 +1,7 @@
 import { InvalidArgumentError } from 'commander';
 import { rateIntervalMs } from '../core/duration.ts';
 import { AutomateError } from '../core/failure.ts';
-import type { MaxErrors } from '../engine/max-errors.ts';
+import type { MaxErrors } from '../engine/failure-limits.ts';
 
 /** Reads a whole number from `least` on. */
 export function wholeNumber(least: number): (text: string) => number {

@@ -1,7 +1,7 @@
 import type { Batch, BatchEntry } from '../core/batch.ts';
 import type { LastAnswer } from '../core/call.ts';
 import { Failure, Unfinished } from '../core/failure.ts';
-import type { Caller, Progress, RunCall } from './call.ts';
+import type { Caller, Calls, Progress } from './call.ts';
 
 /** A record that waits for the result of its batch. */
 export interface BatchMember {
@@ -12,19 +12,19 @@ export interface BatchMember {
 }
 
 /** Sends a batch and settles its members. A refused batch is halved until single records remain: the server does not say which record it refused. */
-export async function sendBatch(batch: Batch<unknown>, all: readonly BatchMember[], call: RunCall): Promise<void> {
+export async function sendBatch(batch: Batch<unknown>, all: readonly BatchMember[], calls: Calls): Promise<void> {
   const members = all.filter(({ caller }) => !caller.isAbandoned());
   for (const { caller, reject } of all) if (caller.isAbandoned()) reject(new Unfinished());
   if (members.length === 0) return;
   const entries = members.map(({ entry }) => entry);
   try {
-    const answer = await call(batch.callFor(entries), commonCaller(members));
+    const answer = await calls.make(batch.callFor(entries), commonCaller(members));
     const results = batch.resultsOf(entries, answer);
     for (const [index, member] of members.entries()) settleMember(member, results[index]);
   } catch (error) {
     if (members.length > 1 && isAboutRecords(error)) {
       const middle = Math.ceil(members.length / 2);
-      await Promise.all([members.slice(0, middle), members.slice(middle)].map((half) => sendBatch(batch, half, call)));
+      await Promise.all([members.slice(0, middle), members.slice(middle)].map((half) => sendBatch(batch, half, calls)));
     } else for (const { reject } of members) reject(error);
   }
 }

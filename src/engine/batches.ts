@@ -1,7 +1,7 @@
 import type { Batch, BatchEntry } from '../core/batch.ts';
 import type { Clock } from '../core/ports.ts';
 import { type BatchMember, sendBatch } from './batch-call.ts';
-import type { Caller, RunCall } from './call.ts';
+import type { Caller, Calls } from './call.ts';
 
 /** Gathers the records that share calls. */
 export interface Batches {
@@ -53,7 +53,7 @@ export interface BatchTools {
   /** The nodes of the flow, inner ones included, in their order. */
   readonly nodes: readonly { readonly id: string }[];
   readonly clock: Pick<Clock, 'nextTurn'>;
-  readonly call: RunCall;
+  readonly calls: Calls;
   input(): InputState;
 }
 
@@ -148,7 +148,7 @@ export class OpenBatches implements Batches {
     this.#open.delete(key);
     if (!open) return;
     const members = open.members.sort((a, b) => a.caller.record - b.caller.record);
-    void this.busyWhile(open.place.step, sendBatch(open.batch, members, this.#tools.call));
+    void this.busyWhile(open.place.step, sendBatch(open.batch, members, this.#tools.calls));
   }
 }
 

@@ -1,144 +1,172 @@
 import type { Step } from '../core/node.ts';
 import type { Plan } from '../core/plan.ts';
 import type { Ledger } from '../core/ports.ts';
-import { createProgress, type Progress } from './call.ts';
+import { type Progress, RecordProgress } from './call.ts';
+import { type RunPhase, Wakeup } from './phase.ts';
 
 /**
- * Sees to it that credits which run out bring records to their end: where a record needs several actions, no more are begun than
- * what is left may be enough for. Else all of it would go into first actions, and nothing be written.
+ * Holds records back, so that the last credits bring records to their end: else all of them could go into first calls, and nothing
+ * would be written. A record begins if the ledger affords the calls that it and the records under way still need, or if there are
+ * none under way, or no credits left: then it ends the run. The calls that a record is assumed to need at a node:
+ *
+ * | | calls |
+ * |---|---|
+ * | at first | all pages and passes that the flow allows there; 100 for each call before it that may make several rows |
+ * | after a record that called the node | as many as the record that made the most |
+ * | after a record that did not | half as many as before, but no fewer than the record that made the most, and no fewer than one |
+ * | if records share calls | a share of a full batch; once one was sent, of a batch as full as they were on average |
+ *
+ * Records that failed show nothing. If no record makes more than one call, all begin: the ledger refuses the calls.
  */
-export interface Budget {
+export class Budget {
+  readonly #ledger: Pick<Ledger, 'affords' | 'usedUp'>;
+  readonly #phase: RunPhase;
+  /** By node; empty if all records begin. */
+  readonly #needs: ReadonlyMap<string, Need>;
+  readonly #room = new Wakeup();
+  #running = 0;
+
+  constructor({ steps }: Pick<Plan, 'steps'>, ledger: Pick<Ledger, 'affords' | 'usedUp'>, phase: RunPhase) {
+    this.#ledger = ledger;
+    this.#phase = phase;
+    this.#needs = new Map(makeOneCall(steps) ? [] : needsOf(steps).map((need) => [need.node, need]));
+    phase.onPhase(() => this.#room.wake());
+  }
+
   /** Resolves when another record is worth beginning; `undefined` when it is now. */
-  room(): Promise<void> | undefined;
-  /** A record begins. */
-  begin(): Share;
-  /** No more records will begin: whoever waits for room need not wait any longer. */
-  close(): void;
-}
+  room(): Promise<void> | undefined {
+    return this.#hasRoom() ? undefined : this.#room.wait();
+  }
 
-/** What one record takes. */
-export interface Share {
-  readonly progress: Progress;
-  /** The record ends with it. */
-  until(task: Promise<unknown>): void;
-}
+  /** Begins a record. */
+  begin(): Progress {
+    if (this.#needs.size === 0) return new RecordProgress();
+    this.#running++;
+    return new BudgetedProgress(this.#needs, this.#onCall);
+  }
 
-const until = () => undefined;
+  /** Ends the record with its task. */
+  endWith(task: Promise<unknown>, progress: Progress): void {
+    if (!(progress instanceof BudgetedProgress)) return;
+    const end = () => {
+      this.#running--;
+      progress.forget();
+      this.#room.wake();
+    };
+    const succeed = () => {
+      progress.learn();
+      end();
+    };
+    void task.then(succeed, end);
+  }
 
-const noBudget: Budget = {
-  room: () => undefined,
-  begin: () => ({ progress: createProgress(), until }),
-  close: () => undefined,
-};
-
-/** What records need of a node that calls. */
-interface Need {
-  readonly node: string;
-  /** How many records are taken to share a call. */
-  readonly fill: number;
-  /** How many calls there were, and how many shares in them. */
-  made: number;
-  shares: number;
-  /** How many calls a record is taken to make, or to have a share in. */
-  calls: number;
-  /** The most that a record has made. */
-  seen: number;
-  /** How many those on their way have paid for. */
-  paid: number;
-}
-
-/**
- * Makes the budget of a run. Until a record has come through a node, each is taken to need all the pages and passes that the flow
- * allows there, and from then on as many calls as the record that has made the most. Batches are taken to be full until one was sent.
- */
-export function createBudget({ steps }: Pick<Plan, 'steps'>, ledger: Ledger): Budget {
-  if (callOnce(steps)) return noBudget;
-  const needs = needsOf(steps);
-  const needOf = new Map(needs.map((need) => [need.node, need]));
-  let running = 0;
-  let isClosed = false;
-  let wake: (() => void) | undefined;
-  return {
-    room() {
-      if (hasRoom()) return undefined;
-      return new Promise((resolve) => {
-        wake = () => {
-          wake = undefined;
-          resolve();
-        };
-      });
-    },
-    begin() {
-      running++;
-      const made = new Map<Need, number>();
-      const progress = {
-        hasBegun: false,
-        begin(node: string, isShare = false) {
-          progress.hasBegun = true;
-          const need = needOf.get(node) as Need;
-          need.shares++;
-          if (!isShare) need.made++;
-          const calls = (made.get(need) ?? 0) + 1;
-          made.set(need, calls);
-          need.paid++;
-          need.seen = Math.max(need.seen, calls);
-          need.calls = Math.max(need.calls, calls);
-          if (wake && hasRoom()) wake();
-        },
-      };
-      const end = () => {
-        running--;
-        for (const [need, calls] of made) need.paid -= calls;
-        wake?.();
-      };
-      const succeed = () => {
-        // That one record passes a node by is a hint, not more.
-        for (const need of needs) need.calls = Math.max(1, need.seen, made.has(need) ? 0 : Math.ceil(need.calls / 2));
-        end();
-      };
-      return { progress, until: (task) => void task.then(succeed, end) };
-    },
-    close() {
-      isClosed = true;
-      wake?.();
-    },
+  readonly #onCall = () => {
+    if (this.#room.isAwaited && this.#hasRoom()) this.#room.wake();
   };
 
-  /** Once nothing is left, the next record ends the run: those on their way may wait for long before they ask for more. */
-  function hasRoom(): boolean {
-    return isClosed || running === 0 || isEnoughFor(running + 1) || ledger.usedUp() !== undefined;
-  }
-
-  function isEnoughFor(records: number): boolean {
-    return ledger.affords(needs.map((need) => [need.node, Math.ceil((records * need.calls - need.paid) / fillOf(need))]));
+  #hasRoom(): boolean {
+    if (this.#running === 0 || this.#phase.current !== 'open') return true;
+    const needed = [...this.#needs.values()].map((need) => [need.node, need.callsFor(this.#running + 1)] as const);
+    return this.#ledger.affords(needed) || this.#ledger.usedUp() !== undefined;
   }
 }
 
-/** Whether a record makes one call at most, or shares one: then what is held for a call is all that it needs. */
-function callOnce(steps: readonly Step[]): boolean {
+/** The progress of a record, and the calls that it has made at each node. */
+class BudgetedProgress implements Progress {
+  hasBegun = false;
+  readonly #needs: ReadonlyMap<string, Need>;
+  readonly #onCall: () => void;
+  readonly #calls = new Map<Need, number>();
+
+  constructor(needs: ReadonlyMap<string, Need>, onCall: () => void) {
+    this.#needs = needs;
+    this.#onCall = onCall;
+  }
+
+  begin(node: string, isShare = false): void {
+    this.hasBegun = true;
+    const need = this.#needs.get(node) as Need;
+    const calls = (this.#calls.get(need) ?? 0) + 1;
+    this.#calls.set(need, calls);
+    need.pay(calls, isShare);
+    this.#onCall();
+  }
+
+  /** The record is no longer under way. */
+  forget(): void {
+    for (const [need, calls] of this.#calls) need.release(calls);
+  }
+
+  /** The record came out of the flow. */
+  learn(): void {
+    for (const need of this.#needs.values()) need.learn(this.#calls.has(need));
+  }
+}
+
+/** The calls that records need at one node. */
+class Need {
+  readonly node: string;
+  readonly #batchSize: number;
+  /** Calls that a record is assumed to need. */
+  #calls: number;
+  /** The most calls that a record has made. */
+  #maxCalls = 0;
+  /** Calls that the records under way have paid for. */
+  #paid = 0;
+  /** Calls so far, and the records that had a share in each. */
+  #sent = 0;
+  #shares = 0;
+
+  constructor(node: string, calls: number, batchSize: number) {
+    this.node = node;
+    this.#calls = calls;
+    this.#batchSize = batchSize;
+  }
+
+  /** The calls that so many records still need. */
+  callsFor(records: number): number {
+    const perCall = this.#sent === 0 ? this.#batchSize : this.#shares / this.#sent;
+    return Math.ceil((records * this.#calls - this.#paid) / perCall);
+  }
+
+  /** A record makes a call, its `calls`th. */
+  pay(calls: number, isShare: boolean): void {
+    this.#shares++;
+    if (!isShare) this.#sent++;
+    this.#paid++;
+    this.#maxCalls = Math.max(this.#maxCalls, calls);
+    this.#calls = Math.max(this.#calls, calls);
+  }
+
+  release(calls: number): void {
+    this.#paid -= calls;
+  }
+
+  /** A record came out of the flow. One that skipped the node is a hint, not more. */
+  learn(hasCalled: boolean): void {
+    this.#calls = Math.max(1, this.#maxCalls, hasCalled ? 0 : Math.ceil(this.#calls / 2));
+  }
+}
+
+/** True if a record makes one call at most, or has a share in one: the credit held for that call is all that it needs. */
+function makeOneCall(steps: readonly Step[]): boolean {
   const calling = steps.filter(({ node: { action, inner } }) => action || inner);
   return calling.every(({ node: { action } }) => action?.maxCalls === 1 || action?.batchSize !== undefined) && calling.length < 2;
 }
 
-/** Batches are as full as they have been. */
-function fillOf({ fill, made, shares }: Need): number {
-  return made === 0 ? fill : shares / made;
-}
+/** Rows that one record is assumed to become at a step that may make several: the default maximum of pages and passes. */
+const assumedRows = 100;
 
-/** So many calls are taken to be needed behind a node where one record becomes any number: as many as pages and passes are allowed by default. */
-const usualRows = 100;
-
-/** `passes`: how often a record comes to the steps at most. How often it may wait and ask again is no measure. */
+/** `passes`: the most passes per record. A poll counts as one: its limit of tries would hold back every record. */
 function needsOf(steps: readonly Step[], passes = 1): Need[] {
   let rows = 1;
   return steps.flatMap(({ id, node: { action, inner } }) => {
     const times = Math.max(passes, rows);
-    if (action?.expands || inner?.expands) rows = usualRows;
+    if (action?.expands || inner?.expands) rows = assumedRows;
     if (inner) return needsOf(inner.steps, inner.waits ? times : times * inner.maxPasses);
     if (!action) return [];
     const { batchSize, maxCalls, entryOf } = action;
-    const calls = batchSize === undefined ? times * maxCalls : times;
-    // Where not all can share a call, it may be that none can.
-    return [{ node: id, fill: entryOf ? 1 : (batchSize ?? 1), made: 0, shares: 0, calls, seen: 0, paid: 0 }];
+    // If not all records can share a call, it may be that none can.
+    return [new Need(id, batchSize === undefined ? times * maxCalls : times, entryOf ? 1 : (batchSize ?? 1))];
   });
 }

@@ -154,8 +154,8 @@ export class Chain implements PassingChain {
     }
     if (step.onError === 'stop') {
       const { number } = position.item;
-      const reason = `record ${number} failed at ${failure.node}: ${failure.message}`;
-      this.tools.stopping.request('on-error-stop', reason, Number.POSITIVE_INFINITY, number);
+      const message = `record ${number} failed at ${failure.node}: ${failure.message}`;
+      this.tools.phase.advance('finishing', { ending: 'on-error-stop', message, before: number });
     }
     throw failure;
   }

@@ -8,15 +8,15 @@ import type { Http, Ports } from '../core/ports.ts';
 import type { Fields } from '../core/record.ts';
 import type { Tools } from '../core/tools/tools.ts';
 import type { Batches } from './batches.ts';
-import { type Caller, type Progress, type RunCall, waitUnpaid } from './call.ts';
+import type { Caller, Calls, Progress } from './call.ts';
 import type { Emitter, RowSink } from './emit.ts';
-import type { Stopping } from './stopping.ts';
+import type { RunPhase } from './phase.ts';
 
 /** The parts of a run that a chain uses. */
 export interface ChainTools {
   readonly ports: Ports;
-  readonly stopping: Stopping;
-  readonly call: RunCall;
+  readonly phase: RunPhase;
+  readonly calls: Calls;
   readonly batches: Batches;
   /** Opens a place for output records that come before their record is done. */
   partialRows(): PartialRows;
@@ -104,7 +104,7 @@ export class RecordContext implements NodeContext, Caller {
     if ('batch' in call) return this.#join(call);
     const { cache } = call;
     const { batches } = chain.tools;
-    return batches.busyWhile(position.step, cache ? this.#cached(call, cache) : chain.tools.call(call, this));
+    return batches.busyWhile(position.step, cache ? this.#cached(call, cache) : chain.tools.calls.make(call, this));
   }
 
   report(event: NodeEvent): void {
@@ -158,10 +158,10 @@ export class RecordContext implements NodeContext, Caller {
 
   async waitUntil(untilMs: number): Promise<void> {
     const { position, chain } = this;
-    const { batches } = chain.tools;
-    if (!batches.areAny) return waitUnpaid(untilMs, chain.tools);
-    await batches.busyWhile(position.step, waitUnpaid(untilMs - awakeMs, chain.tools), 'waiting');
-    await batches.busyWhile(position.step, waitUnpaid(untilMs, chain.tools));
+    const { batches, calls } = chain.tools;
+    if (!batches.areAny) return calls.wait(untilMs);
+    await batches.busyWhile(position.step, calls.wait(untilMs - awakeMs), 'waiting');
+    await batches.busyWhile(position.step, calls.wait(untilMs));
   }
 
   /** All passes of a node that streams go on; of another node only the last. */
@@ -185,7 +185,7 @@ export class RecordContext implements NodeContext, Caller {
       const credits = step.node.action?.price.credits ?? 0;
       ports.report({ type: 'cache-hit', record: this.record, node: this.node, source, credits });
     };
-    const produce = () => chain.tools.call(call, this).then(cache.store);
+    const produce = () => chain.tools.calls.make(call, this).then(cache.store);
     const response = await ports.cache.through(cache.key, cache.maxAgeMs, produce, hit);
     await yieldIfLong(position, chain.tools);
     return cache.restore(response);
@@ -193,14 +193,13 @@ export class RecordContext implements NodeContext, Caller {
 }
 
 /** Lets others have their turn. Absent if there is no need. Throws Unfinished once the record is not wanted any more. */
-export function yieldIfLong(position: Position, { ports, stopping, batches }: ChainTools): Promise<void> | undefined {
+export function yieldIfLong(position: Position, { ports, phase, batches }: ChainTools): Promise<void> | undefined {
   const { item, step, progress, group } = position;
   const turn = ports.clock.yieldTurn();
   return turn && batches.busyWhile(step, turn.then(refuseUnwanted));
 
   function refuseUnwanted(): void {
-    const isWanted = progress.hasBegun || stopping.isWanted(item.number);
-    if (!isWanted || stopping.signal.aborted || isAbandoned(group)) throw new Unfinished();
+    if (!phase.wants(item.number, progress.hasBegun) || isAbandoned(group)) throw new Unfinished();
   }
 }
 

@@ -2,177 +2,167 @@ import type { Ending } from '../core/event.ts';
 import type { Item, Outcome } from '../core/item.ts';
 import { allSteps, isBatched, type Plan } from '../core/plan.ts';
 import type { Output, Ports } from '../core/ports.ts';
-import { type InputState, noBatches, OpenBatches } from './batches.ts';
-import { createBudget } from './budget.ts';
-import { createCaller, reportOf } from './call.ts';
+import { type Batches, type InputState, noBatches, OpenBatches } from './batches.ts';
+import { Budget } from './budget.ts';
+import { Calls, reportOf } from './call.ts';
 import { Chain } from './chain.ts';
-import { createGates } from './gate.ts';
-import { type MaxErrors, tooManyErrors } from './max-errors.ts';
-import { createStopping, type Stopping } from './stopping.ts';
-import { createWindow } from './window.ts';
-import { createWriting } from './writing.ts';
+import { type MaxErrors, tooManyErrors } from './failure-limits.ts';
+import { type Gates, RunGates } from './gates.ts';
+import { RunPhase } from './phase.ts';
+import { Window, windowSize } from './window.ts';
+import { Writing } from './writing.ts';
 
-/** How one run differs from another of the same plan. */
+/** The surroundings of a run. Several runs of one process may share the gates, and ports such as the ledger. */
+export interface RunParts {
+  readonly input: AsyncIterable<readonly Item[]>;
+  readonly output: Output;
+  readonly ports: Ports;
+  readonly gates: Gates;
+}
+
+/** The settings of a run. */
 export interface RunSettings {
+  /** True if records are written as soon as they are finished. */
   readonly unordered: boolean;
-  /** How many records may fail; absent for any number. */
+  /** Absent for any number of failures. */
   readonly maxErrors: MaxErrors | undefined;
 }
 
 /** A run under way. */
 export interface Run {
-  readonly stopping: Stopping;
-  /** Resolves with how it ended. Throws what no record can be blamed for. */
+  /** Advance it to end the run early. */
+  readonly phase: RunPhase;
+  /** Rejects with an error that is no record's own. */
   readonly ended: Promise<Ending>;
 }
 
 /** Starts a run: every record is read, passes the chain, and is written in its place. */
-export function startRun(plan: Plan, input: AsyncIterable<readonly Item[]>, output: Output, ports: Ports, settings: RunSettings): Run {
-  const startedMs = ports.clock.now();
-  const stopping = createStopping({
-    requested(ending, reason) {
-      ports.report({ type: 'stopping', ending, reason });
-      close();
-    },
-    narrowed: () => gates.refuse('new'),
-    spent: () => gates.refuse('unpaid'),
-  });
-  const gates = createGates(ports.clock, stopping.isWanted);
-  stopping.signal.addEventListener('abort', () => {
-    gates.refuse('all');
-    close();
-    ports.http.abort();
-    ports.tools.abort();
-  });
-  const call = createCaller({ ports, gates, stopping });
-  const nodes = allSteps(plan.steps);
-  const batches = nodes.some(isBatched) ? new OpenBatches({ nodes, clock: ports.clock, call, input: inputState }) : noBatches;
-  const chain = new Chain(plan, { ports, stopping, call, batches, partialRows: () => output.partialRows() });
-  const budget = createBudget(plan, ports.ledger);
-  const counts = { finished: 0, failed: 0 };
-  /** Records that have ended and are not written yet: their places will be free. */
-  let unwritten = 0;
-  let reading: InputState = 'more';
-  const isStopping = () => stopping.ending !== undefined || stopping.signal.aborted;
-  const window = createWindow({
-    size: windowSize(plan),
-    unordered: settings.unordered,
-    done,
-    broken: stopping.abort,
-    isStopping,
-  });
-  const writing = createWriting(output, ports.clock, { written, broken: stopping.abort });
-  return { stopping, ended: run() };
+export function startRun(plan: Plan, parts: RunParts, settings: RunSettings): Run {
+  const run = new RecordRun(plan, parts, settings);
+  return { phase: run.phase, ended: run.toEnd() };
+}
 
-  async function run(): Promise<Ending> {
+class RecordRun {
+  readonly phase = new RunPhase();
+  readonly #parts: RunParts;
+  readonly #settings: RunSettings;
+  readonly #gates: RunGates;
+  readonly #batches: Batches;
+  readonly #chain: Chain;
+  readonly #budget: Budget;
+  readonly #window: Window;
+  readonly #writing: Writing;
+  readonly #counts = { finished: 0, failed: 0 };
+  /** Finished records that are not written yet. Their places in the window will be free. */
+  #unwritten = 0;
+  #reading: InputState = 'more';
+
+  constructor(plan: Plan, parts: RunParts, settings: RunSettings) {
+    const { phase } = this;
+    const { ports, output } = parts;
+    this.#parts = parts;
+    this.#settings = settings;
+    phase.onPhase((_, previous) => {
+      const { reason } = phase;
+      if (previous === 'open' && reason) ports.report({ type: 'stopping', ending: reason.ending, reason: reason.message });
+    });
+    this.#gates = new RunGates(parts.gates, phase);
+    const calls = new Calls({ ports, gates: this.#gates, phase });
+    const nodes = allSteps(plan.steps);
+    this.#batches = nodes.some(isBatched)
+      ? new OpenBatches({ nodes, clock: ports.clock, calls, input: () => this.#inputState() })
+      : noBatches;
+    this.#chain = new Chain(plan, { ports, phase, calls, batches: this.#batches, partialRows: () => output.partialRows() });
+    this.#budget = new Budget(plan, ports.ledger, phase);
+    const finish = (item: Item, outcome: Outcome) => this.#finish(item, outcome);
+    this.#window = new Window({ size: windowSize(plan), unordered: settings.unordered, finish }, phase);
+    this.#writing = new Writing(output, ports.clock, phase, (records) => this.#written(records));
+    phase.onPhase((now) => {
+      if (now !== 'stopped') return;
+      ports.http.abort();
+      ports.tools.abort();
+    });
+  }
+
+  async toEnd(): Promise<Ending> {
+    const { input, ports } = this.#parts;
+    const startedMs = ports.clock.now();
     try {
-      for await (const items of input) {
-        if (!(await beginAll(items))) break;
-      }
+      for await (const items of input) if (!(await this.#beginAll(items))) break;
     } finally {
-      readOn('ended');
-      await window.ended().finally(writing.ended);
-      parkEnded();
+      this.#setReading('ended');
+      await this.#window.end().finally(() => this.#writing.end());
+      this.#park();
+      this.#gates.close();
     }
-    const ending = stopping.ending ?? 'complete';
+    const ending = this.phase.reason?.ending ?? 'complete';
     ports.report({ type: 'run-ended', ending, ms: ports.clock.now() - startedMs });
     return ending;
   }
 
-  /** What failed is tried again. */
-  function parkEnded(): void {
-    for (const { item, outcome } of window.parkable()) {
+  /** Returns false once the run takes no more records. */
+  async #beginAll(items: readonly Item[]): Promise<boolean> {
+    for (const item of items) {
+      for (let room = this.#room(); room; room = this.#room()) {
+        this.#setReading('blocked');
+        await room;
+        this.#reading = 'more';
+        await this.#parts.ports.clock.nextTurn();
+      }
+      this.#reading = 'more';
+      if (this.phase.current !== 'open') return false;
+      const progress = this.#budget.begin();
+      const task = this.#chain.pass(item, progress);
+      this.#budget.endWith(task, progress);
+      this.#window.begin(item, task);
+    }
+    return true;
+  }
+
+  /** Resolves when another record may begin; `undefined` when it may now. */
+  #room(): Promise<void> | undefined {
+    return this.#window.room() ?? this.#gates.room() ?? this.#budget.room();
+  }
+
+  #finish(item: Item, result: Outcome): void {
+    const { output, ports } = this.#parts;
+    const outcome = output.put(item, result);
+    this.#counts.finished++;
+    this.#unwritten++;
+    if ('failure' in outcome) {
+      this.#counts.failed++;
+      ports.report({ type: 'record-failed', record: item.number, ...reportOf(outcome.failure) });
+      const message = tooManyErrors(this.#settings.maxErrors, this.#counts);
+      if (message !== undefined) this.phase.advance('finishing', { ending: 'max-errors', message });
+    } else {
+      const rows = 'rows' in outcome ? outcome.rows.length : outcome.spilled.rows;
+      ports.report({ type: 'record-done', record: item.number, rows });
+    }
+    this.#writing.add();
+  }
+
+  #written(records: number): void {
+    this.#unwritten -= records;
+    this.#window.free(records);
+    this.#batches.recheck();
+  }
+
+  /** Parks the finished records after an unfinished one. Those that failed are processed again. */
+  #park(): void {
+    const { output, ports } = this.#parts;
+    for (const { item, outcome } of this.#window.parkable()) {
       if ('failure' in outcome || !output.park(item, outcome)) continue;
       ports.report({ type: 'record-parked', record: item.number, isNew: item.parked === undefined });
     }
   }
 
-  /** False when no more records are wanted. */
-  async function beginAll(items: readonly Item[]): Promise<boolean> {
-    for (const item of items) {
-      for (let room = roomOf(); room; room = roomOf()) {
-        readOn('blocked');
-        await room;
-        reading = 'more';
-        await ports.clock.nextTurn();
-      }
-      reading = 'more';
-      if (isStopping()) return false;
-      const share = budget.begin();
-      const task = chain.pass(item, share.progress);
-      share.until(task);
-      window.begin(item, task);
-    }
-    return true;
+  #setReading(state: InputState): void {
+    this.#reading = state;
+    this.#batches.recheck();
   }
 
-  function close(): void {
-    window.close();
-    budget.close();
+  /** More records come as soon as finished ones are written. */
+  #inputState(): InputState {
+    return this.#reading === 'blocked' && this.#unwritten > 0 ? 'more' : this.#reading;
   }
-
-  function roomOf(): Promise<void> | undefined {
-    return window.room() ?? gates.room() ?? budget.room();
-  }
-
-  function readOn(state: InputState): void {
-    reading = state;
-    batches.recheck();
-  }
-
-  function inputState(): InputState {
-    return reading === 'blocked' && unwritten > 0 ? 'more' : reading;
-  }
-
-  function written(count: number): void {
-    unwritten -= count;
-    window.free(count);
-    batches.recheck();
-  }
-
-  function done(item: Item, outcome: Outcome): void {
-    const taken = output.put(item, outcome);
-    counts.finished++;
-    unwritten++;
-    if (!('failure' in taken)) ports.report({ type: 'record-done', record: item.number, rows: countOf(taken) });
-    else {
-      counts.failed++;
-      ports.report({ type: 'record-failed', record: item.number, ...reportOf(taken.failure) });
-      const reason = tooManyErrors(settings.maxErrors, counts);
-      if (reason !== undefined) stopping.request('max-errors', reason);
-    }
-    writing.put();
-  }
-}
-
-function countOf(outcome: Exclude<Outcome, { failure: unknown }>): number {
-  return 'rows' in outcome ? outcome.rows.length : outcome.spilled.rows;
-}
-
-const usualWindow = 1024;
-
-/** Records that gather for the next batches, and those that wait to be written. */
-const betweenBatches = 512;
-
-/** So many records may fill the batches that are in flight, and those that come after them. */
-const mostBatched = 65_536;
-
-/** Records that wait between their calls hold no slot: many more can be on their way. */
-const waitingWindow = 8192;
-
-/**
- * Wider than the concurrency, so that one slow record does not stall the rest.
- * A record makes one call for each node that calls: after a crash so many are repeated at most.
- */
-function windowSize(plan: Plan): number {
-  const steps = allSteps(plan.steps);
-  const actions = steps.flatMap(({ node }) => node.action ?? []);
-  const concurrency = Math.max(1, ...actions.map((action) => action.limit.max));
-  const size = steps.some(({ node }) => node.inner?.waits) ? waitingWindow : usualWindow;
-  const batched = Math.max(
-    0,
-    ...actions.flatMap(({ batchSize }) => (batchSize === undefined ? [] : batchSize * concurrency + betweenBatches)),
-  );
-  const shared = Math.ceil(Math.max(size, concurrency * 8) / Math.max(1, actions.length));
-  return Math.max(shared, Math.min(mostBatched, batched));
 }

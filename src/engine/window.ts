@@ -1,148 +1,159 @@
 import { Failure, Unfinished } from '../core/failure.ts';
 import type { Item, Outcome, SpilledRows } from '../core/item.ts';
+import { allSteps, type Plan } from '../core/plan.ts';
 import type { Fields } from '../core/record.ts';
+import { type RunPhase, Wakeup } from './phase.ts';
 
-/** The records that are on their way, in input order. Bounded: memory does not grow with the input. */
-export interface Window {
-  /** Resolves when another record may begin; `undefined` when it may at once. */
-  room(): Promise<void> | undefined;
-  /** A record begins. `task`: its output records, or why it failed. */
-  begin(item: Item, task: Promise<readonly Fields[] | SpilledRows>): void;
-  /** So many records have been written: their places are free. */
-  free(count: number): void;
-  /** No more records will begin: whoever waits for room need not wait any longer. */
-  close(): void;
-  /** Resolves when no record is on its way any more. Throws the first error that was no Failure. */
-  ended(): Promise<void>;
-  /** The finished records that were not handed on, because an earlier one was left unfinished. */
-  parkable(): readonly Ended[];
-}
-
-/** A record and what came of it. */
-export interface Ended {
+/** A record and its result. */
+export interface FinishedRecord {
   readonly item: Item;
   readonly outcome: Outcome;
 }
 
+/** The place of a record in the window. A record that was passed on out of turn is not held: after a slow one there may be many. */
 interface Place {
-  /** Absent while the record is on its way. What is handed on out of its turn is not held on to: behind a slow one there may be many. */
-  ended?: Ended | 'handed on';
+  result?: FinishedRecord | 'passed on';
 }
 
-/** How a window hands on what came of the records. */
+/** The settings of a window. */
 export interface WindowOptions {
+  /** Maximum of records that are under way or not written yet. */
   readonly size: number;
-  /** Hands on as soon as a record has ended, whatever its place. */
+  /** True if records are passed on as soon as they are finished. */
   readonly unordered: boolean;
-  done(item: Item, outcome: Outcome): void;
-  /** There was an error that is no record's own: the run cannot go on. */
-  broken(): void;
-  /** Whether a record may be left unfinished. */
-  isStopping(): boolean;
+  /** Takes finished records. */
+  finish(item: Item, outcome: Outcome): void;
 }
 
-/** Out of order: how many windows a record may be ahead of the slowest. */
-const mostAhead = 64;
+/** Out of order: how many windows a record may be ahead of the slowest. The places take up memory, too. */
+const maxWindowsAhead = 64;
+
+/** Places at the front that are free before they are cut off, all at once. */
+const maxFreePlaces = 256;
 
 /**
- * Makes a window. In order, nothing behind a record that was left unfinished is handed on:
- * what was handed on is then exactly the beginning of the input.
+ * The records under way, in input order. Their number is bounded, so that memory does not grow with the input.
+ * In order, no record after an unfinished one is passed on: the output is exactly the beginning of the input.
  */
-export function createWindow(options: WindowOptions): Window {
-  const places: Place[] = [];
-  let head = 0;
-  let running = 0;
-  let taken = 0;
-  let error: unknown;
-  let isClosed = false;
-  let wakeRoom: (() => void) | undefined;
-  let wakeEnd: (() => void) | undefined;
+export class Window {
+  readonly #options: WindowOptions;
+  readonly #phase: RunPhase;
+  readonly #places: Place[] = [];
+  /** The first place whose record is not passed on. */
+  #head = 0;
+  #running = 0;
+  #unwritten = 0;
+  #error: unknown;
+  readonly #room = new Wakeup();
+  readonly #end = new Wakeup();
 
-  return {
-    room() {
-      if (hasRoom() || isClosed) return undefined;
-      return new Promise((resolve) => {
-        wakeRoom = resolve;
-      });
-    },
-    begin(item, task) {
-      const place: Place = {};
-      places.push(place);
-      running++;
-      taken++;
-      void task.then(
-        (rows) => settle(place, { item, outcome: 'drop' in rows ? { spilled: rows } : { rows } }),
-        (reason) => {
-          if (reason instanceof Failure) return settle(place, { item, outcome: { failure: reason } });
-          failed(reason);
-          left();
-        },
-      );
-    },
-    free(count) {
-      taken -= count;
-      if (hasRoom()) wakeRoom?.();
-    },
-    close() {
-      isClosed = true;
-      wakeRoom?.();
-    },
-    async ended() {
-      while (running > 0) {
-        await new Promise<void>((resolve) => {
-          wakeEnd = resolve;
-        });
-      }
-      if (error !== undefined) throw error;
-    },
-    parkable() {
-      return places.slice(head).flatMap(({ ended }) => (ended && ended !== 'handed on' ? [ended] : []));
-    },
-  };
+  constructor(options: WindowOptions, phase: RunPhase) {
+    this.#options = options;
+    this.#phase = phase;
+    phase.onPhase(() => this.#room.wake());
+  }
 
-  /** Handing on may break, too. */
-  function settle(place: Place, ended: Ended): void {
+  /** Resolves when another record may begin; `undefined` when it may now. */
+  room(): Promise<void> | undefined {
+    return this.#hasRoom() || this.#phase.current !== 'open' ? undefined : this.#room.wait();
+  }
+
+  /** Begins a record. `task`: its rows; rejects with a Failure, or Unfinished. */
+  begin(item: Item, task: Promise<readonly Fields[] | SpilledRows>): void {
+    const place: Place = {};
+    this.#places.push(place);
+    this.#running++;
+    this.#unwritten++;
+    void task.then(
+      (rows) => this.#settle(place, { item, outcome: 'drop' in rows ? { spilled: rows } : { rows } }),
+      (reason) => {
+        if (reason instanceof Failure) return this.#settle(place, { item, outcome: { failure: reason } });
+        this.#break(reason);
+        this.#leave();
+      },
+    );
+  }
+
+  /** Frees the places of records that have been written. */
+  free(count: number): void {
+    this.#unwritten -= count;
+    if (this.#hasRoom()) this.#room.wake();
+  }
+
+  /** Resolves when no record is under way. Throws the first error that was neither Failure nor Unfinished. */
+  async end(): Promise<void> {
+    while (this.#running > 0) await this.#end.wait();
+    if (this.#error !== undefined) throw this.#error;
+  }
+
+  /** The finished records that were not passed on, because an earlier one was left unfinished. */
+  parkable(): readonly FinishedRecord[] {
+    return this.#places.slice(this.#head).flatMap(({ result }) => (result && result !== 'passed on' ? [result] : []));
+  }
+
+  #hasRoom(): boolean {
+    const { size } = this.#options;
+    return this.#unwritten < size && this.#places.length - this.#head < size * maxWindowsAhead;
+  }
+
+  #settle(place: Place, result: FinishedRecord): void {
     try {
-      end(place, ended);
+      this.#passOn(place, result);
     } catch (reason) {
-      failed(reason);
+      this.#break(reason);
     }
-    left();
+    this.#leave();
   }
 
-  /** Out of order, records may run ahead of a slow one, but not without end: what is known of them has to fit into memory. */
-  function hasRoom(): boolean {
-    return taken < options.size && places.length - head < options.size * mostAhead;
-  }
-
-  function end(place: Place, ended: Ended): void {
-    place.ended = options.unordered ? 'handed on' : ended;
-    if (options.unordered) options.done(ended.item, ended.outcome);
-    moveHead();
-  }
-
-  function moveHead(): void {
-    for (;;) {
-      const ended = places[head]?.ended;
-      if (ended === undefined) break;
-      head++;
-      if (ended !== 'handed on') options.done(ended.item, ended.outcome);
+  #passOn(place: Place, result: FinishedRecord): void {
+    const { unordered, finish } = this.#options;
+    place.result = unordered ? 'passed on' : result;
+    if (unordered) finish(result.item, result.outcome);
+    for (let first = this.#places[this.#head]?.result; first; first = this.#places[this.#head]?.result) {
+      this.#head++;
+      if (first !== 'passed on') finish(first.item, first.outcome);
     }
-    if (head < 256) return;
-    places.splice(0, head);
-    head = 0;
-    if (options.unordered && hasRoom()) wakeRoom?.();
+    if (this.#head < maxFreePlaces) return;
+    this.#places.splice(0, this.#head);
+    this.#head = 0;
+    if (unordered && this.#hasRoom()) this.#room.wake();
   }
 
-  function failed(reason: unknown): void {
-    if (reason instanceof Unfinished && options.isStopping()) return;
-    // Never to be taken for a run that is complete.
-    error ??= reason instanceof Unfinished ? new Error('a record was left unfinished by a run that was not ending') : reason;
-    options.broken();
+  #break(reason: unknown): void {
+    if (reason instanceof Unfinished && this.#phase.current !== 'open') return;
+    // A run must never count as complete without that record.
+    this.#error ??= reason instanceof Unfinished ? new Error('a record was left unfinished by a run that was not ending') : reason;
+    this.#phase.advance('stopped');
   }
 
-  function left(): void {
-    running--;
-    if (running === 0) wakeEnd?.();
+  #leave(): void {
+    this.#running--;
+    if (this.#running === 0) this.#end.wake();
   }
+}
+
+/** Size of a window whose records wait for nothing but their calls. */
+const defaultSize = 1024;
+
+/** Size of a window whose records may wait between their calls. They hold no slot meanwhile, so that many more can be under way. */
+const waitingSize = 8192;
+
+/** Places beside those of the batches in flight: records that gather for the next batches, and those that wait to be written. */
+const extraPlaces = 512;
+
+/** Maximum of places for the records of batches. */
+const maxBatchedPlaces = 65_536;
+
+/**
+ * The size of a plan's window: more than the concurrency, so that one slow record does not stall the rest.
+ * A record makes a call for each node that calls: the more nodes, the fewer records, so that a crash repeats no more calls.
+ */
+export function windowSize(plan: Plan): number {
+  const steps = allSteps(plan.steps);
+  const actions = steps.flatMap(({ node }) => node.action ?? []);
+  const concurrency = Math.max(1, ...actions.map((action) => action.limit.max));
+  const size = steps.some(({ node }) => node.inner?.waits) ? waitingSize : defaultSize;
+  const shared = Math.ceil(Math.max(size, concurrency * 8) / Math.max(1, actions.length));
+  const inBatches = actions.map(({ batchSize }) => (batchSize === undefined ? 0 : batchSize * concurrency + extraPlaces));
+  return Math.max(shared, Math.min(maxBatchedPlaces, Math.max(0, ...inBatches)));
 }

@@ -1,62 +1,72 @@
 import type { Clock, Output } from '../core/ports.ts';
+import type { RunPhase } from './phase.ts';
 
-/** Writes what the window hands on, while the records go on. */
-export interface Writing {
-  /** Something was put into the output. */
-  put(): void;
-  /** Writes the rest. Throws what went wrong with the writing. */
-  ended(): Promise<void>;
-}
+/** The output is flushed once this much waits, or after this time. */
+const flushAfter = { records: 256, characters: 256 * 1024, ms: 100 };
 
-/** What is put is written when it is so much, or so old. */
-const enough = { records: 256, characters: 256 * 1024, ms: 100 };
+/** Flushes the output while records go on. Only one flush runs at a time. */
+export class Writing {
+  readonly #output: Pick<Output, 'flush' | 'waiting'>;
+  readonly #clock: Clock;
+  readonly #phase: RunPhase;
+  readonly #onWritten: (records: number) => void;
+  /** Records in the output that no flush has begun to write. */
+  #waiting = 0;
+  #task: Promise<void> | undefined;
+  #error: unknown;
+  /** Ends the wait before a flush. */
+  #hurry: AbortController | undefined;
+  #isEnding = false;
 
-/** Makes the one task that writes. `written` is told how many records were; `broken` that no more can be. */
-export function createWriting(output: Output, clock: Clock, tell: { written(count: number): void; broken(): void }): Writing {
-  let waiting = 0;
-  let task: Promise<void> | undefined;
-  let error: unknown;
-  let hurry: AbortController | undefined;
-  let isEnding = false;
+  constructor(output: Pick<Output, 'flush' | 'waiting'>, clock: Clock, phase: RunPhase, onWritten: (records: number) => void) {
+    this.#output = output;
+    this.#clock = clock;
+    this.#phase = phase;
+    this.#onWritten = onWritten;
+  }
 
-  return {
-    put() {
-      // What failed once is not tried again: there would be a hole in the output.
-      if (error !== undefined) return;
-      waiting++;
-      task ??= write(false);
-      if (waiting >= enough.records || output.waiting >= enough.characters) hurry?.abort('enough');
-    },
-    async ended() {
-      isEnding = true;
-      hurry?.abort('enough');
-      await task;
-      if (error === undefined) await write(true);
-      if (error !== undefined) throw error;
-    },
-  };
+  /** Notes one more record in the output. After an error nothing is written: there would be a hole in the output. */
+  add(): void {
+    if (this.#error !== undefined) return;
+    this.#waiting++;
+    this.#task ??= this.#write(false);
+    if (this.#isEnough()) this.#hurry?.abort();
+  }
 
-  async function write(isLast: boolean): Promise<void> {
+  /** Writes the rest. Throws the error of a flush. */
+  async end(): Promise<void> {
+    this.#isEnding = true;
+    this.#hurry?.abort();
+    await this.#task;
+    if (this.#error === undefined) await this.#write(true);
+    if (this.#error !== undefined) throw this.#error;
+  }
+
+  async #write(isLast: boolean): Promise<void> {
     try {
       do {
-        if (!isLast) await patience();
-        const count = waiting;
-        waiting = 0;
-        await output.flush();
-        tell.written(count);
-      } while (waiting > 0);
+        if (!isLast) await this.#waitForMore();
+        const records = this.#waiting;
+        this.#waiting = 0;
+        await this.#output.flush();
+        this.#onWritten(records);
+      } while (this.#waiting > 0);
     } catch (reason) {
-      error ??= reason;
-      tell.broken();
+      this.#error ??= reason;
+      this.#phase.advance('stopped');
     } finally {
-      task = undefined;
+      this.#task = undefined;
     }
   }
 
-  async function patience(): Promise<void> {
-    if (isEnding || waiting >= enough.records || output.waiting >= enough.characters) return;
-    hurry = new AbortController();
-    await clock.sleepUntil(clock.now() + enough.ms, hurry.signal);
-    hurry = undefined;
+  async #waitForMore(): Promise<void> {
+    if (this.#isEnding || this.#isEnough()) return;
+    this.#hurry = new AbortController();
+    await this.#clock.sleepUntil(this.#clock.now() + flushAfter.ms, this.#hurry.signal);
+    this.#hurry = undefined;
+  }
+
+  #isEnough(): boolean {
+    return this.#waiting >= flushAfter.records || this.#output.waiting >= flushAfter.characters;
   }
 }

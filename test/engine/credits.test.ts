@@ -1,10 +1,6 @@
-import { setImmediate as nextTurn } from 'node:timers/promises';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { Failure } from '../../src/core/failure.ts';
-import { createBudget } from '../../src/engine/budget.ts';
-import { compile } from '../../src/flow/compile.ts';
-import { nodeTypes } from '../../src/nodes/index.ts';
 import { type FlowOptions, runFlow } from '../helpers/run-flow.ts';
 
 const flow = (more = '') => `nodes: [{ type: http, url: "https://api.example.com/{{id}}"${more} }]`;
@@ -93,81 +89,6 @@ describe('when the credits are used up', () => {
     const http: FlowOptions['http'] = ({ method }) => ({ afterMs: 20, ...(method === 'POST' ? { body: '[]' } : {}) });
     const { ending, credits, rows } = await runFlow(flow, records(60), { credits: most, http });
     expect({ ending, credits, rows: rows.length }).toEqual({ ending: 'complete', credits: most, rows: 60 });
-  });
-
-  test('a record that begins takes whole actions, however few share the last batch', () => {
-    const flow = `nodes:
-  - { type: http, url: "https://api.example.com/{{id}}" }
-  - { type: http, method: POST, url: "https://api.example.com/", batch: { size: 7, items: "{{id}}" }, body: ["{{items}}"] }`;
-    const asked: unknown[] = [];
-    const ledger = { affords: (actions: readonly (readonly [string, number])[]) => asked.push(...actions) > 0 };
-    const budget = createBudget(compile(flow, { file: 'flow.yaml', nodeTypes, allowHttp: false, textCells: true }), ledger as never);
-    for (let record = 0; record < 8; record++) budget.begin();
-    budget.room();
-    expect(asked).toEqual([
-      ['http-1', 9],
-      ['http-2', 2],
-    ]);
-  });
-
-  const call = (id: string, more = '') => `  - { id: ${id}, type: http, url: "https://api.example.com/{{id}}"${more} }\n`;
-  const batch = `  - { id: b, type: http, method: POST, url: "https://api.example.com/", batch: { size: 2, items: "{{id}}" }, body: ["{{items}}"] }\n`;
-  const holding = (options: string, nodes: string) => `  - type: ${options}\n    nodes:\n${nodes.replace(/^/gm, '    ').trimEnd()}\n`;
-  const loop = (nodes: string) => holding('loop\n    max: 7\n    emit: last\n    while: "false"', nodes);
-  test.each([
-    ['one for each node, or a share in a batch', call('a') + batch, { a: 3, b: 2 }, { a: 1, b: 1 }, { a: 2, b: 1 }],
-    ['one where many are allowed', loop(call('a')) + call('c'), { a: 21, c: 3 }, { a: 19, c: 1 }, { a: 2, c: 2 }],
-    ['one of all pages', call('a', ', paginate: { type: link_header, max: 5 }'), { a: 15 }, { a: 13 }, { a: 2 }],
-    ['passes that the flow allows', loop(loop(call('a'))), { a: 147 }, { a: 145 }, { a: 2 }],
-    [
-      'one behind any number of records',
-      call('a', ', map: { id: "ids[]" }') + call('c'),
-      { a: 3, c: 300 },
-      { a: 1, c: 298 },
-      { a: 2, c: 2 },
-    ],
-    ['one of a poll', holding('poll\n    until: "false"', call('a')), { a: 3 }, { a: 1 }, { a: 2 }],
-  ])(
-    'what a record is taken to need, what of it those on their way have, and what one that came through has shown: %s',
-    async (_, nodes, ...needed) => {
-      const asked: unknown[] = [];
-      const ledger = { affords: (actions: readonly (readonly [string, number])[]) => asked.push(Object.fromEntries(actions)) > 0 };
-      const plan = compile(`nodes:\n${nodes}`, { file: 'flow.yaml', nodeTypes, allowHttp: false, textCells: true });
-      const budget = createBudget(plan, ledger as never);
-      const begun = [budget.begin(), budget.begin()];
-      budget.room();
-      for (const [index, { progress }] of begun.entries())
-        for (const node of ['a', 'b', 'c'].filter((id) => nodes.includes(`id: ${id},`))) progress.begin(node, node === 'b' && index > 0);
-      budget.room();
-      for (const { until } of begun) until(Promise.resolve());
-      await undefined;
-      budget.begin();
-      budget.room();
-      expect(asked).toEqual(needed);
-    },
-  );
-
-  test('a record is taken to need as much as the one that has needed the most; one that failed shows nothing', async () => {
-    const asked: unknown[] = [];
-    const ledger = { affords: ([[, count]]: readonly [readonly [string, number]]) => asked.push(count) > 0 };
-    const plan = compile(`nodes:\n${loop(call('a'))}`, { file: 'flow.yaml', nodeTypes, allowHttp: false, textCells: true });
-    const budget = createBudget(plan, ledger as never);
-    const began = (calls: number) => {
-      const share = budget.begin();
-      for (let made = 0; made < calls; made++) share.progress.begin('a');
-      return share;
-    };
-    const running = began(0);
-    began(1).until(Promise.reject(new Error('failed')));
-    await nextTurn();
-    budget.room();
-    began(3).until(Promise.resolve());
-    began(2).until(Promise.resolve());
-    await nextTurn();
-    budget.room();
-    for (let made = 0; made < 5; made++) running.progress.begin('a');
-    budget.room();
-    expect(asked).toEqual([14, 6, 5]);
   });
 
   test.each([

@@ -126,7 +126,8 @@ describe('reading runs ahead no further than is of use', () => {
     const { rows } = await runFlow(flow(), records, {
       batch: 1,
       http: ({ path }) => ({ afterMs: path === '/0' ? 60_000 : 1 }),
-      started: ({ stopping }, clock) => void clock.sleepUntil(50_000).then(() => stopping.request('interrupted', 'enough')),
+      started: ({ phase }, clock) =>
+        void clock.sleepUntil(50_000).then(() => phase.advance('finishing', { ending: 'interrupted', message: 'enough' })),
     });
     expect(reading.read).toBeLessThanOrEqual(1025);
     expect(rows.map(({ id }) => id)).toEqual(ids(1024));
@@ -137,7 +138,8 @@ describe('reading runs ahead no further than is of use', () => {
     const { requests } = await runFlow(`nodes: [${['a', 'b', 'c', 'd'].map(node).join(', ')}]`, counted(6000).records, {
       batch: 1,
       http: ({ path }) => ({ afterMs: path === '/a/0' ? 60_000 : 1 }),
-      started: ({ stopping }, clock) => void clock.sleepUntil(50_000).then(() => stopping.request('interrupted', 'enough')),
+      started: ({ phase }, clock) =>
+        void clock.sleepUntil(50_000).then(() => phase.advance('finishing', { ending: 'interrupted', message: 'enough' })),
     });
     expect(requests.length).toBeLessThanOrEqual(1024);
     expect(requests.length).toBeGreaterThan(1000);

@@ -148,8 +148,10 @@ async function interrupted(
   });
 }
 
-const stop = ({ stopping }: Run) => stopping.request('interrupted', 'received SIGINT');
-const abort = ({ stopping }: Run) => stopping.abort();
+const stop = ({ phase }: Run) => phase.advance('finishing', { ending: 'interrupted', message: 'received SIGINT' });
+const hurry = ({ phase }: Run) => phase.advance('finishing', { ending: 'interrupted', message: 'received SIGINT', patienceMs: 10_000 });
+const endByErrors = ({ phase }: Run) => phase.advance('finishing', { ending: 'max-errors', message: 'too many' });
+const abort = ({ phase }: Run) => phase.advance('stopped');
 
 describe('a run that is asked to stop', () => {
   test('finishes what has begun, retries and later nodes included, and begins nothing else', async () => {
@@ -171,7 +173,7 @@ describe('a run that is asked to stop', () => {
   - type: poll
     until: isDone
     nodes: [{ type: http, url: "https://api.example.com/{{id}}", map: { isDone: done } }]`;
-    const { rows, requests } = await interrupted(({ stopping }) => stopping.request('interrupted', 'received SIGINT', 10_000), 1000, {
+    const { rows, requests } = await interrupted(hurry, 1000, {
       flow: poll,
       records: records(1),
       http: (_, index) => ({ body: { done: index === 2 } }),
@@ -227,7 +229,8 @@ describe('a run that is asked to stop', () => {
     ['first', ['interrupted', 'max-credits'] as const],
   ])('is as impatient as whoever asks %s', async (_, asking) => {
     const both = (run: Run) => {
-      for (const ending of asking) run.stopping.request(ending, 'the reason', ending === 'interrupted' ? 10_000 : undefined);
+      for (const ending of asking)
+        run.phase.advance('finishing', { ending, message: 'the reason', ...(ending === 'interrupted' && { patienceMs: 10_000 }) });
     };
     const later = { http: () => ({ status: 429, headers: { 'retry-after': '60' } }) };
     const { ending, waitedMs, failures } = await interrupted(both, 150, { ...later, records: records(5) });
@@ -237,7 +240,7 @@ describe('a run that is asked to stop', () => {
   test('says so once, with the first reason', async () => {
     const again = (run: Run) => {
       stop(run);
-      run.stopping.request('max-errors', 'later');
+      endByErrors(run);
     };
     const { events, ending } = await interrupted(again, 150, { http: () => ({ afterMs: 100 }) });
     expect(ending).toBe('interrupted');
@@ -391,8 +394,8 @@ describe('what has begun is brought to its end, whatever it has become before', 
   const http: FlowOptions['http'] = () => ({ afterMs: 500, body: { v: 1 } });
 
   test.each([
-    ['a stop', (run: Run) => run.stopping.request('interrupted', 'received SIGINT', 10_000)],
-    ['an error', (run: Run) => run.stopping.request('max-errors', 'too many')],
+    ['a stop', hurry],
+    ['an error', endByErrors],
   ])('at %s', async (_, act) => {
     const flow = becoming('url: "https://api.example.com/{{id}}/{{n}}", concurrency: 1');
     const started: FlowOptions['started'] = (run, clock) => void clock.sleepUntil(700).then(() => act(run));
@@ -405,7 +408,7 @@ describe('what has begun is brought to its end, whatever it has become before', 
     const flow = becoming(
       'method: POST, url: "https://api.example.com/", concurrency: 1, batch: { size: 2, items: "{{n}}" }, body: ["{{items}}"]',
     );
-    const started: FlowOptions['started'] = (run, clock) => void clock.sleepUntil(200).then(() => run.stopping.request('max-errors', 'x'));
+    const started: FlowOptions['started'] = (run, clock) => void clock.sleepUntil(200).then(() => endByErrors(run));
     const answer = { http: () => ({ afterMs: 500, body: [[1, 2]] }) };
     const { requests, rows } = await runFlow(flow.replace('map: { v: v }', 'on_error: keep'), records(2), { ...answer, started });
     expect(requests).toHaveLength(2);
@@ -451,8 +454,7 @@ describe('records that were read before one that ends the run are brought to the
   });
 
   test('but for those that have sent nothing when somebody is in a hurry', async () => {
-    const started: FlowOptions['started'] = (run, clock) =>
-      void clock.sleepUntil(15).then(() => run.stopping.request('interrupted', 'received SIGINT', 10_000));
+    const started: FlowOptions['started'] = (run, clock) => void clock.sleepUntil(15).then(() => hurry(run));
     const flow = `nodes:\n${judged}${node(', concurrency: 1')}`;
     const { requests, rows } = await runFlow(flow, bad(100, 60), { http: () => ({ afterMs: 10 }), started });
     expect([requests.length, rows.length]).toEqual([2, 2]);

@@ -7,6 +7,7 @@ import type { Fields } from '../../src/core/record.ts';
 import type { Tools } from '../../src/core/tools/tools.ts';
 import type { Value } from '../../src/core/value/value.ts';
 import { reportOf } from '../../src/engine/call.ts';
+import { Gates } from '../../src/engine/gates.ts';
 import { type Run, type RunSettings, startRun } from '../../src/engine/run.ts';
 import { compile } from '../../src/flow/compile.ts';
 import { nodeTypes } from '../../src/nodes/index.ts';
@@ -84,7 +85,16 @@ export async function runFlow(yaml: string, records: Iterable<GivenRecord>, opti
     random: () => options.random ?? 0,
   };
   const settings = { unordered: false, maxErrors: undefined, ...options };
-  const run = startRun(plan, batchesOf(records, options.batch), options.output?.(output, clock) ?? output, ports, settings);
+  const run = startRun(
+    plan,
+    {
+      input: batchesOf(records, options.batch),
+      output: options.output?.(output, clock) ?? output,
+      ports,
+      gates: new Gates(clock),
+    },
+    settings,
+  );
   options.started?.(run, clock);
   const ending = await run.ended;
   return { rows: output.rows, failures: output.failures, requests, events, waitedMs: clock.now(), ending, credits: ledger.spent() };

@@ -2,6 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { Failure } from '../../src/core/failure.ts';
 import type { Item } from '../../src/core/item.ts';
 import { ExactNumber } from '../../src/core/value/value.ts';
+import { Gates } from '../../src/engine/gates.ts';
 import { startRun } from '../../src/engine/run.ts';
 import { compile } from '../../src/flow/compile.ts';
 import { nodeTypes } from '../../src/nodes/index.ts';
@@ -1009,7 +1010,8 @@ describe('records come to a batch', () => {
       uuidOf: String,
       random: () => 0,
     };
-    const run = startRun(plan, pausing(), output as never, ports as never, { unordered: false, maxErrors: undefined });
+    const parts = { input: pausing(), output: output as never, ports: ports as never, gates: new Gates(clock) };
+    const run = startRun(plan, parts, { unordered: false, maxErrors: undefined });
     expect(await run.ended).toBe('complete');
     expect(sent.map((request) => [request.atMs, listIn(request).length])).toEqual([
       [10_000, 4],

@@ -63,8 +63,6 @@ export async function openRun(ready: ReadyRun): Promise<OpenRun> {
       addToTally(tally, event);
       events?.add(event);
       if (event.type === 'gate-paused') pauses.add(event.gate, event.waitMs);
-      // A run that stops must not wait for an input that sends nothing.
-      if (event.type === 'stopping') void source.close();
     },
     warn,
   });

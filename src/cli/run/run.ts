@@ -1,5 +1,6 @@
 import { AutomateError } from '../../core/failure.ts';
 import type { Plan } from '../../core/plan.ts';
+import { Gates } from '../../engine/gates.ts';
 import { startRun } from '../../engine/run.ts';
 import type { RunLedger } from '../../io/ledger/run-ledger.ts';
 import type { Source } from '../../io/records/readers/source.ts';
@@ -70,10 +71,11 @@ async function runRecords(ready: ReadyRun, earlySignals: { stop(): void }): Prom
   const { input, output, ports, ledger, events } = run;
   const progress = await showProgress(run);
   const startedMs = ports.clock.now();
-  const { stopping, ended } = startRun(plan, input, output, ports, { unordered, maxErrors });
-  const signals = watchSignals(stopping, ports.clock, terminal);
+  const gates = new Gates(ports.clock);
+  const { phase, ended } = startRun(plan, { input, output, ports, gates }, { unordered, maxErrors });
+  const signals = watchSignals(phase, ports.clock, terminal);
   earlySignals.stop();
-  stopping.signal.addEventListener('abort', () => void source.close());
+  phase.onPhase(() => void source.close());
   try {
     const ending = await endOf(ended, run);
     progress?.stop();

@@ -1,5 +1,5 @@
 import type { Clock } from '../../core/ports.ts';
-import type { Stopping } from '../../engine/stopping.ts';
+import type { RunPhase } from '../../engine/phase.ts';
 import { signalExitCode } from '../exit.ts';
 import type { Terminal } from '../terminal.ts';
 
@@ -33,17 +33,17 @@ export function endOnSignal({ say }: Terminal, cleanUp: () => void): Pick<Signal
   };
 }
 
-/** The first signal begins no more records; the second, or the end of the grace time, gives up what is in flight. */
-export function watchSignals(stopping: Stopping, clock: Clock, { say }: Terminal): Signals {
+/** The first signal finishes the records that have begun; the second, or the end of the grace time, stops the run. */
+export function watchSignals(phase: RunPhase, clock: Clock, { say }: Terminal): Signals {
   let first: NodeJS.Signals | undefined;
   let sameUntilMs = 0;
   const listener = (signal: NodeJS.Signals) => {
-    if (first !== undefined) return clock.now() < sameUntilMs ? undefined : stopping.abort();
+    if (first !== undefined) return clock.now() < sameUntilMs ? undefined : phase.advance('stopped');
     first = signal;
     sameUntilMs = clock.now() + echoMs;
     say(`automate: ${signal}: finishing the records that have begun, for at most ${graceMs / 1000} s; once more to stop at once`);
-    stopping.request('interrupted', `received ${signal}`, graceMs);
-    void clock.sleepUntil(clock.now() + graceMs, stopping.signal).then(stopping.abort);
+    phase.advance('finishing', { ending: 'interrupted', message: `received ${signal}`, patienceMs: graceMs });
+    void clock.sleepUntil(clock.now() + graceMs, phase.stopped).then(() => phase.advance('stopped'));
     return undefined;
   };
   for (const signal of watched) process.on(signal, listener);

@@ -7,11 +7,11 @@ import type { Node, Step } from '../../core/node.ts';
 import { allSteps, type Plan } from '../../core/plan.ts';
 import type { Fields } from '../../core/record.ts';
 import { OpenBatches } from '../../engine/batches.ts';
-import { createCaller, createProgress } from '../../engine/call.ts';
+import { Calls, RecordProgress } from '../../engine/call.ts';
 import { Chain } from '../../engine/chain.ts';
 import type { ChainTools } from '../../engine/context.ts';
-import { createGates } from '../../engine/gate.ts';
-import { createStopping } from '../../engine/stopping.ts';
+import { Gates, RunGates } from '../../engine/gates.ts';
+import { RunPhase } from '../../engine/phase.ts';
 import { costOf, sendRequest } from '../../nodes/calling.ts';
 import type { Preview } from '../show/preview.ts';
 import type { Terminal } from '../terminal.ts';
@@ -95,21 +95,14 @@ export class RequestTest {
 
 /** Runs single nodes for one record. */
 class ChainMaker {
+  readonly #phase = new RunPhase();
   readonly #tools: Omit<ChainTools, 'partialRows'>;
-  /** The reason why no more calls are made; absent while there is none. */
-  #stopped: string | undefined;
 
   constructor({ steps }: Plan, ports: WiredPorts) {
-    const stopping = createStopping({
-      requested: (_ending, reason) => {
-        this.#stopped = reason;
-      },
-      narrowed: () => undefined,
-      spent: () => undefined,
-    });
-    const call = createCaller({ ports, stopping, gates: createGates(ports.clock) });
-    const batches = new OpenBatches({ nodes: allSteps(steps), clock: ports.clock, call, input: () => 'ended' });
-    this.#tools = { ports, stopping, call, batches };
+    const phase = this.#phase;
+    const calls = new Calls({ ports, phase, gates: new RunGates(new Gates(ports.clock), phase) });
+    const batches = new OpenBatches({ nodes: allSteps(steps), clock: ports.clock, calls, input: () => 'ended' });
+    this.#tools = { ports, phase, calls, batches };
   }
 
   /** The first output record of a step, or why the record failed. Throws an AutomateError if there is none. */
@@ -117,11 +110,12 @@ class ChainMaker {
     const rows: Fields[] = [];
     const chain = new Chain({ steps: [step] }, { ...this.#tools, partialRows: () => gatherInto(rows) });
     try {
-      const passed = await chain.pass(item, createProgress());
+      const passed = await chain.pass(item, new RecordProgress());
       const [first] = 'drop' in passed ? rows : passed;
       if (first) return first;
     } catch (error) {
-      if (error instanceof Unfinished && this.#stopped !== undefined) throw new AutomateError('credits', this.#stopped);
+      const { reason } = this.#phase;
+      if (error instanceof Unfinished && reason) throw new AutomateError('credits', reason.message);
       return asFailure(error);
     }
     throw new AutomateError('input', 'a node before this one drops the record; choose another with --record N');

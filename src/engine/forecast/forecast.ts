@@ -4,7 +4,7 @@ import type { Item } from '../../core/item.ts';
 import type { Step } from '../../core/node.ts';
 import { allSteps, isBatched, type Plan } from '../../core/plan.ts';
 import type { Fields } from '../../core/record.ts';
-import { type MaxErrors, minCallsBefore } from '../max-errors.ts';
+import { type MaxErrors, minCallsBefore } from '../failure-limits.ts';
 import { actionsOf, type Range, sumOf } from './actions.ts';
 import { Groups } from './groups.ts';
 import { Probes } from './probe.ts';

@@ -1,6 +1,6 @@
 import type { ActionRequest } from '../../core/action.ts';
 import type { Step } from '../../core/node.ts';
-import { gateKey } from '../gate.ts';
+import { gateKey } from '../gates.ts';
 import type { Range } from './actions.ts';
 import type { Probes } from './probe.ts';
 

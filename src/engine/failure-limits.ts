@@ -1,3 +1,6 @@
+import type { Failure } from '../core/failure.ts';
+import type { RunPhase } from './phase.ts';
+
 /** The limit of failed records: a count, or a share of the finished records. */
 export type MaxErrors = { readonly count: number } | { readonly share: number };
 
@@ -25,4 +28,36 @@ export function minCallsBefore(limit: MaxErrors | undefined, failing: number, un
   if ('count' in limit) return Math.max(0, limit.count + 1 - failing);
   const minFailures = Math.floor(minForShare * limit.share) + 1;
   return Math.max(0, minForShare - failing - uncalled, minFailures - failing);
+}
+
+/** Failed calls per origin, without a single answer, after which the run gives up. */
+const maxVainCalls = 10;
+
+/**
+ * Ends a run that nobody has answered, before every record has become an error. The limit grows with the number of origins: if
+ * records name them, one says nothing about the next.
+ */
+export class UnreachableWatch {
+  readonly #phase: RunPhase;
+  readonly #origins = new Set<string>();
+  #hasAnswer = false;
+  #vainCalls = 0;
+
+  constructor(phase: RunPhase) {
+    this.#phase = phase;
+  }
+
+  /** Notes an answer, whatever it says. */
+  answered(): void {
+    this.#hasAnswer = true;
+  }
+
+  /** Notes a call that failed after all its attempts. */
+  failed({ kind, message }: Failure, origin: string): void {
+    if (this.#hasAnswer || (kind !== 'network' && kind !== 'timeout')) return;
+    this.#origins.add(origin);
+    if (++this.#vainCalls < maxVainCalls * this.#origins.size) return;
+    const reason = `none of the first ${this.#vainCalls} calls was answered: ${message}`;
+    this.#phase.advance('finishing', { ending: 'unreachable', message: reason, patienceMs: 0 });
+  }
 }

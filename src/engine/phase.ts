@@ -1,0 +1,132 @@
+import type { Ending } from '../core/event.ts';
+
+/**
+ * How far a run has closed. It only ever advances.
+ * open: records are read and begun.
+ * finishing: none is begun; records for which something was sent are brought to their end, and those before `StopReason.before`.
+ * unpaid: no credits are left; only calls that hold their credit are brought to their end.
+ * stopped: nothing goes on.
+ */
+export type Phase = 'open' | 'finishing' | 'unpaid' | 'stopped';
+
+/**
+ * new: no request was sent for this record yet.
+ * begun: one was, but this call holds no credit.
+ * paid: this call holds its credit.
+ */
+export type CallStage = 'new' | 'begun' | 'paid';
+
+/** Why a run ends early. */
+export interface StopReason {
+  readonly ending: Ending;
+  readonly message: string;
+  /** Longest wait that is still waited for; absent for any. */
+  readonly patienceMs?: number;
+  /**
+   * Records before this number are still begun; absent for none. Without them, a resumed run could end at the same record again
+   * and never get further.
+   */
+  readonly before?: number;
+}
+
+/** Takes changes of the phase, and of what it still allows. */
+export type PhaseListener = (phase: Phase, previous: Phase) => void;
+
+const order: readonly Phase[] = ['open', 'finishing', 'unpaid', 'stopped'];
+
+/** The phase of one run: the only way a run closes. */
+export class RunPhase {
+  readonly #listeners: PhaseListener[] = [];
+  readonly #stopping = new AbortController();
+  #changing = new AbortController();
+  #phase: Phase = 'open';
+  #reason: StopReason | undefined;
+  #patienceMs = Number.POSITIVE_INFINITY;
+  #before = Number.POSITIVE_INFINITY;
+
+  get current(): Phase {
+    return this.#phase;
+  }
+
+  /** The first reason that was given; absent while the run is open, and if it broke. */
+  get reason(): StopReason | undefined {
+    return this.#reason;
+  }
+
+  /** Aborted once the run is stopped. */
+  get stopped(): AbortSignal {
+    return this.#stopping.signal;
+  }
+
+  /** Aborted at the next change. */
+  get change(): AbortSignal {
+    return this.#changing.signal;
+  }
+
+  /** Advances to a phase, unless the run is further already. The least patience and the lowest `before` of all reasons count. */
+  advance(phase: Phase, reason?: StopReason): void {
+    const previous = this.#phase;
+    if (previous === 'stopped') return;
+    if (order.indexOf(phase) > order.indexOf(previous)) this.#phase = phase;
+    if (!this.#narrow(reason) && this.#phase === previous) return;
+    this.#reason ??= reason;
+    for (const listener of this.#listeners) listener(this.#phase, previous);
+    const changed = this.#changing;
+    this.#changing = new AbortController();
+    changed.abort();
+    if (this.#phase === 'stopped') this.#stopping.abort();
+  }
+
+  /** Calls the listener at every change. */
+  onPhase(listener: PhaseListener): void {
+    this.#listeners.push(listener);
+  }
+
+  /** True if a call may start. */
+  admits(record: number, stage: CallStage): boolean {
+    if (this.#phase === 'unpaid') return stage === 'paid';
+    return this.wants(record, stage !== 'new');
+  }
+
+  /** True if a record may go on. `hasBegun`: something was sent for it. */
+  wants(record: number, hasBegun: boolean): boolean {
+    return this.#phase !== 'stopped' && (hasBegun || record < this.#before);
+  }
+
+  /** True if a call may wait so long. `isPaid`: it holds its credit. */
+  allowsWait(waitMs: number, isPaid: boolean): boolean {
+    return this.#phase !== 'stopped' && (isPaid || this.#phase !== 'unpaid') && waitMs <= this.#patienceMs;
+  }
+
+  /** True if the reason allows less than those before it. */
+  #narrow(reason: StopReason | undefined): boolean {
+    if (!reason) return false;
+    const { patienceMs = Number.POSITIVE_INFINITY, before = 0 } = reason;
+    if (patienceMs >= this.#patienceMs && before >= this.#before) return false;
+    this.#patienceMs = Math.min(this.#patienceMs, patienceMs);
+    this.#before = Math.min(this.#before, before);
+    return true;
+  }
+}
+
+/** Lets one caller wait until another wakes it. */
+export class Wakeup {
+  #wake: (() => void) | undefined;
+
+  /** True while the caller waits. */
+  get isAwaited(): boolean {
+    return this.#wake !== undefined;
+  }
+
+  /** Resolves at the next `wake`. */
+  wait(): Promise<void> {
+    return new Promise((resolve) => {
+      this.#wake = resolve;
+    });
+  }
+
+  wake(): void {
+    this.#wake?.();
+    this.#wake = undefined;
+  }
+}
