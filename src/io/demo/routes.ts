@@ -1,0 +1,180 @@
+import type { IncomingMessage } from 'node:http';
+import { json, text } from 'node:stream/consumers';
+import data from './airports.json' with { type: 'json' };
+
+/** An answer of the demo API. */
+export interface DemoAnswer {
+  readonly status: number;
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly body: string;
+}
+
+/** An endpoint of the demo API. */
+export interface Route {
+  readonly method: 'GET' | 'POST';
+  readonly path: RegExp;
+  /** `name` is what the path's group matched; empty if it has none. */
+  answer(name: string, request: IncomingMessage): DemoAnswer | Promise<DemoAnswer>;
+}
+
+/** An answer with an error message. */
+export function refuse(status: number, message: string, headers: Readonly<Record<string, string>> = {}): DemoAnswer {
+  return { status, headers, body: JSON.stringify({ error: message }) };
+}
+
+function answerWith(body: object, status = 200): DemoAnswer {
+  return { status, body: JSON.stringify(body) };
+}
+
+/** Creates all endpoints. Their answers are prepared once, so that a run never waits for the API. */
+export function createRoutes(): Route[] {
+  const airports = new Map(data.airports.map((airport) => [airport.iata, answerWith(airportBody(airport))]));
+  const countries = new Map(Object.keys(data.countries).map((code) => [code, answerWith({ results: airportsOf(code) })]));
+  const codes = [...airports.keys()].sort();
+  const findAirport = (iata: string) => airports.get(iata) ?? refuse(404, `no airport has the code ${iata}`);
+  return [
+    { method: 'GET', path: /^\/v1\/airports$/, answer: (_, { url }) => pageOf(url ?? '') },
+    { method: 'GET', path: /^\/v1\/airports\/([^/]+)$/, answer: findAirport },
+    { method: 'GET', path: /^\/v1\/countries\/([^/]+)\/airports$/, answer: (code) => countries.get(code) ?? answerWith({ results: [] }) },
+    { method: 'POST', path: /^\/v1\/events$/, answer: (_, request) => acceptEvent(request) },
+    flakyRoute(codes, findAirport),
+    ...exportRoutes((country) => (countries.has(country) ? { airports: airportsOf(country) } : undefined)),
+    ...flightRoutes(codes),
+  ];
+}
+
+/** An airport without a known elevation has no such member. */
+type Airport = Omit<(typeof data.airports)[number], 'elevation_ft'> & { elevation_ft?: number };
+
+function airportBody({ iata, name, lat, lon, elevation_ft, timezone, icao, country }: Airport): object {
+  const countryNames: Readonly<Record<string, string>> = data.countries;
+  const location = { lat, lon, elevation_ft };
+  return { data: { airport: { iata, name, location, timezone, icao, country: { code: country, name: countryNames[country] } } } };
+}
+
+function airportsOf(country: string): { iata: string; name: string }[] {
+  return data.airports.filter((airport) => airport.country === country).map(({ iata, name }) => ({ iata, name }));
+}
+
+/** A page of a country's airports, and the cursor of the next page; `null` on the last one. */
+function pageOf(url: string): DemoAnswer {
+  const { searchParams } = new URL(url, 'http://127.0.0.1');
+  const limit = Number(searchParams.get('limit') ?? 10);
+  if (!(limit >= 1 && limit <= 50)) return refuse(400, 'expected a limit from 1 to 50');
+  const after = Buffer.from(searchParams.get('cursor') ?? '', 'base64url').toString();
+  const rest = airportsOf(searchParams.get('country') ?? '').filter(({ iata }) => iata > after);
+  const page = rest.slice(0, limit);
+  const next = rest.length > limit ? Buffer.from(page.at(-1)?.iata ?? '').toString('base64url') : null;
+  return answerWith({ data: page, meta: { next } });
+}
+
+async function acceptEvent(request: IncomingMessage): Promise<DemoAnswer> {
+  const body = await text(request);
+  if (!/^Bearer \S/.test(request.headers.authorization ?? '')) {
+    return refuse(401, 'expected Authorization: Bearer TOKEN', { 'www-authenticate': 'Bearer' });
+  }
+  try {
+    JSON.parse(body);
+    return { status: 202, body: '{"accepted":true}' };
+  } catch {
+    return refuse(400, 'expected a JSON body');
+  }
+}
+
+const alwaysBroken = new Set(['KEF']);
+/** Answers the first request with Retry-After. */
+const rateLimited = new Set(['LHR', 'NRT']);
+/** Failures until the airport is back: as many as a call has attempts by default. */
+const outages = new Map([['BOG', 4]]);
+
+/** Airports of which some fail at first. Fixed rules: the same records always end the same way. `codes` are sorted. */
+function flakyRoute(codes: readonly string[], findAirport: (iata: string) => DemoAnswer): Route {
+  const places = new Map(codes.map((iata, index) => [iata, index + 1]));
+  const requests = new Map<string, number>();
+  return { method: 'GET', path: /^\/v1\/flaky\/([^/]+)$/, answer: (iata) => refusal(iata) ?? findAirport(iata) };
+
+  function refusal(iata: string): DemoAnswer | undefined {
+    const place = places.get(iata);
+    if (place === undefined) return undefined;
+    const nth = (requests.get(iata) ?? 0) + 1;
+    requests.set(iata, nth);
+    if (alwaysBroken.has(iata)) return refuse(500, `${iata} is always broken`);
+    if (rateLimited.has(iata) && nth === 1) return refuse(429, 'too many requests, come back in a second', { 'retry-after': '1' });
+    const failures = outages.get(iata) ?? (place % 10 === 0 ? 1 : 0);
+    return nth <= failures ? refuse(503, 'temporarily unavailable') : undefined;
+  }
+}
+
+interface Job {
+  readonly country: string;
+  /** Requests for its state. */
+  requests: number;
+}
+
+/** Exports that take time: a job runs until its state is requested for the third time, and then has a file. `fileOf` is absent for an unknown country. */
+function exportRoutes(fileOf: (country: string) => object | undefined): Route[] {
+  const jobs = new Map<string, Job>();
+  return [
+    { method: 'POST', path: /^\/v1\/exports$/, answer: (_, request) => createJob(request) },
+    { method: 'GET', path: /^\/v1\/exports\/([^/]+)$/, answer: showJob },
+    { method: 'GET', path: /^\/v1\/exports\/([^/]+)\/file$/, answer: showFile },
+  ];
+
+  async function createJob(request: IncomingMessage): Promise<DemoAnswer> {
+    const body = (await json(request).catch(() => null)) as { country?: unknown } | null;
+    if (typeof body?.country !== 'string') return refuse(400, 'expected a JSON body such as {"country":"IS"}');
+    const id = `export-${jobs.size + 1}`;
+    jobs.set(id, { country: body.country, requests: 0 });
+    return answerWith({ id, status: 'queued' }, 202);
+  }
+
+  function showJob(id: string): DemoAnswer {
+    const job = jobs.get(id);
+    if (!job) return refuse(404, `no export has the id ${id}`);
+    job.requests++;
+    return answerWith({ id, status: statusOf(job) });
+  }
+
+  function showFile(id: string): DemoAnswer {
+    const job = jobs.get(id);
+    if (!job) return refuse(404, `no export has the id ${id}`);
+    return statusOf(job) === 'done' ? answerWith(fileOf(job.country) ?? {}) : refuse(409, `the export ${id} is not done`);
+  }
+
+  function statusOf({ country, requests }: Job): string {
+    if (requests < 3) return 'running';
+    return fileOf(country) ? 'done' : 'failed';
+  }
+}
+
+/** Flights have the ids F0001 to F0995. */
+const flightCount = 995;
+/** Flights per lookup. */
+const maxLookup = 100;
+
+/** Invented flights between airports: one of them, or many at once, in reverse order. */
+function flightRoutes(codes: readonly string[]): Route[] {
+  const flights = new Map(Array.from({ length: flightCount }, (_, index) => flightOf(index + 1)).map((flight) => [flight.id, flight]));
+  return [
+    { method: 'GET', path: /^\/v1\/flights\/([^/]+)$/, answer: showFlight },
+    { method: 'POST', path: /^\/v1\/flights\/lookup$/, answer: (_, request) => lookUp(request) },
+  ];
+
+  function flightOf(number: number) {
+    const airport = (place: number) => codes[place % codes.length] ?? '';
+    const id = `F${String(number).padStart(4, '0')}`;
+    return { id, from: airport(number * 7), to: airport(number * 11 + 5), seats: 60 + ((number * 13) % 240) };
+  }
+
+  function showFlight(id: string): DemoAnswer {
+    const flight = flights.get(id);
+    return flight ? answerWith(flight) : refuse(404, `no flight has the id ${id}`);
+  }
+
+  async function lookUp(request: IncomingMessage): Promise<DemoAnswer> {
+    const body = (await json(request).catch(() => null)) as { ids?: unknown } | null;
+    if (!Array.isArray(body?.ids)) return refuse(400, 'expected a JSON body such as {"ids":["F0001"]}');
+    if (body.ids.length > maxLookup) return refuse(400, `expected at most ${maxLookup} ids, found ${body.ids.length}`);
+    return answerWith({ flights: body.ids.flatMap((id) => flights.get(id) ?? []).reverse() });
+  }
+}
