@@ -15,8 +15,8 @@ export interface Clock {
   sleepUntil(untilMs: number, signal?: AbortSignal): Promise<void>;
   /** Resolves a turn of the event loop later: requests go out before received answers are worked on. */
   nextTurn(): Promise<void>;
-  /** Absent while this turn of the event loop is short. Else resolves in the next turn, after signals and answers. */
-  yieldTurn(): Promise<void> | undefined;
+  /** Resolves in the next turn of the event loop, after signals and answers; absent while this turn has not lasted long. */
+  yieldIfLong(): Promise<void> | undefined;
 }
 
 /** One HTTP request, rendered. The same object is sent again on a retry. */

@@ -195,7 +195,7 @@ export class RecordContext implements NodeContext, Caller {
 /** Lets others have their turn. Absent if there is no need. Throws Unfinished once the record is not wanted any more. */
 export function yieldIfLong(position: Position, { ports, phase, batches }: ChainTools): Promise<void> | undefined {
   const { item, step, progress, group } = position;
-  const turn = ports.clock.yieldTurn();
+  const turn = ports.clock.yieldIfLong();
   return turn && batches.busyWhile(step, turn.then(refuseUnwanted));
 
   function refuseUnwanted(): void {

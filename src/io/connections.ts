@@ -6,15 +6,15 @@ import { homeFolder } from './files/home.ts';
 import { fileError } from './files/naming-errors.ts';
 import { createStateFile } from './files/state-file.ts';
 
-/** Connections by name, each as a flow would write it. They name credentials and hold none. */
+/** Connections by name, as written in a flow. They name credentials and contain none. */
 export type SavedConnections = Readonly<Record<string, Readonly<Record<string, unknown>>>>;
 
-/** The connections that are saved. Throws an AutomateError (`credential`) when they cannot be read. */
+/** Reads the saved connections. Throws an AutomateError (`credential`) if it cannot. */
 export function savedConnections(environment: NodeJS.ProcessEnv): SavedConnections {
   return createStateFile(pathIn(environment), areConnections).read() ?? {};
 }
 
-/** Changes what is saved, while nobody else does. */
+/** Changes the saved connections while no other process can. */
 export async function changeConnections(
   environment: NodeJS.ProcessEnv,
   change: (saved: SavedConnections) => SavedConnections,
@@ -24,7 +24,7 @@ export async function changeConnections(
   await file.alone(async () => {
     const text = `${JSON.stringify(change(file.read() ?? {}), null, 2)}\n`;
     const { default: Conf } = await import('conf');
-    // Where the disk fills up, it leaves half a file and says nothing: what is saved stays until the new file is whole.
+    // Conf leaves half a file on a full disk without an error; so it writes a draft, which replaces the file once it is whole.
     const draft = new Conf<Record<string, unknown>>({
       cwd: dirname(path),
       configName: `connections.${randomUUID()}`,
@@ -34,7 +34,7 @@ export async function changeConnections(
     try {
       draft.store = {};
       if (readFileSync(draft.path, 'utf8') !== text) throw new Error('no space left on device');
-      // An umask takes rights away from what a file is made with.
+      // Undoes the umask.
       chmodSync(draft.path, 0o600);
       renameSync(draft.path, path);
       await syncFolder(path);

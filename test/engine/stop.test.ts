@@ -424,9 +424,9 @@ test('what has sent nothing goes no further once the run is to end, however much
 `;
   const clock = createFakeClock();
   let looks = 0;
-  const yieldTurn = () => (++looks % 50 === 0 ? clock.nextTurn() : undefined);
+  const yieldIfLong = () => (++looks % 50 === 0 ? clock.nextTurn() : undefined);
   const http: FlowOptions['http'] = () => ({ status: 404 });
-  const { ending, rows, failures } = await runFlow(flow, records(3), { http, clock: { ...clock, yieldTurn } });
+  const { ending, rows, failures } = await runFlow(flow, records(3), { http, clock: { ...clock, yieldIfLong } });
   expect([ending, rows, failures.length]).toEqual(['on-error-stop', [], 1]);
   expect(looks).toBeLessThan(100_000);
 });
@@ -447,9 +447,9 @@ describe('records that were read before one that ends the run are brought to the
     const loop = '{ type: loop, emit: last, while: i < n, carry: [i], nodes: [{ type: set, fields: { i: { cel: i + 1 } } }] }';
     const clock = createFakeClock();
     let looks = 0;
-    const yieldTurn = () => (++looks % 7 === 0 ? clock.nextTurn() : undefined);
+    const yieldIfLong = () => (++looks % 7 === 0 ? clock.nextTurn() : undefined);
     const flow = `nodes:\n${judged}  - { type: set, fields: { i: 0 } }\n  - ${loop}\n`;
-    const { ending, rows, failures } = await runFlow(flow, bad(30, 20), { clock: { ...clock, yieldTurn } });
+    const { ending, rows, failures } = await runFlow(flow, bad(30, 20), { clock: { ...clock, yieldIfLong } });
     expect([ending, rows.length, failures.length]).toEqual(['on-error-stop', 20, 1]);
   });
 

@@ -11,7 +11,7 @@ export function createFakeClock(wallStartMs = Date.UTC(2030, 0, 1)): Clock {
   const sleepers = new Set<Sleeper>();
   let nowMs = 0;
   let isWaking = false;
-  return { now: () => nowMs, wallNow: () => wallStartMs + nowMs, sleepUntil, nextTurn, yieldTurn: () => undefined };
+  return { now: () => nowMs, wallNow: () => wallStartMs + nowMs, sleepUntil, nextTurn, yieldIfLong: () => undefined };
 
   function sleepUntil(untilMs: number, signal?: AbortSignal): Promise<void> {
     if (signal?.aborted) return Promise.resolve();

@@ -87,7 +87,7 @@ async function outcome(flow: string, options: FlowOptions) {
 function yieldingClock(): Clock {
   const clock = createFakeClock();
   let looks = 0;
-  return { ...clock, yieldTurn: () => (++looks % 7 === 0 ? clock.nextTurn() : undefined) };
+  return { ...clock, yieldIfLong: () => (++looks % 7 === 0 ? clock.nextTurn() : undefined) };
 }
 
 test('whatever takes how long, the same records come out in the same order, and nothing is under way at the end', async () => {

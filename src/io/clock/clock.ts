@@ -1,53 +1,52 @@
 import { longestTimerMs } from '../../core/duration.ts';
 import type { Clock } from '../../core/ports.ts';
-import { createYielding, inTurns } from './turns.ts';
+import { createYieldIfLong, inTurns } from './turns.ts';
 
-/** Makes the clock of this machine. */
+/** Creates the clock of this machine. */
 export function createClock(): Clock {
-  return { now: () => performance.now(), wallNow: () => Date.now(), sleepUntil, nextTurn, yieldTurn: createYielding() };
+  return { now: () => performance.now(), wallNow: () => Date.now(), sleepUntil, nextTurn, yieldIfLong: createYieldIfLong() };
 }
 
-/** Thousands may be due at once: what the first of them send goes out before the last are woken. */
-const goOnInTurn = inTurns();
+/** Thousands of sleeps may end at once. */
+const wakeInTurn = inTurns();
 
-/** A timer of Node may fire up to a millisecond early: what is not reached yet is slept again. */
+/** Sleeps again after an early timer: those of Node.js may fire up to a millisecond early. */
 function sleepUntil(untilMs: number, signal?: AbortSignal): Promise<void> {
   return new Promise((resolve) => {
     if (signal?.aborted) return resolve();
-    const others = signal && sleepersOf(signal);
+    const sleepers = signal && sleepersOf(signal);
     let timer: NodeJS.Timeout | undefined;
-    const end = () => {
+    const wake = () => {
       clearTimeout(timer);
-      others?.delete(end);
+      sleepers?.delete(wake);
       resolve();
     };
     const sleep = () => {
       const leftMs = untilMs - performance.now();
       if (leftMs > 0) timer = setTimeout(sleep, Math.min(longestTimerMs, Math.ceil(leftMs)));
-      else if (timer) goOnInTurn(end);
-      else end();
+      else if (timer) wakeInTurn(wake);
+      else wake();
     };
-    others?.add(end);
+    sleepers?.add(wake);
     sleep();
   });
 }
 
-/** By signal, how to end the sleep of each that it wakes. */
-const sleepers = new WeakMap<AbortSignal, Set<() => void>>();
+const allSleepers = new WeakMap<AbortSignal, Set<() => void>>();
 
-/** Whoever is to be woken by a signal. One listener for all: with each one's own, every sleep would look through those of all the others. */
+/** The functions that a signal calls to wake its sleepers. They share one listener: removing one of thousands takes a search through all. */
 export function sleepersOf(signal: AbortSignal): Set<() => void> {
-  const known = sleepers.get(signal);
-  if (known) return known;
-  const ends = new Set<() => void>();
-  sleepers.set(signal, ends);
+  const existing = allSleepers.get(signal);
+  if (existing) return existing;
+  const sleepers = new Set<() => void>();
+  allSleepers.set(signal, sleepers);
   signal.addEventListener('abort', () => {
-    for (const end of ends) end();
+    for (const wake of sleepers) wake();
   });
-  return ends;
+  return sleepers;
 }
 
-/** The client writes to a connection that was idle a turn after it was asked to, so it takes two. */
+/** Takes two turns: undici writes to a connection that was idle one turn after it was asked to. */
 function nextTurn(): Promise<void> {
   return new Promise((resolve) => {
     setImmediate(() => setImmediate(resolve));

@@ -19,7 +19,7 @@ describe('sleepUntil', () => {
     );
   });
 
-  test('of a time that has passed ends at once', async () => {
+  test('returns at once for a time that has passed', async () => {
     vi.useFakeTimers();
     const clock = createClock();
     await clock.sleepUntil(clock.now());
@@ -28,7 +28,7 @@ describe('sleepUntil', () => {
     expect(vi.getTimerCount()).toBe(0);
   });
 
-  test('ends when the signal is aborted, and leaves no timer', async () => {
+  test('ends when the signal aborts, and leaves no timer', async () => {
     vi.useFakeTimers();
     const clock = createClock();
     const controller = new AbortController();
@@ -41,14 +41,14 @@ describe('sleepUntil', () => {
     await clock.sleepUntil(clock.now() + 1e6, controller.signal);
   });
 
-  test('listens once to a signal, however many sleep', async () => {
+  test('adds one listener to a signal for all sleeps', async () => {
     const clock = createClock();
     const { signal } = new AbortController();
     for (let round = 0; round < 3; round++) await Promise.all([0, 1, 2].map((ms) => clock.sleepUntil(clock.now() + ms, signal)));
     expect(getEventListeners(signal, 'abort')).toHaveLength(1);
   });
 
-  test('waits longer than setTimeout can', async () => {
+  test('waits longer than the maximum of setTimeout', async () => {
     vi.useFakeTimers();
     const clock = createClock();
     const untilMs = clock.now() + 2 ** 31 + 5000;
@@ -64,7 +64,7 @@ describe('sleepUntil', () => {
   });
 });
 
-test('now is monotonic, whatever happens to the wall clock', () => {
+test('now is monotonic while the wall clock jumps', () => {
   vi.useFakeTimers({ toFake: ['Date'] });
   const clock = createClock();
   const before = clock.now();
@@ -74,7 +74,7 @@ test('now is monotonic, whatever happens to the wall clock', () => {
   expect(Math.abs(clock.now() - performance.now())).toBeLessThan(1000);
 });
 
-test('nextTurn lets those go first who are ready now', async () => {
+test('nextTurn resolves after callbacks that are ready now', async () => {
   const order: string[] = [];
   const turn = createClock()
     .nextTurn()

@@ -1,10 +1,10 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { afterEach, describe, expect, test, vi } from 'vitest';
 import { createClock } from '../../../src/io/clock/clock.ts';
-import { createYielding, inTurns } from '../../../src/io/clock/turns.ts';
+import { createYieldIfLong, inTurns } from '../../../src/io/clock/turns.ts';
 
 describe('inTurns', () => {
-  test('eight go on in a turn, in their order, and whoever comes meanwhile behind them', async () => {
+  test('eight callers continue per turn, in their order, later ones after them', async () => {
     const inTurn = inTurns();
     const gone: number[] = [];
     const counts: number[] = [];
@@ -23,43 +23,43 @@ describe('inTurns', () => {
   });
 });
 
-describe('createYielding', () => {
+describe('createYieldIfLong', () => {
   afterEach(() => vi.restoreAllMocks());
 
-  test('a short turn is not ended; of a long one all go on in the next, which may last as long', async () => {
+  test('only a turn of 10 ms is ended, and all its callers resume in the next, which may last as long', async () => {
     const clock = vi.spyOn(performance, 'now');
     const passMs = (ms: number) => clock.mockReturnValue(performance.now() + ms);
     passMs(0);
-    const yieldTurn = createYielding();
-    expect(yieldTurn()).toBeUndefined();
+    const yieldIfLong = createYieldIfLong();
+    expect(yieldIfLong()).toBeUndefined();
     passMs(9);
-    expect(yieldTurn()).toBeUndefined();
+    expect(yieldIfLong()).toBeUndefined();
     passMs(2);
     const gone: string[] = [];
-    const first = yieldTurn()?.then(() => gone.push('first'));
-    const second = yieldTurn()?.then(() => gone.push('second'));
+    const first = yieldIfLong()?.then(() => gone.push('first'));
+    const second = yieldIfLong()?.then(() => gone.push('second'));
     expect([first, second]).toEqual([expect.any(Promise), expect.any(Promise)]);
     await Promise.resolve();
     expect(gone).toEqual([]);
     await nextTurn();
     expect(gone).toEqual(['first', 'second']);
     passMs(9);
-    expect(yieldTurn()).toBeUndefined();
+    expect(yieldIfLong()).toBeUndefined();
     passMs(2);
-    expect(yieldTurn()).toBeInstanceOf(Promise);
+    expect(yieldIfLong()).toBeInstanceOf(Promise);
   });
 
-  test('a turn that came to its end by itself does not count into the next', async () => {
+  test('a turn that ended by itself does not count toward the next', async () => {
     const clock = vi.spyOn(performance, 'now').mockReturnValue(0);
-    const yieldTurn = createYielding();
-    yieldTurn();
+    const yieldIfLong = createYieldIfLong();
+    yieldIfLong();
     await nextTurn();
     clock.mockReturnValue(60_000);
-    expect(yieldTurn()).toBeUndefined();
+    expect(yieldIfLong()).toBeUndefined();
   });
 });
 
-test('of those that are due at once the first go on before the last are woken', async () => {
+test('sleeps that end at once are woken over several turns', async () => {
   const clock = createClock();
   const untilMs = clock.now() + 30;
   const turns = new Set<number>();
