@@ -98,7 +98,6 @@ const deepFunctions: Readonly<Record<string, number>> = {
   'flow/plan.ts': 2,
   'flow/starter/starter-references.ts': 1,
   'io/http/exchange.ts': 2,
-  'io/ledger/book.ts': 3,
   'nodes/http/http-batch.ts': 1,
 };
 
