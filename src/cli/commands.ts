@@ -64,7 +64,7 @@ const nodes = command({
 const schema = command({
   name: 'schema',
   help: 'print the JSON Schema of the flow file, for editors',
-  run: async ({ terminal }) => (await import('./flow/schema.ts')).schemaCommand(terminal),
+  run: async ({ terminal }) => (await import('./flow/nodes.ts')).schemaCommand(terminal),
 });
 
 const completion = command({

@@ -19,12 +19,12 @@ const servedPort = 4010;
 const highestPort = 65_535;
 const shownRecords = 5;
 
-/** Runs the example flow over real airports against an API on this machine, or only serves that API. Answers the exit code. */
+/** Runs the example flow over real airports against an API on this machine, or only serves that API. Returns the exit code. */
 export async function demoCommand(options: DemoOptions, terminal: Terminal): Promise<number> {
   const port = options.port ?? (options.serve ? servedPort : 0);
   if (port > highestPort) throw new AutomateError('usage', `--port: expected a port from 0 to ${highestPort}, found ${port}`);
   const api = await createDemoApi({ port }).catch((error: Error) => {
-    throw new AutomateError('usage', `the demo API cannot listen on port ${port}: ${error.message}\nname another with --port`);
+    throw new AutomateError('usage', `the demo API cannot listen on port ${port}: ${error.message}\nchoose another with --port`);
   });
   try {
     return options.serve ? await serve(api, terminal) : await runExample(api, terminal);
@@ -34,14 +34,14 @@ export async function demoCommand(options: DemoOptions, terminal: Terminal): Pro
 }
 
 async function serve(api: DemoApi, terminal: Terminal): Promise<number> {
-  await terminal.print(`the demo API listens on ${api.origin}; Ctrl-C ends it`);
+  await terminal.print(`the demo API listens on ${api.origin}; stop it with Ctrl-C`);
   const signal = await new Promise<NodeJS.Signals>((resolve) => {
     for (const name of ['SIGINT', 'SIGTERM'] as const) process.once(name, resolve);
   });
   return signalExitCode(signal);
 }
 
-/** Works in a folder of its own, so that nothing of the user's is touched, and leaves it there to play with. */
+/** Works in a new folder, which touches no file of the user, and leaves it for experiments. */
 async function runExample(api: DemoApi, terminal: Terminal): Promise<number> {
   const examples = fileURLToPath(new URL('../examples/', import.meta.url));
   const folder = await mkdtemp(join(tmpdir(), 'automate-demo-')).catch(noFolder);
@@ -62,15 +62,15 @@ async function runExample(api: DemoApi, terminal: Terminal): Promise<number> {
   const lines = (await readFile(output, 'utf8')).split('\n').slice(0, shownRecords + 1);
   say(`\n${colors.bold(`The first ${shownRecords} records of ${output}`)}\n`);
   await terminal.print(lines.join('\n'));
-  say(`\nTo go on: automate demo --serve in one terminal, the flows in ${examples} in another.`);
+  say(`\nTry next: automate demo --serve in one terminal, the flows in ${examples} in another.`);
   return exitCode;
 }
 
 function noFolder(error: Error): never {
-  throw new AutomateError('output', `no folder can be made in ${tmpdir()}: ${systemReason(error)}\nname another place with TMPDIR`);
+  throw new AutomateError('output', `no folder can be created in ${tmpdir()}: ${systemReason(error)}\nchoose another place with TMPDIR`);
 }
 
-/** A proxy for the outside cannot reach an API on this machine. */
+/** Bypasses a proxy, which cannot reach an API on this machine. */
 function reachLoopback(environment: NodeJS.ProcessEnv): void {
   const others = environment.no_proxy ?? environment.NO_PROXY;
   environment.no_proxy = others ? `${others},127.0.0.1` : '127.0.0.1';

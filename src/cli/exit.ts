@@ -2,7 +2,7 @@ import { constants } from 'node:os';
 import type { Ending } from '../core/event.ts';
 import { AutomateError, type ErrorKind } from '../core/failure.ts';
 
-/** What a shell is told: the contract's exit codes. */
+/** The exit codes by the kind of error, and those of commands that ended by themselves. Documented in README and `run --help`. */
 export const exitCodes = {
   success: 0,
   bug: 1,

@@ -60,7 +60,7 @@ describe('add', () => {
       const { code, stdout, stderr } = await place.automate(addHttp(name, ...args));
       expect({ name, code }).toEqual({ name, code: 0 });
       expect(stderr).toContain(`"${name}" is saved; try it: automate connections test ${name}\n`);
-      expect(stderr.includes('there is no credential "c" yet; keep it: automate credentials set c')).toBe(args.includes('c'));
+      expect(stderr.includes('there is no credential "c" yet; store it: automate credentials set c')).toBe(args.includes('c'));
       printed.push(stdout);
     }
     const saved = added.map(([name, , more]) => ({ name, type: 'http', base_url: base, ...more }));
@@ -170,7 +170,7 @@ describe('add', () => {
   test('the hint to keep its secret names the environment', async () => {
     const place = await workplace();
     const { stderr } = await place.automate(addHttp('crm', '--credential', 'c'), { env: { AUTOMATE_ENV: 'staging' } });
-    expect(stderr).toContain('keep it: automate credentials set c --env staging\n');
+    expect(stderr).toContain('store it: automate credentials set c --env staging\n');
   });
 
   test('a name that is taken needs --force', async () => {
@@ -311,7 +311,7 @@ describe('test', () => {
     const { server, place } = await connected(bearer);
     const { code, stderr } = await place.automate(['connections', 'test', 'crm']);
     expect(code).toBe(7);
-    expect(stderr).toContain('there is no credential "c"\n  keep it: automate credentials set c\n');
+    expect(stderr).toContain('there is no credential "c"\n  store it: automate credentials set c\n');
     expect(server.requests).toEqual([]);
   });
 

@@ -38,7 +38,7 @@ describe('credentials set', () => {
   test.each([secret, `${secret}\n`, `${secret}\r\n`, `\ufeff${secret}\n`])('keeps what comes on stdin: %j', async (stdin) => {
     const server = await httpServer();
     const place = await flowPlace(server.origin);
-    expect(await setTo(place, stdin, 'crm')).toEqual({ code: 0, stdout: '', stderr: '"crm" is kept in the vault\n' });
+    expect(await setTo(place, stdin, 'crm')).toEqual({ code: 0, stdout: '', stderr: '"crm" is stored in the vault\n' });
     await place.automate(run, { env: place.env });
     expect(server.requests[0]?.headers.authorization).toBe(`Bearer ${secret}`);
   });
@@ -66,10 +66,10 @@ describe('credentials set', () => {
     [[], /missing required argument 'name'/],
     [['crm', '--env', 'a b'], /expected a name such as staging in --env/],
     [['crm', '--backend', 'plain'], /--backend: expected keychain or vault, found "plain"/],
-    [['crm', '--expires', '2020-01-01'], /--expires: expected a duration such as 90d, or a day to come/],
+    [['crm', '--expires', '2020-01-01'], /--expires: expected a duration such as 90d, or a future day/],
     [['crm', '--expires', '2030-02-31x'], /--expires: /],
-    [['crm', '--expires', '2027-02-31'], /--expires: expected a duration such as 90d, or a day to come .*found "2027-02-31"/],
-    [['crm', '--expires', '90'], /--expires: expected a duration such as 90d, or a day to come .*found "90"/],
+    [['crm', '--expires', '2027-02-31'], /--expires: expected a duration such as 90d, or a future day .*found "2027-02-31"/],
+    [['crm', '--expires', '90'], /--expires: expected a duration such as 90d, or a future day .*found "90"/],
     [['crm', '--expires', '0d'], /--expires: /],
     [['crm', '--expires', '-5d'], /--expires|option/],
     [['crm', '--hosts', 'https://api.example.com'], /--hosts: expected hosts such as/],
@@ -89,24 +89,26 @@ describe('credentials set', () => {
     const args = ['crm', '--expires', '90d', '--hosts', 'API.example.com,*.example.org', '--hosts', 'b.example:8443', '--env', 'staging'];
     const until = new Date(Date.now() + 90 * day).toISOString().slice(0, 10);
     expect((await setTo(place, secret, ...args)).stderr).toBe(
-      `"crm" is kept in the vault, for --env staging, until ${until}, for api.example.com, *.example.org, b.example:8443 only\n`,
+      `"crm" is stored in the vault, for --env staging, until ${until}, for api.example.com, *.example.org, b.example:8443 only\n`,
     );
     expect((await setTo(place, secret, 'crm', '--expires', '2099-12-31', '--hosts', '*')).stderr).toBe(
-      '"crm" is kept in the vault, until 2099-12-31\n',
+      '"crm" is stored in the vault, until 2099-12-31\n',
     );
     const [first, second] = JSON.parse((await credentials(place, 'list', '--json')).stdout);
     expect(first).toMatchObject({ env: 'default', expires_at: '2099-12-31T23:59:59.000Z', hosts: null });
     expect(second).toMatchObject({ env: 'staging', hosts: ['api.example.com', '*.example.org', 'b.example:8443'] });
   });
 
-  test('warns of a variable that goes before it, and of a secret too short to be masked', async () => {
+  test('warns of a variable that takes precedence, and of a secret too short to be masked', async () => {
     const place = await vaultPlace();
     const { code, stderr } = await place.automate(['credentials', 'set', 'crm'], {
       env: { ...place.env, AUTOMATE_CREDENTIAL_CRM: 'another' },
       stdin: 'abc',
     });
     expect(code).toBe(0);
-    expect(stderr).toMatch(/warning: AUTOMATE_CREDENTIAL_CRM is set, and goes before it\nwarning: so short a secret cannot be masked/);
+    expect(stderr).toMatch(
+      /warning: AUTOMATE_CREDENTIAL_CRM is set, and takes precedence\nwarning: a secret of fewer than 4 characters cannot be masked/,
+    );
   });
 
   test.each([` ${secret}`, `${secret}  `, `\u00a0${secret}`])(
@@ -166,22 +168,22 @@ describe('what is kept', () => {
 
   test('none: list says how to keep one', async () => {
     const { code, stdout, stderr } = await credentials(await vaultPlace(), 'list');
-    expect([code, stdout, stderr]).toEqual([0, '', 'there are no credentials here\n  keep one: automate credentials set NAME\n']);
+    expect([code, stdout, stderr]).toEqual([0, '', 'there are no credentials here\n  store one: automate credentials set NAME\n']);
   });
 
   test('of one that is not there, or not so, is said to be nothing', async () => {
     const place = await vaultPlace();
     await setTo(place, secret, 'crm', '--env', 'staging');
     for (const [args, code, message] of [
-      [['show', 'crm'], 7, /there is no credential "crm"\n {2}it is kept for --env staging/],
-      [['show', 'nobody'], 7, /there is no credential "nobody"\n {2}keep it: automate credentials set nobody/],
+      [['show', 'crm'], 7, /there is no credential "crm"\n {2}it is stored for --env staging/],
+      [['show', 'nobody'], 7, /there is no credential "nobody"\n {2}store it: automate credentials set nobody/],
       [['remove', 'crm'], 7, /no credential "crm" is stored/],
       [['restore', 'crm'], 7, /no credential "crm" is stored/],
       [['restore', 'crm', '--env', 'staging'], 7, /no previous secret of "crm" is stored/],
-      [['check', 'crm'], 7, /^problem: there is no credential "crm"; it is kept for --env staging\n {2}keep it/],
-      [['show', 'crm', '--env', 'test'], 7, /there is no credential "crm"\n {2}it is kept for --env staging/],
-      [['show', 'nobody', '--env', 'test'], 7, /keep it: automate credentials set nobody --env test\n/],
-      [['check', 'nobody', '--env', 'test'], 7, /keep it: automate credentials set nobody --env test\n/],
+      [['check', 'crm'], 7, /^problem: there is no credential "crm"; it is stored for --env staging\n {2}store it/],
+      [['show', 'crm', '--env', 'test'], 7, /there is no credential "crm"\n {2}it is stored for --env staging/],
+      [['show', 'nobody', '--env', 'test'], 7, /store it: automate credentials set nobody --env test\n/],
+      [['check', 'nobody', '--env', 'test'], 7, /store it: automate credentials set nobody --env test\n/],
       [['list', 'nobody'], 0, /^there is no credential "nobody" here\n {2}there are others: automate credentials list\n/],
       [['list', 'nobody', '--env', 'test'], 0, /^there is no credential "nobody" for --env test\n/],
       [['list', '--env', 'test'], 0, /^there are no credentials for --env test\n {2}there are others/],
@@ -215,7 +217,7 @@ describe('what is kept', () => {
     expect((await credentials(place, 'check', 'crm')).code).toBe(7);
     await setTo(place, secret, 'crm');
     const forced = await place.automate(['credentials', 'remove', 'crm', '--force']);
-    expect(forced).toMatchObject({ code: 0, stderr: expect.stringMatching(/"crm" is forgotten; its secret is still where it was/) });
+    expect(forced).toMatchObject({ code: 0, stderr: expect.stringMatching(/"crm" is forgotten; its secret is still in its backend/) });
     expect((await credentials(place, 'list', '--json')).stdout).toBe('[]\n');
   });
 
@@ -265,7 +267,7 @@ describe('a run', () => {
     const nobody = await place.automate([...run, '--env', 'production'], { env: place.env });
     expect([nobody.code, nobody.stderr]).toEqual([
       7,
-      expect.stringContaining('there is no credential "crm" for --env production; it is kept for'),
+      expect.stringContaining('there is no credential "crm" for --env production; it is stored for'),
     ]);
     const wrong = await place.automate(run, { env: { ...place.env, AUTOMATE_ENV: '../x' } });
     expect([wrong.code, wrong.stderr]).toEqual([2, expect.stringContaining('in AUTOMATE_ENV')]);
@@ -353,7 +355,7 @@ describe('a run', () => {
     const place = await flowPlace(server.origin);
     const there = ['--env', 'staging'];
     const told = async () => (await place.automate([...run, ...there], { env: place.env })).stderr;
-    expect(await told()).toContain('keep it: automate credentials set crm --env staging\n');
+    expect(await told()).toContain('store it: automate credentials set crm --env staging\n');
     await setTo(place, 'first', 'crm', ...there, '--hosts', 'api.example.com');
     expect(await told()).toContain('with other --hosts if that is meant: automate credentials set crm --env staging\n');
     const { stderr } = await setTo(place, 'second', 'crm', ...there, '--hosts', '*');

@@ -37,7 +37,7 @@ test('demo says where it can make no folder', async () => {
   expect(await demo({ TMPDIR: '/nodir' })).toMatchObject({
     code: 74,
     stdout: '',
-    stderr: 'automate: no folder can be made in /nodir: ENOENT: no such file or directory\n  name another place with TMPDIR\n',
+    stderr: 'automate: no folder can be created in /nodir: ENOENT: no such file or directory\n  choose another place with TMPDIR\n',
   });
 });
 
@@ -57,7 +57,7 @@ test('demo --serve only serves, until it is told to end', async () => {
   expect(await (await fetch(`${origin}/v1/airports/AMS`)).json()).toMatchObject({ data: { airport: { iata: 'AMS' } } });
   const taken = await place.automate(['demo', '--serve', '--port', new URL(origin).port]);
   expect(taken).toMatchObject({ code: 2, stdout: '' });
-  expect(taken.stderr).toMatch(/cannot listen on port \d+: .*\n {2}name another with --port/);
+  expect(taken.stderr).toMatch(/cannot listen on port \d+: .*\n {2}choose another with --port/);
   child.kill('SIGINT');
   expect((await finished).code).toBe(130);
 });

@@ -121,7 +121,7 @@ describe('a flow of a curl command line', () => {
         body: { name: '{{name}}', n: 42 },
       },
     ]);
-    expect(stderr).toContain('not written: the header "Authorization"; keep it as the credential acme-token');
+    expect(stderr).toContain('not written: the header "Authorization"; store it as the credential acme-token');
     expect(stderr).toContain('\n  automate credentials set acme-token\n');
     expect(stderr + (await place.read('flow.yaml'))).not.toContain(token);
   });

@@ -319,7 +319,7 @@ describe('finding a tool', () => {
       stderr: expect.stringContaining('"odd" is saved; its tools: automate connections tools odd\n'),
     });
     expect(added.stderr).toContain(
-      `warning: the tools of "odd" are not kept for automate nodes: ${place.path('.automate/mcp-tools.json')} is a symbolic link, which is refused\n`,
+      `warning: the tools of "odd" were not cached for automate nodes: ${place.path('.automate/mcp-tools.json')} is a symbolic link, which is refused\n`,
     );
     for (const args of [
       ['tools', 'odd', 'work'],
@@ -327,7 +327,7 @@ describe('finding a tool', () => {
     ]) {
       expect(await place.automate(['connections', ...args])).toMatchObject({
         code: 0,
-        stderr: expect.stringContaining('warning: the tools of "odd" are not kept'),
+        stderr: expect.stringContaining('warning: the tools of "odd" were not cached'),
       });
     }
   });

@@ -57,7 +57,7 @@ describe('pages end', () => {
     expect([code, rows]).toEqual([0, sixRows]);
     expect(stderr).toContain(
       '  warning: page 1 of record 1 has 2 items, fewer than the size of 50, and is not the last (pages, 1 record)\n' +
-        '    where the server gives no more at once, those in between were left out: say size: 2, or ask it for 50\n',
+        '    if the server sends at most 2 at once, items were skipped: set size: 2, or request 50 per page\n',
     );
   });
 

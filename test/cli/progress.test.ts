@@ -1,28 +1,24 @@
 import { describe, expect, test } from 'vitest';
-import { counting, createPauses, createProgressLine, shareDone } from '../../src/cli/show/progress.ts';
+import { countItems, createPauses, createProgressLine, shareDone } from '../../src/cli/show/progress.ts';
 import { addToTally, createTally } from '../../src/cli/show/tally.ts';
 import type { Item } from '../../src/core/item.ts';
 
-describe('the share that is done', () => {
+describe('the finished share', () => {
   const whole = { totalBytes: 1000, readBytes: 1000, reading: { records: 500, bytesBefore: 0 }, doneRecords: 10, limit: undefined };
 
   test.each([
-    ['of a small file that was read at once, is that of its records', {}, 0.02],
-    ['of a large file, is what was read, less what is on its way', { readBytes: 100, doneRecords: 250 }, 0.05],
+    ['of a small file that was read at once counts its records', {}, 0.02],
+    ['of a large file counts the bytes read, without unfinished records', { readBytes: 100, doneRecords: 250 }, 0.05],
     [
-      'of a few records of a large file, is that of the few',
+      'of a large file with --limit counts the limited records',
       { readBytes: 10, reading: { records: 50, bytesBefore: 0 }, doneRecords: 25, limit: 50 },
       0.5,
     ],
-    ['of a file with fewer records than wanted, is that of the file', { doneRecords: 400, limit: 10_000 }, 0.8],
-    [
-      'of a file that is gone on with, is that of the rest',
-      { readBytes: 900, reading: { records: 500, bytesBefore: 800 }, doneRecords: 250 },
-      0.25,
-    ],
-    ['of a stream, is that of the records wanted', { totalBytes: undefined, limit: 40 }, 0.25],
-    ['of a stream without end, is not known', { totalBytes: undefined }, undefined],
-    ['of what is not yet read, is not known', { reading: { records: 0, bytesBefore: 0 } }, undefined],
+    ['of a file with fewer records than --limit counts the file', { doneRecords: 400, limit: 10_000 }, 0.8],
+    ['of a resumed file counts the rest', { readBytes: 900, reading: { records: 500, bytesBefore: 800 }, doneRecords: 250 }, 0.25],
+    ['of a stream with --limit counts the limited records', { totalBytes: undefined, limit: 40 }, 0.25],
+    ['of a stream without --limit is not known', { totalBytes: undefined }, undefined],
+    ['is not known before anything is read', { reading: { records: 0, bytesBefore: 0 } }, undefined],
   ])('%s', (_name, facts, expected) => {
     const share = shareDone({ ...whole, ...facts });
     if (expected === undefined) expect(share).toBeUndefined();
@@ -30,26 +26,26 @@ describe('the share that is done', () => {
   });
 });
 
-describe('what stands in front of the records that are wanted', () => {
+describe('the bytes before the first record', () => {
   const item = (number: number, offset: number): Item => ({ number, fields: new Map(), end: { offset, line: number } });
 
   test.each([
-    ['is little at the beginning', [item(1, 10), item(2, 20), item(100, 1000)], 1000, 10],
-    ['is what was skipped, or done before', [item(801, 8010), item(900, 9000)], 9000, 8010],
-    ['of a packed input is as much of it', [item(801, 80_100), item(900, 90_000)], 9000, 8010],
+    ['are few at the beginning', [item(1, 10), item(2, 20), item(100, 1000)], 1000, 10],
+    ['are those that were skipped, or done before', [item(801, 8010), item(900, 9000)], 9000, 8010],
+    ['of a packed input are the same share of it', [item(801, 80_100), item(900, 90_000)], 9000, 8010],
   ])('%s', async (_name, items, readBytes, expected) => {
     const reading = { records: 0, bytesBefore: 0 };
     const batches = (async function* () {
       yield items;
       yield [item(1000, 100_000)];
     })();
-    for await (const _ of counting(batches, () => readBytes, reading));
+    for await (const _ of countItems(batches, () => readBytes, reading));
     expect(reading).toEqual({ records: items.length + 1, bytesBefore: expected });
   });
 });
 
-describe('the line', () => {
-  test('has records, rate, errors, retries, credits, share and what is left', () => {
+describe('the progress line', () => {
+  test('shows records, rate, errors, retries, credits, share and time left', () => {
     const tally = createTally();
     let nowMs = 0;
     const now = () => nowMs;
@@ -63,7 +59,7 @@ describe('the line', () => {
     expect(line()).toBe('2 records · 0/s · 1 failed · 1 retried · 1,234 credits · 25 % · about 30.0 s left');
   });
 
-  test('says who asks to wait, and how long still', () => {
+  test('shows which server asks to wait, and for how long', () => {
     let nowMs = 5000;
     const now = () => nowMs;
     const pauses = createPauses(now);

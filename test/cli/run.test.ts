@@ -394,7 +394,7 @@ describe('ends early', () => {
     release?.();
     const { code, stderr } = await finished;
     expect(code).toBe(expected);
-    expect(stderr).toContain('finishing the records that have begun');
+    expect(stderr).toContain('finishing the records already started');
     const written = (await place.read('out.csv'))
       .trim()
       .split('\n')

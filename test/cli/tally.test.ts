@@ -5,7 +5,7 @@ import { addToTally, createTally, type Tally } from '../../src/cli/show/tally.ts
 import type { Event } from '../../src/core/event.ts';
 
 const facts = {
-  ...{ flow: 'flow.yaml', input: 'in.csv', output: 'out.csv', errors: 'in.errors.csv', resumedBehind: 0, outputRecords: 0 },
+  ...{ flow: 'flow.yaml', input: 'in.csv', output: 'out.csv', errors: 'in.errors.csv', resumedAfter: 0, outputRecords: 0 },
   ...{ errorRecords: 0, credits: 0, usage: undefined, exitCode: 4, next: [] },
 };
 
@@ -27,12 +27,12 @@ const failed = (record: number, message: string, type: 'record-failed' | 'record
 });
 
 describe('failures of one node, class and status', () => {
-  test('with one message are one line', () => {
+  test('show one message on their own line', () => {
     const tally = tallyOf(failed(1, 'no zip'), failed(2, 'no zip'));
     expect(failuresOf(tally)).toEqual(['ask  http 422  2 x  records 1, 2  no zip']);
   });
 
-  test('with several show the most frequent ones, and how many others there are', () => {
+  test('show the most frequent of several messages, and count the others', () => {
     const messages = ['a', 'b', 'c', 'd', 'c', 'b', 'c'];
     const tally = tallyOf(...messages.map((message, index) => failed(index + 1, message)));
     expect(failuresOf(tally)).toEqual(['ask  http 422  7 x  records 1, 2, 3, ...', '3 x  c', '2 x  b', '1 x  a', '1 x  other messages']);
@@ -43,31 +43,31 @@ describe('failures of one node, class and status', () => {
     ]);
   });
 
-  test('with a message for each record fill no memory', () => {
+  test('use bounded memory if every record has its own message', () => {
     const tally = tallyOf(...Array.from({ length: 10_000 }, (_, index) => failed(index + 1, `no user ${index}`)));
     expect([...tally.failures.values()][0]?.messages.size).toBeLessThan(100);
     expect(failuresOf(tally).at(-1)).toBe('9,997 x  other messages');
   });
 
-  test('have their advice on the same line', () => {
+  test('show the advice on the same line', () => {
     const tally = tallyOf(failed(1, 'the record has a field "x"\nwrite NDJSON'));
     expect(failuresOf(tally)).toEqual(['ask  http 422  1 x  record 1  the record has a field "x"; write NDJSON']);
   });
 
-  test('have their advice also where the message is cut', () => {
+  test('show the advice even if the message is cut', () => {
     const tally = tallyOf(failed(1, `${'x'.repeat(160)} and so on\nlist it under allow_hosts`));
     expect(failuresOf(tally)[0]).toMatch(/x{160}\.\.\. list it under allow_hosts$/);
   });
 });
 
-describe('kept records', () => {
-  test('that fail at a later node are failed, and not kept', () => {
+describe('records passed through by on_error: keep', () => {
+  test('count as failed if a later node fails', () => {
     const tally = tallyOf(failed(1, 'first', 'record-kept'), failed(1, 'second', 'record-failed', 'later'));
     expect(tally).toMatchObject({ failed: 1, kept: 0, written: 0 });
     expect(failuresOf(tally)).toEqual(['later  http 422  1 x  record 1  second']);
   });
 
-  test('count once, however many rows of theirs were kept', () => {
+  test('count once, even with several failed rows', () => {
     const done: Event = { type: 'record-done', record: 1, rows: 3 };
     const tally = tallyOf(failed(1, 'm', 'record-kept'), failed(1, 'm', 'record-kept'), failed(1, 'm', 'record-kept', 'later'), done);
     expect(tally).toMatchObject({ failed: 0, kept: 1, written: 1 });
@@ -75,7 +75,7 @@ describe('kept records', () => {
     expect(failuresOf(tally)).toHaveLength(2);
   });
 
-  test('are named in ascending order', () => {
+  test('are listed in ascending order', () => {
     const ends = [5, 2, 9, 1].map((record): Event => ({ type: 'record-done', record, rows: 1 }));
     const tally = tallyOf(...[9, 5, 1, 2].map((record) => failed(record, 'm', 'record-kept')), ...ends);
     expect(failuresOf(tally)).toEqual(['ask  http 422  4 x  records 1, 2, 5, ...  m']);

@@ -36,7 +36,7 @@ test('a record that is done behind one that is not waits for --resume, which sen
   const { place, asked, automate } = await jobs();
   const stopped = await automate('--max-credits', '22', '--summary', 'summary.json');
   expect([stopped.code, await place.read('out.ndjson')]).toEqual([5, '']);
-  expect(stopped.stderr).toContain('waiting: 20 done behind a record that is not; --resume writes them in turn');
+  expect(stopped.stderr).toContain('waiting: 20 finished before an earlier record; --resume writes them in turn');
   expect(JSON.parse(await place.read('summary.json'))).toMatchObject({ read: 0, waiting: 20 });
   expect(await place.read('out.ndjson.automate-run')).not.toContain('canary');
   expect((await automate()).stderr).toContain('out.ndjson: no record is done, and 20 more finished after one that is not (journal:');
@@ -123,12 +123,12 @@ test.each(['out.csv', 'out.json', 'out.ndjson.gz'])('the pages of a record wait 
   expect((await undisturbed.automate()).code).toBe(0);
   const { asked, place, automate } = await pagesOf();
   const stopped = await automate('--max-credits', '30');
-  expect([stopped.code, stopped.stderr]).toEqual([5, expect.stringMatching(/waiting: \d+ done behind a record that is not/)]);
+  expect([stopped.code, stopped.stderr]).toEqual([5, expect.stringMatching(/waiting: \d+ finished before an earlier record/)]);
   const waiting = Number(/waiting: (\d+)/.exec(stopped.stderr)?.[1]);
   expect(waiting).toBeGreaterThan(2);
   const before = new Map(asked);
   expect(await place.read(`${out}.automate-run`)).not.toContain('canary');
-  expect((await automate('--max-credits', '1', '--resume')).stderr).toContain(`waiting: ${waiting} done`);
+  expect((await automate('--max-credits', '1', '--resume')).stderr).toContain(`waiting: ${waiting} finished`);
   expect((await automate('--resume')).code).toBe(0);
   expect(await contentOf(place, out)).toBe(await contentOf(undisturbed.place, out));
   const done = ids.slice(1, 1 + waiting);
@@ -140,7 +140,7 @@ test('credits that complete no record are not offered again, even if records are
   const { automate } = await jobs();
   expect((await automate('--max-credits', '3', '--concurrency', '1')).stderr).toContain('  resume with:');
   const vain = await automate('--max-credits', '1', '--resume');
-  expect(vain.stderr).toContain('waiting: 2 done behind a record that is not');
+  expect(vain.stderr).toContain('waiting: 2 finished before an earlier record');
   expect(vain.stderr).toContain('1 credit did not complete a single record');
 });
 

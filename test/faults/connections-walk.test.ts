@@ -197,7 +197,7 @@ describe.skipIf(!hasScript)(`prompt at a terminal${reason}`, () => {
       'credentials set key --backend vault',
       [
         ['Secret for "key"', enter('sesame')],
-        ['A passphrase for the new vault', keys.ctrlD],
+        ['Choose a passphrase for the new vault', keys.ctrlD],
       ],
     ],
     [
@@ -205,8 +205,8 @@ describe.skipIf(!hasScript)(`prompt at a terminal${reason}`, () => {
       'credentials set key --backend vault',
       [
         ['Secret for "key"', enter('sesame')],
-        ['A passphrase for the new vault', enter('open')],
-        ['Once more', keys.ctrlD],
+        ['Choose a passphrase for the new vault', enter('open')],
+        ['Repeat it', keys.ctrlD],
       ],
     ],
   ])('Ctrl-D at %s cancels the command and stores nothing', async (_, command, answers) => {
@@ -273,22 +273,22 @@ describe.skipIf(!hasScript)(`prompt at a terminal${reason}`, () => {
       const { server, place } = await keyed();
       const set = await atTerminal(place, 'automate credentials set key --backend vault', [
         ['Secret for "key"', enter(secret)],
-        ['A passphrase for the new vault', enter(passphrase)],
-        ['Once more', enter('ÐØÆ')],
-        ['that is another one', enter(keys.clear + passphrase)],
+        ['Choose a passphrase for the new vault', enter(passphrase)],
+        ['Repeat it', enter('ÐØÆ')],
+        ['the two differ', enter(keys.clear + passphrase)],
       ]);
-      expect(set).toMatchObject({ code: 0, unasked: [], shown: expect.stringContaining('"key" is kept in the vault') });
+      expect(set).toMatchObject({ code: 0, unasked: [], shown: expect.stringContaining('"key" is stored in the vault') });
       const command = 'cat rows.csv | automate run flow.yaml --in - --in-format csv --out out.csv';
       const wrong = await atTerminal(place, command, [
         ['Passphrase of the vault', enter('ÐØÆ')],
-        ['◆  That does not open it', enter('×÷')],
-        ['◆  That does not open it', enter('ßÞ')],
+        ['◆  That is not the passphrase', enter('×÷')],
+        ['◆  That is not the passphrase', enter('ßÞ')],
       ]);
       expect(wrong).toMatchObject({ code: 7, unasked: [] });
       expect(server.requests).toEqual([]);
       const right = await atTerminal(place, command, [
         ['Passphrase of the vault', enter('ÐØÆ')],
-        ['◆  That does not open it', enter(passphrase)],
+        ['◆  That is not the passphrase', enter(passphrase)],
       ]);
       expect(right).toMatchObject({ code: 0, unasked: [] });
       expect(server.requests.map(({ path }) => path)).toEqual([1, 2].map((id) => `/${id}?k=${encodeURIComponent(secret)}`));
@@ -318,7 +318,7 @@ describe.skipIf(!hasScript)(`prompt at a terminal${reason}`, () => {
         { AUTOMATE_VAULT_PASSPHRASE: 'a passphrase of some length' },
       );
       expect({ code, unasked }).toEqual({ code: 0, unasked: [] });
-      expect(shown).toMatch(/"crm" is saved[\s\S]*"crm-token" is kept in the vault/);
+      expect(shown).toMatch(/"crm" is saved[\s\S]*"crm-token" is stored in the vault/);
       expect(shown).not.toMatch(characters);
     });
   });

@@ -80,10 +80,10 @@ describe.skipIf(skipped)(`Secret Service${skipped}`, () => {
     ]);
     expect(said).toEqual([
       expect.stringMatching(/keychain +active +the operating system's\nvault +unavailable .*\nexit 0$/),
-      '"crm" is kept in the keychain\nexit 0',
+      '"crm" is stored in the keychain\nexit 0',
       'first secret\nexit 0',
       'exit 4',
-      expect.stringMatching(/^"crm" is kept in the keychain\nthe one before it is kept.* restore crm\nexit 0$/),
+      expect.stringMatching(/^"crm" is stored in the keychain\nthe previous secret is stored.* restore crm\nexit 0$/),
       'first secret\nsecond secret\nexit 0',
       'exit 0',
       'second secret\nexit 0',
@@ -117,7 +117,7 @@ describe.skipIf(skipped)(`Secret Service${skipped}`, () => {
       expect.stringMatching(/keychain +unavailable +it is locked\n/),
       expect.stringMatching(/it is locked\n[\s\S]*two ways out[\s\S]*--backend vault[\s\S]*exit 7$/),
       expect.stringMatching(/it is locked\n.*automate credentials remove crm --force\nexit 7$/),
-      expect.stringMatching(/^"crm" is kept in the vault\nwarning: the old secret is still in the keychain.*\nexit 0$/),
+      expect.stringMatching(/^"crm" is stored in the vault\nwarning: the old secret is still in the keychain.*\nexit 0$/),
       'crm: found in the vault\nexit 0',
     ]);
     expect(server.calls.size).toBe(0);

@@ -33,7 +33,7 @@ describe('run resumed after kill -9', () => {
     expect(await bytesOf(place, out)).toBe(await bytesOf(whole, out));
     expect(await bytesOf(place, errors)).toBe(await bytesOf(whole, errors));
     expect(await leftBehind(place)).toEqual([]);
-    expect(stderr).toMatch(/resumed behind record \d+/);
+    expect(stderr).toMatch(/resumed after record \d+/);
     const repeated = [...server.calls.values()].reduce((sum, times) => sum + times - 1, 0);
     expect(repeated).toBeLessThanOrEqual(windowSize * kills);
   });

@@ -17,7 +17,7 @@ describe('signal', () => {
     await new Promise((resolve) => setTimeout(resolve, 300));
     child.kill('SIGTERM');
     const { code, stderr } = await finished;
-    expect([code, stderr]).toEqual([143, 'automate: SIGTERM: no record was begun\n']);
+    expect([code, stderr]).toEqual([143, 'automate: SIGTERM: no record was started\n']);
     expect(await leftBehind(place)).toEqual([]);
   });
 

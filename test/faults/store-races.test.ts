@@ -50,7 +50,7 @@ test.each([
 ])('a lock of the credentials %s is taken over, and gone afterwards', async (_, lock) => {
   const place = await vaultPlace();
   await place.write('.automate/credentials.json.automate-lock', lock());
-  expect(await set(place, 'key')).toMatchObject({ code: 0, stderr: '"key" is kept in the vault\n' });
+  expect(await set(place, 'key')).toMatchObject({ code: 0, stderr: '"key" is stored in the vault\n' });
   expect((await readdir(place.path('.automate'))).sort()).toEqual(['credentials.json', 'vault.json']);
 });
 
@@ -70,7 +70,7 @@ test.runIf(canTrace)("a process that is slow to remove a dead one's lock does no
      wait`,
     env,
   );
-  expect(stderr.match(/is kept in the vault/g)).toHaveLength(3);
+  expect(stderr.match(/is stored in the vault/g)).toHaveLength(3);
   expect(await found(place)).toEqual(['a', 'b', 'c'].map((name) => `key-${name}: found in the vault`));
 });
 

@@ -118,7 +118,7 @@ export async function testCommand(name: string, options: TestOptions, terminal: 
   if (response instanceof Failure && !response.sent) ledger.release(name);
   else ledger.settle(name, costOfTest(connection, response));
   ledger.close();
-  await credentials.noted();
+  await credentials.usesRecorded();
   terminal.say(`GET ${request.origin}${request.path}: ${outcomeOf(response)} in ${Math.round(ports.clock.now() - startedMs)} ms`);
   terminal.say(`${creditsText(ports.credits())} spent`);
   const problem = problemOf(response);

@@ -14,47 +14,48 @@ import { openRunLedger } from '../run/run-ledger.ts';
 import type { Terminal } from '../terminal.ts';
 import { wire } from '../wire.ts';
 
-/** What a command line says of how a server is asked. */
+/** Options of the commands that query a server. */
 export interface AskingOptions {
   readonly env?: string;
   readonly cacert?: string;
 }
 
+/** The secrets for a server, and the person who can log in to it; absent if nobody can. */
+export interface ServerOptions extends AskingOptions {
+  readonly credentials: FlowSecrets;
+  readonly person?: LoginPerson | undefined;
+}
+
 /**
- * What the server of a connection says of itself; a person at the terminal logs in where that is asked for. It costs nothing.
- * Throws an AutomateError (`credential`) that says what the trouble was with, and what to check.
+ * Queries the server of a connection for its name, version and tools. A person at the terminal logs in if the server requires it.
+ * It costs no credits. Throws an AutomateError (`credential`) that names the cause and what to check.
  */
 export async function askServer(connection: McpConnection, options: AskingOptions, terminal: Terminal): Promise<ToolServer> {
-  const browser = await browserFor(connection, terminal);
+  const person = await openLogin(connection, terminal);
   try {
     const credentials = await secretsOf(connection, options, terminal);
-    return await serverWith(connection, credentials, options, terminal, browser);
+    return await queryServer(connection, { ...options, credentials, person }, terminal);
   } catch (error) {
     if (!(error instanceof Failure)) throw error;
     const { part, check } = diagnose(error, connection);
     const text = cleaned(error.message);
     throw new AutomateError('credential', `connection "${connection.name}": ${text}\nthe trouble is with the ${part}\ncheck ${check}`);
   } finally {
-    browser?.close();
+    person?.close();
   }
 }
 
-/** The same with secrets that are there already, and nobody to log in. Throws a Failure. */
-export async function serverWith(
-  connection: McpConnection,
-  credentials: FlowSecrets,
-  options: AskingOptions,
-  terminal: Terminal,
-  person?: LoginPerson,
-): Promise<ToolServer> {
-  const { warn } = terminal;
+/** Queries a server with the given secrets. Throws a Failure. */
+export async function queryServer(connection: McpConnection, options: ServerOptions, terminal: Terminal): Promise<ToolServer> {
+  const { env, cacert, credentials, person } = options;
+  const { warn, redactor } = terminal;
   const ports = wire({
     credentials,
-    redactor: terminal.redactor,
+    redactor,
     allowHttp: isRemote(connection.server) && connection.server.allowHttp,
-    cacert: options.cacert,
-    ledger: await openRunLedger(new Map(), { run: randomUUID(), env: options.env, warn }),
-    env: options.env,
+    cacert,
+    ledger: await openRunLedger(new Map(), { run: randomUUID(), env, warn }),
+    env,
     report: () => {},
     warn,
     person,
@@ -64,28 +65,28 @@ export async function serverWith(
     return { ...server, tools: [...server.tools] };
   } finally {
     await ports.close();
-    await credentials.noted();
+    await credentials.usesRecorded();
   }
 }
 
-/** Keeps what a server has said, for `automate nodes`. Where that cannot be kept, what was asked of the server is done all the same. */
+/** Caches the tools of a server for `automate nodes`. Warns if that fails. */
 export async function cacheToolServer(name: string, written: object, server: ToolServer, { redactor, warn }: Terminal): Promise<void> {
   try {
     await cacheServer({ environment: process.env, redactor }, name, written, server);
   } catch (error) {
     if (!(error instanceof AutomateError)) throw error;
-    warn(`the tools of "${name}" are not kept for automate nodes: ${error.message}`);
+    warn(`the tools of "${name}" were not cached for automate nodes: ${error.message}`);
   }
 }
 
-/** The secrets of a connection. One that comes of a login may be missing before the first. */
+/** The secrets of a connection. The secret of a login is missing before the first login. */
 async function secretsOf(connection: McpConnection, options: AskingOptions, terminal: Terminal): Promise<FlowSecrets> {
   const needs = serverCredentials(connection);
-  const uses = (isLogin: boolean): CredentialUse[] =>
-    needs.filter((need) => need.isLogin === isLogin).map((need) => ({ ...need, problem: (message) => ({ message }) }));
-  const found = await loadSecretsOf(uses(false), `connection ${connection.name}`, options, terminal);
+  const uses = needs.filter(({ isLogin }) => !isLogin).map((need): CredentialUse => ({ ...need, problem: (message) => ({ message }) }));
+  const found = await loadSecretsOf(uses, `connection ${connection.name}`, options, terminal);
   const secrets = new Map<string, Secret>(found.secrets);
-  for (const { name } of uses(true)) {
+  for (const { name, isLogin } of needs) {
+    if (!isLogin) continue;
     const { openCredentials } = await import('../credentials/credential-store.ts');
     const finding = (await openCredentials(options.env, terminal).find([name])).get(name);
     if (!finding || !('secret' in finding)) continue;
@@ -95,8 +96,8 @@ async function secretsOf(connection: McpConnection, options: AskingOptions, term
   return { ...found, secrets, used: (name) => void (found.secrets.has(name) && found.used(name)) };
 }
 
-/** Whoever can log in: a person at a terminal, or a browser that the environment names. */
-async function browserFor({ server }: McpConnection, { say }: Terminal): Promise<(LoginPerson & { close(): void }) | undefined> {
+/** Opens the way to log in, if there is a terminal or the variable BROWSER. */
+async function openLogin({ server }: McpConnection, { say }: Terminal): Promise<(LoginPerson & { close(): void }) | undefined> {
   if (!isRemote(server) || server.auth?.type !== 'oauth2_authorization_code') return undefined;
   if (!findAsker() && !process.env.BROWSER) return undefined;
   const { openBrowser } = await import('../../io/mcp/browser.ts');

@@ -10,18 +10,18 @@ import { type Asker, findAsker } from '../ask.ts';
 import { envOf } from '../env.ts';
 import type { Terminal } from '../terminal.ts';
 
-/** With a person there, a window may ask for the keychain's password. */
+/** Timeouts of the keychain. With a person at the terminal, a window may ask for its password. */
 const keychainTimeoutMs = { alone: 10_000, withPerson: 120_000 };
 
-/** Credentials, and the places where they can be kept. */
+/** The credentials of an environment, and the backends that store them. */
 export interface CredentialStore extends Credentials {
   readonly env: string;
   readonly backends: Readonly<Record<BackendName, SecretBackend>>;
-  /** The encrypted file. */
+  /** Path of the encrypted file. */
   readonly vaultPath: string;
 }
 
-/** Opens the credentials of an environment: the one that is named, else AUTOMATE_ENV. Nothing is read before it is asked for. */
+/** Opens the credentials of an environment, by default AUTOMATE_ENV. Reads nothing until it is needed. */
 export function openCredentials(env: string | undefined, { redactor }: Pick<Terminal, 'redactor'>): CredentialStore {
   const home = homeFolder(process.env);
   const asker = findAsker();
@@ -54,8 +54,8 @@ export function openCredentials(env: string | undefined, { redactor }: Pick<Term
 }
 
 async function askPassphrase(asker: Asker, isNew: boolean, isAgain: boolean): Promise<string> {
-  if (!isNew) return asker.secret(isAgain ? 'That does not open it. Passphrase of the vault' : 'Passphrase of the vault');
-  const first = await asker.secret('A passphrase for the new vault (without it the secrets in there are lost)');
-  await asker.secret('Once more', (again) => (again === first ? undefined : 'that is another one'));
+  if (!isNew) return asker.secret(isAgain ? 'That is not the passphrase. Passphrase of the vault' : 'Passphrase of the vault');
+  const first = await asker.secret('Choose a passphrase for the new vault (without it, its secrets are lost)');
+  await asker.secret('Repeat it', (again) => (again === first ? undefined : 'the two differ'));
   return first;
 }

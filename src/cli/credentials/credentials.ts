@@ -4,19 +4,19 @@ import { variableWith } from '../../io/credentials/environment.ts';
 import { envOption, expiryWarning } from '../../io/credentials/secret.ts';
 import { onOneLine } from '../../io/records/errors.ts';
 import { exitCodes } from '../exit.ts';
-import { hide, missing } from '../flow/flow-secrets.ts';
+import { hide, missingText } from '../flow/flow-secrets.ts';
 import { credentialJson, credentialRows, credentialText, type ShownCredential, shownCredentials } from '../show/credentials.ts';
 import { tableText } from '../show/structure.ts';
 import type { Terminal } from '../terminal.ts';
 import { type CredentialStore, openCredentials } from './credential-store.ts';
 
-/** The options that these commands share. */
+/** The options of most commands. */
 export interface CredentialOptions {
   readonly env?: string;
   readonly json?: boolean;
 }
 
-/** Lists credentials, never a value: all of them, or those of one environment or name. Answers the exit code. */
+/** Lists all credentials without their secrets, or those of one environment or name. Returns the exit code. */
 export async function listCommand(name: string | undefined, options: CredentialOptions, terminal: Terminal): Promise<number> {
   const store = openCredentials(options.env, terminal);
   const shown = shownCredentials(store.list(), process.env).filter(
@@ -24,61 +24,63 @@ export async function listCommand(name: string | undefined, options: CredentialO
   );
   if (options.json) await terminal.print(JSON.stringify(shown.map(credentialJson), null, 2));
   else if (shown.length > 0) await terminal.print(tableText(credentialRows(shown, Date.now())).join('\n'));
-  else terminal.say(nothingOf(name, options.env, store));
+  else terminal.say(emptyText(name, options.env, store));
   return exitCodes.success;
 }
 
-function nothingOf(name: string | undefined, env: string | undefined, store: CredentialStore): string {
+function emptyText(name: string | undefined, env: string | undefined, store: CredentialStore): string {
   const what = name === undefined ? 'there are no credentials' : `there is no credential "${name}"`;
   const others = store.list().length;
   const rest =
-    others === 0 ? `keep one: automate credentials set ${name ?? 'NAME'}${envOption(env)}` : `there are others: automate credentials list`;
+    others === 0 ? `store one: automate credentials set ${name ?? 'NAME'}${envOption(env)}` : `there are others: automate credentials list`;
   return `${what}${env === undefined ? ' here' : ` for --env ${env}`}\n  ${rest}`;
 }
 
-/** Tells what is known of one credential, but for its value. Answers the exit code. */
+/** Shows one credential without its secret. Returns the exit code. */
 export async function showCommand(name: string, options: CredentialOptions, terminal: Terminal): Promise<number> {
   const store = openCredentials(options.env, terminal);
-  const shown = known(name, store);
+  const shown = findShown(name, store);
   await terminal.print(options.json ? JSON.stringify(credentialJson(shown), null, 2) : credentialText(shown, Date.now()));
   return exitCodes.success;
 }
 
-function known(name: string, store: CredentialStore): ShownCredential {
+function findShown(name: string, store: CredentialStore): ShownCredential {
   const all = shownCredentials(store.list(), process.env).filter((credential) => credential.name === name);
   const shown = all.find(({ env }) => env === undefined) ?? all.find(({ env }) => env === store.env);
   if (shown) return shown;
   const elsewhere = all.map(({ env }) => `--env ${env}`).join(', ');
-  const hint = elsewhere === '' ? `keep it: automate credentials set ${name}${envOption(store.env)}` : `it is kept for ${elsewhere}`;
+  const hint = elsewhere === '' ? `store it: automate credentials set ${name}${envOption(store.env)}` : `it is stored for ${elsewhere}`;
   throw new AutomateError('credential', `there is no credential "${name}"\n${hint}`);
 }
 
-/** Takes a credential away. Answers the exit code. */
+/** Removes a credential. Returns the exit code. */
 export async function removeCommand(name: string, options: CredentialOptions & { force?: boolean }, terminal: Terminal): Promise<number> {
   const store = openCredentials(options.env, terminal);
-  const isGone = await store.remove(name, options.force ?? false);
-  terminal.say(isGone ? `"${name}" is removed` : `"${name}" is forgotten; its secret is still where it was, which could not be reached`);
+  const isRemoved = await store.remove(name, options.force ?? false);
+  terminal.say(
+    isRemoved ? `"${name}" is removed` : `"${name}" is forgotten; its secret is still in its backend, which could not be reached`,
+  );
   const variable = variableWith(name, process.env);
-  if (variable !== undefined) terminal.warn(`${variable} is still set, and flows go on using it`);
+  if (variable !== undefined) terminal.warn(`${variable} is still set, and flows still use it`);
   return exitCodes.success;
 }
 
-/** Puts the secret before the present one back. Answers the exit code. */
+/** Brings back the previous secret. Returns the exit code. */
 export async function restoreCommand(name: string, options: CredentialOptions, terminal: Terminal): Promise<number> {
   const { setAt } = await openCredentials(options.env, terminal).restore(name);
-  terminal.say(`"${name}" is again the secret that was set on ${setAt.slice(0, 16).replace('T', ' at ')} UTC`);
+  terminal.say(`"${name}" is again the secret set on ${setAt.slice(0, 16).replace('T', ' at ')} UTC`);
   return exitCodes.success;
 }
 
-/** Looks credentials up as a run would, and says what is wrong: one, or all that are kept. Answers the exit code. */
+/** Looks up one credential or all, as a run does, and reports problems. Returns the exit code. */
 export async function checkCommand(name: string | undefined, options: CredentialOptions, terminal: Terminal): Promise<number> {
   const store = openCredentials(options.env, terminal);
   const names = name === undefined ? namesOf(store) : [name];
-  if (names.length === 0) terminal.say(nothingOf(undefined, options.env, store));
+  if (names.length === 0) terminal.say(emptyText(undefined, options.env, store));
   const found = await store.find(names);
   let isWrong = false;
   for (const checked of names) {
-    const finding = found.get(checked) ?? { problem: missing(checked, store) };
+    const finding = found.get(checked) ?? { problem: missingText(checked, store) };
     if ('problem' in finding) {
       isWrong = true;
       terminal.say(`${terminal.colors.red('problem:')} ${finding.problem.replaceAll('\n', '\n  ')}`);
@@ -99,10 +101,10 @@ function namesOf(store: CredentialStore): string[] {
   return [...new Set(shown.map(({ name }) => name))];
 }
 
-/** Tells where secrets can be kept, where the next one will be, and why not elsewhere. Answers the exit code. */
+/** Shows the backends: the active one, and why others are not available. Returns the exit code. */
 export async function backendCommand(name: string | undefined, options: CredentialOptions, terminal: Terminal): Promise<number> {
   const store = openCredentials(options.env, terminal);
-  const present = store.list().find((kept) => kept.name === name && kept.env === store.env)?.backend;
+  const present = store.list().find((stored) => stored.name === name && stored.env === store.env)?.backend;
   const problems = new Map<BackendName, string | undefined>();
   for (const backend of backendNames) problems.set(backend, await store.backends[backend].problem());
   const usable = backendNames.filter((backend) => problems.get(backend) === undefined);
@@ -123,6 +125,6 @@ export async function backendCommand(name: string | undefined, options: Credenti
   ];
   if (options.json) await terminal.print(JSON.stringify(lines, null, 2));
   else await terminal.print(tableText(lines.map(({ backend, state, detail }) => [backend, state, onOneLine(detail)])).join('\n'));
-  if (active === undefined) terminal.say('secrets cannot be kept here; give them to flows in AUTOMATE_CREDENTIAL_... variables');
+  if (active === undefined) terminal.say('secrets cannot be stored here; pass them to flows in AUTOMATE_CREDENTIAL_... variables');
   return exitCodes.success;
 }

@@ -1,20 +1,23 @@
-import { FlowError } from '../../core/failure.ts';
+import { isUtf8 } from 'node:buffer';
+import { readFile } from 'node:fs/promises';
+import { FlowError, type Problem } from '../../core/failure.ts';
 import type { LimitOverrides } from '../../core/node.ts';
 import type { CredentialUse, Plan } from '../../core/plan.ts';
 import { compile } from '../../flow/compile.ts';
 import { savedConnections } from '../../io/connections.ts';
+import { systemReason } from '../../io/files/naming-errors.ts';
+import { utf8Length } from '../../io/records/readers/utf8.ts';
 import { nodeTypes } from '../../nodes/index.ts';
 import { columnsOf, type InputOptions } from '../input-options.ts';
 import { problemText } from '../show/problems.ts';
 import type { Terminal } from '../terminal.ts';
-import { readFlowText } from './flow-text.ts';
 
-/** What the command line adds to a flow file. */
+/** Options of the command line that a flow is compiled with. */
 export interface FlowFileOptions extends LimitOverrides {
   readonly allowHttp: boolean;
   readonly textCells: boolean;
   readonly columns?: readonly string[] | undefined;
-  /** Takes the credentials that a flow names which is not valid elsewhere. */
+  /** Receives the credentials of a flow that has other problems. */
   readonly credentials?: (uses: readonly CredentialUse[]) => void;
 }
 
@@ -25,8 +28,8 @@ export async function loadFlow(file: string, options: FlowFileOptions): Promise<
 }
 
 /**
- * The same before an input's records are read: of a flow that is wrong it tells what is wrong with the references to the input, too.
- * `added`: the fields that every record has besides.
+ * Reads and compiles a flow file before the input is read. For a flow with problems, the FlowError includes wrong references to the
+ * columns of the input. `added`: further fields of every record.
  */
 export async function loadFlowFor(
   input: InputOptions,
@@ -38,14 +41,14 @@ export async function loadFlowFor(
     return await loadFlow(file, options);
   } catch (error) {
     if (!(error instanceof FlowError)) throw error;
-    // Nobody waits for a stream to hear that a flow is wrong.
+    // The problems of a flow must not wait for a stream.
     const { columns } = input.in === '-' ? {} : await columnsOf(input);
     if (columns) await loadFlow(file, { ...options, columns: [...columns, ...added] });
     throw error;
   }
 }
 
-/** Throws a FlowError when a reference names a field that no record can have. */
+/** Throws a FlowError if a reference names a field that no record can have. */
 export function checkFields(plan: Plan, file: string, columns: readonly string[]): void {
   const problems = plan.unknownFields(columns);
   if (problems.length > 0) throw new FlowError(file, problems);
@@ -54,4 +57,31 @@ export function checkFields(plan: Plan, file: string, columns: readonly string[]
 /** Prints the warnings of a flow. `columns`: the input's; absent if they are not known. */
 export function printWarnings(plan: Plan, file: string, { say, colors }: Terminal, columns?: readonly string[]): void {
   for (const warning of plan.warnings(columns)) say(problemText(file, warning, colors, 'warning'));
+}
+
+/** Throws a FlowError if the file cannot be read or is not UTF-8. */
+async function readFlowText(file: string): Promise<string> {
+  const bytes = await readFile(file).catch((error: NodeJS.ErrnoException) => {
+    const reason = error.code === 'ENOENT' ? 'there is no such file' : error.code === 'EISDIR' ? 'it is a folder' : systemReason(error);
+    throw new FlowError(file, [{ message: `the flow file cannot be read: ${reason}` }]);
+  });
+  const problem = encodingProblem(bytes);
+  if (problem) throw new FlowError(file, [problem]);
+  return bytes.toString();
+}
+
+/** Does not show the line: it cannot be searched for secrets. */
+function encodingProblem(bytes: Buffer): Problem | undefined {
+  if (isUtf16(bytes)) return { line: 1, column: 1, message: 'expected UTF-8, found UTF-16\nsave the flow file as UTF-8' };
+  if (isUtf8(bytes)) return undefined;
+  const length = utf8Length(bytes);
+  const lines = bytes.toString('utf8', 0, length).split('\n');
+  const hex = (bytes[length] as number).toString(16).toUpperCase();
+  const message = `expected UTF-8, found the byte 0x${hex}\nsave the flow file as UTF-8`;
+  return { line: lines.length, column: (lines.at(-1) as string).length + 1, message };
+}
+
+/** Detects UTF-16 by its byte order mark, or by the zero byte of an ASCII character. */
+function isUtf16([first, second]: Buffer): boolean {
+  return (first === 0xff && second === 0xfe) || (first === 0xfe && second === 0xff) || (first === 0) !== (second === 0);
 }

@@ -21,32 +21,32 @@ import type { Terminal } from '../terminal.ts';
 export interface FlowSecrets {
   /** By credential name. */
   readonly secrets: ReadonlyMap<string, Secret>;
-  /** A request that this credential signed has succeeded. */
+  /** Records that a request signed with this credential has succeeded. */
   used(credential: string): void;
-  /** How to go back to the secrets before those that were set anew and have not succeeded in this run. */
+  /** Commands that restore the previous secrets of credentials that have not succeeded in this run. */
   restoreCommands(): readonly string[];
-  /** Resolves when every use is noted down. */
-  noted(): Promise<void>;
+  /** Resolves once every use is recorded. */
+  usesRecorded(): Promise<void>;
 }
 
-/** For flows that send nothing. */
-export const noSecrets: FlowSecrets = { secrets: new Map(), used: () => {}, restoreCommands: () => [], noted: async () => {} };
+/** The secrets of a flow that sends nothing. */
+export const noSecrets: FlowSecrets = { secrets: new Map(), used: () => {}, restoreCommands: () => [], usesRecorded: async () => {} };
 
-/** Where the secrets of a flow are looked up. */
+/** The environment whose secrets are used. */
 export interface SecretsOptions {
-  /** The environment that was asked for; absent for that of AUTOMATE_ENV. */
+  /** Absent for AUTOMATE_ENV. */
   readonly env?: string;
 }
 
 /**
- * The secrets that a flow needs. From now on they are never printed.
- * Throws a FlowError (`credential`) that names all that are missing, have expired, or would go where they must not.
+ * Loads the secrets of a flow, and masks them from now on. Throws a FlowError (`credential`) that names all secrets that are missing,
+ * have expired, or are not allowed for their host.
  */
 export function loadSecrets(plan: Plan, file: string, options: SecretsOptions, terminal: Terminal): Promise<FlowSecrets> {
   return loadSecretsOf(plan.credentials, file, options, terminal);
 }
 
-/** The secrets of some places that need them. */
+/** Loads the secrets of some uses, as `loadSecrets` does. */
 export async function loadSecretsOf(
   uses: readonly CredentialUse[],
   file: string,
@@ -56,7 +56,7 @@ export async function loadSecretsOf(
   envOf(options.env);
   const names = [...new Set(uses.map(({ name }) => name))];
   if (names.length === 0) return noSecrets;
-  // Where variables hold all of them, nothing else is looked at.
+  // If variables hold all of them, no backend is opened.
   const store = names.every(isGiven)
     ? undefined
     : (await import('../credentials/credential-store.ts')).openCredentials(options.env, terminal);
@@ -74,16 +74,16 @@ export async function loadSecretsOf(
   }
   if (problems.length > 0) throw new FlowError(file, problems, 'credential');
   warnOfExpiries(secrets, terminal);
-  return noting(secrets, store, terminal);
+  return recordUses(secrets, store, terminal);
 }
 
-/** A basic secret is `username:password`, and the password alone is as secret. HTTP takes blanks away at both ends. */
+/** Masks a secret, also without blanks at both ends, which HTTP removes. Of `username:password`, masks the password alone as well. */
 export function hide(secret: string, { redactor }: Terminal): void {
   const password = secret.includes(':') ? secret.slice(secret.indexOf(':') + 1) : secret;
   for (const text of [secret, secret.trim(), password, password.trim()]) redactor.add(text);
 }
 
-/** Says which secrets will expire soon. */
+/** Warns of secrets that expire soon. */
 export function warnOfExpiries(secrets: ReadonlyMap<string, Secret>, { warn }: Terminal): void {
   for (const [name, secret] of secrets) {
     const warning = expiryWarning(name, secret.expiresAt, Date.now());
@@ -91,18 +91,18 @@ export function warnOfExpiries(secrets: ReadonlyMap<string, Secret>, { warn }: T
   }
 }
 
-const noPair =
+const pairExpected =
   'expected username:password, found no ":"\nor name the user in the flow: auth: { type: basic, username: NAME, credential: NAME }';
 
 function problemOf(use: CredentialUse, finding: Finding | undefined, store: CredentialStore | undefined): string | undefined {
-  if (finding === undefined) return missing(use.name, store);
+  if (finding === undefined) return missingText(use.name, store);
   if ('problem' in finding) {
     if (isGiven(use.name)) return finding.problem;
-    // The way out is told behind another one, or alone.
+    // A problem may offer a way out itself.
     return `${finding.problem}\n${finding.problem.includes('\n') ? 'or ' : ''}${variablesOf(use.name)}`;
   }
   const { secret } = finding;
-  if (use.isPair && !secret.text.includes(':')) return noPair;
+  if (use.isPair && !secret.text.includes(':')) return pairExpected;
   const refused = use.origins.find((origin) => !isAllowedHost(origin, secret.hosts));
   return refused === undefined ? undefined : `${hostRefusal(use.name, secret, refused)}\n${hostsHint(use.name, secret.env)}`;
 }
@@ -111,51 +111,51 @@ function isGiven(name: string): boolean {
   return variableWith(name, process.env) !== undefined;
 }
 
-/** That nobody has a credential, what may be meant, and the ways out. */
-export function missing(name: string, store: CredentialStore | undefined): string {
+/** The message for a missing credential: similar names, and the ways out. */
+export function missingText(name: string, store: CredentialStore | undefined): string {
   const variable = credentialVariable(name);
   const empty = [variable, `${variable}_FILE`].find((candidate) => process.env[candidate] === '');
   if (empty !== undefined) return `the credential "${name}" is empty: ${empty} is set to nothing\n${variablesOf(name)}`;
   const env = envOption(store?.env);
-  const hint = store ? nearOf(name, store.list(), store.env) : '';
+  const hint = store ? similarText(name, store.list(), store.env) : '';
   const what = `there is no credential "${name}"${env && ` for${env}`}${hint}`;
-  return `${what}\nkeep it: automate credentials set ${shellWord(name)}${env}\nor ${variablesOf(name)}`;
+  return `${what}\nstore it: automate credentials set ${shellWord(name)}${env}\nor ${variablesOf(name)}`;
 }
 
-function nearOf(name: string, kept: readonly StoredCredential[], env: string): string {
-  const elsewhere = kept.filter((other) => other.name === name).map((other) => other.env);
-  if (elsewhere.length > 0) return `; it is kept for --env ${elsewhere.join(' and --env ')}`;
+function similarText(name: string, stored: readonly StoredCredential[], env: string): string {
+  const elsewhere = stored.filter((other) => other.name === name).map((other) => other.env);
+  if (elsewhere.length > 0) return `; it is stored for --env ${elsewhere.join(' and --env ')}`;
   return didYouMean(
     name,
-    kept.filter((other) => other.env === env).map((other) => other.name),
+    stored.filter((other) => other.env === env).map((other) => other.name),
   );
 }
 
-/** The way out that is always there. */
+/** The way out that always works. */
 function variablesOf(name: string): string {
   const variable = credentialVariable(name);
   return `set ${variable}, or ${variable}_FILE to the name of a file that holds it`;
 }
 
-/** What was used is noted down beside the run; when that fails, the run is none the worse. */
-function noting(secrets: ReadonlyMap<string, Secret>, store: CredentialStore | undefined, { warn }: Terminal): FlowSecrets {
-  const notes = new Map<string, Promise<void>>();
+/** Records the uses of secrets beside the run. Warns if that fails: the run does not depend on it. */
+function recordUses(secrets: ReadonlyMap<string, Secret>, store: CredentialStore | undefined, { warn }: Terminal): FlowSecrets {
+  const uses = new Map<string, Promise<void>>();
   return {
     secrets,
     used(name) {
-      if (notes.has(name)) return;
+      if (uses.has(name)) return;
       const { setAt } = secrets.get(name) as Secret;
-      notes.set(name, setAt === undefined || !store ? Promise.resolve() : store.used(name, setAt).catch(unnoted));
+      uses.set(name, setAt === undefined || !store ? Promise.resolve() : store.used(name, setAt).catch(warnUnrecorded));
     },
     restoreCommands() {
-      const unproven = [...secrets].filter(([name, { hasPrevious }]) => hasPrevious && !notes.has(name));
+      const unproven = [...secrets].filter(([name, { hasPrevious }]) => hasPrevious && !uses.has(name));
       return unproven.map(([name]) => `automate credentials restore ${name}${envOption(store?.env)}`);
     },
-    noted: async () => void (await Promise.all(notes.values())),
+    usesRecorded: async () => void (await Promise.all(uses.values())),
   };
 
-  function unnoted(error: unknown): void {
+  function warnUnrecorded(error: unknown): void {
     if (!(error instanceof AutomateError)) throw error;
-    warn(`the use of a credential was not noted down: ${error.message}`);
+    warn(`the use of a credential was not recorded: ${error.message}`);
   }
 }

@@ -16,37 +16,30 @@ import { shellWord } from '../show/text.ts';
 import type { Terminal } from '../terminal.ts';
 import { curlRequest } from './curl.ts';
 import { checkFields, loadFlow, printWarnings } from './flow-file.ts';
+import type { InitOptions } from './flow-options.ts';
 
-/** The options of `automate init`. */
-export interface InitOptions extends Omit<InputOptions, 'in'> {
-  readonly in?: string;
-  /** A curl command line, or `-` for one on stdin. */
-  readonly fromCurl?: string;
-  readonly force?: boolean;
-}
-
-/** Writes a flow to start from into a folder, which is made when it is not there. Answers the exit code. */
+/** Writes a first flow into a folder, which it creates if needed. Returns the exit code. */
 export async function initCommand(folder: string, options: InitOptions, terminal: Terminal): Promise<number> {
   const { in: input, fromCurl } = options;
   const path = join(folder, 'flow.yaml').replace(/^-/, './-');
   if (input === '-' && fromCurl === '-')
     throw new AutomateError('usage', '--in and --from-curl both read stdin; expected one of them there');
-  if (!options.force) await refuseExisting(path, 'name another folder, or overwrite it with --force');
+  if (!options.force) await refuseExisting(path, 'choose another folder, or overwrite it with --force');
   const curl = fromCurl === undefined ? undefined : curlRequest(fromCurl === '-' ? await textOf(process.stdin) : fromCurl);
   const example = input === undefined ? undefined : await exampleOf({ ...options, in: input });
-  const starter = starterFlow(curl?.request ?? usualRequest(example), example);
-  await written(path, starter.text, options.force ?? false);
+  const starter = starterFlow(curl?.request ?? defaultRequest(example), example);
+  await writeFlow(path, starter.text, options.force ?? false);
   const advice = delimiterAdvice(example?.columns ?? []);
   const notes = [...(advice ? [`${example?.name} has one column; ${advice}`] : []), ...(curl?.notes ?? []), ...starter.notes];
-  tellAbout(starter, path, notes, options, terminal);
+  terminal.say(`${terminal.colors.green('wrote')} ${resultText(starter, path, notes, options)}`);
   const plan = await loadFlow(path, { allowHttp: starter.needsAllowHttp, textCells: hasTextCells(options) });
   printWarnings(plan, path, terminal);
   if (example && options.in !== undefined && hasTextCells(options)) checkFields(plan, path, example.columns);
   return exitCodes.success;
 }
 
-/** What tells a record apart: the field that is called so, or else the first. */
-function usualRequest(example: Example | undefined): WrittenRequest {
+/** A request for one item: by the field that looks like an id, else by the first field. */
+function defaultRequest(example: Example | undefined): WrittenRequest {
   const names = referableNames(example?.columns ?? []);
   const columns = [...names.keys()];
   const column = columns.find((name) => /^id$/i.test(name)) ?? columns.find((name) => /[_-]id$/i.test(name)) ?? columns[0] ?? 'id';
@@ -57,10 +50,10 @@ async function exampleOf(options: InputOptions): Promise<Example> {
   const name = options.in === '-' ? 'stdin' : options.in;
   const source = await openInput(options);
   try {
-    const fields = await firstOf(source);
+    const fields = await firstRecord(source);
     return { name, columns: source.columns ?? [...(fields?.keys() ?? [])], fields };
   } catch (error) {
-    // A record that cannot be read is for the run to tell.
+    // The run reports a record that cannot be read.
     if (isTable(source.format) && source.columns) return { name, columns: source.columns };
     throw error;
   } finally {
@@ -68,7 +61,7 @@ async function exampleOf(options: InputOptions): Promise<Example> {
   }
 }
 
-async function firstOf(source: Source): Promise<Fields | undefined> {
+async function firstRecord(source: Source): Promise<Fields | undefined> {
   for await (const items of source.batches()) {
     const whole = items.find(({ failure }) => !failure);
     if (whole) return whole.fields;
@@ -76,15 +69,15 @@ async function firstOf(source: Source): Promise<Fields | undefined> {
   return undefined;
 }
 
-async function written(path: string, text: string, force: boolean): Promise<void> {
+async function writeFlow(path: string, text: string, force: boolean): Promise<void> {
   await namingErrors(path, 'written', async () => {
     await mkdir(dirname(path), { recursive: true });
     await writeFile(path, text, { flag: force ? 'w' : 'wx' });
   });
 }
 
-/** What was made, and what to do next, as command lines to copy. */
-function tellAbout(starter: Starter, path: string, notes: readonly string[], options: InitOptions, { say, colors }: Terminal): void {
+/** The flow that was written, and the next steps as command lines to copy. */
+function resultText(starter: Starter, path: string, notes: readonly string[], options: InitOptions): string {
   const { credentials } = starter;
   const isStream = options.in === undefined || options.in === '-';
   const kind = options.in === undefined ? 'csv' : inputFormat({ ...options, in: options.in }).kind;
@@ -97,16 +90,14 @@ function tellAbout(starter: Starter, path: string, notes: readonly string[], opt
   ];
   const command = (...words: readonly string[]) => `  ${['automate', ...words].map(shellWord).join(' ')}`;
   const unused = starter.usesFields ? [] : ['it uses no field yet: write {{name}} where the value of that field belongs'];
-  say(
-    [
-      `${colors.green('wrote')} ${path}`,
-      ...[...notes, ...unused].map((note) => `  ${note}`),
-      ...credentials.map(({ found, what, name }) => `  not written: ${found}; keep ${what} as the credential ${name}`),
-      isStream ? `next, with your records in ${input}:` : 'next:',
-      ...credentials.map(({ name }) => command('credentials', 'set', name)),
-      command('validate', path, '--in', input, ...formats),
-      command('test-request', path, '--in', input, ...formats),
-      command('run', path, '--in', input, ...formats, '--out', `out.${kind}`),
-    ].join('\n'),
-  );
+  return [
+    path,
+    ...[...notes, ...unused].map((note) => `  ${note}`),
+    ...credentials.map(({ found, what, name }) => `  not written: ${found}; store ${what} as the credential ${name}`),
+    isStream ? `next, with your records in ${input}:` : 'next:',
+    ...credentials.map(({ name }) => command('credentials', 'set', name)),
+    command('validate', path, '--in', input, ...formats),
+    command('test-request', path, '--in', input, ...formats),
+    command('run', path, '--in', input, ...formats, '--out', `out.${kind}`),
+  ].join('\n');
 }

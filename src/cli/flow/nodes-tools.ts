@@ -9,18 +9,18 @@ import { tableText } from '../show/structure.ts';
 import { summaryOf } from '../show/tools.ts';
 import type { Terminal } from '../terminal.ts';
 
-/** The tools under each saved MCP connection, as their servers last told them; `refresh` asks the servers. None without such a connection. */
+/** The tools of each saved MCP connection, as cached. `refresh` asks the servers first. */
 export async function connectionLines(
   { refresh, ...asking }: AskingOptions & { refresh?: boolean },
   terminal: Terminal,
 ): Promise<string[]> {
   const saved = Object.entries(savedConnections(process.env)).filter(([, { type }]) => type === 'mcp');
-  if (refresh) for (const [name, written] of saved) await refreshed(name, written, asking, terminal);
+  if (refresh) for (const [name, written] of saved) await refreshTools(name, written, asking, terminal);
   return saved.flatMap(([name, written]) => ['', ...linesOf(name, cachedServer(process.env, name, written))]);
 }
 
-/** One server that cannot be asked does not hide the others. */
-async function refreshed(name: string, written: object, options: AskingOptions, terminal: Terminal): Promise<void> {
+/** Warns of a server that cannot be reached, and goes on with the others. */
+async function refreshTools(name: string, written: object, options: AskingOptions, terminal: Terminal): Promise<void> {
   try {
     const connection = compiled(name, false);
     if (connection.type === 'mcp') await cacheToolServer(name, written, await askServer(connection, options, terminal), terminal);

@@ -1,36 +1,37 @@
 import { AutomateError } from '../../core/failure.ts';
 import type { NodeType } from '../../core/node.ts';
 import { didYouMean } from '../../core/text/suggest.ts';
-import { type JsonSchema, toJsonSchema } from '../../flow/json-schema.ts';
+import { flowJsonSchema, type JsonSchema, toJsonSchema } from '../../flow/json-schema.ts';
 import { nodeSchema } from '../../flow/schema.ts';
 import { nodeTypes } from '../../nodes/index.ts';
-import type { AskingOptions } from '../connections/tool-server.ts';
 import { exitCodes } from '../exit.ts';
 import { tableText } from '../show/structure.ts';
 import type { Terminal } from '../terminal.ts';
+import type { NodesOptions } from './flow-options.ts';
 
-/** The options of `automate nodes`. */
-export interface NodesOptions extends AskingOptions {
-  readonly refresh?: boolean;
+/** Prints the JSON Schema of the flow file. Returns the exit code. */
+export async function schemaCommand(terminal: Terminal): Promise<number> {
+  await terminal.print(JSON.stringify(flowJsonSchema(nodeTypes), null, 2));
+  return exitCodes.success;
 }
 
-/** Lists the node types and the tools of the saved MCP connections, or explains a type. Answers the exit code. */
+/** Lists the node types and the tools of the saved MCP connections, or explains a type. Returns the exit code. */
 export async function nodesCommand(name: string | undefined, options: NodesOptions, terminal: Terminal): Promise<number> {
   const tools = async () => (await import('./nodes-tools.ts')).connectionLines(options, terminal);
   if (name === undefined)
     await terminal.print([...tableText(nodeTypes.map((type) => [type.name, type.summary])), ...(await tools())].join('\n'));
-  else await terminal.print(explained(typeOf(name)));
+  else await terminal.print(explanationOf(findType(name)));
   return exitCodes.success;
 }
 
-function typeOf(name: string): NodeType {
+function findType(name: string): NodeType {
   const type = nodeTypes.find((candidate) => candidate.name === name);
   if (type) return type;
   const names = nodeTypes.map((candidate) => candidate.name);
   throw new AutomateError('usage', `no node type "${name}"${didYouMean(name, names) || `; expected ${names.join(', ')}`}`);
 }
 
-function explained(type: NodeType): string {
+function explanationOf(type: NodeType): string {
   const { properties: { type: _type, ...options } = {}, required = [] } = toJsonSchema(nodeSchema(type));
   return [
     type.summary,
@@ -41,28 +42,28 @@ function explained(type: NodeType): string {
   ].join('\n');
 }
 
-/** An option, what it may be, and the options inside it. */
+/** An option with its kind, its default and the options inside it. */
 function optionLines(name: string, option: JsonSchema, isRequired: boolean): string[] {
   return [
-    `  ${name}: ${kindOf(option)}${standing(option, isRequired)}`,
+    `  ${name}: ${kindOf(option)}${defaultText(option, isRequired)}`,
     ...(option.description === undefined ? [] : [`      ${option.description}`]),
     ...innerOptions(option).flatMap(([inner, of]) => optionLines(`${name}.${inner}`, of, false)),
   ];
 }
 
-/** A mapping's default is told by the options inside it. */
-function standing({ default: value }: JsonSchema, isRequired: boolean): string {
+/** A mapping shows its default in the options inside it. */
+function defaultText({ default: value }: JsonSchema, isRequired: boolean): string {
   if (isRequired) return ', required';
   return value === undefined || isPlainObject(value) ? '' : `, default ${shown(value)}`;
 }
 
-/** The options of a mapping, or of all mappings that an option may be. */
+/** The options of a mapping, or of every mapping among the variants of an option. */
 function innerOptions(option: JsonSchema): [string, JsonSchema][] {
   const found = new Map<string, JsonSchema>();
   for (const variant of variantsOf(option)) {
     for (const [name, inner] of Object.entries(variant.properties ?? {})) {
-      const known = found.get(name);
-      found.set(name, known ? { ...known, anyOf: [...variantsOf(known), inner] } : inner);
+      const other = found.get(name);
+      found.set(name, other ? { ...other, anyOf: [...variantsOf(other), inner] } : inner);
     }
   }
   return [...found];
@@ -82,7 +83,7 @@ const words: Readonly<Record<string, string>> = {
   object: 'mapping',
 };
 
-/** What may be written, in the words of the flow file. */
+/** The kind of an option, in the words of the flow file. */
 function kindOf(option: JsonSchema): string {
   const kinds = variantsOf(option).flatMap(({ type, const: only, enum: some }) => {
     if (only !== undefined) return [String(only)];

@@ -1,19 +1,17 @@
 import { cleaned } from '../../core/answer/response.ts';
 import { Failure, FlowError, type Problem } from '../../core/failure.ts';
 import type { Plan } from '../../core/plan.ts';
-import { type AskingOptions, serverWith } from '../connections/tool-server.ts';
+import { queryServer, type ServerOptions } from '../connections/tool-server.ts';
 import type { Terminal } from '../terminal.ts';
-import type { FlowSecrets } from './flow-secrets.ts';
 
 /**
- * Asks the servers of a flow for their tools. A server that cannot be reached is told, and is no problem of the flow.
- * Throws a FlowError for tools that are not there, and for arguments that a tool does not have or needs.
+ * Asks the servers of a flow for their tools. Throws a FlowError for unknown tools, and for unknown or missing arguments.
+ * Warns of a server that cannot be reached, which is not a problem of the flow.
  */
 export async function checkTools(
   plan: Plan,
   flow: string,
-  credentials: FlowSecrets,
-  options: AskingOptions & { readonly isTable: boolean },
+  options: ServerOptions & { readonly isTable: boolean },
   terminal: Terminal,
 ): Promise<void> {
   const problems: Problem[] = [];
@@ -22,7 +20,7 @@ export async function checkTools(
     const [first] = uses;
     if (!first) continue;
     try {
-      const { tools } = await serverWith(first.connection, credentials, options, terminal);
+      const { tools } = await queryServer(first.connection, options, terminal);
       for (const { check } of uses) problems.push(...check(tools, options.isTable));
     } catch (error) {
       if (!(error instanceof Failure)) throw error;

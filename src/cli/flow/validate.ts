@@ -2,41 +2,22 @@ import { FlowError } from '../../core/failure.ts';
 import { allSteps, type CredentialUse } from '../../core/plan.ts';
 import { inOrder } from '../../flow/plan.ts';
 import { exitCodes } from '../exit.ts';
-import { columnsOf, hasTextCells, type InputOptions } from '../input-options.ts';
+import { columnsOf, hasTextCells } from '../input-options.ts';
 import { counted } from '../show/number.ts';
 import type { Terminal } from '../terminal.ts';
-import { checkFields, loadFlow, printWarnings } from './flow-file.ts';
+import { checkFields, type FlowFileOptions, loadFlow, printWarnings } from './flow-file.ts';
+import type { ValidateOptions } from './flow-options.ts';
 import { loadSecrets, loadSecretsOf } from './flow-secrets.ts';
 
-/** The options of `automate validate`. */
-export interface ValidateOptions extends Omit<InputOptions, 'in'> {
-  readonly in?: string;
-  readonly offline?: boolean;
-  readonly env?: string;
-  readonly allowHttp?: boolean;
-  readonly cacert?: string;
-}
-
-/** Checks a flow: its file, its references against an input, its credentials. Answers the exit code. */
+/** Checks a flow: its file, its references to the columns of an input, its credentials and tools. Returns the exit code. */
 export async function validateCommand(flow: string, options: ValidateOptions, terminal: Terminal): Promise<number> {
-  const { in: input } = options;
+  const { in: input, allowHttp = false } = options;
   const read = input === undefined ? undefined : await columnsOf({ ...options, in: input });
-  const given = { allowHttp: options.allowHttp ?? false, textCells: input === undefined || hasTextCells(options) };
-  let uses: readonly CredentialUse[] = [];
-  const plan = await loadFlow(flow, given).catch((error: unknown) =>
-    // What is wrong with the references and the credentials of a flow that is wrong elsewhere, too.
-    reportTogether(flow, [
-      async () => {
-        const credentials = (found: readonly CredentialUse[]) => {
-          uses = found;
-        };
-        await loadFlow(flow, { ...given, ...(read?.columns && { columns: read.columns }), credentials });
-      },
-      () => loadSecretsOf(uses, flow, options, terminal),
-    ]).then(() => {
-      throw error;
-    }),
-  );
+  const fileOptions = { allowHttp, textCells: input === undefined || hasTextCells(options), columns: read?.columns };
+  const plan = await loadFlow(flow, { ...fileOptions, columns: undefined }).catch(async (error: unknown) => {
+    await reportTogether(flow, invalidFlowChecks(flow, fileOptions, options, terminal));
+    throw error;
+  });
   if (read?.error !== undefined) throw read.error;
   printWarnings(plan, flow, terminal, read?.columns);
   await reportTogether(flow, [
@@ -44,8 +25,8 @@ export async function validateCommand(flow: string, options: ValidateOptions, te
     async () => {
       const credentials = await loadSecrets(plan, flow, options, terminal);
       if (options.offline || plan.tools.length === 0) return;
-      const asking = { ...options, isTable: input !== undefined && hasTextCells(options) };
-      await (await import('./tool-checks.ts')).checkTools(plan, flow, credentials, asking, terminal);
+      const asking = { ...options, credentials, isTable: input !== undefined && hasTextCells(options) };
+      await (await import('./tool-checks.ts')).checkTools(plan, flow, asking, terminal);
     },
   ]);
   const against = !read ? '' : read.columns ? `, every reference is in ${input}` : '; references are checked in tables only';
@@ -53,7 +34,16 @@ export async function validateCommand(flow: string, options: ValidateOptions, te
   return exitCodes.success;
 }
 
-/** Makes every check, and throws the problems of all as one FlowError. A credential alone is no problem of the flow. */
+/** The checks of a flow that does not compile: its references and its credentials may be wrong as well. */
+function invalidFlowChecks(flow: string, fileOptions: FlowFileOptions, options: ValidateOptions, terminal: Terminal): (() => unknown)[] {
+  let uses: readonly CredentialUse[] = [];
+  const credentials = (found: readonly CredentialUse[]) => {
+    uses = found;
+  };
+  return [() => loadFlow(flow, { ...fileOptions, credentials }), () => loadSecretsOf(uses, flow, options, terminal)];
+}
+
+/** Runs every check, and throws all problems as one FlowError. Its kind is `credential` if only credentials are wrong. */
 async function reportTogether(flow: string, checks: readonly (() => unknown)[]): Promise<void> {
   const errors: FlowError[] = [];
   for (const check of checks) {

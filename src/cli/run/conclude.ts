@@ -83,7 +83,7 @@ function factsOf({ request, files, claim, output, ports }: OpenRun): Omit<Summar
     input: options.in === '-' ? 'stdin' : options.in,
     output: files.out === '-' ? 'stdout' : files.out,
     errors: files.errors === '-' ? 'stdout' : files.errors,
-    resumedBehind: claim.from.records,
+    resumedAfter: claim.from.records,
     outputRecords: output.saved().rows,
     errorRecords: output.saved().failed,
     credits: ports.credits(),

@@ -2,17 +2,17 @@ import type { Event } from '../../core/event.ts';
 import { createStreamSink, openFileSink } from '../../io/output/sink.ts';
 import type { Redactor } from '../../io/secrets/redact.ts';
 
-/** The file of every event. */
+/** The file of all events. */
 export interface EventsFile {
   add(event: Event): void;
-  /** Throws an AutomateError when an event could not be written. */
+  /** Throws an AutomateError if an event could not be written. */
   close(): Promise<void>;
 }
 
 const flushEveryMs = 500;
 const flushAt = 64 * 1024;
 
-/** Opens the events file, one JSON object a line; absent when none is wanted. A resumed run adds to what is there. */
+/** Opens the events file, with one JSON object per line; absent without `path`. A resumed run appends to the file. */
 export async function openEvents(path: string | undefined, redactor: Redactor, isResumed: boolean): Promise<EventsFile | undefined> {
   if (path === undefined) return undefined;
   const sink =
@@ -26,7 +26,7 @@ export async function openEvents(path: string | undefined, redactor: Redactor, i
     const text = waiting;
     waiting = '';
     writing = writing
-      // Behind a line that was written in part, no other could be read.
+      // After a line that was written in part, no other could be read.
       .then(() => (error === undefined ? sink.write(text) : undefined))
       .catch((reason: unknown) => {
         error = reason;

@@ -30,7 +30,7 @@ export function nextSteps(request: RunRequest, ended: EndedRun): NextStep[] {
 /** The rest of a run that stopped early: a file is resumed; after an ordered stream, a new run skips the finished records. */
 export function resumeSteps(request: RunRequest, { ending, tally, files }: Omit<EndedRun, 'failed'>): NextStep[] {
   if (ending === 'complete') return [];
-  const short = ending === 'max-credits' && tally.read + tally.newlyWaiting === 0 ? shortOf(tally, request) : undefined;
+  const short = ending === 'max-credits' && tally.read + tally.newlyParked === 0 ? shortOf(tally, request) : undefined;
   if (!files.isStreamed) return [{ why: short?.why ?? 'resume with', command: resumeCommand(request, short?.more) }];
   const { skip: skipped = 0, limit, in: input, unordered } = request.options;
   if (input === '-' || unordered) return [];

@@ -5,7 +5,7 @@ import type { RunLedger } from '../../io/ledger/run-ledger.ts';
 import type { FileOutput } from '../../io/output/output.ts';
 import type { Source } from '../../io/records/readers/source.ts';
 import type { FlowSecrets } from '../flow/flow-secrets.ts';
-import { counting, createPauses, type Pauses, type Reading } from '../show/progress.ts';
+import { countItems, createPauses, type Pauses, type Reading } from '../show/progress.ts';
 import { addToTally, createTally, type Tally } from '../show/tally.ts';
 import type { Terminal } from '../terminal.ts';
 import { type WiredPorts, wire } from '../wire.ts';
@@ -78,7 +78,7 @@ export async function openRun(ready: ReadyRun): Promise<OpenRun> {
     skipped: (item) => output.skip(item),
     parked: claim.parked,
   });
-  return { ...ready, tally, pauses, events, ledger, ports, output, reading, input: counting(records, source.readBytes, reading) };
+  return { ...ready, tally, pauses, events, ledger, ports, output, reading, input: countItems(records, source.readBytes, reading) };
 }
 
 function openLedger({ request, plan, claim }: ReadyRun, warn: (message: string) => void): Promise<RunLedger> {

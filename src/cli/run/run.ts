@@ -89,7 +89,7 @@ async function runRecords(ready: ReadyRun, earlySignals: { stop(): void }): Prom
     signals.stop();
     await ports.close();
     closeAfterError(ledger);
-    await credentials.noted();
+    await credentials.usesRecorded();
     await events?.close();
   }
 }

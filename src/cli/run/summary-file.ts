@@ -7,22 +7,22 @@ import { createStreamSink } from '../../io/output/sink.ts';
 import type { Terminal } from '../terminal.ts';
 
 /**
- * Finds out before a run what would be in the way of its summary, and empties it: that of an earlier run says nothing of this one,
- * however it ends. Throws an AutomateError (`output`).
+ * Checks before a run that its summary can be written, and empties the file: the summary of an earlier run would be wrong,
+ * however this run ends. Throws an AutomateError (`output`).
  */
 export async function beginSummary(path: string): Promise<void> {
   if (path === '-') return;
   const found = statOf(path);
   if (found?.isDirectory()) throw new AutomateError('output', `${path} cannot be written: it is a folder`);
-  // The dot asks for a folder.
+  // With the dot, the path is a folder or an error.
   await namingErrors(path, 'written', () => access(found ? path : `${dirname(path)}/.`, constants.W_OK));
   if (found?.isFile()) await namingErrors(path, 'written', () => truncate(path));
 }
 
-/** Writes the summary for programs, with every secret masked and still JSON; to stdout for `-`. */
+/** Writes the summary for programs to a file, or to stdout for `-`. Masks secrets so that it stays JSON. */
 export async function writeSummary(path: string, text: string, { redactor }: Terminal): Promise<void> {
   const masked = `${redactor.json(text.trimEnd(), 2)}\n`;
-  // Printed, it would be masked as any text is.
+  // print() would mask it as plain text, which could break the JSON.
   if (path === '-') return createStreamSink(process.stdout, 'stdout', { gzip: false }).write(masked);
   return namingErrors(path, 'written', () => writeFile(path, masked));
 }

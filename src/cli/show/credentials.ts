@@ -1,32 +1,32 @@
 import { variableWith } from '../../io/credentials/environment.ts';
 import { expiryWarning, type StoredCredential } from '../../io/credentials/secret.ts';
 
-/** A credential as it is listed. */
+/** A credential as lists show it. */
 export interface ShownCredential extends Partial<Omit<StoredCredential, 'name' | 'backend'>> {
   readonly name: string;
   readonly backend: string;
-  /** The variable it comes from; absent for one that is kept. */
+  /** The variable that holds it; absent for a stored one. */
   readonly from?: string;
 }
 
 const variableShape = /^AUTOMATE_CREDENTIAL_(.+?)(_FILE)?$/;
 
-/** The kept credentials, and those that variables hold. Of a variable only upper case is known, so its name is a guess unless a kept one has it. */
+/** The stored credentials, and those in variables. Variables are upper case, so the name is a guess unless a stored credential has it. */
 export function shownCredentials(
-  kept: readonly StoredCredential[],
+  stored: readonly StoredCredential[],
   environment: NodeJS.ProcessEnv,
 ): (ShownCredential & { from: string })[] {
   const given = Object.keys(environment)
     .filter((variable) => variableShape.test(variable) && environment[variable])
-    // Of both, the variable itself goes first.
+    // The variable itself takes precedence over its _FILE.
     .filter((variable) => !variable.endsWith('_FILE') || !environment[variable.slice(0, -'_FILE'.length)])
     .sort()
     .map((variable) => {
       const [, stem = '', file] = variableShape.exec(variable) ?? [];
-      const known = kept.find(({ name }) => variableWith(name, environment) === variable)?.name;
-      return { name: known ?? stem.toLowerCase().replaceAll('_', '-'), backend: file ? 'file' : 'environment', from: variable };
+      const match = stored.find(({ name }) => variableWith(name, environment) === variable)?.name;
+      return { name: match ?? stem.toLowerCase().replaceAll('_', '-'), backend: file ? 'file' : 'environment', from: variable };
     });
-  return [...given, ...kept.map((credential) => ({ ...credential, from: credential.backend }))];
+  return [...given, ...stored.map((credential) => ({ ...credential, from: credential.backend }))];
 }
 
 /** A credential in JSON. */
@@ -44,7 +44,7 @@ export function credentialJson({ name, env, backend, setAt, expiresAt, hosts, la
   };
 }
 
-/** Credentials as the rows of a table, with its head. */
+/** A table of credentials, with its header. */
 export function credentialRows(shown: readonly ShownCredential[], nowMs: number): string[][] {
   return [
     ['name', 'env', 'backend', 'age', 'expires', 'last used', 'hosts'],
@@ -60,10 +60,10 @@ export function credentialRows(shown: readonly ShownCredential[], nowMs: number)
   ];
 }
 
-/** One credential, a line for each thing that is known of it. */
+/** One credential, with one fact per line. */
 export function credentialText(shown: ShownCredential, nowMs: number): string {
   const [head = [], row = []] = credentialRows([shown], nowMs);
-  const previous = shown.previous ? [['before it', `one set ${agoText(shown.previous.setAt, nowMs)} ago`]] : [];
+  const previous = shown.previous ? [['previous', `set ${agoText(shown.previous.setAt, nowMs)} ago`]] : [];
   const lines = [...head.map((label, index) => [label, row[index] ?? '']), ...previous];
   const warning = expiryWarning(shown.name, shown.expiresAt, nowMs);
   return [...lines.map(([label = '', text = '']) => `${`${label}:`.padEnd(11)}${text}`), ...(warning ? [warning] : [])].join('\n');
@@ -81,7 +81,7 @@ const units = [
   ['s', 1000],
 ] as const;
 
-/** How long ago, in the largest unit that fits. */
+/** The time since then, in the largest unit that fits. */
 function agoText(time: string | undefined, nowMs: number): string {
   if (time === undefined) return '-';
   const ms = Math.max(0, nowMs - Date.parse(time));

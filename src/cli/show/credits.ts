@@ -2,17 +2,17 @@ import type { Spent } from '../../io/ledger/book.ts';
 import { creditText } from './number.ts';
 import { tableText } from './structure.ts';
 
-/** A month's use. */
+/** The credits of a month. */
 export interface MonthUsage {
   readonly month: string;
   readonly spent: number;
-  /** Taken by runs under way and not yet spent. */
+  /** Held by active runs and not yet spent. */
   readonly held: number;
   /** Absent for unlimited. */
   readonly limit: number | undefined;
 }
 
-/** Credits by one of the things that they are counted by, the most first. */
+/** Sums of credits by one dimension, the largest first. */
 export function sums<Name extends 'month' | 'flow' | 'node' | 'connection' | 'env'>(
   spent: readonly Spent[],
   by: Name,
@@ -26,15 +26,15 @@ export function sums<Name extends 'month' | 'flow' | 'node' | 'connection' | 'en
     .sort((a, b) => b.credits - a.credits);
 }
 
-/** Nodes of two flows may have the same id. */
+/** Names a node together with its flow: two flows may use the same id. */
 function nameOf(entry: Spent, by: 'month' | 'flow' | 'node' | 'connection' | 'env'): string {
   return by === 'node' && entry.flow !== '' ? `${entry.flow} ${entry.node}` : entry[by];
 }
 
-/** A month's use against the allowance, and what it went to. */
+/** The credits of a month against the allowance, and their sums by each dimension. */
 export function usageText(usage: MonthUsage, spent: readonly Spent[]): string {
   const { month, held, limit } = usage;
-  const underWay = held > 0 ? [`held by runs under way: ${creditText(held)}`] : [];
+  const underWay = held > 0 ? [`held by active runs: ${creditText(held)}`] : [];
   const remaining = limit === undefined ? [] : [`remaining: ${creditText(Math.max(0, limit - usage.spent - held))}`];
   return [
     headline(usage),
@@ -71,7 +71,7 @@ function section(title: string, rows: readonly (readonly [string, number])[]): s
   return ['', `${title}:`, ...tableText(rows.map(([name, credits]) => [`  ${name}`, creditText(credits)]))];
 }
 
-/** A bar for each month, the longest for the one that used most. */
+/** A bar for each month, in proportion to the month with the most credits. */
 export function historyText(months: readonly { readonly month: string; readonly credits: number }[]): string {
   const most = Math.max(...months.map(({ credits }) => credits));
   return tableText(months.map(({ month, credits }) => [month, bar(most === 0 ? 0 : credits / most, 40, ' '), creditText(credits)])).join(
@@ -79,7 +79,7 @@ export function historyText(months: readonly { readonly month: string; readonly 
   );
 }
 
-/** Whatever there is shows. */
+/** A bar. Any share above zero fills at least one cell. */
 function bar(share: number, width: number, rest: string): string {
   const full = share <= 0 ? 0 : Math.max(1, Math.min(width, Math.round(share * width)));
   return '█'.repeat(full) + rest.repeat(width - full);

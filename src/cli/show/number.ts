@@ -1,4 +1,4 @@
-/** A count as a person reads it: 9,812. */
+/** A number with separators: 9,812. */
 export function count(number: number): string {
   return number.toLocaleString('en-US');
 }
@@ -8,7 +8,7 @@ export function counted(number: number, noun: string): string {
   return `${count(number)} ${noun}${number === 1 ? '' : 's'}`;
 }
 
-/** Credits as a person reads them: whole, or with the digits that a price has. */
+/** A number of credits with up to 4 decimals. */
 export function creditText(credits: number): string {
   return credits.toLocaleString('en-US', { maximumFractionDigits: 4 });
 }

@@ -3,9 +3,9 @@ import { createStreamSink } from '../../io/output/sink.ts';
 import type { Terminal } from '../terminal.ts';
 import { escapedControls } from './text.ts';
 
-/** Prints a value as JSON on stdout, with every secret masked and still JSON. Throws an AutomateError when stdout was closed or is full. */
+/** Prints a value as JSON on stdout. Masks secrets so that it stays JSON. Throws an AutomateError if stdout was closed or is full. */
 export function printJson(value: Value, { redactor }: Terminal): Promise<void> {
   const masked = escapedControls(jsonOf(redactor.value(value)));
-  // Printed as a text, it would be masked as any text is.
+  // print() would mask it as plain text, which could break the JSON.
   return createStreamSink(process.stdout, 'stdout', { gzip: false }).write(`${masked}\n`);
 }

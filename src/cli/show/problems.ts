@@ -2,7 +2,7 @@ import type { ChalkInstance } from 'chalk';
 import { cleaned } from '../../core/answer/response.ts';
 import type { FlowError, Problem } from '../../core/failure.ts';
 
-/** A problem of a flow as it is printed: where, what, the line and a caret. */
+/** A problem of a flow: position, message, and the line with a caret. */
 export function problemText(file: string, problem: Problem, colors: ChalkInstance, kind: 'error' | 'warning' = 'error'): string {
   const place = problem.line === undefined ? file : `${file}:${problem.line}:${problem.column}`;
   const [first, ...more] = cleaned(problem.message).split('\n');
@@ -18,12 +18,12 @@ export function problemText(file: string, problem: Problem, colors: ChalkInstanc
   return [...lines, ...more.map((line) => `  ${line}`)].join('\n');
 }
 
-/** A line as it can be shown, its columns where they were. */
+/** Replaces control characters by spaces, which keeps the columns. */
 function controlsAsSpaces(text: string): string {
   return text.replace(/\p{Cc}|[\u2028\u2029\u202a-\u202e\u2066-\u2069]/gu, ' ');
 }
 
-/** Every problem of a flow, and how many there are. */
+/** All problems of a flow, and their number. */
 export function flowErrorText({ file, problems }: FlowError, colors: ChalkInstance): string {
   const count = problems.length === 1 ? '1 problem' : `${problems.length} problems`;
   return [...problems.map((problem) => problemText(file, problem, colors)), `${count} in ${file}`].join('\n');

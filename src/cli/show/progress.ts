@@ -3,16 +3,16 @@ import type { Item } from '../../core/item.ts';
 import { count, counted } from './number.ts';
 import type { Tally } from './tally.ts';
 
-/** Who asked to be left alone, and for how long. */
+/** The pauses that servers have asked for. */
 export interface Pauses {
   add(origin: string, waitMs: number): void;
-  /** The longest that is left; absent where it is too short to tell of. */
+  /** The pause that ends last; absent if less than a second of it is left. */
   longest(): { readonly origin: string; readonly leftMs: number } | undefined;
 }
 
-const worthTellingMs = 1000;
+const minShownMs = 1000;
 
-/** Makes the pauses of a run, of which there are none yet. */
+/** Creates the pauses of a run. */
 export function createPauses(now: () => number): Pauses {
   let last = { origin: '', untilMs: 0 };
   return {
@@ -22,21 +22,21 @@ export function createPauses(now: () => number): Pauses {
     },
     longest() {
       const leftMs = last.untilMs - now();
-      return leftMs >= worthTellingMs ? { origin: last.origin, leftMs } : undefined;
+      return leftMs >= minShownMs ? { origin: last.origin, leftMs } : undefined;
     },
   };
 }
 
-/** What progress is measured against. */
+/** The figures of a progress line. */
 export interface ProgressFacts {
-  /** How much of the work is done, 0 to 1; `undefined` when nobody can tell. */
+  /** The finished share of the work, 0 to 1; `undefined` if it is not known. */
   share(): number | undefined;
   readonly pauses: Pauses;
   credits(): number;
   now(): number;
 }
 
-/** One line of progress, made anew each time it is asked for. */
+/** Creates a function that returns the current line of progress. */
 export function createProgressLine(tally: Tally, facts: ProgressFacts): () => string {
   const startedMs = facts.now();
   return () => {
@@ -54,7 +54,7 @@ export function createProgressLine(tally: Tally, facts: ProgressFacts): () => st
   };
 }
 
-/** A run that waits must not look like one that hangs. */
+/** A run that waits must not look as if it hung. */
 function pauseText(pauses: Pauses): string[] {
   const pause = pauses.longest();
   return pause ? [`${pause.origin} asks to wait ${durationText(pause.leftMs)}`] : [];
@@ -65,16 +65,16 @@ function etaText(ms: number, share: number | undefined): string[] {
   return [`${Math.floor(share * 100)} %`, `about ${durationText((ms * (1 - share)) / share)} left`];
 }
 
-/** How far a run is in its input. */
+/** The position of a run in its input. */
 export interface Reading {
-  /** Records that were wanted, and read. */
+  /** Records read for this run. */
   records: number;
-  /** How much of the input stands in front of them: it was skipped, or done by an earlier part of the run. */
+  /** Bytes of the input before these records, which were skipped or are already done. */
   bytesBefore: number;
 }
 
-/** Counts the records of an input as they are read. `readBytes`: how much of it was read. */
-export async function* counting(
+/** Counts the records of an input as they are read. `readBytes`: the bytes read so far. */
+export async function* countItems(
   batches: AsyncIterable<readonly Item[]>,
   readBytes: () => number,
   reading: Reading,
@@ -86,19 +86,19 @@ export async function* counting(
   }
 }
 
-/** Offsets count the text, which may be packed: only how they compare says something of the file. */
+/** Offsets count unpacked text, so only their ratio applies to the file. */
 function shareBefore(items: readonly Item[]): number {
   const [first, last] = [items[0], items.at(-1)].map((item) => item?.end.offset ?? 0) as [number, number];
   return last === 0 ? 0 : first / last;
 }
 
-/** How much of what a run has to do is done, 0 to 1: reading runs ahead, so of what was read only the records that have ended count. */
+/** The finished share of the work, 0 to 1. Reading runs ahead: of the bytes read, only the share of finished records counts. */
 export function shareDone(facts: {
   readonly totalBytes: number | undefined;
   readonly readBytes: number;
   readonly reading: Reading;
   readonly doneRecords: number;
-  /** How many records are wanted; absent for all. */
+  /** Maximum of records; absent for all. */
   readonly limit: number | undefined;
 }): number | undefined {
   const { totalBytes, readBytes, reading, doneRecords, limit } = facts;
@@ -109,29 +109,29 @@ export function shareDone(facts: {
   return ofInput === undefined || ofLimit === undefined ? (ofInput ?? ofLimit) : Math.max(ofInput, ofLimit);
 }
 
-/** Something that shows progress until it is stopped. */
+/** A progress display. */
 export interface ProgressShow {
   stop(): void;
 }
 
 const lineEveryMs = 10_000;
 
-/** A plain line every 10 seconds, for logs. */
+/** Prints a plain line every 10 seconds, for logs. */
 export function showLines(line: () => string, say: (text: string) => void): ProgressShow {
   const timer = setInterval(() => say(line()), lineEveryMs);
   timer.unref();
   return { stop: () => clearInterval(timer) };
 }
 
-/** A spinner with the line beside it. */
+/** Shows a spinner with the line beside it. */
 export async function showSpinner(line: () => string, hasColor: boolean): Promise<ProgressShow> {
   const { default: ora } = await import('ora');
   const spinner = ora({
     text: line(),
     stream: process.stderr,
-    // Else ora would read the keyboard, and the terminal's interrupt key would not reach us.
+    // Otherwise ora reads the keyboard, and Ctrl-C does not reach this process.
     discardStdin: false,
-    // Who suspends or kills the run would not see where they type.
+    // A run that is suspended or killed would leave the cursor hidden.
     hideCursor: false,
     color: hasColor && 'cyan',
   }).start();

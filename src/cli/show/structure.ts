@@ -4,17 +4,17 @@ import { isObject, jsonOf, type Value } from '../../core/value/value.ts';
 import { counted } from './number.ts';
 import { escapedControls } from './text.ts';
 
-/** A place in an answer, ready to stand in a map. */
+/** A path in an answer, as `map` takes it. */
 export interface StructureRow {
   readonly path: string;
   readonly type: string;
   readonly sample: string;
 }
 
-/** So many elements of an array are looked at. */
-const elementsSeen = 100;
+/** Maximum of elements examined in an array. */
+const maxElements = 100;
 
-/** Every path of an answer, with the types found there and a sample. Elements of an array share one path. */
+/** Every path of an answer, with its types and a sample. The elements of an array share one path. */
 export function structureOf(body: Value | undefined): StructureRow[] {
   const found = new Map<string, { types: Set<string>; sample: Value }>();
   if (body !== undefined) visit('', body);
@@ -23,7 +23,7 @@ export function structureOf(body: Value | undefined): StructureRow[] {
   function visit(path: string, value: Value): void {
     if (path !== '' || !isContainer(value) || Object.keys(value as object).length === 0) note(path === '' ? '$body' : path, value);
     if (isObject(value)) for (const name of Object.keys(value)) visit(printablePath(path, name), value[name] as Value);
-    if (Array.isArray(value)) for (const element of value.slice(0, elementsSeen)) visitElement(path, element);
+    if (Array.isArray(value)) for (const element of value.slice(0, maxElements)) visitElement(path, element);
   }
 
   function visitElement(path: string, element: Value): void {
@@ -41,7 +41,7 @@ export function structureOf(body: Value | undefined): StructureRow[] {
   }
 }
 
-/** A path one step longer that can be copied from a terminal. */
+/** Appends a name to a path, so that it can be copied from a terminal. */
 function printablePath(path: string, name: string): string {
   return escapedControls(name) === name ? pathTo(path, name) : `${path}[${escapedControls(JSON.stringify(name))}]`;
 }

@@ -7,24 +7,24 @@ import { onOneLine } from '../../io/records/errors.ts';
 import { count, counted, creditsText, creditText } from './number.ts';
 import type { FailureGroup, PathHits, Tally } from './tally.ts';
 
-/** What a summary tells besides the tally. */
+/** The facts of a summary that are not in the tally. */
 export interface SummaryFacts {
   readonly flow: string;
   readonly input: string;
   readonly output: string;
   readonly errors: string;
-  /** The last record that an earlier part of this run had done; 0 for a run from the beginning. */
-  readonly resumedBehind: number;
-  /** In the files as they are now, earlier parts of the run included. */
+  /** Number of the record after which the run was resumed; 0 for a run from the beginning. */
+  readonly resumedAfter: number;
+  /** Records in the files, including those from before the run was resumed. */
   readonly outputRecords: number;
   readonly errorRecords: number;
   readonly credits: number;
   /** Absent without an allowance. */
   readonly usage: Usage | undefined;
   readonly exitCode: number;
-  /** What went wrong that had nothing to do with any record; absent where the run came to an end of its own. */
+  /** The error that ended the run; absent if it ended by itself. */
   readonly problem?: string;
-  /** What to do next, each with a command line to copy. */
+  /** The next steps, each with a command line to copy. */
   readonly next: readonly { readonly why: string; readonly command: string }[];
 }
 
@@ -37,17 +37,13 @@ const endings: Record<Ending, string> = {
   unreachable: 'stopped: the server cannot be reached',
 };
 
-/** The summary that a person reads at the end. */
+/** The summary for people, printed at the end of a run. */
 export function summaryText(tally: Tally, facts: SummaryFacts, colors: ChalkInstance): string {
   return [
     headline(tally, facts, colors),
-    ...(facts.resumedBehind > 0 ? [`  resumed behind record ${count(facts.resumedBehind)}`] : []),
+    ...(facts.resumedAfter > 0 ? [`  resumed after record ${count(facts.resumedAfter)}`] : []),
     ...(tally.stopReason === undefined ? [] : [`  reason: ${tally.stopReason}`]),
-    ...(tally.waiting > 0
-      ? [
-          `  waiting: ${count(tally.waiting)} done behind a record that is not; --resume writes ${tally.waiting === 1 ? 'it' : 'them'} in turn`,
-        ]
-      : []),
+    ...parkedLines(tally),
     ...failureLines(tally, colors),
     ...hitLines(tally),
     ...shortLines(tally, colors),
@@ -59,27 +55,32 @@ export function summaryText(tally: Tally, facts: SummaryFacts, colors: ChalkInst
   ].join('\n');
 }
 
+function parkedLines({ parked }: Tally): string[] {
+  if (parked === 0) return [];
+  return [`  waiting: ${count(parked)} finished before an earlier record; --resume writes ${parked === 1 ? 'it' : 'them'} in turn`];
+}
+
 type NextStep = SummaryFacts['next'][number];
 
 function stepText({ why, command }: NextStep, colors: ChalkInstance): string {
   return `  ${why}:\n    ${colors.cyan(command)}`;
 }
 
-/** What a quiet run says when it did not come to its end: why, and how to go on. */
+/** The output of a quiet run that stopped early: the reason, and how to resume it. */
 export function stoppedText(tally: Tally, step: NextStep, colors: ChalkInstance): string {
   const reason = tally.stopReason === undefined ? '' : ` (${tally.stopReason})`;
   return `automate: ${endings[tally.ending ?? 'interrupted']}${reason}\n${stepText(step, colors)}`;
 }
 
-/** From these shares of the allowance on it is warned of. */
-const warnedShares = [0.95, 0.8];
+/** Shares of the allowance from which on the summary warns. */
+const warningShares = [0.95, 0.8];
 
 function usageLines(usage: Usage | undefined, colors: ChalkInstance): string[] {
   if (!usage) return [];
   const { month, spent, limit } = usage;
   const share = limit === 0 ? 1 : spent / limit;
   const text = `${creditText(spent)} of ${creditText(limit)} credits used in ${month} (${Math.floor(share * 100)} %)`;
-  const warned = warnedShares.find((least) => share >= least);
+  const warned = warningShares.find((least) => share >= least);
   return [
     warned === undefined ? `  allowance: ${text}` : `  ${colors.yellow('warning:')} over ${warned * 100} % of the allowance: ${text}`,
   ];
@@ -92,7 +93,7 @@ function headline(tally: Tally, { credits, exitCode }: SummaryFacts, colors: Cha
     `${count(tally.read)} read`,
     `${count(tally.written)} written`,
     `${count(tally.failed)} failed`,
-    ...(tally.kept > 0 ? [`${count(tally.kept)} kept with _error`] : []),
+    ...(tally.passedThrough > 0 ? [`${count(tally.passedThrough)} kept with _error`] : []),
     ...(tally.retries > 0 ? [counted(tally.retries, 'retry').replace('retrys', 'retries')] : []),
     creditsText(credits),
   ];
@@ -110,9 +111,9 @@ function groupName({ node, class: kind, status }: FailureGroup): string {
   return `${node ?? 'the record itself'}  ${kind}${status === undefined ? '' : ` ${status}`}`;
 }
 
-const shownMessages = 3;
+const maxMessages = 3;
 
-/** One message stands on the line of its group; of several the most frequent ones stand below. */
+/** A single message is on the line of its group; of several, the most frequent ones are below it. */
 function failureText(group: FailureGroup, width: number, colors: ChalkInstance): string[] {
   const more = group.count > group.firstRecords.length ? ', ...' : '';
   const records = `${group.count === 1 ? 'record' : 'records'} ${group.firstRecords.join(', ')}${more}`;
@@ -127,14 +128,14 @@ function failureText(group: FailureGroup, width: number, colors: ChalkInstance):
   ];
 }
 
-/** A long reason is cut, but not the advice behind it, which stands on lines of its own. */
+/** Cuts a long reason, but keeps the advice, which is on lines of its own. */
 function messageText(message: string): string {
   const [reason = '', ...advice] = message.split('\n');
   return onOneLine([excerpt(reason, 160), excerpt(onOneLine(advice.join('\n')), 160)].join('\n'));
 }
 
 function frequentMessages({ messages }: FailureGroup): [string, number][] {
-  return [...messages].sort(([, a], [, b]) => b - a).slice(0, shownMessages);
+  return [...messages].sort(([, a], [, b]) => b - a).slice(0, maxMessages);
 }
 
 function hitLines(tally: Tally): string[] {
@@ -145,7 +146,7 @@ function hitText({ path, found, of }: PathHits): string {
   return `${path}: found in ${count(found)} of ${count(of)}`;
 }
 
-/** What a server gives at most on a page is often less than what it was asked for. */
+/** The cause is usually a server whose maximum page is smaller than the requested size. */
 function shortLines({ short }: Tally, colors: ChalkInstance): string[] {
   return [...short].flatMap(
     ([
@@ -156,7 +157,7 @@ function shortLines({ short }: Tally, colors: ChalkInstance): string[] {
       },
     ]) => [
       `  ${colors.yellow('warning:')} page ${page} of record ${record} has ${counted(items, 'item')}, fewer than the size of ${size}, and is not the last (${node}, ${counted(records, 'record')})`,
-      `    where the server gives no more at once, those in between were left out: say size: ${items}, or ask it for ${size}`,
+      `    if the server sends at most ${items} at once, items were skipped: set size: ${items}, or request ${size} per page`,
     ],
   );
 }
@@ -169,9 +170,9 @@ function cacheLines({ cached, creditsSaved }: Tally): string[] {
   return [`  from the cache: ${counted(answers, 'answer')}${shared} (${creditsText(creditsSaved)} saved)`];
 }
 
-/** The summary that a program reads. */
+/** The summary as JSON, for programs. */
 export function summaryJson(tally: Tally, facts: SummaryFacts): string {
-  const { read, written, failed, kept, waiting, retries, ms, stopReason } = tally;
+  const { read, written, failed, passedThrough, parked, retries, ms, stopReason } = tally;
   return `${JSON.stringify(
     {
       flow: facts.flow,
@@ -181,11 +182,11 @@ export function summaryJson(tally: Tally, facts: SummaryFacts): string {
       read,
       written,
       failed,
-      kept,
-      waiting,
+      kept: passedThrough,
+      waiting: parked,
       output_records: facts.outputRecords,
       error_records: facts.errorRecords,
-      resumed_behind: facts.resumedBehind,
+      resumed_behind: facts.resumedAfter,
       retries,
       cached: tally.cached.kept + tally.cached['in-flight'],
       cached_in_flight: tally.cached['in-flight'],

@@ -1,15 +1,15 @@
 import type { Ending, Event, FailureReport, HitSource, ShortPage } from '../../core/event.ts';
 
-/** Failures that are alike: the same node, class and status. The message is that of the first one. */
+/** Failures of the same node, class and status, with the message of the first one. */
 export interface FailureGroup extends FailureReport {
   count: number;
-  /** The numbers of the first few records, ascending. */
+  /** Numbers of the first few records, ascending. */
   readonly firstRecords: number[];
-  /** How often each message came, of as many as are remembered. */
+  /** The count of each message, for a limited number of messages. */
   readonly messages: Map<string, number>;
 }
 
-/** How often a path of a map led anywhere. */
+/** Counts how often a path of a map found a value. */
 export interface PathHits {
   readonly node: string;
   readonly path: string;
@@ -17,40 +17,41 @@ export interface PathHits {
   of: number;
 }
 
-/** Records with a page that fell short. */
+/** Counts the records with a short page. */
 export interface ShortPages {
   records: number;
-  /** That of the record that came first. */
+  /** The short page of the first such record. */
   readonly first: ShortPage & { readonly record: number };
 }
 
-/** What has happened in a run so far. */
+/** The counts of a run so far. */
 export interface Tally {
   read: number;
   written: number;
   failed: number;
-  kept: number;
-  /** Records that have come to their end and wait for the run that goes on. */
-  waiting: number;
-  /** Those of them that have come to it in this run. */
-  newlyWaiting: number;
+  /** Failed records that `on_error: keep` passed through with `_error`. */
+  passedThrough: number;
+  /** Records that have finished after one that has not: the resumed run writes them. */
+  parked: number;
+  /** Those of them that finished in this run. */
+  newlyParked: number;
   retries: number;
-  /** Answers that nothing was sent for: those kept on disk, and those of requests in flight. */
+  /** Answers without a request of their own: from disk, or from a request in flight. */
   readonly cached: Record<HitSource, number>;
-  /** What these would have cost. */
+  /** The credits that these answers would have cost. */
   creditsSaved: number;
   readonly failures: Map<string, FailureGroup>;
-  /** What was kept of records that have not ended yet, by their numbers: they may still fail. */
+  /** Failures passed through by records that have not ended yet, by record number: the record may still fail. */
   readonly undecided: Map<number, Map<string, FailureReport>>;
   readonly hits: Map<string, PathHits[]>;
-  /** Records that have had a short page, by node. */
+  /** Records with a short page, by node. */
   readonly short: Map<string, ShortPages>;
   /** The first record whose answer was mapped, by node. */
   readonly answered: Map<string, number>;
   stopReason: string | undefined;
   ending: Ending | undefined;
   ms: number;
-  /** The greatest record number such that it and everything before it was handled. */
+  /** Number of the last record written or failed, in input order. */
   lastRecord: number;
 }
 
@@ -60,9 +61,9 @@ export function createTally(): Tally {
     read: 0,
     written: 0,
     failed: 0,
-    kept: 0,
-    waiting: 0,
-    newlyWaiting: 0,
+    passedThrough: 0,
+    parked: 0,
+    newlyParked: 0,
     retries: 0,
     cached: { kept: 0, 'in-flight': 0 },
     creditsSaved: 0,
@@ -78,91 +79,91 @@ export function createTally(): Tally {
   };
 }
 
-const shownRecords = 3;
+const maxRecords = 3;
 
-/** Messages may name each record: so many are told apart. */
-const mostMessages = 64;
+/** Maximum of distinct messages of a group: a message may name its record. */
+const maxMessages = 64;
 
-/** Adds what has happened. */
+type EventOf<Type> = Extract<Event, { readonly type: Type }>;
+
+/** The handler of each event; `null` for events that are not counted. */
+const handlers: { readonly [Type in Event['type']]: ((tally: Tally, event: EventOf<Type>) => void) | null } = {
+  'run-started': null,
+  'gate-paused': null,
+  'tool-progress': null,
+  'server-started': null,
+  'server-lost': null,
+  'server-log': null,
+  'server-tools': null,
+  'call-done': null,
+  'cache-hit'(tally, { source, credits }) {
+    tally.cached[source]++;
+    tally.creditsSaved += credits;
+  },
+  'call-retried'(tally) {
+    tally.retries++;
+  },
+  mapped(tally, { node, record, paths, found }) {
+    addHits(tally, node, paths, found);
+    if (record < (tally.answered.get(node) ?? Infinity)) tally.answered.set(node, record);
+  },
+  'page-short': addShort,
+  'record-kept': addUndecided,
+  'record-done'(tally, { record }) {
+    addPassedThrough(tally, record);
+    tally.read++;
+    tally.written++;
+    tally.lastRecord = record;
+  },
+  'record-failed'(tally, event) {
+    tally.read++;
+    tally.failed++;
+    tally.undecided.delete(event.record);
+    tally.lastRecord = event.record;
+    addFailure(tally, event.record, event);
+  },
+  'record-parked'(tally, { isNew }) {
+    tally.parked++;
+    if (isNew) tally.newlyParked++;
+  },
+  stopping(tally, { reason }) {
+    tally.stopReason = reason;
+  },
+  'run-ended'(tally, { ending, ms }) {
+    tally.ending = ending;
+    tally.ms = ms;
+  },
+};
+
+/** Counts an event. */
 export function addToTally(tally: Tally, event: Event): void {
-  switch (event.type) {
-    case 'run-started':
-    case 'gate-paused':
-    case 'tool-progress':
-    case 'server-started':
-    case 'server-lost':
-    case 'server-log':
-    case 'server-tools':
-    case 'call-done':
-      return;
-    case 'cache-hit':
-      tally.cached[event.source]++;
-      tally.creditsSaved += event.credits;
-      return;
-    case 'call-retried':
-      tally.retries++;
-      return;
-    case 'mapped':
-      addHits(tally, event.node, event.paths, event.found);
-      if (event.record < (tally.answered.get(event.node) ?? Infinity)) tally.answered.set(event.node, event.record);
-      return;
-    case 'page-short':
-      addShort(tally, event);
-      return;
-    case 'record-kept':
-      keep(tally, event.record, event);
-      return;
-    case 'record-done':
-      addKept(tally, event.record);
-      tally.read++;
-      tally.written++;
-      tally.lastRecord = event.record;
-      return;
-    case 'record-failed':
-      tally.read++;
-      tally.failed++;
-      tally.undecided.delete(event.record);
-      tally.lastRecord = event.record;
-      addFailure(tally, event.record, event);
-      return;
-    case 'record-parked':
-      tally.waiting++;
-      if (event.isNew) tally.newlyWaiting++;
-      return;
-    case 'stopping':
-      tally.stopReason = event.reason;
-      return;
-    case 'run-ended':
-      tally.ending = event.ending;
-      tally.ms = event.ms;
-      return;
-  }
+  (handlers[event.type] as ((tally: Tally, event: Event) => void) | null)?.(tally, event);
 }
 
-/** Of a record with many rows several may be kept. */
-function keep(tally: Tally, record: number, report: FailureReport): void {
-  const reports = tally.undecided.get(record) ?? new Map<string, FailureReport>();
-  const key = keyOf(report);
-  if (!reports.has(key)) reports.set(key, report);
-  tally.undecided.set(record, reports);
+/** Several rows of one record may be passed through. */
+function addUndecided(tally: Tally, event: EventOf<'record-kept'>): void {
+  const reports = tally.undecided.get(event.record) ?? new Map<string, FailureReport>();
+  const key = groupKey(event);
+  if (!reports.has(key)) reports.set(key, event);
+  tally.undecided.set(event.record, reports);
 }
 
-function addKept(tally: Tally, record: number): void {
+function addPassedThrough(tally: Tally, record: number): void {
   const reports = tally.undecided.get(record);
   if (!reports) return;
   tally.undecided.delete(record);
-  tally.kept++;
+  tally.passedThrough++;
   for (const report of reports.values()) addFailure(tally, record, report);
 }
 
 function addFailure(tally: Tally, record: number, report: FailureReport): void {
-  const key = keyOf(report);
+  const key = groupKey(report);
   const group = tally.failures.get(key) ?? newGroup(report);
   group.count++;
   group.firstRecords.push(record);
-  group.firstRecords.sort((a, b) => a - b).splice(shownRecords);
+  group.firstRecords.sort((a, b) => a - b).splice(maxRecords);
   const { messages } = group;
-  if (messages.has(report.message) || messages.size < mostMessages) messages.set(report.message, (messages.get(report.message) ?? 0) + 1);
+  if (messages.has(report.message) || messages.size < maxMessages) messages.set(report.message, (messages.get(report.message) ?? 0) + 1);
   tally.failures.set(key, group);
 }
 
@@ -170,13 +171,13 @@ function newGroup({ node, class: kind, status, message, attempts }: FailureRepor
   return { node, class: kind, status, message, attempts, count: 0, firstRecords: [], messages: new Map() };
 }
 
-function keyOf({ node, class: kind, status }: FailureReport): string {
+function groupKey({ node, class: kind, status }: FailureReport): string {
   return `${node ?? ''} ${kind} ${status ?? ''}`;
 }
 
-function addShort(tally: Tally, { node, record, page, items, size }: ShortPage & { node: string; record: number }): void {
-  const known = tally.short.get(node);
-  if (known) known.records++;
+function addShort(tally: Tally, { node, record, page, items, size }: EventOf<'page-short'>): void {
+  const short = tally.short.get(node);
+  if (short) short.records++;
   else tally.short.set(node, { records: 1, first: { record, page, items, size } });
 }
 

@@ -1,12 +1,12 @@
-// biome-ignore lint/suspicious/noControlCharactersInRegex: these are what is sought
+// biome-ignore lint/suspicious/noControlCharactersInRegex: it finds control characters
 const controls = /[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069]/g;
 
-/** JSON text in which everything that could steer a terminal is escaped: it means the same. */
+/** Escapes the control characters in JSON, which could steer a terminal. The value stays the same. */
 export function escapedControls(json: string): string {
   return json.replace(controls, (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`);
 }
 
-/** A word as a shell takes it. */
+/** Quotes a word for a shell, if it needs quotes. */
 export function shellWord(text: string): string {
   if (/^[\w@%+=:,./-]+$/.test(text)) return text;
   if (text.search(controls) < 0) return `'${text.replaceAll("'", "'\\''")}'`;

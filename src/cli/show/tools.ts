@@ -4,13 +4,13 @@ import { counted } from './number.ts';
 import { tableText } from './structure.ts';
 import { escapedControls } from './text.ts';
 
-/** What a server says of itself, on one line. */
+/** A server on one line: name, version, protocol, transport and number of tools. */
 export function serverText({ name, version, protocol, transport, tools }: ToolServer): string {
   const called = excerpt(`${name} ${version}`.trim(), 100);
   return `${called}, protocol ${excerpt(protocol, 40)} over ${transport}, ${counted(tools.length, 'tool')}`;
 }
 
-/** The tools of a server with their arguments: an asterisk marks those that are needed. */
+/** A table of tools and their arguments; an asterisk marks required ones. */
 export function toolsText(tools: readonly Tool[]): string {
   return tableText([
     ['tool', 'arguments', 'what it does'],
@@ -23,13 +23,13 @@ function argumentsText({ inputSchema: { properties = {}, required = [] } }: Tool
   return names.length === 0 ? '-' : names.join(', ');
 }
 
-/** The first sentence of what a tool says of itself. */
+/** The first sentence of a tool's description. */
 export function summaryOf({ description = '', title = '' }: Tool): string {
   const text = oneLine(description || title, 1000);
   return excerpt(/^.*?[.!?](?=\s|$)/.exec(text)?.[0] ?? text, 90);
 }
 
-/** A tool for whoever wants to call it: its arguments, and a node to paste. */
+/** A tool in detail: its description, its arguments and a node to paste. */
 export function toolText(connection: string, tool: Tool): string {
   const { description, inputSchema } = tool;
   const { properties = {}, required = [] } = inputSchema;
@@ -73,7 +73,10 @@ function defaultOf({ default: usual }: ToolSchema): string {
   return usual === undefined ? '' : `default ${excerpt(JSON.stringify(usual), 40)}`;
 }
 
-/** A ready node: what the tool needs comes from fields of the same names. As JSON text, a cell of a CSV can be a number. */
+/**
+ * A node that calls a tool: its required arguments come from fields of the same names.
+ * Arguments other than texts make it one JSON text, in which a CSV cell can become a number.
+ */
 export function nodeText(connection: string, { name, inputSchema: { properties = {}, required = [] } }: Tool): string {
   const values = required.map((argument) => ({ argument, ...sampleOf(argument, properties[argument] ?? {}) }));
   const asText = `'{ ${values.map(({ argument, json }) => `${JSON.stringify(argument)}: ${json}`).join(', ')} }'`.replace(
@@ -91,7 +94,7 @@ export function nodeText(connection: string, { name, inputSchema: { properties =
   return escapedControls(text);
 }
 
-/** `isBare`: it stands outside quotes, as what is no text does. */
+/** A sample value. `isBare`: it is a reference outside quotes, for anything but text. */
 function sampleOf(argument: string, { type, default: usual, const: only }: ToolSchema): { json: string; isBare: boolean } {
   const literal = only ?? usual;
   if (literal !== undefined) return { json: JSON.stringify(literal), isBare: false };

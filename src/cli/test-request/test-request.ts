@@ -67,7 +67,7 @@ export async function testRequestCommand(flow: string, options: TestRequestOptio
     .finally(async () => {
       await ports.close();
       ledger.close();
-      await credentials.noted();
+      await credentials.usesRecorded();
     });
   if (preview.failure) preview.failure.node ??= step.id;
   await show(preview, step.node.action as Action, options, terminal);

@@ -268,7 +268,7 @@ describe('vault file and its folder', () => {
       },
       encoding: 'utf8',
     });
-    expect([status, stderr]).toEqual([0, '"crm" is kept in the vault\n']);
+    expect([status, stderr]).toEqual([0, '"crm" is stored in the vault\n']);
     const modes = ['.', 'vault.json', 'credentials.json'].map((name) => (statSync(join(home, name)).mode & 0o777).toString(8));
     expect(modes).toEqual(['700', '600', '600']);
   });
