@@ -394,7 +394,7 @@ describe('a run', () => {
     expect(await codeOfRun()).toBe(0);
     expect(Date.now() - Date.parse((await shown(place)).last_used_at as string)).toBeLessThan(60_000);
 
-    expect((await setTo(place, 'new secret', 'crm')).stderr).toContain('back to it: automate credentials restore crm\n');
+    expect((await setTo(place, 'new secret', 'crm')).stderr).toContain('to bring it back: automate credentials restore crm\n');
     expect((await place.automate(run, { env: place.env })).stderr).toContain('automate credentials restore crm');
     expect((await shown(place)).previous_set_at).not.toBeNull();
     expect((await credentials(place, 'restore', 'crm')).code).toBe(0);

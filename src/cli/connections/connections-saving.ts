@@ -51,5 +51,5 @@ export async function offerSecret(auth: WrittenAuth, asker: Asker | undefined, t
   if (needsPair(auth)) terminal.say(`the secret of "${credential}" has to be username:password`);
   if (asker && process.stdin.isTTY && (await asker.yes(`There is no credential "${credential}" yet. Keep its secret now?`)))
     await setCommand(credential, env === undefined ? {} : { env }, terminal);
-  else terminal.say(`there is no credential "${credential}" yet; keep it: automate credentials set ${credential}${envOption(store.env)}`);
+  else terminal.say(`there is no credential "${credential}" yet; store it: automate credentials set ${credential}${envOption(store.env)}`);
 }

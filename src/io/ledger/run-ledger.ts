@@ -33,8 +33,8 @@ export class RunLedger implements Ledger {
   readonly #cheapest: number;
   readonly #max: number;
   readonly #reserve: Reserve | undefined;
-  /** Credits of actions under way and finished. */
-  #held: number;
+  /** Credits of this part's actions, under way and finished: each part of a run may spend the maximum. */
+  #held = 0;
   #spent = 0;
 
   /** Closes the book with itself. Without a book it watches only the run's own maximum. */
@@ -46,7 +46,6 @@ export class RunLedger implements Ledger {
     this.#prices = new Map([...prices].map(([node, { credits }], account) => [node, { credits, account }]));
     this.#cheapest = Math.min(...[...prices.values()].map(({ credits }) => credits));
     this.#max = max;
-    this.#held = before;
     this.#reserve = book && new Reserve(book, { ...where, accounts, before, block });
   }
 
