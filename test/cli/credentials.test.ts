@@ -204,7 +204,7 @@ describe('what is kept', () => {
       stdout: 'crm: found in the vault, for api.example.com only\nother: found in the vault\n',
       stderr: expect.stringMatching(/^warning: the credential "other" expires in 13 days \(\d{4}-\d\d-\d\d\)\n$/),
     });
-    const { code, stderr } = await place.automate(['credentials', 'check', 'crm'], { env: { AUTOMATE_VAULT_PASSPHRASE: 'wrong' } });
+    const { code, stderr } = await place.automate(['credentials', 'check', 'crm'], { env: { AUTOMATE_VAULT_PASSPHRASE: 'other one' } });
     expect([code, stderr]).toEqual([7, expect.stringMatching(/^problem: the credential "crm" is in the vault: .*the passphrase is wrong/)]);
   });
 
@@ -239,7 +239,7 @@ describe('what is kept', () => {
       keychain,
       ['vault', 'unavailable', expect.stringMatching(/^there is no passphrase\nset AUTOMATE_VAULT_PASSPHRASE, or/)],
     ]);
-    expect(await states({ AUTOMATE_VAULT_PASSPHRASE: 'wrong' })).toContainEqual([
+    expect(await states({ AUTOMATE_VAULT_PASSPHRASE: 'other one' })).toContainEqual([
       'vault',
       'unavailable',
       expect.stringMatching(

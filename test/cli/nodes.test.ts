@@ -34,7 +34,7 @@ test('an option is told with what it may be, its default and what it is for', as
   const { stdout } = await nodes('http');
   expect(stdout).toContain('\n  method: GET | POST | PUT | PATCH | DELETE, default GET\n');
   expect(stdout).toContain('\n  timeout: text | whole number, default 30s\n      one limit for the whole request\n');
-  expect(stdout).toContain('\n  retry.max: whole number, default 3\n      reretries after the first attempt try\n');
+  expect(stdout).toContain('\n  retry.max: whole number, default 3\n      retries after the first attempt\n');
   expect(stdout).toContain('\n  retry.max_wait: text | whole number, default 5m\n');
   expect(stdout).toContain('\n  max_body: text | whole number, default 10MB\n');
   expect(stdout).toContain('\n  url: text, required\n');
