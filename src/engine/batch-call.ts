@@ -12,7 +12,7 @@ export interface BatchMember {
 }
 
 /** Sends a batch and settles its members. A refused batch is halved until single records remain: the server does not say which record it refused. */
-export async function sendBatch(batch: Batch<unknown>, all: readonly BatchMember[], calls: Calls): Promise<void> {
+export async function sendBatch(batch: Batch<unknown>, all: readonly BatchMember[], calls: Pick<Calls, 'make'>): Promise<void> {
   const members = all.filter(({ caller }) => !caller.isAbandoned());
   for (const { caller, reject } of all) if (caller.isAbandoned()) reject(new Unfinished());
   if (members.length === 0) return;

@@ -53,7 +53,7 @@ export interface BatchTools {
   /** The nodes of the flow, inner ones included, in their order. */
   readonly nodes: readonly { readonly id: string }[];
   readonly clock: Pick<Clock, 'nextTurn'>;
-  readonly calls: Calls;
+  readonly calls: Pick<Calls, 'make'>;
   input(): InputState;
 }
 

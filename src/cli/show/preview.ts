@@ -6,19 +6,19 @@ import { textOf, type Value } from '../../core/value/value.ts';
 import { curlText, requestText } from './request.ts';
 import { structureOf, tableText } from './structure.ts';
 
-/** One request of a flow: what was sent, what came back, or why nothing did. */
+/** One request of a flow, and its answer or failure. */
 export interface Preview {
-  /** Absent when a node before this one has failed. */
+  /** Absent if an earlier node failed, or if a run sends none. */
   readonly request?: ActionRequest;
   readonly response?: ActionResponse;
   readonly ms?: number;
-  /** As the map sees it, or as a text where it could not be read. */
+  /** As the map sees it; as a text if it could not be read. */
   readonly body?: Value | undefined;
-  /** Why the body could not be read; absent when it was. */
+  /** The reason why the body could not be read; absent if it could. */
   readonly unread?: Failure;
-  /** What the map makes of it; absent when there is no success to map. */
+  /** The output records; absent if there is no success to map. */
   readonly rows?: readonly Fields[];
-  /** Per path of the map, whether it led anywhere. */
+  /** For each path of the map, true if it was found. */
   readonly found?: readonly boolean[];
   readonly failure?: Failure;
 }
@@ -40,7 +40,7 @@ function bodyLines({ body, unread }: Preview): string[] {
   return structure.length > 0 ? tableText([['path', 'type', 'sample'], ...structure]) : ['the body is empty'];
 }
 
-/** Without what the message shows of the body. */
+/** The message of a Failure without its excerpt of the body. */
 function unreadReason({ message }: Failure): string {
   if (message.startsWith('the body ')) return message;
   return `the body is ${/nested more than \d+ deep$/.exec(message)?.[0] ?? 'not valid JSON'}`;
