@@ -11,18 +11,18 @@ const run = ['run', 'flow.yaml', '--in', 'rows.csv', '--out'];
 
 const rows = (count: number) => `id\n${Array.from({ length: count }, (_, index) => `${index + 1}\n`).join('')}`;
 
-/** Everything that was written to a file. */
+/** The contents of all files in a workplace. */
 async function writtenIn({ folder }: Workplace): Promise<string> {
   const files = (await readdir(folder, { recursive: true, withFileTypes: true })).filter((entry) => entry.isFile());
   return (await Promise.all(files.map(({ parentPath, name }) => readFile(`${parentPath}/${name}`, 'latin1')))).join('\n');
 }
 
-describe('oauth2-mock-server', () => {
+describe('access tokens from oauth2-mock-server', () => {
   const secret = 's3cr3t +/:é&%';
   const pair = btoa(`me:${encodeURIComponent(secret)}`);
   const retry = 'retry: { max: 0 }';
 
-  /** The token server, which knows one client, an API that accepts what that has signed, and a flow. */
+  /** A token server with one client, an API that accepts its tokens, and a flow. */
   async function scene(records: number, isAccepted: (id: string) => boolean = () => true) {
     const server = new OAuth2Server();
     const key = await server.issuer.keys.generate('RS256');
@@ -58,7 +58,7 @@ nodes: [{ type: http, connection: api, url: "/{{id}}", map: [scope, echo], ${ret
     return { place, api, issued, refused, start };
   }
 
-  test('a token is fetched once for many records; neither it nor the secret is written anywhere', async () => {
+  test('are fetched once for many records, and neither they nor the secret are written anywhere', async () => {
     const { place, api, issued, start } = await scene(60);
     const { code, stdout, stderr } = await start();
     expect({ code, issued: issued.length }).toEqual({ code: 0, issued: 1 });
@@ -70,7 +70,7 @@ nodes: [{ type: http, connection: api, url: "/{{id}}", map: [scope, echo], ${ret
     for (const form of [secret, encodeURIComponent(secret), pair, btoa(secret), issued[0] as string]) expect(written).not.toContain(form);
   });
 
-  test('a token that was taken back is replaced by another one, and no record fails', async () => {
+  test('are replaced once the API refuses them, and no record fails', async () => {
     let calls = 0;
     const { api, issued, start } = await scene(30, (id) => id !== 'token 0' || ++calls <= 10);
     expect(await start()).toMatchObject({ code: 0 });
@@ -80,7 +80,7 @@ nodes: [{ type: http, connection: api, url: "/{{id}}", map: [scope, echo], ${ret
     expect(sent.filter((index) => index === 0).length).toBeLessThanOrEqual(10 + 4);
   });
 
-  test('a client that is refused asks once, and its secret is not in the errors file', async () => {
+  test('are requested once if the client is refused, and its secret is not in the errors file', async () => {
     const { place, api, issued, refused, start } = await scene(20);
     const { code, stderr } = await start('wr0ng-s3cr3t');
     expect({ code, refused, issued, requests: api.requests }).toEqual({
@@ -97,10 +97,10 @@ nodes: [{ type: http, connection: api, url: "/{{id}}", map: [scope, echo], ${ret
   });
 });
 
-// Says no unless both of them are there.
+// Fails unless both are installed.
 const hasHttpbin = spawnSync('gunicorn', ['--check-config', 'httpbin:app'], { timeout: 20_000 }).status === 0;
 
-describe.skipIf(!hasHttpbin)(`httpbin${hasHttpbin ? '' : ' (skipped: no gunicorn or no python3-httpbin here)'}`, () => {
+describe.skipIf(!hasHttpbin)(`requests to httpbin${hasHttpbin ? '' : ' (skipped: no gunicorn or no python3-httpbin here)'}`, () => {
   let gunicorn: ChildProcess;
   let origin: string;
 
@@ -124,8 +124,8 @@ describe.skipIf(!hasHttpbin)(`httpbin${hasHttpbin ? '' : ' (skipped: no gunicorn
 
   const env = { AUTOMATE_CREDENTIAL_TOKEN: 'sesame-token', AUTOMATE_CREDENTIAL_PAIR: 'user:passwd' };
 
-  /** What came of a flow with these nodes over one record. */
-  async function answered(connections: string, nodes: string, more: Record<string, string> = {}) {
+  /** Runs a flow with these nodes over one record. */
+  async function runOne(connections: string, nodes: string, more: Record<string, string> = {}) {
     const flow = `connections:\n${connections}nodes:\n${nodes}`.replaceAll('ORIGIN', origin);
     const place = await workplace({ 'flow.yaml': flow, 'rows.csv': rows(1) });
     const { code, stderr } = await place.automate([...run, 'out.json'], { env: { ...env, ...more } });
@@ -137,8 +137,8 @@ describe.skipIf(!hasHttpbin)(`httpbin${hasHttpbin ? '' : ' (skipped: no gunicorn
   const basic = '  p: { type: http, base_url: "ORIGIN", auth: { type: basic, credential: pair } }\n';
   const key = '  k: { type: http, base_url: "ORIGIN", auth: { type: api_key, header: X-Key, credential: token } }\n';
 
-  test('signs as its servers expect, and what they repeat is masked', async () => {
-    const { code, record } = await answered(
+  test('are signed as it expects, and the credentials that it echoes are masked', async () => {
+    const { code, record } = await runOne(
       bearer + basic + key,
       `  - { type: http, connection: b, url: /bearer, map: { bearer: authenticated, token: token } }
   - { type: http, connection: p, url: /basic-auth/user/passwd, map: { basic: authenticated, user: user } }
@@ -161,8 +161,8 @@ describe.skipIf(!hasHttpbin)(`httpbin${hasHttpbin ? '' : ' (skipped: no gunicorn
     });
   });
 
-  test('a wrong password is 401', async () => {
-    const { code, errors } = await answered(basic, '  - { type: http, connection: p, url: /basic-auth/user/passwd }\n', {
+  test('fail with 401 for a wrong password', async () => {
+    const { code, errors } = await runOne(basic, '  - { type: http, connection: p, url: /basic-auth/user/passwd }\n', {
       AUTOMATE_CREDENTIAL_PAIR: 'user:wrong-one',
     });
     expect(code).toBe(4);
@@ -175,19 +175,19 @@ describe.skipIf(!hasHttpbin)(`httpbin${hasHttpbin ? '' : ' (skipped: no gunicorn
       `  - { type: http, connection: b, url: "/redirect-to?url=${host}/headers", map: { sent: headers }${more} }\n`;
     const elsewhere = () => origin.replace('127.0.0.1', 'localhost');
 
-    test('to the same origin takes the credential along', async () => {
-      const { record } = await answered(bearer, redirected(''));
+    test('to the same origin carries the credential', async () => {
+      const { record } = await runOne(bearer, redirected(''));
       expect(record?.sent).toMatchObject({ Authorization: 'Bearer ***', 'X-Custom': 'c1' });
     });
 
     test('to another origin is refused', async () => {
-      const { code, errors } = await answered(bearer, redirected(elsewhere()));
+      const { code, errors } = await runOne(bearer, redirected(elsewhere()));
       expect(code).toBe(4);
       expect(errors).toContain(`the server redirects to ${elsewhere()}/headers, another origin`);
     });
 
-    test('to another origin with follow: any goes without the credential', async () => {
-      const { code, record } = await answered(bearer, redirected(elsewhere(), ', follow: any'));
+    test('to another origin with follow: any carries no credential', async () => {
+      const { code, record } = await runOne(bearer, redirected(elsewhere(), ', follow: any'));
       expect(code).toBe(0);
       expect(record.sent).toMatchObject({ Host: elsewhere().replace('http://', '') });
       expect(Object.keys(record.sent)).not.toEqual(expect.arrayContaining([expect.stringMatching(/authorization|custom/i)]));

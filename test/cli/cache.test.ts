@@ -8,8 +8,8 @@ import { httpServer, json } from '../helpers/http-server.ts';
 
 const run = ['run', 'flow.yaml', '--in', 'rows.csv', '--out', 'out.csv', '--force'];
 
-describe('where nothing can be kept', () => {
-  /** A run over three records whose answers are to be kept. `{file}` in the environment stands for a file: nobody can make a folder in it. */
+describe('a cache that cannot be written', () => {
+  /** Runs a flow with a cache over three records. `{file}` in the environment stands for a file, in which no folder can be created. */
   async function runWith(environment: Record<string, string>, ...more: string[]) {
     const server = await askedServer();
     const place = await workplace({
@@ -26,26 +26,26 @@ describe('where nothing can be kept', () => {
   const output = 'id,note,name\n1,"note, 1",name 1\n2,"note, 2",name 2\n3,"note, 3",name 3\n';
 
   test.each([{ AUTOMATE_HOME: '{file}' }, { AUTOMATE_HOME: '', HOME: '{file}', XDG_CONFIG_HOME: '{file}' }])(
-    'an answer is used all the same, and one line says why: %o',
+    'still lets the run use every answer, with one warning: %o',
     async (env) => {
       const warning = /^warning: answers are not cached: the cache \S+file\S*cache\.db cannot be used: E[^']+ \(AUTOMATE_HOME moves it\)$/;
       expect(await runWith(env)).toEqual({ code: 0, warnings: [expect.stringMatching(warning)], output, calls: [1, 1, 1] });
     },
   );
 
-  test('--quiet says nothing of it', async () => {
+  test('causes no warning with --quiet', async () => {
     expect(await runWith({ AUTOMATE_HOME: '{file}' }, '--quiet')).toEqual({ code: 0, warnings: [], output, calls: [1, 1, 1] });
   });
 });
 
-/** A place with a run over so many records whose answers are kept, and its server: every seventh record is unknown to it. */
+/** A workplace with a cached flow over `count` records, and its server: every seventh record is unknown to it. */
 async function cachedPlace(count: number, more = '', ms?: number) {
   const server = await askedServer(ms);
   const place = await workplace({ 'flow.yaml': askingFlow(server.origin, `, cache: 24h${more}`), 'rows.csv': csvOf(count) });
   return { server, place };
 }
 
-/** What the ledger says was spent. */
+/** The spent credits in the ledger. */
 function spent(place: Workplace): number {
   const database = new Database(place.path('.automate/credits.db'));
   const { credits } = database.prepare('select sum(credits) as credits from spent').get() as { credits: number };
@@ -62,7 +62,7 @@ async function info(place: Workplace, env: Record<string, string> = {}): Promise
 }
 
 describe('a second run over the same file', () => {
-  test('follows links from where redirects have led the first one', async () => {
+  test('resolves links against the URL that redirects led to', async () => {
     const server = await httpServer(({ path }, response) => {
       if (path === '/items') response.writeHead(302, { location: '/v2/items' }).end();
       else if (path === '/v2/items') json(response, { id: 1, next: '?page=2' });
@@ -79,7 +79,7 @@ describe('a second run over the same file', () => {
     expect(server.requests.map(({ path }) => path)).toEqual(['/items', '/v2/items', '/v2/items?page=2']);
   });
 
-  test('sends nothing, costs nothing, and writes the same', async () => {
+  test('sends nothing, costs nothing, and writes the same output', async () => {
     const { server, place } = await cachedPlace(1500, ', success: [2xx, 404], credits: 2');
     const first = await place.automate([...run, '--summary', 'summary.json']);
     expect([first.code, server.calls.size, spent(place)]).toEqual([0, 1500, 3000]);
@@ -98,7 +98,7 @@ describe('a second run over the same file', () => {
     expect(hits[0]).toMatchObject({ record: 1, node: 'ask', source: 'kept', credits: 2 });
   });
 
-  test('asks again for what has failed, and for nothing else', async () => {
+  test('requests only failed records again', async () => {
     const { server, place } = await cachedPlace(70);
     expect((await place.automate(run)).code).toBe(4);
     server.forget();
@@ -107,7 +107,7 @@ describe('a second run over the same file', () => {
     expect(stderr).toContain('from the cache: 60 answers (60 credits saved)');
   });
 
-  test('asks again when the answers have come to their end', async () => {
+  test('requests expired answers again', async () => {
     const { server, place } = await cachedPlace(5);
     await place.write('flow.yaml', askingFlow(server.origin, ', cache: 1ms'));
     await place.automate(run);
@@ -115,7 +115,7 @@ describe('a second run over the same file', () => {
     expect([...server.calls.values()]).toEqual([2, 2, 2, 2, 2]);
   });
 
-  test('asks for what the first one, which was killed, has not kept', async () => {
+  test('requests what the first run, which was killed, had not cached', async () => {
     const { server, place } = await cachedPlace(2000, ', success: [2xx, 404]');
     const { child, finished } = place.start(run);
     server.after(1000, () => child.kill('SIGKILL'));
@@ -123,13 +123,13 @@ describe('a second run over the same file', () => {
     expect((await place.automate(run)).code).toBe(0);
     const again = [...server.calls.values()].filter((calls) => calls > 1);
     expect(server.calls.size).toBe(2000);
-    // At most what waits to be written, and what is in flight.
+    // At most the answers in the buffer, and those in flight.
     expect(again.length).toBeLessThan(300);
   });
 });
 
 test('identical requests in flight are sent once', async () => {
-  // Long enough for all records to come before the answers.
+  // Long enough for all records to ask before the answers arrive.
   const { server, place } = await cachedPlace(1, '', 500);
   await place.write('rows.csv', `id,note\n${'1,x\n'.repeat(40)}${'2,x\n'.repeat(40)}`);
   const { code, stderr } = await place.automate([...run, '--summary', 'summary.json']);
@@ -138,7 +138,7 @@ test('identical requests in flight are sent once', async () => {
   expect(await summary(place)).toMatchObject({ cached: 78, cached_in_flight: 78, credits: 2, credits_saved: 78 });
 });
 
-test('two runs at once share what they keep', async () => {
+test('three runs at once share their cached answers', async () => {
   const { server, place } = await cachedPlace(600, ', success: [2xx, 404]');
   const runs = ['a', 'b', 'c'].map((name) => place.automate([...run, '--out', name, '--out-format', 'csv', '--errors', `${name}.errors`]));
   expect((await Promise.all(runs)).map(({ code, stderr }) => [code, stderr.includes('warning')])).toEqual(Array(3).fill([0, false]));
@@ -149,7 +149,7 @@ test('two runs at once share what they keep', async () => {
   expect(server.calls.size).toBe(0);
 });
 
-test('test-request keeps what nodes before its own were answered', async () => {
+test('test-request caches the answers of nodes before the chosen one', async () => {
   const { server, place } = await cachedPlace(3);
   const other = await httpServer((_, response) => json(response, {}));
   await place.write(
@@ -189,7 +189,7 @@ test('a credential that a server echoes is masked in every byte of the cache', a
   expect((await stat(place.path('.automate/cache.db'))).mode & 0o777).toBe(0o600);
 });
 
-test('another credential is another request', async () => {
+test('another credential makes another request', async () => {
   const { server, place } = await cachedPlace(3, ', auth: { type: bearer, credential: a }');
   const env = { AUTOMATE_CREDENTIAL_A: 'secret-a', AUTOMATE_CREDENTIAL_B: 'secret-b' };
   await place.automate(run, { env });
@@ -200,7 +200,7 @@ test('another credential is another request', async () => {
 });
 
 describe('automate cache', () => {
-  test('tells how much is kept, and takes it away', async () => {
+  test('info shows the size, and clear deletes all answers', async () => {
     const { server, place } = await cachedPlace(1000, ', success: [2xx, 404]');
     const path = place.path('.automate/cache.db');
     const nothing = { path, entries: 0, bytes: 0, max_bytes: 500_000_000, oldest: null, newest: null };
@@ -231,7 +231,7 @@ describe('automate cache', () => {
     expect(server.calls.size).toBe(1000);
   });
 
-  test('may be cleared under a run', async () => {
+  test('clear may run beside a run', async () => {
     const { server, place } = await cachedPlace(1500, ', success: [2xx, 404]');
     const cleared = new Promise((resolve) => server.after(700, () => resolve(place.automate(['cache', 'clear']))));
     expect((await place.automate(run)).code).toBe(0);
@@ -241,7 +241,7 @@ describe('automate cache', () => {
     expect(entries).toBeLessThan(1500);
   });
 
-  test('holds no more than AUTOMATE_CACHE_MAX, the newest', async () => {
+  test('stores the newest answers up to AUTOMATE_CACHE_MAX', async () => {
     const { server, place } = await cachedPlace(300, ', success: [2xx, 404], concurrency: 1');
     const env = { AUTOMATE_CACHE_MAX: '20kB' };
     await place.automate(run, { env });
@@ -252,7 +252,7 @@ describe('automate cache', () => {
     expect(server.calls.size).toBe(0);
   });
 
-  test.each(['run', 'cache'])('says when AUTOMATE_CACHE_MAX is no size: %s', async (command) => {
+  test.each(['run', 'cache'])('refuses an AUTOMATE_CACHE_MAX that is not a size: %s', async (command) => {
     const { server, place } = await cachedPlace(3);
     const args = command === 'run' ? run : ['cache', 'info'];
     const { code, stderr } = await place.automate(args, { env: { AUTOMATE_CACHE_MAX: 'lots' } });
@@ -260,7 +260,7 @@ describe('automate cache', () => {
     expect(server.calls.size).toBe(0);
   });
 
-  test('that is damaged says so, is begun anew by a run, or by clear', async () => {
+  test('info reports a damaged file, which a run or clear replaces', async () => {
     const { server, place } = await cachedPlace(3);
     await place.automate(run);
     await spoil(place);
@@ -297,7 +297,7 @@ describe('automate cache', () => {
   }
 });
 
-test('environments know nothing of each other’s answers', async () => {
+test('environments share no cached answers', async () => {
   const server = await httpServer(({ headers }, response) =>
     json(response, { name: headers.authorization === 'Bearer of-production' ? 'p' : 's' }),
   );
@@ -315,7 +315,7 @@ test('environments know nothing of each other’s answers', async () => {
   expect(server.requests).toHaveLength(2);
 });
 
-test('what one record has given up asking, the others ask: none is lost', async () => {
+test('records that wait for the same answer request it once the first of them gives up', async () => {
   const asked: string[] = [];
   const server = await httpServer(async ({ path: url }, response) => {
     asked.push(url);

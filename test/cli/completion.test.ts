@@ -7,34 +7,34 @@ async function script(shell: string) {
   return (await workplace()).automate(['completion', shell]);
 }
 
-/** What bash offers after these words. */
+/** The completions of bash after these words. */
 function offered(text: string, words: readonly string[]): string[] {
   const line = ['automate', ...words].map((word) => `'${word}'`).join(' ');
   const ask = `${text}\nCOMP_WORDS=(${line}); COMP_CWORD=${words.length}; _automate; printf '%s\\n' "\${COMPREPLY[@]}"`;
   return execFileSync('bash', ['-c', ask], { encoding: 'utf8' }).trim().split('\n');
 }
 
-describe('the script', () => {
+describe('the completion script', () => {
   const installed = ['bash', 'zsh', 'fish'].filter((shell) => spawnSync(shell, ['--version']).status === 0);
-  test.each(installed)('of %s is one that this shell reads', async (shell) => {
+  test.each(installed)('for %s has valid syntax', async (shell) => {
     const { stdout } = await script(shell);
-    // fish reads no socket, which is what it would get as its stdin.
+    // fish cannot read a script from a socket, which stdin would be.
     const { folder } = await workplace({ script: stdout });
     expect(spawnSync(shell, ['-n', 'script'], { cwd: folder, encoding: 'utf8' })).toMatchObject({ status: 0, stderr: '' });
   });
 
-  test.each(['bash', 'zsh', 'fish'])('of %s knows every command and option', async (shell) => {
+  test.each(['bash', 'zsh', 'fish'])('for %s contains every command and option', async (shell) => {
     const { code, stdout, stderr } = await script(shell);
     expect([code, stderr]).toEqual([0, '']);
     for (const word of ['run', 'test-request', 'validate', 'nodes', 'schema', 'completion', 'demo', 'credentials', 'connections', 'help'])
       expect(stdout).toContain(word);
     for (const option of ['max-errors', 'no-send', 'cacert', 'in-format', 'serve', 'base-url', 'expires']) expect(stdout).toContain(option);
-    // No quote is left open.
+    // Every quote is closed.
     expect(stdout.replace(/\\'/g, '').split("'").length % 2).toBe(1);
   });
 });
 
-test('bash offers commands, then the options of the command, then files', async () => {
+test('bash completes commands, then the options of the command, then files', async () => {
   const { stdout } = await script('bash');
   expect(offered(stdout, ['r'])).toEqual(['run']);
   expect(offered(stdout, ['run', '--con'])).toEqual(['--concurrency']);
@@ -43,7 +43,7 @@ test('bash offers commands, then the options of the command, then files', async 
   expect(stdout).toContain('complete -o default -F _automate automate');
 });
 
-test('bash offers the values of arguments and options', async () => {
+test('bash completes the values of arguments and options', async () => {
   const { stdout } = await script('bash');
   expect(offered(stdout, ['completion', ''])).toEqual(['bash', 'zsh', 'fish']);
   expect(offered(stdout, ['nodes', ''])).toEqual(['http', 'mcp', 'set', 'loop', 'poll']);
@@ -53,7 +53,7 @@ test('bash offers the values of arguments and options', async () => {
   expect(offered(stdout, ['he'])).toEqual(['help']);
 });
 
-test('bash offers the commands inside a command, and their options', async () => {
+test('bash completes subcommands and their options', async () => {
   const { stdout } = await script('bash');
   expect(offered(stdout, ['credentials', ''])).toEqual(['set', 'list', 'show', 'remove', 'restore', 'check', 'backend', '--help']);
   expect(offered(stdout, ['connections', 'a'])).toEqual(['add']);
@@ -83,11 +83,11 @@ test.each([
       /not __fish_seen_subcommand_from limit history export' -l json /,
     ],
   ],
-])('%s knows them, too', async (shell, lines) => {
+])('%s completes values and subcommands', async (shell, lines) => {
   const { stdout } = await script(shell);
   for (const line of lines) expect(stdout).toMatch(line);
 });
 
-test.each(['tcsh', 'constructor', ''])('there is none for "%s"', async (shell) => {
+test.each(['tcsh', 'constructor', ''])('completion refuses the shell "%s"', async (shell) => {
   expect(await script(shell)).toEqual({ code: 2, stdout: '', stderr: `automate: expected bash, zsh, fish, found "${shell}"\n` });
 });

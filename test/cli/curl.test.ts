@@ -33,12 +33,12 @@ describe('a curl command line', () => {
     expect(() => starterFlow(curlRequest(curl).request)).toThrow(message);
   });
 
-  test('says what of it a flow has no place for', () => {
+  test('yields a note for each option that a flow does not have', () => {
     const { notes } = curlRequest('curl -k -x proxy.example:3128 --cacert ca.pem https://a.example -m 2.5 --retry 2');
     expect(notes.map((note) => note.split(' was')[0])).toEqual(['-k', '-x', '--cacert']);
   });
 
-  test('says how long and how often', () => {
+  test('sets the timeout and the retries', () => {
     const { text } = starterFlow(curlRequest('curl https://a.example -m 2.5 --retry 2').request);
     expect(text).toContain('timeout: 2500ms\n    retry:\n      max: 2\n');
   });
@@ -51,7 +51,7 @@ describe('a curl command line', () => {
     ['127.0.0.1:8080', 'http://127.0.0.1:8080'],
     ['api.example.com/a', 'https://api.example.com/a'],
     ['http://api.example.com/a#part', 'http://api.example.com/a'],
-  ])('a URL may lack its scheme: %s', (written, url) => {
+  ])('may have a URL without a scheme: %s', (written, url) => {
     expect(curlRequest(`curl ${written}`).request.url).toBe(url);
   });
 
@@ -60,7 +60,7 @@ describe('a curl command line', () => {
     ['-b a=1 -b b=2', 'Cookie: a=1; b=2'],
     ["-H 'X-A: 1' -H 'x-a: 2' -H 'X-B: 3' -H 'X-B: 3'", 'X-A: 1, 2\n      X-B: "3"\n'],
     ["-A '' -e '' -b ''", 'url: https://a.example\n    # auth'],
-  ])('sends what curl sends: %s', (options, written) => {
+  ])('becomes a flow that sends what curl sends: %s', (options, written) => {
     expect(starterFlow(curlRequest(`curl https://a.example ${options}`).request).text).toContain(written);
   });
 });
@@ -70,21 +70,29 @@ const token = 'tok_5f8Kq20vZ1x9LmB7';
 describe('a secret of a curl command line', () => {
   test.each([
     [
-      'is taken from a field, and nothing else is',
+      'becomes a field reference in the body',
       `-d '{"api_key":"${token}","n":1.50,"x":["a"]}'`,
       `body: '{"api_key":"{{api_key}}","n":1.50,"x":["a"]}'`,
     ],
-    ['is not what looks like it', `-d '{"username":"admin","password":"admin"}'`, 'username: admin\n      password: "{{password}}"\n'],
-    ['may be the word for it', `-d '{"password":"password"}'`, 'password: "{{token}}"'],
-    ['that stands in a body twice is not kept', `-d '{"a":"${token}","password":"${token}"}'`, 'a: "{{password}}"'],
-    ['leaves the other parameters', '--url-query password=7 --url-query page=70 --url-query n=7', 'url: https://a.example?page=70&n=7\n'],
+    [
+      'is found by the name of its parameter, not by its value',
+      `-d '{"username":"admin","password":"admin"}'`,
+      'username: admin\n      password: "{{password}}"\n',
+    ],
+    ['may be the word password itself', `-d '{"password":"password"}'`, 'password: "{{token}}"'],
+    ['is replaced in both places of a body', `-d '{"a":"${token}","password":"${token}"}'`, 'a: "{{password}}"'],
+    [
+      'leaves the other query parameters unchanged',
+      '--url-query password=7 --url-query page=70 --url-query n=7',
+      'url: https://a.example?page=70&n=7\n',
+    ],
   ])('%s', (_, options, written) => {
     const { text } = starterFlow(curlRequest(`curl https://a.example ${options}`).request);
     expect(text).toContain(written);
     expect(text).not.toContain(token);
   });
 
-  test('may be a user name alone', () => {
+  test('may be the user name of the URL', () => {
     const { text, credentials } = starterFlow(curlRequest(`curl https://${token}@a.example/x`).request);
     expect([text, credentials.length]).toEqual([expect.stringContaining('url: https://a.example/x\n    auth:\n      type: basic'), 1]);
   });
@@ -94,25 +102,25 @@ describe('a secret of a curl command line', () => {
     [`-b 'sid=${token}' -H 'x-api-key: k1${token}'`, 'header: x-api-key', 'the header "x-api-key"'],
     [`-b 'sid=${token}' --url-query api_key=k1${token}`, 'query: api_key', 'the query parameter "api_key"'],
     [`-b 'sid=${token}'`, 'header: Cookie', 'the header "Cookie"'],
-  ])('that signs is the one beside others: %s', (options, auth, signs) => {
+  ])('becomes the credential if it is the strongest of several: %s', (options, auth, signs) => {
     const { text, credentials } = starterFlow(curlRequest(`curl https://a.example ${options}`).request);
     expect(text).toContain(auth);
     expect(credentials.map(({ found }) => found)).toEqual([signs]);
   });
 
-  test('that stands in another place, too, is refused', () => {
+  test('is refused if another place contains it, too', () => {
     const { request } = curlRequest(`curl https://a.example -H 'X-API-Key: ${token}' -d '{"n":1.50,"x":"by ${token}"}'`);
     expect(() => starterFlow(request)).toThrow('the header "X-API-Key" holds a secret that stands elsewhere, too');
   });
 
-  test('is told of once', () => {
+  test('yields one note for several values of a parameter', () => {
     const { notes } = starterFlow(curlRequest(`curl https://a.example -d '{"password":["${token}","${token}x1"]}'`).request);
     expect(notes).toHaveLength(1);
   });
 });
 
-describe('the first record', () => {
-  test('is found in what a curl command line says', () => {
+describe('a flow from a curl command line', () => {
+  test('refers to the fields of the first record whose values the command contains', () => {
     const values = { 'a-b': 'Ada', 'a b': new ExactNumber('12345678901234567890'), yes: true, none: null, 'x\ny': 'Zoë' };
     const example = { name: 'rows.json', columns: ['', ...Object.keys(values)], fields: new Map(Object.entries(values)) };
     const { request } = curlRequest(

@@ -3,7 +3,7 @@ import { readFile } from 'node:fs/promises';
 import { expect, test } from 'vitest';
 import { workplace } from '../helpers/cli.ts';
 
-/** The records that the demo shows, and what it says besides. */
+/** Runs the demo. `files` are those in its temporary folder. */
 async function demo(env: Record<string, string> = {}) {
   const place = await workplace();
   return { ...(await place.automate(['demo'], { env: { TMPDIR: place.folder, ...env } })), files: await place.files() };
@@ -11,7 +11,7 @@ async function demo(env: Record<string, string> = {}) {
 
 const expected = await readFile(new URL('../../examples/enrichment/expected.csv', import.meta.url), 'utf8');
 
-test('demo runs the example flow against an API of its own, and shows what it does', async () => {
+test('demo runs the example flow against its own API, and shows the flow, the command and the first records', async () => {
   const { code, stdout, stderr, files } = await demo();
   expect(code).toBe(0);
   expect(stdout).toBe(
@@ -27,13 +27,13 @@ test('demo runs the example flow against an API of its own, and shows what it do
   expect(files).toEqual([expect.stringMatching(/^automate-demo-/)]);
 });
 
-test('demo needs no network: a proxy is not asked', async () => {
+test('demo uses no proxy', async () => {
   const { code, stdout } = await demo({ HTTP_PROXY: 'http://127.0.0.1:9', HTTPS_PROXY: 'http://127.0.0.1:9', NO_PROXY: 'example.com' });
   expect(code).toBe(0);
   expect(stdout.split('\n')).toHaveLength(7);
 });
 
-test('demo says where it can make no folder', async () => {
+test('demo names the temporary folder if it cannot create one there', async () => {
   expect(await demo({ TMPDIR: '/nodir' })).toMatchObject({
     code: 74,
     stdout: '',
@@ -41,7 +41,7 @@ test('demo says where it can make no folder', async () => {
   });
 });
 
-test('demo refuses a port that is none', async () => {
+test('demo refuses a port above 65535', async () => {
   expect(await (await workplace()).automate(['demo', '--port', '99999'])).toEqual({
     code: 2,
     stdout: '',
@@ -49,7 +49,7 @@ test('demo refuses a port that is none', async () => {
   });
 });
 
-test('demo --serve only serves, until it is told to end', async () => {
+test('demo --serve serves the API until a signal, and refuses a port that is taken', async () => {
   const place = await workplace();
   const { child, finished } = place.start(['demo', '--serve', '--port', '0']);
   const [said] = await once(child.stdout ?? child, 'data');

@@ -9,14 +9,14 @@ import { shell } from '../helpers/shell.ts';
 
 const program = createProgram(commands, {} as Terminal, { exit: () => {}, help: () => {} });
 
-/** Every command with its path, such as `credentials set`. */
+/** Every command by its path, such as `credentials set`. */
 const paths = commands.flatMap((spec): [string, CommandSpec][] => [
   [spec.name, spec],
   ...(spec.commands ?? []).map((inner): [string, CommandSpec] => [`${spec.name} ${inner.name}`, inner]),
 ]);
 
 describe('--help', () => {
-  test('lists every command with what it does', async () => {
+  test('lists every command with its summary', async () => {
     const { code, stdout, stderr } = await (await workplace()).automate(['--help']);
     expect([code, stderr]).toEqual([0, '']);
     for (const { help } of commands) expect(stdout.replace(/\s+/g, ' ')).toContain(help);
@@ -25,7 +25,7 @@ describe('--help', () => {
     );
   });
 
-  test.each(paths)('of %s fits a terminal and explains every option', async (path, { options = {}, args = {} }) => {
+  test.each(paths)('of %s is at most 80 columns wide and explains every option', async (path, { options = {}, args = {} }) => {
     const { code, stdout, stderr } = await (await workplace()).automate([...path.split(' '), '--help']);
     expect([code, stderr]).toEqual([0, '']);
     expect(stdout).toMatch(new RegExp(`^Usage: automate ${path} `));
@@ -38,7 +38,7 @@ describe('--help', () => {
   });
 });
 
-test('every option is read under the name that it is declared with', () => {
+test('every option is parsed under the name of its declaration', () => {
   for (const [path, { options = {} }] of paths) {
     const [outer, inner] = path.split(' ');
     const group = program.commands.find((command) => command.name() === outer);
@@ -58,14 +58,14 @@ test('--version prints the version of the package', async () => {
   expect((await (await workplace()).automate(['--version'])).stdout).toMatch(/^\d+\.\d+\.\d+\n$/);
 });
 
-test.each(['--help', 'run --help', 'help', '--version'])('%s on a stdout that is full or closed is no success', async (args) => {
+test.each(['--help', 'run --help', 'help', '--version'])('%s exits with 74 on a full disk and 141 on a closed pipe', async (args) => {
   const place = await workplace();
   const { code, stderr } = await shell(place, `node "$AUTOMATE" ${args} > /dev/full`);
   expect([code, stderr]).toEqual([74, expect.stringMatching(/^automate: stdout cannot be written: ENOSPC/)]);
   expect(await shell(place, `set -o pipefail; node "$AUTOMATE" ${args} | true`)).toMatchObject({ code: 141, stderr: '' });
 });
 
-describe('a wrong command line exits with 2, prints nothing on stdout and says where help is', () => {
+describe('a wrong command line', () => {
   test.each([
     [['rum'], /^automate: unknown command 'rum'\n\(Did you mean run\?\)/],
     [['credits', 'limt', '5'], /^automate: unknown command 'limt'\n\(Did you mean limit\?\)/],
@@ -83,14 +83,14 @@ describe('a wrong command line exits with 2, prints nothing on stdout and says w
     [['run', 'flow.yaml', '--in', 'a.csv', '--out', 'b.csv', '--errors='], /option '--errors <file>' .* expected the name of a file/],
     [['run', 'flow.yaml', '--in', 'a.csv', '--summary', ''], /option '--summary <file>' .* expected the name of a file/],
     [['connections', 'test', 'crm', '--cacert', ''], /option '--cacert <file>' .* expected the name of a file/],
-  ])('%s', async (args, message) => {
+  ])('exits with 2 and refers to the help: %s', async (args, message) => {
     const { code, stdout, stderr } = await (await workplace()).automate(args);
     expect([code, stdout]).toEqual([2, '']);
     expect(stderr).toMatch(message);
     expect(stderr).toMatch(/\(automate (?:[a-z-]+ ){0,2}--help tells more\)\n$/);
   });
 
-  test('nothing at all: the help', async () => {
+  test('without any command prints the help and exits with 2', async () => {
     const { code, stdout, stderr } = await (await workplace()).automate([]);
     expect([code, stdout]).toEqual([2, '']);
     expect(stderr).toContain('Usage: automate');

@@ -7,7 +7,7 @@ async function nodes(...type: string[]) {
   return (await workplace()).automate(['nodes', ...type]);
 }
 
-test('the list has every node type with its summary', async () => {
+test('nodes lists every node type with its summary', async () => {
   const { code, stdout, stderr } = await nodes();
   expect([code, stderr]).toEqual([0, '']);
   expect(
@@ -18,7 +18,7 @@ test('the list has every node type with its summary', async () => {
   ).toEqual(nodeTypes.map(({ name, summary }) => [name, summary]));
 });
 
-test.each(nodeTypes.map(({ name }) => name))('%s is explained: every option, and an example that is valid', async (name) => {
+test.each(nodeTypes.map(({ name }) => name))('nodes %s explains every option and shows a valid example', async (name) => {
   const { code, stdout } = await nodes(name);
   const type = nodeTypes.find((candidate) => candidate.name === name);
   expect(code).toBe(0);
@@ -30,7 +30,7 @@ test.each(nodeTypes.map(({ name }) => name))('%s is explained: every option, and
   expect(await place.automate(['validate', 'flow.yaml', '--offline'], { env })).toMatchObject({ code: 0 });
 });
 
-test('an option is told with what it may be, its default and what it is for', async () => {
+test('nodes explains an option by its values, its default and its purpose', async () => {
   const { stdout } = await nodes('http');
   expect(stdout).toContain('\n  method: GET | POST | PUT | PATCH | DELETE, default GET\n');
   expect(stdout).toContain('\n  timeout: text | whole number, default 30s\n      one limit for the whole request\n');
@@ -44,6 +44,6 @@ test('an option is told with what it may be, its default and what it is for', as
 test.each([
   ['htp', 'no node type "htp"; did you mean "http"?'],
   ['constructor', `no node type "constructor"; expected ${nodeTypes.map(({ name }) => name).join(', ')}`],
-])('%s is no node type', async (name, message) => {
+])('nodes refuses the unknown type %s', async (name, message) => {
   expect(await nodes(name)).toEqual({ code: 2, stdout: '', stderr: `automate: ${message}\n` });
 });

@@ -9,11 +9,11 @@ const flows = [...readme.matchAll(/^```yaml\n(.*?)^```$/gms)]
   .map(([, text = '']) => (/^- type:/.test(text) ? `nodes:\n${text.replace(/^/gm, '  ')}` : text))
   .filter((text) => /^nodes:/m.test(text));
 
-test('it shows flows', () => {
+test('README shows flows', () => {
   expect(flows.length).toBeGreaterThan(1);
 });
 
-test.each(flows)('flow %# is valid', async (flow) => {
+test.each(flows)('flow %# of README is valid', async (flow) => {
   const place = await workplace({ 'flow.yaml': flow });
   const names = [...flow.matchAll(/\bcredential: ([\w-]+)/g)].map(([, name = '']) => name);
   const env = Object.fromEntries(names.map((name) => [`AUTOMATE_CREDENTIAL_${name.toUpperCase().replaceAll('-', '_')}`, 'a-secret']));
@@ -34,7 +34,7 @@ async function commandsOf(place: Workplace, group?: string): Promise<string[]> {
   return [...list.matchAll(/^ {2}([a-z-]+)/gm)].map(([, name = '']) => (group === undefined ? name : `${group} ${name}`));
 }
 
-test('every command that it names is there', async () => {
+test('every command in README exists', async () => {
   const place = await workplace();
   const known = (await Promise.all([undefined, ...groups].map((group) => commandsOf(place, group)))).flat();
   expect(named.length).toBeGreaterThan(30);

@@ -4,7 +4,7 @@ import { nodeTypes } from '../../src/nodes/index.ts';
 import { workplace } from '../helpers/cli.ts';
 import { breaches, type Schema } from '../helpers/json-schema.ts';
 
-test('schema prints the JSON Schema of the flow file and nothing else', async () => {
+test('schema prints only the JSON Schema of the flow file', async () => {
   const { code, stdout, stderr } = await (await workplace()).automate(['schema']);
   const schema = JSON.parse(stdout) as Schema;
   expect([code, stderr]).toEqual([0, '']);
