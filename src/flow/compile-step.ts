@@ -1,0 +1,128 @@
+import type { Expression } from '../core/condition/condition.ts';
+import type { BuildContext, Node, NodeType, OnError } from '../core/node.ts';
+import { didYouMean, nearest } from '../core/text/suggest.ts';
+import { type Compilation, listOf, mappingOf, type PlacedStep } from './compilation.ts';
+import { connectionOfType } from './connection-lookup.ts';
+import { checked } from './problems/issues.ts';
+import { nodeSchema } from './schema.ts';
+import type { At } from './source.ts';
+
+/** The node that holds a list of nodes, or the flow itself. */
+interface Parent {
+  readonly at: At;
+  /** Absent for the flow itself. */
+  readonly id?: string;
+}
+
+/** Compiles a list of nodes. Absent are those whose problems were reported. */
+export function compileSteps(written: readonly unknown[], parent: Parent, compilation: Compilation): (PlacedStep | undefined)[] {
+  return written.map((node, index) => {
+    const at = [...parent.at, 'nodes', index];
+    const type = nodeTypeOf(node, at, compilation);
+    const id = `${parent.id === undefined ? '' : `${parent.id}.`}${type?.name ?? 'node'}-${index + 1}`;
+    const step = type && compileStep(node, type, { at, id }, compilation);
+    // A broken node does not hide the problems of the nodes inside it.
+    const hasInner = !type || 'nodes' in type.options.shape;
+    if (step === undefined && hasInner) compileSteps(listOf(mappingOf(node).nodes), { at, id }, compilation);
+    return step ?? undefined;
+  });
+}
+
+interface StepOptions {
+  readonly id?: string;
+  readonly when: Expression<boolean> | undefined;
+  readonly on_error: OnError;
+}
+
+/** A node's place, and the id that it gets without one of its own. */
+interface Place {
+  readonly at: At;
+  readonly id: string;
+}
+
+/** Compiles a node. `undefined` if its options cannot be read, `null` if it was built and problems were reported. */
+function compileStep(written: unknown, type: NodeType, place: Place, compilation: Compilation): PlacedStep | undefined | null {
+  const { at } = place;
+  const wrong = new Set<PropertyKey>();
+  const withType = { ...mappingOf(written), type: type.name };
+  const options = checked(nodeSchema(type), withType, { ...compilation, at, wrong }) as StepOptions | undefined;
+  if (!options) return undefined;
+  const { id = place.id, when } = options;
+  refuseTwice(id, at, compilation);
+  const context = buildContext(id, at, wrong, compilation);
+  if (when) context.warnOfCells(['when'], when);
+  const node = type.build(options as never, context);
+  if (!node) return null;
+  noteFields(node, when === undefined, compilation);
+  // If it is unknown which records skip the node, all may: otherwise later nodes would seem to miss fields.
+  const onError = wrong.has('when') || wrong.has('on_error') ? 'keep' : options.on_error;
+  return { id, type: type.name, node, when, onError, at, wrong };
+}
+
+function noteFields(node: Node, isForAll: boolean, { madeFields, typedFields, passed }: Compilation): void {
+  for (const field of node.columns([])) {
+    madeFields.add(field);
+    typedFields.delete(field);
+  }
+  for (const field of node.typedFields ?? []) typedFields.add(field);
+  if (isForAll) passed.push(node);
+}
+
+function refuseTwice(id: string, at: At, { ids, source, problems }: Compilation): void {
+  if (ids.has(id)) problems.push(source.at([...at, 'id'], `two nodes have the id "${id}"`));
+  ids.add(id);
+}
+
+function nodeTypeOf(written: unknown, at: At, { source, problems, nodeTypes }: Compilation): NodeType | undefined {
+  const { type } = mappingOf(written);
+  const found = nodeTypes.find(({ name }) => name === type);
+  if (found) return found;
+  const names = nodeTypes.map(({ name }) => name);
+  const expected = `expected ${names.slice(0, -1).join(', ')} or ${names.at(-1)}`;
+  if (typeof type === 'string') {
+    problems.push(source.at([...at, 'type'], `no node type "${type}"${didYouMean(type, names) || `; ${expected}`}`));
+    return undefined;
+  }
+  const misspelt = Object.keys(mappingOf(written)).find((key) => nearest(key, ['type']) !== undefined && key !== 'type');
+  if (misspelt === undefined) problems.push(source.at(at, `a node needs a type; ${expected}`));
+  else problems.push(source.atName([...at, misspelt], `unknown key "${misspelt}"; did you mean "type"?`));
+  return undefined;
+}
+
+function buildContext(id: string, at: At, wrong: Set<PropertyKey>, compilation: Compilation): BuildContext {
+  const { source, problems, warnings, allowHttp, allowHosts, literalOrigins } = compilation;
+  const { textCells, typedFields, madeFields, carried, passed } = compilation;
+  let typedBefore = new Set(typedFields);
+  const isCell = (field: string) => textCells && !typedBefore.has(field);
+  return {
+    id,
+    overrides: compilation,
+    allowHttp,
+    allowHosts,
+    literalOrigins,
+    isCell,
+    inner(written, more = []) {
+      const steps = compileSteps(written, { at, id }, { ...compilation, carried: [...carried, ...more] });
+      // The conditions of this node read the fields that its inner nodes make.
+      typedBefore = new Set(typedFields);
+      return steps.every((step) => step !== undefined) ? (steps as PlacedStep[]) : undefined;
+    },
+    connection: (name) => connectionOfType('http', name, [...at, 'connection'], compilation),
+    mcpConnection: (name) => connectionOfType('mcp', name, [...at, 'connection'], compilation),
+    problem(place, message) {
+      if (place[0] !== undefined) wrong.add(place[0]);
+      problems.push(source.at([...at, ...place], message));
+    },
+    warn: (place, message) => warnings.push(source.at([...at, ...place], message)),
+    warnOfCells(place, { besideNumbers }, nameBefore = (field) => field) {
+      for (const { field, offset, fails } of besideNumbers) {
+        const name = nameBefore(field);
+        const isMade = madeFields.has(name);
+        if (!isCell(name) || !(isMade || passed.every((node) => node.columns([name]).includes(name)))) continue;
+        const reason = fails ? 'a CSV cell is a text: with a number this fails' : 'a CSV cell is a text and never equals a number';
+        const problem = source.at([...at, ...place], `${reason}\nconvert it: int(${field}) or double(${field})`, offset);
+        warnings.push(isMade ? problem : { ...problem, cell: name, isCarried: carried.includes(name) });
+      }
+    },
+  };
+}
