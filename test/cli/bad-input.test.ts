@@ -6,7 +6,7 @@ import { httpServer } from '../helpers/http-server.ts';
 
 const good = 'nodes:\n  - type: http\n    url: http://127.0.0.1:9/{{id}}\n    retry: { max: 0 }\n';
 
-/** Runs a flow over an input and expects a message, an exit code, no stack trace and no new file. */
+/** Expects a message, an exit code, no stack trace and no new file. */
 async function refused(
   files: Record<string, string | Buffer>,
   args: readonly string[],
@@ -26,9 +26,9 @@ async function refused(
 
 const run = ['run', 'flow.yaml', '--in', 'rows.csv', '--out', 'out.csv'];
 
-describe('the input', () => {
-  test('is missing', () => refused({ 'flow.yaml': good }, run, 6, /rows\.csv.*none of this name/));
-  test.each(['gone/rows.csv', 'flow.yaml/rows.csv'])('is missing with its folder: %s', (input) =>
+describe('run refuses an input', () => {
+  test('that is missing', () => refused({ 'flow.yaml': good }, run, 6, /rows\.csv.*none of this name/));
+  test.each(['gone/rows.csv', 'flow.yaml/rows.csv'])('that is missing with its folder: %s', (input) =>
     refused(
       { 'flow.yaml': good },
       ['run', 'flow.yaml', '--in', input],
@@ -36,34 +36,34 @@ describe('the input', () => {
       `automate: ${input}: expected a file, found none of this name\n`,
     ),
   );
-  test('is a folder', async () => {
+  test('that is a folder', async () => {
     const place = await workplace({ 'flow.yaml': good });
     await mkdir(place.path('rows.csv'));
     const { code, stderr } = await place.automate(run);
     expect(code).toBe(6);
     expect(stderr).toMatch(/rows\.csv.*(folder|directory)/);
   });
-  test('is missing, and has an unknown format', () =>
+  test('that is missing and has an unknown format', () =>
     refused({ 'flow.yaml': good }, ['run', 'flow.yaml', '--in', 'rows.xlsx'], 6, 'rows.xlsx: expected a file, found none of this name'));
-  test('is a folder without a format', async () => {
+  test('that is a folder without an extension', async () => {
     const place = await workplace({ 'flow.yaml': good });
     await mkdir(place.path('dir'));
     const { code, stderr } = await place.automate(['run', 'flow.yaml', '--in', 'dir']);
     expect([code, stderr]).toEqual([6, 'automate: dir: expected a file, found a directory\n']);
   });
-  test('has an unknown format', () =>
+  test('that has an unknown format', () =>
     refused({ 'flow.yaml': good, 'rows.xlsx': 'x' }, ['run', 'flow.yaml', '--in', 'rows.xlsx'], 2, /--in-format/));
-  test('is empty', () => refused({ 'flow.yaml': good, 'rows.csv': '' }, run, 6, /expected a header row/));
-  test('has a column twice', () => refused({ 'flow.yaml': good, 'rows.csv': 'id,a,id\n1,2,3\n' }, run, 6, /rows\.csv:1: .*"id"/));
-  test('has a nameless column', () => refused({ 'flow.yaml': good, 'rows.csv': 'id,,b\n1,2,3\n' }, run, 6, /rows\.csv:1: .*column 2/));
-  test('is not UTF-8', async () => {
+  test('that is empty', () => refused({ 'flow.yaml': good, 'rows.csv': '' }, run, 6, /expected a header row/));
+  test('that has a column twice', () => refused({ 'flow.yaml': good, 'rows.csv': 'id,a,id\n1,2,3\n' }, run, 6, /rows\.csv:1: .*"id"/));
+  test('that has a nameless column', () => refused({ 'flow.yaml': good, 'rows.csv': 'id,,b\n1,2,3\n' }, run, 6, /rows\.csv:1: .*column 2/));
+  test('that is not UTF-8', async () => {
     const place = await workplace({ 'flow.yaml': good, 'rows.csv': Buffer.from('id\nM\xfcller\n', 'latin1') });
     const { code, stderr } = await place.automate(run);
     expect(code).toBe(6);
     expect(stderr).toMatch(/byte (offset )?4\b/);
     expect(stderr).toContain('--encoding latin1');
   });
-  test('has a quote that is never closed', async () => {
+  test('that has an unclosed quote', async () => {
     const place = await workplace({ 'flow.yaml': good, 'rows.csv': 'id\n1\n"2\n3\n' });
     const { code, stderr } = await place.automate(run);
     expect(code).toBe(6);
@@ -82,7 +82,7 @@ describe('the input', () => {
     ['1\n2', ['--out', 'out.csv'], 'the 2 records before that went to out.csv;', '--skip 2, and another --out and --errors'],
     ['1\n2', [], 'the 2 records before that went to stdout;', '--skip 2\n'],
     ['3\n1', ['--skip', '1'], 'the 1 record before that went to stdout;', '--skip 2\n'],
-  ])('ends in a fault behind %j %j', async (ids, args, where, rest) => {
+  ])('at an error after records %j, and reports where they went, with %j', async (ids, args, where, rest) => {
     const server = await answeringServer(({ path }) => ({ status: path === '/3' ? 404 : 200 }));
     const flow = `nodes: [{ type: http, url: "${server.origin}/{{id}}" }]`;
     const place = await workplace({ 'flow.yaml': flow, 'rows.csv': `id\n${ids}\n"4\n` });
@@ -90,14 +90,14 @@ describe('the input', () => {
     expect(code).toBe(6);
     expect(stderr).toContain(`\n  ${where} once the input is corrected, run the rest with ${rest}`);
   });
-  test('is no JSON array', () =>
+  test('that is no JSON array', () =>
     refused(
       { 'flow.yaml': good, 'rows.json': '{"id":1}' },
       ['run', 'flow.yaml', '--in', 'rows.json', '--out', 'o.json'],
       6,
       /rows\.json:1.*array/,
     ));
-  test('is broken JSON', () =>
+  test('that is broken JSON', () =>
     refused(
       { 'flow.yaml': good, 'rows.json': '[{"id":1,}]' },
       ['run', 'flow.yaml', '--in', 'rows.json', '--out', 'o.json'],
@@ -106,23 +106,23 @@ describe('the input', () => {
     ));
 });
 
-describe('the flow', () => {
-  test('is missing', () => refused({ 'rows.csv': 'id\n1\n' }, run, 3, /flow\.yaml: .*no such file/));
-  test('is a folder', () => refused({}, ['validate', '.'], 3, /^\.: the flow file cannot be read: it is a folder\n/));
-  test('is malformed YAML', () =>
+describe('run refuses a flow', () => {
+  test('that is missing', () => refused({ 'rows.csv': 'id\n1\n' }, run, 3, /flow\.yaml: .*no such file/));
+  test('that is a folder', () => refused({}, ['validate', '.'], 3, /^\.: the flow file cannot be read: it is a folder\n/));
+  test('that is malformed YAML', () =>
     refused({ 'flow.yaml': 'nodes: [\n', 'rows.csv': 'id\n1\n' }, run, 3, /flow\.yaml:\d+:\d+: not valid YAML/));
   test.each([
     ['latin1', Buffer.from(`${good}    headers: { X: München }\n`, 'latin1'), '5:20: expected UTF-8, found the byte 0xFC'],
     ['cut within a character', Buffer.from('name: é').subarray(0, -1), '1:7: expected UTF-8, found the byte 0xC3'],
     ['UTF-16', Buffer.from(`\ufeff${good}`, 'utf16le'), '1:1: expected UTF-8, found UTF-16'],
     ['UTF-16 without its mark', Buffer.from(good, 'utf16le'), '1:1: expected UTF-8, found UTF-16'],
-  ])('is not UTF-8: %s', async (_name, flow, message) => {
+  ])('that is not UTF-8: %s', async (_name, flow, message) => {
     const files = { 'flow.yaml': flow, 'rows.csv': 'id\n1\n' };
     const expected = `flow.yaml:${message}\n  save the flow file as UTF-8\n1 problem in flow.yaml\n`;
     await refused(files, run, 3, expected);
     await refused(files, ['validate', 'flow.yaml'], 3, expected);
   });
-  test('has several problems, all told at once', async () => {
+  test('that has several problems, and lists all of them', async () => {
     const place = await workplace({
       'flow.yaml': 'nodes:\n  - type: http\n    ulr: https://a.example\n    url: https://a.example\n  - type: htp\n',
       'rows.csv': 'id\n1\n',
@@ -142,42 +142,42 @@ describe('the flow', () => {
       ].join('\n'),
     );
   });
-  test('refers to a field that no record has', () =>
+  test('that refers to a field that no record has', () =>
     refused(
       { 'flow.yaml': 'nodes:\n  - type: http\n    url: https://a.example/{{user_id}}\n', 'rows.csv': 'userid,b\n1,2\n' },
       run,
       3,
       /flow\.yaml:3:28: .*"user_id".*did you mean "userid"/,
     ));
-  test('has an http:// URL', () =>
+  test('that has an http:// URL', () =>
     refused(
       { 'flow.yaml': 'nodes: [{ type: http, url: "http://a.example/" }]', 'rows.csv': 'id\n1\n' },
       run,
       3,
       /flow\.yaml:1:\d+: .*https.*\n[\s\S]*--allow-http/,
     ));
-  test('has a body on GET', () =>
+  test('that has a body on GET', () =>
     refused(
       { 'flow.yaml': 'nodes: [{ type: http, url: "https://a.example/", body: {} }]', 'rows.csv': 'id\n1\n' },
       run,
       3,
       /a GET request has no body/,
     ));
-  test('has a body that can never be JSON', () =>
+  test('that has a body that can never be JSON', () =>
     refused(
       { 'flow.yaml': `nodes: [{ type: http, method: POST, url: "https://a.example/", body: '{"a": {{id}}' }]`, 'rows.csv': 'id\n1\n' },
       run,
       3,
       /the body is not JSON/,
     ));
-  test('names an unknown credential', () =>
+  test('that names an unknown credential', () =>
     refused(
       { 'flow.yaml': `${good}    auth: { type: bearer, credential: crm-token }\n`, 'rows.csv': 'id\n1\n' },
       run,
       7,
       /flow\.yaml:5:\d+: there is no credential "crm-token"[\s\S]*AUTOMATE_CREDENTIAL_CRM_TOKEN/,
     ));
-  test('holds a literal secret, which is not printed', async () => {
+  test('that has a literal secret, which it does not print', async () => {
     const place = await workplace({
       'flow.yaml': `${good}    headers: { Authorization: "Bearer sk_live_canary123" }\n    auth: { type: bearer, token: canary456 }\n`,
       'rows.csv': 'id\n1\n',
@@ -191,7 +191,7 @@ describe('the flow', () => {
 });
 
 describe('a record', () => {
-  test('whose body is no JSON fails alone', async () => {
+  test('fails if its body is not JSON, and no other record does', async () => {
     const place = await workplace({
       'flow.yaml': `nodes: [{ type: http, method: POST, url: "http://127.0.0.1:9/", body: '{"n": {{n}}}' }]`,
       'rows.csv': 'n\nabc\n',
@@ -202,19 +202,19 @@ describe('a record', () => {
   });
 });
 
-describe('the output', () => {
-  test('exists already', () =>
+describe('run refuses an output', () => {
+  test('that exists already', () =>
     refused({ 'flow.yaml': good, 'rows.csv': 'id\n1\n', 'out.csv': 'precious' }, run, 73, /out\.csv exists already\n.*--force/));
-  test('is the input', () =>
+  test('that is the input', () =>
     refused(
       { 'flow.yaml': good, 'rows.csv': 'id\n1\n' },
       ['run', 'flow.yaml', '--in', 'rows.csv', '--out', './rows.csv', '--force'],
       2,
       /is the input/,
     ));
-  test('an errors file of an earlier run is kept', () =>
+  test('whose errors file exists already', () =>
     refused({ 'flow.yaml': good, 'rows.csv': 'id\n1\n', 'rows.errors.csv': 'precious' }, run, 73, /rows\.errors\.csv exists already/));
-  test('stands in a folder that does not exist', () =>
+  test('in a folder that does not exist', () =>
     refused(
       { 'flow.yaml': good, 'rows.csv': 'id\n1\n' },
       ['run', 'flow.yaml', '--in', 'rows.csv', '--out', 'no/out.csv'],
@@ -222,13 +222,18 @@ describe('the output', () => {
       'no/out.csv cannot be written: the folder no does not exist',
     ));
   test.each([
-    ['stands below a file', '--out', 'rows.csv/out.csv', /rows\.csv\/out\.csv cannot be written: rows\.csv is not a folder\n$/],
-    ['has too long a name', '--out', `${'x'.repeat(300)}.csv`, /x\.csv cannot be written: ENAMETOOLONG: name too long\n$/],
-    ['has errors below a file', '--errors', 'rows.csv/e.csv', /rows\.csv\/e\.csv cannot be written: rows\.csv is not a folder\n$/],
+    ['below a file', '--out', 'rows.csv/out.csv', /rows\.csv\/out\.csv cannot be written: rows\.csv is not a folder\n$/],
+    ['that has too long a name', '--out', `${'x'.repeat(300)}.csv`, /x\.csv cannot be written: ENAMETOOLONG: name too long\n$/],
+    [
+      'whose errors file is below a file',
+      '--errors',
+      'rows.csv/e.csv',
+      /rows\.csv\/e\.csv cannot be written: rows\.csv is not a folder\n$/,
+    ],
   ])('%s', (_what, option, path, message) =>
     refused({ 'flow.yaml': good, 'rows.csv': 'id\n1\n' }, ['run', 'flow.yaml', '--in', 'rows.csv', option, path], 74, message),
   );
-  test('is a folder', async () => {
+  test('that is a folder', async () => {
     const place = await workplace({ 'flow.yaml': good, 'rows.csv': 'id\n1\n' });
     await mkdir(place.path('out.csv'));
     const { code, stderr } = await place.automate(run);
@@ -238,7 +243,7 @@ describe('the output', () => {
     ['no/s.json', 'the folder no does not exist'],
     ['flow.yaml/s.json', 'flow.yaml is not a folder'],
     ['.', 'it is a folder'],
-  ])('has no room for the summary %s: that is found before anything is sent', async (summary, reason) => {
+  ])('whose summary cannot be written to %s, before it sends anything', async (summary, reason) => {
     const server = await answeringServer(() => ({}));
     const flow = `nodes: [{ type: http, url: "${server.origin}/{{id}}" }]`;
     await refused(
@@ -254,7 +259,7 @@ describe('the output', () => {
 describe('the summary', () => {
   const broken = ['run', 'flow.yaml', '--in', 'broken.csv', '--out', 'other.csv', '--summary', 's.json'];
 
-  test('of a run that cannot read its input to the end tells what is done and spent', async () => {
+  test('has the finished records and spent credits of a run with a broken input', async () => {
     const server = await httpServer((_request, response) => response.writeHead(404).end());
     const flow = `nodes:\n  - { id: ask, type: http, url: "${server.origin}/{{id}}" }\n`;
     const place = await workplace({ 'flow.yaml': flow, 'broken.csv': 'id\n1\n2\n"3\n' });
@@ -274,7 +279,7 @@ describe('the summary', () => {
   });
 });
 
-describe('no two things are one file', () => {
+describe('run refuses one file in two roles', () => {
   test.each([
     [['--out', 'flow.yaml', '--force'], 'the output flow.yaml is the flow; name another with --out'],
     [['--errors', './rows.csv', '--force'], 'the errors file ./rows.csv is the input; name another with --errors'],
@@ -284,7 +289,7 @@ describe('no two things are one file', () => {
     [['--summary', 'out.csv'], 'the summary out.csv is the output; name another with --summary'],
   ])('%s', (args, message) => refused({ 'flow.yaml': good, 'rows.csv': 'id\n1\n' }, [...run, ...args], 2, message));
 
-  test('nor is a second name of one file another file', async () => {
+  test('even under two names of a hard link', async () => {
     const place = await workplace({ 'flow.yaml': good, 'rows.csv': 'id\n1\n' });
     await link(place.path('rows.csv'), place.path('other.csv'));
     const { code, stderr } = await place.automate(['run', 'flow.yaml', '--in', 'rows.csv', '--out', 'other.csv', '--force']);
@@ -292,20 +297,20 @@ describe('no two things are one file', () => {
     expect(await place.read('rows.csv')).toBe('id\n1\n');
   });
 
-  test('beside a device is no place for an errors file: it stands beside the input', async () => {
+  test('the errors file of an output to a device lies next to the input', async () => {
     const place = await workplace({ 'flow.yaml': good, 'rows.csv': 'id\n1\n' });
     expect((await place.automate(['run', 'flow.yaml', '--in', 'rows.csv', '--out', '/dev/null'])).code).toBe(4);
     expect(await place.files()).toEqual(['flow.yaml', 'rows.csv', 'rows.errors.csv']);
   });
 
-  test('but a device may be all of them', async () => {
+  test('a device may have all roles', async () => {
     const place = await workplace({ 'flow.yaml': good, 'rows.csv': 'id\n1\n' });
     const nowhere = ['--out', '/dev/null', '--errors', '/dev/null', '--events', '/dev/null', '--summary', '/dev/null'];
     expect((await place.automate(['run', 'flow.yaml', '--in', 'rows.csv', ...nowhere])).code).toBe(4);
   });
 });
 
-test('what an input holds cannot steer the terminal that shows the error', async () => {
+test('messages about an input contain no control characters from it', async () => {
   const place = await workplace({ 'flow.yaml': good, 'rows.csv': '\u001b[2Ja\u009b,\u001b[2Ja\u009b\n1,2\n' });
   const { code, stderr } = await place.automate(run);
   expect(code).toBe(6);
@@ -317,21 +322,21 @@ test.each([
   [[], 6, '{"a":1}\n{"a":2}\n', 'rows.json:1:18: expected an object, found "g"\n  the 2 records before that went to stdout;'],
   [['--skip', '1'], 6, '{"a":2}\n', 'the 1 record before that went to stdout; once the input is corrected, run the rest with --skip 2\n'],
   [['--limit', '2'], 0, '{"a":1}\n{"a":2}\n', '2 read'],
-])('an array with a broken element: what is before it is done: %j', async (args, code, stdout, message) => {
+])('the records before a broken JSON element are written: %j', async (args, code, stdout, message) => {
   const place = await workplace({ 'flow.yaml': 'nodes: [{ type: set }]', 'rows.json': '[{"a":1},{"a":2},garbage' });
   const finished = await place.automate(['run', 'flow.yaml', '--in', 'rows.json', '--out-format', 'ndjson', ...args]);
   expect(finished).toEqual({ code, stdout, stderr: expect.stringContaining(message) });
 });
 
-describe('the command line', () => {
-  test('has an unknown option', () => refused({}, ['run', 'flow.yaml', '--in', 'a.csv', '--forse'], 2, /--forse.*\n.*--force/));
-  test('has an unknown command', () => refused({}, ['rum'], 2, /unknown command 'rum'.*\n.*run/));
-  test('has an unknown option, and lacks --in', () =>
+describe('automate refuses a command line', () => {
+  test('that has an unknown option', () => refused({}, ['run', 'flow.yaml', '--in', 'a.csv', '--forse'], 2, /--forse.*\n.*--force/));
+  test('that has an unknown command', () => refused({}, ['rum'], 2, /unknown command 'rum'.*\n.*run/));
+  test('that has an unknown option and lacks --in', () =>
     refused({ 'flow.yaml': good }, ['run', 'flow.yaml', '--foo'], 2, /unknown option '--foo'/));
-  test('has nothing', () =>
+  test('that lacks flow and --in', () =>
     refused({}, ['run'], 2, "automate: missing required argument 'flow', and required option '--in <file>' not specified\n"));
-  test('lacks the flow', () => refused({}, ['run', '--in', 'a.csv'], 2, "automate: missing required argument 'flow'\n"));
-  test('lacks --in', () => refused({ 'flow.yaml': good }, ['run', 'flow.yaml'], 2, /--in/));
+  test('that lacks the flow', () => refused({}, ['run', '--in', 'a.csv'], 2, "automate: missing required argument 'flow'\n"));
+  test('that lacks --in', () => refused({ 'flow.yaml': good }, ['run', 'flow.yaml'], 2, /--in/));
   test.each([
     ['--concurrency', '0', /from 1 on, found "0"/],
     ['--in', 'more.csv', /expected one input file, found a second one/],
@@ -340,10 +345,12 @@ describe('the command line', () => {
     ['--in-format', 'xml', /csv, tsv, json/],
     ['--cacert', 'nope.pem', /--cacert nope\.pem cannot be used/],
     ['--encoding', 'klingon', /encoding/],
-  ])('%s %s', (option, value, message) => refused({ 'flow.yaml': good, 'rows.csv': 'id\n1\n' }, [...run, option, value], 2, message));
+  ])('that has %s %s', (option, value, message) =>
+    refused({ 'flow.yaml': good, 'rows.csv': 'id\n1\n' }, [...run, option, value], 2, message),
+  );
 });
 
-test('a failed record with a broken character is whole in an errors file that is a table, and is not sent with another text', async () => {
+test('a CSV errors file has a field with a broken character as JSON, and its run does not send that record', async () => {
   const place = await workplace({
     'flow.yaml': 'nodes: [{ type: set, fields: { n: { cel: "int(a)" } } }]\n',
     'rows.ndjson': '{"a":"x\\ud800"}\n{"a":"2"}\n',
@@ -355,7 +362,7 @@ test('a failed record with a broken character is whole in an errors file that is
   expect([again.code, await place.read('again.csv')]).toEqual([4, 'a,n\n']);
 });
 
-test('a failed record with a field that the errors file has no column for is there whole, and is not sent without it', async () => {
+test('a CSV errors file has fields without a column as JSON, and its run does not send those records', async () => {
   const place = await workplace({
     'flow.yaml': 'nodes: [{ type: set, fields: { n: { cel: "int(a)" } } }]\n',
     'rows.ndjson': '{"a":"1"}\n{"a":"x","b":[1.50],"\\ud800":2}\n{"a":"3"}\n{"a":"y"}\n',

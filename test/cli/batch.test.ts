@@ -73,7 +73,7 @@ const but = (count: number, ids: readonly number[]) => idsTo(count).filter((id) 
 const failedIds = async (place: Workplace, name = 'rows.errors.csv') => (await place.read(name)).match(/^\d+/gm)?.map(Number);
 
 describe('a batch lookup', () => {
-  test('of 1,000 ids by 100 takes 10 requests and 10 credits', async () => {
+  test('of 1,000 ids in batches of 100 takes 10 requests and 10 credits', async () => {
     const server = await lookupServer();
     const place = await placeFor(server, 1000);
     const { code, stderr } = await place.automate(run);
@@ -84,7 +84,7 @@ describe('a batch lookup', () => {
     expect(await credits(place)).toMatchObject({ spent: 10, held: 0 });
   });
 
-  test('writes records that the answer lacks to the errors file, which is run again by itself', async () => {
+  test('writes records that the answer lacks to the errors file, which can be run again', async () => {
     const unknown = [1, 77, 100, 101, 250];
     const knows: { unknown: readonly number[] } = { unknown };
     const server = await lookupServer(knows);
@@ -103,7 +103,7 @@ describe('a batch lookup', () => {
     expect([server.requests.length, (await credits(place)).spent]).toEqual([4, 4]);
   });
 
-  test('keeps them with missing: keep', async () => {
+  test('writes records that the answer lacks to the output with missing: keep', async () => {
     const server = await lookupServer({ unknown: [2] });
     const place = await placeFor(server, 3, ', missing: keep');
     const { code, stderr } = await place.automate(run);
@@ -111,7 +111,7 @@ describe('a batch lookup', () => {
     expect(stderr).toContain('results[].name: found in 2 of 3');
   });
 
-  test('finds the poisoned ids by halving: they alone fail, and the credits are those requests', async () => {
+  test('finds bad ids by halving: only they fail, and each request costs a credit', async () => {
     const poisoned = [13, 14, 222];
     const server = await lookupServer({ poisoned });
     const place = await placeFor(server, 250);
@@ -140,7 +140,7 @@ describe('a batch lookup', () => {
     expect(await place.read('out.csv')).toBe(linesOf(idsTo(1000)));
   });
 
-  test('by three at once is written in input order, or as it comes', async () => {
+  test('with three batches in flight is written in input order, or as answers come with --unordered', async () => {
     const server = await lookupServer({ ms: 5 });
     const place = await placeFor(server, 1000, ', size: 30', '    concurrency: 3\n');
     expect((await place.automate(run)).code).toBe(0);
@@ -152,7 +152,7 @@ describe('a batch lookup', () => {
     );
   });
 
-  test('of an input that goes on sends what is full, and the rest at its end', async () => {
+  test('of a slow input sends full batches at once, and the last one at its end', async () => {
     const server = await lookupServer();
     const place = await placeFor(server, 0);
     const { child, finished } = place.start(['run', 'flow.yaml', '--in', '-', '--in-format', 'csv'], {
@@ -184,7 +184,7 @@ describe('a run that ends in the middle of batches', () => {
     return finished;
   }
 
-  test('by --max-credits has written every batch that it paid for, and --resume asks for the rest', async () => {
+  test('by --max-credits has written every paid batch, and --resume requests the rest', async () => {
     const server = await lookupServer();
     const place = await placeFor(server, 1000);
     const { code, stderr } = await place.automate([...run, '--max-credits', '4']);
@@ -196,7 +196,7 @@ describe('a run that ends in the middle of batches', () => {
     expect([server.requests.length, (await credits(place)).spent]).toEqual([10, 10]);
   });
 
-  test.each([2, 5, 9, 14])('by --max-credits %i between halves: nothing is lost or doubled', async (most) => {
+  test.each([2, 5, 9, 14])('by --max-credits %i between halves loses and doubles nothing', async (most) => {
     const knows = { poisoned: [7, 150] };
     const whole = await undisturbed(knows, 200, '');
     const server = await lookupServer(knows);
@@ -213,8 +213,8 @@ describe('a run that ends in the middle of batches', () => {
     ['SIGKILL at the first batch', 1, {}],
     ['SIGKILL in the middle', 25, {}],
     ['SIGKILL between halves', 60, { poisoned: [5, 333, 334, 999] }],
-    ['SIGKILL where some are missing', 20, { unknown: [1, 2, 3, 500, 2000] }],
-  ])('by %s: --resume gives the bytes of an undisturbed run', async (_, calls, knows) => {
+    ['SIGKILL with missing records', 20, { unknown: [1, 2, 3, 500, 2000] }],
+  ])('by %s gives the bytes of an undisturbed run after --resume', async (_, calls, knows) => {
     const whole = await undisturbed(knows, 2000, ', size: 20');
     const server = await lookupServer({ ...knows, ms: 3 });
     const place = await placeFor(server, 2000, ', size: 20');
@@ -229,7 +229,7 @@ describe('a run that ends in the middle of batches', () => {
     expect((await credits(place)).spent).toBeGreaterThanOrEqual(server.requests.length);
   });
 
-  test('by SIGINT: what was sent is written, and not sent again', async () => {
+  test('by SIGINT has written what it sent, and does not send it again', async () => {
     const server = await lookupServer({ ms: 20 });
     const place = await placeFor(server, 2000, ', size: 20', '    concurrency: 4\n');
     const { child, finished } = place.start(run);
@@ -251,7 +251,7 @@ describe('a run that ends in the middle of batches', () => {
     expect([server.requests.length, await credits(place)]).toEqual([100, expect.objectContaining({ spent: 100, held: 0 })]);
   });
 
-  test('by SIGINT while a batch waits for more: it is left for a later run', async () => {
+  test('by SIGINT while a batch is not full leaves that batch to the next run', async () => {
     const server = await lookupServer();
     const place = await placeFor(server, 0);
     const args = ['run', 'flow.yaml', '--in', '-', '--in-format', 'csv', '--out', 'out.csv'];
@@ -266,7 +266,7 @@ describe('a run that ends in the middle of batches', () => {
   });
 });
 
-describe('--dry-run', () => {
+describe('--dry-run of a batch', () => {
   const dry = async (nodes: (origin: string) => string, count: number) => {
     const server = await lookupServer();
     const place = await workplace({ 'flow.yaml': `nodes:\n${nodes(server.origin)}`, 'rows.csv': csvOf(count) });
@@ -281,21 +281,21 @@ describe('--dry-run', () => {
   const pages = (origin: string) =>
     `  - { type: http, url: "${origin}/{{id}}", map: { next: next }, paginate: { type: cursor, path: next, param: c, max: 7 } }\n`;
 
-  test('a batch is one action at least, and where it is halved to the end two for each record but for one', async () => {
+  test('counts one action at least, and 2n - 1 for n records at most', async () => {
     const { lines } = await dry(batch, 250);
     expect([lines.actions, lines.credits]).toEqual(['3 at least, 3 expected, 497 at most', '3 at least, 3 expected, 497 at most']);
     expect((await dry(batch, 1)).actions).toBe('1');
   });
 
-  test('shows the request of a batch', async () => {
+  test('shows its request', async () => {
     expect((await dry(batch, 2)).stdout).toMatch(/POST .*\/lookup\n[\s\S]*\{"ids":\["1"/);
   });
 
-  test('a record may take as many actions as it has pages', async () => {
+  test('counts up to max actions for the pages of a record', async () => {
     expect((await dry(pages, 10)).actions).toBe('10 at least, 10 expected, 70 at most');
   });
 
-  test('a batch behind pages, and in a loop or a poll', async () => {
+  test('counts it after pages, in a loop and in a poll', async () => {
     const behind = await dry((origin) => pages(origin) + batch(origin), 200);
     expect(behind.actions).toBe(`200 at least, 202 expected, 4,186 at most`);
     expect((await dry(inside("loop\n    while: name != 'x'\n    max: 5", batch), 200)).actions).toBe(
@@ -307,8 +307,8 @@ describe('--dry-run', () => {
   });
 });
 
-describe('test-request', () => {
-  test('previews a batch of one record, what its map yields, and costs a credit', async () => {
+describe('test-request of a batch', () => {
+  test('sends a batch of one record, shows its mapped fields, and costs a credit', async () => {
     const server = await lookupServer();
     const place = await placeFor(server, 5);
     const { code, stdout } = await place.automate(['test-request', 'flow.yaml', '--in', 'rows.csv', '--record', '3']);
@@ -318,7 +318,7 @@ describe('test-request', () => {
     expect((await credits(place)).spent).toBe(1);
   });
 
-  test('says so when the answer lacks the record', async () => {
+  test('reports an answer that lacks the record', async () => {
     const server = await lookupServer({ unknown: [1] });
     const place = await placeFor(server, 5);
     const { code, stdout, stderr } = await place.automate(['test-request', 'flow.yaml', '--in', 'rows.csv']);

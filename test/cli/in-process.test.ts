@@ -3,7 +3,7 @@ import { type Finished, workplace } from '../helpers/cli.ts';
 import { httpServer, json } from '../helpers/http-server.ts';
 import { canRunInProcess } from '../helpers/in-process.ts';
 
-// Most tests run the tool in their own process. What they see there is what a process of its own would show.
+// Most tests run the tool in their own process. These show that it does the same there.
 
 const server = () =>
   httpServer(({ path }, response) => {
@@ -41,7 +41,7 @@ test.each<[code: number, args: string[], stdin?: string]>([
   [0, ['run', '--help']],
   [2, ['run', '--no-such-option']],
   [2, []],
-])('%i: automate %j', async (code, args, stdin = '') => {
+])('a run in process shows and returns the same as in its own: %i from automate %j', async (code, args, stdin = '') => {
   const { automate, start } = await place();
   expect(canRunInProcess()).toBe(true);
   const inProcess = await automate(args, { stdin });
@@ -50,7 +50,7 @@ test.each<[code: number, args: string[], stdin?: string]>([
   expect(byItself.code).toBe(code);
 });
 
-test('a second run at the same time has a process of its own', async () => {
+test('a second run at the same time gets its own process', async () => {
   const { automate } = await place();
   const first = automate(['--version']);
   expect(canRunInProcess()).toBe(false);

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { workplace } from '../helpers/cli.ts';
 import { httpServer, json } from '../helpers/http-server.ts';
 
-/** A run whose server sends the secret back, `shown` so. Record 2 fails. */
+/** Runs a flow whose server sends the secret back in the form `shown`. Record 2 fails. */
 async function run(secret: string, out: string, more: readonly string[] = [], shown = secret) {
   const server = await httpServer(({ path }, response) => {
     if (path === '/2') response.writeHead(400).end(`bad ${shown}`);
@@ -14,8 +14,8 @@ async function run(secret: string, out: string, more: readonly string[] = [], sh
   return { place, ...(await place.automate(args, { env: { AUTOMATE_CREDENTIAL_TOK: secret } })) };
 }
 
-describe('a field whose name holds the secret keeps its value', () => {
-  test('in CSV, under the masked header', async () => {
+describe('a field with a secret in its name', () => {
+  test('keeps its value under a masked header in CSV', async () => {
     const { place } = await run('na/me', 'out.csv');
     expect(await place.read('out.csv')).toBe('id,***,nick***,***_2,echo\n1,one,uno,eins,***\n');
     expect((await place.read('n.errors.csv')).split('\n').slice(0, 2)).toEqual([
@@ -24,7 +24,7 @@ describe('a field whose name holds the secret keeps its value', () => {
     ]);
   });
 
-  test('in JSON', async () => {
+  test('keeps its value under a masked name in JSON', async () => {
     const { place } = await run('na/me', 'out.ndjson', ['--errors', 'errors.ndjson']);
     const fields = (text: string) => JSON.parse(text) as Record<string, unknown>;
     expect(fields(await place.read('out.ndjson'))).toEqual({ id: '1', '***': 'one', 'nick***': 'uno', '***_2': 'eins', echo: '***' });
@@ -32,7 +32,7 @@ describe('a field whose name holds the secret keeps its value', () => {
   });
 });
 
-test.each(['csv', 'ndjson', 'json'])('a secret in JSON within JSON is no better hidden by what writes that as %s', async (format) => {
+test.each(['csv', 'ndjson', 'json'])('a secret in JSON within JSON is masked in %s', async (format) => {
   const secret = 'back\\slash"quote';
   const shown = [1, 2, 3].reduce((text) => JSON.stringify(text), secret);
   const files = [`out.${format}`, `errors.${format}`, 'events.ndjson'] as const;
@@ -40,8 +40,8 @@ test.each(['csv', 'ndjson', 'json'])('a secret in JSON within JSON is no better 
   for (const file of files) expect(await place.read(file)).toMatch(/^(?!.*slash).*\*\*\*/s);
 });
 
-describe.each(['true', 'null', '1234', '"type', '0000'])('with the secret %j', (secret) => {
-  test('every event is JSON', async () => {
+describe.each(['true', 'null', '1234', '"type', '0000'])('a run with the secret %j', (secret) => {
+  test('writes every event as valid JSON', async () => {
     const { place, code } = await run(secret, 'out.csv', ['--events', 'events.ndjson']);
     const lines = (await place.read('events.ndjson')).trimEnd().split('\n');
     expect(lines.length).toBeGreaterThan(2);
@@ -49,7 +49,7 @@ describe.each(['true', 'null', '1234', '"type', '0000'])('with the secret %j', (
     expect(code).toBe(4);
   });
 
-  test.each(['summary.json', '-'])('the summary is JSON: %s', async (path) => {
+  test.each(['summary.json', '-'])('writes the summary as valid JSON to %s', async (path) => {
     for (const more of [[], ['--dry-run']]) {
       const { place, stdout } = await run(secret, 'out.csv', ['--summary', path, ...more]);
       expect(JSON.parse(path === '-' ? stdout : await place.read(path))).toMatchObject({ input: 'n.csv' });

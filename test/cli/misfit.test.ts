@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { workplace } from '../helpers/cli.ts';
 import { httpServer, json } from '../helpers/http-server.ts';
 
-// A CSV's columns are known from the first record on: one with another field has no place there.
+// The columns of a CSV output are fixed by the first record: a later record with another field does not fit.
 
 const records = '{"id":1}\n{"id":2,"extra":"x"}\n{"id":3}\n';
 
@@ -14,7 +14,7 @@ async function placeWith(more = '') {
   return { server, place, run };
 }
 
-test('what the output cannot take is not sent, costs nothing, and is told in the errors file', async () => {
+test('a record that does not fit the output is not sent, costs nothing, and goes to the errors file', async () => {
   const { server, place, run } = await placeWith();
   const { code, stderr } = await run('--out', 'out.csv');
   expect([code, stderr]).toEqual([4, expect.stringContaining('3 read, 2 written, 1 failed, 2 credits')]);
@@ -31,33 +31,33 @@ test('what the output cannot take is not sent, costs nothing, and is told in the
   });
 });
 
-test('a dry run says so', async () => {
+test('a dry run counts the records that do not fit the output', async () => {
   const { run } = await placeWith();
   expect((await run('--out', 'out.csv', '--dry-run')).stdout).toContain('1 would fail before anything is sent; the first: record 2:');
 });
 
 test.each([
-  ['removes it', '  - type: set\n    remove: [extra]\n', 'id,name\n1,Ada\n2,Ada\n3,Ada\n'],
-  ['renames it', '  - type: set\n    rename:\n      extra: name\n', 'id,name\n1,Ada\n2,x\n3,Ada\n'],
-  ['may remove it', '  - type: set\n    when: id == 2\n    remove: [extra]\n', 'id,name\n1,Ada\n2,Ada\n3,Ada\n'],
-])('a field is no trouble where a node %s', async (_what, more, expected) => {
+  ['removes', '  - type: set\n    remove: [extra]\n', 'id,name\n1,Ada\n2,Ada\n3,Ada\n'],
+  ['renames', '  - type: set\n    rename:\n      extra: name\n', 'id,name\n1,Ada\n2,x\n3,Ada\n'],
+  ['may remove', '  - type: set\n    when: id == 2\n    remove: [extra]\n', 'id,name\n1,Ada\n2,Ada\n3,Ada\n'],
+])('a record fits the output if a node %s the field without a column', async (_what, more, expected) => {
   const { server, place, run } = await placeWith(more);
   expect((await run('--out', 'out.csv')).code).toBe(0);
   expect(server.requests).toHaveLength(3);
   expect(await place.read('out.csv')).toBe(expected);
 });
 
-test('nor in NDJSON', async () => {
+test('a record with any fields fits NDJSON', async () => {
   const { server, place, run } = await placeWith();
   expect((await run('--out', 'out.ndjson')).code).toBe(0);
   expect(server.requests).toHaveLength(3);
   expect(await place.read('out.ndjson')).toContain('{"id":2,"extra":"x","name":"Ada"}');
 });
 
-describe.each(['""', '"\\ud800"'])('a field of the first record that is called %s, which no header can hold,', (name) => {
+describe.each(['""', '"\\ud800"'])('a first record with a field called %s, which no header can hold,', (name) => {
   const rows = `{"id":1,${name}:"x"}\n{"id":2}\n`;
 
-  test('is not sent, and the errors file can be read', async () => {
+  test('is not sent, and its errors file can be read', async () => {
     const { server, place, run } = await placeWith();
     await place.write('rows.ndjson', rows);
     expect((await run('--out', 'out.csv', '--errors', 'errors.csv')).code).toBe(4);
@@ -67,7 +67,7 @@ describe.each(['""', '"\\ud800"'])('a field of the first record that is called %
     expect(again.code).toBe(4);
   });
 
-  test('is no trouble where a node renames it', async () => {
+  test('is sent if a node renames the field', async () => {
     const { place, run } = await placeWith(`  - type: set\n    rename: { ${name}: other }\n`);
     await place.write('rows.ndjson', rows);
     expect((await run('--out', 'out.csv')).code).toBe(0);

@@ -20,7 +20,7 @@ async function outputOf(place: Workplace, flow: string, out: string, more: reado
   return (out.endsWith('.gz') ? gunzipSync(bytes) : bytes).toString();
 }
 
-describe('the output of pages is that of the same records in one answer, and in a loop', () => {
+describe('the output of pages equals that of one answer, and of a loop', () => {
   const [first, last, around, nowhere] = [
     ['id == "a"', 1] as const,
     ['id == "c"', 1] as const,
@@ -33,7 +33,7 @@ describe('the output of pages is that of the same records in one answer, and in 
     ...['tsv', 'csv.gz'].map((format) => [format, 6, few, [around]] as const),
     ['json', 6, few, [first, last, around, nowhere]] as const,
   ];
-  test.each(cases)('%s, %i rows', async (format, rows, size, whens) => {
+  test.each(cases)('in %s with %i rows', async (format, rows, size, whens) => {
     const server = await pagesServer(size);
     const place = await workplace({ 'rows.csv': 'id\na\nb\nc\n' });
     for (const [when, times] of whens) {
@@ -49,7 +49,7 @@ describe('the output of pages is that of the same records in one answer, and in 
     expect(await place.files()).toEqual([...expected, 'rows.csv'].sort());
   });
 
-  test.each(['csv', 'json', 'ndjson'])('on stdout: %s', async (format) => {
+  test.each(['csv', 'json', 'ndjson'])('on stdout as %s', async (format) => {
     const server = await pagesServer(many);
     const place = await workplace({
       'rows.csv': 'id\na\nb\n',
@@ -63,7 +63,7 @@ describe('the output of pages is that of the same records in one answer, and in 
     expect(await place.files()).toEqual(['pages.yaml', 'rows.csv', 'whole.yaml']);
   });
 
-  test('many records at once, the first of them last', async () => {
+  test('with many records at once, the first of them slowest', async () => {
     const server = await pagesServer({ ...many, pages: 6 });
     const ids = Array.from({ length: 24 }, (_, index) => `r${index}`);
     const place = await workplace({
@@ -83,7 +83,7 @@ describe('a record that fails on a later page', () => {
     ['csv', many],
     ['json', many],
     ['json', few],
-  ])('leaves no row: %s', async (format, size) => {
+  ])('has no row in the output: %s', async (format, size) => {
     const status = (id: string, page: number) => (id === 'bad' && page === size.pages - 1 ? 404 : 200);
     const server = await pagesServer({ ...size, status });
     const place = await workplace({ 'rows.csv': 'id\nbad\na\n', 'one.csv': 'id\na\n', 'flow.yaml': pagesFlow(server.origin) });
@@ -97,14 +97,14 @@ describe('a record that fails on a later page', () => {
     expect(await place.files()).toEqual(['flow.yaml', `good.${format}`, 'one.csv', `out.${format}`, 'rows.csv', 'rows.errors.csv']);
   });
 
-  test('leaves an empty JSON array where it was the only one', async () => {
+  test('leaves an empty JSON array if it was the only one', async () => {
     const server = await pagesServer({ ...few, status: (_, page) => (page === 2 ? 404 : 200) });
     const place = await workplace({ 'rows.csv': 'id\na\n', 'flow.yaml': pagesFlow(server.origin) });
     expect((await place.automate(['run', 'flow.yaml', '--in', 'rows.csv', '--out', 'out.json'])).code).toBe(4);
     expect(JSON.parse(await place.read('out.json'))).toEqual([]);
   });
 
-  test('for a field that the output has no column for fails as a whole', async () => {
+  test('has no row in the output if one of its rows does not fit', async () => {
     const server = await pagesServer(few);
     const place = await workplace({ 'rows.ndjson': '{"id":"a"}\n{"id":"b","more":1}\n', 'flow.yaml': pagesFlow(server.origin) });
     const { code } = await place.automate(['run', 'flow.yaml', '--in', 'rows.ndjson', '--out', 'out.csv']);
@@ -117,7 +117,7 @@ describe('a record that fails on a later page', () => {
 describe('a secret in pages', () => {
   const canary = 'canary/"7f3a+Zq9= 8x';
 
-  test.each(['csv', 'json', 'ndjson.gz'])('is masked, on every page: %s', async (format) => {
+  test.each(['csv', 'json', 'ndjson.gz'])('is masked on every page: %s', async (format) => {
     const server = await pagesServer({ ...many, text: (_, n) => `${n} says ${canary} and ${encodeURIComponent(canary)}` });
     const flow = pagesFlow(server.origin, ', auth: { type: bearer, credential: key }');
     const place = await workplace({ 'rows.csv': 'id\na\nb\n', 'flow.yaml': flow });
@@ -130,7 +130,7 @@ describe('a secret in pages', () => {
     expect(text).not.toContain('7f3a');
   });
 
-  test('is masked in what a page fails with', async () => {
+  test('is masked in the message of a failed page', async () => {
     const server = await pagesServer({ ...few, status: (_, page) => (page === 2 ? 403 : 200), text: () => canary });
     const flow = pagesFlow(server.origin, ', auth: { type: api_key, query: key, credential: key }');
     const place = await workplace({ 'rows.csv': 'id\na\n', 'flow.yaml': flow });

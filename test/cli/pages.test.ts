@@ -26,8 +26,8 @@ async function ending(paginate: string, answer: (page: number, path: string, res
 
 const sixRows = [1, 2, 3, 4, 5, 6].map((n) => `a,${n}`);
 
-describe('pages end', () => {
-  test('with the last link', async () => {
+describe('paging', () => {
+  test('ends with the last link', async () => {
     const { code, rows, paths, stderr } = await ending('type: next_url, path: next', (page, _, response) =>
       json(response, { items: itemsOf(page), next: page < 3 ? `/y?p=${page + 1}` : null }),
     );
@@ -35,14 +35,14 @@ describe('pages end', () => {
     expect(stderr).toContain('3 credits');
   });
 
-  test('with the last cursor', async () => {
+  test('ends with the last cursor', async () => {
     const { code, rows, paths } = await ending('type: cursor, path: next, param: after', (page, _, response) =>
       json(response, { items: itemsOf(page), ...(page < 3 && { next: `c&${page}` }) }),
     );
     expect([code, rows, paths]).toEqual([0, sixRows, ['/x?size=2', '/x?size=2&after=c%261', '/x?size=2&after=c%262']]);
   });
 
-  test('with the last Link header, however many there are', async () => {
+  test('ends with the last Link header, however many headers an answer has', async () => {
     const { code, rows, paths } = await ending('type: link_header', (page, _, response) => {
       response.setHeader('Link', ['<https://example.com/>; rel="license"', `<?p=${page - 1}>; rel="prev"`]);
       if (page < 3) response.appendHeader('link', `<?p=${page + 1}>; title="on, and on"; rel="next last"`);
@@ -51,7 +51,7 @@ describe('pages end', () => {
     expect([code, rows, paths]).toEqual([0, sixRows, ['/x?size=2', '/x?p=2', '/x?p=3']]);
   });
 
-  test('short of the size of an offset, which is warned of where there are more behind it', async () => {
+  test('with an offset warns of pages shorter than its size', async () => {
     const answer = (page: number, _: string, response: ServerResponse) => json(response, { items: page < 4 ? itemsOf(page) : [] });
     const { code, rows, stderr } = await ending('type: offset, size: 50, items: items', answer);
     expect([code, rows]).toEqual([0, sixRows]);
@@ -64,13 +64,13 @@ describe('pages end', () => {
   test.each([
     ['type: page, items: items', ['page=1', 'page=2', 'page=3', 'page=4']],
     ['type: offset, size: 2, items: items', ['offset=0', 'offset=2', 'offset=4', 'offset=6']],
-  ])('with an empty page: %s', async (paginate, asked) => {
+  ])('ends with an empty page: %s', async (paginate, asked) => {
     const answer = (page: number, _: string, response: ServerResponse) => json(response, { items: page < 4 ? itemsOf(page) : [] });
     const { code, rows, paths } = await ending(paginate, answer);
     expect([code, rows, paths]).toEqual([0, sixRows, asked.map((query) => `/x?size=2&${query}`)]);
   });
 
-  test('with max: the record fails', async () => {
+  test('fails the record at max pages', async () => {
     const { code, rows, errors, paths } = await ending('type: next_url, path: next, max: 4', (page, _, response) =>
       json(response, { items: itemsOf(page), next: `?p=${page + 1}` }),
     );
@@ -78,7 +78,7 @@ describe('pages end', () => {
     expect(errors).toContain('a,pages,mapping,,there are more than 4 pages (max),1,1');
   });
 
-  test('with a page that comes again: the record fails', async () => {
+  test('fails the record if a page comes again', async () => {
     const same = await ending('type: page, items: items', (_page, _path, response) => json(response, { items: itemsOf(1) }));
     expect([same.code, same.rows, same.paths.length]).toEqual([4, [], 2]);
     expect(same.errors).toContain('page 2 is the same as page 1: does the server know the parameter ""page""?');
@@ -89,7 +89,7 @@ describe('pages end', () => {
     expect(round.errors).toContain('page 2 leads to page 1 again: /x?size=2');
   });
 
-  test('with a page that is none: the record fails', async () => {
+  test('fails the record if the server refuses a page', async () => {
     const { code, rows, errors, paths } = await ending('type: next_url, path: next', (page, _, response) =>
       page === 3 ? response.writeHead(410).end() : json(response, { items: itemsOf(page), next: `?p=${page + 1}` }),
     );
@@ -97,7 +97,7 @@ describe('pages end', () => {
     expect(errors).toContain('a,pages,http,410,page 3: the server answered 410,1,1');
   });
 
-  test('at another origin: the record fails, and nothing goes there', async () => {
+  test('fails the record at a link to another origin, and sends nothing there', async () => {
     const other = await httpServer((_, response) => json(response, { items: itemsOf(2) }));
     const answer = (page: number, _: string, response: ServerResponse) =>
       json(response, { items: itemsOf(page), next: `${other.origin}/y` });
@@ -111,7 +111,7 @@ describe('pages end', () => {
     expect(JSON.stringify(other.requests)).not.toMatch(/s3cret|x-a/);
   });
 
-  test('a key in the query goes along once, also when the server repeats it', async () => {
+  test('sends a key in the query once, even if the link repeats it', async () => {
     const { code, paths } = await ending(
       'type: next_url, path: next',
       (page, path, response) =>
@@ -122,7 +122,7 @@ describe('pages end', () => {
     expect(paths.map((path) => path.match(/key=s3cret-key/g)?.length)).toEqual([1, 1, 1]);
   });
 
-  test('a page that was cut off is asked for again', async () => {
+  test('retries a page that was cut off', async () => {
     const { code, rows, paths } = await ending(
       'type: cursor, path: next, param: c',
       (count, path, response) => {
@@ -136,7 +136,7 @@ describe('pages end', () => {
   });
 });
 
-test('--dry-run sends nothing, and tells from one page to max', async () => {
+test('--dry-run sends nothing, and counts from one page to max', async () => {
   const { origin, requests } = await pagesServer({ pages: 2, rows: 2 });
   const flow = flowOf(origin, 'type: cursor, path: next, param: c, max: 7');
   const place = await workplace({ 'flow.yaml': flow, 'rows.csv': 'id\na\nb\n' });
@@ -148,7 +148,7 @@ test('--dry-run sends nothing, and tells from one page to max', async () => {
 const peakMemory = `import { writeFileSync } from 'node:fs';
 process.on('exit', () => writeFileSync('peak', String(process.resourceUsage().maxRSS)));`;
 
-test('memory does not grow with the number of pages', async () => {
+test('memory use does not grow with the number of pages', async () => {
   const peakOf = async (pages: number) => {
     const server = await pagesServer({ pages, rows: 100, text: (id, n) => `the text of ${id} ${n} is neither long nor short` });
     const place = await workplace({ 'flow.yaml': pagesFlow(server.origin), 'rows.csv': 'id\na\n', 'peak.mjs': peakMemory });
@@ -161,7 +161,7 @@ test('memory does not grow with the number of pages', async () => {
   expect(many / few).toBeLessThan(1.5);
 });
 
-describe('in the middle of pages', () => {
+describe('a run that ends in the middle of pages', () => {
   const pages = 10;
   const size = { pages, rows: 20, text: (id: string, n: number) => `${id} ${n} ${'text '.repeat(20)}` };
   const ids = Array.from({ length: 12 }, (_, index) => `r${index}`);
@@ -174,7 +174,7 @@ describe('in the middle of pages', () => {
     return place.read(out);
   });
 
-  test.each(['', ', concurrency: 2'])('the credits may end; --resume goes on with whole records%s', async (more) => {
+  test.each(['', ', concurrency: 2'])('by its credits resumes with whole records%s', async (more) => {
     const expected = await undisturbed(more, 'out.csv');
     const server = await pagesServer({ ...size, ms: 2 });
     const place = await workplace({ 'flow.yaml': pagesFlow(server.origin, more), 'rows.csv': input });
@@ -192,7 +192,7 @@ describe('in the middle of pages', () => {
     expect(server.requests.length).toBe(105 + (ids.length - written) * pages);
   });
 
-  test.each(['csv', 'json', 'ndjson'])('kill -9 leaves nothing behind but what --resume takes up: %s', async (format) => {
+  test.each(['csv', 'json', 'ndjson'])('by kill -9 leaves only what --resume needs: %s', async (format) => {
     const out = `out.${format}`;
     const expected = await undisturbed('', out);
     const server = await pagesServer({ ...size, ms: 3 });
@@ -211,7 +211,7 @@ describe('in the middle of pages', () => {
     expect(await place.files()).toEqual(['flow.yaml', out, 'rows.csv']);
   });
 
-  test('Ctrl-C ends it, resumable', async () => {
+  test('by Ctrl-C can be resumed', async () => {
     const expected = await undisturbed('', 'out.csv');
     const server = await pagesServer({ ...size, ms: 3 });
     const place = await workplace({ 'flow.yaml': pagesFlow(server.origin, ', concurrency: 3'), 'rows.csv': input });

@@ -17,8 +17,8 @@ const answerOf = (url: string) => {
   return { body: { data: { user: { name: `Name ${id}` } }, results: [{ value: `v${id}` }] } };
 };
 
-describe('the main job', () => {
-  test('a CSV goes in, an enriched CSV comes out, in input order', async () => {
+describe('run', () => {
+  test('writes an enriched CSV in input order', async () => {
     const server = await answeringServer(async ({ path: url }) => {
       // Later records are answered sooner.
       await new Promise((resolve) => setTimeout(resolve, 20 - Number(url.split('/').at(-1))));
@@ -38,7 +38,7 @@ describe('the main job', () => {
     expect(await place.files()).toEqual(['flow.yaml', 'out.csv', 'rows.csv']);
   });
 
-  test('NDJSON through a pipe keeps types, digits and odd names', async () => {
+  test('keeps types, digits and odd names of NDJSON through a pipe', async () => {
     const server = await answeringServer(({ path: url }) => answerOf(url));
     const place = await workplace({ 'flow.yaml': people(server.origin) });
     const stdin = '{"id":12345678901234567890,"price":1.50,"__proto__":{"a":1},"constructor":"x"}\n{"id":2,"nested":{"b":[1,null]}}\n';
@@ -50,7 +50,7 @@ describe('the main job', () => {
     );
   });
 
-  test('a JSON array in gzip becomes a TSV in gzip', async () => {
+  test('turns a gzipped JSON array into a gzipped TSV', async () => {
     const server = await answeringServer(({ path: url }) => answerOf(url));
     const place = await workplace({
       'flow.yaml': people(server.origin),
@@ -63,7 +63,7 @@ describe('the main job', () => {
     );
   });
 
-  test('a gzipped output without records is one that can be read', async () => {
+  test('writes a readable gzip file if there are no records', async () => {
     const place = await workplace({
       'flow.yaml': 'nodes: [{ type: set, fields: { half: { cel: "1 / int(id)" } } }]',
       'rows.csv': 'id\n0\n',
@@ -76,7 +76,7 @@ describe('the main job', () => {
     expect([streamed.code, streamed.stdout.length > 0]).toEqual([0, true]);
   });
 
-  test('a name that says only .gz is written gzipped, in the format of the input; the errors too, and they can be tried again', async () => {
+  test('writes files that end in only .gz gzipped, in the format of the input, and prints a command that reads them', async () => {
     const place = await workplace({
       'flow.yaml': 'nodes: [{ type: set, fields: { half: { cel: "2 / int(id)" } } }]',
       'rows.csv': 'id\n0\n1\n',
@@ -89,7 +89,7 @@ describe('the main job', () => {
     expect((await place.automate(['run', 'flow.yaml', ...again.split(' ')])).stderr).toContain('1 read, 0 written, 1 failed');
   });
 
-  test('an input of 3,000 records keeps its order with 64 requests in flight, and no more', async () => {
+  test('keeps 3,000 records in order with at most 64 requests in flight', async () => {
     const server = await answeringServer(async ({ path: url }) => {
       await new Promise((resolve) => setTimeout(resolve, Math.random() * 5));
       return answerOf(url);
@@ -108,7 +108,7 @@ describe('the main job', () => {
     expect(server.mostAtOnce()).toBeGreaterThan(16);
   });
 
-  test('without concurrency at most 16 requests are in flight', async () => {
+  test('has at most 16 requests in flight by default', async () => {
     const server = await answeringServer(async ({ path: url }) => {
       await new Promise((resolve) => setTimeout(resolve, 5));
       return answerOf(url);
@@ -121,7 +121,7 @@ describe('the main job', () => {
     expect(server.mostAtOnce()).toBe(16);
   });
 
-  test('--limit and --skip choose records and keep their numbers', async () => {
+  test('processes only the records between --skip and --limit, which keep their numbers', async () => {
     const server = await answeringServer(({ path: url }) => (url.endsWith('/4') ? { status: 404 } : answerOf(url)));
     const place = await workplace({ 'flow.yaml': people(server.origin), 'rows.csv': 'id\n1\n2\n3\n4\n5\n' });
     const { code, stdout } = await place.automate(['run', 'flow.yaml', '--in', 'rows.csv', '--skip', '2', '--limit', '2']);
@@ -131,7 +131,7 @@ describe('the main job', () => {
     expect((await place.read('rows.errors.csv')).trim().endsWith(',1,4')).toBe(true);
   });
 
-  test('--unordered writes every record once', async () => {
+  test('writes every record once with --unordered, before slower ones ahead of it', async () => {
     let others: (() => void) | undefined;
     const othersAsked = new Promise<void>((resolve) => {
       others = resolve;
@@ -154,7 +154,7 @@ describe('the main job', () => {
     expect([...written].sort((a, b) => a - b)).toEqual(ids);
   });
 
-  test('a webhook adds nothing to the records', async () => {
+  test('adds nothing to records from a webhook', async () => {
     const server = await answeringServer(() => ({ status: 202, body: 'thanks {' }));
     const place = await workplace({
       'flow.yaml': `nodes:
@@ -177,7 +177,7 @@ describe('the main job', () => {
     expect(server.requests[0]?.headers['idempotency-key']).toMatch(/^[\da-f]{8}-[\da-f]{4}-8[\da-f]{3}-[89ab][\da-f]{3}-[\da-f]{12}$/);
   });
 
-  test('expanding repeats the other fields', async () => {
+  test('repeats the other fields in each row of an expanded record', async () => {
     const server = await answeringServer(({ path: url }) => ({
       body: {
         orders: url.endsWith('/1')
@@ -198,7 +198,7 @@ describe('the main job', () => {
 });
 
 describe('the errors file', () => {
-  test('is a valid input: only the failed records are tried again', async () => {
+  test('is a valid input: its run sends only the failed records', async () => {
     let isUp = false;
     const server = await answeringServer(({ path: url }) =>
       !isUp && /[24]$/.test(url) ? { status: 400, body: { error: 'down' } } : answerOf(url),
@@ -238,7 +238,7 @@ describe('the errors file', () => {
     expect(second._error.message).toMatch(/line 2: .*not json/);
   });
 
-  test('is errors.csv when both ends are streams', async () => {
+  test('is errors.csv if input and output are streams', async () => {
     const server = await answeringServer(() => ({ status: 404 }));
     const place = await workplace({ 'flow.yaml': people(server.origin) });
     const { code } = await place.automate(['run', 'flow.yaml', '--in', '-', '--in-format', 'csv'], { stdin: 'id\n1\n' });
@@ -246,7 +246,7 @@ describe('the errors file', () => {
     expect(await place.files()).toEqual(['errors.csv', 'flow.yaml']);
   });
 
-  test('stands beside the output', async () => {
+  test('lies next to the output', async () => {
     const server = await answeringServer(() => ({ status: 404 }));
     const place = await workplace({ 'flow.yaml': people(server.origin), 'rows.csv': 'id\n1\n' });
     await mkdir(place.path('results'));
@@ -254,7 +254,7 @@ describe('the errors file', () => {
     expect(await place.read('results/rows.errors.csv')).toContain('404');
   });
 
-  test('takes rows with too few or too many cells, with their line', async () => {
+  test('has rows with too few or too many cells, with their line', async () => {
     const server = await answeringServer(({ path: url }) => answerOf(url));
     const place = await workplace({ 'flow.yaml': people(server.origin), 'rows.csv': 'id,b\n1,x\n2\n3,y,z\n4,w\n' });
     const { code, stdout } = await place.automate(['run', 'flow.yaml', '--in', 'rows.csv']);
@@ -266,7 +266,7 @@ describe('the errors file', () => {
     expect(server.requests).toHaveLength(2);
   });
 
-  test('takes a JSON record that the CSV output has no column for', async () => {
+  test('has a JSON record with a field for which the CSV output has no column', async () => {
     const server = await answeringServer(({ path: url }) => answerOf(url));
     const place = await workplace({ 'flow.yaml': people(server.origin), 'rows.ndjson': '{"id":1}\n{"id":2,"extra":true}\n' });
     const { code, stdout } = await place.automate(['run', 'flow.yaml', '--in', 'rows.ndjson', '--out-format', 'csv']);
@@ -276,7 +276,7 @@ describe('the errors file', () => {
   });
 });
 
-test('a record that passes a set node by keeps the fields that the node renames and removes', async () => {
+test('a record that skips a set node keeps the fields that the node renames and removes', async () => {
   const flow = `nodes: [{ type: set, when: 'first == "Ann"', rename: { last: surname }, remove: [n] }]`;
   const place = await workplace({ 'flow.yaml': flow, 'rows.csv': 'first,last,n\nAnn,Lee,1\nBob,Ray,2\n' });
   const { code, stdout } = await place.automate(['run', 'flow.yaml', '--in', 'rows.csv']);
@@ -286,7 +286,7 @@ test('a record that passes a set node by keeps the fields that the node renames 
 describe('on_error', () => {
   const flow = (url: string, onError: string) => people(url, `    on_error: ${onError}\n`);
 
-  test('keep lets the record go on with _error', async () => {
+  test('keep passes the record on with _error', async () => {
     const server = await answeringServer(({ path: url }) => (url.endsWith('/2') ? { status: 404 } : answerOf(url)));
     const place = await workplace({ 'flow.yaml': flow(server.origin, 'keep'), 'rows.csv': 'id\n1\n2\n' });
     const { code, stdout } = await place.automate(['run', 'flow.yaml', '--in', 'rows.csv']);
@@ -296,7 +296,7 @@ describe('on_error', () => {
     );
   });
 
-  test('stop ends the run', async () => {
+  test('stop ends the run at the first failed record', async () => {
     const server = await answeringServer(({ path: url }) => (url.endsWith('/2') ? { status: 404 } : answerOf(url)));
     const place = await workplace({ 'flow.yaml': flow(server.origin, 'stop'), 'rows.csv': 'id\n1\n2\n3\n4\n5\n' });
     const { code, stdout, stderr } = await place.automate(['run', 'flow.yaml', '--in', 'rows.csv', '--concurrency', '1']);
@@ -309,8 +309,8 @@ describe('on_error', () => {
   });
 });
 
-describe('ends early', () => {
-  test('--max-errors', async () => {
+describe('a run ends early', () => {
+  test('once more records failed than --max-errors allows', async () => {
     const server = await answeringServer(() => ({ status: 400 }));
     const place = await workplace({
       'flow.yaml': people(server.origin),
@@ -333,7 +333,7 @@ describe('ends early', () => {
     expect(server.requests.length).toBeLessThan(20);
   });
 
-  test('--max-errors as a share', async () => {
+  test('once a larger share failed than --max-errors allows', async () => {
     const server = await answeringServer(({ path: url }) => (Number(url.split('/').at(-1)) % 2 === 0 ? { status: 400 } : answerOf(url)));
     const place = await workplace({
       'flow.yaml': people(server.origin),
@@ -356,7 +356,7 @@ describe('ends early', () => {
     expect(server.requests.length).toBeLessThan(300);
   });
 
-  test('--max-credits', async () => {
+  test('once the credits of --max-credits are spent', async () => {
     const server = await answeringServer(({ path: url }) => answerOf(url));
     const place = await workplace({ 'flow.yaml': people(server.origin), 'rows.csv': 'id\n1\n2\n3\n4\n5\n' });
     const { code, stdout, stderr } = await place.automate(['run', 'flow.yaml', '--in', 'rows.csv', '--max-credits', '3']);
@@ -369,7 +369,7 @@ describe('ends early', () => {
   test.each([
     ['SIGINT', 130],
     ['SIGTERM', 143],
-  ] as const)('%s: what has begun is finished and written, nothing more is begun', async (signal, expected) => {
+  ] as const)('at %s: it finishes and writes the begun records, and begins no more', async (signal, expected) => {
     let interrupted: (() => void) | undefined;
     const third = new Promise<void>((resolve) => {
       interrupted = resolve;
@@ -406,7 +406,7 @@ describe('ends early', () => {
 });
 
 describe('streams', () => {
-  test('stdout holds records and nothing else, --quiet silences stderr', async () => {
+  test('stdout has only records, and --quiet silences stderr', async () => {
     const server = await answeringServer(({ path: url }) => answerOf(url));
     const place = await workplace({ 'flow.yaml': people(server.origin), 'rows.csv': 'id\n1\n' });
     const { stdout, stderr } = await place.automate(['run', 'flow.yaml', '--in', 'rows.csv', '--quiet']);
@@ -414,7 +414,7 @@ describe('streams', () => {
     expect(stderr).toBe('');
   });
 
-  test('a reader that leaves ends the run with 141 and no stack trace', async () => {
+  test('a closed stdout ends the run with 141 and no stack trace', async () => {
     const server = await answeringServer(({ path: url }) => answerOf(url));
     const place = await workplace({
       'flow.yaml': people(server.origin),
@@ -428,7 +428,7 @@ describe('streams', () => {
     expect(server.requests.length).toBeLessThan(5000);
   });
 
-  test('no colours where none are wanted', async () => {
+  test('stderr has colours only if FORCE_COLOR is set and NO_COLOR is not', async () => {
     const server = await answeringServer(({ path: url }) => answerOf(url));
     const place = await workplace({ 'flow.yaml': people(server.origin), 'rows.csv': 'id\n1\n' });
     const run = (env: Record<string, string>) => place.automate(['run', 'flow.yaml', '--in', 'rows.csv'], { env });
@@ -437,7 +437,7 @@ describe('streams', () => {
     expect((await run({ FORCE_COLOR: '1', NO_COLOR: '1' })).stderr).not.toContain('\u001b');
   });
 
-  test('--events tells everything, --summary tells it to programs', async () => {
+  test('--events writes every event, --summary the figures at the end', async () => {
     const server = await answeringServer(({ path: url }, index) =>
       index === 0 ? { status: 503, headers: { 'retry-after': '0' } } : answerOf(url),
     );
@@ -486,7 +486,7 @@ describe('streams', () => {
 });
 
 describe('secrets', () => {
-  test('a credential that comes back in every way stands in no file and on no stream', async () => {
+  test('a credential that the server sends back in any form is masked in all files and streams', async () => {
     const secret = 'canary/"7f3a+Zq9=';
     const forms = [secret, encodeURIComponent(secret), Buffer.from(secret).toString('base64'), JSON.stringify(secret).slice(1, -1)];
     const server = await answeringServer(({ path: url }) =>
@@ -513,7 +513,7 @@ describe('secrets', () => {
 });
 
 describe('an errors file with rows that could not be read', () => {
-  test('never sends them as they stand; they fail until they are mended', async () => {
+  test('fails these rows until they are corrected, and sends none of them', async () => {
     const server = await answeringServer(({ path: url }) => answerOf(url));
     const place = await workplace({ 'flow.yaml': people(server.origin), 'rows.csv': 'id,b\n1\n', 'rows.ndjson': '{"id":1\n' });
     for (const kind of ['csv', 'ndjson']) {
@@ -526,7 +526,7 @@ describe('an errors file with rows that could not be read', () => {
   });
 });
 
-test('a record that decides only the port is refused inside the network', async () => {
+test('a request inside the network is refused if the record decides its port', async () => {
   const place = await workplace({
     'flow.yaml': 'nodes: [{ type: http, url: "http://127.0.0.1:{{p}}/echo" }]\n',
     'p.ndjson': '{"p":9}\n',

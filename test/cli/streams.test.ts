@@ -8,8 +8,8 @@ const run = ['run', 'flow.yaml', '--in', '-', '--in-format', 'ndjson'];
 const two = '{"id":1}\n{"id":2}\n';
 const done = '{"id":1,"name":"n/1"}\n{"id":2,"name":"n/2"}\n';
 
-/** A run over a stdin that says something and then stays open. */
-async function waiting(stdin: string, ...args: string[]) {
+/** Starts a run over a stdin that stays open after its first lines. */
+async function startWaiting(stdin: string, ...args: string[]) {
   let seen: (() => void) | undefined;
   const answered = new Promise<void>((resolve) => {
     seen = resolve;
@@ -22,16 +22,16 @@ async function waiting(stdin: string, ...args: string[]) {
   return { ...place.start([...run, ...args], { stdin, keepStdin: true }), answered, place };
 }
 
-test.each(['SIGINT', 'SIGTERM'] as const)('%s ends a run that waits for more input', async (signal) => {
-  const { child, finished, answered, place } = await waiting(two, '--out', 'out.ndjson');
+test.each(['SIGINT', 'SIGTERM'] as const)('%s ends a run that waits for input', async (signal) => {
+  const { child, finished, answered, place } = await startWaiting(two, '--out', 'out.ndjson');
   await answered;
   child.kill(signal);
   expect((await finished).code).toBe(signal === 'SIGINT' ? 130 : 143);
   expect(await place.read('out.ndjson')).toBe(done);
 });
 
-test('records are written while more input is waited for', async () => {
-  const { child, finished } = await waiting(two);
+test('records are written while the run waits for input', async () => {
+  const { child, finished } = await startWaiting(two);
   let written = '';
   await new Promise<void>((resolve) => {
     child.stdout?.on('data', (text) => {
@@ -44,8 +44,8 @@ test('records are written while more input is waited for', async () => {
   expect(written).toBe(`${done}{"id":3,"name":"n/3"}\n`);
 });
 
-test('a reader that leaves ends a run that waits for more input', async () => {
-  const { child, finished } = await waiting(two);
+test('a closed stdout ends a run that waits for input', async () => {
+  const { child, finished } = await startWaiting(two);
   child.stdout?.once('data', () => {
     child.stdout?.destroy();
     child.stdin?.write('{"id":3}\n{"id":4}\n');
@@ -54,8 +54,8 @@ test('a reader that leaves ends a run that waits for more input', async () => {
   expect([code, stderr]).toEqual([141, '']);
 });
 
-test('a closed terminal ends a run as SIGHUP does: nobody hears it, and what has begun is written', async () => {
-  const { child, finished, answered, place } = await waiting(two, '--out', 'out.ndjson', '--summary', 's.json');
+test('SIGHUP from a closed terminal ends a run that waits for input, and its records are written', async () => {
+  const { child, finished, answered, place } = await startWaiting(two, '--out', 'out.ndjson', '--summary', 's.json');
   await answered;
   child.stderr?.destroy();
   child.kill('SIGHUP');
@@ -65,8 +65,8 @@ test('a closed terminal ends a run as SIGHUP does: nobody hears it, and what has
   expect(await place.files()).not.toContain('out.ndjson.automate-lock');
 });
 
-test('--max-credits ends a run that waits for more input', async () => {
-  const { finished, answered } = await waiting(`${two}{"id":3}\n`, '--max-credits', '2');
+test('spent --max-credits end a run that waits for input', async () => {
+  const { finished, answered } = await startWaiting(`${two}{"id":3}\n`, '--max-credits', '2');
   await answered;
   expect(await finished).toMatchObject({ code: 5, stdout: done });
 });
@@ -77,7 +77,7 @@ test.each([
   ['--in /proc/self/fd/0 < <(cat rows.csv)', 'errors.csv'],
   ['--in /dev/stdin < rows.csv', 'errors.csv'],
   ['--in pipe.csv < <(cat rows.csv > pipe.csv)', 'errors.csv'],
-])('failed records of an input that is no regular file: run %s', async (input, errors) => {
+])('the errors file of an input that is not a regular file lies next to the output: run %s', async (input, errors) => {
   const flow = 'nodes: [{ type: set, fields: { n: { cel: "int(id)" } } }]';
   const place = await workplace({ 'flow.yaml': flow, 'rows.csv': 'id\n1\nx\n' });
   const { code, stderr } = await shell(place, `mkdir out; mkfifo pipe.csv; automate run flow.yaml --in-format csv ${input}`);
@@ -85,13 +85,13 @@ test.each([
   expect(await place.read(errors)).toMatch(/\nx,set-1,/);
 });
 
-test.each([[], ['--force']])('errors to stdout leave a file alone that is called "-": %j', async (...force) => {
+test.each([[], ['--force']])('--errors - leaves a file called "-" unchanged: %j', async (...force) => {
   const place = await workplace({
     'flow.yaml': 'nodes: [{ type: set, fields: { n: { cel: "int(id)" } } }]',
     'in.csv': 'id\nx\n',
-    '-': 'kept',
+    '-': 'precious',
   });
   const { code, stdout } = await place.automate(['run', 'flow.yaml', '--in', 'in.csv', '--out', 'out.csv', '--errors', '-', ...force]);
-  expect([code, await place.read('-')]).toEqual([4, 'kept']);
+  expect([code, await place.read('-')]).toEqual([4, 'precious']);
   expect(stdout).toMatch(/^id,_error_node,/);
 });

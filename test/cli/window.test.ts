@@ -12,8 +12,8 @@ async function shown(env: Record<string, string>, columns?: number): Promise<Fin
   return inWindow(place, ['run', 'flow.yaml', '--in', 'in.csv', '--out', 'out.csv'], env, columns);
 }
 
-describe.skipIf(!hasWindow)('the spinner in a window', () => {
-  test('of 0 columns draws as in one of 80, and ends with the run', async () => {
+describe.skipIf(!hasWindow)('the spinner in a terminal', () => {
+  test('is drawn for 80 columns if the size is unknown, and ends with the run', async () => {
     const { code, stdout } = await shown({});
     expect(code).toBe(0);
     expect(stdout).toContain('0 records');
@@ -21,15 +21,15 @@ describe.skipIf(!hasWindow)('the spinner in a window', () => {
     expect(stdout.length).toBeLessThan(10_000);
   });
 
-  test('leaves the cursor to be seen, which nobody brings back behind a run that is suspended or killed', async () => {
+  test('does not hide the cursor, which would stay hidden after a suspended or killed run', async () => {
     expect((await shown({}, 80)).stdout).not.toContain('\x1b[?25l');
   });
 
   test.each([
-    ['has a colour', {}, true],
-    ['has none with NO_COLOR', { NO_COLOR: '1' }, false],
-    ['has none with FORCE_COLOR=0', { FORCE_COLOR: '0' }, false],
-    ['is not there with TERM=dumb', { TERM: 'dumb' }, false],
+    ['is coloured', {}, true],
+    ['has no colour with NO_COLOR', { NO_COLOR: '1' }, false],
+    ['has no colour with FORCE_COLOR=0', { FORCE_COLOR: '0' }, false],
+    ['is not drawn with TERM=dumb', { TERM: 'dumb' }, false],
   ])('%s', async (_name, env, hasColor) => {
     const { code, stdout } = await shown(env, 80);
     expect(code).toBe(0);

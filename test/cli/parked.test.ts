@@ -7,8 +7,8 @@ import { httpServer } from '../helpers/http-server.ts';
 const ids = ['slow', ...Array.from({ length: 20 }, (_, index) => `r${index}`)];
 const run = ['run', 'flow.yaml', '--in', 'rows.csv', '--out', 'out.ndjson', '--allow-http'];
 
-/** Every job is done at its first question, but for the first one: that at its fifth. */
-async function jobs(more?: string) {
+/** A flow that polls jobs. Each is done at its first request, the first one at its fifth. */
+async function pollJobs(more?: string) {
   const asked = new Map<string, number>();
   const server = await httpServer((request, response) => {
     const id = request.path.split('/').at(-1) as string;
@@ -30,27 +30,27 @@ async function jobs(more?: string) {
   return { place, asked, env, automate: (...args: string[]) => place.automate([...run, ...args], { env }) };
 }
 
-test('a record that is done behind one that is not waits for --resume, which sends nothing for it', async () => {
-  const undisturbed = await jobs();
+test('a parked record is written by --resume without another request', async () => {
+  const undisturbed = await pollJobs();
   expect((await undisturbed.automate()).code).toBe(0);
-  const { place, asked, automate } = await jobs();
+  const { place, asked, automate } = await pollJobs();
   const stopped = await automate('--max-credits', '22', '--summary', 'summary.json');
   expect([stopped.code, await place.read('out.ndjson')]).toEqual([5, '']);
   expect(stopped.stderr).toContain('waiting: 20 finished before an earlier record; --resume writes them in turn');
   expect(JSON.parse(await place.read('summary.json'))).toMatchObject({ read: 0, waiting: 20 });
   expect(await place.read('out.ndjson.automate-run')).not.toContain('canary');
   expect((await automate()).stderr).toContain('out.ndjson: no record is done, and 20 more finished after one that is not (journal:');
-  // Once more in vain: what waits goes on waiting.
+  // A second run that does not reach the slow record leaves the others parked.
   expect((await automate('--max-credits', '1', '--resume')).code).toBe(5);
   expect((await automate('--resume')).code).toBe(0);
   expect(await place.read('out.ndjson')).toBe(await undisturbed.place.read('out.ndjson'));
   expect(ids.map((id) => asked.get(id))).toEqual([5, ...Array(20).fill(1)]);
 });
 
-test('a kill -9 of the run that goes on leaves what waits where it is', async () => {
-  const undisturbed = await jobs();
+test('parked records survive a kill -9 of the run that resumes', async () => {
+  const undisturbed = await pollJobs();
   expect((await undisturbed.automate()).code).toBe(0);
-  const { place, asked, env, automate } = await jobs();
+  const { place, asked, env, automate } = await pollJobs();
   expect((await automate('--max-credits', '22')).code).toBe(5);
   const before = asked.get('slow');
   const { child, finished } = place.start([...run, '--resume'], { env });
@@ -62,17 +62,17 @@ test('a kill -9 of the run that goes on leaves what waits where it is', async ()
   expect(ids.slice(1).map((id) => asked.get(id))).toEqual(Array(20).fill(1));
 });
 
-test('an output that is a stream keeps nothing', async () => {
-  const { automate } = await jobs();
+test('a run that writes to a stream parks nothing', async () => {
+  const { automate } = await pollJobs();
   const { code, stdout, stderr } = await automate('--max-credits', '22', '--out', '-', '--out-format', 'ndjson');
   expect([code, stdout]).toEqual([5, '']);
   expect(stderr).not.toContain('waiting');
 });
 
-test('each record that waits stands for itself: a damaged one is asked for again, and no other before it', async () => {
-  const undisturbed = await jobs();
+test('a damaged parked record is requested again, and no other one', async () => {
+  const undisturbed = await pollJobs();
   expect((await undisturbed.automate()).code).toBe(0);
-  const { place, asked, automate } = await jobs();
+  const { place, asked, automate } = await pollJobs();
   expect((await automate('--max-credits', '22')).code).toBe(5);
   const journal = await place.read('out.ndjson.automate-run');
   await place.write('out.ndjson.automate-run', journal.slice(0, -5));
@@ -81,17 +81,17 @@ test('each record that waits stands for itself: a damaged one is asked for again
   expect(ids.slice(1).map((id) => asked.get(id))).toEqual([...Array(19).fill(1), 2]);
 });
 
-test('what is nested as deep as an answer may be waits, too', async () => {
+test('a record nested as deep as an answer may be is parked', async () => {
   const more = `${'['.repeat(999)}1.50${']'.repeat(999)}`;
-  const { place, asked, automate } = await jobs(more);
+  const { place, asked, automate } = await pollJobs(more);
   expect((await automate('--max-credits', '22')).code).toBe(5);
   expect((await automate('--resume')).code).toBe(0);
   expect(await place.read('out.ndjson')).toBe(ids.map((id) => `{"id":"${id}","status":"done","more":${more}}\n`).join(''));
   expect(ids.slice(1).map((id) => asked.get(id))).toEqual(Array(20).fill(1));
 });
 
-test('a field that is called as a secret is masked while it waits', async () => {
-  const { place, asked, automate } = await jobs();
+test('a parked field with a secret in its name is masked in the journal', async () => {
+  const { place, asked, automate } = await pollJobs();
   await place.write('rows.csv', `id,canary-7f3a\n${ids.map((id) => `${id},1\n`).join('')}`);
   expect((await automate('--max-credits', '22')).code).toBe(5);
   expect(await place.read('out.ndjson.automate-run')).not.toContain('canary');
@@ -100,8 +100,8 @@ test('a field that is called as a secret is masked while it waits', async () => 
   expect(ids.slice(1).map((id) => asked.get(id))).toEqual(Array(20).fill(1));
 });
 
-test.each(['out.csv', 'out.json', 'out.ndjson.gz'])('the pages of a record wait as well: %s', async (out) => {
-  const pagesOf = async () => {
+test.each(['out.csv', 'out.json', 'out.ndjson.gz'])('the pages of a record are parked: %s', async (out) => {
+  const pagesRun = async () => {
     const asked = new Map<string, number>();
     const server = await httpServer(async ({ path }, response) => {
       const [, id = '', page = ''] = /^\/(.*)\?page=(\d+)$/.exec(path) ?? [];
@@ -119,9 +119,9 @@ test.each(['out.csv', 'out.json', 'out.ndjson.gz'])('the pages of a record wait 
       place.automate(['run', 'flow.yaml', '--in', 'rows.csv', '--out', out, '--allow-http', '--concurrency', '2', ...args], { env });
     return { asked, place, automate };
   };
-  const undisturbed = await pagesOf();
+  const undisturbed = await pagesRun();
   expect((await undisturbed.automate()).code).toBe(0);
-  const { asked, place, automate } = await pagesOf();
+  const { asked, place, automate } = await pagesRun();
   const stopped = await automate('--max-credits', '30');
   expect([stopped.code, stopped.stderr]).toEqual([5, expect.stringMatching(/waiting: \d+ finished before an earlier record/)]);
   const waiting = Number(/waiting: (\d+)/.exec(stopped.stderr)?.[1]);
@@ -137,7 +137,7 @@ test.each(['out.csv', 'out.json', 'out.ndjson.gz'])('the pages of a record wait 
 });
 
 test('credits that complete no record are not offered again, even if records are parked', async () => {
-  const { automate } = await jobs();
+  const { automate } = await pollJobs();
   expect((await automate('--max-credits', '3', '--concurrency', '1')).stderr).toContain('  resume with:');
   const vain = await automate('--max-credits', '1', '--resume');
   expect(vain.stderr).toContain('waiting: 2 finished before an earlier record');
