@@ -279,7 +279,7 @@ describe('the summary', () => {
   });
 });
 
-describe('run refuses one file in two roles', () => {
+describe('one file in two roles', () => {
   test.each([
     [['--out', 'flow.yaml', '--force'], 'the output flow.yaml is the flow; name another with --out'],
     [['--errors', './rows.csv', '--force'], 'the errors file ./rows.csv is the input; name another with --errors'],
@@ -287,9 +287,9 @@ describe('run refuses one file in two roles', () => {
     [['--events', 'rows.csv'], 'the events file rows.csv is the input; name another with --events'],
     [['--summary', 'flow.yaml'], 'the summary flow.yaml is the flow; name another with --summary'],
     [['--summary', 'out.csv'], 'the summary out.csv is the output; name another with --summary'],
-  ])('%s', (args, message) => refused({ 'flow.yaml': good, 'rows.csv': 'id\n1\n' }, [...run, ...args], 2, message));
+  ])('is refused: %s', (args, message) => refused({ 'flow.yaml': good, 'rows.csv': 'id\n1\n' }, [...run, ...args], 2, message));
 
-  test('even under two names of a hard link', async () => {
+  test('is refused even if a hard link gives it two names', async () => {
     const place = await workplace({ 'flow.yaml': good, 'rows.csv': 'id\n1\n' });
     await link(place.path('rows.csv'), place.path('other.csv'));
     const { code, stderr } = await place.automate(['run', 'flow.yaml', '--in', 'rows.csv', '--out', 'other.csv', '--force']);
@@ -303,7 +303,7 @@ describe('run refuses one file in two roles', () => {
     expect(await place.files()).toEqual(['flow.yaml', 'rows.csv', 'rows.errors.csv']);
   });
 
-  test('a device may have all roles', async () => {
+  test('is allowed if it is a device', async () => {
     const place = await workplace({ 'flow.yaml': good, 'rows.csv': 'id\n1\n' });
     const nowhere = ['--out', '/dev/null', '--errors', '/dev/null', '--events', '/dev/null', '--summary', '/dev/null'];
     expect((await place.automate(['run', 'flow.yaml', '--in', 'rows.csv', ...nowhere])).code).toBe(4);

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { csvOf, idsTo } from '../helpers/asking.ts';
-import { type Finished, type Workplace, workplace } from '../helpers/cli.ts';
+import { type Finished, readCredits, type Workplace, workplace } from '../helpers/cli.ts';
 import { type HttpServer, httpServer, json } from '../helpers/http-server.ts';
 import { remembered } from '../helpers/remembered.ts';
 import { leftBehind } from '../helpers/resuming.ts';
@@ -62,10 +62,6 @@ const placeFor = (server: HttpServer, count: number, batch = '', more = '') =>
 
 const run = ['run', 'flow.yaml', '--in', 'rows.csv', '--out', 'out.csv'];
 
-async function credits(place: Workplace): Promise<{ spent: number; held: number }> {
-  return JSON.parse((await place.automate(['credits', '--json'])).stdout);
-}
-
 const linesOf = (ids: readonly number[]) => `id,note,name\n${ids.map((id) => `${id},"note, ${id}",name ${id}\n`).join('')}`;
 
 const but = (count: number, ids: readonly number[]) => idsTo(count).filter((id) => !ids.includes(id));
@@ -81,7 +77,7 @@ describe('a batch lookup', () => {
     expect(stderr).toContain('results[].name: found in 1,000 of 1,000');
     expect(byFirstId(server.lists())).toEqual(Array.from({ length: 10 }, (_, batch) => idsTo(100).map((id) => String(batch * 100 + id))));
     expect(await place.read('out.csv')).toBe(linesOf(idsTo(1000)));
-    expect(await credits(place)).toMatchObject({ spent: 10, held: 0 });
+    expect(await readCredits(place)).toMatchObject({ spent: 10, held: 0 });
   });
 
   test('writes records that the answer lacks to the errors file, which can be run again', async () => {
@@ -100,7 +96,7 @@ describe('a batch lookup', () => {
     const again = await shell(place, /automate run .*rows\.errors\.csv.*$/m.exec(stderr)?.[0] ?? 'false');
     expect(again.code).toBe(0);
     expect(server.lists().at(-1)).toEqual(unknown.map(String));
-    expect([server.requests.length, (await credits(place)).spent]).toEqual([4, 4]);
+    expect([server.requests.length, (await readCredits(place)).spent]).toEqual([4, 4]);
   });
 
   test('writes records that the answer lacks to the output with missing: keep', async () => {
@@ -121,7 +117,7 @@ describe('a batch lookup', () => {
     expect(await failedIds(place)).toEqual(poisoned);
     expect(await place.read('rows.errors.csv')).toMatch(/^222,"note, 222",ask,http,422,.*,1,222$/m);
     expect(stderr).toContain(`250 read, 247 written, 3 failed, ${server.requests.length} credits`);
-    expect(await credits(place)).toMatchObject({ spent: server.requests.length, held: 0 });
+    expect(await readCredits(place)).toMatchObject({ spent: server.requests.length, held: 0 });
     // Each of the halves that hold one is asked for, and their other halves: 2 for each of 6 or 7 halvings.
     expect(server.requests.length).toBeLessThanOrEqual(3 + 2 * (2 * 7 + 6));
     for (const id of poisoned) expect(server.lists()).toContainEqual([String(id)]);
@@ -193,7 +189,7 @@ describe('a run that ends in the middle of batches', () => {
     expect(await place.read('out.csv')).toBe(linesOf(idsTo(400)));
     expect((await resumed(place)).code).toBe(0);
     expect(await place.read('out.csv')).toBe(linesOf(idsTo(1000)));
-    expect([server.requests.length, (await credits(place)).spent]).toEqual([10, 10]);
+    expect([server.requests.length, (await readCredits(place)).spent]).toEqual([10, 10]);
   });
 
   test.each([2, 5, 9, 14])('by --max-credits %i between halves loses and doubles nothing', async (most) => {
@@ -202,11 +198,11 @@ describe('a run that ends in the middle of batches', () => {
     const server = await lookupServer(knows);
     const place = await placeFor(server, 200);
     expect((await place.automate([...run, '--max-credits', String(most)])).code).toBe(5);
-    expect([server.requests.length, (await credits(place)).spent]).toEqual([most, most]);
+    expect([server.requests.length, (await readCredits(place)).spent]).toEqual([most, most]);
     expect((await resumed(place)).code).toBe(whole.code);
     expect(await place.read('out.csv')).toBe(whole.out);
     expect(await place.read('rows.errors.csv')).toBe(whole.errors);
-    expect((await credits(place)).spent).toBe(server.requests.length);
+    expect((await readCredits(place)).spent).toBe(server.requests.length);
   });
 
   test.each([
@@ -226,7 +222,7 @@ describe('a run that ends in the middle of batches', () => {
     expect(await place.read('out.csv')).toBe(whole.out);
     if (whole.errors !== '') expect(await place.read('rows.errors.csv')).toBe(whole.errors);
     // What was settled when the run was killed, and what its hold is settled to: never less than was sent.
-    expect((await credits(place)).spent).toBeGreaterThanOrEqual(server.requests.length);
+    expect((await readCredits(place)).spent).toBeGreaterThanOrEqual(server.requests.length);
   });
 
   test('by SIGINT has written what it sent, and does not send it again', async () => {
@@ -248,7 +244,7 @@ describe('a run that ends in the middle of batches', () => {
         .map(Number)
         .sort((a, b) => a - b),
     ).toEqual(idsTo(2000));
-    expect([server.requests.length, await credits(place)]).toEqual([100, expect.objectContaining({ spent: 100, held: 0 })]);
+    expect([server.requests.length, await readCredits(place)]).toEqual([100, expect.objectContaining({ spent: 100, held: 0 })]);
   });
 
   test('by SIGINT while a batch is not full leaves that batch to the next run', async () => {
@@ -315,7 +311,7 @@ describe('test-request of a batch', () => {
     expect([code, server.lists()]).toEqual([0, [['3']]]);
     expect(stdout).toContain('{"ids":["3"]}');
     expect(stdout).toMatch(/results\[\]\.name +string +"name 3"/);
-    expect((await credits(place)).spent).toBe(1);
+    expect((await readCredits(place)).spent).toBe(1);
   });
 
   test('reports an answer that lacks the record', async () => {

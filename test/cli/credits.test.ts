@@ -3,20 +3,11 @@ import type { ServerResponse } from 'node:http';
 import Database from 'libsql';
 import { describe, expect, test } from 'vitest';
 import { askedServer, askingFlow, csvOf, idsTo } from '../helpers/asking.ts';
-import { type Workplace, workplace } from '../helpers/cli.ts';
+import { readCredits, type Workplace, workplace } from '../helpers/cli.ts';
 import { httpServer, json } from '../helpers/http-server.ts';
 import { shell } from '../helpers/shell.ts';
 
 const month = new Date().toISOString().slice(0, 7);
-
-/** What `automate credits --json` says. */
-async function credits(
-  place: Workplace,
-): Promise<{ spent: number; held: number; limit: number | null; remaining: number | null } & Record<string, unknown>> {
-  const { stdout, code } = await place.automate(['credits', '--json']);
-  expect(code).toBe(0);
-  return JSON.parse(stdout);
-}
 
 /** What the ledger itself says, with nothing settled on the way. */
 function ledger(place: Workplace): { spent: number; held: number } {
@@ -42,7 +33,7 @@ nodes:
     const place = await workplace({ 'flow.yaml': flow, 'rows.csv': csvOf(10) });
     expect((await run(place)).stderr).toContain('16 credits');
     expect((await run(place, '--force', '--limit', '2', '--env', 'staging')).stderr).toContain('2 credits');
-    expect(await credits(place)).toEqual({
+    expect(await readCredits(place)).toEqual({
       month,
       spent: server.requests.length,
       held: 0,
@@ -83,13 +74,13 @@ nodes:
         ['/4', 1],
       ]),
     );
-    expect((await credits(place)).spent).toBe(4);
+    expect((await readCredits(place)).spent).toBe(4);
   });
 
   test('a server that cannot be reached was sent nothing', async () => {
     const place = await workplace({ 'flow.yaml': askingFlow('http://127.0.0.1:1', ', retry: { max: 0 }'), 'rows.csv': csvOf(20) });
     expect((await run(place)).code).toBe(5);
-    expect((await credits(place)).spent).toBe(0);
+    expect((await readCredits(place)).spent).toBe(0);
   });
 
   test('a preview and a connection that is tested are actions', async () => {
@@ -100,7 +91,7 @@ nodes:
     await run(place, '--dry-run');
     await place.automate(['connections', 'add', 'http', 'crm', '--base-url', server.origin]);
     await place.automate(['connections', 'test', 'crm']);
-    expect([server.requests.length, (await credits(place)).spent]).toEqual([2, 2]);
+    expect([server.requests.length, (await readCredits(place)).spent]).toEqual([2, 2]);
   });
 
   test('eight runs at once, two of them killed: not less than was sent, no more than their holds above it, and equal once settled', async () => {
@@ -138,9 +129,9 @@ nodes:
     expect(held).toBeLessThanOrEqual(2 * 1024);
     // One is settled when it goes on, the other by whoever looks.
     await place.automate(['run', 'flow.yaml', '--in', 'rows.csv', '--out', '1.csv', '--errors', '1.errors.csv', '--resume']);
-    expect(await credits(place)).toMatchObject({ spent: server.requests.length, held: 0 });
+    expect(await readCredits(place)).toMatchObject({ spent: server.requests.length, held: 0 });
     await place.automate(['run', 'flow.yaml', '--in', 'rows.csv', '--out', '2.csv', '--errors', '2.errors.csv', '--resume']);
-    expect(await credits(place)).toMatchObject({ spent: server.requests.length, held: 0 });
+    expect(await readCredits(place)).toMatchObject({ spent: server.requests.length, held: 0 });
     expect(server.requests.length).toBeGreaterThanOrEqual(8 * 400);
   });
 
@@ -173,7 +164,7 @@ describe('the allowance', () => {
     expect((await place.read('out.csv')).trim().split('\n')).toHaveLength(31);
     await place.automate(['credits', 'limit', 'unlimited']);
     expect((await run(place, '--resume')).code).toBe(0);
-    expect([server.requests.length, (await credits(place)).spent]).toEqual([100, 100]);
+    expect([server.requests.length, (await readCredits(place)).spent]).toEqual([100, 100]);
   });
 
   test('is never passed by runs at once', async () => {
@@ -183,7 +174,7 @@ describe('the allowance', () => {
     );
     expect(runs.map(({ code }) => code)).toContain(5);
     expect(server.requests.length).toBeLessThanOrEqual(1000);
-    expect((await credits(place)).spent).toBe(server.requests.length);
+    expect((await readCredits(place)).spent).toBe(server.requests.length);
   });
 
   test.each([
@@ -225,7 +216,7 @@ describe('prices', () => {
     ];
     const place = await workplace({ 'flow.yaml': `${connection}nodes:\n${nodes.join('')}`, 'rows.csv': csvOf(3) });
     expect((await run(place)).code).toBe(0);
-    expect((await credits(place)).nodes).toEqual([
+    expect((await readCredits(place)).nodes).toEqual([
       { node: 'flow d', credits: 21 },
       { node: 'flow a', credits: 9 },
       { node: 'flow b', credits: 6 },

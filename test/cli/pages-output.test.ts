@@ -1,5 +1,3 @@
-import { readFile } from 'node:fs/promises';
-import { gunzipSync } from 'node:zlib';
 import { describe, expect, test } from 'vitest';
 import { type Workplace, workplace } from '../helpers/cli.ts';
 import { loopFlow, pagesFlow, pagesServer, wholeFlow } from '../helpers/pages-server.ts';
@@ -16,8 +14,7 @@ async function outputOf(place: Workplace, flow: string, out: string, more: reado
   const files = ['--out', out, '--errors', `${out}.errors.csv`];
   const { code, stderr } = await place.automate(['run', flow, '--in', 'rows.csv', ...files, '--quiet', ...more]);
   expect([code, stderr]).toEqual([0, '']);
-  const bytes = await readFile(place.path(out));
-  return (out.endsWith('.gz') ? gunzipSync(bytes) : bytes).toString();
+  return place.read(out);
 }
 
 describe('the output of pages equals that of one answer, and of a loop', () => {
@@ -124,8 +121,7 @@ describe('a secret in pages', () => {
     const args = ['run', 'flow.yaml', '--in', 'rows.csv', '--out', `out.${format}`];
     const { code } = await place.automate(args, { env: { AUTOMATE_CREDENTIAL_KEY: canary } });
     expect(code).toBe(0);
-    const bytes = await readFile(place.path(`out.${format}`));
-    const text = (format.endsWith('.gz') ? gunzipSync(bytes) : bytes).toString();
+    const text = await place.read(`out.${format}`);
     expect(text.match(/says \*\*\* and \*\*\*/g)).toHaveLength(2 * 2400);
     expect(text).not.toContain('7f3a');
   });

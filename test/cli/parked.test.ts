@@ -1,7 +1,5 @@
-import { readFile } from 'node:fs/promises';
-import { gunzipSync } from 'node:zlib';
 import { expect, test, vi } from 'vitest';
-import { type Workplace, workplace } from '../helpers/cli.ts';
+import { workplace } from '../helpers/cli.ts';
 import { httpServer } from '../helpers/http-server.ts';
 
 const ids = ['slow', ...Array.from({ length: 20 }, (_, index) => `r${index}`)];
@@ -130,7 +128,7 @@ test.each(['out.csv', 'out.json', 'out.ndjson.gz'])('the pages of a record are p
   expect(await place.read(`${out}.automate-run`)).not.toContain('canary');
   expect((await automate('--max-credits', '1', '--resume')).stderr).toContain(`waiting: ${waiting} finished`);
   expect((await automate('--resume')).code).toBe(0);
-  expect(await contentOf(place, out)).toBe(await contentOf(undisturbed.place, out));
+  expect(await place.read(out)).toBe(await undisturbed.place.read(out));
   const done = ids.slice(1, 1 + waiting);
   expect(done.map((id) => asked.get(id))).toEqual(done.map((id) => before.get(id)));
   expect(done.map((id) => asked.get(id))).toEqual(done.map((id) => undisturbed.asked.get(id)));
@@ -143,8 +141,3 @@ test('credits that complete no record are not offered again, even if records are
   expect(vain.stderr).toContain('waiting: 2 finished before an earlier record');
   expect(vain.stderr).toContain('1 credit did not complete a single record');
 });
-
-async function contentOf({ path }: Workplace, name: string): Promise<string> {
-  const bytes = await readFile(path(name));
-  return (name.endsWith('.gz') ? gunzipSync(bytes) : bytes).toString();
-}

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { csvOf, idsTo } from '../helpers/asking.ts';
-import { type Workplace, workplace } from '../helpers/cli.ts';
+import { readCredits, type Workplace, workplace } from '../helpers/cli.ts';
 import { type Handler, type HttpServer, httpServer, json } from '../helpers/http-server.ts';
 import { leftBehind } from '../helpers/resuming.ts';
 
@@ -65,17 +65,13 @@ function jobs(times: (id: number) => number, { ms = 0, headers = {} }: { ms?: nu
 
 const placeFor = (flow: string, count: number) => workplace({ 'flow.yaml': flow, 'rows.csv': csvOf(count) });
 
-async function spent(place: Workplace): Promise<number> {
-  return JSON.parse((await place.automate(['credits', '--json'])).stdout).spent;
-}
-
 const asked = ({ requests }: HttpServer) => requests.map(({ path }) => path);
 
 const rowsIn = async (place: Workplace) => (await place.read('out.csv')).trim().split('\n').slice(1);
 
 /** Every request was a credit, and every credit a request. */
 async function expectCounted(place: Workplace, server: HttpServer): Promise<void> {
-  expect(await spent(place)).toBe(server.requests.length);
+  expect((await readCredits(place)).spent).toBe(server.requests.length);
 }
 
 describe('loop', () => {
@@ -147,7 +143,7 @@ describe('loop', () => {
     expect((await place.automate([...run, '--resume'])).code).toBe(0);
     expect(await place.read('out.csv')).toBe(await whole.read('out.csv'));
     expect(await leftBehind(place)).toEqual([]);
-    expect(await spent(place)).toBe(server.requests.length - before);
+    expect((await readCredits(place)).spent).toBe(server.requests.length - before);
   });
 
   test.each([

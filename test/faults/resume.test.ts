@@ -4,7 +4,7 @@ import { askedServer, askingFlow, csvOf, idsTo } from '../helpers/asking.ts';
 import { type Workplace, workplace } from '../helpers/cli.ts';
 import { httpServer, json } from '../helpers/http-server.ts';
 import { unusedPort } from '../helpers/raw-server.ts';
-import { bytesOf, contentsOf, count, journal, killed, leftBehind, placeFor, run, windowSize } from '../helpers/resuming.ts';
+import { contentsOf, count, journal, killed, leftBehind, placeFor, run, windowSize } from '../helpers/resuming.ts';
 import { shell } from '../helpers/shell.ts';
 
 describe('run resumed after kill -9', () => {
@@ -30,8 +30,8 @@ describe('run resumed after kill -9', () => {
     }
     const { code, stderr } = await place.automate([...args, '--resume'], { stdin });
     expect([code, kills]).toEqual([4, 3]);
-    expect(await bytesOf(place, out)).toBe(await bytesOf(whole, out));
-    expect(await bytesOf(place, errors)).toBe(await bytesOf(whole, errors));
+    expect(await place.read(out)).toBe(await whole.read(out));
+    expect(await place.read(errors)).toBe(await whole.read(errors));
     expect(await leftBehind(place)).toEqual([]);
     expect(stderr).toMatch(/resumed after record \d+/);
     const repeated = [...server.calls.values()].reduce((sum, times) => sum + times - 1, 0);

@@ -4,42 +4,44 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { fileURLToPath } from 'node:url';
+import { gunzipSync } from 'node:zlib';
 import { onTestFinished } from 'vitest';
 import { canRunInProcess, runInProcess } from './in-process.ts';
 
 const bin = fileURLToPath(new URL('../../bin/automate.js', import.meta.url));
 
-/** What a finished command left. */
+/** The result of a command. */
 export interface Finished {
   readonly code: number | null;
   readonly stdout: string;
   readonly stderr: string;
 }
 
-/** A command under way. */
+/** A running command. */
 export interface Started {
   readonly child: ChildProcess;
   readonly finished: Promise<Finished>;
 }
 
-/** A folder of its own with files in it, and the tool run there. */
+/** A temporary folder with files, in which the tool runs. */
 export interface Workplace {
   readonly folder: string;
   path(name: string): string;
   write(name: string, content: string | Buffer): Promise<void>;
+  /** The text of a file; one whose name ends in .gz is unzipped. */
   read(name: string): Promise<string>;
-  /** What is in the folder, but for the tool's own state. */
+  /** The files in the folder, without the tool's own state. */
   files(): Promise<string[]>;
-  /** A command to its end. It is run in this very process where that makes no difference. */
+  /** Runs a command to its end: in this process if that makes no difference. */
   automate(args: readonly string[], options?: RunOptions): Promise<Finished>;
-  /** A command in a process of its own. */
+  /** Starts a command in its own process. */
   start(args: readonly string[], options?: RunOptions): Started;
 }
 
-/** How a command is run. */
+/** Options for running a command. */
 export interface RunOptions {
   readonly stdin?: string | Buffer;
-  /** Whether more may be written to stdin: it is not ended. */
+  /** Leaves stdin open. */
   readonly keepStdin?: boolean;
   readonly env?: Record<string, string>;
   readonly node?: readonly string[];
@@ -48,7 +50,7 @@ export interface RunOptions {
 /** Compiled code is kept in the home, where tests look for what a run left. */
 export const noCompileCache = { NODE_DISABLE_COMPILE_CACHE: '1' };
 
-/** Makes a workplace; it is gone after the test. The environment holds nothing of the tester's own. */
+/** Creates a workplace, which is deleted after the test. Its environment has nothing of the developer's own. */
 export async function workplace(files: Record<string, string | Buffer> = {}): Promise<Workplace> {
   const folder = await mkdtemp(join(tmpdir(), 'automate-test-'));
   onTestFinished(() => rm(folder, { recursive: true, force: true }));
@@ -56,7 +58,10 @@ export async function workplace(files: Record<string, string | Buffer> = {}): Pr
     folder,
     path: (name) => join(folder, name),
     write: (name, content) => writeFile(join(folder, name), content),
-    read: (name) => readFile(join(folder, name), 'utf8'),
+    read: async (name) => {
+      const bytes = await readFile(join(folder, name));
+      return (name.endsWith('.gz') ? gunzipSync(bytes) : bytes).toString();
+    },
     files: async () => (await readdir(folder)).filter((name) => name !== '.automate').sort(),
     automate(args, options = {}) {
       if (options.node || options.keepStdin || !canRunInProcess(options.env)) return place.start(args, options).finished;
@@ -85,4 +90,20 @@ export async function workplace(files: Record<string, string | Buffer> = {}): Pr
 
   for (const [name, content] of Object.entries(files)) await place.write(name, content);
   return place;
+}
+
+/** The output of `automate credits --json`. */
+export interface Credits {
+  readonly spent: number;
+  readonly held: number;
+  readonly limit: number | null;
+  readonly remaining: number | null;
+  readonly [name: string]: unknown;
+}
+
+/** Reads the credits with the tool itself. */
+export async function readCredits(place: Workplace): Promise<Credits> {
+  const { stdout, code, stderr } = await place.automate(['credits', '--json']);
+  if (code !== 0) throw new Error(`automate credits: exit ${code}: ${stderr}`);
+  return JSON.parse(stdout);
 }

@@ -1,9 +1,9 @@
 import { readFile } from 'node:fs/promises';
-import { gunzipSync, gzipSync } from 'node:zlib';
+import { gzipSync } from 'node:zlib';
 import { type AskedServer, askingFlow, csvOf, idsTo } from './asking.ts';
 import { type Workplace, workplace } from './cli.ts';
 
-/** How many records the runs of these tests have. */
+/** The number of records in the runs of these tests. */
 export const count = 900;
 /** engine/window: no crash repeats more calls. */
 export const windowSize = 1024;
@@ -15,7 +15,7 @@ const ndjson = idsTo(count)
   .join('');
 const array = `[${ndjson.trim().split('\n').join(',\n')}]`;
 
-/** A place with a flow and the records in every format. */
+/** Creates a place with a flow and the records in every format. */
 export async function placeFor(server: AskedServer, more = ''): Promise<Workplace> {
   return workplace({
     'flow.yaml': askingFlow(server.origin, more),
@@ -26,7 +26,7 @@ export async function placeFor(server: AskedServer, more = ''): Promise<Workplac
   });
 }
 
-/** Starts a run and kills it with the n-th call that it makes; answers whether it came to that. */
+/** Starts a run and kills it at its n-th call. Returns true if it got that far. */
 export async function killed(place: Workplace, server: AskedServer, calls: number, args: readonly string[], stdin = ''): Promise<boolean> {
   const { child, finished } = place.start(args, { stdin });
   server.after(calls, () => child.kill('SIGKILL'));
@@ -35,17 +35,11 @@ export async function killed(place: Workplace, server: AskedServer, calls: numbe
   return child.signalCode === 'SIGKILL';
 }
 
-/** What a file holds, unpacked. */
-export async function bytesOf(place: Workplace, name: string): Promise<string> {
-  const bytes = await readFile(place.path(name));
-  return (name.endsWith('.gz') ? gunzipSync(bytes) : bytes).toString();
-}
-
-/** Every file of a place, as it is, but for locks. */
+/** The content of every file, without locks. */
 export async function contentsOf(place: Workplace): Promise<Record<string, string>> {
   const files = (await place.files()).filter((name) => !name.endsWith('.automate-lock'));
-  return Object.fromEntries(await Promise.all(files.map(async (name) => [name, await place.read(name)] as const)));
+  return Object.fromEntries(await Promise.all(files.map(async (name) => [name, await readFile(place.path(name), 'utf8')] as const)));
 }
 
-/** Journals and locks. */
+/** The journals and locks in a place. */
 export const leftBehind = async (place: Workplace) => (await place.files()).filter((name) => name.includes('.automate-'));

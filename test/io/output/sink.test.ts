@@ -1,8 +1,10 @@
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { Writable } from 'node:stream';
+import { gunzipSync } from 'node:zlib';
 import { expect, onTestFinished, test } from 'vitest';
-import { openFileSink, refuseChanged, type Sink } from '../../../src/io/output/sink.ts';
+import { createStreamSink, openFileSink, refuseChanged, type Sink } from '../../../src/io/output/sink.ts';
 
 async function pathWith(content?: string): Promise<string> {
   const folder = await mkdtemp(join(tmpdir(), 'automate-sink-'));
@@ -43,4 +45,34 @@ test('an appended file keeps its content', async () => {
   const path = await pathWith('a\n');
   await writeAll(await openFileSink(path, { gzip: false, appends: true }), 'b\n');
   expect(await readFile(path, 'utf8')).toBe('a\nb\n');
+});
+
+test('a gzipped file without text is valid gzip', async () => {
+  const path = await pathWith();
+  await writeAll(await openFileSink(path, { gzip: true }), '', '');
+  expect(gunzipSync(await readFile(path))).toHaveLength(0);
+});
+
+test('every write to a gzipped file is a member of its own', async () => {
+  const path = await pathWith();
+  const first = await writeAll(await openFileSink(path, { gzip: true }), 'a\n');
+  await writeAll(await openFileSink(path, { gzip: true, keep: first }), 'b\n');
+  const bytes = await readFile(path);
+  expect(gunzipSync(bytes).toString()).toBe('a\nb\n');
+  expect(gunzipSync(bytes.subarray(0, first.bytes)).toString()).toBe('a\n');
+});
+
+test('a closed stream is reported, and takes nothing more', async () => {
+  const taken: string[] = [];
+  const stream = new Writable({
+    write(chunk, _encoding, done) {
+      taken.push(String(chunk));
+      done(taken.length === 2 ? Object.assign(new Error('closed'), { code: 'EPIPE' }) : null);
+    },
+  });
+  const sink = createStreamSink(stream, 'stdout', { gzip: false });
+  await sink.write('a');
+  for (const text of ['b', 'c'])
+    await expect(sink.write(text)).rejects.toMatchObject({ kind: 'stdout-closed', message: 'stdout was closed' });
+  expect(taken).toEqual(['a', 'b']);
 });
