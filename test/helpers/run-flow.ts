@@ -34,6 +34,10 @@ export interface FlowOptions extends Partial<RunSettings>, LimitOverrides {
   /** Node types besides those that there are. */
   readonly nodeTypes?: readonly NodeType[];
   readonly clock?: Clock;
+  /** The gates that it shares with other runs on the same clock. */
+  readonly gates?: Gates;
+  /** An HTTP port that is used instead of the fake one. */
+  readonly httpPort?: Http;
   /** How many records are read at a time; all of them unless said otherwise. */
   readonly batch?: number;
   /** Wraps the output that gathers rows and failures. */
@@ -77,7 +81,7 @@ export async function runFlow(yaml: string, records: Iterable<GivenRecord>, opti
   const ports = {
     clock,
     ledger,
-    http: createHttp(clock, requests, options.http ?? (() => ({}))),
+    http: options.httpPort ?? createHttp(clock, requests, options.http ?? (() => ({}))),
     tools: options.tools ?? noTools,
     cache: createMemoryCache(clock),
     report: (event: Event) => void (options.forget || events.push(event)),
@@ -91,7 +95,7 @@ export async function runFlow(yaml: string, records: Iterable<GivenRecord>, opti
       input: batchesOf(records, options.batch),
       output: options.output?.(output, clock) ?? output,
       ports,
-      gates: new Gates(clock),
+      gates: options.gates ?? new Gates(clock),
     },
     settings,
   );

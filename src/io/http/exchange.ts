@@ -19,13 +19,15 @@ export interface ExchangeTools {
   wallNow(): number;
 }
 
-/** Sends one request and reads the whole answer. Throws a Failure. */
-export function exchange(route: Route, request: WireRequest, tools: ExchangeTools): Promise<HttpResponse> {
-  return new Promise((resolve, reject) => new Exchange(request, tools, { resolve, reject, proxy: route.proxy }).send(route));
+/** Sends one request and reads the whole answer. It is `inFlight` until the answer is complete. Throws a Failure. */
+export function exchange(route: Route, request: WireRequest, tools: ExchangeTools, inFlight: Set<Exchange>): Promise<HttpResponse> {
+  const { proxy } = route;
+  return new Promise((resolve, reject) => new Exchange(request, tools, { resolve, reject, proxy, inFlight }).send(route));
 }
 
 interface Caller {
   readonly proxy: string | undefined;
+  readonly inFlight: Set<Exchange>;
   resolve(response: HttpResponse | Promise<HttpResponse>): void;
   reject(failure: Failure): void;
 }
@@ -37,7 +39,7 @@ interface Caller {
 const continueInTurn = inTurns();
 
 /** One request on its way, until its answer is complete or has failed. */
-class Exchange implements Dispatcher.DispatchHandler {
+export class Exchange implements Dispatcher.DispatchHandler {
   readonly #request: WireRequest;
   readonly #tools: ExchangeTools;
   readonly #caller: Caller;
@@ -61,6 +63,7 @@ class Exchange implements Dispatcher.DispatchHandler {
   }
 
   send({ pools }: Route): void {
+    this.#caller.inFlight.add(this);
     try {
       pools.dispatch(toDispatch(this.#request, this.#tools.userAgent), this);
     } catch (error) {
@@ -91,6 +94,7 @@ class Exchange implements Dispatcher.DispatchHandler {
 
   onResponseEnd(): void {
     clearTimeout(this.#timer);
+    this.#caller.inFlight.delete(this);
     const response = this.#response();
     // In the next turn undici frees the connection. A request sent before that would open another one.
     setImmediate(continueInTurn, () => this.#caller.resolve(this.#decompressed(response)));
@@ -110,6 +114,12 @@ class Exchange implements Dispatcher.DispatchHandler {
     this.#giveUp(new Failure('timeout', message, { retryable: true, sent: wasSent }));
   }
 
+  /** Fails because the run has ended. */
+  abort(): void {
+    const message = `${this.#request.origin}: the run has ended`;
+    this.#giveUp(new Failure('network', message, { retryable: true, sent: this.#connection !== undefined }));
+  }
+
   #failWith(error: unknown): void {
     const occasion = { origin: this.#request.origin, proxy: this.#caller.proxy, wasSent: this.#connection !== undefined };
     this.#giveUp(failureOf(error, occasion));
@@ -118,6 +128,7 @@ class Exchange implements Dispatcher.DispatchHandler {
   #giveUp(reason: Failure): void {
     this.#failure ??= reason;
     clearTimeout(this.#timer);
+    this.#caller.inFlight.delete(this);
     this.#caller.reject(this.#failure);
     this.#connection?.abort(this.#failure);
   }

@@ -1,42 +1,48 @@
 import { Failure } from '../../core/failure.ts';
 import type { HttpResponse } from '../../core/ports.ts';
-import { type ExchangeTools, exchange } from './exchange.ts';
+import { type Exchange, type ExchangeTools, exchange } from './exchange.ts';
 import { createFetch, type Fetch } from './fetch.ts';
 import { isListed } from './guard.ts';
-import { type RouteOptions, Routes } from './routes.ts';
+import { type Route, type RouteOptions, Routes } from './routes.ts';
 import type { WireRequest } from './wire-request.ts';
 
-/** Sends requests on pools of keep-alive connections. */
+/** Sends the requests of one run on pools of keep-alive connections. */
 export interface Transport {
   /** Sends the request of a record, and reads the whole answer. Throws a Failure. */
   send(request: WireRequest): Promise<HttpResponse>;
   /** For single, rare requests. */
   readonly fetch: Fetch;
-  /** Gives up the requests in flight, and refuses later ones. */
+  /** Gives up the run's requests in flight, and refuses later ones. Other runs on the same routes go on. */
   abort(): void;
 }
 
-/** Makes a transport. Throws an AutomateError if the certificate file or a proxy's URL cannot be used. */
-export function createTransport(options: RouteOptions & ExchangeTools): Transport {
-  const routes = new Routes(options);
-  let hasEnded = false;
-
+/** Makes a transport. Several runs may share the routes. Throws an AutomateError if the certificate file or a proxy's URL cannot be used. */
+export function createTransport(options: RouteOptions & ExchangeTools, routes = new Routes(options)): Transport {
+  const inFlight = new Set<Exchange>();
+  const ending = new AbortController();
+  const fetch = createFetch(routes, options.userAgent);
   return {
     send(request) {
       const { origin, allowHosts } = request;
-      if (hasEnded) return Promise.reject(new Failure('network', `${origin}: the run has ended`, { retryable: true, sent: false }));
-      if (allowHosts !== undefined) return sendGuarded(request, allowHosts);
-      return exchange(routes.to(origin), request, options);
+      return allowHosts === undefined ? sendTo(routes.to(origin), request) : sendGuarded(request, allowHosts);
     },
-    fetch: createFetch(routes, options.userAgent),
+    fetch(input, init) {
+      const own = init?.signal ?? (input instanceof Request ? input.signal : undefined);
+      return fetch(input, { ...init, signal: own ? AbortSignal.any([ending.signal, own]) : ending.signal });
+    },
     abort() {
-      hasEnded = true;
-      routes.destroy();
+      ending.abort();
+      for (const exchange of inFlight) exchange.abort();
     },
   };
 
   async function sendGuarded(request: WireRequest, allowHosts: readonly string[]): Promise<HttpResponse> {
     const route = await routes.guardedTo(request.origin, isListed(request.origin, allowHosts));
-    return exchange(route, request, options);
+    return sendTo(route, request);
+  }
+
+  function sendTo(route: Route, request: WireRequest): Promise<HttpResponse> {
+    if (!ending.signal.aborted) return exchange(route, request, options, inFlight);
+    return Promise.reject(new Failure('network', `${request.origin}: the run has ended`, { retryable: true, sent: false }));
   }
 }
