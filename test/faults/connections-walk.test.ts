@@ -71,9 +71,9 @@ describe.skipIf(!hasScript)(`prompt at a terminal${reason}`, () => {
       ['Name of the credential that holds the key', enter('crm key')],
       ['expected a name of letters', enter(`${keys.clear}${token}`)],
       ['found what looks like the secret itself', enter(`${keys.clear}crm-key`)],
-      ['At most so many requests', enter('ten')],
+      ['Maximum rate of requests', enter('ten')],
       ['expected a rate such as', enter(`${keys.clear}10/s`)],
-      ['Keep its secret now?', enter('')],
+      ['Store its secret now?', enter('')],
     ]);
     expect({ code, unasked }).toEqual({ code: 0, unasked: [] });
     expect(shown).toContain('"crm" is saved; try it: automate connections test crm');
@@ -87,7 +87,7 @@ describe.skipIf(!hasScript)(`prompt at a terminal${reason}`, () => {
       'http crm --auth bearer --credential crm-token',
       [
         ['Base URL', enter('https://crm.example.com')],
-        ['At most so many requests', enter('')],
+        ['Maximum rate of requests', enter('')],
       ],
       { base_url: 'https://crm.example.com', auth: { type: 'bearer', credential: 'crm-token' } },
     ],
@@ -122,8 +122,8 @@ describe.skipIf(!hasScript)(`prompt at a terminal${reason}`, () => {
         ['Base URL', enter('https://crm.example.com')],
         ['User name', enter('me')],
         ['Name of the credential that holds the password', enter('')],
-        ['At most so many requests', enter('')],
-        ['Keep its secret now?', enter('')],
+        ['Maximum rate of requests', enter('')],
+        ['Store its secret now?', enter('')],
       ],
       { base_url: 'https://crm.example.com', auth: { type: 'basic', username: 'me', credential: 'crm-login' } },
     ],
@@ -133,9 +133,9 @@ describe.skipIf(!hasScript)(`prompt at a terminal${reason}`, () => {
       [
         ['Base URL', enter('https://crm.example.com')],
         ['User name', enter('')],
-        ['At most so many requests', enter('')],
+        ['Maximum rate of requests', enter('')],
         ['the secret of "pair" has to be username:password', ''],
-        ['Keep its secret now?', enter('')],
+        ['Store its secret now?', enter('')],
       ],
       { base_url: 'https://crm.example.com', auth: { type: 'basic', credential: 'pair' } },
     ],
@@ -156,7 +156,7 @@ describe.skipIf(!hasScript)(`prompt at a terminal${reason}`, () => {
         ['Name of the connection', enter('crm')],
         ['Base URL', enter('https://crm.example.com')],
         ['How do requests prove', enter('')],
-        ['At most so many requests', `10/s${keys.ctrlC}`],
+        ['Maximum rate of requests', `10/s${keys.ctrlC}`],
       ],
     ],
   ])('Ctrl-C %s cancels connections add and saves nothing', async (_, answers) => {
@@ -180,7 +180,7 @@ describe.skipIf(!hasScript)(`prompt at a terminal${reason}`, () => {
       'connections add http crm --auth none',
       [
         ['Base URL', enter('https://a.example.com')],
-        ['At most so many requests', keys.ctrlD],
+        ['Maximum rate of requests', keys.ctrlD],
       ],
     ],
     [
@@ -221,9 +221,9 @@ describe.skipIf(!hasScript)(`prompt at a terminal${reason}`, () => {
     '%s after the connection is saved says that it is saved',
     async (_, key) => {
       for (const answers of [
-        [['Keep its secret now?', key]],
+        [['Store its secret now?', key]],
         [
-          ['Keep its secret now?', 'y'],
+          ['Store its secret now?', 'y'],
           ['Secret for "c"', key],
         ],
       ] as const) {
@@ -231,7 +231,7 @@ describe.skipIf(!hasScript)(`prompt at a terminal${reason}`, () => {
         const command = 'automate connections add http crm --base-url https://crm.example.com --credential c';
         const { code, shown, unasked } = await atTerminal(place, command, answers);
         expect({ code, unasked }).toEqual({ code: 130, unasked: [] });
-        expect(shown).toContain('cancelled; "crm" is saved all the same, without a secret');
+        expect(shown).toContain('cancelled; "crm" is saved without a secret');
         expect(shown).not.toContain('nothing was changed');
         expect(Object.keys(await stateOf(place))).toEqual(['connections.json']);
       }
@@ -312,7 +312,7 @@ describe.skipIf(!hasScript)(`prompt at a terminal${reason}`, () => {
         place,
         'automate connections add http crm --base-url https://crm.example.com --auth bearer --credential crm-token',
         [
-          ['Keep its secret now?', 'y'],
+          ['Store its secret now?', 'y'],
           ['Secret for "crm-token"', enter(secret)],
         ],
         { AUTOMATE_VAULT_PASSPHRASE: 'a passphrase of some length' },

@@ -39,7 +39,7 @@ export const connections: CommandSpec = {
       help: 'http: send one GET request, which costs a credit; mcp: ask the server for its tools, and log in if it requires that',
       args: { name },
       options: { path: pathOption, ...httpOptions },
-      run: async ({ args, options, terminal }) => (await commands()).testCommand(args.name, options, terminal),
+      run: async ({ args, options, terminal }) => (await import('./connections-test.ts')).testCommand(args.name, options, terminal),
     }),
     command({
       name: 'tools',

@@ -1,58 +1,35 @@
 import { AutomateError, FlowError } from '../../core/failure.ts';
 import type { McpConnection, ToolServer } from '../../core/tools/tools.ts';
 import { compileSavedConnection, connectionProblem, connectionText } from '../../flow/saved-connection.ts';
-import { changeConnections, savedConnections } from '../../io/connections.ts';
+import { savedConnections } from '../../io/connections.ts';
 import { type Asker, findAsker } from '../ask.ts';
 import { exitCodes } from '../exit.ts';
 import type { Terminal } from '../terminal.ts';
-import { type AuthOptions, authOf, type WrittenAuth } from './connections-auth.ts';
-import { tellServer } from './connections-mcp.ts';
-import { askedName, existing, headersOf, nameProblem, offerSecret } from './connections-saving.ts';
-import { askServer, cacheToolServer } from './tool-server.ts';
+import type { AddOptions } from './connection-options.ts';
+import { authOf } from './connections-auth.ts';
+import { chooseName, offerSecret, saveConnection, setHeaders, type WrittenConnection, withoutAbsent } from './connections-saving.ts';
+import { askServer, cacheToolServer, printServer } from './tool-server.ts';
 
-/** The options of `automate connections add mcp`. */
-export interface AddMcpOptions extends AuthOptions {
-  readonly url?: string;
-  readonly command?: string;
-  readonly passEnv?: readonly string[];
-  readonly passCredential?: readonly (readonly [string, string])[];
-  readonly startTimeout?: string;
-  readonly baseUrl?: string;
-  readonly setHeader: readonly (readonly [string, string])[];
-  readonly rate?: string;
-  readonly concurrency?: number;
-  readonly allowHttp?: boolean;
-  readonly test: boolean;
-  readonly env?: string;
-  readonly cacert?: string;
-  readonly force?: boolean;
-}
-
-/** Saves a connection to an MCP server that was spoken to first. A failed test saves nothing. Answers the exit code. */
-export async function addMcpCommand(name: string | undefined, options: AddMcpOptions, terminal: Terminal): Promise<number> {
+/** Saves a connection to an MCP server, after a test of it: a failed test saves nothing. Returns the exit code. */
+export async function addMcpCommand(given: string | undefined, options: AddOptions, terminal: Terminal): Promise<number> {
   const asker = findAsker();
   refuseMistakes(options);
-  const called = name ?? (await askedName(asker, options, 'mcp'));
-  const problem = nameProblem(called, options);
-  if (problem !== undefined) throw new AutomateError('usage', problem);
-  const { written, auth } = await connectionOf(called, options, asker);
-  const connection = compiled(called, written);
+  const name = await chooseName(given, options, 'mcp', asker);
+  const { written, auth } = await mcpConnection(name, options, asker);
+  const connection = compileMcp(name, written);
   if (auth && auth.type !== 'oauth2_authorization_code') await offerSecret(auth, asker, terminal, options.env);
-  const server = options.test ? await tested(connection, options, terminal) : undefined;
-  await changeConnections(process.env, (saved) => {
-    if (Object.hasOwn(saved, called) && !options.force) throw new AutomateError('usage', existing(called));
-    return { ...saved, [called]: written };
-  });
-  if (server) await cacheToolServer(called, savedConnections(process.env)[called] ?? written, server, terminal);
-  await terminal.print(connectionText(called, written));
-  if (server) tellServer(server, terminal);
-  const next = server ? `its tools: automate connections tools ${called}` : `not tested; try it: automate connections test ${called}`;
-  terminal.say(`"${called}" is saved; ${next}`);
+  const server = options.test ? await testServer(connection, options, terminal) : undefined;
+  await saveConnection(name, written, options);
+  if (server) await cacheToolServer(name, savedConnections(process.env)[name] ?? written, server, terminal);
+  await terminal.print(connectionText(name, written));
+  if (server) printServer(server, terminal);
+  const next = server ? `its tools: automate connections tools ${name}` : `not tested; try it: automate connections test ${name}`;
+  terminal.say(`"${name}" is saved; ${next}`);
   return exitCodes.success;
 }
 
-/** What stands in the way of a test is told with the way to save it all the same. */
-async function tested(connection: McpConnection, options: AddMcpOptions, terminal: Terminal): Promise<ToolServer> {
+/** Queries the server. A missing credential need not prevent saving: the error names --no-test. */
+async function testServer(connection: McpConnection, options: AddOptions, terminal: Terminal): Promise<ToolServer> {
   try {
     return await askServer(connection, options, terminal);
   } catch (error) {
@@ -62,7 +39,7 @@ async function tested(connection: McpConnection, options: AddMcpOptions, termina
   }
 }
 
-function compiled(name: string, written: object): McpConnection {
+function compileMcp(name: string, written: object): McpConnection {
   try {
     const connection = compileSavedConnection(name, written, false);
     if (connection.type === 'mcp') return connection;
@@ -72,46 +49,31 @@ function compiled(name: string, written: object): McpConnection {
   }
 }
 
-/** What means one thing elsewhere and is easily taken for another here. */
-function refuseMistakes({ baseUrl, url, command, env }: AddMcpOptions): void {
+/** Refuses options that are easily confused. */
+function refuseMistakes({ baseUrl, url, command, env }: AddOptions): void {
   if (baseUrl !== undefined) throw new AutomateError('usage', '--base-url is for connections of type http; an MCP server has a --url');
   if (url !== undefined && command !== undefined) throw new AutomateError('usage', 'expected --url or --command, found both');
   if (command !== undefined && env !== undefined && process.env[env] !== undefined) {
     throw new AutomateError(
       'usage',
-      `--env names whose credentials are used, as everywhere; to pass the variable ${env} to the server: --pass-env ${env}`,
+      `--env names the environment of the credentials; to pass the variable ${env} to the server: --pass-env ${env}`,
     );
   }
 }
 
-async function connectionOf(
-  name: string,
-  options: AddMcpOptions,
-  asker: Asker | undefined,
-): Promise<{ written: Record<string, unknown>; auth: WrittenAuth | undefined }> {
-  const { command, passEnv, passCredential, setHeader, rate, concurrency, allowHttp, startTimeout } = options;
-  const isWalk = options.url === undefined && command === undefined;
-  const url = command === undefined ? (options.url ?? (await askedUrl(asker, allowHttp ?? false))) : undefined;
+/** The connection that options and answers make. Without --url and --command, a person is asked for everything. */
+async function mcpConnection(name: string, options: AddOptions, asker: Asker | undefined): Promise<WrittenConnection> {
+  const { command, rate, concurrency, passEnv: pass_env, passCredential, startTimeout: start_timeout } = options;
   if (command !== undefined) refuseAuth(options);
-  const auth = command === undefined ? await authOf(name, options, { asker, isWalk }, 'mcp') : undefined;
-  const written = {
-    type: 'mcp',
-    ...(url !== undefined && { url }),
-    ...(command !== undefined && { command }),
-    ...(auth && { auth }),
-    ...(setHeader.length > 0 && { headers: headersOf(setHeader) }),
-    ...(passEnv && { pass_env: passEnv }),
-    ...(passCredential && { credentials: Object.fromEntries(passCredential) }),
-    ...(startTimeout !== undefined && { start_timeout: startTimeout }),
-    ...(rate !== undefined && { rate }),
-    ...(concurrency !== undefined && { concurrency }),
-    ...(allowHttp && { allow_http: true }),
-  };
-  return { written, auth };
+  const url = command === undefined ? (options.url ?? (await askUrl(asker, options.allowHttp ?? false))) : undefined;
+  const auth = command === undefined ? await authOf(name, options, { asker, isWalk: options.url === undefined }, 'mcp') : undefined;
+  const credentials = passCredential && Object.fromEntries(passCredential);
+  const server = { type: 'mcp', url, command, auth, headers: setHeaders(options), pass_env, credentials, start_timeout };
+  return { written: withoutAbsent({ ...server, rate, concurrency, allow_http: options.allowHttp }), auth };
 }
 
-/** A server that is started here is given its secrets as variables. */
-function refuseAuth({ auth, credential }: AddMcpOptions): void {
+/** A server that automate starts gets its secrets in variables. */
+function refuseAuth({ auth, credential }: AddOptions): void {
   if ((auth === undefined || auth === 'none') && credential === undefined) return;
   throw new AutomateError(
     'usage',
@@ -119,7 +81,7 @@ function refuseAuth({ auth, credential }: AddMcpOptions): void {
   );
 }
 
-async function askedUrl(asker: Asker | undefined, allowHttp: boolean): Promise<string> {
+async function askUrl(asker: Asker | undefined, allowHttp: boolean): Promise<string> {
   if (!asker)
     throw new AutomateError(
       'usage',

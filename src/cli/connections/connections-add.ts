@@ -2,79 +2,52 @@ import { rateIntervalMs } from '../../core/duration.ts';
 import { AutomateError } from '../../core/failure.ts';
 import { didYouMean } from '../../core/text/suggest.ts';
 import { compileSavedConnection, connectionProblem, connectionText } from '../../flow/saved-connection.ts';
-import { changeConnections } from '../../io/connections.ts';
 import { type Asker, findAsker } from '../ask.ts';
 import { exitCodes } from '../exit.ts';
 import type { Terminal } from '../terminal.ts';
-import type { AddMcpOptions } from './connections-add-mcp.ts';
-import { type AuthOptions, authOf, exampleOf, type WrittenAuth } from './connections-auth.ts';
-import { askedName, existing, headersOf, nameProblem, offerSecret } from './connections-saving.ts';
+import { type AddOptions, addOptions } from './connection-options.ts';
+import { authOf, exampleOf } from './connections-auth.ts';
+import { chooseName, offerSecret, saveConnection, setHeaders, type WrittenConnection, withoutAbsent } from './connections-saving.ts';
 
-/** The options of `automate connections add http`. */
-export interface AddOptions extends AuthOptions {
-  readonly baseUrl?: string;
-  readonly setHeader: readonly [string, string][];
-  readonly rate?: string;
-  readonly concurrency?: number;
-  readonly allowHttp?: boolean;
-  readonly force?: boolean;
-}
-
-/** The options of `automate connections add`, of whatever type. */
-export type AnyAddOptions = AddOptions & Omit<AddMcpOptions, keyof AddOptions>;
-
-/** Saves a connection. Whoever is at a terminal is asked for what is missing. Answers the exit code. */
+/** Saves a connection; a person at the terminal is asked for what is missing. Returns the exit code. */
 export async function addCommand(
-  { type, name }: { readonly type?: string; readonly name?: string },
-  options: AnyAddOptions,
+  given: { readonly type?: string; readonly name?: string },
+  options: AddOptions,
   terminal: Terminal,
 ): Promise<number> {
-  refuseOtherTypes(type);
-  if (typeOf(type, options) === 'mcp') return (await import('./connections-add-mcp.ts')).addMcpCommand(name, options, terminal);
-  refuseOptionsOfMcp(options);
+  refuseOtherTypes(given.type);
+  if (typeFor(given.type, options) === 'mcp')
+    return (await import('./connections-add-mcp.ts')).addMcpCommand(given.name, options, terminal);
+  refuseMcpOptions(options);
   const asker = findAsker();
-  const called = name ?? (await askedName(asker, options, 'http'));
-  const problem = nameProblem(called, options);
-  if (problem !== undefined) throw new AutomateError('usage', problem);
-  const { written, auth } = await connectionOf(options, asker);
+  const name = await chooseName(given.name, options, 'http', asker);
+  const { written, auth } = await httpConnection(name, options, asker);
   try {
-    compileSavedConnection(called, written, false);
+    compileSavedConnection(name, written, false);
   } catch (error) {
     throw new AutomateError('usage', (error as Error).message);
   }
-  await changeConnections(process.env, (saved) => {
-    if (Object.hasOwn(saved, called) && !options.force) throw new AutomateError('usage', existing(called));
-    return { ...saved, [called]: written };
-  });
-  await terminal.print(connectionText(called, written));
-  terminal.say(`"${called}" is saved; try it: automate connections test ${called}`);
+  await saveConnection(name, written, options);
+  await terminal.print(connectionText(name, written));
+  terminal.say(`"${name}" is saved; try it: automate connections test ${name}`);
   try {
     if (auth) await offerSecret(auth, asker, terminal);
   } catch (error) {
     if (!(error instanceof AutomateError) || error.kind !== 'cancelled') throw error;
-    throw new AutomateError('cancelled', `cancelled; "${called}" is saved all the same, without a secret`);
+    throw new AutomateError('cancelled', `cancelled; "${name}" is saved without a secret`);
   }
   return exitCodes.success;
+}
 
-  async function connectionOf(
-    { baseUrl, rate, setHeader, concurrency, allowHttp }: AddOptions,
-    asker: Asker | undefined,
-  ): Promise<{ written: Record<string, unknown>; auth: WrittenAuth | undefined }> {
-    const isWalk = baseUrl === undefined;
-    const base_url = baseUrl ?? (await askedUrl(asker, allowHttp ?? false));
-    const auth = await authOf(called, options, { asker, isWalk });
-    const limit = rate ?? (isWalk && asker ? await askedRate(asker) : undefined);
-    const written = {
-      type: 'http',
-      base_url,
-      ...(auth && { auth }),
-      ...(setHeader.length > 0 && { headers: headersOf(setHeader) }),
-      ...(limit !== undefined && { rate: limit }),
-      ...(concurrency !== undefined && { concurrency }),
-      ...(allowHttp && { allow_http: true }),
-    };
-    return { written, auth };
-  }
+/** The connection that options and answers make. Without --base-url, a person is asked for everything. */
+async function httpConnection(name: string, options: AddOptions, asker: Asker | undefined): Promise<WrittenConnection> {
+  const isWalk = options.baseUrl === undefined;
+  const base_url = options.baseUrl ?? (await askBaseUrl(asker, options.allowHttp ?? false));
+  const auth = await authOf(name, options, { asker, isWalk });
+  const rate = options.rate ?? (isWalk && asker ? await askRate(asker) : undefined);
+  const { concurrency, allowHttp: allow_http } = options;
+  const headers = setHeaders(options);
+  return { written: withoutAbsent({ type: 'http', base_url, auth, headers, rate, concurrency, allow_http }), auth };
 }
 
 function refuseOtherTypes(type: string | undefined): void {
@@ -83,35 +56,28 @@ function refuseOtherTypes(type: string | undefined): void {
   throw new AutomateError('usage', `expected a connection of type http or mcp, found "${type}"${hint}\nas in: ${exampleOf('bearer')}`);
 }
 
-/** Without a type, the options tell. */
-function typeOf(type: string | undefined, { url, command }: AnyAddOptions): string {
+function typeFor(type: string | undefined, { url, command }: AddOptions): string {
   return type ?? (url !== undefined || command !== undefined ? 'mcp' : 'http');
 }
 
-/** What would be left out without a word was meant for an MCP server. */
-function refuseOptionsOfMcp({ url, command, passEnv, passCredential, startTimeout }: AnyAddOptions): void {
-  const found = Object.entries({
-    '--url': url,
-    '--command': command,
-    '--pass-env': passEnv,
-    '--pass-credential': passCredential,
-    '--start-timeout': startTimeout,
-  });
-  const [other] = found.find(([, value]) => value !== undefined) ?? [];
-  if (other === undefined) return;
-  const hint = other === '--url' ? '; did you mean --base-url?' : '';
-  throw new AutomateError('usage', `${other} is for connections of type mcp${hint}`);
+/** Refuses options that would have no effect: they were probably meant for an MCP server. */
+function refuseMcpOptions(options: AddOptions): void {
+  const mcpOptions = ['url', 'command', 'passEnv', 'passCredential', 'startTimeout'] as const;
+  const found = mcpOptions.find((name) => options[name] !== undefined);
+  if (found === undefined) return;
+  const [flag] = addOptions[found].flags.split(' ');
+  throw new AutomateError('usage', `${flag} is for connections of type mcp${found === 'url' ? '; did you mean --base-url?' : ''}`);
 }
 
-async function askedUrl(asker: Asker | undefined, allowHttp: boolean): Promise<string> {
+async function askBaseUrl(asker: Asker | undefined, allowHttp: boolean): Promise<string> {
   if (!asker) throw new AutomateError('usage', `expected --base-url, as in: ${exampleOf('bearer')}`);
   const check = (answer: string) => connectionProblem({ type: 'http', base_url: answer, allow_http: allowHttp });
   return asker.text('Base URL', { placeholder: 'https://crm.example.com/v2', check });
 }
 
-/** Absent for no limit. */
-async function askedRate(asker: Asker): Promise<string | undefined> {
-  const answer = await asker.text('At most so many requests in a time, such as 10/s (empty for no limit)', { check: rateProblem });
+/** Absent for no maximum. */
+async function askRate(asker: Asker): Promise<string | undefined> {
+  const answer = await asker.text('Maximum rate of requests, such as 10/s (empty for none)', { check: rateProblem });
   return answer || undefined;
 }
 

@@ -1,39 +1,30 @@
 import { AutomateError } from '../../core/failure.ts';
 import { name as nameShape } from '../../core/options/names.ts';
-import { savedConnections } from '../../io/connections.ts';
+import { changeConnections, savedConnections } from '../../io/connections.ts';
 import { variableWith } from '../../io/credentials/environment.ts';
 import { envOption } from '../../io/credentials/secret.ts';
 import type { Asker } from '../ask.ts';
 import { openCredentials } from '../credentials/credential-store.ts';
 import { setCommand } from '../credentials/credentials-set.ts';
 import type { Terminal } from '../terminal.ts';
+import type { AddOptions } from './connection-options.ts';
 import { type ConnectionType, exampleOf, needsPair, type WrittenAuth } from './connections-auth.ts';
 
-/** What decides whether a name is free. */
-interface NameOptions {
-  readonly force?: boolean;
+/** A connection as a flow writes it. */
+export interface WrittenConnection {
+  readonly written: Readonly<Record<string, unknown>>;
+  /** Absent for none. */
+  readonly auth: WrittenAuth | undefined;
 }
 
-/** The name of a new connection, asked for. Throws an AutomateError (`usage`) where nobody is. */
-export async function askedName(asker: Asker | undefined, options: NameOptions, type: ConnectionType): Promise<string> {
-  if (!asker) throw new AutomateError('usage', `expected a name, as in: ${exampleOf('bearer', type)}`);
-  return asker.text('Name of the connection', { placeholder: 'crm', check: (answer) => nameProblem(answer, options) });
+/** Leaves out options without a value. */
+export function withoutAbsent(written: Readonly<Record<string, unknown>>): Record<string, unknown> {
+  return Object.fromEntries(Object.entries(written).filter(([, value]) => value !== undefined));
 }
 
-/** What is wrong with a name; absent when nothing is. */
-export function nameProblem(name: string, { force }: NameOptions): string | undefined {
-  const { error } = nameShape.safeParse(name);
-  if (error) return error.issues[0]?.message;
-  return !force && Object.hasOwn(savedConnections(process.env), name) ? existing(name) : undefined;
-}
-
-/** That a name is taken. */
-export function existing(name: string): string {
-  return `there is a connection "${name}" already\nreplace it with --force`;
-}
-
-/** Headers, each given once. Throws an AutomateError (`usage`). */
-export function headersOf(given: readonly (readonly [string, string])[]): Record<string, string> {
+/** The headers of `--set-header`; absent for none. Throws an AutomateError (`usage`) for a header given twice. */
+export function setHeaders({ setHeader: given }: AddOptions): Record<string, string> | undefined {
+  if (given.length === 0) return undefined;
   const headers = new Map<string, string>();
   for (const [header, value] of given) {
     if (headers.has(header)) throw new AutomateError('usage', `--set-header: the header "${header}" is there already`);
@@ -42,14 +33,48 @@ export function headersOf(given: readonly (readonly [string, string])[]): Record
   return Object.fromEntries(headers);
 }
 
-/** Without its secret the connection is of no use yet. */
+/** The name of a new connection, asked for if it is not given. Throws an AutomateError (`usage`). */
+export async function chooseName(
+  given: string | undefined,
+  options: AddOptions,
+  type: ConnectionType,
+  asker: Asker | undefined,
+): Promise<string> {
+  if (given === undefined) {
+    if (!asker) throw new AutomateError('usage', `expected a name, as in: ${exampleOf('bearer', type)}`);
+    return asker.text('Name of the connection', { placeholder: 'crm', check: (answer) => nameProblem(answer, options) });
+  }
+  const problem = nameProblem(given, options);
+  if (problem !== undefined) throw new AutomateError('usage', problem);
+  return given;
+}
+
+function nameProblem(name: string, { force }: AddOptions): string | undefined {
+  const { error } = nameShape.safeParse(name);
+  if (error) return error.issues[0]?.message;
+  return !force && Object.hasOwn(savedConnections(process.env), name) ? takenText(name) : undefined;
+}
+
+function takenText(name: string): string {
+  return `there is a connection "${name}" already\nreplace it with --force`;
+}
+
+/** Saves a connection. Throws an AutomateError (`usage`) if another process has saved one of that name. */
+export async function saveConnection(name: string, written: Readonly<Record<string, unknown>>, { force }: AddOptions): Promise<void> {
+  await changeConnections(process.env, (saved) => {
+    if (Object.hasOwn(saved, name) && !force) throw new AutomateError('usage', takenText(name));
+    return { ...saved, [name]: written };
+  });
+}
+
+/** Asks for the secret of a new connection, or says how to store it. */
 export async function offerSecret(auth: WrittenAuth, asker: Asker | undefined, terminal: Terminal, env?: string): Promise<void> {
   const { credential } = auth;
   if (variableWith(credential, process.env) !== undefined) return;
   const store = openCredentials(env, terminal);
   if (store.list().some(({ name, env }) => name === credential && env === store.env)) return;
   if (needsPair(auth)) terminal.say(`the secret of "${credential}" has to be username:password`);
-  if (asker && process.stdin.isTTY && (await asker.yes(`There is no credential "${credential}" yet. Keep its secret now?`)))
+  if (asker && process.stdin.isTTY && (await asker.yes(`There is no credential "${credential}" yet. Store its secret now?`)))
     await setCommand(credential, env === undefined ? {} : { env }, terminal);
   else terminal.say(`there is no credential "${credential}" yet; store it: automate credentials set ${credential}${envOption(store.env)}`);
 }

@@ -6,7 +6,7 @@ import { exitCodes } from '../exit.ts';
 import { escapedControls } from '../show/text.ts';
 import { nodeText, serverText, toolsText, toolText } from '../show/tools.ts';
 import type { Terminal } from '../terminal.ts';
-import { compiled, known } from './connections.ts';
+import { findSaved, loadConnection } from './connections.ts';
 import { type AskingOptions, askServer, cacheToolServer } from './tool-server.ts';
 
 /** The options of `automate connections tools`. */
@@ -15,9 +15,9 @@ export interface ToolsOptions extends AskingOptions {
   readonly allowHttp?: boolean;
 }
 
-/** Lists the tools of a connection's server, or explains one. Answers the exit code. */
+/** Lists the tools of a connection's server, or explains one. Returns the exit code. */
 export async function toolsCommand(name: string, wanted: string | undefined, options: ToolsOptions, terminal: Terminal): Promise<number> {
-  const connection = compiled(name, options.allowHttp ?? false);
+  const connection = loadConnection(name, options.allowHttp ?? false);
   if (connection.type !== 'mcp') {
     throw new AutomateError(
       'usage',
@@ -25,8 +25,8 @@ export async function toolsCommand(name: string, wanted: string | undefined, opt
     );
   }
   const server = await askServer(connection, options, terminal);
-  await cacheToolServer(name, known(name), server, terminal);
-  const tools = wanted === undefined ? server.tools : [toolOf(name, wanted, server.tools)];
+  await cacheToolServer(name, findSaved(name), server, terminal);
+  const tools = wanted === undefined ? server.tools : [findTool(name, wanted, server.tools)];
   if (options.json) {
     const listed = tools.map((tool) => ({ ...tool, node: nodeText(name, tool) }));
     await terminal.print(escapedControls(JSON.stringify(wanted === undefined ? listed : listed[0], null, 2)));
@@ -37,7 +37,7 @@ export async function toolsCommand(name: string, wanted: string | undefined, opt
   return exitCodes.success;
 }
 
-function toolOf(connection: string, wanted: string, tools: readonly Tool[]): Tool {
+function findTool(connection: string, wanted: string, tools: readonly Tool[]): Tool {
   const tool = tools.find(({ name }) => name === wanted);
   if (tool) return tool;
   const names = tools.map(({ name }) => excerpt(name, 80));

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { cleaned } from '../../core/answer/response.ts';
+import { cleaned, excerpt } from '../../core/answer/response.ts';
 import { AutomateError, Failure } from '../../core/failure.ts';
 import type { CredentialUse } from '../../core/plan.ts';
 import { serverCredentials } from '../../core/tools/tool-credentials.ts';
@@ -11,6 +11,7 @@ import { cacheServer } from '../../io/mcp/tool-cache.ts';
 import { findAsker } from '../ask.ts';
 import { type FlowSecrets, hide, loadSecretsOf } from '../flow/flow-secrets.ts';
 import { openRunLedger } from '../run/run-ledger.ts';
+import { serverText, summaryOf } from '../show/tools.ts';
 import type { Terminal } from '../terminal.ts';
 import { wire } from '../wire.ts';
 
@@ -67,6 +68,15 @@ export async function queryServer(connection: McpConnection, options: ServerOpti
     await ports.close();
     await credentials.usesRecorded();
   }
+}
+
+const maxShownTools = 10;
+
+/** Prints a server and its first tools. */
+export function printServer(server: ToolServer, { say }: Terminal): void {
+  say(serverText(server));
+  for (const tool of server.tools.slice(0, maxShownTools)) say(cleaned(`  ${excerpt(tool.name, 80)}: ${summaryOf(tool) || '-'}`));
+  if (server.tools.length > maxShownTools) say(`  and ${server.tools.length - maxShownTools} more`);
 }
 
 /** Caches the tools of a server for `automate nodes`. Warns if that fails. */

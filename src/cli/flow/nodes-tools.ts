@@ -2,7 +2,7 @@ import { cleaned, excerpt } from '../../core/answer/response.ts';
 import { AutomateError } from '../../core/failure.ts';
 import { savedConnections } from '../../io/connections.ts';
 import { type CachedServer, cachedServer } from '../../io/mcp/tool-cache.ts';
-import { compiled } from '../connections/connections.ts';
+import { loadConnection } from '../connections/connections.ts';
 import { type AskingOptions, askServer, cacheToolServer } from '../connections/tool-server.ts';
 import { counted } from '../show/number.ts';
 import { tableText } from '../show/structure.ts';
@@ -22,7 +22,7 @@ export async function connectionLines(
 /** Warns of a server that cannot be reached, and goes on with the others. */
 async function refreshTools(name: string, written: object, options: AskingOptions, terminal: Terminal): Promise<void> {
   try {
-    const connection = compiled(name, false);
+    const connection = loadConnection(name, false);
     if (connection.type === 'mcp') await cacheToolServer(name, written, await askServer(connection, options, terminal), terminal);
   } catch (error) {
     if (!(error instanceof AutomateError)) throw error;
