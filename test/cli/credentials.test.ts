@@ -19,15 +19,15 @@ const setTo = ({ automate, env }: Place, stdin: string | Buffer, ...args: string
 const run = ['run', 'flow.yaml', '--in', 'rows.csv', '--out', 'out.csv', '--force'];
 const auth = ', auth: { type: bearer, credential: crm }, retry: { max: 0 }';
 
-/** A place with a flow that sends what `crm` holds to a server. */
+/** A workplace with a flow that sends the secret of `crm` to a server. */
 const flowPlace = (origin: string, flow = askingFlow(origin, auth)) => vaultPlace({ 'flow.yaml': flow, 'rows.csv': csvOf(2) });
 
-/** What is known of `crm`. */
+/** The properties of `crm`. */
 async function shown(place: Place): Promise<Record<string, unknown>> {
   return JSON.parse((await credentials(place, 'show', 'crm', '--json')).stdout);
 }
 
-/** Makes a credential end at another time, as no option can. */
+/** Sets the expiry to a time that --expires does not accept. */
 async function endAt(place: Place, ms: number): Promise<void> {
   const list = JSON.parse(await place.read('.automate/credentials.json'));
   list.credentials[0].expiresAt = new Date(ms).toISOString();
@@ -35,7 +35,7 @@ async function endAt(place: Place, ms: number): Promise<void> {
 }
 
 describe('credentials set', () => {
-  test.each([secret, `${secret}\n`, `${secret}\r\n`, `\ufeff${secret}\n`])('keeps what comes on stdin: %j', async (stdin) => {
+  test.each([secret, `${secret}\n`, `${secret}\r\n`, `\ufeff${secret}\n`])('stores the secret on stdin: %j', async (stdin) => {
     const server = await httpServer();
     const place = await flowPlace(server.origin);
     expect(await setTo(place, stdin, 'crm')).toEqual({ code: 0, stdout: '', stderr: '"crm" is stored in the vault\n' });
@@ -44,13 +44,13 @@ describe('credentials set', () => {
   });
 
   test.each([
-    ['several lines', `${secret}\nmore`, 'expected a secret on one line, found a line break in stdin'],
-    ['nothing', '', 'expected a secret on one line, found nothing in stdin'],
+    ['on several lines', `${secret}\nmore`, 'expected a secret on one line, found a line break in stdin'],
+    ['empty', '', 'expected a secret on one line, found nothing in stdin'],
     ['a line break', '\n', 'expected a secret on one line, found nothing in stdin'],
-    ['what is not UTF-8', Buffer.from([...Buffer.from(secret), 0xff]), 'expected a secret in UTF-8 on stdin'],
-    ['one too long', '§'.repeat(16_385), 'expected a secret of at most 16384 characters, found 16385 in stdin'],
-    ['too much', secret.repeat(5000), 'expected a secret on stdin, found more than 65536 bytes'],
-  ])('refuses %s, shows nothing of it and keeps nothing', async (_, stdin, message) => {
+    ['not UTF-8', Buffer.from([...Buffer.from(secret), 0xff]), 'expected a secret in UTF-8 on stdin'],
+    ['longer than a header may be', '§'.repeat(16_385), 'expected a secret of at most 16384 characters, found 16385 in stdin'],
+    ['more than 64 KiB', secret.repeat(5000), 'expected a secret on stdin, found more than 65536 bytes'],
+  ])('refuses a secret that is %s without showing or storing it', async (_, stdin, message) => {
     const place = await vaultPlace();
     expect(await setTo(place, stdin, 'crm')).toEqual({ code: 7, stdout: '', stderr: `automate: ${message}\n` });
     expect((await credentials(place, 'list', '--json')).stdout).toBe('[]\n');
@@ -77,14 +77,14 @@ describe('credentials set', () => {
     [['crm', '--hosts', ''], /--hosts: /],
     [['crm', '--hosts', '*.'], /--hosts: /],
     [['crm', '--hosts', `${'a'.repeat(100)}!`], /--hosts: /],
-  ])('refuses %j without showing it, exit 2', async (args, message) => {
+  ])('refuses the arguments %j without showing them and exits with 2', async (args, message) => {
     const place = await vaultPlace();
     const { code, stdout, stderr } = await setTo(place, secret, ...args);
     expect([code, stderr]).toEqual([2, expect.stringMatching(message)]);
     for (const hidden of [secret, 'ghp_', 'aB3dE5']) expect(stdout + stderr).not.toContain(hidden);
   });
 
-  test('keeps its end, its hosts and its environment, and says so', async () => {
+  test('stores the expiry, the hosts and the environment, and confirms them', async () => {
     const place = await vaultPlace();
     const args = ['crm', '--expires', '90d', '--hosts', 'API.example.com,*.example.org', '--hosts', 'b.example:8443', '--env', 'staging'];
     const until = new Date(Date.now() + 90 * day).toISOString().slice(0, 10);
@@ -112,7 +112,7 @@ describe('credentials set', () => {
   });
 
   test.each([` ${secret}`, `${secret}  `, `\u00a0${secret}`])(
-    'warns of blanks, which a server takes away and throws back: %j',
+    'warns of blanks around a secret, and masks it without them: %j',
     async (blank) => {
       const server = await httpServer(({ headers }, response) => json(response, { name: `got ${headers.authorization?.trim()}` }));
       const place = await flowPlace(server.origin);
@@ -123,7 +123,7 @@ describe('credentials set', () => {
     },
   );
 
-  test('without keychain and passphrase keeps nothing, and names two ways out', async () => {
+  test('stores nothing without a keychain and a passphrase, and names two ways out', async () => {
     const place = await vaultPlace();
     const { code, stderr } = await place.automate(['credentials', 'set', 'crm'], { stdin: secret });
     expect(code).toBe(7);
@@ -132,8 +132,8 @@ describe('credentials set', () => {
   });
 });
 
-describe('what is kept', () => {
-  test('is listed and shown, never its value; variables, too', async () => {
+describe('automate credentials', () => {
+  test('lists and shows credentials and variables, never a secret', async () => {
     const place = await vaultPlace();
     await setTo(place, secret, 'crm', '--expires', '2099-12-31', '--hosts', 'api.example.com');
     await setTo(place, 'another', 'other', '--env', 'staging');
@@ -166,12 +166,12 @@ describe('what is kept', () => {
     expect((await credentials(place, 'show', 'crm')).stdout).toMatch(/name: {6}crm\n[\s\S]*hosts: {5}api\.example\.com\n$/);
   });
 
-  test('none: list says how to keep one', async () => {
+  test('list explains how to store a first credential', async () => {
     const { code, stdout, stderr } = await credentials(await vaultPlace(), 'list');
     expect([code, stdout, stderr]).toEqual([0, '', 'there are no credentials here\n  store one: automate credentials set NAME\n']);
   });
 
-  test('of one that is not there, or not so, is said to be nothing', async () => {
+  test('names a credential that does not exist, and how to store it', async () => {
     const place = await vaultPlace();
     await setTo(place, secret, 'crm', '--env', 'staging');
     for (const [args, code, message] of [
@@ -195,7 +195,7 @@ describe('what is kept', () => {
     }
   });
 
-  test('is checked as a run looks it up', async () => {
+  test('check finds a credential as a run does', async () => {
     const place = await vaultPlace();
     await setTo(place, secret, 'crm', '--hosts', 'api.example.com');
     await setTo(place, 'another', 'other', '--expires', '13d');
@@ -208,7 +208,7 @@ describe('what is kept', () => {
     expect([code, stderr]).toEqual([7, expect.stringMatching(/^problem: the credential "crm" is in the vault: .*the passphrase is wrong/)]);
   });
 
-  test('is removed, and is then nowhere', async () => {
+  test('remove deletes a credential, and needs --force without the passphrase', async () => {
     const place = await vaultPlace();
     await setTo(place, secret, 'crm');
     const denied = await place.automate(['credentials', 'remove', 'crm']);
@@ -221,7 +221,7 @@ describe('what is kept', () => {
     expect((await credentials(place, 'list', '--json')).stdout).toBe('[]\n');
   });
 
-  test('where: backend says what can be used, and why not the rest', async () => {
+  test('backend shows each backend, and why it cannot be used', async () => {
     const place = await vaultPlace();
     const states = async (env: Record<string, string>) => {
       const { code, stdout } = await place.automate(['credentials', 'backend', '--json'], { env });
@@ -250,8 +250,8 @@ describe('what is kept', () => {
   });
 });
 
-describe('a run', () => {
-  test('takes the secret of its environment: --env, else AUTOMATE_ENV, else default', async () => {
+describe('a run with credentials', () => {
+  test('uses the secret of its environment: --env, else AUTOMATE_ENV, else default', async () => {
     const server = await httpServer();
     const place = await flowPlace(server.origin);
     for (const name of ['default', 'staging', 'test']) await setTo(place, `secret of ${name}`, 'crm', '--env', name);
@@ -275,17 +275,17 @@ describe('a run', () => {
 
   describe.each([
     [
-      'a credential that nobody has',
+      'without the credential',
       async () => {},
       /there is no credential "crm"[\s\S]*AUTOMATE_CREDENTIAL_CRM, or AUTOMATE_CREDENTIAL_CRM_FILE/,
     ],
     [
-      'a vault without its passphrase',
+      'without the passphrase of the vault',
       async (place: Place) => void (await setTo(place, secret, 'crm')),
       /set AUTOMATE_VAULT_PASSPHRASE, or/,
     ],
-  ])('in the bare environment of cron with %s never waits for an answer: exit 7, and what to set', (_, prepare, message) => {
-    test.each(['an open pipe', '/dev/null', 'closed'])('stdin: %s', async (stdin) => {
+  ])('under cron %s exits with 7 and names the variable to set', (_, prepare, message) => {
+    test.each(['an open pipe', '/dev/null', 'closed'])('if stdin is %s', async (stdin) => {
       const server = await askedServer();
       const place = await flowPlace(server.origin);
       await prepare(place);
@@ -301,7 +301,7 @@ describe('a run', () => {
     });
   });
 
-  test('sends a secret to its hosts only: to another nothing is sent, exit 7', async () => {
+  test('sends nothing and exits with 7 if the host is not one of the credential', async () => {
     const server = await askedServer();
     const place = await flowPlace(server.origin);
     await setTo(place, secret, 'crm', '--hosts', 'api.example.com');
@@ -315,10 +315,10 @@ describe('a run', () => {
     expect((await place.automate(run, { env: place.env })).code).toBe(0);
   });
 
-  test("where a record names the host, it is sent to the secret's hosts only: the others fail, unsent", async () => {
+  test('fails a record whose host is not one of the credential, and sends nothing for it', async () => {
     const home = await httpServer((_, response) => json(response, { name: 'x' }));
     const away = await httpServer((_, response) => json(response, { name: 'x' }));
-    // Both are named literally, or the secret would go to neither.
+    // The flow must name both literally: a secret goes to no other host.
     const named = [home, away].map(({ origin }) => `{ type: http, when: id == 0, url: "${origin}/", map: { x: name } }`);
     const flow = `nodes: [${named}, { id: ask, type: http, url: "{{url}}", map: { name: name }${auth} }]\nallow_hosts: [127.0.0.1]\n`;
     const place = await flowPlace('', flow);
@@ -331,7 +331,7 @@ describe('a run', () => {
     expect(await place.read('rows.errors.csv')).toContain(`the credential ""crm"" may be sent to 127.0.0.1:${home.port} only`);
   });
 
-  test('with one that has expired sends nothing, exit 7; 14 days before it warns', async () => {
+  test('sends nothing with an expired credential, and warns from 14 days before', async () => {
     const server = await askedServer();
     const place = await flowPlace(server.origin);
     await setTo(place, secret, 'crm', '--expires', '1d');
@@ -350,7 +350,7 @@ describe('a run', () => {
     }
   });
 
-  test('of another environment is told the commands for that environment', async () => {
+  test('names the commands for its environment', async () => {
     const server = await httpServer((_, response) => json(response, {}, 401));
     const place = await flowPlace(server.origin);
     const there = ['--env', 'staging'];
@@ -368,7 +368,7 @@ describe('a run', () => {
     expect(denied).toContain('automate credentials remove crm --env staging --force\n');
   });
 
-  test('in a test request that ends before its node: the use is noted, and nothing half done is left behind', async () => {
+  test('records the use of a credential also in a test request that ends early', async () => {
     const server = await httpServer((_request, response) => json(response, { list: [] }));
     const dropping = askingFlow(server.origin, `, when_empty: drop${auth}`).replace('map: { name: name }', 'map: { name: "list[].name" }');
     const place = await flowPlace(server.origin, dropping.replace(' }]', ` }, { id: behind, type: http, url: "${server.origin}/" }]`));
@@ -382,7 +382,7 @@ describe('a run', () => {
     expect((await readdir(place.path('.automate'))).filter((name) => !/^credits\.db|^runs$/.test(name))).toEqual(before);
   });
 
-  test('with a new secret that the server refuses: the one before it is there still, until the new one has succeeded', async () => {
+  test('leaves the previous secret restorable until the new one has succeeded', async () => {
     let accepted = 'Bearer old secret';
     const server = await httpServer(({ headers }, response) =>
       json(response, { name: 'x' }, headers.authorization === accepted ? 200 : 401),
@@ -409,12 +409,12 @@ describe('a run', () => {
 });
 
 describe('a secret and the passphrase', () => {
-  test('are in no argument of any process, in no variable of a helper, and in no file', async () => {
+  test('appear in no argument of a process, no variable of a child process, and no file', async () => {
     const server = await askedServer(100);
     const place = await flowPlace(server.origin);
     const seen = new Set<string>();
     const commands: [string[], string][] = [
-      // The process that asks the keychain is gone so soon that it may not be seen the first time.
+      // The keychain process ends so quickly that it may be missed the first time.
       ...['crm', 'b', 'c', 'd', 'e'].map((name): [string[], string] => [['credentials', 'set', name], secret]),
       [['credentials', 'check'], ''],
       [run, ''],
@@ -424,7 +424,7 @@ describe('a secret and the passphrase', () => {
       expect(code).toBe(0);
     }
     const texts = [...seen].join('\n');
-    // It saw the tool and the process that asks the keychain.
+    // Both the program and the keychain process were seen.
     for (const process of ['credentials set crm', 'run flow.yaml', 'keychain-process.js']) expect(texts).toContain(process);
     const files = await written(place);
     for (const hidden of [secret, passphrase]) {
@@ -437,7 +437,7 @@ describe('a secret and the passphrase', () => {
   });
 });
 
-/** Looks at a command's processes while it runs: at the arguments of all, and at the variables of those that it started. */
+/** Reads the arguments of a command's processes while it runs, and the variables of its child processes. */
 async function watched({ child, finished }: Started, see: (text: string) => void) {
   let isDone = false;
   void finished.then(() => {
@@ -447,7 +447,7 @@ async function watched({ child, finished }: Started, see: (text: string) => void
     for (const pid of familyOf(child.pid as number)) {
       const command = partsOf(`/proc/${pid}/cmdline`);
       see(command);
-      // Until it is another program, a child has the variables of the tool itself.
+      // Before it calls exec, a child has the variables of the program itself.
       if (pid !== child.pid && !command.includes('automate.js')) see(partsOf(`/proc/${pid}/environ`));
     }
     await new Promise((resolve) => setTimeout(resolve, 2));
@@ -455,7 +455,7 @@ async function watched({ child, finished }: Started, see: (text: string) => void
   return finished;
 }
 
-/** A process and all that it has started, and those that they have. */
+/** A process and all its descendants. */
 function familyOf(pid: number): number[] {
   const children = textOf(`/proc/${pid}/task/${pid}/children`).trim().split(' ').filter(Boolean).map(Number);
   return [pid, ...children.flatMap(familyOf)];
@@ -473,7 +473,7 @@ function textOf(path: string): string {
   }
 }
 
-/** All that is in the files of a place. */
+/** The contents of all files in a workplace. */
 async function written({ folder }: Workplace): Promise<string> {
   const files = (await readdir(folder, { recursive: true, withFileTypes: true })).filter((entry) => entry.isFile());
   return (await Promise.all(files.map(({ parentPath, name }) => readFile(`${parentPath}/${name}`, 'latin1')))).join('\n');

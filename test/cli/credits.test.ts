@@ -9,7 +9,7 @@ import { shell } from '../helpers/shell.ts';
 
 const month = new Date().toISOString().slice(0, 7);
 
-/** What the ledger itself says, with nothing settled on the way. */
+/** The ledger as it is: `automate credits` would settle dead runs first. */
 function ledger(place: Workplace): { spent: number; held: number } {
   const database = new Database(place.path('.automate/credits.db'));
   const sum = (table: string) => (database.prepare(`select coalesce(sum(credits), 0) as sum from ${table}`).get() as { sum: number }).sum;
@@ -21,8 +21,8 @@ function ledger(place: Workplace): { spent: number; held: number } {
 const running = ['run', 'flow.yaml', '--in', 'rows.csv', '--out', 'out.csv'];
 const run = (place: Workplace, ...more: string[]) => place.automate([...running, ...more]);
 
-describe('the ledger agrees with what the server counted', () => {
-  test('one action is one credit: by flow, node, connection and environment', async () => {
+describe('the credit ledger', () => {
+  test('counts one credit per action, by flow, node, connection and environment', async () => {
     const server = await httpServer((_, response) => json(response, { name: 'x' }));
     const flow = `name: enrich
 connections: { crm: { type: http, base_url: "${server.origin}" } }
@@ -55,7 +55,7 @@ nodes:
     });
   });
 
-  test('retries cost nothing more; what is refused before it is sent costs nothing; failures cost', async () => {
+  test('counts a failed action, but not its retries nor an action that was never sent', async () => {
     const tries = new Map<string, number>();
     const server = await httpServer(({ path }, response: ServerResponse) => {
       tries.set(path, (tries.get(path) ?? 0) + 1);
@@ -77,13 +77,13 @@ nodes:
     expect((await readCredits(place)).spent).toBe(4);
   });
 
-  test('a server that cannot be reached was sent nothing', async () => {
+  test('counts nothing for a server that cannot be reached', async () => {
     const place = await workplace({ 'flow.yaml': askingFlow('http://127.0.0.1:1', ', retry: { max: 0 }'), 'rows.csv': csvOf(20) });
     expect((await run(place)).code).toBe(5);
     expect((await readCredits(place)).spent).toBe(0);
   });
 
-  test('a preview and a connection that is tested are actions', async () => {
+  test('counts a test request and a connection test', async () => {
     const server = await httpServer((_, response) => json(response, { name: 'x' }));
     const place = await workplace({ 'flow.yaml': askingFlow(server.origin), 'rows.csv': csvOf(1) });
     await place.automate(['test-request', 'flow.yaml', '--in', 'rows.csv']);
@@ -94,7 +94,7 @@ nodes:
     expect([server.requests.length, (await readCredits(place)).spent]).toEqual([2, 2]);
   });
 
-  test('eight runs at once, two of them killed: not less than was sent, no more than their holds above it, and equal once settled', async () => {
+  test('counts exactly what eight runs at once have sent, once two killed ones are settled', async () => {
     let isHolding = true;
     const waiting: (() => void)[] = [];
     const release = () => {
@@ -135,7 +135,7 @@ nodes:
     expect(server.requests.length).toBeGreaterThanOrEqual(8 * 400);
   });
 
-  test('an interrupted run has written down all of it', async () => {
+  test('counts every action of an interrupted run', async () => {
     const server = await askedServer(20);
     const place = await workplace({ 'flow.yaml': askingFlow(server.origin), 'rows.csv': csvOf(200) });
     const { child, finished } = place.start(['run', 'flow.yaml', '--in', 'rows.csv', '--out', 'out.csv']);
@@ -147,7 +147,7 @@ nodes:
   });
 });
 
-describe('the allowance', () => {
+describe('the monthly allowance', () => {
   const limited = async (limit: string, records: number) => {
     const server = await httpServer((_, response) => json(response, { name: 'x' }));
     const place = await workplace({ 'flow.yaml': askingFlow(server.origin), 'rows.csv': csvOf(records) });
@@ -155,7 +155,7 @@ describe('the allowance', () => {
     return { server, place };
   };
 
-  test('ends a run that has used it up: exit 5, all written, and the line that goes on', async () => {
+  test('ends a run once it is used up: exit 5, all finished records written, and a resume line', async () => {
     const { server, place } = await limited('30', 100);
     const { code, stderr } = await run(place);
     expect([code, server.requests.length]).toEqual([5, 30]);
@@ -167,7 +167,7 @@ describe('the allowance', () => {
     expect([server.requests.length, (await readCredits(place)).spent]).toEqual([100, 100]);
   });
 
-  test('is never passed by runs at once', async () => {
+  test('is never exceeded by several runs at once', async () => {
     const { server, place } = await limited('1000', 300);
     const runs = await Promise.all(
       idsTo(6).map((n) => place.automate(['run', 'flow.yaml', '--in', 'rows.csv', '--out', `${n}.csv`, '--errors', `${n}.errors.csv`])),
@@ -181,27 +181,27 @@ describe('the allowance', () => {
     [79, 'allowance: 79 of 100 credits used'],
     [80, 'warning: over 80 % of the allowance: 80 of 100 credits used'],
     [95, 'warning: over 95 % of the allowance: 95 of 100 credits used'],
-  ])('the summary says how much of it is used: %i %%', async (records, line) => {
+  ])('appears in the summary at %i %% used', async (records, line) => {
     const { place } = await limited('100', records);
     expect((await run(place)).stderr).toContain(`${line} in ${month} (${records} %)`);
   });
 
-  test('refuses a preview, too', async () => {
+  test('refuses a test request, too', async () => {
     const { server, place } = await limited('0', 1);
     const { code, stderr } = await place.automate(['test-request', 'flow.yaml', '--in', 'rows.csv']);
     expect([code, server.requests.length]).toEqual([5, 0]);
     expect(stderr).toContain('the allowance of 0 credits');
   });
 
-  test.each(['-1', '1.5', 'many', '', '1e9'])('is a whole number or unlimited, not "%s"', async (limit) => {
+  test.each(['-1', '1.5', 'many', '', '1e9'])('cannot be "%s"', async (limit) => {
     const place = await workplace();
     const { code, stderr } = await place.automate(['credits', 'limit', '--', limit]);
     expect([code, stderr]).toEqual([2, `automate: expected a whole number of credits, or unlimited, found "${limit}"\n`]);
   });
 });
 
-describe('prices', () => {
-  test('a connection and a node say what an action costs, and an answer what it did cost', async () => {
+describe('the price of an action', () => {
+  test('comes from the connection, the node, or the cost in the answer', async () => {
     const server = await httpServer(({ path }, response) => {
       response.setHeader('x-credits-used', path.endsWith('/3') ? 'free' : '0.5');
       json(response, { name: 'x', usage: { credits: 7 } });
@@ -224,7 +224,7 @@ describe('prices', () => {
     ]);
   });
 
-  test('count against the budget of a run', async () => {
+  test('counts against --max-credits', async () => {
     const server = await httpServer((_, response) => json(response, { name: 'x' }));
     const place = await workplace({ 'flow.yaml': askingFlow(server.origin, ', credits: 4'), 'rows.csv': csvOf(10) });
     const { code, stderr } = await run(place, '--max-credits', '10');
@@ -232,19 +232,19 @@ describe('prices', () => {
     expect(stderr).toContain('the 10 credits of --max-credits are used up');
   });
 
-  test('a cost that leads to several numbers is a flow error', async () => {
+  test('cannot be a cost path that leads to several numbers', async () => {
     const place = await workplace({ 'flow.yaml': askingFlow('http://127.0.0.1:1', ', cost: "items[].cost"'), 'rows.csv': csvOf(1) });
     expect(await run(place)).toMatchObject({ code: 3, stderr: expect.stringContaining('expected a path to one number') });
   });
 });
 
-describe('credits that are not enough for all', () => {
+describe('credits that do not suffice for all records', () => {
   const asks = (id: string, origin: string) => `  - { id: ${id}, type: http, url: "${origin}/${id}/{{id}}" }\n`;
 
   test.each([
-    ['of a run', undefined],
-    ['of a month', '20'],
-  ])('bring records to their end, and are not all spent at the first node: %s', async (_whose, allowance) => {
+    ['--max-credits', undefined],
+    ['the allowance', '20'],
+  ])('finish whole records instead of many first nodes: %s', async (_whose, allowance) => {
     const server = await httpServer((_, response) => json(response, { name: 'x' }));
     const place = await workplace({
       'flow.yaml': `nodes:\n${asks('first', server.origin)}${asks('second', server.origin)}`,
@@ -262,14 +262,14 @@ describe('credits that are not enough for all', () => {
   test.each([
     ['the allowance', ['credits', 'limit', '30'], []],
     ['--max-credits', ['credits'], ['--max-credits', '30']],
-  ])('what of %s is too little for a dear action is spent on a record that asks again', async (_name, before, more) => {
+  ])('%s that is too small for an expensive action still serves a poll under way', async (_name, before, more) => {
     let looks = 0;
     let answerFirst = () => {};
     const server = await httpServer(({ path }, response) => {
       if (path === '/first') answerFirst = () => json(response, {});
       else if (path === '/look') {
         if (++looks === 25) {
-          // Its wait has begun when the dear action is refused.
+          // The poll is waiting when the expensive action is refused.
           response.setHeader('retry-after', '1').on('finish', () => answerFirst());
         }
         json(response, { done: looks > 25 });
@@ -294,7 +294,7 @@ describe('credits that are not enough for all', () => {
 });
 
 describe('automate credits', () => {
-  test('says so when there are none', async () => {
+  test('shows zero and creates no file before the first action', async () => {
     const place = await workplace();
     expect(await place.automate(['credits'])).toMatchObject({ code: 0, stdout: expect.stringMatching(`^${month}  0 used, no limit\n`) });
     expect(await place.automate(['credits', 'history'])).toEqual({ code: 0, stdout: '', stderr: 'no credits were spent yet\n' });
@@ -335,7 +335,7 @@ describe('automate credits', () => {
 });
 
 describe('a ledger that cannot be used', () => {
-  test('because there is no place for it: the run goes on, and says so', async () => {
+  test('causes a warning if there is no place for it', async () => {
     const server = await httpServer((_, response) => json(response, { name: 'x' }));
     const place = await workplace({ 'flow.yaml': askingFlow(server.origin), 'rows.csv': csvOf(2), file: '' });
     const { code, stderr } = await place.automate(['run', 'flow.yaml', '--in', 'rows.csv'], {
@@ -347,27 +347,24 @@ describe('a ledger that cannot be used', () => {
     );
   });
 
-  test.skipIf(process.platform !== 'linux')(
-    'because no folder can be made where it is to be: the run comes to its end all the same',
-    async () => {
-      const server = await httpServer((_, response) => json(response, { name: 'x' }));
-      const place = await workplace({ 'flow.yaml': askingFlow(server.origin), 'rows.csv': csvOf(2) });
-      // Should it try without end, no other signal would reach it.
-      const script = 'timeout -s KILL 20 node "$AUTOMATE" run flow.yaml --in rows.csv';
-      const { code, stderr } = await shell(place, script, { AUTOMATE_HOME: '/proc/home/automate' });
-      expect([code, server.requests.length]).toEqual([0, 2]);
-      expect(stderr).toMatch(/^warning: credits are not counted: .* cannot be used: ENOENT: no such file or directory/m);
-    },
-  );
+  test.skipIf(process.platform !== 'linux')('causes a warning if its folder cannot be created', async () => {
+    const server = await httpServer((_, response) => json(response, { name: 'x' }));
+    const place = await workplace({ 'flow.yaml': askingFlow(server.origin), 'rows.csv': csvOf(2) });
+    // If it tried without end, only SIGKILL would reach it.
+    const script = 'timeout -s KILL 20 node "$AUTOMATE" run flow.yaml --in rows.csv';
+    const { code, stderr } = await shell(place, script, { AUTOMATE_HOME: '/proc/home/automate' });
+    expect([code, server.requests.length]).toEqual([0, 2]);
+    expect(stderr).toMatch(/^warning: credits are not counted: .* cannot be used: ENOENT: no such file or directory/m);
+  });
 
   test.each([
     ['is no database', spoiled, /file is not a database$/m],
     ['was made by a newer version', newer, /newer version/],
     ['is a folder', inTheWay, /cannot be used: EISDIR: illegal operation on a directory$/m],
-  ])('because it %s: nothing is sent, for it may have an allowance', async (_, spoil, reason) => {
+  ])('ends the run before anything is sent if it %s, since it may have an allowance', async (_, spoil, reason) => {
     const server = await httpServer((_, response) => json(response, { name: 'x' }));
     const place = await workplace({ 'flow.yaml': askingFlow(server.origin), 'rows.csv': csvOf(2) });
-    // In processes of their own: what a process has open of a database, it goes by, whatever becomes of the file.
+    // In processes of their own: an open database would hide the damage of its file.
     await place.start([...running, '--dry-run']).finished;
     await place.start(['credits', 'limit', '5']).finished;
     await spoil(place.path('.automate/credits.db'));
@@ -394,7 +391,7 @@ async function spoiled(path: string): Promise<void> {
   await writeFile(path, 'x'.repeat(5000));
 }
 
-/** Waits until something is so. */
+/** Waits for a condition. */
 async function reached(isSo: () => boolean): Promise<void> {
   while (!isSo()) await new Promise((resolve) => setTimeout(resolve, 5));
 }
