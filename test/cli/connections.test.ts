@@ -1,7 +1,7 @@
 import { chmod, mkdir, readdir, readFile, stat, symlink, writeFile } from 'node:fs/promises';
 import { describe, expect, test } from 'vitest';
 import { answeringServer } from '../helpers/answering-server.ts';
-import { type Workplace, workplace } from '../helpers/cli.ts';
+import { savedConnections, type Workplace, workplace } from '../helpers/cli.ts';
 import { httpServer, json } from '../helpers/http-server.ts';
 import { unusedPort } from '../helpers/raw-server.ts';
 import { shell } from '../helpers/shell.ts';
@@ -19,8 +19,6 @@ async function placeWith(saved: object | string, files: Record<string, string> =
   await place.write(file, typeof saved === 'string' ? saved : JSON.stringify(saved));
   return place;
 }
-
-const savedIn = async (place: Workplace) => JSON.parse((await place.automate(['connections', 'list', '--json'])).stdout);
 
 const modeOf = async (path: string) => ((await stat(path)).mode & 0o777).toString(8);
 
@@ -64,7 +62,7 @@ describe('add', () => {
       printed.push(stdout);
     }
     const saved = added.map(([name, , more]) => ({ name, type: 'http', base_url: base, ...more }));
-    expect(await savedIn(place)).toEqual(saved.sort((a, b) => (a.name < b.name ? -1 : 1)));
+    expect(await savedConnections(place)).toEqual(saved.sort((a, b) => (a.name < b.name ? -1 : 1)));
     expect(await readdir(place.path(home))).toEqual(['connections.json']);
     for (const name of ['bearer', 'constructor']) {
       const at = added.findIndex(([other]) => other === name);
@@ -176,9 +174,9 @@ describe('add', () => {
   test('a name that is taken needs --force', async () => {
     const place = await placeWith({ crm: { type: 'http', base_url: 'https://old.example.com', rate: '1/s' } });
     expect(await place.automate(addHttp('crm'))).toMatchObject({ code: 2, stderr: expect.stringMatching(/"crm" already\n.*--force/) });
-    expect(await savedIn(place)).toMatchObject([{ base_url: 'https://old.example.com' }]);
+    expect(await savedConnections(place)).toMatchObject([{ base_url: 'https://old.example.com' }]);
     expect(await place.automate(addHttp('crm', '--force'))).toMatchObject({ code: 0 });
-    expect(await savedIn(place)).toEqual([{ name: 'crm', type: 'http', base_url: base }]);
+    expect(await savedConnections(place)).toEqual([{ name: 'crm', type: 'http', base_url: base }]);
   });
 
   test('eight at once lose nothing, and of three that want one name one gets it', async () => {
@@ -187,7 +185,7 @@ describe('add', () => {
     const codes = (await Promise.all(names.map((name) => place.automate(addHttp(name))))).map(({ code }) => code);
     expect(codes.slice(0, 5)).toEqual([0, 0, 0, 0, 0]);
     expect(codes.slice(5).sort()).toEqual([0, 2, 2]);
-    expect((await savedIn(place)).map(({ name }: { name: string }) => name)).toEqual([...new Set(names)]);
+    expect((await savedConnections(place)).map(({ name }: { name: string }) => name)).toEqual([...new Set(names)]);
     expect(await readdir(place.path(home))).toEqual(['connections.json']);
   });
 });
@@ -223,7 +221,7 @@ describe('list, show and remove', () => {
   test('remove takes away that one alone', async () => {
     const place = await placeWith(saved);
     expect(await place.automate(['connections', 'remove', 'crm'])).toMatchObject({ code: 0, stderr: '"crm" is removed\n' });
-    expect(await savedIn(place)).toEqual([{ name: 'shop', ...saved.shop }]);
+    expect(await savedConnections(place)).toEqual([{ name: 'shop', ...saved.shop }]);
     expect(await place.automate(['connections', 'remove', 'crm'])).toMatchObject({ code: 7 });
   });
 
@@ -238,7 +236,7 @@ describe('list, show and remove', () => {
       stdout: '',
       stderr: `automate: no connection "${name}"${hint}\n`,
     });
-    expect(await savedIn(place)).toHaveLength(2);
+    expect(await savedConnections(place)).toHaveLength(2);
   });
 
   test('where nothing is saved', async () => {

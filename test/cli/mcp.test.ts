@@ -6,6 +6,7 @@ import { makeCertificates } from '../helpers/certificates.ts';
 import { type Workplace, workplace } from '../helpers/cli.ts';
 import { httpServer, json } from '../helpers/http-server.ts';
 import { commandConnection, listeningServer, oddServer, stdioServers } from '../helpers/mcp/servers.ts';
+import { isAlive } from '../helpers/processes.ts';
 
 const everything = stdioServers.everything.join(' ');
 const vault = { AUTOMATE_VAULT_PASSPHRASE: 'correct horse' };
@@ -465,14 +466,6 @@ interface Coverage {
     readonly url: string;
     readonly functions: readonly { readonly functionName: string; readonly ranges: readonly { readonly count: number }[] }[];
   }[];
-}
-
-function isAlive(pid: number): boolean {
-  try {
-    return process.kill(pid, 0);
-  } catch {
-    return false;
-  }
 }
 
 const addingWithLogin = ({ origin }: { origin: string }) => [

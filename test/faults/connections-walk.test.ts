@@ -1,20 +1,17 @@
-import { spawn, spawnSync } from 'node:child_process';
+import { spawn } from 'node:child_process';
 import { readdir } from 'node:fs/promises';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { answeringServer } from '../helpers/answering-server.ts';
-import { type Workplace, workplace } from '../helpers/cli.ts';
+import { savedConnections, type Workplace, workplace } from '../helpers/cli.ts';
 import { vaultPlace } from '../helpers/light-vault.ts';
-import { shellEnvironment } from '../helpers/shell.ts';
-
-const hasScript = spawnSync('script', ['-qec', 'true', '/dev/null']).status === 0;
-const reason = hasScript ? '' : ' (skipped: no script(1) of util-linux here)';
+import { hasTerminal, shellEnvironment, unlessTerminal } from '../helpers/shell.ts';
 
 const keys = { enter: '\r', down: '\x1b[B', ctrlC: '\x03', ctrlD: '\x04', clear: '\x15' };
 
-/** What is waited for on the screen, and what is typed then. */
+/** A text to wait for on the screen, and the keys to type then. */
 type Answer = readonly [shown: string, typed: string];
 
-/** Runs a shell command at a terminal of its own. Everything is typed when its question is there, not before. */
+/** Runs a shell command at a terminal of its own. Each answer is typed once its question is on the screen. */
 async function atTerminal(place: Workplace, command: string, answers: readonly Answer[], env: Record<string, string> = {}) {
   const script = `stty cols 200 rows 50; automate() { node "$AUTOMATE" "$@"; }; ${command}`;
   const child = spawn('script', ['-qec', script, '/dev/null'], {
@@ -28,7 +25,7 @@ async function atTerminal(place: Workplace, command: string, answers: readonly A
   const left = [...answers];
   child.stdout.setEncoding('utf8').on('data', (text: string) => {
     written += text;
-    // biome-ignore lint/suspicious/noControlCharactersInRegex: they move the cursor, and colour
+    // biome-ignore lint/suspicious/noControlCharactersInRegex: they move the cursor and set colors
     shown = written.replace(/\x1b(?:\[[0-9;?]*(?:[A-Za-z]|$)|$)/g, '');
     for (let [next] = left; next; [next] = left) {
       const at = shown.indexOf(next[0], seen);
@@ -38,24 +35,22 @@ async function atTerminal(place: Workplace, command: string, answers: readonly A
       child.stdin.write(next[1]);
     }
   });
-  // A question that nobody expects would wait for ever.
+  // An unexpected question would wait for ever.
   const tooLong = setTimeout(() => child.kill(), 45_000);
   const code = await new Promise<number | null>((resolve) => child.on('close', resolve));
   clearTimeout(tooLong);
   return { code, shown, unasked: left.map(([question]) => question) };
 }
 
-/** What the tool keeps, by file. */
+/** The content of the home folder, by file. */
 async function stateOf(place: Workplace): Promise<Record<string, string>> {
   const names = await readdir(place.path('.automate')).catch(() => []);
   return Object.fromEntries(await Promise.all(names.sort().map(async (name) => [name, await place.read(`.automate/${name}`)])));
 }
 
-const savedIn = async (place: Workplace) => JSON.parse((await place.automate(['connections', 'list', '--json'])).stdout);
-
 const token = `ghp_${'16C7e42F292c6912E7710c838347Ae178B4a'}`;
 
-describe.skipIf(!hasScript)(`prompt at a terminal${reason}`, () => {
+describe.skipIf(!hasTerminal)(`prompt at a terminal${unlessTerminal}`, () => {
   const enter = (text: string) => text + keys.enter;
 
   test('connections add asks for what is missing, and asks again after a wrong answer', async () => {
@@ -78,7 +73,9 @@ describe.skipIf(!hasScript)(`prompt at a terminal${reason}`, () => {
     expect({ code, unasked }).toEqual({ code: 0, unasked: [] });
     expect(shown).toContain('"crm" is saved; try it: automate connections test crm');
     const auth = { type: 'api_key', header: 'X-Key', credential: 'crm-key' };
-    expect(await savedIn(place)).toEqual([{ name: 'crm', type: 'http', base_url: 'https://crm.example.com/v2', auth, rate: '10/s' }]);
+    expect(await savedConnections(place)).toEqual([
+      { name: 'crm', type: 'http', base_url: 'https://crm.example.com/v2', auth, rate: '10/s' },
+    ]);
   });
 
   test.each<[what: string, args: string, answers: Answer[], saved: object]>([
@@ -145,7 +142,7 @@ describe.skipIf(!hasScript)(`prompt at a terminal${reason}`, () => {
     const env = { AUTOMATE_CREDENTIAL_CRM_TOKEN: 'sesame' };
     const { code, unasked } = await atTerminal(place, `automate connections add ${args}`, answers, env);
     expect({ code, unasked }).toEqual({ code: 0, unasked: [] });
-    expect(await savedIn(place)).toEqual([{ name: 'crm', type: 'http', ...saved }]);
+    expect(await savedConnections(place)).toEqual([{ name: 'crm', type: 'http', ...saved }]);
   });
 
   test.each<[where: string, answers: Answer[]]>([
@@ -257,12 +254,12 @@ describe.skipIf(!hasScript)(`prompt at a terminal${reason}`, () => {
   });
 
   describe('secret at a terminal', () => {
-    // No character of these is in anything that the tool says.
+    // No message of the tool has any of these characters.
     const secret = '§¶¤þ¬µ';
     const passphrase = 'ÐØÆ×÷ßÞ';
     const characters = new RegExp(`[${secret}${passphrase}]`);
 
-    /** A place with a flow that sends the credential `key`, and its server. */
+    /** A server, and a place with a flow that sends the credential `key` to it. */
     async function keyed() {
       const server = await answeringServer(() => ({}));
       const flow = `nodes: [{ type: http, url: "${server.origin}/{{id}}", auth: { type: api_key, query: k, credential: key } }]\n`;

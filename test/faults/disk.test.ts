@@ -3,13 +3,12 @@ import { mkdir, readdir } from 'node:fs/promises';
 import { describe, expect, test } from 'vitest';
 import { askedServer, askingFlow, csvOf } from '../helpers/asking.ts';
 import { workplace } from '../helpers/cli.ts';
-import { canTrace, sabotaged, shell } from '../helpers/shell.ts';
+import { run } from '../helpers/resuming.ts';
+import { canTrace, sabotaged, shell, unlessTraced } from '../helpers/shell.ts';
 
 const count = 600;
-const run = ['run', 'flow.yaml', '--in', 'rows.csv', '--out', 'out.csv'];
-const untraceable = canTrace ? '' : ' (skipped: strace cannot trace here)';
 
-/** Two places with the same run: one in which it ends undisturbed, and one to be spoilt. */
+/** Two places with the same run: one in which it has ended undisturbed, and one for a fault. */
 async function twoPlaces(ms = 3) {
   const server = await askedServer(ms);
   const files = { 'flow.yaml': askingFlow(server.origin), 'rows.csv': csvOf(count) };
@@ -19,7 +18,7 @@ async function twoPlaces(ms = 3) {
   return { server, whole, place };
 }
 
-describe.skipIf(!canTrace)(`full disk${untraceable}`, () => {
+describe.skipIf(!canTrace)(`full disk${unlessTraced}`, () => {
   test.each([
     ['the output', 'out.csv'],
     ['the errors', 'rows.errors.csv'],
@@ -64,7 +63,7 @@ describe.skipIf(!canTrace)(`full disk${untraceable}`, () => {
   });
 });
 
-describe.skipIf(!canTrace)(`failed sync${untraceable}`, () => {
+describe.skipIf(!canTrace)(`failed sync${unlessTraced}`, () => {
   test.each([
     ['the output', 'out.csv'],
     ['the errors', 'rows.errors.csv'],
@@ -81,7 +80,7 @@ describe.skipIf(!canTrace)(`failed sync${untraceable}`, () => {
   });
 });
 
-test.skipIf(!canTrace)(`an output that cannot be closed ends the run with exit 74, and it can be resumed${untraceable}`, async () => {
+test.skipIf(!canTrace)(`an output that cannot be closed ends the run with exit 74, and it can be resumed${unlessTraced}`, async () => {
   const { whole, place } = await twoPlaces();
   const args = ['run', 'flow.yaml', '--in', 'rows.csv', '--out', place.path('out.csv')];
   const { code, stderr } = await sabotaged(place, 'close:error=EIO', ['out.csv'], args);
@@ -182,7 +181,7 @@ test('an output in a missing or read-only folder ends the run with exit 74 befor
   expect(server.calls.size).toBe(0);
 });
 
-test.skipIf(!canTrace)(`a checkpoint is written only after a sync of the output and the errors${untraceable}`, async () => {
+test.skipIf(!canTrace)(`a checkpoint is written only after a sync of the output and the errors${unlessTraced}`, async () => {
   const { place } = await twoPlaces();
   const args = run.join(' ');
   const { code } = await shell(place, `strace -f -y -qq -o trace -e trace=write,fsync,fdatasync node "$AUTOMATE" ${args} --force`);
@@ -203,7 +202,7 @@ test.skipIf(!canTrace)(`a checkpoint is written only after a sync of the output 
   expect(checkpoints).toBeGreaterThan(2);
 });
 
-test.skipIf(!canTrace)(`the folders of a new output and a new errors file are synced before the first write${untraceable}`, async () => {
+test.skipIf(!canTrace)(`the folders of a new output and a new errors file are synced before the first write${unlessTraced}`, async () => {
   const { place } = await twoPlaces();
   const args = ['run', 'flow.yaml', '--in', 'rows.csv', '--out', 'out/out.csv', '--errors', 'err/errors.csv'].join(' ');
   await mkdir(place.path('out'));

@@ -2,11 +2,9 @@ import { describe, expect, test } from 'vitest';
 import { csvOf, idsTo } from '../helpers/asking.ts';
 import { readCredits, type Workplace, workplace } from '../helpers/cli.ts';
 import { type Handler, type HttpServer, httpServer, json } from '../helpers/http-server.ts';
-import { leftBehind } from '../helpers/resuming.ts';
+import { leftBehind, run } from '../helpers/resuming.ts';
 
-const run = ['run', 'flow.yaml', '--in', 'rows.csv', '--out', 'out.csv'];
-
-/** A server that calls `act` once, when so many requests have come. */
+/** Starts a server that calls `act` once, after `count` requests. */
 async function actingServer(handler: Handler): Promise<HttpServer & { after(count: number, act: () => void): void }> {
   let awaited = 0;
   let act = () => {};
@@ -34,7 +32,7 @@ const looping = (origin: string, options = '', more = '') => `nodes:
       - { id: page, type: http, url: "${origin}/{{id}}?cursor={{cursor}}", map: { cursor: next, item: "items[].n" }${more} }
 `;
 
-/** Answers with such pages; the last one is `last`. */
+/** Answers with pages of two items, up to page `last`. */
 const pages =
   (last: number, { next = (page: number): unknown => page + 1, ms = 0 } = {}): Handler =>
   async ({ path }, response) => {
@@ -51,7 +49,7 @@ const polling = (origin: string, options: string, more = '') => `nodes:
     nodes: [{ id: ask, type: http, url: "${origin}/{{id}}", map: { status: status, note: note }${more} }]
 `;
 
-/** Answers "working" so many times for each job, and then "done". */
+/** Answers "working" `times` times for each job, then "done". */
 function jobs(times: (id: number) => number, { ms = 0, headers = {} }: { ms?: number; headers?: Record<string, string> } = {}): Handler {
   const asked = new Map<string, number>();
   return async ({ path }, response) => {
@@ -69,7 +67,7 @@ const asked = ({ requests }: HttpServer) => requests.map(({ path }) => path);
 
 const rowsIn = async (place: Workplace) => (await place.read('out.csv')).trim().split('\n').slice(1);
 
-/** Every request was a credit, and every credit a request. */
+/** Expects a credit for each request. */
 async function expectCounted(place: Workplace, server: HttpServer): Promise<void> {
   expect((await readCredits(place)).spent).toBe(server.requests.length);
 }

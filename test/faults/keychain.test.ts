@@ -6,6 +6,7 @@ import { describe, expect, onTestFinished, test } from 'vitest';
 import { askedServer, askingFlow, csvOf } from '../helpers/asking.ts';
 import { type Workplace, workplace } from '../helpers/cli.ts';
 import { httpServer, json } from '../helpers/http-server.ts';
+import { listInKeychain } from '../helpers/keychain.ts';
 import { lightVault, passphrase } from '../helpers/light-vault.ts';
 import { shell } from '../helpers/shell.ts';
 
@@ -50,13 +51,6 @@ function textOf(path: string): string {
 }
 
 const expectNoProcess = (place: Workplace) => expect.poll(() => processesOf(place), { timeout: 5000 }).toEqual([]);
-
-/** Lists `crm` as stored in the keychain. */
-async function listInKeychain(place: Workplace): Promise<void> {
-  const credential = { name: 'crm', env: 'default', backend: 'keychain', setAt: '2026-01-01T00:00:00.000Z' };
-  await mkdir(place.path('.automate'), { recursive: true });
-  await place.write('.automate/credentials.json', JSON.stringify({ version: 1, credentials: [credential] }));
-}
 
 describe.skipIf(skipped)(`Secret Service${skipped}`, () => {
   test('stores a secret, also the previous one until the new one has succeeded, and deletes both', async () => {
@@ -139,7 +133,7 @@ describe.skipIf(skipped)(`Secret Service${skipped}`, () => {
 test('a run without D-Bus, as under cron, ends with exit 7 and the reason', async () => {
   const server = await askedServer();
   const place = await flowPlace(server.origin);
-  await listInKeychain(place);
+  await listInKeychain(place, 'crm');
   for (const env of [{}, { DBUS_SESSION_BUS_ADDRESS: `unix:path=${place.path('nobody')}` }]) {
     const { code, stderr } = await shell(place, run, env as Record<string, string>);
     expect([code, stderr]).toEqual([
@@ -153,7 +147,7 @@ test('a run without D-Bus, as under cron, ends with exit 7 and the reason', asyn
 test('a D-Bus that never answers ends the run after 10 s with exit 7, and leaves no process, even when automate is killed', async () => {
   const server = await askedServer();
   const place = await flowPlace(server.origin);
-  await listInKeychain(place);
+  await listInKeychain(place, 'crm');
   const sockets = new Set<Socket>();
   const silent = createServer((socket) => void sockets.add(socket.on('error', () => {}).resume())).listen(place.path('bus'));
   onTestFinished(() => {

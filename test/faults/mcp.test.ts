@@ -3,6 +3,7 @@ import { describe, expect, test } from 'vitest';
 import { idsTo } from '../helpers/asking.ts';
 import { type Workplace, workplace } from '../helpers/cli.ts';
 import { commandConnection, listeningServer, oddServer, stdioServers } from '../helpers/mcp/servers.ts';
+import { isAlive } from '../helpers/processes.ts';
 
 const rows = (count: number) => `id\n${idsTo(count).join('\n')}\n`;
 
@@ -174,12 +175,4 @@ async function killChildOnce(parent: number, isTime: () => Promise<boolean>): Pr
     await new Promise((resolve) => setTimeout(resolve, 5));
   }
   return false;
-}
-
-function isAlive(pid: number): boolean {
-  try {
-    return process.kill(pid, 0);
-  } catch {
-    return false;
-  }
 }

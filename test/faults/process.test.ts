@@ -1,10 +1,10 @@
 import { spawnSync } from 'node:child_process';
 import { existsSync } from 'node:fs';
-import { mkdir } from 'node:fs/promises';
 import { describe, expect, test } from 'vitest';
 import { askedServer, askingFlow, csvOf, idsTo } from '../helpers/asking.ts';
 import { workplace } from '../helpers/cli.ts';
 import { httpServer, json } from '../helpers/http-server.ts';
+import { listInKeychain } from '../helpers/keychain.ts';
 import { shell } from '../helpers/shell.ts';
 
 test('a run whose stdout is closed by `| head -1` ends with exit 141 and no stack trace', async () => {
@@ -119,9 +119,7 @@ test('a credential in a missing keychain, as under cron, ends the run with exit 
   const server = await askedServer();
   const flow = askingFlow(server.origin, ', auth: { type: bearer, credential: crm-token }');
   const place = await workplace({ 'flow.yaml': flow });
-  const credential = { name: 'crm-token', env: 'default', backend: 'keychain', setAt: '2026-01-01T00:00:00.000Z' };
-  await mkdir(place.path('.automate'));
-  await place.write('.automate/credentials.json', JSON.stringify({ version: 1, credentials: [credential] }));
+  await listInKeychain(place, 'crm-token');
   const { finished } = place.start(['run', 'flow.yaml', '--in', '-', '--in-format', 'csv'], { stdin: csvOf(3), keepStdin: true });
   const { code, stderr } = await finished;
   expect(code).toBe(7);

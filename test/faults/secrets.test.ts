@@ -1,4 +1,3 @@
-import { spawnSync } from 'node:child_process';
 import { createCipheriv } from 'node:crypto';
 import { readdir, readFile, rm } from 'node:fs/promises';
 import type { ServerResponse } from 'node:http';
@@ -8,7 +7,7 @@ import { type Finished, workplace } from '../helpers/cli.ts';
 import { httpServer, json } from '../helpers/http-server.ts';
 import { passphrase, vaultPlace } from '../helpers/light-vault.ts';
 import { unusedPort } from '../helpers/raw-server.ts';
-import { shell } from '../helpers/shell.ts';
+import { hasTerminal, shell, unlessTerminal } from '../helpers/shell.ts';
 
 const canary = 'canary/"7f3a+Zq9= 8x';
 const base64 = Buffer.from(`user:${canary}`).toString('base64');
@@ -303,15 +302,11 @@ describe('escape sequence', () => {
     }
   });
 
-  const hasScript = spawnSync('script', ['-qec', 'true', '/dev/null']).status === 0;
-  test.skipIf(!hasScript)(
-    `of an answer's header is removed from a preview on a terminal${hasScript ? '' : ' (skipped: no script(1) here)'}`,
-    async () => {
-      const server = await httpServer((_, response) => response.writeHead(200, { 'x-evil': 'a\u009b31mb' }).end('{}'));
-      const place = await workplace({ 'flow.yaml': askingFlow(server.origin), 'rows.csv': csvOf(1) });
-      const command = 'node "$AUTOMATE" test-request flow.yaml --in rows.csv';
-      const { stdout } = await shell(place, `script -qec '${command}' /dev/null`);
-      expect(stdout).toContain('x-evil: a31mb');
-    },
-  );
+  test.skipIf(!hasTerminal)(`of an answer's header is removed from a preview on a terminal${unlessTerminal}`, async () => {
+    const server = await httpServer((_, response) => response.writeHead(200, { 'x-evil': 'a\u009b31mb' }).end('{}'));
+    const place = await workplace({ 'flow.yaml': askingFlow(server.origin), 'rows.csv': csvOf(1) });
+    const command = 'node "$AUTOMATE" test-request flow.yaml --in rows.csv';
+    const { stdout } = await shell(place, `script -qec '${command}' /dev/null`);
+    expect(stdout).toContain('x-evil: a31mb');
+  });
 });

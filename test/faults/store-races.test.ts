@@ -1,9 +1,9 @@
-import { spawnSync } from 'node:child_process';
 import { readdir } from 'node:fs/promises';
 import { expect, test } from 'vitest';
 import { idsTo } from '../helpers/asking.ts';
 import { type Workplace, workplace } from '../helpers/cli.ts';
 import { passphrase, vaultPlace } from '../helpers/light-vault.ts';
+import { deadPid } from '../helpers/processes.ts';
 import { canTrace, shell } from '../helpers/shell.ts';
 
 const env = { AUTOMATE_VAULT_PASSPHRASE: passphrase };
@@ -73,7 +73,3 @@ test.runIf(canTrace)("a process that is slow to remove a dead one's lock does no
   expect(stderr.match(/is stored in the vault/g)).toHaveLength(3);
   expect(await found(place)).toEqual(['a', 'b', 'c'].map((name) => `key-${name}: found in the vault`));
 });
-
-function deadPid(): number {
-  return spawnSync(process.execPath, ['-e', '']).pid;
-}

@@ -107,3 +107,9 @@ export async function readCredits(place: Workplace): Promise<Credits> {
   if (code !== 0) throw new Error(`automate credits: exit ${code}: ${stderr}`);
   return JSON.parse(stdout);
 }
+
+/** The saved connections, as `automate connections list --json` prints them. */
+// biome-ignore lint/suspicious/noExplicitAny: tests look into it
+export async function savedConnections(place: Workplace): Promise<any> {
+  return JSON.parse((await place.automate(['connections', 'list', '--json'])).stdout);
+}

@@ -6,7 +6,7 @@ import { type Finished, noCompileCache, type Workplace } from './cli.ts';
 
 const bin = fileURLToPath(new URL('../../bin/automate.js', import.meta.url));
 
-/** The variables of a shell in a workplace; it holds nothing of the tester's own. */
+/** The variables of a shell in a workplace, and none of the tester's own. */
 export function shellEnvironment({ folder, path }: Workplace): Record<string, string> {
   return {
     PATH: `${dirname(process.execPath)}:${process.env.PATH}`,
@@ -17,7 +17,7 @@ export function shellEnvironment({ folder, path }: Workplace): Record<string, st
   };
 }
 
-/** Runs a bash script in a workplace; `automate` is the tool there, `$AUTOMATE` its file for node. */
+/** Runs a bash script in a workplace. `automate` runs the tool, and `$AUTOMATE` is its file. */
 export async function shell(place: Workplace, script: string, env: Record<string, string> = {}): Promise<Finished> {
   const child = spawn('bash', ['-c', `automate() { node "$AUTOMATE" "$@"; }\n${script}`], {
     cwd: place.folder,
@@ -29,10 +29,19 @@ export async function shell(place: Workplace, script: string, env: Record<string
   return { code, stdout, stderr };
 }
 
-/** Whether system calls can be made to fail here. */
+/** True if strace(1) can make system calls fail here. */
 export const canTrace = spawnSync('strace', ['-o', '/dev/null', 'true']).status === 0;
 
-/** Runs the tool while some system calls on some files fail, as strace(1) says under `inject`. Absolute paths count as the tool sees them. */
+/** Suffix for the titles of tests that need `canTrace`: the reason why they are skipped. */
+export const unlessTraced = canTrace ? '' : ' (skipped: strace cannot trace here)';
+
+/** True if script(1) can give a command a terminal here. */
+export const hasTerminal = spawnSync('script', ['-qec', 'true', '/dev/null']).status === 0;
+
+/** Suffix for the titles of tests that need `hasTerminal`: the reason why they are skipped. */
+export const unlessTerminal = hasTerminal ? '' : ' (skipped: no script(1) of util-linux here)';
+
+/** Runs the tool while some system calls on some files fail, as the option `inject` of strace(1) describes. Paths count as the tool writes them. */
 export function sabotaged(place: Workplace, inject: string, files: readonly string[], args: readonly string[]): Promise<Finished> {
   const paths = files.map((name) => `-P '${place.path(name)}'`).join(' ');
   const words = args.map((arg) => `'${arg}'`).join(' ');

@@ -5,6 +5,7 @@ import { describe, expect, onTestFinished, test } from 'vitest';
 import { LocalTransport } from '../../../src/io/mcp/local/local-transport.ts';
 import { oddServer, stdioServers } from '../../helpers/mcp/servers.ts';
 import { local, secretOf, useTools } from '../../helpers/mcp/tools.ts';
+import { isAlive } from '../../helpers/processes.ts';
 
 describe('local MCP server', () => {
   const connection = local(stdioServers.everything);
@@ -348,11 +349,3 @@ describe('odd MCP server', () => {
     await expect.poll(() => isAlive(pid), { timeout: 5000 }).toBe(false);
   });
 });
-
-function isAlive(pid: number): boolean {
-  try {
-    return process.kill(pid, 0);
-  } catch {
-    return false;
-  }
-}
