@@ -1,9 +1,9 @@
-/** The longest that a timer of Node.js can run, some 24 days. */
+/** The maximum of a timer of Node.js, about 24 days. */
 export const longestTimerMs = 2 ** 31 - 1;
 
 const unitMs: Record<string, number> = { ms: 1, s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000 };
 
-/** Milliseconds of a written duration: `250ms`, `1s`, `5m`, `24h`, `7d`, or an integer of ms. Absent when it is none. */
+/** The ms of a written duration: `250ms`, `1s`, `5m`, `24h`, `7d`, or an integer of ms. Absent for any other text. */
 export function durationMs(written: string | number): number | undefined {
   if (typeof written === 'number') return Number.isInteger(written) && written >= 0 ? written : undefined;
   const match = /^(\d+(?:\.\d+)?)(ms|s|m|h|d)$/.exec(written.trim());
@@ -11,22 +11,22 @@ export function durationMs(written: string | number): number | undefined {
   return /^\d+$/.test(written.trim()) ? Number(written) : undefined;
 }
 
-/** Milliseconds between two calls of a written rate: `10/s`, `600/min`, `5000/h`. Absent when it is none. */
+/** The ms between two calls of a written rate: `10/s`, `600/min`, `5000/h`. Absent for any other text. */
 export function rateIntervalMs(written: string): number | undefined {
   const match = /^(\d+(?:\.\d+)?)\s*\/\s*(s|sec|m|min|h|d)$/.exec(written.trim());
   if (!match || Number(match[1]) <= 0) return undefined;
   return (unitMs[(match[2] as string).charAt(0)] as number) / Number(match[1]);
 }
 
-/** A time as a person reads it: `340 ms`, `4.2 s`, `3 min 12 s`, `5 min`, `2 h 5 min`. */
+/** A duration as a person reads it: `340 ms`, `4.2 s`, `3 min 12 s`, `5 min`, `2 h 5 min`. */
 export function durationText(ms: number): string {
   if (ms < 999.5) return `${Math.round(ms)} ms`;
   if (ms < 59_950) return `${(ms / 1000).toFixed(1)} s`;
   const seconds = Math.round(ms / 1000);
-  if (seconds < 3600) return together(Math.floor(seconds / 60), 'min', seconds % 60, 's');
-  return together(Math.floor(seconds / 3600), 'h', Math.floor((seconds % 3600) / 60), 'min');
+  if (seconds < 3600) return twoUnits(Math.floor(seconds / 60), 'min', seconds % 60, 's');
+  return twoUnits(Math.floor(seconds / 3600), 'h', Math.floor((seconds % 3600) / 60), 'min');
 }
 
-function together(count: number, unit: string, rest: number, smallerUnit: string): string {
+function twoUnits(count: number, unit: string, rest: number, smallerUnit: string): string {
   return rest === 0 ? `${count} ${unit}` : `${count} ${unit} ${rest} ${smallerUnit}`;
 }

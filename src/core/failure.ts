@@ -13,17 +13,17 @@ export const failureClasses = [
   'output',
 ] as const;
 
-/** Why a record failed. */
+/** The class of a failure, as the errors file names it. */
 export type FailureClass = (typeof failureClasses)[number];
 
 interface FailureDetails {
-  /** The answer's HTTP status; absent when there was no answer. */
+  /** The answer's HTTP status. Absent without an answer. */
   status?: number | undefined;
-  /** Whether the same call may be tried again. */
+  /** True if the same call may be retried. */
   retryable?: boolean;
-  /** How long the other side asked us to stay away, from its answer's headers; absent when it did not say. */
+  /** The wait that the answer's headers ask for. Absent if they ask for none. */
   retryAfterMs?: number | undefined;
-  /** Whether the request may have reached the other side. Only what was never sent costs no credit. */
+  /** True if the request may have reached the server. Only a request that was never sent costs no credit. */
   sent?: boolean;
 }
 
@@ -34,9 +34,9 @@ export class Failure extends Error {
   readonly retryable: boolean;
   readonly retryAfterMs: number | undefined;
   readonly sent: boolean;
-  /** The id of the node it failed at; absent for what was wrong with the record itself. */
+  /** The id of the node that failed. Absent if the record itself was wrong. */
   node: string | undefined;
-  /** Tries made, the first included. */
+  /** Attempts made, the first included. */
   attempts = 0;
 
   constructor(
@@ -44,7 +44,7 @@ export class Failure extends Error {
     message: string,
     details: FailureDetails = {},
   ) {
-    // A failed record is an everyday result, not a surprise: it needs no stack.
+    // A failed record is an ordinary result: it needs no stack.
     const limit = Error.stackTraceLimit;
     Error.stackTraceLimit = 0;
     super(message);
@@ -55,12 +55,12 @@ export class Failure extends Error {
     this.sent = details.sent ?? true;
   }
 
-  /** The same failure, not to be tried again. */
+  /** The same failure, not retryable. */
   asFinal(): Failure {
     return this.copied(this.message, false);
   }
 
-  /** The same failure, of an action of which something was sent. */
+  /** The same failure of an action that has sent a request. */
   asSent(): Failure {
     return this.copied(this.message, this.retryable, true);
   }
@@ -80,10 +80,10 @@ export class Failure extends Error {
   }
 }
 
-/** What ended the whole run. Each has an exit code. */
+/** The reason for the end of a whole run. Each has an exit code. */
 export type ErrorKind = 'usage' | 'cancelled' | 'flow' | 'input' | 'credential' | 'credits' | 'output-exists' | 'output' | 'stdout-closed';
 
-/** This run cannot start or go on. The message is for the user: what was expected, what was found, the way out on the next line. */
+/** This run cannot start or go on. The message is for the user: expected, found, and the way out on the next line. */
 export class AutomateError extends Error {
   override readonly name: string = 'AutomateError';
   constructor(
@@ -98,10 +98,10 @@ export class AutomateError extends Error {
 /** Something wrong in a flow file. */
 export interface Problem {
   message: string;
-  /** 1-based; absent when the problem is the file as a whole. */
+  /** 1-based. Absent if the problem is the file as a whole. */
   line?: number;
   column?: number;
-  /** The source line with every secret masked, and where the caret stands in it (0-based). */
+  /** The source line with every secret masked, and the column of the caret in it (0-based). */
   source?: { text: string; caret: number; width: number };
 }
 
@@ -117,7 +117,7 @@ export class FlowError extends AutomateError {
   }
 }
 
-/** The run is ending: this record was left as it was and is to be taken up by a later run. */
+/** The run is ending: this record stays as it was, for a later run. */
 export class Unfinished extends Error {
   override readonly name = 'Unfinished';
 }

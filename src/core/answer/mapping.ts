@@ -4,42 +4,42 @@ import { membersOf } from '../value/dictionary.ts';
 import { isObject, type Value } from '../value/value.ts';
 import { compilePath, type Path, pathTo, valueAt } from './path.ts';
 
-/** What a node's `map` reads from: one answer. */
+/** One answer, as a node's `map` reads it. */
 export interface Answer {
-  /** Absent where an answer has none. */
+  /** Absent for a tool's answer. */
   readonly status: number | undefined;
-  /** A header's value by its lower-case name; `undefined` where the answer has none. */
+  /** A header's value by its lower-case name; `undefined` if the answer has none. */
   header(name: string): string | undefined;
-  /** The parsed body; `undefined` when it was empty. */
+  /** The parsed body; `undefined` if it was empty. */
   readonly body: Value | undefined;
 }
 
-/** What to do with a record whose array to expand is empty or absent. */
+/** The fate of a record whose array to expand is empty or absent. */
 export type WhenEmpty = 'keep' | 'drop' | 'error';
 
 /** A compiled `map`. */
 export interface Mapping {
-  /** The fields that it adds, in order. */
+  /** The fields that the map adds, in order. */
   readonly fields: readonly string[];
   /** The paths as they were written, one per field. */
   readonly paths: readonly string[];
-  /** Whether one record can become several. */
+  /** True if one record can become several rows. */
   readonly expands: boolean;
-  /** Whether it looks into the body, so that a body which is no JSON is a failure. */
+  /** True if a path leads into the body: a body that is not JSON is then a failure. */
   readonly needsJson: boolean;
-  /** Whether it takes anything of the body, `$body` included. */
+  /** True if a path reads the body, `$body` included. */
   readonly readsBody: boolean;
-  /** The record's output records. `found` gets, per path, whether it led anywhere. Throws a Failure (`mapping`). */
+  /** Makes the record's rows. `found` gets, per path, true if it led to a value. Throws a Failure (`mapping`). */
   apply(record: Fields, answer: Answer, found: boolean[], part?: MappedPart): Fields[];
-  /** The outermost array that is expanded; absent without one. */
+  /** The steps to the outermost array that is expanded. Absent without one. */
   readonly array: readonly (string | number)[] | undefined;
 }
 
-/** What part of an answer a record gets. */
+/** The part of an answer that belongs to a record. */
 export interface MappedPart {
-  /** The elements of the outermost array; absent for all of them. */
+  /** Elements of the outermost array. Absent for all of them. */
   readonly elements?: readonly Value[];
-  /** What to do when there are none; absent for what the map says. */
+  /** The fate of the record if there are none. Absent for the map's own rule. */
   readonly whenEmpty?: WhenEmpty;
 }
 
@@ -49,7 +49,7 @@ interface Entry {
   readonly place: number;
 }
 
-/** Compiles a list of paths, or a mapping of field names to paths. Throws an Error that says what is wrong. */
+/** Compiles a list of paths, or a mapping of field names to paths. Throws an Error with the reason for a refusal. */
 export function compileMapping(written: readonly string[] | Readonly<Record<string, string>>, whenEmpty: WhenEmpty): Mapping {
   const pairs = Array.isArray(written)
     ? written.map((path: string) => [path, path] as const)
@@ -74,7 +74,7 @@ export function compileMapping(written: readonly string[] | Readonly<Record<stri
 /** The arrays that are expanded, outermost first. All expanding paths of a node must share them. */
 function chainOf(entries: readonly Entry[]): readonly (readonly (string | number)[])[] {
   const longest = entries.reduce<Entry | undefined>(
-    (most, entry) => (entry.path.legs.length > (most?.path.legs.length ?? 1) ? entry : most),
+    (longest, entry) => (entry.path.legs.length > (longest?.path.legs.length ?? 1) ? entry : longest),
     undefined,
   );
   if (!longest) return [];
@@ -95,7 +95,7 @@ interface Application extends MappedPart {
   readonly found: boolean[];
 }
 
-/** Without an array to expand, one record stays one. */
+/** Maps without an array to expand: one row. */
 function applyOnce(entries: readonly Entry[], { record, answer, found }: Omit<Application, 'whenEmpty'>): Fields {
   const fields = copyOf(record);
   for (const { field, path, place } of entries) {
@@ -109,7 +109,7 @@ function applyOnce(entries: readonly Entry[], { record, answer, found }: Omit<Ap
 interface Expansion {
   readonly entries: readonly Entry[];
   readonly chain: Path['legs'];
-  /** The entries that are read at each depth. */
+  /** The entries by the depth at which they are read. */
   readonly byDepth: readonly (readonly Entry[])[];
 }
 
@@ -155,7 +155,7 @@ function apply({ entries, chain, byDepth }: Expansion, to: Application): Fields[
   }
 }
 
-/** One element of an array that holds no others to expand. */
+/** Maps one element of an array that holds no other array to expand. */
 function rowOf(entries: readonly Entry[], element: Value, { record, answer, found }: Application): Fields {
   const fields = copyOf(record);
   for (const { field, path, place } of entries) {
@@ -170,14 +170,14 @@ function arrayPath(chain: Path['legs'], depth: number): string {
   return chain.slice(0, depth + 1).reduce((path, leg) => `${leg.reduce(pathTo, path)}[]`, '');
 }
 
-/** What is at a path that expands nothing. */
+/** The value at a path that expands nothing. */
 export function rootValue(path: Path, answer: Answer, value: Value | undefined): Value | undefined {
   if (path.root === 'status') return answer.status;
   if (path.root === 'headers') return answer.header(path.legs[0]?.[0] as string);
   return valueAt(value, path.legs.at(-1) as (string | number)[]);
 }
 
-/** What a value is, in a message. */
+/** The kind of a value, for messages. */
 export function kindOf(value: Value): string {
   if (value === null) return 'null';
   if (Array.isArray(value)) return 'an array';

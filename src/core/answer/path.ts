@@ -4,16 +4,16 @@ import { isObject, type Value } from '../value/value.ts';
 type Step = string | number | typeof each;
 const each = Symbol('each element');
 
-/** A compiled path into a response. */
+/** A compiled path into an answer. */
 export interface Path {
   readonly text: string;
-  /** What it starts from. A header's name is its one step, in lower case. */
+  /** The part of the answer that the path starts from. A header's name is its only step, in lower case. */
   readonly root: 'body' | 'status' | 'headers';
   /** The steps, cut at every `[]`: n expansions make n + 1 legs. */
   readonly legs: readonly (readonly (string | number)[])[];
 }
 
-/** Compiles `data.user.name`, `results[0].value`, `items[].id`, `["odd key"]`, `$status`, `$headers.etag`, `$body`. Throws an Error that says what is wrong. */
+/** Compiles `data.user.name`, `results[0].value`, `items[].id`, `["odd key"]`, `$status`, `$headers.etag`, `$body`. Throws an Error with the reason for a refusal. */
 export function compilePath(text: string): Path {
   const steps = stepsOf(text);
   const first = steps[0];
@@ -21,7 +21,9 @@ export function compilePath(text: string): Path {
   if (!quoted && first === '$status' && steps.length === 1) return { text, root: 'status', legs: [[]] };
   if (!quoted && first === '$headers') return headerPath(text, steps);
   if (!quoted && typeof first === 'string' && first.startsWith('$') && first !== '$body') {
-    throw new Error(`expected $status, $headers.NAME or $body, found "${text}"; ${meant(text) ?? `a field of that name is ["${first}"]`}`);
+    throw new Error(
+      `expected $status, $headers.NAME or $body, found "${text}"; ${otherSyntax(text) ?? `a field of that name is ["${first}"]`}`,
+    );
   }
   return { text, root: 'body', legs: legsOf(!quoted && first === '$body' ? steps.slice(1) : steps) };
 }
@@ -70,14 +72,14 @@ function unquoted(quoted: string): string | undefined {
 }
 
 function fail(text: string, at: number): never {
-  const advice = meant(text);
+  const advice = otherSyntax(text);
   throw new Error(
     `expected a path such as data.user.name, results[0].value, items[].id or ["odd key"], found "${text}"${advice ? `; ${advice}` : ` (wrong from character ${at + 1})`}`,
   );
 }
 
-/** JSONPath and jq begin a path with a character or two more; JSONPath has other quotes, and a star for each element. */
-function meant(text: string): string | undefined {
+/** Advice for a path of JSONPath or jq: these begin with `$.` or `.`, and JSONPath writes `['name']` and `[*]`. */
+function otherSyntax(text: string): string | undefined {
   const plain = text
     .replace(/^\$?(?:\.|(?=\[))/, '')
     .replaceAll('[*]', '[]')
@@ -90,7 +92,7 @@ function meant(text: string): string | undefined {
   }
 }
 
-/** The value at the end of the steps; `undefined` where there is none. Inherited properties are none. */
+/** The value at the end of the steps, `undefined` if there is none. Inherited properties do not count. */
 export function valueAt(value: Value | undefined, steps: readonly (string | number)[]): Value | undefined {
   let current = value;
   for (const step of steps) {
@@ -102,7 +104,7 @@ export function valueAt(value: Value | undefined, steps: readonly (string | numb
 
 const plainName = /^[^.[\]"\s$][^.[\]"\s]*$/;
 
-/** A path one step longer, with a name quoted where it needs that. */
+/** A path with one more step. A name is quoted if it has to be. */
 export function pathTo(path: string, name: string | number): string {
   if (typeof name === 'number') return `${path}[${name}]`;
   if (!plainName.test(name)) return `${path}[${JSON.stringify(name)}]`;

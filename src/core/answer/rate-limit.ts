@@ -2,31 +2,31 @@
 type Header = (name: string) => string | undefined;
 
 /**
- * How long an answer asks us to stay away, in ms; absent when it does not say, or says it in a way nobody understands.
- * Retry-After: RFC 9110, 10.2.3; a date is read against the answer's own Date, so a wrong clock does no harm.
+ * The wait in ms that an answer asks for. Absent if it asks for none, or in an unknown form.
+ * Retry-After: RFC 9110, 10.2.3. A date is compared with the answer's own Date, so a wrong clock does no harm.
  * RateLimit: draft-ietf-httpapi-ratelimit-headers (`"default";r=0;t=30`), its draft 7 (`limit=10, remaining=0, reset=30`), and the older RateLimit-Reset.
  * X-RateLimit-Reset: seconds, or an epoch in seconds or ms.
- * Many servers send the latter with every answer: they count only with a 429, or when nothing remains.
- * `nowMs` is the wall clock, for an answer without a Date.
+ * Many servers send these reset headers with every answer: they count only with a 429, or if no request remains.
+ * `nowMs`: the wall clock, for an answer without a Date.
  */
 export function retryAfterMs(status: number, header: Header, nowMs: number): number | undefined {
   const serverNow = () => dateMs(header('date')) ?? nowMs;
-  const asked = ofRetryAfter(header('retry-after'), serverNow);
-  if (asked !== undefined) return asked;
+  const waitMs = retryAfterOf(header('retry-after'), serverNow);
+  if (waitMs !== undefined) return waitMs;
   const remaining = header('ratelimit-remaining') ?? header('x-ratelimit-remaining') ?? header('x-rate-limit-remaining');
   const isSpent = status === 429 || remaining?.trim() === '0';
-  return ofRateLimit(header, status) ?? (isSpent ? ofReset(header, serverNow) : undefined);
+  return rateLimitWait(header, status) ?? (isSpent ? resetWait(header, serverNow) : undefined);
 }
 
-function ofRetryAfter(value: string | undefined, serverNow: () => number): number | undefined {
+function retryAfterOf(value: string | undefined, serverNow: () => number): number | undefined {
   if (value === undefined) return undefined;
   if (/^\s*\d+(?:\.\d+)?\s*$/.test(value)) return Number(value) * 1000;
   const date = dateMs(value);
-  return date === undefined ? undefined : ahead(date - serverNow());
+  return date === undefined ? undefined : positive(date - serverNow());
 }
 
-/** A time that is now or past asks for nothing: clocks are rounded, and coming back at once would be refused again. */
-function ahead(ms: number): number | undefined {
+/** A wait above 0. A time that is now or past asks for none: servers round, and an immediate retry would be refused again. */
+function positive(ms: number): number | undefined {
   return ms > 0 ? ms : undefined;
 }
 
@@ -38,7 +38,7 @@ function dateMs(value: string | undefined): number | undefined {
   return Number.isNaN(ms) ? undefined : ms;
 }
 
-function ofRateLimit(header: Header, status: number): number | undefined {
+function rateLimitWait(header: Header, status: number): number | undefined {
   const value = header('ratelimit');
   if (value === undefined) return undefined;
   const policies = /\breset=/.test(value) ? [value] : value.split(',');
@@ -50,10 +50,10 @@ function ofRateLimit(header: Header, status: number): number | undefined {
   return waits.length > 0 ? Math.max(...waits) : undefined;
 }
 
-function ofReset(header: Header, serverNow: () => number): number | undefined {
+function resetWait(header: Header, serverNow: () => number): number | undefined {
   const value = header('ratelimit-reset') ?? header('x-ratelimit-reset') ?? header('x-rate-limit-reset');
   if (value === undefined || !/^\s*\d+(?:\.\d+)?\s*$/.test(value)) return undefined;
   const number = Number(value);
-  if (number < 1e9) return ahead(number * 1000);
-  return ahead((number < 1e11 ? number * 1000 : number) - serverNow());
+  if (number < 1e9) return positive(number * 1000);
+  return positive((number < 1e11 ? number * 1000 : number) - serverNow());
 }

@@ -3,12 +3,12 @@ import type { HttpResponse } from '../ports.ts';
 import { parseJson } from '../value/json.ts';
 import type { Value } from '../value/value.ts';
 
-/** How a node reads bodies: `auto` takes JSON when the content type or the text says so. */
+/** The mode in which a node reads bodies: `auto` takes JSON if the content type or the text says so. */
 export type ResponseMode = 'auto' | 'json' | 'text';
 
 /**
- * The body of an answer: JSON or text; `undefined` when it is empty.
- * `needsJson`: the map looks into it, so a text that is no JSON is a failure. Throws a Failure (`parse`, or `network` for a body cut off).
+ * Reads the body of an answer: JSON or text, `undefined` if it is empty.
+ * `needsJson`: true if the map looks into the body, so that a text is a failure. Throws a Failure (`parse`, or `network` for a body cut off).
  */
 export function readBody(response: HttpResponse, mode: ResponseMode, needsJson: boolean): Value | undefined {
   if (response.body.length === 0) return undefined;
@@ -26,7 +26,7 @@ export function readBody(response: HttpResponse, mode: ResponseMode, needsJson: 
   }
 }
 
-/** Whether the node or the answer's content type says that the body is JSON. */
+/** True if the node or the answer's content type says that the body is JSON. */
 export function announcesJson(response: HttpResponse, mode: ResponseMode): boolean {
   return mode === 'json' || (mode === 'auto' && /[/+]json\b/i.test(response.header('content-type') ?? ''));
 }
@@ -52,7 +52,7 @@ function decoderOf(charset: string, { status }: HttpResponse): InstanceType<type
   }
 }
 
-/** JSON cut off where only the end of the connection could tell is an answer lost on its way, so it is tried again. */
+/** Fails for a text that is not JSON. JSON cut off by the end of the connection was lost on its way: that failure is retried. */
 function notJson(response: HttpResponse, text: string, reason = ''): never {
   const found = `${response.header('content-type') ?? 'no content type'}: ${excerpt(text)}`;
   const { status } = response;
@@ -64,36 +64,36 @@ function notJson(response: HttpResponse, text: string, reason = ''): never {
   throw new Failure('parse', `expected JSON, found ${found}${tooDeep}`, { status });
 }
 
-/** Whether JSON.parse liked a text up to its very end. */
+/** True if JSON.parse failed only at the end of the text. */
 function isCutOff(text: string, reason: string): boolean {
   if (reason.startsWith('Unexpected end') || reason.startsWith('Unterminated')) return true;
   return Number(/at position (\d+)/.exec(reason)?.[1]) === text.length;
 }
 
-/** The beginning of a text that came from outside, on one line and safe to show. Dots tell that it goes on: half a secret is known by them. */
+/** The beginning of a text from outside, on one line and safe to show. Three dots show that it goes on: redaction knows half a secret by them. */
 export function excerpt(text: string, length = 200): string {
   const start = text.slice(0, length * 2);
   const line = cleaned(start).replace(/\s+/g, ' ').trim();
   return line.length > length || start.length < text.length ? `${line.slice(0, length).toWellFormed()}...` : line;
 }
 
-/** An excerpt in quotes. Of the blanks at its ends, which may be why it is refused, one is shown. */
+/** An excerpt in quotes. A blank at either end is shown, as it may be the mistake. */
 export function inQuotes(text: string, length = 80): string {
   const shown = excerpt(text, length);
   const before = /^\s/.test(text) ? ' ' : '';
-  const behind = shown !== '' && /\s$/.test(text) ? ' ' : '';
-  return JSON.stringify(`${before}${shown}${behind}`);
+  const after = shown !== '' && /\s$/.test(text) ? ' ' : '';
+  return JSON.stringify(`${before}${shown}${after}`);
 }
 
-/** A text without the control characters that could steer a terminal. */
+/** A text without the control characters that could control a terminal. */
 export function cleaned(text: string): string {
-  // biome-ignore lint/suspicious/noControlCharactersInRegex: these are what is taken out
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: these are the characters to remove
   return text.replace(/\x1b\[[0-9;?]*[A-Za-z]|[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069]/g, '');
 }
 
-/** What a server said of itself in an answer that is no success. */
+/** The message of an answer that is not a success. */
 export function answerMessage(response: Pick<HttpResponse, 'status' | 'body'>): string {
-  // More bytes than an excerpt can hold, so that it sees where it cuts.
+  // More bytes than an excerpt holds: it has to see that the text goes on.
   const text = response.body.length === 0 ? '' : excerpt(new TextDecoder().decode(response.body.subarray(0, 2000)));
   return `the server answered ${response.status}${text === '' ? '' : `: ${text}`}`;
 }

@@ -4,17 +4,17 @@ import type { Fields } from '../record.ts';
 import { isObject, jsonOf, textOf, type Value } from '../value/value.ts';
 import { fieldOf, type Part, type TextTemplate, templateParts } from './template.ts';
 
-/** A piece of a JSON text: as it stands, or a field in the way its place asks for. */
+/** A piece of a JSON text: a constant, or a function that renders a field for its place. */
 type Piece = string | ((fields: Fields) => string);
 
 /**
  * Compiles a request body into JSON text.
  * A mapping or list is JSON by construction; a string is JSON text with references in it.
- * `isCell`: whether a field comes from a table (CSV), where a number is written as a text.
- * Throws an Error whose message says why it can never become JSON.
+ * `isCell`: true for a field from a table (CSV), where a number is written as a text.
+ * Throws an Error if the text can never become JSON, with the reason.
  */
 export function bodyTemplate(body: Value, isCell: (field: string) => boolean): TextTemplate {
-  return typeof body === 'string' ? jsonTextTemplate(body, isCell) : joined(piecesOf(body));
+  return typeof body === 'string' ? jsonTextTemplate(body, isCell) : templateOf(piecesOf(body));
 }
 
 function piecesOf(value: Value): Piece[] {
@@ -59,7 +59,7 @@ function jsonTextTemplate(text: string, isCell: (field: string) => boolean): Tex
       quoted = isQuotedAfter(part, quoted);
     } else pieces.push(quoted ? insideString(part.field) : jsonValue(part.field, isCell(part.field)));
   }
-  const render = joined(pieces);
+  const render = templateOf(pieces);
   if (pieces.every((piece) => typeof piece === 'string')) {
     parsed(text, (reason) => new Error(`the body is not JSON: ${withoutExcerpt(reason)}`));
     return render;
@@ -72,7 +72,7 @@ function jsonTextTemplate(text: string, isCell: (field: string) => boolean): Tex
   };
 }
 
-/** Whether the end of a piece of JSON text lies inside a JSON string. */
+/** True if a piece of JSON text ends inside a JSON string. */
 function isQuotedAfter(text: string, quotedBefore: boolean): boolean {
   let quoted = quotedBefore;
   for (let i = 0; i < text.length; i++) {
@@ -82,20 +82,20 @@ function isQuotedAfter(text: string, quotedBefore: boolean): boolean {
   return quoted;
 }
 
-/** What may stand in place of a reference: a number, a string or null. As long as it, so that positions are those in the written text. */
-const fillings: readonly ((length: number) => string)[] = [
+/** Samples for a reference: a number, a string, null. Each is as long as the reference, so that positions stay the same. */
+const samples: readonly ((length: number) => string)[] = [
   (length) => '1'.repeat(length),
   (length) => `"${'x'.repeat(length - 2)}"`,
   (length) => 'null'.padEnd(length),
 ];
 
-/** A text that is no JSON with a number, nor with a string, nor with null in every place is wrong for every record. */
+/** Refuses a text that is not JSON with any of the samples: it is wrong for every record. */
 function refuseHopeless(text: string): void {
   const reasons: string[] = [];
-  for (const filling of fillings) {
+  for (const sample of samples) {
     let quoted = false;
     const filled = templateParts(text).map((part) => {
-      if (typeof part !== 'string') return quoted ? 'x'.repeat(lengthOf(part)) : filling(lengthOf(part));
+      if (typeof part !== 'string') return quoted ? 'x'.repeat(lengthOf(part)) : sample(lengthOf(part));
       quoted = isQuotedAfter(part, quoted);
       return part;
     });
@@ -109,12 +109,12 @@ function refuseHopeless(text: string): void {
   throw new Error(`the body is not JSON, whatever the record holds: ${withoutExcerpt(reasons[0] as string)}`);
 }
 
-/** Of a reference as it is written. */
+/** The length of a reference as it is written. */
 function lengthOf({ field }: { readonly field: string }): number {
   return `{{${field}}}`.length;
 }
 
-/** JSON.parse quotes the text, which may hold a secret. */
+/** The reason without the text that JSON.parse quotes: it may hold a secret. */
 function withoutExcerpt(reason: string): string {
   return reason.replace(/, (?:\.{3})?".*" ?(?:\.{3})? is not valid JSON$/s, '');
 }
@@ -129,7 +129,7 @@ function parsed(text: string, problem: (reason: string) => Error): void {
 
 const literal = /^(?:true|false|null|-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?)$/;
 
-/** Outside quotes a field is a JSON value; a cell of text must be the literal itself. */
+/** Renders a field outside quotes as a JSON value. A CSV cell must itself be the literal. */
 function jsonValue(field: string, isCell: boolean): Piece {
   return (fields) => {
     const value = fieldOf(fields, field);
@@ -143,7 +143,7 @@ function jsonValue(field: string, isCell: boolean): Piece {
   };
 }
 
-function joined(pieces: Piece[]): TextTemplate {
+function templateOf(pieces: Piece[]): TextTemplate {
   const merged: Piece[] = [];
   for (const piece of pieces) {
     const last = merged.at(-1);

@@ -26,28 +26,28 @@ export function referencedFields(text: string): string[] {
   return [...new Set(names)];
 }
 
-/** Whether a field of this name can be referred to. */
+/** True if `{{name}}` can refer to a field of this name. */
 export function isReferable(name: string): boolean {
   return /^[\p{L}\p{M}\p{N}_]+$/u.test(name);
 }
 
-/** The nearest name that can be referred to; empty where nothing of it can stay. */
+/** The nearest name that a reference can hold. Empty if no character can stay. */
 export function referable(name: string): string {
   return name.replace(/[^\p{L}\p{M}\p{N}_]+/gu, '_').replace(/^_+|_+$/g, '');
 }
 
-/** Texts in braces that look like references but are none, such as `{{first-name}}`, `{{ id }}` and `{{id`. */
+/** Texts that look like references but are not, such as `{{first-name}}`, `{{ id }}` and `{{id`. */
 export function nearReferences(text: string): string[] {
   const found = text.match(/\{\{[^{}]*\}\}|\{\{[\p{L}\p{M}\p{N}_]+\}?/gu) ?? [];
   return found.filter((braces) => referencedFields(braces).length === 0);
 }
 
-/** What other tools write for a field in a URL: `{id}`, `${id}`, `<id>`. No URL holds such characters as they are. */
+/** References of other tools in a URL: `{id}`, `${id}`, `<id>`. No URL holds these characters unencoded. */
 export function foreignReferences(url: string): string[] {
   return url.match(/(?<!\{)\$?\{[\p{L}\p{M}\p{N}_]+\}(?!\})|<[\p{L}\p{M}\p{N}_]+>/gu) ?? [];
 }
 
-/** A field's value. Throws a Failure when the record does not have it: a missing field is never an empty text. */
+/** A field's value. Throws a Failure if the record lacks it: a missing field is never an empty text. */
 export function fieldOf(fields: Fields, name: string): Value {
   const value = fields.get(name);
   if (value === undefined) throw missingField(name, fields);
@@ -64,7 +64,7 @@ export function missingField(name: string, fields: Fields): Failure {
 /** Renders a record into a text. */
 export type TextTemplate = (fields: Fields) => string;
 
-/** A template whose values are put in as they are, after `encode`. */
+/** Compiles a template. `encode` makes the text of each value. */
 export function textTemplate(text: string, encode: (value: Value) => string = textOf): TextTemplate {
   const parts = templateParts(text);
   if (parts.every((part) => typeof part === 'string')) return () => text;
@@ -75,7 +75,7 @@ export function textTemplate(text: string, encode: (value: Value) => string = te
   };
 }
 
-/** A template of a field: a text that is nothing but one reference keeps the value's type. */
+/** Compiles the template of a field. A text that is only one reference keeps the value's type. */
 export function valueTemplate(text: string): (fields: Fields) => Value {
   const [only, ...more] = templateParts(text);
   if (only !== undefined && typeof only !== 'string' && more.length === 0) return (fields) => fieldOf(fields, only.field);
@@ -83,8 +83,8 @@ export function valueTemplate(text: string): (fields: Fields) => Value {
 }
 
 /**
- * A header's value. Throws a Failure for control characters: they would end the header and begin another (RFC 9110, 5.5).
- * Throws at once where the flow itself holds one.
+ * Compiles a header's value. Throws a Failure for control characters, which could begin another header (RFC 9110, 5.5):
+ * at once if the flow holds them, else for each record that does.
  */
 export function headerTemplate(name: string, text: string): TextTemplate {
   refuseControls(name, text);

@@ -1,28 +1,28 @@
-/** Where a name can say that its value is a secret. */
+/** A place where a name shows that its value is a secret. */
 export type NamedPlace = 'header' | 'query' | 'body';
 
-/** How a service's tokens look. */
+/** The form of a service's tokens. */
 interface TokenShape {
   readonly begins: string;
-  /** The pattern of what follows, where `[\w.-]{8,}` would also be found in ordinary words. */
+  /** The pattern of the rest, if `[\w.-]{8,}` would also match ordinary words. */
   readonly rest?: string;
   readonly of: string;
 }
 
-/** A name whose value is a secret; `*` stands for anything. */
+/** A name whose value is a secret. `*` stands for any text. */
 export interface SecretName {
   readonly named: string;
   readonly in: readonly NamedPlace[];
   /**
-   * Where the name may as well have a harmless value: `likely` wants one word with digits, `random` what only a generator makes,
-   * `generated` the same, where shorter ones count and the cursor of a page does not.
+   * Set if the name may also have a harmless value. `likely`: one word with digits is a secret. `random`: only a long generated
+   * text is. `generated`: shorter generated words are, too, but not the cursor of a page.
    */
   readonly if?: 'likely' | 'random' | 'generated';
 }
 
 /**
- * What is known to be a secret: tokens by how they begin, and values by the name beside them (header, query parameter, member of a body).
- * Tokens are compared as they are, names without case, `-`, `_` and a leading `x-`.
+ * The known secrets: tokens by their prefix, and values by their name (of a header, a query parameter, a member of a body).
+ * Tokens are compared exactly, names without case, `-`, `_` and a leading `x-`.
  */
 export const secretShapes: readonly (TokenShape | SecretName)[] = [
   { begins: 'sk_live_', of: 'Stripe, secret key' },
@@ -154,7 +154,7 @@ export const secretShapes: readonly (TokenShape | SecretName)[] = [
   { named: 'deploy-token', in: ['header'] },
   { named: 'hapikey', in: ['query'] },
 
-  // A body's token may be that of the next page, and a key what something is found by.
+  // A body's token may belong to the next page, and a key may be a search term.
   { named: 'token', in: ['body'], if: 'generated' },
   { named: 'key', in: ['query'], if: 'generated' },
   { named: 'appid', in: ['query'], if: 'generated' },

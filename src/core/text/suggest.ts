@@ -1,29 +1,29 @@
-/** `; did you mean "x"?` for the choice that is nearest to what was written, or an empty text when none is near. */
+/** `; did you mean "x"?` for the choice nearest to the written text. Empty if none is near. */
 export function didYouMean(written: string, choices: Iterable<string>): string {
   const best = nearest(written, choices);
   return best === undefined ? '' : `; did you mean "${withoutInvisible(best)}"?`;
 }
 
-/** A name whose characters can all be seen: a blank between quotes can, a zero-width space or a byte order mark cannot. */
+/** The name with invisible characters as escapes. A blank is visible between quotes, a zero-width space is not. */
 function withoutInvisible(name: string): string {
   return name.replace(/(?! )[\p{Cf}\p{Z}]/gu, (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`);
 }
 
-/** The choice that is nearest to what was written, whatever blanks are around it; absent when none is near. */
+/** The choice nearest to the written text, whatever blanks surround it. Absent if none is near. */
 export function nearest(written: string, choices: Iterable<string>): string | undefined {
   let best: string | undefined;
   let least = Math.max(1, Math.floor(written.length / 3)) + 1;
   for (const choice of choices) {
     const name = choice.trim();
     const distance = editDistance(written.toLowerCase(), name.toLowerCase());
-    // Where every letter is another one, nothing is near.
+    // A choice without any letter in common is not near.
     const isOther = distance === Math.max(written.length, name.length);
     if (distance < least && !isOther) [best, least] = [choice, distance];
   }
   return best;
 }
 
-/** Insertions, deletions, replacements and swaps of neighbours between two words (optimal string alignment). */
+/** The number of insertions, deletions, replacements and swaps of neighbours between two words (optimal string alignment). */
 function editDistance(a: string, b: string): number {
   let before: number[] = [];
   let above = Array.from({ length: b.length + 1 }, (_, column) => column);

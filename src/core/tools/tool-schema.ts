@@ -1,22 +1,22 @@
 import { isNestedTooDeep } from '../value/json.ts';
 import type { Tool, ToolSchema } from './tools.ts';
 
-/** A schema that goes deeper says no more to anybody. */
-const deepest = 50;
+/** Deeper parts of a schema are left out: no check reads them. */
+const maxDepth = 50;
 
-/** A tool whose schema can be read without care: what is not as JSON Schema has it is left out. */
+/** A tool whose schema is safe to read: keywords with values that JSON Schema does not allow are left out. */
 export function tidiedTool(tool: Tool): Tool {
   const members = membersOf(tool, (value) => shallow(value, 0)) as unknown as Tool;
   return { ...members, inputSchema: tidied(tool.inputSchema, 0) };
 }
 
-/** Absent for what is left out. */
+/** Checks a keyword's value. Absent if it is left out. */
 type Tidy = (value: unknown, depth: number) => unknown;
 
 const tidied = (found: unknown, depth: number): ToolSchema =>
-  isMapping(found) && depth <= deepest ? membersOf(found, (value, name) => tidyOf(name)(value, depth + 1)) : {};
+  isMapping(found) && depth <= maxDepth ? membersOf(found, (value, name) => tidyOf(name)(value, depth + 1)) : {};
 
-const shallow: Tidy = (value, depth) => (isNestedTooDeep(value, deepest - depth) ? undefined : value);
+const shallow: Tidy = (value, depth) => (isNestedTooDeep(value, maxDepth - depth) ? undefined : value);
 const text: Tidy = (value) => (typeof value === 'string' ? value : undefined);
 const list: Tidy = (value, depth) => (Array.isArray(value) ? shallow(value, depth) : undefined);
 const texts: Tidy = (value) => (Array.isArray(value) ? value.filter((one) => typeof one === 'string') : undefined);

@@ -5,15 +5,15 @@ import type { JsonObject, Value } from '../value/value.ts';
 export interface McpConnection {
   readonly name: string;
   readonly server: RemoteServer | LocalServer;
-  /** Whose gate its calls pass. */
+  /** The origin whose gate its calls pass. */
   readonly origin: string;
   readonly intervalMs: number | undefined;
   readonly concurrency: number | undefined;
   /** Credits for one call. */
   readonly credits: number;
-  /** Where an answer says what it really cost; absent for nowhere. */
+  /** The path in an answer to its real cost. Absent without one. */
   readonly cost: string | undefined;
-  /** How long the server may take until it can be called. */
+  /** Maximum time of the server's start. */
   readonly startTimeoutMs: number;
 }
 
@@ -25,20 +25,20 @@ export interface RemoteServer {
   readonly allowHttp: boolean;
 }
 
-/** An MCP server that is started here, and spoken to over its stdin and stdout. */
+/** An MCP server that runs on this machine and speaks over its stdin and stdout. */
 export interface LocalServer {
-  /** The program and its arguments; no shell reads them. */
+  /** The program and its arguments. No shell reads them. */
   readonly command: readonly [string, ...string[]];
-  /** The variables of our own environment that it sees, besides those that every program needs. */
+  /** Variables of our environment that it sees, besides those that every program needs. */
   readonly passEnv: readonly string[];
   /** Further variables, and the credentials whose secrets they hold. */
   readonly credentials: Readonly<Record<string, string>>;
 }
 
-/** The origin of all servers that are started here: a secret that is bound to hosts is not theirs. */
+/** The origin of all servers on this machine: a secret that is bound to hosts is never sent to them. */
 export const localOrigin = 'stdio://a-local-command';
 
-/** Tells a server at a URL from one that is started here. */
+/** True for a server at a URL. */
 export function isRemote(server: McpConnection['server']): server is RemoteServer {
   return 'url' in server;
 }
@@ -52,7 +52,7 @@ export interface Tool {
   readonly inputSchema: ToolSchema;
 }
 
-/** A JSON Schema, as far as it is looked into here. */
+/** The keywords of JSON Schema that are used here. */
 export interface ToolSchema {
   readonly type?: string | readonly string[];
   readonly title?: string;
@@ -69,7 +69,7 @@ export interface ToolSchema {
   readonly oneOf?: readonly ToolSchema[];
 }
 
-/** What a server says of itself. */
+/** A server's description of itself. */
 export interface ToolServer {
   readonly name: string;
   readonly version: string;
@@ -83,40 +83,40 @@ export interface ToolServer {
 export interface ToolCall {
   readonly kind: 'tool';
   readonly connection: McpConnection;
-  /** Whose gate it passes. */
+  /** The origin whose gate it passes. */
   readonly origin: string;
   readonly auth?: Auth | Login;
   readonly tool: string;
   readonly arguments: JsonObject;
-  /** One limit for the whole call. The start of the server is no part of it. */
+  /** One limit for the whole call. The start of the server does not count. */
   readonly timeoutMs: number;
-  /** A call never goes where a record says. */
+  /** Never set: a record cannot choose the server. */
   readonly hostFromData?: undefined;
 }
 
-/** What a tool answered. */
+/** A tool's answer. */
 export interface ToolAnswer {
   readonly kind: 'tool';
-  /** Whether the tool says that it has failed. */
+  /** True if the tool says that it has failed. */
   readonly isError: boolean;
-  /** What the map reads: structuredContent, else the text as JSON, else `{ text }` with the links and files beside it. */
+  /** The value that the map reads: structuredContent, else the text as JSON, else `{ text }` with its links and files. */
   readonly body: Value;
-  /** All that is text in it. */
+  /** All its text. */
   readonly text: string;
 }
 
-/** How far a tool is, in its own measure. */
+/** A tool's progress, in its own unit. */
 export interface ToolProgress {
   readonly progress: number;
   readonly total?: number | undefined;
   readonly message?: string | undefined;
 }
 
-/** Calls tools. One client for each connection, opened when it is first needed. */
+/** Calls tools. Each connection has one client, opened for its first call. */
 export interface Tools {
   /** Throws a Failure: `request` for arguments that the tool does not take, `network`, `timeout`, `http`, `parse`, or `tool` for a refusal. */
   call(call: ToolCall, progressed: (progress: ToolProgress) => void): Promise<ToolAnswer>;
-  /** What the server of a connection says of itself. Throws a Failure. */
+  /** Asks the server of a connection for its description. Throws a Failure. */
   server(connection: McpConnection): Promise<ToolServer>;
   /** Cancels what is in flight. */
   abort(): void;

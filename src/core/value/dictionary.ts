@@ -7,22 +7,22 @@ type Dictionary<Value extends z.ZodType> = z.ZodPipe<z.ZodUnknown, z.ZodTransfor
 
 const representations = new WeakMap<z.core.$ZodType, z.ZodType>();
 
-/** The members, in the order in which they were written, of objects that would have them in another. */
+/** The members of objects in their written order, for objects that would reorder them. */
 const written = new WeakMap<object, readonly (readonly [string, unknown])[]>();
 
-/** An object with these members. `membersOf` knows their order, also where names are numbers, which an object puts first. */
+/** An object with these members. `membersOf` gives them in this order, even if names are numbers, which an object puts first. */
 export function objectOf<Value>(members: readonly (readonly [string, Value])[]): Record<string, Value> {
   const object = Object.fromEntries(members) as Record<string, Value>;
   if (members.some(([name]) => /^\d+$/.test(name))) written.set(object, members);
   return object;
 }
 
-/** An object's names and values as they were written. */
+/** An object's names and values in their written order. */
 export function membersOf<Value>(object: Readonly<Record<string, Value>>): readonly (readonly [string, Value])[] {
   return (written.get(object) as (readonly [string, Value])[] | undefined) ?? Object.entries(object);
 }
 
-/** Names to values, `__proto__` among the names: zod's own record would leave that one out. */
+/** A schema of names to values. It keeps `__proto__`, which zod's own record leaves out. */
 export function dictionary<Value extends z.ZodType>(name: z.ZodString, value: Value): Dictionary<Value> {
   const schema = z.unknown().transform((input, context) => {
     if (typeof input !== 'object' || input === null || Array.isArray(input)) {
@@ -44,12 +44,12 @@ export function dictionary<Value extends z.ZodType>(name: z.ZodString, value: Va
   return schema;
 }
 
-/** A schema that zod can describe in the place of one that it cannot; absent when it needs none. */
+/** The schema that stands for another in the JSON Schema. Absent for most. */
 export function representationOf(schema: z.core.$ZodType): z.ZodType | undefined {
   return representations.get(schema);
 }
 
-/** Lets a schema be described as another. */
+/** Describes a schema as another one in the JSON Schema. */
 export function describedAs<Schema extends z.ZodType>(schema: Schema, representation: z.ZodType): Schema {
   representations.set(schema, representation);
   return schema;

@@ -1,13 +1,13 @@
 import { ExactNumber, type Value } from './value.ts';
 
-/** Finds texts that may hold a number which `String(Number(text))` would not give back. Finding too many only costs time. */
+/** Finds texts that may hold a number that a double would change. A false match only costs time. */
 const mayChangeDigits = /(?:^|[\s:,[])-?(?:\d+(?:\.\d+)?[eE]|[\d.]{16}|\d+\.\d*0(?!\d)|0\.0{6})|-0(?![.\d])/;
 
-/** What is nested deeper could be read, but not written again: it would overflow the stack. */
-const deepest = 1000;
+/** A deeper value could be read, but writing it would overflow the stack. */
+const maxDepth = 1000;
 
-/** Why something is not taken that is nested deeper. */
-export const tooDeep = `nested more than ${deepest} deep`;
+/** The reason for refusing a deeper value. */
+export const tooDeep = `nested more than ${maxDepth} deep`;
 
 /**
  * Reads JSON text as JSON.parse does, but keeps the digits of every number that a double would change.
@@ -20,13 +20,13 @@ export function parseJson(text: string): Value {
   return JSON.parse(marked(text), (_name, marked: unknown) => (typeof marked === 'string' ? unmarked(marked) : marked)) as Value;
 }
 
-/** Whether a value that somebody else has read is nested deeper than parseJson reads, or deeper than `left`. */
-export function isNestedTooDeep(value: unknown, left = deepest): boolean {
+/** True if a value is nested deeper than `left`, by default than parseJson reads. */
+export function isNestedTooDeep(value: unknown, left = maxDepth): boolean {
   if (typeof value !== 'object' || value === null) return false;
   return left <= 0 || Object.values(value).some((member) => isNestedTooDeep(member, left - 1));
 }
 
-/** The names of an object's text in the order in which they stand there, which an object does not keep for names such as "2024". */
+/** The names in the text of an object, in their order. A JavaScript object would put names such as "2024" first. */
 export function writtenNames(text: string): string[] {
   const names = new Set<string>();
   let depth = 0;
@@ -42,7 +42,7 @@ export function writtenNames(text: string): string[] {
   return [...names];
 }
 
-/** Every string value gets an `s` in front, every inexact number becomes a string with an `n` in front: nothing can be mistaken. */
+/** Marks values for the second parse: every string value begins with `s`, every inexact number becomes a string with `n`. */
 function marked(text: string): string {
   const parts: string[] = [];
   let copied = 0;
@@ -99,19 +99,19 @@ function numberEnd(text: string, start: number): number {
 }
 
 function isTooDeep(text: string): boolean {
-  if (text.length < 2 * deepest || !holdsMore(text, deepest)) return false;
+  if (text.length < 2 * maxDepth || !holdsMore(text, maxDepth)) return false;
   let depth = 0;
   for (let at = 0; at < text.length; at++) {
     const code = text.charCodeAt(at);
     if (code === 0x22) at = stringEnd(text, at) - 1;
     else if (code === 0x5b || code === 0x7b) {
-      if (++depth > deepest) return true;
+      if (++depth > maxDepth) return true;
     } else if (code === 0x5d || code === 0x7d) depth--;
   }
   return false;
 }
 
-/** Whether a text holds more than so many opening brackets. Few texts do, and it is told sooner than the depth. */
+/** True if a text holds more than `count` opening brackets. Few texts do, and counting is faster than finding the depth. */
 function holdsMore(text: string, count: number): boolean {
   let left = count;
   for (const bracket of ['[', '{']) {

@@ -1,17 +1,17 @@
-/** A number whose text a double would change: too large, too precise, or written another way (`1.50`, `1e5`). */
+/** A number whose digits a double would change: too large, too precise, or in another notation (`1.50`, `1e5`). */
 export class ExactNumber {
   constructor(readonly text: string) {}
 }
 
-/** What a field holds: what JSON can say, with every number's digits kept. */
+/** The value of a field: any JSON, with the digits of every number unchanged. */
 export type Value = string | number | boolean | null | ExactNumber | Value[] | JsonObject;
 
-/** A nested JSON object. Only own properties are data: `__proto__` is a name like any other. */
+/** A nested JSON object. Only own properties are data: `__proto__` is an ordinary name. */
 export interface JsonObject {
   [name: string]: Value;
 }
 
-/** Tells a nested JSON object from the other values. */
+/** True for a nested JSON object. */
 export function isObject(value: Value | undefined): value is JsonObject {
   return typeof value === 'object' && value !== null && !Array.isArray(value) && !(value instanceof ExactNumber);
 }
