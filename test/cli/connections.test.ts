@@ -12,7 +12,7 @@ const base = 'https://api.example.com/v2';
 
 const addHttp = (name: string, ...more: string[]) => ['connections', 'add', 'http', name, '--base-url', base, ...more];
 
-/** A workplace in which these connections are saved. */
+/** A workplace with these saved connections. */
 async function placeWith(saved: object | string, files: Record<string, string> = {}): Promise<Workplace> {
   const place = await workplace(files);
   await mkdir(place.path(home), { mode: 0o700 });
@@ -22,7 +22,7 @@ async function placeWith(saved: object | string, files: Record<string, string> =
 
 const modeOf = async (path: string) => ((await stat(path)).mode & 0o777).toString(8);
 
-describe('add', () => {
+describe('connections add', () => {
   const oauth = ['--token-url', 'https://auth.example.com/token', '--client-id', 'me'];
   const oauthSaved = { type: 'oauth2_client_credentials', token_url: 'https://auth.example.com/token', client_id: 'me', credential: 'c' };
   const added: [name: string, args: string[], saved: object][] = [
@@ -51,7 +51,7 @@ describe('add', () => {
     ['a.b', [], {}],
   ];
 
-  test('saves every kind of connection; what add and show print is valid in a flow', async () => {
+  test('saves every kind of connection; the output of add and show is valid in a flow', async () => {
     const place = await workplace();
     const printed: string[] = [];
     for (const [name, args] of added) {
@@ -156,7 +156,7 @@ describe('add', () => {
     ['a secret that was to be a header', addHttp('crm', '--set-header', `Authorization Bearer ${token}`), 'expected a header such as'],
     ['a secret as the credential', addHttp('crm', '--credential', token), 'expected the name of a credential'],
     ['a secret in the URL', ['connections', 'add', 'http', 'crm', '--base-url', `https://u:${token}@api.example.com`], 'literal secret'],
-  ])('refuses %s, and does not show it', async (_, args, message) => {
+  ])('refuses %s without showing it', async (_, args, message) => {
     const place = await workplace();
     const { code, stdout, stderr } = await place.automate(args);
     expect({ code, stdout }).toEqual({ code: 2, stdout: '' });
@@ -165,13 +165,13 @@ describe('add', () => {
     expect(await place.files()).toEqual([]);
   });
 
-  test('the hint to keep its secret names the environment', async () => {
+  test('names the environment in the hint to store the secret', async () => {
     const place = await workplace();
     const { stderr } = await place.automate(addHttp('crm', '--credential', 'c'), { env: { AUTOMATE_ENV: 'staging' } });
     expect(stderr).toContain('store it: automate credentials set c --env staging\n');
   });
 
-  test('a name that is taken needs --force', async () => {
+  test('replaces a connection only with --force', async () => {
     const place = await placeWith({ crm: { type: 'http', base_url: 'https://old.example.com', rate: '1/s' } });
     expect(await place.automate(addHttp('crm'))).toMatchObject({ code: 2, stderr: expect.stringMatching(/"crm" already\n.*--force/) });
     expect(await savedConnections(place)).toMatchObject([{ base_url: 'https://old.example.com' }]);
@@ -179,7 +179,7 @@ describe('add', () => {
     expect(await savedConnections(place)).toEqual([{ name: 'crm', type: 'http', base_url: base }]);
   });
 
-  test('eight at once lose nothing, and of three that want one name one gets it', async () => {
+  test('loses nothing in eight processes at once, and saves one of three with the same name', async () => {
     const place = await workplace();
     const names = ['a', 'b', 'c', 'd', 'e', 'one', 'one', 'one'];
     const codes = (await Promise.all(names.map((name) => place.automate(addHttp(name))))).map(({ code }) => code);
@@ -190,13 +190,13 @@ describe('add', () => {
   });
 });
 
-describe('list, show and remove', () => {
+describe('saved connections', () => {
   const saved = {
     shop: { type: 'http', base_url: 'https://shop.example.com' },
     crm: { type: 'http', base_url: base, auth: { type: 'basic', credential: 'crm-pw' }, rate: '5/s' },
   };
 
-  test('list is in order, and says so when there is nothing', async () => {
+  test('are listed by name, with a note if there are none', async () => {
     const { stdout } = await (await placeWith(saved)).automate(['connections', 'list']);
     expect(
       stdout
@@ -218,7 +218,7 @@ describe('list, show and remove', () => {
     expect(await empty.files()).toEqual([]);
   });
 
-  test('remove takes away that one alone', async () => {
+  test('are removed one at a time', async () => {
     const place = await placeWith(saved);
     expect(await place.automate(['connections', 'remove', 'crm'])).toMatchObject({ code: 0, stderr: '"crm" is removed\n' });
     expect(await savedConnections(place)).toEqual([{ name: 'shop', ...saved.shop }]);
@@ -229,7 +229,7 @@ describe('list, show and remove', () => {
     ['show', 'crn', '; did you mean "crm"?'],
     ['remove', 'toString', '; there are shop, crm'],
     ['test', '__proto__', '; there are shop, crm'],
-  ])('%s of an unknown name: exit 7', async (command, name, hint) => {
+  ])('%s refuses the unknown name %s and suggests others', async (command, name, hint) => {
     const place = await placeWith(saved);
     expect(await place.automate(['connections', command, name])).toEqual({
       code: 7,
@@ -239,16 +239,16 @@ describe('list, show and remove', () => {
     expect(await savedConnections(place)).toHaveLength(2);
   });
 
-  test('where nothing is saved', async () => {
+  test('show says that none is saved', async () => {
     const { code, stderr } = await (await workplace()).automate(['connections', 'show', 'crm']);
     expect([code, stderr]).toEqual([7, 'automate: no connection "crm"; none is saved\n']);
   });
 });
 
-describe('test', () => {
+describe('connections test', () => {
   const env = { AUTOMATE_CREDENTIAL_C: 'user:sesame 1' };
 
-  /** A server that answers `/s404` with 404 and says what it was sent, and a connection to it. */
+  /** A server that answers `/s404` with 404 and echoes the request, and a connection to it. */
   async function connected(more: object = {}) {
     const server = await answeringServer(({ path, headers, body }) => {
       if (path.startsWith('/token')) return { body: { access_token: 'token-1' } };
@@ -259,7 +259,7 @@ describe('test', () => {
   }
   const bearer = { auth: { type: 'bearer', credential: 'c' } };
 
-  test.each([200, 429])('%i: works', async (status) => {
+  test.each([200, 429])('works if the server answers %i', async (status) => {
     const { server, check } = await connected(bearer);
     const { code, stdout, stderr } = await check('--path', `/s${status}?a=1`);
     expect({ code, stdout }).toEqual({ code: 0, stdout: 'crm: works\n' });
@@ -267,14 +267,14 @@ describe('test', () => {
     expect(server.requests).toMatchObject([{ method: 'GET', path: `/v2/s${status}?a=1` }]);
   });
 
-  test('404: that it was reached, and how to try another path', async () => {
+  test('suggests another path if the server answers 404', async () => {
     const { check } = await connected(bearer);
     const { code, stdout, stderr } = await check('--path', '/s404');
     expect({ code, stdout }).toEqual({ code: 0, stdout: 'crm: reached, and answers 404\n' });
     expect(stderr).toContain('the server was reached, and has nothing at /v2/s404; --path tries another path\n');
   });
 
-  test.each([401, 403, 500])('%i: what to check', async (status) => {
+  test.each([401, 403, 500])('says what to check if the server answers %i', async (status) => {
     const { server, check } = await connected(bearer);
     const { code, stdout, stderr } = await check('--path', `s${status}`);
     expect({ code, stdout }).toEqual({ code: 7, stdout: '' });
@@ -289,14 +289,14 @@ describe('test', () => {
   test.each([
     [200, '0.5 credits spent'],
     [404, '2 credits spent'],
-  ])('%i costs what the connection says', async (status, spent) => {
+  ])('charges the cost or the price of the connection for an answer %i', async (status, spent) => {
     const server = await httpServer((_request, response) => json(response, { billing: { used: 0.5 } }, status));
     const place = await placeWith({ crm: { type: 'http', base_url: server.origin, credits: 2, cost: 'billing.used' } });
     const { code, stderr } = await place.automate(['connections', 'test', 'crm']);
     expect([code, stderr]).toEqual([0, expect.stringContaining(spent)]);
   });
 
-  test('a server that is not there costs nothing', async () => {
+  test('charges nothing if no server listens', async () => {
     const place = await placeWith({ crm: { type: 'http', base_url: `http://127.0.0.1:${await unusedPort()}` } });
     const { code, stdout, stderr } = await place.automate(['connections', 'test', 'crm']);
     expect({ code, stdout }).toEqual({ code: 7, stdout: '' });
@@ -305,7 +305,7 @@ describe('test', () => {
     );
   });
 
-  test('without its credential nothing is sent', async () => {
+  test('sends nothing without the credential', async () => {
     const { server, place } = await connected(bearer);
     const { code, stderr } = await place.automate(['connections', 'test', 'crm']);
     expect(code).toBe(7);
@@ -335,20 +335,20 @@ describe('test', () => {
     expect(server.requests).toMatchObject([{ headers: { authorization: 'Bearer token-1' } }]);
   });
 
-  test('headers that need a record are left out', async () => {
+  test('leaves out headers that refer to a record', async () => {
     const { server, check } = await connected({ headers: { 'X-Fixed': 'f', 'X-Id': 'id {{id}}' } });
     expect(await check()).toMatchObject({ code: 0 });
     expect(server.requests[0]?.headers).toMatchObject({ 'x-fixed': 'f' });
     expect(server.requests[0]?.headers).not.toHaveProperty('x-id');
   });
 
-  test('a path cannot lead to another server', async () => {
+  test('keeps a path on the server of the connection', async () => {
     const { server, check } = await connected(bearer);
     for (const path of ['//127.0.0.1:1/x', 'http://127.0.0.1:1/x']) expect(await check('--path', path)).toMatchObject({ code: 0 });
     expect(server.requests).toHaveLength(2);
   });
 
-  test('of one that was broken by hand it says what is wrong', async () => {
+  test('names the problem of a connection that was edited by hand', async () => {
     const place = await placeWith({ crm: { type: 'http', base_url: base, rat: '5/s' } });
     const { code, stderr } = await place.automate(['connections', 'test', 'crm']);
     expect(code).toBe(7);
@@ -356,12 +356,12 @@ describe('test', () => {
   });
 });
 
-describe('a flow', () => {
+describe('a flow with a saved connection', () => {
   const flow = 'nodes:\n  - { type: http, connection: crm, url: "/users/{{id}}" }\n';
   const rows = (count: number) => `id\n${Array.from({ length: count }, (_, index) => `${index + 1}\n`).join('')}`;
   const run = ['run', 'flow.yaml', '--in', 'rows.csv', '--out', 'out.csv'];
 
-  test('has base_url, auth and headers from a saved connection', async () => {
+  test('uses its base_url, auth and headers', async () => {
     const server = await answeringServer(() => ({}));
     const auth = { type: 'bearer', credential: 'c' };
     const place = await placeWith(
@@ -380,7 +380,7 @@ describe('a flow', () => {
     });
   });
 
-  test('has the concurrency from there', async () => {
+  test('uses its concurrency', async () => {
     const server = await answeringServer(async () => {
       await new Promise((resolve) => setTimeout(resolve, 20));
       return {};
@@ -391,7 +391,7 @@ describe('a flow', () => {
     expect(server.mostAtOnce()).toBe(2);
   });
 
-  test('has the rate from there', async () => {
+  test('uses its rate', async () => {
     const times: number[] = [];
     const server = await answeringServer(() => {
       times.push(performance.now());
@@ -403,11 +403,11 @@ describe('a flow', () => {
     );
     expect(await place.automate(run)).toMatchObject({ code: 0 });
     expect(times).toHaveLength(4);
-    // Three pauses of 100 ms, give or take what the way to the server takes.
+    // Three pauses of 100 ms, minus the differences in latency.
     expect((times[3] as number) - (times[0] as number)).toBeGreaterThan(150);
   });
 
-  test('its own connection goes before one that is saved, which may even be broken', async () => {
+  test('prefers a connection of its own, even to a damaged file of saved ones', async () => {
     const server = await answeringServer(() => ({}));
     const own = `connections: { crm: { type: http, base_url: "${server.origin}/own" } }\n`;
     for (const saved of [{ crm: { type: 'http', base_url: `${server.origin}/saved` } }, '{']) {
@@ -418,10 +418,10 @@ describe('a flow', () => {
   });
 
   test.each([
-    ['near', { crn: { type: 'http', base_url: base } }, '; did you mean "crn"?'],
-    ['of others', { shop: { type: 'http', base_url: base } }, '; there are shop'],
-    ['none', {}, '; the flow has none, and none is saved'],
-  ])('a connection that is nowhere: exit 7 with its position (%s)', async (_, saved, hint) => {
+    ['a similar name is saved', { crn: { type: 'http', base_url: base } }, '; did you mean "crn"?'],
+    ['others are saved', { shop: { type: 'http', base_url: base } }, '; there are shop'],
+    ['none is saved', {}, '; the flow has none, and none is saved'],
+  ])('exits with 7 and its position if the connection does not exist: %s', async (_, saved, hint) => {
     const place = await placeWith(saved, { 'flow.yaml': flow, 'rows.csv': rows(1) });
     const { code, stderr } = await place.automate(run);
     expect(code).toBe(7);
@@ -429,21 +429,21 @@ describe('a flow', () => {
     expect(stderr).toContain('save it: automate connections add http crm --base-url URL');
   });
 
-  test.each(['constructor'])('a connection %s is nowhere unless it is saved', async (name) => {
+  test.each(['constructor'])('finds a connection named %s only if it is saved', async (name) => {
     const files = { 'flow.yaml': flow.replace('crm', name), 'rows.csv': rows(1) };
     expect(await (await placeWith({}, files)).automate(run)).toMatchObject({ code: 7 });
     const place = await placeWith({ [name]: { type: 'http', base_url: base } }, files);
     expect(await place.automate(['validate', 'flow.yaml'])).toMatchObject({ code: 0 });
   });
 
-  test('together with other problems it is exit 3, and all are told', async () => {
+  test('exits with 3 and lists a missing connection among other problems', async () => {
     const place = await placeWith({}, { 'flow.yaml': `${flow}  - { type: htp }\n`, 'rows.csv': rows(1) });
     const { code, stderr } = await place.automate(run);
     expect(code).toBe(3);
     expect(stderr).toMatch(/2:31: no connection "crm"[\s\S]*3:\d+: no node type "htp"[\s\S]*2 problems in flow\.yaml/);
   });
 
-  test('a saved connection that is not valid is told where the flow names it', async () => {
+  test('reports an invalid saved connection at the place that names it', async () => {
     const place = await placeWith(
       { crm: { type: 'http', base_url: 'http://api.example.com' } },
       { 'flow.yaml': flow, 'rows.csv': rows(1) },
@@ -454,7 +454,7 @@ describe('a flow', () => {
   });
 
   describe('--resume', () => {
-    /** A run that its first failure stopped; from now on the server answers well. */
+    /** A run that stopped at its first failure. From now on the server answers 200. */
     async function stopped() {
       let status = 404;
       const server = await answeringServer(() => ({ status }));
@@ -499,7 +499,7 @@ describe('a flow', () => {
   });
 });
 
-describe('the file', () => {
+describe('the file of saved connections', () => {
   test.each([
     ['cut off', '{"crm": {"type": "ht'],
     ['empty', ''],
@@ -507,7 +507,7 @@ describe('the file', () => {
     ['null', 'null'],
     ['of other things', '{"crm": "https://api.example.com"}'],
     ['of lists', '{"crm": []}'],
-  ])('broken by hand (%s) is told of and left as it is', async (_, text) => {
+  ])('is refused and stays unchanged if its content is wrong: %s', async (_, text) => {
     const flow = 'nodes: [{ type: http, connection: crm, url: /x }]\n';
     const place = await placeWith(text, { 'flow.yaml': flow, 'rows.csv': 'id\n1\n' });
     const others = [addHttp('shop'), ['connections', 'list'], ['connections', 'remove', 'crm'], ['validate', 'flow.yaml']];
@@ -522,7 +522,7 @@ describe('the file', () => {
     expect(await readdir(place.path(home))).toEqual(['connections.json']);
   });
 
-  test.each(['0', '0777'])('is for its owner alone under umask %s', async (umask) => {
+  test.each(['0', '0777'])('is readable only by its owner under umask %s', async (umask) => {
     const place = await workplace();
     const modes = async () => [await modeOf(place.path(home)), await modeOf(place.path(file))];
     for (const name of ['crm', 'shop']) {
@@ -532,7 +532,7 @@ describe('the file', () => {
     }
   });
 
-  test('that is a link, or in a folder that is one, is refused', async () => {
+  test('is refused if it or its folder is a symbolic link', async () => {
     const saved = '{"crm":{"type":"http","base_url":"https://elsewhere.example.com"}}';
     const place = await placeWith(saved);
     await mkdir(place.path('links'));

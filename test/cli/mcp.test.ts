@@ -5,6 +5,7 @@ import { nodeText } from '../../src/cli/show/tools.ts';
 import { makeCertificates } from '../helpers/certificates.ts';
 import { type Workplace, workplace } from '../helpers/cli.ts';
 import { httpServer, json } from '../helpers/http-server.ts';
+import { loginServer } from '../helpers/mcp/login-server.ts';
 import { commandConnection, listeningServer, oddServer, stdioServers } from '../helpers/mcp/servers.ts';
 import { isAlive } from '../helpers/processes.ts';
 
@@ -14,7 +15,7 @@ const vault = { AUTOMATE_VAULT_PASSPHRASE: 'correct horse' };
 const certificates = makeCertificates();
 
 describe('connections add mcp', () => {
-  test('a command: tested, saved, listed, shown, tested again, removed', async () => {
+  test('adds a server with a command, which can be listed, shown, tested and removed', async () => {
     const place = await workplace();
     const added = await place.automate([
       'connections',
@@ -43,7 +44,7 @@ describe('connections add mcp', () => {
     expect(await place.automate(['connections', 'remove', 'every'])).toMatchObject({ code: 0 });
   });
 
-  test.each(['streamableHttp', 'sse'] as const)('a URL that speaks %s', async (transport) => {
+  test.each(['streamableHttp', 'sse'] as const)('adds a server with a URL that speaks %s', async (transport) => {
     const { url } = await listeningServer(transport);
     const place = await workplace();
     const { code, stderr } = await place.automate(['connections', 'add', 'mcp', 'every', '--url', url]);
@@ -54,21 +55,16 @@ describe('connections add mcp', () => {
   });
 
   test.each([
+    ['an unknown host', ['--url', 'https://no-such-host.invalid/mcp'], 'address', 'check the host in the URL: no-such-host.invalid'],
+    ['a port without a server', ['--url', 'http://127.0.0.1:9/mcp'], 'address', 'check whether a server listens at 127.0.0.1:9'],
+    ['a missing program', ['--command', 'no-such-program'], 'command', 'check no-such-program: is it installed, on the PATH'],
     [
-      'a host that is not known',
-      ['--url', 'https://no-such-host.invalid/mcp'],
-      'address',
-      'check the host in the URL: no-such-host.invalid',
-    ],
-    ['a port where nobody listens', ['--url', 'http://127.0.0.1:9/mcp'], 'address', 'check whether a server listens at 127.0.0.1:9'],
-    ['a program that is not there', ['--command', 'no-such-program'], 'command', 'check no-such-program: is it installed, on the PATH'],
-    [
-      'a program that is no server',
+      'a program that is not a server',
       ['--command', 'node -e process.exit(3)'],
       'protocol',
       'check that this starts an MCP server over stdio',
     ],
-  ])('%s: says what the trouble is with, and saves nothing', async (_, args, trouble, check) => {
+  ])('names the cause of a problem and saves nothing: %s', async (_, args, trouble, check) => {
     const place = await workplace();
     const { code, stderr } = await place.automate(['connections', 'add', 'mcp', 'bad', ...args]);
     expect(code).toBe(7);
@@ -84,7 +80,7 @@ describe('connections add mcp', () => {
       '{"jsonrpc":"2.0","id":ID,"result":{"capabilities":{}}}',
       'the answer is not what the protocol asks for: Invalid result for initialize: protocolVersion: expected string, received undefined',
     ],
-  ])('what is no MCP server is told in a line: %s', async (answer, message) => {
+  ])('reports an invalid answer in one line: %s', async (answer, message) => {
     const server = await httpServer(({ body }, response) =>
       response
         .writeHead(200, { 'content-type': 'application/json' })
@@ -110,7 +106,7 @@ describe('connections add mcp', () => {
     [429, { 'retry-after': '7' }, 'server', 'the server asks to wait for 7 s'],
     [500, {}, 'server', 'the server itself'],
     [200, { 'content-type': 'text/html' }, 'protocol', 'what answers does not speak the protocol'],
-  ])('a server that answers %i %j: the trouble is with the %s', async (status, headers, trouble, check) => {
+  ])('names the cause of an answer %i %j: the %s', async (status, headers, trouble, check) => {
     const server = await httpServer((_, response) => response.writeHead(status, headers as never).end('<html>'));
     const place = await workplace();
     const env = { AUTOMATE_CREDENTIAL_SEARCH_TOKEN: 'canary-7f3a' };
@@ -129,7 +125,7 @@ describe('connections add mcp', () => {
     [400, 'credential', "check the credential's validity and expiry"],
     [401, 'credential', "check the credential's validity and expiry"],
     [503, 'server', 'the server itself'],
-  ])('a token server that answers %s: the trouble is with the %s', async (status, trouble, check) => {
+  ])('names the cause if the token server answers %s: the %s', async (status, trouble, check) => {
     const tokens = await httpServer((_, response) => response.writeHead(status ?? 200).end('{"error":"invalid_client"}'));
     const place = await workplace();
     const env = { AUTOMATE_CREDENTIAL_SEARCH_SECRET: 'canary-7f3a' };
@@ -140,14 +136,14 @@ describe('connections add mcp', () => {
     expect(stderr).toContain(check);
   });
 
-  test('a TLS certificate that nobody vouches for', async () => {
+  test('reports an unknown certificate as a TLS problem', async () => {
     const { selfSigned } = certificates;
     const server = await httpServer((_, response) => json(response, {}), selfSigned);
     const { code, stderr } = await (await workplace()).automate(['connections', 'add', 'mcp', 'bad', '--url', `${server.origin}/mcp`]);
     expect([code, stderr]).toEqual([7, expect.stringContaining('the trouble is with the TLS')]);
   });
 
-  test('a credential that is not there: how to keep it, and nothing is saved; --no-test saves it all the same', async () => {
+  test('saves nothing without the credential, unless --no-test is given', async () => {
     const place = await workplace();
     const args = [
       'connections',
@@ -168,7 +164,7 @@ describe('connections add mcp', () => {
     expect(saved).toMatchObject({ code: 0, stderr: expect.stringContaining('not tested; try it: automate connections test search') });
   });
 
-  test('an expired credential is no riddle', async () => {
+  test('names an expired credential', async () => {
     const place = await workplace();
     await place.automate(['credentials', 'set', 'old', '--expires', '2020-01-01'], { stdin: 'canary-7f3a\n', env: vault });
     const { code, stderr } = await place.automate(
@@ -188,13 +184,13 @@ describe('connections add mcp', () => {
     [['--url', 'https://a.example.com/mcp', '--pass-env', 'HOME'], 'pass_env is for a server with a command'],
     [['--command', 'x', '--pass-credential', 'canary-7f3a'], 'expected VARIABLE=CREDENTIAL'],
     [['--url', 'https://a.example.com/mcp', '--auth', 'telepathy'], 'no type "telepathy"'],
-  ])('%j is a mistake', async (args, message) => {
+  ])('refuses the arguments %j', async (args, message) => {
     const { code, stdout, stderr } = await (await workplace()).automate(['connections', 'add', 'mcp', 'x', ...args]);
     expect([code, stderr]).toEqual([2, expect.stringContaining(message)]);
     expect(stdout + stderr).not.toContain('canary');
   });
 
-  test('a secret reaches a server that is started here as a variable, and no stream', async () => {
+  test('passes a secret to a local server as a variable, and masks it in its logs', async () => {
     const place = await workplace({ 'rows.csv': 'id\n1\n' });
     const env = { AUTOMATE_CREDENTIAL_SEARCH_KEY: 'canary-7f3a' };
     const words = oddServer('tells').join(' ');
@@ -215,7 +211,7 @@ describe('connections add mcp', () => {
   });
 });
 
-test('a secret that a server repeats is in no file, and in no list', async () => {
+test('a secret that an MCP server echoes is masked in every file and list', async () => {
   const place = await workplace();
   const env = { AUTOMATE_CREDENTIAL_SEARCH_KEY: 'canary-7f3a' };
   const words = oddServer('repeats').join(' ');
@@ -231,7 +227,7 @@ test('a secret that a server repeats is in no file, and in no list', async () =>
   expect(results[4]?.stdout).toContain('Uses ***.');
 });
 
-test('a node to paste holds nothing that steers a terminal, and names its connection as YAML reads it', () => {
+test('a node to paste contains no control characters, and quotes names that YAML would read as values', () => {
   const evil = 'a\u009b2J\u202eb';
   const inputSchema = { properties: { [evil]: { type: 'string', default: evil }, n: { type: 'number' } }, required: [evil, 'n'] };
   const text = nodeText('123', { name: evil, inputSchema });
@@ -240,7 +236,7 @@ test('a node to paste holds nothing that steers a terminal, and names its connec
   expect(nodeText('null', { name: 'x', inputSchema: {} })).toContain('connection: "null"');
 });
 
-test('a tool with an untidy schema can be looked at, and a flow with it checked', async () => {
+test('a tool with an untidy schema is shown and checked', async () => {
   const words = oddServer('untidy');
   const flow = `connections: { odd: ${commandConnection(words)} }\nnodes: [{ type: mcp, connection: odd, tool: work, arguments: { id: x, b: y } }]\n`;
   const place = await workplace({ 'flow.yaml': flow });
@@ -271,8 +267,8 @@ test.each([
   await expect.poll(() => isAlive(pid), { timeout: 5000 }).toBe(false);
 });
 
-describe('finding a tool', () => {
-  test('connections tools: the list, one with its arguments, and a node that runs as it is', async () => {
+describe('the tools of an MCP server', () => {
+  test('are listed, and shown with their arguments and a node that runs unchanged', async () => {
     const place = await workplace({ 'rows.csv': 'a,b\n1,2\n3,4\n' });
     await place.automate(['connections', 'add', 'mcp', 'every', '--command', everything]);
     const list = await place.automate(['connections', 'tools', 'every']);
@@ -301,7 +297,7 @@ describe('finding a tool', () => {
     ['cut off', '{"version": 1, "serv'],
     ['of another version', '{"version": 2, "servers": {}}'],
     ['of other things', '{"version": 1, "servers": {"odd": {"at": "2026-11-01", "written": "", "server": {}}}}'],
-  ])('what was told is asked for again where its file is damaged (%s)', async (_, text) => {
+  ])('are requested again if their file is damaged: %s', async (_, text) => {
     const place = await workplace();
     await place.automate(['connections', 'add', 'mcp', 'odd', '--command', oddServer('').join(' '), '--no-test']);
     await place.write('.automate/mcp-tools.json', text);
@@ -310,7 +306,7 @@ describe('finding a tool', () => {
     expect((await place.automate(['nodes'])).stdout).toContain('\nmcp connection odd: 2 tools, asked for less than a minute ago\n');
   });
 
-  test('what cannot be kept of it stands in the way of nothing else', async () => {
+  test('are used, with a warning, if they cannot be cached', async () => {
     const place = await workplace();
     await mkdir(place.path('.automate'));
     await symlink(place.path('nowhere.json'), place.path('.automate/mcp-tools.json'));
@@ -333,7 +329,7 @@ describe('finding a tool', () => {
     }
   });
 
-  test('nodes lists them under their connection, with their age; --refresh asks again', async () => {
+  test('are listed by nodes with their age, and requested again with --refresh', async () => {
     const place = await workplace();
     await place.automate(['connections', 'add', 'mcp', 'every', '--command', everything, '--no-test']);
     expect((await place.automate(['nodes'])).stdout).toContain(
@@ -344,7 +340,7 @@ describe('finding a tool', () => {
       /\nmcp connection every: \d+ tools, asked for less than a minute ago\n {2}echo +Echoes back the input string\n/,
     );
     expect((await place.automate(['nodes'])).stdout).toBe(refreshed.stdout);
-    // Another command is another server.
+    // Another command means another server.
     await place.automate(['connections', 'add', 'mcp', 'every', '--command', 'other', '--no-test', '--force']);
     expect((await place.automate(['nodes'])).stdout).toContain('its tools are not known yet');
     expect(await place.automate(['nodes', '--refresh'])).toMatchObject({
@@ -354,14 +350,14 @@ describe('finding a tool', () => {
   });
 });
 
-describe('a flow', () => {
+describe('a flow with an MCP node', () => {
   const flow = `connections:
   every: { type: mcp, command: ${JSON.stringify(stdioServers.everything)}, credits: 2 }
 nodes:
   - { id: sum, type: mcp, connection: every, tool: get-sum, arguments: '{ "a": {{a}}, "b": {{b}} }', map: { said: text } }
 `;
 
-  test('validate asks the server; --offline does not', async () => {
+  test('is validated against the tools of the server, unless --offline is given', async () => {
     const place = await workplace({ 'flow.yaml': flow.replace('get-sum', 'get-sun').replace('"b":', '"c":') });
     const { code, stderr } = await place.automate(['validate', 'flow.yaml']);
     expect([code, stderr]).toEqual([
@@ -371,7 +367,7 @@ nodes:
     expect(await place.automate(['validate', 'flow.yaml', '--offline'])).toMatchObject({ code: 0 });
   });
 
-  test('validate: a server that cannot be reached is a warning', async () => {
+  test('is valid with a warning if the server cannot be reached', async () => {
     const place = await workplace({ 'flow.yaml': flow.replace(/command: \[.*?\]/, 'url: "http://127.0.0.1:9/mcp"') });
     expect(await place.automate(['validate', 'flow.yaml'])).toMatchObject({
       code: 0,
@@ -379,7 +375,7 @@ nodes:
     });
   });
 
-  test('test-request previews the call', async () => {
+  test('is previewed by test-request', async () => {
     const place = await workplace({ 'flow.yaml': flow });
     const args = ['test-request', 'flow.yaml', '--set', 'a=1', '--set', 'b=2'];
     const shown = await place.automate(args);
@@ -399,7 +395,7 @@ nodes:
     });
   });
 
-  test('--dry-run shows the first call, and starts no server', async () => {
+  test('shows its first call in a dry run, which starts no server', async () => {
     const place = await workplace({
       'flow.yaml': flow.replace(/command: \[.*?\]/, 'command: no-such-program'),
       'rows.csv': 'a,b\n1,2\n3,4\n',
@@ -410,7 +406,7 @@ nodes:
     expect(stdout).toContain('get-sum of every (no-such-program)\n  \n  {"a":1,"b":2}');
   });
 
-  test('its credits are in the ledger, under its connection', async () => {
+  test('charges its credits to its connection', async () => {
     const place = await workplace({ 'flow.yaml': flow, 'rows.csv': 'a,b\n1,2\nx,4\n3,4\n' });
     const { code, stderr } = await place.automate(['run', 'flow.yaml', '--in', 'rows.csv', '--out', 'out.csv']);
     expect([code, stderr]).toEqual([4, expect.stringContaining('3 read, 2 written, 1 failed, 4 credits')]);
@@ -418,7 +414,7 @@ nodes:
     expect(stdout).toMatch(/"every"/);
   });
 
-  test('an arguments error goes to the errors file, and costs nothing', async () => {
+  test('writes a record with wrong arguments to the errors file and charges nothing', async () => {
     const place = await workplace({ 'flow.yaml': flow.replace(/'\{.*\}'/, '{ a: "{{a}}", b: "{{b}}" }'), 'rows.csv': 'a,b\n1,2\n' });
     const { stderr } = await place.automate(['run', 'flow.yaml', '--in', 'rows.csv', '--out', 'out.csv']);
     expect(stderr).toContain('1 read, 0 written, 1 failed, 0 credits');
@@ -428,7 +424,7 @@ nodes:
   });
 });
 
-test('a flow without an MCP node loads nothing of MCP, nor do --version and connections list', async () => {
+test('MCP modules are loaded only by commands that need them', async () => {
   const place = await workplace({ 'flow.yaml': 'nodes: [{ type: set, fields: { b: "{{a}}" } }]\n', 'rows.csv': 'a\n1\n' });
   await place.automate(['connections', 'add', 'mcp', 'x', '--command', 'y', '--no-test']);
   const ofMcp = /^src\/io\/mcp\/|@modelcontextprotocol/;
@@ -445,7 +441,7 @@ test('a flow without an MCP node loads nothing of MCP, nor do --version and conn
   expect(modules.filter((name) => ofMcp.test(name)).length).toBeGreaterThan(5);
 });
 
-/** The modules of the bundle that a command runs: each is a function with the name of its file. */
+/** The modules of the bundle that a command evaluates: each is a function with the name of its file. */
 async function modulesRun(place: Workplace, args: readonly string[]): Promise<string[]> {
   const folder = place.path(`coverage-${args[0]}-${args[1]}`);
   const { code } = await place.automate(args, { env: { NODE_V8_COVERAGE: folder } });
@@ -460,7 +456,7 @@ async function modulesRun(place: Workplace, args: readonly string[]): Promise<st
   return names;
 }
 
-/** What NODE_V8_COVERAGE writes. */
+/** A file that NODE_V8_COVERAGE writes. */
 interface Coverage {
   readonly result: readonly {
     readonly url: string;
@@ -481,8 +477,8 @@ const addingWithLogin = ({ origin }: { origin: string }) => [
   'docs-login',
 ];
 
-describe('a login', () => {
-  test('with a browser: tokens are kept for the server only, used by runs, and written nowhere else', async () => {
+describe('a login with a browser', () => {
+  test('stores tokens for the server only, which runs use and renew', async () => {
     const server = await loginServer();
     const browser = '#!/bin/sh\ncurl -sSL "$1" >/dev/null\n';
     const place = await workplace({ browser, 'rows.csv': 'id\n1\n' });
@@ -497,13 +493,13 @@ describe('a login', () => {
     expect(run).toMatchObject({ code: 0, stdout: 'id,text\n1,ok ***\n' });
     for (const text of [added.stdout, added.stderr, run.stderr, await place.read('events.ndjson')])
       expect(text).not.toMatch(/access-\d|refresh-\d/);
-    // The token has come to its end: it is renewed without anybody.
+    // The access token expires and is renewed without a login.
     server.expire();
     expect(await place.automate(['run', 'flow.yaml', '--in', 'rows.csv'], { env: vault })).toMatchObject({ code: 0 });
     expect(server.logins()).toBe(1);
   });
 
-  test('is asked for where nobody can log in: exit 7 with the way out', async () => {
+  test('exits with 7 and names the command to log in if there is no terminal', async () => {
     const server = await loginServer();
     const place = await workplace();
     const { code, stderr } = await place.automate(addingWithLogin(server), { env: vault });
@@ -520,67 +516,3 @@ nodes: [{ type: mcp, connection: docs, tool: work }]
     ]);
   });
 });
-
-/** An MCP server with an authorization server of its own, where everybody is let in. */
-async function loginServer() {
-  let issued = 0;
-  let valid = '';
-  let logins = 0;
-  const server = await httpServer(({ method, path, headers, body }, response) => {
-    const { origin } = server;
-    const url = new URL(path, origin);
-    if (url.pathname.startsWith('/.well-known/oauth-protected-resource')) {
-      return json(response, { resource: `${origin}/mcp`, authorization_servers: [origin] });
-    }
-    if (url.pathname === '/.well-known/oauth-authorization-server') {
-      const endpoints = {
-        authorization_endpoint: `${origin}/authorize`,
-        token_endpoint: `${origin}/token`,
-        registration_endpoint: `${origin}/register`,
-      };
-      return json(response, {
-        issuer: origin,
-        ...endpoints,
-        response_types_supported: ['code'],
-        grant_types_supported: ['authorization_code', 'refresh_token'],
-        code_challenge_methods_supported: ['S256'],
-      });
-    }
-    if (url.pathname === '/register') return json(response, { ...JSON.parse(body), client_id: 'me' }, 201);
-    if (url.pathname === '/authorize') {
-      logins++;
-      const back = new URL(url.searchParams.get('redirect_uri') as string);
-      back.search = String(new URLSearchParams({ code: 'code-1', state: url.searchParams.get('state') as string }));
-      return response.writeHead(302, { location: back.href }).end();
-    }
-    if (url.pathname === '/token') {
-      valid = `access-${++issued}`;
-      return json(response, { access_token: valid, refresh_token: `refresh-${issued}`, token_type: 'Bearer', expires_in: 3600 });
-    }
-    if (method !== 'POST') return response.writeHead(405).end();
-    if (valid === '' || headers.authorization !== `Bearer ${valid}`) {
-      return response
-        .writeHead(401, { 'www-authenticate': `Bearer resource_metadata="${origin}/.well-known/oauth-protected-resource/mcp"` })
-        .end();
-    }
-    const { id, method: asked } = JSON.parse(body);
-    if (id === undefined) return response.writeHead(202).end();
-    if (asked === 'initialize')
-      return json(response, {
-        jsonrpc: '2.0',
-        id,
-        result: { protocolVersion: '2025-11-25', capabilities: { tools: {} }, serverInfo: { name: 'docs', version: '1' } },
-      });
-    if (asked === 'tools/list')
-      return json(response, { jsonrpc: '2.0', id, result: { tools: [{ name: 'work', inputSchema: { type: 'object' } }] } });
-    if (asked === 'tools/call') return json(response, { jsonrpc: '2.0', id, result: { content: [{ type: 'text', text: `ok ${valid}` }] } });
-    return json(response, { jsonrpc: '2.0', id, error: { code: -32601, message: 'Method not found' } });
-  });
-  return {
-    ...server,
-    logins: () => logins,
-    expire: () => {
-      valid = 'none';
-    },
-  };
-}
