@@ -2,32 +2,31 @@ import { closeSync, openSync, readFileSync } from 'node:fs';
 import { ReadStream } from 'node:tty';
 import { AutomateError } from '../core/failure.ts';
 
-/** Asks the person at the terminal. Each throws an AutomateError (`cancelled`) when they would rather not answer. */
+/** Asks the person at the terminal. Each method throws an AutomateError (`cancelled`) if the person cancels. */
 export interface Asker {
-  /** What is typed is not shown. */
+  /** Hides what is typed. */
   secret(question: string, check?: Check): Promise<string>;
-  text(question: string, how?: TextQuestion): Promise<string>;
+  text(question: string, options?: TextOptions): Promise<string>;
   choice<Value extends string>(question: string, choices: readonly { readonly value: Value; readonly label: string }[]): Promise<Value>;
   yes(question: string): Promise<boolean>;
 }
 
-/** How a text is asked for. */
-interface TextQuestion {
-  /** What it may look like. */
+interface TextOptions {
+  /** An example, shown until something is typed. */
   readonly placeholder?: string;
-  /** What Enter alone answers. */
-  readonly usual?: string;
+  /** The answer of Enter alone. */
+  readonly default?: string;
   readonly check?: Check;
 }
 
-/** What is wrong with an answer; absent when nothing is. */
+/** Returns the problem of an answer; absent if there is none. */
 type Check = (answer: string) => string | undefined;
 
-/** Whoever can be asked; absent when there is nobody: then nothing must wait for an answer. */
+/** The person at the terminal; absent if there is no terminal, or if it cannot be read without blocking. */
 export function findAsker(): Asker | undefined {
   if (!process.stderr.isTTY || process.env.TERM === 'dumb' || !isInForeground()) return undefined;
   if (process.stdin.isTTY) return createAsker(() => process.stdin);
-  return hasTerminal() ? createAsker(terminalBehindPipe) : undefined;
+  return hasTerminal() ? createAsker(openTerminal) : undefined;
 }
 
 const terminalPath = '/dev/tty';
@@ -41,15 +40,18 @@ function hasTerminal(): boolean {
   }
 }
 
-let opened: ReadStream | undefined;
+let openedTerminal: ReadStream | undefined;
 
-/** Where records come through stdin, the person is still at the terminal. Opened once: two readers would take each other's keys. */
-function terminalBehindPipe(): ReadStream {
-  opened ??= new ReadStream(openSync(terminalPath, 'r'));
-  return opened;
+/** Opens the terminal itself, for when records come through stdin. Opens it once: two readers would steal each other's keys. */
+function openTerminal(): ReadStream {
+  openedTerminal ??= new ReadStream(openSync(terminalPath, 'r'));
+  return openedTerminal;
 }
 
-/** A job in the background that reads from the terminal is stopped. The process group and that of the terminal are the 3rd and the 6th field behind the name (proc_pid_stat(5)). */
+/**
+ * True if this process may read from the terminal: a job in the background would be stopped. Compares its process group with that
+ * of the terminal, the 3rd and 6th field after the name (proc_pid_stat(5)).
+ */
 function isInForeground(): boolean {
   if (process.platform !== 'linux') return true;
   const text = readFileSync('/proc/self/stat', 'utf8');
@@ -57,38 +59,46 @@ function isInForeground(): boolean {
   return fields[2] === fields[5];
 }
 
-function createAsker(open: () => ReadStream): Asker {
-  return {
-    secret: (message, check) =>
-      asked(async ({ password }, streams) => password({ ...streams, message, mask: '*', validate: (answer) => checked(answer, check) })),
-    text: async (message, { placeholder, usual, check } = {}) => {
-      const shown = usual ?? placeholder;
-      const options = { message, ...(shown !== undefined && { placeholder: shown }), ...(usual !== undefined && { defaultValue: usual }) };
-      const validate = (answer: string | undefined) => checked(answer || usual, check);
-      return (await asked(({ text }, streams) => text({ ...streams, ...options, validate }))).trim();
-    },
-    choice: (message, choices) => asked(({ select }, streams) => select({ ...streams, message, options: [...choices] as never })),
-    yes: (message) => asked(({ confirm }, streams) => confirm({ ...streams, message, initialValue: false })),
-  };
+type Open = () => ReadStream;
 
-  async function asked<Answer>(
-    ask: (prompts: typeof import('@clack/prompts'), streams: Streams) => Promise<Answer>,
-  ): Promise<Exclude<Answer, symbol>> {
-    const input = open();
-    const giveUp = new AbortController();
-    // The prompts take no notice of the end of their input, and would wait for ever.
-    const onKey = (_: string, key?: { ctrl?: boolean; name?: string }) => key?.ctrl && key.name === 'd' && giveUp.abort();
-    const onEnd = () => giveUp.abort();
-    input.on('keypress', onKey).on('end', onEnd).on('close', onEnd);
-    try {
-      const streams = { input, output: process.stderr, withGuide: false, signal: giveUp.signal };
-      const answer = await ask(await import('@clack/prompts'), streams);
-      if (typeof answer === 'symbol') throw new AutomateError('cancelled', 'cancelled; nothing was changed');
-      return answer as Exclude<Answer, symbol>;
-    } finally {
-      input.off('keypress', onKey).off('end', onEnd).off('close', onEnd);
-      input.pause();
-    }
+function createAsker(open: Open): Asker {
+  return {
+    secret: (message, check) => askSecret(open, message, check),
+    text: (message, options) => askText(open, message, options),
+    choice: (message, choices) => prompt(open, ({ select }, streams) => select({ ...streams, message, options: [...choices] as never })),
+    yes: (message) => prompt(open, ({ confirm }, streams) => confirm({ ...streams, message, initialValue: false })),
+  };
+}
+
+function askSecret(open: Open, message: string, check?: Check): Promise<string> {
+  const validate = (answer: string | undefined) => checkAnswer(answer, check);
+  return prompt(open, ({ password }, streams) => password({ ...streams, message, mask: '*', validate }));
+}
+
+async function askText(open: Open, message: string, { placeholder, default: defaultValue, check }: TextOptions = {}): Promise<string> {
+  const shown = defaultValue ?? placeholder;
+  const options = { message, ...(shown !== undefined && { placeholder: shown }), ...(defaultValue !== undefined && { defaultValue }) };
+  const validate = (answer: string | undefined) => checkAnswer(answer || defaultValue, check);
+  return (await prompt(open, ({ text }, streams) => text({ ...streams, ...options, validate }))).trim();
+}
+
+type Prompts = typeof import('@clack/prompts');
+
+async function prompt<Answer>(open: Open, ask: (prompts: Prompts, streams: Streams) => Promise<Answer>): Promise<Exclude<Answer, symbol>> {
+  const input = open();
+  const cancel = new AbortController();
+  // The prompts ignore the end of their input, and would wait forever.
+  const onKey = (_: string, key?: { ctrl?: boolean; name?: string }) => key?.ctrl && key.name === 'd' && cancel.abort();
+  const onEnd = () => cancel.abort();
+  input.on('keypress', onKey).on('end', onEnd).on('close', onEnd);
+  try {
+    const streams = { input, output: process.stderr, withGuide: false, signal: cancel.signal };
+    const answer = await ask(await import('@clack/prompts'), streams);
+    if (typeof answer === 'symbol') throw new AutomateError('cancelled', 'cancelled; nothing was changed');
+    return answer as Exclude<Answer, symbol>;
+  } finally {
+    input.off('keypress', onKey).off('end', onEnd).off('close', onEnd);
+    input.pause();
   }
 }
 
@@ -99,7 +109,7 @@ interface Streams {
   readonly signal: AbortSignal;
 }
 
-function checked(
+function checkAnswer(
   answer: string | undefined,
   check: Check = (text) => (text === '' ? 'expected something, found nothing' : undefined),
 ): string | undefined {

@@ -2,7 +2,7 @@ import { AutomateError } from '../core/failure.ts';
 import { name as nameShape } from '../core/options/names.ts';
 import { defaultEnv } from '../io/credentials/secret.ts';
 
-/** The environment whose secrets are used. Throws an AutomateError (`usage`). */
+/** The environment whose secrets are used: `--env`, else AUTOMATE_ENV, else default. Throws an AutomateError (`usage`). */
 export function envOf(env: string | undefined): string {
   const found = env ?? (process.env.AUTOMATE_ENV || defaultEnv);
   if (nameShape.safeParse(found).success) return found;

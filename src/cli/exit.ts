@@ -24,7 +24,7 @@ export function exitCodeOf(error: unknown): number {
   return error instanceof AutomateError ? exitCodes[error.kind] : exitCodes.bug;
 }
 
-/** The exit code of a signal, as shells count: SIGINT 130, SIGTERM 143, SIGHUP 129. */
+/** The exit code of a signal, by the convention of shells: SIGHUP 129, SIGINT 130, SIGTERM 143. */
 export function signalExitCode(signal: NodeJS.Signals): number {
   return 128 + constants.signals[signal];
 }

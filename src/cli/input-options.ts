@@ -2,7 +2,7 @@ import { AutomateError } from '../core/failure.ts';
 import { type Format, formatNames, formatOfName, formatOfPath } from '../io/records/format.ts';
 import { inputFormatOf, openSource, type Position, type Source } from '../io/records/readers/source.ts';
 
-/** The options by which every command names its input. */
+/** The options of an input. */
 export interface InputOptions {
   readonly in: string;
   readonly inFormat?: string;
@@ -10,7 +10,7 @@ export interface InputOptions {
   readonly encoding?: string;
 }
 
-/** The format that a file name or an option says. Throws an AutomateError (`usage`) for a name that is none. */
+/** The format of a name such as `csv`. Throws an AutomateError (`usage`) for any other name. */
 export function namedFormat(option: string, name: string | undefined): Format | undefined {
   if (name === undefined) return undefined;
   const format = formatOfName(name);
@@ -18,12 +18,12 @@ export function namedFormat(option: string, name: string | undefined): Format | 
   return format;
 }
 
-/** The input's format. Throws an AutomateError (`usage`) when neither its name nor an option says it. */
+/** The format of an input. Throws an AutomateError (`usage`) if neither its name nor an option gives it. */
 export function inputFormat(options: InputOptions): Format {
   return inputFormatOf({ path: options.in, format: namedFormat('--in-format', options.inFormat) });
 }
 
-/** Opens the input, at its beginning or behind what is done. */
+/** Opens the input at its beginning, or after the records that are done. */
 export function openInput(options: InputOptions, from?: Position): Promise<Source> {
   const format = namedFormat('--in-format', options.inFormat);
   return openSource({
@@ -36,20 +36,20 @@ export function openInput(options: InputOptions, from?: Position): Promise<Sourc
   });
 }
 
-/** Whether an input's fields are all texts. Not known without a format; then its opening will say what is missing. */
+/** True if all fields of an input are texts. False without a known format: opening it reports that. */
 export function hasTextCells(options: Pick<InputOptions, 'inFormat'> & { readonly in?: string }): boolean {
   const format = options.inFormat === undefined ? formatOfPath(options.in ?? '') : formatOfName(options.inFormat);
   return format !== undefined && isTable(format);
 }
 
-/** Whether a format has a header row. */
+/** True for a format with a header row. */
 export function isTable({ kind }: Format): boolean {
   return kind === 'csv' || kind === 'tsv';
 }
 
 /**
- * Only a table tells all of its fields before the first record; a record of JSON may have others than the next.
- * An input that cannot be read hides nothing of the flow.
+ * The columns of an input; absent for JSON, in which each record may have other fields. An error of the input is returned, so that
+ * the problems of a flow are reported first.
  */
 export async function columnsOf(options: InputOptions): Promise<{ readonly columns?: readonly string[]; readonly error?: unknown }> {
   try {

@@ -10,39 +10,39 @@ import { createTransport, type Transport } from '../io/http/transport.ts';
 import type { RunLedger } from '../io/ledger/run-ledger.ts';
 import type { LoginPerson } from '../io/mcp/login.ts';
 import type { Redactor } from '../io/secrets/redact.ts';
-import { cachePath, mostCacheBytes } from './cache/cache-file.ts';
+import { cachePath, maxCacheBytes } from './cache/cache-file.ts';
 import { createLoginStore } from './connections/login-store.ts';
 import { envOf } from './env.ts';
 import type { FlowSecrets } from './flow/flow-secrets.ts';
 import { version } from './version.ts';
 
-/** What a command knows of the world its flow will run in. */
+/** The options of the ports. */
 export interface WireOptions {
-  /** The run's UUID; absent where no run is meant. */
+  /** The run's UUID; absent outside a run. */
   readonly run?: string;
   readonly credentials: FlowSecrets;
   readonly redactor: Redactor;
   readonly allowHttp: boolean;
   readonly cacert: string | undefined;
   readonly ledger: RunLedger;
-  /** Whose credentials; absent for those of AUTOMATE_ENV. */
+  /** The environment of the credentials; absent for AUTOMATE_ENV. */
   readonly env: string | undefined;
   report(event: Event): void;
-  /** Whoever can log in to a server; absent where nobody is asked, as in a run. */
+  /** The person who can log in to a server; absent if there is no terminal, and in a run. */
   readonly person?: LoginPerson | undefined;
-  /** Tells a person what is not as it should be, and ends nothing; absent where nobody is told. */
+  /** Prints a warning; absent for none. */
   warn?(message: string): void;
 }
 
 /** The ports of one run. */
 export type WiredPorts = Ports & {
-  /** What the run has spent. */
+  /** The credits that the run has spent. */
   readonly credits: () => number;
-  /** Writes down what is not on disk yet; the second time it does nothing. */
+  /** Writes cached answers to disk and ends tool servers. A second call does nothing. */
   close(): Promise<void>;
 };
 
-/** Puts the ports together: the only place that knows every adapter. */
+/** Creates the ports of a run. This is the only place that knows every adapter. */
 export function wire(options: WireOptions): WiredPorts {
   const clock = createClock();
   const { redactor, credentials, allowHttp } = options;
@@ -70,7 +70,7 @@ export function wire(options: WireOptions): WiredPorts {
       report: options.report,
     });
   });
-  const maxBytes = mostCacheBytes(process.env);
+  const maxBytes = maxCacheBytes(process.env);
   const cache = createLateCache(envOf(options.env), async () => {
     const { createCache } = await import('../io/cache/cache.ts');
     const warn = (message: string) => options.warn?.(message);
@@ -81,7 +81,7 @@ export function wire(options: WireOptions): WiredPorts {
     ledger: options.ledger,
     credits: () => options.ledger.spent(),
     http: createHttp({
-      transport: noted(transport, options.ledger),
+      transport: flushingFirst(transport, options.ledger),
       secrets: credentials.secrets,
       used: credentials.used,
       allowHttp,
@@ -99,7 +99,7 @@ export function wire(options: WireOptions): WiredPorts {
   };
 }
 
-/** Most flows keep no answers: what keeps them is loaded when the first one does. Environments know nothing of each other's. */
+/** Loads the cache with the first cached call, since most flows have none. Each environment has its own answers. */
 function createLateCache(env: string, create: () => Promise<FileCache>): Cache & { close(): Promise<void> } {
   let coming: Promise<FileCache> | undefined;
   let cache: FileCache | undefined;
@@ -117,18 +117,18 @@ function createLateCache(env: string, create: () => Promise<FileCache>): Cache &
 
 type LateTools = Tools & { close(): Promise<void> };
 
-/** Most flows call no tools: what speaks with their servers is loaded with the first call. */
+/** Loads the MCP client with the first call of a tool, since most flows have none. */
 function createLateTools(ledger: RunLedger, create: () => Promise<LateTools>): LateTools {
   let coming: Promise<LateTools> | undefined;
   let tools: LateTools | undefined;
   let hasEnded = false;
   return {
     async call(call, progressed) {
-      const port = await arrived();
+      const port = await loadedTools();
       ledger.flush();
       return port.call(call, progressed);
     },
-    server: async (connection) => (await arrived()).server(connection),
+    server: async (connection) => (await loadedTools()).server(connection),
     abort() {
       hasEnded = true;
       tools?.abort();
@@ -139,7 +139,7 @@ function createLateTools(ledger: RunLedger, create: () => Promise<LateTools>): L
     },
   };
 
-  async function arrived(): Promise<LateTools> {
+  async function loadedTools(): Promise<LateTools> {
     coming ??= create();
     tools ??= await coming;
     if (hasEnded) throw new Failure('network', 'the run has ended', { retryable: true, sent: false });
@@ -147,8 +147,8 @@ function createLateTools(ledger: RunLedger, create: () => Promise<LateTools>): L
   }
 }
 
-/** What is about to be sent is noted first, and all that was held with it. */
-function noted(transport: Transport, ledger: RunLedger): Transport {
+/** Writes the held credits to disk before each request. */
+function flushingFirst(transport: Transport, ledger: RunLedger): Transport {
   return {
     ...transport,
     send(request) {
@@ -158,7 +158,7 @@ function noted(transport: Transport, ledger: RunLedger): Transport {
   };
 }
 
-/** UUIDs that are the same for the same name in the same run (RFC 9562, 5.8: version 8, our own making). */
+/** Creates UUIDs from names: the same for the same name in the same run (RFC 9562, 5.8: version 8). */
 function createUuids(run: string): (name: string) => string {
   return (name) => {
     const hex = createHash('sha256').update(`${run} ${name}`).digest('hex');

@@ -205,7 +205,7 @@ describe('automate cache', () => {
     const path = place.path('.automate/cache.db');
     const nothing = { path, entries: 0, bytes: 0, max_bytes: 500_000_000, oldest: null, newest: null };
     expect(await info(place)).toEqual(nothing);
-    expect((await place.automate(['cache', 'clear'])).stderr).toBe('no answers are kept\n');
+    expect((await place.automate(['cache', 'clear'])).stderr).toBe('no answers are cached\n');
     expect(await place.files()).not.toContain('.automate');
     const before = new Date().toISOString();
     await place.automate(run);
@@ -215,14 +215,14 @@ describe('automate cache', () => {
     expect([before, oldest, newest, new Date().toISOString()].sort()).toEqual([before, oldest, newest, expect.any(String)]);
     const text = (await place.automate(['cache', 'info'])).stdout;
     expect(text).toMatch(
-      /^path {4}\S+cache\.db\nkept {4}1,000 answers, \d+(\.\d)? kB of at most 500 MB\noldest {2}20\S+Z\nnewest {2}20\S+Z\n$/,
+      /^path {4}\S+cache\.db\ncached {2}1,000 answers, \d+(\.\d)? kB of at most 500 MB\noldest {2}20\S+Z\nnewest {2}20\S+Z\n$/,
     );
     const size = (await stat(path)).size;
     const cleared = await place.automate(['cache', 'clear']);
     expect([cleared.code, cleared.stdout, cleared.stderr]).toEqual([
       0,
       '',
-      expect.stringMatching(/^1,000 answers \(\d+(\.\d)? kB\) are gone\n$/),
+      expect.stringMatching(/^1,000 answers \(\d+(\.\d)? kB\) are deleted\n$/),
     ]);
     expect(await info(place)).toEqual(nothing);
     expect((await stat(path)).size).toBeLessThan(size / 5);
@@ -235,7 +235,7 @@ describe('automate cache', () => {
     const { server, place } = await cachedPlace(1500, ', success: [2xx, 404]');
     const cleared = new Promise((resolve) => server.after(700, () => resolve(place.automate(['cache', 'clear']))));
     expect((await place.automate(run)).code).toBe(0);
-    expect(await cleared).toMatchObject({ code: 0, stderr: expect.stringMatching(/answers \(.*\) are gone\n$/) });
+    expect(await cleared).toMatchObject({ code: 0, stderr: expect.stringMatching(/answers \(.*\) are deleted\n$/) });
     const { entries } = await info(place);
     expect(entries).toBeGreaterThan(0);
     expect(entries).toBeLessThan(1500);
@@ -267,7 +267,7 @@ describe('automate cache', () => {
     const told = await place.automate(['cache', 'info']);
     expect([told.code, told.stderr]).toEqual([
       74,
-      expect.stringMatching(/^automate: the cache \S+ cannot be used: .*\n {2}automate cache clear begins a new one\n$/),
+      expect.stringMatching(/^automate: the cache \S+ cannot be used: .*\n {2}automate cache clear starts a new one\n$/),
     ]);
     const { code, stderr } = await place.automate(run);
     expect([code, stderr.match(/^warning: the cache .* was damaged/gm)?.length]).toEqual([0, 1]);
@@ -275,7 +275,7 @@ describe('automate cache', () => {
     await spoil(place);
     expect((await place.automate([...run, '--quiet'])).stderr).toBe('');
     await spoil(place);
-    expect((await place.automate(['cache', 'clear'])).stderr).toBe('the cache could not be read, and is gone\n');
+    expect((await place.automate(['cache', 'clear'])).stderr).toBe('the cache could not be read, and is deleted\n');
     expect((await readdir(place.path('.automate'))).filter((name) => name.startsWith('cache'))).toEqual([]);
     expect([...server.calls.values()]).toEqual([3, 3, 3]);
   });

@@ -7,20 +7,20 @@ import { exitCodes } from '../exit.ts';
 import { counted } from '../show/number.ts';
 import { tableText } from '../show/structure.ts';
 import type { Terminal } from '../terminal.ts';
-import { cachePath, mostCacheBytes } from './cache-file.ts';
+import { cachePath, maxCacheBytes } from './cache-file.ts';
 
-/** Tells how much is kept. Answers the exit code. */
+/** Shows the size and age of the cache. Returns the exit code. */
 export async function infoCommand(options: { readonly json?: boolean }, terminal: Terminal): Promise<number> {
   const path = cachePath(process.env);
-  const mostBytes = mostCacheBytes(process.env);
-  const { answers, bytes, oldest, newest } = existsSync(path) ? used(path, factsOf) : noFacts;
+  const maxBytes = maxCacheBytes(process.env);
+  const { answers, bytes, oldest, newest } = existsSync(path) ? useCache(path, factsOf) : noFacts;
   if (options.json) {
-    const facts = { path, entries: answers, bytes, max_bytes: mostBytes, oldest: oldest ?? null, newest: newest ?? null };
+    const facts = { path, entries: answers, bytes, max_bytes: maxBytes, oldest: oldest ?? null, newest: newest ?? null };
     await terminal.print(JSON.stringify(facts, null, 2));
   } else {
     const rows = [
       ['path', path],
-      ['kept', `${counted(answers, 'answer')}, ${bytesText(bytes)} of at most ${bytesText(mostBytes)}`],
+      ['cached', `${counted(answers, 'answer')}, ${bytesText(bytes)} of at most ${bytesText(maxBytes)}`],
       ...(oldest === undefined ? [] : [['oldest', oldest]]),
       ...(newest === undefined ? [] : [['newest', newest]]),
     ];
@@ -50,48 +50,48 @@ function timeText(ms: number): string {
 
 const units = ['bytes', 'kB', 'MB', 'GB'] as const;
 
-/** Such as 1.2 MB. */
+/** A size such as 1.2 MB. */
 function bytesText(bytes: number): string {
   const power = Math.min(units.length - 1, Math.max(0, Math.floor(Math.log10(bytes) / 3)));
   return `${(bytes / 1000 ** power).toLocaleString('en-US', { maximumFractionDigits: 1 })} ${units[power]}`;
 }
 
-/** Takes every answer away. Runs that keep answers meanwhile go on. Answers the exit code. */
+/** Deletes all cached answers. Active runs continue, and may cache further answers. Returns the exit code. */
 export async function clearCommand(terminal: Terminal): Promise<number> {
   const path = cachePath(process.env);
-  if (existsSync(path)) terminal.say(cleared(path));
-  else terminal.say('no answers are kept');
+  if (existsSync(path)) terminal.say(clearCache(path));
+  else terminal.say('no answers are cached');
   rmSync(damagedPath(path), { force: true });
   return exitCodes.success;
 }
 
-function cleared(path: string): string {
+function clearCache(path: string): string {
   try {
-    const { answers, bytes } = used(path, (file) => file.clear());
-    return `${counted(answers, 'answer')} (${bytesText(bytes)}) ${answers === 1 ? 'is' : 'are'} gone`;
+    const { answers, bytes } = useCache(path, (file) => file.clear());
+    return `${counted(answers, 'answer')} (${bytesText(bytes)}) ${answers === 1 ? 'is' : 'are'} deleted`;
   } catch (error) {
     if (!(error instanceof AutomateError) || !isUnreadable(error.cause)) throw error;
     setAside(path);
-    return 'the cache could not be read, and is gone';
+    return 'the cache could not be read, and is deleted';
   }
 }
 
-/** Whether it is what was found in the file that is wrong: it is damaged, or of a newer version. */
+/** True if the content of the file is the cause: it is damaged, or of a newer version. */
 function isUnreadable(error: unknown): boolean {
   return isDamaged(error) || (error instanceof Error && !('code' in error));
 }
 
-/** Other processes' transactions are short. */
+/** Maximum wait for another process, whose transactions are short. */
 const timeoutMs = 10_000;
 
-function used<Result>(path: string, act: (file: AnswersFile) => Result): Result {
+function useCache<Result>(path: string, act: (file: AnswersFile) => Result): Result {
   let file: AnswersFile | undefined;
   try {
     file = new AnswersFile(path, timeoutMs);
     return act(file);
   } catch (error) {
     if (error instanceof AutomateError) throw error;
-    const mend = isUnreadable(error) ? '\nautomate cache clear begins a new one' : '';
+    const mend = isUnreadable(error) ? '\nautomate cache clear starts a new one' : '';
     throw new AutomateError('output', `the cache ${path} cannot be used: ${systemReason(error as Error)}${mend}`, { cause: error });
   } finally {
     file?.close();

@@ -76,7 +76,7 @@ async function answerFor(key: string, part: AuthPart, type: Type, question: Ques
   if (!asker)
     throw new AutomateError('usage', `expected ${flagsFor(key, type)} for --auth ${type.type}, as in: ${addLine(type, connection)}`);
   const suggested = part.suggested?.(name);
-  return (await asker.text(part.question, { check, ...(suggested !== undefined && { usual: suggested }) })) || undefined;
+  return (await asker.text(part.question, { check, ...(suggested !== undefined && { default: suggested }) })) || undefined;
 }
 
 /** A command that adds a connection with all that the auth type needs. */

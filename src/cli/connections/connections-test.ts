@@ -61,7 +61,7 @@ async function testHttp(connection: HttpConnection, options: TestOptions, termin
   const outcome = response instanceof Failure ? response.kind : response.status;
   terminal.say(`GET ${request.origin}${request.path}: ${outcome} in ${Math.round(ports.clock.now() - startedMs)} ms`);
   terminal.say(`${creditsText(ports.credits())} spent`);
-  const problem = problemOf(response);
+  const problem = testProblem(response);
   if (problem !== undefined) throw new AutomateError('credential', `connection "${name}": ${problem}\n${adviceFor(connection)}`);
   const isMissing = 'status' in response && response.status === 404;
   if (isMissing) terminal.say(`the server was reached, and has nothing at ${request.path}; --path tries another path`);
@@ -110,7 +110,7 @@ function costOfTest({ cost }: HttpConnection, response: HttpResponse | Failure):
 }
 
 /** A 404 at the base URL is not a problem: the server was reached. */
-function problemOf(response: HttpResponse | Failure): string | undefined {
+function testProblem(response: HttpResponse | Failure): string | undefined {
   if (response instanceof Failure) return cleaned(response.message);
   const { status } = response;
   return status === 401 || status === 403 || status === 407 || status >= 500 ? cleaned(answerMessage(response)) : undefined;

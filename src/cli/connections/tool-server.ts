@@ -21,7 +21,7 @@ export interface AskingOptions {
   readonly cacert?: string;
 }
 
-/** The secrets for a server, and the person who can log in to it; absent if nobody can. */
+/** The secrets for a server, and the person who can log in to it; absent without a terminal. */
 export interface ServerOptions extends AskingOptions {
   readonly credentials: FlowSecrets;
   readonly person?: LoginPerson | undefined;

@@ -15,7 +15,7 @@ interface JsonOption {
   readonly json?: boolean;
 }
 
-/** Shows this month's use against the allowance. Answers the exit code. */
+/** Shows this month's credits and the allowance. Returns the exit code. */
 export async function creditsCommand({ json }: JsonOption, terminal: Terminal): Promise<number> {
   const month = monthOf(Date.now()).name;
   const { limit, spent, held } = withBook((book) => ({
@@ -39,7 +39,7 @@ export async function creditsCommand({ json }: JsonOption, terminal: Terminal): 
   return exitCodes.success;
 }
 
-/** Sets the monthly allowance. Answers the exit code. */
+/** Sets the monthly allowance. Returns the exit code. */
 export async function limitCommand(written: string, terminal: Terminal): Promise<number> {
   const limit = limitOf(written);
   const book = openBook(bookPath(homeFolder(process.env)));
@@ -59,7 +59,7 @@ function limitOf(written: string): number | undefined {
   throw new AutomateError('usage', `expected a whole number of credits, or unlimited, found "${written}"`);
 }
 
-/** Shows what every month has used. Answers the exit code. */
+/** Shows the credits of each month. Returns the exit code. */
 export async function historyCommand({ json }: JsonOption, terminal: Terminal): Promise<number> {
   const months = sums(withBook((book) => book.spent()) ?? [], 'month').sort((a, b) => (a.month < b.month ? -1 : 1));
   if (json) await terminal.print(JSON.stringify(months, null, 2));
@@ -70,7 +70,7 @@ export async function historyCommand({ json }: JsonOption, terminal: Terminal): 
 
 const columns = ['month', 'flow', 'node', 'connection', 'env', 'credits'] as const;
 
-/** Prints every account. Answers the exit code. */
+/** Prints the credits of every account. Returns the exit code. */
 export async function exportCommand({ json }: JsonOption, terminal: Terminal): Promise<number> {
   const rows = (withBook((book) => book.spent()) ?? []).map((spent) => columns.map((column) => [column, spent[column]] as const));
   const writer = createCsvWriter(columns, { delimiter: ',', csvSafe: false });
@@ -92,12 +92,12 @@ export async function exportCommand({ json }: JsonOption, terminal: Terminal): P
   return exitCodes.success;
 }
 
-/** Sums of prices such as 0.7 are a little off. */
+/** Rounds a sum of prices such as 0.7, which floating point makes inexact. */
 function rounded(credits: number): number {
   return Math.round(credits * 1e6) / 1e6;
 }
 
-/** Reads the book, after what dead runs have left open was written down; nothing where there is none. */
+/** Reads the book, after settling the credits that dead runs held. Absent if there is no book. */
 function withBook<Result>(read: (book: Book) => Result): Result | undefined {
   const home = homeFolder(process.env);
   if (!existsSync(bookPath(home))) return undefined;

@@ -3,35 +3,35 @@ import { isLoopback, percentDecoded } from '../../core/template/url.ts';
 import { wordsOf } from '../../core/text/words.ts';
 import { refusal, type WrittenRequest } from '../../flow/starter/written-node.ts';
 
-/** A request as a curl command line says it, and what of that a flow has no place for. */
+/** The request of a curl command line, and notes on the options that a flow cannot express. */
 export interface CurlRequest {
   readonly request: WrittenRequest;
   readonly notes: readonly string[];
 }
 
-/** Options with a value: what is sent. A letter is the short form. */
-const sent =
+/** Options with a value that change the request. A letter is the short form. */
+const requestOptions =
   'X:request H:header d:data data-ascii data-raw data-binary data-urlencode json u:user A:user-agent e:referer b:cookie oauth2-bearer url url-query m:max-time retry';
 
-/** Options with a value that change nothing of what is sent. */
-const ofCurl =
+/** Options with a value that do not change the request. */
+const otherOptions =
   'o:output w:write-out D:dump-header c:cookie-jar connect-timeout retry-delay retry-max-time max-redirs stderr keepalive-time';
 
 const flags =
   'G:get basic k:insecure L:location s:silent S:show-error v:verbose i:include f:fail fail-with-body g:globoff N:no-buffer #:progress-bar compressed http1.1 http2 tlsv1.2 tlsv1.3 4:ipv4 6:ipv6 no-progress-meter no-keepalive path-as-is';
 
 const notes: Readonly<Record<string, string>> = {
-  insecure: '-k was left out: certificates are always checked; --cacert trusts your own',
-  proxy: '-x was left out: HTTPS_PROXY names a proxy',
-  cacert: '--cacert was left out of the flow: it is an option of automate, too',
+  insecure: '-k was left out: certificates are always checked; use --cacert for your own',
+  proxy: '-x was left out: set the proxy in HTTPS_PROXY',
+  cacert: '--cacert was left out of the flow: it is an option of automate as well',
 };
 
 const options: NonNullable<ParseArgsConfig['options']> = {
-  ...described(`${sent} ${ofCurl} x:proxy cacert`, 'string'),
-  ...described(flags, 'boolean'),
+  ...optionsIn(`${requestOptions} ${otherOptions} x:proxy cacert`, 'string'),
+  ...optionsIn(flags, 'boolean'),
 };
 
-function described(names: string, type: 'string' | 'boolean'): typeof options {
+function optionsIn(names: string, type: 'string' | 'boolean'): typeof options {
   return Object.fromEntries(
     names.split(' ').map((written) => {
       const [name = '', short] = written.split(':').reverse();
@@ -40,9 +40,9 @@ function described(names: string, type: 'string' | 'boolean'): typeof options {
   );
 }
 
-/** The request of a curl command line. Throws an AutomateError (`usage`) that shows no value of it: any may be a secret. */
+/** Reads a curl command line. Throws an AutomateError (`usage`), which shows no value of it: any may be a secret. */
 export function curlRequest(text: string): CurlRequest {
-  const given = givenTo(text);
+  const given = readArguments(text);
   const texts = (...names: readonly string[]) => given.flatMap(({ name, value }) => (names.includes(name) ? [value] : []));
   const has = (name: string) => given.some((option) => option.name === name);
   const data = dataOf(given);
@@ -68,8 +68,8 @@ interface Given {
   readonly value: string;
 }
 
-/** The options as they are given, one after another; what stands alone is a URL. */
-function givenTo(text: string): Given[] {
+/** The options in their order. An argument without an option is a URL. */
+function readArguments(text: string): Given[] {
   const [program, ...args] = wordsIn(text);
   if (!/(?:^|[/\\])curl(?:\.exe)?$/.test(program)) throw refusal('expected a command line that begins with curl');
   const { tokens } = parseArgs({ args, options, strict: false, allowPositionals: true, tokens: true });
@@ -83,10 +83,10 @@ function givenTo(text: string): Given[] {
   });
 }
 
-/** What stands alone, where that is no other command's. */
+/** Refuses an argument that belongs to another command or to cmd.exe. */
 function argument(word: string): string {
   const operator = /^(?:\|\|?|&&?|;|\d?>>?|<|#)/.exec(word)?.[0];
-  if (operator !== undefined) throw refusal(`expected a curl command alone, found "${operator}" behind it`);
+  if (operator !== undefined) throw refusal(`expected a curl command alone, found "${operator}" after it`);
   if (word.startsWith('^')) throw refusal('found the quotes of cmd.exe (^); let the browser copy it as cURL (bash)');
   return word;
 }
@@ -100,7 +100,7 @@ function wordsIn(text: string): readonly [string, ...string[]] {
   }
 }
 
-/** Without a scheme curl takes http; another machine than this one is rather asked by https. */
+/** Adds a missing scheme: https where curl takes http, except for this machine. */
 function urlOf(written: string): string {
   const url = written.replace(/#.*$/s, '');
   if (/^(?:[a-z][a-z\d+.-]*:\/\/|\{\{)/i.test(url)) return url;
@@ -108,7 +108,7 @@ function urlOf(written: string): string {
   return `${isLoopback(host) ? 'http' : 'https'}://${url}`;
 }
 
-/** A user name without a password is a login, too: some APIs take a token there. */
+/** Splits off a user name without a password, which is a login as well: some APIs take a token there. */
 function withoutName(url: string): { readonly url: string; readonly login: readonly Given[] } {
   const [whole = '', scheme = '', name = ''] = /^([a-z][a-z\d+.-]*:\/\/)([^/?#:@{]+):?@/i.exec(url) ?? [];
   if (whole === '') return { url, login: [] };
@@ -119,33 +119,33 @@ function withQuery(url: string, added: readonly string[]): string {
   return added.length === 0 ? url : `${url}${url.includes('?') ? '&' : '?'}${added.join('&')}`;
 }
 
-/** What is sent as the body; absent where no option says one, which is not the same as an empty one. */
+/** The body; absent without an option for it, which differs from an empty body. */
 function dataOf(given: readonly Given[]): string | undefined {
   let data: string | undefined;
   for (const { name, value } of given) {
     if (name === 'json') data = `${data ?? ''}${inPlace(value)}`;
-    else if (name === 'data-urlencode') data = joined(urlEncoded(value));
-    else if (/^data/.test(name)) data = joined(name === 'data-raw' ? value : inPlace(value));
+    else if (name === 'data-urlencode') data = append(urlEncoded(value));
+    else if (/^data/.test(name)) data = append(name === 'data-raw' ? value : inPlace(value));
   }
   return data;
 
-  function joined(piece: string): string {
+  function append(piece: string): string {
     return data === undefined ? piece : `${data}&${piece}`;
   }
 }
 
-/** As --data-urlencode, unless a plus says that it is encoded already. */
+/** Encodes a value as --data-urlencode does; a leading plus marks an encoded one. */
 function inQuery(value: string): string {
   return value.startsWith('+') ? value.slice(1) : urlEncoded(value);
 }
 
-/** curl reads a file where a value begins with `@`. */
+/** Refuses `@`, with which curl reads a file. */
 function inPlace(value: string): string {
   if (value.startsWith('@')) throw refusal('a body from a file (@...) has no counterpart in a flow; put its text into the command');
   return value;
 }
 
-/** `content`, `=content` or `name=content` (curl's --data-urlencode). */
+/** Encodes `content`, `=content` or `name=content` (curl's --data-urlencode). */
 function urlEncoded(value: string): string {
   const [, name, content = value] = /^([^=@]*)=(.*)$/s.exec(value) ?? [];
   if (name === undefined && value.includes('@'))
@@ -165,7 +165,7 @@ function headersOf(written: readonly string[], given: readonly Given[]): Header[
   return [...byOption, ...merged(cookies), ...merged(written.flatMap(headerOf))];
 }
 
-/** Headers of one name become one: it lists their values (RFC 9110, 5.3). */
+/** Combines headers of one name into one that lists their values (RFC 9110, 5.3). */
 function merged(headers: readonly Header[]): Header[] {
   const byName = new Map<string, Header>();
   for (const header of headers) {
@@ -196,7 +196,7 @@ function headerOfOption(option: string, value: string): Header | undefined {
   }
 }
 
-/** `Name: value`; `Name;` has none, and `Name:` takes one away that curl would send. */
+/** Reads `Name: value`. `Name;` has no value, and `Name:` removes a header that curl would send. */
 function headerOf(written: string): Header[] {
   const [, name = '', value = ''] = /^([^:;]+)(?::\s*|;$)(.*)$/s.exec(written) ?? [];
   if (name === '') throw refusal("expected headers such as -H 'Accept: application/json'");

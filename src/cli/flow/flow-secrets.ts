@@ -69,7 +69,7 @@ export async function loadSecretsOf(
       secrets.set(use.name, finding.secret);
       hide(finding.secret.text, terminal);
     }
-    const problem = problemOf(use, finding, store);
+    const problem = useProblem(use, finding, store);
     if (problem !== undefined) problems.push(use.problem(problem));
   }
   if (problems.length > 0) throw new FlowError(file, problems, 'credential');
@@ -94,7 +94,7 @@ export function warnOfExpiries(secrets: ReadonlyMap<string, Secret>, { warn }: T
 const pairExpected =
   'expected username:password, found no ":"\nor name the user in the flow: auth: { type: basic, username: NAME, credential: NAME }';
 
-function problemOf(use: CredentialUse, finding: Finding | undefined, store: CredentialStore | undefined): string | undefined {
+function useProblem(use: CredentialUse, finding: Finding | undefined, store: CredentialStore | undefined): string | undefined {
   if (finding === undefined) return missingText(use.name, store);
   if ('problem' in finding) {
     if (isGiven(use.name)) return finding.problem;
