@@ -14,10 +14,10 @@ function sourceOf(count: number): Source {
       { length: Math.min(500, count + 1 - first) },
       (_, index) => ({ number: first + index, fields: new Map() }) as unknown as Item,
     );
-  async function* batches() {
+  async function* read() {
     for (let first = 1; first <= count; first += 500) yield itemsFrom(first);
   }
-  return { format: csv, columns: [], batches } as unknown as Source;
+  return { format: csv, columns: [], read } as unknown as Source;
 }
 
 test('selected records leave out those that are done, in any number of ranges', async () => {

@@ -62,7 +62,7 @@ async function exampleOf(options: InputOptions): Promise<Example> {
 }
 
 async function firstRecord(source: Source): Promise<Fields | undefined> {
-  for await (const items of source.batches()) {
+  for await (const items of source.read()) {
     const whole = items.find(({ failure }) => !failure);
     if (whole) return whole.fields;
   }

@@ -120,7 +120,7 @@ export interface OutputRun {
   credits(): number;
 }
 
-/** Opens the output: new, or cut back to the checkpoint. Deletes the errors file of an earlier run; the first failure creates a new one. */
+/** Opens the output: new, or cut back to the checkpoint. Deletes an errors file that the checkpoint does not have; the first failure creates a new one. */
 export async function openOutput(plan: OutputPlan, run: OutputRun): Promise<FileOutput> {
   const { from, journal, csvSafe } = run;
   const isBegun = from.records + from.beyond.length > 0;

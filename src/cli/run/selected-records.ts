@@ -31,7 +31,7 @@ export async function* selectRecords(source: Source, selection: Selection): Asyn
   if (last <= Math.max(skip, done.records)) return;
   // The rows of an input table all have the same fields, which compile has checked.
   const checked = isTable(format) && !isTable(source.format) ? columnCheck(plan, source.columns ?? []) : undefined;
-  for await (const items of source.batches()) {
+  for await (const items of source.read()) {
     let left = items.filter(({ number }) => number > skip && number > done.records && number <= last);
     if (done.beyond.length > 0) {
       left = left.filter((item) => {

@@ -109,7 +109,7 @@ async function recordOf(plan: Plan, flow: string, options: TestRequestOptions): 
   try {
     const columns = [...(source.columns ?? []), ...setNames(options)];
     if (isTable(source.format)) checkFields(plan, flow, columns);
-    for await (const items of source.batches()) {
+    for await (const items of source.read()) {
       const item = items.find(({ number }) => number === options.record);
       if (item) return { item: { ...item, fields: new Map([...item.fields, ...options.set]) }, columns };
     }

@@ -13,9 +13,6 @@ const maxRendered = 256;
 /** Characters that are joined into one text: rows that waited for a slow record may be longer together than a string can be. */
 const maxJoined = 1024 * 1024;
 
-/** Characters from which on spilled text is written; shorter pieces are joined. */
-const minWrite = 64 * 1024;
-
 /** Text for the output: a string, or text that may have spilled. */
 export type Piece = string | SpilledPiece;
 
@@ -25,21 +22,14 @@ type SpilledPiece = Pick<RenderedRows, 'texts' | 'drop'>;
 export async function writeAll(sink: Sink, begin: string, pieces: readonly Piece[]): Promise<void> {
   let text = begin;
   for (const piece of pieces) {
-    if (typeof piece === 'string') {
-      if (text.length + piece.length > maxJoined) {
+    for await (const more of typeof piece === 'string' ? [piece] : piece.texts()) {
+      if (text.length + more.length > maxJoined) {
         await sink.write(text);
         text = '';
       }
-      text += piece;
-    } else {
-      for await (const more of piece.texts()) {
-        text += more;
-        if (text.length < minWrite) continue;
-        await sink.write(text);
-        text = '';
-      }
-      piece.drop();
+      text += more;
     }
+    if (typeof piece !== 'string') piece.drop();
   }
   await sink.write(text);
 }

@@ -28,7 +28,7 @@ export function errorRow(item: Item, failure: Failure, writer: RecordWriter): Fi
   return withFields(fitColumns(item.fields, writer.columns), errorFields(item, failure, true));
 }
 
-/** Puts the fields that have no column, or a broken character, into one column as JSON: as other text they would be sent so later. */
+/** Puts fields without a column, or with a broken character, into one column as JSON. As plain text, a run over the errors file would send them changed. */
 function fitColumns(fields: Fields, columns: readonly string[]): Fields {
   const columnSet = new Set(columns);
   const fits = ([name, value]: readonly [string, Value]) => columnSet.has(name) && (typeof value !== 'string' || value.isWellFormed());

@@ -45,7 +45,7 @@ export function openText(
 /** All records of a source. */
 export async function itemsOf(source: Promise<Source>): Promise<Item[]> {
   const items: Item[] = [];
-  for await (const batch of (await source).batches()) items.push(...batch);
+  for await (const chunk of (await source).read()) items.push(...chunk);
   return items;
 }
 

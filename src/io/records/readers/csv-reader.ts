@@ -3,13 +3,7 @@ import type { AutomateError, Failure } from '../../../core/failure.ts';
 import type { Item } from '../../../core/item.ts';
 import { otherFields, Unreadable, unreadableBefore } from '../errors.ts';
 import { type Column, fieldColumns, headerProblem } from './csv-header.ts';
-import { beginning, inputError, maxRecordBytes, type Position, type RecordReader, tooLong } from './record-reader.ts';
-
-/** The place at which reading resumes, and the header from the start of the file. */
-export interface CsvStart {
-  readonly from: Position;
-  readonly header: readonly string[];
-}
+import { inputError, maxRecordBytes, type Position, type RecordReader, tooLong } from './record-reader.ts';
 
 /** Reads CSV (RFC 4180) with a header. A row with too few or too many cells becomes a failed record. */
 export class CsvReader implements RecordReader {
@@ -29,17 +23,17 @@ export class CsvReader implements RecordReader {
   /** Lines that csv-parse has counted too many: it counts a CR LF between quotes as two. */
   #surplusLines = 0;
 
-  constructor(name: string, delimiter: string, start?: CsvStart) {
-    const from = start?.from ?? beginning;
+  /** `header` is that of the file, if `from` is after it. */
+  constructor(name: string, delimiter: string, from: Position, header?: readonly string[]) {
     this.#name = name;
     this.#from = from;
-    this.#header = start?.header;
-    this.#columns = fieldColumns(start?.header ?? []);
+    this.#header = header;
+    this.#columns = fieldColumns(header ?? []);
     this.#records = from.records;
     this.#end = { offset: from.offset, line: from.line };
     this.#receivedBytes = from.offset;
     this.#parser = new Parser({
-      bom: start === undefined,
+      bom: header === undefined,
       delimiter,
       record_delimiter: ['\r\n', '\n', '\r'],
       relax_column_count: true,

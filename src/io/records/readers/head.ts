@@ -28,7 +28,7 @@ export async function readHead(reader: RecordReader, chunks: AsyncGenerator<Buff
 
 /** Gives up after a thousand broken lines: reading on could take all memory. */
 function hasColumns(reader: RecordReader, items: readonly Item[]): boolean {
-  return reader.header() !== undefined || items.length > 1000 || items.some((item) => item.failure === undefined);
+  return reader.header?.() !== undefined || items.length > 1000 || items.some((item) => item.failure === undefined);
 }
 
 /** The text after an offset, of an input that cannot seek. */

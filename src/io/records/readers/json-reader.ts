@@ -49,10 +49,6 @@ export class JsonReader implements RecordReader {
     this.#element = { offset, line, lineStart: this.#lineStart };
   }
 
-  header(): undefined {
-    return undefined;
-  }
-
   fault(): AutomateError | undefined {
     return this.#fault;
   }

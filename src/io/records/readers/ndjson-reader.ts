@@ -23,10 +23,6 @@ export class NdjsonReader implements RecordReader {
     this.#records = from.records;
   }
 
-  header(): undefined {
-    return undefined;
-  }
-
   async write(chunk: Buffer): Promise<Item[]> {
     const items: Item[] = [];
     let start = 0;

@@ -16,8 +16,8 @@ export const beginning: Position = { offset: 0, line: 0, records: 0 };
 
 /** Turns chunks of UTF-8 into records. Throws an AutomateError (`input`) if the rest of the text cannot be read. */
 export interface RecordReader {
-  /** All cells of the header. Absent before it was read, and in formats without one. */
-  header(): readonly string[] | undefined;
+  /** All cells of the header; absent before it was read. Formats without a header lack the method. */
+  header?(): readonly string[] | undefined;
   /** The records that this chunk completes. */
   write(chunk: Buffer): Promise<Item[]>;
   /** The records that only the end of the input completes. */

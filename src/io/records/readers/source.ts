@@ -34,12 +34,12 @@ export interface Source {
   /** The names of the columns, or of the first record's fields; absent if there is no record. */
   readonly columns: readonly string[] | undefined;
   /** The records, once. Reads at most one chunk ahead. Throws an AutomateError (`input`). */
-  batches(): AsyncGenerator<readonly Item[]>;
+  read(): AsyncGenerator<readonly Item[]>;
   /** The size of the file; absent for a stream. */
   readonly totalBytes: number | undefined;
   /** The bytes read so far. */
   readBytes(): number;
-  /** Ends the batches, even if they are waiting for more. */
+  /** Ends the reading, even if it waits for more. */
   close(): Promise<void>;
 }
 
@@ -70,13 +70,13 @@ async function openText(text: InputText, from: Position | undefined): Promise<So
   const { input, format } = text;
   const isResumed = from !== undefined && from.offset > 0;
   const head = await readHead(createReader(text), readText(text, 0), isResumed && !canSeek(text));
-  const header = head.reader.header();
+  const header = head.reader.header?.();
   const rest = isResumed ? await resumeAt(from, text, head) : head;
   let isClosed = false;
   return {
     format,
     columns: header?.filter((name) => !isErrorField(name)) ?? firstNames(head.items),
-    batches,
+    read,
     totalBytes: input.totalBytes,
     readBytes: input.readBytes,
     async close() {
@@ -85,22 +85,22 @@ async function openText(text: InputText, from: Position | undefined): Promise<So
     },
   };
 
-  async function* batches(): AsyncGenerator<readonly Item[]> {
+  async function* read(): AsyncGenerator<readonly Item[]> {
     try {
-      yield* batchesOf(rest);
+      yield* readItems(rest);
     } catch (error) {
       if (!isClosed) throw error;
     }
   }
 }
 
-async function* batchesOf({ reader, items, chunks, isEnded }: Head): AsyncGenerator<readonly Item[]> {
+async function* readItems({ reader, items, chunks, isEnded }: Head): AsyncGenerator<readonly Item[]> {
   if (items.length > 0) yield items.splice(0);
   if (isEnded) return;
   throwFault(reader);
   for await (const chunk of chunks) {
-    const batch = await reader.write(chunk);
-    if (batch.length > 0) yield batch;
+    const more = await reader.write(chunk);
+    if (more.length > 0) yield more;
     throwFault(reader);
   }
   const last = await reader.end();
@@ -114,7 +114,7 @@ function throwFault(reader: RecordReader): void {
 }
 
 async function resumeAt(from: Position, text: InputText, head: Head): Promise<Head> {
-  const reader = createReader(text, from, head.reader.header());
+  const reader = createReader(text, from, head.reader.header?.());
   if (!canSeek(text)) return { reader, items: [], chunks: textAfter(from.offset, head), isEnded: false };
   await head.chunks.return(undefined);
   return { reader, items: [], chunks: readText(text, from.offset), isEnded: false };
@@ -134,7 +134,7 @@ function readText({ input, format, encoding }: InputText, start: number): AsyncG
 function createReader({ input, format, delimiter }: InputText, from = beginning, header?: readonly string[]): RecordReader {
   if (format.kind === 'json') return new JsonReader(input.name, from);
   if (format.kind === 'ndjson') return new NdjsonReader(input.name, from);
-  return new CsvReader(input.name, delimiter, header && { from, header });
+  return new CsvReader(input.name, delimiter, from, header);
 }
 
 /** The format from the options or the file's name. Throws an AutomateError (`usage`). */

@@ -75,7 +75,7 @@ test.each([
   for (const chunkSize of [1, 7, 100]) {
     const numbers: number[] = [];
     const reading = async () => {
-      for await (const items of (await openText('json', text, { chunkSize })).batches()) numbers.push(...items.map(({ number }) => number));
+      for await (const items of (await openText('json', text, { chunkSize })).read()) numbers.push(...items.map(({ number }) => number));
     };
     await expect(reading()).rejects.toThrow(`<stdin>:${message}`);
     expect(numbers).toEqual([1, 2]);

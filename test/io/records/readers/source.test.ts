@@ -66,10 +66,10 @@ test('a source reads ahead one chunk at most', async () => {
     stdin: Readable.from(endless, { objectMode: true, highWaterMark: 1 }),
     format: formatOfName('csv'),
   });
-  const batches = source.batches();
-  for (let taken = 0; taken < 10; taken++) expect((await batches.next()).value.length).toBeGreaterThan(900);
+  const chunks = source.read();
+  for (let taken = 0; taken < 10; taken++) expect((await chunks.next()).value.length).toBeGreaterThan(900);
   expect(read).toBeLessThan(15);
-  await batches.return(undefined);
+  await chunks.return(undefined);
 });
 
 test('closing a source ends a read that waits', async () => {
@@ -79,10 +79,10 @@ test('closing a source ends a read that waits', async () => {
     stdin.write(format.endsWith('gz') ? gzipSync(text).subarray(0, -8) : text);
     const opening = openSource({ path: '-', stdin, format: formatOfName(format) });
     const source = await opening;
-    const batches = source.batches();
+    const chunks = source.read();
     const taken: unknown[] = [];
     const reading = (async () => {
-      for await (const batch of batches) taken.push(...batch);
+      for await (const items of chunks) taken.push(...items);
     })();
     await new Promise(setImmediate);
     await source.close();
