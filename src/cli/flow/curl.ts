@@ -1,5 +1,6 @@
 import { type ParseArgsConfig, parseArgs } from 'node:util';
-import { isLoopback, percentDecoded } from '../../core/template/url.ts';
+import { percentDecoded } from '../../core/template/query.ts';
+import { isLoopback } from '../../core/template/target.ts';
 import { wordsOf } from '../../core/text/words.ts';
 import { refusal, type WrittenRequest } from '../../flow/starter/written-node.ts';
 

@@ -1,4 +1,5 @@
-import { isLoopback, targetOf, withoutParameter } from '../template/url.ts';
+import { withoutParameter } from '../template/query.ts';
+import { isLoopback, targetOf } from '../template/target.ts';
 import { excerpt } from './response.ts';
 
 /** The statuses of a redirect that is followed (RFC 9110, 15.4). */

@@ -1,6 +1,6 @@
 import * as z from 'zod';
 import { credentialName } from '../options/names.ts';
-import { targetOf } from '../template/url.ts';
+import { targetOf } from '../template/target.ts';
 import { credentialFor, defineAuthType, inHeader, originOf } from './auth-type.ts';
 
 /** An access token that the program requests with its own id and secret (RFC 6749, 4.4). The secret goes to the token server alone. */

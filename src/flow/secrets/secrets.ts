@@ -1,7 +1,7 @@
 import { type Document, isPair, isScalar, visit } from 'yaml';
 import { publicAuthOptions } from '../../core/auth/auth.ts';
+import { percentDecoded } from '../../core/template/query.ts';
 import { holdsToken, isGeneratedWord, tokenIn } from '../../core/template/token-text.ts';
-import { percentDecoded } from '../../core/template/url.ts';
 import type { NamedPlace } from '../../core/text/secret-shapes.ts';
 import { surenessOf } from './secret-names.ts';
 import { type Owner, ownerOf } from './secret-owner.ts';

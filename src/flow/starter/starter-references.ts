@@ -1,6 +1,6 @@
 import type { Fields } from '../../core/record.ts';
+import { percentDecoded } from '../../core/template/query.ts';
 import { isReferable, referable, referencedFields } from '../../core/template/template.ts';
-import { percentDecoded } from '../../core/template/url.ts';
 import { ExactNumber, textOf, type Value } from '../../core/value/value.ts';
 import { type WrittenNode, withLiterals } from './written-node.ts';
 

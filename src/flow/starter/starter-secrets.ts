@@ -1,5 +1,5 @@
 import { parseDocument } from 'yaml';
-import { percentDecoded } from '../../core/template/url.ts';
+import { percentDecoded } from '../../core/template/query.ts';
 import { credentialNames } from '../secrets/credential-names.ts';
 import { fieldFor, wayOf } from '../secrets/secret-advice.ts';
 import { type Carrier, type LiteralSecret, literalSecrets } from '../secrets/secrets.ts';

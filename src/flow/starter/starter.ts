@@ -1,5 +1,5 @@
+import { isLoopback } from '../../core/template/target.ts';
 import { referencedFields } from '../../core/template/template.ts';
-import { isLoopback } from '../../core/template/url.ts';
 import { type Example, plainName, type Referring, withReferences } from './starter-references.ts';
 import { type Cleaned, withoutSecrets } from './starter-secrets.ts';
 import { nodeOf, type WrittenNode, type WrittenRequest, yamlOf } from './written-node.ts';

@@ -3,7 +3,7 @@ import { signature } from '../../core/auth/auth.ts';
 import type { Signature } from '../../core/auth/auth-type.ts';
 import { AutomateError, Failure } from '../../core/failure.ts';
 import type { Auth, Http, HttpRequest, HttpResponse } from '../../core/ports.ts';
-import { withQuery } from '../../core/template/url.ts';
+import { withQuery } from '../../core/template/query.ts';
 import { type OAuth, Tokens } from '../auth/oauth.ts';
 import { hostRefusal, isAllowedHost, type Secret } from '../credentials/secret.ts';
 import { nextTarget } from './redirect.ts';

@@ -1,6 +1,6 @@
 import type { SecureContext } from 'node:tls';
 import { buildConnector, Pool, ProxyAgent } from 'undici';
-import { percentDecoded } from '../../core/template/url.ts';
+import { percentDecoded } from '../../core/template/query.ts';
 import { authorities } from './authorities.ts';
 import { failureOf } from './error.ts';
 import { guardedLookup, refuseHost, refuseName } from './guard.ts';

@@ -6,7 +6,7 @@ import { shownSignature } from '../../core/auth/auth.ts';
 import type { ShortPage } from '../../core/event.ts';
 import { Failure } from '../../core/failure.ts';
 import type { HttpRequest } from '../../core/ports.ts';
-import { withParameter } from '../../core/template/url.ts';
+import { withParameter } from '../../core/template/query.ts';
 import { fingerprint } from '../../core/text/fingerprint.ts';
 import { textOf, type Value } from '../../core/value/value.ts';
 import type { HttpAnswer } from './answer-reader.ts';

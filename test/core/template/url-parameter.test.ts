@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { withoutParameter, withParameter } from '../../../src/core/template/url.ts';
+import { withoutParameter, withParameter } from '../../../src/core/template/query.ts';
 
 describe('a query without a parameter', () => {
   test.each([
