@@ -13,8 +13,8 @@ async function nodesOf(place: Workplace, path = 'flow.yaml'): Promise<Record<str
   return parse(await place.read(path)).nodes;
 }
 
-describe('a flow to start from', () => {
-  test('is written here, and is valid', async () => {
+describe('automate init', () => {
+  test('writes a valid flow.yaml', async () => {
     const place = await workplace({ 'rows.csv': 'id\n1\n' });
     const { code, stdout, stderr } = await place.automate(['init']);
     expect([code, stdout]).toEqual([0, '']);
@@ -24,7 +24,7 @@ describe('a flow to start from', () => {
     expect(await nodesOf(place)).toEqual([{ type: 'http', url: 'https://api.example.com/items/{{id}}' }]);
   });
 
-  test('is written into a folder that is made for it', async () => {
+  test('creates the folder of the flow', async () => {
     const place = await workplace();
     const { code, stderr } = await place.automate(['init', 'new/my flow']);
     expect(code).toBe(0);
@@ -32,7 +32,7 @@ describe('a flow to start from', () => {
     expect(await nodesOf(place, 'new/my flow/flow.yaml')).toHaveLength(1);
   });
 
-  test('never replaces another', async () => {
+  test('replaces a flow only with --force', async () => {
     const place = await workplace({ 'flow.yaml': 'mine' });
     const refused = await place.automate(['init']);
     expect([refused.code, await place.read('flow.yaml')]).toEqual([73, 'mine']);
@@ -44,19 +44,19 @@ describe('a flow to start from', () => {
   test.each([
     ['rows.csv', 'rows.csv/flow.yaml cannot be written: rows.csv is not a folder'],
     ['odd', 'odd/flow.yaml cannot be written: it is a folder'],
-  ])('cannot be written into %s', async (folder, message) => {
+  ])('exits with 74 if it cannot write into %s', async (folder, message) => {
     const place = await workplace({ 'rows.csv': rows });
     await mkdir(place.path('odd/flow.yaml'), { recursive: true });
     expect(await place.automate(['init', folder])).toMatchObject({ code: 74, stderr: expect.stringContaining(message) });
   });
 
-  test('is written here where the folder has no name, and told so that it can be copied', async () => {
+  test('writes into the current folder for an empty name, and prints a path that can be copied', async () => {
     const place = await workplace();
     expect(await place.automate(['init', ''])).toMatchObject({ code: 0, stderr: expect.stringContaining('wrote flow.yaml') });
     expect((await place.automate(['init', '-'])).stderr).toContain('\n  automate validate ./-/flow.yaml --in rows.csv\n');
   });
 
-  test('tells of files in the format of the records', async () => {
+  test('suggests files in the format of the records', async () => {
     const place = await workplace();
     const { stderr } = await place.automate(['init', '--in', '-', '--in-format', 'ndjson'], { stdin: '{"id":1}\n' });
     expect(stderr).toContain('next, with your records in rows.ndjson:\n');
@@ -72,7 +72,7 @@ describe('a flow to start from', () => {
     ['rows.ndjson', '{"a":1,"id":2}\n', '{{id}}', 'a, id'],
     ['rows.json', '[{"x\\n":1,"_id":2}]', '{{_id}}', '"x\\n", _id'],
     ['rows.csv', `${Array.from({ length: 33 }, (_, index) => `c${index}`).join(',')}\n`, '{{c0}}', 'c29, and 3 more'],
-  ])('names the fields of %s: %j', async (name, text, reference, listed) => {
+  ])('lists the fields of %s: %j', async (name, text, reference, listed) => {
     const place = await workplace({ [name]: text });
     expect((await place.automate(['init', '--in', name])).code).toBe(0);
     expect((await nodesOf(place)).at(-1)).toMatchObject({ url: `https://api.example.com/items/${reference}` });
@@ -80,7 +80,7 @@ describe('a flow to start from', () => {
     expect(await place.automate(['validate', 'flow.yaml', '--in', name])).toMatchObject({ code: 0, stderr: '' });
   });
 
-  test('gives a field a name that can be referred to', async () => {
+  test('renames a field so that it can be referred to', async () => {
     const place = await workplace({ 'rows.csv': rows });
     await place.automate(['init', '--in', 'rows.csv']);
     expect(await nodesOf(place)).toEqual([
@@ -89,7 +89,7 @@ describe('a flow to start from', () => {
     ]);
   });
 
-  test('tells of a header that looks like several names in one', async () => {
+  test('warns of a header that looks like several names in one', async () => {
     const place = await workplace({ 'rows.csv': 'id;name\n1;Ada\n' });
     expect((await place.automate(['init', '--in', 'rows.csv'])).stderr).toContain(
       `\n  rows.csv has one column; if ";" separates the cells: --delimiter ';'\n`,
@@ -98,15 +98,15 @@ describe('a flow to start from', () => {
     expect(again.stderr).not.toContain('one column');
   });
 
-  test('needs an input that can be read', async () => {
+  test('writes nothing if the input cannot be read', async () => {
     const place = await workplace();
     expect((await place.automate(['init', '--in', 'none.csv'])).code).toBe(6);
     expect(await place.files()).toEqual([]);
   });
 });
 
-describe('a flow of a curl command line', () => {
-  test('takes values from the fields, and names secrets as credentials', async () => {
+describe('automate init --from-curl', () => {
+  test('refers to fields for values, and to credentials for secrets', async () => {
     const place = await workplace({ 'rows.csv': rows });
     const curl = `curl -X PUT 'https://api.acme.co.uk/v2/users/42?city=London' -H 'Authorization: Bearer ${token}' -H 'Content-Type: application/json' --data '{"name":"Ada","n":42}'`;
     const { code, stderr } = await place.automate(['init', '--in', 'rows.csv', '--from-curl', curl]);
@@ -134,7 +134,7 @@ describe('a flow of a curl command line', () => {
     [`curl https://a.example/ --oauth2-bearer ${token}`, { type: 'bearer' }],
     [`curl https://a.example/ -b 'session=${token}'`, { type: 'api_key', header: 'Cookie' }],
     [`curl https://a.example/ -H 'Authorization: Bearer ${token}' -H 'X-API-Key: ${token}x'`, { type: 'bearer' }],
-  ])('keeps no secret: %s', async (curl, auth) => {
+  ])('writes no secret: %s', async (curl, auth) => {
     const place = await workplace();
     const { code, stderr } = await place.automate(['init', '--from-curl', '-'], { stdin: curl });
     const text = await place.read('flow.yaml');
@@ -144,7 +144,7 @@ describe('a flow of a curl command line', () => {
     expect((await place.automate(['validate', 'flow.yaml'])).stderr).toContain('there is no credential');
   });
 
-  test('takes a secret of a body from a field', async () => {
+  test('refers to a field for a secret in a body', async () => {
     const place = await workplace({ 'rows.csv': 'id,password\n1,x\n' });
     const curl = `curl https://a.example/login -d '{"user":"ada","password":"${token}"}'`;
     const { code, stderr } = await place.automate(['init', '--in', 'rows.csv', '--from-curl', curl]);
@@ -152,7 +152,7 @@ describe('a flow of a curl command line', () => {
     expect(stderr).not.toContain(token);
   });
 
-  test('is not written where a flow cannot send it', async () => {
+  test('writes nothing if a flow cannot send the request', async () => {
     const place = await workplace();
     const { code, stderr } = await place.automate(['init', '--from-curl', `curl https://a.example -F file=x -H 'X-Key: ${token}'`]);
     expect([code, stderr, await place.files()]).toEqual([2, expect.stringContaining("no counterpart of curl's -F"), []]);
@@ -162,7 +162,7 @@ describe('a flow of a curl command line', () => {
 
 const hasCurl = spawnSync('curl', ['--version']).status === 0;
 
-describe('a flow sends what curl sends:', () => {
+describe('a flow from a curl command', () => {
   test.skipIf(!hasCurl).each([
     ['/plain?a=1&b=two%20words', ''],
     ['/form', `-X PATCH -H 'X-Trace: a b' --data-raw '{"a": [1, {"b": null}], "c": "d\\u00e9"}' -H 'content-type: application/json'`],
@@ -174,7 +174,7 @@ describe('a flow sends what curl sends:', () => {
     ['/delete/7', `-XDELETE -H'Accept: text/plain'`],
     ['/login', `-u 'ada:pass word1'`],
     ['/empty', `-H 'X-Empty;'`],
-  ])('%s %s (where there is curl)', async (path, options) => {
+  ])('sends what curl sends: %s %s', async (path, options) => {
     const server = await httpServer();
     const command = `curl ${options} '${server.origin}${path}'`;
     await promisify(execFile)('bash', ['--norc', '-c', command], { env: { PATH: process.env.PATH ?? '', LC_ALL: 'C.UTF-8' } });
@@ -201,7 +201,7 @@ describe('a flow sends what curl sends:', () => {
     expect({ ...byFlow, body: compact(byFlow?.body) }).toEqual({ ...byCurl, body: compact(byCurl?.body) });
   });
 
-  /** White space between the tokens of JSON says nothing. */
+  /** Removes white space between the tokens of JSON. */
   function compact(body = ''): string {
     return body.replace(/("(?:[^"\\]|\\.)*")|\s+/g, '$1').replaceAll('\\u00e9', 'é');
   }

@@ -25,7 +25,7 @@ const personJson = JSON.stringify(person, (_, value) => (typeof value === 'bigin
   '$1',
 );
 
-/** A server that answers, and a workplace with a flow that asks it. */
+/** A server, and a workplace with a flow that sends requests to it. */
 async function preview(
   flow: (origin: string) => string,
   answer: (request: SeenRequest, index: number) => ServerAnswer = () => ({ body: person }),
@@ -52,15 +52,15 @@ function printedPaths(stdout: string): string[] {
   return rows.map((row) => row.slice(0, header.indexOf('type')).trimEnd());
 }
 
-/** Whether a map finds something at a path. */
+/** True if a map finds a value at a path. */
 function isFound(path: string, body: Value | undefined): boolean {
   const found: boolean[] = [];
   compileMapping([path], 'keep').apply(new Map(), { status: 200, header: () => undefined, body }, found);
   return found[0] === true;
 }
 
-describe('a preview', () => {
-  test('shows what was sent, what came back, its structure, and what the map yields', async () => {
+describe('test-request', () => {
+  test('shows the request, the answer, its structure, and the fields of the map', async () => {
     const { automate } = await preview(people(', map: { name: data.user.name, gone: data.nothing }'));
     const { code, stdout, stderr } = await automate(['test-request', 'flow.yaml', '--in', 'rows.csv']);
     expect(code).toBe(0);
@@ -76,7 +76,7 @@ describe('a preview', () => {
     expect(stderr).toBe('1 credit spent\n');
   });
 
-  test('shows the beginning of a long value on one line; as JSON it is whole', async () => {
+  test('shows the beginning of a long value on one line, and all of it with --json', async () => {
     const { automate } = await preview(people(', map: { csv: $body, id: $status }'), () => ({ body: 'a,b\n'.repeat(1000) }));
     const { stdout } = await automate(['test-request', 'flow.yaml', '--set', 'id=1']);
     expect(stdout).toMatch(/\nmap yields\n +csv {2}a,b a,b [a,b ]{1,200}\.\.\.\n +id +200\n$/);
@@ -84,7 +84,7 @@ describe('a preview', () => {
     expect(map[0].csv).toHaveLength(4000);
   });
 
-  test('prints paths that are ready for map: each one is found', async () => {
+  test('prints paths that a map can use as they are', async () => {
     const { automate } = await preview(people());
     const paths = printedPaths((await automate(['test-request', 'flow.yaml', '--set', 'id=1'])).stdout);
     expect(paths).toContain('data.user["odd key"]');
@@ -94,7 +94,7 @@ describe('a preview', () => {
     for (const path of paths) expect([path, isFound(path, parseJson(personJson))]).toEqual([path, true]);
   });
 
-  test('does so for the oddest names', async () => {
+  test('prints such paths for the oddest names, without control characters', async () => {
     const odd = Object.fromEntries(naughtyTexts.map((text, index) => [text, index]));
     const { automate, write, server } = await preview(people(), () => ({ body: odd }));
     const { structure } = JSON.parse((await automate(['test-request', 'flow.yaml', '--set', 'id=1', '--json'])).stdout);
@@ -116,12 +116,12 @@ describe('a preview', () => {
     [[], ['$body']],
     [null, ['$body']],
     [undefined, []],
-  ])('of the body %j has the paths %j', (body, paths) => {
+  ])('finds in the body %j the paths %j', (body, paths) => {
     expect(structureOf(body).map(({ path }) => path)).toEqual(paths);
     for (const path of paths) expect([path, isFound(path, body)]).toEqual([path, true]);
   });
 
-  test('that fails says why, shows the answer, and exits with 4', async () => {
+  test('shows the answer and the reason of a failure, and exits with 4', async () => {
     const { automate } = await preview(people(), () => ({ status: 403, body: { error: { reason: 'no' } } }));
     const { code, stdout, stderr } = await automate(['test-request', 'flow.yaml', '--set', 'id=1']);
     expect(code).toBe(4);
@@ -130,7 +130,7 @@ describe('a preview', () => {
     expect(stderr).toBe('1 credit spent\nfailed: profile: http: the server answered 403: {"error":{"reason":"no"}}\n');
   });
 
-  test('of a redirect that counts as success shows the redirect', async () => {
+  test('shows a redirect that counts as success', async () => {
     const { automate, server } = await preview(people(', success: [3xx], map: { to: $headers.location }'), () => ({
       status: 302,
       headers: { location: 'https://files.example.com/1' },
@@ -141,7 +141,7 @@ describe('a preview', () => {
     expect(server.requests).toHaveLength(1);
   });
 
-  test('of a server that is not there says so', async () => {
+  test('names the reason if no server listens', async () => {
     const place = await workplace({ 'flow.yaml': people()('http://127.0.0.1:9') });
     const { code, stdout, stderr } = await place.automate(['test-request', 'flow.yaml', '--set', 'id=1']);
     expect(code).toBe(4);
@@ -149,18 +149,18 @@ describe('a preview', () => {
     expect(stderr).toMatch(/failed: profile: network: .*ECONNREFUSED/);
   });
 
-  test('is tried once only', async () => {
+  test('does not retry', async () => {
     const { automate, server } = await preview(people(), () => ({ status: 503 }));
     expect((await automate(['test-request', 'flow.yaml', '--set', 'id=1'])).code).toBe(4);
     expect(server.requests).toHaveLength(1);
   });
 });
 
-describe('a body that cannot be read', () => {
+describe('test-request of a body that cannot be read', () => {
   const deep = '['.repeat(1001) + ']'.repeat(1001);
   const secret = 'canary-7f3a';
 
-  /** The preview of an answer with this body, for a person and for a program. */
+  /** The preview of an answer with this body, as text and as JSON. */
   async function previews(body: string | Buffer, more = '', status = 200) {
     const server = await httpServer((_request, response) => response.writeHead(status, { 'content-type': 'application/json' }).end(body));
     const node = `type: http, id: a, url: "${server.origin}", auth: { type: bearer, credential: c }${more}`;
@@ -172,10 +172,10 @@ describe('a body that cannot be read', () => {
   }
 
   test.each<[string, string | Buffer, string, string]>([
-    ['no JSON', `{"a": "${secret}`, 'the body is not valid JSON', '{"a": "***'],
-    ['no UTF-8', Buffer.from('{"a":"é"}', 'latin1'), 'the body is not valid utf-8 (9 bytes of application/json)', '{"a":"\ufffd"}'],
-    ['nested too deep', deep, 'the body is nested more than 1000 deep', deep],
-  ])('is shown as a text: %s', async (_name, body, reason, text) => {
+    ['not JSON', `{"a": "${secret}`, 'the body is not valid JSON', '{"a": "***'],
+    ['not UTF-8', Buffer.from('{"a":"é"}', 'latin1'), 'the body is not valid utf-8 (9 bytes of application/json)', '{"a":"\ufffd"}'],
+    ['nested too deeply', deep, 'the body is nested more than 1000 deep', deep],
+  ])('shows it as text: %s', async (_name, body, reason, text) => {
     const { shown, printed } = await previews(body, ', map: { b: b }');
     const start = text.length > 200 ? `${text.slice(0, 200)}...` : text;
     expect(shown.stdout.endsWith(`\n\n${reason}; as a text:\n  ${start}\n`)).toBe(true);
@@ -183,21 +183,21 @@ describe('a body that cannot be read', () => {
     expect(shown.code).toBe(4);
   });
 
-  test('fails nothing that does not read it', async () => {
+  test('succeeds if nothing reads the body', async () => {
     const { shown, printed } = await previews('{"a":');
     expect(shown.stdout).toMatch(/\nthe body is not valid JSON; as a text:\n {2}\{"a":\n\nwithout map no field is added\n$/);
     expect([shown.code, printed.failure]).toEqual([0, null]);
   });
 
-  test('of an answer that is no success fails by its status', async () => {
+  test('fails with the status of an error', async () => {
     const { shown, printed } = await previews('{"a":', ', map: { b: b }', 404);
     expect(shown.stderr).toContain('failed: a: http: the server answered 404: {"a":\n');
     expect(printed).toMatchObject({ response: { body: '{"a":' }, failure: { class: 'http', status: 404 } });
   });
 });
 
-describe('the record', () => {
-  test('is the first of --in, the one that --record says, and has what --set says', async () => {
+describe('the record of test-request', () => {
+  test('is the first of --in or that of --record, with the fields of --set', async () => {
     const { automate, server } = await preview((origin) => `nodes: [{ type: http, url: "${origin}/{{id}}/{{city}}" }]`);
     await automate(['test-request', 'flow.yaml', '--in', 'rows.csv']);
     await automate(['test-request', 'flow.yaml', '--in', 'rows.csv', '--record', '2']);
@@ -207,13 +207,13 @@ describe('the record', () => {
     expect(server.requests.map(({ path }) => path)).toEqual(['/1/Oslo', '/2/Rome', '/2/a%3Db%20c', '/7/', '/8/x']);
   });
 
-  test('is missing', async () => {
+  test('may not be beyond the end of the input', async () => {
     const { automate } = await preview(people());
     const none = await automate(['test-request', 'flow.yaml', '--in', 'rows.csv', '--record', '3']);
     expect(none).toMatchObject({ code: 6, stdout: '', stderr: 'automate: rows.csv has no record 3\n' });
   });
 
-  test('is of a table that lacks a field: the reference is told, with its place', async () => {
+  test('may lack a field of the flow, which is reported with its position', async () => {
     const { automate, server } = await preview((origin) => `nodes: [{ type: http, url: "${origin}/{{ctiy}}" }]`);
     const { code, stdout, stderr } = await automate(['test-request', 'flow.yaml', '--in', 'rows.csv']);
     expect([code, stdout]).toEqual([3, '']);
@@ -226,7 +226,7 @@ describe('the record', () => {
   test.each([
     ['rows.csv', ['--in', 'rows.csv']],
     ['<stdin>', ['--in', '-', '--in-format', 'csv']],
-  ])('cannot be read: it says in which file, %s', async (name, input) => {
+  ])('is reported with its file if it cannot be read: %s', async (name, input) => {
     const { automate, write } = await preview(people());
     const ragged = 'id,city\n1,Oslo,x\n';
     await write('rows.csv', ragged);
@@ -237,7 +237,7 @@ describe('the record', () => {
     });
   });
 
-  test('lacks a field: it says how to set it', async () => {
+  test('can get a missing field from --set, as the message says', async () => {
     const { automate, server } = await preview(people());
     const { code, stderr } = await automate(['test-request', 'flow.yaml']);
     expect(code).toBe(3);
@@ -247,18 +247,18 @@ describe('the record', () => {
   });
 });
 
-/** More than can be handed to a function as its arguments. */
+/** More than a function can take as arguments. */
 const many = 150_000;
 
-test('an answer with any number of paths is shown, each of them', async () => {
+test('test-request shows an answer with 150,000 paths', async () => {
   const users = Object.fromEntries(Array.from({ length: many }, (_, id) => [`u${id}`, id]));
   const { automate } = await preview(people(), () => ({ body: { users } }));
   const { code, stdout } = await automate(['test-request', 'flow.yaml', '--set', 'id=1']);
   expect([code, stdout.match(/^users\.u\d+ /gm)?.length]).toEqual([0, many]);
 });
 
-describe('the node', () => {
-  test('is reached by the first of any number of records on a page', async () => {
+describe('the node of test-request', () => {
+  test('gets the first of 150,000 records on a page', async () => {
     const { automate, server } = await preview(
       (origin) => `nodes:
   - { type: http, url: "${origin}/list", paginate: { type: next_url, path: next }, map: { id: "items[]" } }
@@ -275,7 +275,7 @@ describe('the node', () => {
   - { type: set, fields: { place: "{{city}}!" } }
   - { id: second, type: http, url: "${origin}/second/{{place}}" }`;
 
-  test('is the first that sends a request, or the one that --node says, with what the nodes before it add', async () => {
+  test('is the first that sends a request, or that of --node, with the fields of earlier nodes', async () => {
     const { automate, server } = await preview(two);
     await automate(['test-request', 'flow.yaml', '--set', 'id=1']);
     const { stderr } = await automate(['test-request', 'flow.yaml', '--set', 'id=1', '--node', 'second']);
@@ -283,14 +283,14 @@ describe('the node', () => {
     expect(stderr).toBe('running node "first" first\n2 credits spent\n');
   });
 
-  test('costs what the nodes before it have sent, also where it can send nothing itself', async () => {
+  test('costs the requests of earlier nodes, even if its own cannot be made', async () => {
     const { automate } = await preview((origin) => `${two(origin)}\n  - { id: third, type: http, url: "${origin}/third/{{nobody}}" }`);
     const { code, stderr } = await automate(['test-request', 'flow.yaml', '--set', 'id=1', '--node', 'third']);
     expect(code).toBe(3);
     expect(stderr).toContain(' first\n2 credits spent\nautomate: the record has no field "nobody"');
   });
 
-  test('is reached by one record: of those that the nodes before it make, only the first is sent on', async () => {
+  test('gets only the first of the records that earlier nodes make', async () => {
     const many = (origin: string) => `nodes:
   - { id: list, type: http, url: "${origin}/list", map: { n: "items[].n" } }
   - { id: pages, type: http, url: "${origin}/pages/{{n}}", paginate: { type: page, items: items, max: 1 }, on_error: keep, map: { m: "items[].n" } }
@@ -302,20 +302,20 @@ describe('the node', () => {
     expect(stderr).toContain('4 credits spent\n');
   });
 
-  test('is not reached when one before it fails', async () => {
+  test('is not reached if an earlier one fails', async () => {
     const { automate } = await preview(two, () => ({ status: 404 }));
     const { code, stdout, stderr } = await automate(['test-request', 'flow.yaml', '--set', 'id=1', '--node', 'second']);
     expect([code, stdout]).toEqual([4, '']);
     expect(stderr).toContain('1 credit spent\nfailed: first: http: the server answered 404\n');
   });
 
-  test('would not be reached in a run: it says so', async () => {
+  test('is previewed with a note if a run would skip it', async () => {
     const { automate } = await preview(people(`, when: "id == '2'"`));
     const { stderr } = await automate(['test-request', 'flow.yaml', '--set', 'id=1']);
     expect(stderr).toContain('a run skips profile for this record: its `when` is false');
   });
 
-  test('would not be reached in a run: it says so, also where its request cannot be made', async () => {
+  test('keeps that note if its request cannot be made', async () => {
     const { automate } = await preview(people(', when: has(id)'));
     const { code, stderr } = await automate(['test-request', 'flow.yaml']);
     expect(code).toBe(3);
@@ -325,7 +325,7 @@ describe('the node', () => {
   test.each([
     ['sceond', 'no node "sceond" sends a request; did you mean "second"?'],
     ['set-2', 'no node "set-2" sends a request; expected first, second'],
-  ])('%s is none', async (node, message) => {
+  ])('cannot be %s', async (node, message) => {
     const { automate } = await preview(two);
     expect(await automate(['test-request', 'flow.yaml', '--node', node])).toMatchObject({
       code: 2,
@@ -334,13 +334,13 @@ describe('the node', () => {
     });
   });
 
-  test('is none that sends a request', async () => {
+  test('is missing in a flow that sends no request', async () => {
     const { automate } = await preview(() => 'nodes: [{ type: set, fields: { a: b } }]');
     expect((await automate(['test-request', 'flow.yaml'])).code).toBe(2);
   });
 });
 
-describe('--json', () => {
+describe('test-request --json', () => {
   test('prints one JSON value and nothing else on stdout', async () => {
     const { automate } = await preview(people(', map: ["results[].value"]'));
     const { stdout } = await automate(['test-request', 'flow.yaml', '--set', 'id=1', '--json']);
@@ -354,7 +354,7 @@ describe('--json', () => {
     expect(JSON.parse(stdout).structure).toContainEqual({ path: 'ok', type: 'boolean', sample: 'true' });
   });
 
-  test('also when it fails, and when nothing is sent', async () => {
+  test('prints JSON also for a failure, and with --no-send', async () => {
     const { automate } = await preview(people(), () => ({ status: 500, body: 'oops' }));
     const failed = await automate(['test-request', 'flow.yaml', '--set', 'id=1', '--json']);
     expect(failed.code).toBe(4);
@@ -373,10 +373,10 @@ describe('--json', () => {
   });
 });
 
-describe('--curl', () => {
+describe('test-request --curl', () => {
   const secret = `canary:$HOME "7f3a" 'é' \\ %41+&=`;
 
-  /** Sends the request by automate and by the curl command that it prints; both as the server saw them. */
+  /** Sends the request with automate and with the curl command that it prints. Returns both as the server saw them. */
   async function both(node: string, record: object = {}, connection = '') {
     const { automate, write, place, server } = await preview(
       (origin) => `${connection.replace('ORIGIN', origin)}nodes: [{ type: http, ${node.replace('ORIGIN', origin)} }]`,
@@ -389,7 +389,7 @@ describe('--curl', () => {
     await shell(place, command, env);
     return server.requests.map(({ headers, ...request }) => {
       const { 'user-agent': _agent, 'accept-encoding': _encoding, connection: _connection, 'content-length': _length, ...others } = headers;
-      // Both forms of percent-encoding name the same.
+      // Both ways of percent-encoding mean the same.
       return { ...request, path: decodeURIComponent(request.path.replaceAll('+', ' ')), headers: others };
     });
   }
@@ -405,15 +405,15 @@ describe('--curl', () => {
     ['a key in the query of a POST', 'method: POST, url: "ORIGIN/", body: { a: 1 }, auth: { type: api_key, query: key, credential: c }'],
     ['a password', 'url: "ORIGIN/", auth: { type: basic, username: "$USER `id`", credential: c }'],
     ['a user and a password', 'url: "ORIGIN/", auth: { type: basic, credential: c }'],
-  ])('prints a command that sends the same: %s', async (_name, node) => {
+  ])('prints a command that sends the same request: %s', async (_name, node) => {
     const [ours, curls] = await both(node, { id: "o'neil $HOME/..", q: '`"\\!', empty: '', odd: naughtyTexts.slice(0, -1) });
     if (curls?.method === 'POST' && curls.body === '') delete curls.headers['content-type'];
     expect(curls).toEqual(ours);
   });
 });
 
-describe('--no-send', () => {
-  test('sends nothing, needs no secret, and masks it', async () => {
+describe('test-request --no-send', () => {
+  test('sends nothing and needs no secret', async () => {
     const { automate, server } = await preview(
       people(', auth: { type: api_key, query: key, credential: missing }, headers: { A: "{{id}}" }'),
     );
@@ -424,7 +424,7 @@ describe('--no-send', () => {
   });
 });
 
-test('a secret that the answer holds is masked, too', async () => {
+test('test-request masks a secret in the answer', async () => {
   const { automate } = await preview(people(', auth: { type: bearer, credential: c }, map: [token]'), ({ headers }) => ({
     body: { token: headers.authorization ?? '' },
   }));
@@ -437,7 +437,7 @@ test('a secret that the answer holds is masked, too', async () => {
   }
 });
 
-test.each(['48151623', 'null', 'dy":', '"status'])('--json stays JSON with the secret %s', async (secret) => {
+test.each(['48151623', 'null', 'dy":', '"status'])('test-request --json prints valid JSON with the secret %s', async (secret) => {
   const { automate } = await preview(people(', auth: { type: bearer, credential: c }, map: { n: n }'), () => ({
     body: `{"n":48151623,"text":"a ${JSON.stringify(secret).slice(1, -1)}","exact":1.50}`,
     headers: { 'content-type': 'application/json' },
@@ -451,7 +451,7 @@ test.each(['48151623', 'null', 'dy":', '"status'])('--json stays JSON with the s
   expect(code).toBe(0);
 });
 
-test('a missing credential is told before anything is sent', async () => {
+test('test-request reports a missing credential before it sends anything', async () => {
   const { automate, server } = await preview(people(', auth: { type: bearer, credential: crm }'));
   const { code, stderr } = await automate(['test-request', 'flow.yaml', '--set', 'id=1']);
   expect(code).toBe(7);
@@ -459,7 +459,7 @@ test('a missing credential is told before anything is sent', async () => {
   expect(server.requests).toEqual([]);
 });
 
-test('without credits for a node before the chosen one sends nothing, exit 5', async () => {
+test('test-request sends nothing and exits with 5 without credits for an earlier node', async () => {
   const { automate, server } = await preview(
     (origin) => `nodes:
   - { id: make, type: http, url: "${origin}/make/{{id}}", map: { job: data.user.name } }

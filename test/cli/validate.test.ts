@@ -9,14 +9,14 @@ nodes:
     map: { name: data.user.name }
 ${more}`;
 
-/** Validates a flow, with the files and options given. */
+/** Validates a flow with these files and options. */
 async function validate(files: Record<string, string>, args: readonly string[] = [], env: Record<string, string> = {}) {
   const place = await workplace(files);
   return place.automate(['validate', 'flow.yaml', ...args], { env });
 }
 
-describe('a valid flow', () => {
-  test('is called valid', async () => {
+describe('a flow in validate', () => {
+  test('is confirmed with its number of nodes', async () => {
     expect(await validate({ 'flow.yaml': flow() })).toEqual({ code: 0, stdout: 'flow.yaml is valid: 1 node\n', stderr: '' });
   });
 
@@ -32,17 +32,17 @@ describe('a valid flow', () => {
     ['rows.ndjson', '{"city":"Oslo"}\n{"id":1}\n'],
     ['rows.json', '[{"city":"Oslo"},{"id":1}]'],
     ['rows.ndjson', ''],
-  ])('is not judged by the first record of %s: the next may have other fields', async (name, content) => {
+  ])('is not checked against the first record of %s, since others may have other fields', async (name, content) => {
     const { code, stdout } = await validate({ 'flow.yaml': flow(), [name]: content }, ['--in', name]);
     expect([code, stdout]).toEqual([0, 'flow.yaml is valid: 1 node; references are checked in tables only\n']);
   });
 
-  test('may use what nodes before it add', async () => {
+  test('may use the fields that earlier nodes add', async () => {
     const more = '  - { type: http, url: "https://api.example.com/{{name}}", when: "name != null" }\n';
     expect(await validate({ 'flow.yaml': flow(more), 'rows.csv': 'id\n1\n' }, ['--in', 'rows.csv'])).toMatchObject({ code: 0 });
   });
 
-  test('needs its credentials, which are not printed', async () => {
+  test('needs its credentials, unless --offline is given', async () => {
     const signed = flow('    auth: { type: bearer, credential: crm-token }\n');
     const missing = await validate({ 'flow.yaml': signed });
     expect(missing.code).toBe(7);
@@ -52,7 +52,7 @@ describe('a valid flow', () => {
     expect(there).toEqual({ code: 0, stdout: 'flow.yaml is valid: 1 node\n', stderr: '' });
   });
 
-  test('is told that a credential is set but empty', async () => {
+  test('is refused if a credential is set but empty', async () => {
     const signed = flow('    auth: { type: bearer, credential: crm-token }\n');
     for (const variable of ['AUTOMATE_CREDENTIAL_CRM_TOKEN', 'AUTOMATE_CREDENTIAL_CRM_TOKEN_FILE']) {
       const { code, stderr } = await validate({ 'flow.yaml': signed }, [], { [variable]: '' });
@@ -61,7 +61,7 @@ describe('a valid flow', () => {
     }
   });
 
-  test('is told that a basic secret without a user name in the flow is no username:password', async () => {
+  test('is refused if a basic secret has no user name', async () => {
     const basic = (more = '') => ({ 'flow.yaml': flow(`    auth: { type: basic, ${more}credential: crm }\n`) });
     const { code, stdout, stderr } = await validate(basic(), [], { AUTOMATE_CREDENTIAL_CRM: 'canary-7f3a' });
     expect([code, stdout]).toEqual([7, '']);
@@ -71,7 +71,7 @@ describe('a valid flow', () => {
     expect((await validate(basic('username: ann, '), [], { AUTOMATE_CREDENTIAL_CRM: 'canary-7f3a' })).code).toBe(0);
   });
 
-  test('may be warned of', async () => {
+  test('gets warnings about text that looks like a reference', async () => {
     const { code, stdout, stderr } = await validate({ 'flow.yaml': flow('    headers: { X-Name: "{{first-name}} {{ id }}" }\n') });
     expect([code, stdout]).toEqual([0, 'flow.yaml is valid: 1 node\n']);
     expect(stderr).toMatch(/^flow\.yaml:7:\d+: warning: \{\{first-name\}\} is no reference and stays text/m);
@@ -79,8 +79,8 @@ describe('a valid flow', () => {
   });
 });
 
-describe('every problem is told', () => {
-  test('of the file, each with its place, the line and a caret, on stderr', async () => {
+describe('validate', () => {
+  test('reports every problem of a file with its position, the line and a caret', async () => {
     const { code, stdout, stderr } = await validate({
       'flow.yaml':
         'nodes:\n  - type: http\n    ulr: x\n    url: https://a.example\n    when: "id = 3"\n    retry: { maxx: 3 }\n  - type: htp\n',
@@ -96,7 +96,7 @@ describe('every problem is told', () => {
     expect(stderr).toMatch(/\n4 problems in flow\.yaml\n$/);
   });
 
-  test('of the references and the credentials at once', async () => {
+  test('reports wrong references and missing credentials together', async () => {
     const two = flow(`    auth: { type: bearer, credential: crm }
   - { type: http, url: "https://api.example.com/{{nmae}}" }
 `);
@@ -108,7 +108,7 @@ describe('every problem is told', () => {
     expect(stderr).toMatch(/\n3 problems in flow\.yaml\n$/);
   });
 
-  test('without anything that could steer a terminal', async () => {
+  test('prints no control characters', async () => {
     const { stderr } = await validate({ 'flow.yaml': 'nodes: [{ type: "ht\u009b31mp" }] # \u202e\n' });
     expect(stderr).toContain('no node type');
     // biome-ignore lint/suspicious/noControlCharactersInRegex: these are what must not be there
@@ -116,8 +116,8 @@ describe('every problem is told', () => {
   });
 });
 
-describe('the input', () => {
-  test('that cannot be read is told', async () => {
+describe('the input of validate', () => {
+  test('must be readable', async () => {
     expect(await validate({ 'flow.yaml': flow() }, ['--in', 'rows.csv'])).toMatchObject({ code: 6, stdout: '' });
   });
 
@@ -128,7 +128,7 @@ describe('the input', () => {
   });
 });
 
-test('http:// is refused unless the command line allows it', async () => {
+test('validate refuses http:// unless --allow-http is given', async () => {
   const plain = { 'flow.yaml': flow().replace('https:', 'http:') };
   expect((await validate(plain)).code).toBe(3);
   expect((await validate(plain, ['--allow-http'])).code).toBe(0);
@@ -139,7 +139,7 @@ test.each([
   ['run', []],
   ['run', ['--dry-run']],
   ['test-request', ['--set', 'city=Oslo']],
-])('every problem is told in one go, whatever hides behind another: %s %j', async (command, options) => {
+])('all problems of a flow are reported at once by %s %j', async (command, options) => {
   const flow = [
     'nodes:',
     '  - type: http',
