@@ -34,7 +34,7 @@ describe('a poll', () => {
     ['every: { initial: 1s, factor: 3, max: 4s }', [0, 1000, 4000, 8000]],
     ['every: { max: 20s }', [0, 5000, 15_000, 35_000]],
     ['every: { initial: 90s }', [0, 90_000, 180_000, 270_000]],
-  ])('asks again until it is done, and waits in between: %s', async (options, times) => {
+  ])('repeats until it is done, with waits in between: %s', async (options, times) => {
     const result = await runFlow(polling(options), [{ id: 'a' }], { http: doneAfter(4) });
     expect(result.rows).toEqual([{ id: 'a', status: 'done' }]);
     expect(moments(result)).toEqual(times);
@@ -65,20 +65,20 @@ describe('a poll', () => {
     },
   );
 
-  test('whose waits hardly grow is counted at once', () => {
+  test('with waits that hardly grow computes its maximum of passes at once', () => {
     const passes = most('every: { initial: 1ms, factor: 1.0000000000001, max: 2s }\n    timeout: 20d');
     expect(passes).toBeGreaterThan(1_727_850_000);
     expect(passes).toBeLessThan(1_727_851_000);
   });
 
-  test('asks when the server says, and lets the others go on meanwhile', async () => {
+  test('waits as long as the server says while other records go on', async () => {
     const result = await runFlow(polling('every: 1s'), [{ id: 'a' }, { id: 'b' }], {
       http: doneAfter(2, { headers: { 'retry-after': '7' } }),
     });
     expect(moments(result)).toEqual([0, 0, 7000, 7000]);
   });
 
-  test('a failing answer pauses the gate as anywhere else', async () => {
+  test('lets the Retry-After of a failed answer pause the gate', async () => {
     const answers = [{ status: 429, headers: { 'retry-after': '3' } }, { body: { status: 'done' } }];
     const result = await runFlow(polling('every: 1s'), [{ id: 'a' }], { http: (_, index) => answers[index] ?? {} });
     expect(moments(result)).toEqual([0, 3000]);
@@ -88,7 +88,7 @@ describe('a poll', () => {
     ['every: 4s\n    timeout: 10s', 4000, '10.0 s'],
     ['every: 4s\n    timeout: 8s', 4000, '8.0 s'],
     ['every: 5m', 300_000, '10 min'],
-  ])('fails the record when its time is over, without a wait that would lead past it: %s', async (options, everyMs, timeout) => {
+  ])('fails the record instead of a wait past the timeout: %s', async (options, everyMs, timeout) => {
     const result = await runFlow(polling(options), [{ id: 'a' }], { http: doneAfter(99) });
     expect(moments(result)).toEqual([0, everyMs, 2 * everyMs]);
     expect(result.waitedMs).toBe(2 * everyMs);
@@ -97,19 +97,19 @@ describe('a poll', () => {
     ]);
   });
 
-  test('its time begins with the first answer, however long a rate has held the record back', async () => {
+  test('counts its timeout from the first answer', async () => {
     const records = Array.from({ length: 9 }, (_, id) => ({ id }));
     const { rows, failures } = await runFlow(polling('every: 2s\n    timeout: 3s', ', rate: 1/s'), records, { http: doneAfter(2) });
     expect([rows.length, failures]).toEqual([9, []]);
   });
 
-  test('a pass without a record ends it, and the record is left out', async () => {
+  test('drops the record after a pass without records', async () => {
     const flow = polling('').replace('status: status }', 'status: "jobs[].status" }, when_empty: drop');
     const result = await runFlow(flow, [{ id: 'a' }], { http: () => ({ body: { jobs: [] } }) });
     expect([result.rows, result.failures, result.requests.length]).toEqual([[], [], 1]);
   });
 
-  test('a cache is refused in it, also in a loop inside', () => {
+  test('refuses a cache, also in an inner loop', () => {
     const cached = '{ type: http, url: "https://api.example.com/{{id}}", map: { status: status }, cache: 1h }';
     const inside = (nodes: string) =>
       flowProblems(`nodes:\n  - { type: poll, until: status == "done", nodes: [${nodes}] }\n`).map(onOneLine);
@@ -118,7 +118,7 @@ describe('a poll', () => {
     expect(inside(`{ type: loop, while: "false", nodes: [{ type: set, fields: { a: 1 } }, ${cached}] }`)).toEqual([refused]);
   });
 
-  test('fails the record at once when the server asks for more time than there is, and says so', async () => {
+  test('fails the record at once if the server asks for a wait past the timeout', async () => {
     const result = await runFlow(polling('timeout: 10s'), [{ id: 'a' }], { http: doneAfter(99, { headers: { 'retry-after': '600' } }) });
     expect(moments(result)).toEqual([0]);
     expect(result.failures).toMatchObject([
@@ -131,12 +131,12 @@ describe('a poll', () => {
     ['2', 'every: 5s', [0, 2000, 4000, 6000]],
     ['0.01', 'every: 5s', [0, 1000, 2000, 3000]],
     ['0.01', 'every: 100ms', [0, 100, 200, 300]],
-  ])('asks no more often than it may, whatever the server says: Retry-After %s, %s', async (seconds, every, times) => {
+  ])('waits no less than a second, whatever the server says: Retry-After %s, %s', async (seconds, every, times) => {
     const result = await runFlow(polling(every), [{ id: 'a' }], { http: doneAfter(4, { headers: { 'retry-after': seconds } }) });
     expect(moments(result)).toEqual(times);
   });
 
-  test('a quota that is used up pauses the gate, for the others, too', async () => {
+  test('lets a used-up quota pause the gate for all records', async () => {
     const headers = { 'x-ratelimit-remaining': '0', 'x-ratelimit-reset': '7' };
     const result = await runFlow(polling('every: 1s'), [{ id: 'a' }, { id: 'b' }], {
       http: (_, index) => ({ body: { status: 'done' }, ...(index === 0 && { headers }) }),
@@ -145,11 +145,11 @@ describe('a poll', () => {
     expect(moments(result)).toEqual([0, 7000]);
   });
 
-  test('a wait of 0 between passes is refused', () => {
+  test('refuses a wait of 0', () => {
     expect(flowProblems(polling('every: 0')).map(onOneLine)).toEqual([expect.stringContaining('expected a wait from 1ms to 24d')]);
   });
 
-  test('fails the record when fail_when is true', async () => {
+  test('fails the record if fail_when is true', async () => {
     const result = await runFlow(polling('fail_when: status == "working"'), [{ id: 'a' }], { http: doneAfter(2) });
     expect(result.failures).toMatchObject([
       { node: 'poll-1', class: 'http', message: 'it failed: status is "working" (fail_when, pass 1)' },
@@ -160,38 +160,38 @@ describe('a poll', () => {
     ['has(status) && status != "done"', 'it failed: status is "working" (fail_when, pass 1)'],
     ['!has(result)', 'it failed: result is absent (fail_when, pass 1)'],
     ['true', 'it failed (fail_when, pass 1)'],
-  ])('tells what the fields are that fail_when only asks for: %s', async (condition, message) => {
+  ])('shows the values of the fields in fail_when: %s', async (condition, message) => {
     const result = await runFlow(polling(`fail_when: ${JSON.stringify(condition)}`), [{ id: 'a' }], { http: doneAfter(2) });
     expect(result.failures).toMatchObject([{ node: 'poll-1', message }]);
   });
 
-  test('on_error: keep goes on without the fields', async () => {
+  test('passes the record on without the fields with on_error: keep', async () => {
     const { rows } = await runFlow(polling('on_error: keep\n    fail_when: status == "working"'), [{ id: 'a' }], { http: doneAfter(2) });
     expect(rows).toMatchObject([{ id: 'a', _error: { node: 'poll-1', class: 'http' } }]);
   });
 
-  test('thousands wait at the same time, and hold no slot meanwhile', async () => {
+  test('lets thousands of records wait at once without a slot', async () => {
     const records = Array.from({ length: 3000 }, (_, index) => ({ id: String(index) }));
     const result = await runFlow(polling('every: 60s', ', concurrency: 4'), records, { http: doneAfter(3) });
     expect(result.rows).toHaveLength(3000);
     expect(result.waitedMs).toBe(120_000);
   });
 
-  test('that nobody pays for any more is not waited for', async () => {
+  test('does not wait once the credits are used up', async () => {
     const records = Array.from({ length: 6 }, (_, index) => ({ id: String(index) }));
     const { ending, waitedMs, requests, rows } = await runFlow(polling('every: 40s'), records, { http: doneAfter(3), credits: 3 });
     expect([ending, requests.length, rows]).toEqual(['max-credits', 3, []]);
     expect(waitedMs).toBeLessThan(1000);
   });
 
-  test('an action that is paid for is still tried again', async () => {
+  test('retries a call that is paid for when the credits are used up', async () => {
     const records = Array.from({ length: 6 }, (_, index) => ({ id: String(index) }));
     const http = (_request: SentRequest, index: number) => (index < 3 ? { status: 503 } : { body: { status: 'done' } });
     const { ending, requests, rows } = await runFlow(polling('every: 40s'), records, { http, credits: 3 });
     expect([ending, requests.length, rows.length]).toEqual(['max-credits', 6, 3]);
   });
 
-  test('what an earlier pass has kept is not told: its records do not go on', async () => {
+  test('does not report failures that on_error: keep let pass in an earlier pass', async () => {
     const answers = [{ status: 404 }, { status: 404 }, { body: { status: 'done' } }];
     const flow = polling('', ', on_error: keep').replace('until: ', 'until: has(status) && ');
     const { rows, events } = await runFlow(flow, [{ id: 'a' }], { http: (_, index) => answers[index] ?? {} });
@@ -199,20 +199,20 @@ describe('a poll', () => {
     expect(events.filter(({ type }) => type === 'record-kept')).toEqual([]);
   });
 
-  test('what its last pass has kept is told', async () => {
+  test('reports failures that on_error: keep let pass in the last pass', async () => {
     const flow = polling('', ', on_error: keep').replace('until: ', 'until: has(_error) || ');
     const { rows, events } = await runFlow(flow, [{ id: 'a' }], { http: () => ({ status: 404 }) });
     expect(rows).toMatchObject([{ id: 'a', _error: { status: 404 } }]);
     expect(events.filter(({ type }) => type === 'record-kept')).toMatchObject([{ record: 1, node: 'ask', status: 404 }]);
   });
 
-  test('a condition that a kept failure left nothing for says so', async () => {
+  test('names the earlier failure that left its condition without a field', async () => {
     const { failures } = await runFlow(polling('', ', on_error: keep'), [{ id: 'a' }], { http: () => ({ status: 404 }) });
     const message = 'until: the record has no field "status"; before, ask: the server answered 404';
     expect(failures).toMatchObject([{ node: 'poll-1', class: 'template', message }]);
   });
 
-  test('a record that a node inside fails is failed', async () => {
+  test('fails the record if an inner node fails', async () => {
     const { failures } = await runFlow(polling(''), [{ id: 'a' }], { http: () => ({ status: 404 }) });
     expect(failures).toMatchObject([{ node: 'ask', class: 'http', status: 404 }]);
   });

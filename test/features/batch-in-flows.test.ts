@@ -13,12 +13,12 @@ const ask = (batch: string, { url = '', body = '{ ids: "{{items}}" }' } = {}) =>
 const asked = ({ requests }: { requests: readonly SentRequest[] }) =>
   requests.flatMap((request) => (request.method === 'POST' ? [[request.atMs, listIn(request).length]] : []));
 
-test('a batch may hold one', async () => {
+test('a batch can hold one record', async () => {
   const result = await runFlow(`nodes:\n  - ${ask('size: 1')}\n`, records(3), { http: names });
   expect([asked(result).length, result.credits, result.rows.length]).toEqual([3, 3, 3]);
 });
 
-test.each([false, true])('a batch larger than the window is full but for the last (unordered: %s)', async (unordered) => {
+test.each([false, true])('batches larger than the window are full, except the last (unordered: %s)', async (unordered) => {
   const result = await runFlow(`nodes:\n  - ${ask('size: 3000')}\n`, records(10_000), {
     http: names,
     batch: 256,
@@ -44,7 +44,7 @@ test('records that wake at the same time in a poll share a batch again', async (
   ]);
 });
 
-test('of two batches inside a loop the first one goes first: its records join those of the second', async () => {
+test('the first of two batches in a loop is sent first: its records join the second', async () => {
   const flow = `nodes:
   - type: loop
     while: "false"
@@ -59,7 +59,7 @@ test('of two batches inside a loop the first one goes first: its records join th
   ]);
 });
 
-test('records that still wait in a poll may join a batch behind it', async () => {
+test('records that wait in a poll can join a batch after it', async () => {
   const seen = new Map<string, number>();
   const flow = `nodes:
   - { type: poll, every: 5s, until: s == "done", nodes: [{ type: http, url: "https://api.example.com/{{id}}", map: { s: s } }] }
@@ -76,7 +76,7 @@ test('records that still wait in a poll may join a batch behind it', async () =>
   expect(asked(result)).toEqual([[15_000, 20]]);
 });
 
-test('pages by number fill a batch together, as those by cursor do', async () => {
+test('pages by number and pages by cursor fill a batch together', async () => {
   const flow = `nodes:
   - { type: http, url: "https://api.example.com/p", map: { id: "ids[]" }, paginate: { type: page, param: c, start: 0, items: ids } }
   - ${ask('size: 100')}
@@ -117,7 +117,7 @@ test('max_bytes is the size of the body, however often the list stands in it', a
   for (const request of requests) expect(request.body?.length).toBeLessThanOrEqual(60);
 });
 
-test('what an inner node takes from an answer is no CSV cell in the conditions of its loop or poll', () => {
+test('a value that an inner node maps is not a CSV cell in the conditions of its loop or poll', () => {
   const inner = 'nodes: [{ type: http, url: "https://a.com", map: { progress: progress } }]';
   expect(planFor(`nodes: [{ type: poll, until: progress == 100, ${inner} }]`).warnings()).toEqual([]);
   expect(planFor(`nodes: [{ type: loop, while: progress != 100, ${inner} }]`).warnings()).toEqual([]);

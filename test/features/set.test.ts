@@ -11,7 +11,7 @@ async function setOver(set: string, record: GivenRecord) {
 }
 
 describe('fields', () => {
-  test('are added behind the others, or replaced in their place', async () => {
+  test('are added after the others, or replaced in their place', async () => {
     expect(await setOver('fields: { full: "{{first}} {{last}}", first: "x" }', { first: 'Ann', last: 'Lee' })).toEqual([
       ['first', 'x'],
       ['last', 'Lee'],
@@ -19,14 +19,14 @@ describe('fields', () => {
     ]);
   });
 
-  test('convert: CEL gives a value of its own type', async () => {
+  test('take the type of a CEL value', async () => {
     expect(await setOver('fields: { age: { cel: int(age) }, adult: { cel: int(age) >= 18 } }', { age: '42' })).toEqual([
       ['age', 42],
       ['adult', true],
     ]);
   });
 
-  test('a text that is one reference keeps the type', async () => {
+  test('keep the type of a single reference', async () => {
     expect(await setOver('fields: { copy: "{{list}}", text: "{{list}}!" }', { list: [1] })).toEqual([
       ['list', [1]],
       ['copy', [1]],
@@ -34,7 +34,7 @@ describe('fields', () => {
     ]);
   });
 
-  test('numbers, true, false and null as they were written', async () => {
+  test('take numbers, true, false and null as they were written', async () => {
     expect(await setOver('fields: { n: 5, f: 1.50, big: 12345678901234567890, t: true, e: null, s: "5" }', {})).toEqual([
       ['n', 5],
       ['f', new ExactNumber('1.50')],
@@ -45,7 +45,7 @@ describe('fields', () => {
     ]);
   });
 
-  test('all see the record as it came: none sees what another one gives', async () => {
+  test('all see the original record', async () => {
     expect(await setOver('fields: { a: "{{b}}", b: "{{a}}" }', { a: 1, b: 2 })).toEqual([
       ['a', 2],
       ['b', 1],
@@ -60,20 +60,20 @@ describe('fields', () => {
     ['fields: { a: { cel: b + 1 } }', 'the field "a" cannot be made: the record has no field "b"'],
     ['fields: { age: { cel: int(x) } }', 'the field "age" cannot be made: expected a whole number, found ""'],
     ['fields: { a: { cel: 1 / int(z) } }', 'the field "a" cannot be made: the expression cannot be evaluated: division by zero'],
-  ])('%s fails the record and costs nothing', async (set, message) => {
+  ])('fail the record without cost: %s', async (set, message) => {
     expect(await setOver(set, { x: '', z: '0' })).toMatchObject([{ record: 1, node: 'set-1', class: 'template', message, attempts: 0 }]);
   });
 });
 
 describe('rename', () => {
-  test('keeps the place', async () => {
+  test('keeps the place of a field', async () => {
     expect(await setOver('rename: { first-name: first_name }', { 'first-name': 'Ann', id: 1 })).toEqual([
       ['first_name', 'Ann'],
       ['id', 1],
     ]);
   });
 
-  test('comes first: templates may use the old name and the new one', async () => {
+  test('comes first: templates can use the old name and the new one', async () => {
     expect(await setOver('rename: { first-name: name }, fields: { hi: "Hi {{name}}" }', { 'first-name': 'Ann' })).toEqual([
       ['name', 'Ann'],
       ['hi', 'Hi Ann'],
@@ -85,14 +85,14 @@ describe('rename', () => {
     ]);
   });
 
-  test('over another field: that one is gone', async () => {
+  test('drops the field that had the new name', async () => {
     expect(await setOver('rename: { a: b }', { a: 1, b: 2, c: 3 })).toEqual([
       ['b', 1],
       ['c', 3],
     ]);
   });
 
-  test('two fields can change names', async () => {
+  test('can swap two names', async () => {
     expect(await setOver('rename: { a: b, b: a }, fields: { x: "{{a}}" }', { a: 1, b: 2 })).toEqual([
       ['b', 1],
       ['a', 2],
@@ -100,11 +100,11 @@ describe('rename', () => {
     ]);
   });
 
-  test('a field that the record does not have is none', async () => {
+  test('ignores a field that the record lacks', async () => {
     expect(await setOver('rename: { a: b }', { b: 2 })).toEqual([['b', 2]]);
   });
 
-  test('to the same name twice is an error of the flow', () => {
+  test('refuses to give two fields the same name', () => {
     expect(flowProblems('nodes: [{ type: set, rename: { a: x, b: x } }]').map(onOneLine)).toEqual(['1:41 two fields are renamed to "x"']);
   });
 });

@@ -41,15 +41,15 @@ async function run(
   return { ...(await runFlow(yaml, records, { tools, ...options })), calls };
 }
 
-describe('arguments', () => {
-  test('a mapping: references are put in, and alone they keep their type', async () => {
+describe('the arguments of a tool', () => {
+  test('are a mapping in which single references keep their type', async () => {
     const { calls } = await run(flowOf('arguments: { q: "a {{name}}", n: "{{age}}", list: ["{{tags}}"], on: true }'), [
       { name: 'Anna', age: 7, tags: ['x'] },
     ]);
     expect(calls[0]).toMatchObject({ tool: 'search', arguments: { q: 'a Anna', n: 7, list: [['x']], on: true }, timeoutMs: 30_000 });
   });
 
-  test('JSON text: a cell outside quotes is the literal itself', async () => {
+  test('are a JSON text in which a cell outside quotes is a literal', async () => {
     const { calls, failures } = await run(
       flowOf(`arguments: '{ "q": "{{name}}", "n": {{age}} }'`),
       [
@@ -65,7 +65,7 @@ describe('arguments', () => {
     ]);
   });
 
-  test('a field that is not there fails the record, and costs nothing', async () => {
+  test('fail a record without the field, without cost', async () => {
     const { failures, credits } = await run(flowOf('arguments: { q: "{{nome}}" }'), [{ name: 'Anna' }]);
     expect(failures).toMatchObject([{ class: 'template', message: 'the record has no field "nome"' }]);
     expect(credits).toBe(0);
@@ -77,15 +77,15 @@ describe('arguments', () => {
     ['arguments: [1]', 'expected a mapping, or JSON text'],
     ['arguments: { q: x }, map: [$status]', 'a tool\'s answer has no "$status"'],
     ['arguments: { q: x }, body: {}', 'unknown key "body"'],
-  ])('%s is no node', (node, problem) => {
+  ])('is refused: %s', (node, problem) => {
     expect(messagesOf(flowOf(node))).toContain(problem);
   });
 });
 
-describe('the answer', () => {
+describe('the answer of a tool', () => {
   const map = 'arguments: { q: "{{name}}" }, map: { title: "results[].title", total: total }';
 
-  test('is mapped as an HTTP answer is', async () => {
+  test('is mapped like an HTTP answer', async () => {
     const { rows, events } = await run(flowOf(map), [{ name: 'Anna' }], () =>
       answerOf({ total: 2, results: [{ title: 'one' }, { title: 'two' }] }),
     );
@@ -97,14 +97,14 @@ describe('the answer', () => {
     expect(events).toContainEqual({ type: 'tool-progress', record: 1, node: 'find', tool: 'search', progress: 1, total: 2 });
   });
 
-  test('that says isError fails the record, without a retry', async () => {
+  test('fails the record without a retry if it has isError', async () => {
     const { failures, calls, credits } = await run(flowOf(map), [{ name: 'Anna' }], () => answerOf('out of order', true));
     expect(failures).toMatchObject([{ class: 'tool', status: undefined, attempts: 1, message: 'the tool "search" failed: out of order' }]);
     expect(calls).toHaveLength(1);
     expect(credits).toBe(1);
   });
 
-  test('that says isError is asked for again where the flow wants that', async () => {
+  test('is requested again after isError if retry.on has tool', async () => {
     const { rows, calls } = await run(flowOf(`${map}, retry: { on: [tool], backoff: 10ms }`), [{ name: 'Anna' }], (_, index) =>
       index < 2 ? answerOf('busy', true) : answerOf({ total: 1, results: [{ title: 'x' }] }),
     );
@@ -112,12 +112,12 @@ describe('the answer', () => {
     expect(calls).toHaveLength(3);
   });
 
-  test('of another shape is a mapping failure', async () => {
+  test('fails the map if it has another shape', async () => {
     const { failures } = await run(flowOf(map), [{ name: 'Anna' }], () => answerOf({ results: 'none' }));
     expect(failures).toMatchObject([{ class: 'mapping' }]);
   });
 
-  test('can say what it cost', async () => {
+  test('can state its real cost', async () => {
     const { credits } = await run(flowOf('arguments: {}, cost: usage.credits'), [{ name: 'Anna' }], () =>
       answerOf({ usage: { credits: 3 } }),
     );
@@ -125,7 +125,7 @@ describe('the answer', () => {
   });
 });
 
-describe('the policies of every node', () => {
+describe('the policies of a tool call', () => {
   const node = 'arguments: { q: "{{name}}" }, map: { hits: hits }';
   const records = [{ name: 'a' }, { name: 'b' }, { name: 'c' }];
 
@@ -136,7 +136,7 @@ describe('the policies of every node', () => {
     ['a 503', { kind: 'http' as const, retryable: true, status: 503 }, 4],
     ['a refusal', { kind: 'tool' as const, retryable: false }, 1],
     ['a 401', { kind: 'http' as const, retryable: false, status: 401 }, 1],
-  ])('%s: tried as often as the policy says', async (_, { kind, ...details }, tries) => {
+  ])('retry as often as the policy says: %s', async (_, { kind, ...details }, tries) => {
     const { calls, failures } = await run(flowOf(node), [{ name: 'a' }], () => {
       throw new Failure(kind, 'no', details);
     });
@@ -144,14 +144,14 @@ describe('the policies of every node', () => {
     expect(failures).toMatchObject([{ class: kind, attempts: tries }]);
   });
 
-  test("retry.on is the node's", async () => {
+  test("retry by the node's retry.on", async () => {
     const { calls } = await run(flowOf(`${node}, retry: { on: [timeout] }`), [{ name: 'a' }], () => {
       throw new Failure('network', 'no', { retryable: true });
     });
     expect(calls).toHaveLength(1);
   });
 
-  test('Retry-After is waited for', async () => {
+  test('wait for Retry-After', async () => {
     const { waitedMs } = await run(flowOf(node), [{ name: 'a' }], (_, index) => {
       if (index === 0) throw new Failure('http', 'slow', { retryable: true, status: 429, retryAfterMs: 7000 });
       return answerOf({ hits: 1 });
@@ -159,14 +159,14 @@ describe('the policies of every node', () => {
     expect(waitedMs).toBe(7000);
   });
 
-  test('what was refused before it was sent costs nothing', async () => {
+  test('cost nothing if nothing was sent', async () => {
     const { credits } = await run(flowOf(`${node}, retry: { max: 0 }`), records, () => {
       throw new Failure('request', 'no', { sent: false });
     });
     expect(credits).toBe(0);
   });
 
-  test('when passes records by, on_error keeps them', async () => {
+  test('skip records by when, and pass failed ones on with on_error: keep', async () => {
     const { rows } = await run(flowOf(`${node}, when: name != "a", on_error: keep`), records, ({ arguments: { q } }) =>
       q === 'b' ? answerOf('no', true) : answerOf({ hits: 1 }),
     );
@@ -177,14 +177,14 @@ describe('the policies of every node', () => {
     ]);
   });
 
-  test("the rate is the connection's, or the node's own", async () => {
+  test('take the rate of the node, else of the connection', async () => {
     const rated = 'connections: { search: { type: mcp, url: https://search.example.com/mcp, rate: 1/s } }\n';
     const yaml = (more: string) => `${rated}nodes: [{ type: mcp, connection: search, tool: search${more} }]\n`;
     expect((await run(yaml(''), records)).waitedMs).toBe(2000);
     expect((await run(yaml(', rate: 10/s'), records)).waitedMs).toBe(200);
   });
 
-  test('calls in flight at once', async () => {
+  test('limit the calls in flight', async () => {
     let most = 0;
     let now = 0;
     const tools: Tools = {
@@ -205,14 +205,14 @@ describe('the policies of every node', () => {
     expect(most).toBe(3);
   });
 
-  test('credits that are used up end the run', async () => {
+  test('end the run when the credits are used up', async () => {
     const { ending, calls } = await run(flowOf(node), records, () => answerOf({ hits: 1 }), { credits: 2 });
     expect(ending).toBe('max-credits');
     expect(calls).toHaveLength(2);
   });
 });
 
-describe('the connection', () => {
+describe('the connection of a tool', () => {
   test.each([
     ['{ type: mcp }', 'expected either url, where the server is, or command'],
     ['{ type: mcp, url: https://a.example.com/mcp, command: x }', 'expected either url'],
@@ -233,28 +233,28 @@ describe('the connection', () => {
     ['{ type: mcp, url: https://a.example.com/mcp, base_url: x }', 'unknown key "base_url"'],
     ['{ type: mpc, url: https://a.example.com/mcp }', 'no connection type "mpc"; did you mean "mcp"?'],
     ['{ type: http, base_url: https://a.example.com }', 'expected a connection of type mcp, found "search", which is of type http'],
-  ])('%s is none', (connection, problem) => {
+  ])('is refused: %s', (connection, problem) => {
     const yaml = `connections: { search: ${connection} }\nnodes: [{ type: mcp, connection: search, tool: search }]\n`;
     expect(messagesOf(yaml)).toContain(problem);
   });
 
-  test('of type mcp is none for an http node', () => {
+  test('of type mcp is refused in an http node', () => {
     const yaml = `${connections}nodes: [{ type: http, connection: search, url: /x }]\n`;
     expect(messagesOf(yaml)).toContain('expected a connection of type http, found "search", which is of type mcp');
   });
 
-  test('that is not there: how to save one', () => {
+  test('is reported with the way to save it if it is unknown', () => {
     expect(messagesOf('nodes: [{ type: mcp, connection: search, tool: x }]\n')).toContain('automate connections add mcp search --url URL');
   });
 
-  test('its words are split as a shell would', async () => {
+  test('splits its command like a shell', async () => {
     const yaml = `connections: { search: { type: mcp, command: "node 'my server.js' --x='a b' c\\\\ d" } }\nnodes: [{ type: mcp, connection: search, tool: x }]\n`;
     const { calls } = await run(yaml, [{}]);
     expect(calls[0]?.connection.server).toMatchObject({ command: ['node', 'my server.js', '--x=a b', 'c d'] });
   });
 });
 
-describe('seen from the server', () => {
+describe('the check against a server', () => {
   const tools: Tool[] = [
     { name: 'search', inputSchema: { type: 'object', properties: { query: {}, limit: {} }, required: ['query'] } },
     {
@@ -337,11 +337,11 @@ describe('seen from the server', () => {
       ['3:65 the tool "closed" has no argument "any"; it takes none'],
     ],
     ['{ type: mcp, connection: search, tool: loose, arguments: { any: x } }', []],
-  ])('%s', (node, expected) => {
+  ])('finds the problems of %s', (node, expected) => {
     expect(problems(node)).toEqual(expected);
   });
 
-  test('a reference alone is a text in a table only', () => {
+  test('takes a single reference for a text only in a table', () => {
     expect(problems('{ type: mcp, connection: search, tool: typed, arguments: { n: "{{a}}" } }', false)).toEqual([]);
   });
 });

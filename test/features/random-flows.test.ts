@@ -90,7 +90,7 @@ function yieldingClock(): Clock {
   return { ...clock, yieldIfLong: () => (++looks % 7 === 0 ? clock.nextTurn() : undefined) };
 }
 
-test('whatever takes how long, the same records come out in the same order, and nothing is under way at the end', async () => {
+test('random flows give the same records in the same order, however long requests take', async () => {
   const setting = fc.record({
     seed: fc.integer({ min: 0, max: 1000 }),
     concurrency: fc.integer({ min: 1, max: 20 }),
@@ -109,7 +109,7 @@ test('whatever takes how long, the same records come out in the same order, and 
   );
 });
 
-test('however few credits there are, a run ends, spends no more than those, and has brought to its end what it wrote', async () => {
+test('random flows with few credits end, spend no more, and write only finished records', async () => {
   const setting = fc.record({ credits: fc.integer({ min: 0, max: 300 }), concurrency: fc.integer({ min: 1, max: 20 }) });
   await fc.assert(
     fc.asyncProperty(parts, setting, async (nodes, { credits, concurrency }) => {

@@ -17,8 +17,8 @@ const answering =
     return broken.includes(path) ? { status: 404, afterMs } : { body: { value: path }, afterMs };
   };
 
-describe('rows in the middle of a chain', () => {
-  test('keep their order within the record, and records theirs', async () => {
+describe('the rows of an expanding record', () => {
+  test('keep their order within the record, and records keep theirs', async () => {
     const { rows, requests } = await runFlow(
       flow(),
       [
@@ -33,7 +33,7 @@ describe('rows in the middle of a chain', () => {
     expect(requests).toHaveLength(3 + expected.length);
   });
 
-  test('may be none', async () => {
+  test('can be none', async () => {
     const { rows, failures, events } = await runFlow(
       flow(),
       [
@@ -50,7 +50,7 @@ describe('rows in the middle of a chain', () => {
     ]);
   });
 
-  test('one that fails is the whole record: it fails once, and none of its rows is written', async () => {
+  test('fail the whole record once if one of them fails, and none is written', async () => {
     const { rows, failures } = await runFlow(
       flow(),
       [
@@ -64,12 +64,12 @@ describe('rows in the middle of a chain', () => {
     expect(failures[0]?.fields).toEqual({ id: 'a', parts: 5 });
   });
 
-  test('no more of them are asked for once one has failed', async () => {
+  test('are not requested once one of them has failed', async () => {
     const { requests } = await runFlow(flow(', concurrency: 1'), [{ id: 'a', parts: 500 }], { http: answering(['/a/0']) });
     expect(requests.length).toBeLessThan(70);
   });
 
-  test('one that fails is the reason, also behind one that waits to be tried again', async () => {
+  test('give the failed one as the reason, also after one that waits for a retry', async () => {
     const http: FlowOptions['http'] = (request, index) =>
       request.path === '/a/0' ? { status: 503 } : (answering(['/a/1'])?.(request, index) ?? {});
     const { ending, failures, requests } = await runFlow(flow(), [{ id: 'a', parts: 2 }], { http });
@@ -77,7 +77,7 @@ describe('rows in the middle of a chain', () => {
     expect(requests.map(({ path }) => path)).toEqual(['/split/2', '/a/0', '/a/1']);
   });
 
-  test('with on_error: keep each row stands for itself', async () => {
+  test('pass on one by one with on_error: keep', async () => {
     const { rows, failures, events } = await runFlow(flow(', on_error: keep'), [{ id: 'a', parts: 3 }], { http: answering(['/a/1']) });
     expect(failures).toEqual([]);
     expect(rows).toEqual([
@@ -94,7 +94,7 @@ describe('rows in the middle of a chain', () => {
     expect(events.filter(({ type }) => type === 'record-kept')).toHaveLength(1);
   });
 
-  test('with on_error: stop the record fails and the run ends', async () => {
+  test('end the run with on_error: stop', async () => {
     const { ending, failures, rows } = await runFlow(
       flow(', on_error: stop'),
       [
@@ -108,7 +108,7 @@ describe('rows in the middle of a chain', () => {
     expect(failures).toMatchObject([{ record: 2 }]);
   });
 
-  test('each have an idempotency key of their own, the same at every try', async () => {
+  test('have idempotency keys of their own, the same for every attempt', async () => {
     const keys = new Map<string, Set<string>>();
     const http: FlowOptions['http'] = (request, index) => {
       const known = keys.get(request.path) ?? new Set();
@@ -129,7 +129,7 @@ describe('rows in the middle of a chain', () => {
   });
 });
 
-test('a failure that records share, because one answer was theirs, is told for each of them', async () => {
+test('a failure that records share is reported for each of them', async () => {
   const cached = 'nodes: [{ id: look, type: http, url: "https://api.example.com/same", cache: 1h }]';
   const { failures, requests, credits } = await runFlow(cached, [{ id: 1 }, { id: 2 }, { id: 3 }], {
     http: () => ({ status: 404, afterMs: 5 }),
@@ -138,7 +138,7 @@ test('a failure that records share, because one answer was theirs, is told for e
   expect([requests.length, credits]).toEqual([1, 1]);
 });
 
-test('a failure that two nodes share is that of each', async () => {
+test('a failure that two nodes share is reported for each of them', async () => {
   const nodes = [0, 1].map((id) => `  - { id: n${id}, type: http, url: "https://api.example.com/same", cache: 1h, when: id == ${id} }\n`);
   const { failures, requests } = await runFlow(`nodes:\n${nodes.join('')}`, [{ id: 0 }, { id: 1 }], {
     http: () => ({ status: 404, afterMs: 5 }),

@@ -24,14 +24,14 @@ const cursors =
   };
 
 describe('a loop', () => {
-  test('passes while its condition is true, and gives the records of every pass', async () => {
+  test('repeats while its condition is true, and gives the records of every pass', async () => {
     const { rows, requests, credits } = await runFlow(pages(''), [{ id: 'a' }], { http: cursors(2) });
     expect(rows.map(({ item }) => item)).toEqual([0, 1, 2, 3, 4, 5]);
     expect(requests.map(({ path }) => path)).toEqual(['/a?cursor=', '/a?cursor=1', '/a?cursor=2']);
     expect(credits).toBe(3);
   });
 
-  test('gives the records of the last pass alone with emit: last', async () => {
+  test('gives the records of the last pass with emit: last', async () => {
     const { rows } = await runFlow(pages('emit: last'), [{ id: 'a' }], { http: cursors(2) });
     expect(rows.map(({ item }) => item)).toEqual([4, 5]);
   });
@@ -40,13 +40,13 @@ describe('a loop', () => {
     [1, '1 pass'],
     [3, '3 passes'],
     [100, '100 passes'],
-  ])('fails a record that needs more passes than max, 100 unless said otherwise: %i', async (max, passes) => {
+  ])('fails a record that needs more passes than max, 100 by default: %i', async (max, passes) => {
     const { rows, failures, requests } = await runFlow(pages(max === 100 ? '' : `max: ${max}`), [{ id: 'a' }], { http: cursors(200) });
     expect([rows, requests.length]).toEqual([[], max]);
     expect(failures).toMatchObject([{ node: 'loop-2', class: 'mapping', message: `the loop is not over after ${passes} (max)` }]);
   });
 
-  test('begins every pass with the record as it came, but for what is carried', async () => {
+  test('begins every pass with the original record and the carried fields', async () => {
     const flow = `nodes:
   - type: loop
     while: more
@@ -61,7 +61,7 @@ describe('a loop', () => {
     ]);
   });
 
-  test('carries a field that the last record does not have as an empty one', async () => {
+  test('carries a missing field as null', async () => {
     const flow = `nodes:
   - type: loop
     while: more
@@ -73,7 +73,7 @@ describe('a loop', () => {
     expect(requests.map(({ body }) => body)).toEqual(['{"from":"a"}', '{"from":null}']);
   });
 
-  test('tells of carry where no pass took anything over', async () => {
+  test('mentions carry if no pass took anything over', async () => {
     const { failures } = await runFlow(pages('max: 3').replace('carry: [cursor]', 'carry: []'), [{ id: 'a' }], { http: cursors(9) });
     const advice = 'every pass began alike: carry names the fields that a pass takes over from the one before';
     expect(failures).toMatchObject([{ message: `the loop is not over after 3 passes (max)\n${advice}` }]);
@@ -82,21 +82,21 @@ describe('a loop', () => {
   test.each([
     ['the same again', (page: number) => page, 1, 'pass 1 ends with what the loop began with: cursor = 0'],
     ['an earlier one', (page: number) => (page === 2 ? 1 : page + 1), 3, 'pass 3 ends with what pass 1 ended with: cursor = 1'],
-  ])('fails a record whose server tells %s', async (_, next, sent, message) => {
+  ])('fails a record whose server answers %s', async (_, next, sent, message) => {
     const flow = pages('').replace('cursor: ""', 'cursor: 0');
     const { failures, requests } = await runFlow(flow, [{ id: 'a' }], { http: cursors(9, next) });
     expect(requests).toHaveLength(sent);
     expect(failures).toMatchObject([{ class: 'mapping', message: `the loop makes no progress: ${message}` }]);
   });
 
-  test('a failure inside is that of the inner node, and the record fails as a whole', async () => {
+  test('fails the whole record with the id of the inner node', async () => {
     const { rows, failures } = await runFlow(pages(''), [{ id: 'a' }], {
       http: (request, index) => (index === 1 ? { status: 404 } : cursors(2)(request)),
     });
     expect([rows, failures]).toMatchObject([[], [{ node: 'page', class: 'http', status: 404, attempts: 1 }]]);
   });
 
-  test('a condition that a kept failure left nothing for says so', async () => {
+  test('names the earlier failure that left its condition without a field', async () => {
     const flow =
       'nodes: [{ type: loop, while: n > 1, nodes: [{ id: ask, type: http, url: "https://a.com/", on_error: keep, map: { n: n } }] }]';
     const { failures } = await runFlow(flow, [{ id: 'a' }], { http: () => ({ status: 404 }) });
@@ -107,7 +107,7 @@ describe('a loop', () => {
   test.each([
     ['each', [404, 404]],
     ['last', [404]],
-  ])('tells what is kept of the records that go on: emit: %s', async (emit, statuses) => {
+  ])('reports failures that on_error: keep let pass, of the records that go on: emit: %s', async (emit, statuses) => {
     const flow = pages(`emit: ${emit}`)
       .replace('{ cursor: ""', '{ cursor: 0')
       .replace('while: cursor != null', 'while: cursor < 2')
@@ -120,12 +120,12 @@ describe('a loop', () => {
 
   const slowly = (request: { url: string }) => ({ ...cursors(2)(request), headers: { 'retry-after': '2' } });
 
-  test('a Retry-After pauses the gate as anywhere else', async () => {
+  test('lets a Retry-After pause the gate', async () => {
     const { requests } = await runFlow(pages(''), [{ id: 'a' }], { http: slowly });
     expect(requests.map(({ atMs }) => atMs)).toEqual([0, 2000, 4000]);
   });
 
-  test('in a poll a Retry-After is the wait before its next pass', async () => {
+  test('waits in a poll for the Retry-After of its node', async () => {
     const flow = `nodes:
   - type: poll
     until: cursor == null
@@ -140,13 +140,13 @@ describe('a loop', () => {
     expect(requests.map(({ atMs }) => atMs)).toEqual([0, 2000, 4000]);
   });
 
-  test('a pass without a record ends it', async () => {
+  test('ends after a pass without records', async () => {
     const flow = pages('').replace('map:', 'when_empty: drop, map:');
     const { rows } = await runFlow(flow, [{ id: 'a' }], { http: () => ({ body: { next: 1, items: [] } }) });
     expect(rows).toEqual([]);
   });
 
-  test('may stand in a loop', async () => {
+  test('can stand in a loop', async () => {
     const flow = `nodes:
   - { type: set, fields: { outer: 0 } }
   - type: loop
@@ -169,7 +169,7 @@ describe('a loop', () => {
     ]);
   });
 
-  test('the idempotency key of a pass is its own, and the same in every run', async () => {
+  test('has an idempotency key for every pass, the same in every run', async () => {
     const flow = pages('').replace('map:', 'idempotency_key: true, map:');
     const keys = async () =>
       (await runFlow(flow, [{ id: 'a' }], { http: cursors(2) })).requests.map(({ headers }) => headers['Idempotency-Key']);
@@ -178,16 +178,16 @@ describe('a loop', () => {
     expect(await keys()).toEqual(first);
   });
 
-  test('the credits may end in the middle of it: the record is left for a later run', async () => {
+  test('leaves the record for a later run when the credits end', async () => {
     const { rows, failures, ending, requests } = await runFlow(pages(''), [{ id: 'a' }], { http: cursors(9), credits: 2 });
     expect([rows, failures, ending, requests.length]).toEqual([[], [], 'max-credits', 2]);
   });
 });
 
-describe('a flow with a loop is checked', () => {
+describe('the check of a flow with a loop', () => {
   const problems = (yaml: string, header: readonly string[]) => flowProblems(yaml, { header }).map(onOneLine);
 
-  test('a reference inside is one that the record has when it enters, or that a node before it made', () => {
+  test('allows references to fields from before the loop and from earlier inner nodes', () => {
     expect(problems(pages(''), ['id'])).toEqual([]);
     expect(problems(pages(''), ['ID'])).toEqual(['8:63 no record has a field "id" here; did you mean "ID"?']);
     expect(problems(pages('').replace('fields: { cursor: "" }', 'fields: { other: "" }'), ['id'])).toEqual([
@@ -195,7 +195,7 @@ describe('a flow with a loop is checked', () => {
     ]);
   });
 
-  test('while and carry read what the pass has made', () => {
+  test('lets while and carry read the fields of the pass', () => {
     const flow = pages('').replace('while: cursor', 'while: curser').replace('carry: [cursor]', 'carry: [cursor, last]');
     expect(problems(flow, ['id'])).toEqual([
       '4:12 no record has a field "curser" here; did you mean "cursor"?',
@@ -203,12 +203,12 @@ describe('a flow with a loop is checked', () => {
     ]);
   });
 
-  test('what the loop makes is there behind it', () => {
+  test('knows the fields of the loop after it', () => {
     const behind = '  - { type: http, url: "https://api.example.com/{{item}}/{{nothing}}" }\n';
     expect(problems(pages('', behind), ['id'])).toEqual([expect.stringContaining('no record has a field "nothing" here')]);
   });
 
-  test('inner nodes are checked where they stand, and ids are unique in the whole flow', () => {
+  test('reports problems of inner nodes at their place, and duplicate ids', () => {
     const flow = `nodes:
   - id: a
     type: loop
@@ -231,7 +231,7 @@ describe('a flow with a loop is checked', () => {
     ['a condition that cannot be read', 'type: loop, while: "x =", ', '4:29'],
     ['no condition', 'type: poll, ', '4:5'],
     ['a misspelt type', 'type: lopo, ', '4:13'],
-  ])('inner nodes are checked in a node with %s, too', (_what, broken, place) => {
+  ])('reports problems of inner nodes in a node with %s', (_what, broken, place) => {
     const flow = `nodes:
   - type: http
     url: https://a.com

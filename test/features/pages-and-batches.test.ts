@@ -8,7 +8,7 @@ const lookup = `{ id: lookup, type: http, method: POST, url: "${origin}/lookup",
 const answering = (pages: number, looksUp: (ids: number[]) => object) => (request: SentRequest) =>
   request.path === '/lookup' ? looksUp(JSON.parse(String(request.body)).ids) : { ...byCursor(pages)(request), afterMs: 10 };
 
-test('a batch in a loop behind pages does not wait for the records that wait for it', async () => {
+test('a batch in a loop after pages does not wait for records that wait for it', async () => {
   const inner = `{ type: http, url: "${origin}/inner/{{n}}", paginate: { ${cursor} }, map: { n: "items[].n" } }`;
   const behind = `  - { type: set, fields: { pass: 0 } }
   - type: loop
@@ -21,7 +21,7 @@ test('a batch in a loop behind pages does not wait for the records that wait for
   expect([rows.length, ending]).toEqual([4 * 2 * 4, 'complete']);
 }, 5000);
 
-test('a record that fails behind pages ends when everything that was sent for it has', async () => {
+test('a record that fails after pages ends when all its requests have ended', async () => {
   const http = answering(30, (ids) => {
     if (ids.includes(4)) return { status: 404, afterMs: 15 };
     return { body: { found: ids.map((n) => `d${n}`) }, afterMs: 1000 };

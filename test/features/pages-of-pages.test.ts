@@ -25,7 +25,7 @@ function server(pageCount: number, items: number) {
 const sizes = (requests: readonly SentRequest[]) =>
   requests.filter(({ method }) => method === 'POST').map(({ body }) => JSON.parse(body ?? '').ks.length);
 
-test('pages behind pages before a batch come to their end', async () => {
+test('pages of pages before a batch end', async () => {
   const { rows, requests } = await runFlow(flow(pages('a'), pages('c'), batch(10)), [{ k: 'x' }], { http: server(2, 2) });
   expect(rows).toHaveLength(16);
   expect(sizes(requests)).toEqual([10, 6]);
@@ -43,14 +43,14 @@ test('the pages of several rows of one record fill a batch together', async () =
   expect(sizes(requests)).toEqual(Array.from({ length: 40 }, () => 10));
 });
 
-test('batches of different keys go at the same time', async () => {
+test('batches with different keys are sent at the same time', async () => {
   const records = Array.from({ length: 32 }, (_, index) => ({ k: `k${index}` }));
   const polled = `{ type: poll, until: v != null, nodes: [${batch(10, '/{{k}}')}] }`;
   const { waitedMs } = await runFlow(flow(polled), records, { http: (request) => ({ ...server(1, 1)(request), afterMs: 200 }) });
   expect(waitedMs).toBe(400);
 });
 
-test('behind a record that has failed nothing more is begun', async () => {
+test('a failed record begins no more requests', async () => {
   const slow = node('s', 'map: { v: v }');
   const { requests, events, failures } = await runFlow(flow(pages('a'), slow), [{ k: 'x' }, { k: 'y' }], {
     http: (request) => {

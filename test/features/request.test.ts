@@ -12,8 +12,8 @@ async function sent(yaml: string, record: Record<string, unknown>, csv = false) 
   return requests[0] as (typeof requests)[0];
 }
 
-describe('what is sent', () => {
-  test('a GET, by default with nothing else', async () => {
+describe('a request', () => {
+  test('is a bare GET by default', async () => {
     const request = await sent(node('url: "https://api.example.com/users/{{id}}?q={{name}}"'), { id: 'a/b', name: 'Ann & Bob' });
     expect(request).toMatchObject({
       method: 'GET',
@@ -28,7 +28,7 @@ describe('what is sent', () => {
     expect(request.hostFromData).toBeUndefined();
   });
 
-  test.each(['POST', 'PUT', 'PATCH'])('%s with a body that is JSON', async (method) => {
+  test.each(['POST', 'PUT', 'PATCH'])('has a JSON body with %s', async (method) => {
     const request = await sent(node(`method: ${method}, url: "https://a.com", body: { id: "{{id}}", name: "Hi {{name}}" }`), {
       id: 7,
       name: '"Ann"',
@@ -36,20 +36,20 @@ describe('what is sent', () => {
     expect(request).toMatchObject({ method, headers: { 'Content-Type': 'application/json' }, body: '{"id":7,"name":"Hi \\"Ann\\""}' });
   });
 
-  test.each(['POST', 'PUT', 'PATCH', 'DELETE'])('%s without a body', async (method) => {
+  test.each(['POST', 'PUT', 'PATCH', 'DELETE'])('needs no body with %s', async (method) => {
     const request = await sent(node(`method: ${method}, url: "https://a.com"`), {});
     expect(request.headers).toEqual({});
     expect(request.body).toBeUndefined();
   });
 
-  test('a body as text: a CSV cell is a literal outside quotes', async () => {
+  test('takes a CSV cell in a JSON text outside quotes as a literal', async () => {
     const body = '\'{"id": {{id}}, "ok": {{ok}}, "name": "{{name}}"}\'';
     expect((await sent(node(`method: POST, url: "https://a.com", body: ${body}`), { id: '42', ok: 'true', name: 'x"y' }, true)).body).toBe(
       '{"id": 42, "ok": true, "name": "x\\"y"}',
     );
   });
 
-  test('a text from an answer or an expression is no CSV cell', async () => {
+  test('takes a text of an answer or expression as a text', async () => {
     const yaml = `nodes:
   - { type: http, url: https://a.com, map: { note: note } }
   - { type: set, fields: { label: { cel: '"no " + id' }, copy: "{{id}}" } }
@@ -59,7 +59,7 @@ describe('what is sent', () => {
     expect(requests[1]?.body).toBe('["7 up", "no 42", 42, 42]');
   });
 
-  test('nor is it one under another name, or copied', async () => {
+  test('takes it as a text under another name, too', async () => {
     const yaml = `nodes:
   - { type: http, url: https://a.com, map: { note: note, n: n } }
   - { type: set, rename: { note: text, n: m, id: no }, fields: { copy: "{{text}}", m: "{{no}}" } }
@@ -69,20 +69,20 @@ describe('what is sent', () => {
     expect(requests[1]?.body).toBe('["7 up", "7 up", 42, 42]');
   });
 
-  test('a body keeps the digits that were written', async () => {
+  test('keeps the digits of numbers in the body', async () => {
     expect(
       (await sent(node('method: POST, url: "https://a.com", body: { id: 12345678901234567890, price: 1.50, hex: 0x10 }'), {})).body,
     ).toBe('{"id":12345678901234567890,"price":1.50,"hex":16}');
   });
 
-  test('names such as __proto__ are data', async () => {
+  test('takes names such as __proto__ as data', async () => {
     const yaml = node('method: POST, url: "https://a.com", body: { __proto__: { a: "{{__proto__}}" } }, map: { __proto__: a }');
     const { rows, requests } = await runFlow(yaml, [[['__proto__', 5]]], { http: () => ({ body: { a: 6 } }) });
     expect(requests[0]?.body).toBe('{"__proto__":{"a":5}}');
     expect(rows.map((row) => Object.entries(row))).toEqual([[['__proto__', 6]]]);
   });
 
-  test("headers: the node's over the connection's, whatever their case, as they were written", async () => {
+  test("takes the node's headers over the connection's, whatever their case", async () => {
     const yaml = `connections:
   a: { type: http, base_url: https://a.com/v2, headers: { Accept: text/csv, X-Tenant: "{{tenant}}", content-type: text/x } }
 nodes:
@@ -97,7 +97,7 @@ nodes:
     });
   });
 
-  test('options go along', async () => {
+  test('carries timeout, maximum length and redirect rules', async () => {
     expect(await sent(node('url: "https://a.com", timeout: 5s, max_body: 5kb, follow: any'), {})).toMatchObject({
       timeoutMs: 5000,
       maxBodyBytes: 5000,
@@ -109,13 +109,13 @@ nodes:
     ['[2xx, 302]', [302]],
     ['[2xx, 301, 304]', [301]],
     ['[2xx, 3xx]', [301, 302, 303, 307, 308]],
-  ])('redirects that count as success: %s are not to be followed', async (success, unfollowed) => {
+  ])('does not follow redirects that count as success: %s', async (success, unfollowed) => {
     expect(await sent(node(`url: "https://a.com", success: ${success}`), {})).toMatchObject({ unfollowed });
     expect((await sent(node('url: "https://a.com"'), {})).unfollowed).toBeUndefined();
   });
 });
 
-describe('what cannot be sent fails the record, costs nothing, and is not tried again', () => {
+describe('a request that cannot be sent', () => {
   test.each([
     ['a missing field', 'url: "https://a.com/{{name}}"', { id: 1 }, 'template', 'the record has no field "name"'],
     ['a missing field in a header', 'url: "https://a.com", headers: { X: "{{name}}" }', {}, 'template', 'the record has no field "name"'],
@@ -143,21 +143,21 @@ describe('what cannot be sent fails the record, costs nothing, and is not tried 
       'request',
       'the body is not JSON after rendering',
     ],
-  ])('%s', async (_what, more, record, kind, message) => {
+  ])('fails the record without cost or retry: %s', async (_what, more, record, kind, message) => {
     const { failures, requests, credits, rows } = await runFlow(node(more), [record]);
     expect(failures).toMatchObject([{ record: 1, node: 'http-1', class: kind, status: undefined, attempts: 0 }]);
     expect(failures[0]?.message).toContain(message);
     expect({ requests, credits, rows }).toEqual({ requests: [], credits: 0, rows: [] });
   });
 
-  test('null is empty in URL and header, and null in a body', async () => {
+  test('puts null as nothing into URL and header, and as null into the body', async () => {
     const request = await sent(node('method: POST, url: "https://a.com/{{v}}?v={{v}}", headers: { X: "[{{v}}]" }, body: ["{{v}}"]'), {
       v: null,
     });
     expect(request).toMatchObject({ path: '/?v=', headers: { X: '[]' }, body: '[null]' });
   });
 
-  test('an empty CSV cell is the empty text', async () => {
+  test('puts an empty CSV cell as an empty text', async () => {
     const request = await sent(node('method: POST, url: "https://a.com/{{v}}", headers: { X: "{{v}}" }, body: ["{{v}}"]'), { v: '' }, true);
     expect(request).toMatchObject({ path: '/', headers: { X: '' }, body: '[""]' });
   });
@@ -170,11 +170,11 @@ nodes:
   - { type: http, connection: crm, url: "${url}"${more} }
 `;
 
-  test('are named in the request, never there themselves', async () => {
+  test('are named in the request; their secrets are not in it', async () => {
     expect((await sent(flow('/users'), {})).auth).toEqual({ type: 'bearer', credential: 'crm-token' });
   });
 
-  test("the node's own replaces the connection's; none takes it away", async () => {
+  test('of the node replace those of the connection; none removes them', async () => {
     expect((await sent(flow('/x', ', auth: { type: api_key, header: X-Key, credential: k }'), {})).auth).toEqual({
       type: 'api_key',
       header: 'X-Key',
@@ -198,7 +198,7 @@ nodes:
         scopes: ['a', 'b'],
       },
     ],
-  ])('%s', async (auth, expected) => {
+  ])('name the type and its options: %s', async (auth, expected) => {
     expect((await sent(node(`url: "https://a.com", auth: ${auth}`), {})).auth).toEqual(expected);
   });
 
@@ -208,18 +208,18 @@ nodes:
     ['https://crm.example.com:8443/v2', false],
     ['https://evil.example.com/v2', false],
     ['https://crm.example.com.evil.example.com/', false],
-  ])('to %s from a record: %s', async (next, isSigned) => {
+  ])('go or do not go to %s from a record: %s', async (next, isSigned) => {
     const request = await sent(flow('{{next}}'), { next });
     expect(request.auth !== undefined).toBe(isSigned);
     expect(request.hostFromData).toEqual({ allowHosts: [] });
   });
 
-  test('a host from the record is no literal origin, but the base URL is one', async () => {
+  test('do not go to a host from a record, but to the base URL', async () => {
     expect((await sent(flow('https://{{host}}/x'), { host: 'crm.example.com' })).auth).toEqual({ type: 'bearer', credential: 'crm-token' });
     expect((await sent(flow('https://{{host}}/x'), { host: 'evil.example.com' })).auth).toBeUndefined();
   });
 
-  test('an origin that a later node names literally counts, too', async () => {
+  test('go to an origin that a later node names literally', async () => {
     const yaml = `nodes:
   - { type: http, url: "{{url}}", auth: { type: bearer, credential: k } }
   - { type: http, url: https://later.example.com/x, when: "false" }
@@ -227,23 +227,23 @@ nodes:
     expect((await sent(yaml, { url: 'https://later.example.com/y' })).auth).toBeDefined();
   });
 
-  test('a 401 from a host that got no credential says so', async () => {
+  test('are mentioned in the failure if they were not sent and the server says 401', async () => {
     const { failures } = await runFlow(flow('{{next}}'), [{ next: 'https://evil.example.com/' }], { http: () => ({ status: 401 }) });
     expect(failures[0]?.message).toBe('the server answered 401 (no credential was sent: the flow does not name this origin literally)');
   });
 
-  test("the hosts inside the network that the flow allows go along with a record's host", async () => {
+  test("come with the hosts that the flow allows, for a record's host", async () => {
     const request = await sent(`allow_hosts: [intranet.example.com, 10.0.0.7]\n${node('url: "{{url}}"')}`, { url: 'https://10.0.0.7/x' });
     expect(request.hostFromData).toEqual({ allowHosts: ['intranet.example.com', '10.0.0.7'] });
     expect(request.redirectHosts).toBeUndefined();
   });
 
-  test('and with redirects to other origins, where they are followed', async () => {
+  test('come with the hosts that the flow allows, for redirects', async () => {
     const request = await sent(`allow_hosts: [10.0.0.7]\n${node('url: https://a.com/, follow: any')}`, {});
     expect([request.redirectHosts, request.hostFromData]).toEqual([['10.0.0.7'], undefined]);
   });
 
-  test('the plan knows every credential and where it is named', () => {
+  test('are listed in the plan with their places', () => {
     const plan = planFor(`${flow('/x')}  - { type: http, url: "https://a.com", auth: { type: bearer, credential: other } }\n`);
     expect(plan.credentials.map(({ name, problem }) => [name, onOneLine(problem('missing'))])).toEqual([
       ['crm-token', '4:31 missing'],
@@ -253,7 +253,7 @@ nodes:
 });
 
 describe('idempotency_key', () => {
-  test('one for each record and node, the same for every retry', async () => {
+  test('is one for each record and node, the same for every retry', async () => {
     const yaml = `nodes:
   - { type: http, id: a, method: POST, url: "https://a.com", idempotency_key: true }
   - { type: http, id: b, method: POST, url: "https://b.com", idempotency_key: true }
@@ -266,7 +266,7 @@ describe('idempotency_key', () => {
     expect(keys).toHaveLength(7);
   });
 
-  test('output records of one record have their own', async () => {
+  test('differs for the rows of one record', async () => {
     const yaml = `nodes:
   - { type: http, id: a, url: "https://a.com", map: { n: "list[]" } }
   - { type: http, id: b, method: POST, url: "https://b.com/{{n}}", idempotency_key: true }
@@ -277,12 +277,12 @@ describe('idempotency_key', () => {
     expect(requests.slice(1).map(({ headers }) => headers['Idempotency-Key'])).toEqual(['uuid of 1/b/0', 'uuid of 1/b/1']);
   });
 
-  test('a key that the flow sends itself stays', async () => {
+  test('does not replace a key that the flow sends itself', async () => {
     const yaml = node('method: POST, url: "https://a.com", idempotency_key: true, headers: { idempotency-key: "order-{{id}}" }');
     expect((await sent(yaml, { id: 7 })).headers).toEqual({ 'idempotency-key': 'order-7' });
   });
 
-  test('not sent unless wanted', async () => {
+  test('is not sent by default', async () => {
     expect((await sent(node('method: POST, url: "https://a.com"'), {})).headers).toEqual({});
   });
 });

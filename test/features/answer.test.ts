@@ -7,8 +7,8 @@ const node = (more: string) => `nodes:\n  - { type: http, url: "https://api.exam
 
 const answered = (more: string, answer: FakeAnswer) => runFlow(node(more), [{ id: 1 }], { http: () => answer });
 
-describe('mapping into the record', () => {
-  test('a list of paths, a mapping, and no map', async () => {
+describe('the map', () => {
+  test('is a list of paths, a mapping, or absent', async () => {
     const body = { data: { user: { name: 'Ann' } }, results: [{ value: 5 }] };
     expect((await answered('map: [data.user.name, "results[0].value"]', { body })).rows).toEqual([
       { id: 1, 'data.user.name': 'Ann', 'results[0].value': 5 },
@@ -17,14 +17,14 @@ describe('mapping into the record', () => {
     expect((await answered('when: "true"', { body })).rows).toEqual([{ id: 1 }]);
   });
 
-  test('status, headers and body', async () => {
+  test('takes status, headers and body', async () => {
     const map = 'map: { s: $status, e: $headers.etag, b: $body }, response: text';
     expect((await answered(map, { status: 201, headers: { ETag: '"x"' }, body: 'hi' })).rows).toEqual([
       { id: 1, s: 201, e: '"x"', b: 'hi' },
     ]);
   });
 
-  test('several output records, in order, each through the nodes behind', async () => {
+  test('expands a record into rows, in order, each through the later nodes', async () => {
     const yaml = `nodes:
   - { type: http, url: "https://a.com/{{id}}", map: { order: "orders[].no", sku: "orders[].lines[].sku" } }
   - { type: http, url: "https://b.com/{{sku}}", when: sku != null, map: { price: price } }
@@ -44,7 +44,7 @@ describe('mapping into the record', () => {
     ]);
   });
 
-  test('one output record that fails takes the whole record with it', async () => {
+  test('fails the whole record if one row fails', async () => {
     const yaml = `nodes:
   - { type: http, url: "https://a.com", map: { n: "list[]" } }
   - { type: http, url: "https://b.com/{{n}}", retry: { max: 0 } }
@@ -59,23 +59,23 @@ describe('mapping into the record', () => {
   test.each([
     ['keep', [{ id: 1, n: null }]],
     ['drop', []],
-  ])('when_empty: %s', async (whenEmpty, rows) => {
+  ])('treats a record without elements by when_empty: %s', async (whenEmpty, rows) => {
     expect((await answered(`map: { n: "list[].n" }, when_empty: ${whenEmpty}`, { body: { list: [] } })).rows).toEqual(rows);
   });
 
-  test('when_empty: error', async () => {
+  test('fails a record without elements with when_empty: error', async () => {
     const { failures } = await answered('map: { n: "list[].n" }, when_empty: error', { body: {} });
     expect(failures).toMatchObject([{ class: 'mapping', message: 'the array "list[]" is empty or absent' }]);
   });
 
-  test('which paths were found is told once per record', async () => {
+  test('reports once per record which paths were found', async () => {
     const { events } = await answered('map: [a, b, "list[].c"]', { body: { a: 1, list: [{}, { c: 1 }] } });
     expect(events.filter(({ type }) => type === 'mapped')).toEqual([
       { type: 'mapped', record: 1, node: 'http-1', paths: ['a', 'b', 'list[].c'], found: [true, false, true] },
     ]);
   });
 
-  test('digits are kept', async () => {
+  test('keeps digits', async () => {
     const body = Buffer.from('{"id":12345678901234567890,"price":0.10}');
     expect((await answered('map: { big: id, price: price }', { body })).rows).toEqual([
       { id: 1, big: new ExactNumber('12345678901234567890'), price: new ExactNumber('0.10') },
@@ -84,11 +84,11 @@ describe('mapping into the record', () => {
 });
 
 describe('success', () => {
-  test.each([200, 201, 204, 299])('%i is one', async (status) => {
+  test.each([200, 201, 204, 299])('takes %i for a success', async (status) => {
     expect((await answered('map: { s: $status }', { status })).rows).toEqual([{ id: 1, s: status }]);
   });
 
-  test.each([199, 300, 304, 400, 404])('%i is none', async (status) => {
+  test.each([199, 300, 304, 400, 404])('takes %i for a failure', async (status) => {
     const { failures, credits } = await answered('map: { s: $status }', { status, body: { error: 'no such user' } });
     expect(failures).toMatchObject([
       { class: 'http', status, message: `the server answered ${status}: {"error":"no such user"}`, attempts: 1, fields: { id: 1 } },
@@ -96,7 +96,7 @@ describe('success', () => {
     expect(credits).toBe(1);
   });
 
-  test('statuses and classes replace the default', async () => {
+  test('takes statuses and classes instead of the default', async () => {
     expect((await answered('map: { s: $status }, success: [404, 3xx]', { status: 404 })).rows).toEqual([{ id: 1, s: 404 }]);
     expect((await answered('map: { s: $status }, success: [404, 3xx]', { status: 304 })).rows).toEqual([{ id: 1, s: 304 }]);
     expect((await answered('map: { s: $status }, success: [404, 3xx]', { status: 200 })).failures).toMatchObject([
@@ -104,7 +104,7 @@ describe('success', () => {
     ]);
   });
 
-  test('a success is never tried again, whatever retry.on says', async () => {
+  test('is never retried, whatever retry.on says', async () => {
     expect((await answered('success: [5xx], retry: { on: [5xx] }', { status: 503 })).requests).toHaveLength(1);
   });
 });
@@ -117,32 +117,32 @@ describe('response', () => {
     ['broken JSON', { body: '{"a":', ...json }],
     ['no UTF-8', { body: Buffer.from([0x22, 0xff, 0x22]), ...json }],
     ['another charset than it says', { body: Buffer.from([0xff]), headers: { 'Content-Type': 'text/plain; charset=utf-8' } }],
-  ])('%s fails the record and is not tried again', async (_what, answer) => {
+  ])('fails the record without a retry for %s', async (_what, answer) => {
     const { failures, requests, credits } = await answered('map: [a]', answer);
     expect(failures).toMatchObject([{ class: 'parse', status: 200 }]);
     expect({ sent: requests.length, credits }).toEqual({ sent: 1, credits: 1 });
   });
 
-  test('an empty answer and 204 map to empty fields', async () => {
+  test('gives empty fields for an empty body and for 204', async () => {
     expect((await answered('map: [a]', { status: 204 })).rows).toEqual([{ id: 1, a: null }]);
     expect((await answered('map: [a], response: json', { body: '', ...json })).rows).toEqual([{ id: 1, a: null }]);
   });
 
-  test('auto reads JSON where the text is JSON, and text where nobody looks into it', async () => {
+  test('auto reads JSON if the text is JSON, and text if the map does not look into it', async () => {
     expect((await answered('map: [a]', { body: '{"a":1}' })).rows).toEqual([{ id: 1, a: 1 }]);
     expect((await answered('map: { b: $body }', { body: 'hello' })).rows).toEqual([{ id: 1, b: 'hello' }]);
   });
 
-  test('json insists, text takes it as it stands', async () => {
+  test('json requires JSON, and text takes the body as it stands', async () => {
     expect((await answered('map: { b: $body }, response: json', { body: 'hello' })).failures).toMatchObject([{ class: 'parse' }]);
     expect((await answered('map: { b: $body }, response: text', { body: '{"a":1}', ...json })).rows).toEqual([{ id: 1, b: '{"a":1}' }]);
   });
 
-  test("a webhook's answer, which nobody reads, cannot fail it", async () => {
+  test('does not fail a record whose node has no map', async () => {
     expect((await answered('when: "true"', { body: '{"a":', ...json })).rows).toEqual([{ id: 1 }]);
   });
 
-  test('a body that is no text cannot fail a map that takes nothing of it', async () => {
+  test('does not fail a map that takes nothing of a broken body', async () => {
     const image = { body: Buffer.from([0x89, 0xff]), headers: { 'Content-Type': 'image/png' } };
     const map = 'map: { s: $status, t: $headers.content-type';
     expect((await answered(`${map} }`, image)).rows).toEqual([{ id: 1, s: 200, t: 'image/png' }]);
@@ -150,7 +150,7 @@ describe('response', () => {
     expect((await answered(`${map} }`, { body: '{"a":', ...json })).failures).toMatchObject([{ class: 'parse' }]);
   });
 
-  test('JSON cut off where only the end of the connection could tell is tried again', async () => {
+  test('is requested again if the connection closed within the JSON', async () => {
     const { rows, requests } = await runFlow(node('map: [a]'), [{ id: 1 }], {
       http: (_request, index) => (index === 0 ? { body: '{"a": 1', endedByClose: true, ...json } : { body: { a: 1 } }),
     });
@@ -160,7 +160,7 @@ describe('response', () => {
 });
 
 describe('when', () => {
-  test('a record for which it is false passes untouched, and costs nothing', async () => {
+  test('skips the node for a record if it is false, without cost', async () => {
     const { rows, requests, credits } = await runFlow(node('when: id > 1, map: [a]'), [{ id: 1 }, { id: 2 }], {
       http: () => ({ body: { a: 5 } }),
     });
@@ -168,7 +168,7 @@ describe('when', () => {
     expect({ sent: requests.length, credits }).toEqual({ sent: 1, credits: 1 });
   });
 
-  test('one that cannot be evaluated fails the record', async () => {
+  test('fails the record if it cannot be evaluated', async () => {
     const { failures, requests } = await runFlow(node('when: id > 1'), [{ id: '2' }]);
     expect(failures).toMatchObject([{ class: 'template', message: expect.stringContaining('a CSV cell is text') }]);
     expect(requests).toEqual([]);
@@ -179,7 +179,7 @@ describe('on_error', () => {
   const fails = { http: ({ path }: { path: string }) => (path === '/2' ? { status: 404 } : { body: { a: 1 } }) };
   const records = [{ id: 1 }, { id: 2 }, { id: 3 }];
 
-  test('reject, the default: the record goes to the failures, the others go on', async () => {
+  test('rejects the failed record by default, and the others go on', async () => {
     for (const more of ['map: [a]', 'map: [a], on_error: reject']) {
       const { rows, failures, ending } = await runFlow(node(more), records, fails);
       expect(rows).toEqual([
@@ -191,7 +191,7 @@ describe('on_error', () => {
     }
   });
 
-  test('keep: it goes on without the mapped fields, with _error', async () => {
+  test('keep passes the record on without the mapped fields, with _error', async () => {
     const { rows, failures } = await runFlow(node('map: [a], on_error: keep'), records, fails);
     expect(rows).toEqual([
       { id: 1, a: 1 },
@@ -201,7 +201,7 @@ describe('on_error', () => {
     expect(failures).toEqual([]);
   });
 
-  test('keep: what was never sent has no status', async () => {
+  test('keep gives no status to a record that was never sent', async () => {
     const { rows } = await runFlow(node('on_error: keep, headers: { X: "{{no}}" }'), [{ id: 1 }]);
     expect(rows).toMatchObject([{ _error: { class: 'template', status: null, attempts: 0 } }]);
   });
@@ -211,13 +211,13 @@ describe('on_error', () => {
     ['a condition', '{ type: set, id: behind, when: a > 1, remove: [id] }', ''],
     ['an expression', '{ type: set, id: behind, fields: { b: { cel: a + 1 } } }', 'the field "b" cannot be made: '],
     ['the while of a loop', '{ type: loop, id: behind, while: a > 1, nodes: [{ type: set }] }', 'while: '],
-  ])('keep: where a field that was not mapped is missed, the reason is told: %s', async (_, behind, start) => {
+  ])('keep adds the reason to a later failure for a missing field: %s', async (_, behind, start) => {
     const { failures } = await runFlow(`${node('map: [a], on_error: keep').trimEnd()}\n  - ${behind}\n`, [{ id: 2 }], fails);
     const message = `${start}the record has no field "a"; before, http-1: the server answered 404`;
     expect(failures).toMatchObject([{ node: 'behind', class: 'template', message }]);
   });
 
-  test('stop: the run ends, and what was under way is brought to its end', async () => {
+  test('stop ends the run after the records that have begun', async () => {
     const hundred = Array.from({ length: 100 }, (_, index) => ({ id: index + 1 }));
     const { rows, failures, ending, requests } = await runFlow(node('map: [a], on_error: stop, concurrency: 5'), hundred, fails);
     expect(ending).toBe('on-error-stop');

@@ -13,7 +13,7 @@ const except = (bad: number, answer: object) => (request: SentRequest) =>
   request.url.endsWith(`cursor=${bad}`) ? answer : byCursor(4)(request);
 
 describe('a page that fails', () => {
-  test('fails the record as a whole, and says which page it was', async () => {
+  test('fails the whole record and names the page', async () => {
     const result = await run(paging(cursor), except(2, { status: 404, body: 'gone' }));
     expect([result.rows, result.requests.length, result.credits]).toEqual([[], 3, 3]);
     expect(result.failures).toMatchObject([
@@ -33,37 +33,37 @@ describe('a page that fails', () => {
     ['JSON that is none', { body: '{"items": [', headers: { 'content-type': 'application/json' } }, 'parse', /^page 3: /],
     ['no array to expand', { body: { items: 7 } }, 'mapping', /^page 3: expected an array at "items\[\]", found a number$/],
     ['a cursor that is none', { body: { next: {} } }, 'mapping', /^page 3: expected a text or a number at "next", found an object$/],
-  ])('by %s', async (_, answer, kind, message) => {
+  ])('fails the record by %s', async (_, answer, kind, message) => {
     const { rows, failures } = await run(paging(cursor), except(2, answer));
     expect(rows).toEqual([]);
     expect(failures).toMatchObject([{ class: kind, message: expect.stringMatching(message) }]);
   });
 
-  test('by a link to another origin', async () => {
+  test('fails the record for a link to another origin', async () => {
     const next = (to: string) => ({ body: { links: { next: to } } });
     const { failures } = await run(paging(nextUrl), inTurn(next('?p=2'), next('https://other.example.com/')));
     expect(failures[0]?.message).toMatch(/^page 2: the next page is https:\/\/other\.example\.com\/, another origin/);
   });
 
-  test('the first one is the record itself', async () => {
+  test('is not named if it is the first', async () => {
     const { failures } = await run(paging(cursor), () => ({ status: 404 }));
     expect(failures).toMatchObject([{ message: 'the server answered 404' }]);
   });
 
-  test('is tried again as any call is', async () => {
+  test('is retried like any call', async () => {
     const result = await run(paging(cursor), (request, index) => (index === 1 || index === 2 ? { status: 503 } : byCursor(3)(request)));
     expect([result.failures, numbers(result)]).toEqual([[], [0, 1, 2, 3, 4, 5]]);
     expect(result.requests.map(({ atMs }) => atMs)).toEqual([0, 0, 1000, 3000, 3000]);
     expect(result.credits).toBe(3);
   });
 
-  test('says how often it was tried', async () => {
+  test('shows the number of attempts', async () => {
     const { failures, credits } = await run(paging(cursor, ', retry: { max: 2 }'), except(1, { status: 503 }));
     expect(failures).toMatchObject([{ status: 503, attempts: 3, message: expect.stringMatching(/^page 2: /) }]);
     expect(credits).toBe(2);
   });
 
-  test('leaves the other records alone', async () => {
+  test('does not fail other records', async () => {
     const http = (request: SentRequest) => (request.path === '/b?cursor=1' ? { status: 404 } : byCursor(3)(request));
     const { rows, failures } = await runFlow(paging(cursor), [{ id: 'a' }, { id: 'b' }, { id: 'c' }], { http });
     expect(rows.map(({ id }) => id)).toEqual([...Array(6).fill('a'), ...Array(6).fill('c')]);
@@ -75,25 +75,25 @@ describe('a page that fails', () => {
     expect([ending, failures.length, rows]).toEqual(['on-error-stop', 1, []]);
   });
 
-  test('with on_error: keep the record goes on without the fields, once', async () => {
+  test('passes the record on once, without the fields, with on_error: keep', async () => {
     const { rows, failures } = await run(paging(cursor, ', on_error: keep'), except(2, { status: 404 }));
     expect(failures).toEqual([]);
     expect(rows.at(-1)).toMatchObject({ id: 'a', _error: { node: 'pages', class: 'http', status: 404, record: 1 } });
   });
 
-  test('a rate counts pages as it counts requests', async () => {
+  test('counts for the rate like a request', async () => {
     const { requests } = await run(paging(cursor, ', rate: 2/s'), byCursor(4));
     expect(requests.map(({ atMs }) => atMs)).toEqual([0, 500, 1000, 1500]);
   });
 
-  test('the credits may end in the middle: the record is left for a later run', async () => {
+  test('is left for a later run when the credits end', async () => {
     const { rows, failures, ending, requests } = await run(paging(cursor), byCursor(9), { credits: 3 });
     expect([rows, failures, ending, requests.length]).toEqual([[], [], 'max-credits', 3]);
   });
 });
 
-describe('what the map finds is counted', () => {
-  test('for each page with records', async () => {
+describe('the paths found on pages', () => {
+  test('are counted for each page with records', async () => {
     expect(found(await run(paging(cursor), byCursor(3)))).toEqual([
       [true, true],
       [true, true],
@@ -106,13 +106,13 @@ describe('what the map finds is counted', () => {
     ]);
   });
 
-  test('and what leads on to the next', async () => {
+  test('include the path to the next page', async () => {
     const told = ({ events }: FlowResult) => new Set(events.flatMap((event) => (event.type === 'mapped' ? event.paths : [])));
     expect(told(await run(paging(cursor), byCursor(1)))).toEqual(new Set(['items[].n', 'next (paginate.path)']));
     expect(told(await run(paging(page), byPage(1)))).toEqual(new Set(['items[].n', 'items (paginate.items)']));
   });
 
-  test('a page without what is looked for is a page without it', async () => {
+  test('do not include a path that a page lacks', async () => {
     const flow = paging(cursor).replace(map, 'map: { n: "items[].n", m: "items[].m" }');
     const bodies = [{ next: 1, items: [{ m: 1 }] }, { items: [{ n: 1 }] }];
     expect(found(await run(flow, inTurn(...bodies.map((body) => ({ body })))))).toEqual([
@@ -122,7 +122,7 @@ describe('what the map finds is counted', () => {
   });
 });
 
-describe('pages from the cache', () => {
+describe('cached pages', () => {
   test('cost nothing', async () => {
     const records = [{ id: 'a' }, { id: 'b' }];
     const result = await runFlow(paging(cursor, ', cache: 1h').replace('{{id}}', 'x'), records, { http: byCursor(3) });
@@ -130,20 +130,20 @@ describe('pages from the cache', () => {
   });
 });
 
-describe('nodes behind', () => {
+describe('nodes after pages', () => {
   const detail = `  - { id: detail, type: http, url: "${origin}/detail/{{n}}", map: { d: d } }\n`;
   const detailed =
     (last: number, answer = ({ path }: SentRequest): object => ({ body: { d: `d${path.split('/').at(-1)}` } })) =>
     (request: SentRequest) =>
       request.path.startsWith('/detail') ? answer(request) : byCursor(last)(request);
 
-  test('get the records of all pages, in order', async () => {
+  test('get the records of all pages in order', async () => {
     const result = await run(paging(cursor, '', detail), detailed(3));
     expect(result.rows).toEqual([0, 1, 2, 3, 4, 5].map((n) => ({ id: 'a', n, d: `d${n}` })));
     expect([result.requests.length, result.credits]).toEqual([9, 9]);
   });
 
-  test('in order, too, where the later answers come first', async () => {
+  test('get them in order if later answers come first', async () => {
     const http = detailed(5, ({ path }) => ({ body: { d: path }, afterMs: 1000 - Number(path.split('/').at(-1)) * 50 }));
     const records = ['a', 'b', 'c'].map((id) => ({ id }));
     const { rows } = await runFlow(paging(cursor, '', detail), records, { http });
@@ -156,21 +156,21 @@ describe('nodes behind', () => {
     expect(paths.indexOf('/detail/0')).toBeLessThan(paths.indexOf('/a?cursor=4'));
   });
 
-  test('are one page behind: a page is on its way while they are at the one before', async () => {
+  test('work on a page while the next one is requested', async () => {
     const http = detailed(6, ({ path }) => ({ body: { d: path }, afterMs: 100 }));
     const { requests } = await run(paging(cursor, '', detail), http);
     const moments = requests.filter(({ path }) => path.startsWith('/a')).map(({ atMs }) => atMs);
     expect(moments).toEqual([0, 0, 100, 200, 300, 400]);
   });
 
-  test('may expand again', async () => {
+  test('can expand again', async () => {
     const parts = `  - { type: http, url: "${origin}/detail/{{n}}", map: { p: "parts[].p" } }\n`;
     const http = detailed(2, ({ path }) => ({ body: { parts: ['x', 'y'].map((p) => ({ p: p + path.at(-1) })) } }));
     const { rows } = await run(paging(cursor, '', parts), http);
     expect(rows.map(({ n, p }) => [n, p])).toEqual([0, 1, 2, 3].flatMap((n) => [`x${n}`, `y${n}`].map((p) => [n, p])));
   });
 
-  test('may have a condition, and be set nodes', async () => {
+  test('can have a condition, and be set nodes', async () => {
     const behind = `  - { type: set, when: n % 2 == 0, fields: { even: { cel: "n * 10" } }, remove: [id] }\n`;
     const { rows } = await run(paging(cursor, '', behind), byCursor(2));
     expect(rows).toEqual([
@@ -181,13 +181,13 @@ describe('nodes behind', () => {
     ]);
   });
 
-  test('a page may be dropped behind: the others go on', async () => {
+  test('can drop a page; the others go on', async () => {
     const behind = `  - { type: http, when: n < 2, url: "${origin}/none", when_empty: drop, map: { x: "x[]" } }\n`;
     const { rows } = await run(paging(cursor, '', behind), (request) => (request.path === '/none' ? { body: {} } : byCursor(2)(request)));
     expect(rows).toEqual([2, 3].map((n) => ({ id: 'a', n })));
   });
 
-  test('one that fails there fails the record, and no more pages are asked for than are on their way', async () => {
+  test('end the pages of a record that fails there', async () => {
     const http = detailed(50, ({ path }) => (path.endsWith('/3') ? { status: 404, afterMs: 10 } : { body: {}, afterMs: 10 }));
     const { rows, failures, requests } = await run(paging(cursor, '', detail), http);
     expect(rows).toEqual([]);
@@ -195,19 +195,19 @@ describe('nodes behind', () => {
     expect(requests.filter(({ path }) => path.startsWith('/a')).length).toBeLessThan(6);
   });
 
-  test('one that fails there is not kept by the node in front', async () => {
+  test('fail a record although the paged node has on_error: keep', async () => {
     const http = detailed(3, ({ path }) => (path.endsWith('/3') ? { status: 404 } : { body: {} }));
     const { rows, failures } = await run(paging(cursor, ', on_error: keep', detail), http);
     expect([rows, failures]).toMatchObject([[], [{ node: 'detail' }]]);
   });
 
-  test('on_error: keep there keeps that one', async () => {
+  test('pass a failed row on with on_error: keep', async () => {
     const http = detailed(2, ({ path }) => (path.endsWith('/1') ? { status: 404 } : { body: { d: 'd' } }));
     const { rows } = await run(paging(cursor, '', detail.replace('map:', 'on_error: keep, map:')), http);
     expect(rows).toMatchObject([{ d: 'd' }, { n: 1, _error: { node: 'detail' } }, { d: 'd' }, { d: 'd' }]);
   });
 
-  test('their idempotency keys differ from page to page, and are the same in every run', async () => {
+  test('have an idempotency key for each page, the same in every run', async () => {
     const behind = detail.replace('map:', 'method: POST, idempotency_key: true, map:');
     const keys = async () => {
       const { requests } = await run(paging(cursor, '', behind), detailed(3));
@@ -220,7 +220,7 @@ describe('nodes behind', () => {
     expect(await keys()).toEqual(first);
   });
 
-  test('a record that the condition leaves out passes them untouched', async () => {
+  test('get a record that skips the pages', async () => {
     const records = [
       { id: 'a', ask: true },
       { id: 'b', ask: false },
@@ -233,7 +233,7 @@ describe('nodes behind', () => {
     ]);
   });
 
-  test('batches are filled from pages, and sent when nothing else can join them', async () => {
+  test('fill batches from pages, and send them when no more records can join', async () => {
     const lookup = `  - id: lookup
     type: http
     method: POST
@@ -253,10 +253,10 @@ describe('nodes behind', () => {
   });
 });
 
-describe('pages behind pages', () => {
+describe('pages of pages', () => {
   const behind = `  - { id: inner, type: http, url: "${origin}/inner/{{n}}", paginate: { ${cursor} }, map: { m: "items[].n" } }\n`;
 
-  test('come in the order of both', async () => {
+  test('come in the order of both nodes', async () => {
     const http = (request: SentRequest, index: number) => ({ ...byCursor(3)(request), afterMs: (index * 53) % 31 });
     const { rows, failures } = await runFlow(paging(cursor, '', behind), [{ id: 'a' }, { id: 'b' }], { http });
     expect(failures).toEqual([]);
@@ -264,13 +264,13 @@ describe('pages behind pages', () => {
     expect(rows).toEqual(expected);
   });
 
-  test('a page that fails there fails the record', async () => {
+  test('fail the record if one of them fails', async () => {
     const http = (request: SentRequest) => (request.path === '/inner/3?cursor=2' ? { status: 410 } : byCursor(3)(request));
     const { rows, failures } = await run(paging(cursor, '', behind), http);
     expect([rows, failures]).toMatchObject([[], [{ node: 'inner', status: 410, message: 'page 3: the server answered 410' }]]);
   });
 
-  test('a page with many records: all of them come, in order', async () => {
+  test('give all records of a large page in order', async () => {
     const many = Array.from({ length: 300 }, (_, n) => ({ n }));
     const http = (request: SentRequest) => (request.path === '/a' ? { body: { items: many } } : byCursor(2)(request));
     const { rows } = await run(paging(cursor, '', behind), http);
@@ -291,30 +291,30 @@ describe('pages in a loop', () => {
 ${behind}`;
   const expected = [1, 2, 3].flatMap((part) => [0, 1, 2, 3].map((n) => ({ id: 'a', part, n })));
 
-  test('come pass by pass', async () => {
+  test('come pass after pass', async () => {
     const { rows, failures, requests } = await run(loop(), byCursor(2));
     expect([failures, rows, requests.length]).toEqual([[], expected, 6]);
   });
 
-  test('with emit: last only those of the last pass', async () => {
+  test('are those of the last pass with emit: last', async () => {
     expect((await run(loop('emit: last'), byCursor(2))).rows).toEqual(expected.slice(-4));
   });
 
-  test('go on behind the loop', async () => {
+  test('go on to the nodes after the loop', async () => {
     const behind = `  - { type: http, url: "${origin}/detail/{{part}}/{{n}}", map: { d: d } }\n`;
     const http = (request: SentRequest) => (request.path.startsWith('/detail') ? { body: { d: request.path } } : byCursor(2)(request));
     const { rows } = await run(loop('', behind), http);
     expect(rows).toEqual(expected.map((row) => ({ ...row, d: `/detail/${row.part}/${row.n}` })));
   });
 
-  test('a failure behind the loop fails the record, with its own node', async () => {
+  test('fail the record with the later node if that fails', async () => {
     const behind = `  - { id: behind, type: http, url: "${origin}/detail/{{part}}/{{n}}", map: { d: d } }\n`;
     const http = (request: SentRequest) => (request.path === '/detail/2/3' ? { status: 404 } : byCursor(2)(request));
     const { rows, failures } = await run(loop('on_error: keep', behind), http);
     expect([rows, failures]).toMatchObject([[], [{ node: 'behind', status: 404 }]]);
   });
 
-  test('a page that fails there fails the record, with the inner node', async () => {
+  test('fail the record with the inner node if that fails', async () => {
     const { rows, failures } = await run(loop(), (request) => (request.path === '/1?cursor=1' ? { status: 404 } : byCursor(2)(request)));
     expect([rows, failures]).toMatchObject([[], [{ node: 'pages', status: 404, message: 'page 2: the server answered 404' }]]);
   });
@@ -329,7 +329,7 @@ ${behind}`;
     [30, behindPages],
     [300, behindPages],
     [30, `{ type: loop, while: "false", nodes: [${behindPages}] }`],
-  ])('of a kept loop stay, those of the pages before a failure, when the nodes behind take %i ms: %s', async (afterMs, nodes) => {
+  ])('stay with on_error: keep if they came before a failure, when later nodes take %i ms: %s', async (afterMs, nodes) => {
     const flow = `nodes:
   - { type: set, fields: { part: 0 } }
   - type: loop
@@ -349,13 +349,13 @@ ${behind}`;
     expect(rows.at(-1)).toMatchObject({ _error: { node: 'pages', status: 422 } });
   });
 
-  test('every page of every pass has its own idempotency key', async () => {
+  test('have an idempotency key for every page of every pass', async () => {
     const flow = loop().replace('paginate:', 'method: POST, idempotency_key: true, paginate:');
     const keys = (await run(flow, byCursor(2))).requests.map(({ headers }) => headers['Idempotency-Key']);
     expect(new Set(keys).size).toBe(6);
   });
 
-  test('in a loop in a loop, too', async () => {
+  test('come in order in a loop in a loop', async () => {
     const inner = (
       await run(
         `nodes:
@@ -380,7 +380,7 @@ ${behind}`;
     );
   });
 
-  test('in a poll, until the last of them is as it should be', async () => {
+  test('are requested again in a poll until the last one is done', async () => {
     const flow = `nodes:
   - type: poll
     until: state == "done"
@@ -402,10 +402,10 @@ ${behind}`;
   });
 });
 
-describe('a flow with pages is checked', () => {
+describe('the check of a flow with pages', () => {
   const problems = (yaml: string, header: readonly string[] = ['id']) => flowProblems(yaml, { header }).map(onOneLine);
 
-  test('a good one has no problem', () => {
+  test('accepts a correct flow', () => {
     for (const paginate of [cursor, nextUrl, page, 'type: link_header', 'type: offset, size: 10, items: "x[]"']) {
       expect(problems(paging(paginate))).toEqual([]);
     }
@@ -431,7 +431,7 @@ describe('a flow with pages is checked', () => {
     ['type: offset, items: items, size: 0', 'expected'],
     ['type: cursor, path: next, param: ""', 'expected the name of a query parameter'],
     ['type: cursor, path: "a[", param: c', 'path'],
-  ])('%s', (paginate, message) => {
+  ])('refuses %s', (paginate, message) => {
     const [problem, ...more] = problems(paging(paginate));
     expect([problem, more]).toEqual([expect.stringContaining(message), []]);
     expect(problem).toMatch(/^2:\d\d+ /);
@@ -443,18 +443,18 @@ describe('a flow with pages is checked', () => {
     ['type: page, items: "a[].b"', '2:79 expected a path to one array, such as results, found "a[].b"'],
     ['type: page, items: "a[][]"', '2:79 expected a path to one array, such as results, found "a[][]"'],
     ['type: page, items: $status', '2:79 expected a path to one array, such as results, found "$status"'],
-  ])('%s stands in the wrong place', (paginate, problem) => {
+  ])('refuses %s in the wrong place', (paginate, problem) => {
     expect(problems(paging(paginate))).toEqual([problem]);
   });
 
-  test('pages cannot be asked for by a batch', () => {
+  test('refuses pages with a batch', () => {
     const flow = paging(cursor, ', method: POST, body: ["{{items}}"], batch: { items: "{{id}}" }');
     expect(problems(flow)).toEqual([
       expect.stringMatching(/^2:\d+ a batch has one answer for all its records; leave paginate or batch out$/),
     ]);
   });
 
-  test('what the pages give is there behind them', () => {
+  test('knows the fields of pages in later nodes', () => {
     const behind = `  - { type: http, url: "${origin}/{{n}}/{{m}}" }\n`;
     expect(problems(paging(cursor, '', behind))).toEqual([expect.stringContaining('no record has a field "m" here')]);
   });

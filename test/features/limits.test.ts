@@ -18,13 +18,13 @@ describe('concurrency', () => {
     ['', 16],
     [', concurrency: 3', 3],
     [', concurrency: 100', 50],
-  ])('%j: %i in flight at once', async (more, most) => {
+  ])('of %j allows %i calls in flight', async (more, most) => {
     const { requests } = await runFlow(`nodes: [{ type: http, url: "https://a.com/{{id}}"${more} }]`, many(50), slow);
     expect(mostAtOnce(requests)).toBe(most);
     expect(requests).toHaveLength(50);
   });
 
-  test('each node has its own', async () => {
+  test('is separate for each node', async () => {
     const yaml = `nodes:
   - { type: http, url: "https://a.com/1/{{id}}", concurrency: 2 }
   - { type: http, url: "https://a.com/2/{{id}}", concurrency: 3 }
@@ -34,7 +34,7 @@ describe('concurrency', () => {
     expect(mostAtOnce(requests)).toBe(4);
   });
 
-  test("a connection's is shared by its nodes, unless a node has its own", async () => {
+  test('is shared by the nodes of a connection, except those with their own', async () => {
     const flow = (more: string) => `connections: { a: { type: http, base_url: "https://a.com", concurrency: 2 } }
 nodes:
   - { type: http, connection: a, url: "/1/{{id}}" }
@@ -44,7 +44,7 @@ nodes:
     expect(mostAtOnce((await runFlow(flow(', concurrency: 1'), many(20), slow)).requests)).toBe(3);
   });
 
-  test('output comes in input order all the same', async () => {
+  test('leaves the output in input order', async () => {
     const { rows } = await runFlow('nodes: [{ type: http, url: "https://a.com/{{id}}" }]', many(40), {
       http: ({ path }) => ({ afterMs: 1000 / Number(path.slice(1)) }),
     });
@@ -55,7 +55,7 @@ nodes:
 describe('rate', () => {
   const times = ({ requests }: { requests: SentRequest[] }) => requests.map(({ atMs }) => atMs);
 
-  test('is off by default', async () => {
+  test('is unlimited by default', async () => {
     const result = await runFlow('nodes: [{ type: http, url: "https://a.com/{{id}}", concurrency: 10 }]', many(10));
     expect(new Set(times(result))).toEqual(new Set([0]));
   });
@@ -64,13 +64,13 @@ describe('rate', () => {
     ['10/s', 100],
     ['600/min', 100],
     ['3600/h', 1000],
-  ])('%s', async (rate, intervalMs) => {
+  ])('spaces the calls of %s', async (rate, intervalMs) => {
     const last = times(await runFlow(`nodes: [{ type: http, url: "https://a.com/{{id}}", rate: ${rate} }]`, many(11))).at(-1) as number;
     expect(last).toBeGreaterThanOrEqual(10 * intervalMs - 20);
     expect(last).toBeLessThanOrEqual(10 * intervalMs);
   });
 
-  test("a connection's holds for all its nodes and retries together", async () => {
+  test('of a connection counts all its nodes and retries', async () => {
     const yaml = `connections: { a: { type: http, base_url: "https://a.com", rate: 10/s } }
 nodes:
   - { type: http, connection: a, url: "/1/{{id}}", retry: { max: 1, backoff: 1ms } }
@@ -89,7 +89,7 @@ test.each([
   ['-1', undefined],
   ['many', undefined],
   ['1e300', undefined],
-])('an answer that says it cost "%s" is taken to have cost %s', (told, cost) => {
+])('an answer with the cost "%s" costs %s', (told, cost) => {
   expect(costOf({ cost: compilePath('cost') }, { status: 200, header: () => undefined, body: { cost: told } })).toBe(cost);
 });
 
@@ -97,7 +97,7 @@ describe('cache', () => {
   const flow = (more: string) => `nodes:\n  - { type: http, url: "https://a.com/{{id}}", cache: 1h, map: { a: a }, ${more} }\n`;
   const answer = { http: (_request: SentRequest, index: number) => ({ body: { a: index } }) };
 
-  test('identical requests are sent once, and cost one credit', async () => {
+  test('sends identical requests once, for one credit', async () => {
     const { rows, requests, credits } = await runFlow(flow('concurrency: 1'), [{ id: 1 }, { id: 2 }, { id: 1 }], answer);
     expect(rows).toEqual([
       { id: 1, a: 0 },
@@ -110,7 +110,7 @@ describe('cache', () => {
   test.each([
     ['5s', 2],
     ['1h', 1],
-  ])('an answer of 10 s ago, kept for %s: %i requests', async (cache, count) => {
+  ])('uses an answer of 10 s ago with %s: %i requests', async (cache, count) => {
     const yaml = `nodes:
   - { type: http, url: https://a.com, cache: ${cache} }
   - { type: http, url: https://slow.example.com }
@@ -124,7 +124,7 @@ describe('cache', () => {
     ['the URL', 'concurrency: 16'],
     ['a header', 'headers: { X: "{{m}}" }'],
     ['the body', 'method: POST, body: { m: "{{m}}" }'],
-  ])('%s makes a request another one', async (what, more) => {
+  ])('does not share requests that differ in %s', async (what, more) => {
     const records = ['a', 'b', 'a'].map((m) => ({ id: what === 'the URL' ? m : 1, m }));
     expect((await runFlow(flow(more), records, answer)).requests).toHaveLength(2);
   });
@@ -135,7 +135,7 @@ describe('cache', () => {
     ['no credential', 'auth: { type: bearer, credential: k }', 'auth: none'],
     ['the user name', 'auth: { type: basic, username: u, credential: k }', 'auth: { type: basic, username: v, credential: k }'],
     ['what counts as success', 'success: [2xx]', 'success: [2xx, 404]'],
-  ])('%s, too', async (_what, one, other) => {
+  ])('does not share requests of nodes that differ in %s', async (_what, one, other) => {
     const nodes = [one, other, one, other].map(
       (more, index) => `  - { type: http, url: https://a.com, cache: 1h, map: { a${index}: a }, ${more} }\n`,
     );
@@ -144,19 +144,19 @@ describe('cache', () => {
     expect(rows).toEqual([{ a0: 0, a1: 1, a2: 0, a3: 1 }]);
   });
 
-  test('the order and case of headers do not', async () => {
+  test('ignores the order and case of headers', async () => {
     const nodes = ['headers: { A: 1, B: 2 }', 'headers: { b: 2, a: 1 }'].map(
       (more) => `  - { type: http, url: https://a.com, cache: 1h, ${more} }\n`,
     );
     expect((await runFlow(`nodes:\n${nodes.join('')}`, [{}], answer)).requests).toHaveLength(1);
   });
 
-  test('nor does the idempotency key, which differs for every record', async () => {
+  test('ignores the idempotency key', async () => {
     const { requests } = await runFlow(flow('method: POST, idempotency_key: true'), [{ id: 1 }, { id: 1 }], answer);
     expect(requests).toHaveLength(1);
   });
 
-  test('an answer that is no success is not kept', async () => {
+  test('does not store an answer that is no success', async () => {
     const yaml = `nodes:
   - { type: http, url: https://a.com, cache: 1h, map: [a], retry: { max: 0 }, on_error: keep }
   - { type: http, url: https://a.com, cache: 1h, map: [a] }
@@ -165,7 +165,7 @@ describe('cache', () => {
     expect(rows).toMatchObject([{ a: 1, _error: { status: 500 } }]);
   });
 
-  test('records that waited for one answer fail alike, each with its own number', async () => {
+  test('fails all records that waited for one failed request, each with its own number', async () => {
     const { failures, requests } = await runFlow(flow('retry: { max: 0 }'), [{ id: 1 }, { id: 1 }], {
       http: () => ({ status: 500, afterMs: 5 }),
     });
@@ -178,7 +178,7 @@ describe('cache', () => {
 });
 
 describe('credits', () => {
-  test('when they are used up, no further request starts, and what was finished is there', async () => {
+  test('end the run when they are used up; finished records are written', async () => {
     const { rows, requests, ending, credits, failures } = await runFlow(
       'nodes: [{ type: http, url: "https://a.com/{{id}}", concurrency: 2 }]',
       many(10),

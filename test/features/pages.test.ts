@@ -23,19 +23,19 @@ const one = [{ id: 'a' }];
 const run = (flow: string, http?: FlowOptions['http'], options: FlowOptions = {}) => runFlow(flow, one, { http, ...options });
 const paths = ({ requests }: FlowResult) => requests.map(({ path }) => path);
 const numbers = ({ rows }: FlowResult) => rows.map(({ n }) => n);
-describe('the records of all pages come one after another', () => {
-  test.each(types)('%s', async (_, paginate, server, calls) => {
+describe('the records of all pages', () => {
+  test.each(types)('come one after another: %s', async (_, paginate, server, calls) => {
     const result = await run(paging(paginate), server(3));
     expect(result.rows).toEqual([0, 1, 2, 3, 4, 5].map((n) => ({ id: 'a', n })));
     expect([result.failures, result.requests.length, result.credits]).toEqual([[], calls, calls]);
   });
 
-  test.each(types)('%s, one page alone', async (_, paginate, server, calls) => {
+  test.each(types)('come from a single page: %s', async (_, paginate, server, calls) => {
     const result = await run(paging(paginate), server(1));
     expect([numbers(result), result.requests.length]).toEqual([[0, 1], calls - 2]);
   });
 
-  test.each(types)('%s, 3,000 pages', async (_, paginate, server, calls) => {
+  test.each(types)('come from 3,000 pages: %s', async (_, paginate, server, calls) => {
     const result = await run(paging(`${paginate}, max: 20000`), server(3000), { forget: true });
     expect(result.rows.length).toBe(6000);
     expect(numbers(result).every((n, index) => n === index)).toBe(true);
@@ -46,7 +46,7 @@ describe('the records of all pages come one after another', () => {
     ['type: page, param: page, items: items', [0, 1], 'page 2 is the same as page 1'],
     ['type: offset, param: offset, size: 2, items: items', [0, 1], 'page 2 is the same as page 1'],
     ['type: offset, param: offset, size: 1, items: items', [], 'page 1 has 2 items, more than the size of 1'],
-  ])('%s: nothing of a page that comes again or is too long goes on, with on_error: keep neither', async (paginate, before, message) => {
+  ])('leave out a page that repeats or is too long, also with on_error: keep: %s', async (paginate, before, message) => {
     const flow = paging(paginate).replace('type: http,', 'type: http, on_error: keep,');
     expect(flow).toContain('on_error: keep');
     const { rows } = await run(flow, () => ({ body: { items: [{ n: 0 }, { n: 1 }] } }));
@@ -56,7 +56,7 @@ describe('the records of all pages come one after another', () => {
     ]);
   });
 
-  test('in the order of the records, however long each takes', async () => {
+  test('come in input order, however long each takes', async () => {
     const records = Array.from({ length: 40 }, (_, index) => ({ id: `r${index}` }));
     const server = byCursor(3);
     const http = (request: SentRequest, index: number) => ({ ...server(request), afterMs: (index * 37) % 101 });
@@ -64,30 +64,30 @@ describe('the records of all pages come one after another', () => {
     expect(rows).toEqual(records.flatMap(({ id }) => [0, 1, 2, 3, 4, 5].map((n) => ({ id, n }))));
   });
 
-  test('with --unordered the records of one still stand together', async () => {
+  test('stand together with --unordered', async () => {
     const http = (request: SentRequest) => ({ ...byCursor(3)(request), afterMs: request.path.startsWith('/slow') ? 100 : 1 });
     const { rows } = await runFlow(paging(cursor), [{ id: 'slow' }, { id: 'b' }, { id: 'c' }], { http, unordered: true });
     expect(rows.map(({ id }) => id)).toEqual([...Array(6).fill('b'), ...Array(6).fill('c'), ...Array(6).fill('slow')]);
     expect(rows.map(({ n }) => n)).toEqual([0, 1, 2, 3, 4, 5, 0, 1, 2, 3, 4, 5, 0, 1, 2, 3, 4, 5]);
   });
 
-  test('a map that expands nothing gives a record for each page', async () => {
+  test('are one for each page if the map expands nothing', async () => {
     const flow = paging(cursor).replace(map, 'map: { first: "items[0].n" }');
     expect((await run(flow, byCursor(3))).rows).toEqual([0, 2, 4].map((first) => ({ id: 'a', first })));
   });
 
-  test('without a map the record passes once, when all pages were asked for', async () => {
+  test('are one in all without a map', async () => {
     const { rows, requests } = await run(paging(cursor).replace(`, ${map}`, ''), byCursor(3));
     expect([rows, requests.length]).toEqual([[{ id: 'a' }], 3]);
   });
 
-  test('no record, no request', async () => {
+  test('need no request for an empty input', async () => {
     const { rows, requests } = await runFlow(paging(cursor), []);
     expect([rows, requests]).toEqual([[], []]);
   });
 });
 
-describe('what is asked for', () => {
+describe('the request for a page', () => {
   test.each([
     [nextUrl, ['/a', '/a?p=1', '/a?p=2'], byUrl],
     [cursor, ['/a', '/a?cursor=1', '/a?cursor=2'], byCursor],
@@ -100,17 +100,17 @@ describe('what is asked for', () => {
       ['/a?skip=0', '/a?skip=50'],
       () => inTurn({ body: { items: [1] } }, { body: {} }),
     ],
-  ])('%s', async (paginate, expected, server) => {
+  ])('counts or follows links: %s', async (paginate, expected, server) => {
     expect(paths(await run(paging(paginate), server(3)))).toEqual(expected);
   });
 
-  test('the parameter takes the place of one of its name; the rest of the query stays, byte for byte', async () => {
+  test('replaces the parameter in the query and leaves the rest byte for byte', async () => {
     const flow = paging(cursor).replace('/{{id}}', '/x?a=%20+b&cursor=first&b={{id}}&cursor=twice&c');
     const result = await run(flow, inTurn({ body: { next: 'é &=/?#' } }, { body: {} }));
     expect(paths(result)).toEqual(['/x?a=%20+b&cursor=first&b=a&cursor=twice&c', '/x?a=%20+b&b=a&c&cursor=%C3%A9%20%26%3D%2F%3F%23']);
   });
 
-  test('of a page in the flow itself, the number to start with counts', async () => {
+  test('takes the first number from start, not from the URL', async () => {
     const result = await run(paging(page).replace('/{{id}}', '/x?page=7&size=2'), byPage(1));
     expect(paths(result)).toEqual(['/x?size=2&page=1', '/x?size=2&page=2']);
   });
@@ -132,7 +132,7 @@ describe('what is asked for', () => {
     expect([result.failures, paths(result)[1]]).toEqual([[], path]);
   });
 
-  test('every page has the method, the headers, the body and the credential of the first', async () => {
+  test('has the method, headers, body and credential of the first one', async () => {
     const more = ', method: POST, body: { id: "{{id}}" }, headers: { X-Id: "{{id}}" }, auth: { type: bearer, credential: key }';
     for (const [, paginate, server] of types) {
       const { requests } = await run(paging(paginate, more), server(3));
@@ -151,13 +151,13 @@ describe('what is asked for', () => {
   test.each([
     [nextUrl, (next: string) => ({ body: { links: { next } } })],
     ['type: link_header', (next: string) => ({ headers: { link: `<${next}>; rel=next` } })],
-  ])('a key in the query that the server repeats in its link is left out: it is added once, on sending (%s)', async (paginate, answer) => {
+  ])('leaves out an API key that the server repeats in its link (%s)', async (paginate, answer) => {
     const flow = paging(paginate, ', auth: { type: api_key, query: key, credential: k }');
     const next = answer(`${origin}/a?key=s3cret&p=2&key=again&b=1`);
     expect(paths(await run(flow, inTurn(next, { body: {} })))).toEqual(['/a', '/a?p=2&b=1']);
   });
 
-  test('the idempotency key of a page is its own, and the same in every run', async () => {
+  test('has an idempotency key of its own, the same in every run', async () => {
     const keys = async () =>
       (await run(paging(cursor, ', method: POST, idempotency_key: true'), byCursor(3))).requests.map(
         ({ headers }) => headers['Idempotency-Key'],
@@ -167,7 +167,7 @@ describe('what is asked for', () => {
     expect(await keys()).toEqual(first);
   });
 
-  test('a page that is tried again keeps its idempotency key', async () => {
+  test('keeps its idempotency key in a retry', async () => {
     const result = await run(paging(cursor, ', method: POST, idempotency_key: true'), (request, index) =>
       index === 1 ? { status: 503 } : byCursor(2)(request),
     );
@@ -176,7 +176,7 @@ describe('what is asked for', () => {
   });
 });
 
-describe('links in a header', () => {
+describe('a Link header', () => {
   test.each([
     ['<?p=1>; rel=next', '/a?p=1'],
     ['<?p=9>; rel="first", <?p=1>; rel="next", <?p=8>; rel="last"', '/a?p=1'],
@@ -184,13 +184,13 @@ describe('links in a header', () => {
     ['<?p=1,2;3>; REL=NEXT', '/a?p=1,2;3'],
     ['</next>; rel=prev', undefined],
     ['', undefined],
-  ])('%s', async (link, path) => {
+  ])('leads to the next page or to none: %s', async (link, path) => {
     expect(paths(await run(paging('type: link_header'), inTurn({ headers: { link } }, {})))[1]).toBe(path);
   });
 });
 
-describe('what is no next page', () => {
-  test.each([[null], [''], [false], [undefined]])('%j ends it', async (next) => {
+describe('the value at paginate.path', () => {
+  test.each([[null], [''], [false], [undefined]])('ends the pages if it is %j', async (next) => {
     const expected = { failures: [], requests: [{}], rows: [{ n: 1 }] };
     expect(await run(paging(cursor), inTurn({ body: { next, items: [{ n: 1 }] } }))).toMatchObject(expected);
     expect(await run(paging(nextUrl), inTurn({ body: { links: { next }, items: [{ n: 1 }] } }))).toMatchObject(expected);
@@ -205,7 +205,7 @@ describe('what is no next page', () => {
     ['"0"', '0'],
     ['true', 'true'],
     ['"%2B+ "', '%252B%2B%20'],
-  ])('%s is a cursor', async (json, sent) => {
+  ])('is a cursor if it is %s', async (json, sent) => {
     const headers = { 'content-type': 'application/json' };
     const result = await run(paging(cursor), inTurn({ headers, body: `{ "next": ${json} }` }, { body: {} }));
     expect(paths(result)).toEqual(['/a', `/a?cursor=${sent}`]);
@@ -214,19 +214,19 @@ describe('what is no next page', () => {
   test.each([
     ['an object', {}],
     ['an array', [1]],
-  ])('%s is none, either', async (kind, next) => {
+  ])('fails the record if it is %s', async (kind, next) => {
     const result = await run(paging(cursor), inTurn({ body: { next, items: [{ n: 1 }] } }));
     expect(result).toMatchObject({ rows: [], failures: [{ node: 'pages', class: 'mapping', status: 200, attempts: 1 }] });
     expect(result.failures[0]?.message).toBe(`expected a text or a number at "next", found ${kind}`);
   });
 
-  test('half a character cannot be sent', async () => {
+  test('fails the record if it is half a character', async () => {
     const result = await run(paging(cursor), inTurn({ body: '{ "next": "a\\ud800" }' }));
     expect(result.failures).toMatchObject([{ class: 'mapping', message: expect.stringContaining('a broken character') }]);
     expect(result.requests).toHaveLength(1);
   });
 
-  test('a cursor may stand in a header', async () => {
+  test('can stand in a header', async () => {
     const flow = paging('type: cursor, path: $headers.x-next, param: c');
     const result = await run(flow, inTurn({ headers: { 'x-next': 'b' }, body: {} }, { body: {} }));
     expect(paths(result)).toEqual(['/a', '/a?c=b']);
@@ -240,24 +240,24 @@ describe('the last page', () => {
     ['no array', {}],
     ['null for the whole answer', null],
   ];
-  test.each(cases)('is %s at items', async (_, body) => {
+  test.each(cases)('has %s at items', async (_, body) => {
     const result = await run(paging(page), inTurn({ body: { items: [{ n: 1 }] } }, { body }));
     expect([result.rows, result.failures, result.requests.length]).toEqual([[{ id: 'a', n: 1 }], [], 2]);
   });
 
-  test('has nothing at items, whatever else is on it', async () => {
+  test('has no items, whatever else is on it', async () => {
     const body = { items: [], total: 7, ads: [1, 2] };
     const result = await run(paging(page).replace(map, 'map: { total: total }'), inTurn({ body: { total: 7, items: [1] } }, { body }));
     expect(result.rows).toEqual([{ id: 'a', total: 7 }]);
   });
 
-  test.each([page, offset])('is not one whose items are somewhere else than the map: %s', async (type) => {
+  test.each([page, offset])('is not one whose map finds records while items is missing: %s', async (type) => {
     const { rows, failures, requests } = await run(paging(type.replace('items: items', 'items: itmes')), byPage(3));
     expect([rows, requests.length]).toEqual([[], 1]);
     expect(failures).toMatchObject([{ class: 'mapping', message: 'the map finds 2 on the page, but there is no itmes (paginate.items)' }]);
   });
 
-  test('with more items than the size of an offset fails the record: the next one would repeat some', async () => {
+  test('fails the record if it has more items than the size of an offset', async () => {
     const items = (count: number) => ({ body: { items: Array.from({ length: count }, (_, n) => ({ n })) } });
     const { rows, failures, requests } = await run(paging(offset), inTurn(items(2), items(3)));
     expect([rows, requests.length]).toEqual([[], 2]);
@@ -265,30 +265,30 @@ describe('the last page', () => {
     expect(failures).toMatchObject([{ class: 'mapping', message }]);
   });
 
-  test('may be a short one of an offset: the next one tells', async () => {
+  test('can have fewer items than the size of an offset', async () => {
     const result = await run(paging(offset), inTurn({ body: { items: [{ n: 1 }] } }, { body: { items: [] } }));
     expect([numbers(result), paths(result)]).toEqual([[1], ['/a?offset=0', '/a?offset=2']]);
     expect(result.events.filter(({ type }) => type === 'page-short')).toEqual([]);
   });
 
   test.each([
-    ['told once of a record where another page has some', [1, 1, 2, 1], [{ page: 1, items: 1, size: 2 }]],
-    ['told of by its number', [2, 1, 2], [{ page: 2, items: 1, size: 2 }]],
-    ['not told of where it is the last', [2, 1], []],
-  ])('a short one of an offset is %s', async (_, counts, told) => {
+    ['reported once for a record with another short page', [1, 1, 2, 1], [{ page: 1, items: 1, size: 2 }]],
+    ['reported by its number', [2, 1, 2], [{ page: 2, items: 1, size: 2 }]],
+    ['not reported if it is the last', [2, 1], []],
+  ])('leaves a short page of an offset %s', async (_, counts, told) => {
     const pages = [...counts, 0].map((count, at) => ({ body: { items: Array.from({ length: count }, (_, n) => ({ n: 10 * at + n })) } }));
     const { events, rows } = await run(paging(offset), inTurn(...pages));
     expect(rows.length).toBe(counts.reduce((sum, count) => sum + count));
     expect(events.filter(({ type }) => type === 'page-short')).toMatchObject(told);
   });
 
-  test.each(['data.items', 'data.items[]', 'data["items"]'])('the array may be deeper: %s', async (items) => {
+  test.each(['data.items', 'data.items[]', 'data["items"]'])('has its items in a deeper array: %s', async (items) => {
     const flow = paging(`type: page, items: '${items}'`).replace('items[].n', 'data.items[].n');
     const result = await run(flow, inTurn({ body: { data: { items: itemsOf(0) } } }, { body: { data: { items: [] } } }));
     expect(numbers(result)).toEqual([0, 1]);
   });
 
-  test('an answer may be the array itself', async () => {
+  test('can be an array itself', async () => {
     const flow = paging('type: page, items: $body').replace('items[].n', '$body[].n');
     expect(numbers(await run(flow, inTurn({ body: itemsOf(0) }, { body: [] })))).toEqual([0, 1]);
   });
@@ -298,7 +298,7 @@ describe('the last page', () => {
     ['an object', {}],
     ['a number', 0],
     ['a boolean', false],
-  ])('is not %s at items: that fails the record', async (kind, items) => {
+  ])('fails the record if items is %s', async (kind, items) => {
     const result = await run(paging(page), inTurn({ body: { items: [{ n: 1 }] } }, { body: { items } }));
     expect(result.rows).toEqual([]);
     expect(result.failures).toMatchObject([
@@ -306,63 +306,63 @@ describe('the last page', () => {
     ]);
   });
 
-  test('an empty page with a cursor behind it is not the last', async () => {
+  test('is not an empty one that has a cursor', async () => {
     const answers = [{ items: itemsOf(0), next: 1 }, { items: [], next: 2 }, { items: itemsOf(1) }];
     const result = await run(paging(cursor), inTurn(...answers.map((body) => ({ body }))));
     expect([numbers(result), result.requests.length]).toEqual([[0, 1, 2, 3], 3]);
   });
 });
 
-describe('where no page has a record', () => {
+describe('pages without records', () => {
   const nothing: [string, string, FlowOptions['http']][] = [
     ['an empty first page', page, inTurn({ body: { items: [] } })],
     ['an empty page without a cursor', cursor, inTurn({ body: { items: [] } })],
     ['several empty pages', cursor, inTurn({ body: { items: [], next: 1 } }, { body: { items: [] } })],
   ];
 
-  test.each(nothing)('%s: the record is kept with empty fields', async (_, paginate, http) => {
+  test.each(nothing)('pass the record on with empty fields: %s', async (_, paginate, http) => {
     expect(await run(paging(paginate), http)).toMatchObject({ rows: [{ id: 'a', n: null }], failures: [] });
   });
 
-  test.each(nothing)('%s: dropped with when_empty: drop', async (_, paginate, http) => {
+  test.each(nothing)('drop the record with when_empty: drop: %s', async (_, paginate, http) => {
     expect(await run(paging(paginate, ', when_empty: drop'), http)).toMatchObject({ rows: [], failures: [] });
   });
 
-  test.each(nothing)('%s: failed with when_empty: error', async (_, paginate, http) => {
+  test.each(nothing)('fail the record with when_empty: error: %s', async (_, paginate, http) => {
     const { rows, failures } = await run(paging(paginate, ', when_empty: error'), http);
     expect(rows).toEqual([]);
     expect(failures).toMatchObject([{ class: 'mapping', status: 200, message: 'the array "items[]" is empty or absent' }]);
   });
 
-  test('when_empty: error says nothing of a last page that is empty', async () => {
+  test('do not fail the record if only the last one is empty', async () => {
     expect(numbers(await run(paging(page, ', when_empty: error'), byPage(2)))).toEqual([0, 1, 2, 3]);
   });
 
-  test('several empty pages: the record takes what the first one says as a whole', async () => {
+  test('give the record the values of the first one', async () => {
     const flow = paging(cursor).replace(map, 'map: { at: at, n: "items[].n" }');
     const result = await run(flow, inTurn({ body: { items: [], at: 1, next: 1 } }, { body: { items: [], at: 2 } }));
     expect(result.rows).toEqual([{ id: 'a', at: 1, n: null }]);
   });
 
-  test('an empty first page: the record passes as with a single answer, whatever the map finds elsewhere on it', async () => {
+  test('give the record the values of an empty first page as of a single answer', async () => {
     const result = await run(paging(page).replace('items[].n', 'others[].n'), inTurn({ body: { items: [], others: itemsOf(0) } }));
     expect([numbers(result), result.failures]).toEqual([[0, 1], []]);
   });
 
-  test('the summary says nothing of a page without records among others', async () => {
+  test('are not counted in the summary among others', async () => {
     const answers = [{ items: itemsOf(0), next: 1 }, { items: [], next: 2 }, { items: itemsOf(1) }];
     const { events } = await run(paging(cursor), inTurn(...answers.map((body) => ({ body }))));
     expect(events.filter(({ type }) => type === 'mapped')).toMatchObject([{ found: [true, true] }, { found: [true, false] }]);
   });
 
-  test('the summary counts what was found once for the record', async () => {
+  test('are counted once for the record in the summary', async () => {
     const { events } = await run(paging(page), inTurn({ body: { items: [] } }));
     expect(events.filter(({ type }) => type === 'mapped')).toMatchObject([{ found: [false, true] }]);
   });
 });
 
-describe('max', () => {
-  test.each(types)('%s: going past it fails the record, and the page behind it is not asked for', async (_, paginate, server) => {
+describe('paginate.max', () => {
+  test.each(types)('fails a record with more pages, and does not request the next one: %s', async (_, paginate, server) => {
     const result = await run(paging(`${paginate}, max: 3`), server(9));
     expect([result.rows, result.requests.length, result.credits]).toEqual([[], 3, 3]);
     const isCounted = paginate.includes('items');
@@ -370,27 +370,27 @@ describe('max', () => {
     expect(result.failures).toMatchObject([{ node: 'pages', class: 'mapping', message, attempts: 1 }]);
   });
 
-  test('one page may be all', async () => {
+  test('accepts a single page', async () => {
     const { failures } = await run(paging('type: cursor, path: next, param: c, max: 1'), () => ({ body: { items: [1], next: 'x' } }));
     expect(failures).toMatchObject([{ message: 'there is more than 1 page (max)' }]);
   });
 
-  test.each(types)('%s: it is 100 pages unless said otherwise', async (_, paginate, server, calls) => {
+  test.each(types)('is 100 pages by default: %s', async (_, paginate, server, calls) => {
     expect((await run(paging(paginate), server(103 - calls))).failures).toEqual([]);
     const { failures, requests } = await run(paging(paginate), server(200));
     expect([failures.length, requests.length]).toEqual([1, 100]);
   });
 
-  test.each(types.slice(0, 3))('%s: as many as max are fine', async (_, paginate, server) => {
+  test.each(types.slice(0, 3))('accepts exactly that number of pages: %s', async (_, paginate, server) => {
     expect(numbers(await run(paging(`${paginate}, max: 3`), server(3)))).toEqual([0, 1, 2, 3, 4, 5]);
   });
 
-  test('one page is the least', async () => {
+  test('is at least one page', async () => {
     expect(numbers(await run(paging(`${cursor}, max: 1`), byCursor(1)))).toEqual([0, 1]);
   });
 });
 
-describe('pages that lead round and round fail the record', () => {
+describe('pages that repeat', () => {
   const link = (next: string) => ({ body: { links: { next } } });
   const told = (next: unknown) => ({ body: { next } });
   const header = (next: string) => ({ headers: { link: `<${next}>; rel=next` } });
@@ -406,7 +406,7 @@ describe('pages that lead round and round fail the record', () => {
     ['the same header', 'type: link_header', [header('?p=2')], 2, 'page 2 leads to itself again: /a?p=2'],
     ['A, B, A in headers', 'type: link_header', [header('/b'), header('/a')], 2, 'page 2 leads to page 1 again: /a'],
   ];
-  test.each(cases)('%s (%s)', async (_, paginate, answers, sent, message) => {
+  test.each(cases)('fail the record: %s (%s)', async (_, paginate, answers, sent, message) => {
     const result = await run(paging(paginate), inTurn(...answers));
     expect([result.rows, result.requests.length]).toEqual([[], sent]);
     expect(result.failures).toMatchObject([{ node: 'pages', class: 'mapping', message }]);
@@ -415,20 +415,20 @@ describe('pages that lead round and round fail the record', () => {
   test.each([
     [page, 'page'],
     [offset, 'offset'],
-  ])('a server that does not know the parameter (%s)', async (paginate, param) => {
+  ])('name the parameter that the server may not know (%s)', async (paginate, param) => {
     const result = await run(paging(paginate), inTurn({ body: { items: itemsOf(0) } }));
     expect([result.rows, result.requests.length]).toEqual([[], 2]);
     expect(result.failures[0]?.message).toBe(`page 2 is the same as page 1: does the server know the parameter "${param}"?`);
   });
 
-  test('a page of an earlier one', async () => {
+  test('fail the record if a page leads back to an earlier one', async () => {
     const bodies = [0, 1, 0].map((index) => ({ body: { items: itemsOf(index) } }));
     const { failures, rows } = await run(paging(page), inTurn(...bodies));
     expect([rows, failures.length]).toEqual([[], 1]);
     expect(failures[0]?.message).toContain('page 3 is the same as page 1');
   });
 
-  test('two records may ask for the same pages', async () => {
+  test('are no problem if two records request the same pages', async () => {
     const { rows, failures } = await runFlow(paging(cursor).replace('{{id}}', 'x'), [{ id: 'a' }, { id: 'b' }], { http: byCursor(3) });
     expect([rows.length, failures]).toEqual([12, []]);
   });
@@ -459,7 +459,7 @@ describe('a next page on another origin', () => {
     }
   });
 
-  test.each(ways)('is refused whatever the flow says where it is no web address: %s', async (paginate, answer) => {
+  test.each(ways)('is refused if it is not a web address: %s', async (paginate, answer) => {
     for (const link of [
       'javascript:alert(1)',
       'mailto:a@b.c',
@@ -474,7 +474,7 @@ describe('a next page on another origin', () => {
     }
   });
 
-  test.each(ways)('is asked without credential, headers and body where the flow says follow: any: %s', async (paginate, answer) => {
+  test.each(ways)('is requested without credential, headers and body if follow is any: %s', async (paginate, answer) => {
     const flow = paging(paginate, `${secrets}, follow: any`);
     const { requests, rows, failures } = await run(flow, inTurn(answer(elsewhere), { body: { items: itemsOf(1) } }));
     expect([rows.map(({ n }) => n), failures]).toEqual([[0, 1, 2, 3], []]);
@@ -484,7 +484,7 @@ describe('a next page on another origin', () => {
     expect([second?.auth, second?.body, second?.headers['X-A']]).toEqual([undefined, undefined, undefined]);
   });
 
-  test('behind a host that a record named may lead no further into the network than that one', async () => {
+  test('of a host that a record named leads no further into the network', async () => {
     const flow = `allow_hosts: ["127.0.0.1:8001"]\n${paging(nextUrl, ', follow: any').replace(`${origin}/{{id}}`, '{{id}}')}`;
     const answer = { body: { links: { next: 'http://127.0.0.1:8002/' }, items: itemsOf(0) } };
     const given = [{ id: 'http://127.0.0.1:8001/' }];
@@ -498,21 +498,21 @@ describe('a next page on another origin', () => {
   test.each([
     [origin, []],
     ['http://127.0.0.1:8001', ['127.0.0.1:8002']],
-  ])('that is this machine may be asked only where the first one is, too: %s', async (from, allowHosts) => {
+  ])('can be this machine only if the first origin is: %s', async (from, allowHosts) => {
     const answer = { body: { links: { next: 'http://127.0.0.1:8002/' }, items: itemsOf(0) } };
     const flow = paging(nextUrl, ', follow: any').replace(origin, from);
     const { requests } = await run(flow, inTurn(answer, { body: { items: itemsOf(1) } }));
     expect(requests[1]?.hostFromData).toEqual({ allowHosts });
   });
 
-  test('counts the same statuses as a success', async () => {
+  test('has the same statuses of success', async () => {
     const [, answer] = ways[0] as (typeof ways)[number];
     const flow = paging(nextUrl, ', follow: any, success: [2xx, 302]');
     const { requests } = await run(flow, inTurn(answer(elsewhere), { status: 302, body: { items: itemsOf(1) } }));
     expect(requests.map(({ unfollowed }) => unfollowed)).toEqual([[302], [302]]);
   });
 
-  test('the way back brings nothing back', async () => {
+  test('does not bring the credential back on the way back', async () => {
     const [, answer] = ways[0] as (typeof ways)[number];
     const flow = paging(nextUrl, `${secrets}, follow: any`);
     const { requests } = await run(flow, inTurn(answer(elsewhere), answer(`${origin}/a?p=3`), { body: { items: itemsOf(2) } }));
@@ -524,18 +524,18 @@ describe('a next page on another origin', () => {
   test.each([
     ['http://other.example.com/x', 'expected an https URL, found http://other.example.com'],
     ['https://user:pw@other.example.com/x', 'a URL must not hold a user name or password'],
-  ])('is refused with follow: any, too, where it is %s', async (next, reason) => {
+  ])('is refused with follow: any if it is %s', async (next, reason) => {
     const result = await run(paging(nextUrl, ', follow: any'), inTurn({ body: { links: { next } } }));
     expect(result.requests).toHaveLength(1);
     expect(result.failures[0]).toMatchObject({ class: 'http', message: expect.stringContaining(reason) });
   });
 
-  test.each(['http://', 'https://:80', 'http://[::1'])('%s is no URL', async (next) => {
+  test.each(['http://', 'https://:80', 'http://[::1'])('is refused if %s is not a URL', async (next) => {
     const result = await run(paging(nextUrl), inTurn({ body: { links: { next } } }));
     expect(result.failures).toMatchObject([{ class: 'http', message: `the next page is ${next}, which is not a URL` }]);
   });
 
-  test('a user name in a link to the same origin is not sent', async () => {
+  test('gets no user name from a link', async () => {
     const result = await run(paging(nextUrl), inTurn({ body: { links: { next: 'https://user:pw@api.example.com/b' } } }, { body: {} }));
     expect(result.requests.map(({ url }) => url)).toEqual([`${origin}/a`, `${origin}/b`]);
   });
