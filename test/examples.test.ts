@@ -10,7 +10,7 @@ import { shell } from './helpers/shell.ts';
 const examples = fileURLToPath(new URL('../examples/', import.meta.url));
 const bin = fileURLToPath(new URL('../bin/automate.js', import.meta.url));
 
-/** What each command of an example's README exits with, and the files it makes, each with the one that it must equal. */
+/** The exit code of each command in an example's README, and its output files, each with the expected file. */
 const expected: Readonly<Record<string, readonly { readonly code: number; readonly files: Readonly<Record<string, string>> }[]>> = {
   enrichment: [{ code: 0, files: { 'enriched.csv': 'expected.csv' } }],
   webhook: [{ code: 0, files: { 'delivered.ndjson': 'expected.ndjson' } }],
@@ -36,14 +36,14 @@ test('every example has expected results', () => {
   expect(Object.keys(expected).sort()).toEqual(folders.sort());
 });
 
-/** The command lines of an example's README, each with the variables that are set before it. */
+/** The command lines in an example's README, with the variables that are set before them. */
 async function commandsOf(name: string): Promise<string[]> {
   const lines = (await readFile(join(examples, name, 'README.md'), 'utf8')).match(/(?<=^ {4}).*/gm) ?? [];
   const settings = lines.filter((line) => line.startsWith('export '));
   return lines.filter((line) => !settings.includes(line)).map((line) => [...settings, line].join('\n'));
 }
 
-/** A copy of the examples whose flows ask a demo API of their own: it remembers what it has refused. */
+/** Copies the examples for a demo API of their own, which remembers the records that it has refused. */
 async function playground(): Promise<Workplace> {
   const api = await createDemoApi();
   onTestFinished(api.close);
@@ -52,7 +52,7 @@ async function playground(): Promise<Workplace> {
   for (const name of folders) {
     const flow = `${name}/flow.yaml`;
     const text = (await place.read(flow)).replaceAll('http://127.0.0.1:4010', api.origin);
-    // The server is there already: nothing is fetched.
+    // Starts the installed MCP server: npx would download it.
     await place.write(flow, text.replace(/npx -y @modelcontextprotocol\/server-everything@\S+ stdio/, stdioServers.everything.join(' ')));
   }
   return place;

@@ -1,4 +1,4 @@
-// The tool's own client of MCP servers, driven as the official conformance suite asks: its URL as the last argument.
+// Runs the tool's MCP client for the official conformance suite, which passes its URL as the last argument.
 
 import type { Auth, Login } from '../../src/core/auth/auth.ts';
 import type { McpConnection, Tool, ToolSchema } from '../../src/core/tools/tools.ts';
@@ -30,7 +30,7 @@ const tools = createTools({
   secret: () => {},
   storeLogin: async () => {},
   person: browser,
-  // The suite's forms have defaults, and are to be accepted with them. The tool itself has nobody to ask, and says so.
+  // The suite expects forms to be accepted with their defaults. The tool itself tells servers that it has no person to ask.
   elicit: /elicitation|sep-2322/.test(scenario)
     ? () => ({ action: 'accept', content: scenario.startsWith('sep') ? { confirmed: true } : {} })
     : undefined,
@@ -67,12 +67,12 @@ async function called(tool: string, values: JsonObject): Promise<void> {
   }
 }
 
-/** The suite shows it where a scenario fails. */
+/** Prints what the suite shows when a scenario fails. */
 function said(...words: string[]): void {
   process.stdout.write(`${words.join(' ')}\n`);
 }
 
-/** With client credentials, whoever writes a connection knows where tokens come from; here that is looked up. */
+/** The auth of a scenario. For client credentials the token URL is looked up, which a connection names in a flow. */
 async function authFor(name: string): Promise<Auth | Login> {
   if (name !== 'auth/client-credentials-basic') return loginFor(name);
   const { origin, pathname } = new URL(url);
@@ -93,7 +93,7 @@ function loginFor(name: string): Login {
   };
 }
 
-/** What a browser does, a person's part included: the suite's authorization server asks nothing. */
+/** Acts as the browser and the person: the suite's authorization server asks no questions. */
 async function visited(address: string): Promise<void> {
   const response = await fetch(address, { redirect: 'manual' });
   const location = response.headers.get('location');
@@ -102,7 +102,7 @@ async function visited(address: string): Promise<void> {
 
 /** A value for each argument that a tool needs. */
 function argumentsFor({ name, inputSchema: { properties = {}, required = [] } }: Tool, all: readonly Tool[]): JsonObject {
-  // The suite wants to see what became of the other tool's schema.
+  // The suite compares the schema of the other tool.
   const other = all.find((tool) => tool.name !== name)?.inputSchema;
   if (name === 'json_schema_echo') return { schema: JSON.parse(JSON.stringify(other)) };
   return Object.fromEntries(required.map((name) => [name, sample(properties[name] ?? {})]));

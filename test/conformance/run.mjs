@@ -1,4 +1,4 @@
-// Runs the official conformance suite against the client of this tool, and tells what passed. The suite needs Node 22 or later, the client runs on this one.
+// Runs the official conformance suite against the tool's MCP client. The suite needs Node 22 or later; the client runs on the present Node.
 import { spawn } from 'node:child_process';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { join } from 'node:path';

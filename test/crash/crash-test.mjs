@@ -1,4 +1,4 @@
-// Kills runs, goes on with --resume, and compares every byte with an uninterrupted run.
+// Kills runs, resumes them, and compares every byte with an uninterrupted run.
 //   node test/crash/crash-test.mjs [--points N] [--kills N]
 // points: kills at the k-th write, sync, truncate, open, rename or unlink of the run's own files (needs strace)
 // kills: kill -9 after a random number of calls
@@ -17,7 +17,7 @@ const wanted = { points: Number(values.points), kills: Number(values.kills) };
 const bin = fileURLToPath(new URL('../../bin/automate.js', import.meta.url));
 const watchedCalls = ['write', 'pwrite64', 'fsync', 'fdatasync', 'ftruncate', 'openat', 'rename', 'unlink'];
 const records = 1200;
-/** engine/window: a crash never repeats more calls than this. */
+/** The width of engine/window: the maximum of calls that a crash repeats. */
 const windowSize = 1024;
 const kinds = [
   { name: 'CSV', input: 'rows.csv', out: 'out.csv', errors: 'rows.errors.csv', more: [] },
@@ -26,9 +26,9 @@ const kinds = [
   { name: 'CSV unordered', input: 'rows.csv', out: 'out.csv', errors: 'rows.errors.csv', more: ['--unordered'] },
 ];
 
-/** How often each record was asked for. */
+/** Calls per record. */
 const asked = new Map();
-/** Whoever wants to know of the next call. */
+/** Called at each call. */
 let onCall = () => {};
 const server = createServer((request, response) => {
   const id = request.url.slice(1);
@@ -64,7 +64,7 @@ try {
 }
 process.exit(failures > 0 ? 1 : 0);
 
-/** Goes through the calls of whole runs, and of a resumed one, as evenly as the number of points allows. */
+/** Kills runs and resumed runs at system calls spread evenly over them. */
 async function enumeratePoints() {
   if (spawnSync('strace', ['-o', '/dev/null', 'true']).status !== 0) {
     console.log('crash points: skipped, as there is no strace here that may trace');
@@ -76,7 +76,7 @@ async function enumeratePoints() {
   await pointsOf('points, CSV resumed', kinds[0], share, (kind) => killedAfter(kind, records / 3));
 }
 
-/** `prepare` brings about what the killed run finds. */
+/** `prepare`: creates the files that the killed run starts with. */
 async function pointsOf(label, kind, most, prepare) {
   await prepare(kind);
   const all = await callsOf(kind);
@@ -86,7 +86,7 @@ async function pointsOf(label, kind, most, prepare) {
     await prepare(kind);
     asked.clear();
     const { signal } = await finished(traced(kind, ['-e', `inject=${call}:signal=KILL:when=${when}`]));
-    // A run that needed fewer calls this time ended by itself.
+    // A run that makes fewer calls this time ends by itself.
     await resumeAndCompare(kind, row, signal === 'SIGKILL' ? 1 : 0, `${call} ${when}`);
   }
 }
@@ -98,7 +98,7 @@ async function killAtRandom() {
     while (row.kills < share) {
       asked.clear();
       let kills = 0;
-      // Now and then a run is killed once more while it is being resumed.
+      // Every third run is killed again while it is resumed.
       const rounds = row.kills % 3 === 2 ? Math.min(2, share - row.kills) : 1;
       for (let round = 0; round < rounds; round++) {
         const { signal } = await killedAfter(kind, Math.floor((Math.random() * records) / rounds));
@@ -109,7 +109,7 @@ async function killAtRandom() {
   }
 }
 
-/** Kills a run with the n-th call that it makes; for 0 at some moment of its start. */
+/** Kills a run at its n-th call; for 0 at a random moment of its start. */
 async function killedAfter(kind, count) {
   const run = start(kind);
   let left = count;
@@ -159,7 +159,7 @@ function traced(kind, options) {
   return spawn('strace', [...strace, process.execPath, bin, ...argsOf(kind)], { stdio: ['ignore', 'ignore', 'pipe'], env: environment() });
 }
 
-/** strace counts each thread's calls: with a single thread for files, the k-th is the k-th. */
+/** strace counts calls per thread, so all file operations run in one. */
 function environment() {
   return { ...process.env, AUTOMATE_HOME: at('home'), UV_THREADPOOL_SIZE: '1' };
 }
@@ -168,7 +168,7 @@ function argsOf(kind) {
   return ['run', at('flow.yaml'), '--in', at(kind.input), '--out', at(kind.out), '--quiet', '--resume', ...kind.more];
 }
 
-/** The calls of a run that is left alone, each with its number among those of its name. */
+/** The system calls of an undisturbed run, numbered per name. */
 async function callsOf(kind) {
   await finished(traced(kind, []));
   const seen = {};
@@ -194,7 +194,7 @@ function contents(kind) {
   });
 }
 
-/** Out of order, the lines count and not their places. */
+/** Sorts the lines of an unordered output. */
 function asCompared(kind, text) {
   return kind.more.length > 0 ? text.split('\n').sort().join('\n') : text;
 }
@@ -233,7 +233,7 @@ function printTable() {
     identical: 'identical',
     lost: 'lost',
     doubled: 'doubled',
-    repeated: 'calls repeated per kill (most)',
+    repeated: 'calls repeated per kill (maximum)',
   };
   for (const row of [columns, ...table]) {
     const { label, ...figures } = row;

@@ -25,7 +25,7 @@ describe.skipIf(!canTrace)(`full disk${unlessTraced}`, () => {
     ['the journal', 'out.csv.automate-run'],
   ])('stops the run with the name of %s, and the run can be resumed', async (_, name) => {
     const { server, whole, place } = await twoPlaces();
-    // Relative paths would not be seen as these files.
+    // strace matches the paths as they are passed to the system.
     const args = ['run', 'flow.yaml', '--in', 'rows.csv', '--out', place.path('out.csv')];
     const { code, stderr } = await sabotaged(place, 'write:error=ENOSPC:when=2+', [name], args);
     expect(code).toBe(74);
@@ -133,7 +133,7 @@ test.skipIf(!canMount)(
           env: { AUTOMATE_HOME: small },
         });
       await add('first');
-      // There is room for the lock, and for the beginning of so long a list.
+      // Leaves room for the lock and the beginning of the list.
       await place.write('small/ballast', Buffer.alloc(48 * 1024));
       const { code, stderr } = await add('second', 'x'.repeat(16 * 1024));
       expect(stderr).toBe(`automate: ${small}/connections.json cannot be written: no space left on device\n`);
@@ -215,7 +215,7 @@ test.skipIf(!canTrace)(`the folders of a new output and a new errors file are sy
   ]) {
     const written = trace.search(new RegExp(`write\\(\\d+<${place.path(`${folder}/${file}`)}>`));
     const synced = trace.slice(0, written).match(new RegExp(`fsync\\(\\d+<${place.path(folder as string)}>`, 'g')) ?? [];
-    // In the output's folder the journal's own name was synced, too.
+    // The output's folder was also synced for the journal.
     expect(synced.length).toBe(folder === 'out' ? 2 : 1);
   }
 });

@@ -23,7 +23,7 @@ test('calls that died while the run was suspended by SIGSTOP are retried after S
       child.kill('SIGSTOP');
       setTimeout(() => child.kill('SIGCONT'), 700);
     }
-    // While the tool sleeps, each connection breaks.
+    // Each connection breaks while the tool is suspended.
     return setTimeout(() => response.destroy(), 300);
   });
   const flow = askingFlow(server.origin, ', concurrency: 4, retry: { backoff: 10ms }');
@@ -103,7 +103,6 @@ test('a loop ends at max, and a poll at its timeout', async () => {
   expect(server.requests.length).toBeLessThanOrEqual(10);
 });
 
-// MCP servers that die, hang or print junk: test/faults/mcp.test.ts.
 test('a missing credential ends the run with exit 7 and the variable to set, without prompt or request', async () => {
   const server = await askedServer();
   const flow = askingFlow(server.origin, ', auth: { type: bearer, credential: crm-token }');

@@ -68,7 +68,7 @@ describe('run resumed after kill -9', () => {
     await appendFile(place.path('rows.errors.csv'), '\0\0\0\0');
     const lines = (await place.read(journal)).trimEnd().split('\n');
     expect(lines.length).toBeGreaterThan(2);
-    // The last line has lost its end, and one that never was whole follows.
+    // Cuts off the end of the last line, and adds lines that were never whole.
     await truncate(place.path(journal), (await stat(place.path(journal))).size - 5);
     await appendFile(place.path(journal), '\n00000000 {"records":900,"outBytes":0}\n{"rec');
     const { code } = await place.automate([...run, '--resume']);
@@ -313,7 +313,7 @@ test('a run ends early with the reason when its origin refuses every connection,
   expect(await leftBehind(place)).toEqual([journal]);
 });
 
-/** Changes a file, and leaves its time as it was. */
+/** Changes a file but not its modification time. */
 async function change(place: Workplace, name: string, from: string, to: string): Promise<void> {
   const { atime, mtime } = await stat(place.path(name));
   await place.write(name, (await place.read(name)).replace(from, to));

@@ -20,7 +20,7 @@ const forms = [
   base64,
 ];
 
-/** A server that throws everything it was sent back, in every way of failing. */
+/** Starts a server that sends back all it received, in every kind of failure. */
 async function mirror() {
   return httpServer(({ path, headers }, response) => {
     const said = [path, ...Object.values(headers), ...forms].join(' ');
@@ -39,7 +39,7 @@ async function mirror() {
   });
 }
 
-/** Every byte of what commands said and of every file below a folder. */
+/** All output of the commands and the content of all files in a folder. */
 async function writtenBy(outcomes: readonly Finished[], folder: string): Promise<string> {
   const files = (await readdir(folder, { recursive: true, withFileTypes: true })).filter((entry) => entry.isFile());
   const texts = await Promise.all(files.map(async ({ parentPath, name }) => (await readFile(`${parentPath}/${name}`)).toString('latin1')));
@@ -64,7 +64,7 @@ describe('secret from a variable', () => {
     const rest = ['--in', 'rows.csv', '--events', 'events.ndjson', '--summary', 'summary.json'];
     const runs = [
       await place.automate(['run', 'flow.yaml', '--out', 'out.csv', ...rest], { env }),
-      // Stopped early, so that the journal stays.
+      // Ends early, so that the journal stays.
       await place.automate(['run', 'flow.yaml', '--out', 'out2.csv', '--errors', 'errors2.csv', ...rest, '--max-errors', '3'], { env }),
       await place.automate(['run', 'refused.yaml', '--out', 'out3.csv', '--errors', 'errors3.csv', ...rest], { env }),
       await place.automate(['run', 'flow.yaml', '--dry-run', '--in', 'rows.csv'], { env }),
@@ -144,9 +144,9 @@ describe('secrets from the vault and a file, and the passphrase', () => {
     const runs = [
       await automate('credentials set key --expires 5d', canary),
       await automate(`run flow.yaml --in rows.ndjson --out out.csv ${told} errors.ndjson`),
-      // Stopped early, so that the journal stays.
+      // Ends early, so that the journal stays.
       await automate(`run flow.yaml --in rows.ndjson --out out2.csv ${told} errors2.ndjson --max-errors 1 --concurrency 1 --force`),
-      // It needs no secrets, so it knows of none: those in the records are the tester's own.
+      // A dry run reads no secrets, so it cannot mask those in the records.
       await automate('run flow.yaml --in plain.ndjson --dry-run'),
       ...(await Promise.all([1, 2, 3, 4, 7, 8, 9].map((number) => automate(`test-request flow.yaml --in rows.ndjson --record ${number}`)))),
       await automate('test-request flow.yaml --in rows.ndjson --json'),
@@ -170,9 +170,9 @@ describe('secrets from the vault and a file, and the passphrase', () => {
       .map((line) => JSON.parse(line)._error.class);
     expect(classes.sort()).toEqual(['http', 'input', 'mapping', 'network', 'output', 'parse', 'request', 'template', 'timeout']);
     expect(await place.files()).toEqual(expect.arrayContaining(['events.ndjson', 'out.csv', 'out2.csv.automate-run', 'summary.json']));
-    // Both were sent, and so had to be masked.
+    // Both secrets were sent, so both had to be masked.
     expect(new Set(server.requests.map(({ headers }) => headers.authorization?.split(' ')[0]))).toEqual(new Set(['Bearer', 'Basic']));
-    // What the records hold is the tester's own.
+    // The input holds the secrets in the clear.
     await rm(place.path('rows.ndjson'));
     const text = await writtenBy(runs, place.folder);
     expect(text).toContain('***');
@@ -182,7 +182,7 @@ describe('secrets from the vault and a file, and the passphrase', () => {
 });
 
 describe('secret of 16,384 characters', () => {
-  /** The same every time, and with no part that comes again. */
+  /** Bytes that are the same in every run, and without repetitions. */
   const random = (count: number) => createCipheriv('aes-128-ctr', Buffer.alloc(16), Buffer.alloc(16)).update(Buffer.alloc(count));
   const marks = '-./:;<=>?@[]^_{|}~!"#$%&()*+,\\xy';
   const windows = (text: string) => Array.from({ length: text.length - 11 }, (_, at) => text.slice(at, at + 12));
@@ -200,7 +200,7 @@ describe('secret of 16,384 characters', () => {
         const said = `I know ${saids[id % 4]} well`;
         return id > 4 ? response.writeHead(400).end(said) : json(response, { name: said });
       });
-      // Node's own server takes no header of that length, so it is known and never sent.
+      // Node's server refuses a header of that length, so the secret is loaded and never sent.
       const other = `{ type: http, when: id == 0, url: "${server.origin}/", map: { x: name }, auth: { type: bearer, credential: key } }`;
       const flow = `nodes: [{ type: http, url: "${server.origin}/{{id}}", map: { name: name }, retry: { max: 0 } }, ${other}]\n`;
       const place = await workplace({ 'flow.yaml': flow, 'rows.csv': csvOf(5) });
@@ -227,7 +227,7 @@ describe('secret that is cut where a text is shortened', () => {
   const written = [...sixes, ...sixes.map(encodeURIComponent), ...sixes.map(inJson), ...pieces(inBase64(secret), 8)];
   const lengths = idsTo(210).slice(99);
 
-  /** Of each status there is one, so that the summary holds each message. */
+  /** Answers each record with a status of its own, so that the summary shows each message. */
   const failing = (length: number, said: string, response: ServerResponse) =>
     response.writeHead(300 + length, { 'content-type': 'text/plain' }).end('x'.repeat(length) + said);
   const noJson = (length: number, said: string, response: ServerResponse) =>
@@ -260,7 +260,7 @@ describe('secret that is cut where a text is shortened', () => {
     const env = { AUTOMATE_CREDENTIAL_KEY: secret };
     const files = ['--out', 'out.csv', '--events', 'events.ndjson', '--summary', 'summary.json'];
     const outcomes = [await place.automate(['run', 'flow.yaml', '--in', 'rows.csv', ...files], { env })];
-    // The preview's samples are the shortest.
+    // A preview shortens its samples the most.
     for (const id of [120, 130, 140, 170, 185]) {
       outcomes.push(await place.automate(['test-request', 'flow.yaml', '--set', `id=${id}`], { env }));
     }

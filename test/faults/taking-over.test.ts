@@ -49,8 +49,8 @@ test('a lock that a living process is taking over is refused', async () => {
 });
 
 /**
- * A process that takes a lock again and again, with pauses at random before and after its calls that change files, where another
- * may come in between. It fails when two have the lock at once. It gives the lock back, or turns it into a dead one's.
+ * A process that takes a lock several times. It pauses at random around its file operations, so that others come in between,
+ * and fails if two hold the lock at once. Then it releases the lock, or makes it look like that of a dead process.
  */
 const contender = `
 import fs from 'node:fs';

@@ -1,13 +1,13 @@
 import { type HttpServer, httpServer, type SeenRequest } from './http-server.ts';
 
-/** What to answer; an object as `body` is sent as JSON. */
+/** An answer. An object as `body` is sent as JSON. */
 export interface ServerAnswer {
   readonly status?: number;
   readonly headers?: Record<string, string>;
   readonly body?: string | object;
 }
 
-/** Starts a server for the current test that answers what `answer` says. */
+/** Starts a server for the current test. `mostAtOnce`: the maximum of requests in flight. */
 export async function answeringServer(
   answer: (request: SeenRequest, index: number) => ServerAnswer | Promise<ServerAnswer>,
 ): Promise<HttpServer & { mostAtOnce(): number }> {

@@ -1,6 +1,6 @@
 import { type HttpServer, httpServer, json } from './http-server.ts';
 
-/** A flow that asks a server for every record. `more`: options of its one node, each `, name: value`. */
+/** A flow with one request per record. `more`: further options of its node, each `, name: value`. */
 export function askingFlow(origin: string, more = ''): string {
   return `nodes: [{ id: ask, type: http, url: "${origin}/{{id}}", map: { name: name }${more} }]\n`;
 }
@@ -17,16 +17,16 @@ export function idsTo(count: number): number[] {
   return Array.from({ length: count }, (_, index) => index + 1);
 }
 
-/** A server for askingFlow that counts. Every seventh record is unknown to it. */
+/** A server for `askingFlow` that counts calls and answers every seventh record with 404. */
 export interface AskedServer extends HttpServer {
   /** Calls per record since the last `forget`. */
   readonly calls: ReadonlyMap<string, number>;
   forget(): void;
-  /** Calls `act` once, when so many more calls have come. */
+  /** Calls `act` once, after `count` more calls. */
   after(count: number, act: () => void): void;
 }
 
-/** Starts such a server for the current test. `ms`: how long it takes for an answer. */
+/** Starts such a server for the current test. `ms`: its latency. */
 export async function askedServer(ms = 3): Promise<AskedServer> {
   const calls = new Map<string, number>();
   let left = 0;

@@ -10,7 +10,7 @@ interface Certificate {
   readonly cert: string;
 }
 
-/** Certificates made on the fly. */
+/** Certificates for tests. */
 export interface Certificates {
   readonly folder: string;
   /** The file of the authority that signed `good`, `expired` and `wrongHost`. */
@@ -19,13 +19,13 @@ export interface Certificates {
   readonly good: Certificate;
   readonly expired: Certificate;
   readonly wrongHost: Certificate;
-  /** For the same hosts as `good`, signed by nobody else. */
+  /** For the same hosts as `good`, without an authority. */
   readonly selfSigned: Certificate;
 }
 
 const hosts = 'IP:127.0.0.1,DNS:localhost,DNS:api.example.test';
 
-/** Makes certificates with openssl, in a folder that is gone after the file's tests. */
+/** Makes certificates with openssl, in a folder that is deleted after the file's tests. */
 export function makeCertificates(): Certificates {
   const folder = mkdtempSync(join(tmpdir(), 'automate-tls-'));
   afterAll(() => rmSync(folder, { recursive: true, force: true }));

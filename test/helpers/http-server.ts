@@ -13,7 +13,7 @@ export interface SeenRequest {
   readonly body: string;
 }
 
-/** An HTTP server on loopback that remembers what it was asked. */
+/** An HTTP server on loopback that records its requests. */
 export interface HttpServer {
   readonly port: number;
   /** `http://127.0.0.1:PORT`, or https with a certificate. */
@@ -25,10 +25,10 @@ export interface HttpServer {
   closeIdle(): void;
 }
 
-/** What a server answers with; a handler that takes no response gives an empty 200. */
+/** Answers a request. A handler without a response parameter answers an empty 200. */
 export type Handler = (request: SeenRequest, response: ServerResponse) => unknown;
 
-/** Starts an HTTP server for the current test; with a key and a certificate (PEM) it speaks TLS. */
+/** Starts an HTTP server for the current test. With a key and a certificate (PEM) it uses TLS. */
 export async function httpServer(handler: Handler = () => {}, tls?: { readonly key: string; readonly cert: string }): Promise<HttpServer> {
   const requests: SeenRequest[] = [];
   const sockets = new Set<Socket>();

@@ -17,23 +17,23 @@ export interface Call {
 
 const program = fileURLToPath(new URL('../../dist/main.cjs', import.meta.url));
 
-/** What a process has for itself, and the tool uses of it. */
+/** The parts of `process` that the tool uses. */
 type Own = Pick<NodeJS.Process, 'argv' | 'exit'> & { env: Record<string, string>; stdin: Readable; stdout: Writable; stderr: Writable };
 
 let loaded: { readonly process: Own & EventEmitter; main(argv: readonly string[]): Promise<void> } | undefined;
 let isRunning = false;
 
-/** What Node itself reads, when it starts or from its own environment. */
+/** Variables that Node itself reads. */
 const ofNode = /^(?:NODE_|UV_|SSL_|XDG_|LC_|(?:HOME|LANG|TMPDIR|TZ)$)/;
 
-/** Whether a run with these variables can be in this process: there is one at a time, and Node has started. */
+/** True if a command with these variables can run in this process: Node has started without them, and only one command runs at a time. */
 export function canRunInProcess(variables: Readonly<Record<string, string>> = {}): boolean {
   return !isRunning && !Object.keys(variables).some((name) => ofNode.test(name));
 }
 
 /**
- * Runs what the build made, as a process of its own would, in this very process: a start takes ten times as long.
- * What it leaves behind at its end, such as a timer, goes on.
+ * Runs the built bundle in this process, as if in a process of its own: starting one takes ten times as long.
+ * Timers that it leaves at its end go on.
  */
 export async function runInProcess({ args, folder, env, stdin }: Call): Promise<Finished> {
   isRunning = true;
@@ -70,7 +70,7 @@ export async function runInProcess({ args, folder, env, stdin }: Call): Promise<
   }
 }
 
-/** The program sees another `process`: one that ends, speaks and listens by itself. */
+/** A `process` for the program, with its own end, streams and listeners. */
 function load() {
   const own = Object.create(process);
   define(own, { env: {} });

@@ -5,14 +5,14 @@ import { type Workplace, workplace } from './cli.ts';
 /** The passphrase of the tests' vaults. */
 export const passphrase = 'correct horse battery staple';
 
-/** The contents of a vault. Any of it may be changed into anything. */
+/** The content of a vault file. */
 // biome-ignore lint/suspicious/noExplicitAny: that is what tests do to it
 export type VaultFile = any;
 
 const kdf = { name: 'scrypt', n: 2 ** 14, r: 8, p: 1, salt: randomBytes(16).toString('base64') };
 const key = scryptSync(passphrase, Buffer.from(kdf.salt, 'base64'), 32, { N: kdf.n, r: kdf.r, p: kdf.p });
 
-/** A vault that was sealed by hand, with a key that is soon made: what is written to it later is, too. */
+/** A vault whose key takes little time to derive. It stays that way when the tool writes to it. */
 export function lightVault(secrets: readonly (readonly [account: string, secret: string])[] = []): VaultFile {
   const iv = randomBytes(12);
   const cipher = createCipheriv('aes-256-gcm', key, iv);
@@ -21,7 +21,7 @@ export function lightVault(secrets: readonly (readonly [account: string, secret:
   return { version: 1, kdf: { ...kdf }, iv: iv.toString('base64'), tag: cipher.getAuthTag().toString('base64'), data };
 }
 
-/** A workplace with such a vault. Its variables open it. */
+/** Creates a workplace with such a vault. `env`: the variables that open it. */
 export async function vaultPlace(files: Record<string, string> = {}): Promise<Workplace & { readonly env: Record<string, string> }> {
   const place = await workplace(files);
   await mkdir(place.path('.automate'));

@@ -3,16 +3,16 @@ import { createServer, request as send } from 'node:http';
 import { type AddressInfo, connect } from 'node:net';
 import { onTestFinished } from 'vitest';
 
-/** A proxy on loopback that leads every host to one server, so that tests can name any host and nothing leaves this machine. */
+/** A proxy on loopback that sends every host to one server. Tests can name any host, and nothing leaves this machine. */
 export interface ProxyServer {
   readonly url: string;
-  /** Each request line, with the credential that came along. */
+  /** Each request line with its credential. */
   readonly seen: readonly string[];
   /** Connections accepted so far. */
   connections(): number;
 }
 
-/** Starts a proxy for the current test. `target`: a port on loopback. `refusal`: the status with which it refuses everybody. */
+/** Starts a proxy for the current test. `target`: a port on loopback. `refusal`: the status with which it refuses all requests. */
 export async function proxyServer(target: number, refusal?: number): Promise<ProxyServer> {
   const seen: string[] = [];
   let connections = 0;

@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { type AddressInfo, createServer, type Socket } from 'node:net';
 import { onTestFinished } from 'vitest';
 
-/** A TCP server on loopback that says whatever a test wants. */
+/** A TCP server on loopback that sends any bytes. */
 export interface RawServer {
   readonly port: number;
   /** `http://127.0.0.1:PORT`. */
@@ -11,7 +11,7 @@ export interface RawServer {
   connections(): number;
 }
 
-/** Starts a raw server for the current test. Each connection is given to the test once its first request has come, with the request's text. */
+/** Starts a raw server for the current test. `answer` is called with each chunk that arrives. */
 export async function rawServer(answer: (socket: Socket, request: string) => void): Promise<RawServer> {
   const sockets = new Set<Socket>();
   const server = createServer((socket) => {
@@ -29,7 +29,7 @@ export async function rawServer(answer: (socket: Socket, request: string) => voi
   return { port, origin: `http://127.0.0.1:${port}`, connections: () => sockets.size };
 }
 
-/** A port of this machine where nobody listens. */
+/** A port on which no server listens. */
 export async function unusedPort(): Promise<number> {
   const server = createServer().listen(0, '127.0.0.1');
   await once(server, 'listening');

@@ -1,4 +1,4 @@
-/** The same, worked out once for the same arguments: several tests compare with it. */
+/** Caches the result of `make` per arguments, for tests that compare with the same result. */
 export function remembered<Args extends unknown[], Result>(make: (...args: Args) => Promise<Result>): (...args: Args) => Promise<Result> {
   const known = new Map<string, Promise<Result>>();
   return (...args) => {

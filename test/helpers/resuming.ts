@@ -5,7 +5,7 @@ import { type Workplace, workplace } from './cli.ts';
 
 /** The number of records in the runs of these tests. */
 export const count = 900;
-/** engine/window: no crash repeats more calls. */
+/** The width of engine/window: the maximum of calls that a crash repeats. */
 export const windowSize = 1024;
 export const journal = 'out.csv.automate-run';
 export const run = ['run', 'flow.yaml', '--in', 'rows.csv', '--out', 'out.csv'];

@@ -3,10 +3,10 @@ import { text } from 'node:stream/consumers';
 import type { Finished, Workplace } from './cli.ts';
 import { shellEnvironment } from './shell.ts';
 
-/** Whether a command can be run in a terminal's window here. */
+/** True if a command can run in a terminal window here. */
 export const hasWindow = spawnSync('script', ['-qec', 'true', '/dev/null'], { stdio: 'ignore' }).status === 0;
 
-/** Runs the tool in a window whose size nobody has set, unless `columns` say it; everything it shows is in `stdout`. */
+/** Runs the tool in a terminal window, without a set size unless `columns` is given. `stdout` has all it shows. */
 export async function inWindow(
   place: Workplace,
   args: readonly string[],

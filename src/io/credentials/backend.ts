@@ -6,7 +6,7 @@ export interface SecretBackend {
   /** The reason why it cannot be used here and now; absent if it can. */
   problem(): Promise<string | undefined>;
   /** Asks the person for what it needs, such as a passphrase, before a lock makes other processes wait. */
-  prepare?(): Promise<void>;
+  unlock?(): Promise<void>;
   /** The secrets of these accounts, without those that it does not have. Throws an AutomateError (`credential`). */
   read(accounts: readonly string[]): Promise<ReadonlyMap<string, string>>;
   /** Stores secrets in this order; `undefined` deletes one. Throws an AutomateError (`credential`). */

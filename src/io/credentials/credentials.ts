@@ -44,7 +44,7 @@ export function createCredentials(context: CredentialContext): Credentials {
 async function restoreSecret(name: string, context: CredentialContext): Promise<StoredCredential> {
   const { backend } = storedCredential(name, context);
   const store = context.backend(backend);
-  await store.prepare?.();
+  await store.unlock?.();
   return context.catalog().alone(async () => {
     const { previous, ...present } = storedCredential(name, context);
     const account = previous && accountOf({ ...present, ...previous });
@@ -59,7 +59,7 @@ async function restoreSecret(name: string, context: CredentialContext): Promise<
 
 async function removeCredential(name: string, isForced: boolean, context: CredentialContext): Promise<boolean> {
   const { backend } = storedCredential(name, context);
-  await orRefusal(Promise.resolve(context.backend(backend).prepare?.()));
+  await orRefusal(Promise.resolve(context.backend(backend).unlock?.()));
   return context.catalog().alone(async () => {
     const refusal = await orRefusal(deleteSecrets(storedCredential(name, context), context));
     if (refusal && !isForced) {

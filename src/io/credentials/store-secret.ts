@@ -19,7 +19,7 @@ type Stored = { readonly stored: StoredCredential; readonly left: readonly Backe
 /** Stores a secret in the backend that `options` name, or in the one that has it. */
 export async function storeSecret(name: string, secret: string, options: StoreOptions, context: CredentialContext): Promise<Stored> {
   const backend = await chooseBackend(name, options, context);
-  await backend.prepare?.();
+  await backend.unlock?.();
   return context.catalog().alone(() => replaceSecret(name, secret, { ...options, backend: backend.name }, context));
 }
 

@@ -47,7 +47,7 @@ export class Vault implements SecretBackend {
     }
   }
 
-  async prepare(): Promise<void> {
+  async unlock(): Promise<void> {
     const found = this.#file.read();
     await (found ? this.#decrypt(found) : this.#passphrase.get(true));
   }

@@ -82,7 +82,7 @@ async function checked(response: Response, method: string | undefined, { auth }:
   // With a login the client itself needs the refusal: it asks the person to log in.
   const isRefusal = auth?.type !== 'oauth2_authorization_code' && (status === 401 || status === 403);
   const isOverload = method === 'POST' && (status === 429 || status >= 500);
-  if (isRefusal || isOverload) throw await refusalOf(response, signing.wallNow());
+  if (isRefusal || isOverload) throw await serverRefusal(response, signing.wallNow());
   return response;
 }
 
@@ -101,7 +101,7 @@ function secretFor({ credential }: Auth, { secrets }: Signing, origin: string): 
   return secret.text;
 }
 
-async function refusalOf(response: Response, nowMs: number): Promise<Failure> {
+async function serverRefusal(response: Response, nowMs: number): Promise<Failure> {
   const { status } = response;
   // The header comes first, so that a long page does not push it out: it says whether a token has expired.
   const reasons = [response.headers.get('www-authenticate') ?? '', await response.text().catch(() => '')];

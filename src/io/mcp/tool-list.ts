@@ -42,14 +42,14 @@ export class ToolList {
     const given = Object.fromEntries(Object.entries(all).filter(([, value]) => value !== null));
     if (check(given).valid) return given;
     const problem = withChoices(withoutDataPath(errorMessage), tool);
-    throw refusal(`the tool "${name}" does not take these arguments: ${problem}${hintFor(errorMessage)}`);
+    throw requestFailure(`the tool "${name}" does not take these arguments: ${problem}${hintFor(errorMessage)}`);
   }
 
   #tool(name: string): Tool {
     const found = this.#tools.find((tool) => tool.name === name);
     if (found) return found;
     const names = this.#tools.map((tool) => tool.name).join(', ') || 'none';
-    throw refusal(`the server of "${this.#connection}" has no tool "${name}"; it has ${names}`);
+    throw requestFailure(`the server of "${this.#connection}" has no tool "${name}"; it has ${names}`);
   }
 
   #compile({ name, inputSchema }: Tool): Check {
@@ -64,7 +64,7 @@ export class ToolList {
   }
 }
 
-function refusal(message: string): Failure {
+function requestFailure(message: string): Failure {
   return new Failure('request', message, { sent: false });
 }
 
@@ -86,7 +86,9 @@ function toDouble({ text }: ExactNumber): number {
   const [mantissa = ''] = text.split(/[eE]/);
   const digits = mantissa.replace(/\D/g, '').replace(/^0+|0+$/g, '');
   if (Number.isFinite(number) && digits.length <= safeDigits) return number;
-  throw refusal(`the number ${text.slice(0, 60)} would lose digits on its way to the tool\nsend it as a text, if the tool takes one`);
+  throw requestFailure(
+    `the number ${text.slice(0, 60)} would lose digits on its way to the tool\nsend it as a text, if the tool takes one`,
+  );
 }
 
 /** Turns `data/a must be number` into `a must be number`. */

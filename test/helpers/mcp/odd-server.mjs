@@ -1,4 +1,4 @@
-// An MCP server over stdio that does what servers should not, or seldom do. Its first argument says what.
+// An MCP server over stdio that breaks rules, or uses rare features. Its first argument names the case.
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { appendFileSync } from 'node:fs';
@@ -53,7 +53,7 @@ const list = ({ cursor }) => {
   return { tools: [describe(`tool-${page}`)], ...(page < 5 && { nextCursor: String(page + 1) }) };
 };
 
-/** Starts a program that ends only when it is killed, and waits until it is deaf. */
+/** Starts a program that ignores SIGTERM, and waits until it does. */
 const leaveChild = async () => {
   const script = "process.on('SIGTERM', () => {}); setInterval(() => {}, 1000); process.send('deaf')";
   const child = spawn(process.execPath, ['-e', script], { stdio: ['ignore', 'ignore', 'ignore', 'ipc'] });
@@ -63,7 +63,7 @@ const leaveChild = async () => {
   noted(`child ${child.pid}`);
 };
 
-/** Asks the client for something, and answers what it said. */
+/** Sends a request to the client. Resolves to its answer. */
 const ask = (method, params) =>
   new Promise((resolve) => {
     const id = `ask-${asked.size}`;

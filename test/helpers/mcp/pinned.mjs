@@ -1,4 +1,4 @@
-// Loaded before a server that would listen on every interface: it listens on loopback, on a free port, and says which.
+// Makes a server that would listen on every interface listen on loopback, on a free port that it prints.
 import net from 'node:net';
 
 const { listen } = net.Server.prototype;

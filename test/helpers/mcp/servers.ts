@@ -5,14 +5,14 @@ import { onTestFinished } from 'vitest';
 const beside = (path: string) => fileURLToPath(new URL(path, import.meta.url));
 const installed = (name: string) => beside(`../../../node_modules/@modelcontextprotocol/${name}/dist/index.js`);
 
-/** The words that start a server which others wrote, over stdio. */
+/** Commands that start public MCP servers over stdio. */
 export const stdioServers = {
   everything: [process.execPath, installed('server-everything'), 'stdio'],
   filesystem: (folder: string) => [process.execPath, installed('server-filesystem'), folder],
   memory: [process.execPath, installed('server-memory')],
 } as const;
 
-/** The words that start a server of ours that is odd in some manner. `note`: a file in which it writes down what happens to it. */
+/** Command that starts `odd-server.mjs` with one of its cases. `note`: a file in which it records its start and its calls. */
 export function oddServer(manner: string, note = ''): string[] {
   return [process.execPath, beside('odd-server.mjs'), manner, ...(note === '' ? [] : [note])];
 }
@@ -20,7 +20,7 @@ export function oddServer(manner: string, note = ''): string[] {
 /** A server that listens. */
 export interface ListeningServer {
   readonly origin: string;
-  /** Where it takes messages. */
+  /** The address of its MCP endpoint. */
   readonly url: string;
   stop(): Promise<void>;
 }
@@ -51,7 +51,7 @@ export function listeningServer(transport: 'streamableHttp' | 'sse', port?: stri
   });
 }
 
-/** A connection that starts a server, as a flow writes it. */
+/** A connection with a command, as YAML. */
 export function commandConnection(words: readonly string[], more = ''): string {
   return `{ type: mcp, command: ${JSON.stringify(words)}${more} }`;
 }

@@ -7,7 +7,7 @@ import type { JsonObject } from '../../../src/core/value/value.ts';
 import { createTransport } from '../../../src/io/http/transport.ts';
 import { createTools, type ToolsOptions } from '../../../src/io/mcp/tools.ts';
 
-/** A connection to a server that is started here. */
+/** A connection to a local server. */
 export function local(
   command: readonly string[],
   more: Partial<McpConnection> & { passEnv?: string[]; credentials?: Record<string, string> } = {},
@@ -23,13 +23,13 @@ export function remote(url: string, auth?: Auth | Login, headers: Record<string,
 
 const common = { name: 'tools', intervalMs: undefined, concurrency: undefined, credits: 1, cost: undefined, startTimeoutMs: 10_000 };
 
-/** The port of tools, and what it reported. */
+/** The tools port with all it has reported. */
 export interface UsedTools {
   readonly tools: Tools;
   readonly events: ToolServerEvent[];
   readonly secrets: string[];
   readonly used: string[];
-  /** Calls a tool; a Failure is answered. */
+  /** Calls a tool. Resolves to a Failure instead of throwing it. */
   call(
     connection: McpConnection,
     tool: string,
@@ -38,7 +38,7 @@ export interface UsedTools {
   ): Promise<ToolAnswer | Failure>;
 }
 
-/** Makes the port of tools for the current test. */
+/** Makes the tools port for the current test. */
 export function useTools(options: Partial<ToolsOptions> = {}): UsedTools {
   const events: ToolServerEvent[] = [];
   const secrets: string[] = [];
@@ -73,7 +73,7 @@ export function useTools(options: Partial<ToolsOptions> = {}): UsedTools {
   };
 }
 
-/** A secret as it is found. */
+/** A secret as a lookup returns it. */
 export function secretOf(text: string, hosts?: readonly string[]): { text: string; from: string; hosts?: readonly string[] } {
   return { text, from: 'the test', ...(hosts && { hosts }) };
 }

@@ -96,7 +96,7 @@ describe('refused credential in the environment', () => {
   test('a file does not exist, and its name is not shown', async () => {
     const path = join(tmpdir(), 'automate-no-such-file');
     const message = await refusal({ AUTOMATE_CREDENTIAL_CRM_TOKEN_FILE: path });
-    // It may be the secret itself that was put there.
+    // The name may be the secret itself, put into the wrong variable.
     expect(message).toBe('AUTOMATE_CREDENTIAL_CRM_TOKEN_FILE names a file that cannot be read: ENOENT: no such file or directory');
   });
 

@@ -48,7 +48,7 @@ describe('server-everything at a URL', () => {
   });
 });
 
-/** A small MCP server over HTTP. `answer`: answers instead of it, and says so with true. */
+/** Starts a small MCP server over HTTP. `answer`: answers in its place, and then returns true. */
 function mcpServer(answer: Handler = () => false, tls?: { readonly key: string; readonly cert: string }) {
   return httpServer(async (request, response) => {
     if ((await answer(request, response)) === true) return undefined;

@@ -40,14 +40,14 @@ export class MessageLines {
 
   #parse(line: string): JSONRPCMessage | undefined {
     if (line.trim() === '') return undefined;
-    const found = parseLine(line);
+    const found = jsonOrNothing(line);
     if (typeof found === 'object' && found !== null && 'jsonrpc' in found) return found as JSONRPCMessage;
     this.#skipped = line;
     return undefined;
   }
 }
 
-function parseLine(line: string): unknown {
+function jsonOrNothing(line: string): unknown {
   try {
     return JSON.parse(line);
   } catch {
