@@ -22,30 +22,30 @@ const zlib: Decoder = { sync: inflateSync, async: promisify<Buffer, ZlibOptions,
 const raw: Decoder = { sync: inflateRawSync, async: promisify<Buffer, ZlibOptions, Buffer>(inflateRaw) };
 const brotli: Decoder = { sync: brotliDecompressSync, async: promisify<Buffer, ZlibOptions, Buffer>(brotliDecompress) };
 
-/** What we tell servers that we understand. */
+/** The encodings that requests accept. */
 export const acceptEncoding = 'gzip, deflate, br';
 
-/** More than this is no server's doing, but an attack. */
-const mostEncodings = 5;
+/** No server applies more: more are an attack. */
+const maxEncodings = 5;
 
-/** Below this size a thread costs more than it takes over. */
+/** Up to this size, handing the work to a thread costs more than the work. */
 const syncBytes = 32 * 1024;
 
-/** What is known of the body. */
+/** The limit of a body, and the status for its failures. */
 export interface BodyLimits {
   readonly maxBytes: number;
   readonly status: number;
 }
 
-/** Decompresses a whole body. Throws a Failure: `network` when it was cut off or is damaged, `parse` when it is too large. */
+/** Decompresses a whole body. Throws a Failure: `network` if it was cut off or is damaged, `parse` if it is too large. */
 export async function decompress(body: Buffer, encodings: string, { maxBytes, status }: BodyLimits): Promise<Buffer> {
   const names = encodings
     .toLowerCase()
     .split(',')
     .map((name) => name.trim());
   const applied = names.filter((name) => name !== '' && name !== 'identity');
-  if (applied.length > mostEncodings) {
-    throw new Failure('parse', `expected at most ${mostEncodings} content encodings, found ${applied.length}`, { status });
+  if (applied.length > maxEncodings) {
+    throw new Failure('parse', `expected at most ${maxEncodings} content encodings, found ${applied.length}`, { status });
   }
   const options = { maxOutputLength: maxBytes };
   let result = body;
@@ -63,7 +63,7 @@ export async function decompress(body: Buffer, encodings: string, { maxBytes, st
   return result;
 }
 
-/** Many servers send bare deflate data where HTTP says zlib's (RFC 9110, 8.4.1.2); only zlib's begins with an 8 in its low half-byte. */
+/** For `deflate` HTTP demands zlib's format (RFC 9110, 8.4.1.2), but many servers send raw data. Only zlib's begins with an 8 in its low half-byte. */
 function decoderOf(encoding: string, body: Buffer): Decoder | undefined {
   switch (encoding) {
     case 'gzip':

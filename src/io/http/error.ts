@@ -1,24 +1,24 @@
 import { cleaned } from '../../core/answer/response.ts';
 import { Failure } from '../../core/failure.ts';
 
-/** Where an error of the connection happened. */
+/** The request that a connection error ended. */
 export interface Occasion {
   readonly origin: string;
   /** The proxy's host and port; absent without one. */
   readonly proxy?: string | undefined;
-  /** Whether the request was written to a connection. */
+  /** True once the request was written to a connection. */
   readonly wasSent: boolean;
 }
 
 const tlsCodes =
   /^(?:DEPTH_ZERO_SELF_SIGNED_CERT|SELF_SIGNED_CERT_IN_CHAIN|CERT_|UNABLE_TO_|ERR_TLS_|ERR_SSL_|HOSTNAME_MISMATCH|INVALID_CA|EPROTO)/;
 
-/** What undici refuses to write. */
+/** Requests that undici refuses to write. */
 const badRequests = new Set(['UND_ERR_INVALID_ARG', 'UND_ERR_NOT_SUPPORTED', 'UND_ERR_REQ_CONTENT_LENGTH_MISMATCH']);
 
 const slow = new Set(['UND_ERR_CONNECT_TIMEOUT', 'UND_ERR_HEADERS_TIMEOUT', 'ETIMEDOUT']);
 
-/** What an error of the connection means for the record. */
+/** Translates a connection error into the Failure of the record. */
 export function failureOf(error: unknown, occasion: Occasion): Failure {
   if (error instanceof Failure) return error;
   const { origin, proxy, wasSent } = occasion;
@@ -40,7 +40,7 @@ interface Coded {
   readonly message: string;
 }
 
-/** Node bundles the errors of several addresses; the first tells enough. */
+/** The error at the root. Node bundles the errors of several addresses: the first is enough. */
 function rootOf(error: unknown): Coded {
   const { code, errors, cause } = error as { code?: string; errors?: unknown[]; cause?: unknown };
   if (Array.isArray(errors) && errors.length > 0) return rootOf(errors[0]);
@@ -48,7 +48,7 @@ function rootOf(error: unknown): Coded {
   return error as Coded;
 }
 
-/** undici tells the status of a proxy's refusal only in its message. Below 500 it would be refused again. */
+/** A refusal by the proxy. undici gives its status only in the message. Below 500 the next attempt would be refused, too. */
 function proxyRefusal(message: string, { origin, proxy }: Occasion): Failure | undefined {
   const status = Number(/^Proxy (?:response|Authentication Required) \((\d{3})\)/.exec(message)?.[1]);
   if (Number.isNaN(status)) return undefined;
@@ -58,14 +58,14 @@ function proxyRefusal(message: string, { origin, proxy }: Occasion): Failure | u
   });
 }
 
-/** Trying again would meet the same certificate. */
+/** Not retryable: the next attempt would meet the same certificate. */
 function tlsFailure(code: string, message: string, origin: string): Failure {
-  const mend = /SELF_SIGNED|UNABLE_TO_(?:GET|VERIFY)|INVALID_CA/.test(code)
+  const hint = /SELF_SIGNED|UNABLE_TO_(?:GET|VERIFY)|INVALID_CA/.test(code)
     ? '\nif the server is yours, name its certificate authority with --cacert FILE'
     : '';
-  // Newer versions of Node add a hint to an option of their own.
+  // Newer versions of Node add a hint at one of their own options.
   const cause = tlsReason(cleaned(message.replace(/; if the root CA is installed locally.*/s, '')));
-  return new Failure('network', `the TLS connection to ${origin} failed: ${cause} (${code})${mend}`, { sent: false });
+  return new Failure('network', `the TLS connection to ${origin} failed: ${cause} (${code})${hint}`, { sent: false });
 }
 
 /** OpenSSL's reason without the codes, functions and lines of its source around it. */
@@ -94,9 +94,9 @@ const reasons: Record<string, string> = {
 function networkReason(code: string, message: string): string {
   const parserReason = /^Response does not match the HTTP\/1\.1 protocol \((.+)\)$/.exec(message)?.[1];
   if (parserReason !== undefined) return `the answer is no valid HTTP (${parserReason})`;
-  // undici takes for granted that a status is 100 or more.
+  // undici asserts that a status is 100 or more.
   if (code === 'ERR_ASSERTION') return 'the answer is no valid HTTP';
-  // What undici calls so comes without a request for it: 100 where nothing was to be continued.
+  // undici's words for an answer without a request, and for a 100 when nothing was to be continued.
   if (code === 'UND_ERR_SOCKET' && message === 'bad response')
     return 'the server sent an answer that was not asked for, such as 100 Continue';
   return `${reasons[code] ?? cleaned(message)}${code === '' || code.startsWith('UND_') ? '' : ` (${code})`}`;

@@ -1,8 +1,8 @@
 import { type LookupAddress, type LookupOptions, lookup } from 'node:dns';
 import { BlockList, isIP, type LookupFunction } from 'node:net';
 
-/** Where cloud machines hand out their own credentials, and the rest of the link: never reached but for a host that the flow names. */
-const neverReached = lazily(() =>
+/** Metadata services, which hand out credentials of a cloud machine, and all link-local addresses: reached only if the flow names the host. */
+const metadataAddresses = lazily(() =>
   blockList([
     '169.254.0.0/16',
     '100.100.100.200/32',
@@ -14,7 +14,7 @@ const neverReached = lazily(() =>
   ]),
 );
 
-/** Inside a network, or no address of a single host at all (IANA's special-purpose registries). */
+/** Addresses inside a network, or of no single host (IANA's special-purpose registries). */
 const insideNetwork = lazily(() =>
   blockList([
     '0.0.0.0/8',
@@ -33,7 +33,7 @@ const insideNetwork = lazily(() =>
   ]),
 );
 
-/** Made when it is first asked for: most flows name their hosts. */
+/** Makes a list when it is first needed: most flows name their hosts. */
 function lazily<Thing extends object>(make: () => Thing): () => Thing {
   let made: Thing | undefined;
   return () => {
@@ -51,19 +51,19 @@ function blockList(subnets: readonly string[]): BlockList {
   return list;
 }
 
-/** A host that the flow does not name leads where it must not. */
+/** A host that the flow does not name leads to an address that is refused. */
 class AddressRefused extends Error {
   override readonly name = 'AddressRefused';
   readonly code = 'ADDRESS_REFUSED';
 }
 
-/** Throws AddressRefused when an address must not be reached. */
+/** Throws AddressRefused if an address must not be reached. */
 function refuseAddress(address: string, host: string, isAllowed: boolean): void {
   const bare = address.replace(/%.*$/, '');
   const plain = embeddedIpv4(bare) ?? bare;
   const family = isIP(plain) === 6 ? 'ipv6' : 'ipv4';
   const leads = `the flow does not name the whole origin (scheme, host and port) of this request to "${host}", which leads to ${address}`;
-  if (neverReached().check(plain, family)) {
+  if (metadataAddresses().check(plain, family)) {
     const listed = isAllowed ? '\nsuch an address is refused whenever a record names it, listed under allow_hosts or not' : '';
     throw new AddressRefused(`${leads}, a link-local or metadata address${listed}`);
   }
@@ -72,7 +72,7 @@ function refuseAddress(address: string, host: string, isAllowed: boolean): void 
   }
 }
 
-/** The groups before the IPv4 address that an IPv6 address leads to, and at which group that begins. */
+/** Prefixes of IPv6 addresses that carry an IPv4 address, and the group at which that begins. */
 const carriers: readonly { readonly prefix: readonly number[]; readonly at: number }[] = [
   { prefix: [0, 0, 0, 0, 0, 0xffff], at: 6 }, // IPv4-mapped (RFC 4291, 2.5.5.2)
   { prefix: [0, 0, 0, 0, 0xffff, 0], at: 6 }, // IPv4-translated (RFC 2765, 2.1)
@@ -83,22 +83,22 @@ const carriers: readonly { readonly prefix: readonly number[]; readonly at: numb
 
 function embeddedIpv4(address: string): string | undefined {
   if (isIP(address) !== 6) return undefined;
-  const groups = groupsOf(address);
+  const groups = ipv6Groups(address);
   const carrier = carriers.find(({ prefix }) => prefix.every((group, index) => groups[index] === group));
   if (!carrier) return undefined;
   const [high = 0, low = 0] = groups.slice(carrier.at);
   return [high >> 8, high & 255, low >> 8, low & 255].join('.');
 }
 
-/** The eight groups of an IPv6 address; URL writes it in its one canonical form. */
-function groupsOf(address: string): number[] {
+/** The eight groups of an IPv6 address. URL gives its one canonical form. */
+function ipv6Groups(address: string): number[] {
   const [before = '', after] = new URL(`http://[${address}]`).hostname.slice(1, -1).split('::');
   const numbers = (text: string | undefined) => (text ? text.split(':').map((group) => Number.parseInt(group, 16)) : []);
   const [head, tail] = [numbers(before), numbers(after)];
   return [...head, ...Array<number>(8 - head.length - tail.length).fill(0), ...tail];
 }
 
-/** Whether the flow lists a host, with or without its port; an IPv6 address with or without brackets. */
+/** True if the flow lists the host, with or without its port; an IPv6 address with or without brackets. */
 export function isListed(origin: string, allowHosts: readonly string[]): boolean {
   const { hostname, host } = new URL(origin);
   return allowHosts.some((listed) => {
@@ -107,18 +107,18 @@ export function isListed(origin: string, allowHosts: readonly string[]): boolean
   });
 }
 
-/** Checks a host that is itself an address; a custom look-up is never asked about those. Throws AddressRefused. */
+/** Checks a host that is itself an address: Node looks up names only. Throws AddressRefused. */
 export function refuseHost(origin: string, isAllowed: boolean): void {
   const { hostname } = new URL(origin);
   const bare = hostname.replace(/^\[|\]$/g, '');
   if (isIP(bare) !== 0) refuseAddress(bare, hostname, isAllowed);
 }
 
-/** A look-up of names that refuses what they must not lead to. */
+/** Looks names up, and refuses those that lead to a refused address. */
 export function guardedLookup(isAllowed: boolean): LookupFunction {
   return (hostname, options, callback) => {
-    const wanted: LookupOptions = { ...options, all: true };
-    lookup(hostname, wanted, (error, found) => {
+    const all: LookupOptions = { ...options, all: true };
+    lookup(hostname, all, (error, found) => {
       const addresses = found as LookupAddress[];
       try {
         if (error) throw error;
@@ -133,7 +133,7 @@ export function guardedLookup(isAllowed: boolean): LookupFunction {
   };
 }
 
-/** Checks what a host's name leads to, seen from here; a name that is not known here is not refused. Throws AddressRefused. */
+/** Checks the addresses of a name as seen from here. A name that is not known here is not refused. Throws AddressRefused. */
 export function refuseName(origin: string, isAllowed: boolean): Promise<void> {
   const { hostname } = new URL(origin);
   return new Promise((resolve, reject) => {

@@ -2,18 +2,18 @@ import type { HttpResponse } from '../../core/ports.ts';
 
 const utf8 = new TextDecoder('utf-8', { fatal: true });
 
-/** Reads headers by their lower-case names; several of one are joined by `, `. */
+/** Reads headers by their lower-case names. Several values of one are joined by `, `. */
 export function headerReader(headers: HttpResponse['headers']): HttpResponse['header'] {
   return (name) => {
     if (!Object.hasOwn(headers, name)) return undefined;
     const value = headers[name];
     if (value === undefined) return undefined;
-    return decoded(typeof value === 'string' ? value : value.join(', '));
+    return toText(typeof value === 'string' ? value : value.join(', '));
   };
 }
 
-/** Headers come as one character per byte. What is UTF-8 is read as such: that is how we write them, too. */
-function decoded(text: string): string {
+/** Headers come as one character per byte. They are read as UTF-8, as they are written, if they are valid UTF-8. */
+function toText(text: string): string {
   if (!/[\x80-\xff]/.test(text)) return text;
   try {
     return utf8.decode(Buffer.from(text, 'latin1'));

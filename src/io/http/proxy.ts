@@ -1,12 +1,12 @@
 import { BlockList, isIP } from 'node:net';
 import { AutomateError } from '../../core/failure.ts';
 
-/** Finds the proxy of an origin; none for a direct connection. */
+/** Finds the proxy for an origin. Absent for a direct connection. */
 export type ProxyFinder = (origin: string) => URL | undefined;
 
 /**
  * Reads HTTP_PROXY, HTTPS_PROXY and NO_PROXY the way curl does: each for its own scheme, lower case before upper case, empty for none.
- * Throws an AutomateError for what is no proxy's URL.
+ * Throws an AutomateError for a value that is no URL of a proxy.
  */
 export function proxyFinder(environment: NodeJS.ProcessEnv): ProxyFinder {
   const http = proxyOf(environment, 'http_proxy');
@@ -36,7 +36,7 @@ function proxyOf(environment: NodeJS.ProcessEnv, lower: string): URL | undefined
   throw new AutomateError('usage', `${name}: expected the URL of a proxy such as http://proxy.example.com:3128, found ${found}`);
 }
 
-/** Hosts with their subdomains, addresses, networks (`10.0.0.0/8`), each perhaps with a port; `*` for all. */
+/** Reads NO_PROXY: hosts with their subdomains, addresses, and networks (`10.0.0.0/8`), hosts and addresses perhaps with a port; `*` for all. */
 function exceptions(list: string): (url: URL) => boolean {
   const networks = new BlockList();
   const hosts: { readonly host: string; readonly port: string | undefined }[] = [];
@@ -56,8 +56,8 @@ function exceptions(list: string): (url: URL) => boolean {
     if (family !== 0 && networks.check(address, family === 6 ? 'ipv6' : 'ipv4')) return true;
     const actualPort = port === '' ? (protocol === 'https:' ? '443' : '80') : port;
     return hosts.some(
-      ({ host, port: wanted }) =>
-        (wanted === undefined || wanted === actualPort) &&
+      ({ host, port: listedPort }) =>
+        (listedPort === undefined || listedPort === actualPort) &&
         (host === '*' || hostname === host || (family === 0 && hostname.endsWith(`.${host}`))),
     );
   };
