@@ -123,7 +123,7 @@ class Need {
     this.#batchSize = batchSize;
   }
 
-  /** The calls that so many records still need. */
+  /** The calls that this number of records still needs. */
   callsFor(records: number): number {
     const perCall = this.#sent === 0 ? this.#batchSize : this.#shares / this.#sent;
     return Math.ceil((records * this.#calls - this.#paid) / perCall);

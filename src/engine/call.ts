@@ -19,7 +19,7 @@ export interface Caller extends AttemptContext {
   readonly heard?: ((answer: LastAnswer) => void) | undefined;
 }
 
-/** How far a record is. */
+/** The progress of a record through the flow. */
 export interface Progress {
   /** True once something was sent for it: then it is brought to its end even while the run finishes. */
   readonly hasBegun: boolean;
@@ -27,7 +27,7 @@ export interface Progress {
   begin(node: string, isShare?: boolean): void;
 }
 
-/** The progress of a record whose calls nobody counts. */
+/** The progress of a record outside a budget. */
 export class RecordProgress implements Progress {
   hasBegun = false;
 

@@ -7,7 +7,7 @@ export type MaxErrors = { readonly count: number } | { readonly share: number };
 /** A share counts only once this many records are finished: one failure among the first three says little. */
 const minForShare = 100;
 
-/** Why the run must end; absent while the failures are within the limit. */
+/** The reason to end the run; absent while the failures are within the limit. */
 export function tooManyErrors(
   limit: MaxErrors | undefined,
   { finished, failed }: { readonly finished: number; readonly failed: number },
@@ -34,8 +34,8 @@ export function minCallsBefore(limit: MaxErrors | undefined, failing: number, un
 const maxVainCalls = 10;
 
 /**
- * Ends a run that nobody has answered, before every record has become an error. The limit grows with the number of origins: if
- * records name them, one says nothing about the next.
+ * Ends a run in which no server has answered, before every record becomes an error. The limit grows with the number of origins:
+ * if records name them, one says nothing about the next.
  */
 export class UnreachableWatch {
   readonly #phase: RunPhase;

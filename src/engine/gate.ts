@@ -73,12 +73,12 @@ export class Gate {
     this.#intervalMs = Math.max(this.#intervalMs, intervalMs);
   }
 
-  /** Lets nobody through for `waitMs`. A shorter pause does not end a longer one. */
+  /** Starts no call for `waitMs`. A shorter pause does not end a longer one. */
   pause(waitMs: number): void {
     this.#pausedUntilMs = Math.max(this.#pausedUntilMs, this.#clock.now() + waitMs);
   }
 
-  /** Resolves when the call has a slot and may start. Rejects with Unfinished once its run admits it no more. */
+  /** Resolves when the call has a slot and may start. Rejects with Unfinished once its run no longer admits it. */
   enter(call: WaitingCall, slots: Slots, phase: RunPhase): Promise<void> {
     return new Promise((start, turnAway) => {
       enqueue(this.#queueOf(slots, phase).waiters, { call, start, turnAway });

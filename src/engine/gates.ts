@@ -30,7 +30,7 @@ export class Gates {
   }
 }
 
-/** The gates as one run sees them. The rates and pauses are those of all runs, the slots its own: two flows may have nodes with the same id. */
+/** The gates as one run sees them. It shares rates and pauses with other runs. Its slots are its own: two flows may have nodes of the same id. */
 export class RunGates {
   readonly #gates: Gates;
   readonly #phase: RunPhase;
@@ -46,7 +46,7 @@ export class RunGates {
     });
   }
 
-  /** Resolves when the call has a slot and may start; of the calls that wait, that of the lowest record starts first. Rejects with Unfinished once the run admits it no more. */
+  /** Resolves when the call has a slot and may start: the lowest record first. Rejects with Unfinished once the run no longer admits it. */
   enter(call: Call<unknown>, waiting: WaitingCall): Promise<void> {
     if (!this.#phase.admits(waiting.record, waiting.stage)) return Promise.reject(new Unfinished());
     const gate = this.#gates.gateOf(call);
@@ -62,7 +62,7 @@ export class RunGates {
     if (this.#room.isAwaited && this.#hasRoom()) this.#room.wake();
   }
 
-  /** Lets nobody through the gate of a call for `waitMs`. */
+  /** Starts no call at the gate of this one for `waitMs`. */
   pause(call: Call<unknown>, waitMs: number): void {
     this.#gates.gateOf(call).pause(waitMs);
   }
@@ -77,7 +77,7 @@ export class RunGates {
     for (const gate of this.#gatesInUse()) gate.forget(this.#phase);
   }
 
-  /** False while as many calls wait for slots as there are slots: more would only take up memory. A paused gate counts for nothing, since others may be open. */
+  /** False while as many calls wait for slots as there are slots: more would only take up memory. Calls at a paused gate take no slots, as other gates may be open. */
   #hasRoom(): boolean {
     if (this.#phase.current !== 'open') return true;
     for (const slots of this.#slots.values()) if (slots.areTaken && slots.waiting >= slots.max) return false;

@@ -1,11 +1,14 @@
 import type { Ending } from '../core/event.ts';
 
 /**
- * How far a run has closed. It only ever advances.
- * open: records are read and begun.
- * finishing: none is begun; records for which something was sent are brought to their end, and those before `StopReason.before`.
- * unpaid: no credits are left; only calls that hold their credit are brought to their end.
- * stopped: nothing goes on.
+ * The phases of a run that closes. It only advances.
+ *
+ * | | goes on |
+ * |---|---|
+ * | open | everything |
+ * | finishing | records for which something was sent, and records before `StopReason.before` |
+ * | unpaid | calls that hold their credit: there are no credits left |
+ * | stopped | nothing |
  */
 export type Phase = 'open' | 'finishing' | 'unpaid' | 'stopped';
 
@@ -16,11 +19,11 @@ export type Phase = 'open' | 'finishing' | 'unpaid' | 'stopped';
  */
 export type CallStage = 'new' | 'begun' | 'paid';
 
-/** Why a run ends early. */
+/** The reason for an early end. */
 export interface StopReason {
   readonly ending: Ending;
   readonly message: string;
-  /** Longest wait that is still waited for; absent for any. */
+  /** Longest wait that is still waited out; absent for any. */
   readonly patienceMs?: number;
   /**
    * Records before this number are still begun; absent for none. Without them, a resumed run could end at the same record again
@@ -93,7 +96,7 @@ export class RunPhase {
     return this.#phase !== 'stopped' && (hasBegun || record < this.#before);
   }
 
-  /** True if a call may wait so long. `isPaid`: it holds its credit. */
+  /** True if a call may wait that long. `isPaid`: it holds its credit. */
   allowsWait(waitMs: number, isPaid: boolean): boolean {
     return this.#phase !== 'stopped' && (isPaid || this.#phase !== 'unpaid') && waitMs <= this.#patienceMs;
   }

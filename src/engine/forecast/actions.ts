@@ -13,7 +13,7 @@ export interface Range {
   readonly most: number;
 }
 
-/** What the records so far say about a step. */
+/** The load of a step, from the records so far. */
 export interface StepLoad {
   /** Records that make their first call there. */
   readonly records: number;

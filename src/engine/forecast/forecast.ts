@@ -11,7 +11,7 @@ import { Probes } from './probe.ts';
 import { Demand, type Duration } from './time.ts';
 import { Walk, type WalkListener } from './walk.ts';
 
-/** What is known of a run before anything is sent. */
+/** The needs of a run, as far as they are known before anything is sent. */
 export interface Forecast {
   readonly records: number;
   /** Records that fail before anything is sent, and the first of them. */

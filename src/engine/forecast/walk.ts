@@ -34,7 +34,7 @@ export class Walk {
       const rows = await this.#atStep(step, fields);
       if (rows.length !== 1) {
         const out: Fields[] = [];
-        for (const each of rows) append(out, await this.through(steps.slice(index + 1), each));
+        for (const each of rows) addRows(out, await this.through(steps.slice(index + 1), each));
         return out;
       }
       fields = rows[0] as Fields;
@@ -83,7 +83,7 @@ export class Walk {
         return undefined;
       },
       async emit(rows) {
-        append(emitted, rows);
+        addRows(emitted, rows);
       },
       now: () => nowMs,
       async waitUntil(untilMs) {
@@ -94,8 +94,8 @@ export class Walk {
   }
 }
 
-/** Appends one by one: a spread of all rows can have more arguments than a call may have. */
-function append(to: Fields[], rows: readonly Fields[]): void {
+/** Adds rows one by one: a spread of all rows can have more arguments than a call may have. */
+function addRows(to: Fields[], rows: readonly Fields[]): void {
   for (const row of rows) to.push(row);
 }
 
