@@ -6,11 +6,11 @@ import { type FlowOptions, runFlow } from '../helpers/run-flow.ts';
 const flow = (more = '') => `nodes: [{ type: http, url: "https://api.example.com/{{id}}"${more} }]`;
 const records = (count: number) => Array.from({ length: count }, (_, id) => ({ id }));
 
-describe('a credit', () => {
+describe('an action', () => {
   test.each<[string, number, FlowOptions['http']]>([
     ['a success', 1, () => ({})],
     ['a failure that the server answered', 1, () => ({ status: 404 })],
-    ['an action however often it is tried', 1, (_, index) => ({ status: index < 3 ? 503 : 200 })],
+    ['an action with several attempts', 1, (_, index) => ({ status: index < 3 ? 503 : 200 })],
     ['an action that never succeeds', 1, () => ({ status: 503 })],
     [
       'a request that may have reached the server',
@@ -27,45 +27,45 @@ describe('a credit', () => {
       },
     ],
     [
-      'a request that reached the server at its second try only',
+      'a request that reached the server only at its second attempt',
       1,
       (_, index) => {
         if (index === 0) throw new Failure('network', 'refused', { sent: false, retryable: true });
         return { status: 500 };
       },
     ],
-  ])('%s costs: %i', async (_name, credits, http) => {
+  ])('%s costs %i', async (_name, credits, http) => {
     expect((await runFlow(flow(), records(1), { http: http ?? (() => ({})) })).credits).toBe(credits);
   });
 
-  test('costs neither a record that cannot be rendered nor one that passes by', async () => {
+  test('costs nothing for a record that cannot be rendered, or skips the node', async () => {
     const { credits, failures } = await runFlow(flow(', when: "id > 1"'), [{ id: 1 }, { id: 2 }, { id: '..' }], {});
     expect(failures).toHaveLength(1);
     expect(credits).toBe(1);
   });
 
-  test('is one for every node that a record passes', async () => {
+  test('costs one credit at every node', async () => {
     const two = 'nodes: [{ type: http, url: "https://api.example.com/{{id}}" }, { type: http, url: "https://api.example.com/{{id}}" }]';
     expect((await runFlow(two, records(5))).credits).toBe(10);
   });
 });
 
 describe('when the credits are used up', () => {
-  test('no further action starts, those in flight finish, and what is finished is written', async () => {
+  test('no further action starts, those in flight finish, and their records are written', async () => {
     const { ending, credits, requests, rows, events } = await runFlow(flow(), records(100), { credits: 10, http: () => ({ afterMs: 50 }) });
     expect({ ending, credits, requests: requests.length }).toEqual({ ending: 'max-credits', credits: 10, requests: 10 });
     expect(rows).toEqual(records(10));
     expect(events).toContainEqual({ type: 'stopping', ending: 'max-credits', reason: 'the credits are used up' });
   });
 
-  test('an action in flight may still be tried again', async () => {
+  test('an action in flight is still retried', async () => {
     const http: FlowOptions['http'] = (_, index) => ({ status: index === 0 ? 503 : 200, afterMs: 10 });
     const { requests, rows, credits } = await runFlow(flow(), records(9), { credits: 3, http });
     expect(rows).toEqual(records(3));
     expect([requests.length, credits]).toEqual([4, 3]);
   });
 
-  test('exactly enough is enough', async () => {
+  test('a run with exactly enough credits is complete', async () => {
     expect(await runFlow(flow(), records(10), { credits: 10 })).toMatchObject({ ending: 'complete', credits: 10 });
   });
 
@@ -73,7 +73,7 @@ describe('when the credits are used up', () => {
     [20, 10],
     [21, 10],
     [7, 3],
-  ])('%i bring %i records through two nodes to their end, and are not all spent at the first one', async (most, written) => {
+  ])('%i of them bring %i records through two nodes, and are not all spent at the first one', async (most, written) => {
     const two = 'nodes: [{ type: http, url: "https://api.example.com/{{id}}" }, { type: http, url: "https://api.example.com/{{id}}" }]';
     const { ending, credits, rows } = await runFlow(two, records(60), { credits: most, http: () => ({ afterMs: 20 }) });
     expect({ ending, credits, rows }).toEqual({ ending: 'max-credits', credits: most, rows: records(written) });
@@ -82,7 +82,7 @@ describe('when the credits are used up', () => {
   test.each([
     [61, 1],
     [63, 3],
-  ])('%i are enough for 60 records with one call each, and %i for all', async (most, batches) => {
+  ])('%i of them are enough for 60 records with one call each, and %i for all', async (most, batches) => {
     const flow = `nodes:
   - { type: http, url: "https://api.example.com/{{id}}" }
   - { type: http, method: POST, url: "https://api.example.com/", batch: { size: ${60 / batches}, items: "{{id}}" }, body: ["{{items}}"] }`;
@@ -97,7 +97,7 @@ describe('when the credits are used up', () => {
       `{ type: loop, while: page < 9, carry: [page], emit: last, nodes: [{ type: http, url: "https://api.example.com/{{id}}/{{page}}", map: [page] }] }`,
     ],
     ['pages', '{ type: http, url: "https://api.example.com/{{id}}", paginate: { type: page, items: items }, map: { page: "items[]" } }'],
-  ])('of a run with too few credits as many records come to their end as there can be: %s', async (_, node) => {
+  ])('as many records are finished as there can be: %s', async (_, node) => {
     const http: FlowOptions['http'] = ({ url }) => {
       const { pathname, searchParams } = new URL(url);
       const page = Number(searchParams.get('page') ?? Number(pathname.split('/')[2]) + 1);
@@ -110,9 +110,9 @@ describe('when the credits are used up', () => {
   });
 
   test.each([
-    ['nobody can share', '?g={{id}}', 100, 50],
-    ['two can share', '?g={{pair}}', 100, 66],
-    ['all can share', '', 102, 100],
+    ['no records can share one', '?g={{id}}', 100, 50],
+    ['two records can share one', '?g={{pair}}', 100, 66],
+    ['all records can share one', '', 102, 100],
   ])('batches are as full as they can be: %s', async (_, query, most, written) => {
     const flow = `nodes:
   - { type: http, url: "https://api.example.com/{{id}}" }
@@ -123,7 +123,7 @@ describe('when the credits are used up', () => {
     expect([ending, credits <= most, rows.length >= written - 4]).toEqual(['max-credits', true, true]);
   });
 
-  test('a node that records pass by is taken to be needed less and less', async () => {
+  test('a node that records skip holds back fewer and fewer records', async () => {
     const flow = `nodes:
   - { type: http, url: "https://api.example.com/{{id}}" }
   - { type: http, when: "false", url: "https://api.example.com/p", paginate: { type: page, items: items }, map: { x: "items[]" } }`;
@@ -133,7 +133,7 @@ describe('when the credits are used up', () => {
     expect(waitedMs).toBeLessThan(400);
   });
 
-  test.each([3, 4, 40])('%i records that wait to ask again are not waited for when nothing is left to ask with', async (count) => {
+  test.each([3, 4, 40])('%i records of a poll do not wait any longer', async (count) => {
     const flow = `nodes:
   - type: poll
     every: 1h
@@ -146,11 +146,11 @@ describe('when the credits are used up', () => {
     expect(waitedMs).toBeLessThan(1000);
   });
 
-  test('with none at all nothing is sent', async () => {
+  test('a run without any sends nothing', async () => {
     expect(await runFlow(flow(), records(10), { credits: 0 })).toMatchObject({ ending: 'max-credits', requests: [], rows: [] });
   });
 
-  test('a credit that was given back can be spent by another record', async () => {
+  test('a credit that is given back can be spent by another record', async () => {
     const http: FlowOptions['http'] = ({ path }) => {
       if (path === '/0') throw new Failure('request', 'refused', { sent: false });
       return {};
@@ -160,7 +160,7 @@ describe('when the credits are used up', () => {
     expect(credits).toBe(3);
   });
 
-  test('no concurrency, retry or expansion spends more, and the output is the beginning of the input', async () => {
+  test('no more are spent, and the output is the beginning of the input, whatever the concurrency, retries and rows', async () => {
     const expanding = `nodes:
   - { type: http, url: "https://api.example.com/{{id}}", map: { part: "parts[]" } }
   - { type: http, url: "https://api.example.com/{{id}}/{{part}}" }`;

@@ -19,49 +19,49 @@ describe('a pause', () => {
   const refusedOnce: FlowOptions['http'] = (_, index) =>
     index === 0 ? { status: 429, headers: { 'retry-after': '5' } } : { afterMs: 100 };
 
-  test('asked for by a 429 holds for everyone at the gate', async () => {
+  test('after a 429 holds for every call at the gate', async () => {
     const flow = `nodes:\n${node(`${api}a/`, ', concurrency: 1')}${node(`${api}b/`)}`;
     const { requests, rows } = await runFlow(flow, records(4), { http: refusedOnce });
     expect(times(requests).slice(0, 2)).toEqual([0, 5000]);
     expect(rows).toHaveLength(4);
   });
 
-  test('asked for by a 429 without a time lasts as long as the step', async () => {
+  test('after a 429 without Retry-After lasts as long as the backoff', async () => {
     const { requests } = await runFlow(`nodes:\n${node(api, ', concurrency: 1')}`, records(3), {
       http: (_, index) => (index === 0 ? { status: 429 } : {}),
     });
     expect(times(requests)).toEqual([0, 1000, 1000, 1000]);
   });
 
-  test('asked for by any answer with Retry-After holds for everyone, too', async () => {
+  test('after any answer with Retry-After holds for every call at the gate', async () => {
     const { requests } = await runFlow(`nodes:\n${node(api, ', concurrency: 1')}`, records(3), {
       http: (_, index) => (index === 0 ? { status: 503, headers: { 'retry-after': '5' } } : {}),
     });
     expect(times(requests)).toEqual([0, 5000, 5000, 5000]);
   });
 
-  test('is none for a 503 that asks for nothing', async () => {
+  test('does not follow a 503 without Retry-After', async () => {
     const { requests } = await runFlow(`nodes:\n${node(api, ', concurrency: 1')}`, records(3), {
       http: (_, index) => (index === 0 ? { status: 503 } : {}),
     });
     expect(times(requests)).toEqual([0, 0, 0, 1000]);
   });
 
-  test('is none when the wait is longer than max_wait: only that record fails', async () => {
+  test('does not follow a wait longer than max_wait: only that record fails', async () => {
     const flow = `nodes:\n${node(api, ', concurrency: 1, retry: { max_wait: 2s }')}`;
     const { requests, failures } = await runFlow(flow, records(3), { http: refusedOnce });
     expect(times(requests)).toEqual([0, 0, 100]);
     expect(failures).toMatchObject([{ record: 1 }]);
   });
 
-  test('is the longest that was asked for, whichever came last', async () => {
+  test('is the longest of several', async () => {
     const { requests } = await runFlow(`nodes:\n${node(api, ', concurrency: 2')}`, records(3), {
       http: (_, index) => (index < 2 ? { status: 429, headers: { 'retry-after': index === 0 ? '60' : '2' } } : {}),
     });
     expect(times(requests)).toEqual([0, 0, 60_000, 60_000, 60_000]);
   });
 
-  test('is kept by the others even when the record itself is not tried again', async () => {
+  test('holds for the other records even if the record itself is not retried', async () => {
     const { requests, failures } = await runFlow(`nodes:\n${node(api, ', concurrency: 1, retry: { max: 0 }')}`, records(2), {
       http: refusedOnce,
     });
@@ -69,14 +69,14 @@ describe('a pause', () => {
     expect(failures).toMatchObject([{ record: 1, status: 429 }]);
   });
 
-  test('lets another origin go on', async () => {
+  test('does not hold for another origin', async () => {
     const flow = `nodes:\n${node(api, ', concurrency: 1, on_error: keep, retry: { max: 0 }')}${node('https://other.example.com/')}`;
     const { requests } = await runFlow(flow, records(2), { http: refusedOnce });
     expect(times(requests)).toEqual([0, 5000]);
     expect(times(requests, 'https://other.example.com/')).toEqual([0, 5100]);
   });
 
-  test('lets another credential go on', async () => {
+  test('does not hold for another credential', async () => {
     const signed = (credential: string) =>
       `, concurrency: 1, on_error: keep, retry: { max: 0 }, auth: { type: bearer, credential: ${credential} }`;
     const { requests } = await runFlow(`nodes:\n${node(`${api}a/`, signed('one'))}${node(`${api}b/`, signed('two'))}`, records(2), {
@@ -97,26 +97,26 @@ describe('a rate', () => {
     expect(mostInASecond(times(requests))).toBeLessThan(12);
   });
 
-  test('is one for all nodes and retries of a gate', async () => {
+  test('holds for all nodes and retries of a gate together', async () => {
     const flow = `nodes:\n${node(`${api}a/`, ', rate: 10/s')}${node(`${api}b/`, ', rate: 10/s')}`;
     const { requests } = await runFlow(flow, records(20), { http: (_, index) => ({ status: index % 5 === 0 ? 503 : 200 }) });
     expect(requests.length).toBeGreaterThan(45);
     expect(mostInASecond(times(requests))).toBeLessThan(12);
   });
 
-  test('of a gate is the lowest of its nodes', async () => {
+  test('is the lowest of the nodes at a gate', async () => {
     const { requests } = await runFlow(`nodes:\n${node(`${api}a/`, ', rate: 100/s')}${node(`${api}b/`, ', rate: 1/s')}`, records(5));
     expect(mostInASecond(times(requests).slice(2))).toBeLessThanOrEqual(2);
   });
 
-  test('is not saved up while nobody calls', async () => {
+  test('is not saved up while there are no calls', async () => {
     const http: FlowOptions['http'] = (_, index) => (index === 0 ? { afterMs: 10_000 } : {});
     const { requests } = await runFlow(limited(', concurrency: 1'), records(30), { http });
     expect(times(requests)[1]).toBe(10_000);
     expect(mostInASecond(times(requests))).toBeLessThan(12);
   });
 
-  test('is kept whatever the clock does: never 12 calls in a second, and not far below 10', async () => {
+  test('holds however late the timers are: never 12 calls in a second, and not far below 10', async () => {
     await fc.assert(
       fc.asyncProperty(fc.array(fc.integer({ min: 0, max: 300 }), { minLength: 1, maxLength: 20 }), async (lateness) => {
         const { requests } = await runFlow(limited(), records(60), { clock: lateClock(lateness) });
@@ -133,7 +133,7 @@ describe('a rate', () => {
     expect(times(requests).at(-1)).toBeGreaterThan(3900);
   });
 
-  test('says nothing to another origin', async () => {
+  test('does not hold for another origin', async () => {
     const { requests } = await runFlow(`nodes:\n${node(api, ', rate: 1/s')}${node('https://other.example.com/')}`, records(3));
     expect(times(requests, 'https://other.example.com/')).toEqual(times(requests));
   });
@@ -164,13 +164,13 @@ describe('concurrency', () => {
     return { clock, http, most };
   }
 
-  test('is 16 per node', async () => {
+  test('is 16 per node by default', async () => {
     const { most, ...options } = counting();
     await runFlow(`nodes:\n${node(`${api}a/`)}${node(`${api}b/`)}`, records(100), options);
     expect(most).toEqual({ all: 32, a: 16, b: 16 });
   });
 
-  test('is what each node says', async () => {
+  test('is that of each node', async () => {
     const { most, ...options } = counting();
     await runFlow(`nodes:\n${node(`${api}a/`, ', concurrency: 5')}${node(`${api}b/`, ', concurrency: 3')}`, records(100), options);
     expect(most).toMatchObject({ a: 5, b: 3 });
@@ -183,14 +183,14 @@ describe('concurrency', () => {
     expect(most.all).toBe(4);
   });
 
-  test('of a node is one for all origins that records lead to', async () => {
+  test('of a node holds for all origins together that its records lead to', async () => {
     const { most, ...options } = counting();
     const links = records(40).map(({ id }) => ({ link: `https://host-${id % 10}.example.com/a/` }));
     await runFlow('nodes: [{ type: http, url: "{{link}}", concurrency: 4 }]', links, options);
     expect(most.all).toBe(4);
   });
 
-  test('is used up: whoever may start does', async () => {
+  test('is used up', async () => {
     const { most, ...options } = counting();
     const { waitedMs } = await runFlow(`nodes:\n${node(`${api}a/`, ', concurrency: 5')}`, records(50), options);
     expect(most.all).toBe(5);
@@ -203,7 +203,7 @@ describe('concurrency', () => {
     expect(most.all).toBe(7);
   });
 
-  test('from the command line is still shared by the nodes of a connection that has one', async () => {
+  test('from the command line is still shared by the nodes of a connection', async () => {
     const { most, ...options } = counting();
     const connections = `connections: { api: { type: http, base_url: "${api}", concurrency: 4 } }\n`;
     const flow = `${connections}nodes:\n${node('a/', ', connection: api')}${node('b/', ', connection: api')}${node('c/', ', connection: api, concurrency: 2')}`;
@@ -212,10 +212,10 @@ describe('concurrency', () => {
   });
 });
 
-describe('more origins than anyone keeps gates for', () => {
+describe('3000 origins', () => {
   const links = Array.from({ length: 3000 }, (_, id) => ({ link: `https://host-${id}.example.com/` }));
 
-  test.each([0, 10])('are all asked, when each takes %i ms', async (afterMs) => {
+  test.each([0, 10])('all get their calls, if each takes %i ms', async (afterMs) => {
     const { rows, requests } = await runFlow('nodes: [{ type: http, url: "{{link}}" }]', links, { http: () => ({ afterMs }) });
     expect(rows).toHaveLength(3000);
     expect(new Set(requests.map(({ origin }) => origin)).size).toBe(3000);
@@ -224,7 +224,7 @@ describe('more origins than anyone keeps gates for', () => {
   test.each([
     ['paused', ''],
     ['slow', ', rate: 1/min'],
-  ])('are no reason to forget one that is %s', async (_, more) => {
+  ])('do not make a gate forgotten that is %s', async (_, more) => {
     const first = { link: `${api}x` };
     const { requests } = await runFlow(`nodes: [{ type: http, url: "{{link}}", retry: { max: 0 }${more} }]`, [first, ...links, first], {
       http: ({ url }) => (url === first.link && more === '' ? { status: 429, headers: { 'retry-after': '60' } } : {}),

@@ -41,8 +41,8 @@ function slowOutput(ms: number) {
   return { state, output };
 }
 
-describe('records are written in input order', () => {
-  test('whatever the latencies, failures and retries', async () => {
+describe('the output', () => {
+  test('has the order of the input, whatever the latencies, failures and retries', async () => {
     await fc.assert(
       fc.asyncProperty(
         fc.array(fc.record({ afterMs: fc.integer({ min: 0, max: 500 }), status: fc.constantFrom(200, 200, 200, 404, 503) }), {
@@ -68,7 +68,7 @@ describe('records are written in input order', () => {
     );
   });
 
-  test('unless they need not be: then as they come', async () => {
+  test('has the order in which records finish if order does not matter', async () => {
     const http: FlowOptions['http'] = ({ path }) => ({ afterMs: 1000 - idOf(path) });
     const { rows } = await runFlow(flow(', concurrency: 100'), records(50), { http, unordered: true });
     expect(rows.map(({ id }) => id)).toEqual(ids(50).reverse());
@@ -78,22 +78,22 @@ describe('records are written in input order', () => {
 describe('a slow record', () => {
   const slowFirst: FlowOptions['http'] = ({ path }) => ({ afterMs: path === '/0' ? 3000 : 10 });
 
-  test('does not stall those behind it', async () => {
+  test('does not stall the records after it', async () => {
     const { requests, waitedMs, rows } = await runFlow(flow(', concurrency: 4'), records(900), { http: slowFirst });
     expect(requests.at(-1)?.atMs).toBeLessThan(3100);
     expect(waitedMs).toBeLessThan(3200);
     expect(rows.map(({ id }) => id)).toEqual(ids(900));
   });
 
-  test('stalls nobody at all when order does not matter', async () => {
+  test('stalls nothing at all if order does not matter', async () => {
     const { rows, waitedMs } = await runFlow(flow(', concurrency: 4'), records(3000), { http: slowFirst, unordered: true });
     expect(rows).toHaveLength(3000);
     expect(waitedMs).toBeLessThan((3000 / 3) * 10 + 200);
   });
 });
 
-describe('reading runs ahead no further than is of use', () => {
-  test.each([16, 500])('with %i requests at once: they, and as many that wait', async (concurrency) => {
+describe('reading', () => {
+  test.each([16, 500])('runs ahead by the %i calls in flight and as many that wait', async (concurrency) => {
     const { reading, records } = counted(6000);
     const clock = createFakeClock();
     let answered = 0;
@@ -108,7 +108,7 @@ describe('reading runs ahead no further than is of use', () => {
     expect(furthest).toBeLessThanOrEqual(2 * concurrency + 10);
   });
 
-  test('past a host that wants to be left alone, to those that do not', async () => {
+  test('goes on past a paused host, to other hosts', async () => {
     const { rows } = await runFlow(
       'nodes: [{ type: http, url: "https://{{host}}.example.com/{{id}}", concurrency: 4 }]',
       ids(1000).map((id) => ({ id, host: id % 10 === 0 ? 'busy' : 'idle' })),
@@ -121,7 +121,7 @@ describe('reading runs ahead no further than is of use', () => {
     expect(rows.slice(-90).every(({ host }) => host === 'busy')).toBe(true);
   });
 
-  test('behind a record that never ends', async () => {
+  test('ends after 1024 records if the first one never ends', async () => {
     const { reading, records } = counted(6000);
     const { rows } = await runFlow(flow(), records, {
       batch: 1,
@@ -133,7 +133,7 @@ describe('reading runs ahead no further than is of use', () => {
     expect(rows.map(({ id }) => id)).toEqual(ids(1024));
   });
 
-  test('behind a record that never ends, with several nodes: as many calls, not as many records', async () => {
+  test('ends after 1024 calls, not records, if the flow has several nodes and the first record never ends', async () => {
     const node = (name: string) => `{ type: http, url: "https://api.example.com/${name}/{{id}}" }`;
     const { requests } = await runFlow(`nodes: [${['a', 'b', 'c', 'd'].map(node).join(', ')}]`, counted(6000).records, {
       batch: 1,
@@ -145,7 +145,7 @@ describe('reading runs ahead no further than is of use', () => {
     expect(requests.length).toBeGreaterThan(1000);
   });
 
-  test('with an output that is slower than everything else', async () => {
+  test('waits for an output that is slower than everything else', async () => {
     const { reading, records } = counted(5000);
     const { state, output } = slowOutput(1000);
     const clock = createFakeClock();
@@ -161,7 +161,7 @@ describe('reading runs ahead no further than is of use', () => {
   });
 });
 
-test('what is finished is written soon, not only at the end', async () => {
+test('finished records are written soon, not only at the end', async () => {
   const { state, output } = slowOutput(0);
   const seen: number[] = [];
   const http: FlowOptions['http'] = () => {

@@ -23,7 +23,7 @@ function forgetful(every = 20_000) {
   return { seen, output };
 }
 
-test('those that run ahead of a slow one are forgotten when order does not matter', async () => {
+test('records that run ahead of a slow one take no memory if order does not matter', async () => {
   const { seen, output } = forgetful(2000);
   const text = (id: number) => Buffer.alloc(40_000, String(id)).toString('latin1');
   const given = function* (): Generator<GivenRecord> {
@@ -48,7 +48,7 @@ test('100,000 records take no more memory at the end than at the beginning', asy
   expect(Math.max(...seen.heapMb) - (seen.heapMb[0] as number)).toBeLessThan(60);
 });
 
-test('a loop remembers no texts that it carries', async () => {
+test('a loop holds none of the texts that it has carried', async () => {
   const heapMb: number[] = [];
   const flow = `nodes:
   - type: loop

@@ -37,11 +37,11 @@ function watched() {
   return { written, output };
 }
 
-describe('too many failed records end the run', () => {
+describe('--max-errors', () => {
   test.each([
     [0, 1],
     [3, 4],
-  ])('more than %i', async (count, failed) => {
+  ])('ends the run after more than %i failed records', async (count, failed) => {
     const { ending, failures, rows, requests } = await runFlow(flow(', concurrency: 1'), records(50), {
       http: failingFrom(5),
       maxErrors: { count },
@@ -53,12 +53,12 @@ describe('too many failed records end the run', () => {
     expect(requests).toHaveLength(5 + failures.length);
   });
 
-  test('but exactly as many as allowed do not', async () => {
+  test('lets a run go on with exactly as many failures as it allows', async () => {
     const { ending, failures } = await runFlow(flow(), records(8), { http: failingFrom(5), maxErrors: { count: 3 } });
     expect([ending, failures.length]).toEqual(['complete', 3]);
   });
 
-  test('a share of them is judged from the hundredth record on', async () => {
+  test('judges a share only from the hundredth record on', async () => {
     const fails = (id: number) => id < 10 || id % 10 === 0;
     const http: FlowOptions['http'] = ({ path }) => ({ status: fails(idOf(path)) ? 404 : 200, afterMs: 1 });
     expect(await runFlow(flow(), records(1000), { http, maxErrors: { share: 0.3 } })).toMatchObject({ ending: 'complete' });
@@ -70,7 +70,7 @@ describe('too many failed records end the run', () => {
     expect(rows.length + failures.length).toBeLessThan(110);
   });
 
-  test('records that failed before anything was sent count, too', async () => {
+  test('counts records that failed before anything was sent', async () => {
     const { ending, events } = await runFlow('nodes: [{ type: set, fields: { a: "{{nothing}}" } }]', records(500), {
       maxErrors: { count: 2 },
     });
@@ -104,7 +104,7 @@ describe('a server that cannot be reached', () => {
     throw new Failure('network', 'https://api.example.com: the connection was refused (ECONNREFUSED)', { retryable: true });
   };
 
-  test('ends the run, when the first ten calls were in vain', async () => {
+  test('ends the run after ten calls without an answer', async () => {
     const { ending, failures, events } = await runFlow(flow(), records(20_000), { http: refused, batch: 100 });
     expect(ending).toBe('unreachable');
     expect(failures.length).toBeLessThan(2000);
@@ -112,7 +112,7 @@ describe('a server that cannot be reached', () => {
     expect(stopping).toMatchObject({ ending: 'unreachable', reason: expect.stringMatching(/the connection was refused/) });
   });
 
-  test.each(['network', 'timeout'] as const)('ends it with the tenth call, not before: %s', async (kind) => {
+  test.each(['network', 'timeout'] as const)('ends the run with the tenth call that fails with %s, not before', async (kind) => {
     const http = () => {
       throw new Failure(kind, 'in vain');
     };
@@ -123,13 +123,13 @@ describe('a server that cannot be reached', () => {
   test.each([
     ['has answered once', (index: number) => (index === 0 ? { status: 500 } : refused())],
     ['has answered once with a success', (index: number) => (index === 0 ? {} : refused())],
-    ['has answered a try that is yet to be repeated', (index: number) => (index < 16 ? { status: 503 } : refused())],
-  ])('ends no run that it %s', async (_name, answer) => {
+    ['has answered an attempt that is still to be retried', (index: number) => (index < 16 ? { status: 503 } : refused())],
+  ])('lets a run go on if it %s', async (_name, answer) => {
     const { ending, rows, failures } = await runFlow(flow(', retry: { max: 1 }'), records(100), { http: (_, index) => answer(index) });
     expect([ending, rows.length + failures.length]).toEqual(['complete', 100]);
   });
 
-  test('ends no run whose records lead to many servers', async () => {
+  test('lets a run go on whose records lead to many servers', async () => {
     const links = ids(100).map((id) => ({ link: `https://host-${id}.example.com/` }));
     const { ending, failures } = await runFlow('nodes: [{ type: http, url: "{{link}}" }]', links, { http: refused });
     expect([ending, failures.length]).toEqual(['complete', 100]);
@@ -153,8 +153,8 @@ const hurry = ({ phase }: Run) => phase.advance('finishing', { ending: 'interrup
 const endByErrors = ({ phase }: Run) => phase.advance('finishing', { ending: 'max-errors', message: 'too many' });
 const abort = ({ phase }: Run) => phase.advance('stopped');
 
-describe('a run that is asked to stop', () => {
-  test('finishes what has begun, retries and later nodes included, and begins nothing else', async () => {
+describe('a run that finishes early', () => {
+  test('finishes the records that have begun, retries and later nodes included, and begins no others', async () => {
     const http: FlowOptions['http'] = ({ path }, index) => ({ status: index === 0 ? 503 : 200, afterMs: path.startsWith('/b') ? 30 : 100 });
     const twoNodes = `nodes:
   - { type: http, url: "https://api.example.com/a/{{id}}", concurrency: 4 }
@@ -182,7 +182,7 @@ describe('a run that is asked to stop', () => {
     expect(requests.map(({ atMs }) => atMs)).toEqual([0, 5000, 10_000]);
   });
 
-  test('finishes all records of a batch of which one has begun', async () => {
+  test('finishes all records of a batch if one of them has begun', async () => {
     const batched = `nodes:
   - { type: http, url: "https://api.example.com/a/{{id}}", when: id == 1 }
   - { type: http, method: POST, url: "https://api.example.com/", batch: { size: 10, items: "{{id}}" }, body: ["{{items}}"] }
@@ -192,7 +192,7 @@ describe('a run that is asked to stop', () => {
     expect(requests.map(({ path }) => path)).toEqual(['/a/1', '/', '/b/0', '/b/1', '/b/2']);
   });
 
-  test('writes exactly the beginning of the input, whenever it is stopped and however', async () => {
+  test('writes exactly the beginning of the input, whenever it finishes or stops', async () => {
     await fc.assert(
       fc.asyncProperty(
         fc.array(fc.integer({ min: 1, max: 300 }), { minLength: 50, maxLength: 50 }),
@@ -214,7 +214,7 @@ describe('a run that is asked to stop', () => {
     );
   });
 
-  test('writes every record that has begun when order does not matter', async () => {
+  test('writes every record that has begun if order does not matter', async () => {
     const { rows, requests } = await interrupted(stop, 250, {
       http: ({ path }) => ({ afterMs: 1 + ((idOf(path) * 7) % 90) }),
       unordered: true,
@@ -225,9 +225,9 @@ describe('a run that is asked to stop', () => {
   });
 
   test.each([
-    ['later', ['max-credits', 'interrupted'] as const],
+    ['second', ['max-credits', 'interrupted'] as const],
     ['first', ['interrupted', 'max-credits'] as const],
-  ])('is as impatient as whoever asks %s', async (_, asking) => {
+  ])('has the least patience of all reasons: that of the %s one', async (_, asking) => {
     const both = (run: Run) => {
       for (const ending of asking)
         run.phase.advance('finishing', { ending, message: 'the reason', ...(ending === 'interrupted' && { patienceMs: 10_000 }) });
@@ -237,7 +237,7 @@ describe('a run that is asked to stop', () => {
     expect([ending, failures, waitedMs]).toEqual([asking[0], [], 150]);
   });
 
-  test('says so once, with the first reason', async () => {
+  test('reports that once, with the first reason', async () => {
     const again = (run: Run) => {
       stop(run);
       endByErrors(run);
@@ -250,31 +250,34 @@ describe('a run that is asked to stop', () => {
   });
 });
 
-describe('a run that is aborted', () => {
-  test('ends at once, also while it waits for a retry', async () => {
+describe('a run that is stopped', () => {
+  test('ends at once, even while it waits for a retry', async () => {
     const http: FlowOptions['http'] = ({ path }) => (path === '/0' ? { status: 503, headers: { 'retry-after': '100' } } : {});
     const { waitedMs, rows } = await interrupted(abort, 250, { http });
     expect(waitedMs).toBeLessThan(400);
     expect(rows).toEqual([]);
   });
 
-  test.each(['', ', retry: { max: 0 }'])('gives up what is in flight and counts it as neither written nor failed%s', async (more) => {
-    const { rows, failures, requests } = await interrupted(abort, 250, {
-      flow: flow(more),
-      http: ({ path }) => ({ afterMs: idOf(path) < 3 ? 10 : 100_000 }),
-    });
-    expect(rows.map(({ id }) => id)).toEqual([0, 1, 2]);
-    expect(failures).toEqual([]);
-    expect(requests).toHaveLength(16 + 3);
-  });
+  test.each(['', ', retry: { max: 0 }'])(
+    'gives up the calls in flight, and counts their records neither as written nor as failed%s',
+    async (more) => {
+      const { rows, failures, requests } = await interrupted(abort, 250, {
+        flow: flow(more),
+        http: ({ path }) => ({ afterMs: idOf(path) < 3 ? 10 : 100_000 }),
+      });
+      expect(rows.map(({ id }) => id)).toEqual([0, 1, 2]);
+      expect(failures).toEqual([]);
+      expect(requests).toHaveLength(16 + 3);
+    },
+  );
 
-  test('ends with what was written behind an unfinished record, when order does not matter', async () => {
+  test('has written the records after an unfinished one if order does not matter', async () => {
     const http: FlowOptions['http'] = ({ path }) => ({ afterMs: idOf(path) === 0 ? 100_000 : 10 });
     const { rows, failures } = await interrupted(abort, 250, { http, records: records(5), unordered: true });
     expect([rows.map(({ id }) => id), failures]).toEqual([[1, 2, 3, 4], []]);
   });
 
-  test('calls of tools are given up like requests', async () => {
+  test('gives up calls of tools like requests', async () => {
     let aborted = 0;
     const tools = {
       call: () => Promise.reject(),
@@ -302,8 +305,8 @@ const buggy = defineNode({
   }),
 });
 
-describe('an error that no record can be blamed for', () => {
-  test('in a node ends the run and is thrown; everything before it is written', async () => {
+describe('an error that is no record’s own', () => {
+  test('in a node ends the run and is thrown; the records before it are written', async () => {
     const { written, output } = watched();
     const http: FlowOptions['http'] = ({ path }) => ({ afterMs: idOf(path) * 10, status: idOf(path) === 3 ? 404 : 200 });
     const run = runFlow(`${flow()}  - { type: buggy }`, records(50), { nodeTypes: [buggy], http, output });
@@ -311,7 +314,7 @@ describe('an error that no record can be blamed for', () => {
     expect(written).toEqual([1, 2, 3, -4, 5, 6, 7]);
   });
 
-  test('in one of the rows of a record, too', async () => {
+  test('in one of the rows of a record ends the run and is thrown', async () => {
     const http = () => ({ body: { ids: [1, 7, 2] } });
     const expanded = 'nodes: [{ type: http, url: "https://api.example.com/", map: { id: "ids[]" } }, { type: buggy }]';
     await expect(runFlow(expanded, [{ id: 1 }], { nodeTypes: [buggy], http })).rejects.toThrow('x is not a function');
@@ -328,7 +331,7 @@ describe('an error that no record can be blamed for', () => {
     await expect(runFlow(flow(), records(50), { output })).rejects.toThrow('Invalid string length');
   });
 
-  test('in the input ends the run and is thrown; what was read is finished and written', async () => {
+  test('in the input ends the run and is thrown; the records before it are finished and written', async () => {
     const { written, output } = watched();
     function* broken() {
       yield* records(7);
@@ -341,7 +344,7 @@ describe('an error that no record can be blamed for', () => {
 });
 
 describe('an output that cannot be written', () => {
-  test('ends the run: no further calls, and no further writes', async () => {
+  test('ends the run without further calls and further writes', async () => {
     let flushes = 0;
     const output = (inner: Output): Output => ({
       ...inner,
@@ -360,7 +363,7 @@ describe('an output that cannot be written', () => {
     expect(flushes).toBe(3);
   });
 
-  test('gets nothing of a record that ends later: there would be a hole in it', async () => {
+  test('gets no record that ends later: there would be a hole in it', async () => {
     const clock = createFakeClock();
     const late = defineNode({
       ...{ name: 'late', summary: '', example: '', options: z.strictObject({}) },
@@ -383,7 +386,7 @@ describe('an output that cannot be written', () => {
   });
 });
 
-describe('what has begun is brought to its end, whatever it has become before', () => {
+describe('a record that becomes several rows and has begun is finished', () => {
   const counting = (field: string, more: string, nodes: string) =>
     `{ type: loop, while: ${field} < 3, carry: [${field}], ${more}nodes: [${nodes}{ type: set, fields: { ${field}: { cel: ${field} + 1 } } }] }`;
   const becoming = (behind: string) => `nodes:
@@ -394,8 +397,8 @@ describe('what has begun is brought to its end, whatever it has become before', 
   const http: FlowOptions['http'] = () => ({ afterMs: 500, body: { v: 1 } });
 
   test.each([
-    ['a stop', hurry],
-    ['an error', endByErrors],
+    ['an interruption', hurry],
+    ['too many errors', endByErrors],
   ])('at %s', async (_, act) => {
     const flow = becoming('url: "https://api.example.com/{{id}}/{{n}}", concurrency: 1');
     const started: FlowOptions['started'] = (run, clock) => void clock.sleepUntil(700).then(() => act(run));
@@ -404,7 +407,7 @@ describe('what has begun is brought to its end, whatever it has become before', 
     expect(rows.map(({ id, n }) => [id, n])).toEqual([1, 2, 3].map((n) => [0, n]));
   });
 
-  test('in batches, too', async () => {
+  test('at too many errors, if its rows share batches', async () => {
     const flow = becoming(
       'method: POST, url: "https://api.example.com/", concurrency: 1, batch: { size: 2, items: "{{n}}" }, body: ["{{items}}"]',
     );
@@ -416,7 +419,7 @@ describe('what has begun is brought to its end, whatever it has become before', 
   });
 });
 
-test('what has sent nothing goes no further once the run is to end, however much it has to compute', async () => {
+test('a record for which nothing was sent goes no further once the run finishes, however much it computes', async () => {
   const flow = `nodes:
   - { type: http, when: id == 0, url: "https://api.example.com/{{id}}", on_error: stop }
   - { type: set, fields: { n: 0 } }
@@ -431,11 +434,11 @@ test('what has sent nothing goes no further once the run is to end, however much
   expect(looks).toBeLessThan(100_000);
 });
 
-describe('records that were read before one that ends the run are brought to their end', () => {
+describe('on_error: stop finishes the records before the one that ends the run', () => {
   const bad = (count: number, at: number) => ids(count).map((id) => ({ id, n: id === at ? 'x' : '40' }));
   const judged = '  - { type: set, fields: { n: { cel: "int(n)" } }, on_error: stop }\n';
 
-  test('however many there are, and none behind it', async () => {
+  test('however many there are, and none after it', async () => {
     const { ending, requests, rows, failures } = await runFlow(`nodes:\n${judged}${node()}`, bad(100, 60), {
       http: () => ({ afterMs: 10 }),
     });
@@ -443,7 +446,7 @@ describe('records that were read before one that ends the run are brought to the
     expect(requests.map(({ path }) => idOf(path)).filter((id) => id > 60)).toEqual([]);
   });
 
-  test('however long they compute', async () => {
+  test('however much they compute', async () => {
     const loop = '{ type: loop, emit: last, while: i < n, carry: [i], nodes: [{ type: set, fields: { i: { cel: i + 1 } } }] }';
     const clock = createFakeClock();
     let looks = 0;
@@ -453,7 +456,7 @@ describe('records that were read before one that ends the run are brought to the
     expect([ending, rows.length, failures.length]).toEqual(['on-error-stop', 20, 1]);
   });
 
-  test('but for those that have sent nothing when somebody is in a hurry', async () => {
+  test('unless nothing was sent for them and the run is interrupted', async () => {
     const started: FlowOptions['started'] = (run, clock) => void clock.sleepUntil(15).then(() => hurry(run));
     const flow = `nodes:\n${judged}${node(', concurrency: 1')}`;
     const { requests, rows } = await runFlow(flow, bad(100, 60), { http: () => ({ afterMs: 10 }), started });

@@ -17,7 +17,7 @@ async function forecast(yaml: string, records: readonly GivenRecord[], settings:
 
 const api = 'https://api.example.com';
 
-describe('what is forecast holds', () => {
+describe('a forecast', () => {
   const written = fc.record({
     when: fc.constantFrom('', ', when: "n > 2"'),
     url: fc.constantFrom('{{n}}', '{{p}}'),
@@ -37,7 +37,7 @@ describe('what is forecast holds', () => {
   const flowOf = (nodes: readonly Written[]) => `nodes:\n${nodes.map((node) => `  - ${nodeOf(node)}\n`).join('')}`;
   const records = fc.array(fc.record({ n: fc.integer({ min: 0, max: 5 }), p: fc.constantFrom('x', '..', '') }), { maxLength: 8 });
 
-  test('whatever the servers answer', async () => {
+  test('holds whatever the servers answer', async () => {
     await fc.assert(
       fc.asyncProperty(
         fc.array(written, { minLength: 1, maxLength: 3 }),
@@ -60,7 +60,7 @@ describe('what is forecast holds', () => {
     );
   });
 
-  test('and exactly what is expected, when every answer is a success with one element', async () => {
+  test('expects exactly the actions of a run in which every answer is a success with one element', async () => {
     const always = written.map((node) => ({ ...node, when: '', url: '{{n}}' }));
     await fc.assert(
       fc.asyncProperty(fc.array(always, { minLength: 1, maxLength: 3 }), records, async (nodes, given) => {
@@ -73,7 +73,7 @@ describe('what is forecast holds', () => {
     );
   });
 
-  test('with nodes inside nodes, too', async () => {
+  test('holds for nodes inside nodes', async () => {
     const around = fc.constantFrom(
       (inside: string) => `  - { type: loop, max: 3, while: "n > 3", nodes: [${inside}] }\n`,
       (inside: string) => `  - { type: loop, max: 2, while: "n > 1", emit: last, on_error: keep, nodes: [${inside}] }\n`,
@@ -100,7 +100,7 @@ describe('what is forecast holds', () => {
     );
   });
 
-  test('for the time, at a rate', async () => {
+  test('holds for the time at a rate', async () => {
     const flow = `nodes: [{ type: http, url: "${api}/{{id}}", rate: 4/s }, { type: http, url: "${api}/{{id}}", when: "id < 1000" }]`;
     const given = Array.from({ length: 50 }, (_, id) => ({ id }));
     const { waitedMs } = await runFlow(flow, given, { http: () => ({ afterMs: 200 }) });
@@ -109,7 +109,7 @@ describe('what is forecast holds', () => {
   });
 });
 
-test('a chain takes the time of all its calls', async () => {
+test('the time of a flow is that of all its calls', async () => {
   const flow = `nodes: [${['a', 'b', 'c'].map((path) => `{ type: http, url: "${api}/${path}/{{id}}", concurrency: 2 }`).join(', ')}]`;
   const given = Array.from({ length: 8 }, (_, id) => ({ id }));
   const { waitedMs } = await runFlow(flow, given, { http: () => ({ afterMs: 200 }) });
@@ -117,7 +117,7 @@ test('a chain takes the time of all its calls', async () => {
   expect([time?.ms, waitedMs]).toEqual([1200, 1200]);
 });
 
-test('a record that is kept says why as it does in a run: of which node inside another, and after how many tries', async () => {
+test('a record that passes through has the _error of a run: the inner node, and the number of attempts', async () => {
   const inside = '{ type: set, id: age, fields: { n: { cel: "int(n)" } } }';
   const loops = (more: string) => `{ type: loop, id: around, max: 1, while: "true", on_error: keep, nodes: [${more}] }`;
   const asking = (when: string) => `{ type: http, url: "${api}/", when: '${when}' }`;
@@ -136,7 +136,7 @@ test('a record that is kept says why as it does in a run: of which node inside a
   }
 });
 
-test('what a loop hands on before it fails goes on, and so does the record that is kept', async () => {
+test('rows that a loop emits before it fails go on, and so does the record that passes through', async () => {
   const set = '{ type: set, fields: { n: 1 } }';
   const flow = `nodes: [{ type: loop, max: 3, while: "true", on_error: keep, nodes: [${set}] }, { type: http, url: "${api}/" }]`;
   const given = [{ n: 'x' }, { n: 'y' }];
@@ -145,7 +145,7 @@ test('what a loop hands on before it fails goes on, and so does the record that 
   expect([requests.length, actions]).toEqual([8, { least: 8, expected: 8, most: 8 }]);
 });
 
-test('what a loop hands on before the pass in which it first asks goes on, too', async () => {
+test('rows that a loop emits before the pass with its first call go on', async () => {
   const inside = `{ type: set, fields: { n: { cel: "n + 1" } } }, { type: http, url: "${api}/a", when: "n == 2" }`;
   const flow = `nodes: [{ type: loop, max: 2, while: "n < 2", carry: [n], nodes: [${inside}] }, { type: http, url: "${api}/b" }]`;
   const given = [{ n: 0 }, { n: 0 }];
@@ -154,7 +154,7 @@ test('what a loop hands on before the pass in which it first asks goes on, too',
   expect([requests.length, actions.least, actions.expected]).toEqual([6, 4, 6]);
 });
 
-test('batches hold only those whose requests are alike', async () => {
+test('batches hold only records whose requests are alike', async () => {
   const flow = `nodes: [{ type: http, method: POST, url: "${api}/{{who}}", batch: { size: 10, items: "{{id}}" }, body: { ids: "{{items}}" } }]`;
   const given = Array.from({ length: 60 }, (_, id) => ({ id, who: id < 25 ? 'a' : `b${id}` }));
   const { requests } = await runFlow(flow, given);
@@ -162,7 +162,7 @@ test('batches hold only those whose requests are alike', async () => {
   expect([requests.length, actions.least, actions.expected]).toEqual([38, 38, 38]);
 });
 
-test('batches hold no two that could be taken for each other', async () => {
+test('batches hold no records that clash', async () => {
   const flow = `nodes: [{ type: http, method: POST, url: "${api}/", batch: { size: 10, items: { a: "{{a}}", b: "{{b}}" }, match: { field: a, path: "r[].a" }, missing: keep }, body: { ids: "{{items}}" } }]`;
   const given = Array.from({ length: 40 }, (_, id) => ({ a: id % 20, b: id < 20 ? 1 : 2 }));
   const { requests } = await runFlow(flow, [...given, ...given], { http: () => ({ body: { r: [] } }) });
@@ -170,7 +170,7 @@ test('batches hold no two that could be taken for each other', async () => {
   expect([requests.length, actions.least]).toEqual([8, 8]);
 });
 
-test('batches hold only so many bytes, and a record that is larger by itself would fail', async () => {
+test('batches hold no more than max_bytes, and a record that is larger by itself would fail', async () => {
   const flow = `nodes: [{ type: http, method: POST, url: "${api}/", batch: { items: "{{id}}", max_bytes: 20 }, body: { ids: "{{items}}" } }]`;
   const given = [...Array.from({ length: 12 }, (_, id) => ({ id: id % 10 })), { id: 'x'.repeat(20) }];
   const found = await forecast(flow, given);
@@ -179,7 +179,7 @@ test('batches hold only so many bytes, and a record that is larger by itself wou
   expect(found.firstFailure).toEqual({ record: 13, message: failures[0]?.message });
 });
 
-test('those that could be taken for each other cost no batch more where they come apart', async () => {
+test('records that clash cost no batch more if they are in different ones', async () => {
   const flow = `nodes: [{ type: http, method: POST, url: "${api}/", batch: { size: 2, items: { a: "{{a}}", b: "{{b}}" }, match: { field: a, path: "r[].a" }, missing: keep }, body: { ids: "{{items}}" } }]`;
   const record = fc.record({ a: fc.constantFrom('x', 'y', 'z'), b: fc.constantFrom('v', 'w') });
   await fc.assert(
