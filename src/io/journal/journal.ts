@@ -65,7 +65,7 @@ export async function createJournal(path: string, run: string, identity: Identit
     const handle = await open(draft, 'wx', 0o600);
     try {
       await handle.chmod(0o600);
-      await append(handle, JSON.stringify({ run, identity }));
+      await appendLine(handle, JSON.stringify({ run, identity }));
       await rename(draft, path);
       await syncFolder(path);
       return toJournal(path, handle);
@@ -96,7 +96,7 @@ export async function readJournal(path: string): Promise<FoundJournal | undefine
   let validBytes = 0;
   try {
     for await (const bytes of linesOf(path)) {
-      const line = parseLine(bytes.toString());
+      const line = parseEntry(bytes.toString());
       if (line === undefined) break;
       if (!first) first = line as Pick<FoundJournal, 'run' | 'identity'>;
       else if (isParkedLine(line)) parked.add(line, { at: validBytes, bytes: bytes.length });
@@ -135,7 +135,7 @@ function isParkedLine(line: unknown): line is ParkedLine {
 
 /** The text in a line that was complete when the journal was read. */
 function parkedText(written: string): string {
-  const line = parseLine(written) as { text: [number, number, string] } | undefined;
+  const line = parseEntry(written) as { text: [number, number, string] } | undefined;
   if (line === undefined) throw new AutomateError('output', 'the journal was changed during the run');
   return line.text[2];
 }
@@ -151,7 +151,7 @@ function refuseLink(path: string): void {
 
 function toJournal(path: string, handle: FileHandle): Journal {
   return {
-    add: (checkpoint) => namingErrors(path, 'written', () => append(handle, JSON.stringify(checkpoint))),
+    add: (checkpoint) => namingErrors(path, 'written', () => appendLine(handle, JSON.stringify(checkpoint))),
     park: (records) => namingErrors(path, 'written', () => appendParked(handle, records)),
     close: () => namingErrors(path, 'written', () => handle.close()),
     remove: () =>
@@ -164,7 +164,7 @@ function toJournal(path: string, handle: FileHandle): Journal {
 }
 
 /** Appends a line `CRC JSON`. The checksum shows a line that a crash cut off or the disk damaged. */
-async function append(handle: FileHandle, text: string): Promise<void> {
+async function appendLine(handle: FileHandle, text: string): Promise<void> {
   await handle.appendFile(lineOf(text));
   await handle.datasync();
 }
@@ -178,7 +178,7 @@ function lineOf(text: string): string {
   return `${checksum(text)} ${text}\n`;
 }
 
-function parseLine(line: string): unknown {
+function parseEntry(line: string): unknown {
   const text = line.slice(9);
   return line.slice(0, 9) === `${checksum(text)} ` ? JSON.parse(text) : undefined;
 }

@@ -192,7 +192,7 @@ function isNew(checkpoint: Checkpoint, before: Checkpoint): boolean {
 function checkRows(outcome: Outcome, writer: RecordWriter): Outcome {
   if (!('rows' in outcome)) return outcome;
   for (const row of outcome.rows) {
-    const failure = writer.refusal(row);
+    const failure = writer.misfit(row);
     if (failure) return { failure };
   }
   return outcome;

@@ -143,7 +143,7 @@ class RowsInProgress implements PartialRows, RenderedRows {
 
   async add(rows: readonly Fields[]): Promise<void> {
     for (const row of rows) {
-      const failure = this.#renderer.writer.refusal(row);
+      const failure = this.#renderer.writer.misfit(row);
       if (failure) throw failure;
     }
     this.#count += rows.length;

@@ -91,7 +91,7 @@ export class SpilledText {
     const bytes = Buffer.from(this.#waiting.join(''));
     this.#forget();
     this.#file ??= this.#files.join();
-    this.#written.push(await this.#file.append(bytes));
+    this.#written.push(await this.#file.write(bytes));
   }
 
   #forget(): void {
@@ -122,7 +122,7 @@ class SharedFile {
     this.#handle = openUnnamed(path);
   }
 
-  async append(bytes: Buffer): Promise<Slice> {
+  async write(bytes: Buffer): Promise<Slice> {
     const at = this.#end;
     this.#end += bytes.length;
     await namingErrors(waitingRows, 'written', async () => {

@@ -59,7 +59,7 @@ export class NdjsonReader implements RecordReader {
     this.#line++;
     if (this.#openBytes > 0) [this.#open, this.#openBytes] = [[], 0];
     if (isBlank(text)) return;
-    items.push({ number: ++this.#records, end: { offset: this.#offset, line: this.#line }, ...parseLine(text, this.#line) });
+    items.push({ number: ++this.#records, end: { offset: this.#offset, line: this.#line }, ...readLine(text, this.#line) });
   }
 }
 
@@ -67,7 +67,7 @@ function isBlank(text: string): boolean {
   return /^[ \t\r]*$/.test(text);
 }
 
-function parseLine(text: string, line: number): RecordContent {
+function readLine(text: string, line: number): RecordContent {
   try {
     const value = parseJson(text);
     if (isObject(value)) return recordOf(value, text);

@@ -47,11 +47,11 @@ export function createCsvWriter(names: readonly string[], { delimiter, csvSafe }
     header,
     write: (rows) => stringify(rows.map(cells), options),
     end: () => '',
-    refusal: (fields) => refusalOf(fields, columnSet),
+    misfit: (fields) => misfitOf(fields, columnSet),
   };
 }
 
-function refusalOf(fields: Fields, columns: ReadonlySet<string>): Failure | undefined {
+function misfitOf(fields: Fields, columns: ReadonlySet<string>): Failure | undefined {
   for (const [name, value] of fields) {
     if (!columns.has(name)) return noColumn(name);
     // Objects and arrays become JSON text, which escapes surrogates.

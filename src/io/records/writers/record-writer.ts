@@ -9,6 +9,6 @@ export interface RecordWriter {
   /** `isFirst`: these are the first rows of the file. */
   write(rows: readonly Fields[], isFirst: boolean): string;
   end(anyWritten: boolean): string;
-  /** The reason why the output cannot hold a row; absent if it can. */
-  refusal(fields: Fields): Failure | undefined;
+  /** The failure of a row that the output cannot hold; absent if it can. */
+  misfit(fields: Fields): Failure | undefined;
 }

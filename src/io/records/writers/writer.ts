@@ -23,7 +23,7 @@ const ndjsonWriter: RecordWriter = {
   begin: () => '',
   write: (rows) => rows.map((fields) => `${objectText(fields)}\n`).join(''),
   end: () => '',
-  refusal: () => undefined,
+  misfit: () => undefined,
 };
 
 /** Writes a JSON array, one object per line. */
@@ -32,7 +32,7 @@ const jsonWriter: RecordWriter = {
   begin: () => '[',
   write: (rows, isFirst) => rows.map((fields, index) => (isFirst && index === 0 ? '\n' : ',\n') + objectText(fields)).join(''),
   end: (anyWritten) => (anyWritten ? '\n]\n' : ']\n'),
-  refusal: () => undefined,
+  misfit: () => undefined,
 };
 
 function objectText(fields: Fields): string {

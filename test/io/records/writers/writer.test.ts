@@ -121,10 +121,10 @@ describe('CSV', () => {
   });
 
   test('refuses a record with a field that the columns lack', () => {
-    const { refusal } = writer('csv', ['a', 'b']);
-    expect(refusal(new Map([['b', 1]]))).toBeUndefined();
+    const { misfit } = writer('csv', ['a', 'b']);
+    expect(misfit(new Map([['b', 1]]))).toBeUndefined();
     expect(
-      refusal(
+      misfit(
         new Map([
           ['a', 1],
           ['__proto__', 1],
@@ -139,7 +139,7 @@ describe('CSV', () => {
 
 test.each(['', '\ud800'])('a table leaves out a column called %j, which could not be read again', (name) => {
   expect(written('csv', ['a', name, 'b'], [[[['b', 1]]]])).toBe('a,b\n,1\n');
-  expect(writer('csv', ['a', name, 'b']).refusal(new Map([[name, 1]]))?.message).toContain('which CSV cannot hold');
+  expect(writer('csv', ['a', name, 'b']).misfit(new Map([[name, 1]]))?.message).toContain('which CSV cannot hold');
 });
 
 describe('a lone surrogate', () => {
@@ -149,9 +149,9 @@ describe('a lone surrogate', () => {
   ];
 
   test.each(['csv', 'tsv'])('is refused in %s, since UTF-8 cannot encode it', (format) => {
-    const { refusal } = writer(format, ['a', 'b', 'b\udfff']);
-    const message = (row: Row) => refusal(new Map(row))?.message.split('\n')[0];
-    expect(refusal(new Map(broken))?.kind).toBe('output');
+    const { misfit } = writer(format, ['a', 'b', 'b\udfff']);
+    const message = (row: Row) => misfit(new Map(row))?.message.split('\n')[0];
+    expect(misfit(new Map(broken))?.kind).toBe('output');
     expect(message(broken)).toBe('the value of the field "a" has a broken character (a lone surrogate), which CSV cannot hold');
     expect(message(broken.slice(1))).toBe(
       'the name of the field "b\\udfff" has a broken character (a lone surrogate), which CSV cannot hold',
@@ -163,7 +163,7 @@ describe('a lone surrogate', () => {
 
   test.each(['json', 'ndjson'])('is escaped in %s', (format) => {
     expect(written(format, undefined, [[broken]])).toContain('{"a":"x\\ud800","b\\udfff":"😀"}');
-    expect(writer(format).refusal(new Map(broken))).toBeUndefined();
+    expect(writer(format).misfit(new Map(broken))).toBeUndefined();
   });
 
   test('in a message is escaped if the errors file is a table', () => {
@@ -206,7 +206,7 @@ describe('JSON', () => {
   });
 
   test('takes records with any fields', () => {
-    for (const format of ['json', 'ndjson']) expect(writer(format, ['a']).refusal(new Map([['b', 1]]))).toBeUndefined();
+    for (const format of ['json', 'ndjson']) expect(writer(format, ['a']).misfit(new Map([['b', 1]]))).toBeUndefined();
   });
 });
 
