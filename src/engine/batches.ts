@@ -1,30 +1,9 @@
 import type { Batch, BatchEntry } from '../core/batch.ts';
+import type { Step } from '../core/node.ts';
+import { isBatched } from '../core/plan.ts';
 import type { Clock } from '../core/ports.ts';
 import { type BatchMember, sendBatch } from './batch-call.ts';
 import type { Caller, Calls } from './call.ts';
-
-/** Gathers the records that share calls. */
-export interface Batches {
-  /** Adds a record to a batch; resolves with the record's result. A batch is sent when it is full, or when no more records can join it. */
-  join<Result>(entry: BatchEntry<Result>, place: Place): Promise<Result>;
-  /**
-   * Keeps the batches of later nodes open while `work` lasts: its records may join them. `step`: index of the node in the flow, from 0.
-   * `waiting`: it only waits, so that batches inside the same node need not wait for it.
-   */
-  busyWhile<Result>(step: number, work: Promise<Result>, kind?: 'waiting'): Promise<Result>;
-  /** Checks again if more records can come. */
-  recheck(): void;
-  /** True if the flow has nodes with batches. */
-  readonly areAny: boolean;
-}
-
-/** The batches of a flow that has none. */
-export const noBatches: Batches = {
-  join: ({ batch }) => Promise.reject(new Error(`no batch of ${batch.size} is expected`)),
-  busyWhile: (_step, work) => work,
-  recheck: () => undefined,
-  areAny: false,
-};
 
 /** The place at which a record joins. */
 export interface Place {
@@ -50,16 +29,17 @@ interface OpenBatch {
 
 /** The parts of a run that its batches use. */
 export interface BatchTools {
-  /** The nodes of the flow, inner ones included, in their order. */
-  readonly nodes: readonly { readonly id: string }[];
+  /** The steps of the flow, inner ones included, in their order. */
+  readonly steps: readonly Step[];
   readonly clock: Pick<Clock, 'nextTurn'>;
   readonly calls: Pick<Calls, 'make'>;
   input(): InputState;
 }
 
-/** The open batches of a run. */
-export class OpenBatches implements Batches {
-  readonly areAny = true;
+/** Gathers the records that share calls, in the open batches of a run. */
+export class Batches {
+  /** True if the flow has nodes with batches. */
+  readonly areAny: boolean;
   readonly #tools: BatchTools;
   readonly #order: ReadonlyMap<string, number>;
   readonly #open = new Map<string, OpenBatch>();
@@ -70,9 +50,11 @@ export class OpenBatches implements Batches {
 
   constructor(tools: BatchTools) {
     this.#tools = tools;
-    this.#order = new Map(tools.nodes.map(({ id }, index) => [id, index]));
+    this.#order = new Map(tools.steps.map(({ id }, index) => [id, index]));
+    this.areAny = tools.steps.some(isBatched);
   }
 
+  /** Adds a record to a batch; resolves with the record's result. A batch is sent when it is full, or when no more records can join it. */
   join<Result>(entry: BatchEntry<Result>, place: Place): Promise<Result> {
     const { batch, bytes, question } = entry;
     const key = `${place.caller.node}\0${batch.key}`;
@@ -87,8 +69,15 @@ export class OpenBatches implements Batches {
     return result;
   }
 
-  async busyWhile<Result>(step: number, work: Promise<Result>, kind?: 'waiting'): Promise<Result> {
-    const counts = kind === 'waiting' ? this.#waiting : this.#working;
+  /**
+   * Keeps the batches of later nodes open while `work` lasts: its records may join them. `step`: index of the node in the flow, from 0.
+   * `waiting`: it only waits, so that batches inside the same node need not wait for it.
+   */
+  busyWhile<Result>(step: number, work: Promise<Result>, kind?: 'waiting'): Promise<Result> {
+    return this.areAny ? this.#counted(step, work, kind === 'waiting' ? this.#waiting : this.#working) : work;
+  }
+
+  async #counted<Result>(step: number, work: Promise<Result>, counts: number[]): Promise<Result> {
     counts[step] = (counts[step] ?? 0) + 1;
     try {
       return await work;
@@ -98,7 +87,7 @@ export class OpenBatches implements Batches {
     }
   }
 
-  /** Checks a turn later, when the consequences of a change have begun. */
+  /** Checks if more records can come, a turn later: then the consequences of a change have begun. */
   recheck(): void {
     if (this.#willCheck || this.#open.size === 0) return;
     this.#willCheck = true;

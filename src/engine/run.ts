@@ -1,8 +1,8 @@
 import type { Ending } from '../core/event.ts';
 import type { Item, Outcome } from '../core/item.ts';
-import { allSteps, isBatched, type Plan } from '../core/plan.ts';
+import { allSteps, type Plan } from '../core/plan.ts';
 import type { Output, Ports } from '../core/ports.ts';
-import { type Batches, type InputState, noBatches, OpenBatches } from './batches.ts';
+import { Batches, type InputState } from './batches.ts';
 import { Budget } from './budget.ts';
 import { Calls, reportOf } from './call.ts';
 import { Chain } from './chain.ts';
@@ -68,10 +68,7 @@ class RecordRun {
     });
     this.#gates = new RunGates(parts.gates, phase);
     const calls = new Calls({ ports, gates: this.#gates, phase });
-    const nodes = allSteps(plan.steps);
-    this.#batches = nodes.some(isBatched)
-      ? new OpenBatches({ nodes, clock: ports.clock, calls, input: () => this.#inputState() })
-      : noBatches;
+    this.#batches = new Batches({ steps: allSteps(plan.steps), clock: ports.clock, calls, input: () => this.#inputState() });
     this.#chain = new Chain(plan, { ports, phase, calls, batches: this.#batches, partialRows: () => output.partialRows() });
     this.#budget = new Budget(plan, ports.ledger, phase);
     const finish = (item: Item, outcome: Outcome) => this.#finish(item, outcome);

@@ -2,7 +2,8 @@ import { describe, expect, test } from 'vitest';
 import type { Batch, BatchEntry, Question } from '../../src/core/batch.ts';
 import type { Call } from '../../src/core/call.ts';
 import { Failure, Unfinished } from '../../src/core/failure.ts';
-import { type InputState, OpenBatches } from '../../src/engine/batches.ts';
+import type { Step } from '../../src/core/node.ts';
+import { Batches, type InputState } from '../../src/engine/batches.ts';
 import type { Caller, Calls } from '../../src/engine/call.ts';
 import { createFakeClock } from '../helpers/fake-clock.ts';
 
@@ -22,6 +23,8 @@ function batchOf(size: number, more: Partial<Batch<string>> = {}): Batch<string>
   };
 }
 
+const steps = ['a', 'b'].map((id) => ({ id, node: { action: { batchSize: 2 } } }) as unknown as Step);
+
 /** Open batches, and the lists that they have sent. `refuses`: lists that the server refuses with 400. */
 function open({ input = 'ended' as InputState, refuses = (_names: readonly string[]): boolean => false } = {}) {
   const sent: (readonly string[])[] = [];
@@ -35,7 +38,7 @@ function open({ input = 'ended' as InputState, refuses = (_names: readonly strin
     return {};
   }) as Calls['make'];
   const state = { input };
-  const batches = new OpenBatches({ nodes: [{ id: 'a' }, { id: 'b' }], clock, calls: { make }, input: () => state.input });
+  const batches = new Batches({ steps, clock, calls: { make }, input: () => state.input });
   let record = 0;
   const join = (
     name: string,

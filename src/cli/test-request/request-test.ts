@@ -6,7 +6,7 @@ import type { Item, PartialRows } from '../../core/item.ts';
 import type { Node, Step } from '../../core/node.ts';
 import { allSteps, type Plan } from '../../core/plan.ts';
 import type { Fields } from '../../core/record.ts';
-import { OpenBatches } from '../../engine/batches.ts';
+import { Batches } from '../../engine/batches.ts';
 import { Calls, RecordProgress } from '../../engine/call.ts';
 import { Chain } from '../../engine/chain.ts';
 import type { ChainTools } from '../../engine/context.ts';
@@ -101,7 +101,7 @@ class ChainMaker {
   constructor({ steps }: Plan, ports: WiredPorts) {
     const phase = this.#phase;
     const calls = new Calls({ ports, phase, gates: new RunGates(new Gates(ports.clock), phase) });
-    const batches = new OpenBatches({ nodes: allSteps(steps), clock: ports.clock, calls, input: () => 'ended' });
+    const batches = new Batches({ steps: allSteps(steps), clock: ports.clock, calls, input: () => 'ended' });
     this.#tools = { ports, phase, calls, batches };
   }
 
