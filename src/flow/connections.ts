@@ -9,7 +9,7 @@ import { checked } from './problems/issues.ts';
 import { connectionSchema } from './schema.ts';
 import type { Source } from './source.ts';
 
-/** The flow's connections by name; `undefined` for one whose problems were reported. */
+/** Compiles the flow's connections. `undefined` stands for one whose problems were reported. */
 export function compileConnections(
   written: Readonly<Record<string, unknown>>,
   where: { readonly source: Source; readonly problems: Problem[]; readonly allowHttp: boolean },

@@ -5,7 +5,7 @@ import { name } from '../core/options/names.ts';
 import { dictionary, representationOf } from '../core/value/dictionary.ts';
 import { connectionSchema, flowSchema, mcpConnectionSchema, nodeSchema } from './schema.ts';
 
-/** A JSON Schema (2020-12), as far as it is looked into here. */
+/** The keywords of JSON Schema (2020-12) that are used here. */
 export interface JsonSchema {
   readonly $schema?: string;
   readonly $ref?: string;
@@ -23,10 +23,10 @@ export interface JsonSchema {
   readonly required?: readonly string[];
 }
 
-/** What an option says of itself, however it is described. */
-const ownWords = new Set(['description', 'default']);
+/** Keywords that an option keeps when another schema describes it. */
+const ownKeywords = new Set(['description', 'default']);
 
-/** The JSON Schema of what a user may write. */
+/** The JSON Schema of the text that a user may write. */
 export function toJsonSchema(schema: z.ZodType): JsonSchema {
   const { $schema, ...described } = z.toJSONSchema(schema, {
     io: 'input',
@@ -35,14 +35,14 @@ export function toJsonSchema(schema: z.ZodType): JsonSchema {
       if (zodSchema === innerNodes) jsonSchema.items = { $ref: nodesOfFlow };
       const representation = representationOf(zodSchema);
       if (!representation) return;
-      for (const keyword of Object.keys(jsonSchema)) if (!ownWords.has(keyword)) delete jsonSchema[keyword];
+      for (const keyword of Object.keys(jsonSchema)) if (!ownKeywords.has(keyword)) delete jsonSchema[keyword];
       Object.assign(jsonSchema, toJsonSchema(representation));
     },
   });
   return described as JsonSchema;
 }
 
-/** A node inside another is a node as any other. */
+/** A node inside another node has the schema of any node. */
 const nodesOfFlow = '#/properties/nodes/items';
 
 const dialect = 'https://json-schema.org/draft/2020-12/schema';
@@ -58,11 +58,11 @@ export function flowJsonSchema(nodeTypes: readonly NodeType[]): JsonSchema {
   return { $schema: dialect, title: 'automate flow', ...toJsonSchema(whole) };
 }
 
-/** The names that a user may write at a place; of several variants those of the one that `written`, what is there, has the type of. */
+/** The names that a user may write at a place. Of several variants, the one counts that has the type of the written value. */
 export function namesAt(schema: JsonSchema, path: readonly (string | number)[], written: unknown): string[] {
   const places = placesAt(schema, path);
-  const meant = places.filter((place) => isOfVariant(place, written));
-  return [...new Set((meant.length > 0 ? meant : places).flatMap((place) => Object.keys(place.properties ?? {})))];
+  const chosen = places.filter((place) => isOfVariant(place, written));
+  return [...new Set((chosen.length > 0 ? chosen : places).flatMap((place) => Object.keys(place.properties ?? {})))];
 }
 
 function isOfVariant({ properties = {} }: JsonSchema, written: unknown): boolean {
@@ -70,7 +70,7 @@ function isOfVariant({ properties = {} }: JsonSchema, written: unknown): boolean
   return type?.const === undefined || (written as { type?: unknown } | undefined)?.type === type.const;
 }
 
-/** The only values that a user may write at a place. */
+/** The values that a user may write at a place of few. */
 export function choicesAt(schema: JsonSchema, path: readonly (string | number)[]): string[] {
   return [...new Set(placesAt(schema, path).flatMap((place) => (place.const === undefined ? [] : [String(place.const)])))];
 }

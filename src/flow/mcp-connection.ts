@@ -12,14 +12,14 @@ import type { Source } from './source.ts';
 
 type Options = z.output<typeof mcpConnectionSchema>;
 
-/** Where a connection stands, and where its problems go. */
+/** The source of a connection, and the list for its problems. */
 interface Where {
   readonly source: Source;
   readonly problems: Problem[];
   readonly allowHttp: boolean;
 }
 
-/** Compiles a connection to an MCP server. Absent, with the problems reported, when something is wrong with it. */
+/** Compiles a connection to an MCP server. Absent, with the problems reported, if it has any. */
 export function compileMcpConnection(name: string, written: unknown, where: Where): Connection | undefined {
   const at = ['connections', name];
   const before = where.problems.length;
@@ -35,10 +35,10 @@ export function compileMcpConnection(name: string, written: unknown, where: Wher
     }
   };
   if ((options.url === undefined) === (options.command === undefined)) {
-    problem([], 'expected either url, where the server is, or command, which starts it here');
+    problem([], 'expected either url, the address of the server, or command, which starts it on this machine');
     return undefined;
   }
-  refuseOptionsOfOther(options, problem);
+  refuseForeignOptions(options, problem);
   const remote = options.url === undefined ? undefined : tried(['url'], () => remoteOf(options, where.allowHttp, tried, problem));
   const local = options.command === undefined ? undefined : tried(['command'], () => localOf(options));
   const server = remote ?? local;
@@ -50,8 +50,8 @@ export function compileMcpConnection(name: string, written: unknown, where: Wher
 
 const optionsOf = { url: ['auth', 'headers', 'allow_http'], command: ['pass_env', 'credentials'] } as const;
 
-/** What would be left out without a word was meant for another kind of server. */
-function refuseOptionsOfOther(options: Options, problem: (place: readonly string[], message: string) => void): void {
+/** Refuses the options of the other kind of server. Ignoring them would hide a mistake. */
+function refuseForeignOptions(options: Options, problem: (place: readonly string[], message: string) => void): void {
   const [own, other] = options.url === undefined ? (['command', 'url'] as const) : (['url', 'command'] as const);
   for (const key of optionsOf[other]) {
     if (options[key] !== undefined && options[key] !== false)

@@ -9,11 +9,11 @@ export function connectionText(name: string, written: object): string {
   return stringify({ connections: { [name]: written } }, { lineWidth: 0 }).trimEnd();
 }
 
-/** Checks a saved connection as one in a flow is checked. Throws an Error that names all that is wrong with it. */
+/** Compiles a saved connection like one in a flow. Throws an Error with all problems. */
 export function compileSavedConnection(name: string, written: object, allowHttp: boolean): Connection {
   const { connection, problems } = checkedConnection(name, written, allowHttp);
   if (connection && problems.length === 0) return connection;
-  throw new Error(problems.map(inWords).join('\n'));
+  throw new Error(problems.map(problemText).join('\n'));
 }
 
 function checkedConnection(name: string, written: object, allowHttp: boolean): { connection: Connection | undefined; problems: Problem[] } {
@@ -23,14 +23,14 @@ function checkedConnection(name: string, written: object, allowHttp: boolean): {
   return { connection, problems };
 }
 
-/** What is wrong with a connection first of all, without the place; absent when nothing is. */
+/** The first problem of a connection, without its place. Absent if there is none. */
 export function connectionProblem(written: object): string | undefined {
   const { problems } = checkedConnection('connection', written, false);
   return problems[0]?.message.split('\n')[0];
 }
 
-/** What is wrong, and the line it stands on; below that the way out. */
-function inWords({ message, source }: Problem): string {
+/** A problem with its line, and the way out below it. */
+function problemText({ message, source }: Problem): string {
   const line = source?.text.trim() ?? '';
   const [first, ...more] = message.split('\n');
   return [line === '' ? first : `${first} (${line})`, ...more].join('\n');

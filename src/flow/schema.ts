@@ -6,69 +6,71 @@ import { condition, path } from '../core/options/expressions.ts';
 import { credentialName, headers, name } from '../core/options/names.ts';
 import { dictionary } from '../core/value/dictionary.ts';
 
-/** What every node may say, whatever its type. */
+/** The options that every node has. */
 export const commonOptions = {
   id: name.optional().describe('unique; default: type and position, such as http-1'),
-  when: condition.optional().describe('a CEL condition; records for which it is false pass the node untouched'),
+  when: condition.optional().describe('a CEL condition; records for which it is false skip the node'),
   on_error: z
     .enum(['reject', 'keep', 'stop'])
     .default('reject')
-    .describe('a record that fails: to the errors file, on without the mapped fields and with _error, or the end of the run'),
+    .describe(
+      'for a record that fails: reject writes it to the errors file, keep passes it on with _error and without the mapped fields, stop ends the run',
+    ),
 };
 
 /** An HTTP connection in a flow: a named endpoint, without its secret. */
 export const connectionSchema = z.strictObject({
   type: z.literal('http', { error: 'expected the connection type http or mcp' }),
-  base_url: z.string().describe('relative URLs of nodes start here'),
+  base_url: z.string().describe('base of the relative URLs of nodes'),
   auth: auth.optional(),
   headers: headers.optional(),
-  rate: rate.optional().describe('at most so many requests in a time, such as 10/s'),
+  rate: rate.optional().describe('maximum rate of requests, such as 10/s'),
   concurrency: concurrency.optional().describe('requests in flight at once, over all nodes of the connection'),
   allow_http: z.boolean().default(false).describe('allow http:// URLs'),
   credits: credits.default(1).describe('what one request costs'),
-  cost: path.optional().describe('where an answer says what it really cost, such as $headers.x-credits-used'),
+  cost: path.optional().describe('path in the answer to the real cost, such as $headers.x-credits-used'),
 });
 
 const variable = z.string().regex(/^[A-Za-z_][A-Za-z0-9_]*$/, 'expected the name of an environment variable such as API_KEY');
 
 const word = z.string({ error: 'expected a text' }).min(1, 'expected a word of a command line, found an empty text');
 
-/** A connection to an MCP server in a flow: at a URL, or started here by a command. */
+/** A connection to an MCP server in a flow: at a URL, or started on this machine by a command. */
 export const mcpConnectionSchema = z.strictObject({
   type: z.literal('mcp'),
-  url: z.string().optional().describe('where the server is: Streamable HTTP, or SSE where it does not speak that'),
+  url: z.string().optional().describe('URL of the server: Streamable HTTP, or SSE for older servers'),
   command: z
     .union([word, z.array(word).min(1)], { error: 'expected a command line, or a list of its words' })
     .optional()
-    .describe('starts the server here, and speaks with it over its stdin and stdout; no shell reads it'),
+    .describe('starts the server on this machine and speaks with it over stdio; no shell reads it'),
   auth: mcpAuth.optional().describe('for a url'),
   headers: headers.optional().describe('for a url'),
-  pass_env: z.array(variable).optional().describe('for a command: variables that the server sees, besides PATH, HOME and the like'),
+  pass_env: z.array(variable).optional().describe('for a command: variables to pass to the server, besides PATH, HOME and the like'),
   credentials: dictionary(variable, credentialName)
     .optional()
     .describe('for a command: variables, and the credentials whose secrets they hold'),
-  start_timeout: timeout.prefault('60s').describe('how long the server may take until it can be called'),
-  rate: rate.optional().describe('at most so many calls in a time, such as 10/s'),
+  start_timeout: timeout.prefault('60s').describe('maximum time of the start of the server'),
+  rate: rate.optional().describe('maximum rate of calls, such as 10/s'),
   concurrency: concurrency.optional().describe('calls in flight at once, over all nodes of the connection'),
   allow_http: z.boolean().default(false).describe('allow an http:// URL'),
   credits: credits.default(1).describe('what one call costs'),
-  cost: path.optional().describe('where an answer says what it really cost'),
+  cost: path.optional().describe('path in the answer to the real cost'),
 });
 
 const host = z.string().regex(/^[^/\s@?#]+$/, 'expected a host such as intranet.example.com or 10.0.0.7:8080');
 
-/** The whole file but for what is inside connections and nodes. */
+/** The whole file, without the insides of connections and nodes. */
 export const flowSchema = z.strictObject(
   {
     name: z.string().optional().describe("default: the file's name"),
     connections: dictionary(name, z.unknown()).default({}).describe('named endpoints'),
-    allow_hosts: z.array(host).default([]).describe('hosts inside the network that a record may name in a URL'),
+    allow_hosts: z.array(host).default([]).describe('hosts inside the network that records may name in URLs'),
     nodes: z.array(z.unknown(), { error: 'expected a list of nodes' }).min(1, 'expected at least one node'),
   },
   { error: 'expected a flow: a mapping with the key nodes' },
 );
 
-/** A node of one type, as it may be written. */
+/** The schema of a node of one type. */
 export function nodeSchema(type: NodeType): z.ZodObject {
   return z.strictObject({ type: z.literal(type.name), ...commonOptions, ...type.options.shape });
 }

@@ -22,21 +22,21 @@ import { createMask } from './secrets/mask.ts';
 import { secretAdvice } from './secrets/secret-advice.ts';
 import { isData, literalSecrets } from './secrets/secrets.ts';
 
-/** Where something stands in a flow: names and indices from the top. */
+/** A place in a flow: names and indices from the top. */
 export type At = readonly (string | number)[];
 
-/** A flow file as it was read: its values, and where each stands. */
+/** A flow file as it was read: its values and their places. */
 export interface Source {
-  /** The whole file as plain values; `undefined` when the YAML is broken. */
+  /** The whole file as plain values. `undefined` if the YAML is broken. */
   readonly value: unknown;
-  /** What is wrong with the YAML itself, and literal secrets. */
+  /** The problems of the YAML itself, and literal secrets. */
   readonly problems: readonly Problem[];
-  /** A problem at a value, or at its nearest parent. `within`: the text inside it that is meant, or how far into it. */
+  /** Makes a problem at a value, or at its nearest parent. `within`: the text inside the value, or an offset in it. */
   at(place: At, message: string, within?: string | number): Problem;
-  /** A problem at a name. */
+  /** Makes a problem at a name. */
   atName(place: At, message: string): Problem;
-  /** What stands under a misspelt name is from now on found under the one that was meant. */
-  rename(place: At, meant: string): void;
+  /** Lets later look-ups find the value of a misspelt name under the correct one. */
+  rename(place: At, correct: string): void;
 }
 
 /** Reads a flow's YAML: 1.2 core schema, one document, no duplicate keys, no custom tags, no alias bombs. */
@@ -61,7 +61,7 @@ export function readSource(text: string): Source {
   };
   const broken: YamlProblem[] = tooDeep ? [tooDeep] : yamlProblems(text, document);
   const names = credentialNames(secrets);
-  // Masked piece by piece: a secret such as "token" would hide our own words.
+  // Masked piece by piece: a secret such as "token" would mask words of the message itself.
   const literals = secrets.map((secret) => ({
     ...place(secret.range[0], '', 3),
     message: `${mask.message(secret.found)} holds a literal secret\n${secretAdvice(secret, names, mask.message)}`,
@@ -78,14 +78,14 @@ export function readSource(text: string): Source {
       const [start, end] = nameRange(document, path) ?? valueRange(document, path);
       return place(start, message, end - start);
     },
-    rename(path, meant) {
+    rename(path, correct) {
       const key = pairAt(document, path)?.key;
-      if (isScalar(key)) key.value = meant;
+      if (isScalar(key)) key.value = correct;
     },
   };
 }
 
-/** Where the values are data and no options, numbers keep their digits. Headers are texts as they were written. */
+/** The document as plain values. Numbers in data keep their digits, headers stay texts as written. */
 function plainValue(document: Document): unknown {
   visit(document, {
     Scalar(key, scalar, ancestors) {
@@ -102,7 +102,7 @@ function plainValue(document: Document): unknown {
   return withObjects(document.toJS({ maxAliasCount: -1, mapAsMap: true }), new Map());
 }
 
-/** An alias stays the value that it stands for: there can be too many of them to write each out. */
+/** Turns maps into objects. An alias keeps sharing its value: copies of nested aliases could fill the memory. */
 function withObjects(value: unknown, known: Map<object, unknown>): unknown {
   if (!Array.isArray(value) && !(value instanceof Map)) return value;
   const seen = known.get(value);
@@ -116,7 +116,7 @@ function withObjects(value: unknown, known: Map<object, unknown>): unknown {
 
 const jsonNumber = /^-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?$/;
 
-/** The range of the value at a path, or of the nearest parent that is there. */
+/** The range of the value at a path, or of its nearest existing parent. */
 function valueRange(document: Document, path: At): [number, number] {
   for (let length = path.length; length >= 0; length--) {
     const node = nodeAt(document, path.slice(0, length));

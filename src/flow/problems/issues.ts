@@ -8,18 +8,18 @@ import type { At, Source } from '../source.ts';
 
 type Issue = z.core.$ZodIssue;
 
-/** Where a value stands, and where its problems go. */
+/** The place of a value, and the list for its problems. */
 export interface Place {
   readonly source: Source;
   readonly at: At;
   readonly problems: Problem[];
-  /** Gets the options that something is wrong with. */
+  /** Gets the options that have problems. */
   readonly wrong?: Set<PropertyKey>;
 }
 
 /**
- * Checks a value of a flow. What is wrong with it is added to the problems, each where it stands.
- * Answers what the rest of it says, so that it can be checked, too; `undefined` when that would say nothing.
+ * Checks a value of a flow and reports its problems, each at its place.
+ * Returns the checked value without the wrong parts, so that the rest can be compiled, too. `undefined` if too little is left.
  */
 export function checked<Schema extends z.ZodType>(schema: Schema, value: unknown, place: Place): z.output<Schema> | undefined {
   const result = schema.safeParse(value, { reportInput: true });
@@ -30,9 +30,9 @@ export function checked<Schema extends z.ZodType>(schema: Schema, value: unknown
   for (const issue of issues) place.problems.push(...problemsOf(issue, schema, place));
   for (const { path } of issues) if (path[0] !== undefined) place.wrong?.add(path[0]);
   if (issues === all) return rest(schema, value, issues);
-  // What else is wrong is seen when what is misspelt is taken as it was meant.
-  const meant = unknown.reduce((left, issue) => withKeysMeant(left, issue, schema, place), value as Record<PropertyKey, unknown>);
-  return checked(schema, meant, place);
+  // With the misspelt keys corrected, the other problems show.
+  const corrected = unknown.reduce((left, issue) => withCorrectedKeys(left, issue, schema, place), value as Record<PropertyKey, unknown>);
+  return checked(schema, corrected, place);
 }
 
 function isMissing(issue: Issue): boolean {
@@ -44,25 +44,25 @@ function isMissing(issue: Issue): boolean {
   );
 }
 
-/** What decides how everything else is read: without it there would be complaints about nothing. */
+/** The options that decide how all others are read. With one of them wrong, further problems would be noise. */
 const decisive = new Set<PropertyKey>(['type', 'connection']);
 
-/** What stands for what a node cannot do without: a method that takes a body, and does without; conditions that read nothing. */
+/** Values for required options that are wrong: a method that may have a body, conditions that read no field. */
 const standIns: Readonly<Record<PropertyKey, string>> = { method: 'POST', while: 'true', until: 'true' };
 
-/** What the rest of a value says: without what is wrong, and without more around it where that does not do. */
+/** The checked value without its wrong parts. If the rest is still not valid, more is left out around them. */
 function rest<Schema extends z.ZodType>(schema: Schema, value: unknown, issues: readonly Issue[]): z.output<Schema> | undefined {
   if (!isMapping(value) || issues.some(({ path }) => decisive.has(path[0] as PropertyKey))) return undefined;
   const wrong = issues.map(({ path }) => path);
   for (let length = Math.max(1, ...wrong.map((path) => path.length)); length > 0; length--) {
     const cut = wrong.map((path) => path.slice(0, length));
-    const most = schema.safeParse(withoutAll(value, cut));
-    if (most.success) return most.data;
+    const result = schema.safeParse(withoutAll(value, cut));
+    if (result.success) return result.data;
   }
   return undefined;
 }
 
-/** The value without what stands at the paths. */
+/** The value without its parts at the paths. */
 function withoutAll(value: Record<PropertyKey, unknown>, paths: readonly (readonly PropertyKey[])[]): unknown {
   const left = paths.reduce<unknown>(without, value) as Record<PropertyKey, unknown>;
   const missing = paths.flatMap(([key]) => (key !== undefined && Object.hasOwn(standIns, key) ? [[key, standIns[key]]] : []));
@@ -73,8 +73,8 @@ function isMapping(value: unknown): value is Record<PropertyKey, unknown> {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
-/** What stands under a misspelt name is taken under the name that was meant. */
-function withKeysMeant(
+/** Moves the values of misspelt keys to the correct keys. */
+function withCorrectedKeys(
   value: Record<PropertyKey, unknown>,
   { path, keys }: z.core.$ZodIssueUnrecognizedKeys,
   schema: z.ZodType,
@@ -84,10 +84,10 @@ function withKeysMeant(
   for (const key of keys) {
     const around = memberAt(left, path) as Record<PropertyKey, unknown>;
     left = without(left, [...path, key]) as Record<PropertyKey, unknown>;
-    const meant = nearest(key, namesAt(toJsonSchema(schema), path as At, around));
-    if (meant === undefined || Object.hasOwn(around, meant)) continue;
-    left = withMember(left, [...path, meant], around[key]) as Record<PropertyKey, unknown>;
-    source.rename([...at, ...(path as At), key], meant);
+    const correct = nearest(key, namesAt(toJsonSchema(schema), path as At, around));
+    if (correct === undefined || Object.hasOwn(around, correct)) continue;
+    left = withMember(left, [...path, correct], around[key]) as Record<PropertyKey, unknown>;
+    source.rename([...at, ...(path as At), key], correct);
   }
   return left;
 }
@@ -96,14 +96,14 @@ function memberAt(value: unknown, path: readonly PropertyKey[]): unknown {
   return path.reduce<unknown>((around, step) => (around as Record<PropertyKey, unknown>)[step], value);
 }
 
-/** The value with a member at the path; what is around it is there. */
+/** The value with a member at the path. Its parents exist. */
 function withMember(value: unknown, [step, ...more]: readonly PropertyKey[], member: unknown): unknown {
   if (step === undefined) return member;
   const inside = withMember((value as Record<PropertyKey, unknown>)[step], more, member);
   return Array.isArray(value) ? value.with(Number(step), inside) : { ...(value as object), [step]: inside };
 }
 
-/** The value without what stands at the path. Of a list that is the end from there on: what stays keeps its place. */
+/** The value without its part at the path. A list loses all elements from there on, so that the others keep their places. */
 function without(value: unknown, [step, ...more]: readonly PropertyKey[]): unknown {
   if (step === undefined || typeof value !== 'object' || value === null) return value;
   if (Array.isArray(value)) {
@@ -115,13 +115,13 @@ function without(value: unknown, [step, ...more]: readonly PropertyKey[]): unkno
   return more.length === 0 || member === undefined ? others : { ...others, [step]: without(member, more) };
 }
 
-/** An issue of a union is that of the variant that was meant: the one whose kind fits what was written. */
+/** Replaces the issue of a union by those of the variant that fits the kind of the written value. */
 function plainIssues(issue: Issue): Issue[] {
   if (issue.code !== 'invalid_union') return [issue];
   const variants = issue.errors.filter((inner) => !inner.some((one) => one.path.length === 0 && isOfKind(one)));
-  const [meant] = variants;
-  if (!meant || variants.length > 1) return [issue];
-  return meant.map((inner) => ({ ...inner, path: [...issue.path, ...inner.path] }) as Issue).flatMap(plainIssues);
+  const [fitting] = variants;
+  if (!fitting || variants.length > 1) return [issue];
+  return fitting.map((inner) => ({ ...inner, path: [...issue.path, ...inner.path] }) as Issue).flatMap(plainIssues);
 }
 
 function isOfKind(issue: Issue): boolean {
@@ -130,9 +130,9 @@ function isOfKind(issue: Issue): boolean {
 }
 
 interface CustomParams {
-  /** How far into the text it is wrong. */
+  /** The offset of the mistake in the text. */
   readonly offset?: number;
-  /** Whether the name is wrong and not the value. */
+  /** True if the name is wrong, not the value. */
   readonly isName?: boolean;
 }
 
@@ -151,7 +151,7 @@ function problemsOf(issue: Issue, schema: z.ZodType, { source, at }: Place): Pro
   return [isName ? source.atName(place, message) : source.at(place, message, offset)];
 }
 
-/** Whether a value must never be printed. Headers that are no mapping may be the secret itself. */
+/** True if the value must never be printed. Headers that are not a mapping may be the secret itself. */
 function isSecret(place: At): boolean {
   return isUnderAuth(place.map(String)) || place.at(-1) === 'headers';
 }
@@ -162,7 +162,7 @@ function unknownKey(key: string, known: readonly string[], place: At): string {
   return `${isHidden ? 'unknown key' : `unknown key "${key}"`}${suggestion || (known.length > 0 ? `; expected one of ${known.join(', ')}` : '')}`;
 }
 
-/** Whether what is wrong is the type that decides about the rest. */
+/** True if the wrong option is the `type` that chooses the variant. */
 function isChoice(issue: Issue): boolean {
   return issue.code === 'invalid_union' && 'discriminator' in issue && issue.discriminator !== undefined;
 }

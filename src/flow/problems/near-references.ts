@@ -3,7 +3,7 @@ import type { Problem } from '../../core/failure.ts';
 import { foreignReferences, isReferable, nearReferences, referable } from '../../core/template/template.ts';
 import type { At, Source } from '../source.ts';
 
-/** A warning for each text that looks like a reference and is none, wherever in the flow it stands. */
+/** Warnings for texts that look like references but are not, anywhere in the flow. */
 export function nearReferenceWarnings(source: Source): Problem[] {
   const warnings: Problem[] = [];
   visit(source.value, []);
@@ -24,29 +24,30 @@ export function nearReferenceWarnings(source: Source): Problem[] {
 }
 
 function warning(text: string, around: string): string {
-  if (!text.endsWith('}}')) return `${text} is no reference and stays text; two braces close one\nwrite ${text.replace(/\}$/, '')}}}`;
+  if (!text.endsWith('}}'))
+    return `${text} is not a reference and stays text; a reference ends with two braces\nwrite ${text.replace(/\}$/, '')}}}`;
   const inside = text.slice(2, -2).trim();
-  const name = fieldMeant(inside);
+  const name = withoutPrefix(inside);
   const equals = around.startsWith('=') && name !== inside ? ', and no = in front' : '';
-  const mend = isReferable(name) ? `${name === inside ? 'drop the spaces:' : 'write'} {{${name}}}${equals}` : renaming(name);
-  return `${text} is no reference and stays text; only letters, digits and underscores make a name\n${mend}`;
+  const wayOut = isReferable(name) ? `${name === inside ? 'drop the spaces:' : 'write'} {{${name}}}${equals}` : renaming(name);
+  return `${text} is not a reference and stays text; a name holds only letters, digits and underscores\n${wayOut}`;
 }
 
 function foreignWarning(text: string): string {
-  return `${text} is no reference and stays text; two braces make one\nwrite {{${text.replace(/[^\p{L}\p{M}\p{N}_]/gu, '')}}}`;
+  return `${text} is not a reference and stays text; a reference has two braces\nwrite {{${text.replace(/[^\p{L}\p{M}\p{N}_]/gu, '')}}}`;
 }
 
-/** Other tools put what holds the fields in front of them, such as `$json.` and `.`. */
-function fieldMeant(inside: string): string {
+/** The field's name without the prefix that other tools write, such as `$json.` and `.`. */
+function withoutPrefix(inside: string): string {
   return inside.replace(/^(?:\$json)?\.(?=.)/, '').replace(/^\$json\[(["'])(.*)\1\]$/s, '$2');
 }
 
-/** The way to a field whose name no reference can hold. */
+/** The way out for a field whose name no reference can hold. */
 export function renaming(name: string): string {
   const better = referable(name);
   if (better === '') return 'write the name of a field between the braces';
   const rename = `rename the field with a set node first: rename: { ${JSON.stringify(name)}: ${better} }`;
-  // A list of paths names each field by its whole path.
+  // With a list of paths the whole path becomes the field's name.
   return /[.[]/.test(name) && isPath(name)
     ? `${rename}\nor name it where a map adds it: map: { ${better}: ${JSON.stringify(name)} }`
     : rename;

@@ -1,6 +1,6 @@
 import { isScalar, type Node } from 'yaml';
 
-/** Where in the file something inside a scalar stands: a text, or the offset in its value. The scalar's start when it cannot be told. */
+/** The offset in the file of a place inside a scalar: a text, or an offset in its value. If it cannot be found, the scalar's start. */
 export function offsetWithin(
   text: string,
   node: Node | undefined,
@@ -18,7 +18,7 @@ export function offsetWithin(
   return last ? start + contentStart + last.index + last[0].length - (node.type?.startsWith('QUOTE') ? 1 : 0) : start;
 }
 
-// Line breaks and indentation are folded, so only visible characters are counted.
+// YAML folds line breaks and indentation, so only visible characters count.
 const plainUnit = /\S/g;
 const quotedUnit = /\\[^ntr0 ]|''|\S/g;
 
@@ -26,7 +26,7 @@ function visibleCount(text: string): number {
   return text.replace(/\s/g, '').length;
 }
 
-/** A name must not be found inside a longer one. */
+/** Matches a name, but not inside a longer one. */
 function wholeWord(text: string): RegExp {
   const escaped = text.replace(/[\\^$.*+?()[\]{}|]/g, '\\$&');
   return /^\w+$/.test(text) ? new RegExp(`(?<!\\w)${escaped}(?!\\w)`) : new RegExp(escaped);

@@ -1,39 +1,39 @@
 import { type Alias, type Document, isAlias, isCollection, isScalar, isSeq, type Node, visit, type YAMLError } from 'yaml';
 
-/** Something wrong with the YAML itself. */
+/** A problem of the YAML itself. */
 export interface YamlProblem {
   /** 0-based, in the text. */
   readonly offset: number;
   readonly message: string;
   readonly width?: number;
-  /** What the file means is known all the same, so that the rest of it can be checked. */
+  /** True if the file's meaning is clear all the same, so that the rest can be checked. */
   readonly leavesMeaning?: boolean;
 }
 
-const deepest = 200;
+const maxDepth = 200;
 
-/** A text that is nested deeper than any flow; absent for others. It must not be parsed: that would take minutes, or end the process. */
+/** The problem of a text that is nested deeper than any flow. Such a text must not be parsed: that could take minutes, or end the process. */
 export function depthProblem(text: string): YamlProblem | undefined {
   let depth = 0;
   for (const { 0: found, index } of text.matchAll(/[[{\]}]|(?:[-?] +){201,}|^ {201,}(?=\S)/gm)) {
     if (found === ']' || found === '}') depth = Math.max(0, depth - 1);
-    else if (found.length > 1 || ++depth > deepest) {
-      return { offset: index + (found.trim() === '' ? found.length : 0), message: `expected YAML nested at most ${deepest} deep` };
+    else if (found.length > 1 || ++depth > maxDepth) {
+      return { offset: index + (found.trim() === '' ? found.length : 0), message: `expected YAML nested at most ${maxDepth} deep` };
     }
   }
   return undefined;
 }
 
-/** What is wrong with a flow's YAML. No message quotes the file: where the YAML is broken, anything may be a secret. */
+/** The problems of a flow's YAML. No message quotes the file: in broken YAML any text may be a secret. */
 export function yamlProblems(text: string, document: Document): YamlProblem[] {
   const tags = tagProblems(text, document);
   const errors = [...document.errors, ...document.warnings].filter(
     ({ code, pos }) => code !== 'TAG_RESOLVE_FAILED' || !tags.some(({ offset }) => offset === pos[0]),
   );
   const barePaths = barePathsIn(text, errors);
-  const toldLines = new Set(barePaths.map((offset) => lineStart(text, offset)));
+  const reportedLines = new Set(barePaths.map((offset) => lineStart(text, offset)));
   const isNested = (at: number) => errors.some(({ code, pos }) => code === 'BLOCK_AS_IMPLICIT_KEY' && pos[0] === at);
-  // Behind the first thing out of place, all that follows is out of place.
+  // One unexpected token makes all that follow it unexpected.
   const first = errors.findIndex(({ code }) => code === 'UNEXPECTED_TOKEN');
   const problems = [
     ...errors
@@ -44,7 +44,7 @@ export function yamlProblems(text: string, document: Document): YamlProblem[] {
         message: messageOf(error, text),
         leavesMeaning: error.code === 'DUPLICATE_KEY',
       }))
-      .filter(({ offset, leavesMeaning }) => leavesMeaning || !toldLines.has(lineStart(text, offset))),
+      .filter(({ offset, leavesMeaning }) => leavesMeaning || !reportedLines.has(lineStart(text, offset))),
     ...barePaths.map((offset) => ({ offset, message: bare })),
     ...tags,
     ...mergeKeyProblems(document),
@@ -53,11 +53,11 @@ export function yamlProblems(text: string, document: Document): YamlProblem[] {
 }
 
 const messages: Readonly<Record<string, string>> = {
-  BAD_INDENT: 'not valid YAML: the indentation does not fit; what belongs together stands at the same column',
+  BAD_INDENT: 'not valid YAML: the indentation does not fit; items of one list or mapping start at the same column',
   BLOCK_AS_IMPLICIT_KEY: 'not valid YAML: a value that holds ": " needs quotes',
   BAD_DIRECTIVE: 'not valid YAML: a line that begins with % is a directive, and this one is not known',
   BAD_DQ_ESCAPE: 'not valid YAML: no such escape sequence; in double quotes a backslash is written \\\\',
-  DUPLICATE_KEY: 'this key is there twice; expected each key once',
+  DUPLICATE_KEY: 'this key stands here twice; expected each key once',
   MISSING_CHAR: 'not valid YAML: something is missing before this: a comma, a colon with a space, a dash; or the indentation does not fit',
   MULTIPLE_DOCS: 'expected one YAML document, found a second one',
   NON_STRING_KEY: 'expected a text as the key, found a list or a mapping',
@@ -66,21 +66,21 @@ const messages: Readonly<Record<string, string>> = {
   UNEXPECTED_TOKEN: 'not valid YAML: this does not belong here; are quotes, a comma or a line break missing before it?',
 };
 
-/** What YAML makes of `{{name}}` without quotes is a mapping with a mapping as its key. */
+/** For `{{name}}` without quotes: YAML reads it as a mapping with a mapping as its key. */
 const unquoted =
   'expected a text, found {{ without quotes, which begins a mapping in YAML\nput the whole value in quotes, as in "{{field}}"';
 
-/** In a list or mapping in brackets a path's own brackets are YAML's. */
+/** For a path inside a list or mapping in brackets: YAML reads the path's brackets as its own. */
 const bare = 'not valid YAML: a path with [ ] needs quotes here\nput the whole path in quotes, as in "results[0].value"';
 
 const barePath = /(?<![\p{L}\p{N}_$.-])(?:[\p{L}\p{N}_$.-]+\[\d*\]|\[\d*\](?=\.))[\p{L}\p{N}_$.[\]-]*/gu;
 
-/** Where the paths begin that YAML stumbles over because they have no quotes. */
+/** The offsets of unquoted paths with brackets that made YAML fail. */
 function barePathsIn(text: string, errors: readonly YAMLError[]): number[] {
-  const stumbles = errors.filter(({ code }) => code === 'MISSING_CHAR' || code === 'UNEXPECTED_TOKEN').map(({ pos }) => pos[0]);
-  if (stumbles.length === 0) return [];
+  const failures = errors.filter(({ code }) => code === 'MISSING_CHAR' || code === 'UNEXPECTED_TOKEN').map(({ pos }) => pos[0]);
+  if (failures.length === 0) return [];
   return [...text.matchAll(barePath)]
-    .filter(({ index, 0: path }) => stumbles.some((offset) => index <= offset && offset < index + path.length))
+    .filter(({ index, 0: path }) => failures.some((offset) => index <= offset && offset < index + path.length))
     .map(({ index }) => index);
 }
 
@@ -94,13 +94,13 @@ function messageOf({ code, message, pos }: YAMLError, text: string): string {
   if (bracket !== undefined)
     return `not valid YAML: opened here and never closed with ${bracket}; or what is inside is not indented enough`;
   if (message.startsWith('Missing closing')) return 'not valid YAML: this quote is never closed';
-  // The value ends with its line: what was taken into it is the line below.
+  // The value ends with its line: the mistake is the indentation of the next one.
   if (code === 'BLOCK_AS_IMPLICIT_KEY' && !/^.*:(?:\s|$)/.test(text.slice(pos[0]).split(/\r?\n/, 1)[0] as string))
     return messages.BAD_INDENT as string;
   return messages[code] ?? `not valid YAML: ${message.charAt(0).toLowerCase()}${message.slice(1)}`;
 }
 
-/** What is never closed is told where it was opened: the place where that was noticed can be far away. */
+/** The offset of an error. An unclosed quote or bracket is reported where it was opened, not where the file ends. */
 function placeOf({ code, message, pos }: YAMLError, text: string, document: Document): number {
   let opened = pos[0];
   if (code === 'TAB_AS_INDENT') return opened;
@@ -114,7 +114,7 @@ function placeOf({ code, message, pos }: YAMLError, text: string, document: Docu
   return opened;
 }
 
-/** All tags but those that YAML itself defines for plain data. */
+/** Problems for all tags except those that YAML itself defines for plain data. */
 function tagProblems(text: string, document: Document): YamlProblem[] {
   const problems: YamlProblem[] = [];
   visit(document, {
@@ -133,7 +133,7 @@ function tagProblems(text: string, document: Document): YamlProblem[] {
   return problems;
 }
 
-/** In YAML 1.1 `<<: *name` took over another mapping's keys; here it would be a key of that name. */
+/** Problems for `<<: *name`. In YAML 1.1 it merged another mapping's keys; in 1.2 it is an ordinary key. */
 function mergeKeyProblems(document: Document): YamlProblem[] {
   const problems: YamlProblem[] = [];
   visit(document, {
@@ -150,7 +150,7 @@ function mergeKeyProblems(document: Document): YamlProblem[] {
   return problems;
 }
 
-/** A bomb of aliases goes off here, harmlessly. */
+/** Problems of aliases. An alias bomb is found here, before it can do harm. */
 function aliasProblems(document: Document): YamlProblem[] {
   const problems: YamlProblem[] = [];
   let first: number | undefined;
@@ -167,12 +167,12 @@ function aliasProblems(document: Document): YamlProblem[] {
     document.toJS({ maxAliasCount: 1000 });
     return [];
   } catch {
-    return [{ offset: first, message: 'expected plain YAML, found aliases that grow beyond all measure' }];
+    return [{ offset: first, message: 'expected plain YAML, found aliases that expand to more than a flow can hold' }];
   }
 }
 
 function aliasProblem(alias: Alias, document: Document, ancestors: readonly unknown[]): string | undefined {
-  const meant: Node | undefined = alias.resolve(document);
-  if (!meant) return 'not valid YAML: no anchor of this name stands before the alias';
-  return ancestors.includes(meant) ? 'not valid YAML: the alias stands inside of what it stands for' : undefined;
+  const target: Node | undefined = alias.resolve(document);
+  if (!target) return 'not valid YAML: no anchor of this name stands before the alias';
+  return ancestors.includes(target) ? 'not valid YAML: the alias stands inside its own anchor' : undefined;
 }

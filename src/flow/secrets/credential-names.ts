@@ -1,15 +1,15 @@
 import { credentialName } from '../../core/options/names.ts';
 import type { LiteralSecret } from './secrets.ts';
 
-/** Makes up names that may be printed: they hold nothing of a secret. */
+/** Invents names for credentials. They hold no part of a secret, so they may be printed. */
 export interface CredentialNames {
-  /** A name for the credential that a literal secret is to become, such as `crm-token`. Another secret never has the same one. */
+  /** A name for the credential of a literal secret, such as `crm-token`. Two secrets never get the same name. */
   of(secret: LiteralSecret, kind: 'token' | 'login' | 'secret'): string;
-  /** Whether a word is free of secrets. */
+  /** True if a word holds no part of a secret. */
   isFree(word: string): boolean;
 }
 
-/** Makes up names for a flow's literal secrets. */
+/** Invents names for a flow's literal secrets. */
 export function credentialNames(secrets: readonly LiteralSecret[]): CredentialNames {
   const values = secrets.map(({ carrier }) => carrier.value.toLowerCase());
   const pieces = values.flatMap((value) => value.match(/[\p{L}\p{N}_-]{4,}/gu) ?? []);

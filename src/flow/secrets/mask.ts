@@ -3,16 +3,16 @@ import { allAuthNames, authOptions } from '../../core/auth/auth.ts';
 import { withoutTokens } from '../../core/template/token-text.ts';
 import { hasLiteral, isUnderAuth, type LiteralSecret } from './secrets.ts';
 
-/** Hides what must never be printed of a flow: values under `auth`, and literal secrets. */
+/** Hides the parts of a flow that must never be printed: values under `auth`, and literal secrets. */
 export interface Mask {
-  /** The flow's lines. What is hidden is as long as before, so that positions stay. */
+  /** The flow's lines. Masked texts keep their length, so that positions stay the same. */
   readonly lines: readonly string[];
   message(text: string): string;
 }
 
-/** Makes a flow's mask. Where the YAML is broken it hides too much rather than too little. */
+/** Makes a flow's mask. In broken YAML it hides too much rather than too little. */
 export function createMask(text: string, document: Document, literals: readonly LiteralSecret[], isBroken: boolean): Mask {
-  const hidden = [...literals.map(({ range }) => range), ...authRanges(text, document), ...tellingRanges(document)];
+  const hidden = [...literals.map(({ range }) => range), ...authRanges(text, document), ...namedRanges(document)];
   if (isBroken) hidden.push(...brokenRanges(text));
   const values = [...literals.map((secret) => secret.text), ...aliasedTexts(document)].filter((value) => value.length >= 4);
   let masked = text;
@@ -43,7 +43,7 @@ export function isAuthName(name: string): boolean {
   return authOptions.has(name) || allAuthNames.includes(name) || mistakenOptions.test(name);
 }
 
-/** `auth`, and how it may be misspelt. */
+/** `auth` and its misspellings. */
 const likeAuth = /^(?:aut|auh|atu|uat|ath|uth)/i;
 
 function authRanges(text: string, document: Document): HiddenRange[] {
@@ -59,7 +59,7 @@ function authRanges(text: string, document: Document): HiddenRange[] {
   return ranges;
 }
 
-/** All of a pair's value but its punctuation and the names that are known. Anchors, tags and comments stand outside the values. */
+/** The ranges of a pair's value, without punctuation and known names. Anchors, tags and comments are not part of the YAML values. */
 function valueRanges(text: string, { key, value }: Pair): HiddenRange[] {
   const start = (key as Node).range?.[1] ?? 0;
   const end = (value as Node | null)?.range?.[2] ?? start;
@@ -83,41 +83,41 @@ function isSomething(node: unknown): boolean {
   return !isScalar(node) || node.value !== null;
 }
 
-/** Values of names that tell a secret, wherever they stand, and headers that are no mapping. */
-function tellingRanges(document: Document): HiddenRange[] {
+/** The values of names that stand for a secret, anywhere, and headers that are not a mapping. */
+function namedRanges(document: Document): HiddenRange[] {
   const ranges: HiddenRange[] = [];
   visit(document, {
     Pair(_key, { key, value }) {
       if (!isScalar(key)) return;
       const name = String(key.value);
       if (holdsSecret(name)) ranges.push(...nodeRanges(key));
-      if (tellingName.test(name) && isScalar(value) && hasLiteral(String(value.value))) ranges.push(...nodeRanges(value));
+      if (secretName.test(name) && isScalar(value) && hasLiteral(String(value.value))) ranges.push(...nodeRanges(value));
       if (name === 'headers' && !isMap(value)) ranges.push(...nodeRanges(value));
     },
   });
   return ranges;
 }
 
-/** Whether a key took its value in, for want of a colon or a space. */
+/** True if a key includes its value, because a colon or a space is missing. */
 export function holdsSecret(key: string): boolean {
   return /(?:authorization|api[-_]?key|token|secret|passw\w*|passphrase|credential|bearer)["']?[\s:=]+\S/i.test(key);
 }
 
-const tellingName = /authorization|api[-_]?key|token$|secret|passw|passphrase|credential$|bearer/i;
+const secretName = /authorization|api[-_]?key|token$|secret|passw|passphrase|credential$|bearer/i;
 
-/** For a file whose YAML is too broken to tell: whatever follows a telling name, to the end of its block. */
+/** For broken YAML: the text after each name that stands for a secret, to the end of its block. */
 function brokenRanges(text: string): HiddenRange[] {
   const ranges: HiddenRange[] = [];
   let offset = 0;
   let blockIndent: number | undefined;
-  // A value may have slipped to the column of its name.
+  // The value may stand at the column of its name.
   let isExpected = false;
   for (const line of text.split('\n')) {
     const indent = /^[\s?-]*/.exec(line)?.[0].replaceAll('\t', '        ').length ?? 0;
     const isInside = blockIndent !== undefined && (isExpected || indent > blockIndent || !startsWithKey.test(line));
     if (!isInside) blockIndent = undefined;
     if (line.trim() !== '') isExpected = false;
-    const name = tellingKey.exec(line);
+    const name = secretKey.exec(line);
     if (isInside) ranges.push([offset + line.search(/\S|$/), offset + line.length]);
     else if (name) {
       blockIndent = indent;
@@ -132,18 +132,18 @@ function brokenRanges(text: string): HiddenRange[] {
 
 const startsWithKey = /^[\s-]*["']?[\w-]+["']?\s*:(?:\s|$)/;
 
-const tellingKey =
+const secretKey =
   /(?<![\w-])(?:auth|headers|credential|[\w-]*(?:authorization|api[-_]?key|token|secret|passw\w*|passphrase|bearer))["']?(?:\s*:(?!\/\/)\s*|\s+|$)/i;
 
-/** What an alias under `auth` stands for is written elsewhere. */
+/** The texts that aliases under `auth` stand for. They are written elsewhere. */
 function aliasedTexts(document: Document): string[] {
   const texts: string[] = [];
   visit(document, {
     Alias(_key, alias, ancestors) {
       const names = ancestors.flatMap((node) => (isPair(node) && isScalar(node.key) ? [String(node.key.value)] : []));
       if (!isUnderAuth(names)) return;
-      const meant = alias.resolve(document);
-      visit(meant as Node | null, { Scalar: (_name, scalar) => void texts.push(String(scalar.value)) });
+      const target = alias.resolve(document);
+      visit(target as Node | null, { Scalar: (_name, scalar) => void texts.push(String(scalar.value)) });
     },
   });
   return texts.filter((text) => !isAuthName(text));
@@ -154,7 +154,7 @@ const secretComment = /(#[^\n]*(?:authorization|api[-_]?key|token|secret|passw\w
 /** A member of a JSON text. */
 const secretMember = /(["'][\w-]*(?:authorization|api[-_]?key|token|secret|passw\w*)["']\s*:\s*["']?)(?!\{\{)([^\s"',}]+)/gi;
 
-/** What looks like a secret wherever it stands. */
+/** Hides texts that look like a secret anywhere. */
 function withoutPatterns(text: string, hide: (secret: string) => string): string {
   const hideSecond = (_all: string, before: string, secret: string) => before + hide(secret);
   const hidden = text

@@ -1,6 +1,6 @@
 import { type NamedPlace, type SecretName, secretShapes } from '../../core/text/secret-shapes.ts';
 
-/** How sure a name is: `always` that its value is a secret, or only with a value that looks like one. */
+/** The certainty of a name: `always` a secret, or only with a value that looks like one. */
 export type Sureness = 'always' | NonNullable<SecretName['if']>;
 
 const rows = secretShapes.filter((shape) => 'named' in shape);
@@ -11,10 +11,10 @@ const whole = new Map(
 
 const partial = rows.filter(({ named }) => named.startsWith('*'));
 
-/** What a name says of its value; `undefined` for nothing. */
+/** The certainty that a name's value is a secret. `undefined` if the name says nothing. */
 export function surenessOf(name: string, place: NamedPlace): Sureness | undefined {
   const named = whole.get(`${place} ${plain(name)}`) ?? whole.get(`${place} ${plain(name.replace(/^x[-_]/i, ''))}`);
-  // `appid` is a key, `app_id` says who asks.
+  // `appid` is a key, `app_id` only identifies the client.
   if (named === 'generated' && /[-_]id$|[a-z]Id$/.test(name)) return undefined;
   if (named || /idempotency/i.test(name) || isAboutSecret(name)) return named;
   const row = partial.find((candidate) => candidate.in.includes(place) && isPartOf(name, candidate.named));
@@ -26,12 +26,12 @@ function isPartOf(name: string, pattern: string): boolean {
   return pattern.endsWith('*') ? dashed.includes(pattern.slice(1, -1)) : dashed.endsWith(pattern.slice(1));
 }
 
-/** Whether a name speaks of a secret without holding it: `X-Secret-Version`. */
+/** True if a name is about a secret but does not hold it: `X-Secret-Version`. */
 function isAboutSecret(name: string): boolean {
   return /secretar|secret.*[-_](?:id|name|version|type|hash)$/i.test(name);
 }
 
-/** Whether a header may well have a value that looks random and is no secret. */
+/** True for a header whose value may look random without being a secret. */
 export function isRandomHeader(name: string): boolean {
   return randomHeader.test(name);
 }
@@ -39,7 +39,7 @@ export function isRandomHeader(name: string): boolean {
 const randomHeader =
   /ids?$|uuid|guid|hash|sha-?\d|md5|checksum|digest|fingerprint|etag|trace|span|baggage|correlation|version|revision|commit|build|cursor|continuation|nonce|idempoten|agent|^(?:accept|content|if|sec)-|^(?:accept|range|referer|origin|prefer|signature)$/i;
 
-/** A name without what differs from one writer to the next. */
+/** A name without the differences between spellings. */
 function plain(name: string): string {
   return name.replace(/[-_]/g, '').toLowerCase();
 }

@@ -1,14 +1,14 @@
 import { isMap, isPair, isScalar, isSeq } from 'yaml';
 
-/** The connection or node that a secret stands in. */
+/** The connection or node that holds a secret. */
 export interface Owner {
-  /** What a credential may be called after, the best first. */
+  /** Names for its credential, the best first. */
   readonly names: readonly string[];
-  /** Whether it names a credential already: a request carries only one. */
+  /** True if it names a credential already: a request carries only one. */
   readonly hasCredential: boolean;
 }
 
-/** Finds the owner among what a value stands in, from the top of the document. */
+/** Finds the owner among the ancestors of a value, from the top of the document. */
 export function ownerOf(ancestors: readonly unknown[]): Owner {
   const isNode = (index: number) => isSeq(ancestors[index - 1]) && keyOf(ancestors[index - 2]) === 'nodes';
   const isConnection = (index: number) => index === 5 && keyOf(ancestors[2]) === 'connections';
@@ -27,7 +27,7 @@ function keyOf(node: unknown): string | undefined {
   return isPair(node) && isScalar(node.key) ? String(node.key.value) : undefined;
 }
 
-/** What a host is known by: the label before its public suffix. Absent for an address, this machine, and what a record decides. */
+/** The label of a host before its public suffix. Absent for an address, for this machine, and for a host that a record decides. */
 function hostName(url: unknown): string | undefined {
   if (typeof url !== 'string') return undefined;
   const host = /^[a-z][a-z0-9+.-]*:\/\/(?:[^/?#]*@)?([^/?#@:]+)/i.exec(url)?.[1]?.toLowerCase() ?? '';

@@ -10,8 +10,8 @@ const connectionPassword = /(?:^|[;\s"'])(?:password|pwd|accountkey|sharedaccess
 const connectionPart =
   /(?:^|[;\s"'])(?:server|data source|host|address|user(?: ?id|name)?|uid|database|initial catalog|endpoint|accountname)\s*=\s*[^;\s]/i;
 
-/** Whether the name, with its value, tells a secret. */
-export function isTold(name: string, place: NamedPlace, text: string, isLiteral: boolean): boolean {
+/** True if a value is a secret by its name and its form. */
+export function isNamedSecret(name: string, place: NamedPlace, text: string, isLiteral: boolean): boolean {
   switch (surenessOf(name, place)) {
     case 'always':
       return isLiteral;
@@ -28,11 +28,11 @@ export function isTold(name: string, place: NamedPlace, text: string, isLiteral:
   }
 }
 
-/** Whether a header holds a secret. */
+/** True if a header holds a secret. */
 export function isSecretHeader(name: string, text: string): boolean {
   if (!hasLiteral(text)) return false;
   return (
-    isTold(name, 'header', text, true) ||
+    isNamedSecret(name, 'header', text, true) ||
     schemeAndToken.test(literalOf(text)) ||
     isSigned(text) ||
     (!isRandomHeader(name) && isGeneratedWord(text.trim(), 24)) ||
@@ -40,37 +40,37 @@ export function isSecretHeader(name: string, text: string): boolean {
   );
 }
 
-/** Whether a value looks like a secret: one word of eight characters or more, with digits among them. Names of versions have one; dates are none. */
+/** True if a value looks like a secret: one word of at least eight characters with two digits. Versions have one digit; dates are excluded. */
 function isLikely(text: string): boolean {
   return /^(?!\d{4}-\d\d-\d\d)(?=(?:\S*\d){2})\S{8,}$/.test(literalOf(text));
 }
 
-/** Whether a value signs as an `Authorization` header does (RFC 6750, RFC 7617). */
+/** True if a value is a signature like that of an `Authorization` header (RFC 6750, RFC 7617). */
 export function isSigned(text: string): boolean {
   if (!hasLiteral(text)) return false;
   const signed = [...literalOf(text).matchAll(signedValue)];
   return signed.some(([, scheme = '', token = '']) => scheme.toLowerCase() === 'bearer' || isUserAndPassword(token));
 }
 
-/** Whether a text holds the login of a database or a server: `scheme://user:password@host`, or `Server=...;Password=...`. */
+/** True if a text holds the login of a database or a server: `scheme://user:password@host`, or `Server=...;Password=...`. */
 export function holdsLogin(text: string): boolean {
   const passwords = [...text.matchAll(urlWithLogin), ...(connectionPart.test(text) ? text.matchAll(connectionPassword) : [])];
   return passwords.some(([, password = '']) => hasLiteral(password));
 }
 
-/** Whether a text is `username:password` in base64. */
+/** True if a text is `username:password` in base64. */
 function isUserAndPassword(text: string): boolean {
   return /^[^:]+:/.test(bytesOfBase64(text) ?? '');
 }
 
-/** Whether a value says something of its own. Beside references that is a word of the scheme, unless it looks like a secret. */
+/** True if a value has a literal part. A scheme such as `Bearer` beside references does not count, unless the part looks like a secret. */
 export function hasLiteral(text: string): boolean {
   const literal = literalOf(text).replace(/^\s*(?:bearer|basic|token|digest|apikey)\b/i, '');
   if (/\{\{[^{}]*\}\}/.test(text)) return /(?=[\w.~+/-]*\d)[\w.~+/-]{8,}/.test(literal);
   return /[A-Za-z0-9]/.test(literal);
 }
 
-/** A value without its references, and without what was meant to be one. */
+/** A value without its references, and without texts that were meant as references. */
 function literalOf(text: string): string {
   return text.replace(/\{\{[^{}]*\}\}/g, '');
 }

@@ -5,30 +5,30 @@ import { holdsToken, isGeneratedWord, tokenIn } from '../../core/template/token-
 import type { NamedPlace } from '../../core/text/secret-shapes.ts';
 import { surenessOf } from './secret-names.ts';
 import { type Owner, ownerOf } from './secret-owner.ts';
-import { hasLiteral, holdsLogin, isSecretHeader, isSigned, isTold } from './secret-text.ts';
+import { hasLiteral, holdsLogin, isSecretHeader, isSigned, isNamedSecret } from './secret-text.ts';
 
 export { hasLiteral } from './secret-text.ts';
 
-/** A literal secret in a flow: where it stands, and what it looks like. */
+/** A literal secret in a flow. */
 export interface LiteralSecret extends Carried {
   readonly range: readonly [number, number];
-  /** The value itself, to be kept out of messages. */
+  /** The value itself. No message may hold it. */
   readonly text: string;
   readonly owner: Owner;
 }
 
-/** What holds a secret, in words, and what of a request would carry it. */
+/** A place with a secret, in words, and the part of a request that would carry it. */
 interface Carried {
   readonly found: string;
   readonly carrier: Carrier;
 }
 
-/** `login` stands before a URL's host, `path` is anywhere else in it but its query, `auth` beside the name of a credential. */
+/** The part of a request. `login`: before a URL's host; `path`: elsewhere in a URL, except its query; `auth`: an option beside the credential. */
 export interface Carrier {
   readonly in: NamedPlace | 'login' | 'path' | 'auth' | 'elsewhere';
-  /** Of the header, the parameter or the member. */
+  /** The name of the header, the parameter or the member. */
   readonly name: string;
-  /** The secret, at most with what stands around it. */
+  /** The secret, perhaps with the text around it. */
   readonly value: string;
 }
 
@@ -36,7 +36,7 @@ const parameter = /[?&;#]([^?&;#=/\s]+)=(?=([^&;#\s]+))/g;
 const member = /"([\w-]+)"\s*:\s*(?=(?:"([^"]+)"|(\d+)))/g;
 const login = /^[a-z]+:\/\/([^/?#]*:[^/?#@]+)@/i;
 
-/** Literal secrets in the headers, URLs, bodies and fields of a flow. Such a value would stand in a file that people share. */
+/** Finds literal secrets in the headers, URLs, bodies and fields of a flow. A flow is a file that people share: it must not hold them. */
 export function literalSecrets(document: Document): LiteralSecret[] {
   const secrets: LiteralSecret[] = [];
   visit(document, {
@@ -55,27 +55,27 @@ export function literalSecrets(document: Document): LiteralSecret[] {
 
 const dataNames = ['body', 'fields', 'arguments'];
 
-/** Whether a place stands in an option that holds data of the flow's own, whatever the names in there. */
+/** True for a place inside an option that holds data: the names in it are not options. */
 export function isData(names: readonly unknown[]): boolean {
   return names.some((name, index) => dataNames.includes(name as string) || (name === 'items' && names[index - 1] === 'batch'));
 }
 
-/** Whether a place stands under `auth`; a body and other data may have a member of that name. */
+/** True for a place under the option `auth`. A member of that name in a body or other data does not count. */
 export function isUnderAuth(names: readonly string[]): boolean {
   const auth = names.indexOf('auth');
   return auth >= 0 && !isData(names.slice(0, auth));
 }
 
-/** What of a value under `auth` is a literal secret, where the name of a credential is not expected. */
-function foundUnderAuth(names: readonly string[], text: string): Carried[] {
+/** The literal secrets in an option under `auth` that is not the name of a credential. */
+function foundUnderAuth(names: readonly string[], value: string): Carried[] {
   const name = names.at(-1) ?? '';
   if (!publicAuthOptions.has(name)) return [];
-  const told = name === 'token_url' ? foundInUrl(text) : [];
-  const found = told.length > 0 || !holdsToken(text) ? told.map((carried) => carried.found) : [`the value of "${name}"`];
-  return found.map((what) => ({ found: what, carrier: { in: 'auth', name, value: text } }));
+  const inUrl = name === 'token_url' ? foundInUrl(value) : [];
+  const found = inUrl.length > 0 || !holdsToken(value) ? inUrl.map((carried) => carried.found) : [`the value of "${name}"`];
+  return found.map((text) => ({ found: text, carrier: { in: 'auth', name, value } }));
 }
 
-/** What of a value is a literal secret. */
+/** The literal secrets in a value. */
 function foundIn(names: readonly string[], text: string): Carried[] {
   const found = namedIn(names, text);
   if (found.length > 0) return found;
@@ -85,7 +85,7 @@ function foundIn(names: readonly string[], text: string): Carried[] {
   return [{ found: `the value of "${name}"`, carrier: carrierOf(names, text) }];
 }
 
-/** What a name beside the value tells. */
+/** The secrets that their names reveal. */
 function namedIn(names: readonly string[], text: string): Carried[] {
   const name = names.at(-1) ?? '';
   if (names.includes('headers')) {
@@ -93,20 +93,20 @@ function namedIn(names: readonly string[], text: string): Carried[] {
     return isSecretHeader(name, text) ? [{ found, carrier: carrierOf(names, text) }] : [];
   }
   if (names.includes('body')) {
-    if (isTold(name, 'body', text, hasLiteral(text))) return [{ found: `"${name}" in the body`, carrier: carrierOf(names, text) }];
+    if (isNamedSecret(name, 'body', text, hasLiteral(text))) return [{ found: `"${name}" in the body`, carrier: carrierOf(names, text) }];
     return name === 'body'
       ? namedMembers(membersOf(text), 'body').map((carrier) => ({ found: `the body's member "${carrier.name}"`, carrier }))
       : [];
   }
   if (isData(names)) {
-    // A field may be called so for what it is about.
+    // The name of a field may only describe its topic.
     const isSecret = surenessOf(name, 'body') !== undefined && isGeneratedWord(text.trim());
     return isSecret ? [{ found: `the value of "${name}"`, carrier: carrierOf(names, text) }] : [];
   }
   return isUrl(name) ? foundInUrl(text) : [];
 }
 
-/** The secrets of a URL that have their names beside them, and its user name and password. */
+/** The secrets of a URL: named parameters, and its user name and password. */
 function foundInUrl(text: string): Carried[] {
   const parameters = namedMembers(parametersOf(text), 'query');
   const found = parameters.map((carrier) => ({ found: `the query parameter "${carrier.name}"`, carrier }));
@@ -121,7 +121,7 @@ function isUrl(name: string): boolean {
 
 type NameAndValue = readonly [name: string, value: string];
 
-/** The parameters of a query, a path or a fragment. Servers take the names percent-encoded, too. */
+/** The parameters of a query, a path or a fragment. Their names may be percent-encoded. */
 function parametersOf(text: string): NameAndValue[] {
   return [...text.matchAll(parameter)].map(([, name = '', value = '']) => {
     const plainName = percentDecoded(name);
@@ -133,16 +133,16 @@ function membersOf(text: string): NameAndValue[] {
   return [...text.matchAll(member)].map(([, name = '', quoted, bare]) => [name, quoted ?? bare ?? '']);
 }
 
-/** Those members that are secrets, one of each name. */
+/** The members that are secrets, one of each name. */
 function namedMembers(members: readonly NameAndValue[], place: NamedPlace): Carrier[] {
   const found = new Map<string, Carrier>();
   for (const [name, value] of members) {
-    if (!found.has(name) && isTold(name, place, value, !value.startsWith('{{'))) found.set(name, { in: place, name, value });
+    if (!found.has(name) && isNamedSecret(name, place, value, !value.startsWith('{{'))) found.set(name, { in: place, name, value });
   }
   return [...found.values()];
 }
 
-/** What would carry a value that is a secret, whatever its name. */
+/** The part of a request that would carry a secret value, whatever its name. */
 function carrierOf(names: readonly string[], text: string): Carrier {
   const name = names.at(-1) ?? '';
   const around = names.find((one) => /^(?:headers|body|fields|arguments)$/.test(one));

@@ -4,11 +4,11 @@ import { isReferable, referable, referencedFields } from '../../core/template/te
 import { ExactNumber, textOf, type Value } from '../../core/value/value.ts';
 import { type WrittenNode, withLiterals } from './written-node.ts';
 
-/** The records that a flow is to be run on. */
+/** The records that a flow is made for. */
 export interface Example {
   readonly name: string;
   readonly columns: readonly string[];
-  /** The first record; absent where there is none. */
+  /** The first record. Absent for an empty input. */
   readonly fields?: Fields | undefined;
 }
 
@@ -16,11 +16,11 @@ export interface Example {
 export interface Referring {
   readonly node: WrittenNode;
   readonly notes: readonly string[];
-  /** The fields that need another name to be referred to, by their own; absent for none. */
+  /** New names by old ones, for fields that no reference can hold. Absent for none. */
   readonly renamed: Readonly<Record<string, string>> | undefined;
 }
 
-/** The node with `{{field}}` wherever a whole segment, parameter or text of a body is what the first record has in that field. */
+/** Puts `{{field}}` in place of each URL segment, parameter and body text that equals a field of the first record. */
 export function withReferences(node: WrittenNode, example: Example | undefined): Referring {
   const used = new Set<string>();
   const columns = example?.columns ?? [];
@@ -39,7 +39,7 @@ export function withReferences(node: WrittenNode, example: Example | undefined):
   };
 
   function refer(isIt: (value: Value) => boolean): string | undefined {
-    const found = references.find(({ value }) => value !== undefined && isTelling(value) && isIt(value));
+    const found = references.find(({ value }) => value !== undefined && isDistinct(value) && isIt(value));
     if (!found) return undefined;
     used.add(found.column);
     return `{{${found.name}}}`;
@@ -60,14 +60,14 @@ export function withReferences(node: WrittenNode, example: Example | undefined):
   }
 }
 
-/** Whether a value can tell what it is: what is empty, true or false is so in many places. */
-function isTelling(value: Value): boolean {
+/** True if a value identifies its field. Empty texts, true and false occur in many places. */
+function isDistinct(value: Value): boolean {
   return value !== '' && (['string', 'number'].includes(typeof value) || value instanceof ExactNumber);
 }
 
-/** The names by which columns can be referred to, each its own: only letters, digits and underscores make one. */
+/** A unique name for each column that a reference can hold: letters, digits and underscores. */
 export function referableNames(columns: readonly string[]): ReadonlyMap<string, string> {
-  const taken = new Set(columns);
+  const used = new Set(columns);
   const names = new Map<string, string>();
   for (const column of columns) {
     if (column !== '') names.set(column, isReferable(column) ? column : nameFor(column));
@@ -77,18 +77,18 @@ export function referableNames(columns: readonly string[]): ReadonlyMap<string, 
   function nameFor(column: string): string {
     const better = referable(column) || 'field';
     let name = better;
-    for (let count = 2; taken.has(name); count++) name = `${better}_${count}`;
-    taken.add(name);
+    for (let count = 2; used.has(name); count++) name = `${better}_${count}`;
+    used.add(name);
     return name;
   }
 }
 
-/** A name that cannot leave its line. */
+/** A name that stays on its line. */
 export function plainName(name: string): string {
   return /^[\p{L}\p{M}\p{N}_ ./-]+$/u.test(name) ? name : JSON.stringify(name);
 }
 
-/** The host is not touched: who is asked is not for a record to say. */
+/** Puts references into the path and the query. The host stays: a record must not choose the server. */
 function inUrl(url: string, refer: (text: string) => string | undefined): string {
   const [, start = '', path = '', query] = /^([a-z][a-z\d+.-]*:\/\/[^/?]*)([^?]*)(?:\?(.*))?$/is.exec(url) ?? [];
   if (start === '') return url;

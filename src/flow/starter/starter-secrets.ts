@@ -1,30 +1,30 @@
 import { parseDocument } from 'yaml';
 import { percentDecoded } from '../../core/template/query.ts';
 import { credentialNames } from '../secrets/credential-names.ts';
-import { fieldFor, wayOf } from '../secrets/secret-advice.ts';
+import { fieldFor, replacementFor } from '../secrets/secret-advice.ts';
 import { type Carrier, type LiteralSecret, literalSecrets } from '../secrets/secrets.ts';
 import { refusal, type WrittenNode, withLiterals, yamlOf } from './written-node.ts';
 
 /** A node without literal secrets. */
 export interface Cleaned {
   readonly node: WrittenNode;
-  /** The secrets that the request held, which the flow names instead: where, what of it is to be kept, and as which credential. */
+  /** The secrets of the request that the flow names instead: the place, the part to store, and the credential's name. */
   readonly credentials: readonly { readonly found: string; readonly what: string; readonly name: string }[];
-  /** What is not as it was written. */
+  /** Notes about changes to the request. */
   readonly notes: readonly string[];
 }
 
-/** One secret becomes the node's credential. A request carries no second one, and a body none. Throws an AutomateError (`usage`). */
+/** Moves one secret into the node's credential. A request cannot carry a second one, nor one in its body. Throws an AutomateError (`usage`). */
 export function withoutSecrets(written: WrittenNode): Cleaned {
   const names = credentialNames(secretsOf(written));
   let cleaned: Cleaned = { node: written, credentials: [], notes: [] };
-  const taken: LiteralSecret[] = [];
+  const removed: LiteralSecret[] = [];
   for (let secret = firstSecret(written); secret; secret = firstSecret(cleaned.node)) {
     cleaned = without(secret);
-    taken.push(secret);
+    removed.push(secret);
   }
   const left = JSON.stringify(cleaned.node);
-  const again = taken.find(({ carrier }) => isTelling(secretOf(carrier)) && left.includes(secretOf(carrier)));
+  const again = removed.find(({ carrier }) => isDistinct(secretOf(carrier)) && left.includes(secretOf(carrier)));
   if (again) throw refusal(`${again.found} holds a secret that stands elsewhere, too\nput a field there, such as {{token}}`);
   return { ...cleaned, notes: [...new Set(cleaned.notes)] };
 
@@ -35,14 +35,14 @@ export function withoutSecrets(written: WrittenNode): Cleaned {
       const field = fieldFor(carrier, names);
       const change = typeof node.body === 'string' ? inText : replaced;
       const body = change(node.body as string, carrier, `{{${field}}}`);
-      if (JSON.stringify(body) === JSON.stringify(node.body)) throw kept(secret);
+      if (JSON.stringify(body) === JSON.stringify(node.body)) throw literalRefusal(secret);
       return { ...cleaned, node: { ...node, body }, notes: [...notes, `${found} holds a secret: it is taken from the field "${field}"`] };
     }
     const bare = withoutCarrier(node, secret);
-    if (!bare) throw kept(secret);
+    if (!bare) throw literalRefusal(secret);
     if (node.auth)
       return { ...cleaned, node: bare, notes: [...notes, `${found} holds a secret and was left out: a request carries one credential`] };
-    const { kind, what = 'it', auth } = wayOf(carrier, (text) => text);
+    const { kind, what = 'it', auth } = replacementFor(carrier, (text) => text);
     const name = names.of(secret, kind);
     return {
       node: { ...bare, auth: { ...auth, credential: name } },
@@ -51,12 +51,12 @@ export function withoutSecrets(written: WrittenNode): Cleaned {
     };
   }
 
-  function kept({ found, carrier }: LiteralSecret): Error {
-    return refusal(`${found} holds a secret, which a flow does not keep\nput a field there, such as {{${fieldFor(carrier, names)}}}`);
+  function literalRefusal({ found, carrier }: LiteralSecret): Error {
+    return refusal(`${found} holds a secret, which must not stand in a flow\nput a field there, such as {{${fieldFor(carrier, names)}}}`);
   }
 }
 
-/** What is most likely the one that signs: a cookie may be there only because a browser sends it everywhere. */
+/** The secret that most likely signs the request. A cookie is the last choice: browsers send it everywhere. */
 function firstSecret(node: WrittenNode): LiteralSecret | undefined {
   const likelihood = ({ carrier }: LiteralSecret) => {
     if (carrier.in !== 'header') return 1;
@@ -70,7 +70,7 @@ function secretsOf(node: WrittenNode): LiteralSecret[] {
   return literalSecrets(parseDocument(yamlOf([node])));
 }
 
-/** Absent where nothing can be taken away without sending something else. */
+/** The node without a secret's carrier. Absent if the request would change. */
 function withoutCarrier(node: WrittenNode, { carrier }: LiteralSecret): WrittenNode | undefined {
   const { url } = node;
   switch (carrier.in) {
@@ -94,7 +94,7 @@ function withoutCarrier(node: WrittenNode, { carrier }: LiteralSecret): WrittenN
   }
 }
 
-/** The value with a text in place of every text that holds the secret. */
+/** The value with a reference in place of every text that holds the secret. */
 function replaced(value: unknown, carrier: Carrier, reference: string, name = 'body'): unknown {
   if (Array.isArray(value)) return value.map((member) => replaced(member, carrier, reference, name));
   if (typeof value === 'object' && value !== null)
@@ -107,11 +107,11 @@ function inText(json: string, carrier: Carrier, reference: string): string {
 }
 
 function isIt(text: string, name: string, carrier: Carrier): boolean {
-  return text.includes(carrier.value) && (name === carrier.name || isTelling(carrier.value));
+  return text.includes(carrier.value) && (name === carrier.name || isDistinct(carrier.value));
 }
 
-/** A short secret or a plain word says nothing about what stands elsewhere: `admin` is a user's name, too. */
-function isTelling(secret: string): boolean {
+/** True if a secret is distinct enough to be searched for elsewhere. `admin` is a user's name, too. */
+function isDistinct(secret: string): boolean {
   return secret.length >= 8 && /\d/.test(secret);
 }
 

@@ -7,26 +7,26 @@ import { nodeOf, type WrittenNode, type WrittenRequest, yamlOf } from './written
 /** A flow to start from. */
 export interface Starter extends Pick<Cleaned, 'credentials' | 'notes'> {
   readonly text: string;
-  /** Whether a request differs from record to record. */
+  /** True if the request differs from record to record. */
   readonly usesFields: boolean;
-  /** Whether it goes to another machine without TLS. */
+  /** True if it goes to another machine without TLS. */
   readonly needsAllowHttp: boolean;
 }
 
-/** Makes a flow of one request, for the records of an example. Throws an AutomateError (`usage`) for what no flow can send. */
+/** Makes a flow of one request, for the records of an example. Throws an AutomateError (`usage`) for a request that no flow can send. */
 export function starterFlow(request: WrittenRequest, example?: Example): Starter {
   const referring = withReferences(nodeOf(request), example);
-  const { node, ...told } = withoutSecrets(referring.node);
+  const { node, ...cleaned } = withoutSecrets(referring.node);
   return {
-    ...told,
+    ...cleaned,
     text: textOf(node, referring, example),
-    notes: [...referring.notes, ...told.notes],
+    notes: [...referring.notes, ...cleaned.notes],
     usesFields: referencedFields(JSON.stringify(node)).length > 0,
-    needsAllowHttp: goesPlain(node.url),
+    needsAllowHttp: isPlainHttp(node.url),
   };
 }
 
-/** In the order of the documentation. */
+/** The options in the order of the documentation. */
 function ordered({ type, method, url, auth, ...others }: WrittenNode): WrittenNode {
   return { type, ...(method === undefined ? {} : { method }), url, ...(auth ? { auth } : {}), ...others };
 }
@@ -34,19 +34,19 @@ function ordered({ type, method, url, auth, ...others }: WrittenNode): WrittenNo
 function textOf(node: WrittenNode, { renamed }: Referring, example: Example | undefined): string {
   const nodes = [...(renamed ? [{ type: 'set', rename: renamed }] : []), ordered(node)];
   const fields = example?.columns.length ? [`# The fields of ${plainName(example.name)}: ${listed(example.columns)}`] : [];
-  const auth = node.auth ? [] : ['    # auth: { type: bearer, credential: my-token }  # kept by: automate credentials set my-token'];
-  const map = '    # map: [name]  # the paths of what the answer is to add: automate test-request shows them';
+  const auth = node.auth ? [] : ['    # auth: { type: bearer, credential: my-token }  # store it: automate credentials set my-token'];
+  const map = '    # map: [name]  # paths in the answer; automate test-request lists them';
   return `${[...fields, yamlOf(nodes).trimEnd(), ...auth, map].join('\n')}\n`;
 }
 
-const mostListed = 30;
+const maxListed = 30;
 
 function listed(columns: readonly string[]): string {
-  const more = columns.length > mostListed ? [`and ${columns.length - mostListed} more`] : [];
-  return [...columns.slice(0, mostListed).map(plainName), ...more].join(', ');
+  const more = columns.length > maxListed ? [`and ${columns.length - maxListed} more`] : [];
+  return [...columns.slice(0, maxListed).map(plainName), ...more].join(', ');
 }
 
-function goesPlain(url: string): boolean {
+function isPlainHttp(url: string): boolean {
   if (!/^http:/i.test(url)) return false;
   const host = /^http:\/\/(\[[^\]]*\]|[^/?#:]*)/i.exec(url)?.[1] ?? '';
   return !isLoopback(host.toLowerCase());

@@ -2,7 +2,7 @@ import { stringify } from 'yaml';
 import { AutomateError } from '../../core/failure.ts';
 import { parseJson } from '../../core/value/json.ts';
 
-/** A request as somebody made it once. */
+/** A request as a person once made it. */
 export interface WrittenRequest {
   readonly method: string;
   readonly url: string;
@@ -16,10 +16,10 @@ export interface WrittenRequest {
 const methods = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE'];
 const withBody = ['POST', 'PUT', 'PATCH'];
 
-/** What belongs to a connection, and what is sent in any case. */
+/** Headers of the connection, and headers that are always sent. */
 const ownHeaders = /^(?::.*|host|connection|content-length|transfer-encoding|keep-alive|upgrade|expect|te|accept-encoding)$/i;
 
-/** An http node as it is written. */
+/** An http node as a flow writes it. */
 export interface WrittenNode {
   readonly type: 'http';
   readonly method?: string;
@@ -31,7 +31,7 @@ export interface WrittenNode {
   readonly retry?: { readonly max: number };
 }
 
-/** The node that sends a request. Throws an AutomateError (`usage`) for what no flow can send. */
+/** The node that sends a request. Throws an AutomateError (`usage`) for a request that no flow can send. */
 export function nodeOf({ method, url, headers, body, timeoutSeconds, retries }: WrittenRequest): WrittenNode {
   const verb = method.toUpperCase();
   if (!methods.includes(verb))
@@ -57,7 +57,7 @@ function durationOf(seconds: number): string {
   return Number.isInteger(seconds) ? `${seconds}s` : `${Math.ceil(seconds * 1000)}ms`;
 }
 
-/** As YAML where that says the same, else as the text itself: numbers keep their digits. */
+/** The body as YAML if that means the same, else as its text: numbers keep their digits. */
 function bodyOf(text: string): unknown {
   const value = parsed(text);
   const isSame = typeof value === 'object' && value !== null && JSON.stringify(value) === text.replace(/("(?:[^"\\]|\\.)*")|\s+/g, '$1');
@@ -66,7 +66,7 @@ function bodyOf(text: string): unknown {
 
 function parsed(text: string): unknown {
   try {
-    // What is nested deeper than values may be is refused, too.
+    // parseJson refuses values that are nested too deep.
     parseJson(text);
     return JSON.parse(text);
   } catch {
@@ -74,7 +74,7 @@ function parsed(text: string): unknown {
   }
 }
 
-/** A JSON text with other literals in it: `replacement` is asked for every text and number, with the name in front of it. */
+/** Replaces literals in a JSON text. `replacement` gets every text and number, with the name before it. */
 export function withLiterals(json: string, replacement: (literal: string, name: string) => string | undefined): string {
   let name = 'body';
   return json.replace(/("(?:[^"\\]|\\.)*")(\s*:)?|-?\d[\d.eE+-]*/g, (found: string, text: string, colon?: string) => {
@@ -84,7 +84,7 @@ export function withLiterals(json: string, replacement: (literal: string, name: 
   });
 }
 
-/** What cannot be made of a request. */
+/** The error of a request that cannot become a flow. */
 export function refusal(message: string): AutomateError {
   return new AutomateError('usage', `--from-curl: ${message}`);
 }
