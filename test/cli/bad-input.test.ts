@@ -184,7 +184,7 @@ describe('run refuses a flow', () => {
     });
     const { code, stderr } = await place.automate(run);
     expect(code).toBe(3);
-    expect(stderr).toContain('keep it: automate credentials set ');
+    expect(stderr).toContain('store it: automate credentials set ');
     expect(stderr).toMatch(/and put in its place: auth: \{ type: bearer, credential: [\w-]+ \}/);
     expect(stderr).not.toContain('canary');
   });

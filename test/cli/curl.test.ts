@@ -27,7 +27,7 @@ describe('a curl command line', () => {
     ['curl https://a.example -X OPTIONS', 'found OPTIONS'],
     [
       'curl https://hooks.slack.com/services/T0000000/B0000000/aBcDeFgHiJkLmNoPqRsTuVwX -d {}',
-      'holds a secret, which a flow does not keep',
+      'holds a secret, which must not stand in a flow',
     ],
   ])('is refused: %s', (curl, message) => {
     expect(() => starterFlow(curlRequest(curl).request)).toThrow(message);

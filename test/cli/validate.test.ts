@@ -74,8 +74,8 @@ describe('a flow in validate', () => {
   test('gets warnings about text that looks like a reference', async () => {
     const { code, stdout, stderr } = await validate({ 'flow.yaml': flow('    headers: { X-Name: "{{first-name}} {{ id }}" }\n') });
     expect([code, stdout]).toEqual([0, 'flow.yaml is valid: 1 node\n']);
-    expect(stderr).toMatch(/^flow\.yaml:7:\d+: warning: \{\{first-name\}\} is no reference and stays text/m);
-    expect(stderr).toMatch(/^flow\.yaml:7:\d+: warning: \{\{ id \}\} is no reference and stays text[\s\S]*drop the spaces: \{\{id\}\}/m);
+    expect(stderr).toMatch(/^flow\.yaml:7:\d+: warning: \{\{first-name\}\} is not a reference and stays text/m);
+    expect(stderr).toMatch(/^flow\.yaml:7:\d+: warning: \{\{ id \}\} is not a reference and stays text[\s\S]*drop the spaces: \{\{id\}\}/m);
   });
 });
 
@@ -155,7 +155,7 @@ test.each([
   const { code, stderr } = await place.automate([command, 'flow.yaml', '--in', 'rows.csv', ...options]);
   expect(code).toBe(3);
   for (const [at, problem] of [
-    ['4:5', 'this key is there twice'],
+    ['4:5', 'this key stands here twice'],
     ['5:5', 'unknown key "timout"; did you mean "timeout"?'],
     ['6:17', 'no connection "crm"'],
     ['7:11', 'a GET request has no body'],

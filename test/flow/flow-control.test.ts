@@ -133,7 +133,7 @@ describe('{{first-name}} says which set would rename it', () => {
   ])('in %s', (_, node) => {
     const warnings = planFor(flowOf(node)).warnings();
     expect(warnings.map(({ message }) => message.split('\n'))).toEqual([
-      [expect.stringContaining('{{first-name}} is no reference and stays text'), hint],
+      [expect.stringContaining('{{first-name}} is not a reference and stays text'), hint],
     ]);
     const { text, caret, width } = warnings[0]?.source ?? { text: '', caret: 0, width: 0 };
     expect(text.slice(caret, caret + width)).toContain('{{first-name}}');

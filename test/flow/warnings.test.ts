@@ -7,12 +7,12 @@ test('what looks like a reference and is none: its place, and what to do', () =>
   const found = warnings('nodes:\n  - type: http\n    url: https://a.com/{{id}}/{{first-name}}?q={{ email }}\n');
   expect(found.map(shown)).toEqual([
     [
-      '3:31 {{first-name}} is no reference and stays text; only letters, digits and underscores make a name',
+      '3:31 {{first-name}} is not a reference and stays text; a name holds only letters, digits and underscores',
       '    url: https://a.com/{{id}}/{{first-name}}?q={{ email }}',
       '                              ^^^^^^^^^^^^^^^^^^^^^^^^^^^^',
     ].join('\n'),
     [
-      '3:48 {{ email }} is no reference and stays text; only letters, digits and underscores make a name',
+      '3:48 {{ email }} is not a reference and stays text; a name holds only letters, digits and underscores',
       '    url: https://a.com/{{id}}/{{first-name}}?q={{ email }}',
       '                                               ^^^^^^^^^^^',
     ].join('\n'),
@@ -26,9 +26,9 @@ test('what looks like a reference and is none: its place, and what to do', () =>
 test('a field in a URL as other tools write it: how it is written here', () => {
   const found = warnings(`nodes:\n  - type: http\n    url: https://a.com/{id}/\${name}/<größe>/{{id}}?q={}&r={a b}&s={{{id}}}\n`);
   expect(found.map(({ column, message }) => `${column} ${message.replace('\n', ' · ')}`)).toEqual([
-    '24 {id} is no reference and stays text; two braces make one · write {{id}}',
-    `29 \${name} is no reference and stays text; two braces make one · write {{name}}`,
-    '37 <größe> is no reference and stays text; two braces make one · write {{größe}}',
+    '24 {id} is not a reference and stays text; a reference has two braces · write {{id}}',
+    `29 \${name} is not a reference and stays text; a reference has two braces · write {{name}}`,
+    '37 <größe> is not a reference and stays text; a reference has two braces · write {{größe}}',
   ]);
   expect(warnings(`nodes: [{ type: http, method: POST, url: https://a.com, body: '{"a": "{b} <c> \${d}"}' }]`)).toEqual([]);
 });
@@ -73,7 +73,7 @@ test.each([
     '{{ a }}',
   ],
 ])('in %s', (_where, yaml, text) => {
-  expect(warnings(yaml).map(({ message }) => message.split(' is no reference')[0])).toEqual([text]);
+  expect(warnings(yaml).map(({ message }) => message.split(' is not a reference')[0])).toEqual([text]);
 });
 
 test('what is a reference, and braces that are none, need no warning', () => {

@@ -3,11 +3,11 @@ import { flowProblems, onOneLine, planFor } from '../helpers/flow-problems.ts';
 
 describe('broken YAML', () => {
   test.each([
-    ['a key twice', 'nodes: []\nname: a\nname: b', '3:1 this key is there twice; expected each key once'],
+    ['a key twice', 'nodes: []\nname: a\nname: b', '3:1 this key stands here twice; expected each key once'],
     [
       'a key twice, deep inside',
       'nodes: [{ type: http, url: a, headers: { X: 1, X: 2 } }]',
-      '1:48 this key is there twice; expected each key once',
+      '1:48 this key stands here twice; expected each key once',
     ],
     ['a custom tag', 'nodes: !foo [x]', '1:8 expected plain YAML, found a custom tag'],
     ['a merge key', 'nodes:\n  - &a { type: set }\n  - <<: *a\n    id: b\n', '3:5 YAML 1.2 has no merge keys'],
@@ -30,10 +30,10 @@ describe('broken YAML', () => {
     [
       'indentation that does not fit',
       'nodes:\n  - type: http\n     url: x',
-      '2:11 not valid YAML: the indentation does not fit; what belongs together stands at the same column',
+      '2:11 not valid YAML: the indentation does not fit; items of one list or mapping start at the same column',
     ],
     ['an alias without its anchor', 'nodes: [*nope]', '1:9 not valid YAML: no anchor of this name stands before the alias'],
-    ['an alias inside itself', 'nodes: &a [{ x: *a }]', '1:17 not valid YAML: the alias stands inside of what it stands for'],
+    ['an alias inside itself', 'nodes: &a [{ x: *a }]', '1:17 not valid YAML: the alias stands inside its own anchor'],
   ])('%s', (_what, yaml, problem) => {
     expect(flowProblems(yaml).map(onOneLine)).toContain(problem);
   });
@@ -44,7 +44,7 @@ describe('broken YAML', () => {
       (_, level) => `l${level}: &l${level} [${Array(10).fill(level === 0 ? 'x' : `*l${level - 1}`)}]`,
     );
     expect(flowProblems(`${levels.join('\n')}\nnodes: [*l9]`).map(onOneLine)).toEqual([
-      '2:10 expected plain YAML, found aliases that grow beyond all measure',
+      '2:10 expected plain YAML, found aliases that expand to more than a flow can hold',
     ]);
   });
 
@@ -79,7 +79,7 @@ describe('broken YAML', () => {
 
   test('a line below a URL that is indented too far is told once', () => {
     expect(flowProblems('nodes:\n  - url: https://a.com/x\n      map: [a]').map(onOneLine)).toEqual([
-      '2:10 not valid YAML: the indentation does not fit; what belongs together stands at the same column',
+      '2:10 not valid YAML: the indentation does not fit; items of one list or mapping start at the same column',
     ]);
   });
 

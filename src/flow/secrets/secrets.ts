@@ -5,7 +5,7 @@ import { holdsToken, isGeneratedWord, tokenIn } from '../../core/template/token-
 import type { NamedPlace } from '../../core/text/secret-shapes.ts';
 import { surenessOf } from './secret-names.ts';
 import { type Owner, ownerOf } from './secret-owner.ts';
-import { hasLiteral, holdsLogin, isSecretHeader, isSigned, isNamedSecret } from './secret-text.ts';
+import { hasLiteral, holdsLogin, isNamedSecret, isSecretHeader, isSigned } from './secret-text.ts';
 
 export { hasLiteral } from './secret-text.ts';
 

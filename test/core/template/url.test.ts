@@ -95,7 +95,7 @@ describe('escaping by place', () => {
     );
   });
 
-  test('what is no reference stays text, percent-encoded', () => {
+  test('what is not a reference stays text, percent-encoded', () => {
     expect(rendered('https://a.com/{{first-name}}/{{ id }}', { id: 1 })).toBe('https://a.com/%7B%7Bfirst-name%7D%7D/%7B%7B%20id%20%7D%7D');
   });
 

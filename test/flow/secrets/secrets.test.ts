@@ -352,9 +352,9 @@ function ofNode(line: string, more = ''): string[] {
 }
 
 describe('what to do instead depends on where the secret stands', () => {
-  const key = 'keep it: automate credentials set github-token';
-  const whole = "keep the header's whole value: automate credentials set github-token";
-  const pair = 'keep it as username:password: automate credentials set github-login';
+  const key = 'store it: automate credentials set github-token';
+  const whole = "store the header's whole value: automate credentials set github-token";
+  const pair = 'store it as username:password: automate credentials set github-login';
   const decoded = (keep: string) => keep.replace(': automate', ', percent-decoded: automate');
   const instead = 'and put in its place: auth:';
   const inBody = 'a body cannot carry a credential: send it with auth where the API allows, or take it from a field such as';
@@ -387,7 +387,7 @@ describe('what to do instead depends on where the secret stands', () => {
     ],
     [
       `body: { client-secret: ${secret} }`,
-      `${inBody} "{{client_secret}}"\nto send it with auth, keep it: automate credentials set github-secret\nand write: auth: { type: oauth2_client_credentials, token_url: URL, client_id: ID, credential: github-secret }`,
+      `${inBody} "{{client_secret}}"\nto send it with auth, store it: automate credentials set github-secret\nand write: auth: { type: oauth2_client_credentials, token_url: URL, client_id: ID, credential: github-secret }`,
     ],
     [`body: '{"api_key": "${secret}"}'`, `${inBody} "{{api_key}}"\nto ${token}`],
     [`body: { note: Bearer ${secret} }`, `${inBody} "{{note}}"\nto ${token}`],
@@ -472,18 +472,18 @@ describe('the credential is called after', () => {
     const save = (written: object) => () => compileSavedConnection('crm', { type: 'http', ...written }, false);
     expect(save({ base_url: 'https://a.com', headers: { 'X-API-Key': secret } })).toThrow(
       new Error(
-        'the header "X-API-Key" holds a literal secret (X-API-Key: ***)\nkeep it: automate credentials set crm-token\nand put in its place: auth: { type: api_key, header: X-API-Key, credential: crm-token }',
+        'the header "X-API-Key" holds a literal secret (X-API-Key: ***)\nstore it: automate credentials set crm-token\nand put in its place: auth: { type: api_key, header: X-API-Key, credential: crm-token }',
       ),
     );
     expect(save({ base_url: `https://ann:${secret}@a.com` })).toThrow(
-      /^the user name and password in the URL holds a literal secret \(base_url: \*\*\*\)\nkeep it as username:password: automate credentials set crm-login\nand put in its place: auth: \{ type: basic, credential: crm-login \}\n/,
+      /^the user name and password in the URL holds a literal secret \(base_url: \*\*\*\)\nstore it as username:password: automate credentials set crm-login\nand put in its place: auth: \{ type: basic, credential: crm-login \}\n/,
     );
   });
 
   test('even a secret that is one of our words hides none of them', () => {
     expect(ofNode('headers: { X-API-Key: credentials, Secret: secret }')).toEqual([
-      'the header "X-API-Key" holds a literal secret\nkeep it: automate credentials set github-token\nand put in its place: auth: { type: api_key, header: X-API-Key, credential: github-token }',
-      'the header "Secret" holds a literal secret\nkeep it: automate credentials set github-token-2\nand put in its place: auth: { type: api_key, header: Secret, credential: github-token-2 }',
+      'the header "X-API-Key" holds a literal secret\nstore it: automate credentials set github-token\nand put in its place: auth: { type: api_key, header: X-API-Key, credential: github-token }',
+      'the header "Secret" holds a literal secret\nstore it: automate credentials set github-token-2\nand put in its place: auth: { type: api_key, header: Secret, credential: github-token-2 }',
     ]);
   });
 });
