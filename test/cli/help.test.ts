@@ -1,9 +1,11 @@
 import { describe, expect, test } from 'vitest';
 import { commands } from '../../src/cli/commands.ts';
+import { addOptions } from '../../src/cli/connections/connection-options.ts';
 import { exitCodes, signalExitCode } from '../../src/cli/exit.ts';
 import type { CommandSpec } from '../../src/cli/options.ts';
 import { createProgram } from '../../src/cli/program.ts';
 import type { Terminal } from '../../src/cli/terminal.ts';
+import { allAuthNames } from '../../src/core/auth/auth.ts';
 import { workplace } from '../helpers/cli.ts';
 import { shell } from '../helpers/shell.ts';
 
@@ -52,6 +54,11 @@ test('run --help lists every exit code', async () => {
   const told = stdout.slice(stdout.indexOf('Exit codes:')).match(/\d+/g)?.map(Number);
   const signals = (['SIGHUP', 'SIGINT', 'SIGTERM'] as const).map(signalExitCode);
   expect(new Set(told)).toEqual(new Set([...Object.values(exitCodes), ...signals]));
+});
+
+test('connections add --help lists every type of auth', () => {
+  const words = addOptions.auth.help.split(/[ ,]+/);
+  expect(words).toEqual(expect.arrayContaining([...allAuthNames]));
 });
 
 test('--version prints the version of the package', async () => {
