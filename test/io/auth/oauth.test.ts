@@ -52,7 +52,7 @@ async function scene(answer: TokenAnswer, accepts: (token: string) => boolean = 
     api,
     tokens,
     auth,
-    secrets: sender.told,
+    secrets: sender.secrets,
     get: async (count = 1) => (await many(count, () => sender.get(api.origin, { auth }))).map(({ status }) => status),
     failure: () => sender.failure(api.origin, { auth }),
     failures: (count) => many(count, () => sender.failure(api.origin, { auth })),

@@ -7,7 +7,7 @@ import { createSender, textOf } from './sending.ts';
 const ok = 'HTTP/1.1 200 OK\r\n';
 const text = '{"name":"Zoë","list":[1,2,3]}';
 
-describe('a whole body', () => {
+describe('the body of an answer', () => {
   test.each([
     ['gzip', gzipSync(text)],
     ['GZIP', gzipSync(text)],
@@ -19,27 +19,27 @@ describe('a whole body', () => {
     ['', Buffer.from(text)],
     ['gzip, br', brotliCompressSync(gzipSync(text))],
     ['deflate, identity, gzip', gzipSync(deflateSync(text))],
-  ])('in the encoding "%s"', async (encoding, body) => {
+  ])('is decoded from the encoding "%s"', async (encoding, body) => {
     const server = await httpServer((_request, response) => response.writeHead(200, { 'content-encoding': encoding }).end(body));
     expect(textOf(await createSender().get(server.origin))).toBe(text);
     expect(server.requests[0]?.headers['accept-encoding']).toBe('gzip, deflate, br');
   });
 
-  test('of several gzip members', async () => {
+  test('is decoded from several gzip members', async () => {
     const server = await httpServer((_request, response) =>
       response.writeHead(200, { 'content-encoding': 'gzip' }).end(Buffer.concat([gzipSync('one '), gzipSync('two')])),
     );
     expect(textOf(await createSender().get(server.origin))).toBe('one two');
   });
 
-  test('too long to be decompressed at once', async () => {
+  test('is decoded in a thread if it is long', async () => {
     const long = Buffer.from(Array.from({ length: 300_000 }, (_, i) => (i * 7919) % 251));
     const server = await httpServer((_request, response) => response.writeHead(200, { 'content-encoding': 'gzip' }).end(gzipSync(long)));
     const { body } = await createSender().get(server.origin);
     expect(Buffer.compare(Buffer.from(body), long)).toBe(0);
   });
 
-  test('in chunks with a trailer', async () => {
+  test('is read in chunks with a trailer', async () => {
     const server = await rawServer((socket) =>
       socket.write(`${ok}Transfer-Encoding: chunked\r\nTrailer: X-End\r\n\r\n3\r\none\r\n4;x=y\r\n two\r\n0\r\nX-End: 1\r\n\r\n`),
     );
@@ -48,7 +48,7 @@ describe('a whole body', () => {
     expect(response.endedByClose).toBe(false);
   });
 
-  test('that only the end of the connection ends is told apart', async () => {
+  test('is marked if only the end of the connection ends it', async () => {
     const server = await rawServer((socket) => socket.end(`${ok}Content-Type: text/plain\r\n\r\nall of it?`));
     const response = await createSender().get(server.origin);
     expect(textOf(response)).toBe('all of it?');
@@ -61,14 +61,14 @@ describe('a whole body', () => {
     ['304 with the length of what it does not send', 'HTTP/1.1 304 Not Modified\r\nContent-Length: 99000000\r\n\r\n'],
     ['length 0', `${ok}Content-Length: 0\r\n\r\n`],
     ['an empty body said to be gzip', `${ok}Content-Encoding: gzip\r\nContent-Length: 0\r\n\r\n`],
-  ])('that is empty: %s', async (_name, bytes) => {
+  ])('is empty for %s', async (_name, bytes) => {
     const server = await rawServer((socket) => socket.write(bytes));
     const response = await createSender().get(server.origin);
     expect(response.body).toHaveLength(0);
     expect(response.endedByClose).toBe(false);
   });
 
-  test('after provisional answers', async () => {
+  test('is read after provisional answers', async () => {
     const server = await rawServer((socket) =>
       socket.write(
         `HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\nHTTP/1.1 102 Processing\r\n\r\nHTTP/1.1 201 Created\r\nContent-Length: 2\r\n\r\nok`,
@@ -81,8 +81,8 @@ describe('a whole body', () => {
   });
 });
 
-describe('a body that is refused', () => {
-  test.each(['zstd', 'compress', 'gzip, made-up'])('because of its encoding %s', async (encoding) => {
+describe('a body', () => {
+  test.each(['zstd', 'compress', 'gzip, made-up'])('is refused for its encoding %s', async (encoding) => {
     const server = await httpServer((_request, response) => response.writeHead(200, { 'content-encoding': encoding }).end(text));
     const unknown = encoding.split(', ').at(-1);
     expect(await createSender().failure(server.origin)).toMatchObject({
@@ -93,7 +93,7 @@ describe('a body that is refused', () => {
     });
   });
 
-  test('because it is packed too often', async () => {
+  test('is refused with more than five encodings', async () => {
     let body: Buffer = Buffer.from(text);
     for (let i = 0; i < 6; i++) body = gzipSync(body);
     const server = await httpServer((_request, response) =>
@@ -116,7 +116,7 @@ describe('a body that is refused', () => {
   test.each([
     ['Content-Length: 104857600\r\n', 'as its header says', 0],
     ['', 'without a length', 100 * 1024 * 1024],
-  ])('because it is large, %s%s', async (header, _name, most) => {
+  ])('is refused if it is large: %s%s', async (header, _name, most) => {
     const chunk = Buffer.alloc(64 * 1024);
     let written = 0;
     const server = await rawServer((socket) => {
@@ -137,14 +137,14 @@ describe('a body that is refused', () => {
     ['gzip', Buffer.concat(Array(200).fill(gzipSync(Buffer.alloc(1024 * 1024))))],
     ['br', brotliCompressSync(Buffer.alloc(50 * 1024 * 1024), { params: {} })],
     ['gzip, gzip', gzipSync(Buffer.concat(Array(200).fill(gzipSync(Buffer.alloc(1024 * 1024)))))],
-  ])('because it is a bomb in %s', async (encoding, body) => {
+  ])('is refused if it is a bomb in %s', async (encoding, body) => {
     const server = await httpServer((_request, response) => response.writeHead(200, { 'content-encoding': encoding }).end(body));
     const before = process.memoryUsage().rss;
     expect(await createSender().failure(server.origin, { maxBodyBytes: 1_000_000 })).toMatchObject(tooLarge);
     expect(process.memoryUsage().rss - before).toBeLessThan(40 * 1024 * 1024);
   });
 
-  test('but not when it is just as large as allowed', async () => {
+  test('is read if it is exactly as large as allowed', async () => {
     const body = Buffer.from(Array.from({ length: 5000 }, (_, i) => (i * i * 31 + (i >> 3)) & 255));
     const server = await httpServer(({ path }, response) =>
       path === '/gzip' ? response.writeHead(200, { 'content-encoding': 'gzip' }).end(gzipSync(body, { level: 0 })) : response.end(body),
@@ -158,7 +158,7 @@ describe('a body that is refused', () => {
 });
 
 describe('headers', () => {
-  test('are read by their lower-case names, several of one joined', async () => {
+  test('are read by their lower-case names, and several of one are joined', async () => {
     const server = await rawServer((socket) =>
       socket.write(
         `${ok}X-One: 1\r\nx-many: a\r\nX-Many: b\r\nX-Many: c\r\nSet-Cookie: s=1\r\nSet-Cookie: t=2\r\nContent-Length: 0\r\n\r\n`,
@@ -169,13 +169,13 @@ describe('headers', () => {
     expect(headers['x-many']).toEqual(['a', 'b', 'c']);
   });
 
-  test('called like something that every object has are data like any other', async () => {
+  test('may have the name of a property that every object has', async () => {
     const server = await rawServer((socket) => socket.write(`${ok}__proto__: p\r\nConstructor: c\r\nContent-Length: 0\r\n\r\n`));
     const { header } = await createSender().get(server.origin);
     expect([header('__proto__'), header('constructor'), header('tostring'), header('toString')]).toEqual(['p', 'c', undefined, undefined]);
   });
 
-  test('go out with ours beneath, as UTF-8', async () => {
+  test('are sent as UTF-8, in place of the default ones of the same name', async () => {
     const server = await httpServer();
     const headers = { 'X-Name': 'Zoë 日本', ACCEPT: 'text/csv', 'User-Agent': 'mine' };
     await createSender().get(server.origin, { headers });
@@ -197,14 +197,14 @@ describe('headers', () => {
     expect(server.requests).toEqual([]);
   });
 
-  test('say how long to stay away', async () => {
+  test('give the wait that Retry-After asks for', async () => {
     const server = await httpServer((_request, response) => response.writeHead(503, { 'retry-after': '7' }).end());
     expect(await createSender().get(server.origin)).toMatchObject({ status: 503, retryAfterMs: 7000 });
   });
 });
 
 describe('a request', () => {
-  test.each(['POST', 'PUT', 'PATCH'])('%s carries its body byte for byte, however often it is sent', async (method) => {
+  test.each(['POST', 'PUT', 'PATCH'])('with %s carries its body byte for byte at every attempt', async (method) => {
     const server = await httpServer();
     const { get } = createSender();
     const more = { method, body: '{"a":"Zoë \\u0000"}', headers: { 'Content-Type': 'application/json' } };
@@ -214,7 +214,7 @@ describe('a request', () => {
     expect(server.requests[1]).toEqual(server.requests[0]);
   });
 
-  test('DELETE and GET carry none', async () => {
+  test('with DELETE or GET carries no body', async () => {
     const server = await httpServer();
     await createSender().get(server.origin, { method: 'DELETE' });
     expect(server.requests[0]).toMatchObject({ method: 'DELETE', body: '' });
@@ -231,7 +231,7 @@ describe('a request', () => {
 });
 
 describe('connections', () => {
-  test('are used again, one for each request in flight', async () => {
+  test('are reused, one for each request in flight', async () => {
     const server = await httpServer();
     const { get } = createSender();
     for (let i = 0; i < 5; i++) await get(server.origin);
@@ -241,7 +241,7 @@ describe('connections', () => {
     expect(server.requests).toHaveLength(45);
   });
 
-  test('that the server closed while idle lose no request', async () => {
+  test('that the server closes while they are idle lose no request', async () => {
     const server = await httpServer();
     const { get } = createSender();
     for (let i = 0; i < 20; i++) {
@@ -251,7 +251,7 @@ describe('connections', () => {
     expect(server.requests).toHaveLength(20);
   });
 
-  test('that the server closes with every answer, said or not, lose no request', async () => {
+  test('that the server closes with each answer, announced or not, lose no request', async () => {
     for (const header of ['Connection: close\r\n', '']) {
       const server = await rawServer((socket) => socket.end(`${ok}${header}Content-Length: 0\r\n\r\n`));
       const { get } = createSender();
@@ -260,7 +260,7 @@ describe('connections', () => {
     }
   });
 
-  test('on which more came than was asked for are not used again', async () => {
+  test('are not reused after more bytes than the answer has', async () => {
     const server = await rawServer((socket) =>
       socket.write(`${ok}Content-Length: 2\r\n\r\nokHTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nevil`),
     );
@@ -269,7 +269,7 @@ describe('connections', () => {
     expect(server.connections()).toBe(3);
   });
 
-  test('that broke take only their own request with them', async () => {
+  test('that break fail only their own request', async () => {
     let broken = 0;
     const server = await rawServer((socket, request) => {
       if (request.startsWith('GET /bad') && broken++ < 10) socket.destroy();

@@ -10,7 +10,7 @@ const bearer: Auth = { type: 'bearer', credential: 'c' };
 /** A sender whose one secret is for these hosts. */
 const senderFor = (...hosts: string[]) => createSender({ secrets: { c: { text, hosts } } });
 
-describe('which hosts a list names', () => {
+describe('a list of allowed hosts', () => {
   test.each([
     ['api.example.com', 'https://api.example.com'],
     ['api.example.com', 'https://API.Example.COM'],
@@ -24,7 +24,7 @@ describe('which hosts a list names', () => {
     ['[::1]:3000', 'http://[::1]:3000'],
     ['[::1]', 'http://[0:0:0:0:0:0:0:1]'],
     ['127.0.0.1', 'http://127.1:80'],
-  ])('%s: %s is', (host, origin) => {
+  ])('with %s allows %s', (host, origin) => {
     expect(isAllowedHost(new URL(origin).origin, ['other.example.org', host])).toBe(true);
   });
 
@@ -45,22 +45,22 @@ describe('which hosts a list names', () => {
     ['[::1]', 'http://127.0.0.1'],
     ['127.0.0.1', 'http://localhost'],
     ['10.0.0.1', 'http://10.0.0.11'],
-  ])('%s: %s is not', (host, origin) => {
+  ])('with %s refuses %s', (host, origin) => {
     expect(isAllowedHost(origin, [host])).toBe(false);
   });
 
-  test('none allows none, and no list allows all', () => {
+  test('allows no host if it is empty, and every host if it is absent', () => {
     expect([isAllowedHost('https://example.com', []), isAllowedHost('https://example.com', undefined)]).toEqual([false, true]);
   });
 });
 
-describe('a secret that is bound to hosts', () => {
+describe('a secret bound to hosts', () => {
   test.each<[what: string, auth: Auth]>([
     ['a token', bearer],
     ['a pair', { type: 'basic', username: 'u', credential: 'c' }],
     ['a key in a header', { type: 'api_key', header: 'X-Key', credential: 'c' }],
     ['a key in the query', { type: 'api_key', query: 'key', credential: 'c' }],
-  ])('is sent there, and to no other host: %s', async (_, auth) => {
+  ])('is sent to them and to no other host: %s', async (_, auth) => {
     const server = await httpServer();
     const { get, failure } = senderFor(`127.0.0.1:${server.port}`);
     await get(`${server.origin}/there`, { auth });
@@ -74,13 +74,13 @@ describe('a secret that is bound to hosts', () => {
     expect(server.requests.map(({ path }) => path.replace(/\?.*/, ''))).toEqual(['/there']);
   });
 
-  test('does not hinder requests that carry none', async () => {
+  test('does not concern requests without it', async () => {
     const server = await httpServer();
     expect((await senderFor('api.example.com').get(server.origin)).status).toBe(200);
     expect(server.requests[0]?.headers).not.toHaveProperty('authorization');
   });
 
-  test('goes along to the same origin, and to another one never, even if that is listed', async () => {
+  test('follows a redirect on the same origin, and never to another one, listed or not', async () => {
     const other = await httpServer();
     const server = await httpServer(({ path }, response) => {
       const location = { '/near': '/end', '/far': `${other.origin}/end` }[path];
@@ -97,7 +97,7 @@ describe('a secret that is bound to hosts', () => {
   });
 });
 
-describe('a client secret is bound to the host of its token server', () => {
+describe('a client secret', () => {
   /** An API, its token server, and a sender whose client secret is for one of them. */
   async function scene(bound: 'api' | 'tokens', status = 200) {
     const servers = {
@@ -114,7 +114,7 @@ describe('a client secret is bound to the host of its token server', () => {
     return { ...servers, auth, sender: senderFor(`127.0.0.1:${servers[bound].port}`) };
   }
 
-  test('the access token goes wherever the flow says', async () => {
+  test('is not the access token, which is sent wherever the flow says', async () => {
     const { api, tokens, auth, sender } = await scene('tokens');
     await sender.get(api.origin, { auth });
     expect(tokens.requests[0]?.headers.authorization).toBe(`Basic ${btoa('me:canary-1')}`);
@@ -122,7 +122,7 @@ describe('a client secret is bound to the host of its token server', () => {
     expect(sender.used).toEqual(['c']);
   });
 
-  test('a secret for the API alone is not sent to the token server', async () => {
+  test('for the API alone is not sent to the token server', async () => {
     const { api, tokens, auth, sender } = await scene('api');
     expect(await sender.failure(api.origin, { auth })).toMatchObject({
       kind: 'request',
@@ -132,14 +132,14 @@ describe('a client secret is bound to the host of its token server', () => {
     expect([api.requests, tokens.requests, sender.used]).toEqual([[], [], []]);
   });
 
-  test('it has been of use when there is a token, whatever the API says', async () => {
+  test('counts as used once there is a token, whatever the API answers', async () => {
     const { api, auth, sender } = await scene('tokens', 500);
     await sender.get(api.origin, { auth });
     expect(sender.used).toEqual(['c']);
   });
 });
 
-describe('a credential has been of use', () => {
+describe('the use of a credential', () => {
   test.each([
     [200, ['c']],
     [204, ['c']],
@@ -149,14 +149,14 @@ describe('a credential has been of use', () => {
     [403, []],
     [404, []],
     [500, []],
-  ])('after %i: %o', async (status, used) => {
+  ])('after a %i is reported as %o', async (status, used) => {
     const server = await httpServer((_, response) => response.writeHead(status).end());
     const sender = createSender({ secrets: { c: text, unused: 'other' } });
     await sender.get(server.origin, { auth: bearer });
     expect(sender.used).toEqual(used);
   });
 
-  test('not by a request without it, nor by one that got no answer', async () => {
+  test('is not reported for a request without it or without an answer', async () => {
     const server = await httpServer(({ path }, response) => (path === '/cut' ? response.destroy() : response.end()));
     const sender = createSender({ secrets: { c: text } });
     await sender.get(server.origin);
@@ -164,7 +164,7 @@ describe('a credential has been of use', () => {
     expect(sender.used).toEqual([]);
   });
 
-  test('not by what another origin answers', async () => {
+  test('is not reported for the answer of another origin', async () => {
     const other = await httpServer();
     const server = await httpServer((_, response) => response.writeHead(302, { location: other.origin }).end());
     const sender = createSender({ secrets: { c: text } });

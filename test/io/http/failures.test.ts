@@ -17,8 +17,8 @@ function withBody(headers: string, body: Buffer): Buffer {
   return Buffer.concat([Buffer.from(`${ok}${headers}\r\n`), body]);
 }
 
-describe('nothing was sent', () => {
-  test('refused', async () => {
+describe('a request that is not sent', () => {
+  test('fails if the connection is refused', async () => {
     const url = `http://127.0.0.1:${await unusedPort()}/`;
     expect(await createSender().failure(url)).toMatchObject({
       kind: 'network',
@@ -29,7 +29,7 @@ describe('nothing was sent', () => {
     });
   });
 
-  test('an unknown name', async () => {
+  test('fails if the name is unknown', async () => {
     expect(await createSender().failure('http://nowhere.invalid/')).toMatchObject({
       kind: 'network',
       retryable: true,
@@ -44,14 +44,14 @@ describe('nothing was sent', () => {
     ['Content-Length', '99'],
     ['Connection', 'a b'],
     ['bad name', 'x'],
-  ])('a header that HTTP does not take: %s: %s', async (name, value) => {
+  ])('fails if HTTP does not allow a header: %s: %s', async (name, value) => {
     const server = await saying(`${ok}\r\n`);
     const failure = await createSender().failure(server.origin, { method: 'POST', body: '{}', headers: { [name]: value } });
     expect(failure).toMatchObject({ kind: 'request', retryable: false, sent: false });
     expect(failure.message).toMatch(/^the request cannot be sent: \S/);
   });
 
-  test('a connection that never completes', async () => {
+  test('fails if the connection never completes', async () => {
     const server = await rawServer(() => {});
     // A TLS handshake that nobody answers.
     const failure = await createSender().failure(server.origin.replace('http:', 'https:'), { timeoutMs: 50 });
@@ -64,8 +64,8 @@ describe('nothing was sent', () => {
   });
 });
 
-describe('the connection broke', () => {
-  test('reset before the answer', async () => {
+describe('a connection that breaks', () => {
+  test('is reset before the answer', async () => {
     const server = await rawServer((socket) => socket.resetAndDestroy());
     expect(await createSender().failure(server.origin)).toMatchObject({
       kind: 'network',
@@ -75,19 +75,19 @@ describe('the connection broke', () => {
     });
   });
 
-  test('reset in the header', async () => {
+  test('is reset in the header', async () => {
     const server = await rawServer((socket) => socket.write(`${ok}Content-Len`, () => setTimeout(() => socket.resetAndDestroy(), 5)));
     expect(await createSender().failure(server.origin)).toMatchObject({ kind: 'network', retryable: true, sent: true });
   });
 
-  test('reset in the middle of the body', async () => {
+  test('is reset in the middle of the body', async () => {
     const server = await rawServer((socket) =>
       socket.write(`${ok}Content-Length: 100\r\n\r\nhalf`, () => setTimeout(() => socket.resetAndDestroy(), 5)),
     );
     expect(await createSender().failure(server.origin)).toMatchObject({ kind: 'network', retryable: true, sent: true });
   });
 
-  test('closed without an answer', async () => {
+  test('is closed without an answer', async () => {
     const server = await saying('');
     expect(await createSender().failure(server.origin)).toMatchObject({
       kind: 'network',
@@ -97,7 +97,7 @@ describe('the connection broke', () => {
     });
   });
 
-  test('100 without a request for it', async () => {
+  test('ends with a 100 that was not requested', async () => {
     const server = await saying(`HTTP/1.1 100 Continue\r\n\r\n${ok}Content-Length: 0\r\n\r\n`);
     expect(await createSender().failure(server.origin)).toMatchObject({
       kind: 'network',
@@ -111,7 +111,7 @@ describe('the connection broke', () => {
     ['chunked', withBody('Transfer-Encoding: chunked\r\n', Buffer.from('5\r\nhello\r\n'))],
     ['chunked in a chunk', withBody('Transfer-Encoding: chunked\r\nConnection: close\r\n', Buffer.from('ff\r\nhello'))],
     ['gzip with content-length', withBody('Content-Encoding: gzip\r\nContent-Length: 900\r\n', gzipSync(payload).subarray(0, 300))],
-  ])('in the middle of a body: %s', async (_name, bytes) => {
+  ])('ends in the middle of a body: %s', async (_name, bytes) => {
     const server = await saying(bytes);
     expect(await createSender().failure(server.origin)).toMatchObject({ kind: 'network', retryable: true, sent: true });
   });
@@ -124,7 +124,7 @@ describe('the connection broke', () => {
     ['br', cut(brotliCompressSync(payload))],
     ['gzip', Buffer.from('this is no gzip')],
     ['gzip', gzipSync(payload).fill(7, 40, 60)],
-  ])('in the middle of a body that only the end of the connection ends: %s', async (encoding, body) => {
+  ])('ends in the middle of a body that only its end ends: %s', async (encoding, body) => {
     const server = await saying(withBody(`Content-Encoding: ${encoding}\r\n`, body));
     expect(await createSender().failure(server.origin)).toMatchObject({
       kind: 'network',
@@ -136,7 +136,7 @@ describe('the connection broke', () => {
   });
 });
 
-describe('what the machine says of a connection', () => {
+describe('an error of the machine', () => {
   const coded = (code: string, message: string, more: object = {}) => Object.assign(new Error(message), { code, ...more });
   const several = (...errors: Error[]) => Object.assign(new AggregateError(errors), { code: (errors[0] as NodeJS.ErrnoException).code });
 
@@ -160,18 +160,18 @@ describe('what the machine says of a connection', () => {
         message: 'the TLS connection to https://a.test failed: certificate has expired (CERT_HAS_EXPIRED)',
       },
     ],
-  ])('%s', (_name, error, failure) => {
+  ])('becomes a failure: %s', (_name, error, failure) => {
     expect(failureOf(error, { origin: 'https://a.test', wasSent: true })).toMatchObject(failure);
   });
 });
 
-describe('what came is no HTTP', () => {
+describe('an answer that is not HTTP', () => {
   test.each([
     ['junk', 'SSH-2.0-OpenSSH_9.6\r\n'],
     ['a status that there is not', 'HTTP/1.1 099 Odd\r\nContent-Length: 0\r\n\r\n'],
     ['no digits in the length', `${ok}Content-Length: many\r\n\r\n`],
     ['a chunk of no size', `${ok}Transfer-Encoding: chunked\r\n\r\nzz\r\n`],
-  ])('%s', async (_name, bytes) => {
+  ])('fails: %s', async (_name, bytes) => {
     const server = await saying(bytes);
     expect(await createSender().failure(server.origin)).toMatchObject({
       kind: 'network',
@@ -181,7 +181,7 @@ describe('what came is no HTTP', () => {
     });
   });
 
-  test('a header that never ends', async () => {
+  test('fails if its headers never end', async () => {
     const server = await rawServer((socket) => {
       socket.write(ok);
       const more = () => socket.write(`X-More: ${'y'.repeat(8000)}\r\n`, (error) => error || setImmediate(more));
@@ -205,7 +205,7 @@ describe('the deadline', () => {
   test.each([
     ['never answers', '', 'no response within 120 ms'],
     ['trickles a header', `${ok}X-Slow: `, 'no response within 120 ms'],
-    ['trickles a header behind a provisional answer', `HTTP/1.1 103 Early Hints\r\n\r\n${ok}X-Slow: `, 'no response within 120 ms'],
+    ['trickles a header after a provisional answer', `HTTP/1.1 103 Early Hints\r\n\r\n${ok}X-Slow: `, 'no response within 120 ms'],
     ['trickles a body', `${ok}Content-Length: 100000\r\n\r\n`, 'no response within 120 ms: the body was not complete'],
     ['trickles a body without an end', `${ok}\r\n`, 'no response within 120 ms: the body was not complete'],
   ])('ends a server that %s', async (_name, start, message) => {
@@ -216,12 +216,12 @@ describe('the deadline', () => {
     expect(performance.now() - startedMs).toBeGreaterThanOrEqual(119);
   });
 
-  test('of more than setTimeout can wait does not end at once', async () => {
+  test('may be longer than setTimeout can wait', async () => {
     const server = await rawServer((socket) => void setTimeout(() => socket.end(`${ok}Content-Length: 0\r\n\r\n`), 20));
     expect(await createSender().get(server.origin, { timeoutMs: 30 * 24 * 3_600_000 })).toMatchObject({ status: 200 });
   });
 
-  test('of one request leaves the others alone', async () => {
+  test('of one request does not end the others', async () => {
     const server = await rawServer((socket, request) => {
       if (request.startsWith('GET /fast')) setTimeout(() => socket.write(`${ok}Content-Length: 0\r\n\r\n`), 60);
     });
@@ -233,7 +233,7 @@ describe('the deadline', () => {
 });
 
 describe('abort', () => {
-  test('ends what is in flight, and whatever comes later', async () => {
+  test('fails the requests in flight, and later ones', async () => {
     const server = await rawServer(() => {});
     const { http, failure } = createSender();
     const allowed = { hostFromData: { allowHosts: ['127.0.0.1'] } };

@@ -68,8 +68,8 @@ async function fenced() {
   return { ...createSender({ environment: { HTTP_PROXY: proxy.url } }), seen: proxy.seen };
 }
 
-describe('a host from the record', () => {
-  test.each(metadata)('a link-local or metadata address is refused, listed or not: %s', async (url) => {
+describe('a host that a record names', () => {
+  test.each(metadata)('is refused at a link-local or metadata address, listed or not: %s', async (url) => {
     const { failure, seen } = await fenced();
     for (const listed of [[], [new URL(url).hostname, new URL(url).host]]) {
       expect(await failure(url, fromData(...listed))).toMatchObject({
@@ -86,7 +86,7 @@ describe('a host from the record', () => {
     expect(seen).toEqual([]);
   });
 
-  test.each(inside)('an address inside the network is refused: %s', async (url) => {
+  test.each(inside)('is refused inside the network: %s', async (url) => {
     const { failure, seen } = await fenced();
     expect(await failure(url, fromData('example.com', '10.0.0.2'))).toMatchObject({
       kind: 'request',
@@ -97,7 +97,7 @@ describe('a host from the record', () => {
     expect(seen).toEqual([]);
   });
 
-  test('is reached when it is listed, by name or address, with or without its port, whatever the case', async () => {
+  test('is reached if it is listed, by name or address, with or without its port, in any case', async () => {
     const server = await httpServer();
     const { get, failure } = createSender();
     const { port } = server;
@@ -110,12 +110,12 @@ describe('a host from the record', () => {
     }
   });
 
-  test('a name that leads to the link of one interface is refused', async () => {
+  test('is refused if its name leads to the link of an interface', async () => {
     const error = await new Promise((resolve) => guardedLookup(false)('fe80::1%1', { all: true }, resolve));
     expect(error).toMatchObject({ code: 'ADDRESS_REFUSED', message: expect.stringMatching(/, a link-local or metadata address$/) });
   });
 
-  test('an IPv6 address is listed with or without brackets', async () => {
+  test('may be listed as an IPv6 address with or without brackets', async () => {
     const { failure } = createSender();
     for (const listed of ['[::1]', '::1', '[::1]:1']) {
       expect((await failure('http://[::1]:1/', fromData(listed))).kind).toBe('network');
@@ -128,13 +128,13 @@ describe('a host from the record', () => {
     'http://[2001:db8::1]',
     'http://[64:ff9b::c633:6401]',
     'http://[2002:c633:6401::1]',
-  ])('elsewhere is reached: %s', async (origin) => {
+  ])('is reached outside the network: %s', async (origin) => {
     const { get, seen } = await fenced();
     await get(origin, fromData());
     expect(seen).toEqual([`GET ${origin}/`]);
   });
 
-  test('is guarded on a connection of our own, too', async () => {
+  test('is refused in every way to write it, before a connection is opened', async () => {
     const server = await httpServer();
     const { failure } = createSender();
     for (const host of ['127.0.0.1', 'localhost', '[::1]', '[::ffff:127.0.0.1]', '2130706433']) {
@@ -143,7 +143,7 @@ describe('a host from the record', () => {
     expect(server.connections()).toBe(0);
   });
 
-  test('a connection made for one record is not used for a host that another must not reach', async () => {
+  test('is not reached over a connection that another record was allowed to open', async () => {
     const server = await httpServer();
     const { get, failure } = createSender();
     await get(`http://localhost:${server.port}/`, fromData('localhost'));
@@ -153,7 +153,7 @@ describe('a host from the record', () => {
   });
 });
 
-test('a host that the flow names is reached wherever it is', async () => {
+test('a host that the flow names is reached at any address', async () => {
   const server = await httpServer();
   expect((await createSender().get(`http://localhost:${server.port}/`)).status).toBe(200);
 });

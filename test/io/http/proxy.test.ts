@@ -11,7 +11,7 @@ import { createSender, textOf } from './sending.ts';
 const certificates = makeCertificates();
 
 describe('a proxy', () => {
-  test.each(['HTTP_PROXY', 'http_proxy'])('%s is used for http origins, in the form that every proxy takes', async (name) => {
+  test.each(['HTTP_PROXY', 'http_proxy'])('in %s is used for http origins, in the form that every proxy takes', async (name) => {
     const server = await httpServer(({ path, headers }, response) => response.end(`${headers.host} ${path}`));
     const proxy = await proxyServer(server.port);
     const { get } = createSender({ environment: { [name]: proxy.url } });
@@ -19,7 +19,7 @@ describe('a proxy', () => {
     expect(proxy.seen).toEqual(Array(3).fill('GET http://api.example.test/a?b=1'));
   });
 
-  test('ALL_PROXY is not used', async () => {
+  test('in ALL_PROXY is not used', async () => {
     const server = await httpServer((_, response) => response.end('direct'));
     const proxy = await proxyServer(server.port);
     const { get } = createSender({ environment: { ALL_PROXY: proxy.url, all_proxy: proxy.url } });
@@ -27,7 +27,7 @@ describe('a proxy', () => {
     expect(proxy.seen).toEqual([]);
   });
 
-  test.each(['HTTPS_PROXY', 'https_proxy'])('%s is used for https origins, in a tunnel', async (name) => {
+  test.each(['HTTPS_PROXY', 'https_proxy'])('in %s is used for https origins, in a tunnel', async (name) => {
     const server = await httpServer(({ path, body }, response) => response.end(`${path} ${body}`), certificates.good);
     const proxy = await proxyServer(server.port);
     const { get } = createSender({ environment: { [name]: proxy.url }, cacert: certificates.authority });
@@ -36,7 +36,7 @@ describe('a proxy', () => {
     expect(server.connections()).toBe(1);
   });
 
-  test("checks the origin's certificate through the tunnel", async () => {
+  test("does not hide the origin's certificate, which is checked through the tunnel", async () => {
     const server = await httpServer(undefined, certificates.wrongHost);
     const proxy = await proxyServer(server.port);
     const { failure } = createSender({ environment: { HTTPS_PROXY: proxy.url }, cacert: certificates.authority });
@@ -48,7 +48,7 @@ describe('a proxy', () => {
     expect(server.requests).toEqual([]);
   });
 
-  test.each(['https', 'http'])('of a scheme is not used for the other: %s', async (scheme) => {
+  test.each(['https', 'http'])('for one scheme is not used for the other: %s', async (scheme) => {
     const server = await httpServer(undefined, scheme === 'https' ? certificates.good : undefined);
     const proxy = await proxyServer(server.port);
     const environment = { [scheme === 'https' ? 'HTTP_PROXY' : 'HTTPS_PROXY']: proxy.url };
@@ -56,7 +56,7 @@ describe('a proxy', () => {
     expect(proxy.seen).toEqual([]);
   });
 
-  test('gets the name and password of its URL, and nobody else does', async () => {
+  test('gets the name and password of its URL, and no other server does', async () => {
     const server = await httpServer();
     const proxy = await proxyServer(server.port);
     const url = proxy.url.replace('//', '//us%40er:p%3Aw@');
@@ -68,7 +68,7 @@ describe('a proxy', () => {
     expect(JSON.stringify(server.requests)).not.toContain('Basic');
   });
 
-  test('of the wire: the lower-case variable counts before the upper-case one, and an empty one means none', async () => {
+  test('in the lower-case variable replaces that in the upper-case one, and an empty variable means no proxy', async () => {
     const server = await httpServer();
     const [lower, upper] = [await proxyServer(server.port), await proxyServer(server.port)];
     await createSender({ environment: { http_proxy: lower.url, HTTP_PROXY: upper.url } }).get(server.origin);
@@ -79,19 +79,19 @@ describe('a proxy', () => {
     expect(server.requests).toHaveLength(3);
   });
 
-  test('without a scheme is an http one', async () => {
+  test('without a scheme is reached by http', async () => {
     const server = await httpServer();
     const proxy = await proxyServer(server.port);
     await createSender({ environment: { HTTP_PROXY: proxy.url.replace('http://', '') } }).get('http://api.example.test/');
     expect(proxy.seen).toHaveLength(1);
   });
 
-  test.each(['ftp://proxy.example.test', 'http://', '::'])('that is no proxy is told at the start, without its password: %s', (url) => {
+  test.each(['ftp://proxy.example.test', 'http://', '::'])('that is no URL is refused at the start, without its password: %s', (url) => {
     expect(() => createSender({ environment: { https_proxy: url } })).toThrow(/^https_proxy: expected the URL of a proxy/);
     expect(() => createSender({ environment: { https_proxy: 'bogus://user:canary@x' } })).not.toThrow(/canary/);
   });
 
-  test.each([407, 403, 429, 502])('that refuses with %i is told', async (status) => {
+  test.each([407, 403, 429, 502])('that refuses with %i is named in the failure', async (status) => {
     const proxy = await proxyServer(1, status);
     const { failure } = createSender({ environment: { HTTP_PROXY: proxy.url, HTTPS_PROXY: proxy.url } });
     expect(await failure('https://api.example.test/')).toMatchObject({
@@ -102,7 +102,7 @@ describe('a proxy', () => {
     });
   });
 
-  test('that closes the connection instead of opening a tunnel is told, and asked once', async () => {
+  test('that closes the connection instead of opening a tunnel is named in the failure, and asked once', async () => {
     const proxy = await rawServer((socket) => socket.end());
     const { failure } = createSender({ environment: { HTTPS_PROXY: proxy.origin } });
     expect(await failure('https://api.example.test/', { timeoutMs: 2000 })).toMatchObject({
@@ -114,7 +114,7 @@ describe('a proxy', () => {
     expect(proxy.connections()).toBe(1);
   });
 
-  test('that asks for a password is told for http origins, too', async () => {
+  test('that asks for a password is named in the failure for http origins, too', async () => {
     const proxy = await proxyServer(1, 407);
     const { failure } = createSender({ environment: { HTTP_PROXY: proxy.url } });
     expect(await failure('http://api.example.test/')).toMatchObject({
@@ -124,7 +124,7 @@ describe('a proxy', () => {
     });
   });
 
-  test('that is not there is told', async () => {
+  test('that cannot be reached is named in the failure', async () => {
     const port = await unusedPort();
     const environment = { HTTP_PROXY: `http://u:canary@127.0.0.1:${port}`, HTTPS_PROXY: `http://127.0.0.1:${port}` };
     const { failure } = createSender({ environment });
@@ -138,7 +138,7 @@ describe('a proxy', () => {
     }
   });
 
-  test('that never answers is ended by the deadline', async () => {
+  test('that never answers fails the request at its deadline', async () => {
     const silent = createServer().on('connect', () => {});
     silent.listen(0, '127.0.0.1');
     await once(silent, 'listening');
@@ -163,7 +163,7 @@ describe('NO_PROXY', () => {
     ['0.0.1', false],
     ['10.0.0.0/8', false],
     ['', false],
-  ])('%s', async (list, isDirect) => {
+  ])('"%s": an address is reached directly: %s', async (list, isDirect) => {
     const server = await httpServer();
     const proxy = await proxyServer(server.port);
     const environment = { HTTP_PROXY: proxy.url, NO_PROXY: list.replace('PORT', String(server.port)) };
@@ -177,7 +177,7 @@ describe('NO_PROXY', () => {
     ['.localhost', true],
     ['*.localhost', true],
     ['host', false],
-  ])('%s for names', async (list, isDirect) => {
+  ])('"%s": a name is reached directly: %s', async (list, isDirect) => {
     const server = await httpServer();
     const proxy = await proxyServer(server.port);
     await createSender({ environment: { http_proxy: proxy.url, no_proxy: list } }).get(`http://localhost:${server.port}/`);
@@ -185,10 +185,10 @@ describe('NO_PROXY', () => {
   });
 });
 
-describe('a host from the record, through a proxy', () => {
+describe('a host that a record names, through a proxy', () => {
   const hostFromData = { allowHosts: [] };
 
-  test('is guarded where its address can be found out here', async () => {
+  test('is guarded if its address can be looked up here', async () => {
     const server = await httpServer();
     const proxy = await proxyServer(server.port);
     const { failure, get } = createSender({ environment: { HTTP_PROXY: proxy.url } });

@@ -16,14 +16,14 @@ const post = { method: 'POST', body: '{"a":1}', headers: { 'Content-Type': 'appl
 /** Loopback is inside the network: a redirect there is only followed where it is listed. */
 const anywhere: Partial<HttpRequest> = { followAny: true, hostFromData: { allowHosts: ['127.0.0.1', 'localhost'] } };
 
-describe('on the same origin', () => {
+describe('a redirect on the same origin', () => {
   test.each([
     [301, 'GET', ''],
     [302, 'GET', ''],
     [303, 'GET', ''],
     [307, 'POST', '{"a":1}'],
     [308, 'POST', '{"a":1}'],
-  ])('%i after a POST is followed with %s', async (status, method, body) => {
+  ])('with %i after a POST is followed by a %s', async (status, method, body) => {
     const server = await httpServer(redirect(status, '../new?x=1#part'));
     const response = await createSender().get(`${server.origin}/old/path`, post);
     expect(textOf(response)).toBe('here');
@@ -37,20 +37,20 @@ describe('on the same origin', () => {
     [303, 'PUT', 'GET'],
     [307, 'DELETE', 'DELETE'],
     [301, 'GET', 'GET'],
-  ])('%i after a %s is followed with %s', async (status, method, expected) => {
+  ])('with %i after a %s is followed by a %s', async (status, method, expected) => {
     const server = await httpServer(redirect(status, '/new'));
     await createSender().get(`${server.origin}/old`, { ...(method === 'PUT' || method === 'PATCH' ? post : {}), method });
     expect(server.requests[1]).toMatchObject({ method: expected, body: expected === 'PUT' || expected === 'PATCH' ? post.body : '' });
   });
 
-  test('the credential goes along', async () => {
+  test('is followed with the credential', async () => {
     const server = await httpServer(redirect(302, () => `${server.origin}/new`));
     const { get } = createSender({ secrets: { t: 'token-1' } });
     await get(`${server.origin}/old`, { auth: { type: 'bearer', credential: 't' } });
     expect(server.requests.map(({ headers }) => headers.authorization)).toEqual(['Bearer token-1', 'Bearer token-1']);
   });
 
-  test('a key in the query goes along once, also when the server repeats it', async () => {
+  test('is followed with the key in the query once, even if the server repeats it', async () => {
     const server = await httpServer(({ path }, response) =>
       path.startsWith('/old') ? response.writeHead(301, { location: path.replace('/old', '/new') }).end() : response.end(),
     );
@@ -59,18 +59,18 @@ describe('on the same origin', () => {
     expect(server.requests.map(({ path }) => path)).toEqual(['/old?a=1&key=key%201%26', '/new?a=1&key=key%201%26']);
   });
 
-  test.each([300, 304, 305, 306, 399])('%i is an answer like any other', async (status) => {
+  test.each([300, 304, 305, 306, 399])('does not include %i: it is an answer like any other', async (status) => {
     const server = await httpServer(redirect(status, '/new'));
     expect((await createSender().get(`${server.origin}/old`)).status).toBe(status);
     expect(server.requests).toHaveLength(1);
   });
 
-  test('without Location it is an answer like any other', async () => {
+  test('without Location is an answer like any other', async () => {
     const server = await httpServer((_request, response) => response.writeHead(302).end());
     expect((await createSender().get(server.origin)).status).toBe(302);
   });
 
-  test('one that the flow takes as it is is not followed, though others are', async () => {
+  test('is not followed if the flow counts its status as success', async () => {
     const server = await httpServer(({ path }, response) =>
       response.writeHead(path === '/old' ? 301 : 302, { location: path === '/old' ? '/new' : 'https://login.example.com/' }).end('moved'),
     );
@@ -80,7 +80,7 @@ describe('on the same origin', () => {
     expect(server.requests).toHaveLength(2);
   });
 
-  test('a loop ends after 10', async () => {
+  test('is followed 10 times at most', async () => {
     const server = await httpServer(({ path }, response) => response.writeHead(302, { location: `/${Number(path.slice(1)) + 1}` }).end());
     expect(await createSender().failure(`${server.origin}/0`)).toMatchObject({
       kind: 'http',
@@ -91,7 +91,7 @@ describe('on the same origin', () => {
     expect(server.requests).toHaveLength(11);
   });
 
-  test('all of them share one deadline', async () => {
+  test('shares the deadline of its request', async () => {
     const server = await httpServer(async (_request, response) => {
       await new Promise((resolve) => setTimeout(resolve, 40));
       response.writeHead(302, { location: '/' }).end();
@@ -100,15 +100,15 @@ describe('on the same origin', () => {
     expect(server.requests.length).toBeLessThanOrEqual(3);
   });
 
-  test('a Location in UTF-8 is understood', async () => {
+  test('may have a Location in UTF-8', async () => {
     const server = await httpServer(redirect(302, Buffer.from('/zoë?q=é').toString('latin1')));
     await createSender().get(`${server.origin}/old`);
     expect(server.requests[1]?.path).toBe('/zo%C3%AB?q=%C3%A9');
   });
 });
 
-describe('to another origin', () => {
-  test('inside the network it is followed where the flow lists that host, and there alone', async () => {
+describe('a redirect to another origin', () => {
+  test('inside the network is followed only if the flow lists that host', async () => {
     const proxy = await httpServer((_request, response) => response.end('here'));
     const server = await httpServer(redirect(302, 'http://10.1.2.3/x'));
     const { get, failure } = createSender({ environment: { http_proxy: proxy.origin, no_proxy: '127.0.0.1' } });
@@ -119,7 +119,7 @@ describe('to another origin', () => {
     expect(proxy.requests).toHaveLength(1);
   });
 
-  test('something was sent, even when the next request is refused', async () => {
+  test('counts as sent even if the next request is refused', async () => {
     const server = await httpServer(redirect(302, 'http://169.254.169.254/x'));
     const { failure } = createSender();
     expect(await failure(`${server.origin}/old`, { followAny: true })).toMatchObject({ kind: 'request', sent: true });
@@ -138,7 +138,7 @@ describe('to another origin', () => {
     expect(other.requests).toEqual([]);
   });
 
-  test('of the same machine by another name is refused', async () => {
+  test('on the same machine under another name is refused', async () => {
     const server = await httpServer(redirect(302, () => `http://localhost:${server.port}/new`));
     expect((await createSender().failure(`${server.origin}/old`)).message).toContain('another origin');
     expect(server.requests).toHaveLength(1);
@@ -163,7 +163,7 @@ describe('to another origin', () => {
     );
   });
 
-  test('and back is never signed again', async () => {
+  test('is never signed again on its way back', async () => {
     const other = await httpServer((_request, response) => response.writeHead(302, { location: `${server.origin}/chosen-by-other` }).end());
     const server = await httpServer(redirect(302, () => other.origin));
     const { get } = createSender({ secrets: { c: 'canary-1' } });
@@ -182,7 +182,7 @@ describe('to another origin', () => {
     ['http://api.example.test/', /which is refused: expected an https URL, found http:\/\/api\.example\.test/],
     ['https://user:pass@api.example.test/', /which is refused: a URL must not hold a user name or password/],
     ['http://', /which is not a URL$/],
-  ])('%s is refused even with follow: any', async (location, message) => {
+  ])('to %s is refused even with follow: any', async (location, message) => {
     const server = await httpServer(redirect(302, () => location.replace('ORIGIN', server.origin)));
     const failure = await createSender({ allowHttp: false }).failure(`${server.origin}/old`, anywhere);
     expect(failure).toMatchObject({ kind: 'http', status: 302, retryable: false, message: expect.stringMatching(message) });
@@ -206,20 +206,20 @@ describe('to another origin', () => {
     },
   );
 
-  test('an address inside the network is refused when the flow names only the first origin', async () => {
+  test('inside the network is refused if the flow names only the first origin', async () => {
     const server = await httpServer(redirect(302, () => 'http://10.0.0.1/'));
     const failure = await createSender().failure(`${server.origin}/old`, { followAny: true });
     expect(failure).toMatchObject({ kind: 'request', message: expect.stringContaining('inside the network') });
   });
 
-  test('from a server of this machine to another one of it, as nothing is reached that was not reached already', async () => {
+  test('is followed from one server of this machine to another: the flow has reached the machine already', async () => {
     const other = await httpServer();
     const server = await httpServer(redirect(302, () => other.origin));
     await createSender().get(`${server.origin}/old`, { followAny: true });
     expect(other.requests).toHaveLength(1);
   });
 
-  test('from there on to a third one, and back again, but never signed again', async () => {
+  test('is followed to a third one and back, and never signed again', async () => {
     const third = await httpServer(redirect(302, () => `${server.origin}/new`));
     const other = await httpServer(redirect(302, () => `${third.origin}/old`));
     const server = await httpServer(redirect(302, () => `${other.origin}/old`));
@@ -232,7 +232,7 @@ describe('to another origin', () => {
     ]);
   });
 
-  test('not to another one where a record named the first, and only that is listed', async () => {
+  test('is refused if a record named the first host, and only that is listed', async () => {
     const third = await httpServer();
     const other = await httpServer(redirect(302, () => third.origin));
     const hostFromData = { allowHosts: [new URL(other.origin).host] };

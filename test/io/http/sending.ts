@@ -6,11 +6,11 @@ import type { Secret } from '../../../src/io/credentials/secret.ts';
 import { createHttp } from '../../../src/io/http/client.ts';
 import { createTransport } from '../../../src/io/http/transport.ts';
 
-/** What a test may say of the machine that sends. */
+/** Settings of a test for the machine that sends. */
 export interface SenderOptions {
   readonly environment?: NodeJS.ProcessEnv;
   readonly cacert?: string;
-  /** A secret by its credential's name, or with the hosts that it is for. */
+  /** Secrets by credential name, perhaps bound to hosts. */
   readonly secrets?: Readonly<Record<string, string | { readonly text: string; readonly hosts: readonly string[] }>>;
   readonly allowHttp?: boolean;
   readonly now?: () => number;
@@ -19,9 +19,9 @@ export interface SenderOptions {
 /** The HTTP port on real sockets. */
 export interface Sender {
   readonly http: Http;
-  /** Every secret that the port told of. */
-  readonly told: readonly string[];
-  /** Every credential that the port said had succeeded. */
+  /** Every secret that the port registered. */
+  readonly secrets: readonly string[];
+  /** Every credential that the port reported as used. */
   readonly used: readonly string[];
   get(url: string, more?: Partial<HttpRequest>): Promise<HttpResponse>;
   /** The failure of a request that must fail. */
@@ -31,22 +31,22 @@ export interface Sender {
 /** Makes the HTTP port for the current test. */
 export function createSender(options: SenderOptions = {}): Sender {
   const { environment = {}, cacert, secrets = {}, allowHttp = true, now = () => performance.now() } = options;
-  const told: string[] = [];
+  const registered: string[] = [];
   const used: string[] = [];
   const transport = createTransport({ environment, cacert, userAgent: 'automate/test', now, wallNow: () => Date.now() });
   const http = createHttp({
     transport,
-    secrets: new Map(Object.entries(secrets).map(([name, secret]) => [name, secretOf(secret)])),
+    secrets: new Map(Object.entries(secrets).map(([name, secret]) => [name, toSecret(secret)])),
     used: (credential) => void used.push(credential),
     allowHttp,
     now,
-    secret: (text) => void told.push(text),
+    secret: (text) => void registered.push(text),
   });
   onTestFinished(() => http.abort());
   const get = (url: string, more: Partial<HttpRequest> = {}) => http.send(requestOf(url, more));
   return {
     http,
-    told,
+    secrets: registered,
     used,
     get,
     async failure(url, more) {
@@ -57,7 +57,7 @@ export function createSender(options: SenderOptions = {}): Sender {
   };
 }
 
-function secretOf(given: string | { text: string; hosts: readonly string[] }): Secret {
+function toSecret(given: string | { text: string; hosts: readonly string[] }): Secret {
   return typeof given === 'string' ? { text: given, from: 'test' } : { ...given, from: 'test' };
 }
 

@@ -11,7 +11,7 @@ const certificates = makeCertificates();
 const { authority } = certificates;
 
 describe('a certificate', () => {
-  test('of an authority in --cacert is trusted, on a connection that is used again', async () => {
+  test('of an authority in --cacert is trusted, on a connection that is reused', async () => {
     const server = await httpServer((_request, response) => response.end('secure'), certificates.good);
     const { get } = createSender({ cacert: authority });
     for (let i = 0; i < 3; i++) expect(textOf(await get(server.origin))).toBe('secure');
@@ -19,7 +19,7 @@ describe('a certificate', () => {
     expect(server.connections()).toBe(2);
   });
 
-  test('of an authority in --cacert is trusted where a record names the host', async () => {
+  test('of an authority in --cacert is trusted for a host that a record names', async () => {
     const server = await httpServer(undefined, certificates.good);
     const { get } = createSender({ cacert: authority });
     await get(server.origin.replace('127.0.0.1', 'localhost'), { hostFromData: { allowHosts: ['localhost'] } });
@@ -40,14 +40,14 @@ describe('a certificate', () => {
     expect(server.requests).toEqual([]);
   });
 
-  test('that is refused fails every request that waits for it', async () => {
+  test('that is refused fails every request that waits for the connection', async () => {
     const server = await httpServer(undefined, certificates.wrongHost);
     const { failure } = createSender({ cacert: authority });
     const failures = await Promise.all(Array.from({ length: 20 }, () => failure(server.origin)));
     expect(new Set(failures.map(({ message }) => message)).size).toBe(1);
   });
 
-  test('of --cacert comes on top of the usual ones and of NODE_EXTRA_CA_CERTS', async () => {
+  test('of --cacert is trusted besides the default ones and those of NODE_EXTRA_CA_CERTS', async () => {
     const server = await httpServer(undefined, certificates.good);
     const other = join(certificates.folder, 'selfSigned.pem');
     await createSender({ cacert: other, environment: { NODE_EXTRA_CA_CERTS: authority } }).get(server.origin);
@@ -55,8 +55,8 @@ describe('a certificate', () => {
   });
 });
 
-describe('what speaks no TLS', () => {
-  test('is refused with its cause', async () => {
+describe('a server without TLS', () => {
+  test('fails the request with the cause', async () => {
     const server = await httpServer();
     expect(await createSender().failure(server.origin.replace('http:', 'https:'))).toMatchObject({
       kind: 'network',
@@ -68,7 +68,7 @@ describe('what speaks no TLS', () => {
     });
   });
 
-  test('a connection closed in the handshake is tried again', async () => {
+  test('that closes the connection in the handshake is tried again', async () => {
     const server = await rawServer((socket) => socket.destroy());
     expect(await createSender().failure(server.origin.replace('http:', 'https:'))).toMatchObject({
       kind: 'network',
@@ -91,7 +91,7 @@ describe('--cacert', () => {
     ['is empty', file('empty.pem', ''), /it holds no PEM certificate/],
     ['holds a broken certificate', file('broken.pem', '-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n'), /PEM|asn1|bad/i],
     ['holds a key', file('key.pem', certificates.good.key), /it holds no PEM certificate/],
-  ])('that %s is told at the start', (_name, path, reason) => {
+  ])('that %s is refused at the start', (_name, path, reason) => {
     expect(() => createSender({ cacert: path })).toThrow(AutomateError);
     expect(() => createSender({ cacert: path })).toThrow(`--cacert ${path} cannot be used: `);
     expect(() => createSender({ cacert: path })).toThrow(reason);
