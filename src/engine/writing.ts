@@ -30,16 +30,21 @@ export class Writing {
     if (this.#error !== undefined) return;
     this.#waiting++;
     this.#task ??= this.#write(false);
-    if (this.#isEnough()) this.#hurry?.abort();
+    if (this.#isEnough()) this.#endWait();
   }
 
   /** Writes the rest. Throws the error of a flush. */
   async end(): Promise<void> {
     this.#isEnding = true;
-    this.#hurry?.abort();
+    this.#endWait();
     await this.#task;
     if (this.#error === undefined) await this.#write(true);
     if (this.#error !== undefined) throw this.#error;
+  }
+
+  #endWait(): void {
+    this.#hurry?.abort();
+    this.#hurry = undefined;
   }
 
   async #write(isLast: boolean): Promise<void> {

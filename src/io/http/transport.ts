@@ -1,6 +1,6 @@
 import { Failure } from '../../core/failure.ts';
 import type { HttpResponse } from '../../core/ports.ts';
-import { type Exchange, type ExchangeTools, exchange } from './exchange.ts';
+import { type ExchangeTools, exchange, InFlight } from './exchange.ts';
 import { createFetch, type Fetch } from './fetch.ts';
 import { isListed } from './guard.ts';
 import { type Route, type RouteOptions, Routes } from './routes.ts';
@@ -18,7 +18,7 @@ export interface Transport {
 
 /** Makes a transport. Several runs may share the routes. Throws an AutomateError if the certificate file or a proxy's URL cannot be used. */
 export function createTransport(options: RouteOptions & ExchangeTools, routes = new Routes(options)): Transport {
-  const inFlight = new Set<Exchange>();
+  const inFlight = new InFlight();
   const ending = new AbortController();
   const fetch = createFetch(routes, options.userAgent);
   return {
@@ -32,7 +32,7 @@ export function createTransport(options: RouteOptions & ExchangeTools, routes = 
     },
     abort() {
       ending.abort();
-      for (const exchange of inFlight) exchange.abort();
+      inFlight.abort();
     },
   };
 
