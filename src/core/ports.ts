@@ -64,7 +64,7 @@ export interface HttpResponse {
 /** Sends HTTP requests. Answers every response, whatever its status. Throws a Failure (`network`, `timeout`, `request`, `parse`). */
 export interface Http {
   send(request: HttpRequest): Promise<HttpResponse>;
-  /** Abandons all requests in flight. */
+  /** Gives up the requests in flight of its run, and no others. */
   abort(): void;
 }
 
