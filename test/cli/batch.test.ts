@@ -69,7 +69,7 @@ const but = (count: number, ids: readonly number[]) => idsTo(count).filter((id) 
 const failedIds = async (place: Workplace, name = 'rows.errors.csv') => (await place.read(name)).match(/^\d+/gm)?.map(Number);
 
 describe('a batch lookup', () => {
-  test('of 1,000 ids in batches of 100 takes 10 requests and 10 credits', async () => {
+  test('takes 10 requests and 10 credits for 1,000 ids in batches of 100', async () => {
     const server = await lookupServer();
     const place = await placeFor(server, 1000);
     const { code, stderr } = await place.automate(run);
@@ -136,7 +136,7 @@ describe('a batch lookup', () => {
     expect(await place.read('out.csv')).toBe(linesOf(idsTo(1000)));
   });
 
-  test('with three batches in flight is written in input order, or as answers come with --unordered', async () => {
+  test('is written in input order with three batches in flight, or as answers come with --unordered', async () => {
     const server = await lookupServer({ ms: 5 });
     const place = await placeFor(server, 1000, ', size: 30', '    concurrency: 3\n');
     expect((await place.automate(run)).code).toBe(0);
@@ -148,7 +148,7 @@ describe('a batch lookup', () => {
     );
   });
 
-  test('of a slow input sends full batches at once, and the last one at its end', async () => {
+  test('sends full batches of a slow input at once, and the last one at its end', async () => {
     const server = await lookupServer();
     const place = await placeFor(server, 0);
     const { child, finished } = place.start(['run', 'flow.yaml', '--in', '-', '--in-format', 'csv'], {
@@ -180,7 +180,7 @@ describe('a run that ends in the middle of batches', () => {
     return finished;
   }
 
-  test('by --max-credits has written every paid batch, and --resume requests the rest', async () => {
+  test('has written every paid batch after --max-credits, and --resume requests the rest', async () => {
     const server = await lookupServer();
     const place = await placeFor(server, 1000);
     const { code, stderr } = await place.automate([...run, '--max-credits', '4']);
@@ -192,7 +192,7 @@ describe('a run that ends in the middle of batches', () => {
     expect([server.requests.length, (await readCredits(place)).spent]).toEqual([10, 10]);
   });
 
-  test.each([2, 5, 9, 14])('by --max-credits %i between halves loses and doubles nothing', async (most) => {
+  test.each([2, 5, 9, 14])('loses and doubles nothing after --max-credits %i between halves', async (most) => {
     const knows = { poisoned: [7, 150] };
     const whole = await undisturbed(knows, 200, '');
     const server = await lookupServer(knows);
@@ -210,7 +210,7 @@ describe('a run that ends in the middle of batches', () => {
     ['SIGKILL in the middle', 25, {}],
     ['SIGKILL between halves', 60, { poisoned: [5, 333, 334, 999] }],
     ['SIGKILL with missing records', 20, { unknown: [1, 2, 3, 500, 2000] }],
-  ])('by %s gives the bytes of an undisturbed run after --resume', async (_, calls, knows) => {
+  ])('gives the bytes of an undisturbed run with --resume after %s', async (_, calls, knows) => {
     const whole = await undisturbed(knows, 2000, ', size: 20');
     const server = await lookupServer({ ...knows, ms: 3 });
     const place = await placeFor(server, 2000, ', size: 20');
@@ -225,7 +225,7 @@ describe('a run that ends in the middle of batches', () => {
     expect((await readCredits(place)).spent).toBeGreaterThanOrEqual(server.requests.length);
   });
 
-  test('by SIGINT has written what it sent, and does not send it again', async () => {
+  test('has written what it sent after SIGINT, and does not send it again', async () => {
     const server = await lookupServer({ ms: 20 });
     const place = await placeFor(server, 2000, ', size: 20', '    concurrency: 4\n');
     const { child, finished } = place.start(run);
@@ -247,7 +247,7 @@ describe('a run that ends in the middle of batches', () => {
     expect([server.requests.length, await readCredits(place)]).toEqual([100, expect.objectContaining({ spent: 100, held: 0 })]);
   });
 
-  test('by SIGINT while a batch is not full leaves that batch to the next run', async () => {
+  test('leaves a batch that is not full at SIGINT to the next run', async () => {
     const server = await lookupServer();
     const place = await placeFor(server, 0);
     const args = ['run', 'flow.yaml', '--in', '-', '--in-format', 'csv', '--out', 'out.csv'];

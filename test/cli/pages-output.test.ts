@@ -30,7 +30,7 @@ describe('the output of pages equals that of one answer, and of a loop', () => {
     ...['tsv', 'csv.gz'].map((format) => [format, 6, few, [around]] as const),
     ['json', 6, few, [first, last, around, nowhere]] as const,
   ];
-  test.each(cases)('in %s with %i rows', async (format, rows, size, whens) => {
+  test.each(cases)('holds in %s with %i rows', async (format, rows, size, whens) => {
     const server = await pagesServer(size);
     const place = await workplace({ 'rows.csv': 'id\na\nb\nc\n' });
     for (const [when, times] of whens) {
@@ -46,7 +46,7 @@ describe('the output of pages equals that of one answer, and of a loop', () => {
     expect(await place.files()).toEqual([...expected, 'rows.csv'].sort());
   });
 
-  test.each(['csv', 'json', 'ndjson'])('on stdout as %s', async (format) => {
+  test.each(['csv', 'json', 'ndjson'])('holds on stdout as %s', async (format) => {
     const server = await pagesServer(many);
     const place = await workplace({
       'rows.csv': 'id\na\nb\n',
@@ -60,7 +60,7 @@ describe('the output of pages equals that of one answer, and of a loop', () => {
     expect(await place.files()).toEqual(['pages.yaml', 'rows.csv', 'whole.yaml']);
   });
 
-  test('with many records at once, the first of them slowest', async () => {
+  test('holds for many records in flight, the first of them slowest', async () => {
     const server = await pagesServer({ ...many, pages: 6 });
     const ids = Array.from({ length: 24 }, (_, index) => `r${index}`);
     const place = await workplace({

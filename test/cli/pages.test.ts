@@ -51,7 +51,7 @@ describe('paging', () => {
     expect([code, rows, paths]).toEqual([0, sixRows, ['/x?size=2', '/x?p=2', '/x?p=3']]);
   });
 
-  test('with an offset warns of pages shorter than its size', async () => {
+  test('warns of pages shorter than the size of an offset', async () => {
     const answer = (page: number, _: string, response: ServerResponse) => json(response, { items: page < 4 ? itemsOf(page) : [] });
     const { code, rows, stderr } = await ending('type: offset, size: 50, items: items', answer);
     expect([code, rows]).toEqual([0, sixRows]);
@@ -174,7 +174,7 @@ describe('a run that ends in the middle of pages', () => {
     return place.read(out);
   });
 
-  test.each(['', ', concurrency: 2'])('by its credits resumes with whole records%s', async (more) => {
+  test.each(['', ', concurrency: 2'])('resumes with whole records after its credits are spent%s', async (more) => {
     const expected = await undisturbed(more, 'out.csv');
     const server = await pagesServer({ ...size, ms: 2 });
     const place = await workplace({ 'flow.yaml': pagesFlow(server.origin, more), 'rows.csv': input });
@@ -192,7 +192,7 @@ describe('a run that ends in the middle of pages', () => {
     expect(server.requests.length).toBe(105 + (ids.length - written) * pages);
   });
 
-  test.each(['csv', 'json', 'ndjson'])('by kill -9 leaves only what --resume needs: %s', async (format) => {
+  test.each(['csv', 'json', 'ndjson'])('leaves only what --resume needs after kill -9: %s', async (format) => {
     const out = `out.${format}`;
     const expected = await undisturbed('', out);
     const server = await pagesServer({ ...size, ms: 3 });
@@ -211,7 +211,7 @@ describe('a run that ends in the middle of pages', () => {
     expect(await place.files()).toEqual(['flow.yaml', out, 'rows.csv']);
   });
 
-  test('by Ctrl-C can be resumed', async () => {
+  test('can be resumed after Ctrl-C', async () => {
     const expected = await undisturbed('', 'out.csv');
     const server = await pagesServer({ ...size, ms: 3 });
     const place = await workplace({ 'flow.yaml': pagesFlow(server.origin, ', concurrency: 3'), 'rows.csv': input });
