@@ -30,11 +30,11 @@ async function refreshTools(name: string, written: object, options: AskingOption
   }
 }
 
-function linesOf(name: string, kept: CachedServer | undefined): string[] {
-  if (!kept) return [`mcp connection ${name}: its tools are not known yet; ask for them: automate connections tools ${name}`];
-  const { tools } = kept.server;
+function linesOf(name: string, cached: CachedServer | undefined): string[] {
+  if (!cached) return [`mcp connection ${name}: its tools are not known yet; ask for them: automate connections tools ${name}`];
+  const { tools } = cached.server;
   const rows = tools.map((tool) => [`  ${excerpt(tool.name, 80)}`, summaryOf(tool)]);
-  return [`mcp connection ${name}: ${counted(tools.length, 'tool')}, asked for ${ageOf(kept.at)} ago`, ...tableText(rows)];
+  return [`mcp connection ${name}: ${counted(tools.length, 'tool')}, asked for ${ageOf(cached.at)} ago`, ...tableText(rows)];
 }
 
 function ageOf(at: string): string {

@@ -101,7 +101,7 @@ function diagnoseLocal(failure: Failure, command: readonly string[]): Diagnosis 
 function codeOf(error: unknown, depth = 0): string {
   if (typeof error !== 'object' || error === null || depth > 8) return '';
   const { code, cause, errors } = error as { code?: unknown; cause?: unknown; errors?: unknown };
-  if (typeof code === 'string' && /^E[A-Z]+$|^UND_/.test(code)) return code;
+  if (typeof code === 'string' && /^E(?!RR_)[A-Z_]+$|^UND_/.test(code)) return code;
   for (const inner of [...(Array.isArray(errors) ? errors : []), cause]) {
     const found = codeOf(inner, depth + 1);
     if (found !== '') return found;
