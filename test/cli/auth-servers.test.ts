@@ -1,21 +1,13 @@
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
 import { createPublicKey, verify } from 'node:crypto';
 import { once } from 'node:events';
-import { readdir, readFile } from 'node:fs/promises';
 import { OAuth2Server } from 'oauth2-mock-server';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
-import { type Workplace, workplace } from '../helpers/cli.ts';
+import { idRows } from '../helpers/asking.ts';
+import { readAllFiles, workplace } from '../helpers/cli.ts';
 import { httpServer, json } from '../helpers/http-server.ts';
 
 const run = ['run', 'flow.yaml', '--in', 'rows.csv', '--out'];
-
-const rows = (count: number) => `id\n${Array.from({ length: count }, (_, index) => `${index + 1}\n`).join('')}`;
-
-/** The contents of all files in a workplace. */
-async function writtenIn({ folder }: Workplace): Promise<string> {
-  const files = (await readdir(folder, { recursive: true, withFileTypes: true })).filter((entry) => entry.isFile());
-  return (await Promise.all(files.map(({ parentPath, name }) => readFile(`${parentPath}/${name}`, 'latin1')))).join('\n');
-}
 
 describe('access tokens from oauth2-mock-server', () => {
   const secret = 's3cr3t +/:é&%';
@@ -52,7 +44,7 @@ describe('access tokens from oauth2-mock-server', () => {
     const flow = `connections:
   api: { type: http, base_url: "${api.origin}", auth: { type: oauth2_client_credentials, ${token} } }
 nodes: [{ type: http, connection: api, url: "/{{id}}", map: [scope, echo], ${retry}, concurrency: 4, cache: 1h }]\n`;
-    const place = await workplace({ 'flow.yaml': flow, 'rows.csv': rows(records) });
+    const place = await workplace({ 'flow.yaml': flow, 'rows.csv': idRows(records) });
     const more = ['--events', 'events.ndjson', '--summary', 'summary.json'];
     const start = (text = secret) => place.automate([...run, 'out.csv', ...more], { env: { AUTOMATE_CREDENTIAL_C: text } });
     return { place, api, issued, refused, start };
@@ -63,9 +55,9 @@ nodes: [{ type: http, connection: api, url: "/{{id}}", map: [scope, echo], ${ret
     const { code, stdout, stderr } = await start();
     expect({ code, issued: issued.length }).toEqual({ code: 0, issued: 1 });
     expect(new Set(api.requests.map(({ headers }) => headers.authorization))).toEqual(new Set([`Bearer ${issued[0]}`]));
-    const output = rows(60).replaceAll(/\d+/g, '$&,read write:all,Bearer ***').replace('id', 'id,scope,echo');
+    const output = idRows(60).replaceAll(/\d+/g, '$&,read write:all,Bearer ***').replace('id', 'id,scope,echo');
     expect(await place.read('out.csv')).toBe(output);
-    const written = [stdout, stderr, await writtenIn(place)].join('\n');
+    const written = [stdout, stderr, await readAllFiles(place)].join('\n');
     expect(written).toContain('Bearer ***');
     for (const form of [secret, encodeURIComponent(secret), pair, btoa(secret), issued[0] as string]) expect(written).not.toContain(form);
   });
@@ -93,7 +85,7 @@ nodes: [{ type: http, connection: api, url: "/{{id}}", map: [scope, echo], ${ret
     expect(errors).toHaveLength(20);
     for (const line of errors)
       expect(line).toMatch(/no access token from http:\/\/127\.0\.0\.1:\d+: the server answered 401: .*invalid_client/);
-    expect(stderr + (await writtenIn(place))).not.toMatch(/wr0ng|bWU6d3Iwbmct/);
+    expect(stderr + (await readAllFiles(place))).not.toMatch(/wr0ng|bWU6d3Iwbmct/);
   });
 });
 
@@ -127,7 +119,7 @@ describe.skipIf(!hasHttpbin)(`requests to httpbin${hasHttpbin ? '' : ' (skipped:
   /** Runs a flow with these nodes over one record. */
   async function runOne(connections: string, nodes: string, more: Record<string, string> = {}) {
     const flow = `connections:\n${connections}nodes:\n${nodes}`.replaceAll('ORIGIN', origin);
-    const place = await workplace({ 'flow.yaml': flow, 'rows.csv': rows(1) });
+    const place = await workplace({ 'flow.yaml': flow, 'rows.csv': idRows(1) });
     const { code, stderr } = await place.automate([...run, 'out.json'], { env: { ...env, ...more } });
     const [record] = code === 0 ? JSON.parse(await place.read('out.json')) : [];
     return { code, stderr, record, errors: (await place.files()).includes('rows.errors.csv') ? await place.read('rows.errors.csv') : '' };

@@ -232,8 +232,13 @@ describe('automate cache', () => {
   });
 
   test('clear may run beside a run', async () => {
-    const { server, place } = await cachedPlace(1500, ', success: [2xx, 404]');
-    const cleared = new Promise((resolve) => server.after(700, () => resolve(place.automate(['cache', 'clear']))));
+    let cleared: Promise<unknown> | undefined;
+    const server = await httpServer(async ({ path }, response) => {
+      if (server.requests.length === 700) cleared = place.automate(['cache', 'clear']);
+      await cleared;
+      json(response, { name: path });
+    });
+    const place = await workplace({ 'flow.yaml': askingFlow(server.origin, ', cache: 24h'), 'rows.csv': csvOf(1500) });
     expect((await place.automate(run)).code).toBe(0);
     expect(await cleared).toMatchObject({ code: 0, stderr: expect.stringMatching(/answers \(.*\) are deleted\n$/) });
     const { entries } = await info(place);

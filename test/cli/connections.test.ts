@@ -1,6 +1,7 @@
 import { chmod, mkdir, readdir, readFile, stat, symlink, writeFile } from 'node:fs/promises';
 import { describe, expect, test } from 'vitest';
 import { answeringServer } from '../helpers/answering-server.ts';
+import { idRows } from '../helpers/asking.ts';
 import { savedConnections, type Workplace, workplace } from '../helpers/cli.ts';
 import { httpServer, json } from '../helpers/http-server.ts';
 import { unusedPort } from '../helpers/raw-server.ts';
@@ -358,7 +359,6 @@ describe('connections test', () => {
 
 describe('a flow with a saved connection', () => {
   const flow = 'nodes:\n  - { type: http, connection: crm, url: "/users/{{id}}" }\n';
-  const rows = (count: number) => `id\n${Array.from({ length: count }, (_, index) => `${index + 1}\n`).join('')}`;
   const run = ['run', 'flow.yaml', '--in', 'rows.csv', '--out', 'out.csv'];
 
   test('uses its base_url, auth and headers', async () => {
@@ -366,7 +366,7 @@ describe('a flow with a saved connection', () => {
     const auth = { type: 'bearer', credential: 'c' };
     const place = await placeWith(
       { crm: { type: 'http', base_url: `${server.origin}/v2`, auth, headers: { 'X-From': 'saved {{id}}' } } },
-      { 'flow.yaml': flow, 'rows.csv': rows(1) },
+      { 'flow.yaml': flow, 'rows.csv': idRows(1) },
     );
     const env = { AUTOMATE_CREDENTIAL_C: 'sesame' };
     expect(await place.automate(['validate', 'flow.yaml', '--in', 'rows.csv'], { env })).toMatchObject({ code: 0 });
@@ -386,7 +386,7 @@ describe('a flow with a saved connection', () => {
       return {};
     });
     const crm = { type: 'http', base_url: server.origin, concurrency: 2 };
-    const place = await placeWith({ crm }, { 'flow.yaml': flow, 'rows.csv': rows(8) });
+    const place = await placeWith({ crm }, { 'flow.yaml': flow, 'rows.csv': idRows(8) });
     expect(await place.automate(run)).toMatchObject({ code: 0 });
     expect(server.mostAtOnce()).toBe(2);
   });
@@ -399,7 +399,7 @@ describe('a flow with a saved connection', () => {
     });
     const place = await placeWith(
       { crm: { type: 'http', base_url: server.origin, rate: '10/s' } },
-      { 'flow.yaml': flow, 'rows.csv': rows(4) },
+      { 'flow.yaml': flow, 'rows.csv': idRows(4) },
     );
     expect(await place.automate(run)).toMatchObject({ code: 0 });
     expect(times).toHaveLength(4);
@@ -411,7 +411,7 @@ describe('a flow with a saved connection', () => {
     const server = await answeringServer(() => ({}));
     const own = `connections: { crm: { type: http, base_url: "${server.origin}/own" } }\n`;
     for (const saved of [{ crm: { type: 'http', base_url: `${server.origin}/saved` } }, '{']) {
-      const place = await placeWith(saved, { 'flow.yaml': own + flow, 'rows.csv': rows(1) });
+      const place = await placeWith(saved, { 'flow.yaml': own + flow, 'rows.csv': idRows(1) });
       expect(await place.automate(run)).toMatchObject({ code: 0 });
     }
     expect(server.requests.map(({ path }) => path)).toEqual(['/own/users/1', '/own/users/1']);
@@ -422,7 +422,7 @@ describe('a flow with a saved connection', () => {
     ['others are saved', { shop: { type: 'http', base_url: base } }, '; there are shop'],
     ['none is saved', {}, '; the flow has none, and none is saved'],
   ])('exits with 7 and its position if the connection does not exist: %s', async (_, saved, hint) => {
-    const place = await placeWith(saved, { 'flow.yaml': flow, 'rows.csv': rows(1) });
+    const place = await placeWith(saved, { 'flow.yaml': flow, 'rows.csv': idRows(1) });
     const { code, stderr } = await place.automate(run);
     expect(code).toBe(7);
     expect(stderr).toContain(`flow.yaml:2:31: no connection "crm"${hint}`);
@@ -430,14 +430,14 @@ describe('a flow with a saved connection', () => {
   });
 
   test.each(['constructor'])('finds a connection named %s only if it is saved', async (name) => {
-    const files = { 'flow.yaml': flow.replace('crm', name), 'rows.csv': rows(1) };
+    const files = { 'flow.yaml': flow.replace('crm', name), 'rows.csv': idRows(1) };
     expect(await (await placeWith({}, files)).automate(run)).toMatchObject({ code: 7 });
     const place = await placeWith({ [name]: { type: 'http', base_url: base } }, files);
     expect(await place.automate(['validate', 'flow.yaml'])).toMatchObject({ code: 0 });
   });
 
   test('exits with 3 and lists a missing connection among other problems', async () => {
-    const place = await placeWith({}, { 'flow.yaml': `${flow}  - { type: htp }\n`, 'rows.csv': rows(1) });
+    const place = await placeWith({}, { 'flow.yaml': `${flow}  - { type: htp }\n`, 'rows.csv': idRows(1) });
     const { code, stderr } = await place.automate(run);
     expect(code).toBe(3);
     expect(stderr).toMatch(/2:31: no connection "crm"[\s\S]*3:\d+: no node type "htp"[\s\S]*2 problems in flow\.yaml/);
@@ -446,7 +446,7 @@ describe('a flow with a saved connection', () => {
   test('reports an invalid saved connection at the place that names it', async () => {
     const place = await placeWith(
       { crm: { type: 'http', base_url: 'http://api.example.com' } },
-      { 'flow.yaml': flow, 'rows.csv': rows(1) },
+      { 'flow.yaml': flow, 'rows.csv': idRows(1) },
     );
     const { code, stderr } = await place.automate(run);
     expect(code).toBe(3);
@@ -459,7 +459,7 @@ describe('a flow with a saved connection', () => {
       let status = 404;
       const server = await answeringServer(() => ({ status }));
       const crm = { type: 'http', base_url: server.origin, auth: { type: 'bearer', credential: 'c' } };
-      const place = await placeWith({ crm }, { 'flow.yaml': flow, 'rows.csv': rows(30) });
+      const place = await placeWith({ crm }, { 'flow.yaml': flow, 'rows.csv': idRows(30) });
       const env = { AUTOMATE_CREDENTIAL_C: 'sesame' };
       expect(await place.automate([...run, '--max-errors', '0'], { env })).toMatchObject({ code: 5 });
       status = 200;

@@ -1,10 +1,10 @@
-import { readFileSync } from 'node:fs';
-import { readdir, readFile } from 'node:fs/promises';
+import { readdir } from 'node:fs/promises';
 import { describe, expect, test } from 'vitest';
 import { askedServer, askingFlow, csvOf } from '../helpers/asking.ts';
-import type { Started, Workplace } from '../helpers/cli.ts';
+import { readAllFiles, type Started } from '../helpers/cli.ts';
 import { httpServer, json } from '../helpers/http-server.ts';
 import { passphrase, vaultPlace } from '../helpers/light-vault.ts';
+import { childrenOf, readProc } from '../helpers/processes.ts';
 import { shell } from '../helpers/shell.ts';
 
 const secret = 'canary-7f3a-9x';
@@ -128,7 +128,7 @@ describe('credentials set', () => {
     const { code, stderr } = await place.automate(['credentials', 'set', 'crm'], { stdin: secret });
     expect(code).toBe(7);
     expect(stderr).toMatch(/no session bus[\s\S]*no passphrase[\s\S]*AUTOMATE_VAULT_PASSPHRASE_FILE[\s\S]*AUTOMATE_CREDENTIAL_CRM/);
-    expect(await written(place)).not.toContain(secret);
+    expect(await readAllFiles(place)).not.toContain(secret);
   });
 });
 
@@ -426,7 +426,7 @@ describe('a secret and the passphrase', () => {
     const texts = [...seen].join('\n');
     // Both the program and the keychain process were seen.
     for (const process of ['credentials set crm', 'run flow.yaml', 'keychain-process.js']) expect(texts).toContain(process);
-    const files = await written(place);
+    const files = await readAllFiles(place);
     for (const hidden of [secret, passphrase]) {
       for (const form of [hidden, Buffer.from(hidden).toString('base64'), Buffer.from(hidden).toString('hex')]) {
         expect(texts).not.toContain(form);
@@ -445,10 +445,10 @@ async function watched({ child, finished }: Started, see: (text: string) => void
   });
   while (!isDone) {
     for (const pid of familyOf(child.pid as number)) {
-      const command = partsOf(`/proc/${pid}/cmdline`);
+      const command = readProc(pid, 'cmdline');
       see(command);
       // Before it calls exec, a child has the variables of the program itself.
-      if (pid !== child.pid && !command.includes('automate.js')) see(partsOf(`/proc/${pid}/environ`));
+      if (pid !== child.pid && !command.includes('automate.js')) see(readProc(pid, 'environ'));
     }
     await new Promise((resolve) => setTimeout(resolve, 2));
   }
@@ -457,24 +457,5 @@ async function watched({ child, finished }: Started, see: (text: string) => void
 
 /** A process and all its descendants. */
 function familyOf(pid: number): number[] {
-  const children = textOf(`/proc/${pid}/task/${pid}/children`).trim().split(' ').filter(Boolean).map(Number);
-  return [pid, ...children.flatMap(familyOf)];
-}
-
-function partsOf(path: string): string {
-  return textOf(path).replaceAll('\0', ' ');
-}
-
-function textOf(path: string): string {
-  try {
-    return readFileSync(path, 'utf8');
-  } catch {
-    return '';
-  }
-}
-
-/** The contents of all files in a workplace. */
-async function written({ folder }: Workplace): Promise<string> {
-  const files = (await readdir(folder, { recursive: true, withFileTypes: true })).filter((entry) => entry.isFile());
-  return (await Promise.all(files.map(({ parentPath, name }) => readFile(`${parentPath}/${name}`, 'latin1')))).join('\n');
+  return [pid, ...childrenOf(pid).flatMap(familyOf)];
 }

@@ -5,6 +5,7 @@ import { describe, expect, test } from 'vitest';
 import { ownerText } from '../../src/io/files/owner.ts';
 import { openBook } from '../../src/io/ledger/book.ts';
 import { answeringServer } from '../helpers/answering-server.ts';
+import { idRows } from '../helpers/asking.ts';
 import { type RunOptions, type Workplace, workplace } from '../helpers/cli.ts';
 
 interface Given {
@@ -59,8 +60,6 @@ const node = (more = '') => {
 const both = (...nodes: ((origin: string) => string)[]) => {
   return (origin: string) => nodes.map((written) => written(origin)).join('');
 };
-const ids = (count: number) => `id\n${Array.from({ length: count }, (_, index) => `${index + 1}\n`).join('')}`;
-
 describe('a dry run sends nothing, writes nothing, and tells', () => {
   test('how many records, actions and credits, how long, and the first three requests', async () => {
     const { code, stdout, stderr, origin } = await dryRun(one, 'id,b\n1,x\n2,y\n3,z\n4,z\n');
@@ -90,18 +89,21 @@ requests:  the first 3
 
   test('no secret, which it does not look up', async () => {
     const env = { AUTOMATE_CREDENTIAL_NONE_IS_NEEDED: 'canary-4711' };
-    const { stdout } = await dryRun(one, ids(1), { run: { env } });
+    const { stdout } = await dryRun(one, idRows(1), { run: { env } });
     expect(stdout).toContain('Bearer ***');
     expect(stdout).not.toContain('canary');
     const unusable = { AUTOMATE_CREDENTIAL_NONE_IS_NEEDED_FILE: '/nowhere' };
-    expect(await dryRun(one, ids(1), { run: { env: unusable } })).toMatchObject({ code: 0, stderr: '' });
+    expect(await dryRun(one, idRows(1), { run: { env: unusable } })).toMatchObject({ code: 0, stderr: '' });
   });
 
   test('with --skip and --limit, of those records', async () => {
-    const { lines, stdout, origin } = await dryRun(one, ids(4), { args: ['--skip', '1', '--limit', '2'] });
+    const { lines, stdout, origin } = await dryRun(one, idRows(4), { args: ['--skip', '1', '--limit', '2'] });
     expect(lines).toMatchObject({ records: '2', actions: '2' });
     expect(stdout).toContain(`GET ${origin}/users/2\n`);
-    expect((await dryRun(one, ids(4), { args: ['--limit', '0'] })).lines).toMatchObject({ records: '0', requests: 'none would be sent' });
+    expect((await dryRun(one, idRows(4), { args: ['--limit', '0'] })).lines).toMatchObject({
+      records: '0',
+      requests: 'none would be sent',
+    });
   });
 
   test('which records would fail before anything is sent', async () => {
@@ -125,12 +127,12 @@ requests:  the first 3
   });
 
   test('that no request would be sent', async () => {
-    const { stdout } = await dryRun(() => '  - { type: set, fields: { a: b } }\n', ids(1), { args: ['--max-credits', '0'] });
+    const { stdout } = await dryRun(() => '  - { type: set, fields: { a: b } }\n', idRows(1), { args: ['--max-credits', '0'] });
     expect(stdout).toBe('records:   1\nactions:   0\ncredits:   0\nrequests:  none would be sent\n');
   });
 
   test('every problem of the flow', async () => {
-    const { code, stdout, stderr } = await dryRun((origin) => `  - { type: http, url: "${origin}/{{idd}}" }\n`, ids(1));
+    const { code, stdout, stderr } = await dryRun((origin) => `  - { type: http, url: "${origin}/{{idd}}" }\n`, idRows(1));
     expect([code, stdout]).toEqual([3, '']);
     expect(stderr).toContain('no record has a field "idd" here; did you mean "id"?');
   });
@@ -147,7 +149,7 @@ describe('where it depends on the answers', () => {
   const two = (origin: string) => `  - { type: http, url: "${origin}/two", when: "id != '2'" }\n`;
 
   test('it says the least, the expected and the most, and what is expected', async () => {
-    const { lines } = await dryRun(both(node(), two), ids(2));
+    const { lines } = await dryRun(both(node(), two), idRows(2));
     expect(lines.actions).toBe('2 at least, 4 expected, 4 at most');
     expect(lines.credits).toBe(lines.actions);
     expect(lines.expected).toMatch(/^every answer a success/);
@@ -155,35 +157,35 @@ describe('where it depends on the answers', () => {
 
   test('a node that expands leaves no most', async () => {
     const expanding = (origin: string) => `  - { type: http, url: "${origin}/{{id}}", map: ["a[].b"] }\n`;
-    expect((await dryRun(both(expanding, two), ids(2))).lines.actions).toBe('2 at least, 4 expected, any number at most');
-    expect((await dryRun(expanding, ids(2))).lines.actions).toBe('2');
+    expect((await dryRun(both(expanding, two), idRows(2))).lines.actions).toBe('2 at least, 4 expected, any number at most');
+    expect((await dryRun(expanding, idRows(2))).lines.actions).toBe('2');
   });
 
   test('a condition before the first request is decided', async () => {
-    expect((await dryRun(two, ids(3))).lines).toMatchObject({ records: '3', actions: '2', credits: '2' });
-    expect((await dryRun(both(two, node()), ids(3))).lines.actions).toBe('3 at least, 5 expected, 5 at most');
+    expect((await dryRun(two, idRows(3))).lines).toMatchObject({ records: '3', actions: '2', credits: '2' });
+    expect((await dryRun(both(two, node()), idRows(3))).lines.actions).toBe('3 at least, 5 expected, 5 at most');
   });
 
   test('an answer from the cache costs nothing', async () => {
-    expect((await dryRun(node(', cache: 1h'), ids(3))).lines.actions).toBe('0 at least, 3 expected, 3 at most');
+    expect((await dryRun(node(', cache: 1h'), idRows(3))).lines.actions).toBe('0 at least, 3 expected, 3 at most');
   });
 
   test('a record that is kept goes on behind those of its pages and passes', async () => {
     const pages = (origin: string) =>
       `  - { type: http, on_error: keep, url: "${origin}/{{id}}", paginate: { type: cursor, path: next, param: c, max: 3 }, map: { t: t } }\n`;
-    expect((await dryRun(both(pages, node()), ids(2))).lines.actions).toBe('2 at least, 4 expected, 14 at most');
+    expect((await dryRun(both(pages, node()), idRows(2))).lines.actions).toBe('2 at least, 4 expected, 14 at most');
     const passes = (origin: string) =>
       `  - { type: loop, on_error: keep, while: t != null, max: 3, nodes: [{ type: http, url: "${origin}/{{id}}", map: { t: t } }] }\n`;
-    expect((await dryRun(both(passes, node()), ids(2))).lines.actions).toBe('2 at least, 4 expected, 14 at most');
+    expect((await dryRun(both(passes, node()), idRows(2))).lines.actions).toBe('2 at least, 4 expected, 14 at most');
   });
 
   test('a loop is expected to pass once', async () => {
     const inside = (kind: string) => (origin: string) =>
       `  - { type: ${kind}, nodes: [{ type: http, url: "${origin}/{{id}}", map: { state: state } }] }\n`;
-    const looped = await dryRun(both(node(), inside('loop, while: state != null, max: 5')), ids(2));
+    const looped = await dryRun(both(node(), inside('loop, while: state != null, max: 5')), idRows(2));
     expect(looped.lines.actions).toBe('2 at least, 4 expected, 12 at most');
     expect(looped.lines.expected).toContain('one pass of each loop');
-    const polled = await dryRun(both(inside('poll, until: state != null, every: 1s, timeout: 3s'), node()), ids(2));
+    const polled = await dryRun(both(inside('poll, until: state != null, every: 1s, timeout: 3s'), node()), idRows(2));
     expect(polled.lines.actions).toBe('2 at least, 4 expected, 10 at most');
     expect(polled.stdout).toContain(`GET ${polled.origin}/1\n`);
   });
@@ -201,19 +203,21 @@ describe('where it depends on the answers', () => {
 });
 
 test('a run that failures can end may send no more than those', async () => {
-  expect((await dryRun(node(', on_error: stop, credits: 3'), ids(5))).lines).toMatchObject({
+  expect((await dryRun(node(', on_error: stop, credits: 3'), idRows(5))).lines).toMatchObject({
     actions: '1 at least, 5 expected, 5 at most',
     credits: '3 at least, 15 expected, 15 at most',
   });
-  expect((await dryRun(node(), ids(5), { args: ['--max-errors', '2'] })).lines.actions).toBe('3 at least, 5 expected, 5 at most');
-  expect((await dryRun(node(), ids(5), { args: ['--max-errors', '9'] })).lines.actions).toBe('5');
-  expect((await dryRun(node(), ids(150), { args: ['--max-errors', '1%'] })).lines.actions).toBe('100 at least, 150 expected, 150 at most');
+  expect((await dryRun(node(), idRows(5), { args: ['--max-errors', '2'] })).lines.actions).toBe('3 at least, 5 expected, 5 at most');
+  expect((await dryRun(node(), idRows(5), { args: ['--max-errors', '9'] })).lines.actions).toBe('5');
+  expect((await dryRun(node(), idRows(150), { args: ['--max-errors', '1%'] })).lines.actions).toBe(
+    '100 at least, 150 expected, 150 at most',
+  );
 });
 
 test('where one answer may be that of many records, or records send nothing, failures end it sooner', async () => {
   const actions = async (more: string, maxErrors: string) => {
     const toAll = (origin: string) => node(more)(origin).replace('/{{id}}', '/');
-    return (await dryRun(toAll, ids(150), { args: ['--max-errors', maxErrors] })).lines.actions;
+    return (await dryRun(toAll, idRows(150), { args: ['--max-errors', maxErrors] })).lines.actions;
   };
   const batch = ', method: POST, body: ["{{items}}"], batch: { size: 10, items: "{{id}}" }';
   expect(await actions(batch, '14')).toBe('2 at least, 15 expected, 285 at most');
@@ -223,25 +227,25 @@ test('where one answer may be that of many records, or records send nothing, fai
 
 describe('credits', () => {
   test('are weighed by node, apart from actions', async () => {
-    const { lines } = await dryRun(both(node(', credits: 2.5'), node(', credits: 0'), node()), ids(4));
+    const { lines } = await dryRun(both(node(', credits: 2.5'), node(', credits: 0'), node()), idRows(4));
     expect(lines.actions).toBe('4 at least, 12 expected, 12 at most');
     expect(lines.credits).toBe('10 at least, 14 expected, 14 at most');
   });
 
   test('that cost nothing stay nothing, however many actions there are', async () => {
-    const { lines } = await dryRun(both(node(', map: ["a[].b"], credits: 3'), node(', credits: 0')), ids(1));
+    const { lines } = await dryRun(both(node(', map: ["a[].b"], credits: 3'), node(', credits: 0')), idRows(1));
     expect(lines.actions).toBe('1 at least, 2 expected, any number at most');
     expect(lines.credits).toBe('3');
   });
 
   test('are by price where answers say what they really cost', async () => {
-    const { lines } = await dryRun(node(', id: dear, cost: "$headers.x-cost"'), ids(2));
+    const { lines } = await dryRun(node(', id: dear, cost: "$headers.x-cost"'), idRows(2));
     expect(lines.credits).toBe('2 (by price; the answers of dear state the real cost)');
   });
 
   test('are held against --max-credits', async () => {
     const budgetOf = async (most: string, nodes = node(', credits: 2')) =>
-      (await dryRun(nodes, ids(10), { args: ['--max-credits', most] })).lines.budget;
+      (await dryRun(nodes, idRows(10), { args: ['--max-credits', most] })).lines.budget;
     expect(await budgetOf('20')).toBe('--max-credits 20 is enough');
     expect(await budgetOf('9')).toBe('--max-credits 9: not enough: the run stops after about 4 records');
     expect(await budgetOf('10', both(node(', map: ["a[].b"], credits: 0'), node()))).toBe(
@@ -268,39 +272,39 @@ describe('the allowance', () => {
     };
 
   test('is told, with what is left of it afterwards', async () => {
-    const { lines, stderr } = await dryRun(node(', credits: 50'), ids(10), { before: ledger(10_000, 600) });
+    const { lines, stderr } = await dryRun(node(', credits: 50'), idRows(10), { before: ledger(10_000, 600) });
     expect(stderr).toBe('');
     expect(lines.allowance).toBe(`9,400 of 10,000 credits are left in ${month}; 8,900 afterwards`);
   });
 
   test('that is not enough says so', async () => {
-    const { code, lines } = await dryRun(node(), ids(10), { before: ledger(1000, 993) });
+    const { code, lines } = await dryRun(node(), idRows(10), { before: ledger(1000, 993) });
     expect(code).toBe(0);
     expect(lines.allowance).toBe(`7 of 1,000 credits are left in ${month}: not enough: the run stops after about 7 records`);
-    const none = await dryRun(node(), ids(10), { before: ledger(1000, 1200) });
+    const none = await dryRun(node(), idRows(10), { before: ledger(1000, 1200) });
     expect(none.lines.allowance).toMatch(/^0 of 1,000 .* after about 0 records$/);
   });
 
   test('is less by what runs under way hold', async () => {
-    const { lines } = await dryRun(node(), ids(10), { before: ledger(1000, 100, 50) });
+    const { lines } = await dryRun(node(), idRows(10), { before: ledger(1000, 100, 50) });
     expect(lines.allowance).toBe(`850 of 1,000 credits are left in ${month} (runs under way may spend 50 more); 840 afterwards`);
   });
 
   test('is not kept back by a run that is dead, which counts with what it has spent', async () => {
     const dead = JSON.stringify({ ...JSON.parse(ownerText()), born: '1' });
-    const { lines } = await dryRun(node(), ids(10), { before: ledger(1000, 100, 50, dead) });
+    const { lines } = await dryRun(node(), idRows(10), { before: ledger(1000, 100, 50, dead) });
     expect(lines.allowance).toBe(`850 of 1,000 credits are left in ${month}; 840 afterwards`);
   });
 
   test('may be enough only for what is expected', async () => {
-    const { lines } = await dryRun(both(node(', map: ["a[].b"]'), node()), ids(10), { before: ledger(1000, 0) });
+    const { lines } = await dryRun(both(node(', map: ["a[].b"]'), node()), idRows(10), { before: ledger(1000, 0) });
     expect(lines.allowance).toBe(`1,000 of 1,000 credits are left in ${month}; 980 afterwards, if no more than expected is needed`);
   });
 
   test('is not told without one, nor where nothing costs', async () => {
-    expect((await dryRun(node(), ids(1), { before: ledger(undefined, 5) })).lines.allowance).toBeUndefined();
+    expect((await dryRun(node(), idRows(1), { before: ledger(undefined, 5) })).lines.allowance).toBeUndefined();
     const set = () => '  - { type: set, fields: { a: b } }\n';
-    expect((await dryRun(set, ids(1), { before: ledger(10, 5) })).lines.allowance).toBeUndefined();
+    expect((await dryRun(set, idRows(1), { before: ledger(10, 5) })).lines.allowance).toBeUndefined();
   });
 
   test.each([
@@ -311,17 +315,17 @@ describe('the allowance', () => {
       await mkdir(place.path('.automate'));
       await writeFile(place.path('.automate/credits.db'), content);
     };
-    const { code, lines, stderr } = await dryRun(node(), ids(3), { before });
+    const { code, lines, stderr } = await dryRun(node(), idRows(3), { before });
     expect([code, lines.actions, lines.allowance]).toEqual([0, '3', undefined]);
     if (kind === 'empty') expect(stderr).toBe('');
     else expect(stderr).toMatch(/^warning: the allowance is not known: the credit ledger .* cannot be used/);
-    expect((await dryRun(node(), ids(3), { before, args: ['--quiet'] })).stderr).toBe('');
+    expect((await dryRun(node(), idRows(3), { before, args: ['--quiet'] })).stderr).toBe('');
   });
 });
 
 describe('the time', () => {
   const timeOf = async (nodes: (origin: string) => string, args: readonly string[] = [], count = 600) =>
-    (await dryRun(nodes, ids(count), { args })).lines.time?.replace(/http:\S+/, 'API');
+    (await dryRun(nodes, idRows(count), { args })).lines.time?.replace(/http:\S+/, 'API');
 
   test.each([
     ['the rate of a node', node(', rate: 2/s'), [], 'about 5 min at 2/s to API'],
@@ -341,7 +345,7 @@ describe('the time', () => {
     const server = await answeringServer(() => ({}));
     const flow = `connections: { api: { type: http, base_url: "${server.origin}", concurrency: 4 } }
 nodes: [{ type: http, connection: api, url: "/{{id}}" }, { type: http, connection: api, url: "/{{id}}" }]`;
-    const place = await workplace({ 'flow.yaml': flow, 'rows.csv': ids(600) });
+    const place = await workplace({ 'flow.yaml': flow, 'rows.csv': idRows(600) });
     const { stdout } = await place.automate(['run', 'flow.yaml', '--in', 'rows.csv', '--dry-run']);
     expect(linesOf(stdout).time).toBe('about 1 min at 4 at once and 200 ms a request');
   });
@@ -430,6 +434,6 @@ test('--summary writes the plan as JSON', async () => {
     ms: 400,
     requests: [expect.stringMatching(/^GET http:.*\/1$/)],
   });
-  const printed = await dryRun(nodes, ids(1), { args: ['--summary', '-'] });
+  const printed = await dryRun(nodes, idRows(1), { args: ['--summary', '-'] });
   expect(JSON.parse(printed.stdout)).toMatchObject({ records: 1, dry_run: true });
 });

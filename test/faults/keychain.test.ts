@@ -1,5 +1,5 @@
 import { spawnSync } from 'node:child_process';
-import { readdirSync, readFileSync } from 'node:fs';
+import { readdirSync } from 'node:fs';
 import { mkdir } from 'node:fs/promises';
 import { createServer, type Socket } from 'node:net';
 import { describe, expect, onTestFinished, test } from 'vitest';
@@ -8,6 +8,7 @@ import { type Workplace, workplace } from '../helpers/cli.ts';
 import { httpServer, json } from '../helpers/http-server.ts';
 import { listInKeychain } from '../helpers/keychain.ts';
 import { lightVault, passphrase } from '../helpers/light-vault.ts';
+import { readProc } from '../helpers/processes.ts';
 import { shell } from '../helpers/shell.ts';
 
 const missing = ['dbus-run-session', 'gnome-keyring-daemon', 'secret-tool'].filter((tool) => spawnSync(tool, ['--version']).error);
@@ -38,16 +39,8 @@ async function session(place: Workplace, keyring: string, steps: readonly string
 /** The command lines of the running processes with this home. */
 function processesOf({ folder }: Workplace): string[] {
   return readdirSync('/proc')
-    .filter((pid) => /^\d+$/.test(pid) && textOf(`/proc/${pid}/environ`).includes(`HOME=${folder}\0`))
-    .map((pid) => textOf(`/proc/${pid}/cmdline`).replaceAll('\0', ' '));
-}
-
-function textOf(path: string): string {
-  try {
-    return readFileSync(path, 'utf8');
-  } catch {
-    return '';
-  }
+    .filter((pid) => /^\d+$/.test(pid) && readProc(pid, 'environ').includes(`HOME=${folder} `))
+    .map((pid) => readProc(pid, 'cmdline'));
 }
 
 const expectNoProcess = (place: Workplace) => expect.poll(() => processesOf(place), { timeout: 5000 }).toEqual([]);

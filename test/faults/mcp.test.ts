@@ -1,11 +1,8 @@
-import { readFileSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
-import { idsTo } from '../helpers/asking.ts';
+import { idRows, idsTo } from '../helpers/asking.ts';
 import { type Workplace, workplace } from '../helpers/cli.ts';
 import { commandConnection, listeningServer, oddServer, stdioServers } from '../helpers/mcp/servers.ts';
-import { isAlive } from '../helpers/processes.ts';
-
-const rows = (count: number) => `id\n${idsTo(count).join('\n')}\n`;
+import { childrenOf, isAlive } from '../helpers/processes.ts';
 
 function workFlow(words: readonly string[], more = ''): string {
   return `connections:
@@ -29,7 +26,7 @@ describe('1,000 records through an MCP server at concurrency 16', () => {
   test('are all written in order when the server is killed in the middle: it is started again', async () => {
     const place = await workplace({
       'flow.yaml': echoFlow(commandConnection(stdioServers.everything), ', retry: { backoff: 50ms }'),
-      'rows.csv': rows(1000),
+      'rows.csv': idRows(1000),
     });
     const { child, finished } = place.start(['run', 'flow.yaml', '--in', 'rows.csv', '--out', 'out.csv', '--events', 'events.ndjson'], {
       env: { PATH: process.env.PATH ?? '' },
@@ -53,7 +50,7 @@ describe('1,000 records through an MCP server at concurrency 16', () => {
   test('are written or have failed with the reason when the server is killed and retry.max is 0', async () => {
     const place = await workplace({
       'flow.yaml': echoFlow(commandConnection(stdioServers.everything), ', retry: { max: 0 }'),
-      'rows.csv': rows(1000),
+      'rows.csv': idRows(1000),
     });
     const { child, finished } = place.start(['run', 'flow.yaml', '--in', 'rows.csv', '--out', 'out.csv']);
     const killed = killInTheMiddle(place, child.pid as number);
@@ -71,7 +68,7 @@ describe('1,000 records through an MCP server at concurrency 16', () => {
 
   test.each(['streamableHttp', 'sse'] as const)('are written in order over %s', async (transport) => {
     const { url } = await listeningServer(transport);
-    const place = await workplace({ 'flow.yaml': echoFlow(`{ type: mcp, url: "${url}" }`), 'rows.csv': rows(1000) });
+    const place = await workplace({ 'flow.yaml': echoFlow(`{ type: mcp, url: "${url}" }`), 'rows.csv': idRows(1000) });
     const { code, stderr } = await place.automate(['run', 'flow.yaml', '--in', 'rows.csv', '--out', 'out.csv']);
     expect(stderr).toContain('1,000 read, 1,000 written, 0 failed');
     expect(code).toBe(0);
@@ -81,7 +78,7 @@ describe('1,000 records through an MCP server at concurrency 16', () => {
 
 describe('MCP server that', () => {
   const run = async (manner: string, more = '', count = 6) => {
-    const place = await workplace({ 'flow.yaml': workFlow(oddServer(manner), more), 'rows.csv': rows(count) });
+    const place = await workplace({ 'flow.yaml': workFlow(oddServer(manner), more), 'rows.csv': idRows(count) });
     const result = await place.automate(['run', 'flow.yaml', '--in', 'rows.csv', '--out', 'out.csv', '--errors', 'errors.csv']);
     const read = (name: string) => place.read(name).catch(() => '');
     return { ...result, out: await read('out.csv'), errors: await read('errors.csv') };
@@ -121,7 +118,7 @@ describe('MCP server that', () => {
   });
 
   test('sends escape sequences never reaches the terminal with them', async () => {
-    const place = await workplace({ 'flow.yaml': workFlow(oddServer('fails')), 'rows.csv': rows(1) });
+    const place = await workplace({ 'flow.yaml': workFlow(oddServer('fails')), 'rows.csv': idRows(1) });
     const words = oddServer('escapes').join(' ');
     const results = [
       await place.automate(['connections', 'add', 'mcp', 'evil', '--command', words]),
@@ -139,7 +136,7 @@ describe('MCP server that', () => {
 });
 
 test('a second Ctrl-C cancels the MCP calls in flight at the server, and leaves no process', async () => {
-  const place = await workplace({ 'rows.csv': rows(3) });
+  const place = await workplace({ 'rows.csv': idRows(3) });
   await place.write('flow.yaml', workFlow(oddServer('hangs', place.path('note')), ', timeout: 60s'));
   const { child, finished } = place.start(['run', 'flow.yaml', '--in', 'rows.csv', '--out', 'out.csv']);
   await expect.poll(() => place.read('note').catch(() => ''), { timeout: 10_000 }).toContain('call 2');
@@ -168,7 +165,7 @@ function killInTheMiddle(place: Workplace, parent: number): Promise<boolean> {
 async function killChildOnce(parent: number, isTime: () => Promise<boolean>): Promise<boolean> {
   for (let tries = 0; tries < 2000; tries++) {
     if (await isTime()) {
-      const found = readFileSync(`/proc/${parent}/task/${parent}/children`, 'utf8').trim().split(' ').filter(Boolean).map(Number);
+      const found = childrenOf(parent);
       for (const pid of found) process.kill(pid, 'SIGKILL');
       return found.length > 0;
     }

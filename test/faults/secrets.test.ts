@@ -1,9 +1,9 @@
 import { createCipheriv } from 'node:crypto';
-import { readdir, readFile, rm } from 'node:fs/promises';
+import { rm } from 'node:fs/promises';
 import type { ServerResponse } from 'node:http';
 import { describe, expect, test } from 'vitest';
 import { askingFlow, csvOf, idsTo } from '../helpers/asking.ts';
-import { type Finished, workplace } from '../helpers/cli.ts';
+import { type Finished, readAllFiles, workplace } from '../helpers/cli.ts';
 import { httpServer, json } from '../helpers/http-server.ts';
 import { passphrase, vaultPlace } from '../helpers/light-vault.ts';
 import { unusedPort } from '../helpers/raw-server.ts';
@@ -41,9 +41,7 @@ async function mirror() {
 
 /** All output of the commands and the content of all files in a folder. */
 async function writtenBy(outcomes: readonly Finished[], folder: string): Promise<string> {
-  const files = (await readdir(folder, { recursive: true, withFileTypes: true })).filter((entry) => entry.isFile());
-  const texts = await Promise.all(files.map(async ({ parentPath, name }) => (await readFile(`${parentPath}/${name}`)).toString('latin1')));
-  return [...outcomes.flatMap(({ stdout, stderr }) => [stdout, stderr]), ...texts].join('\n');
+  return [...outcomes.flatMap(({ stdout, stderr }) => [stdout, stderr]), await readAllFiles({ folder })].join('\n');
 }
 
 describe('secret from a variable', () => {

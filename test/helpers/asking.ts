@@ -12,6 +12,13 @@ export function csvOf(count: number): string {
     .join('')}`;
 }
 
+/** A CSV with only the ids 1 to `count`. */
+export function idRows(count: number): string {
+  return `id\n${idsTo(count)
+    .map((id) => `${id}\n`)
+    .join('')}`;
+}
+
 /** The numbers 1 to `count`. */
 export function idsTo(count: number): number[] {
   return Array.from({ length: count }, (_, index) => index + 1);

@@ -92,6 +92,12 @@ export async function workplace(files: Record<string, string | Buffer> = {}): Pr
   return place;
 }
 
+/** The bytes of all files in a workplace, one character each. */
+export async function readAllFiles({ folder }: Pick<Workplace, 'folder'>): Promise<string> {
+  const files = (await readdir(folder, { recursive: true, withFileTypes: true })).filter((entry) => entry.isFile());
+  return (await Promise.all(files.map(({ parentPath, name }) => readFile(join(parentPath, name), 'latin1')))).join('\n');
+}
+
 /** The output of `automate credits --json`. */
 export interface Credits {
   readonly spent: number;
