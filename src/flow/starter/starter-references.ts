@@ -38,8 +38,8 @@ export function withReferences(node: WrittenNode, example: Example | undefined):
     renamed: missing.length === 0 ? undefined : Object.fromEntries(missing.map(({ column, name }) => [column, name])),
   };
 
-  function refer(isIt: (value: Value) => boolean): string | undefined {
-    const found = references.find(({ value }) => value !== undefined && isDistinct(value) && isIt(value));
+  function refer(matches: (value: Value) => boolean): string | undefined {
+    const found = references.find(({ value }) => value !== undefined && isDistinct(value) && matches(value));
     if (!found) return undefined;
     used.add(found.column);
     return `{{${found.name}}}`;
@@ -49,14 +49,18 @@ export function withReferences(node: WrittenNode, example: Example | undefined):
     if (Array.isArray(value)) return value.map(inBody);
     if (typeof value === 'object' && value !== null)
       return Object.fromEntries(Object.entries(value).map(([name, member]) => [name, inBody(member)]));
-    return refer((own) => own === value) ?? value;
+    return referTo(value) ?? value;
   }
 
   function inText(json: string): string {
     return withLiterals(json, (literal) => {
-      const reference = literal.startsWith('"') ? refer((own) => own === JSON.parse(literal)) : undefined;
+      const reference = literal.startsWith('"') ? referTo(JSON.parse(literal)) : undefined;
       return reference === undefined ? undefined : `"${reference}"`;
     });
+  }
+
+  function referTo(value: unknown): string | undefined {
+    return refer((own) => own === value);
   }
 }
 

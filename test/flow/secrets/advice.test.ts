@@ -1,0 +1,141 @@
+import { describe, expect, test } from 'vitest';
+import { compileSavedConnection } from '../../../src/flow/saved-connection.ts';
+import { flowProblems } from '../../helpers/flow-problems.ts';
+import { connection, ofNode, secret } from './canary.ts';
+
+describe('the way out for a literal secret depends on its place', () => {
+  const key = 'store it: automate credentials set github-token';
+  const whole = "store the header's whole value: automate credentials set github-token";
+  const pair = 'store it as username:password: automate credentials set github-login';
+  const decoded = (keep: string) => keep.replace(': automate', ', percent-decoded: automate');
+  const instead = 'and put in its place: auth:';
+  const inBody = 'a body cannot carry a credential: send it with auth where the API allows, or take it from a field such as';
+  const token = `send it with auth, ${key}\nand write: auth: { type: bearer, credential: github-token }`;
+
+  test.each([
+    [`headers: { Authorization: Bearer ${secret} }`, `${key}\n${instead} { type: bearer, credential: github-token }`],
+    [`headers: { Authorization: "Bearer ${secret}{{x}}" }`, `${key}\n${instead} { type: bearer, credential: github-token }`],
+    [`headers: { Authorization: ${secret} }`, `${key}\n${instead} { type: api_key, header: Authorization, credential: github-token }`],
+    [
+      `headers: { Authorization: Token ${secret} }`,
+      `${whole}\n${instead} { type: api_key, header: Authorization, credential: github-token }`,
+    ],
+    ['headers: { authorization: Basic YTpjYW5hcnk= }', `${pair}\n${instead} { type: basic, credential: github-login }`],
+    [`headers: { X-API-Key: ${secret} }`, `${key}\n${instead} { type: api_key, header: X-API-Key, credential: github-token }`],
+    [`headers: { X-Who: Bearer ${secret} }`, `${whole}\n${instead} { type: api_key, header: X-Who, credential: github-token }`],
+    [`headers: { Cookie: "lang=en; sid=${secret}" }`, `${whole}\n${instead} { type: api_key, header: Cookie, credential: github-token }`],
+    [`url: https://api.github.com/?api_key=${secret}`, `${key}\n${instead} { type: api_key, query: api_key, credential: github-token }`],
+    [`url: https://github.com/?a=Bearer%20${secret}`, `${decoded(key)}\n${instead} { type: api_key, query: a, credential: github-token }`],
+    [`url: https://ann:${secret}@github.com/x`, `${pair}\n${instead} { type: basic, credential: github-login }`],
+    [`url: https://ann:%40${secret}@github.com/x`, `${decoded(pair)}\n${instead} { type: basic, credential: github-login }`],
+    ['url: https://ghp_16C7e42F292c6912@github.com/x', `${pair}\n${instead} { type: basic, credential: github-login }`],
+    [
+      'url: https://github.com/ghp_16C7e42F292c6912/x',
+      `a URL's path cannot carry a credential: send it with auth where the API allows, or take it from a field such as "{{token}}"\nto ${token}`,
+    ],
+    [
+      `body: { password: ${secret} }`,
+      `${inBody} "{{password}}"\nto send it with auth, ${pair}\nand write: auth: { type: basic, credential: github-login }`,
+    ],
+    [
+      `body: { client-secret: ${secret} }`,
+      `${inBody} "{{client_secret}}"\nto send it with auth, store it: automate credentials set github-secret\nand write: auth: { type: oauth2_client_credentials, token_url: URL, client_id: ID, credential: github-secret }`,
+    ],
+    [`body: '{"api_key": "${secret}"}'`, `${inBody} "{{api_key}}"\nto ${token}`],
+    [`body: { note: Bearer ${secret} }`, `${inBody} "{{note}}"\nto ${token}`],
+    [`body: { headers: { Authorization: "Bearer ${secret}" } }`, `${inBody} "{{Authorization}}"\nto ${token}`],
+    ['body: [ghp_16C7e42F292c6912]', `${inBody} "{{token}}"\nto ${token}`],
+  ])('%s', (line, advice) => {
+    const [message, ...more] = ofNode(line);
+    expect(message?.split('\n').slice(1).join('\n')).toBe(advice);
+    expect(more.filter((other) => !other.startsWith('a URL must not hold a user name'))).toEqual([]);
+  });
+
+  test('the suggested YAML compiles', () => {
+    const [message] = ofNode(`headers: { X-API-Key: ${secret} }`);
+    expect(ofNode(/auth: .*/.exec(message ?? '')?.[0] ?? '')).toEqual([]);
+  });
+
+  test('a request with a credential is told that it cannot carry a second one', () => {
+    const auth = '    auth: { type: bearer, credential: x }\n';
+    const carried = 'holds a literal secret\na request carries one credential, and auth names it\nleave this one out';
+    expect(ofNode(`headers: { X-API-Key: ${secret} }`, auth)).toEqual([
+      `the header "X-API-Key" ${carried}, or take it from a field such as "{{X_API_Key}}"`,
+    ]);
+    expect(ofNode(`url: https://ann:${secret}@github.com/x`, auth)).toContain(`the user name and password in the URL ${carried}`);
+  });
+
+  test('a secret in a set node is told to come from a field', () => {
+    const [problem] = flowProblems('nodes: [{ type: set, fields: { key: ghp_16C7e42F292c6912 } }]');
+    expect(problem?.message).toMatch(/^the value of "key" holds a literal secret\nthis place cannot carry .*"\{\{key\}\}"\n.* my-token\n/);
+  });
+});
+
+describe('the name of the suggested credential comes from', () => {
+  const named = (yaml: string) => flowProblems(yaml).flatMap(({ message }) => /credentials set (\S+)/.exec(message)?.[1] ?? []);
+  const asking = (url: string, more = '') => `nodes: [{ type: http, url: "${url}", ${more} headers: { X-API-Key: ${secret} } }]`;
+
+  test.each([
+    ['the connection it stands in', connection(`    headers: { X-API-Key: ${secret} }`), 'crm-token'],
+    ['the connection, and not its host', `connections: { a: { base_url: "https://u:${secret}@b.com" } }\nnodes: []`, 'a-login'],
+    ['the host', asking('https://api.github.com/x'), 'github-token'],
+    ['the host, whatever its case and port', asking('https://WWW.GitHub.com:8443'), 'github-token'],
+    ['the host below a suffix of two labels', asking('https://api.acme.co.uk/x'), 'acme-token'],
+    ['a host that is a suffix elsewhere', asking('https://com.de/x'), 'com-token'],
+    ['a host of one label', asking('https://intranet/x'), 'intranet-token'],
+    ['what is literal of the host', asking('https://{{tenant}}.zendesk.com/x'), 'zendesk-token'],
+    ["the node's connection", asking('/x', 'connection: crm, id: look-up,'), 'crm-token'],
+    ["the node's id, where a record decides the host", asking('https://{{host}}/x', 'id: look-up,'), 'look-up-token'],
+    ["the node's id, where the host is an address", asking('https://10.0.0.7/x', 'id: look-up,'), 'look-up-token'],
+    ["the node's id, where the host is this machine", asking('http://localhost:8080/x', 'id: look-up,'), 'look-up-token'],
+    ["the node's id, where the host is no name", asking('https://münchen.de/x', 'id: look-up,'), 'look-up-token'],
+    ['nothing, where there is nothing', asking('https://{{host}}/x'), 'my-token'],
+  ])('%s', (_, yaml, name) => {
+    expect(named(yaml)).toEqual([name]);
+  });
+
+  test.each([
+    ['the secret as the host', asking(`https://${secret}.com/x`)],
+    ['the secret within the host', asking(`https://my-${secret}-x.com/x`)],
+    ['a piece of the secret as the host', asking('https://s3cr3t.com/x')],
+    ['the secret as the id', asking('/x', `id: ${secret},`)],
+    ['a token as the host', asking('https://sk-abcdefgh1.com/x')],
+    ['a token as the id', asking('/x', 'id: ghp_16C7e42F292c6912,')],
+    ['what is random as the host', asking('https://9f86d081884c7d659a2feaa0c55ad015.com/x')],
+    ['what is random as the connection', asking('/x', 'connection: aB3dE5gH7jK9mN1pQ3sT5vW7,')],
+  ])('anything but %s', (_, yaml) => {
+    const literal = flowProblems(yaml).filter(({ message }) => message.includes('holds a literal secret'));
+    expect(named(yaml)).toEqual(literal.map(() => expect.stringMatching(/^my-token(-2)?$/)));
+    for (const { message } of literal) expect(message).not.toMatch(/s3cr3t|ghp_|sk-abc|9f86|aB3dE/i);
+  });
+
+  test('each secret gets its own name, and the same secret the same name', () => {
+    const node = (value: string) => `  - { type: http, url: "https://a.com/?api_key=${value}&page=${value.length}" }\n`;
+    const other = `  - { type: http, url: https://a.com, headers: { Authorization: Bearer ${secret} } }\n`;
+    expect(named(`nodes:\n${node(secret)}${node('an0ther0ne')}${node(secret)}${other}`)).toEqual([
+      'a-token',
+      'a-token-2',
+      'a-token',
+      'a-token',
+    ]);
+  });
+
+  test('saving a connection with a literal secret suggests the same name', () => {
+    const save = (written: object) => () => compileSavedConnection('crm', { type: 'http', ...written }, false);
+    expect(save({ base_url: 'https://a.com', headers: { 'X-API-Key': secret } })).toThrow(
+      new Error(
+        'the header "X-API-Key" holds a literal secret (X-API-Key: ***)\nstore it: automate credentials set crm-token\nand put in its place: auth: { type: api_key, header: X-API-Key, credential: crm-token }',
+      ),
+    );
+    expect(save({ base_url: `https://ann:${secret}@a.com` })).toThrow(
+      /^the user name and password in the URL holds a literal secret \(base_url: \*\*\*\)\nstore it as username:password: automate credentials set crm-login\nand put in its place: auth: \{ type: basic, credential: crm-login \}\n/,
+    );
+  });
+
+  test('a secret that equals a word of the message does not mask that word', () => {
+    expect(ofNode('headers: { X-API-Key: credentials, Secret: secret }')).toEqual([
+      'the header "X-API-Key" holds a literal secret\nstore it: automate credentials set github-token\nand put in its place: auth: { type: api_key, header: X-API-Key, credential: github-token }',
+      'the header "Secret" holds a literal secret\nstore it: automate credentials set github-token-2\nand put in its place: auth: { type: api_key, header: Secret, credential: github-token-2 }',
+    ]);
+  });
+});

@@ -1,0 +1,124 @@
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import { said, secret } from './canary.ts';
+
+describe('a literal secret is never printed, however broken the flow', () => {
+  test.each([
+    `headers: Bearer ${secret}`,
+    `headers: "X-API-Key: ${secret}"`,
+    `headers: [Authorization, ${secret}]`,
+    `headers: [{ name: Authorization, value: ${secret} }]`,
+    `headers: { Authorization: [${secret}] }`,
+    `headers: { Authorization: { value: ${secret} } }`,
+    `headers: { Authorization: Bearer ${secret}`,
+    `headers: { Authorization: "Bearer ${secret} }`,
+    `headers: { Authorization: Bearer ${secret}, timeout: }}`,
+    `headers:\n      Authorization: Bearer ${secret}\n     X: y`,
+    `headers:\n      Authorization: a: ${secret}`,
+    `headers: Authorization: Bearer ${secret}`,
+    `heders: { Authorization: Bearer ${secret} }`,
+    `Authorization: Bearer ${secret}`,
+    `api_key: ${secret}`,
+    `? token ${secret}\n    : x`,
+    `headers: { X-Api-Key:" "${secret}": a }`,
+    `body: { password ${secret} }`,
+    `token: ${secret}`,
+    `password: ${secret}`,
+    `bearer: ${secret}`,
+    `url: https://a b.com/?api_key=${secret}`,
+    `url: ftp://a.com/?api_key=${secret}`,
+    `url: /x?access_token=${secret}`,
+    `url: https://user:${secret}@a b.com`,
+    `url: https://${secret}@a.com`,
+    `url: [https://a.com/?api_key=${secret}]`,
+    `url: "https://a.com/?api_key=${secret}`,
+    `body: Bearer ${secret}`,
+    `body: '{"password": ${secret}}'`,
+    `body: '{"password": "${secret}'`,
+    `body: { password: [${secret}], x: .nan }`,
+    `rate: fast # password: ${secret}`,
+    `rate: Bearer ${secret}`,
+    `timeout: Bearer ${secret}`,
+    `body:\n      pem: |\n        -----BEGIN PRIVATE KEY-----\n        ${secret}\n     x: y`,
+    `body: "-----BEGIN EC PRIVATE KEY-----\\n${secret}`,
+  ])('%s', (line) => {
+    const yaml = `nodes:\n  - type: http\n    method: FETCH\n    ${line}\n    timeot: 1\n`;
+    const all = said(yaml);
+    expect(all).toContain('"line":');
+    expect(all).not.toContain('s3cr3t');
+  });
+});
+
+describe('a flow with random damage never prints its secret', () => {
+  const flow = `name: x
+connections:
+  crm:
+    type: http
+    base_url: https://crm.example.com
+    auth: { type: bearer, credential: "${secret}" }
+    headers: { X-Api-Key: "${secret}", Accept: a }
+  two:
+    type: http
+    base_url: https://two.example.com
+    auth:
+      type: api_key
+      header: X-Key
+      credential: ${secret}
+    headers:
+      Authorization: Bearer ${secret}
+nodes:
+  - type: http
+    connection: crm
+    method: POST
+    url: "https://a.com/x?api_key=${secret}"
+    body: { a: 1, password: ${secret} }
+    map: { x: a.b }
+  - { type: http, url: "https://b.com", auth: { type: basic, username: u, credential: ${secret} }, map: [a] }
+`;
+  const breaking = [
+    '"',
+    "'",
+    '{',
+    '}',
+    '[',
+    ']',
+    ':',
+    ': ',
+    ',',
+    '\n',
+    ' ',
+    '\t',
+    ' #',
+    '&a ',
+    '*a ',
+    '!x ',
+    '|',
+    '>',
+    '@',
+    '%',
+    '- ',
+    '? ',
+    '\\',
+    '---\n',
+  ];
+  const change = fc.record({
+    at: fc.nat({ max: flow.length }),
+    put: fc.option(fc.constantFrom(...breaking)),
+  });
+
+  /** Puts something in, or takes one character out that is no part of a word: a word that was changed tells no secret any more. */
+  function changed(yaml: string, { at, put }: { at: number; put: string | null }): string {
+    const isInWord = /[\w-]/.test(yaml.charAt(at - 1)) && /[\w-]/.test(yaml.charAt(at));
+    if (isInWord || (put === null && /[\w-]/.test(yaml.charAt(at)))) return yaml;
+    return yaml.slice(0, at) + (put ?? '') + yaml.slice(at + (put === null ? 1 : 0));
+  }
+
+  test('after up to three changes anywhere', () => {
+    fc.assert(
+      fc.property(fc.array(change, { minLength: 1, maxLength: 3 }), (changes) => {
+        expect(said(changes.reduce(changed, flow))).not.toContain('s3cr3t');
+      }),
+      { numRuns: 200, seed: 1 },
+    );
+  });
+});
