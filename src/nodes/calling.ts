@@ -1,7 +1,5 @@
-import type { Action, ActionRequest, ActionResponse, CallPolicy, Reading } from '../core/action.ts';
-import { Unasked } from '../core/action.ts';
-import type { Answer, MappedPart, Mapping } from '../core/answer/mapping.ts';
-import { rootValue } from '../core/answer/mapping.ts';
+import { type Action, type ActionRequest, type ActionResponse, type CallPolicy, type Reading, Unasked } from '../core/action.ts';
+import { type Answer, type MappedPart, type Mapping, rootValue } from '../core/answer/mapping.ts';
 import type { BatchEntry } from '../core/batch.ts';
 import type { AttemptContext, CachedCall, Call } from '../core/call.ts';
 import { Failure } from '../core/failure.ts';
