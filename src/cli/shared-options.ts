@@ -27,7 +27,7 @@ export const inputOptions = {
 
 const cacertHelp = "trust this file's certificate authorities (PEM) as well";
 
-/** The environment of the credentials. `when`: what it is for, where that is not all of the command. */
+/** The environment of the credentials. `when`: a prefix of the help, if it does not apply to the whole command. */
 export function envOption(when = ''): Declared<string | undefined> {
   return text('--env <name>', `${when}environment of the credentials, such as staging (default: AUTOMATE_ENV, else default)`);
 }

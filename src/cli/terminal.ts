@@ -23,7 +23,7 @@ export interface Terminal {
 export function createTerminal(): Terminal {
   const { stdout, stderr, env } = process;
   const redactor = createRedactor();
-  // The window was closed, or the reader of a pipe has left: the run goes on without them.
+  // The window was closed, or the reader of a pipe has left: the run continues without output.
   stderr.on('error', () => {});
   fixSize(stderr);
   const isDumb = env.TERM === 'dumb';

@@ -301,9 +301,9 @@ describe('the tools of an MCP server', () => {
     const place = await workplace();
     await place.automate(['connections', 'add', 'mcp', 'odd', '--command', oddServer('').join(' '), '--no-test']);
     await place.write('.automate/mcp-tools.json', text);
-    expect(await place.automate(['nodes'])).toMatchObject({ code: 0, stdout: expect.stringContaining('its tools are not known yet') });
+    expect(await place.automate(['nodes'])).toMatchObject({ code: 0, stdout: expect.stringContaining('its tools are not cached yet') });
     expect(await place.automate(['connections', 'test', 'odd'])).toMatchObject({ code: 0, stdout: 'odd: works\n' });
-    expect((await place.automate(['nodes'])).stdout).toContain('\nmcp connection odd: 2 tools, asked for less than a minute ago\n');
+    expect((await place.automate(['nodes'])).stdout).toContain('\nmcp connection odd: 2 tools, fetched less than a minute ago\n');
   });
 
   test('are used, with a warning, if they cannot be cached', async () => {
@@ -333,16 +333,16 @@ describe('the tools of an MCP server', () => {
     const place = await workplace();
     await place.automate(['connections', 'add', 'mcp', 'every', '--command', everything, '--no-test']);
     expect((await place.automate(['nodes'])).stdout).toContain(
-      '\nmcp connection every: its tools are not known yet; ask for them: automate connections tools every\n',
+      '\nmcp connection every: its tools are not cached yet; to fetch them: automate connections tools every\n',
     );
     const refreshed = await place.automate(['nodes', '--refresh']);
     expect(refreshed.stdout).toMatch(
-      /\nmcp connection every: \d+ tools, asked for less than a minute ago\n {2}echo +Echoes back the input string\n/,
+      /\nmcp connection every: \d+ tools, fetched less than a minute ago\n {2}echo +Echoes back the input string\n/,
     );
     expect((await place.automate(['nodes'])).stdout).toBe(refreshed.stdout);
     // Another command means another server.
     await place.automate(['connections', 'add', 'mcp', 'every', '--command', 'other', '--no-test', '--force']);
-    expect((await place.automate(['nodes'])).stdout).toContain('its tools are not known yet');
+    expect((await place.automate(['nodes'])).stdout).toContain('its tools are not cached yet');
     expect(await place.automate(['nodes', '--refresh'])).toMatchObject({
       code: 0,
       stderr: expect.stringContaining('there is no program "other"'),

@@ -91,8 +91,8 @@ function useCache<Result>(path: string, act: (file: AnswersFile) => Result): Res
     return act(file);
   } catch (error) {
     if (error instanceof AutomateError) throw error;
-    const mend = isUnreadable(error) ? '\nautomate cache clear starts a new one' : '';
-    throw new AutomateError('output', `the cache ${path} cannot be used: ${systemReason(error as Error)}${mend}`, { cause: error });
+    const advice = isUnreadable(error) ? '\nautomate cache clear starts a new one' : '';
+    throw new AutomateError('output', `the cache ${path} cannot be used: ${systemReason(error as Error)}${advice}`, { cause: error });
   } finally {
     file?.close();
   }

@@ -31,10 +31,10 @@ async function refreshTools(name: string, written: object, options: AskingOption
 }
 
 function linesOf(name: string, cached: CachedServer | undefined): string[] {
-  if (!cached) return [`mcp connection ${name}: its tools are not known yet; ask for them: automate connections tools ${name}`];
+  if (!cached) return [`mcp connection ${name}: its tools are not cached yet; to fetch them: automate connections tools ${name}`];
   const { tools } = cached.server;
   const rows = tools.map((tool) => [`  ${excerpt(tool.name, 80)}`, summaryOf(tool)]);
-  return [`mcp connection ${name}: ${counted(tools.length, 'tool')}, asked for ${ageOf(cached.at)} ago`, ...tableText(rows)];
+  return [`mcp connection ${name}: ${counted(tools.length, 'tool')}, fetched ${ageOf(cached.at)} ago`, ...tableText(rows)];
 }
 
 function ageOf(at: string): string {

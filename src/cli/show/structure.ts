@@ -32,11 +32,11 @@ export function structureOf(body: Value | undefined): StructureRow[] {
   }
 
   function note(path: string, value: Value): void {
-    const known = found.get(path);
-    if (!known) found.set(path, { types: new Set([typeOf(value)]), sample: value });
+    const row = found.get(path);
+    if (!row) found.set(path, { types: new Set([typeOf(value)]), sample: value });
     else {
-      known.types.add(typeOf(value));
-      if (known.sample === null) known.sample = value;
+      row.types.add(typeOf(value));
+      if (row.sample === null) row.sample = value;
     }
   }
 }

@@ -9,7 +9,7 @@ import { didYouMean } from '../../core/text/suggest.ts';
 import { exitCodes } from '../exit.ts';
 import { checkFields, loadFlow, loadFlowFor, printWarnings } from '../flow/flow-file.ts';
 import { loadSecrets, noSecrets } from '../flow/flow-secrets.ts';
-import { hasTextCells, type InputOptions, isTable, openInput } from '../input-options.ts';
+import { hasTextCells, isTable, openInput } from '../input-options.ts';
 import { openRunLedger, pricesOf } from '../run/run-ledger.ts';
 import { creditsText } from '../show/number.ts';
 import { type Preview, previewText, previewValue } from '../show/preview.ts';
@@ -17,20 +17,7 @@ import { printJson } from '../show/print-json.ts';
 import type { Terminal } from '../terminal.ts';
 import { wire } from '../wire.ts';
 import { RequestTest } from './request-test.ts';
-
-/** The options of `automate test-request`. */
-export interface TestRequestOptions extends Omit<InputOptions, 'in'> {
-  readonly in?: string;
-  readonly record: number;
-  readonly set: readonly [string, string][];
-  readonly node?: string;
-  readonly json?: boolean;
-  readonly curl?: boolean;
-  readonly send: boolean;
-  readonly env?: string;
-  readonly allowHttp?: boolean;
-  readonly cacert?: string;
-}
+import type { TestRequestOptions } from './test-request-options.ts';
 
 /** Previews one request of a flow; answers the exit code. */
 export async function testRequestCommand(flow: string, options: TestRequestOptions, terminal: Terminal): Promise<number> {
