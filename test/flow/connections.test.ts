@@ -32,7 +32,7 @@ describe('connections', () => {
     expect(problems(connection)).toEqual([problem]);
   });
 
-  test('a name that nobody knows: what was meant, or what there is', () => {
+  test('an unknown name is reported with the nearest one, or with all', () => {
     const unknown = (name: string) =>
       flowProblems(
         `connections: { crm: { type: http, base_url: "https://a.com" } }\nnodes: [{ type: http, connection: ${name}, url: /x }]`,
@@ -41,7 +41,7 @@ describe('connections', () => {
     expect(unknown('billing').map(onOneLine)).toEqual(['2:35 no connection "billing"; there are crm']);
   });
 
-  test('the type must be known', () => {
+  test('an unknown type is refused', () => {
     expect(flowProblems('connections: { a: { type: ftp, base_url: "https://a.com" } }\nnodes: [{ type: set }]').map(onOneLine)).toEqual([
       '1:27 no connection type "ftp"; expected http or mcp',
     ]);
@@ -50,22 +50,22 @@ describe('connections', () => {
   test.each([
     ['base_url: "https://a.com"', '1:19 the key "type" is missing'],
     ['base_url: "https://a.com", type: 5', '1:54 expected the connection type http or mcp, found 5'],
-  ])('the type must be there: %s', (options, problem) => {
+  ])('a missing type is refused: %s', (options, problem) => {
     expect(flowProblems(`connections: { a: { ${options} } }\nnodes: [{ type: set }]`).map(onOneLine)).toEqual([problem]);
   });
 
-  test('a name is kept simple, and a bad one hides nothing else', () => {
+  test('a name with other characters is refused, and the other problems are still reported', () => {
     expect(
       flowProblems('connections: { "a b": { type: http, base_url: "https://a.com" }, c: 5 }\nnodes: [{ type: set }]').map(onOneLine),
     ).toEqual(['1:16 expected a name of letters, digits, dots, dashes and underscores', '1:69 expected a mapping, found 5']);
   });
 
-  test('a broken connection brings no complaints in the nodes that use it', () => {
+  test('a broken connection causes no further problems in its nodes', () => {
     expect(problems('base_url: nonsense', '/users/{{id}}')).toHaveLength(1);
   });
 });
 
-test('what a node says counts over its connection, and what it does not say comes from there', () => {
+test('a node uses the options of its connection unless it sets them itself', () => {
   const connection =
     'base_url: https://a.com, auth: { type: bearer, credential: k }, rate: 1/s, concurrency: 2, credits: 3, cost: $headers.x-a';
   const actionOf = (more: string) => {
@@ -82,7 +82,7 @@ test('what a node says counts over its connection, and what it does not say come
 describe('http:// is refused', () => {
   const refused = /expected an https URL, found http:\/\/api\.example\.com/;
 
-  test('in a node and in a connection, with the way out', () => {
+  test('a node and a connection with http:// are refused with the way out', () => {
     const [inNode] = flowProblems('nodes: [{ type: http, url: "http://api.example.com/x" }]');
     expect(inNode?.message).toMatch(refused);
     expect(inNode?.message.split('\n')[1]).toBe(
@@ -91,7 +91,7 @@ describe('http:// is refused', () => {
     expect(problems('base_url: "http://api.example.com"')).toEqual([expect.stringMatching(refused)]);
   });
 
-  test('but for loopback, with allow_http on the connection, or by the command line', () => {
+  test('http:// is allowed for loopback, with allow_http, and with --allow-http', () => {
     for (const host of ['localhost:8080', '127.0.0.1', '[::1]:3000']) {
       expect(flowProblems(`nodes: [{ type: http, url: "http://${host}/x" }]`)).toEqual([]);
     }

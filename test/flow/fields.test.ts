@@ -8,7 +8,7 @@ const check = (header: string, ...nodes: string[]) =>
 const http = (more: string) => `{ type: http, url: https://a.com/x, ${more} }`;
 
 describe("references against a table's header", () => {
-  test('a reference that no record can satisfy: its place, and what was meant', () => {
+  test('a reference to an unknown field is reported at its place, with the nearest name', () => {
     const [problem] = flowProblems('nodes:\n  - type: http\n    url: https://a.com/users/{{user_id}}/{{emial}}\n', {
       header: ['user_id', 'email'],
     });
@@ -48,7 +48,7 @@ describe("references against a table's header", () => {
     ['order\nnumber', ''],
     [' number', ''],
     ['number ', ''],
-  ])('what could look like several names, or another one, is quoted: %j', (name, advice) => {
+  ])('a name that could be misread is quoted: %j', (name, advice) => {
     const [problem] = flowProblems('nodes:\n  - { type: http, url: "https://a.com/{{id}}" }\n', { header: [name] });
     expect(problem?.message).toBe(`no record has a field "id" here; there are ${JSON.stringify(name)}${advice}`);
   });
@@ -58,12 +58,12 @@ describe("references against a table's header", () => {
     [http(`when: "mail == 'x'"`), '\nrename the field with a set node first: rename: { " mail": mail }'],
     ['{ type: set, rename: { mail: to } }', ''],
     ['{ type: set, remove: [mail] }', ''],
-  ])('what was meant and cannot be referred to: %s', (node, advice) => {
+  ])('the nearest name cannot be referred to: %s', (node, advice) => {
     const [problem] = flowProblems(`nodes:\n  - ${node}\n`, { header: ['id', ' mail'] });
     expect(problem?.message).toBe(`no record has a field "mail" here; did you mean " mail"?${advice}`);
   });
 
-  test('headers of the connection, unless the node replaces them', () => {
+  test('headers of the connection are checked unless the node replaces them', () => {
     const flow = (headers: string) => `connections:
   a: { type: http, base_url: https://a.com, headers: { X-Tenant: "{{tenant}}" } }
 nodes:
@@ -84,7 +84,7 @@ nodes:
     ['an expression that is none', '{ type: set, fields: { a: { cel: "id +" }, d: x } }'],
     ['a new name that is none', '{ type: set, rename: { id: 5 }, fields: { d: x } }'],
     ['a node inside', '{ type: loop, while: a == d, carry: [a], nodes: [{ type: set, fields: { a: [1], d: x } }] }'],
-  ])('behind %s nobody knows which fields there are', (_name, node) => {
+  ])('after %s the fields are unknown, and nothing is reported', (_name, node) => {
     expect(check('id', node, '{ type: http, url: "https://a.com/{{a}}/{{d}}/{{x}}" }')).toHaveLength(1);
   });
 
@@ -92,12 +92,12 @@ nodes:
     ['a condition that is none', '{ type: set, remove: [id], when: "id =" }'],
     ['an on_error that there is not', '{ type: set, remove: [id], on_error: kep }'],
     ['such a node inside', '{ type: loop, while: id == id, nodes: [{ type: set, remove: [id], when: "id =" }] }'],
-  ])('behind %s the fields before it may still be there', (_name, node) => {
+  ])('after %s the earlier fields may still exist', (_name, node) => {
     const problems = check('id', node, '{ type: http, url: "https://a.com/{{id}}/{{x}}" }');
     expect(problems).toEqual([expect.not.stringMatching('no record'), expect.stringMatching(/^3:.*"x"/)]);
   });
 
-  test('what is wrong hides nothing beside it, and everything is told in its place', () => {
+  test('a problem hides no other problem, and each is reported at its place', () => {
     expect(check('id', '{ type: set, fields: { a: { cel: "id +" }, b: "{{x}}" } }')).toEqual([
       '2:43 not a CEL expression: unexpected token: EOF',
       '2:52 no record has a field "x" here; there are id',
@@ -109,14 +109,14 @@ nodes:
     expect(check('id', '{ type: set, remove: [5, id, x] }')).toEqual(['2:27 expected a text, found 5']);
   });
 
-  test('many columns are not all listed', () => {
+  test('a message lists at most 20 columns', () => {
     const columns = Array.from({ length: 300 }, (_, index) => `column${index}`).join(',');
     expect(check(columns, http('when: nothing_like_it == 1'))[0]).toMatch(/there are column0, .*, column19 and 280 more$/);
   });
 });
 
-describe('fields that come and go on the way', () => {
-  test('a mapped field is there behind its node', () => {
+describe('fields along the chain', () => {
+  test('a mapped field exists after its node', () => {
     const lookup = http('map: { name: data.name }');
     const use = '{ type: set, fields: { hi: "Hi {{name}}" } }';
     expect(check('id', lookup, use)).toEqual([]);
@@ -129,7 +129,7 @@ describe('fields that come and go on the way', () => {
     ).toEqual([]);
   });
 
-  test('set: both names while it works, the new ones behind it', () => {
+  test('set knows both names inside, and only the new ones after it', () => {
     const set = '{ type: set, rename: { first-name: first_name }, fields: { hi: "{{first_name}}", old: { cel: "id" } }, remove: [id] }';
     expect(check('id,first-name', set, '{ type: set, fields: { a: "{{first_name}}{{hi}}{{old}}" } }')).toEqual([]);
     expect(check('id,first-name', set, '{ type: set, fields: { a: "{{id}}" }, remove: [first-name] }')).toEqual([
@@ -156,17 +156,17 @@ describe('fields that come and go on the way', () => {
       '{ type: poll, on_error: keep, until: "true", nodes: [{ type: set, rename: { last: surname }, remove: [n] }] }',
       ['_error'],
     ],
-  ])('what a record may pass by leaves the fields that it renames or removes: %s', (_, node, more) => {
+  ])('a node that a record may skip leaves the fields that it renames or removes: %s', (_, node, more) => {
     expect(check('id,last,n', node, '{ type: set, fields: { a: "{{last}}{{n}}{{surname}}" } }')).toEqual([]);
     expect(planFor(`nodes:\n  - ${node}\n`).columns(['id', 'last', 'n'])).toEqual(['id', 'last', 'n', 'surname', ...more]);
   });
 
-  test('the conditions of a node see what its inner nodes leave, whatever passes it by', () => {
+  test('the conditions of a node see the fields that its inner nodes leave', () => {
     const poll = '{ type: poll, when: id != "1", until: last == "x", nodes: [{ type: set, remove: [last] }] }';
     expect(check('id,last', poll)).toEqual([expect.stringContaining('no record has a field "last" here; there are id')]);
   });
 
-  test('on_error: keep brings _error', () => {
+  test('on_error: keep adds the field _error', () => {
     const use = '{ type: set, fields: { why: { cel: "has(_error) ? string(_error.status) : \'\'", }, raw: "{{_error}}" } }';
     expect(check('id', http('on_error: keep'), use)).toEqual([]);
     expect(check('id', http('on_error: reject'), use)).toEqual([expect.stringContaining('no record has a field "_error" here')]);
@@ -182,7 +182,7 @@ describe('fields that come and go on the way', () => {
     expect(plan.columns([])).toEqual(['a[0]', '_error', 'renamed', 'id', 'new', 'z']);
   });
 
-  test('names that are numbers stand where they were written, too', () => {
+  test('names that are numbers keep their written order', () => {
     const plan = planFor(`nodes:
   - ${http('map: { b: b, 2024: c, 2023: d, "1": e }')}
   - { type: set, rename: { y: renamed, 7: six }, fields: { new: 1, 20: 2, 10: 3 } }
@@ -191,7 +191,7 @@ describe('fields that come and go on the way', () => {
   });
 });
 
-describe('what a node has taken away is in no record, whatever the input is', () => {
+describe('a removed or renamed field is unknown, whatever the input is', () => {
   const lost = (...nodes: string[]) => flowProblems(`nodes:\n${nodes.map((node) => `  - ${node}\n`).join('')}`).map(onOneLine);
   const ask = (more: string) => `{ type: http, url: "https://a.com/{{a}}", ${more} }`;
   const any = 'any more: a node before removes or renames it';

@@ -44,7 +44,7 @@ describe('fields are followed through', () => {
   });
 });
 
-describe('a reference to what no earlier node can have made is an error where it stands', () => {
+describe('a reference to a field that no earlier node makes is an error at its place', () => {
   test.each([
     ['behind a loop', [loop('while: n != null', http('map: { n: next }')), use('m')], 'm', '{{m}}'],
     ['before a loop', [use('n'), loop('while: n != null', http('map: { n: next }'))], 'n', '{{n}}'],
@@ -86,7 +86,7 @@ describe('a reference to what no earlier node can have made is an error where it
     expectUnknown(flowProblems(flowOf(...nodes), { header: ['id'] }), field, place);
   });
 
-  test('as it is shown', () => {
+  test('the problem is shown with its line and a caret', () => {
     const flow = `nodes:
   - type: loop
     while: cursr != null
@@ -108,7 +108,7 @@ describe('a reference to what no earlier node can have made is an error where it
     ]);
   });
 
-  test('all of them in one go', () => {
+  test('all such references are reported at once', () => {
     expect(
       check(loop('while: a == 1', poll('until: b == 1', use('c'), batch('items: "{{d}}"'))), use('e')).map(
         (problem) => /"(.)"/.exec(problem)?.[1],
@@ -139,7 +139,7 @@ describe('{{first-name}} says which set would rename it', () => {
     expect(text.slice(caret, caret + width)).toContain('{{first-name}}');
   });
 
-  test('and with that set it is fine', () => {
+  test('a flow with that set node compiles', () => {
     const flow = flowOf(
       '{ type: set, rename: { first-name: first_name } }',
       loop('while: n == "1"', http('map: { n: n }'), use('first_name')),
@@ -165,7 +165,7 @@ describe("the output's columns", () => {
   });
 });
 
-describe('a condition that is wrong hides nothing of what its node holds, nor of what is behind it', () => {
+describe('a wrong condition hides no problem inside or after its node', () => {
   const rest = ['no record has a field "yyy" here; there are id', 'no record has a field "www" here; there are id, n'];
 
   test.each([
@@ -181,7 +181,7 @@ describe('a condition that is wrong hides nothing of what its node holds, nor of
     expect(found).toEqual([expect.stringContaining(problem), ...rest]);
   });
 
-  test('a misspelt key deep inside is taken as what was meant', () => {
+  test('a misspelt key deep inside is read as the correct one', () => {
     const flow = `nodes:
   - type: http
     method: POST
@@ -196,7 +196,7 @@ describe('a condition that is wrong hides nothing of what its node holds, nor of
     ]);
   });
 
-  test('true and false are conditions without quotes, too', () => {
+  test('true and false are conditions without quotes', () => {
     expect(flowProblems('nodes: [{ type: loop, when: false, while: true, nodes: [{ type: set, when: true }] }]')).toEqual([]);
   });
 });

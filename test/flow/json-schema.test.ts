@@ -95,7 +95,7 @@ describe('the JSON Schema of the flow file', () => {
     expect(breaches(schema, parse(readFileSync(new URL(name, examples), 'utf8')))).toEqual([]);
   });
 
-  test('accepts everything that can be said', () => {
+  test('accepts a flow with every option', () => {
     expect(flowProblems(everything)).toEqual([]);
     expect(breaches(schema, parse(everything))).toEqual([]);
   });
@@ -165,7 +165,7 @@ describe('the JSON Schema of the flow file', () => {
     expect(breaches(schema, parse(yaml))).not.toEqual([]);
   });
 
-  test('tells every default, in words that can be written', () => {
+  test('states every default as a user would write it', () => {
     const options = nodeOptions('http');
     expect(options.timeout).toMatchObject({ default: '30s' });
     expect(options.max_body).toMatchObject({ default: '10MB' });
@@ -175,7 +175,7 @@ describe('the JSON Schema of the flow file', () => {
     }
   });
 
-  test('describes nodes inside others once: as those of the flow', () => {
+  test('describes inner nodes by a reference to the nodes of the flow', () => {
     const [loop, poll] = [nodeOptions('loop').nodes, nodeOptions('poll').nodes];
     expect(loop).toMatchObject({ type: 'array', minItems: 1, items: { $ref: '#/properties/nodes/items' } });
     expect(poll).toEqual(loop);

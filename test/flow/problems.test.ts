@@ -5,8 +5,8 @@ import { flowProblems, onOneLine, planFor, shown } from '../helpers/flow-problem
 const ofNode = (...lines: string[]) =>
   flowProblems(`nodes:\n  - type: http\n    url: https://api.example.com/\n${lines.map((line) => `    ${line}\n`).join('')}`);
 
-describe('where a problem stands', () => {
-  test('its line and column, the line itself, and a caret below what is meant', () => {
+describe('the place of a problem', () => {
+  test('a problem shows line, column, the line itself and a caret', () => {
     expect(ofNode('timeout: soon').map(shown)).toEqual([
       [
         '4:14 expected a duration such as 250ms, 1s, 5m, 24h, 7d, or an integer of ms, found "soon"',
@@ -16,19 +16,19 @@ describe('where a problem stands', () => {
     ]);
   });
 
-  test('an unknown key: the key', () => {
+  test('an unknown key is marked itself', () => {
     expect(ofNode('metod: POST').map(shown)).toEqual([
       ['4:5 unknown key "metod"; did you mean "method"?', '    metod: POST', '    ^^^^^'].join('\n'),
     ]);
   });
 
-  test('a missing key: its mapping', () => {
+  test('a missing key is reported at its mapping', () => {
     expect(flowProblems('nodes:\n  - type: http\n    id: a\n').map(shown)).toEqual([
       ['2:5 the key "url" is missing', '  - type: http', '    ^^^^^^^^^^'].join('\n'),
     ]);
   });
 
-  test('deep inside a list', () => {
+  test('a problem deep inside a list is marked there', () => {
     expect(ofNode('retry: { on: [429, 4yy, 999] }').map(shown)).toEqual([
       [
         '4:24 expected a status such as 429, a class such as 5xx, timeout or network, found "4yy"',
@@ -50,19 +50,19 @@ describe('where a problem stands', () => {
     ['when: >\n      a == 1 &&\n      b ==', '6:11'],
     ['when: |\n      a == 1 &&\n      foo(b)', '6:7'],
     ['when: a == 1 &&\n      b c', '5:9'],
-  ])('%j: the place inside the expression', (line, place) => {
+  ])('%j is marked inside the expression', (line, place) => {
     expect(ofNode(line).map((problem) => `${problem.line}:${problem.column}`)).toEqual([place]);
   });
 
-  test('line ends of Windows, tabs and wide characters do not disturb', () => {
+  test('line ends of Windows, tabs and wide characters do not move the caret', () => {
     expect(
       flowProblems('# größe 😀\r\nname: x\r\nnodes:\r\n  - type: http\r\n    url: https://a.com\r\n    timeot:\t5\r\n').map(shown),
     ).toEqual([['6:5 unknown key "timeot"; did you mean "timeout"?', '    timeot:\t5', '    ^^^^^^'].join('\n')]);
   });
 });
 
-describe('every problem in one go, in the order of the file', () => {
-  test('of all parts', () => {
+describe('all problems are reported at once, in the order of the file', () => {
+  test('problems of the flow, of connections and of nodes come together', () => {
     const problems = flowProblems(`nmae: x
 connections:
   crm:
@@ -109,7 +109,7 @@ nodes:
     ]);
   });
 
-  test('a misspelt key brings no complaints about what it would have said', () => {
+  test('a misspelt key is not reported as missing, too', () => {
     expect(ofNode('metod: POST', 'body: {}').map(onOneLine)).toEqual(['4:5 unknown key "metod"; did you mean "method"?']);
     expect(ofNode('method: FETCH', 'body: {}').map(onOneLine)).toEqual(['4:13 expected GET, POST, PUT, PATCH or DELETE, found "FETCH"']);
     expect(
@@ -119,7 +119,7 @@ nodes:
     ).toEqual(['1:1 unknown key "conections"; did you mean "connections"?']);
   });
 
-  test('a method that there is not hides nothing else of its node', () => {
+  test('an unknown method hides no other problem of its node', () => {
     const problems = ofNode('method: post', 'body: { a: "{{b}}" }', 'map: ["a[].x", "b[].y"]', 'when: a ="');
     expect(problems.map(onOneLine)).toEqual([
       '4:13 expected GET, POST, PUT, PATCH or DELETE, found "post"; did you mean "POST"?',
@@ -132,7 +132,7 @@ nodes:
     ['a loop whose condition is wrong', '{ type: loop, while: "a =",', '2:29 not a CEL expression: unexpected character: ='],
     ['a poll without its condition', '{ type: poll,', '2:5 the key "until" is missing'],
     ['a type that is misspelt', '{ type: lop,', '2:13 no node type "lop"; did you mean "loop"?'],
-  ])('%s hides nothing of the nodes inside', (_name, head, problem) => {
+  ])('%s hides no problem of the inner nodes', (_name, head, problem) => {
     expect(flowProblems(`nodes:\n  - ${head}\n    nodes: [\n    { type: htp },\n    { type: http, url: /x }]}`).map(onOneLine)).toEqual([
       problem,
       '4:13 no node type "htp"; did you mean "http"?',
@@ -140,7 +140,7 @@ nodes:
     ]);
   });
 
-  test('what stands under a misspelt key is checked in its place', () => {
+  test('the value of a misspelt key is checked at its place', () => {
     expect(flowProblems('node:\n  - type: http\n    url: /x\n').map(onOneLine)).toEqual([
       '1:1 unknown key "node"; did you mean "nodes"?',
       '3:10 expected an absolute URL such as https://api.example.com/..., found "/x"',
@@ -192,13 +192,13 @@ describe('unknown keys at every level', () => {
     expect(flowProblems(yaml).map(onOneLine)).toEqual([problem]);
   });
 
-  test('nothing near: the keys that there are', () => {
+  test('an unknown key without a near one lists all keys', () => {
     expect(flowProblems('nodes: [{ type: set }]\nbanana: 1').map(onOneLine)).toEqual([
       '2:1 unknown key "banana"; expected one of name, connections, allow_hosts, nodes',
     ]);
   });
 
-  test('__proto__ is as unknown as any other', () => {
+  test('__proto__ is an unknown key', () => {
     expect(ofNode('__proto__: {}').map(onOneLine)[0]).toMatch(/^4:5 unknown key "__proto__"/);
   });
 });
@@ -269,7 +269,7 @@ describe('values that do not fit', () => {
     ['name: [x]\nnodes: [{ type: set }]', '1:7 expected a text, found a list'],
     ['allow_hosts: intranet\nnodes: [{ type: set }]', '1:14 expected a list, found "intranet"'],
     ['allow_hosts: [https://a.com/]\nnodes: [{ type: set }]', '1:15 expected a host such as intranet.example.com or 10.0.0.7:8080'],
-  ])('%j is no flow', (yaml, problem) => {
+  ])('%j is not a flow', (yaml, problem) => {
     expect(flowProblems(yaml).map(onOneLine)).toEqual([problem]);
   });
 
@@ -293,12 +293,12 @@ describe('values that do not fit', () => {
 });
 
 describe('ids', () => {
-  test('default: type and position', () => {
+  test('the default id is the type and the position', () => {
     const plan = planFor('nodes: [{ type: set }, { type: http, url: "https://a.com" }, { type: set, id: tidy }, { type: set }]');
     expect(plan.steps.map(({ id }) => id)).toEqual(['set-1', 'http-2', 'tidy', 'set-4']);
   });
 
-  test('must differ, from default ones, too, and where a node is broken', () => {
+  test('ids must be unique, default ids and those of broken nodes included', () => {
     expect(
       flowProblems(
         'nodes:\n  - { type: set, id: set-2 }\n  - { type: set }\n  - { type: set, id: a, x: 1 }\n  - { type: set, id: a }\n',
@@ -330,7 +330,7 @@ test.each([
     '{ type: loop, whiel: "n <", carry: tok, nodes: [{ type: http, felds: 1, url: "https://a.com/{{tok}}" }] }',
     ['unknown key "whiel"', 'not a CEL expression', 'expected a list, found "tok"', 'unknown key "felds"'],
   ],
-])('what stands under a misspelt key is checked as that of the key that was meant, and nothing else is told: %s', (node, problems) => {
+])('the value of a misspelt key is checked under the correct key, and no other problem appears: %s', (node, problems) => {
   const found = flowProblems(`nodes: [${node}]`, { header: ['id'] });
   expect(found.map(({ message }) => message)).toEqual(problems.map((problem) => expect.stringContaining(problem)));
 });

@@ -3,7 +3,7 @@ import { planFor, shown } from '../helpers/flow-problems.ts';
 
 const warnings = (yaml: string) => planFor(yaml).warnings();
 
-test('what looks like a reference and is none: its place, and what to do', () => {
+test('a text that looks like a reference is warned of at its place, with the way out', () => {
   const found = warnings('nodes:\n  - type: http\n    url: https://a.com/{{id}}/{{first-name}}?q={{ email }}\n');
   expect(found.map(shown)).toEqual([
     [
@@ -23,7 +23,7 @@ test('what looks like a reference and is none: its place, and what to do', () =>
   ]);
 });
 
-test('a field in a URL as other tools write it: how it is written here', () => {
+test('a reference of another tool in a URL is warned of with the form of this one', () => {
   const found = warnings(`nodes:\n  - type: http\n    url: https://a.com/{id}/\${name}/<größe>/{{id}}?q={}&r={a b}&s={{{id}}}\n`);
   expect(found.map(({ column, message }) => `${column} ${message.replace('\n', ' · ')}`)).toEqual([
     '24 {id} is not a reference and stays text; a reference has two braces · write {{id}}',
@@ -33,7 +33,7 @@ test('a field in a URL as other tools write it: how it is written here', () => {
   expect(warnings(`nodes: [{ type: http, method: POST, url: https://a.com, body: '{"a": "{b} <c> \${d}"}' }]`)).toEqual([]);
 });
 
-test('a path is no name: it can be given one where it is mapped', () => {
+test('a path in braces is warned of with a map that gives it a name', () => {
   const [first] = warnings('nodes: [{ type: set, fields: { a: "{{user.names[0]}}" } }]');
   expect(first?.message.split('\n').slice(1)).toEqual([
     'rename the field with a set node first: rename: { "user.names[0]": user_names_0 }',
@@ -55,7 +55,7 @@ test.each([
     ],
   ],
   ['{{ user. }}', ['rename the field with a set node first: rename: { "user.": user }']],
-])('what another tool would write is told in words of this one: %s', (text, advice) => {
+])('the syntax of another tool is translated: %s', (text, advice) => {
   const [first] = warnings(`nodes: [{ type: set, fields: { a: '${text.replaceAll("'", "''")}' } }]`);
   expect(first?.message.split('\n').slice(1)).toEqual(advice);
 });
@@ -72,11 +72,11 @@ test.each([
     'connections: { a: { type: http, base_url: "https://a.com", headers: { X: "{{ a }}" } } }\nnodes: [{ type: set }]',
     '{{ a }}',
   ],
-])('in %s', (_where, yaml, text) => {
+])('a near reference is warned of in %s', (_where, yaml, text) => {
   expect(warnings(yaml).map(({ message }) => message.split(' is not a reference')[0])).toEqual([text]);
 });
 
-test('what is a reference, and braces that are none, need no warning', () => {
+test('references and other braces cause no warning', () => {
   expect(
     warnings('nodes: [{ type: http, url: "https://a.com/{{id}}?a={b:1}&c={}", method: POST, body: { "{{id}}": "{{id}}", a: { b: {} } } }]'),
   ).toEqual([]);
@@ -97,7 +97,7 @@ test.each([
   ['type: set, fields: { next: { cel: "age + 1" } }', '1:46'],
   ['type: set, fields: { next: { cel: "2.5 * age" } }', '1:52'],
   ['type: set, when: "age >= 18"', '1:29'],
-])('with a number it fails: %s', (node, place) => {
+])('a CSV cell fails in an operation with a number: %s', (node, place) => {
   expect(warnings(`nodes: [{ ${node} }]`).map(({ line, column, message }) => [`${line}:${column}`, message])).toEqual([
     [place, 'a CSV cell is a text: with a number this fails\nconvert it: int(age) or double(age)'],
   ]);
@@ -115,7 +115,7 @@ test.each([
   expect(warnings(`nodes: [{ type: http, url: "https://a.com", ${more} }]`)).toEqual([]);
 });
 
-test('a field from an answer or an expression may well equal a number', () => {
+test('a field from an answer or an expression may equal a number', () => {
   const yaml = `nodes:
   - { type: http, url: https://a.com, map: [status] }
   - { type: set, fields: { age: { cel: int(age) }, ok: { cel: status == 200 } } }
@@ -124,7 +124,7 @@ test('a field from an answer or an expression may well equal a number', () => {
   expect(warnings(yaml).map(({ line, column }) => `${line}:${column}`)).toEqual(['4:57']);
 });
 
-test('under another name, too', () => {
+test('a renamed CSV cell never equals a number', () => {
   const yaml = `nodes:
   - { type: http, url: https://a.com, map: [status] }
   - { type: set, rename: { status: code, id: no }, fields: { ok: { cel: code == 200 }, bad: { cel: no == 1 } } }
@@ -158,7 +158,7 @@ test.each([
   expect(starts(`nodes: [${node(url)}, { type: http, url: "https://a.com/{{id}}" }]`)).toEqual([]);
 });
 
-describe('what only later passes begin with is a cell if there is such a column', () => {
+describe('a carried field is a CSV cell if the input has that column', () => {
   const loop = (nodes: string, before = '') => planFor(`nodes: [${before}{ type: loop, while: n < 3, carry: [n], nodes: [${nodes}] }]`);
   const counting = '{ type: set, fields: { n: { cel: "has(n) ? n + 1 : 1" } } }';
 
@@ -174,18 +174,18 @@ describe('what only later passes begin with is a cell if there is such a column'
     expect(plan.warnings(['id', 'n'])).toEqual([expect.objectContaining({ message: expect.stringContaining('a CSV cell is a text') })]);
   });
 
-  test('what a node before has taken away is no cell', () => {
+  test('a removed field is not a CSV cell', () => {
     for (const before of ['rename: { n: old }', 'remove: [n]'])
       expect(loop(counting, `{ type: set, ${before} }, `).warnings(['id', 'n'])).toEqual([]);
     expect(loop(counting, '{ type: set, when: id == "1", remove: [n] }, ').warnings(['id', 'n'])).toHaveLength(1);
   });
 
-  test('a field that is no column is no cell, misspelt or not', () => {
+  test('a field without a column is not a CSV cell', () => {
     const plan = planFor('nodes: [{ type: set, when: cuont == 1, fields: { a: 1 } }]');
     expect([plan.warnings().length, plan.warnings(['count']), plan.warnings(['cuont']).length]).toEqual([1, [], 1]);
   });
 
-  test('what a node before has made of cells is none of the input: it is warned of', () => {
+  test('a field made of CSV cells is a text: it is warned of', () => {
     expect(loop(counting, '{ type: set, fields: { n: "{{t}}" } }, ').warnings(['t'])).toHaveLength(1);
     expect(loop(counting, '{ type: set, fields: { n: 0 } }, ').warnings(['n'])).toEqual([]);
   });

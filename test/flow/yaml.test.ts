@@ -38,7 +38,7 @@ describe('broken YAML', () => {
     expect(flowProblems(yaml).map(onOneLine)).toContain(problem);
   });
 
-  test('a bomb of aliases goes off harmlessly', () => {
+  test('an alias bomb is refused quickly', () => {
     const levels = Array.from(
       { length: 10 },
       (_, level) => `l${level}: &l${level} [${Array(10).fill(level === 0 ? 'x' : `*l${level - 1}`)}]`,
@@ -54,7 +54,7 @@ describe('broken YAML', () => {
     ['dashes', `nodes:\n${'- '.repeat(5000)}x`, '2:1'],
     ['question marks', `nodes:\n${'? '.repeat(5000)}x`, '2:1'],
     ['indentation', Array.from({ length: 1500 }, (_, depth) => `${' '.repeat(depth)}a:`).join('\n'), '202:202'],
-  ])('nested too deep by %s', (_what, yaml, place) => {
+  ])('nesting too deep with %s is refused', (_what, yaml, place) => {
     expect(flowProblems(yaml).map(onOneLine)).toEqual([`${place} expected YAML nested at most 200 deep`]);
   });
 
@@ -62,7 +62,7 @@ describe('broken YAML', () => {
     ['a value', 'url: {{url}}'],
     ['in a mapping', 'url: {a: {{url}}}'],
     ['in a list', 'url: [{{url}}, 1]'],
-  ])('a reference without quotes, as %s, is told to need them', (_what, yaml) => {
+  ])('a reference without quotes, as %s, is reported to need them', (_what, yaml) => {
     expect(flowProblems(yaml).map(({ message }) => message)).toEqual([
       'expected a text, found {{ without quotes, which begins a mapping in YAML\nput the whole value in quotes, as in "{{field}}"',
     ]);
@@ -73,55 +73,55 @@ describe('broken YAML', () => {
     ['first in a list', 'map: [[].id]', ['1:7']],
     ['in a mapping', 'map: { sku: orders[].lines[].sku, b: "x[0]" }', ['1:13']],
     ['as an item', 'map:\n  - [0].name', ['2:5']],
-  ])('a path with brackets but no quotes, %s, is told to need them', (_what, yaml, places) => {
+  ])('a path with brackets but no quotes, %s, is reported to need them', (_what, yaml, places) => {
     expect(flowProblems(yaml).map(onOneLine)).toEqual(places.map((place) => `${place} not valid YAML: a path with [ ] needs quotes here`));
   });
 
-  test('a line below a URL that is indented too far is told once', () => {
+  test('a line below a URL that is indented too far is reported once', () => {
     expect(flowProblems('nodes:\n  - url: https://a.com/x\n      map: [a]').map(onOneLine)).toEqual([
       '2:10 not valid YAML: the indentation does not fit; items of one list or mapping start at the same column',
     ]);
   });
 
-  test('a text that begins with ! is told to need quotes', () => {
+  test('a text that begins with ! is reported to need quotes', () => {
     const [problem] = flowProblems('nodes: [{ type: http, url: "https://a.com", when: !has(x) }]');
     expect(problem?.message).toBe('expected plain YAML, found a custom tag\na text that begins with ! needs quotes');
   });
 
-  test('what is out of place is told once, and not all that follows', () => {
+  test('an unexpected token is reported once, and not those after it', () => {
     expect(flowProblems('name: "a" b\nnodes:\n  - type: http\n    url: x\n').map(onOneLine)).toEqual([
       '1:11 not valid YAML: this does not belong here; are quotes, a comma or a line break missing before it?',
     ]);
     expect(flowProblems('a { type: http, x: [1, 2], y }: z\nb: c\nd: e\n').length).toBeLessThanOrEqual(2);
   });
 
-  test('several at once, in order', () => {
+  test('several problems are reported at once, in order', () => {
     expect(flowProblems('name: !x a\nname: b\nnodes: [@]\n').map(({ line }) => line)).toEqual([1, 2, 3]);
   });
 });
 
 describe('plain YAML', () => {
-  test('one anchor, used many times', () => {
+  test('one anchor may be used many times', () => {
     const nodes = Array.from({ length: 150 }, (_, index) => `  - { type: http, url: https://a.com/${index}, retry: *r }\n`);
     expect(planFor(`nodes:\n  - { type: http, url: https://a.com/x, retry: &r { max: 1 } }\n${nodes.join('')}`).steps).toHaveLength(151);
   });
 
-  test('JSON', () => {
+  test('a flow may be JSON', () => {
     expect(planFor(JSON.stringify({ name: 'x', nodes: [{ type: 'set', fields: { a: 1 } }] }, null, '\t')).name).toBe('x');
   });
 
-  test('anchors and aliases in moderation', () => {
+  test('a few anchors and aliases are allowed', () => {
     const plan = planFor(
       'nodes:\n  - { type: http, url: https://a.com/1, retry: &r { max: 1 } }\n  - { type: http, url: https://a.com/2, retry: *r }\n',
     );
     expect(plan.steps).toHaveLength(2);
   });
 
-  test('core types, a byte order mark, a document start', () => {
+  test('core types, a byte order mark and a document start are read', () => {
     expect(planFor('\ufeff---\nname: !!str 5\nnodes: [{ type: set, fields: { a: !!int "5" } }]\n').name).toBe('5');
   });
 
-  test('YAML 1.1 words are texts: no, off, 012, 1_000', () => {
+  test('words of YAML 1.1 are texts: no, off, 012, 1_000', () => {
     expect(flowProblems('nodes: [{ type: set, fields: { a: no, b: off, c: 1_000, d: 2024-01-01, e: 1:30 } }]')).toEqual([]);
     expect(flowProblems('nodes: [{ type: http, url: "https://a.com", idempotency_key: on }]').map(onOneLine)).toEqual([
       '1:62 expected true or false, found "on"',

@@ -21,15 +21,15 @@ describe('the next link', () => {
     ['a; rel=next', undefined],
     ['<a; rel=next', undefined],
     ['', undefined],
-  ])('of %s', (header, link) => {
+  ])('is found in %s', (header, link) => {
     expect(nextLink(header)).toBe(link);
   });
 
-  test('of no header', () => {
+  test('is absent without the header', () => {
     expect(nextLink(undefined)).toBeUndefined();
   });
 
-  test('an empty one is the page itself', () => {
+  test('may be empty, which is the page itself', () => {
     expect(nextLink('<>; rel=next')).toBe('');
   });
 });
@@ -52,7 +52,7 @@ describe('other parameters', () => {
   });
 });
 
-test('any relations, titles and order: the first link that is a next one counts', () => {
+test('the first link with rel=next wins, whatever its relations, titles and order', () => {
   const text = fc.string({ maxLength: 20 }).map((title) => `title="${title.replace(/["\\]/g, '\\$&')}"`);
   const rel = fc.constantFrom('next', 'prev', 'last', 'up').map((name) => ({ name, text: `rel="${name}"` }));
   const link = fc.record({ target: fc.webPath(), rel, title: text, isFirst: fc.boolean() });

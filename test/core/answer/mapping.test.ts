@@ -16,7 +16,7 @@ const orders = {
   orders: [{ no: 1, lines: [{ sku: 'a' }, { sku: 'b' }] }, { no: 2, lines: [] }, { no: 3 }, { no: 4, lines: [{ sku: 'c' }, {}] }],
 };
 
-describe('one record stays one', () => {
+describe('a map without an array', () => {
   test('a list of paths names each field by its path', () => {
     expect(mapped(['data.user.name', 'results[0].value'], { data: { user: { name: 'Ann' } }, results: [{ value: 5 }] })).toEqual({
       rows: [{ id: 1, 'data.user.name': 'Ann', 'results[0].value': 5 }],
@@ -35,7 +35,7 @@ describe('one record stays one', () => {
     });
   });
 
-  test('status, headers and the whole body', () => {
+  test('$status, $headers and $body are read', () => {
     expect(mapped({ s: '$status', e: '$headers.ETag', n: '$headers.x-none', all: '$body' }, { a: 1 })).toEqual({
       rows: [{ id: 1, s: 201, e: '"abc"', n: null, all: { a: 1 } }],
       found: [true, true, false, true],
@@ -55,7 +55,7 @@ describe('one record stays one', () => {
     });
   });
 
-  test('odd names are data', () => {
+  test('__proto__ and similar names are data', () => {
     const map = Object.fromEntries([
       ['__proto__', '["__proto__"]'],
       ['constructor', '["a.b"]'],
@@ -71,12 +71,12 @@ describe('one record stays one', () => {
   });
 });
 
-describe('expanding arrays', () => {
-  test('one output record for each element, other fields repeated', () => {
+describe('a map that expands an array', () => {
+  test('makes one row for each element and repeats the other fields', () => {
     expect(mapped({ name: 'customer', no: 'orders[].no' }, orders).rows).toEqual([1, 2, 3, 4].map((no) => ({ id: 1, name: 'Ann', no })));
   });
 
-  test('twice: an order without lines stays once, with empty fields', () => {
+  test('keeps an order without lines as one row with empty fields', () => {
     const { rows, found } = mapped({ name: 'customer', no: 'orders[].no', sku: 'orders[].lines[].sku' }, orders);
     expect(rows.map(({ no, sku }) => [no, sku])).toEqual([
       [1, 'a'],
@@ -90,7 +90,7 @@ describe('expanding arrays', () => {
     expect(found).toEqual([true, true, true]);
   });
 
-  test('the elements themselves, and arrays in arrays', () => {
+  test('expands elements themselves, and arrays in arrays', () => {
     expect(mapped({ tag: 'tags[]' }, { tags: ['x', 'y'] }).rows.map(({ tag }) => tag)).toEqual(['x', 'y']);
     expect(mapped({ cell: '[][]' }, [[1, 2], [], [3]]).rows.map(({ cell }) => cell)).toEqual([1, 2, null, 3]);
     expect(mapped({ cell: '$body[].a' }, [{ a: 1 }, { a: 2 }]).rows.map(({ cell }) => cell)).toEqual([1, 2]);
@@ -100,7 +100,7 @@ describe('expanding arrays', () => {
     expect(mapped({ no: 'orders[].no', s: '$status' }, body)).toEqual({ rows: [{ id: 1, no: null, s: 201 }], found: [false, true] });
   });
 
-  test('when_empty: drop leaves it out, the inner ones too', () => {
+  test('when_empty: drop leaves out records without elements, inner ones included', () => {
     expect(mapped({ no: 'orders[].no' }, { orders: [] }, 'drop').rows).toEqual([]);
     const { rows } = mapped({ no: 'orders[].no', sku: 'orders[].lines[].sku' }, orders, 'drop');
     expect(rows.map(({ no, sku }) => [no, sku])).toEqual([
@@ -131,7 +131,7 @@ describe('expanding arrays', () => {
     expect(() => mapped(['["a b"][0].c[]'], { 'a b': [{ c: 1 }] })).toThrow('expected an array at "["a b"][0].c[]", found a number');
   });
 
-  test('all expanding paths share one chain of arrays', () => {
+  test('refuses paths that expand different arrays', () => {
     expect(() => compileMapping(['a[].x', 'b[].y'], 'keep')).toThrow('"b[].y" and "a[].x" expand different arrays');
     expect(() => compileMapping(['a[].b[].x', 'a[].c[].y'], 'keep')).toThrow('expand different arrays');
     expect(() => compileMapping(['a[].x', '$body.a[].y', 'a[].b[].z', 'c'], 'keep')).not.toThrow();

@@ -34,7 +34,7 @@ describe('paths', () => {
     expect(compilePath(text)).toEqual({ text, root: 'body', legs });
   });
 
-  test('status and headers', () => {
+  test('$status and $headers.NAME are paths', () => {
     expect(compilePath('$status').root).toBe('status');
     expect(compilePath('$headers.ETag')).toMatchObject({ root: 'headers', legs: [['etag']] });
     expect(compilePath('$headers["X-Rate.Limit"]')).toMatchObject({ root: 'headers', legs: [['x-rate.limit']] });
@@ -71,7 +71,7 @@ describe('paths', () => {
     ['$headers', 'expected $headers.NAME'],
     ['$headers.a.b', 'expected $headers.NAME'],
     ['$headers[0]', 'expected $headers.NAME'],
-  ])('%j is none', (text, message) => {
+  ])('%j is not a path', (text, message) => {
     expect(() => compilePath(text)).toThrow(message);
   });
 
@@ -90,7 +90,7 @@ describe('paths', () => {
   });
 });
 
-describe('what a path finds', () => {
+describe('the value at a path', () => {
   const value = JSON.parse('{"a":{"b":[10,{"c":null}],"length":3},"__proto__":{"x":1},"t":"text"}') as Value;
   test.each([
     ['a.b[0]', 10],

@@ -33,7 +33,7 @@ describe('Retry-After', () => {
     expect(asked({ 'retry-after': 'Tue, 01 Jan 2030 00:00:30 GMT', date: 'garbage' })).toBe(30_000);
   });
 
-  describe('in another time zone', () => {
+  describe('on a machine in another time zone', () => {
     const zone = process.env.TZ;
     afterEach(() => {
       process.env.TZ = zone;
@@ -44,7 +44,7 @@ describe('Retry-After', () => {
     });
   });
 
-  test('it counts before everything else', () => {
+  test('Retry-After wins over the other headers', () => {
     expect(asked({ 'retry-after': '5', ratelimit: '"a";r=0;t=30', 'x-ratelimit-reset': '60' })).toBe(5000);
     expect(asked({ 'retry-after': 'garbage', ratelimit: '"a";r=0;t=30' })).toBe(30_000);
   });
@@ -65,7 +65,7 @@ describe('RateLimit', () => {
     expect(asked({ ratelimit })).toBe(ms);
   });
 
-  test('on another status it counts when nothing remains', () => {
+  test('a status other than 429 counts only if nothing remains', () => {
     expect(asked({ ratelimit: '"a";r=0;t=30' }, 503)).toBe(30_000);
     expect(asked({ ratelimit: 'limit=100, remaining=0, reset=30' }, 503)).toBe(30_000);
     expect(asked({ ratelimit: '"a";r=1;t=30' }, 503)).toBeUndefined();
@@ -88,11 +88,11 @@ describe('X-RateLimit-Reset and RateLimit-Reset', () => {
     for (const name of ['x-ratelimit-reset', 'ratelimit-reset', 'x-rate-limit-reset']) expect(asked({ [name]: value })).toBe(ms);
   });
 
-  test('the standard name counts before the older ones', () => {
+  test('the standard name wins over the older ones', () => {
     expect(asked({ 'x-ratelimit-reset': '60', 'ratelimit-reset': '30' })).toBe(30_000);
   });
 
-  test('many servers send it with every answer: it counts with a 429, or when nothing remains', () => {
+  test('a reset counts only with a 429, or if nothing remains', () => {
     expect(asked({ 'x-ratelimit-reset': '30' }, 500)).toBeUndefined();
     expect(asked({ 'x-ratelimit-reset': '30', 'x-ratelimit-remaining': '4' }, 500)).toBeUndefined();
     expect(asked({ 'x-ratelimit-reset': '30', 'x-ratelimit-remaining': '0' }, 500)).toBe(30_000);
@@ -104,6 +104,6 @@ describe('X-RateLimit-Reset and RateLimit-Reset', () => {
   });
 });
 
-test('an answer that says nothing asks for nothing', () => {
+test('an answer without such headers asks for no wait', () => {
   expect(asked({})).toBeUndefined();
 });

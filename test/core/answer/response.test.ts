@@ -13,7 +13,7 @@ function read({ type, mode = 'auto', needsJson = true, ...answer }: Reading) {
   return readBody(toResponse({ ...answer, ...(type === undefined ? {} : { headers: { 'Content-Type': type } }) }), mode, needsJson);
 }
 
-describe('JSON', () => {
+describe('a JSON body', () => {
   test.each([
     'application/json',
     'application/json; charset=utf-8',
@@ -24,15 +24,15 @@ describe('JSON', () => {
     'text/plain',
     'text/html',
     undefined,
-  ])('is read as such when the type or the text says so: %s', (type) => {
+  ])('is read as JSON if the type or the text says so: %s', (type) => {
     expect(read({ ...(type ? { type } : {}), body: ' {"a":1.0}\n' })).toEqual({ a: new ExactNumber('1.0') });
   });
 
-  test('a byte order mark does not disturb', () => {
+  test('may begin with a byte order mark', () => {
     expect(read({ type: 'application/json', body: '\ufeff{"a":1}' })).toEqual({ a: 1 });
   });
 
-  test('another charset is understood', () => {
+  test('may use another charset', () => {
     const body = Buffer.from('{"a":"Gr\xf6\xdfe"}', 'latin1');
     expect(read({ type: 'application/json; charset=iso-8859-1', body })).toEqual({ a: 'Größe' });
   });
@@ -42,7 +42,7 @@ describe('JSON', () => {
     expect(read({ status: 204, body })).toBeUndefined();
   });
 
-  test('where it was announced and is none, the record fails with the beginning of the body', () => {
+  test('fails the record with its beginning if it was announced and is not JSON', () => {
     const html = `<html>\n<h1>\u001b[31mOops</h1>${'x'.repeat(500)}`;
     for (const mode of ['auto', 'json'] as const) {
       expect(() => read({ type: 'application/json', mode, needsJson: false, body: html })).toThrow(
@@ -56,12 +56,12 @@ describe('JSON', () => {
     }
   });
 
-  test('a page of HTML with 200 fails a record whose map looks into it', () => {
+  test('fails a record whose map looks into it if it is a page of HTML', () => {
     expect(() => read({ type: 'text/html', body: '<html>' })).toThrow('expected JSON, found text/html: <html>');
     expect(() => read({ body: 'hello' })).toThrow('expected JSON, found no content type: hello');
   });
 
-  test('bytes that are no UTF-8 fail it, whatever the mode', () => {
+  test('fails in every mode if its bytes are not UTF-8', () => {
     const body = Buffer.from('{"a":"\xff"}', 'latin1');
     for (const mode of ['auto', 'json', 'text'] as const) {
       expect(() => read({ type: 'application/json', mode, body })).toThrow(
@@ -70,11 +70,11 @@ describe('JSON', () => {
     }
   });
 
-  test('a charset that nobody knows fails it', () => {
+  test('fails with an unknown charset', () => {
     expect(() => read({ type: 'application/json; charset=klingon', body: '{}' })).toThrow('the charset "klingon" is not known');
   });
 
-  test('nested too deep is no JSON that anyone could use', () => {
+  test('fails if it is nested too deep', () => {
     expect(() => read({ type: 'application/json', body: '['.repeat(100_000) + ']'.repeat(100_000) })).toThrow(
       expect.objectContaining({ kind: 'parse', message: expect.stringContaining('nested more than 1000 deep') }),
     );
@@ -106,7 +106,7 @@ describe('JSON that was cut off', () => {
   );
 });
 
-describe('text', () => {
+describe('a text body', () => {
   test.each(['hello', '<html>', '{"a":', 'true story', '12 monkeys', 'nullify', '007', '-'])(
     '%s is a text when nobody looks into it',
     (body) => {
@@ -114,18 +114,18 @@ describe('text', () => {
     },
   );
 
-  test('mode text takes JSON as it stands', () => {
+  test('stays a text in mode text, even if it is JSON', () => {
     expect(read({ type: 'application/json', mode: 'text', body: '{"a": 1.0}\n' })).toBe('{"a": 1.0}\n');
     expect(read({ mode: 'text', body: '' })).toBeUndefined();
   });
 
-  test('lines of JSON are no JSON', () => {
+  test('may be lines of JSON', () => {
     expect(read({ type: 'application/x-ndjson', needsJson: false, body: '{"a":1}\n{"a":2}\n' })).toBe('{"a":1}\n{"a":2}\n');
   });
 });
 
-describe('what a server said', () => {
-  test('comes with its status, on one line', () => {
+describe('the message of a server', () => {
+  test('follows the status, on one line', () => {
     expect(answerMessage(toResponse({ status: 404 }))).toBe('the server answered 404');
     expect(answerMessage(toResponse({ status: 422, body: { error: 'no\nsuch  user' } }))).toBe(
       'the server answered 422: {"error":"no\\nsuch user"}',
@@ -147,12 +147,12 @@ describe('what a server said', () => {
       expect(answerMessage(toResponse({ status: 500, body: `a${space.repeat(3000)}b` }))).toBe('the server answered 500: a...');
   });
 
-  test('cannot steer a terminal', () => {
+  test('cannot control a terminal', () => {
     expect(cleaned('a\u001b[2Jb\u001b]0;title\u0007c\u0000d\u009be\u202ef\u2028g\th\ni')).toBe('ab]0;titlecdefg\th\ni');
   });
 });
 
-test('JSON is announced by the node or by the content type, but not where the node asks for text', () => {
+test('JSON is announced by the node or by the content type, unless the node asks for text', () => {
   const announced = (mode: ResponseMode, type: string) => announcesJson(toResponse({ headers: { 'content-type': type } }), mode);
   expect(['application/json', 'application/problem+json', 'text/html'].map((type) => announced('auto', type))).toEqual([true, true, false]);
   expect([announced('json', 'text/html'), announced('text', 'application/json')]).toEqual([true, false]);

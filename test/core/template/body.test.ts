@@ -16,7 +16,7 @@ const anyValue = fc.oneof(fc.jsonValue({ stringUnit: 'binary' }), anyText) as fc
 const carried = (value: unknown) => JSON.parse(JSON.stringify(value));
 
 describe('a mapping or list', () => {
-  test('gives back every value, whatever it is', () => {
+  test('gives back any value', () => {
     fc.assert(
       fc.property(anyValue, anyText, (value, text) => {
         const body = json({ value: '{{value}}', list: ['{{value}}', 'x{{text}}y'], fixed: 1 }, { value, text });
@@ -47,11 +47,11 @@ describe('a mapping or list', () => {
     expect(json(['{{a}}'], { a: new ExactNumber('12345678901234567890') })).toBe('[12345678901234567890]');
   });
 
-  test('what is no string is sent as it was written', () => {
+  test('a value that is not a string is sent as written', () => {
     expect(json({ a: 1, b: true, c: null, d: [], e: {}, f: 0.5 }, {})).toBe('{"a":1,"b":true,"c":null,"d":[],"e":{},"f":0.5}');
   });
 
-  test('infinity and NaN are no JSON', () => {
+  test('infinity and NaN are refused', () => {
     expect(() => json({ a: [Number.POSITIVE_INFINITY] }, {})).toThrow('JSON has no number');
     expect(() => json({ a: Number.NaN }, {})).toThrow('JSON has no number');
   });
@@ -77,11 +77,11 @@ describe('a JSON text', () => {
     ['5" pipe', '"5\\" pipe"'],
     ['  ', '" "'],
     ['', '""'],
-  ])('a CSV cell that is no literal is shown with the blanks at its ends: %j', (cell, found) => {
+  ])('a CSV cell that is not a literal is shown with the blanks at its ends: %j', (cell, found) => {
     expect(() => fromCsv('{"a": {{cell}}}', { cell })).toThrow(`expected a number, true, false or null, found ${found}`);
   });
 
-  test('any CSV cell is inside quotes what it is, and outside a literal or a failure', () => {
+  test('a CSV cell is a text inside quotes, and a literal or a failure outside', () => {
     fc.assert(
       fc.property(anyText, (cell) => {
         expect(JSON.parse(fromCsv('{"a": "{{cell}}"}', { cell }))).toEqual({ a: cell });
@@ -130,7 +130,7 @@ describe('a JSON text', () => {
     expect(() => bodyTemplate(body, () => false)).toThrow(message);
   });
 
-  test('what is no JSON after rendering fails the record', () => {
+  test('a text that is not JSON after rendering fails the record', () => {
     expect(() => json('{ {{key}}: 1 }', { key: 5 })).toThrow(
       expect.objectContaining({ kind: 'request', message: expect.stringContaining('the body is not JSON after rendering'), sent: false }),
     );

@@ -21,13 +21,13 @@ describe('references', () => {
     expect(referencedFields(text)).toEqual(fields);
   });
 
-  test('what looks like a reference and is none stays text', () => {
+  test('a text that only looks like a reference stays text', () => {
     const text = '{{first-name}} {{ id }} {{a.b}}';
     expect(nearReferences(text)).toEqual(['{{first-name}}', '{{ id }}', '{{a.b}}']);
     expect(textTemplate(text)(toFields({ id: 1 }))).toBe(text);
   });
 
-  test('values are put in as they are, and never read as templates again', () => {
+  test('values are inserted as they are, and never read as templates', () => {
     expect(textTemplate('<{{a}}>')(toFields({ a: '{{b}} $& $1', b: 'no' }))).toBe('<{{b}} $& $1>');
   });
 
@@ -56,7 +56,7 @@ describe('references', () => {
     expect(() => textTemplate(`{{${name}}}`)(toFields({}))).toThrow(`the record has no field "${name}"`);
   });
 
-  test('a text that is nothing but one reference keeps the type', () => {
+  test('a text that is only one reference keeps the type', () => {
     const fields = toFields({ list: [1, 2], n: 5 });
     expect(valueTemplate('{{list}}')(fields)).toEqual([1, 2]);
     expect(valueTemplate('{{n}} ')(fields)).toBe('5 ');

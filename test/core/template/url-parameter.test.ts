@@ -21,7 +21,7 @@ describe('a query without a parameter', () => {
     expect(withoutParameter(search, 'key')).toBe(rest);
   });
 
-  test('a name with a space or a sign is known in both ways of writing it', () => {
+  test('a name with a space or a sign is found in both encodings', () => {
     expect(withoutParameter('?api+key=1&api%20key=2&a=3', 'api key')).toBe('a=3');
     expect(withoutParameter('?a%26b=1&c=3', 'a&b')).toBe('c=3');
   });
@@ -42,7 +42,7 @@ describe('a path with a parameter', () => {
     expect(withParameter(path, name, value)).toBe(whole);
   });
 
-  test('has it once with that value, and all others as they were', () => {
+  test('has the parameter once with that value, and all others unchanged', () => {
     const text = fc.string({ unit: 'grapheme' }).filter((text) => text.isWellFormed());
     const pairs = fc.array(fc.tuple(fc.constantFrom('a', 'b', 'p', 'q'), text));
     fc.assert(

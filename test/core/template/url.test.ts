@@ -15,7 +15,7 @@ function rendered(url: string, fields: Record<string, unknown>, rules: Parameter
 const anyText = fc.oneof(fc.string({ unit: 'binary' }), fc.constantFrom(...naughtyTexts));
 
 describe('escaping by place', () => {
-  test('whatever stands around a reference stays as it is', () => {
+  test('the text around a reference stays as it is', () => {
     const around = (text: string) => rendered(`https://api.example.com/${text}/{{a}}?${text}={{a}}&reference0`, { a: 'x' });
     for (const text of ['reference', 'reference00', 'a'])
       expect(around(text)).toBe(`https://api.example.com/${text}/x?${text}=x&reference0`);
@@ -48,7 +48,7 @@ describe('escaping by place', () => {
     );
   });
 
-  test('what is rendered is what URL parsing gives back', () => {
+  test('URL parsing does not change a rendered URL', () => {
     fc.assert(
       fc.property(anyText, anyText, (a, b) => {
         fc.pre(!['.', '..'].includes(a));
@@ -72,7 +72,7 @@ describe('escaping by place', () => {
     );
   });
 
-  test('dots elsewhere are fine', () => {
+  test('dots elsewhere are allowed', () => {
     expect(rendered('https://a.com/{{a}}/x', { a: '...' })).toBe('https://a.com/.../x');
     expect(rendered('https://a.com/{{a}}?back=/../&q={{a}}', { a: 'x' })).toBe('https://a.com/x?back=/../&q=x');
     expect(rendered('https://a.com/x?q={{a}}', { a: '..' })).toBe('https://a.com/x?q=..');
@@ -95,11 +95,11 @@ describe('escaping by place', () => {
     );
   });
 
-  test('what is not a reference stays text, percent-encoded', () => {
+  test('a text that is not a reference stays, percent-encoded', () => {
     expect(rendered('https://a.com/{{first-name}}/{{ id }}', { id: 1 })).toBe('https://a.com/%7B%7Bfirst-name%7D%7D/%7B%7B%20id%20%7D%7D');
   });
 
-  test('what follows a # is not sent', () => {
+  test('the fragment after a # is not sent', () => {
     expect(rendered('https://a.com/{{a}}#{{b}}', { a: 1, b: 2 })).toBe('https://a.com/1');
   });
 });
@@ -122,7 +122,7 @@ describe('base URL', () => {
     expect(rendered(url, { id: 7, path: 'x/y?z', next: 'https://c.com/page?n=2' }, { baseUrl, allowHttp: false })).toBe(whole);
   });
 
-  test('no record under a base URL can change the origin, but by being a whole URL', () => {
+  test('a record under a base URL changes the origin only with a whole URL', () => {
     fc.assert(
       fc.property(anyText, (a) => {
         fc.pre(!/^[a-z][a-z0-9+.-]*:\/\//i.test(a) && !['.', '..'].includes(a));
@@ -149,12 +149,12 @@ describe('hosts from data', () => {
     expect(target.fromData).toBe(true);
   });
 
-  test('a literal origin is no data', () => {
+  test('a literal origin is not from data', () => {
     expect(urlTemplate('https://b.com/{{a}}', strict).origin).toBe('https://b.com');
     expect(urlTemplate('https://b.com?{{a}}', strict).render(toFields({ a: 1 })).fromData).toBe(false);
   });
 
-  test('an address in disguise is seen as what it is', () => {
+  test('an address in another notation is normalized', () => {
     expect(rendered('{{url}}', { url: 'http://2130706433/x' })).toBe('http://127.0.0.1/x');
     expect(rendered('{{url}}', { url: 'https://0xA9FEA9FE/latest/meta-data' })).toBe('https://169.254.169.254/latest/meta-data');
   });
@@ -182,17 +182,17 @@ describe('hosts from data', () => {
     );
   });
 
-  test('without a host the first segment of the path is none', () => {
+  test('the first segment of the path is not taken for a missing host', () => {
     const refusal = expect.objectContaining({ kind: 'request', message: 'not a valid URL: "https:///users/7"' });
     expect(() => rendered('https://{{host}}/users/{{id}}', { host: '', id: '7' })).toThrow(refusal);
     expect(() => urlTemplate('https:///users/{{id}}', strict)).toThrow('not a valid URL: "https:///users/{{id}}"');
   });
 
-  test('a long one is not told whole', () => {
+  test('a long URL is shortened in messages', () => {
     expect(() => rendered('{{url}}', { url: 'x'.repeat(100_000) })).toThrow(/^expected an absolute https URL, found "x{200}\.\.\."$/);
   });
 
-  test('behind the host, values are escaped as everywhere', () => {
+  test('values after the host are escaped', () => {
     expect(rendered('https://{{host}}/users/{{id}}', { host: 'b.com', id: 'a/b?c' })).toBe('https://b.com/users/a%2Fb%3Fc');
   });
 });

@@ -11,7 +11,7 @@ test.each([
   ['emial', ['id', 'email'], 'email'],
   ['ur', ['url', 'id'], 'url'],
   ['id', [' v ', ' id '], ' id '],
-])('%s means one of %j', (written, choices, meant) => {
+])('%s is near one of %j', (written, choices, meant) => {
   expect(didYouMean(written, choices)).toBe(`; did you mean "${meant}"?`);
 });
 
@@ -31,7 +31,7 @@ test.each(['\ufeff', '\u200b', '\u00a0'])('a character that nobody sees is shown
   expect(didYouMean('id', [`${character}id`])).toBe(`; did you mean "\\u${code}id"?`);
 });
 
-test('of several the nearest, of equals the first', () => {
+test('the nearest of several choices wins, the first of equals', () => {
   expect(didYouMean('retr', ['metro', 'retry', 'reset'])).toContain('"retry"');
   expect(didYouMean('mat', ['map', 'max'])).toContain('"map"');
 });

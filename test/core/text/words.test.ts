@@ -2,7 +2,7 @@ import { execFileSync } from 'node:child_process';
 import { describe, expect, test } from 'vitest';
 import { wordsOf } from '../../../src/core/text/words.ts';
 
-describe('the words of a command line are those that a shell finds:', () => {
+describe('a command line is split as a shell does', () => {
   test.each([
     'npx -y @scope/server',
     `one 'two three' "four five" six\\ seven`,

@@ -29,8 +29,8 @@ const { tokens } = fc.letrec<{ tokens: string[] }>((tie) => ({
   ),
 }));
 
-describe('reading JSON', () => {
-  test('every number comes out with the digits it came in with', () => {
+describe('parseJson', () => {
+  test('every number keeps its digits', () => {
     fc.assert(
       fc.property(tokens, (json) => {
         const canonical = json.map((token) => (token.startsWith('"') ? JSON.stringify(JSON.parse(token)) : token));
@@ -39,7 +39,7 @@ describe('reading JSON', () => {
     );
   });
 
-  test('the structure is that of JSON.parse, with white space anywhere', () => {
+  test('the structure equals that of JSON.parse, with white space anywhere', () => {
     fc.assert(
       fc.property(tokens, space, (json, gap) => {
         const spaced = gap + json.join(gap) + gap;
@@ -64,7 +64,7 @@ describe('reading JSON', () => {
     '0.1234567890123456789',
     '0.0000001',
     '3.141592653589793238',
-  ])('%s keeps its digits, wherever it stands', (number) => {
+  ])('%s keeps its digits anywhere', (number) => {
     for (const json of [number, `[${number}]`, `[1,${number},2]`, `{"a":${number}}`, `{"a":[{"b":${number}}],"c":"${number}"}`]) {
       expect(jsonOf(parseJson(json))).toBe(json);
     }
@@ -161,12 +161,12 @@ describe('reading JSON', () => {
     );
   });
 
-  test('5 MB of text with escapes takes no time to speak of', () => {
+  test('5 MB of text with escapes is read quickly', () => {
     const long = '\\"\\\\ back\\\\slash "quoted" 1.50 '.repeat(160_000);
     expect(parseJson(JSON.stringify([long, { n: 0 }]).replace('"n":0', '"n":1.50'))).toEqual([long, { n: new ExactNumber('1.50') }]);
   });
 
-  test('nesting deeper than anyone means is refused, not a crash', () => {
+  test('a value nested too deep is refused without a crash', () => {
     const nested = (depth: number, inner: string) => '[{"a":'.repeat(depth / 2) + inner + '}]'.repeat(depth / 2);
     for (const inner of ['1', '1.0', '"}]}]"']) {
       expect(jsonOf(parseJson(nested(1000, inner)))).toBe(nested(1000, inner));
