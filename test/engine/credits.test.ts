@@ -1,10 +1,10 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { Failure } from '../../src/core/failure.ts';
+import { numberedRecords } from '../helpers/flows.ts';
 import { type FlowOptions, runFlow } from '../helpers/run-flow.ts';
 
 const flow = (more = '') => `nodes: [{ type: http, url: "https://api.example.com/{{id}}"${more} }]`;
-const records = (count: number) => Array.from({ length: count }, (_, id) => ({ id }));
 
 describe('an action', () => {
   test.each<[string, number, FlowOptions['http']]>([
@@ -35,7 +35,7 @@ describe('an action', () => {
       },
     ],
   ])('%s costs %i', async (_name, credits, http) => {
-    expect((await runFlow(flow(), records(1), { http: http ?? (() => ({})) })).credits).toBe(credits);
+    expect((await runFlow(flow(), numberedRecords(1), { http: http ?? (() => ({})) })).credits).toBe(credits);
   });
 
   test('costs nothing for a record that cannot be rendered, or skips the node', async () => {
@@ -46,27 +46,30 @@ describe('an action', () => {
 
   test('costs one credit at every node', async () => {
     const two = 'nodes: [{ type: http, url: "https://api.example.com/{{id}}" }, { type: http, url: "https://api.example.com/{{id}}" }]';
-    expect((await runFlow(two, records(5))).credits).toBe(10);
+    expect((await runFlow(two, numberedRecords(5))).credits).toBe(10);
   });
 });
 
 describe('when the credits are used up', () => {
   test('no further action starts, those in flight finish, and their records are written', async () => {
-    const { ending, credits, requests, rows, events } = await runFlow(flow(), records(100), { credits: 10, http: () => ({ afterMs: 50 }) });
+    const { ending, credits, requests, rows, events } = await runFlow(flow(), numberedRecords(100), {
+      credits: 10,
+      http: () => ({ afterMs: 50 }),
+    });
     expect({ ending, credits, requests: requests.length }).toEqual({ ending: 'max-credits', credits: 10, requests: 10 });
-    expect(rows).toEqual(records(10));
+    expect(rows).toEqual(numberedRecords(10));
     expect(events).toContainEqual({ type: 'stopping', ending: 'max-credits', reason: 'the credits are used up' });
   });
 
   test('an action in flight is still retried', async () => {
     const http: FlowOptions['http'] = (_, index) => ({ status: index === 0 ? 503 : 200, afterMs: 10 });
-    const { requests, rows, credits } = await runFlow(flow(), records(9), { credits: 3, http });
-    expect(rows).toEqual(records(3));
+    const { requests, rows, credits } = await runFlow(flow(), numberedRecords(9), { credits: 3, http });
+    expect(rows).toEqual(numberedRecords(3));
     expect([requests.length, credits]).toEqual([4, 3]);
   });
 
   test('a run with exactly enough credits is complete', async () => {
-    expect(await runFlow(flow(), records(10), { credits: 10 })).toMatchObject({ ending: 'complete', credits: 10 });
+    expect(await runFlow(flow(), numberedRecords(10), { credits: 10 })).toMatchObject({ ending: 'complete', credits: 10 });
   });
 
   test.each([
@@ -75,8 +78,8 @@ describe('when the credits are used up', () => {
     [7, 3],
   ])('%i of them bring %i records through two nodes, and are not all spent at the first one', async (most, written) => {
     const two = 'nodes: [{ type: http, url: "https://api.example.com/{{id}}" }, { type: http, url: "https://api.example.com/{{id}}" }]';
-    const { ending, credits, rows } = await runFlow(two, records(60), { credits: most, http: () => ({ afterMs: 20 }) });
-    expect({ ending, credits, rows }).toEqual({ ending: 'max-credits', credits: most, rows: records(written) });
+    const { ending, credits, rows } = await runFlow(two, numberedRecords(60), { credits: most, http: () => ({ afterMs: 20 }) });
+    expect({ ending, credits, rows }).toEqual({ ending: 'max-credits', credits: most, rows: numberedRecords(written) });
   });
 
   test.each([
@@ -87,7 +90,7 @@ describe('when the credits are used up', () => {
   - { type: http, url: "https://api.example.com/{{id}}" }
   - { type: http, method: POST, url: "https://api.example.com/", batch: { size: ${60 / batches}, items: "{{id}}" }, body: ["{{items}}"] }`;
     const http: FlowOptions['http'] = ({ method }) => ({ afterMs: 20, ...(method === 'POST' ? { body: '[]' } : {}) });
-    const { ending, credits, rows } = await runFlow(flow, records(60), { credits: most, http });
+    const { ending, credits, rows } = await runFlow(flow, numberedRecords(60), { credits: most, http });
     expect({ ending, credits, rows: rows.length }).toEqual({ ending: 'complete', credits: most, rows: 60 });
   });
 
@@ -104,7 +107,7 @@ describe('when the credits are used up', () => {
       return { afterMs: 5, body: { page, items: page < 9 ? [page] : [] } };
     };
     const flow = `nodes:\n  - { type: set, fields: { page: 0 } }\n  - ${node}\n`;
-    const { ending, credits, rows } = await runFlow(flow, records(60), { credits: 200, http });
+    const { ending, credits, rows } = await runFlow(flow, numberedRecords(60), { credits: 200, http });
     expect({ ending, credits }).toEqual({ ending: 'max-credits', credits: 200 });
     expect(new Set(rows.map(({ id }) => id)).size).toBe(Math.floor(200 / 9));
   });
@@ -118,7 +121,7 @@ describe('when the credits are used up', () => {
   - { type: http, url: "https://api.example.com/{{id}}" }
   - { type: http, method: POST, url: "https://api.example.com/${query}", batch: { size: 50, items: "{{id}}" }, body: ["{{items}}"] }`;
     const http: FlowOptions['http'] = ({ method }) => ({ afterMs: 20, ...(method === 'POST' ? { body: '[]' } : {}) });
-    const given = records(300).map(({ id }) => ({ id, pair: Math.floor(id / 2) }));
+    const given = numberedRecords(300).map(({ id }) => ({ id, pair: Math.floor(id / 2) }));
     const { ending, credits, rows } = await runFlow(flow, given, { credits: most, http });
     expect([ending, credits <= most, rows.length >= written - 4]).toEqual(['max-credits', true, true]);
   });
@@ -128,7 +131,7 @@ describe('when the credits are used up', () => {
   - { type: http, url: "https://api.example.com/{{id}}" }
   - { type: http, when: "false", url: "https://api.example.com/p", paginate: { type: page, items: items }, map: { x: "items[]" } }`;
     const options: FlowOptions = { credits: 300, http: () => ({ afterMs: 10 }) };
-    const { ending, rows, waitedMs } = await runFlow(flow, records(300), options);
+    const { ending, rows, waitedMs } = await runFlow(flow, numberedRecords(300), options);
     expect([ending, rows.length]).toEqual(['complete', 300]);
     expect(waitedMs).toBeLessThan(400);
   });
@@ -141,13 +144,13 @@ describe('when the credits are used up', () => {
     until: status == "done"
     nodes: [{ type: http, url: "https://api.example.com/{{id}}", map: [status] }]`;
     const http: FlowOptions['http'] = ({ path }) => ({ body: { status: path === '/0' ? 'done' : 'working' } });
-    const { ending, rows, credits, waitedMs } = await runFlow(flow, records(count), { credits: 3, http });
+    const { ending, rows, credits, waitedMs } = await runFlow(flow, numberedRecords(count), { credits: 3, http });
     expect([ending, rows.length, credits]).toEqual(['max-credits', 1, 3]);
     expect(waitedMs).toBeLessThan(1000);
   });
 
   test('a run without any sends nothing', async () => {
-    expect(await runFlow(flow(), records(10), { credits: 0 })).toMatchObject({ ending: 'max-credits', requests: [], rows: [] });
+    expect(await runFlow(flow(), numberedRecords(10), { credits: 0 })).toMatchObject({ ending: 'max-credits', requests: [], rows: [] });
   });
 
   test('a credit that is given back can be spent by another record', async () => {
@@ -155,7 +158,7 @@ describe('when the credits are used up', () => {
       if (path === '/0') throw new Failure('request', 'refused', { sent: false });
       return {};
     };
-    const { rows, credits } = await runFlow(flow(', concurrency: 1'), records(4), { credits: 3, http });
+    const { rows, credits } = await runFlow(flow(', concurrency: 1'), numberedRecords(4), { credits: 3, http });
     expect(rows.map(({ id }) => id)).toEqual([1, 2, 3]);
     expect(credits).toBe(3);
   });
@@ -175,7 +178,7 @@ describe('when the credits are used up', () => {
             if (drawn < 10) throw new Failure('network', 'refused', { sent: false, retryable: true });
             return { status: drawn < 20 ? 503 : 200, afterMs: drawn, body: { parts: [1, 2, 3].slice(0, drawn % 4) } };
           };
-          const result = await runFlow(expanding, records(30), { credits, concurrency, http });
+          const result = await runFlow(expanding, numberedRecords(30), { credits, concurrency, http });
           expect(result.credits).toBeLessThanOrEqual(credits);
           const ended = new Set([...result.rows.map(({ id }) => id as number), ...result.failures.map(({ record }) => record - 1)]);
           expect([...ended].sort((a, b) => a - b)).toEqual(Array.from({ length: ended.size }, (_, id) => id));

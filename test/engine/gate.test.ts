@@ -2,9 +2,9 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import type { Clock } from '../../src/core/ports.ts';
 import { createFakeClock } from '../helpers/fake-clock.ts';
+import { numberedRecords } from '../helpers/flows.ts';
 import { type FlowOptions, runFlow, type SentRequest } from '../helpers/run-flow.ts';
 
-const records = (count: number) => Array.from({ length: count }, (_, id) => ({ id }));
 const api = 'https://api.example.com/';
 const node = (url: string, more = '') => `  - { type: http, url: "${url}{{id}}"${more} }\n`;
 const times = (requests: readonly SentRequest[], start = api) =>
@@ -21,27 +21,27 @@ describe('a pause', () => {
 
   test('after a 429 holds for every call at the gate', async () => {
     const flow = `nodes:\n${node(`${api}a/`, ', concurrency: 1')}${node(`${api}b/`)}`;
-    const { requests, rows } = await runFlow(flow, records(4), { http: refusedOnce });
+    const { requests, rows } = await runFlow(flow, numberedRecords(4), { http: refusedOnce });
     expect(times(requests).slice(0, 2)).toEqual([0, 5000]);
     expect(rows).toHaveLength(4);
   });
 
   test('after a 429 without Retry-After lasts as long as the backoff', async () => {
-    const { requests } = await runFlow(`nodes:\n${node(api, ', concurrency: 1')}`, records(3), {
+    const { requests } = await runFlow(`nodes:\n${node(api, ', concurrency: 1')}`, numberedRecords(3), {
       http: (_, index) => (index === 0 ? { status: 429 } : {}),
     });
     expect(times(requests)).toEqual([0, 1000, 1000, 1000]);
   });
 
   test('after any answer with Retry-After holds for every call at the gate', async () => {
-    const { requests } = await runFlow(`nodes:\n${node(api, ', concurrency: 1')}`, records(3), {
+    const { requests } = await runFlow(`nodes:\n${node(api, ', concurrency: 1')}`, numberedRecords(3), {
       http: (_, index) => (index === 0 ? { status: 503, headers: { 'retry-after': '5' } } : {}),
     });
     expect(times(requests)).toEqual([0, 5000, 5000, 5000]);
   });
 
   test('does not follow a 503 without Retry-After', async () => {
-    const { requests } = await runFlow(`nodes:\n${node(api, ', concurrency: 1')}`, records(3), {
+    const { requests } = await runFlow(`nodes:\n${node(api, ', concurrency: 1')}`, numberedRecords(3), {
       http: (_, index) => (index === 0 ? { status: 503 } : {}),
     });
     expect(times(requests)).toEqual([0, 0, 0, 1000]);
@@ -49,20 +49,20 @@ describe('a pause', () => {
 
   test('does not follow a wait longer than max_wait: only that record fails', async () => {
     const flow = `nodes:\n${node(api, ', concurrency: 1, retry: { max_wait: 2s }')}`;
-    const { requests, failures } = await runFlow(flow, records(3), { http: refusedOnce });
+    const { requests, failures } = await runFlow(flow, numberedRecords(3), { http: refusedOnce });
     expect(times(requests)).toEqual([0, 0, 100]);
     expect(failures).toMatchObject([{ record: 1 }]);
   });
 
   test('is the longest of several', async () => {
-    const { requests } = await runFlow(`nodes:\n${node(api, ', concurrency: 2')}`, records(3), {
+    const { requests } = await runFlow(`nodes:\n${node(api, ', concurrency: 2')}`, numberedRecords(3), {
       http: (_, index) => (index < 2 ? { status: 429, headers: { 'retry-after': index === 0 ? '60' : '2' } } : {}),
     });
     expect(times(requests)).toEqual([0, 0, 60_000, 60_000, 60_000]);
   });
 
   test('holds for the other records even if the record itself is not retried', async () => {
-    const { requests, failures } = await runFlow(`nodes:\n${node(api, ', concurrency: 1, retry: { max: 0 }')}`, records(2), {
+    const { requests, failures } = await runFlow(`nodes:\n${node(api, ', concurrency: 1, retry: { max: 0 }')}`, numberedRecords(2), {
       http: refusedOnce,
     });
     expect(times(requests)).toEqual([0, 5000]);
@@ -71,7 +71,7 @@ describe('a pause', () => {
 
   test('does not hold for another origin', async () => {
     const flow = `nodes:\n${node(api, ', concurrency: 1, on_error: keep, retry: { max: 0 }')}${node('https://other.example.com/')}`;
-    const { requests } = await runFlow(flow, records(2), { http: refusedOnce });
+    const { requests } = await runFlow(flow, numberedRecords(2), { http: refusedOnce });
     expect(times(requests)).toEqual([0, 5000]);
     expect(times(requests, 'https://other.example.com/')).toEqual([0, 5100]);
   });
@@ -79,7 +79,7 @@ describe('a pause', () => {
   test('does not hold for another credential', async () => {
     const signed = (credential: string) =>
       `, concurrency: 1, on_error: keep, retry: { max: 0 }, auth: { type: bearer, credential: ${credential} }`;
-    const { requests } = await runFlow(`nodes:\n${node(`${api}a/`, signed('one'))}${node(`${api}b/`, signed('two'))}`, records(2), {
+    const { requests } = await runFlow(`nodes:\n${node(`${api}a/`, signed('one'))}${node(`${api}b/`, signed('two'))}`, numberedRecords(2), {
       http: refusedOnce,
     });
     expect(times(requests, `${api}a/`)).toEqual([0, 5000]);
@@ -91,7 +91,7 @@ describe('a rate', () => {
   const limited = (more = '') => `nodes:\n${node(api, `, rate: 10/s${more}`)}`;
 
   test('of 10/s starts a call every 100 ms', async () => {
-    const { requests } = await runFlow(limited(), records(50));
+    const { requests } = await runFlow(limited(), numberedRecords(50));
     expect(times(requests).at(-1)).toBeGreaterThanOrEqual(4890);
     expect(times(requests).at(-1)).toBeLessThanOrEqual(4900);
     expect(mostInASecond(times(requests))).toBeLessThan(12);
@@ -99,19 +99,22 @@ describe('a rate', () => {
 
   test('holds for all nodes and retries of a gate together', async () => {
     const flow = `nodes:\n${node(`${api}a/`, ', rate: 10/s')}${node(`${api}b/`, ', rate: 10/s')}`;
-    const { requests } = await runFlow(flow, records(20), { http: (_, index) => ({ status: index % 5 === 0 ? 503 : 200 }) });
+    const { requests } = await runFlow(flow, numberedRecords(20), { http: (_, index) => ({ status: index % 5 === 0 ? 503 : 200 }) });
     expect(requests.length).toBeGreaterThan(45);
     expect(mostInASecond(times(requests))).toBeLessThan(12);
   });
 
   test('is the lowest of the nodes at a gate', async () => {
-    const { requests } = await runFlow(`nodes:\n${node(`${api}a/`, ', rate: 100/s')}${node(`${api}b/`, ', rate: 1/s')}`, records(5));
+    const { requests } = await runFlow(
+      `nodes:\n${node(`${api}a/`, ', rate: 100/s')}${node(`${api}b/`, ', rate: 1/s')}`,
+      numberedRecords(5),
+    );
     expect(mostInASecond(times(requests).slice(2))).toBeLessThanOrEqual(2);
   });
 
   test('is not saved up while there are no calls', async () => {
     const http: FlowOptions['http'] = (_, index) => (index === 0 ? { afterMs: 10_000 } : {});
-    const { requests } = await runFlow(limited(', concurrency: 1'), records(30), { http });
+    const { requests } = await runFlow(limited(', concurrency: 1'), numberedRecords(30), { http });
     expect(times(requests)[1]).toBe(10_000);
     expect(mostInASecond(times(requests))).toBeLessThan(12);
   });
@@ -119,22 +122,22 @@ describe('a rate', () => {
   test('holds however late the timers are: never 12 calls in a second, and not far below 10', async () => {
     await fc.assert(
       fc.asyncProperty(fc.array(fc.integer({ min: 0, max: 300 }), { minLength: 1, maxLength: 20 }), async (lateness) => {
-        const { requests } = await runFlow(limited(), records(60), { clock: lateClock(lateness) });
+        const { requests } = await runFlow(limited(), numberedRecords(60), { clock: lateClock(lateness) });
         expect(mostInASecond(times(requests))).toBeLessThan(12);
       }),
       { numRuns: 50 },
     );
-    const { requests } = await runFlow(limited(), records(60), { clock: lateClock([1, 0, 5, 2, 10, 0]) });
+    const { requests } = await runFlow(limited(), numberedRecords(60), { clock: lateClock([1, 0, 5, 2, 10, 0]) });
     expect(times(requests).at(-1)).toBeLessThanOrEqual(5910);
   });
 
   test('from the command line replaces that of the flow', async () => {
-    const { requests } = await runFlow(limited(), records(5), { intervalMs: 1000 });
+    const { requests } = await runFlow(limited(), numberedRecords(5), { intervalMs: 1000 });
     expect(times(requests).at(-1)).toBeGreaterThan(3900);
   });
 
   test('does not hold for another origin', async () => {
-    const { requests } = await runFlow(`nodes:\n${node(api, ', rate: 1/s')}${node('https://other.example.com/')}`, records(3));
+    const { requests } = await runFlow(`nodes:\n${node(api, ', rate: 1/s')}${node('https://other.example.com/')}`, numberedRecords(3));
     expect(times(requests, 'https://other.example.com/')).toEqual(times(requests));
   });
 });
@@ -166,40 +169,44 @@ describe('concurrency', () => {
 
   test('is 16 per node by default', async () => {
     const { most, ...options } = counting();
-    await runFlow(`nodes:\n${node(`${api}a/`)}${node(`${api}b/`)}`, records(100), options);
+    await runFlow(`nodes:\n${node(`${api}a/`)}${node(`${api}b/`)}`, numberedRecords(100), options);
     expect(most).toEqual({ all: 32, a: 16, b: 16 });
   });
 
   test('is that of each node', async () => {
     const { most, ...options } = counting();
-    await runFlow(`nodes:\n${node(`${api}a/`, ', concurrency: 5')}${node(`${api}b/`, ', concurrency: 3')}`, records(100), options);
+    await runFlow(`nodes:\n${node(`${api}a/`, ', concurrency: 5')}${node(`${api}b/`, ', concurrency: 3')}`, numberedRecords(100), options);
     expect(most).toMatchObject({ a: 5, b: 3 });
   });
 
   test('of a connection is shared by its nodes', async () => {
     const { most, ...options } = counting();
     const connections = `connections: { api: { type: http, base_url: "${api}", concurrency: 4 } }\n`;
-    await runFlow(`${connections}nodes:\n${node('a/', ', connection: api')}${node('b/', ', connection: api')}`, records(50), options);
+    await runFlow(
+      `${connections}nodes:\n${node('a/', ', connection: api')}${node('b/', ', connection: api')}`,
+      numberedRecords(50),
+      options,
+    );
     expect(most.all).toBe(4);
   });
 
   test('of a node holds for all origins together that its records lead to', async () => {
     const { most, ...options } = counting();
-    const links = records(40).map(({ id }) => ({ link: `https://host-${id % 10}.example.com/a/` }));
+    const links = numberedRecords(40).map(({ id }) => ({ link: `https://host-${id % 10}.example.com/a/` }));
     await runFlow('nodes: [{ type: http, url: "{{link}}", concurrency: 4 }]', links, options);
     expect(most.all).toBe(4);
   });
 
   test('is used up', async () => {
     const { most, ...options } = counting();
-    const { waitedMs } = await runFlow(`nodes:\n${node(`${api}a/`, ', concurrency: 5')}`, records(50), options);
+    const { waitedMs } = await runFlow(`nodes:\n${node(`${api}a/`, ', concurrency: 5')}`, numberedRecords(50), options);
     expect(most.all).toBe(5);
     expect(waitedMs).toBeLessThan(1000 + 200);
   });
 
   test('from the command line replaces that of the flow', async () => {
     const { most, ...options } = counting();
-    await runFlow(`nodes:\n${node(`${api}a/`, ', concurrency: 3')}`, records(50), { ...options, concurrency: 7 });
+    await runFlow(`nodes:\n${node(`${api}a/`, ', concurrency: 3')}`, numberedRecords(50), { ...options, concurrency: 7 });
     expect(most.all).toBe(7);
   });
 
@@ -207,7 +214,7 @@ describe('concurrency', () => {
     const { most, ...options } = counting();
     const connections = `connections: { api: { type: http, base_url: "${api}", concurrency: 4 } }\n`;
     const flow = `${connections}nodes:\n${node('a/', ', connection: api')}${node('b/', ', connection: api')}${node('c/', ', connection: api, concurrency: 2')}`;
-    await runFlow(flow, records(50), { ...options, concurrency: 3 });
+    await runFlow(flow, numberedRecords(50), { ...options, concurrency: 3 });
     expect(most).toEqual({ all: 6, a: expect.any(Number), b: expect.any(Number), c: 3 });
   });
 });

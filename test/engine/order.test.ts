@@ -2,11 +2,11 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import type { Clock, Output } from '../../src/core/ports.ts';
 import { createFakeClock } from '../helpers/fake-clock.ts';
+import { numberedRecords } from '../helpers/flows.ts';
 import { type FlowOptions, type GivenRecord, rowsInMemory, runFlow } from '../helpers/run-flow.ts';
 
 const flow = (more = '') => `nodes: [{ type: http, url: "https://api.example.com/{{id}}"${more} }]`;
 const ids = (count: number) => Array.from({ length: count }, (_, id) => id);
-const records = (count: number) => ids(count).map((id) => ({ id }));
 const idOf = (path: string) => Number(path.slice(1));
 
 /** Records that tell how many of them were read. */
@@ -57,7 +57,7 @@ describe('the output', () => {
             retried.add(path);
             return answer;
           };
-          const { rows, failures, requests } = await runFlow(flow(), records(answers.length), { http, concurrency });
+          const { rows, failures, requests } = await runFlow(flow(), numberedRecords(answers.length), { http, concurrency });
           const failing = ids(answers.length).filter((id) => answers[id]?.status === 404);
           expect(rows.map(({ id }) => id)).toEqual(ids(answers.length).filter((id) => !failing.includes(id)));
           expect(failures.map(({ record }) => record - 1)).toEqual(failing);
@@ -70,7 +70,7 @@ describe('the output', () => {
 
   test('has the order in which records finish if order does not matter', async () => {
     const http: FlowOptions['http'] = ({ path }) => ({ afterMs: 1000 - idOf(path) });
-    const { rows } = await runFlow(flow(', concurrency: 100'), records(50), { http, unordered: true });
+    const { rows } = await runFlow(flow(', concurrency: 100'), numberedRecords(50), { http, unordered: true });
     expect(rows.map(({ id }) => id)).toEqual(ids(50).reverse());
   });
 });
@@ -79,14 +79,14 @@ describe('a slow record', () => {
   const slowFirst: FlowOptions['http'] = ({ path }) => ({ afterMs: path === '/0' ? 3000 : 10 });
 
   test('does not stall the records after it', async () => {
-    const { requests, waitedMs, rows } = await runFlow(flow(', concurrency: 4'), records(900), { http: slowFirst });
+    const { requests, waitedMs, rows } = await runFlow(flow(', concurrency: 4'), numberedRecords(900), { http: slowFirst });
     expect(requests.at(-1)?.atMs).toBeLessThan(3100);
     expect(waitedMs).toBeLessThan(3200);
     expect(rows.map(({ id }) => id)).toEqual(ids(900));
   });
 
   test('stalls nothing at all if order does not matter', async () => {
-    const { rows, waitedMs } = await runFlow(flow(', concurrency: 4'), records(3000), { http: slowFirst, unordered: true });
+    const { rows, waitedMs } = await runFlow(flow(', concurrency: 4'), numberedRecords(3000), { http: slowFirst, unordered: true });
     expect(rows).toHaveLength(3000);
     expect(waitedMs).toBeLessThan((3000 / 3) * 10 + 200);
   });
@@ -168,6 +168,6 @@ test('finished records are written soon, not only at the end', async () => {
     seen.push(state.written);
     return { afterMs: 1000 };
   };
-  await runFlow(flow(', concurrency: 1'), records(4), { http, output });
+  await runFlow(flow(', concurrency: 1'), numberedRecords(4), { http, output });
   expect(seen).toEqual([0, 1, 2, 3].map((count) => Math.max(0, count - 1)));
 });

@@ -9,10 +9,10 @@ import { createHttp } from '../../src/io/http/client.ts';
 import { Routes } from '../../src/io/http/routes.ts';
 import { createTransport } from '../../src/io/http/transport.ts';
 import { createFakeClock } from '../helpers/fake-clock.ts';
+import { numberedRecords } from '../helpers/flows.ts';
 import { httpServer, json } from '../helpers/http-server.ts';
 import { type FlowOptions, type FlowResult, runFlow, type SentRequest } from '../helpers/run-flow.ts';
 
-const records = (count: number) => Array.from({ length: count }, (_, id) => ({ id }));
 const flow = (name: string, more = '', origin = 'https://api.example.com') =>
   `nodes: [{ type: http, url: "${origin}/${name}/{{id}}"${more} }]`;
 const names = ['a', 'b', 'c'];
@@ -22,7 +22,7 @@ const times = (requests: readonly SentRequest[]) => requests.map(({ atMs }) => a
 function runThree(more: string, options: (name: string) => FlowOptions = () => ({})): Promise<FlowResult[]> {
   const clock = createFakeClock();
   const gates = new Gates(clock);
-  return Promise.all(names.map((name) => runFlow(flow(name, more), records(20), { clock, gates, ...options(name) })));
+  return Promise.all(names.map((name) => runFlow(flow(name, more), numberedRecords(20), { clock, gates, ...options(name) })));
 }
 
 /** Does something to the run after a time. */
@@ -95,7 +95,7 @@ test('a run that is stopped ends its own requests, and no others on the same con
       ...{ used: () => undefined, secret: () => undefined },
     });
     const started: FlowOptions['started'] = (run) => void runs.set(name, run);
-    return runFlow(flow(name, '', server.origin), records(4), { clock, gates, httpPort, started, allowHttp: true });
+    return runFlow(flow(name, '', server.origin), numberedRecords(4), { clock, gates, httpPort, started, allowHttp: true });
   });
   while ([...open.values()].some((responses) => responses.length < 4)) await clock.nextTurn();
 

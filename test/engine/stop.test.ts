@@ -6,12 +6,12 @@ import { defineNode } from '../../src/core/node.ts';
 import type { Output } from '../../src/core/ports.ts';
 import type { Run } from '../../src/engine/run.ts';
 import { createFakeClock } from '../helpers/fake-clock.ts';
+import { numberedRecords } from '../helpers/flows.ts';
 import { type FlowOptions, type GivenRecord, rowsInMemory, runFlow } from '../helpers/run-flow.ts';
 
 const node = (more = '') => `  - { type: http, url: "https://api.example.com/{{id}}"${more} }\n`;
 const flow = (more = '') => `nodes:\n${node(more)}`;
 const ids = (count: number) => Array.from({ length: count }, (_, id) => id);
-const records = (count: number) => ids(count).map((id) => ({ id }));
 const idOf = (path: string) => Number(path.slice(1));
 const failingFrom =
   (first: number): FlowOptions['http'] =>
@@ -42,7 +42,7 @@ describe('--max-errors', () => {
     [0, 1],
     [3, 4],
   ])('ends the run after more than %i failed records', async (count, failed) => {
-    const { ending, failures, rows, requests } = await runFlow(flow(', concurrency: 1'), records(50), {
+    const { ending, failures, rows, requests } = await runFlow(flow(', concurrency: 1'), numberedRecords(50), {
       http: failingFrom(5),
       maxErrors: { count },
     });
@@ -54,24 +54,24 @@ describe('--max-errors', () => {
   });
 
   test('lets a run go on with exactly as many failures as it allows', async () => {
-    const { ending, failures } = await runFlow(flow(), records(8), { http: failingFrom(5), maxErrors: { count: 3 } });
+    const { ending, failures } = await runFlow(flow(), numberedRecords(8), { http: failingFrom(5), maxErrors: { count: 3 } });
     expect([ending, failures.length]).toEqual(['complete', 3]);
   });
 
   test('judges a share only from the hundredth record on', async () => {
     const fails = (id: number) => id < 10 || id % 10 === 0;
     const http: FlowOptions['http'] = ({ path }) => ({ status: fails(idOf(path)) ? 404 : 200, afterMs: 1 });
-    expect(await runFlow(flow(), records(1000), { http, maxErrors: { share: 0.3 } })).toMatchObject({ ending: 'complete' });
+    expect(await runFlow(flow(), numberedRecords(1000), { http, maxErrors: { share: 0.3 } })).toMatchObject({ ending: 'complete' });
     const tenFail = { http: failingFrom(90), maxErrors: { share: 0.1 } };
-    expect(await runFlow(flow(), records(100), tenFail)).toMatchObject({ ending: 'complete' });
-    const { ending, rows, failures } = await runFlow(flow(', concurrency: 1'), records(1000), { http, maxErrors: { share: 0.1 } });
+    expect(await runFlow(flow(), numberedRecords(100), tenFail)).toMatchObject({ ending: 'complete' });
+    const { ending, rows, failures } = await runFlow(flow(', concurrency: 1'), numberedRecords(1000), { http, maxErrors: { share: 0.1 } });
     expect(ending).toBe('max-errors');
     expect(rows.length + failures.length).toBeGreaterThanOrEqual(100);
     expect(rows.length + failures.length).toBeLessThan(110);
   });
 
   test('counts records that failed before anything was sent', async () => {
-    const { ending, events } = await runFlow('nodes: [{ type: set, fields: { a: "{{nothing}}" } }]', records(500), {
+    const { ending, events } = await runFlow('nodes: [{ type: set, fields: { a: "{{nothing}}" } }]', numberedRecords(500), {
       maxErrors: { count: 2 },
     });
     expect(ending).toBe('max-errors');
@@ -85,7 +85,7 @@ describe('--max-errors', () => {
 
 describe('on_error: stop', () => {
   test('ends the run with the record and the reason', async () => {
-    const { ending, rows, requests, failures, events } = await runFlow(flow(', concurrency: 1, on_error: stop'), records(9), {
+    const { ending, rows, requests, failures, events } = await runFlow(flow(', concurrency: 1, on_error: stop'), numberedRecords(9), {
       http: failingFrom(3),
     });
     expect(ending).toBe('on-error-stop');
@@ -105,7 +105,7 @@ describe('a server that cannot be reached', () => {
   };
 
   test('ends the run after ten calls without an answer', async () => {
-    const { ending, failures, events } = await runFlow(flow(), records(20_000), { http: refused, batch: 100 });
+    const { ending, failures, events } = await runFlow(flow(), numberedRecords(20_000), { http: refused, batch: 100 });
     expect(ending).toBe('unreachable');
     expect(failures.length).toBeLessThan(2000);
     const stopping = events.find(({ type }) => type === 'stopping');
@@ -116,8 +116,8 @@ describe('a server that cannot be reached', () => {
     const http = () => {
       throw new Failure(kind, 'in vain');
     };
-    expect(await runFlow(flow(), records(9), { http })).toMatchObject({ ending: 'complete' });
-    expect(await runFlow(flow(), records(10), { http })).toMatchObject({ ending: 'unreachable' });
+    expect(await runFlow(flow(), numberedRecords(9), { http })).toMatchObject({ ending: 'complete' });
+    expect(await runFlow(flow(), numberedRecords(10), { http })).toMatchObject({ ending: 'unreachable' });
   });
 
   test.each([
@@ -125,7 +125,9 @@ describe('a server that cannot be reached', () => {
     ['has answered once with a success', (index: number) => (index === 0 ? {} : refused())],
     ['has answered an attempt that is still to be retried', (index: number) => (index < 16 ? { status: 503 } : refused())],
   ])('lets a run go on if it %s', async (_name, answer) => {
-    const { ending, rows, failures } = await runFlow(flow(', retry: { max: 1 }'), records(100), { http: (_, index) => answer(index) });
+    const { ending, rows, failures } = await runFlow(flow(', retry: { max: 1 }'), numberedRecords(100), {
+      http: (_, index) => answer(index),
+    });
     expect([ending, rows.length + failures.length]).toEqual(['complete', 100]);
   });
 
@@ -142,7 +144,7 @@ async function interrupted(
   afterMs: number,
   options: FlowOptions & { flow?: string; records?: Iterable<GivenRecord> },
 ) {
-  return runFlow(options.flow ?? flow(), options.records ?? records(500), {
+  return runFlow(options.flow ?? flow(), options.records ?? numberedRecords(500), {
     ...options,
     started: (run, clock) => void clock.sleepUntil(afterMs).then(() => act(run)),
   });
@@ -175,7 +177,7 @@ describe('a run that finishes early', () => {
     nodes: [{ type: http, url: "https://api.example.com/{{id}}", map: { isDone: done } }]`;
     const { rows, requests } = await interrupted(hurry, 1000, {
       flow: poll,
-      records: records(1),
+      records: numberedRecords(1),
       http: (_, index) => ({ body: { done: index === 2 } }),
     });
     expect(rows).toEqual([{ id: 0, isDone: true }]);
@@ -187,8 +189,8 @@ describe('a run that finishes early', () => {
   - { type: http, url: "https://api.example.com/a/{{id}}", when: id == 1 }
   - { type: http, method: POST, url: "https://api.example.com/", batch: { size: 10, items: "{{id}}" }, body: ["{{items}}"] }
   - { type: http, url: "https://api.example.com/b/{{id}}" }`;
-    const { rows, requests } = await interrupted(stop, 50, { flow: batched, records: records(3), http: () => ({ afterMs: 100 }) });
-    expect(rows).toEqual(records(3));
+    const { rows, requests } = await interrupted(stop, 50, { flow: batched, records: numberedRecords(3), http: () => ({ afterMs: 100 }) });
+    expect(rows).toEqual(numberedRecords(3));
     expect(requests.map(({ path }) => path)).toEqual(['/a/1', '/', '/b/0', '/b/1', '/b/2']);
   });
 
@@ -203,7 +205,7 @@ describe('a run that finishes early', () => {
             afterMs: latencies[idOf(path) % 50] as number,
             status: idOf(path) % 7 === 3 ? 404 : 200,
           });
-          const { rows, failures, requests } = await interrupted(act, afterMs, { http, records: records(200), concurrency: 5 });
+          const { rows, failures, requests } = await interrupted(act, afterMs, { http, records: numberedRecords(200), concurrency: 5 });
           const ended = [...rows.map(({ id }) => id as number), ...failures.map(({ record }) => record - 1)].sort((a, b) => a - b);
           expect(ended).toEqual(ids(ended.length));
           expect(new Set(requests.map(({ path }) => path)).size).toBe(requests.length);
@@ -233,7 +235,7 @@ describe('a run that finishes early', () => {
         run.phase.advance('finishing', { ending, message: 'the reason', ...(ending === 'interrupted' && { patienceMs: 10_000 }) });
     };
     const later = { http: () => ({ status: 429, headers: { 'retry-after': '60' } }) };
-    const { ending, waitedMs, failures } = await interrupted(both, 150, { ...later, records: records(5) });
+    const { ending, waitedMs, failures } = await interrupted(both, 150, { ...later, records: numberedRecords(5) });
     expect([ending, failures, waitedMs]).toEqual([asking[0], [], 150]);
   });
 
@@ -273,7 +275,7 @@ describe('a run that is stopped', () => {
 
   test('has written the records after an unfinished one if order does not matter', async () => {
     const http: FlowOptions['http'] = ({ path }) => ({ afterMs: idOf(path) === 0 ? 100_000 : 10 });
-    const { rows, failures } = await interrupted(abort, 250, { http, records: records(5), unordered: true });
+    const { rows, failures } = await interrupted(abort, 250, { http, records: numberedRecords(5), unordered: true });
     expect([rows.map(({ id }) => id), failures]).toEqual([[1, 2, 3, 4], []]);
   });
 
@@ -309,7 +311,7 @@ describe('an error that is no record’s own', () => {
   test('in a node ends the run and is thrown; the records before it are written', async () => {
     const { written, output } = watched();
     const http: FlowOptions['http'] = ({ path }) => ({ afterMs: idOf(path) * 10, status: idOf(path) === 3 ? 404 : 200 });
-    const run = runFlow(`${flow()}  - { type: buggy }`, records(50), { nodeTypes: [buggy], http, output });
+    const run = runFlow(`${flow()}  - { type: buggy }`, numberedRecords(50), { nodeTypes: [buggy], http, output });
     await expect(run).rejects.toThrow(new TypeError('x is not a function'));
     expect(written).toEqual([1, 2, 3, -4, 5, 6, 7]);
   });
@@ -328,13 +330,13 @@ describe('an error that is no record’s own', () => {
         return inner.put(item, outcome);
       },
     });
-    await expect(runFlow(flow(), records(50), { output })).rejects.toThrow('Invalid string length');
+    await expect(runFlow(flow(), numberedRecords(50), { output })).rejects.toThrow('Invalid string length');
   });
 
   test('in the input ends the run and is thrown; the records before it are finished and written', async () => {
     const { written, output } = watched();
     function* broken() {
-      yield* records(7);
+      yield* numberedRecords(7);
       throw new AutomateError('input', 'rows.csv:9: a quote is never closed');
     }
     const run = runFlow(flow(), broken(), { http: () => ({ afterMs: 500 }), output, batch: 1 });
@@ -357,7 +359,7 @@ describe('an output that cannot be written', () => {
       requests++;
       return { afterMs: 10 };
     };
-    await expect(runFlow(flow(), records(5000), { http, output })).rejects.toThrow('out.csv cannot be written: ENOSPC');
+    await expect(runFlow(flow(), numberedRecords(5000), { http, output })).rejects.toThrow('out.csv cannot be written: ENOSPC');
     // Three flushes of 100 ms each, with 16 requests in 10 ms.
     expect(requests).toBeLessThan(700);
     expect(flushes).toBe(3);
@@ -380,7 +382,7 @@ describe('an output that cannot be written', () => {
         if (++flushes === 1) throw new AutomateError('output', 'out.csv cannot be written: EIO: i/o error');
       },
     });
-    const run = runFlow('nodes: [{ type: late }]', records(3), { nodeTypes: [late], clock, output });
+    const run = runFlow('nodes: [{ type: late }]', numberedRecords(3), { nodeTypes: [late], clock, output });
     await expect(run).rejects.toThrow('out.csv cannot be written: EIO');
     expect(flushes).toBe(1);
   });
@@ -402,7 +404,7 @@ describe('a record that becomes several rows and has begun is finished', () => {
   ])('at %s', async (_, act) => {
     const flow = becoming('url: "https://api.example.com/{{id}}/{{n}}", concurrency: 1');
     const started: FlowOptions['started'] = (run, clock) => void clock.sleepUntil(700).then(() => act(run));
-    const { requests, rows } = await runFlow(flow, records(4), { http, started });
+    const { requests, rows } = await runFlow(flow, numberedRecords(4), { http, started });
     expect(requests.map(({ path }) => path)).toEqual(['/0/1', '/0/2', '/0/3']);
     expect(rows.map(({ id, n }) => [id, n])).toEqual([1, 2, 3].map((n) => [0, n]));
   });
@@ -413,7 +415,7 @@ describe('a record that becomes several rows and has begun is finished', () => {
     );
     const started: FlowOptions['started'] = (run, clock) => void clock.sleepUntil(200).then(() => endByErrors(run));
     const answer = { http: () => ({ afterMs: 500, body: [[1, 2]] }) };
-    const { requests, rows } = await runFlow(flow.replace('map: { v: v }', 'on_error: keep'), records(2), { ...answer, started });
+    const { requests, rows } = await runFlow(flow.replace('map: { v: v }', 'on_error: keep'), numberedRecords(2), { ...answer, started });
     expect(requests).toHaveLength(2);
     expect(rows.map(({ id }) => id)).toEqual([0, 0, 0]);
   });
@@ -429,7 +431,7 @@ test('a record for which nothing was sent goes no further once the run finishes,
   let looks = 0;
   const yieldIfLong = () => (++looks % 50 === 0 ? clock.nextTurn() : undefined);
   const http: FlowOptions['http'] = () => ({ status: 404 });
-  const { ending, rows, failures } = await runFlow(flow, records(3), { http, clock: { ...clock, yieldIfLong } });
+  const { ending, rows, failures } = await runFlow(flow, numberedRecords(3), { http, clock: { ...clock, yieldIfLong } });
   expect([ending, rows, failures.length]).toEqual(['on-error-stop', [], 1]);
   expect(looks).toBeLessThan(100_000);
 });

@@ -1,13 +1,11 @@
 import { expect, test } from 'vitest';
 import { planFor } from '../helpers/flow-problems.ts';
+import { byId, listIn, records } from '../helpers/lookups.ts';
 import { runFlow, type SentRequest } from '../helpers/run-flow.ts';
 
-const byId = 'match: { field: id, path: "results[].id" }';
-const listIn = ({ body }: { body?: string | undefined }): unknown[] => JSON.parse(body ?? '{}').ids ?? [];
 const names = (request: SentRequest) => ({
   body: { results: listIn(request).map((id) => ({ id, name: `name ${id}`, state: request.atMs > 0 ? 'done' : 'working' })) },
 });
-const records = (count: number) => Array.from({ length: count }, (_, index) => ({ id: `r${index + 1}` }));
 const ask = (batch: string, { url = '', body = '{ ids: "{{items}}" }' } = {}) =>
   `{ id: ask, type: http, method: POST, url: "https://api.example.com/${url}", batch: { ${batch}, items: "{{id}}", ${byId} }, body: ${body}, map: { name: "results[].name", state: "results[].state" } }`;
 const asked = ({ requests }: { requests: readonly SentRequest[] }) =>
