@@ -214,7 +214,7 @@ describe('the policies of a tool call', () => {
 
 describe('the connection of a tool', () => {
   test.each([
-    ['{ type: mcp }', 'expected either url, where the server is, or command'],
+    ['{ type: mcp }', 'expected either url, the address of the server, or command'],
     ['{ type: mcp, url: https://a.example.com/mcp, command: x }', 'expected either url'],
     ['{ type: mcp, url: http://a.example.com/mcp }', 'expected an https URL, found http://a.example.com'],
     ['{ type: mcp, url: "https://a.example.com/{{id}}" }', 'the url of an MCP server cannot have references'],
