@@ -1,10 +1,11 @@
 import type * as z from 'zod';
 import type { Problem } from '../../core/failure.ts';
 import { didYouMean, nearest } from '../../core/text/suggest.ts';
-import { choicesAt, namesAt, toJsonSchema } from '../json-schema.ts';
+import { namesAt, toJsonSchema } from '../json-schema.ts';
 import { holdsSecret, isAuthName } from '../secrets/mask.ts';
 import { isUnderAuth } from '../secrets/secrets.ts';
 import type { At, Source } from '../source.ts';
+import { choiceMessage, messageOf } from './issue-message.ts';
 
 type Issue = z.core.$ZodIssue;
 
@@ -165,55 +166,4 @@ function unknownKey(key: string, known: readonly string[], place: At): string {
 /** True if the wrong option is the `type` that chooses the variant. */
 function isChoice(issue: Issue): boolean {
   return issue.code === 'invalid_union' && 'discriminator' in issue && issue.discriminator !== undefined;
-}
-
-function choiceMessage({ path, input }: Issue, schema: z.ZodType, hidden: boolean): string {
-  const choices = choicesAt(toJsonSchema(schema), path as At);
-  const written = typeof input === 'object' && input !== null ? (input as Record<PropertyKey, unknown>)[path.at(-1) as string] : input;
-  return `expected the type ${listed(choices)}${hidden ? '' : `, found ${kindOf(written)}${didYouMean(String(written), choices)}`}`;
-}
-
-function messageOf(issue: Issue, hidden: boolean): string {
-  const found = hidden ? '' : `, found ${kindOf(issue.input)}`;
-  switch (issue.code) {
-    case 'invalid_value': {
-      const choices = issue.values.map(String);
-      const expected = issue.message.startsWith('expected') ? issue.message : `expected ${listed(choices)}`;
-      return `${expected}${found}${didYouMean(String(issue.input), choices)}`;
-    }
-    case 'invalid_type':
-      return `${issue.message.startsWith('expected') ? issue.message : `expected ${words[issue.expected] ?? issue.expected}`}${found}`;
-    case 'invalid_union':
-      return issue.message + found;
-    case 'too_small':
-      if (issue.origin === 'array')
-        return `${issue.message.startsWith('expected') ? issue.message : 'expected at least one'}, found an empty list`;
-      return issue.message.startsWith('expected') ? issue.message : `expected at least ${issue.minimum}${found}`;
-    case 'too_big':
-      return `expected at most ${issue.maximum}${found}`;
-    default:
-      return issue.message;
-  }
-}
-
-function listed(choices: readonly string[]): string {
-  return choices.length === 1 ? `${choices[0]}` : `${choices.slice(0, -1).join(', ')} or ${choices.at(-1)}`;
-}
-
-const words: Readonly<Record<string, string>> = {
-  string: 'a text',
-  number: 'a number',
-  int: 'a whole number',
-  boolean: 'true or false',
-  array: 'a list',
-  object: 'a mapping',
-  record: 'a mapping',
-};
-
-function kindOf(value: unknown): string {
-  if (value === null || value === undefined) return 'nothing';
-  if (Array.isArray(value)) return 'a list';
-  if (typeof value === 'object') return 'a mapping';
-  const text = typeof value === 'number' ? String(value) : JSON.stringify(value);
-  return text.length > 60 ? `${text.slice(0, 60)}...` : text;
 }

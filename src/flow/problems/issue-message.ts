@@ -1,0 +1,59 @@
+import type * as z from 'zod';
+import { didYouMean } from '../../core/text/suggest.ts';
+import { choicesAt, toJsonSchema } from '../json-schema.ts';
+import type { At } from '../source.ts';
+
+type Issue = z.core.$ZodIssue;
+
+/** The message for a wrong `type`. `hidden`: true if the value must not be printed. */
+export function choiceMessage({ path, input }: Issue, schema: z.ZodType, hidden: boolean): string {
+  const choices = choicesAt(toJsonSchema(schema), path as At);
+  const written = typeof input === 'object' && input !== null ? (input as Record<PropertyKey, unknown>)[path.at(-1) as string] : input;
+  return `expected the type ${listed(choices)}${hidden ? '' : `, found ${kindOf(written)}${didYouMean(String(written), choices)}`}`;
+}
+
+/** The message for any other issue: expected and found. `hidden`: true if the value must not be printed. */
+export function messageOf(issue: Issue, hidden: boolean): string {
+  const found = hidden ? '' : `, found ${kindOf(issue.input)}`;
+  switch (issue.code) {
+    case 'invalid_value': {
+      const choices = issue.values.map(String);
+      const expected = issue.message.startsWith('expected') ? issue.message : `expected ${listed(choices)}`;
+      return `${expected}${found}${didYouMean(String(issue.input), choices)}`;
+    }
+    case 'invalid_type':
+      return `${issue.message.startsWith('expected') ? issue.message : `expected ${words[issue.expected] ?? issue.expected}`}${found}`;
+    case 'invalid_union':
+      return issue.message + found;
+    case 'too_small':
+      if (issue.origin === 'array')
+        return `${issue.message.startsWith('expected') ? issue.message : 'expected at least one'}, found an empty list`;
+      return issue.message.startsWith('expected') ? issue.message : `expected at least ${issue.minimum}${found}`;
+    case 'too_big':
+      return `expected at most ${issue.maximum}${found}`;
+    default:
+      return issue.message;
+  }
+}
+
+function listed(choices: readonly string[]): string {
+  return choices.length === 1 ? `${choices[0]}` : `${choices.slice(0, -1).join(', ')} or ${choices.at(-1)}`;
+}
+
+const words: Readonly<Record<string, string>> = {
+  string: 'a text',
+  number: 'a number',
+  int: 'a whole number',
+  boolean: 'true or false',
+  array: 'a list',
+  object: 'a mapping',
+  record: 'a mapping',
+};
+
+function kindOf(value: unknown): string {
+  if (value === null || value === undefined) return 'nothing';
+  if (Array.isArray(value)) return 'a list';
+  if (typeof value === 'object') return 'a mapping';
+  const text = typeof value === 'number' ? String(value) : JSON.stringify(value);
+  return text.length > 60 ? `${text.slice(0, 60)}...` : text;
+}
