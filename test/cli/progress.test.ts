@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import { countItems, createPauses, createProgressLine, shareDone } from '../../src/cli/show/progress.ts';
-import { addToTally, createTally } from '../../src/cli/show/tally.ts';
+import { countItems, createPauses, createProgressLine, shareDone } from '../../src/cli/show/run/progress.ts';
+import { addToTally, createTally } from '../../src/cli/show/run/tally.ts';
 import type { Item } from '../../src/core/item.ts';
 
 describe('the finished share', () => {

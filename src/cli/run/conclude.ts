@@ -4,7 +4,7 @@ import type { Checkpoint } from '../../io/journal/journal.ts';
 import type { Usage } from '../../io/ledger/holds.ts';
 import { exitCodeOf, exitCodeOfRun, signalExitCode } from '../exit.ts';
 import { count, counted } from '../show/number.ts';
-import { type SummaryFacts, stoppedText, summaryJson, summaryText } from '../show/summary.ts';
+import { type SummaryFacts, stoppedText, summaryJson, summaryText } from '../show/run/summary.ts';
 import { nextSteps, resumeCommand, resumeSteps } from './next-steps.ts';
 import type { OpenRun } from './open-run.ts';
 import type { OutputPlan } from './output-files.ts';

@@ -1,4 +1,4 @@
-import { createProgressLine, type ProgressShow, shareDone, showLines, showSpinner } from '../show/progress.ts';
+import { createProgressLine, type ProgressShow, shareDone, showLines, showSpinner } from '../show/run/progress.ts';
 import type { OpenRun } from './open-run.ts';
 
 /** Shows the progress of a run; absent if the run is quiet. */

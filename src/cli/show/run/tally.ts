@@ -1,4 +1,4 @@
-import type { Ending, Event, FailureReport, HitSource, ShortPage } from '../../core/event.ts';
+import type { Ending, Event, FailureReport, HitSource, ShortPage } from '../../../core/event.ts';
 
 /** Failures of the same node, class and status, with the message of the first one. */
 export interface FailureGroup extends FailureReport {

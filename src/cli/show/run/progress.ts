@@ -1,6 +1,6 @@
-import { durationText } from '../../core/duration.ts';
-import type { Item } from '../../core/item.ts';
-import { count, counted } from './number.ts';
+import { durationText } from '../../../core/duration.ts';
+import type { Item } from '../../../core/item.ts';
+import { count, counted } from '../number.ts';
 import type { Tally } from './tally.ts';
 
 /** The pauses that servers have asked for. */

@@ -1,10 +1,10 @@
 import type { ChalkInstance } from 'chalk';
-import { excerpt } from '../../core/answer/response.ts';
-import { durationText } from '../../core/duration.ts';
-import type { Ending } from '../../core/event.ts';
-import type { Usage } from '../../io/ledger/holds.ts';
-import { onOneLine } from '../../io/records/errors.ts';
-import { count, counted, creditsText, creditText } from './number.ts';
+import { excerpt } from '../../../core/answer/response.ts';
+import { durationText } from '../../../core/duration.ts';
+import type { Ending } from '../../../core/event.ts';
+import type { Usage } from '../../../io/ledger/holds.ts';
+import { onOneLine } from '../../../io/records/errors.ts';
+import { count, counted, creditsText, creditText } from '../number.ts';
 import type { FailureGroup, PathHits, Tally } from './tally.ts';
 
 /** The facts of a summary that are not in the tally. */
