@@ -18,10 +18,10 @@ export function rateIntervalMs(written: string): number | undefined {
   return (unitMs[(match[2] as string).charAt(0)] as number) / Number(match[1]);
 }
 
-/** A duration as a person reads it: `340 ms`, `4.2 s`, `3 min 12 s`, `5 min`, `2 h 5 min`. */
+/** A duration as a person reads it: `340 ms`, `4 s`, `4.2 s`, `3 min 12 s`, `5 min`, `2 h 5 min`. */
 export function durationText(ms: number): string {
   if (ms < 999.5) return `${Math.round(ms)} ms`;
-  if (ms < 59_950) return `${(ms / 1000).toFixed(1)} s`;
+  if (ms < 59_950) return `${Number((ms / 1000).toFixed(1))} s`;
   const seconds = Math.round(ms / 1000);
   if (seconds < 3600) return twoUnits(Math.floor(seconds / 60), 'min', seconds % 60, 's');
   return twoUnits(Math.floor(seconds / 3600), 'h', Math.floor((seconds % 3600) / 60), 'min');

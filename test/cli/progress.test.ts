@@ -56,7 +56,7 @@ describe('the progress line', () => {
     addToTally(tally, { type: 'record-done', record: 1, rows: 1 });
     addToTally(tally, { type: 'record-failed', record: 2, ...failure });
     addToTally(tally, { type: 'call-retried', record: 2, waitMs: 1, ...failure });
-    expect(line()).toBe('2 records · 0/s · 1 failed · 1 retried · 1,234 credits · 25 % · about 30.0 s left');
+    expect(line()).toBe('2 records · 0/s · 1 failed · 1 retried · 1,234 credits · 25 % · about 30 s left');
   });
 
   test('shows which server asks to wait, and for how long', () => {
@@ -70,7 +70,7 @@ describe('the progress line', () => {
     pauses.add('https://a.com', 30_000);
     expect(line()).toBe('0 records · 0/s · 0 failed · 0 credits · https://b.com asks to wait 1 min 30 s');
     nowMs += 60_000;
-    expect(line()).toBe('0 records · 0/s · 0 failed · 0 credits · https://b.com asks to wait 30.0 s');
+    expect(line()).toBe('0 records · 0/s · 0 failed · 0 credits · https://b.com asks to wait 30 s');
     nowMs += 29_500;
     expect(line()).toBe('0 records · 0/s · 0 failed · 0 credits');
   });
