@@ -3,7 +3,7 @@ import type { Path } from './answer/path.ts';
 import type { ResponseMode } from './answer/response.ts';
 import type { SecretUse } from './auth/auth-type.ts';
 import type { BatchEntry } from './batch.ts';
-import type { RetryPolicy } from './call.ts';
+import type { Call, RetryPolicy } from './call.ts';
 import type { HttpRequest, HttpResponse } from './ports.ts';
 import type { Fields } from './record.ts';
 import type { McpConnection, Tool, ToolAnswer, ToolCall } from './tools/tools.ts';
@@ -27,6 +27,13 @@ export type ActionRequest = HttpRequest | ToolCall;
 
 /** The response to it. */
 export type ActionResponse = HttpResponse | ToolAnswer;
+
+/** The gate of a request: its origin, and the credentials that sign it. */
+export function gateOf({ origin, auth }: ActionRequest): Call<unknown>['gate'] {
+  if (!auth) return { origin, credential: undefined };
+  if ('type' in auth) return { origin, credential: auth.credential };
+  return { origin, credential: auth.length === 1 ? auth[0]?.credential : auth.map(({ credential }) => credential).join(' ') };
+}
 
 /** The result of `prepare` for a record that needs no request: the record goes on as `row`. */
 export class Unasked {

@@ -6,7 +6,8 @@ export interface HttpConnection {
   readonly name: string;
   readonly baseUrl: string;
   readonly origin: string;
-  readonly auth: Auth | undefined;
+  /** The ways to sign a request; absent for none. */
+  readonly auth: readonly Auth[] | undefined;
   readonly headers: Readonly<Record<string, string>>;
   readonly intervalMs: number | undefined;
   readonly concurrency: number | undefined;

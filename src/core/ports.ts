@@ -28,7 +28,8 @@ export interface HttpRequest {
   /** Names as written, values free of control characters. */
   readonly headers: Readonly<Record<string, string>>;
   readonly body?: string | undefined;
-  readonly auth?: Auth | undefined;
+  /** The ways to sign it; absent for none. */
+  readonly auth?: readonly Auth[] | undefined;
   /** One limit for the whole request: connect, headers, body, and every redirect. */
   readonly timeoutMs: number;
   /** Maximum length of the body, decompressed. */

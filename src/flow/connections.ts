@@ -1,4 +1,4 @@
-import { authProblem } from '../core/auth/auth.ts';
+import { authProblem, placedAuths } from '../core/auth/auth.ts';
 import type { Connection } from '../core/connection.ts';
 import type { Problem } from '../core/failure.ts';
 import { headerTemplate, referencedFields } from '../core/template/template.ts';
@@ -40,8 +40,11 @@ function compileConnection(name: string, written: unknown, where: Parameters<typ
     }
   };
   for (const [header, value] of Object.entries(headers)) tried(['headers', header], () => headerTemplate(header, value));
-  const wrong = auth && authProblem(auth, allowHttp);
-  if (wrong) where.problems.push(where.source.at([...at, 'auth', wrong.option], wrong.message));
+  const signers = placedAuths(auth);
+  for (const { auth: one, at: entry } of signers) {
+    const wrong = authProblem(one, allowHttp);
+    if (wrong) where.problems.push(where.source.at([...at, 'auth', ...entry, wrong.option], wrong.message));
+  }
   const origin = tried(['base_url'], () => originOf(options.base_url, allowHttp));
   if (origin === undefined || where.problems.length > before) return undefined;
   return {
@@ -49,7 +52,7 @@ function compileConnection(name: string, written: unknown, where: Parameters<typ
     name,
     baseUrl: options.base_url,
     origin,
-    auth: auth ?? undefined,
+    auth: signers.length > 0 ? signers.map((signer) => signer.auth) : undefined,
     headers,
     intervalMs: options.rate,
     concurrency: options.concurrency,

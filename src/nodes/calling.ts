@@ -1,4 +1,4 @@
-import { type Action, type ActionRequest, type ActionResponse, type CallPolicy, type Reading, Unasked } from '../core/action.ts';
+import { type Action, type ActionRequest, type ActionResponse, type CallPolicy, gateOf, type Reading, Unasked } from '../core/action.ts';
 import { type Answer, type MappedPart, type Mapping, rootValue } from '../core/answer/mapping.ts';
 import type { BatchEntry } from '../core/batch.ts';
 import type { AttemptContext, CachedCall, Call } from '../core/call.ts';
@@ -59,7 +59,7 @@ export class RequestCall implements Call<Accepted> {
 
   /** `part`: names one of several calls for a record; absent for the only one. */
   constructor(policy: CallPolicy, request: ActionRequest, part?: string) {
-    this.gate = { origin: request.origin, credential: request.auth?.credential };
+    this.gate = gateOf(request);
     this.#policy = policy;
     this.#request = request;
     this.#part = part;

@@ -142,7 +142,7 @@ describe('the request for a page', () => {
           method: 'POST',
           headers: { 'Content-Type': 'application/json', 'X-Id': 'a' },
           body: '{"id":"a"}',
-          auth: { type: 'bearer', credential: 'key' },
+          auth: [{ type: 'bearer', credential: 'key' }],
         });
       }
     }
@@ -479,7 +479,7 @@ describe('a next page on another origin', () => {
     const { requests, rows, failures } = await run(flow, inTurn(answer(elsewhere), { body: { items: itemsOf(1) } }));
     expect([rows.map(({ n }) => n), failures]).toEqual([[0, 1, 2, 3], []]);
     const [first, second] = requests;
-    expect(first).toMatchObject({ method: 'POST', body: '{"a":1}', auth: { credential: 'key' } });
+    expect(first).toMatchObject({ method: 'POST', body: '{"a":1}', auth: [{ credential: 'key' }] });
     expect(second).toMatchObject({ method: 'GET', url: elsewhere, hostFromData: { allowHosts: [] } });
     expect([second?.auth, second?.body, second?.headers['X-A']]).toEqual([undefined, undefined, undefined]);
   });

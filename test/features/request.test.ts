@@ -171,11 +171,11 @@ nodes:
 `;
 
   test('are named in the request; their secrets are not in it', async () => {
-    expect((await sent(flow('/users'), {})).auth).toEqual({ type: 'bearer', credential: 'crm-token' });
+    expect((await sent(flow('/users'), {})).auth).toEqual([{ type: 'bearer', credential: 'crm-token' }]);
   });
 
   test('of the node replace those of the connection; none removes them', async () => {
-    expect((await sent(flow('/x', ', auth: { type: api_key, header: X-Key, credential: k }'), {})).auth).toEqual({
+    expect((await sent(flow('/x', ', auth: { type: api_key, header: X-Key, credential: k }'), {})).auth?.[0]).toEqual({
       type: 'api_key',
       header: 'X-Key',
       credential: 'k',
@@ -199,7 +199,7 @@ nodes:
       },
     ],
   ])('name the type and its options: %s', async (auth, expected) => {
-    expect((await sent(node(`url: "https://a.com", auth: ${auth}`), {})).auth).toEqual(expected);
+    expect((await sent(node(`url: "https://a.com", auth: ${auth}`), {})).auth).toEqual([expected]);
   });
 
   test.each([
@@ -215,7 +215,9 @@ nodes:
   });
 
   test('do not go to a host from a record, but to the base URL', async () => {
-    expect((await sent(flow('https://{{host}}/x'), { host: 'crm.example.com' })).auth).toEqual({ type: 'bearer', credential: 'crm-token' });
+    expect((await sent(flow('https://{{host}}/x'), { host: 'crm.example.com' })).auth).toEqual([
+      { type: 'bearer', credential: 'crm-token' },
+    ]);
     expect((await sent(flow('https://{{host}}/x'), { host: 'evil.example.com' })).auth).toBeUndefined();
   });
 

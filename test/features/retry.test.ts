@@ -203,7 +203,7 @@ describe('the wait that a server asks for', () => {
     const { requests } = await runFlow(yaml, [{ url: 'https://a.com/' }, { url: 'https://b.com/' }, {}], {
       http: (_request, index) => (index === 0 ? { status: 429, headers: { 'Retry-After': '7' } } : { afterMs: 1 }),
     });
-    expect(requests.map(({ origin, auth, atMs }) => [origin, auth?.credential, atMs])).toEqual([
+    expect(requests.map(({ origin, auth, atMs }) => [origin, auth?.[0]?.credential, atMs])).toEqual([
       ['https://a.com', undefined, 0],
       ['https://b.com', undefined, 0],
       ['https://a.com', 'k', 0],

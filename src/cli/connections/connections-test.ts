@@ -84,7 +84,7 @@ async function sendPaid(connection: HttpConnection, request: HttpRequest, { ledg
 }
 
 function usesOf({ auth, origin }: HttpConnection): CredentialUse[] {
-  return (auth ? neededCredentials(auth, origin) : []).map((need) => ({ ...need, problem: (message) => ({ message }) }));
+  return (auth ?? []).flatMap((one) => neededCredentials(one, origin)).map((need) => ({ ...need, problem: (message) => ({ message }) }));
 }
 
 /** Leaves out headers that need a record. */
@@ -117,6 +117,7 @@ function testProblem(response: HttpResponse | Failure): string | undefined {
 }
 
 function adviceFor({ auth }: HttpConnection): string {
-  const credential = auth ? `, the credential's validity and expiry (automate credentials check ${auth.credential})` : '';
+  const checks = (auth ?? []).map((one) => `automate credentials check ${one.credential}`).join(' and ');
+  const credential = checks && `, the credential's validity and expiry (${checks})`;
   return `check the URL, outbound firewall rules${credential}`;
 }

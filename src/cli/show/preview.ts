@@ -1,6 +1,7 @@
 import type { Action, ActionRequest, ActionResponse } from '../../core/action.ts';
 import { cleaned, excerpt } from '../../core/answer/response.ts';
 import type { Failure } from '../../core/failure.ts';
+import type { HttpRequest } from '../../core/ports.ts';
 import type { Fields } from '../../core/record.ts';
 import { textOf, type Value } from '../../core/value/value.ts';
 import { curlText, requestText } from './request.ts';
@@ -89,8 +90,14 @@ function responseValue(response: ActionResponse, { ms: exactMs = 0, body = null,
   return { status: response.status, ms, headers, body, ...(unread && { unread: unreadReason(unread) }) };
 }
 
+/** The type of a request's auth; a list of several. */
+function authTypes(auth: HttpRequest['auth']): Value {
+  const types = (auth ?? []).map(({ type }) => type);
+  return types.length > 1 ? types : (types[0] ?? null);
+}
+
 function requestValue(request: ActionRequest): Value {
   if ('kind' in request) return { connection: request.connection.name, tool: request.tool, arguments: request.arguments };
   const { method, origin, path, headers, auth, body } = request;
-  return { method, url: origin + path, headers: { ...headers }, auth: auth?.type ?? null, body: body ?? null };
+  return { method, url: origin + path, headers: { ...headers }, auth: authTypes(auth), body: body ?? null };
 }

@@ -36,7 +36,7 @@ export function curlText(request: HttpRequest): string {
     ...(/[[\]{}]/.test(url) ? ['--globoff'] : []),
     // Its way to write a header without a value.
     ...Object.entries(headers).flatMap(([name, value]) => ['-H', shellWord(value === '' ? `${name};` : `${name}: ${value}`)]),
-    ...(auth ? curlAuth(auth, body !== undefined) : []),
+    ...(auth ?? []).flatMap((one) => curlAuth(one, body !== undefined)),
     ...(body === undefined ? [] : ['--data-raw', shellWord(body)]),
     shellWord(url),
   ].join(' ');

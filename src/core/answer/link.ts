@@ -10,8 +10,8 @@ export interface LinkRules {
   /** True if a link may lead to another origin. That request is sent without credential, custom headers and body. */
   readonly followAny: boolean;
   readonly allowHttp: boolean;
-  /** The query parameter that carries the credential. It is removed: a server may repeat it in the link. */
-  readonly secretParameter: string | undefined;
+  /** The query parameters that carry credentials. They are removed: a server may repeat them in the link. */
+  readonly secretParameters: readonly string[] | undefined;
   /** Hosts inside the network that a link may lead to. */
   readonly allowHosts: readonly string[];
 }
@@ -34,7 +34,7 @@ export function linkTarget(link: string, from: Address, rules: LinkRules, base =
   const refusal = (reason: string) => new Error(`${excerpt(link)}, ${reason}`);
   if (!URL.canParse(link, base.origin + base.path)) throw refusal('which is not a URL');
   const url = new URL(link, base.origin + base.path);
-  if (rules.secretParameter !== undefined) url.search = withoutParameter(url.search, rules.secretParameter);
+  for (const name of rules.secretParameters ?? []) url.search = withoutParameter(url.search, name);
   // The scheme is checked first: a blob: URL has the origin of the page that made it.
   if (!/^https?:$/.test(url.protocol)) throw refusal('which is not a web address');
   if (url.origin === from.origin) return { origin: from.origin, path: url.pathname + url.search };

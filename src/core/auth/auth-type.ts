@@ -76,8 +76,19 @@ export interface Signature {
   readonly headers: Readonly<Record<string, string>>;
   /** `name=value` for the query, percent-encoded. */
   readonly query?: string;
-  /** The name in the query. */
-  readonly parameter?: string;
+  /** The names in the query. Absent for none. */
+  readonly parameters?: readonly string[];
+}
+
+/** Several signatures as one. */
+export function combined(signatures: readonly Signature[]): Signature {
+  const [only, ...more] = signatures;
+  if (only && more.length === 0) return only;
+  const queries = signatures.flatMap(({ query }) => query ?? []);
+  return {
+    headers: Object.assign({}, ...signatures.map(({ headers }) => headers)),
+    ...(queries.length > 0 && { query: queries.join('&'), parameters: signatures.flatMap(({ parameters }) => parameters ?? []) }),
+  };
 }
 
 /** A signature in a header. */
@@ -87,7 +98,7 @@ export function inHeader(name: string, value: string): Signature {
 
 /** A signature in the query. */
 export function inQuery(parameter: string, value: string): Signature {
-  return { headers: {}, query: `${encodeURIComponent(parameter)}=${encodeURIComponent(value)}`, parameter };
+  return { headers: {}, query: `${encodeURIComponent(parameter)}=${encodeURIComponent(value)}`, parameters: [parameter] };
 }
 
 /** The argument of a curl option that holds the secret: a text, then the value of an environment variable. */

@@ -1,5 +1,14 @@
 import * as z from 'zod';
-import type { AuthPart, AuthProblem, AuthType, CurlSecret, NeededCredential, Signature, SigningType } from './auth-type.ts';
+import {
+  type AuthPart,
+  type AuthProblem,
+  type AuthType,
+  type CurlSecret,
+  combined,
+  type NeededCredential,
+  type Signature,
+  type SigningType,
+} from './auth-type.ts';
 import { authTypes, loginTypes } from './auth-types.ts';
 
 /** The way in which requests prove who sends them. Names credentials, never holds a secret. */
@@ -11,10 +20,44 @@ export type Login = z.output<(typeof loginTypes)[number]['options']>;
 const none = z.strictObject({ type: z.literal('none') });
 const error = 'expected none, or a mapping such as { type: bearer, credential: NAME }';
 
-/** `auth` of a request: `null` for `none`. */
+const maxSigners = 4;
+
+/** Several ways at once. Each fills a place of its own. */
+const signers = z
+  .array(z.discriminatedUnion('type', [authTypes[0].options, ...authTypes.slice(1).map(({ options }) => options)]), {
+    error: 'expected a list',
+  })
+  .min(1, 'expected one to four ways to sign a request')
+  .superRefine((written, { addIssue }) => {
+    if (written.length > maxSigners)
+      addIssue({ code: 'custom', message: `expected at most ${maxSigners} ways to sign a request, found ${written.length}` });
+    const filled = new Set<string>();
+    for (const [index, one] of written.entries()) {
+      const place = placeOf(one);
+      const message = `another entry of the list fills ${place}, too\na request has each place once`;
+      if (filled.has(place.toLowerCase())) addIssue({ code: 'custom', message, path: [index] });
+      filled.add(place.toLowerCase());
+    }
+  });
+
+/** `auth` of a request, one way or a list of them: `null` for `none`. */
 export const auth = z
-  .union([z.literal('none'), z.discriminatedUnion('type', [none, ...authTypes.map(({ options }) => options)])], { error })
-  .transform((written): Auth | null => (written === 'none' || written.type === 'none' ? null : written));
+  .union([z.literal('none'), z.discriminatedUnion('type', [none, ...authTypes.map(({ options }) => options)]), signers], { error })
+  .transform((written): Auth | readonly Auth[] | null =>
+    written === 'none' || (!Array.isArray(written) && (written as { type: string }).type === 'none') ? null : (written as Auth | Auth[]),
+  );
+
+/** A way to sign, and its place under `auth`. */
+export interface PlacedAuth {
+  readonly auth: Auth;
+  readonly at: readonly number[];
+}
+
+/** The ways to sign of an `auth`, in their order. */
+export function placedAuths(written: Auth | readonly Auth[] | null | undefined): readonly PlacedAuth[] {
+  if (!written) return [];
+  return 'type' in written ? [{ auth: written, at: [] }] : written.map((one, index) => ({ auth: one, at: [index] }));
+}
 
 /** `auth` of an MCP server: `null` for `none`. */
 export const mcpAuth = z
@@ -57,9 +100,16 @@ export function signature(auth: Auth, secret: string): Signature {
   return (signingTypes.get(auth.type) as SigningType).sign(auth, secret);
 }
 
-/** A signature as it is shown, with `***` for the secret. */
-export function shownSignature(auth: Auth): Signature {
-  return (signingTypes.get(auth.type) as SigningType).preview(auth);
+/** The signature of a request as it is shown, with `***` for the secrets. */
+export function shownSignature(auth: readonly Auth[]): Signature {
+  return combined(auth.map((one) => (signingTypes.get(one.type) as SigningType).preview(one)));
+}
+
+/** The place of a request that a way to sign fills, in words. */
+function placeOf(auth: Auth): string {
+  const { headers, parameters = [] } = shownSignature([auth]);
+  const [header] = Object.keys(headers);
+  return header === undefined ? `the query parameter "${parameters[0]}"` : `the header "${header}"`;
 }
 
 /** A signature as curl writes it. `variable`: the environment variable of the credential. */

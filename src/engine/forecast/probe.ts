@@ -1,4 +1,4 @@
-import { Unasked } from '../../core/action.ts';
+import { gateOf, Unasked } from '../../core/action.ts';
 import type { Call } from '../../core/call.ts';
 import { Failure } from '../../core/failure.ts';
 import type { NodeContext, Step } from '../../core/node.ts';
@@ -34,7 +34,7 @@ export class Probes {
       const { node } = this.#steps[at] as Step;
       if (!node.action) guessed = await firstRowOr(guessed, (fields) => node.run(fields, noContext));
       else {
-        if (at === index || !this.#probes[at]) this.#probes[at] = { gate: gateOf(node.action, guessed), isExact: at === index };
+        if (at === index || !this.#probes[at]) this.#probes[at] = { gate: probedGate(node.action, guessed), isExact: at === index };
         const added = node.action.fields.map((field) => [field, '1'] as const);
         guessed = withFields(guessed, added);
       }
@@ -53,10 +53,10 @@ async function firstRowOr(fields: Fields, run: (fields: Fields) => Promise<reado
   }
 }
 
-function gateOf({ prepare }: NonNullable<Step['node']['action']>, fields: Fields): Probe['gate'] {
+function probedGate({ prepare }: NonNullable<Step['node']['action']>, fields: Fields): Probe['gate'] {
   try {
     const request = prepare(fields);
-    return request instanceof Unasked ? undefined : { origin: request.origin, credential: request.auth?.credential };
+    return request instanceof Unasked ? undefined : gateOf(request);
   } catch (error) {
     if (error instanceof Failure) return undefined;
     throw error;

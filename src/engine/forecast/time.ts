@@ -1,4 +1,4 @@
-import type { ActionRequest } from '../../core/action.ts';
+import { type ActionRequest, gateOf } from '../../core/action.ts';
 import type { Step } from '../../core/node.ts';
 import { gateKey } from '../gates.ts';
 import type { Range } from './actions.ts';
@@ -37,8 +37,10 @@ export class Demand {
   }
 
   /** Adds a record's first call. */
-  add({ origin, auth }: ActionRequest): void {
-    if (this.#isRated) addTo(this.#firstCalls, origin, auth?.credential, 1);
+  add(request: ActionRequest): void {
+    if (!this.#isRated) return;
+    const { origin, credential } = gateOf(request);
+    addTo(this.#firstCalls, origin, credential, 1);
   }
 
   /** The time of the slowest gate or limit, plus the other calls of one record; absent when nothing is sent. `firstCalls`: by step. */

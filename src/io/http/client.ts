@@ -1,6 +1,6 @@
 import { redirectStatuses } from '../../core/answer/link.ts';
 import { signature } from '../../core/auth/auth.ts';
-import type { Signature } from '../../core/auth/auth-type.ts';
+import { combined, type Signature } from '../../core/auth/auth-type.ts';
 import { AutomateError, Failure } from '../../core/failure.ts';
 import type { Auth, Http, HttpRequest, HttpResponse } from '../../core/ports.ts';
 import { withQuery } from '../../core/template/query.ts';
@@ -33,18 +33,29 @@ export function createHttp(tools: HttpTools): Http {
     abort: transport.abort,
     async send(request) {
       const { auth } = request;
-      if (auth?.type === 'oauth2_client_credentials') return sendWithToken(request, auth, tokens, tools);
-      return follow(request, now() + request.timeoutMs, auth && signature(auth, secretFor(auth, request.origin, tools)), tools);
+      const oauth = auth?.find(isOAuth);
+      if (oauth) return sendWithToken(request, oauth, tokens, tools);
+      return follow(request, now() + request.timeoutMs, auth && combined(keySignatures(request, tools)), tools);
     },
   };
 }
 
+function isOAuth(auth: Auth): auth is OAuth {
+  return auth.type === 'oauth2_client_credentials';
+}
+
+/** The signatures of a request with the secrets themselves: all but those with access tokens. */
+function keySignatures({ auth = [], origin }: HttpRequest, tools: HttpTools): Signature[] {
+  return auth.filter((one) => !isOAuth(one)).map((one) => signature(one, secretFor(one, origin, tools)));
+}
+
 /** The wait for a token is not counted against the request's timeout. */
 function sendWithToken(request: HttpRequest, auth: OAuth, tokens: Tokens, tools: HttpTools): Promise<HttpResponse> {
+  const keys = keySignatures(request, tools);
   let leftMs = request.timeoutMs;
   return tokens.send(auth, secretFor(auth, new URL(auth.tokenUrl).origin, tools), async (token) => {
     const startedMs = tools.now();
-    const response = await follow(request, startedMs + leftMs, signature(auth, token), tools);
+    const response = await follow(request, startedMs + leftMs, combined([signature(auth, token), ...keys]), tools);
     leftMs -= tools.now() - startedMs;
     return response;
   });
@@ -75,7 +86,7 @@ interface Signed {
 
 async function followRedirects(first: WireRequest, redirect: HttpResponse, { request, sign, tools }: Signed): Promise<HttpResponse> {
   const { followAny, redirectHosts: allowHosts = [] } = request;
-  const rules = { followAny, allowHosts, allowHttp: tools.allowHttp, secretParameter: sign?.parameter };
+  const rules = { followAny, allowHosts, allowHttp: tools.allowHttp, secretParameters: sign?.parameters };
   let current = first;
   let response = redirect;
   let currentSign = sign;
@@ -94,8 +105,9 @@ async function followRedirects(first: WireRequest, redirect: HttpResponse, { req
 }
 
 /** Access tokens report the use of their credential themselves. */
-function reportUse({ auth }: HttpRequest, { status }: HttpResponse, tools: HttpTools): void {
-  if (auth && auth.type !== 'oauth2_client_credentials' && status >= 200 && status <= 299) tools.used(auth.credential);
+function reportUse({ auth = [] }: HttpRequest, { status }: HttpResponse, tools: HttpTools): void {
+  if (status < 200 || status > 299) return;
+  for (const one of auth) if (!isOAuth(one)) tools.used(one.credential);
 }
 
 function isFollowed({ status }: HttpResponse, { unfollowed }: HttpRequest): boolean {

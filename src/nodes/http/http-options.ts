@@ -16,7 +16,9 @@ const status = z.union([z.int().min(100).max(599), z.enum(['1xx', '2xx', '3xx', 
 /** The options of an HTTP Request node. */
 export const httpOptions = z.strictObject({
   connection: name.optional().describe('base_url, auth, headers, rate and concurrency come from it'),
-  auth: auth.optional().describe(`${authNames.slice(0, -1).join(', ')} or ${authNames.at(-1)}, with the name of a credential`),
+  auth: auth
+    .optional()
+    .describe(`${authNames.slice(0, -1).join(', ')} or ${authNames.at(-1)}, with the name of a credential; or a list of up to four`),
   method: z.enum(['GET', 'POST', 'PUT', 'PATCH', 'DELETE']).default('GET'),
   url: z.string().describe("absolute, or relative to the connection's base_url; {{field}} puts a field in"),
   headers: headers.optional().describe('names to values, with {{field}}'),

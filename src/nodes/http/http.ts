@@ -1,6 +1,6 @@
 import type { Action, CallPolicy, CredentialNeed } from '../../core/action.ts';
 import { compileMapping, type Mapping } from '../../core/answer/mapping.ts';
-import { neededCredentials } from '../../core/auth/auth.ts';
+import { neededCredentials, placedAuths } from '../../core/auth/auth.ts';
 import type { HttpConnection } from '../../core/connection.ts';
 import { type BuildContext, defineNode, type Node } from '../../core/node.ts';
 import type { HttpRequest } from '../../core/ports.ts';
@@ -107,13 +107,18 @@ function policyOf(options: HttpOptions, connection: MaybeConnection, mapping: Ma
  */
 function cacheKey({ method, origin, path, headers, body, auth, followAny }: HttpRequest, { success }: HttpOptions): string {
   const named = Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value]);
-  const signer = Object.entries(auth ?? {}).map(([name, value]) => [name, String(value)]);
-  return jsonOf([method, origin + path, named.sort(), body ?? null, signer.sort(), followAny, success]);
+  const signers = (auth ?? []).map((one) =>
+    Object.entries(one)
+      .map(([name, value]) => [name, String(value)])
+      .sort(),
+  );
+  return jsonOf([method, origin + path, named.sort(), body ?? null, signers, followAny, success]);
 }
 
 function credentialNeeds(options: HttpOptions, connection: MaybeConnection, origin: string | undefined): CredentialNeed[] {
-  const auth = options.auth === undefined ? connection?.auth : options.auth;
-  if (!auth) return [];
-  const at = options.auth === undefined ? ['connection'] : ['auth', 'credential'];
-  return neededCredentials(auth, origin).map(({ name, isPair, origins }) => ({ field: name, at, isPair, origins }));
+  const isOwn = options.auth !== undefined;
+  return placedAuths(isOwn ? options.auth : connection?.auth).flatMap(({ auth, at: entry }) => {
+    const at = isOwn ? ['auth', ...entry, 'credential'] : ['connection'];
+    return neededCredentials(auth, origin).map(({ name, isPair, origins }) => ({ field: name, at, isPair, origins }));
+  });
 }

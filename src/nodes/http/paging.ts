@@ -184,10 +184,10 @@ function withParam(request: HttpRequest, name: string, value: string | number): 
 function linked({ request, answer, first }: Turned, link: string | undefined, rules: LinkRules): HttpRequest | undefined {
   if (link === undefined) return undefined;
   const { auth, followAny, redirectHosts, unfollowed, timeoutMs, maxBodyBytes } = request;
-  const secretParameter = auth && shownSignature(auth).parameter;
+  const secretParameters = auth && shownSignature(auth).parameters;
   try {
     const base = answer.response.redirectedTo ?? request;
-    const { elsewhere, ...target } = linkTarget(link, request, { ...rules, followAny, secretParameter }, base);
+    const { elsewhere, ...target } = linkTarget(link, request, { ...rules, followAny, secretParameters }, base);
     if (!elsewhere) return { ...request, ...target };
     const redirects = { followAny, ...(redirectHosts && { redirectHosts }), ...(unfollowed && { unfollowed }) };
     return { timeoutMs, maxBodyBytes, ...redirects, ...target, method: 'GET', headers: {}, hostFromData: first.hostFromData ?? elsewhere };

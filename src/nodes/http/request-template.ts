@@ -1,6 +1,6 @@
 import type { FieldUse } from '../../core/action.ts';
 import { redirectStatuses } from '../../core/answer/link.ts';
-import { authProblem } from '../../core/auth/auth.ts';
+import { authProblem, placedAuths } from '../../core/auth/auth.ts';
 import type { HttpConnection } from '../../core/connection.ts';
 import type { BuildContext } from '../../core/node.ts';
 import type { HttpRequest } from '../../core/ports.ts';
@@ -41,10 +41,12 @@ export function compileRequest(
     name,
     render: tryOption(context, at, () => headerTemplate(name, text)),
   }));
-  const { auth } = options;
-  const wrong = auth && authProblem(auth, allowHttp);
-  if (wrong) context.problem(['auth', wrong.option], wrong.message);
-  const signer = (auth === undefined ? connection?.auth : auth) ?? undefined;
+  const own = placedAuths(options.auth);
+  for (const { auth, at } of own) {
+    const wrong = authProblem(auth, allowHttp);
+    if (wrong) context.problem(['auth', ...at, wrong.option], wrong.message);
+  }
+  const signers = options.auth === undefined ? connection?.auth : own.length > 0 ? own.map(({ auth }) => auth) : undefined;
   const { allowHosts, literalOrigins } = context;
   const hostFromData = { allowHosts };
   const followAny = options.follow === 'any';
@@ -63,7 +65,7 @@ export function compileRequest(
       path,
       headers: headers.length === 0 ? noHeaders : renderHeaders(fields),
       body: body?.(inBody),
-      auth: literalOrigins.has(origin) ? signer : undefined,
+      auth: literalOrigins.has(origin) ? signers : undefined,
       timeoutMs,
       maxBodyBytes,
       followAny,

@@ -65,6 +65,14 @@ async function scene(answer: TokenAnswer, accepts: (token: string) => boolean = 
 const bearers = ({ api }: Scene) => api.requests.map(({ headers }) => headers.authorization);
 
 describe('an access token', () => {
+  test('goes along with the keys of a list', async () => {
+    const at = await scene(numbered());
+    const sender = createSender({ secrets: { c: secret, k: 'K1' } });
+    await sender.get(at.api.origin, { auth: [at.auth, { type: 'api_key', header: 'X-Key', credential: 'k' }] });
+    expect(at.api.requests[0]?.headers).toMatchObject({ authorization: 'Bearer token-0', 'x-key': 'K1' });
+    expect(sender.used).toEqual(['c', 'k']);
+  });
+
   test('is requested as RFC 6749 says', async () => {
     const at = await scene(numbered());
     await at.get();

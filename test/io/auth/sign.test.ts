@@ -68,6 +68,35 @@ describe('on the wire', () => {
   });
 });
 
+describe('several credentials at once', () => {
+  const auth: readonly Auth[] = [
+    { type: 'bearer', credential: 'a' },
+    { type: 'api_key', header: 'X-Key', credential: 'b' },
+    { type: 'api_key', query: 'id', credential: 'c' },
+    { type: 'api_key', query: 'key', credential: 'd' },
+  ];
+
+  test('each stands in its place, and each is reported as used', async () => {
+    const server = await httpServer();
+    const { get, used } = createSender({ secrets: { a: 'A1', b: 'B1', c: 'C1', d: 'D1' } });
+    await get(`${server.origin}/x?y=1`, { auth });
+    expect(server.requests[0]).toMatchObject({
+      path: '/x?y=1&id=C1&key=D1',
+      headers: { authorization: 'Bearer A1', 'x-key': 'B1' },
+    });
+    expect(used).toEqual(['a', 'b', 'c', 'd']);
+  });
+
+  test('none of them follows a redirect to another origin, even if the server repeats the query', async () => {
+    const other = await httpServer();
+    const server = await httpServer(({ path }, response) => response.writeHead(307, { location: `${other.origin}${path}` }).end());
+    const { get } = createSender({ secrets: { a: 'CAN1', b: 'CAN2', c: 'CAN3', d: 'CAN4' } });
+    await get(`${server.origin}/x?y=1`, { auth, followAny: true });
+    expect(other.requests[0]?.path).toBe('/x?y=1');
+    expect(JSON.stringify(other.requests)).not.toContain('CAN');
+  });
+});
+
 test('a credential that nobody has ends the run', async () => {
   const server = await httpServer();
   const sent = createSender().get(server.origin, { auth: { type: 'bearer', credential: 'gone' } });

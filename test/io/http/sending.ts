@@ -1,7 +1,7 @@
 import { performance } from 'node:perf_hooks';
 import { onTestFinished } from 'vitest';
 import { Failure } from '../../../src/core/failure.ts';
-import type { Http, HttpRequest, HttpResponse } from '../../../src/core/ports.ts';
+import type { Auth, Http, HttpRequest, HttpResponse } from '../../../src/core/ports.ts';
 import type { Secret } from '../../../src/io/credentials/secret.ts';
 import { createHttp } from '../../../src/io/http/client.ts';
 import { createTransport } from '../../../src/io/http/transport.ts';
@@ -16,6 +16,9 @@ export interface SenderOptions {
   readonly now?: () => number;
 }
 
+/** Changes to a plain GET request. */
+export type Changes = Partial<Omit<HttpRequest, 'auth'>> & { readonly auth?: Auth | readonly Auth[] | undefined };
+
 /** The HTTP port on real sockets. */
 export interface Sender {
   readonly http: Http;
@@ -23,9 +26,9 @@ export interface Sender {
   readonly secrets: readonly string[];
   /** Every credential that the port reported as used. */
   readonly used: readonly string[];
-  get(url: string, more?: Partial<HttpRequest>): Promise<HttpResponse>;
+  get(url: string, more?: Changes): Promise<HttpResponse>;
   /** The failure of a request that must fail. */
-  failure(url: string, more?: Partial<HttpRequest>): Promise<Failure>;
+  failure(url: string, more?: Changes): Promise<Failure>;
 }
 
 /** Makes the HTTP port for the current test. */
@@ -43,7 +46,7 @@ export function createSender(options: SenderOptions = {}): Sender {
     secret: (text) => void registered.push(text),
   });
   onTestFinished(() => http.abort());
-  const get = (url: string, more: Partial<HttpRequest> = {}) => http.send(requestOf(url, more));
+  const get = (url: string, more: Changes = {}) => http.send(requestOf(url, more));
   return {
     http,
     secrets: registered,
@@ -62,7 +65,7 @@ function toSecret(given: string | { text: string; hosts: readonly string[] }): S
 }
 
 /** A GET request with room for everything. */
-function requestOf(url: string, more: Partial<HttpRequest> = {}): HttpRequest {
+function requestOf(url: string, { auth, ...more }: Changes = {}): HttpRequest {
   const { origin, pathname, search } = new URL(url);
   return {
     method: 'GET',
@@ -72,6 +75,7 @@ function requestOf(url: string, more: Partial<HttpRequest> = {}): HttpRequest {
     timeoutMs: 2000,
     maxBodyBytes: 10_000_000,
     followAny: false,
+    auth: auth && ('type' in auth ? [auth] : auth),
     ...more,
   };
 }
