@@ -2,7 +2,7 @@ import type { FailureClass } from './failure.ts';
 import type { ToolProgress } from './tools/tools.ts';
 
 /** The way a run ended. */
-export type Ending = 'complete' | 'interrupted' | 'max-errors' | 'max-credits' | 'on-error-stop' | 'unreachable';
+export type Ending = 'complete' | 'interrupted' | 'max-errors' | 'max-credits' | 'on-error-stop' | 'unreachable' | 'same-failure';
 
 /** A failure as events and summaries show it. */
 export interface FailureReport {

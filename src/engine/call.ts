@@ -41,6 +41,8 @@ export interface CallTools {
   readonly ports: Ports;
   readonly gates: RunGates;
   readonly phase: RunPhase;
+  /** True if the run goes on though nobody answers. */
+  readonly keepsGoing: boolean;
 }
 
 /** A call under way. Its credit is held once for all attempts; then it is spent or given back. */
@@ -73,15 +75,16 @@ export class Calls {
   readonly #ports: Ports;
   readonly #gates: RunGates;
   readonly #phase: RunPhase;
-  readonly #unreachable: UnreachableWatch;
+  /** Absent if the run goes on though nobody answers. */
+  readonly #unreachable: UnreachableWatch | undefined;
   /** Records that wait before their next call, for which they hold no credit yet. */
   #waiting = 0;
 
-  constructor({ ports, gates, phase }: CallTools) {
+  constructor({ ports, gates, phase, keepsGoing }: CallTools) {
     this.#ports = ports;
     this.#gates = gates;
     this.#phase = phase;
-    this.#unreachable = new UnreachableWatch(phase);
+    this.#unreachable = keepsGoing ? undefined : new UnreachableWatch(phase);
   }
 
   /** Makes a call. Throws the last attempt's Failure, or Unfinished. */
@@ -117,7 +120,7 @@ export class Calls {
           if (failed?.final) void this.#ports.clock.nextTurn().then(() => this.#gates.leave(call));
           else this.#gates.leave(call);
         }
-        await this.#waitForRetry(call, running, failed);
+        await this.#waitForRetry(running, failed);
       }
     } finally {
       if (running.credit === 'held') this.#ports.ledger.release(running.caller.node);
@@ -160,7 +163,7 @@ export class Calls {
     const { record, node, heard } = running.caller;
     const atMs = call.atMs?.(result) ?? this.#ports.clock.now();
     this.#settle(running, call.cost?.(result));
-    this.#unreachable.answered();
+    this.#unreachable?.answered();
     const waitMs = call.askedToWaitMs(result);
     heard?.({ atMs, waitMs });
     if (waitMs !== undefined && (!heard || call.isSpent?.(result))) this.#pause(call, waitMs);
@@ -169,7 +172,8 @@ export class Calls {
 
   #fail(call: Call<unknown>, running: RunningCall, failure: Failure, attempts: number): FailedAttempt {
     if (failure.sent) this.#settle(running);
-    if (failure.status !== undefined) this.#unreachable.answered();
+    if (failure.status === undefined) this.#unreachable?.failed(failure, call.gate.origin);
+    else this.#unreachable?.answered();
     failure.attempts = attempts;
     const waitMs = waitBeforeRetry(call.retry, attempts, failure, this.#ports.random);
     // Before the call leaves the gate, so that no other enters it. Other failures are this record's own: the others need not wait.
@@ -185,14 +189,12 @@ export class Calls {
   }
 
   /** Waits until the next attempt. Throws the call's failure if there is none. */
-  async #waitForRetry(call: Call<unknown>, { caller }: RunningCall, { failure, waitMs, final }: FailedAttempt): Promise<void> {
+  async #waitForRetry({ caller }: RunningCall, { failure, waitMs, final }: FailedAttempt): Promise<void> {
     if (this.#phase.current === 'stopped') throw new Unfinished();
-    if (final) {
-      this.#unreachable.failed(final, call.gate.origin);
-      throw final;
-    }
-    this.#ports.report({ type: 'call-retried', record: caller.record, waitMs, ...reportOf(failure, caller.node) });
+    if (final) throw final;
     await this.#waitAs('paid', this.#ports.clock.now() + waitMs);
+    // Not before: a run that ends early does not retry.
+    this.#ports.report({ type: 'call-retried', record: caller.record, waitMs, ...reportOf(failure, caller.node) });
   }
 
   /** Rejects with Unfinished as soon as the run does not allow the wait. Thousands of records may wait here: an async function would take more memory. */

@@ -30,8 +30,8 @@ export function minCallsBefore(limit: MaxErrors | undefined, failing: number, un
   return Math.max(0, minForShare - failing - uncalled, minFailures - failing);
 }
 
-/** Failed calls per origin, without a single answer, after which the run gives up. */
-const maxVainCalls = 10;
+/** Failed attempts per origin, without a single answer, after which the run gives up. */
+const maxVainAttempts = 10;
 
 /**
  * Ends a run in which no server has answered, before every record becomes an error. The limit grows with the number of origins:
@@ -41,7 +41,7 @@ export class UnreachableWatch {
   readonly #phase: RunPhase;
   readonly #origins = new Set<string>();
   #hasAnswer = false;
-  #vainCalls = 0;
+  #vainAttempts = 0;
 
   constructor(phase: RunPhase) {
     this.#phase = phase;
@@ -52,12 +52,50 @@ export class UnreachableWatch {
     this.#hasAnswer = true;
   }
 
-  /** Notes a call that failed after all its attempts. */
+  /** Notes a failed attempt. */
   failed({ kind, message }: Failure, origin: string): void {
     if (this.#hasAnswer || (kind !== 'network' && kind !== 'timeout')) return;
     this.#origins.add(origin);
-    if (++this.#vainCalls < maxVainCalls * this.#origins.size) return;
-    const reason = `none of the first ${this.#vainCalls} calls was answered: ${message}`;
+    if (++this.#vainAttempts < maxVainAttempts * this.#origins.size) return;
+    const reason = `none of the first ${this.#vainAttempts} attempts was answered: ${message}`;
     this.#phase.advance('finishing', { ending: 'unreachable', message: reason, patienceMs: 0 });
   }
+}
+
+/** Finished records from the first on that have to fail alike for the run to end. */
+const alikeRecords = 20;
+
+/** Statuses that no record causes: the credential, the method or the content type is wrong. */
+const hopelessStatuses = new Set([401, 403, 405, 415]);
+
+/** Ends a run whose first records all failed at the same node in the same way, if the others can only fail in that way too. */
+export class SameFailureWatch {
+  readonly #phase: RunPhase;
+  #first: Failure | undefined;
+  #failed = 0;
+  #isDecided = false;
+
+  constructor(phase: RunPhase) {
+    this.#phase = phase;
+  }
+
+  /** Notes a finished record; without a failure, it succeeded. */
+  finished(failure: Failure | undefined): void {
+    if (this.#isDecided) return;
+    this.#first ??= failure;
+    const isAlike = failure && isHopeless(failure) && isSame(failure, this.#first);
+    this.#isDecided = !isAlike || ++this.#failed === alikeRecords;
+    if (!isAlike || !this.#isDecided) return;
+    const { node, kind, status } = failure;
+    const message = `the first ${alikeRecords} records all failed at ${node} with ${kind}${status === undefined ? '' : ` ${status}`}`;
+    this.#phase.advance('finishing', { ending: 'same-failure', message });
+  }
+}
+
+function isHopeless({ kind, status = 0 }: Failure): boolean {
+  return kind === 'parse' || (kind === 'http' && hopelessStatuses.has(status));
+}
+
+function isSame(one: Failure, other: Failure | undefined): boolean {
+  return one.node === other?.node && one.kind === other?.kind && one.status === other?.status;
 }

@@ -6,7 +6,7 @@ import { Batches, type InputState } from './batches.ts';
 import { Budget } from './budget.ts';
 import { Calls, reportOf } from './call.ts';
 import { Chain } from './chain.ts';
-import { type MaxErrors, tooManyErrors } from './failure-limits.ts';
+import { type MaxErrors, SameFailureWatch, tooManyErrors } from './failure-limits.ts';
 import { type Gates, RunGates } from './gates.ts';
 import { RunPhase } from './phase.ts';
 import { Window, windowSize } from './window.ts';
@@ -26,6 +26,8 @@ export interface RunSettings {
   readonly unordered: boolean;
   /** Absent for any number of failures. */
   readonly maxErrors: MaxErrors | undefined;
+  /** True if the run goes on though its first records failed alike, or though nobody answers. */
+  readonly keepsGoing: boolean;
 }
 
 /** A run under way. */
@@ -52,6 +54,8 @@ class RecordRun {
   readonly #budget: Budget;
   readonly #window: Window;
   readonly #writing: Writing;
+  /** Absent if the run goes on though its first records failed alike. */
+  readonly #sameFailure: SameFailureWatch | undefined;
   readonly #counts = { finished: 0, failed: 0 };
   /** Finished records that are not written yet. Their places in the window will be free. */
   #unwritten = 0;
@@ -67,7 +71,9 @@ class RecordRun {
       if (previous === 'open' && reason) ports.report({ type: 'stopping', ending: reason.ending, reason: reason.message });
     });
     this.#gates = new RunGates(parts.gates, phase);
-    const calls = new Calls({ ports, gates: this.#gates, phase });
+    const { keepsGoing } = settings;
+    this.#sameFailure = keepsGoing ? undefined : new SameFailureWatch(phase);
+    const calls = new Calls({ ports, gates: this.#gates, phase, keepsGoing });
     this.#batches = new Batches({ steps: allSteps(plan.steps), clock: ports.clock, calls, input: () => this.#inputState() });
     this.#chain = new Chain(plan, { ports, phase, calls, batches: this.#batches, partialRows: () => output.partialRows() });
     this.#budget = new Budget(plan, ports.ledger, phase);
@@ -126,6 +132,7 @@ class RecordRun {
     const outcome = output.put(item, result);
     this.#counts.finished++;
     this.#unwritten++;
+    this.#sameFailure?.finished('failure' in outcome ? outcome.failure : undefined);
     if ('failure' in outcome) {
       this.#counts.failed++;
       ports.report({ type: 'record-failed', record: item.number, ...reportOf(outcome.failure) });

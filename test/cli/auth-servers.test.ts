@@ -76,7 +76,7 @@ nodes: [{ type: http, connection: api, url: "/{{id}}", map: [scope, echo], ${ret
     const { place, api, issued, refused, start } = await scene(20);
     const { code, stderr } = await start('wr0ng-s3cr3t');
     expect({ code, refused, issued, requests: api.requests }).toEqual({
-      code: 4,
+      code: 5,
       refused: [`Basic ${btoa('me:wr0ng-s3cr3t')}`],
       issued: [],
       requests: [],

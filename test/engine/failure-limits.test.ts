@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import { Failure } from '../../src/core/failure.ts';
-import { minCallsBefore, tooManyErrors, UnreachableWatch } from '../../src/engine/failure-limits.ts';
+import { Failure, type FailureClass } from '../../src/core/failure.ts';
+import { minCallsBefore, SameFailureWatch, tooManyErrors, UnreachableWatch } from '../../src/engine/failure-limits.ts';
 import { RunPhase } from '../../src/engine/phase.ts';
 
 describe('--max-errors', () => {
@@ -33,13 +33,13 @@ describe('--max-errors', () => {
 describe('a run that nobody answers', () => {
   const inVain = (kind: 'network' | 'timeout' | 'http' = 'network') => new Failure(kind, 'refused');
 
-  test.each(['network', 'timeout'] as const)('ends with the tenth call that fails with %s', (kind) => {
+  test.each(['network', 'timeout'] as const)('ends with the tenth attempt that fails with %s', (kind) => {
     const phase = new RunPhase();
     const watch = new UnreachableWatch(phase);
-    for (let call = 0; call < 9; call++) watch.failed(inVain(kind), 'https://a.example.com');
+    for (let attempt = 0; attempt < 9; attempt++) watch.failed(inVain(kind), 'https://a.example.com');
     expect(phase.current).toBe('open');
     watch.failed(inVain(kind), 'https://a.example.com');
-    expect(phase.reason).toMatchObject({ ending: 'unreachable', message: 'none of the first 10 calls was answered: refused' });
+    expect(phase.reason).toMatchObject({ ending: 'unreachable', message: 'none of the first 10 attempts was answered: refused' });
     expect(phase.allowsWait(1, true)).toBe(false);
   });
 
@@ -47,16 +47,61 @@ describe('a run that nobody answers', () => {
     const phase = new RunPhase();
     const watch = new UnreachableWatch(phase);
     watch.answered();
-    for (let call = 0; call < 99; call++) watch.failed(inVain(), 'https://a.example.com');
+    for (let attempt = 0; attempt < 99; attempt++) watch.failed(inVain(), 'https://a.example.com');
     expect(phase.current).toBe('open');
   });
 
-  test('makes ten calls to each origin on average', () => {
+  test('makes ten attempts at each origin on average', () => {
     const phase = new RunPhase();
     const watch = new UnreachableWatch(phase);
-    for (let call = 0; call < 29; call++) watch.failed(inVain(), `https://${call % 3}.example.com`);
+    for (let attempt = 0; attempt < 29; attempt++) watch.failed(inVain(), `https://${attempt % 3}.example.com`);
     expect(phase.current).toBe('open');
     watch.failed(inVain(), 'https://0.example.com');
     expect(phase.current).toBe('finishing');
+  });
+});
+
+describe('a run whose first records all fail alike', () => {
+  function failureAt(node: string, kind: FailureClass, status?: number): Failure {
+    const failure = new Failure(kind, 'refused', { status });
+    failure.node = node;
+    return failure;
+  }
+
+  /** The reason for the end after these records; absent if the run goes on. */
+  function reasonAfter(...outcomes: readonly (Failure | undefined)[]): string | undefined {
+    const phase = new RunPhase();
+    const watch = new SameFailureWatch(phase);
+    for (const outcome of outcomes) watch.finished(outcome);
+    return phase.reason?.message;
+  }
+
+  const times = (count: number, failure: Failure) => Array.from({ length: count }, () => failure);
+
+  test.each([
+    ['http', 401],
+    ['http', 403],
+    ['http', 405],
+    ['http', 415],
+    ['parse', 200],
+  ] as const)('ends with the twentieth %s %i', (kind, status) => {
+    const failure = failureAt('ask', kind, status);
+    expect(reasonAfter(...times(19, failure))).toBeUndefined();
+    expect(reasonAfter(...times(20, failure))).toBe(`the first 20 records all failed at ask with ${kind} ${status}`);
+  });
+
+  test.each([
+    ['a status that a record may cause', times(99, failureAt('ask', 'http', 404))],
+    ['a status that may pass', times(99, failureAt('ask', 'http', 500))],
+    ['another class with such a status', times(99, failureAt('ask', 'mapping', 401))],
+    ['different statuses', Array.from({ length: 99 }, (_, index) => failureAt('ask', 'http', index % 2 === 0 ? 401 : 403))],
+    ['different nodes', Array.from({ length: 99 }, (_, index) => failureAt(index === 7 ? 'two' : 'one', 'http', 401))],
+    ['a first record that succeeded', [undefined, ...times(99, failureAt('ask', 'http', 401))]],
+    [
+      'one of the first 20 that succeeded',
+      [...times(19, failureAt('ask', 'http', 401)), undefined, ...times(99, failureAt('ask', 'http', 401))],
+    ],
+  ])('goes on: %s', (_, outcomes) => {
+    expect(reasonAfter(...outcomes)).toBeUndefined();
   });
 });

@@ -104,20 +104,33 @@ describe('a server that cannot be reached', () => {
     throw new Failure('network', 'https://api.example.com: the connection was refused (ECONNREFUSED)', { retryable: true });
   };
 
-  test('ends the run after ten calls without an answer', async () => {
-    const { ending, failures, events } = await runFlow(flow(), numberedRecords(20_000), { http: refused, batch: 100 });
-    expect(ending).toBe('unreachable');
-    expect(failures.length).toBeLessThan(2000);
+  test('ends the run after ten attempts, retries included, and fails no record that could be retried', async () => {
+    const { ending, requests, failures, events } = await runFlow(flow(', concurrency: 4'), numberedRecords(20_000), {
+      http: refused,
+      batch: 100,
+    });
+    expect([ending, failures]).toEqual(['unreachable', []]);
+    expect(requests.length).toBeLessThan(10 + 4);
     const stopping = events.find(({ type }) => type === 'stopping');
     expect(stopping).toMatchObject({ ending: 'unreachable', reason: expect.stringMatching(/the connection was refused/) });
   });
 
-  test.each(['network', 'timeout'] as const)('ends the run with the tenth call that fails with %s, not before', async (kind) => {
+  test('counts every attempt of a few records', async () => {
+    expect(await runFlow(flow(), numberedRecords(2), { http: refused })).toMatchObject({ ending: 'complete' });
+    const four = await runFlow(flow(', concurrency: 1'), numberedRecords(4), { http: refused });
+    expect([four.ending, four.failures]).toEqual(['unreachable', []]);
+    // The third round of attempts was about to start.
+    expect(four.requests.map(({ atMs }) => atMs)).toEqual([0, 1000, 3000].flatMap((atMs) => [atMs, atMs, atMs, atMs]));
+    expect(four.events.filter(({ type }) => type === 'call-retried')).toHaveLength(8);
+  });
+
+  test.each(['network', 'timeout'] as const)('ends the run with the tenth attempt that fails with %s, not before', async (kind) => {
     const http = () => {
       throw new Failure(kind, 'in vain');
     };
     expect(await runFlow(flow(), numberedRecords(9), { http })).toMatchObject({ ending: 'complete' });
     expect(await runFlow(flow(), numberedRecords(10), { http })).toMatchObject({ ending: 'unreachable' });
+    expect(await runFlow(flow(), numberedRecords(10), { http, keepsGoing: true })).toMatchObject({ ending: 'complete' });
   });
 
   test.each([
@@ -125,7 +138,7 @@ describe('a server that cannot be reached', () => {
     ['has answered once with a success', (index: number) => (index === 0 ? {} : refused())],
     ['has answered an attempt that is still to be retried', (index: number) => (index < 16 ? { status: 503 } : refused())],
   ])('lets a run go on if it %s', async (_name, answer) => {
-    const { ending, rows, failures } = await runFlow(flow(', retry: { max: 1 }'), numberedRecords(100), {
+    const { ending, rows, failures } = await runFlow(flow(', concurrency: 1, retry: { max: 1 }'), numberedRecords(100), {
       http: (_, index) => answer(index),
     });
     expect([ending, rows.length + failures.length]).toEqual(['complete', 100]);
@@ -135,6 +148,27 @@ describe('a server that cannot be reached', () => {
     const links = ids(100).map((id) => ({ link: `https://host-${id}.example.com/` }));
     const { ending, failures } = await runFlow('nodes: [{ type: http, url: "{{link}}" }]', links, { http: refused });
     expect([ending, failures.length]).toEqual(['complete', 100]);
+  });
+});
+
+describe('records that all fail alike', () => {
+  const refused: FlowOptions['http'] = () => ({ status: 401, afterMs: 10 });
+
+  test('end the run after the first twenty', async () => {
+    const { ending, failures, requests, events } = await runFlow(flow(', concurrency: 1'), numberedRecords(500), { http: refused });
+    expect([ending, requests.length, failures.length]).toEqual(['same-failure', 20, 20]);
+    const reason = 'the first 20 records all failed at http-1 with http 401';
+    expect(events).toContainEqual({ type: 'stopping', ending: 'same-failure', reason });
+  });
+
+  test('do not end a run that keeps going', async () => {
+    const { ending, failures } = await runFlow(flow(), numberedRecords(100), { http: refused, keepsGoing: true });
+    expect([ending, failures.length]).toEqual(['complete', 100]);
+  });
+
+  test('do not end a run in which they are passed on', async () => {
+    const { ending, rows } = await runFlow(flow(', on_error: keep'), numberedRecords(100), { http: refused });
+    expect([ending, rows.length]).toEqual(['complete', 100]);
   });
 });
 

@@ -114,7 +114,7 @@ describe('MCP server that', () => {
   test('cannot start ends the run early with the reason', async () => {
     const { code, stderr } = await run('dies-at-once', ', retry: { max: 0 }', 100);
     expect(code).toBe(5);
-    expect(stderr).toMatch(/none of the first \d+ calls was answered: .*it ended with exit code 3; it said: cannot find the database/);
+    expect(stderr).toMatch(/none of the first \d+ attempts was answered: .*it ended with exit code 3; it said: cannot find the database/);
   });
 
   test('sends escape sequences never reaches the terminal with them', async () => {

@@ -289,7 +289,7 @@ test('a run ends early when none of its origins has ever answered', async () => 
   const flow = `nodes: [${node(one, ', on_error: keep')}, ${node(other, '')}]`;
   const place = await workplace({ 'flow.yaml': flow, 'rows.csv': csvOf(900) });
   const { code, stderr } = await place.automate([...run, '--concurrency', '1']);
-  expect([code, stderr]).toEqual([5, expect.stringContaining('none of the first 20 calls was answered')]);
+  expect([code, stderr]).toEqual([5, expect.stringContaining('none of the first 20 attempts was answered')]);
 });
 
 test('--max-errors 0 with one request at a time sends nothing after the first failure', async () => {
@@ -308,8 +308,7 @@ test('a run ends early with the reason when its origin refuses every connection,
   expect(code).toBe(5);
   expect(stderr).toMatch(/the connection was refused/);
   expect(stderr).toContain('automate run flow.yaml --in rows.csv --out out.csv --resume');
-  const failed = (await place.read('rows.errors.csv')).trim().split('\n').length - 1;
-  expect(failed).toBeLessThan(100);
+  expect(await place.files()).not.toContain('rows.errors.csv');
   expect(await leftBehind(place)).toEqual([journal]);
 });
 

@@ -53,11 +53,11 @@ export interface ConcludedRun extends OpenRun {
 
 /** Prints and writes the summary of a run. Returns the exit code. */
 export async function concludeRun(run: ConcludedRun): Promise<number> {
-  const { request, files, terminal, ending, signal, tally, output, events, usage } = run;
+  const { request, plan, files, terminal, ending, signal, tally, output, events, usage } = run;
   const { options } = request;
   const { failed } = output.saved();
   const exitCode = signal === undefined || ending === 'complete' ? exitCodeOfRun(ending, failed) : signalExitCode(signal);
-  const ended = { ending, tally, files, failed };
+  const ended = { plan, ending, tally, files, failed };
   const facts = { ...factsOf(run), usage, exitCode, next: [...nextSteps(request, ended), ...restoreSteps(run)] };
   if (!options.quiet) terminal.say(summaryText(tally, facts, terminal.colors));
   else for (const step of resumeSteps(request, ended)) terminal.say(stoppedText(tally, step, terminal.colors));

@@ -1,11 +1,13 @@
 import type { Ending } from '../../core/event.ts';
+import type { Step } from '../../core/node.ts';
+import { allSteps, type Plan } from '../../core/plan.ts';
 import { isNoFile } from '../../io/files/stat.ts';
 import { extensionOf, formatOfPath } from '../../io/records/format.ts';
 import { isTable } from '../input-options.ts';
 import type { Declared } from '../options.ts';
 import { counted, creditsText } from '../show/number.ts';
 import type { SummaryFacts } from '../show/run/summary.ts';
-import type { Tally } from '../show/run/tally.ts';
+import type { FailureGroup, Tally } from '../show/run/tally.ts';
 import { shellWord } from '../show/text.ts';
 import { testRequestOptions } from '../test-request/test-request-options.ts';
 import type { OutputPlan } from './output-files.ts';
@@ -15,6 +17,7 @@ type NextStep = SummaryFacts['next'][number];
 
 /** A run that has ended. */
 export interface EndedRun {
+  readonly plan: Plan;
   readonly ending: Ending;
   readonly tally: Tally;
   readonly files: OutputPlan;
@@ -24,14 +27,53 @@ export interface EndedRun {
 
 /** The steps that may follow a run, as command lines to copy. */
 export function nextSteps(request: RunRequest, ended: EndedRun): NextStep[] {
-  return [...resumeSteps(request, ended), ...retrySteps(request, ended), ...previewSteps(request, ended.tally)];
+  return [
+    ...checkSteps(request, ended),
+    ...resumeSteps(request, ended),
+    ...retrySteps(request, ended),
+    ...previewSteps(request, ended.tally),
+  ];
+}
+
+/** What to check after a run that could only fail. */
+function checkSteps(request: RunRequest, { plan, ending, tally }: EndedRun): NextStep[] {
+  const steps = allSteps(plan.steps);
+  if (ending === 'unreachable') {
+    const node = [...tally.failures.values()][0]?.node ?? steps.find(({ node }) => node.action)?.id ?? '';
+    return [{ why: 'check the address, the network and the proxy; try one request with', command: previewCommand(request, node) }];
+  }
+  const group = [...tally.failures.values()].sort((one, other) => other.count - one.count)[0];
+  const step = steps.find(({ id }) => id === group?.node);
+  if (ending !== 'same-failure' || !group || !step) return [];
+  if (group.status === 401 || group.status === 403) {
+    const credentials = credentialSteps(request, step);
+    if (credentials.length > 0) return credentials;
+  }
+  const why = `check ${whatToCheck(group)} of ${step.id}; try one request with`;
+  return [{ why, command: previewCommand(request, step.id, group.firstRecords[0]) }];
+}
+
+function credentialSteps({ options: { env } }: RunRequest, { node }: Step): NextStep[] {
+  const names = [...new Set(node.action?.credentials.map(({ field }) => field))];
+  return names.map((name) => {
+    const words = ['automate', 'credentials', 'check', name, ...(env === undefined ? [] : ['--env', env])];
+    return { why: 'the server refused the credential; check it with', command: words.map(shellWord).join(' ') };
+  });
+}
+
+/** The options of a node that are probably wrong if every record fails in this way. */
+function whatToCheck({ status, class: kind }: FailureGroup): string {
+  if (kind === 'parse') return 'url and response';
+  if (status === 405) return 'method and url';
+  if (status === 415) return 'body and Content-Type';
+  return 'auth, which sends no credential, and url';
 }
 
 /** The rest of a run that stopped early: a file is resumed; after an ordered stream, a new run skips the finished records. */
-export function resumeSteps(request: RunRequest, { ending, tally, files }: Omit<EndedRun, 'failed'>): NextStep[] {
+export function resumeSteps(request: RunRequest, { ending, tally, files }: EndedRun): NextStep[] {
   if (ending === 'complete') return [];
   const short = ending === 'max-credits' && tally.read + tally.newlyParked === 0 ? shortOf(tally, request) : undefined;
-  if (!files.isStreamed) return [{ why: short?.why ?? 'resume with', command: resumeCommand(request, short?.more) }];
+  if (!files.isStreamed) return [{ why: short?.why ?? goingOn(ending, 'resume'), command: resumeCommand(request, short?.more) }];
   const { skip: skipped = 0, limit, in: input, unordered } = request.options;
   if (input === '-' || unordered) return [];
   const skip = Math.max(tally.lastRecord, skipped);
@@ -44,8 +86,13 @@ export function resumeSteps(request: RunRequest, { ending, tally, files }: Omit<
     ...(tally.failed > 0 ? ['--errors', insertWord(files.errors, 'rest')] : []),
     ...(short?.more ?? []),
   ];
-  const why = short?.why ?? 'continue after the last record written with';
+  const why = short?.why ?? goingOn(ending, 'continue after the last record written');
   return [{ why, command: runAgain(request, (name, { about }) => about !== 'start' && name !== 'errors', more) }];
+}
+
+function goingOn(ending: Ending, how: string): string {
+  const canOnlyFail = ending === 'same-failure' || ending === 'unreachable';
+  return canOnlyFail ? `once that is solved, ${how} with (--keep-going lifts this stop)` : `${how} with`;
 }
 
 /** With the same credits, no record would be completed the next time either. */
@@ -102,13 +149,19 @@ function insertWord(path: string, word: string): string {
 function previewSteps(request: RunRequest, { hits, answered }: Tally): NextStep[] {
   const missing = [...hits.values()].flat().find(({ found, of }) => found === 0 && of > 0);
   if (!missing || request.options.in === '-') return [];
-  const record = answered.get(missing.node) ?? 1;
+  const command = previewCommand(request, missing.node, answered.get(missing.node));
+  return [{ why: `no answer has ${missing.path}; list the paths of one with`, command }];
+}
+
+/** The command line that previews the request of a node for a record. stdin cannot be read again: then the record is given by hand. */
+function previewCommand(request: RunRequest, node: string, record = 1): string {
+  const isStdin = request.options.in === '-';
   const words = [
-    ...wordsOf(request, (name) => Object.hasOwn(testRequestOptions, name)),
-    ...(record === 1 ? [] : ['--record', String(record)]),
-    ...['--node', missing.node],
+    ...wordsOf(request, (name, { about }) => Object.hasOwn(testRequestOptions, name) && !(isStdin && about === 'input')),
+    ...(record === 1 || isStdin ? [] : ['--record', String(record)]),
+    ...['--node', node],
   ];
-  return [{ why: `no answer has ${missing.path}; list the paths of one with`, command: commandLine('test-request', request.flow, words) }];
+  return commandLine('test-request', request.flow, words);
 }
 
 type Choice = (name: string, option: Declared<unknown>) => boolean;

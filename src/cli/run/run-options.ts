@@ -19,6 +19,7 @@ export const runOptions = {
     maxErrorsArgument,
     'stop once more records than this have failed: a number, or a percentage such as 5%',
   ),
+  keepGoing: flag('--keep-going', 'do not stop when nobody answers, or when the first records all fail alike'),
   maxCredits: parsed('--max-credits <n>', wholeNumber(0), 'spend at most N credits'),
   unordered: flag('--unordered', 'write records as they finish, not in input order'),
   dryRun: flag('--dry-run', 'send nothing: print the plan with its records, requests, credits and time'),

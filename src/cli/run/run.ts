@@ -65,14 +65,14 @@ function checkInput(plan: Plan, { format, columns }: Source, { flow, options }: 
 /** Runs the records. `earlySignals` listens until the run itself does. */
 async function runRecords(ready: ReadyRun, earlySignals: { stop(): void }): Promise<number> {
   const { plan, source, credentials, terminal } = ready;
-  const { unordered = false, maxErrors } = ready.request.options;
+  const { unordered = false, maxErrors, keepGoing: keepsGoing = false } = ready.request.options;
   limitYoungGeneration();
   const run = await openRun(ready);
   const { input, output, ports, ledger, events } = run;
   const progress = await showProgress(run);
   const startedMs = ports.clock.now();
   const gates = new Gates(ports.clock);
-  const { phase, ended } = startRun(plan, { input, output, ports, gates }, { unordered, maxErrors });
+  const { phase, ended } = startRun(plan, { input, output, ports, gates }, { unordered, maxErrors, keepsGoing });
   const signals = watchSignals(phase, ports.clock, terminal);
   earlySignals.stop();
   phase.onPhase(() => void source.close());

@@ -100,7 +100,7 @@ class ChainMaker {
 
   constructor({ steps }: Plan, ports: WiredPorts) {
     const phase = this.#phase;
-    const calls = new Calls({ ports, phase, gates: new RunGates(new Gates(ports.clock), phase) });
+    const calls = new Calls({ ports, phase, gates: new RunGates(new Gates(ports.clock), phase), keepsGoing: true });
     const batches = new Batches({ steps: allSteps(steps), clock: ports.clock, calls, input: () => 'ended' });
     this.#tools = { ports, phase, calls, batches };
   }

@@ -35,6 +35,7 @@ const endings: Record<Ending, string> = {
   'max-credits': 'stopped: the credits are used up',
   'on-error-stop': 'stopped at a failed record (on_error: stop)',
   unreachable: 'stopped: the server cannot be reached',
+  'same-failure': 'stopped: every record fails in the same way',
 };
 
 /** The summary for people, printed at the end of a run. */

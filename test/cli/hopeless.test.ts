@@ -1,0 +1,108 @@
+import { describe, expect, test } from 'vitest';
+import { answeringServer, type ServerAnswer } from '../helpers/answering-server.ts';
+import { askingFlow, idRows } from '../helpers/asking.ts';
+import { type Finished, type Workplace, workplace } from '../helpers/cli.ts';
+
+const run = ['run', 'flow.yaml', '--in', 'rows.csv', '--out', 'out.csv', '--errors', 'failed.csv', '--concurrency', '1'];
+const token = { AUTOMATE_CREDENTIAL_CRM_TOKEN: 'Secr3t-of-crm' };
+const bearer = ', auth: { type: bearer, credential: crm-token }';
+
+/** Runs 50 records. `answer`: to the request with that index, from 0. */
+async function against(
+  answer: (index: number) => ServerAnswer,
+  { more = '', args = [] }: { more?: string; args?: readonly string[] } = {},
+): Promise<Finished & { place: Workplace; sent(): number }> {
+  const server = await answeringServer((_, index) => answer(index));
+  const place = await workplace({ 'flow.yaml': askingFlow(server.origin, more), 'rows.csv': idRows(50) });
+  return { ...(await place.automate([...run, ...args], { env: token })), place, sent: () => server.requests.length };
+}
+
+const lines = (text: string) => text.trim().split('\n').length;
+
+describe('a run whose first 20 records all fail alike', () => {
+  const resume = 'once that is solved, resume with (--keep-going lifts this stop):\n    automate run flow.yaml --in rows.csv --out out.csv';
+
+  test.each([401, 403])('stops and says to check the credential: %i', async (status) => {
+    const { code, stderr, place, sent } = await against(() => ({ status }), { more: bearer });
+    expect([code, sent()]).toEqual([5, 20]);
+    expect(stderr).toContain(`reason: the first 20 records all failed at ask with http ${status}\n`);
+    expect(stderr).toContain('the server refused the credential; check it with:\n    automate credentials check crm-token\n');
+    expect(stderr).toContain(resume);
+    expect(lines(await place.read('failed.csv'))).toBe(21);
+  });
+
+  test.each<[string, ServerAnswer, string]>([
+    ['401 without a credential', { status: 401 }, 'check auth, which sends no credential, and url of ask'],
+    ['405', { status: 405 }, 'check method and url of ask'],
+    ['415', { status: 415 }, 'check body and Content-Type of ask'],
+    ['text that is not JSON', { body: '<html>', headers: { 'content-type': 'text/html' } }, 'check url and response of ask'],
+  ])('stops and offers a preview: %s', async (_, answer, advice) => {
+    const { code, stderr, sent } = await against(() => answer);
+    expect([code, sent()]).toEqual([5, 20]);
+    expect(stderr).toContain(`${advice}; try one request with:\n    automate test-request flow.yaml --in rows.csv --node ask\n`);
+    expect(stderr).toContain(resume);
+  });
+
+  test('names the environment of the credential', async () => {
+    const { stderr } = await against(() => ({ status: 401 }), { more: bearer, args: ['--env', 'staging'] });
+    expect(stderr).toContain('automate credentials check crm-token --env staging\n');
+  });
+
+  test('is resumable: the other records are processed once the cause is gone', async () => {
+    const { place } = await against((index) => (index < 20 ? { status: 401 } : { body: { name: 'n' } }), { more: bearer });
+    expect(await place.automate([...run, '--resume'], { env: token })).toMatchObject({ code: 4 });
+    expect([lines(await place.read('out.csv')), lines(await place.read('failed.csv'))]).toEqual([31, 21]);
+  });
+
+  test('goes to its end with --keep-going', async () => {
+    const { code, sent, place } = await against(() => ({ status: 401 }), { more: bearer, args: ['--keep-going'] });
+    expect([code, sent(), lines(await place.read('failed.csv'))]).toEqual([4, 50, 51]);
+  });
+
+  test.each<[string, (index: number) => ServerAnswer]>([
+    ['another status', () => ({ status: 404 })],
+    ['19 records', (index) => (index === 19 ? { body: { name: 'n' } } : { status: 401 })],
+  ])('goes to its end after %s', async (_, answer) => {
+    expect(await against(answer)).toMatchObject({ code: 4 });
+  });
+
+  test('reports the ending in --summary', async () => {
+    const { place } = await against(() => ({ status: 401 }), { args: ['--summary', 's.json'] });
+    expect(JSON.parse(await place.read('s.json'))).toMatchObject({
+      ...{ ending: 'same-failure', exit_code: 5, failed: 20 },
+      reason: 'the first 20 records all failed at ask with http 401',
+    });
+  });
+});
+
+describe('a run that nobody answers', () => {
+  const flow = (more = '') => askingFlow('http://127.0.0.1:1', more);
+
+  test('stops after ten attempts, fails no record that could be retried, and is resumable', async () => {
+    const place = await workplace({ 'flow.yaml': flow(), 'rows.csv': idRows(50) });
+    const { code, stderr } = await place.automate([...run, '--concurrency', '16']);
+    expect(code).toBe(5);
+    expect(stderr).toContain('reason: none of the first 10 attempts was answered: http://127.0.0.1:1: ');
+    expect(stderr).toContain(
+      'check the address, the network and the proxy; try one request with:\n    automate test-request flow.yaml --in rows.csv --node ask\n',
+    );
+    expect(await place.files()).not.toContain('failed.csv');
+    const server = await answeringServer(() => ({ body: { name: 'n' } }));
+    expect(await place.automate([...run, '--resume'])).toMatchObject({ code: 5 });
+    await place.write('flow.yaml', askingFlow(server.origin));
+    expect(await place.automate([...run, '--force'])).toMatchObject({ code: 0 });
+  });
+
+  test('goes to its end with --keep-going', async () => {
+    const place = await workplace({ 'flow.yaml': flow(', retry: { max: 0 }'), 'rows.csv': idRows(50) });
+    expect(await place.automate([...run, '--keep-going'])).toMatchObject({ code: 4 });
+    expect(lines(await place.read('failed.csv'))).toBe(51);
+  });
+});
+
+test('--keep-going takes no value', async () => {
+  const place = await workplace({ 'flow.yaml': askingFlow('http://127.0.0.1:1'), 'rows.csv': idRows(1) });
+  const { code, stderr } = await place.automate([...run, '--keep-going=yes']);
+  expect([code, stderr]).toEqual([2, expect.stringContaining('--keep-going')]);
+  expect(await place.files()).toEqual(['flow.yaml', 'rows.csv']);
+});
