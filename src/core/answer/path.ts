@@ -1,3 +1,4 @@
+import { orUndefined } from '../or-undefined.ts';
 import { isObject, type Value } from '../value/value.ts';
 
 /** One step into a value: a name, an index, or each element of an array. */
@@ -55,20 +56,12 @@ function stepsOf(text: string): Step[] {
     if (!groups || misplacedDot) return fail(text, at);
     if (groups.name !== undefined) steps.push(groups.name);
     else if (groups.index !== undefined) steps.push(Number(groups.index));
-    else if (groups.quoted !== undefined) steps.push(unquoted(groups.quoted) ?? fail(text, at));
+    else if (groups.quoted !== undefined) steps.push(orUndefined(() => JSON.parse(groups.quoted as string) as string) ?? fail(text, at));
     else steps.push(each);
     at = token.lastIndex;
   }
   if (steps.length === 0) throw new Error('expected a path such as data.user.name, found nothing');
   return steps;
-}
-
-function unquoted(quoted: string): string | undefined {
-  try {
-    return JSON.parse(quoted) as string;
-  } catch {
-    return undefined;
-  }
 }
 
 function fail(text: string, at: number): never {
@@ -85,11 +78,7 @@ function otherSyntax(text: string): string | undefined {
     .replaceAll('[*]', '[]')
     .replaceAll(/\['([^'"\\]+)'\]/g, '["$1"]');
   if (plain === text || plain === '') return undefined;
-  try {
-    return `did you mean ${compilePath(plain).text}?`;
-  } catch {
-    return undefined;
-  }
+  return orUndefined(() => `did you mean ${compilePath(plain).text}?`);
 }
 
 /** The value at the end of the steps, `undefined` if there is none. Inherited properties do not count. */

@@ -1,7 +1,7 @@
 import * as z from 'zod';
 import { credentialName, headerName, isClientHeader } from '../options/names.ts';
 import { describedAs } from '../value/dictionary.ts';
-import { credentialFor, defineAuthType, inHeader, inQuery, type Signature } from './auth-type.ts';
+import { credentialFor, defineAuthType, inHeader, inQuery } from './auth-type.ts';
 
 const options = z.strictObject({
   type: z.literal('api_key'),
@@ -35,16 +35,10 @@ export const apiKey = defineAuthType({
       suggested: (connection) => `${connection}-token`,
     },
   },
-  problem: () => undefined,
   credentials: ({ credential }, origin) => [credentialFor(credential, origin)],
-  sign: inItsPlace,
-  preview: (auth) => inItsPlace(auth, '***'),
+  sign: ({ header, query = '' }, key) => (header === undefined ? inQuery(query, key) : inHeader(header, key)),
   curl: ({ header, query = '' }, variable) =>
     header === undefined
       ? { in: 'query', before: `${encodeURIComponent(query)}=`, variable }
       : { in: 'header', before: `${header}: `, variable },
 });
-
-function inItsPlace({ header, query = '' }: z.output<typeof options>, key: string): Signature {
-  return header === undefined ? inQuery(query, key) : inHeader(header, key);
-}

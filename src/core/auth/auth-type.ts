@@ -8,8 +8,8 @@ export interface AuthType<Options extends z.ZodType = z.ZodType> {
   readonly options: Options;
   /** A part for each option, in the order of the questions. */
   readonly parts: { readonly [Key in Exclude<keyof z.input<Options>, 'type'>]-?: AuthPart };
-  /** Finds a mistake that the options' shapes cannot show. Absent if there is none. The message never holds the value. */
-  problem(auth: z.output<Options>, allowHttp: boolean): AuthProblem | undefined;
+  /** Finds a mistake that the options' shapes cannot show; absent if they show all. The message never holds the value. */
+  problem?(auth: z.output<Options>, allowHttp: boolean): AuthProblem | undefined;
   /** The credentials that a request to an origin needs. `origin` is absent if records decide it. */
   credentials(auth: z.output<Options>, origin: string | undefined): readonly NeededCredential[];
 }
@@ -18,8 +18,8 @@ export interface AuthType<Options extends z.ZodType = z.ZodType> {
 export interface SigningType<Options extends z.ZodType = z.ZodType> extends AuthType<Options> {
   /** Puts the secret into a request. An OAuth type gets its access token as the secret. */
   sign(auth: z.output<Options>, secret: string): Signature;
-  /** The signature as previews show it, with `***` for the secret. */
-  preview(auth: z.output<Options>): Signature;
+  /** The signature as previews show it; absent if `***` in place of the secret hides all of it. */
+  preview?(auth: z.output<Options>): Signature;
   /** The signature in a curl command. `variable`: the environment variable of the credential. */
   curl(auth: z.output<Options>, variable: string): CurlSecret;
 }

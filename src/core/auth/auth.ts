@@ -87,7 +87,7 @@ export const authOptions: ReadonlySet<string> = new Set(['type', ...[...allTypes
 
 /** Finds a mistake that the options' shapes cannot show. Absent if there is none. */
 export function authProblem(auth: Auth | Login, allowHttp: boolean): AuthProblem | undefined {
-  return (allTypes.get(auth.type) as AuthType).problem(auth, allowHttp);
+  return (allTypes.get(auth.type) as AuthType).problem?.(auth, allowHttp);
 }
 
 /** The credentials that a request to an origin needs, the one that signs it first. `origin` is absent if records decide it. */
@@ -102,7 +102,7 @@ export function signature(auth: Auth, secret: string): Signature {
 
 /** The signature of a request as it is shown, with `***` for the secrets. */
 export function shownSignature(auth: readonly Auth[]): Signature {
-  return combined(auth.map((one) => (signingTypes.get(one.type) as SigningType).preview(one)));
+  return combined(auth.map((one) => (signingTypes.get(one.type) as SigningType).preview?.(one) ?? signature(one, '***')));
 }
 
 /** The place of a request that a way to sign fills, in words. */

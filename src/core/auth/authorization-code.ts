@@ -36,7 +36,6 @@ export const authorizationCode: AuthType<typeof options> = {
     client_credential: { isCredential: true },
     scopes: {},
   },
-  problem: () => undefined,
   credentials: ({ credential, clientCredential }, origin) => [
     { ...credentialFor(credential, origin), isLogin: true },
     // The server itself says, during the login, where the client's secret goes.

@@ -21,7 +21,6 @@ export const basic = defineAuthType({
       suggested: (connection) => `${connection}-login`,
     },
   },
-  problem: () => undefined,
   credentials: ({ credential, username }, origin) => [credentialFor(credential, origin, username === undefined)],
   sign: ({ username }, secret) => inHeader('Authorization', `Basic ${toBase64(username === undefined ? secret : `${username}:${secret}`)}`),
   preview: () => inHeader('Authorization', 'Basic ***'),

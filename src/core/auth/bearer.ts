@@ -15,9 +15,7 @@ export const bearer = defineAuthType({
       suggested: (connection) => `${connection}-token`,
     },
   },
-  problem: () => undefined,
   credentials: ({ credential }, origin) => [credentialFor(credential, origin)],
   sign: (_auth, secret) => inHeader('Authorization', `Bearer ${secret}`),
-  preview: () => inHeader('Authorization', 'Bearer ***'),
   curl: (_auth, variable) => ({ in: 'header', before: 'Authorization: Bearer ', variable }),
 });

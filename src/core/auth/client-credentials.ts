@@ -1,5 +1,6 @@
 import * as z from 'zod';
 import { credentialName } from '../options/names.ts';
+import { orUndefined } from '../or-undefined.ts';
 import { targetOf } from '../template/target.ts';
 import { credentialFor, defineAuthType, inHeader, originOf } from './auth-type.ts';
 
@@ -34,18 +35,10 @@ export const clientCredentials = defineAuthType({
     scopes: {},
   },
   problem: ({ tokenUrl }, allowHttp) =>
-    isAllowedUrl(tokenUrl, allowHttp) ? undefined : { option: 'token_url', message: 'expected an absolute https URL as the token_url' },
+    orUndefined(() => targetOf(tokenUrl, { allowHttp }))
+      ? undefined
+      : { option: 'token_url', message: 'expected an absolute https URL as the token_url' },
   credentials: ({ credential, tokenUrl }) => [credentialFor(credential, originOf(tokenUrl))],
   sign: (_auth, token) => inHeader('Authorization', `Bearer ${token}`),
-  preview: () => inHeader('Authorization', 'Bearer ***'),
   curl: () => ({ in: 'header', before: 'Authorization: Bearer ', variable: 'ACCESS_TOKEN' }),
 });
-
-function isAllowedUrl(url: string, allowHttp: boolean): boolean {
-  try {
-    targetOf(url, { allowHttp });
-    return true;
-  } catch {
-    return false;
-  }
-}

@@ -1,6 +1,7 @@
 import { type ASTNode, Environment } from '@marcbachmann/cel-js';
 import { inQuotes } from '../answer/response.ts';
 import { Failure } from '../failure.ts';
+import { orUndefined } from '../or-undefined.ts';
 import type { Fields } from '../record.ts';
 import { missingField } from '../template/template.ts';
 import type { Value } from '../value/value.ts';
@@ -96,12 +97,7 @@ function parse(source: string): ASTNode {
 }
 
 function parses(text: string): boolean {
-  try {
-    environment().parse(text);
-    return true;
-  } catch {
-    return false;
-  }
+  return orUndefined(() => environment().parse(text)) !== undefined;
 }
 
 /** A macro that names a variable, such as cel.bind, is refused only here: its variable has become a look-up in the record. */

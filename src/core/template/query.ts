@@ -1,10 +1,8 @@
+import { orUndefined } from '../or-undefined.ts';
+
 /** The text without percent-encoding. Unchanged if the encoding is broken. */
 export function percentDecoded(text: string): string {
-  try {
-    return decodeURIComponent(text);
-  } catch {
-    return text;
-  }
+  return orUndefined(() => decodeURIComponent(text)) ?? text;
 }
 
 /** A query without a parameter. The rest stays byte for byte. */

@@ -1,5 +1,6 @@
 import { compilePath } from '../../core/answer/path.ts';
 import type { Problem } from '../../core/failure.ts';
+import { orUndefined } from '../../core/or-undefined.ts';
 import { foreignReferences, isReferable, nearReferences, referable } from '../../core/template/template.ts';
 import type { At, Source } from '../source.ts';
 
@@ -48,16 +49,7 @@ export function renaming(name: string): string {
   if (better === '') return 'write the name of a field between the braces';
   const rename = `rename the field with a set node first: rename: { ${JSON.stringify(name)}: ${better} }`;
   // With a list of paths the whole path becomes the field's name.
-  return /[.[]/.test(name) && isPath(name)
+  return /[.[]/.test(name) && orUndefined(() => compilePath(name))
     ? `${rename}\nor name it where a map adds it: map: { ${better}: ${JSON.stringify(name)} }`
     : rename;
-}
-
-function isPath(text: string): boolean {
-  try {
-    compilePath(text);
-    return true;
-  } catch {
-    return false;
-  }
 }

@@ -1,4 +1,5 @@
 import { createCipheriv, createDecipheriv, randomBytes, scrypt } from 'node:crypto';
+import { orUndefined } from '../../core/or-undefined.ts';
 
 /** The vault on disk: secrets under AES-256-GCM. Binary fields are in Base64. */
 export interface VaultFile {
@@ -48,13 +49,8 @@ export function decryptSecrets(vault: VaultFile, key: Buffer): Map<string, strin
   const decipher = createDecipheriv('aes-256-gcm', key, Buffer.from(vault.iv, 'base64'), { authTagLength: 16 });
   decipher.setAAD(clearFields(vault));
   decipher.setAuthTag(Buffer.from(vault.tag, 'base64'));
-  let text: string;
-  try {
-    text = Buffer.concat([decipher.update(Buffer.from(vault.data, 'base64')), decipher.final()]).toString();
-  } catch {
-    return undefined;
-  }
-  return new Map(JSON.parse(text) as [string, string][]);
+  const bytes = orUndefined(() => Buffer.concat([decipher.update(Buffer.from(vault.data, 'base64')), decipher.final()]));
+  return bytes && new Map(JSON.parse(bytes.toString()) as [string, string][]);
 }
 
 /** The unencrypted fields. They are authenticated with the secrets, so that a change of them does not go unnoticed. */

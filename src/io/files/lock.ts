@@ -2,9 +2,10 @@ import { randomBytes } from 'node:crypto';
 import { chmodSync, linkSync, lstatSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { utimes } from 'node:fs/promises';
 import { AutomateError } from '../../core/failure.ts';
+import { orUndefined } from '../../core/or-undefined.ts';
 import { fileError, systemReason } from './naming-errors.ts';
 import { livingOwner, type Owner, otherMachine, ownerText } from './owner.ts';
-import { attempt, statOf } from './stat.ts';
+import { statOf } from './stat.ts';
 
 /** The right to write a file. */
 export interface Lock {
@@ -91,7 +92,7 @@ function readLock(path: string, file: string): string | undefined {
 
 /** Touches and removes only its own lock: another process may have taken it over after a long silence. */
 function heldLock(path: string, mine: string): Lock {
-  const isMine = () => attempt(() => readFileSync(path, 'utf8')) === mine;
+  const isMine = () => orUndefined(() => readFileSync(path, 'utf8')) === mine;
   const beat = setInterval(() => {
     if (isMine()) void utimes(path, new Date(), new Date()).catch(() => {});
   }, heartbeat.everyMs);
@@ -120,7 +121,7 @@ function createLock(path: string, file: string, text: string): boolean {
     throw fileError(file, 'written', error);
   } finally {
     // Fails if the folder cannot be accessed; then there is no draft.
-    attempt(() => rmSync(draft, { force: true }));
+    orUndefined(() => rmSync(draft, { force: true }));
   }
 }
 

@@ -1,6 +1,6 @@
 import { readFileSync, readlinkSync } from 'node:fs';
 import { hostname } from 'node:os';
-import { attempt } from './stat.ts';
+import { orUndefined } from '../../core/or-undefined.ts';
 
 /** A process that owns a lock or a hold. */
 export interface Owner {
@@ -18,7 +18,7 @@ export function ownerText(): string {
 
 /** The owner in a text if its process is alive. `isRecent` decides for another machine, whose processes cannot be seen. */
 export function livingOwner(text: string, isRecent: () => boolean): Owner | undefined {
-  const owner = attempt(() => JSON.parse(text) as Owner);
+  const owner = orUndefined(() => JSON.parse(text) as Owner);
   return owner && isAlive(owner, isRecent) ? owner : undefined;
 }
 
@@ -41,12 +41,12 @@ function isAlive(owner: Owner, isRecent: () => boolean): boolean {
 
 /** The host name and the namespace of pids: containers of one machine may share its name. */
 function machine(): string {
-  return `${hostname()} ${attempt(() => readlinkSync('/proc/self/ns/pid')) ?? ''}`.trim();
+  return `${hostname()} ${orUndefined(() => readlinkSync('/proc/self/ns/pid')) ?? ''}`.trim();
 }
 
 /** Reads fields 3 and 22 of /proc/PID/stat (proc_pid_stat(5)), counted after the name, which may contain anything. */
 function processState(pid: number): { born: string; isZombie: boolean } {
-  const text = attempt(() => readFileSync(`/proc/${pid}/stat`, 'utf8')) ?? '';
+  const text = orUndefined(() => readFileSync(`/proc/${pid}/stat`, 'utf8')) ?? '';
   const fields = text.slice(text.lastIndexOf(')') + 2).split(' ');
   return { born: fields[19] ?? '', isZombie: fields[0] === 'Z' || fields[0] === 'X' };
 }

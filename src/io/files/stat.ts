@@ -1,18 +1,10 @@
 import { lstatSync, readlinkSync, realpathSync, type Stats, statSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
-
-/** Returns the result of `act`, or undefined if it throws. */
-export function attempt<Result>(act: () => Result): Result | undefined {
-  try {
-    return act();
-  } catch {
-    return undefined;
-  }
-}
+import { orUndefined } from '../../core/or-undefined.ts';
 
 /** The file, folder or device at a path, links followed; absent if there is none or it cannot be accessed. */
 export function statOf(path: string): Stats | undefined {
-  return attempt(() => statSync(path));
+  return orUndefined(() => statSync(path));
 }
 
 /** True if a folder, a pipe or a device is at a path. */
@@ -22,7 +14,7 @@ export function isNoFile(path: string): boolean {
 
 /** True if a symbolic link is at a path. */
 export function isLink(path: string): boolean {
-  return attempt(() => lstatSync(path))?.isSymbolicLink() ?? false;
+  return orUndefined(() => lstatSync(path))?.isSymbolicLink() ?? false;
 }
 
 /** Maximum of links that lead to each other, as in Linux: a circle of links cannot be opened. */

@@ -3,10 +3,11 @@ import { readFileSync } from 'node:fs';
 import { open, rename, rm } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { AutomateError } from '../../core/failure.ts';
+import { orUndefined } from '../../core/or-undefined.ts';
 import { makeFolder, syncFolder } from './folder.ts';
 import { waitForLock } from './lock.ts';
 import { fileError, namingErrors, systemReason } from './naming-errors.ts';
-import { attempt, isLink, isNoFile } from './stat.ts';
+import { isLink, isNoFile } from './stat.ts';
 
 /** A JSON file of the program's own, which only its owner can read. */
 export interface StateFile<Content> {
@@ -27,7 +28,7 @@ export function createStateFile<Content>(path: string, isContent: (found: unknow
       refuseLink(path);
       const text = readText(path);
       if (text === undefined) return undefined;
-      const content = attempt(() => JSON.parse(text) as unknown);
+      const content = orUndefined(() => JSON.parse(text) as unknown);
       if (!isContent(content))
         throw unreadable(path, 'its content was not written by automate\nput back a good copy, or delete it: automate creates a new one');
       return content;

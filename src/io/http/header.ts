@@ -1,3 +1,4 @@
+import { orUndefined } from '../../core/or-undefined.ts';
 import type { HttpResponse } from '../../core/ports.ts';
 
 const utf8 = new TextDecoder('utf-8', { fatal: true });
@@ -15,9 +16,5 @@ export function headerReader(headers: HttpResponse['headers']): HttpResponse['he
 /** Headers come as one character per byte. They are read as UTF-8, as they are written, if they are valid UTF-8. */
 function toText(text: string): string {
   if (!/[\x80-\xff]/.test(text)) return text;
-  try {
-    return utf8.decode(Buffer.from(text, 'latin1'));
-  } catch {
-    return text;
-  }
+  return orUndefined(() => utf8.decode(Buffer.from(text, 'latin1'))) ?? text;
 }

@@ -1,8 +1,9 @@
 import { closeSync, ftruncateSync, openSync, readFileSync, rmSync, writeSync } from 'node:fs';
 import { dirname, join } from 'node:path';
+import { orUndefined } from '../../core/or-undefined.ts';
 import { makeFolder } from '../files/folder.ts';
 import { fileError, namingErrors } from '../files/naming-errors.ts';
-import { attempt, isLink } from '../files/stat.ts';
+import { isLink } from '../files/stat.ts';
 
 /** Bytes of an entry: the account's index, then the credits. */
 const entryBytes = 10;
@@ -68,7 +69,7 @@ export class SentLog {
 /** Sums up a log after its first `entries`, by account; absent if there is no log. */
 export function sentSince(path: string, entries: number, accounts: number): number[] | undefined {
   const sums = new Array<number>(accounts).fill(0);
-  const bytes = isLink(path) ? undefined : attempt(() => readFileSync(path));
+  const bytes = isLink(path) ? undefined : orUndefined(() => readFileSync(path));
   if (!bytes) return undefined;
   for (let at = entries * entryBytes; at + entryBytes <= bytes.length; at += entryBytes) {
     const account = bytes.readUInt16LE(at);

@@ -1,5 +1,6 @@
 import type { CallToolResult } from '@modelcontextprotocol/client';
 import { Failure } from '../../core/failure.ts';
+import { orUndefined } from '../../core/or-undefined.ts';
 import type { ToolAnswer } from '../../core/tools/tools.ts';
 import { isNestedTooDeep, parseJson, tooDeep } from '../../core/value/json.ts';
 import { isObject, type JsonObject, type Value } from '../../core/value/value.ts';
@@ -21,11 +22,7 @@ export function toAnswer({ isError = false, content = [], structuredContent }: C
 function withAllDigits(structured: Value, text: string): Value {
   const json = JSON.stringify(structured);
   if (!/\d{16}|\de[+-]?\d/.test(json)) return structured;
-  try {
-    return JSON.stringify(JSON.parse(text)) === json ? parseJson(text) : structured;
-  } catch {
-    return structured;
-  }
+  return orUndefined(() => (JSON.stringify(JSON.parse(text)) === json ? parseJson(text) : undefined)) ?? structured;
 }
 
 /** An object or a list; a list of them if each of several texts is one. `42` stays a text: the next answer may be `none`. */
@@ -37,12 +34,7 @@ function jsonOf(texts: readonly string[]): Value | undefined {
 }
 
 function containerOf(text: string): Value | undefined {
-  if (!/^\s*[[{]/.test(text)) return undefined;
-  try {
-    return parseJson(text);
-  } catch {
-    return undefined;
-  }
+  return /^\s*[[{]/.test(text) ? orUndefined(() => parseJson(text)) : undefined;
 }
 
 /** The links, resources, images and sounds of an answer: a list for each kind that it has. */

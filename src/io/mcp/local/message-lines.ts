@@ -1,5 +1,6 @@
 import { StringDecoder } from 'node:string_decoder';
 import type { JSONRPCMessage } from '@modelcontextprotocol/client';
+import { orUndefined } from '../../../core/or-undefined.ts';
 
 /** A longer message would hold more than a record can use. In characters. */
 const maxLength = 10_000_000;
@@ -40,17 +41,9 @@ export class MessageLines {
 
   #parse(line: string): JSONRPCMessage | undefined {
     if (line.trim() === '') return undefined;
-    const found = jsonOrNothing(line);
+    const found = orUndefined(() => JSON.parse(line) as unknown);
     if (typeof found === 'object' && found !== null && 'jsonrpc' in found) return found as JSONRPCMessage;
     this.#skipped = line;
-    return undefined;
-  }
-}
-
-function jsonOrNothing(line: string): unknown {
-  try {
-    return JSON.parse(line);
-  } catch {
     return undefined;
   }
 }
