@@ -1,6 +1,7 @@
 import { AutomateError } from '../core/failure.ts';
 import { type Format, formatNames, formatOfName, formatOfPath } from '../io/records/format.ts';
-import { inputFormatOf, openSource, type Position, type Source } from '../io/records/readers/source.ts';
+import type { Position } from '../io/records/readers/record-reader.ts';
+import { inputFormatOf, openSource, type Source } from '../io/records/readers/source.ts';
 
 /** The options of an input. */
 export interface InputOptions {

@@ -1,4 +1,4 @@
-import type { Auth } from './ports.ts';
+import type { Auth } from './auth/auth.ts';
 import type { McpConnection } from './tools/tools.ts';
 
 /** A saved or in-flow connection to an HTTP API. */

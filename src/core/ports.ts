@@ -3,8 +3,6 @@ import type { Event, HitSource } from './event.ts';
 import type { Item, Outcome, PartialRows, Success } from './item.ts';
 import type { Tools } from './tools/tools.ts';
 
-export type { Auth } from './auth/auth.ts';
-
 /** Time. Waits and deadlines read `now`, which no clock change can move; only dates from outside are compared with `wallNow`. */
 export interface Clock {
   /** Monotonic ms. */

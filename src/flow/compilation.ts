@@ -2,6 +2,7 @@ import type { Connection } from '../core/connection.ts';
 import type { Problem } from '../core/failure.ts';
 import type { LimitOverrides, Node, NodeType, Step } from '../core/node.ts';
 import type { CredentialUse, Warning } from '../core/plan.ts';
+import { isMapping } from '../core/value/value.ts';
 import type { At, Source } from './source.ts';
 
 /** The settings that the command line adds to a flow. */
@@ -54,7 +55,7 @@ export interface PlacedStep extends Step {
 
 /** The value if it is a mapping, else an empty one. */
 export function mappingOf(value: unknown): Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as Record<string, unknown>) : {};
+  return isMapping(value) ? value : {};
 }
 
 /** The value if it is a list, else an empty one. */

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { chmodSync, readFileSync, renameSync, rmSync } from 'node:fs';
 import { dirname, join } from 'node:path';
+import { isMapping } from '../core/value/value.ts';
 import { syncFolder } from './files/folder.ts';
 import { homeFolder } from './files/home.ts';
 import { fileError } from './files/naming-errors.ts';
@@ -51,8 +52,4 @@ function pathIn(environment: NodeJS.ProcessEnv): string {
 
 function areConnections(found: unknown): found is SavedConnections {
   return isMapping(found) && Object.values(found).every(isMapping);
-}
-
-function isMapping(found: unknown): found is object {
-  return typeof found === 'object' && found !== null && !Array.isArray(found);
 }

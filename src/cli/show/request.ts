@@ -1,6 +1,6 @@
 import type { ActionRequest } from '../../core/action.ts';
-import { curlSecret, shownSignature } from '../../core/auth/auth.ts';
-import type { Auth, HttpRequest } from '../../core/ports.ts';
+import { type Auth, curlSecret, shownSignature } from '../../core/auth/auth.ts';
+import type { HttpRequest } from '../../core/ports.ts';
 import { withQuery } from '../../core/template/query.ts';
 import { isRemote, type ToolCall } from '../../core/tools/tools.ts';
 import { jsonOf } from '../../core/value/value.ts';

@@ -78,8 +78,8 @@ export function excerpt(text: string, length = 200): string {
 }
 
 /** An excerpt in quotes. A blank at either end is shown, as it may be the mistake. */
-export function inQuotes(text: string, length = 80): string {
-  const shown = excerpt(text, length);
+export function inQuotes(text: string): string {
+  const shown = excerpt(text, 80);
   const before = /^\s/.test(text) ? ' ' : '';
   const after = shown !== '' && /\s$/.test(text) ? ' ' : '';
   return JSON.stringify(`${before}${shown}${after}`);

@@ -64,13 +64,13 @@ export function missingField(name: string, fields: Fields): Failure {
 /** Renders a record into a text. */
 export type TextTemplate = (fields: Fields) => string;
 
-/** Compiles a template. `encode` makes the text of each value. */
-export function textTemplate(text: string, encode: (value: Value) => string = textOf): TextTemplate {
+/** Compiles a template. */
+export function textTemplate(text: string): TextTemplate {
   const parts = templateParts(text);
   if (parts.every((part) => typeof part === 'string')) return () => text;
   return (fields) => {
     let rendered = '';
-    for (const part of parts) rendered += typeof part === 'string' ? part : encode(fieldOf(fields, part.field));
+    for (const part of parts) rendered += typeof part === 'string' ? part : textOf(fieldOf(fields, part.field));
     return rendered;
   };
 }

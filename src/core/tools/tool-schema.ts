@@ -1,4 +1,5 @@
 import { isNestedTooDeep } from '../value/json.ts';
+import { isMapping } from '../value/value.ts';
 import type { Tool, ToolSchema } from './tools.ts';
 
 /** Deeper parts of a schema are left out: no check reads them. */
@@ -41,8 +42,4 @@ function tidyOf(keyword: string): Tidy {
 function membersOf(mapping: object, of: (value: unknown, name: string) => unknown): Record<string, never> {
   const members = Object.entries(mapping).map(([name, value]) => [name, of(value, name)] as const);
   return Object.fromEntries(members.filter(([, value]) => value !== undefined)) as Record<string, never>;
-}
-
-function isMapping(value: unknown): value is object {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

@@ -1,4 +1,5 @@
 import * as z from 'zod';
+import { isMapping } from './value.ts';
 
 // A flow is checked once: generating code for the checks would take longer than it saves. Every schema of ours is made after this.
 z.config({ jitless: true });
@@ -25,11 +26,11 @@ export function membersOf<Value>(object: Readonly<Record<string, Value>>): reado
 /** A schema of names to values. It keeps `__proto__`, which zod's own record leaves out. */
 export function dictionary<Value extends z.ZodType>(name: z.ZodString, value: Value): Dictionary<Value> {
   const schema = z.unknown().transform((input, context) => {
-    if (typeof input !== 'object' || input === null || Array.isArray(input)) {
+    if (!isMapping(input)) {
       context.issues.push({ code: 'invalid_type', expected: 'record', input });
       return z.NEVER;
     }
-    const members = membersOf(input as Record<string, unknown>).map(([key, member]) => {
+    const members = membersOf<unknown>(input).map(([key, member]) => {
       const { error: wrongName } = name.safeParse(key);
       for (const { message } of wrongName?.issues ?? []) {
         context.issues.push({ code: 'custom', message, input: key, path: [key], params: { isName: true } });

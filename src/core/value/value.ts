@@ -13,7 +13,12 @@ export interface JsonObject {
 
 /** True for a nested JSON object. */
 export function isObject(value: Value | undefined): value is JsonObject {
-  return typeof value === 'object' && value !== null && !Array.isArray(value) && !(value instanceof ExactNumber);
+  return isMapping(value) && !(value instanceof ExactNumber);
+}
+
+/** True for an object that is neither `null` nor a list. */
+export function isMapping(value: unknown): value is Record<PropertyKey, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
 /** The value as a person writes it in a cell, a URL or a header: `null` is empty, objects and arrays are JSON text. */

@@ -1,6 +1,7 @@
 import type * as z from 'zod';
 import type { Problem } from '../../core/failure.ts';
 import { didYouMean, nearest } from '../../core/text/suggest.ts';
+import { isMapping } from '../../core/value/value.ts';
 import { namesAt, toJsonSchema } from '../json-schema.ts';
 import { holdsSecret, isAuthName } from '../secrets/mask.ts';
 import { isUnderAuth } from '../secrets/secrets.ts';
@@ -68,10 +69,6 @@ function withoutAll(value: Record<PropertyKey, unknown>, paths: readonly (readon
   const left = paths.reduce<unknown>(without, value) as Record<PropertyKey, unknown>;
   const missing = paths.flatMap(([key]) => (key !== undefined && Object.hasOwn(standIns, key) ? [[key, standIns[key]]] : []));
   return { ...left, ...Object.fromEntries(missing) };
-}
-
-function isMapping(value: unknown): value is Record<PropertyKey, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
 /** Moves the values of misspelt keys to the correct keys. */

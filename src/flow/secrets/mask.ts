@@ -1,7 +1,8 @@
 import { type Document, isCollection, isMap, isPair, isScalar, type Node, type Pair, visit } from 'yaml';
 import { allAuthNames, authOptions } from '../../core/auth/auth.ts';
 import { withoutTokens } from '../../core/template/token-text.ts';
-import { hasLiteral, isUnderAuth, type LiteralSecret } from './secrets.ts';
+import { hasLiteral } from './secret-text.ts';
+import { isUnderAuth, type LiteralSecret } from './secrets.ts';
 
 /** Hides the parts of a flow that must never be printed: values under `auth`, and literal secrets. */
 export interface Mask {

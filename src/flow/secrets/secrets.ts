@@ -7,8 +7,6 @@ import { surenessOf } from './secret-names.ts';
 import { type Owner, ownerOf } from './secret-owner.ts';
 import { hasLiteral, holdsLogin, isNamedSecret, isSecretHeader, isSigned } from './secret-text.ts';
 
-export { hasLiteral } from './secret-text.ts';
-
 /** A literal secret in a flow. */
 export interface LiteralSecret extends Carried {
   readonly range: readonly [number, number];

@@ -1,6 +1,6 @@
 import { excerpt } from '../../core/answer/response.ts';
+import type { Auth } from '../../core/auth/auth.ts';
 import { Failure } from '../../core/failure.ts';
-import type { Auth } from '../../core/ports.ts';
 import type { Fetch } from '../http/fetch.ts';
 
 /** Authentication with the client credentials grant. */
@@ -13,8 +13,8 @@ export interface TokenTools {
   readonly fetch: Fetch;
   /** Registers a token as a secret. It replaces the earlier one in its slot. */
   secret(token: string, slot?: string): void;
-  /** Reports that the client secret was accepted. */
-  used(auth: OAuth): void;
+  /** Reports that a client secret was accepted. */
+  used(credential: string): void;
 }
 
 interface TokenEntry {
@@ -100,7 +100,7 @@ export class Tokens {
     token.then(
       ({ text, lifetimeMs }) => {
         this.#tools.secret(text, key);
-        this.#tools.used(auth);
+        this.#tools.used(auth.credential);
         entry.text = text;
         entry.expiresMs = this.#tools.now() + lifetimeMs - Math.min(marginMs, lifetimeMs / 10);
       },

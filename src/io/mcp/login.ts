@@ -122,8 +122,9 @@ class LoginProvider implements OAuthClientProvider {
 
   async redirectToAuthorization(url: URL): Promise<void> {
     const { person, connection } = this.#options;
-    if (!person) throw noLogin(connection);
-    await person.visit(url);
+    if (person) return person.visit(url);
+    // The way out for a run, in which nobody can log in.
+    throw new Failure('http', `the MCP server "${connection}" asks for a login\n${loginHint(connection)}`, { status: 401, sent: false });
   }
 
   saveCodeVerifier(verifier: string): void {
@@ -179,9 +180,4 @@ function parseLogin(text: string | undefined): StoredLogin {
   } catch {
     return { clients: {}, tokens: {} };
   }
-}
-
-/** Failure of a call that needs a login, with the command for it. */
-export function noLogin(connection: string): Failure {
-  return new Failure('http', `the MCP server "${connection}" asks for a login\n${loginHint(connection)}`, { status: 401, sent: false });
 }

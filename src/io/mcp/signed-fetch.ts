@@ -1,13 +1,13 @@
 import { retryAfterMs } from '../../core/answer/rate-limit.ts';
 import { excerpt } from '../../core/answer/response.ts';
-import { type Auth, signature } from '../../core/auth/auth.ts';
+import { signature } from '../../core/auth/auth.ts';
 import type { Signature } from '../../core/auth/auth-type.ts';
 import { Failure } from '../../core/failure.ts';
 import { withQuery } from '../../core/template/query.ts';
 import { isLoopback } from '../../core/template/target.ts';
 import type { RemoteServer } from '../../core/tools/tools.ts';
 import type { Tokens } from '../auth/oauth.ts';
-import { hostRefusal, isAllowedHost, type Secret } from '../credentials/secret.ts';
+import { type Secret, secretFor } from '../credentials/secret.ts';
 import type { Fetch } from '../http/fetch.ts';
 import { sendSingle } from '../http/single-request.ts';
 
@@ -37,7 +37,10 @@ export function signedFetch(fetches: Fetches, server: RemoteServer, signing: Sig
   return async (input, init) => {
     const url = new URL(input instanceof Request ? input.url : input);
     if (url.origin !== origin) return fetchForLogin(fetches, url, init, server);
-    const response = await fetchSigned({ fetch: fetches.fetch, url, init, server, signing });
+    const response = await sendSigned(server, signing, (sign) => {
+      const target = sign?.query === undefined ? url : url.origin + withQuery(url.pathname + url.search, sign.query);
+      return fetches.fetch(target, { ...init, headers: withHeaders(init?.headers, server, sign) });
+    });
     return checked(response, init?.method, server, signing);
   };
 }
@@ -51,28 +54,20 @@ async function fetchForLogin({ fetchNamed }: Fetches, url: URL, init: RequestIni
   throw new Failure('request', `expected an https URL for the login, found http://${host}`, { sent: false });
 }
 
-interface Outgoing {
-  readonly fetch: Fetch;
-  readonly url: URL;
-  readonly init: RequestInit | undefined;
-  readonly server: RemoteServer;
-  readonly signing: Signing;
-}
-
-async function fetchSigned({ fetch, url, init, server, signing }: Outgoing): Promise<Response> {
-  const { auth } = server;
-  if (auth === undefined || auth.type === 'oauth2_authorization_code') return sendSigned(undefined);
-  if (auth.type !== 'oauth2_client_credentials') return sendSigned(signature(auth, secretFor(auth, signing, url.origin)));
-  const clientSecret = secretFor(auth, signing, new URL(auth.tokenUrl).origin);
-  return signing.tokens.send(auth, clientSecret, async (token, refused?: Response) => {
+/** Sends a request with the credential of its server. `send` adds the signature. */
+async function sendSigned(
+  { auth, url }: RemoteServer,
+  { secrets, tokens }: Signing,
+  send: (sign?: Signature) => Promise<Response>,
+): Promise<Response> {
+  if (auth === undefined || auth.type === 'oauth2_authorization_code') return send();
+  const isOAuth = auth.type === 'oauth2_client_credentials';
+  const secret = secretFor(auth.credential, secrets, new URL(isOAuth ? auth.tokenUrl : url).origin);
+  if (!isOAuth) return send(signature(auth, secret));
+  return tokens.send(auth, secret, async (token, refused?: Response) => {
     await refused?.body?.cancel().catch(() => undefined);
-    return sendSigned(signature(auth, token));
+    return send(signature(auth, token));
   });
-
-  function sendSigned(sign: Signature | undefined): Promise<Response> {
-    const target = sign?.query === undefined ? url : url.origin + withQuery(url.pathname + url.search, sign.query);
-    return fetch(target, { ...init, headers: withHeaders(init?.headers, server, sign) });
-  }
 }
 
 /** Throws a Failure if the server refuses: what a login or another attempt cannot change, or what the client would wait for in vain. */
@@ -91,14 +86,6 @@ function withHeaders(written: RequestInit['headers'], server: RemoteServer, sign
   const headers = new Headers(written);
   for (const [name, value] of [...Object.entries(server.headers), ...Object.entries(sign?.headers ?? {})]) headers.set(name, value);
   return headers;
-}
-
-/** The secret of a credential. It is bound to its hosts, whatever a connection says. */
-function secretFor({ credential }: Auth, { secrets }: Signing, origin: string): string {
-  const secret = secrets.get(credential);
-  if (secret === undefined) throw new Failure('request', `there is no credential "${credential}"`, { sent: false });
-  if (!isAllowedHost(origin, secret.hosts)) throw new Failure('request', hostRefusal(credential, secret, origin), { sent: false });
-  return secret.text;
 }
 
 async function serverRefusal(response: Response, nowMs: number): Promise<Failure> {

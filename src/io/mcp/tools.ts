@@ -43,12 +43,7 @@ export function createTools(options: ToolsOptions): Tools & { close(): Promise<v
   const routes = new Routes(options);
   const userAgent = `automate/${options.version}`;
   const fetches = { fetch: createFetch(routes, userAgent), fetchNamed: createGuardedFetch(routes, userAgent) };
-  const tokens = new Tokens({
-    now: options.now,
-    secret: options.secret,
-    fetch: options.fetch,
-    used: (auth) => options.used(auth.credential),
-  });
+  const tokens = new Tokens(options);
   const context: SessionContext = {
     version: options.version,
     signal: aborting.signal,

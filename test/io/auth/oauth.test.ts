@@ -1,8 +1,8 @@
 import type { ServerResponse } from 'node:http';
 import { performance } from 'node:perf_hooks';
 import { describe, expect, test } from 'vitest';
+import type { Auth } from '../../../src/core/auth/auth.ts';
 import type { Failure } from '../../../src/core/failure.ts';
-import type { Auth } from '../../../src/core/ports.ts';
 import { type OAuth, Tokens } from '../../../src/io/auth/oauth.ts';
 import { type HttpServer, httpServer, json, type SeenRequest } from '../../helpers/http-server.ts';
 import { unusedPort } from '../../helpers/raw-server.ts';

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
+import type { Auth } from '../../../src/core/auth/auth.ts';
 import { AutomateError } from '../../../src/core/failure.ts';
-import type { Auth } from '../../../src/core/ports.ts';
 import { httpServer } from '../../helpers/http-server.ts';
 import { createSender } from '../http/sending.ts';
 

@@ -17,7 +17,7 @@ function useTokens() {
   let nowMs = 0;
   const used: string[] = [];
   const fetch = (...request: Parameters<typeof globalThis.fetch>) => globalThis.fetch(...request);
-  const tokens = new Tokens({ now: () => nowMs, fetch, secret: () => {}, used: ({ credential }) => void used.push(credential) });
+  const tokens = new Tokens({ now: () => nowMs, fetch, secret: () => {}, used: (credential) => void used.push(credential) });
   const get = () => tokens.send(auth, 's3cr3t', async (token) => ({ status: 200, token }));
   return {
     used,

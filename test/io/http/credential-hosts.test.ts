@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import type { Auth } from '../../../src/core/ports.ts';
+import type { Auth } from '../../../src/core/auth/auth.ts';
 import { isAllowedHost } from '../../../src/io/credentials/secret.ts';
 import { httpServer, json } from '../../helpers/http-server.ts';
 import { createSender } from './sending.ts';

@@ -11,8 +11,6 @@ import { NdjsonReader } from './ndjson-reader.ts';
 import { beginning, type Position, type RecordReader } from './record-reader.ts';
 import { checkedUtf8 } from './utf8.ts';
 
-export type { Position } from './record-reader.ts';
-
 /** The input to read, and its format. */
 export interface SourceOptions {
   /** A file, or `-` for stdin. */

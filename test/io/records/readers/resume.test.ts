@@ -1,7 +1,8 @@
 import { gzipSync } from 'node:zlib';
 import { expect, test } from 'vitest';
 import type { Item } from '../../../../src/core/item.ts';
-import type { Position, Source, SourceOptions } from '../../../../src/io/records/readers/source.ts';
+import type { Position } from '../../../../src/io/records/readers/record-reader.ts';
+import type { Source, SourceOptions } from '../../../../src/io/records/readers/source.ts';
 import { file, itemsOf, openFile, openText, problem } from '../reading.ts';
 
 const csv = '\ufeffid,name,note\r\n1,Ada,"a\r\nb"\r\n\r\n2,é 😀\r\n3,"x ""y""",\r\n\r\n4,漢,5" pipe\n5,e,f';
