@@ -1,7 +1,8 @@
 import { performance } from 'node:perf_hooks';
 import { onTestFinished } from 'vitest';
+import type { Auth } from '../../../src/core/auth/auth.ts';
 import { Failure } from '../../../src/core/failure.ts';
-import type { Auth, Http, HttpRequest, HttpResponse } from '../../../src/core/ports.ts';
+import type { Http, HttpRequest, HttpResponse } from '../../../src/core/ports.ts';
 import type { Secret } from '../../../src/io/credentials/secret.ts';
 import { createHttp } from '../../../src/io/http/client.ts';
 import { createTransport } from '../../../src/io/http/transport.ts';
