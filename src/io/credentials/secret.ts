@@ -1,4 +1,3 @@
-import { Failure } from '../../core/failure.ts';
 import type { BackendName } from './backend.ts';
 
 /** A secret that was found. */
@@ -62,17 +61,6 @@ export function isAllowedHost(origin: string, hosts: readonly string[] | undefin
 /** Message for a secret that must not be sent to the origin. */
 export function hostRefusal(credential: string, { hosts = [] }: Pick<Secret, 'hosts'>, origin: string): string {
   return `the credential "${credential}" may be sent to ${hosts.join(', ')} only, not to ${new URL(origin).host}`;
-}
-
-/**
- * The text of a credential's secret, which is bound to its hosts, whatever a flow, a connection or a record says.
- * Throws a Failure if there is none, or if it must not be sent to the origin.
- */
-export function secretFor(credential: string, secrets: ReadonlyMap<string, Secret>, origin: string): string {
-  const secret = secrets.get(credential);
-  if (secret === undefined) throw new Failure('request', `there is no credential "${credential}"`, { sent: false });
-  if (!isAllowedHost(origin, secret.hosts)) throw new Failure('request', hostRefusal(credential, secret, origin), { sent: false });
-  return secret.text;
 }
 
 const dayMs = 86_400_000;

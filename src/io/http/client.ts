@@ -1,11 +1,11 @@
 import { redirectStatuses } from '../../core/answer/link.ts';
 import { type Auth, signature } from '../../core/auth/auth.ts';
 import { combined, type Signature } from '../../core/auth/auth-type.ts';
-import { Failure } from '../../core/failure.ts';
+import { AutomateError, Failure } from '../../core/failure.ts';
 import type { Http, HttpRequest, HttpResponse } from '../../core/ports.ts';
 import { withQuery } from '../../core/template/query.ts';
 import { type OAuth, Tokens } from '../auth/oauth.ts';
-import { type Secret, secretFor } from '../credentials/secret.ts';
+import { hostRefusal, isAllowedHost, type Secret } from '../credentials/secret.ts';
 import { nextTarget } from './redirect.ts';
 import type { Transport } from './transport.ts';
 import type { WireRequest } from './wire-request.ts';
@@ -45,20 +45,28 @@ function isOAuth(auth: Auth): auth is OAuth {
 }
 
 /** The signatures of a request with the secrets themselves: all but those with access tokens. */
-function keySignatures({ auth = [], origin }: HttpRequest, { secrets }: HttpTools): Signature[] {
-  return auth.filter((one) => !isOAuth(one)).map((one) => signature(one, secretFor(one.credential, secrets, origin)));
+function keySignatures({ auth = [], origin }: HttpRequest, tools: HttpTools): Signature[] {
+  return auth.filter((one) => !isOAuth(one)).map((one) => signature(one, secretFor(one, origin, tools)));
 }
 
 /** The wait for a token is not counted against the request's timeout. */
 function sendWithToken(request: HttpRequest, auth: OAuth, tokens: Tokens, tools: HttpTools): Promise<HttpResponse> {
   const keys = keySignatures(request, tools);
   let leftMs = request.timeoutMs;
-  return tokens.send(auth, secretFor(auth.credential, tools.secrets, new URL(auth.tokenUrl).origin), async (token) => {
+  return tokens.send(auth, secretFor(auth, new URL(auth.tokenUrl).origin, tools), async (token) => {
     const startedMs = tools.now();
     const response = await follow(request, startedMs + leftMs, combined([signature(auth, token), ...keys]), tools);
     leftMs -= tools.now() - startedMs;
     return response;
   });
+}
+
+/** The secret of a credential. It is bound to its hosts, whatever a flow and its records say. */
+function secretFor({ credential }: Auth, origin: string, { secrets }: HttpTools): string {
+  const secret = secrets.get(credential);
+  if (secret === undefined) throw new AutomateError('credential', `there is no credential "${credential}"`);
+  if (!isAllowedHost(origin, secret.hosts)) throw new Failure('request', hostRefusal(credential, secret, origin), { sent: false });
+  return secret.text;
 }
 
 /** Sends a request and follows its redirects, all before one deadline. */

@@ -1,13 +1,13 @@
 import { retryAfterMs } from '../../core/answer/rate-limit.ts';
 import { excerpt } from '../../core/answer/response.ts';
-import { signature } from '../../core/auth/auth.ts';
+import { type Auth, signature } from '../../core/auth/auth.ts';
 import type { Signature } from '../../core/auth/auth-type.ts';
 import { Failure } from '../../core/failure.ts';
 import { withQuery } from '../../core/template/query.ts';
 import { isLoopback } from '../../core/template/target.ts';
 import type { RemoteServer } from '../../core/tools/tools.ts';
 import type { Tokens } from '../auth/oauth.ts';
-import { type Secret, secretFor } from '../credentials/secret.ts';
+import { hostRefusal, isAllowedHost, type Secret } from '../credentials/secret.ts';
 import type { Fetch } from '../http/fetch.ts';
 import { sendSingle } from '../http/single-request.ts';
 
@@ -62,7 +62,7 @@ async function sendSigned(
 ): Promise<Response> {
   if (auth === undefined || auth.type === 'oauth2_authorization_code') return send();
   const isOAuth = auth.type === 'oauth2_client_credentials';
-  const secret = secretFor(auth.credential, secrets, new URL(isOAuth ? auth.tokenUrl : url).origin);
+  const secret = secretFor(auth, secrets, new URL(isOAuth ? auth.tokenUrl : url).origin);
   if (!isOAuth) return send(signature(auth, secret));
   return tokens.send(auth, secret, async (token, refused?: Response) => {
     await refused?.body?.cancel().catch(() => undefined);
@@ -86,6 +86,14 @@ function withHeaders(written: RequestInit['headers'], server: RemoteServer, sign
   const headers = new Headers(written);
   for (const [name, value] of [...Object.entries(server.headers), ...Object.entries(sign?.headers ?? {})]) headers.set(name, value);
   return headers;
+}
+
+/** The secret of a credential. It is bound to its hosts, whatever a connection says. */
+function secretFor({ credential }: Auth, secrets: Signing['secrets'], origin: string): string {
+  const secret = secrets.get(credential);
+  if (secret === undefined) throw new Failure('request', `there is no credential "${credential}"`, { sent: false });
+  if (!isAllowedHost(origin, secret.hosts)) throw new Failure('request', hostRefusal(credential, secret, origin), { sent: false });
+  return secret.text;
 }
 
 async function serverRefusal(response: Response, nowMs: number): Promise<Failure> {
