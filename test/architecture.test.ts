@@ -82,7 +82,7 @@ describe('the figures', () => {
     expect(functions.filter(({ lines }) => lines > maxLines).map(({ where }) => where)).toEqual([]);
   });
 
-  test('a function stands in at most two others', () => {
+  test('functions are nested at most three deep', () => {
     expect(functions.filter(({ depth }) => depth > maxDepth).map(({ where }) => where)).toEqual([]);
   });
 

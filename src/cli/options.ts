@@ -14,9 +14,9 @@ export interface Declared<Value> {
   /** The default as the help names it. */
   readonly defaultText?: string;
   readonly isRequired?: boolean;
-  /** The values that a shell offers. They are loaded for completion alone. */
+  /** The values that a shell offers. Loaded only for completion. */
   readonly choices?: () => Promise<readonly string[]>;
-  /** The part of the run that the option belongs to; absent for the work itself. */
+  /** The part of the run that the option belongs to; absent for an option of the work itself. */
   readonly about?: 'input' | 'output' | 'start';
 }
 
@@ -95,9 +95,9 @@ export interface CommandSpec {
   readonly help: string;
   readonly args?: Declarations;
   readonly options?: Declarations;
-  /** Stands below the options in the help. */
+  /** Printed below the options in the help. */
   readonly footer?: string;
-  /** The message for more arguments than there should be; absent for the usual one. */
+  /** The message for too many arguments; absent for the default one. */
   readonly tooManyArguments?: string;
   readonly commands?: readonly CommandSpec[];
   /** Resolves to the exit code. Loads the command's code itself, so that a command loads no other's. */

@@ -52,7 +52,7 @@ function printOn(stdout: NodeJS.WriteStream, text: string): Promise<void> {
   });
 }
 
-/** Gives a terminal without a size the usual one: it reports 0, and the spinner divides by it. */
+/** Gives a terminal without a size the default one: it reports 0, and the spinner divides by it. */
 function fixSize(stream: NodeJS.WriteStream): void {
   if (!stream.isTTY) return;
   for (const [side, fallback] of [

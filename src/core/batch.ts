@@ -12,7 +12,7 @@ export interface Batch<Result> {
   readonly maxBytes: number;
   /** The call for some of its entries. Throws a Failure. */
   callFor(entries: readonly BatchEntry<Result>[]): Call<Answer>;
-  /** One result for each entry, in their order. Throws a Failure that is that of all of them. */
+  /** One result for each entry, in their order. Throws a Failure if all of them fail. */
   resultsOf(entries: readonly BatchEntry<Result>[], answer: Answer): readonly (Result | Failure)[];
 }
 

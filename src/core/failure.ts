@@ -27,7 +27,7 @@ interface FailureDetails {
   sent?: boolean;
 }
 
-/** This record failed; the run goes on. */
+/** The failure of one record. The run continues. */
 export class Failure extends Error {
   override readonly name = 'Failure';
   readonly status: number | undefined;
@@ -66,7 +66,7 @@ export class Failure extends Error {
   }
 
   /** The same failure with another message. */
-  retold(message: string): Failure {
+  withMessage(message: string): Failure {
     return this.copied(message, this.retryable);
   }
 
@@ -83,7 +83,7 @@ export class Failure extends Error {
 /** The reason for the end of a whole run. Each has an exit code. */
 export type ErrorKind = 'usage' | 'cancelled' | 'flow' | 'input' | 'credential' | 'credits' | 'output-exists' | 'output' | 'stdout-closed';
 
-/** This run cannot start or go on. The message is for the user: expected, found, and the way out on the next line. */
+/** An error that ends the run, or keeps it from starting. The message is for the user: expected, found, and the way out on the next line. */
 export class AutomateError extends Error {
   override readonly name: string = 'AutomateError';
   constructor(
@@ -105,7 +105,7 @@ export interface Problem {
   source?: { text: string; caret: number; width: number };
 }
 
-/** This flow cannot run. Holds every problem of the file. */
+/** The error for a flow that cannot run, with every problem of the file. */
 export class FlowError extends AutomateError {
   override readonly name = 'FlowError';
   constructor(
@@ -117,7 +117,7 @@ export class FlowError extends AutomateError {
   }
 }
 
-/** The run is ending: this record stays as it was, for a later run. */
+/** Thrown for a record that the run leaves to a later run, because it is ending. */
 export class Unfinished extends Error {
   override readonly name = 'Unfinished';
 }

@@ -63,7 +63,7 @@ export interface HttpResponse {
 /** Sends HTTP requests. Answers every response, whatever its status. Throws a Failure (`network`, `timeout`, `request`, `parse`). */
 export interface Http {
   send(request: HttpRequest): Promise<HttpResponse>;
-  /** Gives up the requests in flight of its run, and no others. */
+  /** Aborts the requests in flight of its run only. */
   abort(): void;
 }
 

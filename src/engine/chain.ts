@@ -221,7 +221,7 @@ async function forEachRow(
 export function failureAt(step: Step, error: Failure, hasBegun: boolean): Failure {
   // Records that waited for one answer share its failure.
   const isOwn = error.node === undefined;
-  const failure = isOwn ? error : error.retold(error.message);
+  const failure = isOwn ? error : error.withMessage(error.message);
   // The failure of an inner node keeps that node's id.
   failure.node = (step.node.inner && error.node) ?? step.id;
   // A problem in an answer is found after the call; a node with inner nodes judges what those have sent.

@@ -47,7 +47,7 @@ export class UnreachableWatch {
     this.#phase = phase;
   }
 
-  /** Notes an answer, whatever it says. */
+  /** Notes that a server has answered, with any status. */
   answered(): void {
     this.#hasAnswer = true;
   }

@@ -3,7 +3,7 @@ import type { Ending } from '../core/event.ts';
 /**
  * The phases of a run that closes. It only advances.
  *
- * | | goes on |
+ * | | may continue |
  * |---|---|
  * | open | everything |
  * | finishing | records for which something was sent, and records before `StopReason.before` |

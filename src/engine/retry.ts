@@ -15,5 +15,5 @@ export function finalFailure(policy: RetryPolicy, failure: Failure, waitMs: numb
   if (waitMs <= policy.maxWaitMs) return undefined;
   // An earlier attempt would only be refused again.
   const limit = `longer than retry.max_wait of ${durationText(policy.maxWaitMs)}`;
-  return failure.retold(`${failure.message} (it asks to wait ${durationText(waitMs)}, ${limit})`);
+  return failure.withMessage(`${failure.message} (it asks to wait ${durationText(waitMs)}, ${limit})`);
 }

@@ -34,7 +34,7 @@ interface StepOptions {
   readonly on_error: OnError;
 }
 
-/** A node's place, and the id that it gets without one of its own. */
+/** A node's place and its default id. */
 interface Place {
   readonly at: At;
   readonly id: string;

@@ -50,7 +50,7 @@ export function compile(text: string, options: CompileOptions): Plan {
 /** Warnings for the credentials of a flow that names no origin literally: no request gets them. */
 function unsentCredentials(steps: readonly PlacedStep[], source: Source): Problem[] {
   const message =
-    'this credential is never sent: only an origin that stands in the flow gets it, and none does\nput a / after the host, or the address into the base_url of a connection';
+    'this credential is never sent: it goes only to hosts that the flow names, and here every record names the host\nput a / after the host, or set the base_url of a connection';
   return (allSteps(steps) as PlacedStep[]).flatMap(({ at, node: { action } }) =>
     action && !action.tool ? action.credentials.map((use) => source.at([...at, ...use.at], message)) : [],
   );

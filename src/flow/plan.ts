@@ -35,7 +35,7 @@ export function credentialsOf(steps: readonly PlacedStep[], source: Source): Cre
   return uses;
 }
 
-/** The message with another way out, if there is one. */
+/** The message with its advice replaced by `wayOut`, if there is one. */
 function withWayOut(message: string, wayOut: string | undefined): string {
   return wayOut === undefined ? message : `${message.split('\n')[0]}\n${wayOut}`;
 }

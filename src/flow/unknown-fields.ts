@@ -60,7 +60,7 @@ function unknownAmong(
   return problems;
 }
 
-/** The options that decide which fields there are after a step. */
+/** The options that decide which fields exist after a step. */
 const makingFields = ['map', 'fields', 'rename', 'remove'];
 
 function hidesFields({ wrong }: PlacedStep): boolean {

@@ -29,6 +29,6 @@ export function isMet(name: string, condition: Expression<boolean>, record: Fiel
   try {
     return condition.evaluate(record);
   } catch (error) {
-    throw error instanceof Failure ? error.retold(`${name}: ${error.message}`) : error;
+    throw error instanceof Failure ? error.withMessage(`${name}: ${error.message}`) : error;
   }
 }

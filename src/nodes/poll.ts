@@ -30,7 +30,7 @@ const pollOptions = z.strictObject({
     })
     .prefault('5s')
     .describe('the wait between two passes, or {initial, factor, max}; a server that asks for another wait gets it'),
-  timeout: timeout.prefault('10m').describe('a record that is not done so long after its first answer fails'),
+  timeout: timeout.prefault('10m').describe('a record fails if it is not done this long after its first answer'),
   until: condition.describe("a CEL condition over a pass's last record: when it is true, the record goes on"),
   fail_when: condition.optional().describe('a CEL condition: when it is true, the record fails'),
   nodes: innerNodes,

@@ -111,7 +111,7 @@ function namingField(name: string, evaluate: () => Value): Value {
   try {
     return evaluate();
   } catch (error) {
-    throw error instanceof Failure ? error.retold(`the field "${name}" cannot be made: ${error.message}`) : error;
+    throw error instanceof Failure ? error.withMessage(`the field "${name}" cannot be made: ${error.message}`) : error;
   }
 }
 

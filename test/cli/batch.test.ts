@@ -192,13 +192,13 @@ describe('a run that ends in the middle of batches', () => {
     expect([server.requests.length, (await readCredits(place)).spent]).toEqual([10, 10]);
   });
 
-  test.each([2, 5, 9, 14])('loses and doubles nothing after --max-credits %i between halves', async (most) => {
+  test.each([2, 5, 9, 14])('loses and doubles nothing after --max-credits %i between halves', async (max) => {
     const knows = { poisoned: [7, 150] };
     const whole = await undisturbed(knows, 200, '');
     const server = await lookupServer(knows);
     const place = await placeFor(server, 200);
-    expect((await place.automate([...run, '--max-credits', String(most)])).code).toBe(5);
-    expect([server.requests.length, (await readCredits(place)).spent]).toEqual([most, most]);
+    expect((await place.automate([...run, '--max-credits', String(max)])).code).toBe(5);
+    expect([server.requests.length, (await readCredits(place)).spent]).toEqual([max, max]);
     expect((await resumed(place)).code).toBe(whole.code);
     expect(await place.read('out.csv')).toBe(whole.out);
     expect(await place.read('rows.errors.csv')).toBe(whole.errors);

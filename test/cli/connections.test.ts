@@ -407,7 +407,7 @@ describe('a flow with a saved connection', () => {
     expect((times[3] as number) - (times[0] as number)).toBeGreaterThan(150);
   });
 
-  test('prefers a connection of its own, even to a damaged file of saved ones', async () => {
+  test('prefers its own connection, even if the file of saved ones is damaged', async () => {
     const server = await answeringServer(() => ({}));
     const own = `connections: { crm: { type: http, base_url: "${server.origin}/own" } }\n`;
     for (const saved of [{ crm: { type: 'http', base_url: `${server.origin}/saved` } }, '{']) {

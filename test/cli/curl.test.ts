@@ -110,7 +110,7 @@ describe('a secret of a curl command line', () => {
 
   test('is refused if another place contains it, too', () => {
     const { request } = curlRequest(`curl https://a.example -H 'X-API-Key: ${token}' -d '{"n":1.50,"x":"by ${token}"}'`);
-    expect(() => starterFlow(request)).toThrow('the header "X-API-Key" holds a secret that stands elsewhere, too');
+    expect(() => starterFlow(request)).toThrow('the header "X-API-Key" holds a secret that another part of the request contains, too');
   });
 
   test('yields one note for several values of a parameter', () => {

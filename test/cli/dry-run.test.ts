@@ -13,11 +13,11 @@ interface Given {
   readonly input?: string;
   readonly before?: (place: Workplace) => unknown;
   readonly run?: RunOptions;
-  /** Files that the run is asked to write. */
+  /** Files that the run may write. */
   readonly makes?: readonly string[];
 }
 
-/** Runs a flow dry, with a server that must not be asked; no file may come, go or change. */
+/** Makes a dry run. Fails if it sends a request, or creates, deletes or changes a file that is not in `makes`. */
 async function dryRun(nodes: (origin: string) => string, rows: string | Buffer, given: Given = {}) {
   const { args = [], input = 'rows.csv', before = () => undefined, makes = [] } = given;
   const server = await answeringServer(() => ({}));
@@ -35,7 +35,7 @@ async function dryRun(nodes: (origin: string) => string, rows: string | Buffer, 
 
 async function contents({ folder }: Workplace): Promise<Record<string, unknown>> {
   const found = (await readdir(folder, { recursive: true, withFileTypes: true })).filter((entry) => entry.isFile());
-  // Whoever opens the ledger, if only to read it, leaves these beside it.
+  // Opening the ledger, even to read it, leaves these files beside it.
   const paths = found.map(({ parentPath, name }) => join(parentPath, name)).filter((path) => !/-(?:shm|wal)$/.test(path));
   return Object.fromEntries(await Promise.all(paths.map(async (path) => [path.slice(folder.length + 1), await contentOf(path)])));
 }
@@ -44,9 +44,9 @@ async function contentOf(path: string): Promise<unknown> {
   const text = (await readFile(path)).toString('latin1');
   if (!text.startsWith('SQLite format')) return text;
   const book = openBook(path);
-  const held = { limit: book.limit(), spent: book.spent(), holds: book.holds() };
+  const facts = { limit: book.limit(), spent: book.spent(), holds: book.holds() };
   book.close();
-  return held;
+  return facts;
 }
 
 function linesOf(stdout: string): Record<string, string> {
@@ -60,8 +60,8 @@ const node = (more = '') => {
 const both = (...nodes: ((origin: string) => string)[]) => {
   return (origin: string) => nodes.map((written) => written(origin)).join('');
 };
-describe('a dry run sends nothing, writes nothing, and tells', () => {
-  test('how many records, actions and credits, how long, and the first three requests', async () => {
+describe('a dry run sends nothing, writes nothing, and', () => {
+  test('shows records, actions, credits, time and the first three requests', async () => {
     const { code, stdout, stderr, origin } = await dryRun(one, 'id,b\n1,x\n2,y\n3,z\n4,z\n');
     expect([code, stderr]).toEqual([0, '']);
     expect(stdout).toBe(`records:   4
@@ -80,14 +80,14 @@ requests:  the first 3
 `);
   });
 
-  test('the body and the headers, too', async () => {
+  test('shows headers and bodies', async () => {
     const post = (origin: string) =>
       `  - { type: set, fields: { who: "{{id}}!" } }\n  - { type: http, method: POST, url: "${origin}/", headers: { X-Id: "{{id}}" }, body: { who: "{{who}}" } }\n`;
     const { stdout } = await dryRun(post, 'id\n"a""b"\n');
     expect(stdout).toContain('\n  Content-Type: application/json\n  X-Id: a"b\n  \n  {"who":"a\\"b!"}\n');
   });
 
-  test('no secret, which it does not look up', async () => {
+  test('shows no secret, because it reads none', async () => {
     const env = { AUTOMATE_CREDENTIAL_NONE_IS_NEEDED: 'canary-4711' };
     const { stdout } = await dryRun(one, idRows(1), { run: { env } });
     expect(stdout).toContain('Bearer ***');
@@ -96,7 +96,7 @@ requests:  the first 3
     expect(await dryRun(one, idRows(1), { run: { env: unusable } })).toMatchObject({ code: 0, stderr: '' });
   });
 
-  test('with --skip and --limit, of those records', async () => {
+  test('counts only the records between --skip and --limit', async () => {
     const { lines, stdout, origin } = await dryRun(one, idRows(4), { args: ['--skip', '1', '--limit', '2'] });
     expect(lines).toMatchObject({ records: '2', actions: '2' });
     expect(stdout).toContain(`GET ${origin}/users/2\n`);
@@ -106,38 +106,38 @@ requests:  the first 3
     });
   });
 
-  test('which records would fail before anything is sent', async () => {
+  test('counts the records that would fail before anything is sent', async () => {
     const { code, lines } = await dryRun(one, 'id\n1\n..\n2,3\n');
     expect(code).toBe(0);
     expect(lines).toMatchObject({ actions: '1', credits: '1' });
     expect(lines.records).toMatch(/^3 \(2 would fail before anything is sent; the first: record 2: .*"\.\."/);
   });
 
-  test('that all of them would', async () => {
+  test('shows no time if all records would fail', async () => {
     const { lines } = await dryRun(one, 'id\n..\n.\n');
     expect(lines).toMatchObject({ actions: '0', credits: '0', requests: 'none would be sent' });
     expect(lines.records).toMatch(/^2 \(2 would fail/);
     expect(lines.time).toBeUndefined();
   });
 
-  test('that there are none', async () => {
+  test('shows 0 for an input without records', async () => {
     const { code, stdout } = await dryRun(one, 'id\n');
     expect(code).toBe(0);
     expect(stdout).toBe('records:   0\nactions:   0\ncredits:   0\nrequests:  none would be sent\n');
   });
 
-  test('that no request would be sent', async () => {
+  test('says that a flow without calls sends no request', async () => {
     const { stdout } = await dryRun(() => '  - { type: set, fields: { a: b } }\n', idRows(1), { args: ['--max-credits', '0'] });
     expect(stdout).toBe('records:   1\nactions:   0\ncredits:   0\nrequests:  none would be sent\n');
   });
 
-  test('every problem of the flow', async () => {
+  test('reports every problem of the flow', async () => {
     const { code, stdout, stderr } = await dryRun((origin) => `  - { type: http, url: "${origin}/{{idd}}" }\n`, idRows(1));
     expect([code, stdout]).toEqual([3, '']);
     expect(stderr).toContain('no record has a field "idd" here; did you mean "id"?');
   });
 
-  test('nothing that could steer a terminal', async () => {
+  test('prints no control characters', async () => {
     const post = (origin: string) => `  - { type: http, method: POST, url: "${origin}/", body: { id: "{{id}}" } }\n`;
     const { stdout } = await dryRun(post, 'id\n\u009b31m\u202e\n');
     // biome-ignore lint/suspicious/noControlCharactersInRegex: these are what must not be there
@@ -145,32 +145,32 @@ requests:  the first 3
   });
 });
 
-describe('where it depends on the answers', () => {
+describe('the number of actions', () => {
   const two = (origin: string) => `  - { type: http, url: "${origin}/two", when: "id != '2'" }\n`;
 
-  test('it says the least, the expected and the most, and what is expected', async () => {
+  test('is a range with its assumptions if it depends on the answers', async () => {
     const { lines } = await dryRun(both(node(), two), idRows(2));
     expect(lines.actions).toBe('2 at least, 4 expected, 4 at most');
     expect(lines.credits).toBe(lines.actions);
     expect(lines.expected).toMatch(/^every answer a success/);
   });
 
-  test('a node that expands leaves no most', async () => {
+  test('has no maximum after a node that expands', async () => {
     const expanding = (origin: string) => `  - { type: http, url: "${origin}/{{id}}", map: ["a[].b"] }\n`;
     expect((await dryRun(both(expanding, two), idRows(2))).lines.actions).toBe('2 at least, 4 expected, any number at most');
     expect((await dryRun(expanding, idRows(2))).lines.actions).toBe('2');
   });
 
-  test('a condition before the first request is decided', async () => {
+  test('is exact for a condition before the first request', async () => {
     expect((await dryRun(two, idRows(3))).lines).toMatchObject({ records: '3', actions: '2', credits: '2' });
     expect((await dryRun(both(two, node()), idRows(3))).lines.actions).toBe('3 at least, 5 expected, 5 at most');
   });
 
-  test('an answer from the cache costs nothing', async () => {
+  test('is at least 0 if answers may come from the cache', async () => {
     expect((await dryRun(node(', cache: 1h'), idRows(3))).lines.actions).toBe('0 at least, 3 expected, 3 at most');
   });
 
-  test('a record that is kept goes on behind those of its pages and passes', async () => {
+  test('includes a record that passes through after the rows of its pages or passes', async () => {
     const pages = (origin: string) =>
       `  - { type: http, on_error: keep, url: "${origin}/{{id}}", paginate: { type: cursor, path: next, param: c, max: 3 }, map: { t: t } }\n`;
     expect((await dryRun(both(pages, node()), idRows(2))).lines.actions).toBe('2 at least, 4 expected, 14 at most');
@@ -179,7 +179,7 @@ describe('where it depends on the answers', () => {
     expect((await dryRun(both(passes, node()), idRows(2))).lines.actions).toBe('2 at least, 4 expected, 14 at most');
   });
 
-  test('a loop is expected to pass once', async () => {
+  test('expects one pass of each loop and poll', async () => {
     const inside = (kind: string) => (origin: string) =>
       `  - { type: ${kind}, nodes: [{ type: http, url: "${origin}/{{id}}", map: { state: state } }] }\n`;
     const looped = await dryRun(both(node(), inside('loop, while: state != null, max: 5')), idRows(2));
@@ -190,7 +190,7 @@ describe('where it depends on the answers', () => {
     expect(polled.stdout).toContain(`GET ${polled.origin}/1\n`);
   });
 
-  test('a record that is kept goes on, one that is to stop the run is told', async () => {
+  test('includes records that pass through, and the record that would stop the run is named', async () => {
     const making = (more: string) => () => `  - { type: set, fields: { n: { cel: "int(id)" } }${more} }\n`;
     const rows = 'id\n1\nx\n3\n';
     const kept = await dryRun(both(making(', on_error: keep'), node()), rows);
@@ -202,7 +202,7 @@ describe('where it depends on the answers', () => {
   });
 });
 
-test('a run that failures can end may send no more than those', async () => {
+test('the minimum of actions is lower if failures can end the run', async () => {
   expect((await dryRun(node(', on_error: stop, credits: 3'), idRows(5))).lines).toMatchObject({
     actions: '1 at least, 5 expected, 5 at most',
     credits: '3 at least, 15 expected, 15 at most',
@@ -214,7 +214,7 @@ test('a run that failures can end may send no more than those', async () => {
   );
 });
 
-test('where one answer may be that of many records, or records send nothing, failures end it sooner', async () => {
+test('the minimum of actions is lower still if records share answers or send nothing', async () => {
   const actions = async (more: string, maxErrors: string) => {
     const toAll = (origin: string) => node(more)(origin).replace('/{{id}}', '/');
     return (await dryRun(toAll, idRows(150), { args: ['--max-errors', maxErrors] })).lines.actions;
@@ -226,26 +226,26 @@ test('where one answer may be that of many records, or records send nothing, fai
 });
 
 describe('credits', () => {
-  test('are weighed by node, apart from actions', async () => {
+  test('are multiplied by the price of each node', async () => {
     const { lines } = await dryRun(both(node(', credits: 2.5'), node(', credits: 0'), node()), idRows(4));
     expect(lines.actions).toBe('4 at least, 12 expected, 12 at most');
     expect(lines.credits).toBe('10 at least, 14 expected, 14 at most');
   });
 
-  test('that cost nothing stay nothing, however many actions there are', async () => {
+  test('are exact if nodes with an unknown number of actions are free', async () => {
     const { lines } = await dryRun(both(node(', map: ["a[].b"], credits: 3'), node(', credits: 0')), idRows(1));
     expect(lines.actions).toBe('1 at least, 2 expected, any number at most');
     expect(lines.credits).toBe('3');
   });
 
-  test('are by price where answers say what they really cost', async () => {
+  test('use the price, with a note, if answers state their real cost', async () => {
     const { lines } = await dryRun(node(', id: dear, cost: "$headers.x-cost"'), idRows(2));
     expect(lines.credits).toBe('2 (by price; the answers of dear state the real cost)');
   });
 
-  test('are held against --max-credits', async () => {
-    const budgetOf = async (most: string, nodes = node(', credits: 2')) =>
-      (await dryRun(nodes, idRows(10), { args: ['--max-credits', most] })).lines.budget;
+  test('are compared with --max-credits', async () => {
+    const budgetOf = async (max: string, nodes = node(', credits: 2')) =>
+      (await dryRun(nodes, idRows(10), { args: ['--max-credits', max] })).lines.budget;
     expect(await budgetOf('20')).toBe('--max-credits 20 is enough');
     expect(await budgetOf('9')).toBe('--max-credits 9: not enough: the run stops after about 4 records');
     expect(await budgetOf('10', both(node(', map: ["a[].b"], credits: 0'), node()))).toBe(
@@ -271,13 +271,13 @@ describe('the allowance', () => {
       book.close();
     };
 
-  test('is told, with what is left of it afterwards', async () => {
+  test('is shown with the rest before and after the run', async () => {
     const { lines, stderr } = await dryRun(node(', credits: 50'), idRows(10), { before: ledger(10_000, 600) });
     expect(stderr).toBe('');
     expect(lines.allowance).toBe(`9,400 of 10,000 credits are left in ${month}; 8,900 afterwards`);
   });
 
-  test('that is not enough says so', async () => {
+  test('is shown with the number of records that it suffices for', async () => {
     const { code, lines } = await dryRun(node(), idRows(10), { before: ledger(1000, 993) });
     expect(code).toBe(0);
     expect(lines.allowance).toBe(`7 of 1,000 credits are left in ${month}: not enough: the run stops after about 7 records`);
@@ -285,23 +285,23 @@ describe('the allowance', () => {
     expect(none.lines.allowance).toMatch(/^0 of 1,000 .* after about 0 records$/);
   });
 
-  test('is less by what runs under way hold', async () => {
+  test('excludes the credits that other runs hold', async () => {
     const { lines } = await dryRun(node(), idRows(10), { before: ledger(1000, 100, 50) });
     expect(lines.allowance).toBe(`850 of 1,000 credits are left in ${month} (runs under way may spend 50 more); 840 afterwards`);
   });
 
-  test('is not kept back by a run that is dead, which counts with what it has spent', async () => {
+  test('counts what a dead run may have spent', async () => {
     const dead = JSON.stringify({ ...JSON.parse(ownerText()), born: '1' });
     const { lines } = await dryRun(node(), idRows(10), { before: ledger(1000, 100, 50, dead) });
     expect(lines.allowance).toBe(`850 of 1,000 credits are left in ${month}; 840 afterwards`);
   });
 
-  test('may be enough only for what is expected', async () => {
+  test('is shown with a note if more than expected would exceed it', async () => {
     const { lines } = await dryRun(both(node(', map: ["a[].b"]'), node()), idRows(10), { before: ledger(1000, 0) });
     expect(lines.allowance).toBe(`1,000 of 1,000 credits are left in ${month}; 980 afterwards, if no more than expected is needed`);
   });
 
-  test('is not told without one, nor where nothing costs', async () => {
+  test('is not shown if none is set, or if nothing costs credits', async () => {
     expect((await dryRun(node(), idRows(1), { before: ledger(undefined, 5) })).lines.allowance).toBeUndefined();
     const set = () => '  - { type: set, fields: { a: b } }\n';
     expect((await dryRun(set, idRows(1), { before: ledger(10, 5) })).lines.allowance).toBeUndefined();
@@ -310,7 +310,7 @@ describe('the allowance', () => {
   test.each([
     ['no database', 'this is no database, and longer than a header of one would be ........................................'],
     ['empty', ''],
-  ])('of a ledger that is %s keeps no plan back', async (kind, content) => {
+  ])('is not shown if the ledger is %s', async (kind, content) => {
     const before = async (place: Workplace) => {
       await mkdir(place.path('.automate'));
       await writeFile(place.path('.automate/credits.db'), content);
@@ -330,18 +330,18 @@ describe('the time', () => {
   test.each([
     ['the rate of a node', node(', rate: 2/s'), [], 'about 5 min at 2/s to API'],
     ['the rate of the command line', node(', rate: 2/s'), ['--rate', '1/min'], 'about 9 h 59 min at 1/min to API'],
-    ['what can be in flight', node(), [], 'about 7.6 s at 16 at once and 200 ms a request'],
+    ['the default concurrency', node(), [], 'about 7.6 s at 16 at once and 200 ms a request'],
     ['the concurrency of a node', node(', concurrency: 1'), [], 'about 2 min at 1 at once and 200 ms a request'],
     ['the concurrency of the command line', node(), ['--concurrency', '600'], 'about 200 ms at 600 at once and 200 ms a request'],
-    ['whatever is slower', node(', rate: 1000/s, concurrency: 2'), [], 'about 1 min at 2 at once and 200 ms a request'],
+    ['the slower of rate and concurrency', node(', rate: 1000/s, concurrency: 2'), [], 'about 1 min at 2 at once and 200 ms a request'],
     ['the rate that nodes share', both(node(', rate: 10/s'), node()), [], 'about 2 min at 10/s to API'],
-    ['nothing beside other credentials', both(node(', rate: 10/s'), one), [], 'about 1 min at 10/s to API'],
+    ['one credential if others are used, too', both(node(', rate: 10/s'), one), [], 'about 1 min at 10/s to API'],
     ['a rate of less than one a minute', node(', rate: 30/h'), [], 'about 19 h 58 min at 30/h to API'],
   ])('is that of %s', async (_what, nodes, args, expected) => {
     expect(await timeOf(nodes, args)).toBe(expected);
   });
 
-  test('is that of a place that nodes of one connection share', async () => {
+  test('is that of the concurrency that the nodes of a connection share', async () => {
     const server = await answeringServer(() => ({}));
     const flow = `connections: { api: { type: http, base_url: "${server.origin}", concurrency: 4 } }
 nodes: [{ type: http, connection: api, url: "/{{id}}" }, { type: http, connection: api, url: "/{{id}}" }]`;
@@ -357,7 +357,7 @@ nodes: [{ type: http, connection: api, url: "/{{id}}" }, { type: http, connectio
   });
 });
 
-describe('every input', () => {
+describe('the input of a dry run', () => {
   const records = JSON.stringify([{ id: 1 }, { id: null, x: 1 }, { name: 'no id' }, { id: 4 }]);
   // As CSV some of these would fail for their fields.
   const ndjson = ['--out-format', 'ndjson'];
@@ -371,16 +371,16 @@ describe('every input', () => {
     ['rows.json', records],
     ['rows.ndjson', lines],
     ['rows.json.gz', gzipSync(records)],
-  ])('%s is counted', async (input, content) => {
+  ])('may be %s', async (input, content) => {
     expect((await dryRun(node(), content, { input, args: ndjson })).lines).toMatchObject(expected);
   });
 
-  test('stdin is counted', async () => {
+  test('may come from stdin', async () => {
     const found = await dryRun(node(), '', { input: '-', args: ['--in-format', 'ndjson', ...ndjson], run: { stdin: lines } });
     expect(found.lines).toMatchObject(expected);
   });
 
-  test('empty JSON is no record', async () => {
+  test('may be JSON without records', async () => {
     expect((await dryRun(node(), '[]', { input: 'rows.json' })).lines.records).toBe('0');
     expect((await dryRun(node(), '', { input: 'rows.ndjson' })).lines.records).toBe('0');
   });
@@ -395,7 +395,7 @@ describe('every input', () => {
     ['rows.csv', csv.replace('\n100,', '\n"1"00,') + faulty.slice(csv.length)],
     ['rows.csv.gz', gzipSync(faulty)],
     ['rows.ndjson', `${large.map((record) => JSON.stringify(record)).join('\n')}\n{"id":".."}\n[]`],
-  ])('a large %s, too, to its end', async (input, content) => {
+  ])('is read to its end: a large %s', async (input, content) => {
     const found = await dryRun(node(), content, { input });
     expect(found.lines.records).toMatch(failing);
     expect(found.lines.actions).toBe('120,000');
@@ -404,7 +404,7 @@ describe('every input', () => {
     expect((await dryRun(node(), content, { input, args: ['--limit', '110000'] })).lines.records).toBe('110,000');
   });
 
-  test('a large one that cannot be read to its end is an error', async () => {
+  test('ends the run if it cannot be read to its end', async () => {
     const found = await dryRun(node(), Buffer.concat([Buffer.from(csv), Buffer.from([0xff, 10])]));
     expect([found.code, found.stdout]).toEqual([6, '']);
     expect(found.stderr).toContain(`found the byte 0xFF at byte offset ${csv.length}`);

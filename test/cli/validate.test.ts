@@ -155,7 +155,7 @@ test.each([
   const { code, stderr } = await place.automate([command, 'flow.yaml', '--in', 'rows.csv', ...options]);
   expect(code).toBe(3);
   for (const [at, problem] of [
-    ['4:5', 'this key stands here twice'],
+    ['4:5', 'expected each key once, found this one twice'],
     ['5:5', 'unknown key "timout"; did you mean "timeout"?'],
     ['6:17', 'no connection "crm"'],
     ['7:11', 'a GET request has no body'],

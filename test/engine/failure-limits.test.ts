@@ -30,7 +30,7 @@ describe('--max-errors', () => {
   });
 });
 
-describe('a run that nobody answers', () => {
+describe('a run without any answer', () => {
   const inVain = (kind: 'network' | 'timeout' | 'http' = 'network') => new Failure(kind, 'refused');
 
   test.each(['network', 'timeout'] as const)('ends with the tenth attempt that fails with %s', (kind) => {
@@ -43,7 +43,7 @@ describe('a run that nobody answers', () => {
     expect(phase.allowsWait(1, true)).toBe(false);
   });
 
-  test('goes on once there was an answer', () => {
+  test('continues once there was an answer', () => {
     const phase = new RunPhase();
     const watch = new UnreachableWatch(phase);
     watch.answered();

@@ -10,7 +10,7 @@ const node = (url: string, more = '') => `  - { type: http, url: "${url}{{id}}"$
 const times = (requests: readonly SentRequest[], start = api) =>
   requests.filter(({ url }) => url.startsWith(start)).map(({ atMs }) => atMs);
 
-/** The most of these times that lie within one second. */
+/** The maximum number of these times within one second. */
 function mostInASecond(atMs: readonly number[]): number {
   return Math.max(...atMs.map((from) => atMs.filter((at) => at >= from && at < from + 1000).length));
 }
@@ -152,70 +152,70 @@ function lateClock(lateness: readonly number[]): Clock {
 describe('concurrency', () => {
   /** Answers after 100 ms, and counts how many requests were under way at once. */
   function counting() {
-    const most: Record<string, number> = {};
+    const maxInFlight: Record<string, number> = {};
     const running: Record<string, number> = {};
     const clock = createFakeClock();
     const http: FlowOptions['http'] = async ({ path }) => {
       for (const name of ['all', path.split('/')[1] as string]) {
         running[name] = (running[name] ?? 0) + 1;
-        most[name] = Math.max(most[name] ?? 0, running[name]);
+        maxInFlight[name] = Math.max(maxInFlight[name] ?? 0, running[name]);
       }
       await clock.sleepUntil(clock.now() + 100);
       for (const name of ['all', path.split('/')[1] as string]) running[name] = (running[name] as number) - 1;
       return {};
     };
-    return { clock, http, most };
+    return { clock, http, maxInFlight };
   }
 
   test('is 16 per node by default', async () => {
-    const { most, ...options } = counting();
+    const { maxInFlight, ...options } = counting();
     await runFlow(`nodes:\n${node(`${api}a/`)}${node(`${api}b/`)}`, numberedRecords(100), options);
-    expect(most).toEqual({ all: 32, a: 16, b: 16 });
+    expect(maxInFlight).toEqual({ all: 32, a: 16, b: 16 });
   });
 
   test('is that of each node', async () => {
-    const { most, ...options } = counting();
+    const { maxInFlight, ...options } = counting();
     await runFlow(`nodes:\n${node(`${api}a/`, ', concurrency: 5')}${node(`${api}b/`, ', concurrency: 3')}`, numberedRecords(100), options);
-    expect(most).toMatchObject({ a: 5, b: 3 });
+    expect(maxInFlight).toMatchObject({ a: 5, b: 3 });
   });
 
   test('of a connection is shared by its nodes', async () => {
-    const { most, ...options } = counting();
+    const { maxInFlight, ...options } = counting();
     const connections = `connections: { api: { type: http, base_url: "${api}", concurrency: 4 } }\n`;
     await runFlow(
       `${connections}nodes:\n${node('a/', ', connection: api')}${node('b/', ', connection: api')}`,
       numberedRecords(50),
       options,
     );
-    expect(most.all).toBe(4);
+    expect(maxInFlight.all).toBe(4);
   });
 
   test('of a node holds for all origins together that its records lead to', async () => {
-    const { most, ...options } = counting();
+    const { maxInFlight, ...options } = counting();
     const links = numberedRecords(40).map(({ id }) => ({ link: `https://host-${id % 10}.example.com/a/` }));
     await runFlow('nodes: [{ type: http, url: "{{link}}", concurrency: 4 }]', links, options);
-    expect(most.all).toBe(4);
+    expect(maxInFlight.all).toBe(4);
   });
 
   test('is used up', async () => {
-    const { most, ...options } = counting();
+    const { maxInFlight, ...options } = counting();
     const { waitedMs } = await runFlow(`nodes:\n${node(`${api}a/`, ', concurrency: 5')}`, numberedRecords(50), options);
-    expect(most.all).toBe(5);
+    expect(maxInFlight.all).toBe(5);
     expect(waitedMs).toBeLessThan(1000 + 200);
   });
 
   test('from the command line replaces that of the flow', async () => {
-    const { most, ...options } = counting();
+    const { maxInFlight, ...options } = counting();
     await runFlow(`nodes:\n${node(`${api}a/`, ', concurrency: 3')}`, numberedRecords(50), { ...options, concurrency: 7 });
-    expect(most.all).toBe(7);
+    expect(maxInFlight.all).toBe(7);
   });
 
   test('from the command line is still shared by the nodes of a connection', async () => {
-    const { most, ...options } = counting();
+    const { maxInFlight, ...options } = counting();
     const connections = `connections: { api: { type: http, base_url: "${api}", concurrency: 4 } }\n`;
     const flow = `${connections}nodes:\n${node('a/', ', connection: api')}${node('b/', ', connection: api')}${node('c/', ', connection: api, concurrency: 2')}`;
     await runFlow(flow, numberedRecords(50), { ...options, concurrency: 3 });
-    expect(most).toEqual({ all: 6, a: expect.any(Number), b: expect.any(Number), c: 3 });
+    expect(maxInFlight).toEqual({ all: 6, a: expect.any(Number), b: expect.any(Number), c: 3 });
   });
 });
 

@@ -97,7 +97,7 @@ describe('a gate', () => {
 });
 
 describe('slots', () => {
-  test('bound the calls in flight, at all gates together', async () => {
+  test('limit the calls in flight at all gates together', async () => {
     const { enter, gates, started, clock } = gatesOf();
     const calls = ['https://a.example.com', 'https://b.example.com', 'https://c.example.com'].map((origin) => callOf({ origin, max: 2 }));
     const [first] = calls.map((call, index) => enter(index + 1, call));
@@ -109,7 +109,7 @@ describe('slots', () => {
     expect(started.map(([record]) => record)).toEqual([1, 2, 3]);
   });
 
-  test('are room for more records while one is free, or fewer calls wait than there are slots', async () => {
+  test('have room for more records while one is free, or fewer calls wait than there are slots', async () => {
     const { enter, gates } = gatesOf();
     const call = callOf({ max: 2 });
     await Promise.all([enter(1, call), enter(2, call)]);
@@ -159,7 +159,7 @@ describe('a run that closes', () => {
     expect(await Promise.all(waiting)).toEqual(['turned away', 'started']);
   });
 
-  test('is forgotten at the gates, and leaves their rate and pause behind', async () => {
+  test('is forgotten at the gates, whose rate and pause stay', async () => {
     const { enter, all, started } = gatesOf(2);
     const call = callOf({ intervalMs: 1000 });
     await enter(1, call);

@@ -53,7 +53,7 @@ describe('--max-errors', () => {
     expect(requests).toHaveLength(5 + failures.length);
   });
 
-  test('lets a run go on with exactly as many failures as it allows', async () => {
+  test('does not end a run with exactly as many failures as it allows', async () => {
     const { ending, failures } = await runFlow(flow(), numberedRecords(8), { http: failingFrom(5), maxErrors: { count: 3 } });
     expect([ending, failures.length]).toEqual(['complete', 3]);
   });
@@ -144,7 +144,7 @@ describe('a server that cannot be reached', () => {
     expect([ending, rows.length + failures.length]).toEqual(['complete', 100]);
   });
 
-  test('lets a run go on whose records lead to many servers', async () => {
+  test('does not end a run whose records lead to many servers', async () => {
     const links = ids(100).map((id) => ({ link: `https://host-${id}.example.com/` }));
     const { ending, failures } = await runFlow('nodes: [{ type: http, url: "{{link}}" }]', links, { http: refused });
     expect([ending, failures.length]).toEqual(['complete', 100]);
@@ -273,7 +273,7 @@ describe('a run that finishes early', () => {
     expect([ending, failures, waitedMs]).toEqual([asking[0], [], 150]);
   });
 
-  test('reports that once, with the first reason', async () => {
+  test('reports its early end once, with the first reason', async () => {
     const again = (run: Run) => {
       stop(run);
       endByErrors(run);

@@ -56,7 +56,7 @@ describe('writing', () => {
     ]);
   });
 
-  test('stops the run at an error, throws it at the end, and writes nothing more: there would be a hole', async () => {
+  test('stops the run at an error, throws it at the end, and stops writing: there would be a hole', async () => {
     const { writing, phase, clock, flushedAtMs } = writingOf(() => Promise.reject(new Error('ENOSPC')));
     writing.add();
     await clock.sleepUntil(200);

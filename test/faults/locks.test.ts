@@ -58,7 +58,7 @@ describe('lock of an output', () => {
     expect(await leftBehind(place)).toEqual([]);
   });
 
-  test('lets one of two runs with one errors file go on', async () => {
+  test('lets only one of two runs with the same errors file continue', async () => {
     const server = await askedServer();
     const place = await placeFor(server);
     const codes = await Promise.all(

@@ -13,7 +13,7 @@ test('a map to a single element of the matched array is refused', () => {
 });
 
 describe('batch.items', () => {
-  test('keeps the type of a field that stands alone', async () => {
+  test('keeps the type of a single reference', async () => {
     const given = [7, '7', 1.5, true, null, { a: [1] }, ['x'], new ExactNumber('12345678901234567890'), new ExactNumber('1.50')];
     const { requests } = await runFlow(
       lookup({ batch: 'size: 100', more: 'map: { echo: "[]" }' }),

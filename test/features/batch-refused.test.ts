@@ -11,7 +11,7 @@ const refusing =
     listIn(request).some((id) => bad.includes(id)) ? answer : names()(request);
 
 describe('a refused batch', () => {
-  test.each([400, 403, 404, 409, 413, 422])('is halved after a %i until the bad record stands alone', async (status) => {
+  test.each([400, 403, 404, 409, 413, 422])('is halved after a %i until the bad record is alone', async (status) => {
     const result = await runFlow(lookup({ batch: `size: 8, ${byId}` }), records(8), { http: refusing(['r6'], { status, body: 'no r6' }) });
     expect(lists(result)).toEqual([
       idsOf(records(8)),

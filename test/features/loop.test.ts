@@ -146,7 +146,7 @@ describe('a loop', () => {
     expect(rows).toEqual([]);
   });
 
-  test('can stand in a loop', async () => {
+  test('can be inside another loop', async () => {
     const flow = `nodes:
   - { type: set, fields: { outer: 0 } }
   - type: loop

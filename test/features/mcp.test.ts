@@ -61,7 +61,7 @@ describe('the arguments of a tool', () => {
     );
     expect(calls.map((call) => call.arguments)).toEqual([{ q: 'A "b"', n: 7 }]);
     expect(failures).toMatchObject([
-      { record: 2, class: 'request', message: expect.stringContaining('stands outside quotes in the arguments') },
+      { record: 2, class: 'request', message: expect.stringContaining('is outside quotes in the arguments') },
     ]);
   });
 

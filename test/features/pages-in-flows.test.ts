@@ -181,7 +181,7 @@ describe('nodes after pages', () => {
     ]);
   });
 
-  test('can drop a page; the others go on', async () => {
+  test('can drop a page and pass the others on', async () => {
     const behind = `  - { type: http, when: n < 2, url: "${origin}/none", when_empty: drop, map: { x: "x[]" } }\n`;
     const { rows } = await run(paging(cursor, '', behind), (request) => (request.path === '/none' ? { body: {} } : byCursor(2)(request)));
     expect(rows).toEqual([2, 3].map((n) => ({ id: 'a', n })));
@@ -300,7 +300,7 @@ ${behind}`;
     expect((await run(loop('emit: last'), byCursor(2))).rows).toEqual(expected.slice(-4));
   });
 
-  test('go on to the nodes after the loop', async () => {
+  test('pass on to the nodes after the loop', async () => {
     const behind = `  - { type: http, url: "${origin}/detail/{{part}}/{{n}}", map: { d: d } }\n`;
     const http = (request: SentRequest) => (request.path.startsWith('/detail') ? { body: { d: request.path } } : byCursor(2)(request));
     const { rows } = await run(loop('', behind), http);

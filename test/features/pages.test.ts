@@ -64,7 +64,7 @@ describe('the records of all pages', () => {
     expect(rows).toEqual(records.flatMap(({ id }) => [0, 1, 2, 3, 4, 5].map((n) => ({ id, n }))));
   });
 
-  test('stand together with --unordered', async () => {
+  test('stay together with --unordered', async () => {
     const http = (request: SentRequest) => ({ ...byCursor(3)(request), afterMs: request.path.startsWith('/slow') ? 100 : 1 });
     const { rows } = await runFlow(paging(cursor), [{ id: 'slow' }, { id: 'b' }, { id: 'c' }], { http, unordered: true });
     expect(rows.map(({ id }) => id)).toEqual([...Array(6).fill('b'), ...Array(6).fill('c'), ...Array(6).fill('slow')]);
@@ -81,7 +81,7 @@ describe('the records of all pages', () => {
     expect([rows, requests.length]).toEqual([[{ id: 'a' }], 3]);
   });
 
-  test('need no request for an empty input', async () => {
+  test('are not requested for an empty input', async () => {
     const { rows, requests } = await runFlow(paging(cursor), []);
     expect([rows, requests]).toEqual([[], []]);
   });
@@ -226,7 +226,7 @@ describe('the value at paginate.path', () => {
     expect(result.requests).toHaveLength(1);
   });
 
-  test('can stand in a header', async () => {
+  test('can be sent in a header', async () => {
     const flow = paging('type: cursor, path: $headers.x-next, param: c');
     const result = await run(flow, inTurn({ headers: { 'x-next': 'b' }, body: {} }, { body: {} }));
     expect(paths(result)).toEqual(['/a', '/a?c=b']);
@@ -344,7 +344,7 @@ describe('pages without records', () => {
     expect(result.rows).toEqual([{ id: 'a', at: 1, n: null }]);
   });
 
-  test('give the record the values of an empty first page as of a single answer', async () => {
+  test('give the record the values of an empty first page, as a single answer does', async () => {
     const result = await run(paging(page).replace('items[].n', 'others[].n'), inTurn({ body: { items: [], others: itemsOf(0) } }));
     expect([numbers(result), result.failures]).toEqual([[0, 1], []]);
   });

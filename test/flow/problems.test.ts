@@ -231,7 +231,7 @@ describe('values that do not fit', () => {
     ['when_empty: skip', '4:17 expected keep, drop or error, found "skip"'],
     ['when: 5', '4:11 expected a CEL expression such as status == "done", found 5'],
     ['when: 1 + 1', '4:11 expected a condition that is true or false, found one that gives int'],
-    ['when: "{{id}} == 1"', '4:12 fields stand in expressions without braces: id == 1'],
+    ['when: "{{id}} == 1"', '4:12 expected fields without braces, as in: id == 1'],
     ['when: loop == 1', '4:11 "loop" is a reserved word of CEL'],
     ['map: data.name', '4:10 expected a list of paths, or a mapping of field names to paths, found "data.name"'],
     ['map: { name: [a] }', '4:18 expected a text, found a list'],
@@ -281,10 +281,10 @@ describe('values that do not fit', () => {
 
   test.each([
     ["'{'", "the body is not JSON: Expected property name or '}' in JSON at position 1"],
-    ['"hello {{name}}"', 'the body is not JSON, whatever the record holds: '],
+    ['"hello {{name}}"', 'the body is not JSON for any record: '],
     [
       `'{"id": {{customer_id}}, "name": "{{name}}",}'`,
-      'the body is not JSON, whatever the record holds: Expected double-quoted property name in JSON at position 43',
+      'the body is not JSON for any record: Expected double-quoted property name in JSON at position 43',
     ],
     ['{ a: .nan }', 'JSON has no number for infinity or "not a number"'],
   ])('the body %s can never be JSON', (body, message) => {

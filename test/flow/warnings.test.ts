@@ -192,24 +192,28 @@ describe('a carried field is a CSV cell if the input has that column', () => {
 });
 
 test.each([
-  ['?page=5&x=1', 'type: page, items: i', 'paginate replaces page=5 by page=1\nunder paginate, start says which page is the first'],
+  ['?page=5&x=1', 'type: page, items: i', 'paginate replaces page=5 with page=1\nunder paginate, start says which page is the first'],
   [
     '?x=1&page={{id}}',
     'type: page, items: i',
-    'paginate replaces page={{id}} by page=1\nunder paginate, start says which page is the first',
+    'paginate replaces page={{id}} with page=1\nunder paginate, start says which page is the first',
   ],
-  ['?p=1', 'type: page, param: p, start: 0, items: i', 'paginate replaces p=1 by p=0\nunder paginate, start says which page is the first'],
+  [
+    '?p=1',
+    'type: page, param: p, start: 0, items: i',
+    'paginate replaces p=1 with p=0\nunder paginate, start says which page is the first',
+  ],
   [
     '?page=1&page=2',
     'type: page, items: i',
-    'paginate replaces page=1&page=2 by page=1\nunder paginate, start says which page is the first',
+    'paginate replaces page=1&page=2 with page=1\nunder paginate, start says which page is the first',
   ],
   [
     '?my%5Bpage%5D=2',
     'type: page, param: "my[page]", items: i',
-    'paginate replaces my%5Bpage%5D=2 by my[page]=1\nunder paginate, start says which page is the first',
+    'paginate replaces my%5Bpage%5D=2 with my[page]=1\nunder paginate, start says which page is the first',
   ],
-  ['?offset=50', 'type: offset, size: 10, items: i', 'paginate replaces offset=50 by offset=0\nthe first item is the first that there is'],
+  ['?offset=50', 'type: offset, size: 10, items: i', 'paginate replaces offset=50 with offset=0\nan offset starts at 0, the first item'],
 ])('pages that the URL counts from elsewhere: %s, %s', (query, paginate, message) => {
   const flow = `nodes: [{ type: http, url: "https://a.com/${query}", paginate: { ${paginate} }, map: [x] }]`;
   expect(warnings(flow).map((warning) => warning.message)).toEqual([message]);

@@ -3,11 +3,11 @@ import { flowProblems, onOneLine, planFor } from '../helpers/flow-problems.ts';
 
 describe('broken YAML', () => {
   test.each([
-    ['a key twice', 'nodes: []\nname: a\nname: b', '3:1 this key stands here twice; expected each key once'],
+    ['a key twice', 'nodes: []\nname: a\nname: b', '3:1 expected each key once, found this one twice'],
     [
       'a key twice, deep inside',
       'nodes: [{ type: http, url: a, headers: { X: 1, X: 2 } }]',
-      '1:48 this key stands here twice; expected each key once',
+      '1:48 expected each key once, found this one twice',
     ],
     ['a custom tag', 'nodes: !foo [x]', '1:8 expected plain YAML, found a custom tag'],
     ['a merge key', 'nodes:\n  - &a { type: set }\n  - <<: *a\n    id: b\n', '3:5 YAML 1.2 has no merge keys'],
@@ -32,8 +32,8 @@ describe('broken YAML', () => {
       'nodes:\n  - type: http\n     url: x',
       '2:11 not valid YAML: the indentation does not fit; items of one list or mapping start at the same column',
     ],
-    ['an alias without its anchor', 'nodes: [*nope]', '1:9 not valid YAML: no anchor of this name stands before the alias'],
-    ['an alias inside itself', 'nodes: &a [{ x: *a }]', '1:17 not valid YAML: the alias stands inside its own anchor'],
+    ['an alias without its anchor', 'nodes: [*nope]', '1:9 not valid YAML: there is no anchor of this name before the alias'],
+    ['an alias inside itself', 'nodes: &a [{ x: *a }]', '1:17 not valid YAML: the alias is inside its own anchor'],
   ])('%s', (_what, yaml, problem) => {
     expect(flowProblems(yaml).map(onOneLine)).toContain(problem);
   });

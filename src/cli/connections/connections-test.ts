@@ -102,7 +102,7 @@ function requestOf({ baseUrl, origin, auth, headers }: HttpConnection, path: str
   };
 }
 
-/** Absent for a failed request, which costs the usual price as in a run. */
+/** Absent for a failed request, which costs the default price as in a run. */
 function costOfTest({ cost }: HttpConnection, response: HttpResponse | Failure): number | undefined {
   if (response instanceof Failure || response.status < 200 || response.status > 299) return undefined;
   const { status, header } = response;

@@ -77,7 +77,7 @@ export async function loadSecretsOf(
   return recordUses(secrets, store, terminal);
 }
 
-/** Masks a secret, also without blanks at both ends, which HTTP removes. Of `username:password`, masks the password alone as well. */
+/** Masks a secret, also without spaces at both ends, which HTTP removes. For `username:password`, also masks the password by itself. */
 export function hide(secret: string, { redactor }: Terminal): void {
   const password = secret.includes(':') ? secret.slice(secret.indexOf(':') + 1) : secret;
   for (const text of [secret, secret.trim(), password, password.trim()]) redactor.add(text);
@@ -137,7 +137,7 @@ function variablesOf(name: string): string {
   return `set ${variable}, or ${variable}_FILE to the name of a file that holds it`;
 }
 
-/** Records the uses of secrets beside the run. Warns if that fails: the run does not depend on it. */
+/** Records the uses of secrets during the run. Only warns if that fails. */
 function recordUses(secrets: ReadonlyMap<string, Secret>, store: CredentialStore | undefined, { warn }: Terminal): FlowSecrets {
   const uses = new Map<string, Promise<void>>();
   return {

@@ -19,7 +19,7 @@ export async function connectionLines(
   return saved.flatMap(([name, written]) => ['', ...linesOf(name, cachedServer(process.env, name, written))]);
 }
 
-/** Warns of a server that cannot be reached, and goes on with the others. */
+/** Fetches the tools of one server. Only warns if it cannot be reached. */
 async function refreshTools(name: string, written: object, options: AskingOptions, terminal: Terminal): Promise<void> {
   try {
     const connection = loadConnection(name, false);

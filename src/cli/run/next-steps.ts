@@ -128,7 +128,7 @@ function retryText({ failures }: Tally, failed: number, { errors, errorsFormat }
   return `${counted(unread, 'record')} could not be read; correct ${them} in ${errors} and clear ${their} ${column}, then run`;
 }
 
-/** The failed records are an input of their own, whatever the first one was. */
+/** The command that runs the failed records. Its input is the errors file, so options about the input do not carry over. */
 function retryCommand(request: RunRequest, files: OutputPlan): string {
   const { errors, errorsFormat, isStreamed, out } = files;
   return runAgain(request, (_, { about }) => about === undefined, [

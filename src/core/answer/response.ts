@@ -70,7 +70,7 @@ function isCutOff(text: string, reason: string): boolean {
   return Number(/at position (\d+)/.exec(reason)?.[1]) === text.length;
 }
 
-/** The beginning of a text from outside, on one line and safe to show. Three dots show that it goes on: redaction knows half a secret by them. */
+/** The beginning of a text from outside, on one line and safe to show. Three dots mark a cut: redaction needs them to recognize half a secret. */
 export function excerpt(text: string, length = 200): string {
   const start = text.slice(0, length * 2);
   const line = cleaned(start).replace(/\s+/g, ' ').trim();
@@ -93,7 +93,7 @@ export function cleaned(text: string): string {
 
 /** The message of an answer that is not a success. */
 export function answerMessage(response: Pick<HttpResponse, 'status' | 'body'>): string {
-  // More bytes than an excerpt holds: it has to see that the text goes on.
+  // More bytes than an excerpt holds, so that it sees the cut.
   const text = response.body.length === 0 ? '' : excerpt(new TextDecoder().decode(response.body.subarray(0, 2000)));
   return `the server answered ${response.status}${text === '' ? '' : `: ${text}`}`;
 }

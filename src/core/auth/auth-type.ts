@@ -31,7 +31,7 @@ export interface AuthPart {
   readonly isOptional?: boolean;
   /** True for the name of a credential. The values of all other parts are public. */
   readonly isCredential?: boolean;
-  /** A valid value: it stands in the example, and completes the options while another part is checked. */
+  /** A valid value, for the example and to complete the options while another part is checked. */
   readonly example?: string;
   /** The default answer for a connection of that name. */
   readonly suggested?: (connection: string) => string;

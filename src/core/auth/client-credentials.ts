@@ -4,7 +4,7 @@ import { orUndefined } from '../or-undefined.ts';
 import { targetOf } from '../template/target.ts';
 import { credentialFor, defineAuthType, inHeader, originOf } from './auth-type.ts';
 
-/** An access token that the program requests with its own id and secret (RFC 6749, 4.4). The secret goes to the token server alone. */
+/** An access token that the program requests with its own id and secret (RFC 6749, 4.4). The secret goes only to the token server. */
 export const clientCredentials = defineAuthType({
   type: 'oauth2_client_credentials',
   label: 'OAuth2 client credentials',

@@ -23,21 +23,21 @@ export function parseError(error: CelError, source: string, parses: (text: strin
   return bracesError(source, parses) ?? trailingError(error, source) ?? equalsError(error, source) ?? expressionError(error);
 }
 
-/** The expression is CEL once the braces around its fields are gone. */
+/** The error for an expression that is CEL without the braces around its fields. */
 function bracesError(source: string, parses: (text: string) => boolean): ExpressionError | undefined {
   const bare = source.replace(/\{\{\s*(\w+)\s*\}\}/g, '$1');
   if (bare === source || !parses(bare)) return undefined;
-  return new ExpressionError(`fields stand in expressions without braces: ${bare}`, source.indexOf('{{'));
+  return new ExpressionError(`expected fields without braces, as in: ${bare}`, source.indexOf('{{'));
 }
 
-/** The expression goes on after its end. The library names only the last character of the rest. */
+/** The error for text after the end of the expression. The library names only the last character of that text. */
 function trailingError({ code, summary = '', range }: CelError, source: string): ExpressionError | undefined {
   if (code !== 'unexpected_character' || !summary.endsWith("'") || !range) return undefined;
   const found = source.slice(range.start, range.end);
   return new ExpressionError(`not a CEL expression: expected its end, or an operator such as == or &&, found ${found}`, range.start);
 }
 
-/** The expression has = where == would compare. */
+/** The error for = in place of ==. */
 function equalsError({ range }: CelError, source: string): ExpressionError | undefined {
   if (!range || !/^[^=<>!]=\s*[^=\s]/.test(source.slice(Math.max(0, range.start - 1)))) return undefined;
   return new ExpressionError('not a CEL expression: expected == to compare, found =', range.start);

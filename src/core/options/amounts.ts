@@ -45,10 +45,10 @@ export const rate = describedAs(
   z.string().regex(/^(?=.*[1-9])\d+(\.\d+)?\s*\/\s*(s|sec|m|min|h|d)$/),
 );
 
-/** The maximum of calls in flight. */
+/** Maximum number of calls in flight. */
 export const concurrency = z.int().min(1).max(10_000);
 
-/** The most that one action can cost. An answer that names a higher cost is mistaken. */
+/** Maximum cost of one action. A higher cost in an answer is an error of the server. */
 export const maxCredits = 1_000_000;
 
 /** The cost of one action. */

@@ -35,7 +35,7 @@ export const headerValue = z
 
 const writtenHeaders = dictionary(headerName, headerValue);
 
-/** Header names to values. A name may stand there only once, in whatever case. */
+/** Header names to values. Each name may occur only once, ignoring case. */
 export const headers = describedAs(
   writtenHeaders.superRefine((written, context) => {
     const seen = new Map<string, string>();

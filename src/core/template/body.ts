@@ -106,7 +106,7 @@ function refuseHopeless(text: string): void {
       reasons.push((error as Error).message);
     }
   }
-  throw new Error(`the body is not JSON, whatever the record holds: ${withoutExcerpt(reasons[0] as string)}`);
+  throw new Error(`the body is not JSON for any record: ${withoutExcerpt(reasons[0] as string)}`);
 }
 
 /** The length of a reference as it is written. */
@@ -137,7 +137,7 @@ function jsonValue(field: string, isCell: boolean): Piece {
     if (literal.test(value)) return value;
     throw new Failure(
       'request',
-      `the field "${field}" stands outside quotes in the body: expected a number, true, false or null, found ${inQuotes(value)}`,
+      `the field "${field}" is outside quotes in the body: expected a number, true, false or null, found ${inQuotes(value)}`,
       { sent: false },
     );
   };

@@ -42,7 +42,7 @@ export function writtenNames(text: string): string[] {
   return [...names];
 }
 
-/** Marks values for the second parse: every string value begins with `s`, every inexact number becomes a string with `n`. */
+/** Marks values for the second parse: `s` before every string value; a number that a double would change becomes a string that begins with `n`. */
 function marked(text: string): string {
   const parts: string[] = [];
   let copied = 0;

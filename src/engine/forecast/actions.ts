@@ -24,11 +24,11 @@ export interface StepLoad {
 
 /** The calls of each step. `steps`: all steps without inner ones, in their order; `loads` belong to them. */
 export function actionsOf(flow: readonly Step[], steps: readonly Step[], loads: readonly StepLoad[]): Range[] {
-  const mostRecords = steps.map(() => 0);
+  const maxRecords = steps.map(() => 0);
   for (const [first, { records }] of loads.entries()) {
     if (records === 0) continue;
     const times = maxCallsAfter(flow, steps[first] as Step);
-    for (const [index, step] of steps.entries()) mostRecords[index] = (mostRecords[index] as number) + records * (times.get(step) ?? 0);
+    for (const [index, step] of steps.entries()) maxRecords[index] = (maxRecords[index] as number) + records * (times.get(step) ?? 0);
   }
   let expected = 0;
   return steps.map(({ node }, index) => {
@@ -39,7 +39,7 @@ export function actionsOf(flow: readonly Step[], steps: readonly Step[], loads: 
     return {
       least: isCached ? 0 : together,
       expected: node.action ? Math.max(together, Math.ceil(expected / batchSize)) : 0,
-      most: withHalving(mostRecords[index] as number, batchSize),
+      most: withHalving(maxRecords[index] as number, batchSize),
     };
   });
 }
@@ -58,9 +58,9 @@ export function sumOf(ranges: readonly Range[], weightOf: (index: number) => num
 }
 
 /** A refused batch of n is halved down to single records: at most 2n - 1 requests in all. */
-function withHalving(most: number, batchSize: number): number {
-  if (batchSize === 1 || !Number.isFinite(most)) return most;
-  return most - Math.ceil(most / 2 / batchSize);
+function withHalving(requests: number, batchSize: number): number {
+  if (batchSize === 1 || !Number.isFinite(requests)) return requests;
+  return requests - Math.ceil(requests / 2 / batchSize);
 }
 
 /** The maximum of calls at each step for a record that makes its first call at `first`. */

@@ -6,7 +6,7 @@ export interface YamlProblem {
   readonly offset: number;
   readonly message: string;
   readonly width?: number;
-  /** True if the file's meaning is clear all the same, so that the rest can be checked. */
+  /** True if the file's meaning is clear anyway, so that the rest can be checked. */
   readonly leavesMeaning?: boolean;
 }
 
@@ -57,7 +57,7 @@ const messages: Readonly<Record<string, string>> = {
   BLOCK_AS_IMPLICIT_KEY: 'not valid YAML: a value that holds ": " needs quotes',
   BAD_DIRECTIVE: 'not valid YAML: a line that begins with % is a directive, and this one is not known',
   BAD_DQ_ESCAPE: 'not valid YAML: no such escape sequence; in double quotes a backslash is written \\\\',
-  DUPLICATE_KEY: 'this key stands here twice; expected each key once',
+  DUPLICATE_KEY: 'expected each key once, found this one twice',
   MISSING_CHAR: 'not valid YAML: something is missing before this: a comma, a colon with a space, a dash; or the indentation does not fit',
   MULTIPLE_DOCS: 'expected one YAML document, found a second one',
   NON_STRING_KEY: 'expected a text as the key, found a list or a mapping',
@@ -173,6 +173,6 @@ function aliasProblems(document: Document): YamlProblem[] {
 
 function aliasProblem(alias: Alias, document: Document, ancestors: readonly unknown[]): string | undefined {
   const target: Node | undefined = alias.resolve(document);
-  if (!target) return 'not valid YAML: no anchor of this name stands before the alias';
-  return ancestors.includes(target) ? 'not valid YAML: the alias stands inside its own anchor' : undefined;
+  if (!target) return 'not valid YAML: there is no anchor of this name before the alias';
+  return ancestors.includes(target) ? 'not valid YAML: the alias is inside its own anchor' : undefined;
 }

@@ -25,7 +25,8 @@ export function withoutSecrets(written: WrittenNode): Cleaned {
   }
   const left = JSON.stringify(cleaned.node);
   const again = removed.find(({ carrier }) => isDistinct(secretOf(carrier)) && left.includes(secretOf(carrier)));
-  if (again) throw refusal(`${again.found} holds a secret that stands elsewhere, too\nput a field there, such as {{token}}`);
+  if (again)
+    throw refusal(`${again.found} holds a secret that another part of the request contains, too\nput a field there, such as {{token}}`);
   return { ...cleaned, notes: [...new Set(cleaned.notes)] };
 
   function without(secret: LiteralSecret): Cleaned {

@@ -75,8 +75,8 @@ export class Tokens {
     try {
       return await entry.token;
     } catch (error) {
-      // Each record gets a failure of its own: its node and its attempts are noted there.
-      throw error instanceof Failure ? error.retold(error.message) : error;
+      // Each record gets its own failure, which holds its node and its attempts.
+      throw error instanceof Failure ? error.withMessage(error.message) : error;
     }
   }
 

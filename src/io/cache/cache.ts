@@ -17,7 +17,7 @@ export type FileCache = Cache & {
   close(): void;
 };
 
-/** Creates the cache. An answer that cannot be cached is used all the same: it was paid for. */
+/** Creates the cache. An answer that cannot be cached is still used: it was paid for. */
 export function createCache(options: CacheOptions): FileCache {
   const { wallNow } = options;
   const answers = new BufferedAnswers(options);
@@ -58,7 +58,7 @@ export function createCache(options: CacheOptions): FileCache {
 /** A waiting record gets a copy of the failure, which gets its own node and attempts. One that gave up did so for itself only. */
 function undefinedIfUnfinished(error: unknown): undefined {
   if (error instanceof Unfinished) return;
-  throw error instanceof Failure ? error.retold(error.message) : error;
+  throw error instanceof Failure ? error.withMessage(error.message) : error;
 }
 
 /** Masks secrets: an answer may echo the credential. Latin-1 turns bytes into characters and back, so other bodies stay as they are. */

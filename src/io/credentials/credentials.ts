@@ -63,7 +63,7 @@ async function removeCredential(name: string, isForced: boolean, context: Creden
   return context.catalog().alone(async () => {
     const refusal = await orRefusal(deleteSecrets(storedCredential(name, context), context));
     if (refusal && !isForced) {
-      const wayOut = `remove it from the list all the same: automate credentials remove ${name}${envOption(context.env)} --force`;
+      const wayOut = `remove it from the list anyway: automate credentials remove ${name}${envOption(context.env)} --force`;
       throw new AutomateError('credential', `${refusal.message}\n${wayOut}`, { cause: refusal });
     }
     await context.catalog().remove(name, context.env);

@@ -1,4 +1,4 @@
-// Runs in a process of its own: a call to the keychain may wait for ever and cannot be cancelled.
+// Runs in a separate process: a call to the keychain may wait forever and cannot be cancelled.
 import { isMainThread, parentPort, Worker, workerData } from 'node:worker_threads';
 import { AsyncEntry } from '@napi-rs/keyring';
 import type { KeychainAnswer, KeychainRequest } from './keychain.ts';
@@ -9,7 +9,7 @@ const options = { linux: { store: 'secret-service' } } as const;
 if (isMainThread) waitForRequest();
 else parentPort?.postMessage(await answerTo(workerData as KeychainRequest));
 
-/** Runs the request in a worker, because the call blocks its thread. This thread ends the process once the parent is gone. */
+/** Runs the request in a worker, because the call blocks its thread. This thread ends the process once the parent has ended. */
 function waitForRequest(): void {
   let request = '';
   process.stdin.setEncoding('utf8').on('data', (chunk) => {

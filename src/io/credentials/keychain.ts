@@ -62,7 +62,7 @@ async function requestAnswer(task: KeychainTask, { service, environment, timeout
     child.kill('SIGKILL');
   }, timeoutMs);
   child.stdin.on('error', () => {});
-  // stdin stays open: its end tells the other process that this one is gone.
+  // stdin stays open: its end tells the other process that this one has ended.
   child.stdin.write(`${JSON.stringify({ service, ...task } satisfies KeychainRequest)}\n`);
   try {
     const failed = new Promise<never>((_, reject) => child.on('error', reject));

@@ -19,7 +19,7 @@ export interface Kdf {
   readonly salt: string;
 }
 
-/** The derivation of a new vault: 128 MB and a quarter of a second, with a salt of its own. */
+/** The derivation of a new vault: 128 MB and a quarter of a second, with its own salt. */
 export function newKdf(): Kdf {
   return { name: 'scrypt', n: 2 ** 17, r: 8, p: 1, salt: randomBytes(16).toString('base64') };
 }

@@ -61,7 +61,7 @@ function sendWithToken(request: HttpRequest, auth: OAuth, tokens: Tokens, tools:
   });
 }
 
-/** The secret of a credential. It is bound to its hosts, whatever a flow and its records say. */
+/** The secret of a credential, bound to its hosts. A flow and its records cannot lift that. */
 function secretFor({ credential }: Auth, origin: string, { secrets }: HttpTools): string {
   const secret = secrets.get(credential);
   if (secret === undefined) throw new AutomateError('credential', `there is no credential "${credential}"`);
@@ -128,7 +128,7 @@ function toWireRequest(request: HttpRequest, deadlineMs: number): WireRequest {
   return { method, origin, path, headers, body, deadlineMs, timeoutMs, maxBodyBytes, allowHosts: request.hostFromData?.allowHosts };
 }
 
-/** The credential's header replaces one of the same name that the flow sets, in whatever case. */
+/** The credential's header replaces one of the same name that the flow sets, ignoring case. */
 function withSignature(request: WireRequest, { headers, query }: Signature): WireRequest {
   return { ...request, path: withQuery(request.path, query), headers: Object.assign({}, request.headers, headers) };
 }

@@ -134,7 +134,7 @@ function renewHold(database: Database.Database, hold: Omit<Hold, 'credits'>, spe
   return credits;
 }
 
-/** Credits for a hold: the records already begun come first; of the rest a run gets a share only. */
+/** The credits for a hold. The records already begun come first; of the rest, a run gets only a share. */
 function grant(database: Database.Database, { month, run }: Pick<Hold, 'month' | 'run'>, request: HoldRequest): number {
   const { credits, min, needed = 0 } = request;
   const limit = readLimit(database);

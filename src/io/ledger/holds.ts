@@ -72,7 +72,7 @@ function settleHold(book: Book, home: string, hold: Hold, min: number): boolean 
   return isSettled;
 }
 
-/** Credits by account that are not in the book yet. If the log is gone, the run may have spent all that it held. */
+/** Credits by account that are not in the book yet. If the log is missing, the run may have spent all that it held. */
 function spentSince(home: string, { run, logged, accounts, credits }: Hold): number[] {
   return sentSince(sentLogPath(home, run), logged, accounts.length) ?? accounts.map((_, index) => (index === 0 ? credits : 0));
 }

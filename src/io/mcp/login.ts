@@ -71,7 +71,7 @@ class LoginProvider implements OAuthClientProvider {
   #verifier = '';
   /** True once there is a login to overwrite. */
   #isStored: boolean;
-  /** The authorization server of the login that goes on. Asked for again at the next login: it may have moved. */
+  /** The authorization server of the login in progress. Looked up again at the next login: it may have moved. */
   #discovery: OAuthDiscoveryState | undefined;
 
   constructor(options: LoginOptions) {

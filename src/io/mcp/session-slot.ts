@@ -39,7 +39,7 @@ export class SessionSlot {
   /** The next caller opens it again, but not after a restart that has failed: that would start a server for every record. */
   #refuse(opening: Promise<Session>, error: unknown): never {
     if (this.#opening === opening && this.#restarts === 0) this.#opening = undefined;
-    throw error instanceof Failure ? error.retold(error.message) : error;
+    throw error instanceof Failure ? error.withMessage(error.message) : error;
   }
 
   #drop(session: Session, lost: Failure): void {

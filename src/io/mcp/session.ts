@@ -22,7 +22,7 @@ export async function openSession(connection: McpConnection, context: SessionCon
   return session;
 }
 
-/** The client claims neither a model nor a person to ask, so a server that asks all the same is refused. */
+/** The client claims neither a model nor a person to ask, so a server that asks anyway is refused. */
 function clientOptions({ name }: McpConnection, context: SessionContext, tools: ToolList): ClientOptions {
   const onChanged = (error: Error | null, found: readonly unknown[] | null) => {
     if (error || !found) return;
@@ -92,7 +92,7 @@ export class Session {
       if (!this.#isForgotten(error)) throw toFailure(error, { ...this.#errorContext(true), timeoutMs });
       const message = `the MCP server "${this.#connection.name}" has forgotten the session`;
       this.#lost ??= new Failure('network', message, { retryable: true, sent: false });
-      throw this.#lost.retold(this.#lost.message);
+      throw this.#lost.withMessage(this.#lost.message);
     }
   }
 

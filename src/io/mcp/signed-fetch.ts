@@ -88,7 +88,7 @@ function withHeaders(written: RequestInit['headers'], server: RemoteServer, sign
   return headers;
 }
 
-/** The secret of a credential. It is bound to its hosts, whatever a connection says. */
+/** The secret of a credential. It is bound to its hosts; a connection cannot lift that. */
 function secretFor({ credential }: Auth, secrets: Signing['secrets'], origin: string): string {
   const secret = secrets.get(credential);
   if (secret === undefined) throw new Failure('request', `there is no credential "${credential}"`, { sent: false });

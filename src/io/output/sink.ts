@@ -71,7 +71,7 @@ async function readWritten(path: string, maxBytes: number): Promise<Written> {
   return { bytes, crc };
 }
 
-/** Opens a file. Every write of a gzipped one is a gzip member of its own (RFC 1952, 2.2), so the file can be read, and cut, after each. */
+/** Opens a file. Every write of a gzipped one is a separate gzip member (RFC 1952, 2.2), so the file can be read, and cut, after each. */
 export async function openFileSink(path: string, options: FileSinkOptions): Promise<Sink> {
   const handle = await namingErrors(path, 'written', () => openToWrite(path, options));
   const device = { write: (bytes: Buffer) => writeAll(handle, bytes), sync: () => syncFile(handle), close: () => handle.close() };

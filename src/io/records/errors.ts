@@ -11,10 +11,10 @@ export const errorColumns = ['_error_node', '_error_class', '_error_status', '_e
 /** The errors file's column for the fields of a JSON record that have no column, or do not fit into it, as JSON. */
 export const otherFields = '_error_fields';
 
-/** Characters that are shown of the message about an unreadable record. */
+/** Maximum length of the shown message about an unreadable record, in characters. */
 const maxShown = 600;
 
-/** The failure of a record that could not be read. Its message may be shown, so it is short; `whole`, for the errors file, has all that was found. */
+/** The failure of a record that could not be read. Its message is shown, so it is short; `whole` is the complete message, for the errors file. */
 export class Unreadable extends Failure {
   constructor(readonly whole: string) {
     const isShort = whole.length <= maxShown;
@@ -37,7 +37,7 @@ function fitColumns(fields: Fields, columns: readonly string[]): Fields {
   return new Map([...[...fields].filter(fits), [otherFields, jsonOf(Object.fromEntries(others))]]);
 }
 
-/** The error of a failed record: in columns of its own, or as one `_error` object. */
+/** The error of a failed record: as separate columns, or as one `_error` object. */
 export function errorFields(item: Item, failure: Failure, asColumns: boolean): [string, Value][] {
   const { node, kind, status, attempts } = failure;
   const shown = asColumns ? onOneLine(failure.message) : failure.message;
@@ -48,7 +48,7 @@ export function errorFields(item: Item, failure: Failure, asColumns: boolean): [
   return [['_error', error]];
 }
 
-/** Joins the lines of a message, of which the later ones are advice. */
+/** Joins the lines of a message: the reason, and the advice after it. */
 export function onOneLine(message: string): string {
   return message.trim().replace(/([,.:;!?]?)\s*[\r\n]+\s*/g, (_, end: string) => (end === '' ? '; ' : `${end} `));
 }

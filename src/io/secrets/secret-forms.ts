@@ -20,7 +20,7 @@ export interface Characters {
 export function secretForms(secret: string): Form[] {
   // A run of quotes and backslashes counts as a whole: escaped, they look alike, and trying every split would take forever.
   const raw = secret.match(/[\\"]+|\s+|[^\\"\s]/gsu) ?? [];
-  // A user:password pair, which `Basic` sends in base64, may be in base64 once more.
+  // A user:password pair, which `Basic` sends in base64, may be encoded in base64 again.
   const twice = /^[^:\s]+:./s.test(secret) ? base64Forms(Buffer.from(secret).toString('base64').replace(/=+$/, '')) : [];
   const base64 = [...base64Forms(secret), ...twice].map((text) => ({
     characters: [...text].map(base64Form),

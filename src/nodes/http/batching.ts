@@ -149,7 +149,7 @@ class HttpBatch implements Batch<Reading> {
     return this.#parts.render(this.#fields, withFields(this.#fields, [[listField, items as Value[]]]));
   }
 
-  /** Length of an item and its comma in the body, wherever the list stands there. */
+  /** Bytes that an item and its comma add to the body, however often the body contains the list. */
   bytesOf(item: Value): number {
     return this.maxBytes === Number.POSITIVE_INFINITY ? 0 : this.#bodyBytes([item]) - this.#emptyBytes + this.#commaBytes;
   }

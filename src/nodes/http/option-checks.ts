@@ -41,9 +41,8 @@ function warnOfReplaced({ url, paginate }: HttpOptions, warn: BuildContext['warn
   const [, query = ''] = /^[^?#]*\?([^#]*)/.exec(url) ?? [];
   const written = query.split('&').filter((part) => readParameter(part).startsWith(`${param}=`));
   if (written.length === 0 || (written.length === 1 && readParameter(written[0] as string) === `${param}=${start}`)) return;
-  const mend =
-    paginate.type === 'page' ? 'under paginate, start says which page is the first' : 'the first item is the first that there is';
-  warn(['url'], `paginate replaces ${written.join('&')} by ${param}=${start}\n${mend}`);
+  const advice = paginate.type === 'page' ? 'under paginate, start says which page is the first' : 'an offset starts at 0, the first item';
+  warn(['url'], `paginate replaces ${written.join('&')} with ${param}=${start}\n${advice}`);
 }
 
 /** A part of a query as a server reads it. */

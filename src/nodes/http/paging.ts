@@ -88,7 +88,7 @@ export async function onPage<Result>(page: number, act: () => Promise<Result> | 
   try {
     return await act();
   } catch (error) {
-    throw error instanceof Failure && page > 1 ? error.retold(`page ${page}: ${error.message}`) : error;
+    throw error instanceof Failure && page > 1 ? error.withMessage(`page ${page}: ${error.message}`) : error;
   }
 }
 

@@ -68,7 +68,7 @@ function aboutArguments<Result>(work: () => Result): Result {
     return work();
   } catch (error) {
     const { message } = error as Error;
-    const retold = message.replace('the body is not', 'the arguments are not').replace('in the body', 'in the arguments');
-    throw error instanceof Failure ? error.retold(retold) : new Error(retold);
+    const renamed = message.replace('the body is not', 'the arguments are not').replace('in the body', 'in the arguments');
+    throw error instanceof Failure ? error.withMessage(renamed) : new Error(renamed);
   }
 }

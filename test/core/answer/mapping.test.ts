@@ -127,7 +127,7 @@ describe('a map that expands an array', () => {
     expect(() => mapped(['orders[].lines[].sku'], body)).toThrow(expect.objectContaining({ kind: 'mapping', message }));
   });
 
-  test('an odd name stands in the message as it stands in the path', () => {
+  test('the message shows an odd name as the path does', () => {
     expect(() => mapped(['["a b"][0].c[]'], { 'a b': [{ c: 1 }] })).toThrow('expected an array at "["a b"][0].c[]", found a number');
   });
 

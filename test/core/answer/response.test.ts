@@ -37,7 +37,7 @@ describe('a JSON body', () => {
     expect(read({ type: 'application/json; charset=iso-8859-1', body })).toEqual({ a: 'Größe' });
   });
 
-  test.each(['', ' \n'])('an empty body %j is none, also where JSON was announced', (body) => {
+  test.each(['', ' \n'])('is absent if the body is %j, even if JSON was announced', (body) => {
     expect(read({ type: 'application/json', body })).toBeUndefined();
     expect(read({ status: 204, body })).toBeUndefined();
   });
@@ -84,7 +84,7 @@ describe('a JSON body', () => {
 describe('JSON that was cut off', () => {
   const cutOff = ['{"a": 1', '{"a', '{"a":', '{', '[1,', '["x\\', '[-', '[1.', '[tru', '{"a": 1,'];
 
-  test.each(cutOff)('%s: where only the end of the connection could tell, it is an answer lost on its way', (body) => {
+  test.each(cutOff)('%s is retried if the connection closed without announcing the end', (body) => {
     expect(() => read({ type: 'application/json', body, endedByClose: true })).toThrow(
       expect.objectContaining({
         kind: 'network',
@@ -94,12 +94,12 @@ describe('JSON that was cut off', () => {
     );
   });
 
-  test.each(cutOff)('%s: a body that came whole is simply no JSON', (body) => {
+  test.each(cutOff)('%s is a parse failure if the body came whole', (body) => {
     expect(() => read({ type: 'application/json', body })).toThrow(expect.objectContaining({ kind: 'parse', retryable: false }));
   });
 
   test.each(['<html>', '{"a":1,}', '{a:1}', "{'a':1}", '{"a":1} x', '[1 2]'])(
-    '%s is wrong before its end: trying again would not help',
+    '%s is a parse failure even so: it is wrong before its end',
     (body) => {
       expect(() => read({ type: 'application/json', body, endedByClose: true })).toThrow(expect.objectContaining({ kind: 'parse' }));
     },

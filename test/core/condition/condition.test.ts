@@ -190,7 +190,7 @@ describe('a text that is not an expression', () => {
     ['int({{age}})', 'int(age)', 4],
   ])('%s is refused with the advice to leave out the braces', (source, meant, offset) => {
     expect(problem(() => compileExpression(source))).toEqual({
-      message: `fields stand in expressions without braces: ${meant}`,
+      message: `expected fields without braces, as in: ${meant}`,
       offset,
     });
   });

@@ -87,7 +87,7 @@ describe('a JSON text', () => {
         expect(JSON.parse(fromCsv('{"a": "{{cell}}"}', { cell }))).toEqual({ a: cell });
         const render = () => fromCsv('{"a": {{cell}}, "b": 1}', { cell });
         if (/^(true|false|null|-?(0|[1-9]\d*)(\.\d+)?([eE][+-]?\d+)?)$/.test(cell)) expect(render()).toBe(`{"a": ${cell}, "b": 1}`);
-        else expect(render).toThrow('the field "cell" stands outside quotes in the body: expected a number, true, false or null');
+        else expect(render).toThrow('the field "cell" is outside quotes in the body: expected a number, true, false or null');
       }),
     );
   });
@@ -122,10 +122,10 @@ describe('a JSON text', () => {
     ['{', 'the body is not JSON'],
     ['', 'the body is not JSON'],
     ['hello', 'the body is not JSON'],
-    ['a={{a}}&b={{b}}', 'the body is not JSON, whatever the record holds'],
-    ['{"a": {{a}}', 'the body is not JSON, whatever the record holds'],
-    ['{"a": "x\\{{a}}"}', 'the body is not JSON, whatever the record holds'],
-    ['{"a": "{{a}}}', 'the body is not JSON, whatever the record holds'],
+    ['a={{a}}&b={{b}}', 'the body is not JSON for any record'],
+    ['{"a": {{a}}', 'the body is not JSON for any record'],
+    ['{"a": "x\\{{a}}"}', 'the body is not JSON for any record'],
+    ['{"a": "{{a}}}', 'the body is not JSON for any record'],
   ])('%j can never become JSON', (body, message) => {
     expect(() => bodyTemplate(body, () => false)).toThrow(message);
   });

@@ -56,7 +56,7 @@ describe('the way out for a literal secret depends on its place', () => {
     expect(ofNode(/auth: .*/.exec(message ?? '')?.[0] ?? '')).toEqual([]);
   });
 
-  test('a request with a credential is told that it cannot carry a second one', () => {
+  test('a request with a credential gets the advice to leave a second one out', () => {
     const auth = '    auth: { type: bearer, credential: x }\n';
     const carried = 'holds a literal secret\na request carries one credential, and auth names it\nleave this one out';
     expect(ofNode(`headers: { X-API-Key: ${secret} }`, auth)).toEqual([
@@ -65,7 +65,7 @@ describe('the way out for a literal secret depends on its place', () => {
     expect(ofNode(`url: https://ann:${secret}@github.com/x`, auth)).toContain(`the user name and password in the URL ${carried}`);
   });
 
-  test('a secret in a set node is told to come from a field', () => {
+  test('a secret in a set node gets the advice to take it from a field', () => {
     const [problem] = flowProblems('nodes: [{ type: set, fields: { key: ghp_16C7e42F292c6912 } }]');
     expect(problem?.message).toMatch(/^the value of "key" holds a literal secret\nthis place cannot carry .*"\{\{key\}\}"\n.* my-token\n/);
   });

@@ -246,7 +246,7 @@ describe('a token server', () => {
     expect(at.api.requests).toEqual([]);
   });
 
-  test('that refuses fails every record that waits, each with a failure of its own', async () => {
+  test('that refuses fails every record that waits, each with its own failure', async () => {
     const at = await scene((response) => json(response, { error: 'invalid_client' }, 401));
     const failures = [...(await at.failures(5)), await at.failure()];
     expect(new Set(failures).size).toBe(6);

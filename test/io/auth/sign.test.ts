@@ -16,24 +16,24 @@ async function seen(auth: Auth, secret: string, path = '/', headers: Record<stri
 /** Node shows header bytes as characters. */
 const utf8 = (text: unknown) => Buffer.from(String(text), 'latin1').toString();
 
-describe('on the wire', () => {
-  test('none', async () => {
+describe('a request', () => {
+  test('is not signed without auth', async () => {
     const server = await httpServer();
     await createSender().get(server.origin);
     expect(server.requests[0]?.headers.authorization).toBeUndefined();
   });
 
-  test('bearer', async () => {
+  test('is signed with a bearer token', async () => {
     const { headers } = await seen({ type: 'bearer', credential: 'c' }, 'tok-1/+=');
     expect(headers.authorization).toBe('Bearer tok-1/+=');
   });
 
-  test('bearer with letters beyond ASCII', async () => {
+  test('may carry a bearer token with letters beyond ASCII', async () => {
     const { headers } = await seen({ type: 'bearer', credential: 'c' }, 'pässwörd-日本');
     expect(utf8(headers.authorization)).toBe('Bearer pässwörd-日本');
   });
 
-  test('api_key in a header', async () => {
+  test('is signed with an api_key in a header', async () => {
     const { headers, path } = await seen({ type: 'api_key', header: 'X-API-Key', credential: 'c' }, 'key 1');
     expect(headers['x-api-key']).toBe('key 1');
     expect(headers.authorization).toBeUndefined();
@@ -43,7 +43,7 @@ describe('on the wire', () => {
   test.each([
     ['/', '/?api%20key=k%26%3D%2B%20%23%C3%A9'],
     ['/a?b=1&c', '/a?b=1&c&api%20key=k%26%3D%2B%20%23%C3%A9'],
-  ])('api_key in the query of %s', async (path, expected) => {
+  ])('is signed with an api_key in the query of %s', async (path, expected) => {
     const request = await seen({ type: 'api_key', query: 'api key', credential: 'c' }, 'k&=+ #é', path);
     expect(request.path).toBe(expected);
     expect(new URL(request.path, 'http://x').searchParams.get('api key')).toBe('k&=+ #é');
@@ -54,13 +54,13 @@ describe('on the wire', () => {
     [{ type: 'basic', username: 'me@example.com', credential: 'c' }, 'pass:word', 'me@example.com:pass:word'],
     [{ type: 'basic', username: 'Zoë', credential: 'c' }, 'pässwörd 日本', 'Zoë:pässwörd 日本'],
     [{ type: 'basic', username: '', credential: 'c' }, 'only-password', ':only-password'],
-  ] as const)('basic: %o', async (auth, secret, pair) => {
+  ] as const)('is signed with basic: %o', async (auth, secret, pair) => {
     const [scheme, text] = ((await seen(auth, secret)).headers.authorization ?? '').split(' ');
     expect(scheme).toBe('Basic');
     expect(Buffer.from(text ?? '', 'base64').toString()).toBe(pair);
   });
 
-  test('counts before a header of the same name, whatever its case', async () => {
+  test('gets the signature instead of a header of the same name in any case', async () => {
     const { headers } = await seen({ type: 'bearer', credential: 'c' }, 'right', '/', { AUTHORIZATION: 'wrong', Authorization: 'wrong' });
     expect(headers.authorization).toBe('Bearer right');
     const key = await seen({ type: 'api_key', header: 'x-Api-KEY', credential: 'c' }, 'right', '/', { 'X-API-Key': 'wrong' });
@@ -97,7 +97,7 @@ describe('several credentials at once', () => {
   });
 });
 
-test('a credential that nobody has ends the run', async () => {
+test('a missing credential ends the run', async () => {
   const server = await httpServer();
   const sent = createSender().get(server.origin, { auth: { type: 'bearer', credential: 'gone' } });
   await expect(sent).rejects.toThrow(new AutomateError('credential', 'there is no credential "gone"'));

@@ -181,7 +181,7 @@ describe('a cached answer', () => {
     cache.close();
   });
 
-  test('is not made from a failure, and each waiting record fails with a failure of its own', async () => {
+  test('is not made from a failure, and each waiting record gets its own failure', async () => {
     const cache = place().open();
     let asked = 0;
     const produce = async () => {

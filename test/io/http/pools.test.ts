@@ -46,14 +46,14 @@ describe('connections', () => {
     expect([server.requests.length, proxy.connections()]).toEqual([200, inFlight]);
   });
 
-  test('that the server closes after each answer are opened anew, and nothing is sent twice', async () => {
+  test('that the server closes after each answer are replaced, and nothing is sent twice', async () => {
     const server = await httpServer((_request, response) => response.setHeader('connection', 'close').end('{}'));
     const { get } = createSender();
     await sendAll(50, () => get(server.origin));
     expect([server.requests.length, server.connections()]).toEqual([50, 50]);
   });
 
-  test('that the server closes while they are idle are opened anew', async () => {
+  test('that the server closes while they are idle are replaced', async () => {
     const server = await httpServer((_request, response) => json(response, {}));
     const { get } = createSender();
     for (let request = 1; request <= 20; request++) {
@@ -63,7 +63,7 @@ describe('connections', () => {
     expect(server.requests.length).toBe(20);
   });
 
-  test.each(['directly', 'through a proxy'])('are not opened anew for a request that was given up: %s', async (way) => {
+  test.each(['directly', 'through a proxy'])('are not replaced for a request that was given up: %s', async (way) => {
     const server = await httpServer((_request, response) => json(response, {}));
     const proxy = await proxyServer(server.port);
     const { failure } = createSender({ environment: way === 'directly' ? {} : { HTTP_PROXY: proxy.url } });

@@ -68,7 +68,7 @@ describe('a server without TLS', () => {
     });
   });
 
-  test('that closes the connection in the handshake is tried again', async () => {
+  test('that closes the connection in the handshake is retried', async () => {
     const server = await rawServer((socket) => socket.destroy());
     expect(await createSender().failure(server.origin.replace('http:', 'https:'))).toMatchObject({
       kind: 'network',

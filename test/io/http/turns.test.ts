@@ -3,7 +3,7 @@ import { expect, test } from 'vitest';
 import { httpServer } from '../../helpers/http-server.ts';
 import { createSender } from './sending.ts';
 
-test('at most eight of the answers that come at once are handed on in one turn of the event loop', async () => {
+test('at most eight answers are passed on per turn of the event loop', async () => {
   const count = 64;
   const held: ServerResponse[] = [];
   const server = await httpServer((_request, response) => {

@@ -313,7 +313,7 @@ describe('odd MCP server', () => {
     expect(warnings).toEqual([]);
   });
 
-  test('leaves no process of its own behind, even one that ignores SIGTERM', async () => {
+  test('leaves no child process, even one that ignores SIGTERM', async () => {
     const folder = await mkdtemp(join(tmpdir(), 'automate-mcp-'));
     const note = join(folder, 'note');
     const { tools, call } = useTools();

@@ -70,7 +70,7 @@ describe('session of a connection', () => {
     expect(opened).toHaveLength(6);
   });
 
-  test('that cannot be opened fails each waiting call with a failure of its own, and the next call opens it', async () => {
+  test('that cannot be opened fails each waiting call with its own failure, and the next call opens it', async () => {
     let isDown = true;
     const open = async () => {
       if (isDown) throw new Failure('network', 'refused');

@@ -53,7 +53,7 @@ test('a gzipped file without text is valid gzip', async () => {
   expect(gunzipSync(await readFile(path))).toHaveLength(0);
 });
 
-test('every write to a gzipped file is a member of its own', async () => {
+test('every write to a gzipped file is a separate member', async () => {
   const path = await pathWith();
   const first = await writeAll(await openFileSink(path, { gzip: true }), 'a\n');
   await writeAll(await openFileSink(path, { gzip: true, keep: first }), 'b\n');
@@ -62,7 +62,7 @@ test('every write to a gzipped file is a member of its own', async () => {
   expect(gunzipSync(bytes.subarray(0, first.bytes)).toString()).toBe('a\n');
 });
 
-test('a closed stream is reported, and takes nothing more', async () => {
+test('a closed stream is reported, and is not written to again', async () => {
   const taken: string[] = [];
   const stream = new Writable({
     write(chunk, _encoding, done) {

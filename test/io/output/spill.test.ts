@@ -48,7 +48,7 @@ describe('a short spilled text', () => {
     expect([newText().held, await contentOf(newText())]).toEqual([0, '']);
   });
 
-  test('is gone once it is dropped, and takes nothing more', async () => {
+  test('is empty once it is dropped, and takes no more text', async () => {
     const { newText } = await makeTexts();
     const short = newText();
     await short.add('abc');

@@ -13,7 +13,7 @@ const endSignals = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
 const running = new Set<ProcessGroup>();
 
 /**
- * A program in a process group of its own: Ctrl-C at the terminal does not reach it, and a signal to the group also
+ * A program in its own process group: Ctrl-C at the terminal does not reach it, and a signal to the group also
  * ends what the program has started. All groups are killed when this process exits.
  */
 export class ProcessGroup {
