@@ -116,9 +116,9 @@ export class Chain implements PassingChain {
 
   /** Every record waits here, at every node: an async function would hold more memory meanwhile. */
   #passOne(step: Step, fields: Fields, row: number, position: Position): Promise<readonly Fields[]> {
-    // One record may have become many rows; records themselves are read a few at a time.
-    const turn = position.group && yieldIfLong(position, this.tools);
-    return turn ? turn.then(() => this.#passNow(step, fields, row, position)) : this.#passNow(step, fields, row, position);
+    const turn = yieldIfLong(position, this.tools);
+    // Everyone who yielded resumes in one turn: the first may use it up.
+    return turn ? turn.then(() => this.#passOne(step, fields, row, position)) : this.#passNow(step, fields, row, position);
   }
 
   #passNow(step: Step, fields: Fields, row: number, position: Position): Promise<readonly Fields[]> {

@@ -80,4 +80,25 @@ describe('signal', () => {
     clearInterval(answering);
     expect((await place.read('out.csv')).match(/^\d+/gm)?.map(Number)).toEqual(idsTo(20));
   });
+
+  test.each([
+    ['SIGINT', 130],
+    ['SIGTERM', 143],
+  ] as const)('%s ends a run whose expressions take long', async (signal, expected) => {
+    const items = JSON.stringify({ items: Array.from({ length: 300 }, (_, item) => item) });
+    const place = await workplace({
+      'flow.yaml':
+        'nodes:\n  - type: set\n    when: items.all(a, items.all(b, items.all(c, items.all(d, a + d >= 0))))\n    fields: { ok: "1" }\n',
+      'rows.jsonl': `${items}\n`.repeat(60),
+    });
+    const { child, finished } = place.start(['run', 'flow.yaml', '--in', 'rows.jsonl', '--out', 'out.jsonl']);
+    while (!(await place.files()).some((name) => name.endsWith('.errors.jsonl'))) await new Promise((resolve) => setTimeout(resolve, 20));
+    const startedMs = performance.now();
+    child.kill(signal);
+    const { code, stderr } = await finished;
+    expect(code).toBe(expected);
+    expect(performance.now() - startedMs).toBeLessThan(10_000);
+    expect(stderr).toContain('the expression takes more than 1 s for this record');
+    expect(stderr).toContain('--resume');
+  });
 });

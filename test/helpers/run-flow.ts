@@ -1,3 +1,4 @@
+import { loadPatternEngine } from '../../src/core/condition/pattern.ts';
 import type { Ending, Event, FailureReport } from '../../src/core/event.ts';
 import { Failure } from '../../src/core/failure.ts';
 import type { Item, Outcome, PartialRows } from '../../src/core/item.ts';
@@ -65,6 +66,7 @@ export interface FlowResult {
 
 /** Runs a flow over records through the real engine, with nothing real around it. Throws a FlowError. */
 export async function runFlow(yaml: string, records: Iterable<GivenRecord>, options: FlowOptions = {}): Promise<FlowResult> {
+  await loadPatternEngine();
   const plan = compile(yaml, {
     file: 'flow.yaml',
     nodeTypes: [...nodeTypes, ...(options.nodeTypes ?? [])],

@@ -1,9 +1,13 @@
 import { isUtf8 } from 'node:buffer';
 import { readFile } from 'node:fs/promises';
+import { limitLongEvaluations } from '../../core/condition/long-evaluation.ts';
+import { loadPatternEngine } from '../../core/condition/pattern.ts';
+import { durationText } from '../../core/duration.ts';
 import { FlowError, type Problem } from '../../core/failure.ts';
 import type { LimitOverrides } from '../../core/node.ts';
 import type { CredentialUse, Plan } from '../../core/plan.ts';
 import { compile } from '../../flow/compile.ts';
+import { createTimeLimit } from '../../io/clock/time-limit.ts';
 import { savedConnections } from '../../io/connections.ts';
 import { systemReason } from '../../io/files/naming-errors.ts';
 import { utf8Length } from '../../io/records/readers/utf8.ts';
@@ -11,6 +15,9 @@ import { nodeTypes } from '../../nodes/index.ts';
 import { columnsOf, type InputOptions } from '../input-options.ts';
 import { problemText } from '../show/problems.ts';
 import type { Terminal } from '../terminal.ts';
+
+/** Maximum for one expression and one record. Meanwhile nothing else happens, signals included. */
+const maxEvaluationMs = 1000;
 
 /** Options of the command line that a flow is compiled with. */
 export interface FlowFileOptions extends LimitOverrides {
@@ -24,6 +31,7 @@ export interface FlowFileOptions extends LimitOverrides {
 /** Reads and compiles a flow file. Throws a FlowError. */
 export async function loadFlow(file: string, options: FlowFileOptions): Promise<Plan> {
   const text = await readFlowText(file);
+  await prepareExpressions(text);
   return compile(text, { file, nodeTypes, savedConnections: () => savedConnections(process.env), ...options });
 }
 
@@ -46,6 +54,12 @@ export async function loadFlowFor(
     if (columns) await loadFlow(file, { ...options, columns: [...columns, ...added] });
     throw error;
   }
+}
+
+/** Loads the engine of matches() for a flow that could call it: a backslash may hide any word. */
+async function prepareExpressions(text: string): Promise<void> {
+  limitLongEvaluations(createTimeLimit(maxEvaluationMs, `the expression takes more than ${durationText(maxEvaluationMs)} for this record`));
+  if (/matches|\\/.test(text)) await loadPatternEngine();
 }
 
 /** Throws a FlowError if a reference names a field that no record can have. */

@@ -6,8 +6,10 @@ import type { Fields } from '../record.ts';
 import { missingField } from '../template/template.ts';
 import type { Value } from '../value/value.ts';
 import { fromCel, toCel } from './cel-value.ts';
-import { type CelError, ExpressionError, expressionError, parseError } from './expression-error.ts';
-import { type BesideNumber, presentVariable, type References, recordVariable, referencesIn } from './references.ts';
+import { type CelError, ExpressionError, expressionError, isTooDeep, parseError, tooDeep, written } from './expression-error.ts';
+import { evaluateWithin } from './long-evaluation.ts';
+import { compilePattern, matchesPattern, patternAdvice } from './pattern.ts';
+import { type BesideNumber, matchesMethod, presentVariable, type References, recordVariable, referencesIn } from './references.ts';
 
 /** A compiled CEL expression over a record's fields. Evaluating throws a Failure (`template`). */
 export interface Expression<Result> {
@@ -27,6 +29,7 @@ function environment(): Environment {
   shared ??= new Environment({ homogeneousAggregateLiterals: false })
     .registerVariable(recordVariable, 'map<string, dyn>')
     .registerVariable(presentVariable, 'map<string, dyn>')
+    .registerFunction(`string.${matchesMethod}(string): bool`, matchesPattern)
     .registerFunction('whole__(dyn): dyn', (value: unknown) => asNumber(value, /^[+-]?\d+$/, 'a whole number'))
     .registerFunction('number__(dyn): dyn', (value: unknown) => asNumber(value, /^[+-]?(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d+)?$/i, 'a number'));
   return shared;
@@ -43,12 +46,12 @@ function asNumber(value: unknown, pattern: RegExp, expected: string): unknown {
  * `has(field)` is true if the record has the field and it is not null. Throws an ExpressionError.
  */
 export function compileExpression(source: string): Expression<Value> {
-  return typedExpression(source).expression;
+  return checkedExpression(source).expression;
 }
 
 /** Compiles an expression that must be true or false. Throws an ExpressionError. */
 export function compileCondition(source: string): Expression<boolean> {
-  const { expression, type } = typedExpression(source);
+  const { expression, type } = checkedExpression(source);
   if (type !== 'bool' && type !== 'dyn') {
     throw new ExpressionError(`expected a condition that is true or false, found one that gives ${type}`);
   }
@@ -62,9 +65,24 @@ export function compileCondition(source: string): Expression<boolean> {
   };
 }
 
-function typedExpression(source: string): { expression: Expression<Value>; type: string } {
+/** The CEL library parses and checks recursively. */
+function checkedExpression(source: string): TypedExpression {
+  try {
+    return typedExpression(source);
+  } catch (error) {
+    throw isTooDeep(error as CelError) ? new ExpressionError(tooDeep) : error;
+  }
+}
+
+interface TypedExpression {
+  readonly expression: Expression<Value>;
+  readonly type: string;
+}
+
+function typedExpression(source: string): TypedExpression {
   const references = referencesIn(parse(source), source);
-  const { names, besideNumbers, text } = references;
+  const { names, besideNumbers, patterns, loops, text } = references;
+  for (const pattern of patterns) checkPattern(pattern);
   const program = programOf(references);
   const { valid, error, type = 'dyn' } = program.check();
   if (!valid) throw expressionError(error as CelError, references.writtenAt);
@@ -79,13 +97,23 @@ function typedExpression(source: string): { expression: Expression<Value>; type:
       besideNumbers,
       evaluate(fields) {
         try {
-          return fromCel(evaluate(variablesFor(named, fields)));
+          const variables = variablesFor(named, fields);
+          const run = () => evaluate(variables);
+          return fromCel(loops === 0 ? run() : evaluateWithin(run, { loops, length: source.length }, valuesOf(named, fields)));
         } catch (error) {
           throw failureOf(error as CelError, text, fields);
         }
       },
     },
   };
+}
+
+function checkPattern({ pattern, offset }: { pattern: string; offset: number }): void {
+  try {
+    compilePattern(pattern);
+  } catch (error) {
+    throw new ExpressionError(`${(error as Error).message}\n${patternAdvice}`, offset);
+  }
 }
 
 function parse(source: string): ASTNode {
@@ -124,12 +152,18 @@ function variablesFor(named: readonly string[], fields: Fields): Map<string, unk
   ]);
 }
 
-function failureOf({ code, summary, message, range }: CelError, text: string, fields: Fields): Failure {
+function valuesOf(named: readonly string[], fields: Fields): Value[] {
+  return named.map((name) => fields.get(name) ?? null);
+}
+
+function failureOf(error: CelError, text: string, fields: Fields): Failure {
+  const { code, summary, message, range } = error;
+  if (isTooDeep(error)) return evaluationFailure(tooDeep.split('\n')[0] as string);
   if (code === 'no_such_key' && range && text.slice(0, range.start).endsWith(`${recordVariable}.`)) {
     return missingField(text.slice(range.start, range.end), fields);
   }
   if (summary === undefined) return evaluationFailure(message);
-  return evaluationFailure(`the expression cannot be evaluated: ${summary}${typeAdvice(summary)}`);
+  return evaluationFailure(`the expression cannot be evaluated: ${written(summary)}${typeAdvice(summary)}`);
 }
 
 /** The way out if types do not fit together; empty for other errors. */

@@ -1,3 +1,5 @@
+import { matchesMethod } from './references.ts';
+
 /** A text that is not a CEL expression, or one of the wrong type. */
 export class ExpressionError extends Error {
   override readonly name = 'ExpressionError';
@@ -18,8 +20,23 @@ export interface CelError {
   readonly range?: { readonly start: number; readonly end: number };
 }
 
+/** The message for an expression that is too deep. */
+export const tooDeep =
+  'expected a shorter expression: this one has too many operators inside each other\nset parts of it as fields in a set node before, or compare with a list: status in ["a", "b"]';
+
+/** True for an expression with more operators inside each other than the CEL library, or the stack, can take. */
+export function isTooDeep({ code, message }: CelError): boolean {
+  return code === 'limit_exceeded' || /^Maximum call stack/.test(message);
+}
+
+/** A text of the CEL library with the user's names. */
+export function written(text: string): string {
+  return text.replaceAll(matchesMethod, 'matches');
+}
+
 /** The error of a text that does not parse. `parses`: true for a text that does. */
 export function parseError(error: CelError, source: string, parses: (text: string) => boolean): ExpressionError {
+  if (isTooDeep(error)) return expressionError(error);
   return bracesError(source, parses) ?? trailingError(error, source) ?? equalsError(error, source) ?? expressionError(error);
 }
 
@@ -44,12 +61,11 @@ function equalsError({ range }: CelError, source: string): ExpressionError | und
 }
 
 /** The library's error in our words. `writtenAt` maps an offset to the text that the user wrote. */
-export function expressionError(
-  { code, summary, range, message }: CelError,
-  writtenAt: (offset: number) => number = (offset) => offset,
-): ExpressionError {
+export function expressionError(error: CelError, writtenAt: (offset: number) => number = (offset) => offset): ExpressionError {
+  const { code, summary, range, message } = error;
   const offset = range && writtenAt(range.start);
-  const reason = summary ?? (message.split('\n')[0] as string);
+  if (isTooDeep(error)) return new ExpressionError(tooDeep, offset);
+  const reason = written(summary ?? (message.split('\n')[0] as string));
   if (code === 'reserved_identifier') return new ExpressionError(reservedWord(reason.split(': ')[1] as string), offset);
   return new ExpressionError(`not a CEL expression: ${reason.charAt(0).toLowerCase()}${reason.slice(1)}`, offset);
 }

@@ -14,6 +14,10 @@ export interface References {
   /** The free names, which are the record's fields. */
   readonly names: readonly { readonly field: string; readonly start: number; readonly inHas: boolean }[];
   readonly besideNumbers: readonly BesideNumber[];
+  /** The literal patterns of calls of `matches`. */
+  readonly patterns: readonly { readonly pattern: string; readonly offset: number }[];
+  /** Calls that go through a list or match a pattern: over values of a size, an evaluation takes at most size ** loops steps. */
+  readonly loops: number;
   /** The expression with every field looked up in the record, so that no name can clash with a word of CEL. */
   readonly text: string;
   /** The offset in the written expression of an offset in `text`. */
@@ -31,6 +35,9 @@ export const recordVariable = 'record__';
 
 /** The variable that holds `true` for each field that is not null. */
 export const presentVariable = 'present__';
+
+/** The method that stands for `matches`: the CEL library's own takes exponential time for some patterns. */
+export const matchesMethod = 'matches__';
 
 const macros = new Set(['all', 'exists', 'exists_one', 'map', 'filter']);
 const typeNames = new Set(['int', 'uint', 'double', 'bool', 'string', 'bytes', 'list', 'map', 'null_type', 'type']);
@@ -54,10 +61,13 @@ export function referencesIn(ast: ASTNode, source: string): References {
   const names: { field: string; start: number; inHas: boolean }[] = [];
   const insertions: Insertion[] = [];
   const besideNumbers: BesideNumber[] = [];
+  const patterns: { pattern: string; offset: number }[] = [];
+  let loops = 0;
   const namesTypes = source.includes('type(');
   visit(ast, new Set());
   insertions.sort((a, b) => a.at - b.at);
-  return { names, besideNumbers, text: withInsertions(source, insertions), writtenAt: (offset) => writtenOffset(offset, insertions) };
+  const text = withInsertions(source, insertions);
+  return { names, besideNumbers, patterns, loops, text, writtenAt: (offset) => writtenOffset(offset, insertions) };
 
   function visit(node: unknown, bound: Bound, inHas = false): void {
     if (Array.isArray(node)) for (const child of node) visit(child, bound, inHas);
@@ -84,10 +94,17 @@ export function referencesIn(ast: ASTNode, source: string): References {
   }
 
   function visitMethod({ args }: Operation, bound: Bound): void {
-    const [name, receiver, called] = args as [string, unknown, { op?: string; args?: string }[]];
+    const [name, receiver, called] = args as [string, Operation, Operation[]];
     visit(receiver, bound);
+    if (name === 'matches') visitMatches(receiver, called);
     const variables = macros.has(name) && called[0]?.op === 'id' ? [called[0].args as string] : [];
+    if (variables.length > 0 || name === 'matches') loops += 1;
     visit(called.slice(variables.length), new Set([...bound, ...variables]));
+  }
+
+  function visitMatches(receiver: Operation, [pattern]: Operation[]): void {
+    insertions.push({ at: source.indexOf('matches', receiver.end) + 'matches'.length, text: matchesMethod.slice('matches'.length) });
+    if (pattern?.op === 'value' && typeof pattern.args === 'string') patterns.push({ pattern: pattern.args, offset: pattern.start });
   }
 
   function visitOperator({ op, args }: Operation, bound: Bound): void {

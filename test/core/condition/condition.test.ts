@@ -210,9 +210,20 @@ describe('a text that is not an expression', () => {
     });
   });
 
-  test('no message shows the internal names record__ and present__', () => {
-    for (const source of ['foo(a)', '1 + a.b()', 'a ? 1 : "x"', 'has(1)', 'has(a, b)', 'has(a + b)']) {
-      expect(JSON.stringify(problem(() => compileExpression(source)))).not.toMatch(/record__|present__/);
+  test.each([
+    ['a chain of operators', Array(20_000).fill('a == 1').join(' && '), undefined],
+    ['a chain of !', `${'!'.repeat(20_000)}a`, undefined],
+    ['brackets', `${'('.repeat(300)}1${')'.repeat(300)}`, 250],
+  ])('that is too deep is refused: %s', (_name, source, offset) => {
+    expect(problem(() => compileExpression(source))).toEqual({
+      message: expect.stringMatching(/^expected a shorter expression: this one has too many operators inside each other\nset parts of it/),
+      offset,
+    });
+  });
+
+  test('no message shows the internal names record__, present__ and matches__', () => {
+    for (const source of ['foo(a)', '1 + a.b()', 'a ? 1 : "x"', 'has(1)', 'has(a, b)', 'has(a + b)', '1.matches(a)', '"a".matches(1)']) {
+      expect(JSON.stringify(problem(() => compileExpression(source)))).not.toMatch(/record__|present__|matches__/);
     }
   });
 });

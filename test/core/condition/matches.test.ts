@@ -1,0 +1,118 @@
+import { beforeAll, describe, expect, test } from 'vitest';
+import { compileCondition } from '../../../src/core/condition/condition.ts';
+import { ExpressionError } from '../../../src/core/condition/expression-error.ts';
+import { limitLongEvaluations, type TimeLimit } from '../../../src/core/condition/long-evaluation.ts';
+import { loadPatternEngine } from '../../../src/core/condition/pattern.ts';
+import type { Value } from '../../../src/core/value/value.ts';
+import { createTimeLimit } from '../../../src/io/clock/time-limit.ts';
+import { toFields } from '../../helpers/run-flow.ts';
+
+beforeAll(loadPatternEngine);
+
+const evaluate = (source: string, record: Record<string, Value>) => compileCondition(source).evaluate(toFields(record));
+
+describe('matches()', () => {
+  test.each([
+    ['"^[a-z]+@example[.]com$"', 'bob@example.com', true],
+    ['"^[a-z]+@example[.]com$"', 'Bob@example.com', false],
+    ['"(?i)^BOB"', 'bob', true],
+    ['"b.b"', 'a bob b', true],
+    ['"a.b"', 'a\nb', false],
+    ['"(?s)a.b"', 'a\nb', true],
+    ['r"^\\d{5}$"', '12345', true],
+    ['r"^\\p{L}+$"', 'Zoë日本', true],
+    ['"^.$"', '😀', true],
+    ['"a$"', 'a\n', false],
+    ['pattern', 'x', true],
+  ])('%s of %j is %s', (pattern, text, expected) => {
+    expect(evaluate(`text.matches(${pattern})`, { text, pattern: '^x$' })).toBe(expected);
+  });
+
+  test.each(['^(a+)+$', '^([a-zA-Z0-9._-]+)+@example[.]com$', '(a|aa)*c', '(a*)*b'])('%s takes linear time', (pattern) => {
+    expect(evaluate('text.matches(pattern)', { text: `${'a'.repeat(100_000)}!`, pattern })).toBe(false);
+  });
+
+  test.each([
+    ['a == "(" && text . matches("(?=a)")', 27, 'found "(?=a)": invalid or unsupported Perl syntax: "(?="'],
+    ['text.matches(r"(a)\\1")', 13, 'found "(a)\\\\1": invalid escape sequence: "\\1"'],
+    ['(a + text).matches("[a")', 19, 'found "[a": missing closing ]: "[a"'],
+    ['items.all(x, x.matches("a**"))', 23, 'found "a**": invalid nested repetition operator: "**"'],
+  ])('a literal pattern that RE2 does not know is refused with its position: %s', (source, offset, found) => {
+    expect(() => compileCondition(source)).toThrow(ExpressionError);
+    expect(() => compileCondition(source)).toThrow(
+      expect.objectContaining({
+        offset,
+        message: `expected a regular expression (RE2), ${found}\nRE2 has no lookahead, lookbehind or backreferences: https://github.com/google/re2/wiki/Syntax`,
+      }),
+    );
+  });
+
+  test('a pattern from a field that RE2 does not know fails the record', () => {
+    expect(() => evaluate('text.matches(pattern)', { text: 'a', pattern: '(?<!a)b' })).toThrow(
+      expect.objectContaining({
+        kind: 'template',
+        message: expect.stringMatching(/^expected a regular expression \(RE2\), found "\(\?<!a\)b": .*[^\n]$/),
+      }),
+    );
+  });
+
+  test('a field that is no text fails the record', () => {
+    expect(() => evaluate('text.matches("a")', { text: 5 })).toThrow("found no matching overload for 'int.matches(string)'");
+  });
+
+  test('a macro may use it on its own variable, and fields may be called matches', () => {
+    expect(evaluate('matches.exists(m, m.matches("^b")) && a.matches.matches("c")', { matches: ['a', 'b'], a: { matches: 'c' } })).toBe(
+      true,
+    );
+  });
+
+  test('thousands of patterns from fields are compiled as they come', () => {
+    const condition = compileCondition('text.matches(pattern)');
+    const ids = Array.from({ length: 2500 }, (_, id) => id);
+    expect(ids.every((id) => condition.evaluate(toFields({ text: `<${id}>`, pattern: `^<${id}>$` })))).toBe(true);
+  });
+});
+
+describe('an evaluation that could take long', () => {
+  const items = Array.from({ length: 300 }, (_, item) => item);
+  const nested = 'items.all(a, items.all(b, items.all(c, items.all(d, a + b + c + d >= 0))))';
+
+  test('fails the record once it has taken the maximum, and the next record is as ever', () => {
+    limitLongEvaluations(createTimeLimit(50, 'the expression takes more than 50 ms for this record'));
+    const condition = compileCondition(nested);
+    const takeLong = () => condition.evaluate(toFields({ items }));
+    expect(takeLong).toThrow(
+      expect.objectContaining({ kind: 'template', message: 'the expression takes more than 50 ms for this record' }),
+    );
+    expect(condition.evaluate(toFields({ items: [0, 1] }))).toBe(true);
+    expect(condition.evaluate(toFields({ items: [...items.slice(0, 20), -100] }))).toBe(false);
+    expect(takeLong).toThrow('50 ms');
+  });
+
+  test('may be one of matches(), which works again afterwards', () => {
+    limitLongEvaluations(createTimeLimit(20, 'too long'));
+    const condition = compileCondition(`text.matches(r"(x?){1000}\\bx{1000}")`);
+    const text = 'x'.repeat(1_000_000);
+    expect(() => condition.evaluate(toFields({ text }))).toThrow('too long');
+    expect(condition.evaluate(toFields({ text: 'x' }))).toBe(false);
+  });
+
+  test('is limited only if its loops and its values are many', () => {
+    const limited: unknown[] = [];
+    const limit: TimeLimit = (work) => {
+      limited.push(true);
+      return work();
+    };
+    limitLongEvaluations(limit);
+    const timesLimited = (source: string, record: Record<string, Value>) => {
+      evaluate(source, record);
+      return limited.splice(0).length;
+    };
+    expect(timesLimited('text == "a"', { text: 'x'.repeat(2_000_000) })).toBe(0);
+    expect(timesLimited('items.all(a, a >= 0)', { items })).toBe(0);
+    expect(timesLimited('text.matches("^a")', { text: 'a'.repeat(1000) })).toBe(0);
+    expect(timesLimited('text.matches("^a")', { text: 'a'.repeat(2_000_000) })).toBe(1);
+    expect(timesLimited('items.all(a, items.all(b, items.exists(c, true)))', { items })).toBe(1);
+    expect(timesLimited('o.a.all(a, o.a.all(b, true))', { o: { a: ['x'.repeat(2000)] } })).toBe(1);
+  });
+});
