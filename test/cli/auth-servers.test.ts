@@ -81,7 +81,7 @@ nodes: [{ type: http, connection: api, url: "/{{id}}", map: [scope, echo], ${ret
       issued: [],
       requests: [],
     });
-    const errors = (await place.read('rows.errors.csv')).trimEnd().split('\n').slice(1);
+    const errors = (await place.read('out.errors.csv')).trimEnd().split('\n').slice(1);
     expect(errors).toHaveLength(20);
     for (const line of errors)
       expect(line).toMatch(/no access token from http:\/\/127\.0\.0\.1:\d+: the server answered 401: .*invalid_client/);
@@ -122,7 +122,7 @@ describe.skipIf(!hasHttpbin)(`requests to httpbin${hasHttpbin ? '' : ' (skipped:
     const place = await workplace({ 'flow.yaml': flow, 'rows.csv': idRows(1) });
     const { code, stderr } = await place.automate([...run, 'out.json'], { env: { ...env, ...more } });
     const [record] = code === 0 ? JSON.parse(await place.read('out.json')) : [];
-    return { code, stderr, record, errors: (await place.files()).includes('rows.errors.csv') ? await place.read('rows.errors.csv') : '' };
+    return { code, stderr, record, errors: (await place.files()).includes('out.errors.csv') ? await place.read('out.errors.csv') : '' };
   }
 
   const bearer = '  b: { type: http, base_url: "ORIGIN", auth: { type: bearer, credential: token }, headers: { X-Custom: "c{{id}}" } }\n';

@@ -69,17 +69,24 @@ describe('run refuses an input', () => {
     expect(code).toBe(6);
     expect(stderr).toMatch(/rows\.csv:3: .*quote/);
     expect(stderr).toContain(
-      'the 1 record before that failed and went to rows.errors.csv; once the input is corrected, run the rest with --skip 1',
+      'the 1 record before that failed and went to out.errors.csv; once the input is corrected, run the rest with --skip 1',
     );
   });
   test.each([
     [
       '1\n3',
       [],
-      'of the 2 records before that, 1 went to stdout, and 1 failed and went to rows.errors.csv;',
+      'of the 2 records before that, 1 went to stdout, and 1 failed and went to flow.errors.csv;',
       '--skip 2, and another --errors',
     ],
-    ['1\n2', ['--out', 'out.csv'], 'the 2 records before that went to out.csv;', '--skip 2, and another --out and --errors'],
+    ['1\n2', ['--out', 'out.csv'], 'the 2 records before that went to out.csv;', '--skip 2, and another --out\n'],
+    [
+      '1\n3',
+      ['--out', 'out.csv', '--errors', 'e.csv'],
+      'of the 2 records before that, 1 went to out.csv, and 1 failed and went to e.csv;',
+      '--skip 2, and another --out and --errors\n',
+    ],
+    ['1\n3', ['--errors', 'none'], 'of the 2 records before that, 1 went to stdout, and 1 failed;', '--skip 2\n'],
     ['1\n2', [], 'the 2 records before that went to stdout;', '--skip 2\n'],
     ['3\n1', ['--skip', '1'], 'the 1 record before that went to stdout;', '--skip 2\n'],
   ])('at an error after records %j, and reports where they went, with %j', async (ids, args, where, rest) => {
@@ -198,7 +205,7 @@ describe('a record', () => {
     });
     const { code } = await place.automate(run);
     expect(code).toBe(4);
-    expect(await place.read('rows.errors.csv')).toMatch(/^abc,http-1,request,,.*expected a number, true, false or null, found ""abc""/m);
+    expect(await place.read('out.errors.csv')).toMatch(/^abc,http-1,request,,.*expected a number, true, false or null, found ""abc""/m);
   });
 });
 
@@ -213,7 +220,7 @@ describe('run refuses an output', () => {
       /is the input/,
     ));
   test('whose errors file exists already', () =>
-    refused({ 'flow.yaml': good, 'rows.csv': 'id\n1\n', 'rows.errors.csv': 'precious' }, run, 73, /rows\.errors\.csv exists already/));
+    refused({ 'flow.yaml': good, 'rows.csv': 'id\n1\n', 'out.errors.csv': 'precious' }, run, 73, /out\.errors\.csv exists already/));
   test('in a folder that does not exist', () =>
     refused(
       { 'flow.yaml': good, 'rows.csv': 'id\n1\n' },
@@ -281,7 +288,7 @@ describe('the summary', () => {
 
 describe('one file in two roles', () => {
   test.each([
-    [['--out', 'flow.yaml', '--force'], 'the output flow.yaml is the flow; name another with --out'],
+    [['--out', 'flow.yaml', '--out-format', 'csv', '--force'], 'the output flow.yaml is the flow; name another with --out'],
     [['--errors', './rows.csv', '--force'], 'the errors file ./rows.csv is the input; name another with --errors'],
     [['--errors', 'out.csv'], 'the errors file out.csv is the output; name another with --errors'],
     [['--events', 'rows.csv'], 'the events file rows.csv is the input; name another with --events'],
@@ -297,10 +304,10 @@ describe('one file in two roles', () => {
     expect(await place.read('rows.csv')).toBe('id\n1\n');
   });
 
-  test('the errors file of an output to a device lies next to the input', async () => {
+  test('the errors file of an output to a device is named after the flow', async () => {
     const place = await workplace({ 'flow.yaml': good, 'rows.csv': 'id\n1\n' });
     expect((await place.automate(['run', 'flow.yaml', '--in', 'rows.csv', '--out', '/dev/null'])).code).toBe(4);
-    expect(await place.files()).toEqual(['flow.yaml', 'rows.csv', 'rows.errors.csv']);
+    expect(await place.files()).toEqual(['flow.errors.csv', 'flow.yaml', 'rows.csv']);
   });
 
   test('is allowed if it is a device', async () => {
@@ -380,5 +387,7 @@ test('a CSV errors file has fields without a column as JSON, and its run does no
   await place.write('bad.csv', errors.replace('\nx,', '\n7,').replace('\ny,', '\n8,'));
   const again = await place.automate(['run', 'flow.yaml', '--in', 'bad.csv', '--out', 'again.csv']);
   expect([again.code, await place.read('again.csv')]).toEqual([4, 'a,n\n8,8\n']);
-  expect(await place.read('bad.errors.csv')).toMatch(/^7,,input,,"had fields without a column .*: {""b"":\[1\.50\],""\\ud800"":2}",0,1$/m);
+  expect(await place.read('again.errors.csv')).toMatch(
+    /^7,,input,,"had fields without a column .*: {""b"":\[1\.50\],""\\ud800"":2}",0,1$/m,
+  );
 });

@@ -66,7 +66,7 @@ const linesOf = (ids: readonly number[]) => `id,note,name\n${ids.map((id) => `${
 
 const but = (count: number, ids: readonly number[]) => idsTo(count).filter((id) => !ids.includes(id));
 
-const failedIds = async (place: Workplace, name = 'rows.errors.csv') => (await place.read(name)).match(/^\d+/gm)?.map(Number);
+const failedIds = async (place: Workplace, name = 'out.errors.csv') => (await place.read(name)).match(/^\d+/gm)?.map(Number);
 
 describe('a batch lookup', () => {
   test('takes 10 requests and 10 credits for 1,000 ids in batches of 100', async () => {
@@ -89,11 +89,11 @@ describe('a batch lookup', () => {
     expect([code, server.requests.length]).toEqual([4, 3]);
     expect(await place.read('out.csv')).toBe(linesOf(but(250, unknown)));
     expect(await failedIds(place)).toEqual(unknown);
-    expect(await place.read('rows.errors.csv')).toContain(
+    expect(await place.read('out.errors.csv')).toContain(
       '77,"note, 77",ask,mapping,200,"the answer lacks this record: no ""results[].id"" is ""77""",1,77\n',
     );
     knows.unknown = [];
-    const again = await shell(place, /automate run .*rows\.errors\.csv.*$/m.exec(stderr)?.[0] ?? 'false');
+    const again = await shell(place, /automate run .*out\.errors\.csv.*$/m.exec(stderr)?.[0] ?? 'false');
     expect(again.code).toBe(0);
     expect(server.lists().at(-1)).toEqual(unknown.map(String));
     expect([server.requests.length, (await readCredits(place)).spent]).toEqual([4, 4]);
@@ -115,7 +115,7 @@ describe('a batch lookup', () => {
     expect(code).toBe(4);
     expect(await place.read('out.csv')).toBe(linesOf(but(250, poisoned)));
     expect(await failedIds(place)).toEqual(poisoned);
-    expect(await place.read('rows.errors.csv')).toMatch(/^222,"note, 222",ask,http,422,.*,1,222$/m);
+    expect(await place.read('out.errors.csv')).toMatch(/^222,"note, 222",ask,http,422,.*,1,222$/m);
     expect(stderr).toContain(`250 read, 247 written, 3 failed, ${server.requests.length} credits`);
     expect(await readCredits(place)).toMatchObject({ spent: server.requests.length, held: 0 });
     // Each of the halves that hold one is asked for, and their other halves: 2 for each of 6 or 7 halvings.
@@ -170,7 +170,7 @@ describe('a run that ends in the middle of batches', () => {
     const server = await lookupServer(knows);
     const place = await placeFor(server, count, batch);
     const { code } = await place.automate(run);
-    const errors = knows.poisoned || knows.unknown ? await place.read('rows.errors.csv') : '';
+    const errors = knows.poisoned || knows.unknown ? await place.read('out.errors.csv') : '';
     return { code, out: await place.read('out.csv'), errors };
   });
 
@@ -201,7 +201,7 @@ describe('a run that ends in the middle of batches', () => {
     expect([server.requests.length, (await readCredits(place)).spent]).toEqual([max, max]);
     expect((await resumed(place)).code).toBe(whole.code);
     expect(await place.read('out.csv')).toBe(whole.out);
-    expect(await place.read('rows.errors.csv')).toBe(whole.errors);
+    expect(await place.read('out.errors.csv')).toBe(whole.errors);
     expect((await readCredits(place)).spent).toBe(server.requests.length);
   });
 
@@ -220,7 +220,7 @@ describe('a run that ends in the middle of batches', () => {
     expect(child.signalCode).toBe('SIGKILL');
     expect((await resumed(place)).code).toBe(whole.code);
     expect(await place.read('out.csv')).toBe(whole.out);
-    if (whole.errors !== '') expect(await place.read('rows.errors.csv')).toBe(whole.errors);
+    if (whole.errors !== '') expect(await place.read('out.errors.csv')).toBe(whole.errors);
     // What was settled when the run was killed, and what its hold is settled to: never less than was sent.
     expect((await readCredits(place)).spent).toBeGreaterThanOrEqual(server.requests.length);
   });

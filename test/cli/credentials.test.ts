@@ -328,7 +328,7 @@ describe('a run with credentials', () => {
     expect([code, stderr]).toEqual([4, expect.stringContaining('3 read, 2 written, 1 failed')]);
     expect(home.requests.map(({ headers }) => headers.authorization)).toEqual(Array(2).fill(`Bearer ${secret}`));
     expect(away.requests).toEqual([]);
-    expect(await place.read('rows.errors.csv')).toContain(`the credential ""crm"" may be sent to 127.0.0.1:${home.port} only`);
+    expect(await place.read('out.errors.csv')).toContain(`the credential ""crm"" may be sent to 127.0.0.1:${home.port} only`);
   });
 
   test('sends nothing with an expired credential, and warns from 14 days before', async () => {

@@ -18,7 +18,7 @@ describe('a field with a secret in its name', () => {
   test('keeps its value under a masked header in CSV', async () => {
     const { place } = await run('na/me', 'out.csv');
     expect(await place.read('out.csv')).toBe('id,***,nick***,***_2,echo\n1,one,uno,eins,***\n');
-    expect((await place.read('n.errors.csv')).split('\n').slice(0, 2)).toEqual([
+    expect((await place.read('out.errors.csv')).split('\n').slice(0, 2)).toEqual([
       expect.stringMatching(/^id,\*\*\*,nick\*\*\*,\*\*\*_2,_error_node,/),
       expect.stringMatching(/^2,two,dos,zwei,.*\*\*\*/),
     ]);

@@ -418,7 +418,7 @@ nodes:
     const place = await workplace({ 'flow.yaml': flow.replace(/'\{.*\}'/, '{ a: "{{a}}", b: "{{b}}" }'), 'rows.csv': 'a,b\n1,2\n' });
     const { stderr } = await place.automate(['run', 'flow.yaml', '--in', 'rows.csv', '--out', 'out.csv']);
     expect(stderr).toContain('1 read, 0 written, 1 failed, 0 credits');
-    expect(await place.read('rows.errors.csv')).toMatch(
+    expect(await place.read('out.errors.csv')).toMatch(
       /sum,request,,"the tool ""get-sum"" does not take these arguments: a must be number/,
     );
   });

@@ -20,7 +20,7 @@ test('a record that does not fit the output is not sent, costs nothing, and goes
   expect([code, stderr]).toEqual([4, expect.stringContaining('3 read, 2 written, 1 failed, 2 credits')]);
   expect(server.requests.map(({ path }) => path).sort()).toEqual(['/1', '/3']);
   expect(await place.read('out.csv')).toBe('id,name\n1,Ada\n3,Ada\n');
-  expect(JSON.parse(await place.read('rows.errors.ndjson'))).toMatchObject({
+  expect(JSON.parse(await place.read('out.errors.ndjson'))).toMatchObject({
     id: 2,
     extra: 'x',
     _error: {

@@ -31,7 +31,7 @@ test('the summary offers a command that retries failed records', async () => {
   const { automate, place, state, read } = await people('rows.csv');
   const { code, stderr } = await automate([...start, '--in', 'rows.csv', '--out', 'out.csv', '--limit=7', '--summary', 's.json']);
   expect(code).toBe(4);
-  expect(offered(stderr)).toEqual(["automate run 'my flow.yaml' --concurrency 1 --in rows.errors.csv --out out.retry.csv"]);
+  expect(offered(stderr)).toEqual(["automate run 'my flow.yaml' --concurrency 1 --in out.errors.csv --out out.retry.csv"]);
   expect(JSON.parse(await read('s.json')).next).toEqual(offered(stderr));
   state.isWell = true;
   await shell(place, offered(stderr)[0] as string);
@@ -66,7 +66,7 @@ test('the summary of a run into stdout offers a command that skips the finished 
   expect(stdout.match(/^\d/gm)).toEqual(['2', '4', '5']);
   const [goOn = ''] = offered(stderr);
   expect(goOn).toBe(
-    "automate run 'my flow.yaml' --concurrency 1 --delimiter ';' --in rows.csv --max-credits 4 --skip 5 --limit 2 --errors rows.errors.rest.csv",
+    "automate run 'my flow.yaml' --concurrency 1 --delimiter ';' --in rows.csv --max-credits 4 --skip 5 --limit 2 --errors 'my flow.errors.rest.csv'",
   );
   state.isWell = true;
   expect((await shell(place, goOn)).stdout.match(/^\d/gm)).toEqual(['6', '7']);
@@ -75,7 +75,10 @@ test('the summary of a run into stdout offers a command that skips the finished 
 test('a run into stdout that stopped at the last record of its limit offers no rest', async () => {
   const { automate } = await people('rows.csv');
   const { code, stderr } = await automate([...start, '--in', 'rows.csv', '--limit', '3', '--max-errors', '0']);
-  expect([code, offered(stderr)]).toEqual([5, ["automate run 'my flow.yaml' --concurrency 1 --max-errors 0 --in rows.errors.csv --out -"]]);
+  expect([code, offered(stderr)]).toEqual([
+    5,
+    ["automate run 'my flow.yaml' --concurrency 1 --max-errors 0 --in 'my flow.errors.csv' --out - --errors 'my flow.errors.retry.csv'"],
+  ]);
 });
 
 test('a run into a named pipe offers a command that skips the finished records', async () => {
@@ -87,9 +90,11 @@ test('a run into a named pipe offers a command that skips the finished records',
   );
   const [goOn = '', ...others] = offered(stderr);
   expect(goOn).toBe(
-    "automate run 'my flow.yaml' --concurrency 1 --delimiter ';' --in rows.csv --out pipe --max-credits 4 --skip 4 --errors rows.errors.rest.csv",
+    "automate run 'my flow.yaml' --concurrency 1 --delimiter ';' --in rows.csv --out pipe --max-credits 4 --skip 4 --errors 'my flow.errors.rest.csv'",
   );
-  expect(others).toEqual(["automate run 'my flow.yaml' --concurrency 1 --max-credits 4 --in rows.errors.csv --out pipe"]);
+  expect(others).toEqual([
+    "automate run 'my flow.yaml' --concurrency 1 --max-credits 4 --in 'my flow.errors.csv' --out pipe --errors 'my flow.errors.retry.csv'",
+  ]);
   state.isWell = true;
   await into('rest.csv', goOn);
   expect((await read('rest.csv')).match(/^\d/gm)).toEqual(['5', '6', '7', '8']);
@@ -135,11 +140,11 @@ test('credits that completed no record are not offered again', async () => {
 });
 
 test.each([
-  ['csv', 'id;note\n1;a\n2\n', '1 record could not be read; correct it in rows.errors.csv and clear its _error_class, then run:'],
+  ['csv', 'id;note\n1;a\n2\n', '1 record could not be read; correct it in out.errors.csv and clear its _error_class, then run:'],
   [
     'ndjson',
     '{"id":1}\nno\nno\n',
-    '2 records could not be read; correct them in rows.errors.ndjson and clear their _error.class, then run:',
+    '2 records could not be read; correct them in out.errors.ndjson and clear their _error.class, then run:',
   ],
 ])('records that could not be read must be corrected before a retry: %s', async (format, input, advice) => {
   const { automate, write, read, place } = await people('old.csv');
@@ -150,7 +155,7 @@ test.each([
   expect(stderr).toContain(`\n  ${advice}`);
   expect(stderr).not.toContain('retry failed records');
   if (format !== 'csv') return;
-  await write('rows.errors.csv', (await read('rows.errors.csv')).replace('2,,,input,', '2,mended,,,'));
+  await write('out.errors.csv', (await read('out.errors.csv')).replace('2,,,input,', '2,mended,,,'));
   await shell(place, offered(stderr)[0] as string);
   expect(await read('out.retry.csv')).toBe('id,note,name\n2,mended,n2\n');
 });
@@ -159,7 +164,7 @@ test('records that could not be read are named apart from other failed records',
   const { automate, write } = await people('old.csv');
   await write('rows.csv', 'id;note\n3;a\n2\n');
   const { stderr } = await automate([...start, '--in', 'rows.csv', '--out', 'out.csv']);
-  expect(stderr).toContain('\n  retry failed records; first correct those of class input in rows.errors.csv and clear their _error_class');
+  expect(stderr).toContain('\n  retry failed records; first correct those of class input in out.errors.csv and clear their _error_class');
 });
 
 test('a quiet run that stopped early prints only how to resume it', async () => {

@@ -88,10 +88,10 @@ describe('a record that fails on a later page', () => {
     expect(code).toBe(4);
     expect((await place.automate(['run', 'flow.yaml', '--in', 'one.csv', '--out', `good.${format}`])).code).toBe(0);
     expect((await place.read(`out.${format}`)) === (await place.read(`good.${format}`))).toBe(true);
-    expect(await place.read('rows.errors.csv')).toMatch(
+    expect(await place.read('out.errors.csv')).toMatch(
       new RegExp(`^bad,pages,http,404,"?page ${size.pages}: the server answered 404`, 'm'),
     );
-    expect(await place.files()).toEqual(['flow.yaml', `good.${format}`, 'one.csv', `out.${format}`, 'rows.csv', 'rows.errors.csv']);
+    expect(await place.files()).toEqual(['flow.yaml', `good.${format}`, 'one.csv', `out.${format}`, 'out.errors.csv', 'rows.csv'].sort());
   });
 
   test('leaves an empty JSON array if it was the only one', async () => {
@@ -107,7 +107,7 @@ describe('a record that fails on a later page', () => {
     const { code } = await place.automate(['run', 'flow.yaml', '--in', 'rows.ndjson', '--out', 'out.csv']);
     expect(code).toBe(4);
     expect((await place.read('out.csv')).match(/^[ab],/gm)).toEqual(Array(6).fill('a,'));
-    expect(JSON.parse(await place.read('rows.errors.ndjson'))).toMatchObject({ id: 'b', _error: { class: 'output', record: 2 } });
+    expect(JSON.parse(await place.read('out.errors.ndjson'))).toMatchObject({ id: 'b', _error: { class: 'output', record: 2 } });
   });
 });
 
@@ -133,7 +133,7 @@ describe('a secret in pages', () => {
     const { stderr } = await place.automate(['run', 'flow.yaml', '--in', 'rows.csv', '--out', 'out.csv'], {
       env: { AUTOMATE_CREDENTIAL_KEY: canary },
     });
-    const errors = await place.read('rows.errors.csv');
+    const errors = await place.read('out.errors.csv');
     expect(errors).toContain('page 3: the server answered 403');
     expect(`${errors}${stderr}`).not.toContain('7f3a');
   });

@@ -20,7 +20,7 @@ async function ending(paginate: string, answer: (page: number, path: string, res
   const place = await workplace({ 'flow.yaml': flowOf(server.origin, paginate, more), 'rows.csv': 'id\na\n' });
   const { code, stderr } = await place.automate(run, { env: { AUTOMATE_CREDENTIAL_KEY: 's3cret-key' } });
   const rows = (await place.read('out.csv')).split('\n').slice(1, -1);
-  const errors = code === 4 ? await place.read('rows.errors.csv') : '';
+  const errors = code === 4 ? await place.read('out.errors.csv') : '';
   return { code, stderr, rows, errors, server, paths: server.requests.map(({ path }) => path) };
 }
 

@@ -74,15 +74,15 @@ describe('run', () => {
     expect([streamed.code, streamed.stdout.length > 0]).toEqual([0, true]);
   });
 
-  test('writes files that end in only .gz gzipped, in the format of the input, and prints a command that reads them', async () => {
+  test('writes an errors file that ends in only .gz gzipped, in the format of the input, and prints a command that reads it', async () => {
     const place = await workplace({
       'flow.yaml': 'nodes: [{ type: set, fields: { half: { cel: "2 / int(id)" } } }]',
       'rows.csv': 'id\n0\n1\n',
     });
-    const files = ['--out', 'out.gz', '--errors', 'failed.gz'];
+    const files = ['--out', 'out.csv.gz', '--errors', 'failed.gz'];
     const { stderr } = await place.automate(['run', 'flow.yaml', '--in', 'rows.csv', ...files]);
-    expect(await place.read('out.gz')).toBe('id,half\n1,2\n');
-    const again = '--in failed.gz --in-format csv.gz --out out.retry.gz --errors failed.retry.gz';
+    expect(await place.read('out.csv.gz')).toBe('id,half\n1,2\n');
+    const again = '--in failed.gz --in-format csv.gz --out out.retry.csv.gz --errors failed.retry.gz';
     expect(stderr).toContain(again);
     expect((await place.automate(['run', 'flow.yaml', ...again.split(' ')])).stderr).toContain('1 read, 0 written, 1 failed');
   });
@@ -125,8 +125,8 @@ describe('run', () => {
     const { code, stdout } = await place.automate(['run', 'flow.yaml', '--in', 'rows.csv', '--skip', '2', '--limit', '2']);
     expect(code).toBe(4);
     expect(stdout).toBe('id,name,first\n3,Name 3,v3\n');
-    expect(await place.read('rows.errors.csv')).toContain('4,profile,http,404,');
-    expect((await place.read('rows.errors.csv')).trim().endsWith(',1,4')).toBe(true);
+    expect(await place.read('flow.errors.csv')).toContain('4,profile,http,404,');
+    expect((await place.read('flow.errors.csv')).trim().endsWith(',1,4')).toBe(true);
   });
 
   test('writes every record once with --unordered, before slower ones ahead of it', async () => {
@@ -206,14 +206,14 @@ describe('the errors file', () => {
     expect(first.code).toBe(4);
     expect(first.stderr).toContain('4 read, 2 written, 2 failed');
     expect(first.stderr).toMatch(/profile {2}http 400 {2}2 x {2}records 2, 4 {2}the server answered 400: \{"error":"down"\}/);
-    expect(first.stderr).toContain('automate run flow.yaml --in rows.errors.csv --out out.retry.csv');
-    expect(await place.read('rows.errors.csv')).toBe(
+    expect(first.stderr).toContain('automate run flow.yaml --in out.errors.csv --out out.retry.csv');
+    expect(await place.read('out.errors.csv')).toBe(
       'id,note,_error_node,_error_class,_error_status,_error_message,_error_attempts,_error_record\n' +
         '2,"b,\nc",profile,http,400,"the server answered 400: {""error"":""down""}",1,2\n' +
         '4,d,profile,http,400,"the server answered 400: {""error"":""down""}",1,4\n',
     );
     isUp = true;
-    const again = await place.automate(['run', 'flow.yaml', '--in', 'rows.errors.csv', '--out', 'out.retry.csv']);
+    const again = await place.automate(['run', 'flow.yaml', '--in', 'out.errors.csv', '--out', 'out.retry.csv']);
     expect(again.code).toBe(0);
     expect(await place.read('out.retry.csv')).toBe('id,note,name,first\n2,"b,\nc",Name 2,v2\n4,d,Name 4,v4\n');
     expect(server.requests.map(({ path: url }) => url.at(-1))).toEqual(['1', '2', '3', '4', '2', '4']);
@@ -224,7 +224,7 @@ describe('the errors file', () => {
     const place = await workplace({ 'flow.yaml': people(server.origin), 'rows.ndjson': '{"id":1}\nnot json\n' });
     const { code } = await place.automate(['run', 'flow.yaml', '--in', 'rows.ndjson', '--out', 'out.ndjson']);
     expect(code).toBe(4);
-    const [first, second] = (await place.read('rows.errors.ndjson'))
+    const [first, second] = (await place.read('out.errors.ndjson'))
       .trim()
       .split('\n')
       .map((line) => JSON.parse(line));
@@ -236,20 +236,20 @@ describe('the errors file', () => {
     expect(second._error.message).toMatch(/line 2: .*not json/);
   });
 
-  test('is errors.csv if input and output are streams', async () => {
+  test('of a stream is named after the flow, in the current folder', async () => {
     const server = await answeringServer(() => ({ status: 404 }));
     const place = await workplace({ 'flow.yaml': people(server.origin) });
     const { code } = await place.automate(['run', 'flow.yaml', '--in', '-', '--in-format', 'csv'], { stdin: 'id\n1\n' });
     expect(code).toBe(4);
-    expect(await place.files()).toEqual(['errors.csv', 'flow.yaml']);
+    expect(await place.files()).toEqual(['flow.errors.csv', 'flow.yaml']);
   });
 
-  test('lies next to the output', async () => {
+  test('lies beside the output and is named after it', async () => {
     const server = await answeringServer(() => ({ status: 404 }));
     const place = await workplace({ 'flow.yaml': people(server.origin), 'rows.csv': 'id\n1\n' });
     await mkdir(place.path('results'));
     await place.automate(['run', 'flow.yaml', '--in', 'rows.csv', '--out', 'results/out.csv']);
-    expect(await place.read('results/rows.errors.csv')).toContain('404');
+    expect(await place.read('results/out.errors.csv')).toContain('404');
   });
 
   test('has rows with too few or too many cells, with their line', async () => {
@@ -258,7 +258,7 @@ describe('the errors file', () => {
     const { code, stdout } = await place.automate(['run', 'flow.yaml', '--in', 'rows.csv']);
     expect(code).toBe(4);
     expect(stdout).toBe('id,b,name,first\n1,x,Name 1,v1\n4,w,Name 4,v4\n');
-    const errors = await place.read('rows.errors.csv');
+    const errors = await place.read('flow.errors.csv');
     expect(errors).toMatch(/^2,,,input,,"line 3: expected 2 cells, found 1",0,2$/m);
     expect(errors).toMatch(/^3,y,,input,,"line 4: expected 2 cells, found 3/m);
     expect(server.requests).toHaveLength(2);
@@ -270,7 +270,7 @@ describe('the errors file', () => {
     const { code, stdout } = await place.automate(['run', 'flow.yaml', '--in', 'rows.ndjson', '--out-format', 'csv']);
     expect(code).toBe(4);
     expect(stdout).toBe('id,name,first\n1,Name 1,v1\n');
-    expect(await place.read('rows.errors.ndjson')).toContain('"class":"output"');
+    expect(await place.read('flow.errors.ndjson')).toContain('"class":"output"');
   });
 });
 
@@ -300,7 +300,7 @@ describe('on_error', () => {
     const { code, stdout, stderr } = await place.automate(['run', 'flow.yaml', '--in', 'rows.csv', '--concurrency', '1']);
     expect(code).toBe(5);
     expect(stdout).toMatch(/^id,name,first\n1,Name 1,v1\n/);
-    expect(await place.read('rows.errors.csv')).toContain('2,profile,http,404');
+    expect(await place.read('flow.errors.csv')).toContain('2,profile,http,404');
     expect(stderr).toContain('stopped at a failed record (on_error: stop)');
     // One request may have been on its way when the record failed.
     expect(server.requests.length).toBeLessThanOrEqual(3);
@@ -504,7 +504,7 @@ describe('secrets', () => {
     const preview = await place.automate(['test-request', 'flow.yaml', '--in', 'rows.csv'], { env });
     expect(server.requests[0]?.path).toContain(`key=${encodeURIComponent(secret)}`);
     const everything = [run.stdout, run.stderr, preview.stdout, preview.stderr];
-    for (const name of ['out.csv', 'rows.errors.csv', 'e.ndjson', 's.json']) everything.push(await place.read(name));
+    for (const name of ['out.csv', 'out.errors.csv', 'e.ndjson', 's.json']) everything.push(await place.read(name));
     for (const text of everything) for (const form of forms) expect(text).not.toContain(form);
     expect(await place.read('out.csv')).toContain('***');
   });
@@ -516,9 +516,9 @@ describe('an errors file with rows that could not be read', () => {
     const place = await workplace({ 'flow.yaml': people(server.origin), 'rows.csv': 'id,b\n1\n', 'rows.ndjson': '{"id":1\n' });
     for (const kind of ['csv', 'ndjson']) {
       await place.automate(['run', 'flow.yaml', '--in', `rows.${kind}`, '--out', `out.${kind}`]);
-      const { code } = await place.automate(['run', 'flow.yaml', '--in', `rows.errors.${kind}`, '--out', `again.${kind}`]);
+      const { code } = await place.automate(['run', 'flow.yaml', '--in', `out.errors.${kind}`, '--out', `again.${kind}`]);
       expect(code).toBe(4);
-      expect(await place.read(`rows.errors.errors.${kind}`)).toContain('could not be read in an earlier run');
+      expect(await place.read(`again.errors.${kind}`)).toContain('could not be read in an earlier run');
     }
     expect(server.requests).toHaveLength(0);
   });
@@ -530,7 +530,7 @@ test('a request inside the network is refused if the record decides its port', a
     'p.ndjson': '{"p":9}\n',
   });
   await place.automate(['run', 'flow.yaml', '--in', 'p.ndjson', '--out', 'out.ndjson']);
-  const { _error } = JSON.parse(await place.read('p.errors.ndjson'));
+  const { _error } = JSON.parse(await place.read('out.errors.ndjson'));
   const where = 'the flow does not name the whole origin (scheme, host and port) of this request to "127.0.0.1"';
   expect(_error.message).toMatch(`${where}, which leads to 127.0.0.1, inside the network\n`);
   expect(_error).toMatchObject({ class: 'request' });

@@ -72,12 +72,12 @@ test('spent --max-credits end a run that waits for input', async () => {
 });
 
 test.each([
-  ['--in <(cat rows.csv)', 'errors.csv'],
-  ['--in <(cat rows.csv) --out out/all.csv', 'out/errors.csv'],
-  ['--in /proc/self/fd/0 < <(cat rows.csv)', 'errors.csv'],
-  ['--in /dev/stdin < rows.csv', 'errors.csv'],
-  ['--in pipe.csv < <(cat rows.csv > pipe.csv)', 'errors.csv'],
-])('the errors file of an input that is not a regular file lies next to the output: run %s', async (input, errors) => {
+  ['--in <(cat rows.csv)', 'flow.errors.csv'],
+  ['--in <(cat rows.csv) --out out/all.csv', 'out/all.errors.csv'],
+  ['--in /proc/self/fd/0 < <(cat rows.csv)', 'flow.errors.csv'],
+  ['--in /dev/stdin < rows.csv', 'flow.errors.csv'],
+  ['--in pipe.csv < <(cat rows.csv > pipe.csv)', 'flow.errors.csv'],
+])('the errors file does not depend on the name of the input: run %s', async (input, errors) => {
   const flow = 'nodes: [{ type: set, fields: { n: { cel: "int(id)" } } }]';
   const place = await workplace({ 'flow.yaml': flow, 'rows.csv': 'id\n1\nx\n' });
   const { code, stderr } = await shell(place, `mkdir out; mkfifo pipe.csv; automate run flow.yaml --in-format csv ${input}`);

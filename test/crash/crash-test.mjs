@@ -20,10 +20,10 @@ const records = 1200;
 /** The width of engine/window: the maximum of calls that a crash repeats. */
 const windowSize = 1024;
 const kinds = [
-  { name: 'CSV', input: 'rows.csv', out: 'out.csv', errors: 'rows.errors.csv', more: [] },
-  { name: 'NDJSON', input: 'rows.ndjson', out: 'out.ndjson', errors: 'rows.errors.ndjson', more: [] },
-  { name: 'JSON in gzip', input: 'rows.json', out: 'out.json.gz', errors: 'rows.errors.json', more: [] },
-  { name: 'CSV unordered', input: 'rows.csv', out: 'out.csv', errors: 'rows.errors.csv', more: ['--unordered'] },
+  { name: 'CSV', input: 'rows.csv', out: 'out.csv', errors: 'out.errors.csv', more: [] },
+  { name: 'NDJSON', input: 'rows.ndjson', out: 'out.ndjson', errors: 'out.errors.ndjson', more: [] },
+  { name: 'JSON in gzip', input: 'rows.json', out: 'out.json.gz', errors: 'out.errors.json', more: [] },
+  { name: 'CSV unordered', input: 'rows.csv', out: 'out.csv', errors: 'out.errors.csv', more: ['--unordered'] },
 ];
 
 /** Calls per record. */

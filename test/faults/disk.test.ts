@@ -21,7 +21,7 @@ async function twoPlaces(ms = 3) {
 describe.skipIf(!canTrace)(`full disk${unlessTraced}`, () => {
   test.each([
     ['the output', 'out.csv'],
-    ['the errors', 'rows.errors.csv'],
+    ['the errors', 'out.errors.csv'],
     ['the journal', 'out.csv.automate-run'],
   ])('stops the run with the name of %s, and the run can be resumed', async (_, name) => {
     const { server, whole, place } = await twoPlaces();
@@ -34,7 +34,7 @@ describe.skipIf(!canTrace)(`full disk${unlessTraced}`, () => {
     expect(server.calls.size).toBeLessThan(count);
     expect((await place.automate([...args, '--resume'])).code).toBe(4);
     expect(await place.read('out.csv')).toBe(await whole.read('out.csv'));
-    expect(await place.read('rows.errors.csv')).toBe(await whole.read('rows.errors.csv'));
+    expect(await place.read('out.errors.csv')).toBe(await whole.read('out.errors.csv'));
   });
 
   test('under the events file lets the run finish with exit 74, and no event follows a lost one', async () => {
@@ -66,7 +66,7 @@ describe.skipIf(!canTrace)(`full disk${unlessTraced}`, () => {
 describe.skipIf(!canTrace)(`failed sync${unlessTraced}`, () => {
   test.each([
     ['the output', 'out.csv'],
-    ['the errors', 'rows.errors.csv'],
+    ['the errors', 'out.errors.csv'],
     ['the journal', 'out.csv.automate-run'],
   ])('of %s ends the run, and nothing after it counts as written', async (_, name) => {
     const { whole, place } = await twoPlaces();
@@ -76,7 +76,7 @@ describe.skipIf(!canTrace)(`failed sync${unlessTraced}`, () => {
     expect(stderr).toContain(`${place.path(name)} cannot be written: EIO`);
     expect((await place.automate([...args, '--resume'])).code).toBe(4);
     expect(await place.read('out.csv')).toBe(await whole.read('out.csv'));
-    expect(await place.read('rows.errors.csv')).toBe(await whole.read('rows.errors.csv'));
+    expect(await place.read('out.errors.csv')).toBe(await whole.read('out.errors.csv'));
   });
 });
 
@@ -113,7 +113,7 @@ test.skipIf(!canMount)(
       spawnSync('mount', ['-o', 'remount,size=1m', small]);
       expect((await place.automate([...args, '--resume'])).code).toBe(4);
       expect(await place.read('small/out.csv')).toBe(await whole.read('out.csv'));
-      expect(await place.read('small/rows.errors.csv')).toBe(await whole.read('rows.errors.csv'));
+      expect(await place.read('small/out.errors.csv')).toBe(await whole.read('out.errors.csv'));
     } finally {
       spawnSync('umount', [small]);
     }
@@ -191,7 +191,7 @@ test.skipIf(!canTrace)(`a checkpoint is written only after a sync of the output 
   let checkpoints = 0;
   for (const [, call, path = ''] of calls) {
     const name = path.slice(place.folder.length + 1);
-    const isResult = name === 'out.csv' || name === 'rows.errors.csv';
+    const isResult = name === 'out.csv' || name === 'out.errors.csv';
     if (call !== 'write') unsynced.delete(name);
     else if (isResult) unsynced.add(name);
     else if (name.startsWith('out.csv.automate-run')) {

@@ -89,7 +89,7 @@ describe('loop', () => {
     const place = await placeFor(looping(server.origin, 'max: 4'), 1);
     const { code, stderr } = await place.automate(run);
     expect([code, asked(server).length, stderr]).toEqual([4, 4, expect.stringContaining('the loop is not over after 4 passes (max)')]);
-    expect([await rowsIn(place), await place.read('rows.errors.csv')]).toEqual([[], expect.stringContaining(',loop-2,mapping,')]);
+    expect([await rowsIn(place), await place.read('out.errors.csv')]).toEqual([[], expect.stringContaining(',loop-2,mapping,')]);
     expect(await leftBehind(place)).toEqual([]);
     await expectCounted(place, server);
   });
@@ -102,7 +102,7 @@ describe('loop', () => {
     const place = await placeFor(looping(server.origin), 1);
     const { code, stderr } = await place.automate(run);
     expect([code, asked(server).length]).toEqual([4, requests]);
-    expect(stderr + (await place.read('rows.errors.csv'))).toContain(message);
+    expect(stderr + (await place.read('out.errors.csv'))).toContain(message);
     await expectCounted(place, server);
   });
 
@@ -113,7 +113,7 @@ describe('loop', () => {
     const place = await placeFor(looping(server.origin), 3);
     expect((await place.automate(run)).code).toBe(4);
     expect([await rowsIn(place), asked(server).length]).toEqual([[], 9]);
-    expect((await place.read('rows.errors.csv')).match(/,page,http,410,/g)).toHaveLength(3);
+    expect((await place.read('out.errors.csv')).match(/,page,http,410,/g)).toHaveLength(3);
     await expectCounted(place, server);
   });
 
@@ -216,7 +216,7 @@ describe('poll', () => {
     const place = await placeFor(polling(server.origin, 'every: 50ms\n    timeout: 400ms'), 2);
     const { code } = await place.automate(run);
     expect([code, await rowsIn(place)]).toEqual([4, ['1,job 1,done']]);
-    expect(await place.read('rows.errors.csv')).toMatch(
+    expect(await place.read('out.errors.csv')).toMatch(
       /^2,"note, 2",poll-1,timeout,,"not done within 400 ms, after \d passe?s?: status is ""working""",\d+,2$/m,
     );
     const times = asked(server).filter((path) => path === '/2').length;
@@ -230,7 +230,7 @@ describe('poll', () => {
     expect((await place.automate(run)).code).toBe(4);
     expect(asked(server).sort()).toEqual(['/1', '/2', '/3']);
     expect(await rowsIn(place)).toEqual(['1,x,done', '3,x,done']);
-    expect(await place.read('rows.errors.csv')).toContain(',poll-1,http,,"it failed: status is ""failed"" (fail_when, pass 1)",');
+    expect(await place.read('out.errors.csv')).toContain(',poll-1,http,,"it failed: status is ""failed"" (fail_when, pass 1)",');
     await expectCounted(place, server);
   });
 
@@ -238,7 +238,7 @@ describe('poll', () => {
     const server = await httpServer((_, response) => json(response, {}, 404));
     const place = await placeFor(polling(server.origin, 'every: 20ms'), 2);
     expect([(await place.automate(run)).code, server.requests.length]).toEqual([4, 2]);
-    expect((await place.read('rows.errors.csv')).match(/,ask,http,404,/g)).toHaveLength(2);
+    expect((await place.read('out.errors.csv')).match(/,ask,http,404,/g)).toHaveLength(2);
   });
 
   test('waits as long as Retry-After says, even if that is shorter than `every`, while other records go on', async () => {
@@ -255,7 +255,7 @@ describe('poll', () => {
     const place = await placeFor(polling(server.origin, 'every: 10ms\n    timeout: 30m'), 2);
     expect((await place.automate(run)).code).toBe(4);
     expect(server.requests).toHaveLength(2);
-    expect(await place.read('rows.errors.csv')).toContain(
+    expect(await place.read('out.errors.csv')).toContain(
       '"not done within 30 min, after 1 pass (the server asks to wait 1 h more): status is ""working"""',
     );
   });

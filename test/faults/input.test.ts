@@ -18,7 +18,7 @@ async function over(name: string, content: string | Buffer, flow = copy, more: r
   const [, kind] = name.split('.') as [string, string];
   const finished = await place.automate(['run', 'flow.yaml', '--in', name, '--out', `out.${kind}`, ...more]);
   const read = (file: string) => place.read(file).catch(() => undefined);
-  return { ...finished, out: await read(`out.${kind}`), errors: await read(`rows.errors.${kind}`) };
+  return { ...finished, out: await read(`out.${kind}`), errors: await read(`out.errors.${kind}`) };
 }
 
 describe('odd CSV', () => {

@@ -59,7 +59,7 @@ describe('1,000 records through an MCP server at concurrency 16', () => {
     expect(code).toBe(4);
     expect(stderr).toMatch(/1,000 read, 9\d\d written, \d+ failed/);
     const written = await place.read('out.csv');
-    const failed = await place.read('rows.errors.csv');
+    const failed = await place.read('out.errors.csv');
     const ids = `${written}${failed}`.match(/^\d+/gm)?.map(Number) ?? [];
     expect(ids.toSorted((a, b) => a - b)).toEqual(idsTo(1000));
     expect(all).toContain(written.split('\n')[1]);

@@ -28,7 +28,7 @@ async function ask(flow: string, options: { args?: readonly string[]; env?: Reco
     ...finished,
     place,
     out: await place.read('out.csv').catch(() => ''),
-    errors: await place.read('rows.errors.csv').catch(() => ''),
+    errors: await place.read('out.errors.csv').catch(() => ''),
   };
 }
 
@@ -156,7 +156,7 @@ describe('answer larger than max_body', () => {
     const place = await workplace({ 'flow.yaml': flow, 'rows.csv': csvOf(3), 'peak.mjs': peakMemory });
     const { code } = await place.automate(run, { node: ['--import', place.path('peak.mjs')] });
     expect(code).toBe(4);
-    expect(await place.read('rows.errors.csv')).toMatch(
+    expect(await place.read('out.errors.csv')).toMatch(
       /^1,"note, 1",ask,parse,200,the body is larger than max_body of 10000000 bytes,1,1$/m,
     );
     // In kB. The start alone takes about 100 MB.

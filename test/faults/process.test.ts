@@ -67,7 +67,7 @@ describe('failed records', () => {
     const { code, stderr } = await place.automate(['run', 'flow.yaml', '--in', 'rows.csv', '--out', 'out.csv']);
     expect(code).toBe(written === 300 ? 0 : 4);
     expect(stderr).toContain(`300 read, ${written} written, ${300 - written} failed`);
-    const ids = `${await place.read('out.csv')}${written === 300 ? '' : await place.read('rows.errors.csv')}`.match(/^\d+/gm)?.map(Number);
+    const ids = `${await place.read('out.csv')}${written === 300 ? '' : await place.read('out.errors.csv')}`.match(/^\d+/gm)?.map(Number);
     expect(ids?.sort((a, b) => a - b)).toEqual(idsTo(300));
   });
 
@@ -80,7 +80,7 @@ describe('failed records', () => {
     const { code, stderr } = await place.automate(['run', 'flow.yaml', '--in', 'rows.csv', '--out', 'out.csv', '--max-errors', allowed]);
     expect(code).toBe(5);
     expect(stderr).toMatch(/automate run .* --max-errors .* --resume/);
-    const failed = (await place.read('rows.errors.csv')).trim().split('\n').length - 1;
+    const failed = (await place.read('out.errors.csv')).trim().split('\n').length - 1;
     expect(failed).toBeGreaterThan(least);
     expect(failed).toBeLessThan(least + 200);
   });

@@ -25,7 +25,7 @@ async function refusedOnce(status: number, headers: () => Record<string, string>
   const place = await workplace({ 'flow.yaml': askingFlow(server.origin, more), 'rows.csv': csvOf(20) });
   const args = ['run', 'flow.yaml', '--in', 'rows.csv', '--out', 'out.csv', '--concurrency', '1'];
   const finished: Finished = await place.automate(args);
-  const errors = finished.code === 4 ? await place.read('rows.errors.csv') : '';
+  const errors = finished.code === 4 ? await place.read('out.errors.csv') : '';
   return { ...finished, errors, waitedMs, tooEarly };
 }
 

@@ -9,14 +9,14 @@ import { shell } from '../helpers/shell.ts';
 
 describe('run resumed after kill -9', () => {
   test.each([
-    ['CSV', 'rows.csv', 'out.csv', 'rows.errors.csv', []],
-    ['NDJSON', 'rows.ndjson', 'out.ndjson', 'rows.errors.ndjson', []],
-    ['a JSON array', 'rows.json', 'out.json', 'rows.errors.json', []],
-    ['gzip on both sides', 'rows.csv.gz', 'out.csv.gz', 'rows.errors.csv.gz', []],
-    ['gzip of a JSON array', 'rows.json', 'out.json.gz', 'rows.errors.json', []],
-    ['--skip and --limit', 'rows.csv', 'out.csv', 'rows.errors.csv', ['--skip', '50', '--limit', '700']],
-    ['--csv-safe', 'rows.csv', 'out.csv', 'rows.errors.csv', ['--csv-safe']],
-    ['stdin', '-', 'out.csv', 'errors.csv', ['--in-format', 'csv']],
+    ['CSV', 'rows.csv', 'out.csv', 'out.errors.csv', []],
+    ['NDJSON', 'rows.ndjson', 'out.ndjson', 'out.errors.ndjson', []],
+    ['a JSON array', 'rows.json', 'out.json', 'out.errors.json', []],
+    ['gzip on both sides', 'rows.csv.gz', 'out.csv.gz', 'out.errors.csv.gz', []],
+    ['gzip of a JSON array', 'rows.json', 'out.json.gz', 'out.errors.json', []],
+    ['--skip and --limit', 'rows.csv', 'out.csv', 'out.errors.csv', ['--skip', '50', '--limit', '700']],
+    ['--csv-safe', 'rows.csv', 'out.csv', 'out.errors.csv', ['--csv-safe']],
+    ['stdin', '-', 'out.csv', 'out.errors.csv', ['--in-format', 'csv']],
   ])('gives the bytes of an uninterrupted run: %s', async (_, input, out, errors, more) => {
     const server = await askedServer();
     const [whole, place] = [await placeFor(server), await placeFor(server)];
@@ -45,7 +45,7 @@ describe('run resumed after kill -9', () => {
     for (const calls of [100, 250, 200]) await killed(place, server, calls, args);
     expect((await place.automate(args)).code).toBe(4);
     const idsIn = async (name: string) => (await place.read(name)).match(/^\d+/gm)?.map(Number) ?? [];
-    const ids = [...(await idsIn('out.csv')), ...(await idsIn('rows.errors.csv'))];
+    const ids = [...(await idsIn('out.csv')), ...(await idsIn('out.errors.csv'))];
     expect(ids.sort((a, b) => a - b)).toEqual(idsTo(count));
   });
 
@@ -65,7 +65,7 @@ describe('run resumed after kill -9', () => {
     await whole.automate(run);
     await killed(place, server, 700, run);
     await appendFile(place.path('out.csv'), '9999,"half a rec');
-    await appendFile(place.path('rows.errors.csv'), '\0\0\0\0');
+    await appendFile(place.path('out.errors.csv'), '\0\0\0\0');
     const lines = (await place.read(journal)).trimEnd().split('\n');
     expect(lines.length).toBeGreaterThan(2);
     // Cuts off the end of the last line, and adds lines that were never whole.
@@ -74,7 +74,7 @@ describe('run resumed after kill -9', () => {
     const { code } = await place.automate([...run, '--resume']);
     expect(code).toBe(4);
     expect(await place.read('out.csv')).toBe(await whole.read('out.csv'));
-    expect(await place.read('rows.errors.csv')).toBe(await whole.read('rows.errors.csv'));
+    expect(await place.read('out.errors.csv')).toBe(await whole.read('out.errors.csv'));
   });
 
   test('refuses a journal that is damaged at its beginning, and changes nothing', async () => {
@@ -110,7 +110,7 @@ describe('run resumed after kill -9', () => {
     expect((await place.automate([...run, '--max-errors', '20'])).code).toBe(5);
     expect((await place.automate([...run, '--resume'])).code).toBe(4);
     expect(await place.read('out.csv')).toBe(await whole.read('out.csv'));
-    expect(await place.read('rows.errors.csv')).toBe(await whole.read('rows.errors.csv'));
+    expect(await place.read('out.errors.csv')).toBe(await whole.read('out.errors.csv'));
   });
 });
 
@@ -160,8 +160,8 @@ describe('leftover journal', () => {
     ['the output is gone', (place) => rm(place.path('out.csv')), /out\.csv holds 0 bytes, and \d+ were written/],
     ['the output is shorter', (place) => truncate(place.path('out.csv'), 100), /out\.csv holds 100 bytes, and \d+ were written/],
     ['the output was edited', (place) => change(place, 'out.csv', 'name 2', 'nome 2'), /out\.csv does not hold what was written/],
-    ['the errors are gone', (place) => rm(place.path('rows.errors.csv')), /rows\.errors\.csv holds 0 bytes, and \d+ were written/],
-    ['the errors were edited', (place) => change(place, 'rows.errors.csv', '404', '405'), /rows\.errors\.csv does not hold/],
+    ['the errors are gone', (place) => rm(place.path('out.errors.csv')), /out\.errors\.csv holds 0 bytes, and \d+ were written/],
+    ['the errors were edited', (place) => change(place, 'out.errors.csv', '404', '405'), /out\.errors\.csv does not hold/],
   ])('is refused when %s, and nothing is touched', async (_, changeIt, expected) => {
     const server = await askedServer();
     const place = await placeFor(server);
@@ -183,7 +183,7 @@ describe('leftover journal', () => {
     await killed(place, server, 500, args);
     await mkdir(place.path('other'));
     const second = await shell(place, `cd other; automate ${args.join(' ')} --resume`);
-    expect([second.code, second.stderr]).toEqual([73, expect.stringContaining('the way the output is written: errors was ')]);
+    expect([second.code, second.stderr]).toEqual([73, expect.stringContaining('the errors file was ')]);
     expect((await place.automate([...args.slice(0, -1), place.path('e.csv'), '--resume'])).code).toBe(4);
   });
 
@@ -308,7 +308,7 @@ test('a run ends early with the reason when its origin refuses every connection,
   expect(code).toBe(5);
   expect(stderr).toMatch(/the connection was refused/);
   expect(stderr).toContain('automate run flow.yaml --in rows.csv --out out.csv --resume');
-  expect(await place.files()).not.toContain('rows.errors.csv');
+  expect(await place.files()).not.toContain('out.errors.csv');
   expect(await leftBehind(place)).toEqual([journal]);
 });
 

@@ -72,7 +72,7 @@ describe('secret from a variable', () => {
     expect(runs.map(({ code }) => code).slice(0, 3)).toEqual([4, 5, expect.any(Number)]);
     expect(JSON.stringify(server.requests)).toMatch(/canary|Y2FuYXJ5|dXNlcjpjYW5hcn/);
     expect(await place.files()).toEqual(
-      expect.arrayContaining(['out.csv', 'rows.errors.csv', 'out2.csv.automate-run', 'events.ndjson', 'summary.json']),
+      expect.arrayContaining(['out.csv', 'out.errors.csv', 'out2.csv.automate-run', 'events.ndjson', 'summary.json']),
     );
     const written = await writtenBy(runs, place.folder);
     for (const form of forms) expect(written).not.toContain(form);
@@ -265,7 +265,7 @@ describe('secret that is cut where a text is shortened', () => {
     expect(outcomes.map(({ code }) => code)).toEqual(Array(6).fill(4));
     expect(server.requests).toHaveLength(lengths.length + 5);
     const texts = outcomes.flatMap(({ stdout, stderr }) => [stdout, stderr]);
-    for (const name of ['rows.errors.csv', 'events.ndjson', 'summary.json']) texts.push(await place.read(name));
+    for (const name of ['out.errors.csv', 'events.ndjson', 'summary.json']) texts.push(await place.read(name));
     for (const text of texts) expect(written.filter((part) => text.includes(part))).toEqual([]);
     expect(texts.join('')).toContain('***...');
   });
@@ -284,7 +284,7 @@ describe('escape sequence', () => {
     // biome-ignore lint/suspicious/noControlCharactersInRegex: these are what must not be there
     expect(stderr).not.toMatch(/[\x00-\x09\x0b-\x1f\x7f-\x9f\u202e]/);
     expect(await place.read('out.csv')).toContain(`1,${steering},${steering}\n`);
-    expect(await place.read('rows.errors.csv')).toContain(`2,${steering},ask,http,400,the server answered 400: no `);
+    expect(await place.read('out.errors.csv')).toContain(`2,${steering},ask,http,400,the server answered 400: no `);
   });
 
   test('of a field name, a file name or a flow is removed from messages', async () => {

@@ -7,7 +7,7 @@ import { count, counted } from '../show/number.ts';
 import { type SummaryFacts, stoppedText, summaryJson, summaryText } from '../show/run/summary.ts';
 import { nextSteps, resumeCommand, resumeSteps } from './next-steps.ts';
 import type { OpenRun } from './open-run.ts';
-import type { OutputPlan } from './output-files.ts';
+import type { OutputPlan } from './output/output-plan.ts';
 import { writeSummary } from './summary-file.ts';
 
 /** Waits for a run to end and closes its output, so that finished records are written whatever happens. */
@@ -18,7 +18,7 @@ export async function endOf(ended: Promise<Ending>, { output, request, files }: 
     return ending;
   } catch (error) {
     await output.close(false).catch(() => undefined);
-    if (error instanceof AutomateError && error.kind === 'input') throw withDoneRecords(error, output.saved(), files);
+    if (error instanceof AutomateError && error.kind === 'input') throw withDoneRecords(error, output.saved(), { request, files });
     if (!(error instanceof AutomateError) || error.kind !== 'output' || files.isStreamed) throw error;
     const { records } = output.saved();
     const done = `${counted(records, 'record')} ${records === 1 ? 'is' : 'are'} done; once that is solved, resume with`;
@@ -27,9 +27,17 @@ export async function endOf(ended: Promise<Ending>, { output, request, files }: 
 }
 
 /** Adds the records before the fault of an input, which are done, and the options for the rest. */
-function withDoneRecords(error: AutomateError, { records, written, failed }: Checkpoint, files: OutputPlan): AutomateError {
+function withDoneRecords(
+  error: AutomateError,
+  checkpoint: Checkpoint,
+  { request, files }: Pick<OpenRun, 'request' | 'files'>,
+): AutomateError {
+  const { records, written, failed } = checkpoint;
   if (written + failed === 0) return error;
-  const others = [...(files.isStreamed ? [] : ['--out']), ...(files.isStreamed && failed === 0 ? [] : ['--errors'])];
+  const { isStreamed, errors } = files;
+  // Unless it was named, the errors file of another output is another file.
+  const keepsErrors = failed > 0 && errors !== undefined && (isStreamed || request.options.errors !== undefined);
+  const others = [...(isStreamed ? [] : ['--out']), ...(keepsErrors ? ['--errors'] : [])];
   const rest = `--skip ${records}${others.length === 0 ? '' : `, and another ${others.join(' and ')}`}`;
   const done = doneText(written, failed, files);
   return new AutomateError('input', `${error.message}\n${done}; once the input is corrected, run the rest with ${rest}`, { cause: error });
@@ -39,6 +47,7 @@ function doneText(written: number, failed: number, { out, errors }: OutputPlan):
   const before = `${counted(written + failed, 'record')} before that`;
   const [outName, errorsName] = [out, errors].map((path) => (path === '-' ? 'stdout' : path));
   if (failed === 0) return `the ${before} went to ${outName}`;
+  if (errors === undefined) return `of the ${before}, ${count(written)} went to ${outName}, and ${count(failed)} failed`;
   if (written === 0) return `the ${before} failed and went to ${errorsName}`;
   return `of the ${before}, ${count(written)} went to ${outName}, and ${count(failed)} failed and went to ${errorsName}`;
 }

@@ -1,7 +1,6 @@
 import type { Ending } from '../../core/event.ts';
 import type { Step } from '../../core/node.ts';
 import { allSteps, type Plan } from '../../core/plan.ts';
-import { isNoFile } from '../../io/files/stat.ts';
 import { extensionOf, formatOfPath } from '../../io/records/format.ts';
 import { isTable } from '../input-options.ts';
 import type { Declared } from '../options.ts';
@@ -10,7 +9,7 @@ import type { SummaryFacts } from '../show/run/summary.ts';
 import type { FailureGroup, Tally } from '../show/run/tally.ts';
 import { shellWord } from '../show/text.ts';
 import { testRequestOptions } from '../test-request/test-request-options.ts';
-import type { OutputPlan } from './output-files.ts';
+import { isFileOrFree, type OutputPlan } from './output/output-plan.ts';
 import { type RunRequest, runOptions } from './run-options.ts';
 
 type NextStep = SummaryFacts['next'][number];
@@ -83,7 +82,7 @@ export function resumeSteps(request: RunRequest, { ending, tally, files }: Ended
   const more = [
     ...['--skip', String(skip)],
     ...(left === undefined ? [] : ['--limit', String(left)]),
-    ...(tally.failed > 0 ? ['--errors', insertWord(files.errors, 'rest')] : []),
+    ...(tally.failed > 0 && hasErrorsFile(files) ? ['--errors', insertWord(files.errors, 'rest')] : []),
     ...(short?.more ?? []),
   ];
   const why = short?.why ?? goingOn(ending, 'continue after the last record written');
@@ -114,12 +113,18 @@ export function resumeCommand(request: RunRequest, more: readonly string[] = [])
 /** While a run can be resumed, more records may fail and go into the same file. */
 function retrySteps(request: RunRequest, { ending, tally, files, failed }: EndedRun): NextStep[] {
   const isWhole = ending === 'complete' || files.isStreamed;
-  if (failed === 0 || !isWhole || files.errors === '-' || isNoFile(files.errors)) return [];
+  if (failed === 0 || !isWhole || !hasErrorsFile(files)) return [];
   return [{ why: retryText(tally, failed, files), command: retryCommand(request, files) }];
 }
 
+type PlanWithErrors = OutputPlan & { readonly errors: string };
+
+function hasErrorsFile(files: OutputPlan): files is PlanWithErrors {
+  return files.errors !== undefined && isFileOrFree(files.errors);
+}
+
 /** Records that could not be read fail again until they are corrected. */
-function retryText({ failures }: Tally, failed: number, { errors, errorsFormat }: OutputPlan): string {
+function retryText({ failures }: Tally, failed: number, { errors, errorsFormat }: PlanWithErrors): string {
   const unread = [...failures.values()].reduce((sum, { class: kind, count: times }) => sum + (kind === 'input' ? times : 0), 0);
   if (unread === 0) return 'retry failed records';
   const column = isTable(errorsFormat) ? '_error_class' : '_error.class';
@@ -129,13 +134,13 @@ function retryText({ failures }: Tally, failed: number, { errors, errorsFormat }
 }
 
 /** The command that runs the failed records. Its input is the errors file, so options about the input do not carry over. */
-function retryCommand(request: RunRequest, files: OutputPlan): string {
+function retryCommand(request: RunRequest, files: PlanWithErrors): string {
   const { errors, errorsFormat, isStreamed, out } = files;
   return runAgain(request, (_, { about }) => about === undefined, [
     ...['--in', errors],
     ...(formatOfPath(errors) ? [] : ['--in-format', extensionOf(errorsFormat, errors).slice(1)]),
     ...['--out', isStreamed ? out : insertWord(out, 'retry')],
-    ...(request.options.errors === undefined ? [] : ['--errors', insertWord(errors, 'retry')]),
+    ...(request.options.errors === undefined && !isStreamed ? [] : ['--errors', insertWord(errors, 'retry')]),
   ]);
 }
 

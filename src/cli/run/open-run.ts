@@ -10,8 +10,9 @@ import { addToTally, createTally, type Tally } from '../show/run/tally.ts';
 import type { Terminal } from '../terminal.ts';
 import { type WiredPorts, wire } from '../wire.ts';
 import { type EventsFile, openEvents } from './events-file.ts';
-import type { Claim } from './output-claim.ts';
-import { type OutputPlan, openOutput } from './output-files.ts';
+import { openOutput } from './output/open-output.ts';
+import type { Claim } from './output/output-claim.ts';
+import type { OutputPlan } from './output/output-plan.ts';
 import { openRunLedger, pricesOf } from './run-ledger.ts';
 import type { RunRequest } from './run-options.ts';
 import { selectRecords } from './selected-records.ts';
@@ -68,7 +69,7 @@ export async function openRun(ready: ReadyRun): Promise<OpenRun> {
   });
   const done = { ...claim.from, records: Math.max(claim.from.records, options.skip ?? 0) };
   const output = await openFiles(ready, done, ports);
-  ports.report({ type: 'run-started', flow: plan.name, input: options.in, output: files.out, errors: files.errors });
+  ports.report({ type: 'run-started', flow: plan.name, input: options.in, output: files.out, errors: files.errors ?? 'none' });
   const reading = { records: 0, bytesBefore: 0 };
   const records = selectRecords(source, {
     options,

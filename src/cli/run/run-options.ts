@@ -9,7 +9,7 @@ export const runOptions = {
   ),
   out: defaultsTo('-', file('--out <file>', 'the output, or - for stdout', { about: 'output' })),
   outFormat: format('--out-format <format>', 'format of the output (default: by its name, else as the input)'),
-  errors: file('--errors <file>', 'the failed records (default: <input>.errors.<ext> beside the output)', { about: 'output' }),
+  errors: file('--errors <file>', 'the failed records, or none (default: <out>.errors.<ext> beside the output)', { about: 'output' }),
   limit: parsed('--limit <n>', wholeNumber(0), 'process at most N records', { about: 'input' }),
   skip: parsed('--skip <n>', wholeNumber(0), 'skip the first N records', { about: 'input' }),
   concurrency: parsed('--concurrency <n>', wholeNumber(1), 'at most N requests in flight at once, per node'),

@@ -12,8 +12,8 @@ import type { Terminal } from '../terminal.ts';
 import { concludeRun, endOf, reportProblem } from './conclude.ts';
 import { limitYoungGeneration } from './heap-limit.ts';
 import { openRun, type ReadyRun } from './open-run.ts';
-import { type Claim, claimOutput } from './output-claim.ts';
-import { planOutput } from './output-files.ts';
+import { type Claim, claimOutput } from './output/output-claim.ts';
+import { planOutput } from './output/output-plan.ts';
 import type { RunRequest } from './run-options.ts';
 import { showProgress } from './run-progress.ts';
 import { selectRecords } from './selected-records.ts';
@@ -25,7 +25,7 @@ export async function runCommand(request: RunRequest, terminal: Terminal): Promi
   const { allowHttp = false, concurrency, rate: intervalMs } = options;
   const plan = await loadFlowFor(options, flow, { allowHttp, textCells: hasTextCells(options), concurrency, intervalMs });
   if (options.dryRun) return dryRunCommand(plan, request, terminal);
-  const files = planOutput(options, inputFormat(options));
+  const files = planOutput(flow, options, inputFormat(options));
   let claim: Claim | undefined;
   const earlySignals = endOnSignal(terminal, () => claim?.release());
   try {
@@ -50,7 +50,7 @@ async function dryRunCommand(plan: Plan, request: RunRequest, terminal: Terminal
   const source = await openInput(options);
   try {
     checkInput(plan, source, request, terminal);
-    const { format } = planOutput(options, inputFormat(options));
+    const { format } = planOutput(flow, options, inputFormat(options));
     return await dryRun({ flow, plan, options, records: selectRecords(source, { options, plan, format }) }, terminal);
   } finally {
     await source.close();

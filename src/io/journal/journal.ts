@@ -11,6 +11,9 @@ import { type ParkedLine, ParkedReader, type ParkedRecords, parkedLines, type Re
 /** Everything that a run's output depends on, as texts to compare: a resumed run must have the same. */
 export type Identity = Readonly<Record<string, string>>;
 
+/** The part of an identity that is the full path of the errors file. */
+export const errorsFileKey = 'the errors file';
+
 /** The state of a run on disk. Everything up to it is complete; everything after it is cut off and done again. */
 export interface Checkpoint {
   /** Every record up to this number is finished. */
@@ -113,6 +116,16 @@ export async function readJournal(path: string): Promise<FoundJournal | undefine
       `${path} is damaged at its beginning: there is nothing to resume from\nstart over with --force`,
     );
   return { ...first, checkpoint, parked: parked.records, validBytes };
+}
+
+/** The identity in the first line of a journal; absent if that cannot be read. */
+export async function readIdentity(path: string): Promise<Identity | undefined> {
+  try {
+    for await (const bytes of linesOf(path)) return (parseEntry(bytes.toString()) as Pick<FoundJournal, 'identity'> | undefined)?.identity;
+  } catch {
+    // A journal that this user may not read is another user's.
+  }
+  return undefined;
 }
 
 /** The complete lines. */

@@ -6,7 +6,7 @@ test.each([
   ['rows.CSV', { kind: 'csv', gzip: false }],
   ['rows.tsv.gz', { kind: 'tsv', gzip: true }],
   ['a.b/rows.json', { kind: 'json', gzip: false }],
-  ['rows.errors.jsonl', { kind: 'ndjson', gzip: false }],
+  ['out.errors.jsonl', { kind: 'ndjson', gzip: false }],
   ['rows.ndjson.GZ', { kind: 'ndjson', gzip: true }],
   ['.csv', { kind: 'csv', gzip: false }],
   ['rows.txt', undefined],

@@ -12,7 +12,8 @@ export interface SummaryFacts {
   readonly flow: string;
   readonly input: string;
   readonly output: string;
-  readonly errors: string;
+  /** Absent for `--errors none`. */
+  readonly errors: string | undefined;
   /** Number of the record after which the run was resumed; 0 for a run from the beginning. */
   readonly resumedAfter: number;
   /** Records in the files, including those from before the run was resumed. */
@@ -50,7 +51,7 @@ export function summaryText(tally: Tally, facts: SummaryFacts, colors: ChalkInst
     ...shortLines(tally, colors),
     ...cacheLines(tally),
     `  output: ${facts.output} (${counted(facts.outputRecords, 'record')})`,
-    ...(facts.errorRecords > 0 ? [`  errors: ${facts.errors} (${counted(facts.errorRecords, 'record')})`] : []),
+    ...(facts.errorRecords > 0 ? [`  errors: ${facts.errors ?? 'not written'} (${counted(facts.errorRecords, 'record')})`] : []),
     ...usageLines(facts.usage, colors),
     ...facts.next.map((step) => stepText(step, colors)),
   ].join('\n');
@@ -198,7 +199,7 @@ export function summaryJson(tally: Tally, facts: SummaryFacts): string {
       records_per_second: ms > 0 ? Math.round((read / ms) * 1000) : 0,
       input: facts.input,
       output: facts.output,
-      errors: facts.errorRecords > 0 ? facts.errors : null,
+      errors: (facts.errorRecords > 0 ? facts.errors : undefined) ?? null,
       failures: [...tally.failures.values()].map((group) => ({
         node: group.node ?? null,
         class: group.class,

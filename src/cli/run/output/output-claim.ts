@@ -1,7 +1,8 @@
 import { randomUUID } from 'node:crypto';
-import { AutomateError } from '../../core/failure.ts';
-import { type Lock, takeLock } from '../../io/files/lock.ts';
-import { realFile } from '../../io/files/stat.ts';
+import { dirname, join } from 'node:path';
+import { AutomateError } from '../../../core/failure.ts';
+import { type Lock, takeLock } from '../../../io/files/lock.ts';
+import { realFile } from '../../../io/files/stat.ts';
 import {
   type Checkpoint,
   continueJournal,
@@ -10,14 +11,15 @@ import {
   type Journal,
   journalPath,
   readJournal,
-} from '../../io/journal/journal.ts';
-import { untouched } from '../../io/output/output.ts';
-import { isRegularFile, refuseChanged } from '../../io/output/sink.ts';
-import { refuseMissing } from '../../io/records/readers/input.ts';
-import { count, counted } from '../show/number.ts';
-import { isFileOrFree, type OutputPlan, refuseExistingErrors, refuseExistingFiles, refuseSameFiles } from './output-files.ts';
+} from '../../../io/journal/journal.ts';
+import { ownerOfErrors } from '../../../io/journal/owner-of-errors.ts';
+import { untouched } from '../../../io/output/output.ts';
+import { isRegularFile, refuseChanged } from '../../../io/output/sink.ts';
+import { refuseMissing } from '../../../io/records/readers/input.ts';
+import { count, counted } from '../../show/number.ts';
+import type { RunOptions } from '../run-options.ts';
+import { fullPath, isFileOrFree, type OutputPlan, refuseExistingErrors, refuseExistingFiles, refuseSameFiles } from './output-plan.ts';
 import { type FlowInFile, identityOf, refuseOtherRun } from './run-identity.ts';
-import type { RunOptions } from './run-options.ts';
 
 /** The right to write a run's output, and the checkpoint at which the run begins. */
 export interface Claim {
@@ -46,17 +48,30 @@ export async function claimOutput(flow: FlowInFile, options: RunOptions, plan: O
     { what: 'the summary', path: options.summary, option: '--summary' },
   ]);
   refuseSharedStdout({ '--out': plan.out, '--errors': plan.errors, '--events': options.events, '--summary': options.summary });
-  // Before the lock of the errors file, which by default lies in the input's folder: that may be missing, too.
   if (options.in !== '-') refuseMissing(options.in);
   const out = plan.isStreamed ? undefined : realFile(plan.out);
-  const errors = isFileOrFree(plan.errors) ? realFile(plan.errors) : undefined;
+  const errors = errorsFileOf(plan);
   const release = takeLocks({ '--out': out, '--errors': errors });
   try {
+    if (errors !== undefined) await refuseOthers(errors, out);
     return { ...(await (out === undefined ? claimStream(options, plan) : claimFile(flow, options, plan, journalPath(out)))), release };
   } catch (error) {
     release();
     throw error;
   }
+}
+
+/** The errors file; absent if it is not a regular file, nor will be. */
+function errorsFileOf({ errors }: OutputPlan): string | undefined {
+  return errors !== undefined && isFileOrFree(errors) ? realFile(errors) : undefined;
+}
+
+/** Refuses the errors file of another output, also with --force. */
+async function refuseOthers(errors: string, out: string | undefined): Promise<void> {
+  const owner = await ownerOfErrors(fullPath(errors), out && fullPath(out));
+  if (owner === undefined) return;
+  const place = join(dirname(errors), owner);
+  throw new AutomateError('output-exists', `${errors} is the errors file of ${place}\nname another with --errors`);
 }
 
 /** Refuses several outputs on stdout: no reader could separate them. */
@@ -92,7 +107,8 @@ async function claimFile(flow: FlowInFile, options: RunOptions, plan: OutputPlan
   if (found) {
     refuseOtherRun(found.identity, identity, plan.out);
     if (found.checkpoint) await refuseChanged(plan.out, found.checkpoint.out);
-    if (found.checkpoint?.errors && isFileOrFree(plan.errors)) await refuseChanged(plan.errors, found.checkpoint.errors);
+    const errors = errorsFileOf(plan);
+    if (found.checkpoint?.errors && errors !== undefined) await refuseChanged(errors, found.checkpoint.errors);
   }
   const run = found?.run ?? randomUUID();
   return {

@@ -1,15 +1,14 @@
 import { createHash } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
-import { resolve } from 'node:path';
-import { AutomateError } from '../../core/failure.ts';
-import type { Plan } from '../../core/plan.ts';
-import { fingerprint } from '../../io/files/fingerprint.ts';
-import type { Identity } from '../../io/journal/journal.ts';
-import { readError } from '../../io/records/readers/input.ts';
-import { envOf } from '../env.ts';
-import { version } from '../version.ts';
-import type { OutputPlan } from './output-files.ts';
-import type { RunOptions } from './run-options.ts';
+import { AutomateError } from '../../../core/failure.ts';
+import type { Plan } from '../../../core/plan.ts';
+import { fingerprint } from '../../../io/files/fingerprint.ts';
+import { errorsFileKey, type Identity } from '../../../io/journal/journal.ts';
+import { readError } from '../../../io/records/readers/input.ts';
+import { envOf } from '../../env.ts';
+import { version } from '../../version.ts';
+import type { RunOptions } from '../run-options.ts';
+import { fullPath, type OutputPlan } from './output-plan.ts';
 
 /** A flow and its file. */
 export interface FlowInFile {
@@ -32,9 +31,9 @@ export async function identityOf(flow: FlowInFile, options: RunOptions, output: 
       unordered,
       csvSafe,
       format: output.format,
-      errors: output.errors === '-' ? '-' : resolve(output.errors),
       errorsFormat: output.errorsFormat,
     }),
+    [errorsFileKey]: output.errors === undefined || output.errors === '-' ? (output.errors ?? 'none') : fullPath(output.errors),
   };
 }
 

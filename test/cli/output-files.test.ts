@@ -1,0 +1,84 @@
+import { mkdir, readFile } from 'node:fs/promises';
+import { gzipSync } from 'node:zlib';
+import { describe, expect, test } from 'vitest';
+import { answeringServer } from '../helpers/answering-server.ts';
+import { workplace } from '../helpers/cli.ts';
+
+/** Two flows over one input: record 2 fails in `a.yaml`, record 3 in `b.yaml`. */
+async function twoFlows() {
+  const server = await answeringServer(({ path }) => ({ status: ['/a2', '/b3'].includes(path) ? 404 : 200 }));
+  const place = await workplace({
+    'a.yaml': `nodes: [{ type: http, url: "${server.origin}/a{{id}}" }]`,
+    'b.yaml': `nodes: [{ type: http, url: "${server.origin}/b{{id}}" }]`,
+    'rows.csv': 'id\n1\n2\n3\n',
+  });
+  const run = (name: string, ...more: string[]) => place.automate(['run', `${name}.yaml`, '--in', 'rows.csv', ...more]);
+  return { ...place, server, run };
+}
+
+describe('the errors file', () => {
+  test('of two flows over one input are two files, at the same time and with --force', async () => {
+    const { run, read } = await twoFlows();
+    const both = () => Promise.all(['a', 'b'].map(async (name) => (await run(name, '--out', `${name}.csv`, '--force')).code));
+    expect(await both()).toEqual([4, 4]);
+    const [a, b] = [await read('a.errors.csv'), await read('b.errors.csv')];
+    expect([a, b]).toEqual([expect.stringMatching(/\n2,.*\n$/), expect.stringMatching(/\n3,.*\n$/)]);
+    expect((await run('b', '--out', 'b.csv', '--force')).code).toBe(4);
+    expect([await read('a.errors.csv'), await read('b.errors.csv')]).toEqual([a, b]);
+  });
+
+  test.each([
+    ['rows.csv', 'out.ndjson', 'out.errors.csv'],
+    ['rows.jsonl', 'out.csv', 'out.errors.jsonl'],
+    ['rows.csv.gz', 'out.json', 'out.errors.csv.gz'],
+    ['rows.csv', 'out.csv.gz', 'out.errors.csv'],
+    ['rows.csv', 'out.2026-11.tsv', 'out.2026-11.errors.csv'],
+    ['rows.csv', 'results/out.csv', 'results/out.errors.csv'],
+    ['rows.csv', '-', 'flow.errors.csv'],
+    ['rows.jsonl', '-', 'flow.errors.jsonl'],
+  ])('of %s and %s is %s', async (input, out, errors) => {
+    const rows = { 'rows.csv': 'id\nx\n', 'rows.jsonl': '{"id":"x"}\n', 'rows.csv.gz': gzipSync('id\nx\n') };
+    const flow = 'nodes: [{ type: set, fields: { n: { cel: "int(id)" } } }]';
+    const place = await workplace({ ...rows, 'flow.yaml': flow });
+    await mkdir(place.path('results'));
+    const { code } = await place.automate(['run', 'flow.yaml', '--in', input, '--out', out]);
+    expect([code, await place.read(errors)]).toEqual([4, expect.stringContaining('set-1')]);
+  });
+
+  test('is made by the first failure, and none is with --errors none', async () => {
+    const { run, files } = await twoFlows();
+    expect((await run('a', '--out', 'first.csv', '--limit', '1')).code).toBe(0);
+    const { code, stderr } = await run('a', '--out', 'out.csv', '--errors', 'none', '--summary', 's.json');
+    expect([code, stderr]).toEqual([4, expect.stringContaining('\n  errors: not written (1 record)')]);
+    expect(stderr).not.toContain('retry failed records');
+    expect(await files()).toEqual(['a.yaml', 'b.yaml', 'first.csv', 'out.csv', 'rows.csv', 's.json']);
+  });
+
+  test('that an unfinished run of another output names is refused, also with --force', async () => {
+    const { run, read, files, server } = await twoFlows();
+    expect((await run('a', '--out', 'a.csv', '--max-errors', '0', '--concurrency', '1')).code).toBe(5);
+    const [before, sent] = [await files(), server.requests.length];
+    for (const force of [[], ['--force']]) {
+      const { code, stderr } = await run('b', '--out', 'b.csv', '--errors', './a.errors.csv', ...force);
+      expect([code, stderr]).toEqual([73, 'automate: ./a.errors.csv is the errors file of a.csv\n  name another with --errors\n']);
+    }
+    expect([await files(), server.requests.length]).toEqual([before, sent]);
+    expect((await run('a', '--out', 'a.csv', '--max-errors', '0', '--concurrency', '1', '--resume')).code).toBe(4);
+    expect(await read('a.errors.csv')).toMatch(/\n2,.*\n$/);
+  });
+});
+
+describe('an output', () => {
+  test.each(['out.parquet', 'out.xlsx', 'out', 'out.gz', 'out.csv.zip'])('called %s is refused without --out-format', async (out) => {
+    const { run, files, path, server } = await twoFlows();
+    const before = await files();
+    const { code, stderr } = await run('a', '--out', out);
+    expect([code, stderr]).toEqual([
+      2,
+      `automate: --out ${out}: expected a file name that ends in .csv, .tsv, .json, .ndjson, .jsonl, or one of these and .gz\n  or say what to write: --out-format csv, tsv, json, ndjson, jsonl\n`,
+    ]);
+    expect([await files(), server.requests]).toEqual([before, []]);
+    expect((await run('a', '--out', out, '--out-format', 'ndjson')).code).toBe(4);
+    expect((await readFile(path(out))).includes('{"id":"1"}\n')).toBe(true);
+  });
+});
