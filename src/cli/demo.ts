@@ -23,7 +23,7 @@ const shownRecords = 5;
 export async function demoCommand(options: DemoOptions, terminal: Terminal): Promise<number> {
   const port = options.port ?? (options.serve ? servedPort : 0);
   if (port > highestPort) throw new AutomateError('usage', `--port: expected a port from 0 to ${highestPort}, found ${port}`);
-  const api = await createDemoApi({ port }).catch((error: Error) => {
+  const api = await createDemoApi(port).catch((error: Error) => {
     throw new AutomateError('usage', `the demo API cannot listen on port ${port}: ${error.message}\nchoose another with --port`);
   });
   try {

@@ -7,7 +7,7 @@ import { didYouMean } from '../core/text/suggest.ts';
 import { compileMcpConnection } from './mcp-connection.ts';
 import { checked } from './problems/issues.ts';
 import { connectionSchema } from './schema.ts';
-import type { Source } from './source.ts';
+import type { At, Source } from './source.ts';
 
 /** Compiles the flow's connections. `undefined` stands for one whose problems were reported. */
 export function compileConnections(
@@ -18,32 +18,32 @@ export function compileConnections(
 }
 
 function compileConnection(name: string, written: unknown, where: Parameters<typeof compileConnections>[1]): Connection | undefined {
-  const type = typeOf(written);
-  if (type === 'mcp') return compileMcpConnection(name, written, where);
+  const at = ['connections', name];
+  const problem = (place: At, message: string) => where.problems.push(where.source.at([...at, ...place], message));
+  const tried = <Result>(place: At, compile: () => Result): Result | undefined => {
+    try {
+      return compile();
+    } catch (error) {
+      problem(place, (error as Error).message);
+      return undefined;
+    }
+  };
+  const type = (written as { type?: unknown } | null | undefined)?.type;
+  if (type === 'mcp') return compileMcpConnection(name, written, { ...where, at, problem, tried });
   if (typeof type === 'string' && type !== 'http') {
-    const choices = didYouMean(type, ['http', 'mcp']) || '; expected http or mcp';
-    where.problems.push(where.source.at(['connections', name, 'type'], `no connection type "${type}"${choices}`));
+    problem(['type'], `no connection type "${type}"${didYouMean(type, ['http', 'mcp']) || '; expected http or mcp'}`);
     return undefined;
   }
-  const at = ['connections', name];
   const before = where.problems.length;
   const options = checked(connectionSchema, written, { ...where, at });
   if (!options) return undefined;
   const allowHttp = where.allowHttp || options.allow_http;
   const { auth, headers = {} } = options;
-  const tried = <Result>(place: readonly string[], compile: () => Result): Result | undefined => {
-    try {
-      return compile();
-    } catch (error) {
-      where.problems.push(where.source.at([...at, ...place], (error as Error).message));
-      return undefined;
-    }
-  };
   for (const [header, value] of Object.entries(headers)) tried(['headers', header], () => headerTemplate(header, value));
   const signers = placedAuths(auth);
   for (const { auth: one, at: entry } of signers) {
     const wrong = authProblem(one, allowHttp);
-    if (wrong) where.problems.push(where.source.at([...at, 'auth', ...entry, wrong.option], wrong.message));
+    if (wrong) problem(['auth', ...entry, wrong.option], wrong.message);
   }
   const origin = tried(['base_url'], () => originOf(options.base_url, allowHttp));
   if (origin === undefined || where.problems.length > before) return undefined;
@@ -60,10 +60,6 @@ function compileConnection(name: string, written: unknown, where: Parameters<typ
     credits: options.credits,
     cost: options.cost,
   };
-}
-
-function typeOf(written: unknown): unknown {
-  return (written as { type?: unknown } | null | undefined)?.type;
 }
 
 function originOf(baseUrl: string, allowHttp: boolean): string {

@@ -1,45 +1,37 @@
 import type * as z from 'zod';
 import { authProblem } from '../core/auth/auth.ts';
 import type { Connection } from '../core/connection.ts';
-import type { Problem } from '../core/failure.ts';
 import { headerTemplate, referencedFields } from '../core/template/template.ts';
 import { urlTemplate } from '../core/template/url.ts';
 import { wordsOf } from '../core/text/words.ts';
 import type { LocalServer, RemoteServer } from '../core/tools/tools.ts';
-import { checked } from './problems/issues.ts';
+import { checked, type Place } from './problems/issues.ts';
 import { mcpConnectionSchema } from './schema.ts';
-import type { Source } from './source.ts';
+import type { At } from './source.ts';
 
 type Options = z.output<typeof mcpConnectionSchema>;
 
-/** The source of a connection, and the list for its problems. */
-interface Where {
-  readonly source: Source;
-  readonly problems: Problem[];
+/** The place of a connection, and the list for its problems. */
+interface Where extends Place {
   readonly allowHttp: boolean;
+  /** Reports a problem with an option. */
+  problem(place: At, message: string): void;
+  /** The result of `compile`; absent, with its error reported, if it throws. */
+  tried<Result>(place: At, compile: () => Result): Result | undefined;
 }
 
 /** Compiles a connection to an MCP server. Absent, with the problems reported, if it has any. */
 export function compileMcpConnection(name: string, written: unknown, where: Where): Connection | undefined {
-  const at = ['connections', name];
+  const { problem, tried } = where;
   const before = where.problems.length;
-  const options = checked(mcpConnectionSchema, written, { ...where, at });
+  const options = checked(mcpConnectionSchema, written, where);
   if (!options) return undefined;
-  const problem = (place: readonly string[], message: string) => where.problems.push(where.source.at([...at, ...place], message));
-  const tried = <Result>(place: readonly string[], compile: () => Result): Result | undefined => {
-    try {
-      return compile();
-    } catch (error) {
-      problem(place, (error as Error).message);
-      return undefined;
-    }
-  };
   if ((options.url === undefined) === (options.command === undefined)) {
     problem([], 'expected either url, the address of the server, or command, which starts it on this machine');
     return undefined;
   }
   refuseForeignOptions(options, problem);
-  const remote = options.url === undefined ? undefined : tried(['url'], () => remoteOf(options, where.allowHttp, tried, problem));
+  const remote = options.url === undefined ? undefined : tried(['url'], () => remoteOf(options, where));
   const local = options.command === undefined ? undefined : tried(['command'], () => localOf(options));
   const server = remote ?? local;
   if (!server || where.problems.length > before) return undefined;
@@ -51,7 +43,7 @@ export function compileMcpConnection(name: string, written: unknown, where: Wher
 const optionsOf = { url: ['auth', 'headers', 'allow_http'], command: ['pass_env', 'credentials'] } as const;
 
 /** Refuses the options of the other kind of server. Ignoring them would hide a mistake. */
-function refuseForeignOptions(options: Options, problem: (place: readonly string[], message: string) => void): void {
+function refuseForeignOptions(options: Options, problem: Where['problem']): void {
   const [own, other] = options.url === undefined ? (['command', 'url'] as const) : (['url', 'command'] as const);
   for (const key of optionsOf[other]) {
     if (options[key] !== undefined && options[key] !== false)
@@ -59,18 +51,13 @@ function refuseForeignOptions(options: Options, problem: (place: readonly string
   }
 }
 
-function remoteOf(
-  { url = '', auth, headers = {}, allow_http }: Options,
-  everywhere: boolean,
-  tried: (place: readonly string[], compile: () => unknown) => unknown,
-  problem: (place: readonly string[], message: string) => void,
-): RemoteServer {
-  const allowHttp = everywhere || allow_http;
+function remoteOf({ url = '', auth, headers = {}, allow_http }: Options, where: Where): RemoteServer {
+  const allowHttp = where.allowHttp || allow_http;
   if (referencedFields(url).length > 0) throw new Error('the url of an MCP server cannot have references: all records share it');
   urlTemplate(url, { allowHttp });
-  for (const [header, value] of Object.entries(headers)) tried(['headers', header], () => plainHeader(header, value));
+  for (const [header, value] of Object.entries(headers)) where.tried(['headers', header], () => plainHeader(header, value));
   const wrong = auth && authProblem(auth, allowHttp);
-  if (wrong) problem(['auth', wrong.option], wrong.message);
+  if (wrong) where.problem(['auth', wrong.option], wrong.message);
   return { url, auth: auth ?? undefined, headers, allowHttp };
 }
 

@@ -16,17 +16,15 @@ export interface LinkRules {
   readonly allowHosts: readonly string[];
 }
 
-/** The request that a link leads to. */
-export interface LinkTarget {
-  readonly origin: string;
-  readonly path: string;
-  /** Set for another origin: the hosts inside the network that its own links may lead to. */
-  readonly elsewhere?: { readonly allowHosts: readonly string[] };
-}
-
 interface Address {
   readonly origin: string;
   readonly path: string;
+}
+
+/** The request that a link leads to. */
+export interface LinkTarget extends Address {
+  /** Set for another origin: the hosts inside the network that its own links may lead to. */
+  readonly elsewhere?: { readonly allowHosts: readonly string[] };
 }
 
 /** Follows a link in the answer to a request. `base`: the address that answered, after redirects. Throws an Error with the reason for a refusal. */

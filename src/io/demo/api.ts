@@ -6,26 +6,19 @@ import { createRoutes, type DemoAnswer, type Route, refuse } from './routes.ts';
 export interface DemoApi {
   /** `http://127.0.0.1:PORT` */
   readonly origin: string;
-  /** The number of requests so far, refused ones included. */
-  requests(): number;
   /** Closes open connections, too. */
   close(): Promise<void>;
 }
 
 /** Starts the demo API; on any free port by default. Rejects if the port is taken. */
-export async function createDemoApi({ port = 0 }: { port?: number } = {}): Promise<DemoApi> {
+export async function createDemoApi(port = 0): Promise<DemoApi> {
   const routes = createRoutes();
-  let requests = 0;
-  const server = createServer((request, response) => {
-    requests++;
-    void reply(routes, request, response);
-  });
+  const server = createServer((request, response) => void reply(routes, request, response));
   await new Promise<void>((resolve, reject) => {
     server.once('error', reject).listen(port, '127.0.0.1', resolve);
   });
   return {
     origin: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
-    requests: () => requests,
     close: () => closeServer(server),
   };
 }

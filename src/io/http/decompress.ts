@@ -39,11 +39,8 @@ export interface BodyLimits {
 
 /** Decompresses a whole body. Throws a Failure: `network` if it was cut off or is damaged, `parse` if it is too large. */
 export async function decompress(body: Buffer, encodings: string, { maxBytes, status }: BodyLimits): Promise<Buffer> {
-  const names = encodings
-    .toLowerCase()
-    .split(',')
-    .map((name) => name.trim());
-  const applied = names.filter((name) => name !== '' && name !== 'identity');
+  const names = encodings.toLowerCase().match(/[^\s,]+/g) ?? [];
+  const applied = names.filter((name) => name !== 'identity');
   if (applied.length > maxEncodings) {
     throw new Failure('parse', `expected at most ${maxEncodings} content encodings, found ${applied.length}`, { status });
   }
