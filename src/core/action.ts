@@ -29,10 +29,17 @@ export type ActionRequest = HttpRequest | ToolCall;
 export type ActionResponse = HttpResponse | ToolAnswer;
 
 /** The gate of a request: its origin, and the credentials that sign it. */
-export function gateOf({ origin, auth }: ActionRequest): Call<unknown>['gate'] {
-  if (!auth) return { origin, credential: undefined };
-  if ('type' in auth) return { origin, credential: auth.credential };
-  return { origin, credential: auth.length === 1 ? auth[0]?.credential : auth.map(({ credential }) => credential).join(' ') };
+export function gateOf(request: ActionRequest): Call<unknown>['gate'] {
+  const { origin } = request;
+  if ('kind' in request) return { origin, credential: request.auth?.credential };
+  const { auth, secretBody } = request;
+  const isPlain = !secretBody && (auth === undefined || auth.length === 1);
+  return { origin, credential: isPlain ? auth?.[0]?.credential : credentialsOf(request).join(' ') };
+}
+
+/** The credentials whose secrets a request carries: those that sign it, then those in its body. */
+export function credentialsOf({ auth = [], secretBody }: HttpRequest): string[] {
+  return [...auth.map(({ credential }) => credential), ...(secretBody?.credentials ?? [])];
 }
 
 /** The result of `prepare` for a record that needs no request: the record goes on as `row`. */

@@ -1,6 +1,7 @@
 import type { Auth } from './auth/auth.ts';
 import type { Event, HitSource } from './event.ts';
 import type { Item, Outcome, PartialRows, Success } from './item.ts';
+import type { SecretOf } from './template/body-credential.ts';
 import type { Tools } from './tools/tools.ts';
 
 /** Time. Waits and deadlines read `now`, which no clock change can move; only dates from outside are compared with `wallNow`. */
@@ -17,6 +18,12 @@ export interface Clock {
   yieldIfLong(): Promise<void> | undefined;
 }
 
+/** A body with secrets in it. They go only to the origin of the request, which the flow names literally. */
+export interface SecretBody {
+  readonly credentials: readonly string[];
+  render(secretOf: SecretOf): string;
+}
+
 /** One HTTP request, rendered. The same object is sent again on a retry. */
 export interface HttpRequest {
   readonly method: string;
@@ -25,7 +32,10 @@ export interface HttpRequest {
   readonly path: string;
   /** Names as written, values free of control characters. */
   readonly headers: Readonly<Record<string, string>>;
+  /** Without its secrets: `***` stands for each. */
   readonly body?: string | undefined;
+  /** Absent if the body holds no secrets. */
+  readonly secretBody?: SecretBody | undefined;
   /** The ways to sign it; absent for none. */
   readonly auth?: readonly Auth[] | undefined;
   /** One limit for the whole request: connect, headers, body, and every redirect. */

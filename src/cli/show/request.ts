@@ -27,7 +27,7 @@ function httpText(request: HttpRequest): string[] {
 
 /** A request as a curl command line. Secrets are taken from the environment when it is run. */
 export function curlText(request: HttpRequest): string {
-  const { method, headers, body, auth } = request;
+  const { method, headers, body, secretBody, auth } = request;
   const url = request.origin + request.path;
   return [
     'curl',
@@ -37,7 +37,7 @@ export function curlText(request: HttpRequest): string {
     // Its way to write a header without a value.
     ...Object.entries(headers).flatMap(([name, value]) => ['-H', shellWord(value === '' ? `${name};` : `${name}: ${value}`)]),
     ...(auth ?? []).flatMap((one) => curlAuth(one, body !== undefined)),
-    ...(body === undefined ? [] : ['--data-raw', shellWord(body)]),
+    ...(body === undefined ? [] : ['--data-raw', bodyWord(body, secretBody)]),
     shellWord(url),
   ].join(' ');
 }
@@ -47,6 +47,17 @@ function curlAuth(auth: Auth, hasBody: boolean): string[] {
   const word = withVariable(before, variable);
   if (place === 'query') return hasBody ? ['--url-query', word] : ['-G', '--data-urlencode', word];
   return [place === 'user' ? '-u' : '-H', word];
+}
+
+/** A body as a word of the command line, with a variable in place of each secret. */
+function bodyWord(body: string, secretBody: HttpRequest['secretBody']): string {
+  if (!secretBody) return shellWord(body);
+  let mark = 'variable-';
+  while (body.includes(mark)) mark += '-';
+  const marked = secretBody.render((credential) => `${mark}${secretBody.credentials.indexOf(credential)}.`);
+  const pieces = marked.split(new RegExp(`${mark}(\\d+)\\.`));
+  const variable = (index: string) => `"$${credentialVariable(secretBody.credentials[Number(index)] as string)}"`;
+  return pieces.map((piece, index) => (index % 2 === 0 ? shellWord(piece) : variable(piece))).join('');
 }
 
 /** A word that ends with a variable's value. */

@@ -2,27 +2,48 @@ import { inQuotes } from '../answer/response.ts';
 import { Failure } from '../failure.ts';
 import type { Fields } from '../record.ts';
 import { isObject, jsonOf, textOf, type Value } from '../value/value.ts';
+import { credentialIn, type SecretOf } from './body-credential.ts';
 import { fieldOf, type Part, type TextTemplate, templateParts } from './template.ts';
 
-/** A piece of a JSON text: a constant, or a function that renders a field for its place. */
-type Piece = string | ((fields: Fields) => string);
+/** A piece of a JSON text: a constant, or a function that renders a field or a secret for its place. */
+type Piece = string | BodyTemplate;
+
+/** Renders a record into a body. Without `secretOf`, `***` stands for each secret. */
+export type BodyTemplate = (fields: Fields, secretOf?: SecretOf) => string;
 
 /**
  * Compiles a request body into JSON text.
  * A mapping or list is JSON by construction; a string is JSON text with references in it.
  * `isCell`: true for a field from a table (CSV), where a number is written as a text.
+ * `hasCredentials`: true if `{ credential: NAME }` stands for a secret.
  * Throws an Error if the text can never become JSON, with the reason.
  */
-export function bodyTemplate(body: Value, isCell: (field: string) => boolean): TextTemplate {
-  return typeof body === 'string' ? jsonTextTemplate(body, isCell) : templateOf(piecesOf(body));
+export function bodyTemplate(body: Value, isCell: (field: string) => boolean, hasCredentials = false): BodyTemplate {
+  if (typeof body === 'string') return jsonTextTemplate(body, isCell);
+  return templateOf(piecesOf(body, (value) => (hasCredentials ? secretPiece(value) : undefined)));
 }
 
-function piecesOf(value: Value): Piece[] {
+/** The secret in place of `{ credential: NAME }`. Absent for any other value. */
+function secretPiece(value: Value): Piece | undefined {
+  const name = credentialIn(value);
+  return name === undefined ? undefined : (_fields, secretOf = masked) => JSON.stringify(secretOf(name));
+}
+
+function masked(): string {
+  return '***';
+}
+
+/** The pieces of a value. `special` makes the piece of a value inside it that is more than data. */
+function piecesOf(value: Value, special: (value: Value) => Piece | undefined): Piece[] {
+  const inside = (member: Value): Piece[] => {
+    const piece = special(member);
+    return piece === undefined ? piecesOf(member, special) : [piece];
+  };
   if (typeof value === 'string') return stringPieces(value);
-  if (Array.isArray(value)) return ['[', ...separated(value.map(piecesOf)), ']'];
+  if (Array.isArray(value)) return ['[', ...separated(value.map(inside)), ']'];
   if (typeof value === 'number' && !Number.isFinite(value)) throw new Error('JSON has no number for infinity or "not a number"');
   if (!isObject(value)) return [jsonOf(value)];
-  const members = Object.keys(value).map((name) => [...textPieces(templateParts(name)), ':', ...piecesOf(value[name] as Value)]);
+  const members = Object.keys(value).map((name) => [...textPieces(templateParts(name)), ':', ...inside(value[name] as Value)]);
   return ['{', ...separated(members), '}'];
 }
 
@@ -143,16 +164,16 @@ function jsonValue(field: string, isCell: boolean): Piece {
   };
 }
 
-function templateOf(pieces: Piece[]): TextTemplate {
+function templateOf(pieces: Piece[]): BodyTemplate {
   const merged: Piece[] = [];
   for (const piece of pieces) {
     const last = merged.at(-1);
     if (typeof piece === 'string' && typeof last === 'string') merged[merged.length - 1] = last + piece;
     else merged.push(piece);
   }
-  return (fields) => {
+  return (fields, secretOf) => {
     let text = '';
-    for (const piece of merged) text += typeof piece === 'string' ? piece : piece(fields);
+    for (const piece of merged) text += typeof piece === 'string' ? piece : piece(fields, secretOf);
     return text;
   };
 }

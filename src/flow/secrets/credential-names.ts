@@ -1,10 +1,13 @@
 import { credentialName } from '../../core/options/names.ts';
 import type { LiteralSecret } from './secrets.ts';
 
+/** The last word of a credential's name. */
+export type CredentialKind = 'token' | 'login' | 'secret' | 'password';
+
 /** Invents names for credentials. They hold no part of a secret, so they may be printed. */
 export interface CredentialNames {
   /** A name for the credential of a literal secret, such as `crm-token`. Two secrets never get the same name. */
-  of(secret: LiteralSecret, kind: 'token' | 'login' | 'secret'): string;
+  of(secret: LiteralSecret, kind: CredentialKind): string;
   /** True if a word holds no part of a secret. */
   isFree(word: string): boolean;
 }

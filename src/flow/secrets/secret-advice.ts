@@ -1,10 +1,10 @@
 import { stringify } from 'yaml';
-import type { CredentialNames } from './credential-names.ts';
+import type { CredentialKind, CredentialNames } from './credential-names.ts';
 import type { Carrier, LiteralSecret } from './secrets.ts';
 
 /** The auth that carries a secret instead. */
 interface Replacement {
-  readonly kind: 'token' | 'login' | 'secret';
+  readonly kind: CredentialKind;
   /** The part of the value that is the secret, in words. Absent for the whole value. */
   readonly what?: string;
   readonly auth: Readonly<Record<string, string>>;
@@ -15,18 +15,30 @@ export function secretAdvice(secret: LiteralSecret, names: CredentialNames, mask
   const { carrier, owner } = secret;
   if (carrier.in === 'auth') return adviceUnderAuth(carrier.name);
   if (carrier.in === 'elsewhere' && carrier.name === 'command') return adviceForCommand(names.of(secret, 'token'));
-  const field = `take it from a field such as "{{${fieldFor(carrier, names)}}}"`;
-  if (owner.hasCredential) {
-    const leave = `a request carries one credential, and auth names it\nleave this one out`;
-    return carrier.in === 'login' ? leave : `${leave}, or ${field}`;
-  }
   const { kind, what = 'it', auth } = replacementFor(carrier, masked);
   const credential = names.of(secret, kind);
   const store = `store ${what}: automate credentials set ${credential}`;
-  const written = `auth: ${stringify({ ...auth, credential }, { collectionStyle: 'flow', lineWidth: 0 }).trimEnd()}`;
+  if (carrier.in === 'body') return adviceInBody(secret, credential);
+  const one = stringify({ ...auth, credential }, { collectionStyle: 'flow', lineWidth: 0 }).trimEnd();
   const place = withoutCredential(carrier.in);
-  if (place === undefined) return `${store}\nand put in its place: ${written}`;
-  return `${place} cannot carry a credential: send it with auth where the API allows, or ${field}\nto send it with auth, ${store}\nand write: ${written}`;
+  if (place !== undefined) {
+    const field = `take it from a field such as "{{${fieldFor(carrier, names)}}}"`;
+    return `${place} cannot carry a credential: send it with auth where the API allows, or ${field}\nto send it with auth, ${store}\nand write: auth: ${one}`;
+  }
+  if (!owner.hasCredential) return `${store}\nand put in its place: auth: ${one}`;
+  if (fillsAuthorization(auth)) return 'auth signs the request already\nleave this one out';
+  return `${store}\nand add it to auth, which may be a list: ${one}`;
+}
+
+/** The way out for a secret in a body. A body that is a text becomes a mapping for it. */
+function adviceInBody({ carrier, text, isBodyText }: LiteralSecret, credential: string): string {
+  const what = isBodyText || text === carrier.value ? 'it' : 'the whole value';
+  const place = isBodyText ? 'and write the body as a mapping, with this in its place:' : 'and put in its place:';
+  return `store ${what}: automate credentials set ${credential}\n${place} { credential: ${credential} }`;
+}
+
+function fillsAuthorization({ type, header }: Readonly<Record<string, string>>): boolean {
+  return type === 'bearer' || type === 'basic' || /^authorization$/i.test(header ?? '');
 }
 
 function adviceUnderAuth(name: string): string {
@@ -42,7 +54,6 @@ function adviceForCommand(credential: string): string {
 
 /** The name of a place that `auth` cannot fill. Absent for the others. */
 function withoutCredential(place: Carrier['in']): string | undefined {
-  if (place === 'body') return 'a body';
   if (place === 'path') return "a URL's path";
   return place === 'elsewhere' ? 'this place' : undefined;
 }
@@ -57,7 +68,7 @@ export function replacementFor({ in: place, name, value }: Carrier, masked: (tex
     case 'header':
       return headerAuth(name, value, masked);
     default:
-      return bodyAuth(name);
+      return inBodyOrElsewhere(name);
   }
 }
 
@@ -75,13 +86,10 @@ function headerAuth(name: string, value: string, masked: (text: string) => strin
   return { kind: 'token', what, auth: { type: 'api_key', header: masked(name) } };
 }
 
-/** The auth for a member of a body, guessed from its name. */
-function bodyAuth(name: string): Replacement {
-  if (/client[-_]?secret/i.test(name)) {
-    return { kind: 'secret', auth: { type: 'oauth2_client_credentials', token_url: 'URL', client_id: 'ID' } };
-  }
-  if (/pass|pwd/i.test(name)) return { kind: 'login', what: 'it as username:password', auth: { type: 'basic' } };
-  return { kind: 'token', auth: { type: 'bearer' } };
+/** The kind of a member of a body, guessed from its name. Without a place for it in a body, it may be sent as a bearer token. */
+function inBodyOrElsewhere(name: string): Replacement {
+  const kind = /secret/i.test(name) ? 'secret' : /pass|pwd/i.test(name) ? 'password' : 'token';
+  return { kind, auth: { type: 'bearer' } };
 }
 
 /** A field for the secret, with the name that it has now. */

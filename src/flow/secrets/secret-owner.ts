@@ -4,7 +4,7 @@ import { isMap, isPair, isScalar, isSeq } from 'yaml';
 export interface Owner {
   /** Names for its credential, the best first. */
   readonly names: readonly string[];
-  /** True if it names a credential already: a request carries only one. */
+  /** True if it names a credential already. */
   readonly hasCredential: boolean;
 }
 
@@ -19,7 +19,7 @@ export function ownerOf(ancestors: readonly unknown[]): Owner {
   const candidates = isConnection(at) ? [keyOf(ancestors[at - 1])] : [hostName(map.get('url')), map.get('connection'), map.get('id')];
   return {
     names: candidates.filter((name) => typeof name === 'string'),
-    hasCredential: map.getIn(['auth', 'credential']) !== undefined,
+    hasCredential: isSeq(map.get('auth')) || map.getIn(['auth', 'credential']) !== undefined,
   };
 }
 

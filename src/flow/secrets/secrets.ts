@@ -12,6 +12,8 @@ export interface LiteralSecret extends Carried {
   readonly range: readonly [number, number];
   /** The value itself. No message may hold it. */
   readonly text: string;
+  /** True if the value is the whole body, as JSON text. */
+  readonly isBodyText: boolean;
   readonly owner: Owner;
 }
 
@@ -45,7 +47,9 @@ export function literalSecrets(document: Document): LiteralSecret[] {
       const text = typeof scalar.value === 'string' ? scalar.value : (scalar.source ?? String(scalar.value));
       const [start, end] = scalar.range;
       const found = isUnderAuth(names) && names.at(-2) !== 'headers' ? foundUnderAuth(names, text) : foundIn(names, text);
-      for (const carried of found) secrets.push({ ...carried, range: [start, end], text, owner: ownerOf(ancestors) });
+      const parent = ancestors.at(-1);
+      const isBodyText = isPair(parent) && isScalar(parent.key) && parent.key.value === 'body';
+      for (const carried of found) secrets.push({ ...carried, range: [start, end], text, isBodyText, owner: ownerOf(ancestors) });
     },
   });
   return secrets;

@@ -62,7 +62,7 @@ function sendWithToken(request: HttpRequest, auth: OAuth, tokens: Tokens, tools:
 }
 
 /** The secret of a credential, bound to its hosts. A flow and its records cannot lift that. */
-function secretFor({ credential }: Auth, origin: string, { secrets }: HttpTools): string {
+function secretFor({ credential }: Pick<Auth, 'credential'>, origin: string, { secrets }: HttpTools): string {
   const secret = secrets.get(credential);
   if (secret === undefined) throw new AutomateError('credential', `there is no credential "${credential}"`);
   if (!isAllowedHost(origin, secret.hosts)) throw new Failure('request', hostRefusal(credential, secret, origin), { sent: false });
@@ -71,10 +71,10 @@ function secretFor({ credential }: Auth, origin: string, { secrets }: HttpTools)
 
 /** Sends a request and follows its redirects, all before one deadline. */
 async function follow(request: HttpRequest, deadlineMs: number, sign: Signature | undefined, tools: HttpTools): Promise<HttpResponse> {
-  const first = toWireRequest(request, deadlineMs);
+  const first = toWireRequest(request, deadlineMs, tools);
   const response = await tools.transport.send(sign ? withSignature(first, sign) : first);
   if (isFollowed(response, request)) return followRedirects(first, response, { request, sign, tools });
-  if (sign) reportUse(request, response, tools);
+  if (sign || request.secretBody) reportUse(request, response, tools);
   return response;
 }
 
@@ -89,25 +89,26 @@ async function followRedirects(first: WireRequest, redirect: HttpResponse, { req
   const rules = { followAny, allowHosts, allowHttp: tools.allowHttp, secretParameters: sign?.parameters };
   let current = first;
   let response = redirect;
-  let currentSign = sign;
+  let isTrusted = true;
   for (let redirects = 0; ; redirects++) {
     const next = isFollowed(response, request) ? nextTarget(response, current, rules, first.allowHosts) : undefined;
     if (!next) {
-      if (currentSign) reportUse(request, response, tools);
+      if (isTrusted) reportUse(request, response, tools);
       return redirects === 0 ? response : { ...response, redirectedTo: { origin: current.origin, path: current.path } };
     }
     if (redirects === maxRedirects) throw tooManyRedirects(response, next);
     current = next;
     // Once at another origin, never signed again: that one must not choose where the credential goes.
-    if (current.origin !== request.origin) currentSign = undefined;
-    response = await tools.transport.send(currentSign ? withSignature(current, currentSign) : current).catch(throwAsSent);
+    if (current.origin !== request.origin) isTrusted = false;
+    response = await tools.transport.send(isTrusted && sign ? withSignature(current, sign) : current).catch(throwAsSent);
   }
 }
 
 /** Access tokens report the use of their credential themselves. */
-function reportUse({ auth = [] }: HttpRequest, { status }: HttpResponse, tools: HttpTools): void {
+function reportUse({ auth = [], secretBody }: HttpRequest, { status }: HttpResponse, tools: HttpTools): void {
   if (status < 200 || status > 299) return;
   for (const one of auth) if (!isOAuth(one)) tools.used(one.credential);
+  for (const name of secretBody?.credentials ?? []) tools.used(name);
 }
 
 function isFollowed({ status }: HttpResponse, { unfollowed }: HttpRequest): boolean {
@@ -123,8 +124,9 @@ function throwAsSent(error: unknown): never {
   throw error instanceof Failure ? error.asSent() : error;
 }
 
-function toWireRequest(request: HttpRequest, deadlineMs: number): WireRequest {
-  const { method, origin, path, headers, body, timeoutMs, maxBodyBytes } = request;
+function toWireRequest(request: HttpRequest, deadlineMs: number, tools: HttpTools): WireRequest {
+  const { method, origin, path, headers, secretBody, timeoutMs, maxBodyBytes } = request;
+  const body = secretBody ? secretBody.render((credential) => secretFor({ credential }, origin, tools)) : request.body;
   return { method, origin, path, headers, body, deadlineMs, timeoutMs, maxBodyBytes, allowHosts: request.hostFromData?.allowHosts };
 }
 

@@ -27,7 +27,7 @@ export const httpOptions = z.strictObject({
       error: 'expected a mapping, a list, or JSON text',
     })
     .optional()
-    .describe('only for POST, PUT and PATCH: a mapping or list sent as JSON, or JSON text'),
+    .describe('only for POST, PUT and PATCH: a mapping or list sent as JSON, where { credential: NAME } is a secret; or JSON text'),
   timeout: timeout.prefault('30s').describe('one limit for the whole request'),
   retry: retry.prefault(defaultRetry).describe('when and how often a request is sent again'),
   rate: rate.optional().describe('at most so many requests in a time, such as 10/s'),

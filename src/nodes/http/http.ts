@@ -1,10 +1,12 @@
 import type { Action, CallPolicy, CredentialNeed } from '../../core/action.ts';
 import { compileMapping, type Mapping } from '../../core/answer/mapping.ts';
 import { neededCredentials, placedAuths } from '../../core/auth/auth.ts';
+import { credentialFor } from '../../core/auth/auth-type.ts';
 import type { HttpConnection } from '../../core/connection.ts';
 import { type BuildContext, defineNode, type Node } from '../../core/node.ts';
 import type { HttpRequest } from '../../core/ports.ts';
-import { jsonOf } from '../../core/value/value.ts';
+import { credentialsWithin } from '../../core/template/body-credential.ts';
+import { jsonOf, type Value } from '../../core/value/value.ts';
 import { callPolicy, mappedColumns, tryOption } from '../call-policy.ts';
 import { callBatches, callEach, readMapped } from '../calling.ts';
 import { answerReader, type HttpAnswer } from './answer-reader.ts';
@@ -105,20 +107,26 @@ function policyOf(options: HttpOptions, connection: MaybeConnection, mapping: Ma
  * Everything that makes two requests the same, with the credential's name only. Not the idempotency key, which differs for
  * every record. The statuses of success are part of it: an answer that was a success for one node may be none for another.
  */
-function cacheKey({ method, origin, path, headers, body, auth, followAny }: HttpRequest, { success }: HttpOptions): string {
+function cacheKey({ method, origin, path, headers, body, secretBody, auth, followAny }: HttpRequest, { success }: HttpOptions): string {
   const named = Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value]);
   const signers = (auth ?? []).map((one) =>
     Object.entries(one)
       .map(([name, value]) => [name, String(value)])
       .sort(),
   );
-  return jsonOf([method, origin + path, named.sort(), body ?? null, signers, followAny, success]);
+  const secrets = secretBody ? [[...secretBody.credentials]] : [];
+  return jsonOf([method, origin + path, named.sort(), body ?? null, signers, followAny, success, ...secrets]);
 }
 
 function credentialNeeds(options: HttpOptions, connection: MaybeConnection, origin: string | undefined): CredentialNeed[] {
   const isOwn = options.auth !== undefined;
-  return placedAuths(isOwn ? options.auth : connection?.auth).flatMap(({ auth, at: entry }) => {
+  const signing = placedAuths(isOwn ? options.auth : connection?.auth).flatMap(({ auth, at: entry }) => {
     const at = isOwn ? ['auth', ...entry, 'credential'] : ['connection'];
-    return neededCredentials(auth, origin).map(({ name, isPair, origins }) => ({ field: name, at, isPair, origins }));
+    return neededCredentials(auth, origin).map((need) => ({ ...need, at }));
   });
+  const inBody = credentialsWithin(options.body as Value | undefined, ['body']).map(({ name, at }) => ({
+    ...credentialFor(name, origin),
+    at,
+  }));
+  return [...signing, ...inBody].map(({ name, at, isPair, origins }) => ({ field: name, at, isPair, origins }));
 }

@@ -1,16 +1,16 @@
 import type { FieldUse } from '../../core/action.ts';
 import { redirectStatuses } from '../../core/answer/link.ts';
-import { authProblem, placedAuths } from '../../core/auth/auth.ts';
+import { type Auth, authProblem, placedAuths } from '../../core/auth/auth.ts';
 import type { HttpConnection } from '../../core/connection.ts';
 import type { BuildContext } from '../../core/node.ts';
 import type { HttpRequest } from '../../core/ports.ts';
 import type { Fields } from '../../core/record.ts';
-import { bodyTemplate } from '../../core/template/body.ts';
 import { headerTemplate, referencedFields, type TextTemplate } from '../../core/template/template.ts';
 import { type UrlTemplate, urlTemplate } from '../../core/template/url.ts';
 import { isObject, type Value } from '../../core/value/value.ts';
 import { matches, tryOption } from '../call-policy.ts';
 import type { HttpOptions } from './http-options.ts';
+import { compileBody } from './request-body.ts';
 
 /** A compiled request. */
 export interface RequestTemplate {
@@ -34,19 +34,13 @@ export function compileRequest(
     connection === null ? undefined : urlTemplate(options.url, { baseUrl: connection?.baseUrl, allowHttp }),
   );
   for (const origin of [url?.origin, connection?.origin]) if (origin !== undefined) context.literalOrigins.add(origin);
-  const body = tryOption(context, ['body'], () =>
-    options.body === undefined ? undefined : bodyTemplate(options.body as Value, context.isCell),
-  );
+  const body = compileBody(options, context);
   const headers = headersOf(options, connection).map(({ name, text, at }) => ({
     name,
     render: tryOption(context, at, () => headerTemplate(name, text)),
   }));
-  const own = placedAuths(options.auth);
-  for (const { auth, at } of own) {
-    const wrong = authProblem(auth, allowHttp);
-    if (wrong) context.problem(['auth', ...at, wrong.option], wrong.message);
-  }
-  const signers = options.auth === undefined ? connection?.auth : own.length > 0 ? own.map(({ auth }) => auth) : undefined;
+  const own = signersOf(options, allowHttp, context);
+  const signers = options.auth === undefined ? connection?.auth : own;
   const { allowHosts, literalOrigins } = context;
   const hostFromData = { allowHosts };
   const followAny = options.follow === 'any';
@@ -59,13 +53,15 @@ export function compileRequest(
   /** A literal takes several times less memory than an object made of spread parts, and there is one for every record. */
   function render(fields: Fields, inBody = fields): HttpRequest {
     const { origin, path, fromData } = (url as UrlTemplate).render(fields);
+    const isNamed = literalOrigins.has(origin);
     return {
       method,
       origin,
       path,
       headers: headers.length === 0 ? noHeaders : renderHeaders(fields),
-      body: body?.(inBody),
-      auth: literalOrigins.has(origin) ? signers : undefined,
+      body: body.render?.(inBody),
+      secretBody: body.secrets?.(inBody, { origin, isNamed }),
+      auth: isNamed ? signers : undefined,
       timeoutMs,
       maxBodyBytes,
       followAny,
@@ -83,6 +79,16 @@ export function compileRequest(
 }
 
 const noHeaders = {};
+
+/** The node's own ways to sign; absent for none. Reports mistakes that the options' shapes cannot show. */
+function signersOf({ auth: written }: HttpOptions, allowHttp: boolean, context: BuildContext): readonly Auth[] | undefined {
+  const own = placedAuths(written);
+  for (const { auth, at } of own) {
+    const wrong = authProblem(auth, allowHttp);
+    if (wrong) context.problem(['auth', ...at, wrong.option], wrong.message);
+  }
+  return own.length === 0 ? undefined : own.map(({ auth }) => auth);
+}
 
 /** A header as it is written, and its place. */
 interface Header {

@@ -9,7 +9,8 @@ describe('the way out for a literal secret depends on its place', () => {
   const pair = 'store it as username:password: automate credentials set github-login';
   const decoded = (keep: string) => keep.replace(': automate', ', percent-decoded: automate');
   const instead = 'and put in its place: auth:';
-  const inBody = 'a body cannot carry a credential: send it with auth where the API allows, or take it from a field such as';
+  const inBody = (credential: string) =>
+    `store it: automate credentials set ${credential}\nand put in its place: { credential: ${credential} }`;
   const token = `send it with auth, ${key}\nand write: auth: { type: bearer, credential: github-token }`;
 
   test.each([
@@ -33,18 +34,12 @@ describe('the way out for a literal secret depends on its place', () => {
       'url: https://github.com/ghp_16C7e42F292c6912/x',
       `a URL's path cannot carry a credential: send it with auth where the API allows, or take it from a field such as "{{token}}"\nto ${token}`,
     ],
-    [
-      `body: { password: ${secret} }`,
-      `${inBody} "{{password}}"\nto send it with auth, ${pair}\nand write: auth: { type: basic, credential: github-login }`,
-    ],
-    [
-      `body: { client-secret: ${secret} }`,
-      `${inBody} "{{client_secret}}"\nto send it with auth, store it: automate credentials set github-secret\nand write: auth: { type: oauth2_client_credentials, token_url: URL, client_id: ID, credential: github-secret }`,
-    ],
-    [`body: '{"api_key": "${secret}"}'`, `${inBody} "{{api_key}}"\nto ${token}`],
-    [`body: { note: Bearer ${secret} }`, `${inBody} "{{note}}"\nto ${token}`],
-    [`body: { headers: { Authorization: "Bearer ${secret}" } }`, `${inBody} "{{Authorization}}"\nto ${token}`],
-    ['body: [ghp_16C7e42F292c6912]', `${inBody} "{{token}}"\nto ${token}`],
+    [`body: { password: ${secret} }`, inBody('github-password')],
+    [`body: { client-secret: ${secret} }`, inBody('github-secret')],
+    [`body: '{"api_key": "${secret}"}'`, `${key}\nand write the body as a mapping, with this in its place: { credential: github-token }`],
+    [`body: { headers: { Authorization: "Bearer ${secret}" } }`, inBody('github-token')],
+    ['body: { note: "see ghp_16C7e42F292c6912" }', inBody('github-token').replace('it:', 'the whole value:')],
+    ['body: [ghp_16C7e42F292c6912]', inBody('github-token')],
   ])('%s', (line, advice) => {
     const [message, ...more] = ofNode(line);
     expect(message?.split('\n').slice(1).join('\n')).toBe(advice);
@@ -56,13 +51,19 @@ describe('the way out for a literal secret depends on its place', () => {
     expect(ofNode(/auth: .*/.exec(message ?? '')?.[0] ?? '')).toEqual([]);
   });
 
-  test('a request with a credential gets the advice to leave a second one out', () => {
-    const auth = '    auth: { type: bearer, credential: x }\n';
-    const carried = 'holds a literal secret\na request carries one credential, and auth names it\nleave this one out';
+  test.each(['{ type: bearer, credential: x }', '[{ type: bearer, credential: x }]'])('beside auth: %s', (written) => {
+    const auth = `    auth: ${written}\n`;
     expect(ofNode(`headers: { X-API-Key: ${secret} }`, auth)).toEqual([
-      `the header "X-API-Key" ${carried}, or take it from a field such as "{{X_API_Key}}"`,
+      `the header "X-API-Key" holds a literal secret\n${key}\nand add it to auth, which may be a list: { type: api_key, header: X-API-Key, credential: github-token }`,
     ]);
-    expect(ofNode(`url: https://ann:${secret}@github.com/x`, auth)).toContain(`the user name and password in the URL ${carried}`);
+    const twice = 'holds a literal secret\nauth signs the request already\nleave this one out';
+    expect(ofNode(`url: https://ann:${secret}@github.com/x`, auth)).toContain(`the user name and password in the URL ${twice}`);
+    expect(ofNode(`headers: { Authorization: ${secret} }`, auth)).toContain(`the header "Authorization" ${twice}`);
+    expect(ofNode(`body: { pin: 1, key: Bearer ${secret} }`, auth)).toEqual([expect.stringContaining(inBody('github-token'))]);
+  });
+
+  test('the body with the suggested credential compiles', () => {
+    expect(ofNode('body: { password: { credential: github-password } }')).toEqual([]);
   });
 
   test('a secret in a set node gets the advice to take it from a field', () => {

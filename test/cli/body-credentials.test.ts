@@ -1,0 +1,62 @@
+import { execFile } from 'node:child_process';
+import { promisify } from 'node:util';
+import { describe, expect, test } from 'vitest';
+import { readAllFiles, workplace } from '../helpers/cli.ts';
+import { httpServer, json } from '../helpers/http-server.ts';
+
+const secret = 'CANARY "1" \\ & é';
+
+/** A server that repeats what it was sent, and a flow that sends it a secret in the body. */
+async function scene(more = '') {
+  const server = await httpServer((request, response) => json(response, { echo: request.body }));
+  const flow = `nodes:
+  - type: http
+    method: POST
+    url: ${server.origin}/{{id}}
+    body: { id: "{{id}}", key: { credential: crm-key } }
+    map: [echo]${more}
+`;
+  const place = await workplace({ 'flow.yaml': flow, 'in.csv': 'id\n1\n' });
+  return { server, place };
+}
+
+const env = { AUTOMATE_CREDENTIAL_CRM_KEY: secret };
+
+describe('a secret in a body', () => {
+  test('reaches the server, and no file or stream', async () => {
+    const { server, place } = await scene();
+    const args = ['run', 'flow.yaml', '--in', 'in.csv', '--out', 'out.csv', '--events', 'events.ndjson', '--summary', 'sum.json'];
+    const { code, stdout, stderr } = await place.automate(args, { env });
+    expect(code).toBe(0);
+    expect(server.requests.map(({ body }) => JSON.parse(body))).toEqual([{ id: '1', key: secret }]);
+    expect(stdout + stderr + (await readAllFiles(place))).not.toContain('CANARY');
+    expect(await place.read('out.csv')).toContain('***');
+  });
+
+  test('stays behind when a redirect leads to another origin', async () => {
+    const { place, server } = await scene('\n    follow: any');
+    const other = await httpServer();
+    const leading = await httpServer((_request, response) => response.writeHead(307, { location: `${other.origin}/x` }).end());
+    await place.write('flow.yaml', (await place.read('flow.yaml')).replace(server.origin, leading.origin));
+    await place.automate(['run', 'flow.yaml', '--in', 'in.csv', '--out', 'out.csv'], { env });
+    expect(leading.requests[0]?.body).toContain('CANARY');
+    expect(other.requests.map(({ body }) => body)).toEqual(['']);
+  });
+
+  test('that is not stored ends the run with 7, at its place', async () => {
+    const { server, place } = await scene();
+    const { code, stderr } = await place.automate(['run', 'flow.yaml', '--in', 'in.csv', '--out', 'out.csv']);
+    expect([code, server.requests]).toEqual([7, []]);
+    expect(stderr).toContain('flow.yaml:5:46: there is no credential "crm-key"');
+    expect(await place.files()).toEqual(['flow.yaml', 'in.csv']);
+  });
+
+  test('is a variable in the curl command of test-request', async () => {
+    const { server, place } = await scene();
+    const { stdout } = await place.automate(['test-request', 'flow.yaml', '--in', 'in.csv', '--curl', '--no-send'], { env });
+    const [line = ''] = stdout.split('\n');
+    expect(line).not.toContain('CANARY');
+    await promisify(execFile)('sh', ['-c', line], { env: { PATH: process.env.PATH, AUTOMATE_CREDENTIAL_CRM_KEY: 's3cret' } });
+    expect(server.requests.at(-1)?.body).toBe('{"id":"1","key":"s3cret"}');
+  });
+});
