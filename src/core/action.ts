@@ -68,11 +68,11 @@ export interface CallPolicy {
   /** Credits for one call, and the connection it goes over; absent for none. */
   readonly price: { readonly credits: number; readonly connection: string | undefined };
   /** Answers that may come from the cache; absent when none may. */
-  readonly cache?: { readonly maxAgeMs: number; key(request: ActionRequest): string };
+  readonly cache?: { readonly maxAgeMs: number; key(request: ActionRequest, record?: Fields): string };
   /** True if each request gets an Idempotency-Key. */
   readonly hasIdempotencyKey?: boolean;
-  /** Takes a response as a success, and reads its body. Throws a Failure for any other. */
-  accept(response: ActionResponse, request?: ActionRequest): Answer;
+  /** Takes a response as a success, and reads its body. `record`: absent in a batch. Throws a Failure for any other. */
+  accept(response: ActionResponse, request?: ActionRequest, record?: Fields): Answer;
 }
 
 /** A call that a node makes for a record. The run, test-request and the dry run all use this one description. */

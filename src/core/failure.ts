@@ -9,6 +9,7 @@ export const failureClasses = [
   'parse',
   'mapping',
   'tool',
+  'answer',
   'credits',
   'output',
 ] as const;

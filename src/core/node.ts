@@ -97,8 +97,8 @@ export interface BuildContext {
   inner(written: readonly unknown[], carried?: readonly string[]): readonly Step[] | undefined;
   /** True if a field comes from a table, where a number is written as a text. */
   isCell(field: string): boolean;
-  /** Reports a problem with the option at that place. */
-  problem(at: readonly (string | number)[], message: string): void;
+  /** Reports a problem with the option at that place. `within`: 0-based, in the option's text. */
+  problem(at: readonly (string | number)[], message: string, within?: number): void;
   /** Warns of something that is likely not meant. */
   warn(at: readonly (string | number)[], message: string): void;
   /** Warns of an expression that can never be true of a table's cells. `nameBefore`: the name of a field before the node; absent if the node renames none. */

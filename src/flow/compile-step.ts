@@ -109,9 +109,9 @@ function buildContext(id: string, at: At, wrong: Set<PropertyKey>, compilation: 
     },
     connection: (name) => connectionOfType('http', name, [...at, 'connection'], compilation),
     mcpConnection: (name) => connectionOfType('mcp', name, [...at, 'connection'], compilation),
-    problem(place, message) {
+    problem(place, message, within) {
       if (place[0] !== undefined) wrong.add(place[0]);
-      problems.push(source.at([...at, ...place], message));
+      problems.push(source.at([...at, ...place], message, within));
     },
     warn: (place, message) => warnings.push(source.at([...at, ...place], message)),
     warnOfCells(place, { besideNumbers }, nameBefore = (field) => field) {

@@ -68,9 +68,13 @@ function limitsOf(
 
 /** Compiles the path to the real cost. Throws an Error that says what is wrong. */
 export function costPath(text: string | undefined): Path | undefined {
-  if (text === undefined) return undefined;
+  return text === undefined ? undefined : singlePath(text, 'number');
+}
+
+/** Compiles a path to one value. Throws an Error that says what is wrong. */
+export function singlePath(text: string, kind: 'number' | 'text' | 'value'): Path {
   const path = compilePath(text);
-  if (path.legs.length > 1) throw new Error(`expected a path to one number, found "${text}", which leads to several`);
+  if (path.legs.length > 1) throw new Error(`expected a path to one ${kind}, found "${text}", which leads to several`);
   return path;
 }
 

@@ -25,7 +25,7 @@ export function callEach(action: Action): Node['run'] {
   return (fields, context) => {
     const request = action.prepare(fields);
     if (request instanceof Unasked) return Promise.resolve([request.row]);
-    return context.call(new RequestCall(action, request)).then((answer) => reported(action, action.read(fields, answer), context));
+    return context.call(new RequestCall(action, request, fields)).then((answer) => reported(action, action.read(fields, answer), context));
   };
 }
 
@@ -54,14 +54,16 @@ export class RequestCall implements Call<Accepted> {
   readonly gate: Call<unknown>['gate'];
   readonly #policy: CallPolicy;
   readonly #part: string | undefined;
+  readonly #record: Fields | undefined;
   #request: ActionRequest;
   #hasKey = false;
 
-  /** `part`: names one of several calls for a record; absent for the only one. */
-  constructor(policy: CallPolicy, request: ActionRequest, part?: string) {
+  /** `part`: names one of several calls for a record; absent for the only one. `record`: absent in a batch. */
+  constructor(policy: CallPolicy, request: ActionRequest, record?: Fields, part?: string) {
     this.gate = gateOf(request);
     this.#policy = policy;
     this.#request = request;
+    this.#record = record;
     this.#part = part;
   }
 
@@ -79,14 +81,16 @@ export class RequestCall implements Call<Accepted> {
 
   get cache(): CachedCall<Accepted> | undefined {
     const { cache, accept } = this.#policy;
-    return cache && { maxAgeMs: cache.maxAgeMs, key: cache.key(this.#request), store: responseOf, restore: accept };
+    if (!cache) return undefined;
+    const restore = (response: HttpResponse) => accept(response, this.#request, this.#record);
+    return { maxAgeMs: cache.maxAgeMs, key: cache.key(this.#request, this.#record), store: responseOf, restore };
   }
 
   /** Makes final the failures that the flow does not want retried. */
   async attempt(context: AttemptContext): Promise<Accepted> {
     try {
       const request = this.#identified(context);
-      return this.#policy.accept(await sendRequest(request, context), request);
+      return this.#policy.accept(await sendRequest(request, context), request, this.#record);
     } catch (error) {
       const isFinal = error instanceof Failure && error.retryable && !isRetried(this.#policy.retryOn, error);
       throw isFinal ? error.asFinal() : error;
@@ -138,7 +142,8 @@ function responseOf({ response }: Accepted): HttpResponse {
 }
 
 function isRetried(retryOn: CallPolicy['retryOn'], { kind, status }: Failure): boolean {
-  return kind === 'http' ? matches(retryOn, status ?? 0) : retryOn.includes(kind);
+  // Only retry_when makes an answer's failure retryable.
+  return kind === 'answer' || (kind === 'http' ? matches(retryOn, status ?? 0) : retryOn.includes(kind));
 }
 
 /** A key that the flow itself sends is not replaced. */

@@ -65,7 +65,7 @@ export class RequestTest {
     const preview = { request, response, ms: clock.now() - startedMs, ...shownBody(action, response) };
     let answer: Answer | undefined;
     try {
-      answer = action.accept(response, request);
+      answer = action.accept(response, request, fields);
       return { ...preview, ...action.read(fields, answer) };
     } catch (error) {
       return { ...preview, failure: asFailure(error) };

@@ -22,17 +22,38 @@ export interface Expression<Result> {
   evaluate(fields: Fields): Result;
 }
 
-let shared: Environment | undefined;
+/** The free names that an expression may use. */
+interface Scope {
+  /** The variable that holds what the names stand for; absent if they are variables themselves. */
+  readonly owner?: string;
+  /** The types of the variables. */
+  readonly types: Readonly<Record<string, string>>;
+}
 
-/** The CEL environment. It is made with the first expression: most flows have none. */
-function environment(): Environment {
-  shared ??= new Environment({ homogeneousAggregateLiterals: false })
-    .registerVariable(recordVariable, 'map<string, dyn>')
+const recordScope: Scope = { owner: recordVariable, types: { [recordVariable]: 'map<string, dyn>' } };
+
+/** The variables of a condition over an answer, and their types. */
+const answerTypes = { status: 'int', headers: 'map<string, string>', body: 'dyn', record: 'map<string, dyn>' } as const;
+
+/** A variable of a condition over an answer. */
+export type AnswerVariable = keyof typeof answerTypes;
+
+const answerScope: Scope = { types: answerTypes };
+
+const environments = new Map<Scope, Environment>();
+
+/** The CEL environment of a scope. It is made with its first expression: most flows have none. */
+function environmentOf(scope: Scope): Environment {
+  const known = environments.get(scope);
+  if (known) return known;
+  const made = new Environment({ homogeneousAggregateLiterals: false })
     .registerVariable(presentVariable, 'map<string, dyn>')
     .registerFunction(`string.${matchesMethod}(string): bool`, matchesPattern)
     .registerFunction('whole__(dyn): dyn', (value: unknown) => asNumber(value, /^[+-]?\d+$/, 'a whole number'))
     .registerFunction('number__(dyn): dyn', (value: unknown) => asNumber(value, /^[+-]?(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d+)?$/i, 'a number'));
-  return shared;
+  for (const [name, type] of Object.entries(scope.types)) made.registerVariable(name, type);
+  environments.set(scope, made);
+  return made;
 }
 
 /** Refuses a text that is not a number. CEL's own conversions would take an empty text for 0 and `0x10` for 16. */
@@ -46,12 +67,38 @@ function asNumber(value: unknown, pattern: RegExp, expected: string): unknown {
  * `has(field)` is true if the record has the field and it is not null. Throws an ExpressionError.
  */
 export function compileExpression(source: string): Expression<Value> {
-  return checkedExpression(source).expression;
+  return checkedExpression(source, recordScope).expression;
 }
 
 /** Compiles an expression that must be true or false. Throws an ExpressionError. */
 export function compileCondition(source: string): Expression<boolean> {
-  const { expression, type } = checkedExpression(source);
+  return conditionOf(source, checkedExpression(source, recordScope));
+}
+
+/** A condition over an answer. */
+export interface AnswerCondition extends Expression<boolean> {
+  readonly source: string;
+  /** 0-based, in the expression's text: the place that names `record`. Absent if none does. */
+  readonly recordAt: number | undefined;
+}
+
+/** Compiles a condition over an answer's variables, which `evaluate` takes as fields. Throws an ExpressionError. */
+export function compileAnswerCondition(source: string, variables: readonly AnswerVariable[]): AnswerCondition {
+  const typed = checkedExpression(source, answerScope, variables);
+  return { ...conditionOf(source, typed), source, recordAt: typed.names.find(({ field }) => field === 'record')?.start };
+}
+
+function refuseUnknown(names: References['names'], variables: readonly AnswerVariable[]): void {
+  const unknown = names.find(({ field }) => !variables.some((name) => name === field));
+  if (!unknown) return;
+  const { field: name, start } = unknown;
+  const expected = `${variables.slice(0, -1).join(', ')} or ${variables.at(-1)}`;
+  const wayOut = `a part of the answer is body.${name}, a field of the record is record.${name}`;
+  throw new ExpressionError(`no variable "${name}"; expected ${expected}\n${wayOut}`, start);
+}
+
+/** Makes a condition of an expression. Throws an ExpressionError if it can never be true or false. */
+function conditionOf(source: string, { expression, type }: TypedExpression): Expression<boolean> {
   if (type !== 'bool' && type !== 'dyn') {
     throw new ExpressionError(`expected a condition that is true or false, found one that gives ${type}`);
   }
@@ -66,24 +113,25 @@ export function compileCondition(source: string): Expression<boolean> {
 }
 
 /** The CEL library parses and checks recursively. */
-function checkedExpression(source: string): TypedExpression {
+function checkedExpression(source: string, scope: Scope, variables?: readonly AnswerVariable[]): TypedExpression {
   try {
-    return typedExpression(source);
+    return typedExpression(source, scope, variables);
   } catch (error) {
     throw isTooDeep(error as CelError) ? new ExpressionError(tooDeep) : error;
   }
 }
 
-interface TypedExpression {
+interface TypedExpression extends Pick<References, 'names'> {
   readonly expression: Expression<Value>;
   readonly type: string;
 }
 
-function typedExpression(source: string): TypedExpression {
-  const references = referencesIn(parse(source), source);
+function typedExpression(source: string, scope: Scope, variables: readonly AnswerVariable[] | undefined): TypedExpression {
+  const references = referencesIn(parse(source, scope), source, scope.owner);
   const { names, besideNumbers, patterns, loops, text } = references;
   for (const pattern of patterns) checkPattern(pattern);
-  const program = programOf(references);
+  if (variables) refuseUnknown(names, variables);
+  const program = programOf(references, scope);
   const { valid, error, type = 'dyn' } = program.check();
   if (!valid) throw expressionError(error as CelError, references.writtenAt);
   const tested = new Set(names.flatMap(({ field, inHas }) => (inHas ? [field] : [])));
@@ -91,13 +139,14 @@ function typedExpression(source: string): TypedExpression {
   const evaluate = program as unknown as (context: Map<string, unknown>) => unknown;
   return {
     type,
+    names,
     expression: {
       fields: named.filter((field) => !tested.has(field)),
       named,
       besideNumbers,
       evaluate(fields) {
         try {
-          const variables = variablesFor(named, fields);
+          const variables = variablesFor(named, fields, scope);
           const run = () => evaluate(variables);
           return fromCel(loops === 0 ? run() : evaluateWithin(run, { loops, length: source.length }, valuesOf(named, fields)));
         } catch (error) {
@@ -116,28 +165,28 @@ function checkPattern({ pattern, offset }: { pattern: string; offset: number }):
   }
 }
 
-function parse(source: string): ASTNode {
+function parse(source: string, scope: Scope): ASTNode {
   try {
-    return environment().parse(source).ast;
+    return environmentOf(scope).parse(source).ast;
   } catch (error) {
     throw parseError(error as CelError, source, parses);
   }
 }
 
 function parses(text: string): boolean {
-  return orUndefined(() => environment().parse(text)) !== undefined;
+  return orUndefined(() => environmentOf(recordScope).parse(text)) !== undefined;
 }
 
 /** A macro that names a variable, such as cel.bind, is refused only here: its variable has become a look-up in the record. */
-function programOf({ text, writtenAt }: References): ReturnType<Environment['parse']> {
+function programOf({ text, writtenAt }: References, scope: Scope): ReturnType<Environment['parse']> {
   try {
-    return environment().parse(text);
+    return environmentOf(scope).parse(text);
   } catch (error) {
     throw expressionError(error as CelError, writtenAt);
   }
 }
 
-function variablesFor(named: readonly string[], fields: Fields): Map<string, unknown> {
+function variablesFor(named: readonly string[], fields: Fields, { owner }: Scope): Map<string, unknown> {
   const values = new Map<string, unknown>();
   const present = new Map<string, unknown>();
   for (const name of named) {
@@ -146,10 +195,12 @@ function variablesFor(named: readonly string[], fields: Fields): Map<string, unk
     values.set(name, toCel(value));
     if (value !== null) present.set(name, true);
   }
-  return new Map([
-    [recordVariable, values],
-    [presentVariable, present],
-  ]);
+  return owner === undefined
+    ? values.set(presentVariable, present)
+    : new Map([
+        [owner, values],
+        [presentVariable, present],
+      ]);
 }
 
 function valuesOf(named: readonly string[], fields: Fields): Value[] {

@@ -56,8 +56,8 @@ interface Operation {
 /** Variables that macros around a place bind. */
 type Bound = ReadonlySet<string>;
 
-/** Finds the references in a parsed expression. */
-export function referencesIn(ast: ASTNode, source: string): References {
+/** Finds the references in a parsed expression. `owner`: the variable that holds what the free names stand for; absent if they are variables themselves. */
+export function referencesIn(ast: ASTNode, source: string, owner: string | undefined): References {
   const names: { field: string; start: number; inHas: boolean }[] = [];
   const insertions: Insertion[] = [];
   const besideNumbers: BesideNumber[] = [];
@@ -82,7 +82,8 @@ export function referencesIn(ast: ASTNode, source: string): References {
     const field = args as string;
     if (bound.has(field) || (namesTypes && typeNames.has(field))) return;
     names.push({ field, start, inHas });
-    insertions.push({ at: start, text: `${inHas ? presentVariable : recordVariable}.` });
+    const holder = inHas ? presentVariable : owner;
+    if (holder !== undefined) insertions.push({ at: start, text: `${holder}.` });
   }
 
   function visitCall({ args, start, end }: Operation, bound: Bound): void {

@@ -1,6 +1,6 @@
 import * as z from 'zod';
 import { compilePath } from '../answer/path.ts';
-import { compileCondition, compileExpression } from '../condition/condition.ts';
+import { type AnswerVariable, compileAnswerCondition, compileCondition, compileExpression } from '../condition/condition.ts';
 import type { ExpressionError } from '../condition/expression-error.ts';
 
 /** A path into an answer. It stays text here: the map that holds it compiles it. */
@@ -16,6 +16,13 @@ export const path = z.string().superRefine((text, context) => {
 export const condition = z
   .union([z.string(), z.boolean()], { error: 'expected a CEL expression such as status == "done"' })
   .transform((written, context) => compiledIn(() => compileCondition(String(written)), context));
+
+/** A CEL expression over an answer that is true or false. */
+export function answerCondition(variables: readonly AnswerVariable[]) {
+  return z
+    .union([z.string(), z.boolean()], { error: 'expected a CEL expression such as has(body.errors)' })
+    .transform((written, context) => compiledIn(() => compileAnswerCondition(String(written), variables), context));
+}
 
 /** A CEL expression that gives a value. */
 export const expression = z.string().transform((text, context) => compiledIn(() => compileExpression(text), context));

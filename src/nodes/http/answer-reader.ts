@@ -4,7 +4,9 @@ import type { Path } from '../../core/answer/path.ts';
 import { announcesJson, answerMessage, type ResponseMode, readBody } from '../../core/answer/response.ts';
 import { Failure } from '../../core/failure.ts';
 import type { HttpRequest, HttpResponse } from '../../core/ports.ts';
+import type { Fields } from '../../core/record.ts';
 import type { Value } from '../../core/value/value.ts';
+import type { AnswerRules } from '../answer-rules.ts';
 import { matches } from '../call-policy.ts';
 import type { HttpOptions } from './http-options.ts';
 
@@ -19,36 +21,74 @@ export interface ReadParts {
   /** True if something besides the map looks into the body. */
   readonly needsJson: boolean;
   readonly cost: Path | undefined;
+  readonly rules: AnswerRules | undefined;
 }
 
 /** Makes `accept` of a node that sends HTTP requests. */
 export function answerReader(options: HttpOptions, parts: ReadParts): CallPolicy['accept'] {
-  return (response: HttpResponse, request?: HttpRequest): HttpAnswer => {
-    if (!matches(options.success, response.status)) throw notSuccess(options, response, request);
-    return { status: response.status, header: response.header, body: neededBody(options, parts, response), response };
+  const { rules } = parts;
+  return (response: HttpResponse, request?: HttpRequest, record?: Fields): HttpAnswer => {
+    if (!matches(options.success, response.status)) throw notSuccess(options, response, request, rules);
+    const read = () => answerOf(response, neededBody(options, parts, response));
+    return rules ? ruledAnswer(rules, { read, readPartly: () => partOf(rules, options, response), record }) : read();
   };
 }
 
-function notSuccess(options: HttpOptions, response: HttpResponse, request: HttpRequest | undefined): Failure {
+function answerOf(response: HttpResponse, body: Value | undefined): HttpAnswer {
+  return { status: response.status, header: response.header, body, response };
+}
+
+/** The answer as the rules see it if its body cannot be read as the node needs it. */
+function partOf(rules: AnswerRules, { response: mode }: HttpOptions, response: HttpResponse): HttpAnswer {
+  return answerOf(response, rules.names('body') ? readIfPossible(response, mode) : undefined);
+}
+
+interface RuledReading {
+  read(): HttpAnswer;
+  readPartly(): HttpAnswer;
+  readonly record: Fields | undefined;
+}
+
+/** Reads an answer that passes the rules. The text "pending" instead of JSON can be a reason to retry. Throws a Failure. */
+function ruledAnswer(rules: AnswerRules, { read, readPartly, record }: RuledReading): HttpAnswer {
+  let answer: HttpAnswer;
+  try {
+    answer = read();
+  } catch (error) {
+    rules.checkRetry(readPartly(), record);
+    throw error;
+  }
+  rules.checkRetry(answer, record);
+  rules.checkFailure(answer, record);
+  return answer;
+}
+
+function notSuccess(
+  options: HttpOptions,
+  response: HttpResponse,
+  request: HttpRequest | undefined,
+  rules: AnswerRules | undefined,
+): Failure {
   const { status, retryAfterMs } = response;
   const isUnsigned = (status === 401 || status === 403) && request?.hostFromData !== undefined && request.auth === undefined;
   const reason = isUnsigned ? ' (no credential was sent: the flow does not name this origin literally)' : '';
-  return new Failure('http', answerMessage(response) + reason, { status, retryable: matches(options.retry.on, status), retryAfterMs });
+  const message = rules?.messageIn(answerOf(response, readIfPossible(response, options.response))) ?? answerMessage(response);
+  return new Failure('http', message + reason, { status, retryable: matches(options.retry.on, status), retryAfterMs });
 }
 
 /**
  * Read within the attempt, so that a body that was cut off is requested again. A body that is not read cannot fail a record: a
  * webhook's answer, or an image of which the map takes the status. JSON that was announced to a map has to be JSON.
  */
-function neededBody(options: HttpOptions, { mapping, needsJson, cost }: ReadParts, response: HttpResponse): Value | undefined {
-  const isRead = mapping && (mapping.readsBody || announcesJson(response, options.response));
+function neededBody(options: HttpOptions, { mapping, needsJson, cost, rules }: ReadParts, response: HttpResponse): Value | undefined {
+  const isRead = rules?.names('body') || (mapping && (mapping.readsBody || announcesJson(response, options.response)));
   if (isRead || needsJson || mapping?.needsJson || options.response === 'json') {
     return readBody(response, options.response, needsJson || (mapping?.needsJson ?? false));
   }
-  return cost?.root === 'body' ? readIfPossible(response, options.response) : undefined;
+  return cost?.root === 'body' || rules?.readsMessage ? readIfPossible(response, options.response) : undefined;
 }
 
-/** Reads a body for its cost alone, which cannot fail a record; absent if that is impossible. */
+/** Reads a body for its cost or its message alone, which cannot fail a record; absent if that is impossible. */
 export function readIfPossible(response: HttpResponse, mode: ResponseMode): Value | undefined {
   try {
     return readBody(response, mode, false);

@@ -16,7 +16,7 @@ export function callPages(action: Action, mapping: Mapping | undefined, paging: 
   const paths = [...action.paths, ...(paging.sought ? [paging.sought.name] : [])];
   return async (fields, context) => {
     const ask = (request: HttpRequest, number: number): Promise<HttpAnswer> =>
-      context.call(new RequestCall(action, request, number === 1 ? undefined : `page ${number}`)) as Promise<HttpAnswer>;
+      context.call(new RequestCall(action, request, fields, number === 1 ? undefined : `page ${number}`)) as Promise<HttpAnswer>;
     let withoutRows: HttpAnswer | undefined;
     let hasRows = false;
     for await (const page of paging.pages(action.prepare(fields) as HttpRequest, ask)) {

@@ -5,6 +5,7 @@ import { path } from '../../core/options/expressions.ts';
 import { headers, name } from '../../core/options/names.ts';
 import { defaultRetry, retry } from '../../core/options/retry.ts';
 import { dictionary } from '../../core/value/dictionary.ts';
+import { ruleOptions } from '../answer-rules.ts';
 import { map, whenEmpty } from '../call-policy.ts';
 import { batchOptions } from './batch-options.ts';
 import { paginateOptions } from './paginate-options.ts';
@@ -34,6 +35,7 @@ export const httpOptions = z.strictObject({
   concurrency: concurrency.optional().describe('requests in flight at once; 16 unless the connection says otherwise'),
   success: z.array(status).min(1).default(['2xx']).describe('statuses that count as success; a redirect among them is not followed'),
   follow: z.enum(['same-origin', 'any']).default('same-origin').describe('redirects that are followed'),
+  ...ruleOptions(['status', 'headers', 'body', 'record']),
   response: z.enum(['auto', 'json', 'text']).default('auto').describe('how the body is read'),
   max_body: byteSize.prefault('10MB').describe('the largest body that is taken, decompressed'),
   idempotency_key: z.boolean().default(false).describe('send Idempotency-Key, the same for every retry of a record'),

@@ -5,8 +5,10 @@ import { credentialFor } from '../../core/auth/auth-type.ts';
 import type { HttpConnection } from '../../core/connection.ts';
 import { type BuildContext, defineNode, type Node } from '../../core/node.ts';
 import type { HttpRequest } from '../../core/ports.ts';
+import type { Fields } from '../../core/record.ts';
 import { credentialsWithin } from '../../core/template/body-credential.ts';
 import { jsonOf, type Value } from '../../core/value/value.ts';
+import { AnswerRules } from '../answer-rules.ts';
 import { callPolicy, mappedColumns, tryOption } from '../call-policy.ts';
 import { callBatches, callEach, readMapped } from '../calling.ts';
 import { answerReader, type HttpAnswer } from './answer-reader.ts';
@@ -94,28 +96,40 @@ function inBatches(base: BaseAction, batching: Batching): Calling {
 
 function policyOf(options: HttpOptions, connection: MaybeConnection, mapping: Mapping | undefined, context: BuildContext): CallPolicy {
   const policy = callPolicy(options, connection, context);
-  const { cache: maxAgeMs } = options;
+  const { cache: maxAgeMs, batch } = options;
+  const rules = AnswerRules.of(options, batch !== undefined, context);
   return {
     ...policy,
-    accept: answerReader(options, { mapping, needsJson: needsJson(options), cost: policy.cost }),
+    accept: answerReader(options, { mapping, needsJson: needsJson(options), cost: policy.cost, rules }),
     hasIdempotencyKey: options.idempotency_key,
-    ...(maxAgeMs !== undefined && { cache: { maxAgeMs, key: (request: HttpRequest) => cacheKey(request, options) } }),
+    ...(maxAgeMs !== undefined && {
+      cache: {
+        maxAgeMs,
+        key: (request: HttpRequest, record?: Fields) => cacheKey(request, options, rules?.names('record') ? record : undefined),
+      },
+    }),
   };
 }
 
 /**
  * Everything that makes two requests the same, with the credential's name only. Not the idempotency key, which differs for
- * every record. The statuses of success are part of it: an answer that was a success for one node may be none for another.
+ * every record. The rules for success are part of it: an answer that was a success for one node may be none for another.
  */
-function cacheKey({ method, origin, path, headers, body, secretBody, auth, followAny }: HttpRequest, { success }: HttpOptions): string {
+function cacheKey(
+  { method, origin, path, headers, body, secretBody, auth, followAny }: HttpRequest,
+  options: HttpOptions,
+  record: Fields | undefined,
+): string {
+  const { success, fail_when: failWhen, retry_when: retryWhen } = options;
   const named = Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value]);
+  const rules = failWhen || retryWhen ? [failWhen?.source ?? null, retryWhen?.source ?? null, jsonOf([...(record ?? [])] as Value)] : [];
   const signers = (auth ?? []).map((one) =>
     Object.entries(one)
       .map(([name, value]) => [name, String(value)])
       .sort(),
   );
   const secrets = secretBody ? [[...secretBody.credentials]] : [];
-  return jsonOf([method, origin + path, named.sort(), body ?? null, signers, followAny, success, ...secrets]);
+  return jsonOf([method, origin + path, named.sort(), body ?? null, signers, followAny, success, ...secrets, ...rules]);
 }
 
 function credentialNeeds(options: HttpOptions, connection: MaybeConnection, origin: string | undefined): CredentialNeed[] {

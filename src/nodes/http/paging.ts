@@ -9,6 +9,7 @@ import type { HttpRequest } from '../../core/ports.ts';
 import { withParameter } from '../../core/template/query.ts';
 import { fingerprint } from '../../core/text/fingerprint.ts';
 import { textOf, type Value } from '../../core/value/value.ts';
+import { singlePath } from '../call-policy.ts';
 import type { HttpAnswer } from './answer-reader.ts';
 import type { PaginateOptions } from './paginate-options.ts';
 
@@ -154,11 +155,11 @@ function turningOf(options: PaginateOptions, rules: LinkRules): PageTurning {
     case 'link_header':
       return { first, turn: (page) => linked(page, nextLink(page.answer.header('link')), rules) };
     case 'next_url': {
-      const path = singlePath(options.path);
+      const path = singlePath(options.path, 'value');
       return { first, turn: (page) => linked(page, textAt(path, page.answer), rules) };
     }
     case 'cursor': {
-      const path = singlePath(options.path);
+      const path = singlePath(options.path, 'value');
       const turn = ({ request, answer }: Turned) => {
         const cursor = textAt(path, answer);
         return cursor === undefined ? undefined : withParam(request, options.param, cursor);
@@ -218,7 +219,7 @@ function soughtOf(options: PaginateOptions, items: readonly (string | number)[] 
     return { name: `${options.items} (paginate.items)`, isOn: ({ body }) => valueAt(body, items) !== undefined };
   }
   if (!('path' in options)) return undefined;
-  const path = singlePath(options.path);
+  const path = singlePath(options.path, 'value');
   return { name: `${options.path} (paginate.path)`, isOn: (answer) => textAt(path, answer) !== undefined };
 }
 
@@ -236,12 +237,6 @@ function shortOf({ status, body }: HttpAnswer, path: readonly (string | number)[
   if (array.length < size) return { page, items: array.length, size };
   const message = `page ${page} has ${array.length} items, more than the size of ${size}: the next one would repeat some`;
   throw new Failure('mapping', message, { status });
-}
-
-function singlePath(text: string): Path {
-  const path = compilePath(text);
-  if (path.legs.length > 1) throw new Error(`expected a path to one value, found "${text}", which leads to several`);
-  return path;
 }
 
 /** The array that `results` or `results[]` names. */

@@ -4,6 +4,7 @@ import { path } from '../../core/options/expressions.ts';
 import { name } from '../../core/options/names.ts';
 import { defaultRetry, defaultRetryOn, retry, retryOn } from '../../core/options/retry.ts';
 import { dictionary } from '../../core/value/dictionary.ts';
+import { ruleOptions } from '../answer-rules.ts';
 import { map, whenEmpty } from '../call-policy.ts';
 
 const toolRetryOn = z.union([z.literal('tool'), retryOn], {
@@ -30,6 +31,7 @@ export const mcpOptions = z.strictObject({
     .describe('when and how often a call is made again'),
   rate: rate.optional().describe('at most so many calls in a time, such as 10/s'),
   concurrency: concurrency.optional().describe('calls in flight at once; 16 unless the connection says otherwise'),
+  ...ruleOptions(['body', 'record']),
   map: map
     .optional()
     .describe('the fields that the answer adds: paths into structuredContent, else into the text as JSON, else into { text }'),

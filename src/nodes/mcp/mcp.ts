@@ -4,9 +4,11 @@ import { compilePath } from '../../core/answer/path.ts';
 import { excerpt } from '../../core/answer/response.ts';
 import { Failure } from '../../core/failure.ts';
 import { type BuildContext, defineNode, type Node } from '../../core/node.ts';
+import type { Fields } from '../../core/record.ts';
 import { loginHint, serverCredentials } from '../../core/tools/tool-credentials.ts';
 import { isRemote, type McpConnection, type ToolAnswer, type ToolCall } from '../../core/tools/tools.ts';
 import type { Value } from '../../core/value/value.ts';
+import { AnswerRules } from '../answer-rules.ts';
 import { callPolicy, mappedColumns, tryOption } from '../call-policy.ts';
 import { callEach, readMapped } from '../calling.ts';
 import { usesWithin } from '../http/request-template.ts';
@@ -31,12 +33,13 @@ function buildMcp(options: McpOptions, context: BuildContext): Node | undefined 
   const connection = context.mcpConnection(options.connection);
   const template = tryOption(context, ['arguments'], () => argumentsTemplate(options.arguments as Value, context.isCell));
   const mapping = tryOption(context, ['map'], () => options.map && toolMapping(options));
+  const rules = tryOption(context, ['error_message'], () => toolRules(options, context));
   const policy = callPolicy(options, connection, context);
   if (!connection || !template) return undefined;
   const action: Action = {
     ...policy,
     prepare: callTemplate(options, connection, template),
-    accept: (answer: ToolAnswer) => acceptToolAnswer(options, answer),
+    accept: (answer: ToolAnswer, _request, record) => acceptToolAnswer(options, answer, rules, record),
     read: (fields, answer) => readMapped(mapping, fields, answer),
     credentials: loginsOf(connection),
     expands: mapping?.expands ?? false,
@@ -58,10 +61,21 @@ function callTemplate({ tool, timeout: timeoutMs }: McpOptions, connection: McpC
 }
 
 /** Takes an answer that is no error. It has no status and no headers. */
-function acceptToolAnswer({ tool, retry }: McpOptions, { isError, text, body }: ToolAnswer): Answer {
-  if (!isError) return { status: undefined, header: noHeader, body };
+function acceptToolAnswer(
+  { tool, retry }: McpOptions,
+  { isError, text, body }: ToolAnswer,
+  rules: AnswerRules | undefined,
+  record: Fields | undefined,
+): Answer {
+  const answer = { status: undefined, header: noHeader, body };
+  if (!isError) {
+    rules?.checkRetry(answer, record);
+    rules?.checkFailure(answer, record);
+    return answer;
+  }
   const reason = text === '' ? '' : `: ${excerpt(text)}`;
-  throw new Failure('tool', `the tool "${tool}" failed${reason}`, { retryable: retry.on.some((wanted) => wanted === 'tool') });
+  const message = rules?.messageIn(answer) ?? `the tool "${tool}" failed${reason}`;
+  throw new Failure('tool', message, { retryable: retry.on.some((wanted) => wanted === 'tool') });
 }
 
 const noHeader = () => undefined;
@@ -74,7 +88,16 @@ function loginsOf(connection: McpConnection): CredentialNeed[] {
 
 function toolMapping({ map = [], when_empty: whenEmpty }: McpOptions): Mapping {
   const mapping = compileMapping(map as readonly string[], whenEmpty);
-  const other = mapping.paths.find((path) => compilePath(path).root !== 'body');
-  if (other === undefined) return mapping;
-  throw new Error(`a tool's answer has no "${other}"; expected a path into it, or $body for all of it`);
+  for (const path of mapping.paths) refuseOutsideBody(path);
+  return mapping;
+}
+
+function toolRules(options: McpOptions, context: BuildContext): AnswerRules | undefined {
+  if (options.error_message !== undefined) refuseOutsideBody(options.error_message);
+  return AnswerRules.of(options, false, context);
+}
+
+function refuseOutsideBody(path: string): void {
+  if (compilePath(path).root === 'body') return;
+  throw new Error(`a tool's answer has no "${path}"; expected a path into it, or $body for all of it`);
 }

@@ -1,0 +1,298 @@
+import { describe, expect, test } from 'vitest';
+import type { ToolAnswer, Tools } from '../../src/core/tools/tools.ts';
+import type { FakeAnswer } from '../helpers/fake-answer.ts';
+import { flowProblems, onOneLine, shown } from '../helpers/flow-problems.ts';
+import { inTurn, origin, paging } from '../helpers/paging.ts';
+import { type FlowOptions, runFlow } from '../helpers/run-flow.ts';
+
+const node = (rules: string) => `nodes:\n  - { type: http, url: "${origin}/{{id}}", ${rules} }\n`;
+
+const failed = { errors: [{ message: 'no such user', code: 'RATE_LIMITED' }], data: null };
+const good = { data: { name: 'Ann' } };
+
+/** Runs a node with some rules over one record. */
+const answered = (rules: string, answers: readonly FakeAnswer[], options: FlowOptions = {}) =>
+  runFlow(node(rules), [{ id: 1 }], { http: inTurn(...answers), ...options });
+
+describe('fail_when', () => {
+  test('fails the record at the first attempt if it is true', async () => {
+    const { failures, requests, rows } = await answered('fail_when: has(body.errors), map: { name: data.name }', [{ body: failed }]);
+    expect(rows).toEqual([]);
+    expect(requests).toHaveLength(1);
+    expect(failures).toMatchObject([{ record: 1, class: 'answer', status: 200, attempts: 1 }]);
+    expect(failures[0]?.message).toBe(`fail_when is true: has(body.errors), found ${JSON.stringify(failed)}`);
+  });
+
+  test('lets an answer pass for which it is false', async () => {
+    const { rows } = await answered('fail_when: has(body.errors), map: { name: data.name }', [{ body: good }]);
+    expect(rows).toEqual([{ id: 1, name: 'Ann' }]);
+  });
+
+  test.each([
+    ['status == 201', { status: 201 }],
+    ['headers.etag == "a" && headers["x-kind"] == "b"', { headers: { ETag: 'a', 'X-Kind': 'b' } }],
+    ['record.id == 1 && body.id != record.id', { body: { id: 2 } }],
+    ['body == "error"', { body: 'error' }],
+    ['body == null', {}],
+    ['!body.ok', { body: { ok: false } }],
+    ['body.list.exists(x, x.bad)', { body: { list: [{ bad: false }, { bad: true }] } }],
+    ['int(body.code) >= 400', { body: { code: '404' } }],
+  ])('sees the answer and the record: %s', async (rule, answer) => {
+    const { failures } = await answered(`fail_when: '${rule}'`, [answer]);
+    expect(failures).toMatchObject([{ class: 'answer', status: 'status' in answer ? answer.status : 200 }]);
+  });
+
+  test('fails the record if it cannot be evaluated', async () => {
+    const { failures } = await answered('fail_when: body.ok == false', [{ body: {} }]);
+    expect(failures).toMatchObject([{ class: 'answer', message: 'fail_when: the expression cannot be evaluated: No such key: ok' }]);
+  });
+
+  test('does not see an answer with an error status', async () => {
+    const { failures } = await answered('fail_when: "true"', [{ status: 404, body: failed }]);
+    expect(failures).toMatchObject([{ class: 'http', status: 404 }]);
+  });
+
+  test('sees the statuses that success counts', async () => {
+    const { failures } = await answered('success: [404], fail_when: has(body.errors)', [{ status: 404, body: failed }]);
+    expect(failures).toMatchObject([{ class: 'answer', status: 404 }]);
+  });
+
+  test('lets on_error: keep pass the record on', async () => {
+    const { rows } = await answered('fail_when: has(body.errors), on_error: keep, map: { name: data.name }', [{ body: failed }]);
+    expect(rows).toMatchObject([{ id: 1, _error: { class: 'answer', status: 200 } }]);
+  });
+});
+
+describe('retry_when', () => {
+  const rule = 'retry_when: \'body.errors[0].code == "RATE_LIMITED"\', map: { name: data.name }';
+
+  test('retries with the backoff of the node', async () => {
+    const { rows, waitedMs, requests, events } = await answered(rule, [{ body: failed }, { body: failed }, { body: good }]);
+    expect(rows).toEqual([{ id: 1, name: 'Ann' }]);
+    expect(requests).toHaveLength(3);
+    expect(waitedMs).toBe(3000);
+    expect(events.filter(({ type }) => type === 'call-retried')).toMatchObject([{ class: 'answer' }, { class: 'answer' }]);
+  });
+
+  test('waits as long as Retry-After says', async () => {
+    const { waitedMs } = await answered(rule, [{ body: failed, headers: { 'Retry-After': '7' } }, { body: good }]);
+    expect(waitedMs).toBe(7000);
+  });
+
+  test('retries whatever retry.on names', async () => {
+    const { requests } = await answered(`retry: { on: [] }, ${rule}`, [{ body: failed }, { body: good }]);
+    expect(requests).toHaveLength(2);
+  });
+
+  test('fails the record with class answer when the retries are used up', async () => {
+    const { failures, requests } = await answered(`retry: { max: 1 }, ${rule}`, [{ body: failed }]);
+    expect(requests).toHaveLength(2);
+    expect(failures).toMatchObject([{ class: 'answer', status: 200, attempts: 2 }]);
+  });
+
+  test('is false if it cannot be evaluated', async () => {
+    const { rows } = await answered(rule, [{ body: good }]);
+    expect(rows).toEqual([{ id: 1, name: 'Ann' }]);
+  });
+
+  test('counts before fail_when', async () => {
+    const { rows } = await answered(`fail_when: has(body.errors), ${rule}`, [{ body: failed }, { body: good }]);
+    expect(rows).toEqual([{ id: 1, name: 'Ann' }]);
+  });
+
+  test('retries an answer that is not the JSON of the map', async () => {
+    const { rows, failures } = await answered('retry_when: status == 202, map: { name: data.name }', [
+      { status: 202, body: 'pending' },
+      { body: good },
+    ]);
+    expect(failures).toEqual([]);
+    expect(rows).toEqual([{ id: 1, name: 'Ann' }]);
+  });
+});
+
+describe('error_message', () => {
+  const rules = 'error_message: "errors[0].message"';
+
+  test.each([
+    ['fail_when', `fail_when: has(body.errors), ${rules}`, { body: failed }],
+    ['retry_when', `retry_when: has(body.errors), retry: { max: 0 }, ${rules}`, { body: failed }],
+    ['an error status', rules, { status: 404, body: failed }],
+    ['a header', 'error_message: $headers.x-reason', { status: 400, headers: { 'X-Reason': 'no such user' } }],
+  ])('is the message of the failure: %s', async (_name, written, answer) => {
+    expect((await answered(written, [answer])).failures).toMatchObject([{ message: 'no such user' }]);
+  });
+
+  test.each([[{ errors: [] }], [{ errors: [{ message: null }] }], ['<html>'], [undefined]])(
+    'leaves the message as it is if nothing is found: %j',
+    async (body) => {
+      const { failures } = await answered(rules, [{ status: 404, body }]);
+      expect(failures[0]?.message).toMatch(/^the server answered 404/);
+    },
+  );
+});
+
+describe('a rule in pages', () => {
+  test('fails the record at any page, and names the page', async () => {
+    const flow = paging('type: cursor, path: next, param: c', ', fail_when: "has(body.errors) && record.id == 1"');
+    const pages = [{ body: { items: [{ n: 1 }], next: 2 } }, { body: failed }];
+    const { failures, rows } = await runFlow(flow, [{ id: 1 }], { http: inTurn(...pages) });
+    expect(rows).toEqual([]);
+    expect(failures).toMatchObject([{ class: 'answer', message: expect.stringMatching(/^page 2: fail_when is true/) }]);
+  });
+
+  test('retries a page', async () => {
+    const flow = paging('type: cursor, path: next, param: c', ', retry_when: has(body.errors)');
+    const pages = [{ body: failed }, { body: { items: [{ n: 1 }], next: null } }];
+    expect((await runFlow(flow, [{ id: 1 }], { http: inTurn(...pages) })).rows).toEqual([{ id: 1, n: 1 }]);
+  });
+});
+
+describe('a rule in a batch', () => {
+  const batched = (rules: string) => `nodes:
+  - type: http
+    method: POST
+    url: ${origin}/lookup
+    batch: { items: "{{id}}", match: { field: id, path: "results[].id" } }
+    body: { ids: "{{items}}" }
+    map: { name: "results[].name" }
+    ${rules}
+`;
+
+  test('fails the whole batch without halving it', async () => {
+    const { failures, requests } = await runFlow(batched('fail_when: has(body.errors)'), [{ id: 1 }, { id: 2 }, { id: 3 }], {
+      http: () => ({ body: failed }),
+    });
+    expect(requests).toHaveLength(1);
+    expect(failures.map(({ record, class: kind }) => [record, kind])).toEqual([
+      [1, 'answer'],
+      [2, 'answer'],
+      [3, 'answer'],
+    ]);
+  });
+
+  test('retries the batch', async () => {
+    const results = [{ id: 1, name: 'Ann' }];
+    const { rows } = await runFlow(batched('retry_when: has(body.errors)'), [{ id: 1 }], {
+      http: inTurn({ body: failed }, { body: { results } }),
+    });
+    expect(rows).toEqual([{ id: 1, name: 'Ann' }]);
+  });
+
+  test.each(['fail_when', 'retry_when'])('must not name record in %s', (name) => {
+    const [problem, ...others] = flowProblems(batched(`${name}: body.id != record.id`));
+    expect(others).toEqual([]);
+    expect(shown(problem as NonNullable<typeof problem>).split('\n')).toEqual([
+      `8:${18 + name.length} a batch has one answer for all its records; expected a condition without record`,
+      `    ${name}: body.id != record.id`,
+      `${' '.repeat(4 + name.length + 2 + 11)}${'^'.repeat(9)}`,
+    ]);
+  });
+});
+
+describe('the cache', () => {
+  test('does not hold an answer that fails by a rule', async () => {
+    const { rows, failures, requests } = await runFlow(
+      `nodes: [{ type: http, url: "${origin}/", cache: 1h, concurrency: 1, fail_when: has(body.errors), map: { name: data.name } }]`,
+      [{ id: 1 }, { id: 2 }, { id: 3 }],
+      { http: (_, index) => ({ body: index === 0 ? failed : good }) },
+    );
+    expect(requests.length).toBeLessThanOrEqual(2);
+    expect(rows.length + failures.length).toBe(3);
+    const again = await runFlow(
+      `nodes:
+  - { type: http, url: "${origin}/", cache: 1h, fail_when: has(body.errors), on_error: keep }
+  - { type: http, url: "${origin}/", cache: 1h, fail_when: has(body.errors), map: { name: data.name } }
+`,
+      [{ id: 1 }],
+      { http: inTurn({ body: failed }, { body: good }) },
+    );
+    expect(again.requests).toHaveLength(2);
+    expect(again.rows).toMatchObject([{ id: 1, name: 'Ann' }]);
+  });
+
+  test('holds an answer for the rules it has passed', async () => {
+    const flow = `nodes:
+  - { type: http, url: "${origin}/", cache: 1h }
+  - { type: http, url: "${origin}/", cache: 1h, fail_when: has(body.errors) }
+`;
+    const { requests, failures } = await runFlow(flow, [{ id: 1 }], { http: () => ({ body: failed }) });
+    expect(requests).toHaveLength(2);
+    expect(failures).toMatchObject([{ node: 'http-2', class: 'answer' }]);
+  });
+
+  test('asks for each record if a rule names the record', async () => {
+    const flow = `nodes: [{ type: http, url: "${origin}/", cache: 1h, fail_when: record.id == body.id }]`;
+    const { rows, failures } = await runFlow(flow, [{ id: 1 }, { id: 2 }], { http: () => ({ body: { id: 1 } }) });
+    expect(rows).toEqual([{ id: 2 }]);
+    expect(failures).toMatchObject([{ record: 1, class: 'answer' }]);
+  });
+});
+
+describe('a tool', () => {
+  const flow = (rules: string) =>
+    `connections: { s: { type: mcp, url: https://s.example.com/mcp } }\nnodes: [{ type: mcp, connection: s, tool: t, ${rules} }]\n`;
+
+  const run = (rules: string, ...answers: readonly (readonly [body: ToolAnswer['body'], isError?: boolean])[]) => {
+    let calls = 0;
+    const tools: Tools = {
+      async call() {
+        const [body, isError = false] = answers[Math.min(calls++, answers.length - 1)] as (typeof answers)[number];
+        return { kind: 'tool', isError, body, text: JSON.stringify(body) };
+      },
+      server: () => Promise.reject(new Error('not asked for')),
+      abort: () => {},
+    };
+    return runFlow(flow(rules), [{ id: 1 }], { tools });
+  };
+
+  test('fails by fail_when, with the message of the answer', async () => {
+    const { failures } = await run('fail_when: "!body.ok && record.id == 1", error_message: why', [{ ok: false, why: 'closed' }]);
+    expect(failures).toMatchObject([{ class: 'answer', status: undefined, message: 'closed' }]);
+  });
+
+  test('is called again by retry_when', async () => {
+    const { rows, waitedMs } = await run('retry_when: body.busy, map: [n]', [{ busy: true }], [{ busy: false, n: 1 }]);
+    expect(rows).toEqual([{ id: 1, n: 1 }]);
+    expect(waitedMs).toBe(1000);
+  });
+
+  test('has the message of an error', async () => {
+    const { failures } = await run('error_message: why', [{ why: 'closed' }, true]);
+    expect(failures).toMatchObject([{ class: 'tool', message: 'closed' }]);
+  });
+
+  test('has no status and no headers', () => {
+    expect(flowProblems(flow('fail_when: status == 200')).map(({ message }) => message)).toEqual([
+      'no variable "status"; expected body or record\na part of the answer is body.status, a field of the record is record.status',
+    ]);
+    expect(flowProblems(flow('error_message: $status')).map(({ message }) => message)).toEqual([
+      'a tool\'s answer has no "$status"; expected a path into it, or $body for all of it',
+    ]);
+  });
+});
+
+describe('a rule that is wrong', () => {
+  test.each([
+    ['fail_when: has(errors)', 'errors)', 'no variable "errors"; expected status, headers, body or record'],
+    ['fail_when: \'status == "200"\'', 'status', 'not a CEL expression: no such overload: int == string'],
+    ['fail_when: body.a ==', '', 'not a CEL expression: unexpected token: EOF'],
+    ['fail_when: status', 'status', 'expected a condition that is true or false, found one that gives int'],
+    ['retry_when: 5', '5', 'expected a CEL expression such as has(body.errors), found 5'],
+    ['retry_when: true && foo.bar', 'foo', 'no variable "foo"; expected status, headers, body or record'],
+    ['error_message: [a]', '[a]', 'expected a text, found a list'],
+    ['error_message: "e[].message"', '"e[]', 'expected a path to one text, found "e[].message", which leads to several'],
+    ['error_message: $nope', '$nope', 'expected $status, $headers.NAME or $body, found "$nope"; a field of that name is ["$nope"]'],
+    ['fail_wen: "true"', 'fail_wen', 'unknown key "fail_wen"; did you mean "fail_when"?'],
+  ])('is a flow error with its place: %s', (rule, place, message) => {
+    const problems = flowProblems(`nodes:\n  - type: http\n    url: ${origin}\n    ${rule}\n`);
+    const [{ source = { text: '', caret: 0 } } = {}] = problems;
+    expect(problems.map(onOneLine)).toEqual([`4:${source.caret + 1} ${message}`]);
+    expect(source.text.slice(source.caret).startsWith(place)).toBe(true);
+  });
+
+  test('belongs to nodes that call', () => {
+    expect(flowProblems('nodes: [{ type: set, fields: { a: 1 }, fail_when: "true" }]').map(onOneLine)).toEqual([
+      expect.stringMatching(/^1:\d+ unknown key "fail_when"/),
+    ]);
+  });
+});
