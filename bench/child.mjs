@@ -1,7 +1,7 @@
 import { spawn } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 
-/** Tells its child's id, waits for it, and tells the CPU time of its children: the shell asks wait4, which misses nothing. */
+/** Prints its child's id, waits for it, and prints the CPU time of its children: the shell gets it from wait4, which is complete. */
 const wrapper = '"$@" 3>&- & echo $! >&3; wait $!; code=$?; times >&3; exit $code';
 
 /**
@@ -32,7 +32,7 @@ function collect(stream) {
   return () => text;
 }
 
-/** VmHWM is kept by the kernel, so asking now and then misses only what grows in the last moment. */
+/** The kernel records VmHWM, so reading it now and then misses only growth in the last moment. */
 function peakMbOf(pid) {
   try {
     return Number(/VmHWM:\s*(\d+)/.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1]) / 1024 || undefined;

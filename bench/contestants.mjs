@@ -63,7 +63,7 @@ async function checked(measured, output, { records }) {
   return measured;
 }
 
-/** Whether there is a curl that can do transfers in parallel (7.66). */
+/** True if there is a curl that can transfer in parallel (7.66). */
 export function hasCurl() {
   return /--parallel-max/.test(spawnSync('curl', ['--help', 'all'], { encoding: 'utf8' }).stdout ?? '');
 }

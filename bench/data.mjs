@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { createReadStream, createWriteStream, writeFileSync } from 'node:fs';
 import { createInterface } from 'node:readline';
 
-/** What the server answers to every request. */
+/** The server's answer to every request. */
 export const answer = {
   data: { user: { id: 4711, name: 'Ada Lovelace', email: 'ada@example.com', active: true, tags: ['math', 'engines'] } },
   results: [
@@ -40,7 +40,7 @@ export function writeFlow(file, origin) {
   );
 }
 
-/** Throws unless the output has every record once, whole, in whatever order. */
+/** Throws unless the output has every record once and complete, in any order. */
 export async function checkOutput(file, records) {
   let lines = 0;
   let ids = 0;

@@ -1,4 +1,4 @@
-// Every job is done at its sixth question, whatever its path. A bare socket, so that the server takes little of the cores that it shares.
+// Every job is done at its sixth request, on any path. A bare socket, so that the server takes little of the shared cores.
 // Started with fork: `jobs-server.mjs`; sends {port}, and on any message how long after each answer the next question came, in ms.
 import { createServer } from 'node:net';
 

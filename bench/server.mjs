@@ -1,5 +1,5 @@
 // Answers every HTTP/1.1 request with the same JSON, as fast as a socket allows, after an optional delay.
-// Started with fork: `server.mjs [DELAY_MS]`; sends {port}, and on any message the CPU time it has used so far and the mean delay since it was last asked.
+// Started with fork: `server.mjs [DELAY_MS]`; sends {port}, and on any message the CPU time it has used so far and the mean delay since the last message.
 import { createServer } from 'node:net';
 import { answer } from './data.mjs';
 
@@ -59,7 +59,7 @@ function requestCounter() {
 /** Answers to come, in the order in which they are due. */
 const waiting = [];
 
-/** How long answers really took since this was last asked: a busy machine makes them late. */
+/** The real duration of answers since the last call: a busy machine makes them late. */
 let answered = 0;
 let delayedMs = 0;
 

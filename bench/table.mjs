@@ -6,7 +6,7 @@ export function median(numbers) {
   return (sorted[Math.floor(middle)] + sorted[Math.ceil(middle)]) / 2;
 }
 
-/** A number with so many decimals, thousands apart; a dash when there is none. */
+/** A number with that many decimals and separated thousands; a dash if it is absent. */
 export function figure(number, decimals = 0) {
   if (number === undefined) return '-';
   return number.toLocaleString('en', { minimumFractionDigits: decimals, maximumFractionDigits: decimals });

@@ -128,7 +128,7 @@ function exportsOf(tree: ts.SourceFile): ts.Statement[] {
   return tree.statements.filter((statement) => /^export\b/.test(statement.getText()));
 }
 
-/** The functions of a file: their lines, and how many functions they stand in, themselves included. */
+/** The functions of a file: their lines and depth of nesting, from 1. */
 function functionsOf(tree: ts.SourceFile): { name: string; lines: number; depth: number }[] {
   const found: { name: string; lines: number; depth: number }[] = [];
   visit(tree, 0);

@@ -13,7 +13,7 @@ const rounds = 5;
 
 const script = fileURLToPath(new URL('../peers/batch-script.mjs', import.meta.url));
 
-/** Batches of a hundred records against a local server, beside a script that does the same. */
+/** Batches of a hundred records against a local server, compared with a script that does the same. */
 export async function batch({ node, folder, withAutomate }) {
   const [input, flow, output] = [`${folder}/rows.csv`, `${folder}/batch.yaml`, `${folder}/batch.csv`];
   await writeRecords(input, records);

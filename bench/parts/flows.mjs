@@ -19,7 +19,7 @@ const pages = [1000, 10_000];
 
 const pollScript = fileURLToPath(new URL('../peers/poll-script.mjs', import.meta.url));
 
-/** How exact polls are, beside those of a script, and what polling records and pages take of memory. */
+/** The accuracy of polls compared with a script's, and the memory of polling records and of pages. */
 export async function flows({ node, folder, withAutomate }) {
   const output = `${folder}/flows.csv`;
   const runOf = (flow, input) => [node, binary, 'run', flow, '--in', input, '--out', output, '--quiet', '--force'];

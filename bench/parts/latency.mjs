@@ -10,7 +10,7 @@ const delayMs = 20;
 const short = { records: 20_000, rounds: 3 };
 const long = { records: 200_000, rounds: 1 };
 
-/** How close a run comes to concurrency / latency, the most that a server with that latency allows. */
+/** The share of concurrency / latency that a run reaches: the maximum for a server with that latency. */
 export async function latency({ node, folder, quick, withAutomate }) {
   const contestants = {
     ...(withAutomate ? { automate } : {}),

@@ -6,7 +6,7 @@ import { figure, median, printTable } from '../table.mjs';
 
 const rounds = 15;
 
-/** What it takes to start, against a node that does nothing. */
+/** The time to start, compared with a node that does nothing. */
 export async function startup({ node, folder, withAutomate }) {
   const [input, output, flow] = [`${folder}/one.csv`, `${folder}/one.out.csv`, `${folder}/flow.yaml`];
   await writeRecords(input, 1);

@@ -27,7 +27,7 @@ export async function throughput({ node, folder, withAutomate }) {
   return { records, concurrency, rounds, results };
 }
 
-/** All in every round, so that whatever else the machine does meets everyone. The first round only warms up. */
+/** Runs all contestants in every round, so that other load on the machine affects all of them. The first round only warms up. */
 async function inTurns(contestants, job, server) {
   const runs = Object.fromEntries(Object.keys(contestants).map((name) => [name, []]));
   for (let round = 0; round <= rounds; round++) {

@@ -1,4 +1,4 @@
-// What a competent script does with a batch endpoint: gathers rows, so many batches in flight, joins the answers by id.
+// A competent script for a batch endpoint: gathers rows, limits the batches in flight, joins the answers by id.
 // batch-script.mjs IN OUT ORIGIN CONCURRENCY
 import { once } from 'node:events';
 import { createReadStream, createWriteStream } from 'node:fs';

@@ -1,4 +1,4 @@
-// What a competent script does to poll jobs: so many questions in flight, the next one so long after the answer.
+// A competent script that polls jobs: limits the requests in flight, and waits a fixed time after each answer.
 // With `sockets` it asks over plain sockets, written by hand for this one server: what that reaches is what this machine allows.
 // poll-script.mjs IN OUT ORIGIN CONCURRENCY EVERY_MS [undici|sockets]
 import { once } from 'node:events';

@@ -8,7 +8,7 @@ import { checked } from './problems/issues.ts';
 import { nearReferenceWarnings } from './problems/near-references.ts';
 import { flowSchema } from './schema.ts';
 import { readSource, type Source } from './source.ts';
-import { lostFieldsIn, unknownFieldsIn } from './unknown-fields.ts';
+import { removedFieldsIn, unknownFieldsIn } from './unknown-fields.ts';
 
 /** Turns a flow's text into a plan. Throws a FlowError with every problem of the file. */
 export function compile(text: string, options: CompileOptions): Plan {
@@ -36,7 +36,7 @@ export function compile(text: string, options: CompileOptions): Plan {
     carried: [],
   };
   const steps = compileSteps(nodes, { at: [] }, compilation);
-  problems.push(...(options.columns ? unknownFieldsIn(steps, options.columns, source) : lostFieldsIn(steps, source)));
+  problems.push(...(options.columns ? unknownFieldsIn(steps, options.columns, source) : removedFieldsIn(steps, source)));
   const valid = steps.filter((step) => step !== undefined);
   if (problems.length > 0) {
     options.credentials?.(credentialsOf(valid, source));

@@ -15,14 +15,14 @@ export function unknownFieldsIn(steps: readonly (PlacedStep | undefined)[], inpu
 }
 
 /** Problems for the references to fields that an earlier step removes or renames. They hold for any input. */
-export function lostFieldsIn(steps: readonly (PlacedStep | undefined)[], source: Source): Problem[] {
+export function removedFieldsIn(steps: readonly (PlacedStep | undefined)[], source: Source): Problem[] {
   const valid = allSteps(steps.filter((step) => step !== undefined));
   const named = valid.flatMap(({ when, node: { reads, inner } }) => [
     ...[...reads, ...(inner?.reads ?? [])].map(({ field }) => field),
     ...(when?.fields ?? []),
   ]);
   return unknownAmong(steps, [...new Set(named)], (use, step) =>
-    problemAt(use, step, `no record has a field "${use.field}" here any more: a node before removes or renames it`, source),
+    problemAt(use, step, `no record has a field "${use.field}" here any more: an earlier node removes or renames it`, source),
   );
 }
 

@@ -8,9 +8,9 @@ import { shell } from '../helpers/shell.ts';
 
 /** A server that looks ids up, counts, and refuses a list with a poisoned one. */
 interface LookupServer extends HttpServer {
-  /** The lists it was asked for. */
+  /** The requested lists. */
   lists(): string[][];
-  /** Calls `act` once, when so many requests have come. */
+  /** Calls `act` once, after that many requests. */
   after(count: number, act: () => void): void;
 }
 
@@ -118,7 +118,7 @@ describe('a batch lookup', () => {
     expect(await place.read('out.errors.csv')).toMatch(/^222,"note, 222",ask,http,422,.*,1,222$/m);
     expect(stderr).toContain(`250 read, 247 written, 3 failed, ${server.requests.length} credits`);
     expect(await readCredits(place)).toMatchObject({ spent: server.requests.length, held: 0 });
-    // Each of the halves that hold one is asked for, and their other halves: 2 for each of 6 or 7 halvings.
+    // Each halving sends two requests: 6 or 7 halvings for each bad id.
     expect(server.requests.length).toBeLessThanOrEqual(3 + 2 * (2 * 7 + 6));
     for (const id of poisoned) expect(server.lists()).toContainEqual([String(id)]);
   });

@@ -9,7 +9,7 @@ import { httpServer, json } from '../helpers/http-server.ts';
 const run = ['run', 'flow.yaml', '--in', 'rows.csv', '--out', 'out.csv', '--force'];
 
 describe('a cache that cannot be written', () => {
-  /** Runs a flow with a cache over three records. `{file}` in the environment stands for a file, in which no folder can be created. */
+  /** Runs a flow with a cache over three records. `{file}` in the environment is replaced by a file, in which no folder can be created. */
   async function runWith(environment: Record<string, string>, ...more: string[]) {
     const server = await askedServer();
     const place = await workplace({

@@ -130,7 +130,7 @@ describe('connections add', () => {
       addHttp('crm', '--auth', 'basic', '--credential', 'c', '--header', 'X'),
       '--header is for --auth api_key, not for basic',
     ],
-    ['scopes alone', addHttp('crm', '--scopes', 'read'), '--scopes is for --auth oauth2_client_credentials, not for none'],
+    ['only scopes', addHttp('crm', '--scopes', 'read'), '--scopes is for --auth oauth2_client_credentials, not for none'],
     ['a bad rate', addHttp('crm', '--rate', '10'), 'expected a rate such as 10/s'],
     ['an empty rate', addHttp('crm', '--rate', ''), 'expected a rate such as 10/s'],
     ['a bad concurrency', addHttp('crm', '--concurrency', '0'), 'expected a whole number from 1 on'],
@@ -140,8 +140,8 @@ describe('connections add', () => {
     ['a query', ['connections', 'add', 'http', 'crm', '--base-url', `${base}?a=1`], 'a base_url ends with its path'],
     ['a header of the client', addHttp('crm', '--set-header', 'Content-Length: 5'), 'is set by the client'],
     ['a header without value', addHttp('crm', '--set-header', 'Accept'), 'expected a header such as'],
-    ['a header twice', addHttp('crm', '--set-header', 'A: 1', '--set-header', 'A: 2'), 'the header "A" is there already'],
-    ['a header twice in another case', addHttp('crm', '--set-header', 'A: 1', '--set-header', 'a: 2'), 'the header "a" is there already'],
+    ['a header twice', addHttp('crm', '--set-header', 'A: 1', '--set-header', 'A: 2'), 'the header "A" is given twice'],
+    ['a header twice in another case', addHttp('crm', '--set-header', 'A: 1', '--set-header', 'a: 2'), 'the header "a" is given twice'],
   ])('refuses %s', async (_, args, message) => {
     const place = await workplace();
     const { code, stdout, stderr } = await place.automate(args);

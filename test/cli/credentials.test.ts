@@ -116,7 +116,7 @@ describe('credentials set', () => {
     async (blank) => {
       const server = await httpServer(({ headers }, response) => json(response, { name: `got ${headers.authorization?.trim()}` }));
       const place = await flowPlace(server.origin);
-      expect((await setTo(place, blank, 'crm')).stderr).toMatch(/warning: it begins or ends with blanks/);
+      expect((await setTo(place, blank, 'crm')).stderr).toMatch(/warning: the secret begins or ends with spaces/);
       expect((await place.automate(run, { env: place.env })).code).toBe(0);
       expect(await place.read('out.csv')).toContain('got Bearer ***');
       expect(await place.read('out.csv')).not.toContain(secret);

@@ -127,7 +127,7 @@ nodes:
     expect(spent).toBeLessThanOrEqual(server.requests.length);
     expect(spent + held).toBeGreaterThanOrEqual(server.requests.length);
     expect(held).toBeLessThanOrEqual(2 * 1024);
-    // One is settled when it goes on, the other by whoever looks.
+    // One is settled when it resumes, the other by the next command that reads the ledger.
     await place.automate(['run', 'flow.yaml', '--in', 'rows.csv', '--out', '1.csv', '--errors', '1.errors.csv', '--resume']);
     expect(await readCredits(place)).toMatchObject({ spent: server.requests.length, held: 0 });
     await place.automate(['run', 'flow.yaml', '--in', 'rows.csv', '--out', '2.csv', '--errors', '2.errors.csv', '--resume']);

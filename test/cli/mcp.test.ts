@@ -78,7 +78,7 @@ describe('connections add mcp', () => {
     ['{"hello":1}', 'what answers as "bad" is no MCP server: the answer is no message of the protocol\n'],
     [
       '{"jsonrpc":"2.0","id":ID,"result":{"capabilities":{}}}',
-      'the answer is not what the protocol asks for: Invalid result for initialize: protocolVersion: expected string, received undefined',
+      'the answer does not follow the protocol: Invalid result for initialize: protocolVersion: expected string, received undefined',
     ],
   ])('reports an invalid answer in one line: %s', async (answer, message) => {
     const server = await httpServer(({ body }, response) =>

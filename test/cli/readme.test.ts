@@ -22,7 +22,7 @@ test.each(flows)('flow %# of README is valid', async (flow) => {
 
 const groups = ['credentials', 'connections', 'cache', 'credits'];
 
-/** What stands behind `automate` in code: a command, with its group where it has one. */
+/** The command after `automate` in code, with its group if it has one. */
 const named = [...(readme.match(/^(?: {4}|\$ ).*\bautomate .*/gm) ?? []), ...(readme.match(/`automate [^`\n]*/g) ?? [])]
   .flatMap((code) => [...code.matchAll(/(?<![\w.-])automate ([a-z][a-z-]*)(?: ([a-z]+)\b)?/g)])
   .map(([, first = '', second]) => (groups.includes(first) && second !== undefined ? `${first} ${second}` : first));

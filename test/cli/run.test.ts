@@ -147,7 +147,7 @@ describe('run', () => {
       .split('\n')
       .slice(1)
       .map((line) => Number(line.split(',')[0]));
-    // Only those that were in flight with it at the end may come behind it.
+    // Only records that were in flight with it at the end may come after it.
     expect(written.indexOf(0)).toBeGreaterThan(30);
     expect([...written].sort((a, b) => a - b)).toEqual(ids);
   });

@@ -9,7 +9,7 @@ import { describe, expect, onTestFinished, test } from 'vitest';
 const bin = fileURLToPath(new URL('../../bin/automate.js', import.meta.url));
 const parts = fileURLToPath(new URL('../../.config/undici-parts.mjs', import.meta.url));
 
-/** A folder with a flow, and the program run there in a process of its own. */
+/** A folder with a flow, and the program run there in a new process. */
 async function startPlace() {
   const folder = await mkdtemp(join(tmpdir(), 'automate-start-'));
   onTestFinished(() => rm(folder, { recursive: true, force: true }));

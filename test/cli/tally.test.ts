@@ -15,7 +15,7 @@ function tallyOf(...events: readonly Event[]): Tally {
   return tally;
 }
 
-/** What the summary says of failures. */
+/** The lines of the summary about failures. */
 function failuresOf(tally: Tally): string[] {
   const lines = summaryText(tally, facts, new Chalk({ level: 0 })).split('\n');
   return lines.filter((line) => line.startsWith('    ')).map((line) => line.trim());

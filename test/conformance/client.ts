@@ -30,7 +30,7 @@ const tools = createTools({
   secret: () => {},
   storeLogin: async () => {},
   person: browser,
-  // The suite expects forms to be accepted with their defaults. The tool itself tells servers that it has no person to ask.
+  // The suite expects forms to be accepted with their defaults. The tool itself announces to servers that it cannot show forms.
   elicit: /elicitation|sep-2322/.test(scenario)
     ? () => ({ action: 'accept', content: scenario.startsWith('sep') ? { confirmed: true } : {} })
     : undefined,

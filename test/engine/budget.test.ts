@@ -5,7 +5,7 @@ import type { Progress } from '../../src/engine/call.ts';
 import { RunPhase } from '../../src/engine/phase.ts';
 import { planFor } from '../helpers/flow-problems.ts';
 
-/** A budget whose ledger affords calls while `affords` says so, and notes the numbers of calls that it was asked for. */
+/** A budget whose ledger affords calls as `affords` says, and records the numbers of calls it was asked about. */
 function budgetOf(nodes: string, affords: () => boolean = () => true) {
   const asked: Record<string, number>[] = [];
   const phase = new RunPhase();

@@ -7,7 +7,7 @@ describe('--max-errors', () => {
   test.each([
     ['a count allows that many failures', { count: 3 }, { finished: 9, failed: 3 }, undefined],
     ['a count is exceeded by one more', { count: 3 }, { finished: 9, failed: 4 }, 'more than 3 records have failed (--max-errors 3)'],
-    ['a count of one is told in the singular', { count: 1 }, { finished: 9, failed: 2 }, 'more than 1 record has failed (--max-errors 1)'],
+    ['a count of one is in the singular', { count: 1 }, { finished: 9, failed: 2 }, 'more than 1 record has failed (--max-errors 1)'],
     ['a share says nothing before the hundredth record', { share: 0.1 }, { finished: 99, failed: 99 }, undefined],
     ['a share allows exactly that many', { share: 0.1 }, { finished: 100, failed: 10 }, undefined],
     [
@@ -68,7 +68,7 @@ describe('a run whose first records all fail alike', () => {
     return failure;
   }
 
-  /** The reason for the end after these records; absent if the run goes on. */
+  /** The reason for the end after these records; absent if the run continues. */
   function reasonAfter(...outcomes: readonly (Failure | undefined)[]): string | undefined {
     const phase = new RunPhase();
     const watch = new SameFailureWatch(phase);

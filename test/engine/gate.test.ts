@@ -142,7 +142,7 @@ describe('a rate', () => {
   });
 });
 
-/** A clock whose sleepers wake late, by so many ms in turn. */
+/** A clock whose sleeps end late by these delays in ms, in turn. */
 function lateClock(lateness: readonly number[]): Clock {
   const clock = createFakeClock();
   let next = 0;

@@ -9,7 +9,7 @@ const flow = (more = '') => `nodes: [{ type: http, url: "https://api.example.com
 const ids = (count: number) => Array.from({ length: count }, (_, id) => id);
 const idOf = (path: string) => Number(path.slice(1));
 
-/** Records that tell how many of them were read. */
+/** Records, with the number of those read so far. */
 function counted(count: number) {
   const reading = { read: 0 };
   function* read(): Generator<GivenRecord> {

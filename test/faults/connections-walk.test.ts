@@ -11,7 +11,7 @@ const keys = { enter: '\r', down: '\x1b[B', ctrlC: '\x03', ctrlD: '\x04', clear:
 /** A text to wait for on the screen, and the keys to type then. */
 type Answer = readonly [shown: string, typed: string];
 
-/** Runs a shell command at a terminal of its own. Each answer is typed once its question is on the screen. */
+/** Runs a shell command in a new terminal. Types each answer once its question is on the screen. */
 async function atTerminal(place: Workplace, command: string, answers: readonly Answer[], env: Record<string, string> = {}) {
   const script = `stty cols 200 rows 50; automate() { node "$AUTOMATE" "$@"; }; ${command}`;
   const child = spawn('script', ['-qec', script, '/dev/null'], {

@@ -225,7 +225,7 @@ describe('secret that is cut where a text is shortened', () => {
   const written = [...sixes, ...sixes.map(encodeURIComponent), ...sixes.map(inJson), ...pieces(inBase64(secret), 8)];
   const lengths = idsTo(210).slice(99);
 
-  /** Answers each record with a status of its own, so that the summary shows each message. */
+  /** Answers each record with a different status, so that the summary shows each message. */
   const failing = (length: number, said: string, response: ServerResponse) =>
     response.writeHead(300 + length, { 'content-type': 'text/plain' }).end('x'.repeat(length) + said);
   const noJson = (length: number, said: string, response: ServerResponse) =>
@@ -258,7 +258,7 @@ describe('secret that is cut where a text is shortened', () => {
     const env = { AUTOMATE_CREDENTIAL_KEY: secret };
     const files = ['--out', 'out.csv', '--events', 'events.ndjson', '--summary', 'summary.json'];
     const outcomes = [await place.automate(['run', 'flow.yaml', '--in', 'rows.csv', ...files], { env })];
-    // A preview shortens its samples the most.
+    // A preview shortens its samples more than other texts.
     for (const id of [120, 130, 140, 170, 185]) {
       outcomes.push(await place.automate(['test-request', 'flow.yaml', '--set', `id=${id}`], { env }));
     }

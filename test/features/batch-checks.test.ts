@@ -64,7 +64,7 @@ describe('batch.items', () => {
   test.each([
     ['a list in a list', '[{ in: ["{{items}}"] }]', '[{"in":[["r1","r2"]]}]'],
     ['JSON text', `'{"ids": {{items}}, "n": 1}'`, '{"ids": ["r1","r2"], "n": 1}'],
-    ['the list alone', '"{{items}}"', '["r1","r2"]'],
+    ['only the list', '"{{items}}"', '["r1","r2"]'],
   ])('puts the list where {{items}} stands in the body: %s', async (_, body, sent) => {
     const { requests } = await runFlow(lookup({ body, batch: 'size: 9', more: 'map: { all: $status }' }), records(2));
     expect(requests.map((request) => request.body)).toEqual([sent]);
@@ -125,7 +125,7 @@ describe('max_bytes', () => {
     const result = await runFlow(lookup({ batch: `max_bytes: 50, ${byId}` }), [{ id: 'a' }, { id: big }, { id: 'c' }], { http: names() });
     const over = `{"ids":["${big}"]}`.length - 50;
     expect(result.failures).toMatchObject([
-      { record: 2, class: 'request', message: `the record alone makes the body ${over} bytes larger than batch.max_bytes`, attempts: 0 },
+      { record: 2, class: 'request', message: `a body with only this record is ${over} bytes larger than batch.max_bytes`, attempts: 0 },
     ]);
     expect([lists(result), result.credits]).toEqual([[['a', 'c']], 1]);
   });

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { type FlowOptions, runFlow } from '../helpers/run-flow.ts';
 
-/** Every record becomes as many rows as its field `parts` says; each row is then asked for by its own request. */
+/** Every record becomes as many rows as its field `parts` says; each row then makes its own request. */
 const flow = (more = '') => `nodes:
   - { id: split, type: http, url: "https://api.example.com/split/{{parts}}", map: { part: "parts[]" }, when_empty: drop }
   - { id: each, type: http, url: "https://api.example.com/{{id}}/{{part}}", map: { value: value }${more} }

@@ -5,7 +5,7 @@ import { runFlow, type SentRequest } from '../helpers/run-flow.ts';
 
 const many = (count: number) => Array.from({ length: count }, (_, index) => ({ id: index + 1 }));
 
-/** How many requests to a place were in flight at once, at most, when each takes 100 ms. */
+/** The maximum of requests in flight at each place, when each takes 100 ms. */
 function mostAtOnce(requests: readonly SentRequest[], place = ''): number {
   const times = requests.filter(({ url }) => url.startsWith(place)).map(({ atMs }) => atMs);
   return Math.max(...times.map((time) => times.filter((other) => other <= time && time < other + 100).length));

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { flowProblems, onOneLine } from '../helpers/flow-problems.ts';
 import { runFlow } from '../helpers/run-flow.ts';
 
-/** A loop over pages that a server tells by a cursor. */
+/** A loop over pages with a cursor. */
 function pages(options: string, more = '') {
   return `nodes:
   - { type: set, fields: { cursor: "" } }

@@ -4,7 +4,7 @@ import { runFlow, type SentRequest } from '../helpers/run-flow.ts';
 
 const lookup = `{ id: lookup, type: http, method: POST, url: "${origin}/lookup", batch: { size: 3, items: "{{n}}" }, body: { ids: "{{items}}" }, map: { d: "found[]" } }`;
 
-/** Answers with so many pages of two, and looks up. */
+/** Answers with that many pages of two items, and answers look-ups. */
 const answering = (pages: number, looksUp: (ids: number[]) => object) => (request: SentRequest) =>
   request.path === '/lookup' ? looksUp(JSON.parse(String(request.body)).ids) : { ...byCursor(pages)(request), afterMs: 10 };
 

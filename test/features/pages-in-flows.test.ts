@@ -8,7 +8,7 @@ const run = (flow: string, http?: FlowOptions['http'], options: FlowOptions = {}
 const numbers = ({ rows }: FlowResult) => rows.map(({ n }) => n);
 const found = ({ events }: FlowResult) => events.flatMap((event) => (event.type === 'mapped' ? [event.found] : []));
 
-/** Answers for the page that a cursor tells, but with something else for one of them. */
+/** Answers with the page of the cursor, but differently for one of them. */
 const except = (bad: number, answer: object) => (request: SentRequest) =>
   request.url.endsWith(`cursor=${bad}`) ? answer : byCursor(4)(request);
 

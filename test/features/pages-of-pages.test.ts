@@ -8,7 +8,7 @@ const batch = (size: number, key = '') =>
   `{ id: b, type: http, method: POST, url: "${origin}/b${key}", batch: { size: ${size}, items: "{{k}}", match: { field: k, path: "results[].k" } }, body: { ks: "{{items}}" }, map: { v: "results[].v" } }`;
 const flow = (...nodes: string[]) => `nodes:\n${nodes.map((text) => `  - ${text}\n`).join('')}`;
 
-/** Every page has so many items, and leads to the next. */
+/** Every page has that many items, and leads to the next. */
 function server(pageCount: number, items: number) {
   return (request: SentRequest) => {
     if (request.method === 'POST') {

@@ -12,7 +12,7 @@ function polling(options: string, more = '') {
 `;
 }
 
-/** How often a poll can ask at most, as its plan says. */
+/** The maximum number of passes of a poll, from its plan. */
 const most = (options: string) => planFor(polling(options)).steps[0]?.node.inner?.maxPasses;
 
 /** Done at the answer of that number, for each record. */

@@ -65,7 +65,7 @@ const flowOf = (nodes: readonly Part[]) =>
 const numberOf = (text: string) => [...text].reduce((hash, character) => (hash * 31 + character.charCodeAt(0)) % 1_000_003, 7);
 const short = (text: string) => String(numberOf(text) % 9973);
 
-/** Answers by what is asked alone; a few requests fail. */
+/** Answers that depend only on the request; a few requests fail. */
 function answerTo({ url, path, body }: Pick<SentRequest, 'url' | 'path' | 'body'>) {
   const kind = path.split('/')[1];
   const number = numberOf(path);

@@ -3,7 +3,7 @@ import { ExactNumber } from '../../src/core/value/value.ts';
 import { flowProblems, onOneLine } from '../helpers/flow-problems.ts';
 import { type GivenRecord, runFlow } from '../helpers/run-flow.ts';
 
-/** The record behind a set node, as a list of names and values; or how it failed. */
+/** The record after a set node, as a list of names and values; or its failure. */
 async function setOver(set: string, record: GivenRecord) {
   const { rows, failures, requests } = await runFlow(`nodes:\n  - { type: set, ${set} }\n`, [record]);
   expect(requests).toEqual([]);

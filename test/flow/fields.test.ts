@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { flowProblems, onOneLine, planFor, shown } from '../helpers/flow-problems.ts';
 
-/** What is wrong with the nodes for a table with these columns. */
+/** The problems of the nodes for a table with these columns. */
 const check = (header: string, ...nodes: string[]) =>
   flowProblems(`nodes:\n${nodes.map((node) => `  - ${node}\n`).join('')}`, { header: header.split(',') }).map(onOneLine);
 
@@ -194,7 +194,7 @@ describe('fields along the chain', () => {
 describe('a removed or renamed field is unknown, whatever the input is', () => {
   const lost = (...nodes: string[]) => flowProblems(`nodes:\n${nodes.map((node) => `  - ${node}\n`).join('')}`).map(onOneLine);
   const ask = (more: string) => `{ type: http, url: "https://a.com/{{a}}", ${more} }`;
-  const any = 'any more: a node before removes or renames it';
+  const any = 'any more: an earlier node removes or renames it';
 
   test.each([
     ['renamed', ['{ type: set, rename: { a: b } }', ask('map: [c]')], [`3:39 no record has a field "a" here ${any}`]],

@@ -3,7 +3,7 @@ import { flowProblems, onOneLine, planFor, shown } from '../helpers/flow-problem
 
 const flowOf = (...nodes: string[]) => `nodes:\n${nodes.map((node) => `  - ${node}\n`).join('')}`;
 
-/** What is wrong with the nodes for a table with the column id. */
+/** The problems of the nodes for a table with the column id. */
 const check = (...nodes: string[]) => flowProblems(flowOf(...nodes), { header: ['id'] }).map(onOneLine);
 
 const http = (more: string) => `{ type: http, url: "https://a.com/x", ${more} }`;
@@ -13,7 +13,7 @@ const poll = (more: string, ...nodes: string[]) => `{ type: poll, ${more}, nodes
 const batch = (more: string, map = 'map: { name: "r[].name" }') =>
   `{ type: http, method: POST, url: "https://a.com/x", body: { ids: "{{items}}" }, batch: { ${more} }, ${map} }`;
 
-/** Expects one problem: the field, and the text at which the caret stands. */
+/** Expects one problem: the field, and the text at the caret. */
 function expectUnknown(problems: ReturnType<typeof flowProblems>, field: string, place: string): void {
   expect(problems.map(({ message }) => message.split(';')[0])).toEqual([`no record has a field "${field}" here`]);
   const { text, caret } = problems[0]?.source ?? { text: '', caret: 0 };
@@ -46,7 +46,7 @@ describe('fields are followed through', () => {
 
 describe('a reference to a field that no earlier node makes is an error at its place', () => {
   test.each([
-    ['behind a loop', [loop('while: n != null', http('map: { n: next }')), use('m')], 'm', '{{m}}'],
+    ['after a loop', [loop('while: n != null', http('map: { n: next }')), use('m')], 'm', '{{m}}'],
     ['before a loop', [use('n'), loop('while: n != null', http('map: { n: next }'))], 'n', '{{n}}'],
     [
       'in a loop, made only behind it',
@@ -79,7 +79,7 @@ describe('a reference to a field that no earlier node makes is an error at its p
     ['items', [batch('items: "{{key}}"')], 'key', '{{key}}'],
     ['one of several items', [batch('items: { a: "{{id}}", b: "x {{key}}" }')], 'key', '{{key}}'],
     ['match.field', [batch('items: "{{id}}", match: { field: key, path: "r[].id" }')], 'key', 'key'],
-    ['the list behind its batch', [batch('items: "{{id}}"'), use('items')], 'items', '{{items}}'],
+    ['the list after its batch', [batch('items: "{{id}}"'), use('items')], 'items', '{{items}}'],
     ['what set removed', ['{ type: set, fields: { a: 1 }, remove: [id] }', batch('items: "{{id}}"')], 'id', '{{id}}'],
     ['what set renamed', ['{ type: set, rename: { id: key } }', poll('until: id == "1"', use('key'))], 'id', 'id'],
   ])('%s', (_, nodes, field, place) => {

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { flowProblems, onOneLine, planFor, shown } from '../helpers/flow-problems.ts';
 
-/** The problems of an HTTP node with these lines in it. They stand on line 4 and after. */
+/** The problems of an HTTP node with these lines in it. They begin on line 4. */
 const ofNode = (...lines: string[]) =>
   flowProblems(`nodes:\n  - type: http\n    url: https://api.example.com/\n${lines.map((line) => `    ${line}\n`).join('')}`);
 

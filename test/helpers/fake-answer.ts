@@ -1,15 +1,15 @@
 import { retryAfterMs } from '../../src/core/answer/rate-limit.ts';
 import type { HttpResponse } from '../../src/core/ports.ts';
 
-/** What a server answers: status 200 and no body unless said otherwise. */
+/** An answer of a server. Defaults to status 200 without a body. */
 export interface FakeAnswer {
   readonly status?: number;
   readonly headers?: Readonly<Record<string, string>>;
   /** Texts and bytes as they are, everything else as JSON. */
   readonly body?: unknown;
-  /** How long the answer takes. */
+  /** Duration of the answer. */
   readonly afterMs?: number;
-  /** Whether only the end of the connection ended the body. */
+  /** True if only the end of the connection ended the body. */
   readonly endedByClose?: boolean;
 }
 

@@ -6,7 +6,7 @@ interface Sleeper {
   readonly wake: () => void;
 }
 
-/** Makes a clock that runs ahead by itself: once nothing else can go on, whoever sleeps the shortest is woken, without real waiting. */
+/** Makes a clock that never really waits: once nothing else can run, it jumps to the earliest end of a sleep. */
 export function createFakeClock(wallStartMs = Date.UTC(2030, 0, 1)): Clock {
   const sleepers = new Set<Sleeper>();
   let nowMs = 0;
@@ -30,7 +30,7 @@ export function createFakeClock(wallStartMs = Date.UTC(2030, 0, 1)): Clock {
     });
   }
 
-  /** As many microtasks as anything here takes to go on. */
+  /** Enough microtasks for everything that can run to run. */
   async function nextTurn(): Promise<void> {
     for (let hop = 0; hop < 100; hop++) await undefined;
   }

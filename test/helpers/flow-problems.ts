@@ -3,7 +3,7 @@ import type { Plan } from '../../src/core/plan.ts';
 import { compile } from '../../src/flow/compile.ts';
 import { nodeTypes } from '../../src/nodes/index.ts';
 
-/** How a flow is checked in a test. */
+/** The settings with which a test checks a flow. */
 export interface CheckOptions {
   readonly allowHttp?: boolean;
   /** The names in the input's header row. */
@@ -15,7 +15,7 @@ export function planFor(yaml: string, { allowHttp = false, header }: CheckOption
   return compile(yaml, { file: 'flow.yaml', nodeTypes, allowHttp, textCells: true, columns: header });
 }
 
-/** Everything that is wrong with a flow, in the order in which it is told; empty for a good one. */
+/** The problems of a flow in the order of the report; empty for a valid one. */
 export function flowProblems(yaml: string, options: CheckOptions = {}): readonly Problem[] {
   try {
     planFor(yaml, options);

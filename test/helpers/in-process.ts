@@ -32,8 +32,8 @@ export function canRunInProcess(variables: Readonly<Record<string, string>> = {}
 }
 
 /**
- * Runs the built bundle in this process, as if in a process of its own: starting one takes ten times as long.
- * Timers that it leaves at its end go on.
+ * Runs the built bundle in this process, instead of in a new one, which would take ten times as long to start.
+ * Timers that it leaves keep running.
  */
 export async function runInProcess({ args, folder, env, stdin }: Call): Promise<Finished> {
   isRunning = true;

@@ -32,7 +32,7 @@ const keywords: Readonly<Record<string, Check>> = {
     typeof value !== 'string' || new RegExp(pattern, 'u').test(value) ? [] : [`${at}: expected ${pattern}`],
   minLength: (least: number, value, at) => (typeof value !== 'string' || value.length >= least ? [] : [`${at}: too short`]),
   minimum: (least: number, value, at) => (typeof value !== 'number' || value >= least ? [] : [`${at}: below ${least}`]),
-  maximum: (most: number, value, at) => (typeof value !== 'number' || value <= most ? [] : [`${at}: above ${most}`]),
+  maximum: (max: number, value, at) => (typeof value !== 'number' || value <= max ? [] : [`${at}: above ${max}`]),
   minItems: (least: number, value, at) => (!Array.isArray(value) || value.length >= least ? [] : [`${at}: too few`]),
   items: (schema: Schema, value, at, _schema, root) =>
     Array.isArray(value) ? value.flatMap((item, index) => breaches(schema, item, `${at}[${index}]`, root)) : [],
@@ -59,7 +59,7 @@ const keywords: Readonly<Record<string, Check>> = {
   },
 };
 
-/** What a pointer such as `#/properties/nodes` leads to. */
+/** The schema at a pointer such as `#/properties/nodes`. */
 function referred(root: Schema, pointer: string): Schema {
   return pointer
     .split('/')

@@ -1,24 +1,24 @@
 import { type HttpServer, httpServer, json } from './http-server.ts';
 
-/** What a server of pages has. */
+/** The content of a server of pages. */
 export interface PagesOptions {
-  /** How many pages a record has. */
+  /** Number of pages of a record. */
   readonly pages: number;
-  /** How many rows a page has. */
+  /** Number of rows of a page. */
   readonly rows: number;
   /** A row's text. */
   readonly text?: (id: string, n: number) => string;
   /** The status for a page, from 0; 200 unless it says so. */
   readonly status?: (id: string, page: number) => number;
-  /** How long an answer takes. */
+  /** Duration of an answer. */
   readonly ms?: number;
 }
 
-/** A server of pages that can tell when it was asked often enough. */
+/** A server of pages that counts its requests. */
 export interface PagesServer extends HttpServer {
-  /** Calls `act` once, when so many more calls have come. */
+  /** Calls `act` once, after that many more requests. */
   after(count: number, act: () => void): void;
-  /** How often each page was asked for. */
+  /** Number of requests for each page. */
   calls(): Map<string, number>;
 }
 

@@ -3,10 +3,10 @@ import type { SentRequest } from './run-flow.ts';
 
 /** Where the pages are. */
 export const origin = 'https://api.example.com';
-/** What is taken from a page. */
+/** The map of a page. */
 export const map = 'map: { n: "items[].n" }';
 
-/** A flow whose first node asks for pages. `more`: its other options, each `, name: value`. `behind`: the nodes behind it. */
+/** A flow whose first node asks for pages. `more`: its other options, each `, name: value`. `behind`: the nodes after it. */
 export function paging(paginate: string, more = '', behind = '') {
   return `nodes:
   - { id: pages, type: http, url: "${origin}/{{id}}", paginate: { ${paginate} }, ${map}${more} }
@@ -22,7 +22,7 @@ export const offset = 'type: offset, size: 2, items: items';
 /** The items of a page, from 0: two of them. */
 export const itemsOf = (index: number) => [{ n: index * 2 }, { n: index * 2 + 1 }];
 
-/** Answers with so many pages of two items; which one is asked for, and how the next one is told, is the type's. */
+/** Answers with that many pages of two items. The type of paging decides how a page is requested and how it names the next one. */
 export type Server = (last: number, more?: FakeAnswer) => (request: SentRequest) => FakeAnswer;
 
 const numberIn = ({ url }: SentRequest, name: string) => Number(new URL(url).searchParams.get(name) ?? 0);

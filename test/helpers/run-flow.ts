@@ -21,13 +21,13 @@ export type GivenRecord = Readonly<Record<string, unknown>> | readonly (readonly
 /** A request as it was sent, and when. */
 export type SentRequest = HttpRequest & { readonly url: string; readonly atMs: number };
 
-/** How a flow is run in a test. */
+/** The settings with which a test runs a flow. */
 export interface FlowOptions extends Partial<RunSettings>, LimitOverrides {
   /** Answers a request (`index` counts from 0), or throws a Failure. */
   readonly http?: ((request: SentRequest, index: number) => FakeAnswer | Promise<FakeAnswer>) | undefined;
   /** Calls tools; without it there are none. */
   readonly tools?: Tools;
-  /** Whether the records are rows of a CSV: then every field is a text. */
+  /** True if the records are rows of a CSV: then every field is a text. */
   readonly csv?: boolean;
   readonly allowHttp?: boolean;
   readonly credits?: number;
@@ -39,11 +39,11 @@ export interface FlowOptions extends Partial<RunSettings>, LimitOverrides {
   readonly gates?: Gates;
   /** An HTTP port that is used instead of the fake one. */
   readonly httpPort?: Http;
-  /** How many records are read at a time; all of them unless said otherwise. */
+  /** Number of records read at a time; by default all of them. */
   readonly batch?: number;
   /** Wraps the output that gathers rows and failures. */
   readonly output?: (output: Output, clock: Clock) => Output;
-  /** Whether events need not be kept. */
+  /** True if no test reads the events. */
   readonly forget?: boolean;
   /** Gets the run once it has started. */
   readonly started?: (run: Run, clock: Clock) => void;
@@ -52,13 +52,13 @@ export interface FlowOptions extends Partial<RunSettings>, LimitOverrides {
 /** A record that failed. */
 export type FailedRecord = FailureReport & { readonly record: number; readonly fields: Record<string, unknown> };
 
-/** What came of a run. */
+/** The results of a run. */
 export interface FlowResult {
   readonly rows: Record<string, unknown>[];
   readonly failures: FailedRecord[];
   readonly requests: SentRequest[];
   readonly events: Event[];
-  /** What the clock showed at the end; it started at 0. */
+  /** The time at the end, in ms from the start. */
   readonly waitedMs: number;
   readonly ending: Ending;
   readonly credits: number;

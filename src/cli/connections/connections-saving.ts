@@ -27,7 +27,7 @@ export function setHeaders({ setHeader: given }: AddOptions): Record<string, str
   if (given.length === 0) return undefined;
   const headers = new Map<string, string>();
   for (const [header, value] of given) {
-    if (headers.has(header)) throw new AutomateError('usage', `--set-header: the header "${header}" is there already`);
+    if (headers.has(header)) throw new AutomateError('usage', `--set-header: the header "${header}" is given twice`);
     headers.set(header, value);
   }
   return Object.fromEntries(headers);

@@ -31,7 +31,7 @@ export async function setCommand(name: string, options: SetOptions, terminal: Te
   for (const backend of left) warn(`the old secret is still in the ${backend}, which cannot be reached here`);
   const variable = variableWith(name, process.env);
   if (variable !== undefined) warn(`${variable} is set, and takes precedence`);
-  if (secret !== secret.trim()) warn('it begins or ends with blanks, which HTTP removes: is that intended?');
+  if (secret !== secret.trim()) warn('the secret begins or ends with spaces, which HTTP removes: is that intended?');
   if (secret.length < 4) warn('a secret of fewer than 4 characters cannot be masked in the output');
   return exitCodes.success;
 }

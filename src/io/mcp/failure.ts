@@ -42,7 +42,7 @@ const sdkFailures: Readonly<Partial<Record<SdkErrorCode, (error: SdkError, conte
     return new Failure('timeout', explanation === '' ? message : `${message}: ${explanation}`, { retryable: true, sent });
   },
   [SdkErrorCode.InvalidResult]: ({ message }) =>
-    new Failure('parse', `the answer is not what the protocol asks for: ${withReadableIssues(message)}`),
+    new Failure('parse', `the answer does not follow the protocol: ${withReadableIssues(message)}`),
   // The tool asks for something that only a person could give, or that this client does not speak.
   [SdkErrorCode.UnsupportedResultType]: notCallable,
   [SdkErrorCode.InputRequiredRoundsExceeded]: notCallable,

@@ -185,7 +185,7 @@ function unfindable(field: string): Failure {
 }
 
 function tooLarge(bytes: number): Failure {
-  return new Failure('request', `the record alone makes the body ${bytes} bytes larger than batch.max_bytes`, { sent: false });
+  return new Failure('request', `a body with only this record is ${bytes} bytes larger than batch.max_bytes`, { sent: false });
 }
 
 /** The list for some entries. Entries with the same key ask for the same: it is listed once. */

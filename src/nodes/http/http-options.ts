@@ -43,9 +43,9 @@ export const httpOptions = z.strictObject({
   when_empty: whenEmpty,
   credits: credits.optional().describe('what one request costs; 1 unless the connection says otherwise'),
   cost: path.optional().describe('where an answer says what it really cost, such as $headers.x-credits-used'),
-  paginate: paginateOptions.optional().describe('how the next page is asked for: next_url, cursor, page, offset or link_header'),
+  paginate: paginateOptions.optional().describe('how the next page is requested: next_url, cursor, page, offset or link_header'),
   batch: batchOptions.optional().describe('one request for many records'),
-  cache: duration.optional().describe('how long an answer is kept on disk for identical requests'),
+  cache: duration.optional().describe('how long an answer is cached on disk for identical requests'),
 });
 
 /** The checked options of an HTTP Request node. */

@@ -18,7 +18,7 @@ export const mcpOptions = z.strictObject({
   arguments: z
     .union([z.string(), dictionary(z.string(), z.unknown())], { error: 'expected a mapping, or JSON text' })
     .default({})
-    .describe('a mapping, or JSON text; {{field}} puts a field in, and alone in its quotes it keeps its type'),
+    .describe('a mapping, or JSON text; {{field}} inserts a field, with its type if it is the whole value'),
   timeout: timeout.prefault('30s').describe('one limit for the whole call'),
   retry: retry
     .extend({

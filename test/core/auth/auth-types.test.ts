@@ -25,7 +25,7 @@ const signedToken = defineAuthType({
 
 const registry = '../../../src/core/auth/auth-types.ts';
 
-/** Loads the modules under test anew, with the registry's new line. */
+/** Loads the modules under test again, with the new line in the registry. */
 async function load() {
   vi.resetModules();
   vi.doMock(registry, async (original) => ({ ...(await original<object>()), authTypes: [...authTypes, signedToken] }));

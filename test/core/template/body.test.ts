@@ -12,7 +12,7 @@ const fromCsv = (body: Value, fields: Record<string, string>) => bodyTemplate(bo
 
 const anyText = fc.oneof(fc.string({ unit: 'binary' }), fc.string(), fc.constantFrom(...naughtyTexts));
 const anyValue = fc.oneof(fc.jsonValue({ stringUnit: 'binary' }), anyText) as fc.Arbitrary<Value>;
-/** What JSON can carry: it knows no -0. */
+/** The value that JSON can carry: -0 becomes 0. */
 const carried = (value: unknown) => JSON.parse(JSON.stringify(value));
 
 describe('a mapping or list', () => {

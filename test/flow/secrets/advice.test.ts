@@ -77,10 +77,10 @@ describe('the name of the suggested credential comes from', () => {
   const asking = (url: string, more = '') => `nodes: [{ type: http, url: "${url}", ${more} headers: { X-API-Key: ${secret} } }]`;
 
   test.each([
-    ['the connection it stands in', connection(`    headers: { X-API-Key: ${secret} }`), 'crm-token'],
+    ['its connection', connection(`    headers: { X-API-Key: ${secret} }`), 'crm-token'],
     ['the connection, and not its host', `connections: { a: { base_url: "https://u:${secret}@b.com" } }\nnodes: []`, 'a-login'],
     ['the host', asking('https://api.github.com/x'), 'github-token'],
-    ['the host, whatever its case and port', asking('https://WWW.GitHub.com:8443'), 'github-token'],
+    ['the host in any case and with a port', asking('https://WWW.GitHub.com:8443'), 'github-token'],
     ['the host below a suffix of two labels', asking('https://api.acme.co.uk/x'), 'acme-token'],
     ['a host that is a suffix elsewhere', asking('https://com.de/x'), 'com-token'],
     ['a host of one label', asking('https://intranet/x'), 'intranet-token'],

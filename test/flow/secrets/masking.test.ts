@@ -106,7 +106,7 @@ nodes:
     put: fc.option(fc.constantFrom(...breaking)),
   });
 
-  /** Puts something in, or takes one character out that is no part of a word: a word that was changed tells no secret any more. */
+  /** Puts something in, or takes one character out that is no part of a word: a changed word no longer reveals the secret. */
   function changed(yaml: string, { at, put }: { at: number; put: string | null }): string {
     const isInWord = /[\w-]/.test(yaml.charAt(at - 1)) && /[\w-]/.test(yaml.charAt(at));
     if (isInWord || (put === null && /[\w-]/.test(yaml.charAt(at)))) return yaml;

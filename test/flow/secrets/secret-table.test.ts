@@ -7,7 +7,7 @@ describe('the table of secrets', () => {
   const mixed = (length: number) => 'aB3dE5gH7jK9mN1pQ3sT5vW7'.repeat(4).slice(0, length);
   const hex = (length: number) => '9f86d081884c7d659a2feaa0c55ad015'.repeat(2).slice(0, length);
   const upper = (length: number) => 'QZ7KV2ND5XW3'.repeat(3).slice(0, length);
-  /** Beginnings and a rest. They are put together only here, so that nobody takes them for lost ones. */
+  /** Beginnings and a rest. They are joined only here, so that no scanner reports them as leaked secrets. */
   const tokens = {
     sk_live_: mixed(24),
     sk_test_: mixed(24),

@@ -4,7 +4,7 @@ import { AutomateError } from '../../../src/core/failure.ts';
 import { httpServer } from '../../helpers/http-server.ts';
 import { createSender } from '../http/sending.ts';
 
-/** What a server saw of a request with that credential. */
+/** A request with that credential, as the server received it. */
 async function seen(auth: Auth, secret: string, path = '/', headers: Record<string, string> = {}) {
   const server = await httpServer();
   await createSender({ secrets: { c: secret } }).get(server.origin + path, { auth, headers });
@@ -76,7 +76,7 @@ describe('several credentials at once', () => {
     { type: 'api_key', query: 'key', credential: 'd' },
   ];
 
-  test('each stands in its place, and each is reported as used', async () => {
+  test('are all sent in their places and reported as used', async () => {
     const server = await httpServer();
     const { get, used } = createSender({ secrets: { a: 'A1', b: 'B1', c: 'C1', d: 'D1' } });
     await get(`${server.origin}/x?y=1`, { auth });
@@ -87,7 +87,7 @@ describe('several credentials at once', () => {
     expect(used).toEqual(['a', 'b', 'c', 'd']);
   });
 
-  test('none of them follows a redirect to another origin, even if the server repeats the query', async () => {
+  test('are not sent along a redirect to another origin, even if the server repeats the query', async () => {
     const other = await httpServer();
     const server = await httpServer(({ path }, response) => response.writeHead(307, { location: `${other.origin}${path}` }).end());
     const { get } = createSender({ secrets: { a: 'CAN1', b: 'CAN2', c: 'CAN3', d: 'CAN4' } });

@@ -36,7 +36,7 @@ interface Place {
   readonly path: string;
   readonly warnings: readonly string[];
   open(maxBytes?: number): OpenCache;
-  /** Asks for one answer in a run of its own. */
+  /** Requests one answer in a separate run. */
   once(key: string, maxAgeMs: number, produce: () => Promise<HttpResponse>): Promise<HttpResponse>;
   pass(ms: number): void;
 }

@@ -201,7 +201,7 @@ describe('vault passphrase', () => {
     const asked: [isNew: boolean, isAgain: boolean][] = [];
     const ask = async (...how: [boolean, boolean]) => answers[asked.push(how) - 1] as string;
     const vault = new Vault(path, createPassphrase({}, ask));
-    // After the last wrong passphrase nobody is asked again.
+    // After the last wrong passphrase there is no other prompt.
     for (const _ of [1, 2]) {
       const read = vault.read(['default/crm']).then((secrets) => secrets.get('default/crm'));
       if (outcome === 'opens') expect(await read).toBe(secret);

@@ -53,7 +53,7 @@ describe('a request that is not sent', () => {
 
   test('fails if the connection never completes', async () => {
     const server = await rawServer(() => {});
-    // A TLS handshake that nobody answers.
+    // A TLS handshake without an answer.
     const failure = await createSender().failure(server.origin.replace('http:', 'https:'), { timeoutMs: 50 });
     expect(failure).toMatchObject({
       kind: 'timeout',

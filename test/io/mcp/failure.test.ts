@@ -41,6 +41,6 @@ describe('failure of an MCP call', () => {
   test('lists the issues of an invalid answer by their paths', () => {
     const issues = JSON.stringify([{ code: 'invalid_type', path: ['content', 0], message: 'Invalid input: expected object' }], null, 2);
     const { message } = toFailure(new SdkError(SdkErrorCode.InvalidResult, `Invalid result: ${issues}`), context);
-    expect(message).toBe('the answer is not what the protocol asks for: Invalid result: content.0: expected object');
+    expect(message).toBe('the answer does not follow the protocol: Invalid result: content.0: expected object');
   });
 });
