@@ -242,7 +242,7 @@ describe('values that do not fit', () => {
     ['headers: { Keep-Alive: timeout=5 }', '4:16 the header "Keep-Alive" is set by the client; leave it out'],
     ['headers: { Upgrade: h2c }', '4:16 the header "Upgrade" is set by the client; leave it out'],
     ['headers: { Expect: 100-continue }', '4:16 the header "Expect" is set by the client; leave it out'],
-    ['headers: { X-A: 1, x-a: 2 }', '4:24 the header "x-a" is there already, as "X-A"'],
+    ['headers: { X-A: 1, x-a: 2 }', '4:24 the header "x-a" is given twice, also as "X-A"'],
     ['headers: { X-A: null }', '4:21 expected a text, a number, true or false, found nothing'],
     ['headers: { X-A: "a\\nb" }', '4:21 the header "X-A" must not hold a line break or another control character'],
     ['id: "a b"', '4:9 expected a name of letters, digits, dots, dashes and underscores'],

@@ -43,7 +43,7 @@ export const headers = describedAs(
       const lower = header.toLowerCase();
       const wrong = (message: string) => context.addIssue({ code: 'custom', message, path: [header], params: { isName: true } });
       if (isClientHeader(header)) wrong(`the header "${header}" is set by the client; leave it out`);
-      if (seen.has(lower)) wrong(`the header "${header}" is there already, as "${seen.get(lower)}"`);
+      if (seen.has(lower)) wrong(`the header "${header}" is given twice, also as "${seen.get(lower)}"`);
       seen.set(lower, header);
     }
   }),
