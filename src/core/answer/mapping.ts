@@ -66,7 +66,7 @@ export function compileMapping(written: readonly string[] | Readonly<Record<stri
     array: chain[0],
     apply: (record, answer, found, part = {}) => {
       const to = { whenEmpty, ...part, record, answer, found };
-      return chain.length === 0 ? [applyOnce(entries, to)] : apply({ entries, chain, byDepth }, to);
+      return chain.length === 0 ? [rowOf(entries, undefined, to)] : apply({ entries, chain, byDepth }, to);
     },
   };
 }
@@ -93,17 +93,6 @@ interface Application extends MappedPart {
   readonly record: Fields;
   readonly answer: Answer;
   readonly found: boolean[];
-}
-
-/** Maps without an array to expand: one row. */
-function applyOnce(entries: readonly Entry[], { record, answer, found }: Omit<Application, 'whenEmpty'>): Fields {
-  const fields = copyOf(record);
-  for (const { field, path, place } of entries) {
-    const value = rootValue(path, answer, answer.body);
-    found[place] = value !== undefined;
-    fields.set(field, value ?? null);
-  }
-  return fields;
 }
 
 interface Expansion {
@@ -155,12 +144,12 @@ function apply({ entries, chain, byDepth }: Expansion, to: Application): Fields[
   }
 }
 
-/** Maps one element of an array that holds no other array to expand. */
-function rowOf(entries: readonly Entry[], element: Value, { record, answer, found }: Application): Fields {
+/** Maps to one row. `element`: one of the array that is expanded, if it holds no other such array; absent without one. */
+function rowOf(entries: readonly Entry[], element: Value | undefined, { record, answer, found }: Application): Fields {
   const fields = copyOf(record);
   for (const { field, path, place } of entries) {
     const value = rootValue(path, answer, path.legs.length === 1 ? answer.body : element);
-    if (value !== undefined) found[place] = true;
+    found[place] ||= value !== undefined;
     fields.set(field, value ?? null);
   }
   return fields;
