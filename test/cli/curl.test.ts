@@ -57,7 +57,7 @@ describe('a curl command line', () => {
 
   test.each([
     ["-d ''", 'method: POST'],
-    ['-b a=1 -b b=2', 'Cookie: a=1; b=2'],
+    ['-b a=1 -b b=2', 'header: Cookie'],
     ["-H 'X-A: 1' -H 'x-a: 2' -H 'X-B: 3' -H 'X-B: 3'", 'X-A: 1, 2\n      X-B: "3"\n'],
     ["-A '' -e '' -b ''", 'url: https://a.example\n    # auth'],
   ])('becomes a flow that sends what curl sends: %s', (options, written) => {
@@ -77,10 +77,14 @@ describe('a secret of a curl command line', () => {
     [
       'is found by the name of its parameter, not by its value',
       `-d '{"username":"admin","password":"admin"}'`,
-      'username: admin\n      password: "{{password}}"\n',
+      'username: admin\n      password:\n        credential: a-password\n',
     ],
-    ['may be the word password itself', `-d '{"password":"password"}'`, 'password: "{{token}}"'],
-    ['is replaced in both places of a body', `-d '{"a":"${token}","password":"${token}"}'`, 'a: "{{password}}"'],
+    ['may be the word password itself', `-d '{"password":"password"}'`, 'password:\n        credential: a-password\n'],
+    [
+      'is replaced in both places of a body',
+      `-d '{"a":"${token}","password":"${token}"}'`,
+      'a:\n        credential: a-password\n      password:\n        credential: a-password\n',
+    ],
     [
       'leaves the other query parameters unchanged',
       '--url-query password=7 --url-query page=70 --url-query n=7',
@@ -98,14 +102,18 @@ describe('a secret of a curl command line', () => {
   });
 
   test.each([
-    [`-b 'sid=${token}' -H 'x-api-key: k1${token}' -H 'authorization: Bearer t1${token}'`, 'type: bearer', 'the header "authorization"'],
-    [`-b 'sid=${token}' -H 'x-api-key: k1${token}'`, 'header: x-api-key', 'the header "x-api-key"'],
-    [`-b 'sid=${token}' --url-query api_key=k1${token}`, 'query: api_key', 'the query parameter "api_key"'],
-    [`-b 'sid=${token}'`, 'header: Cookie', 'the header "Cookie"'],
-  ])('becomes the credential if it is the strongest of several: %s', (options, auth, signs) => {
+    [
+      `-b 'sid=${token}' -H 'x-api-key: k1${token}' -H 'authorization: Bearer t1${token}'`,
+      '- type: bearer\n',
+      ['authorization', 'x-api-key', 'Cookie'],
+    ],
+    [`-b 'sid=${token}' -H 'x-api-key: k1${token}'`, '- type: api_key\n        header: x-api-key', ['x-api-key', 'Cookie']],
+    [`-b 'sid=${token}' --url-query api_key=k1${token}`, 'query: api_key', ['api_key', 'Cookie']],
+    [`-b 'sid=${token}'`, 'type: api_key\n      header: Cookie', ['Cookie']],
+  ])('becomes a credential, the strongest of several first: %s', (options, auth, signs) => {
     const { text, credentials } = starterFlow(curlRequest(`curl https://a.example ${options}`).request);
     expect(text).toContain(auth);
-    expect(credentials.map(({ found }) => found)).toEqual([signs]);
+    expect(credentials.map(({ found }) => found.replace(/.*"(.*)"/, '$1'))).toEqual(signs);
   });
 
   test('is refused if another place contains it, too', () => {
@@ -113,9 +121,33 @@ describe('a secret of a curl command line', () => {
     expect(() => starterFlow(request)).toThrow('the header "X-API-Key" holds a secret that another part of the request contains, too');
   });
 
-  test('yields one note for several values of a parameter', () => {
-    const { notes } = starterFlow(curlRequest(`curl https://a.example -d '{"password":["${token}","${token}x1"]}'`).request);
+  test('yields one note for several values in a body that is a text', () => {
+    const { notes } = starterFlow(curlRequest(`curl https://a.example -d '{"n":1.50,"password":["${token}","${token}x1"]}'`).request);
     expect(notes).toHaveLength(1);
+  });
+
+  test.each([
+    ['the header "X-Odd"', "-H 'X-Odd: a8F3kL9xQ2mZ7pW4'"],
+    ['the header "X-Odd"', "-H 'X-Odd: id=9f86d081884c7d65; b=1'"],
+    ['the query parameter "v"', '--url-query v=0f8fad5b-d9cb-469f-a165-70867728950e'],
+    ["a part of the URL's path", '--url https://a.example/x/a8F3kL9xQ2mZ7pW4/y'],
+    ['"odd" in the body', `-d '{"a":[{"odd":"a8F3kL9xQ2mZ7pW4"}]}'`],
+    ['a value of the body', `-d '{"n":1.50,"odd":"a8F3kL9xQ2mZ7pW4"}'`],
+  ])('may be what looks random in %s', (place, options) => {
+    const url = options.includes('--url ') ? '' : 'https://a.example/v1/customer-profiles/2024-01-01T00:00:00Z';
+    const { notes } = starterFlow(curlRequest(`curl ${url} ${options}`).request);
+    expect(notes).toEqual([`${place} looks random: if it is a secret, store it as a credential, and name that in the flow`]);
+  });
+
+  test('that nothing can carry is left out, with a note', () => {
+    const headers = [1, 2, 3, 4, 5].map((n) => `-H 'X-Key-${n}-Token: ${token}${n}'`);
+    const { text, notes } = starterFlow(
+      curlRequest(`curl https://ann:${token}@a.example ${headers.join(' ')} -H 'Authorization: x'`).request,
+    );
+    expect(text).not.toContain(token);
+    expect(notes.map((note) => note.replace(/.* holds/, 'holds'))).toEqual(
+      expect.arrayContaining(['holds a secret and was left out: a request carries at most 4']),
+    );
   });
 });
 

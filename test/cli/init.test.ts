@@ -3,7 +3,7 @@ import { mkdir } from 'node:fs/promises';
 import { promisify } from 'node:util';
 import { describe, expect, test } from 'vitest';
 import { parse } from 'yaml';
-import { noCompileCache, type Workplace, workplace } from '../helpers/cli.ts';
+import { noCompileCache, readAllFiles, type Workplace, workplace } from '../helpers/cli.ts';
 import { httpServer } from '../helpers/http-server.ts';
 
 const rows = 'user-id,name,city\n42,Ada,London\n43,Bob,Paris\n';
@@ -138,18 +138,49 @@ describe('automate init --from-curl', () => {
     const place = await workplace();
     const { code, stderr } = await place.automate(['init', '--from-curl', '-'], { stdin: curl });
     const text = await place.read('flow.yaml');
-    expect([code, (await nodesOf(place))[0]?.auth]).toEqual([0, { ...auth, credential: expect.any(String) }]);
+    const [signer] = [(await nodesOf(place))[0]?.auth].flat();
+    expect([code, signer]).toEqual([0, { ...auth, credential: expect.any(String) }]);
     expect(text + stderr).not.toContain(token);
     expect(text + stderr).not.toContain(Buffer.from(`ada:${token}`).toString('base64'));
     expect((await place.automate(['validate', 'flow.yaml'])).stderr).toContain('there is no credential');
   });
 
-  test('refers to a field for a secret in a body', async () => {
+  test('names a credential for a secret in a body', async () => {
     const place = await workplace({ 'rows.csv': 'id,password\n1,x\n' });
     const curl = `curl https://a.example/login -d '{"user":"ada","password":"${token}"}'`;
     const { code, stderr } = await place.automate(['init', '--in', 'rows.csv', '--from-curl', curl]);
-    expect([code, (await nodesOf(place))[0]?.body]).toEqual([0, { user: 'ada', password: '{{password}}' }]);
+    expect([code, (await nodesOf(place))[0]?.body]).toEqual([0, { user: 'ada', password: { credential: 'a-password' } }]);
+    expect(stderr).toContain('automate credentials set a-password');
     expect(stderr).not.toContain(token);
+  });
+
+  test('writes and prints no byte of any secret', async () => {
+    const place = await workplace();
+    const secret = (n: number) => `CANARY${n}`;
+    const body = { password: secret(1), api_key: secret(2), csrfmiddlewaretoken: secret(3), deep: [{ token: secret(4), key: secret(5) }] };
+    const commands = [
+      `curl 'https://ann:${secret(6)}@a.example/x?key=${secret(7)}&q=2' -d '${JSON.stringify(body)}'`,
+      `curl 'https://a.example/x?sig=${secret(8)}&appid=${secret(9)}' -H 'Cookie: a=${secret(10)}' -b 'sid=${secret(11)}'`,
+      `curl https://a.example/x -b sid=secret -H 'X-Csrf-Token: ${secret(12)}' -H 'X-Api-Key: ${secret(13)}' -H 'authorization: ${secret(14)}'`,
+      `curl 'https://a.example/x?password=${secret(15)}&xsrf=${secret(16)}&token=${secret(17)}&api_key=${secret(18)}&secret=${secret(19)}&pwd=${secret(20)}'`,
+    ];
+    for (const [index, command] of commands.entries()) {
+      const { code, stdout, stderr } = await place.automate(['init', `flow-${index}`, '--from-curl', '-'], { stdin: command });
+      expect([code, stdout + stderr]).toEqual([0, expect.not.stringContaining('CANARY')]);
+      const { stderr: problems } = await place.automate(['validate', `flow-${index}/flow.yaml`]);
+      expect(problems).not.toMatch(/literal|CANARY/);
+      expect(problems).toContain('there is no credential');
+    }
+    expect(await readAllFiles(place)).not.toContain('CANARY');
+  });
+
+  test.each([
+    [['made'], 'made'],
+    [['.'], 'api.acme.com'],
+  ])('has a name, of its folder or its host: %s', async (folder, name) => {
+    const place = await workplace();
+    await place.automate(['init', ...folder, '--from-curl', 'curl https://api.acme.com/x']);
+    expect(parse(await place.read(`${folder[0]}/flow.yaml`)).name).toBe(name);
   });
 
   test('writes nothing if a flow cannot send the request', async () => {
@@ -181,7 +212,7 @@ describe('a flow from a curl command', () => {
     const place = await workplace({ 'rows.csv': 'field\nvalue of a field\n' });
     const made = await place.automate(['init', '--in', 'rows.csv', '--from-curl', command]);
     expect([made.code, made.stderr]).toEqual([0, expect.stringContaining('it uses no field yet')]);
-    const env = { ...noCompileCache, AUTOMATE_CREDENTIAL_MY_LOGIN: 'ada:pass word1' };
+    const env = { ...noCompileCache, AUTOMATE_CREDENTIAL_MY_LOGIN: 'ada:pass word1', AUTOMATE_CREDENTIAL_MY_TOKEN: 'lang=en' };
     expect((await place.automate(['run', 'flow.yaml', '--in', 'rows.csv'], { env })).code).toBe(0);
     const [byCurl, byFlow] = server.requests.map(({ method, path, headers, body }) => {
       const {

@@ -1,5 +1,5 @@
 import { mkdir, writeFile } from 'node:fs/promises';
-import { dirname, join } from 'node:path';
+import { basename, dirname, join, resolve } from 'node:path';
 import { text as textOf } from 'node:stream/consumers';
 import { delimiterAdvice } from '../../core/columns.ts';
 import { AutomateError } from '../../core/failure.ts';
@@ -27,7 +27,7 @@ export async function initCommand(folder: string, options: InitOptions, terminal
   if (!options.force) await refuseExisting(path, 'choose another folder, or overwrite it with --force');
   const curl = fromCurl === undefined ? undefined : curlRequest(fromCurl === '-' ? await textOf(process.stdin) : fromCurl);
   const example = input === undefined ? undefined : await exampleOf({ ...options, in: input });
-  const starter = starterFlow(curl?.request ?? defaultRequest(example), example);
+  const starter = starterFlow(curl?.request ?? defaultRequest(example), example, flowName(folder, curl?.request.url));
   await writeFlow(path, starter.text, options.force ?? false);
   const advice = delimiterAdvice(example?.columns ?? []);
   const notes = [...(advice ? [`${example?.name} has one column; ${advice}`] : []), ...(curl?.notes ?? []), ...starter.notes];
@@ -36,6 +36,12 @@ export async function initCommand(folder: string, options: InitOptions, terminal
   printWarnings(plan, path, terminal);
   if (example && options.in !== undefined && hasTextCells(options)) checkFields(plan, path, example.columns);
   return exitCodes.success;
+}
+
+/** The name of the flow, under which its credits are counted: the folder's, or the host's for a flow in the current folder. */
+function flowName(folder: string, url: string | undefined): string {
+  const host = url !== undefined && resolve(folder) === process.cwd() && URL.canParse(url) ? new URL(url).hostname : '';
+  return host || basename(resolve(folder)) || 'flow';
 }
 
 /** A request for one item: by the field that looks like an id, else by the first field. */

@@ -41,6 +41,18 @@ export function isGeneratedWord(text: string, shortest = 16): boolean {
   return ofDigits > 3 && ofDigits + turns(/[a-z](?=[A-Z])|[A-Z](?=[a-z])/g) >= 0.4 * (text.length - 1);
 }
 
+/** True if a word of 16 characters or more may be generated: letters and digits by turns, or letters of both cases. UUIDs count. */
+export function looksRandom(word: string): boolean {
+  if (word.length < 16 || !/^[\w~+/=-]+$/.test(word) || new Set(word.toLowerCase()).size < 8) return false;
+  const digits = digitTurns(word);
+  const cases = word.match(/[a-z](?=[A-Z])|[A-Z](?=[a-z])/g)?.length ?? 0;
+  return digits >= 4 || (digits >= 2 && digits + cases >= 0.25 * word.length) || cases >= 0.4 * word.length;
+}
+
+function digitTurns(text: string): number {
+  return text.match(/\d(?=[A-Za-z])|[A-Za-z](?=\d)/g)?.length ?? 0;
+}
+
 function isEncodedText(text: string): boolean {
   return /^[\x20-\x7e\s]+$/.test(bytesOfBase64(text) ?? '');
 }

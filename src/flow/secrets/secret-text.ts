@@ -28,11 +28,22 @@ export function isNamedSecret(name: string, place: NamedPlace, text: string, isL
   }
 }
 
+/** True if a value is a secret by its name, and perhaps by its form. */
+export type NameRule = (name: string, place: NamedPlace, text: string, isLiteral: boolean) => boolean;
+
+/** True if the name of a value may stand for a secret, whatever the value: for requests that somebody has made with real ones. */
+export function isPossiblySecret(name: string, place: NamedPlace, text: string, isLiteral: boolean): boolean {
+  if (!isLiteral || !hasLiteral(text)) return false;
+  if (/[cx]srf/i.test(name) || (place === 'header' && /^cookie2?$/i.test(name))) return true;
+  const places: readonly NamedPlace[] = place === 'header' ? ['header'] : ['query', 'body'];
+  return places.some((one) => surenessOf(name, one) !== undefined);
+}
+
 /** True if a header holds a secret. */
-export function isSecretHeader(name: string, text: string): boolean {
+export function isSecretHeader(name: string, text: string, isNamed: NameRule = isNamedSecret): boolean {
   if (!hasLiteral(text)) return false;
   return (
-    isNamedSecret(name, 'header', text, true) ||
+    isNamed(name, 'header', text, true) ||
     schemeAndToken.test(literalOf(text)) ||
     isSigned(text) ||
     (!isRandomHeader(name) && isGeneratedWord(text.trim(), 24)) ||

@@ -5,7 +5,7 @@ import { holdsToken, isGeneratedWord, tokenIn } from '../../core/template/token-
 import type { NamedPlace } from '../../core/text/secret-shapes.ts';
 import { surenessOf } from './secret-names.ts';
 import { type Owner, ownerOf } from './secret-owner.ts';
-import { hasLiteral, holdsLogin, isNamedSecret, isSecretHeader, isSigned } from './secret-text.ts';
+import { hasLiteral, holdsLogin, isNamedSecret, isSecretHeader, isSigned, type NameRule } from './secret-text.ts';
 
 /** A literal secret in a flow. */
 export interface LiteralSecret extends Carried {
@@ -36,8 +36,11 @@ const parameter = /[?&;#]([^?&;#=/\s]+)=(?=([^&;#\s]+))/g;
 const member = /"([\w-]+)"\s*:\s*(?=(?:"([^"]+)"|(\d+)))/g;
 const login = /^[a-z]+:\/\/([^/?#]*:[^/?#@]+)@/i;
 
-/** Finds literal secrets in the headers, URLs, bodies and fields of a flow. A flow is a file that people share: it must not hold them. */
-export function literalSecrets(document: Document): LiteralSecret[] {
+/**
+ * Finds literal secrets in the headers, URLs, bodies and fields of a flow. A flow is a file that people share: it must not hold them.
+ * `isNamed`: the rule for values that are secrets by their name.
+ */
+export function literalSecrets(document: Document, isNamed: NameRule = isNamedSecret): LiteralSecret[] {
   const secrets: LiteralSecret[] = [];
   visit(document, {
     Scalar(key, scalar, ancestors) {
@@ -46,7 +49,7 @@ export function literalSecrets(document: Document): LiteralSecret[] {
       if (typeof scalar.value !== 'string' && typeof scalar.value !== 'number') return;
       const text = typeof scalar.value === 'string' ? scalar.value : (scalar.source ?? String(scalar.value));
       const [start, end] = scalar.range;
-      const found = isUnderAuth(names) && names.at(-2) !== 'headers' ? foundUnderAuth(names, text) : foundIn(names, text);
+      const found = isUnderAuth(names) && names.at(-2) !== 'headers' ? foundUnderAuth(names, text) : foundIn(names, text, isNamed);
       const parent = ancestors.at(-1);
       const isBodyText = isPair(parent) && isScalar(parent.key) && parent.key.value === 'body';
       for (const carried of found) secrets.push({ ...carried, range: [start, end], text, isBodyText, owner: ownerOf(ancestors) });
@@ -72,14 +75,14 @@ export function isUnderAuth(names: readonly string[]): boolean {
 function foundUnderAuth(names: readonly string[], value: string): Carried[] {
   const name = names.at(-1) ?? '';
   if (!publicAuthOptions.has(name)) return [];
-  const inUrl = name === 'token_url' ? foundInUrl(value) : [];
+  const inUrl = name === 'token_url' ? foundInUrl(value, isNamedSecret) : [];
   const found = inUrl.length > 0 || !holdsToken(value) ? inUrl.map((carried) => carried.found) : [`the value of "${name}"`];
   return found.map((text) => ({ found: text, carrier: { in: 'auth', name, value } }));
 }
 
 /** The literal secrets in a value. */
-function foundIn(names: readonly string[], text: string): Carried[] {
-  const found = namedIn(names, text);
+function foundIn(names: readonly string[], text: string, isNamed: NameRule): Carried[] {
+  const found = namedIn(names, text, isNamed);
   if (found.length > 0) return found;
   const name = names.at(-1) ?? '';
   const isSent = isUrl(name) || names.includes('headers') || isData(names);
@@ -88,16 +91,16 @@ function foundIn(names: readonly string[], text: string): Carried[] {
 }
 
 /** The secrets that their names reveal. */
-function namedIn(names: readonly string[], text: string): Carried[] {
+function namedIn(names: readonly string[], text: string, isNamed: NameRule): Carried[] {
   const name = names.at(-1) ?? '';
   if (names.includes('headers')) {
     const found = name === 'headers' ? 'the value of "headers"' : `the header "${name}"`;
-    return isSecretHeader(name, text) ? [{ found, carrier: carrierOf(names, text) }] : [];
+    return isSecretHeader(name, text, isNamed) ? [{ found, carrier: carrierOf(names, text) }] : [];
   }
   if (names.includes('body')) {
-    if (isNamedSecret(name, 'body', text, hasLiteral(text))) return [{ found: `"${name}" in the body`, carrier: carrierOf(names, text) }];
+    if (isNamed(name, 'body', text, hasLiteral(text))) return [{ found: `"${name}" in the body`, carrier: carrierOf(names, text) }];
     return name === 'body'
-      ? namedMembers(membersOf(text), 'body').map((carrier) => ({ found: `the body's member "${carrier.name}"`, carrier }))
+      ? namedMembers(membersOf(text), 'body', isNamed).map((carrier) => ({ found: `the body's member "${carrier.name}"`, carrier }))
       : [];
   }
   if (isData(names)) {
@@ -105,12 +108,12 @@ function namedIn(names: readonly string[], text: string): Carried[] {
     const isSecret = surenessOf(name, 'body') !== undefined && isGeneratedWord(text.trim());
     return isSecret ? [{ found: `the value of "${name}"`, carrier: carrierOf(names, text) }] : [];
   }
-  return isUrl(name) ? foundInUrl(text) : [];
+  return isUrl(name) ? foundInUrl(text, isNamed) : [];
 }
 
 /** The secrets of a URL: named parameters, and its user name and password. */
-function foundInUrl(text: string): Carried[] {
-  const parameters = namedMembers(parametersOf(text), 'query');
+function foundInUrl(text: string, isNamed: NameRule): Carried[] {
+  const parameters = namedMembers(parametersOf(text), 'query', isNamed);
   const found = parameters.map((carrier) => ({ found: `the query parameter "${carrier.name}"`, carrier }));
   const value = login.exec(text)?.[1];
   if (value === undefined) return found;
@@ -136,10 +139,10 @@ function membersOf(text: string): NameAndValue[] {
 }
 
 /** The members that are secrets, one of each name. */
-function namedMembers(members: readonly NameAndValue[], place: NamedPlace): Carrier[] {
+function namedMembers(members: readonly NameAndValue[], place: NamedPlace, isNamed: NameRule): Carrier[] {
   const found = new Map<string, Carrier>();
   for (const [name, value] of members) {
-    if (!found.has(name) && isNamedSecret(name, place, value, !value.startsWith('{{'))) found.set(name, { in: place, name, value });
+    if (!found.has(name) && isNamed(name, place, value, !value.startsWith('{{'))) found.set(name, { in: place, name, value });
   }
   return [...found.values()];
 }

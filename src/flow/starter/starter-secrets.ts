@@ -2,8 +2,9 @@ import { parseDocument } from 'yaml';
 import { percentDecoded } from '../../core/template/query.ts';
 import { credentialNames } from '../secrets/credential-names.ts';
 import { fieldFor, replacementFor } from '../secrets/secret-advice.ts';
+import { isPossiblySecret } from '../secrets/secret-text.ts';
 import { type Carrier, type LiteralSecret, literalSecrets } from '../secrets/secrets.ts';
-import { refusal, type WrittenNode, withLiterals, yamlOf } from './written-node.ts';
+import { refusal, type WrittenAuth, type WrittenNode, withLiterals, yamlOf } from './written-node.ts';
 
 /** A node without literal secrets. */
 export interface Cleaned {
@@ -14,47 +15,85 @@ export interface Cleaned {
   readonly notes: readonly string[];
 }
 
-/** Moves one secret into the node's credential. A request cannot carry a second one, nor one in its body. Throws an AutomateError (`usage`). */
+/** Makes a credential of each secret. A secret that no credential can carry is left out, with a note. Throws an AutomateError (`usage`). */
 export function withoutSecrets(written: WrittenNode): Cleaned {
-  const names = credentialNames(secretsOf(written));
-  let cleaned: Cleaned = { node: written, credentials: [], notes: [] };
+  const cleaning = new Cleaning(written);
   const removed: LiteralSecret[] = [];
-  for (let secret = firstSecret(written); secret; secret = firstSecret(cleaned.node)) {
-    cleaned = without(secret);
+  for (let secret = firstSecret(written); secret; secret = firstSecret(cleaning.cleaned.node)) {
+    cleaning.remove(secret);
     removed.push(secret);
   }
+  const { cleaned } = cleaning;
   const left = JSON.stringify(cleaned.node);
   const again = removed.find(({ carrier }) => isDistinct(secretOf(carrier)) && left.includes(secretOf(carrier)));
   if (again)
     throw refusal(`${again.found} holds a secret that another part of the request contains, too\nput a field there, such as {{token}}`);
   return { ...cleaned, notes: [...new Set(cleaned.notes)] };
+}
 
-  function without(secret: LiteralSecret): Cleaned {
-    const { node, credentials, notes } = cleaned;
+const maxSigners = 4;
+
+/** Takes secret after secret out of a node. */
+class Cleaning {
+  readonly #names: ReturnType<typeof credentialNames>;
+  cleaned: Cleaned;
+
+  constructor(node: WrittenNode) {
+    this.#names = credentialNames(secretsOf(node));
+    this.cleaned = { node, credentials: [], notes: [] };
+  }
+
+  remove(secret: LiteralSecret): void {
+    if (secret.carrier.in === 'body') this.#fromBody(secret);
+    else this.#fromRequest(secret);
+  }
+
+  #fromBody(secret: LiteralSecret): void {
+    const { node, credentials, notes } = this.cleaned;
+    const { carrier, found, text } = secret;
+    const isText = typeof node.body === 'string';
+    const field = fieldFor(carrier, this.#names);
+    const name = this.#names.of(secret, replacementFor(carrier, (shown) => shown).kind);
+    const body = isText ? inText(node.body as string, carrier, `{{${field}}}`) : replaced(node.body, carrier, { credential: name });
+    if (JSON.stringify(body) === JSON.stringify(node.body)) throw this.#refusal(secret);
+    const entry = { found, what: text === carrier.value ? 'it' : 'the whole value', name };
+    this.cleaned = {
+      node: { ...node, body },
+      credentials: isText ? credentials : [...credentials, entry],
+      notes: isText ? [...notes, `${found} holds a secret: it is taken from the field "${field}"`] : notes,
+    };
+  }
+
+  #fromRequest(secret: LiteralSecret): void {
+    const { node, credentials, notes } = this.cleaned;
     const { carrier, found } = secret;
-    if (carrier.in === 'body') {
-      const field = fieldFor(carrier, names);
-      const change = typeof node.body === 'string' ? inText : replaced;
-      const body = change(node.body as string, carrier, `{{${field}}}`);
-      if (JSON.stringify(body) === JSON.stringify(node.body)) throw literalRefusal(secret);
-      return { ...cleaned, node: { ...node, body }, notes: [...notes, `${found} holds a secret: it is taken from the field "${field}"`] };
-    }
     const bare = withoutCarrier(node, secret);
-    if (!bare) throw literalRefusal(secret);
-    if (node.auth)
-      return { ...cleaned, node: bare, notes: [...notes, `${found} holds a secret and was left out: a request carries one credential`] };
+    if (!bare) throw this.#refusal(secret);
     const { kind, what = 'it', auth } = replacementFor(carrier, (text) => text);
-    const name = names.of(secret, kind);
-    return {
-      node: { ...bare, auth: { ...auth, credential: name } },
+    const signers = node.auth ?? [];
+    if (signers.length === maxSigners || signers.some((other) => placeOf(other) === placeOf(auth))) {
+      const reason = signers.length === maxSigners ? `a request carries at most ${maxSigners}` : 'auth fills that place already';
+      this.cleaned = { credentials, node: bare, notes: [...notes, `${found} holds a secret and was left out: ${reason}`] };
+      return;
+    }
+    const name = this.#names.of(secret, kind);
+    this.cleaned = {
+      node: { ...bare, auth: [...signers, { ...auth, credential: name }] },
       credentials: [...credentials, { found, what, name }],
       notes,
     };
   }
 
-  function literalRefusal({ found, carrier }: LiteralSecret): Error {
-    return refusal(`${found} holds a secret, which must not stand in a flow\nput a field there, such as {{${fieldFor(carrier, names)}}}`);
+  #refusal({ found, carrier }: LiteralSecret): Error {
+    return refusal(
+      `${found} holds a secret, which must not stand in a flow\nput a field there, such as {{${fieldFor(carrier, this.#names)}}}`,
+    );
   }
+}
+
+/** The place of a request that a way to sign fills. */
+function placeOf({ header = 'Authorization', query }: WrittenAuth): string {
+  return query === undefined ? header.toLowerCase() : `?${query}`;
 }
 
 /** The secret that most likely signs the request. A cookie is the last choice: browsers send it everywhere. */
@@ -66,9 +105,9 @@ function firstSecret(node: WrittenNode): LiteralSecret | undefined {
   return secretsOf(node).sort((one, other) => likelihood(other) - likelihood(one))[0];
 }
 
-/** The literal secrets, as the check of a flow finds them. */
+/** The literal secrets, as the check of a flow finds them, and every value whose name may stand for one. */
 function secretsOf(node: WrittenNode): LiteralSecret[] {
-  return literalSecrets(parseDocument(yamlOf([node])));
+  return literalSecrets(parseDocument(yamlOf([node])), isPossiblySecret);
 }
 
 /** The node without a secret's carrier. Absent if the request would change. */
@@ -95,12 +134,12 @@ function withoutCarrier(node: WrittenNode, { carrier }: LiteralSecret): WrittenN
   }
 }
 
-/** The value with a reference in place of every text that holds the secret. */
-function replaced(value: unknown, carrier: Carrier, reference: string, name = 'body'): unknown {
-  if (Array.isArray(value)) return value.map((member) => replaced(member, carrier, reference, name));
+/** The value with something else in place of every text that holds the secret. */
+function replaced(value: unknown, carrier: Carrier, substitute: object, name = 'body'): unknown {
+  if (Array.isArray(value)) return value.map((member) => replaced(member, carrier, substitute, name));
   if (typeof value === 'object' && value !== null)
-    return Object.fromEntries(Object.entries(value).map(([own, member]) => [own, replaced(member, carrier, reference, own)]));
-  return isIt(String(value), name, carrier) ? reference : value;
+    return Object.fromEntries(Object.entries(value).map(([own, member]) => [own, replaced(member, carrier, substitute, own)]));
+  return isIt(String(value), name, carrier) ? substitute : value;
 }
 
 function inText(json: string, carrier: Carrier, reference: string): string {

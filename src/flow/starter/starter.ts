@@ -1,5 +1,6 @@
 import { isLoopback } from '../../core/template/target.ts';
 import { referencedFields } from '../../core/template/template.ts';
+import { randomValues } from './random-values.ts';
 import { type Example, plainName, type Referring, withReferences } from './starter-references.ts';
 import { type Cleaned, withoutSecrets } from './starter-secrets.ts';
 import { nodeOf, type WrittenNode, type WrittenRequest, yamlOf } from './written-node.ts';
@@ -13,14 +14,14 @@ export interface Starter extends Pick<Cleaned, 'credentials' | 'notes'> {
   readonly needsAllowHttp: boolean;
 }
 
-/** Makes a flow of one request, for the records of an example. Throws an AutomateError (`usage`) for a request that no flow can send. */
-export function starterFlow(request: WrittenRequest, example?: Example): Starter {
+/** Makes a flow of one request, perhaps with a name, for the records of an example. Throws an AutomateError (`usage`) for a request that no flow can send. */
+export function starterFlow(request: WrittenRequest, example?: Example, name?: string): Starter {
   const referring = withReferences(nodeOf(request), example);
   const { node, ...cleaned } = withoutSecrets(referring.node);
   return {
     ...cleaned,
-    text: textOf(node, referring, example),
-    notes: [...referring.notes, ...cleaned.notes],
+    text: textOf(node, referring, { example, name }),
+    notes: [...referring.notes, ...cleaned.notes, ...randomValues(node)],
     usesFields: referencedFields(JSON.stringify(node)).length > 0,
     needsAllowHttp: isPlainHttp(node.url),
   };
@@ -31,12 +32,17 @@ function ordered({ type, method, url, auth, ...others }: WrittenNode): WrittenNo
   return { type, ...(method === undefined ? {} : { method }), url, ...(auth ? { auth } : {}), ...others };
 }
 
-function textOf(node: WrittenNode, { renamed }: Referring, example: Example | undefined): string {
+interface About {
+  readonly example: Example | undefined;
+  readonly name: string | undefined;
+}
+
+function textOf(node: WrittenNode, { renamed }: Referring, { example, name }: About): string {
   const nodes = [...(renamed ? [{ type: 'set', rename: renamed }] : []), ordered(node)];
   const fields = example?.columns.length ? [`# The fields of ${plainName(example.name)}: ${listed(example.columns)}`] : [];
   const auth = node.auth ? [] : ['    # auth: { type: bearer, credential: my-token }  # store it: automate credentials set my-token'];
   const map = '    # map: [name]  # paths in the answer; automate test-request lists them';
-  return `${[...fields, yamlOf(nodes).trimEnd(), ...auth, map].join('\n')}\n`;
+  return `${[...fields, yamlOf(nodes, name).trimEnd(), ...auth, map].join('\n')}\n`;
 }
 
 const maxListed = 30;

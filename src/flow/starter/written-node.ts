@@ -19,12 +19,16 @@ const withBody = ['POST', 'PUT', 'PATCH'];
 /** Headers of the connection, and headers that are always sent. */
 const ownHeaders = /^(?::.*|host|connection|content-length|transfer-encoding|keep-alive|upgrade|expect|te|accept-encoding)$/i;
 
+/** A way to sign a request, as a flow writes it. */
+export type WrittenAuth = Readonly<Record<string, string>>;
+
 /** An http node as a flow writes it. */
 export interface WrittenNode {
   readonly type: 'http';
   readonly method?: string;
   readonly url: string;
-  readonly auth?: Readonly<Record<string, string>>;
+  /** The ways to sign; written without the list if it is one. */
+  readonly auth?: readonly WrittenAuth[];
   readonly headers?: Readonly<Record<string, string>>;
   readonly body?: unknown;
   readonly timeout?: string;
@@ -89,7 +93,15 @@ export function refusal(message: string): AutomateError {
   return new AutomateError('usage', `--from-curl: ${message}`);
 }
 
-/** The nodes of a flow, as YAML. */
-export function yamlOf(nodes: readonly object[]): string {
-  return stringify({ nodes }, { lineWidth: 0 });
+/** A flow as YAML. */
+export function yamlOf(nodes: readonly object[], name?: string): string {
+  return stringify(
+    { ...(name !== undefined && { name }), nodes: nodes.map(withSingleAuth) },
+    { lineWidth: 0, aliasDuplicateObjects: false },
+  );
+}
+
+function withSingleAuth(node: object): object {
+  const { auth } = node as WrittenNode;
+  return auth?.length === 1 ? { ...node, auth: auth[0] } : node;
 }
