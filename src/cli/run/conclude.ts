@@ -8,6 +8,7 @@ import { type SummaryFacts, stoppedText, summaryJson, summaryText } from '../sho
 import { nextSteps, resumeCommand, resumeSteps } from './next-steps.ts';
 import type { OpenRun } from './open-run.ts';
 import type { OutputPlan } from './output/output-plan.ts';
+import { keepsOld } from './output/replace.ts';
 import { writeSummary } from './summary-file.ts';
 
 /** Waits for a run to end and closes its output, so that finished records are written whatever happens. */
@@ -18,7 +19,8 @@ export async function endOf(ended: Promise<Ending>, { output, request, files }: 
     return ending;
   } catch (error) {
     await output.close(false).catch(() => undefined);
-    if (error instanceof AutomateError && error.kind === 'input') throw withDoneRecords(error, output.saved(), { request, files });
+    if (error instanceof AutomateError && error.kind === 'input' && !request.options.replace)
+      throw withDoneRecords(error, output.saved(), { request, files });
     if (!(error instanceof AutomateError) || error.kind !== 'output' || files.isStreamed) throw error;
     const { records } = output.saved();
     const done = `${counted(records, 'record')} ${records === 1 ? 'is' : 'are'} done; once that is solved, resume with`;
@@ -65,15 +67,24 @@ export async function concludeRun(run: ConcludedRun): Promise<number> {
   const { request, plan, files, terminal, ending, signal, tally, output, events, usage } = run;
   const { options } = request;
   const { failed } = output.saved();
+  const unchanged = unchangedReason(run);
   const exitCode = signal === undefined || ending === 'complete' ? exitCodeOfRun(ending, failed) : signalExitCode(signal);
-  const ended = { plan, ending, tally, files, failed };
-  const facts = { ...factsOf(run), usage, exitCode, next: [...nextSteps(request, ended), ...restoreSteps(run)] };
+  const ended = { plan, ending, tally, files, failed: unchanged === undefined ? failed : 0 };
+  const facts = { ...factsOf(run), unchanged, usage, exitCode, next: [...nextSteps(request, ended), ...restoreSteps(run)] };
   if (!options.quiet) terminal.say(summaryText(tally, facts, terminal.colors));
+  else if (unchanged !== undefined && ending === 'complete') terminal.warn(`${files.out} is unchanged: ${unchanged}`);
   else for (const step of resumeSteps(request, ended)) terminal.say(stoppedText(tally, step, terminal.colors));
   // An events file that cannot be written changes the exit code, so that the summary would be wrong.
   await events?.close();
   if (options.summary !== undefined) await writeSummary(options.summary, summaryJson(tally, facts), terminal);
   return exitCode;
+}
+
+/** The reason why a run with --replace has not replaced its output; absent if it has, and for other runs. */
+function unchangedReason({ request, ending, output }: ConcludedRun): string | undefined {
+  if (!request.options.replace) return undefined;
+  if (ending !== 'complete') return 'the run is not complete';
+  return keepsOld(output.saved()) ? 'not one record was written' : undefined;
 }
 
 /** Writes the summary file of a run that an error has ended after `ms`. The error itself is printed by main. */

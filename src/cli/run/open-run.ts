@@ -95,16 +95,19 @@ function openLedger({ request, plan, claim }: ReadyRun, warn: (message: string) 
 }
 
 async function openFiles(ready: ReadyRun, done: Checkpoint, ports: WiredPorts): Promise<FileOutput> {
-  const { request, plan, source, files, claim, terminal } = ready;
+  const { request, plan, source, claim, terminal } = ready;
+  const journal = await claim.begin();
+  const { publish } = claim;
   const inputColumns = source.columns ?? [];
-  return openOutput(files, {
+  return openOutput(claim.work, {
     inputFormat: source.format,
     inputColumns,
     outputColumns: plan.columns(inputColumns),
     redactor: terminal.redactor,
     csvSafe: request.options.csvSafe ?? false,
-    journal: await claim.begin(),
+    journal,
     from: done,
     credits: () => done.credits + ports.credits(),
+    ...(journal && publish && { publish: (saved: Checkpoint) => publish(journal, saved) }),
   });
 }

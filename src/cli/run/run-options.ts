@@ -26,6 +26,7 @@ export const runOptions = {
   events: file('--events <file>', 'write every event as NDJSON', { about: 'output' }),
   summary: file('--summary <file>', 'write the summary as JSON', { about: 'output' }),
   resume: flag('--resume', 'continue an earlier run of the same command line', { about: 'start' }),
+  replace: flag('--replace', 'keep existing files until the run is complete, then replace them', { about: 'output' }),
   csvSafe: flag('--csv-safe', "put ' before cells that a spreadsheet would run as a formula"),
   force: flag('--force', 'overwrite existing files', { about: 'start' }),
   quiet: flag('--quiet', 'show no progress and no summary'),

@@ -40,6 +40,8 @@ export interface FoundJournal {
   /** The last complete checkpoint; absent if the run reached none. */
   readonly checkpoint: Checkpoint | undefined;
   readonly parked: ParkedRecords<RenderedRows>;
+  /** True if all records are done, and its files only need to be put in place. */
+  readonly isComplete: boolean;
   /** The length of the file without a line that a crash cut off. */
   readonly validBytes: number;
 }
@@ -50,6 +52,8 @@ export interface Journal {
   add(checkpoint: Checkpoint): Promise<void>;
   /** Adds parked records. Throws an AutomateError (`output`). */
   park(records: ParkedRecords): Promise<void>;
+  /** Notes that all records are done. Throws an AutomateError (`output`). */
+  complete(): Promise<void>;
   close(): Promise<void>;
   /** Closes and deletes the file. */
   remove(): Promise<void>;
@@ -96,12 +100,14 @@ export async function readJournal(path: string): Promise<FoundJournal | undefine
   let first: Pick<FoundJournal, 'run' | 'identity'> | undefined;
   let checkpoint: Checkpoint | undefined;
   const parked = new ParkedReader(path, parkedText);
+  let isComplete = false;
   let validBytes = 0;
   try {
     for await (const bytes of linesOf(path)) {
       const line = parseEntry(bytes.toString());
       if (line === undefined) break;
       if (!first) first = line as Pick<FoundJournal, 'run' | 'identity'>;
+      else if (Object.hasOwn(line as object, 'complete')) isComplete = true;
       else if (isParkedLine(line)) parked.add(line, { at: validBytes, bytes: bytes.length });
       else checkpoint = line as Checkpoint;
       validBytes += bytes.length + 1;
@@ -115,7 +121,7 @@ export async function readJournal(path: string): Promise<FoundJournal | undefine
       'output-exists',
       `${path} is damaged at its beginning: there is nothing to resume from\nstart over with --force`,
     );
-  return { ...first, checkpoint, parked: parked.records, validBytes };
+  return { ...first, checkpoint, parked: parked.records, isComplete, validBytes };
 }
 
 /** The identity in the first line of a journal; absent if that cannot be read. */
@@ -166,6 +172,7 @@ function toJournal(path: string, handle: FileHandle): Journal {
   return {
     add: (checkpoint) => namingErrors(path, 'written', () => appendLine(handle, JSON.stringify(checkpoint))),
     park: (records) => namingErrors(path, 'written', () => appendParked(handle, records)),
+    complete: () => namingErrors(path, 'written', () => appendLine(handle, JSON.stringify({ complete: true }))),
     close: () => namingErrors(path, 'written', () => handle.close()),
     remove: () =>
       namingErrors(path, 'written', async () => {

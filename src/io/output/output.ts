@@ -28,6 +28,8 @@ export interface FileOutputParts {
   /** The checkpoint at which the run begins. */
   readonly from: Checkpoint;
   credits(): number;
+  /** Puts the closed files of a complete run in their places; absent if they are there already. */
+  readonly publish?: ((saved: Checkpoint) => Promise<void>) | undefined;
 }
 
 /** The checkpoint of a run that has done nothing yet. */
@@ -120,13 +122,16 @@ export class FileOutput implements Output {
 
   /** Writes the ends of the files and closes them. After a failed write it only closes. `isComplete`: there is nothing left to resume. */
   async close(isComplete: boolean): Promise<void> {
-    const { records, journal } = this.#parts;
+    const { records, journal, publish } = this.#parts;
     if (!this.#isBroken) await this.#orBreak(() => this.#end());
     if (!isComplete && !this.#isBroken && this.#parked.size > 0) await journal?.park(this.#parked);
     const closed = await Promise.allSettled([records.sink.close(), this.#errorSink?.close()]);
     const refusal = closed.find((result) => result.status === 'rejected');
     this.#isBroken ||= refusal !== undefined;
-    await (isComplete && !this.#isBroken ? journal?.remove() : journal?.close());
+    if (isComplete && !this.#isBroken) {
+      await this.#orBreak(async () => publish?.(this.#saved));
+      await journal?.remove();
+    } else await journal?.close();
     if (refusal) throw refusal.reason;
   }
 

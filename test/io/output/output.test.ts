@@ -41,6 +41,7 @@ function outputOf(from: Checkpoint = untouched, { sink = memory(), isBegun = fal
   const journal: Journal = {
     add: async (checkpoint) => void checkpoints.push(checkpoint),
     park: async (parked) => void calls.push(`park ${[...parked.keys()]}`),
+    complete: async () => void calls.push('complete'),
     close: async () => void calls.push('close'),
     remove: async () => void calls.push('remove'),
   };

@@ -24,6 +24,7 @@ export interface OutputRun {
   readonly journal: Journal | undefined;
   readonly from: Checkpoint;
   credits(): number;
+  publish?: ((saved: Checkpoint) => Promise<void>) | undefined;
 }
 
 /** Opens the output: new, or cut back to the checkpoint. Deletes an errors file that the checkpoint does not have; the first failure creates a new one. */
@@ -53,6 +54,7 @@ export async function openOutput(plan: OutputPlan, run: OutputRun): Promise<File
     journal,
     from,
     credits: run.credits,
+    publish: run.publish,
   });
 }
 

@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto';
+import { rm } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { AutomateError } from '../../../core/failure.ts';
 import { type Lock, takeLock } from '../../../io/files/lock.ts';
@@ -7,6 +8,7 @@ import {
   type Checkpoint,
   continueJournal,
   createJournal,
+  errorsFileKey,
   type FoundJournal,
   type Journal,
   journalPath,
@@ -19,7 +21,8 @@ import { refuseMissing } from '../../../io/records/readers/input.ts';
 import { count, counted } from '../../show/number.ts';
 import type { RunOptions } from '../run-options.ts';
 import { fullPath, isFileOrFree, type OutputPlan, refuseExistingErrors, refuseExistingFiles, refuseSameFiles } from './output-plan.ts';
-import { type FlowInFile, identityOf, refuseOtherRun } from './run-identity.ts';
+import { keepsOld, partsOf, removeParts, swapIn } from './replace.ts';
+import { type FlowInFile, identityOf, isReplacing, refuseOtherRun } from './run-identity.ts';
 
 /** The right to write a run's output, and the checkpoint at which the run begins. */
 export interface Claim {
@@ -28,8 +31,12 @@ export interface Claim {
   readonly from: Checkpoint;
   /** Records that an earlier run has parked. */
   readonly parked: FoundJournal['parked'];
+  /** The files that the run writes: those of the plan, or parts that replace them in the end. */
+  readonly work: OutputPlan;
   /** Creates or continues the journal; absent for a stream, in which nothing can be cut off. */
   begin(): Promise<Journal | undefined>;
+  /** Puts the files of a complete run in place; absent if they are there already. */
+  publish?(journal: Journal, saved: Checkpoint): Promise<void>;
   /** Gives the output up. */
   release(): void;
 }
@@ -97,17 +104,22 @@ function takeLocks(paths: Readonly<Record<string, string | undefined>>): () => v
 
 async function claimStream(options: RunOptions, plan: OutputPlan): Promise<Omit<Claim, 'release'>> {
   if (options.resume) throw new AutomateError('usage', '--resume needs an output file: a stream cannot be resumed\nname a file with --out');
+  if (options.replace)
+    throw new AutomateError('usage', '--replace needs an output file: a stream replaces nothing\nname a file with --out');
   if (!options.force) await refuseExistingFiles(plan);
-  return { run: randomUUID(), from: untouched, parked: new Map(), begin: async () => undefined };
+  return { run: randomUUID(), from: untouched, parked: new Map(), work: plan, begin: async () => undefined };
 }
 
 async function claimFile(flow: FlowInFile, options: RunOptions, plan: OutputPlan, path: string): Promise<Omit<Claim, 'release'>> {
   const identity = await identityOf(flow, options, plan);
+  const work = options.replace ? partsOf(plan) : plan;
   const found = await findJournal(path, options, plan);
   if (found) {
     refuseOtherRun(found.identity, identity, plan.out);
-    if (found.checkpoint) await refuseChanged(plan.out, found.checkpoint.out);
-    const errors = errorsFileOf(plan);
+    if (found.checkpoint) await refuseChanged(work.out, found.checkpoint.out);
+    const errors = errorsFileOf(work);
+    // A run notes its errors file in the journal before it creates it: one that is not noted is another run's.
+    if (found.checkpoint?.errors === undefined) await refuseExistingErrors(work);
     if (found.checkpoint?.errors && errors !== undefined) await refuseChanged(errors, found.checkpoint.errors);
   }
   const run = found?.run ?? randomUUID();
@@ -115,8 +127,20 @@ async function claimFile(flow: FlowInFile, options: RunOptions, plan: OutputPlan
     run,
     from: found?.checkpoint ?? untouched,
     parked: found?.parked ?? new Map(),
-    begin: () => (found ? continueJournal(path, found) : createJournal(path, run, identity)),
+    work,
+    async begin() {
+      if (found) return continueJournal(path, found);
+      await removeParts(plan);
+      return createJournal(path, run, identity);
+    },
+    ...(options.replace && { publish }),
   };
+
+  async function publish(journal: Journal, saved: Checkpoint): Promise<void> {
+    if (keepsOld(saved)) return removeParts(plan);
+    await journal.complete();
+    await swapIn(plan.out, identity[errorsFileKey], saved.failed);
+  }
 }
 
 /** The journal to resume from; absent for a run from the beginning. */
@@ -124,17 +148,31 @@ async function findJournal(path: string, options: RunOptions, plan: OutputPlan):
   if (options.resume && options.force) {
     throw new AutomateError('usage', '--resume continues an output, --force overwrites it: expected one of them');
   }
+  if (options.replace && options.force) {
+    throw new AutomateError('usage', '--replace keeps the old output until the end, --force deletes it now: expected one of them');
+  }
   // With --force an existing journal is replaced when the run begins, not before.
   if (options.force) return undefined;
-  const found = await readJournal(path);
-  if (found && !options.resume) throw unfinishedRun(found, plan.out, path);
+  const found = await readUnfinished(path, plan.out);
+  if (found && !options.resume) {
+    // Its files are no output yet: the next run of the same line begins anew.
+    if (options.replace && isReplacing(found.identity)) return undefined;
+    throw unfinishedRun(found, plan.out, path);
+  }
   if (!found && options.resume && isRegularFile(plan.out)) {
     throw new AutomateError('output-exists', `${plan.out} exists, and has no journal of an unfinished run: there is nothing to resume`);
   }
-  if (!found) await refuseExistingFiles(plan);
-  // A run notes its errors file in the journal before it creates it: one that is not noted is another run's.
-  else if (found.checkpoint?.errors === undefined) await refuseExistingErrors(plan);
+  if (!found && !options.replace) await refuseExistingFiles(plan);
   return found;
+}
+
+/** The journal of an unfinished run. If only the end of its replacing was cut off, that is made up for. */
+async function readUnfinished(path: string, out: string): Promise<FoundJournal | undefined> {
+  const found = await readJournal(path);
+  if (!found?.isComplete) return found;
+  await swapIn(out, found.identity[errorsFileKey], found.checkpoint?.failed ?? 0);
+  await rm(path);
+  return undefined;
 }
 
 function unfinishedRun({ checkpoint, parked }: FoundJournal, out: string, path: string): AutomateError {

@@ -16,9 +16,16 @@ export interface FlowInFile {
   readonly plan: Plan;
 }
 
+const writingKey = 'the way the output is written';
+
+/** True for a run with --replace, whose files are no output yet. */
+export function isReplacing(identity: Identity): boolean {
+  return JSON.parse(identity[writingKey] ?? '{}').replace === true;
+}
+
 /** Everything that the bytes of the output depend on. The names are used in messages. */
 export async function identityOf(flow: FlowInFile, options: RunOptions, output: OutputPlan): Promise<Identity> {
-  const { skip, limit, unordered, inFormat, delimiter, encoding, csvSafe } = options;
+  const { skip, limit, unordered, replace, inFormat, delimiter, encoding, csvSafe } = options;
   const { savedConnections } = flow.plan;
   return {
     'the version of automate': version,
@@ -27,8 +34,9 @@ export async function identityOf(flow: FlowInFile, options: RunOptions, output: 
     'the environment of its credentials': envOf(options.env),
     ...(await fingerprintOf(options.in)),
     'the way the input is read': JSON.stringify({ skip, limit, inFormat, delimiter, encoding }),
-    'the way the output is written': JSON.stringify({
+    [writingKey]: JSON.stringify({
       unordered,
+      replace,
       csvSafe,
       format: output.format,
       errorsFormat: output.errorsFormat,

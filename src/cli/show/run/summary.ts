@@ -14,6 +14,8 @@ export interface SummaryFacts {
   readonly output: string;
   /** Absent for `--errors none`. */
   readonly errors: string | undefined;
+  /** The reason why the files are as they were; absent if this run has written them. */
+  readonly unchanged?: string | undefined;
   /** Number of the record after which the run was resumed; 0 for a run from the beginning. */
   readonly resumedAfter: number;
   /** Records in the files, including those from before the run was resumed. */
@@ -50,11 +52,19 @@ export function summaryText(tally: Tally, facts: SummaryFacts, colors: ChalkInst
     ...hitLines(tally),
     ...shortLines(tally, colors),
     ...cacheLines(tally),
-    `  output: ${facts.output} (${counted(facts.outputRecords, 'record')})`,
-    ...(facts.errorRecords > 0 ? [`  errors: ${facts.errors ?? 'not written'} (${counted(facts.errorRecords, 'record')})`] : []),
+    ...fileLines(facts),
     ...usageLines(facts.usage, colors),
     ...facts.next.map((step) => stepText(step, colors)),
   ].join('\n');
+}
+
+function fileLines({ output, outputRecords, errors, errorRecords, unchanged }: SummaryFacts): string[] {
+  if (unchanged !== undefined) return [`  output: ${output} is unchanged: ${unchanged}`];
+  const failed = counted(errorRecords, 'record');
+  return [
+    `  output: ${output} (${counted(outputRecords, 'record')})`,
+    ...(errorRecords > 0 ? [`  errors: ${errors ?? 'not written'} (${failed})`] : []),
+  ];
 }
 
 function parkedLines({ parked }: Tally): string[] {
