@@ -65,8 +65,8 @@ export interface CallPolicy {
   readonly retryOn: readonly (string | number)[];
   /** Path to the real cost in an answer; absent when answers do not say. */
   readonly cost: Path | undefined;
-  /** Credits for one call, and the connection it goes over; absent for none. */
-  readonly price: { readonly credits: number; readonly connection: string | undefined };
+  /** Credits for one call, and the connection it goes over; absent for none. `isStated`: the flow or the connection says so. */
+  readonly price: { readonly credits: number; readonly isStated: boolean; readonly connection: string | undefined };
   /** Answers that may come from the cache; absent when none may. */
   readonly cache?: { readonly maxAgeMs: number; key(request: ActionRequest, record?: Fields): string };
   /** True if each request gets an Idempotency-Key. */

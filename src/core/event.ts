@@ -38,7 +38,8 @@ export type Event =
       readonly credits: number;
     }
   | ({ readonly type: 'call-retried'; readonly record: number; readonly waitMs: number } & FailureReport)
-  | { readonly type: 'gate-paused'; readonly gate: string; readonly waitMs: number }
+  /** `status`: of the failed answer that paused the gate; absent if a success said that the rate limit is used up. */
+  | { readonly type: 'gate-paused'; readonly gate: string; readonly status: number | undefined; readonly waitMs: number }
   | ({ readonly record: number; readonly node: string } & NodeEvent)
   | ToolServerEvent
   | ({ readonly type: 'record-kept'; readonly record: number } & FailureReport)

@@ -176,16 +176,17 @@ export class Calls {
     else this.#unreachable?.answered();
     failure.attempts = attempts;
     const waitMs = waitBeforeRetry(call.retry, attempts, failure, this.#ports.random);
-    // Before the call leaves the gate, so that no other enters it. Other failures are this record's own: the others need not wait.
-    if (failure.status === 429 || failure.retryAfterMs !== undefined) this.#pause(call, waitMs);
-    return { failure, waitMs, final: finalFailure(call.retry, failure, waitMs) };
+    const final = finalFailure(call.retry, failure, waitMs);
+    // Before the call leaves the gate, so that no other enters it.
+    if (concernsAll(failure, final)) this.#pause(call, waitMs, failure.status);
+    return { failure, waitMs, final };
   }
 
   /** Pauses the gate of a call. A wait longer than the policy allows is not waited for: calls in that time are refused, and fail at once. */
-  #pause(call: Call<unknown>, waitMs: number): void {
+  #pause(call: Call<unknown>, waitMs: number, status?: number): void {
     if (waitMs > call.retry.maxWaitMs) return;
     this.#gates.pause(call, waitMs);
-    this.#ports.report({ type: 'gate-paused', gate: call.gate.origin, waitMs });
+    this.#ports.report({ type: 'gate-paused', gate: call.gate.origin, status, waitMs });
   }
 
   /** Waits until the next attempt. Throws the call's failure if there is none. */
@@ -209,6 +210,14 @@ export class Calls {
       return isOver ? undefined : this.#waitAs(stage, untilMs);
     });
   }
+}
+
+/**
+ * True if every call at the gate has to wait: the server asks for it, or answers a call's first attempt with 429. Without Retry-After,
+ * a call that is always refused would stop the others with each step of its backoff.
+ */
+function concernsAll({ retryAfterMs, status, attempts }: Failure, final: Failure | undefined): boolean {
+  return retryAfterMs !== undefined || (status === 429 && attempts === 1 && !final);
 }
 
 /** A failure as events report it. */

@@ -14,6 +14,7 @@ export function finalFailure(policy: RetryPolicy, failure: Failure, waitMs: numb
   if (!failure.retryable || failure.attempts > policy.max) return failure;
   if (waitMs <= policy.maxWaitMs) return undefined;
   // An earlier attempt would only be refused again.
+  const wait = failure.retryAfterMs === undefined ? 'the next attempt would wait' : 'it asks to wait';
   const limit = `longer than retry.max_wait of ${durationText(policy.maxWaitMs)}`;
-  return failure.withMessage(`${failure.message} (it asks to wait ${durationText(waitMs)}, ${limit})`);
+  return failure.withMessage(`${failure.message} (${wait} ${durationText(waitMs)}, ${limit})`);
 }

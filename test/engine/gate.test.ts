@@ -33,6 +33,38 @@ describe('a pause', () => {
     expect(times(requests)).toEqual([0, 1000, 1000, 1000]);
   });
 
+  test('follows only the first 429 of a record without Retry-After: later ones hold back that record alone', async () => {
+    const { requests, failures, events } = await runFlow(`nodes:\n${node(api, ', concurrency: 1')}`, numberedRecords(6), {
+      http: ({ path }) => ({ status: path === '/0' ? 429 : 200, afterMs: 500 }),
+    });
+    expect(requests.map(({ path, atMs }) => [path, atMs])).toEqual([
+      ['/0', 0],
+      ['/1', 1500],
+      ['/0', 2000],
+      ...[2, 3, 4, 5].map((id) => [`/${id}`, 1500 + id * 500]),
+      ['/0', 4500],
+      ['/0', 9000],
+    ]);
+    expect(failures).toMatchObject([{ record: 1, status: 429, attempts: 4 }]);
+    expect(events.filter(({ type }) => type === 'gate-paused')).toEqual([
+      { type: 'gate-paused', gate: 'https://api.example.com', status: 429, waitMs: 1000 },
+    ]);
+  });
+
+  test('does not follow the last 429 of a record without Retry-After', async () => {
+    const { requests } = await runFlow(`nodes:\n${node(api, ', concurrency: 1, retry: { max: 1 }')}`, numberedRecords(3), {
+      http: ({ path }) => ({ status: path === '/0' ? 429 : 200 }),
+    });
+    expect(times(requests)).toEqual([0, 1000, 1000, 1000]);
+  });
+
+  test('follows every 429 with Retry-After', async () => {
+    const { requests } = await runFlow(`nodes:\n${node(api, ', concurrency: 1, retry: { max: 1 }')}`, numberedRecords(3), {
+      http: ({ path }) => (path === '/0' ? { status: 429, headers: { 'retry-after': '5' }, afterMs: 500 } : { afterMs: 500 }),
+    });
+    expect(times(requests)).toEqual([0, 5500, 6000, 11_500]);
+  });
+
   test('after any answer with Retry-After holds for every call at the gate', async () => {
     const { requests } = await runFlow(`nodes:\n${node(api, ', concurrency: 1')}`, numberedRecords(3), {
       http: (_, index) => (index === 0 ? { status: 503, headers: { 'retry-after': '5' } } : {}),

@@ -185,7 +185,11 @@ describe('the wait that a server asks for', () => {
   });
 
   test('is not needed for a step of the backoff to be longer than retry.max_wait', async () => {
-    expect(startsOf(await against('retry: { max_wait: 1500ms }', [down]))).toEqual([0, 1000]);
+    const result = await against('retry: { max_wait: 1500ms }', [down]);
+    expect(startsOf(result)).toEqual([0, 1000]);
+    expect(result.failures[0]?.message).toBe(
+      'the server answered 503 (the next attempt would wait 2 s, longer than retry.max_wait of 1.5 s)',
+    );
   });
 
   test('pauses all calls to the same server', async () => {

@@ -96,7 +96,7 @@ export async function reportProblem(error: unknown, run: OpenRun, ms: number): P
   await writeSummary(path, summaryJson({ ...tally, ms }, facts), terminal).catch(() => undefined);
 }
 
-function factsOf({ request, files, claim, output, ports }: OpenRun): Omit<SummaryFacts, 'exitCode' | 'next' | 'usage'> {
+function factsOf({ request, files, claim, output, ports, pauses }: OpenRun): Omit<SummaryFacts, 'exitCode' | 'next' | 'usage'> {
   const { flow, options } = request;
   return {
     flow,
@@ -107,6 +107,7 @@ function factsOf({ request, files, claim, output, ports }: OpenRun): Omit<Summar
     outputRecords: output.saved().rows,
     errorRecords: output.saved().failed,
     credits: ports.credits(),
+    paused: { ms: pauses.totalMs(), reasons: pauses.reasons() },
   };
 }
 

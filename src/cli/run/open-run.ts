@@ -5,7 +5,8 @@ import type { RunLedger } from '../../io/ledger/run-ledger.ts';
 import type { FileOutput } from '../../io/output/output.ts';
 import type { Source } from '../../io/records/readers/source.ts';
 import type { FlowSecrets } from '../flow/flow-secrets.ts';
-import { countItems, createPauses, type Pauses, type Reading } from '../show/run/progress.ts';
+import { Pauses } from '../show/run/pauses.ts';
+import { countItems, type Reading } from '../show/run/reading.ts';
 import { addToTally, createTally, type Tally } from '../show/run/tally.ts';
 import type { Terminal } from '../terminal.ts';
 import { type WiredPorts, wire } from '../wire.ts';
@@ -13,7 +14,7 @@ import { type EventsFile, openEvents } from './events-file.ts';
 import { openOutput } from './output/open-output.ts';
 import type { Claim } from './output/output-claim.ts';
 import type { OutputPlan } from './output/output-plan.ts';
-import { openRunLedger, pricesOf } from './run-ledger.ts';
+import { openRunLedger, pricesOf, statesPrice } from './run-ledger.ts';
 import type { RunRequest } from './run-options.ts';
 import { selectRecords } from './selected-records.ts';
 import { beginSummary } from './summary-file.ts';
@@ -38,6 +39,8 @@ export interface OpenRun extends ReadyRun {
   readonly tally: Tally;
   readonly pauses: Pauses;
   readonly reading: Reading;
+  /** True if credits matter to the user: something limits them, or the flow states a price. */
+  readonly showsCredits: boolean;
   /** Absent if no events file is wanted. */
   readonly events: EventsFile | undefined;
 }
@@ -48,7 +51,7 @@ export async function openRun(ready: ReadyRun): Promise<OpenRun> {
   const { options } = request;
   if (options.summary !== undefined) await beginSummary(options.summary);
   const tally = createTally();
-  const pauses = createPauses(() => ports.clock.now());
+  const pauses = new Pauses(() => ports.clock.now());
   const events = await openEvents(options.events, terminal.redactor, options.resume ?? false);
   const warn = (message: string) => options.quiet || terminal.warn(message);
   const ledger = await openLedger(ready, warn);
@@ -63,14 +66,14 @@ export async function openRun(ready: ReadyRun): Promise<OpenRun> {
     report(event) {
       addToTally(tally, event);
       events?.add(event);
-      if (event.type === 'gate-paused') pauses.add(event.gate, event.waitMs);
+      if (event.type === 'gate-paused') pauses.add(event);
     },
     warn,
   });
   const done = { ...claim.from, records: Math.max(claim.from.records, options.skip ?? 0) };
   const output = await openFiles(ready, done, ports);
   ports.report({ type: 'run-started', flow: plan.name, input: options.in, output: files.out, errors: files.errors ?? 'none' });
-  const reading = { records: 0, bytesBefore: 0 };
+  const reading = { records: 0, bytesBefore: 0, isComplete: false };
   const records = selectRecords(source, {
     options,
     plan,
@@ -79,7 +82,9 @@ export async function openRun(ready: ReadyRun): Promise<OpenRun> {
     skipped: (item) => output.skip(item),
     parked: claim.parked,
   });
-  return { ...ready, tally, pauses, events, ledger, ports, output, reading, input: countItems(records, source.readBytes, reading) };
+  const showsCredits = ledger.isLimited || statesPrice(plan);
+  const input = countItems(records, source.readBytes, reading);
+  return { ...ready, tally, pauses, events, ledger, ports, output, reading, showsCredits, input };
 }
 
 function openLedger({ request, plan, claim }: ReadyRun, warn: (message: string) => void): Promise<RunLedger> {

@@ -31,6 +31,11 @@ export function pricesOf(plan: Plan, env: string | undefined): Map<string, Price
   );
 }
 
+/** True if the flow or one of its connections says what an action costs. */
+export function statesPrice(plan: Plan): boolean {
+  return allSteps(plan.steps).some(({ node: { action } }) => action && (action.price.isStated || action.cost));
+}
+
 /** Opens the ledger of a run. If the credits of this machine cannot be opened, warns and runs without counting. */
 export async function openRunLedger(prices: ReadonlyMap<string, Price>, options: RunLedgerOptions): Promise<RunLedger> {
   const { run, maxCredits, before = 0 } = options;

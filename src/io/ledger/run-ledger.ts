@@ -28,6 +28,8 @@ const defaultBlock = 1024;
 
 /** The credits of one run: its own maximum and, with a book, the monthly allowance. */
 export class RunLedger implements Ledger {
+  /** True if an allowance or the run's own maximum limits it. */
+  readonly isLimited: boolean;
   /** By node id, each with the index of its account. */
   readonly #prices: ReadonlyMap<string, { readonly credits: number; readonly account: number }>;
   readonly #cheapest: number;
@@ -46,6 +48,7 @@ export class RunLedger implements Ledger {
     this.#prices = new Map([...prices].map(([node, { credits }], account) => [node, { credits, account }]));
     this.#cheapest = Math.min(...[...prices.values()].map(({ credits }) => credits));
     this.#max = max;
+    this.isLimited = Number.isFinite(max) || book?.limit() !== undefined;
     this.#reserve = book && new Reserve(book, { ...where, accounts, before, block });
   }
 

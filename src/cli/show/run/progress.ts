@@ -1,112 +1,121 @@
 import { durationText } from '../../../core/duration.ts';
-import type { Item } from '../../../core/item.ts';
-import { count, counted } from '../number.ts';
+import { count, counted, creditsText } from '../number.ts';
+import type { Pauses } from './pauses.ts';
+import type { Share } from './reading.ts';
 import type { Tally } from './tally.ts';
-
-/** The pauses that servers have asked for. */
-export interface Pauses {
-  add(origin: string, waitMs: number): void;
-  /** The pause that ends last; absent if less than a second of it is left. */
-  longest(): { readonly origin: string; readonly leftMs: number } | undefined;
-}
-
-const minShownMs = 1000;
-
-/** Creates the pauses of a run. */
-export function createPauses(now: () => number): Pauses {
-  let last = { origin: '', untilMs: 0 };
-  return {
-    add(origin, waitMs) {
-      const untilMs = now() + waitMs;
-      if (untilMs > last.untilMs) last = { origin, untilMs };
-    },
-    longest() {
-      const leftMs = last.untilMs - now();
-      return leftMs >= minShownMs ? { origin: last.origin, leftMs } : undefined;
-    },
-  };
-}
 
 /** The figures of a progress line. */
 export interface ProgressFacts {
-  /** The finished share of the work, 0 to 1; `undefined` if it is not known. */
-  share(): number | undefined;
-  readonly pauses: Pauses;
-  credits(): number;
+  readonly tally: Pick<Tally, 'read' | 'failed' | 'retries'>;
+  /** Records that were finished before this run was resumed. */
+  readonly before: { readonly read: number; readonly failed: number };
+  /** Records of the whole run; absent while it is not known. */
+  total(): number | undefined;
+  /** The finished share of this run's work, and of the whole, 0 to 1; absent if it is not known. */
+  share(): Share | undefined;
+  readonly pauses: Pick<Pauses, 'current'>;
+  /** Absent if credits do not matter to the user. */
+  readonly credits: (() => number) | undefined;
   now(): number;
 }
 
-/** Creates a function that returns the current line of progress. */
-export function createProgressLine(tally: Tally, facts: ProgressFacts): () => string {
-  const startedMs = facts.now();
-  return () => {
-    const ms = facts.now() - startedMs;
-    const share = facts.share();
-    return [
-      counted(tally.read, 'record'),
-      `${count(Math.round(tally.read / Math.max(0.001, ms / 1000)))}/s`,
-      `${count(tally.failed)} failed`,
-      ...(tally.retries > 0 ? [`${count(tally.retries)} retried`] : []),
-      counted(facts.credits(), 'credit'),
-      ...pauseText(facts.pauses),
-      ...etaText(ms, share),
-    ].join(' · ');
-  };
+/** A part of the line. Those of the highest rank are left out first if the line is too long. */
+interface LinePart {
+  readonly text: string;
+  readonly rank: number;
 }
 
-/** A run that waits must not look as if it hung. */
-function pauseText(pauses: Pauses): string[] {
-  const pause = pauses.longest();
-  return pause ? [`${pause.origin} asks to wait ${durationText(pause.leftMs)}`] : [];
-}
+/** Time before the first rate and the first estimate of the time left: earlier ones would be far off. */
+const settledMs = { rate: 1000, left: 3000 };
 
-function etaText(ms: number, share: number | undefined): string[] {
-  if (share === undefined || share <= 0.001 || ms < 1000) return [];
-  return [`${Math.floor(share * 100)} %`, `about ${durationText((ms * (1 - share)) / share)} left`];
-}
+/** The line of progress: `200/500 (40 %) · 12/s · 25 s left · 8 failed`. */
+export class ProgressLine {
+  readonly #facts: ProgressFacts;
+  readonly #rate: RecentRate;
+  readonly #startedMs: number;
 
-/** The position of a run in its input. */
-export interface Reading {
-  /** Records read for this run. */
-  records: number;
-  /** Bytes of the input before these records, which were skipped or are already done. */
-  bytesBefore: number;
-}
+  constructor(facts: ProgressFacts) {
+    this.#facts = facts;
+    this.#startedMs = facts.now();
+    this.#rate = new RecentRate(this.#startedMs);
+  }
 
-/** Counts the records of an input as they are read. `readBytes`: the bytes read so far. */
-export async function* countItems(
-  batches: AsyncIterable<readonly Item[]>,
-  readBytes: () => number,
-  reading: Reading,
-): AsyncGenerator<readonly Item[]> {
-  for await (const items of batches) {
-    if (reading.records === 0) reading.bytesBefore = readBytes() * shareBefore(items);
-    reading.records += items.length;
-    yield items;
+  /** The line as it is now. `width`: maximum of its characters; absent for any number. */
+  text(width = Number.POSITIVE_INFINITY): string {
+    const { tally, before, pauses, credits, now } = this.#facts;
+    const pause = pauses.current();
+    const rate = this.#rate.at(now(), tally.read);
+    const left = this.#leftMs();
+    const parts: LinePart[] = [
+      { text: this.#doneText(), rank: 0 },
+      ...(rate === undefined ? [] : [{ text: rate, rank: 4 }]),
+      ...(left === undefined ? [] : [{ text: `${wholeSeconds(left)} left`, rank: 3 }]),
+      { text: `${count(before.failed + tally.failed)} failed`, rank: 1 },
+      ...(pause ? [{ text: `paused ${wholeSeconds(pause.leftMs)} (${pause.reason})`, rank: 2 }] : []),
+      ...(tally.retries > 0 ? [{ text: `${count(tally.retries)} retried`, rank: 5 }] : []),
+      ...(credits ? [{ text: creditsText(credits()), rank: 6 }] : []),
+    ];
+    return fitted(parts, width);
+  }
+
+  #doneText(): string {
+    const { tally, before, total, share } = this.#facts;
+    const done = before.read + tally.read;
+    const all = total();
+    if (all !== undefined) return `${count(done)}/${count(all)} (${percent(all === 0 ? 1 : done / all)})`;
+    const known = share();
+    return known ? `${counted(done, 'record')} (${percent(known.ofWhole)})` : counted(done, 'record');
+  }
+
+  #leftMs(): number | undefined {
+    const { share, now } = this.#facts;
+    const ms = now() - this.#startedMs;
+    const { ofPart } = share() ?? { ofPart: 0 };
+    return ofPart <= 0.001 || ms < settledMs.left ? undefined : (ms * (1 - ofPart)) / ofPart;
   }
 }
 
-/** Offsets count unpacked text, so only their ratio applies to the file. */
-function shareBefore(items: readonly Item[]): number {
-  const [first, last] = [items[0], items.at(-1)].map((item) => item?.end.offset ?? 0) as [number, number];
-  return last === 0 ? 0 : first / last;
+/** Time over which the rate is taken: after a pause the line soon shows the rate of now. */
+const rateOverMs = 10_000;
+
+/** Records per time in the last seconds. */
+class RecentRate {
+  readonly #samples: { readonly ms: number; readonly read: number }[];
+
+  constructor(startedMs: number) {
+    this.#samples = [{ ms: startedMs, read: 0 }];
+  }
+
+  /** The rate as text; absent in the first second. */
+  at(ms: number, read: number): string | undefined {
+    const samples = this.#samples;
+    samples.push({ ms, read });
+    while ((samples[1]?.ms ?? ms) <= ms - rateOverMs) samples.shift();
+    const first = samples[0] ?? { ms, read };
+    if (ms - first.ms < settledMs.rate) return undefined;
+    const perSecond = ((read - first.read) / (ms - first.ms)) * 1000;
+    if (perSecond >= 10 || perSecond === 0) return `${count(Math.round(perSecond))}/s`;
+    return perSecond >= 1 ? `${Number(perSecond.toFixed(1))}/s` : `${Number((perSecond * 60).toFixed(1))}/min`;
+  }
 }
 
-/** The finished share of the work, 0 to 1. Reading runs ahead: of the bytes read, only the share of finished records counts. */
-export function shareDone(facts: {
-  readonly totalBytes: number | undefined;
-  readonly readBytes: number;
-  readonly reading: Reading;
-  readonly doneRecords: number;
-  /** Maximum of records; absent for all. */
-  readonly limit: number | undefined;
-}): number | undefined {
-  const { totalBytes, readBytes, reading, doneRecords, limit } = facts;
-  if (reading.records === 0) return undefined;
-  const ofBytes = (total: number) => (readBytes - reading.bytesBefore) / Math.max(1, total - reading.bytesBefore);
-  const ofInput = totalBytes === undefined ? undefined : ofBytes(totalBytes) * (doneRecords / reading.records);
-  const ofLimit = limit === undefined ? undefined : doneRecords / limit;
-  return ofInput === undefined || ofLimit === undefined ? (ofInput ?? ofLimit) : Math.max(ofInput, ofLimit);
+function percent(share: number): string {
+  return `${Math.floor(share * 100)} %`;
+}
+
+function wholeSeconds(ms: number): string {
+  return durationText(Math.ceil(ms / 1000) * 1000);
+}
+
+/** The parts on one line that is no longer than `width`. */
+function fitted(parts: readonly LinePart[], width: number): string {
+  const text = parts.map((part) => part.text).join(' · ');
+  if (text.length <= width || parts.length === 1) return text.slice(0, width);
+  const last = Math.max(...parts.map(({ rank }) => rank));
+  return fitted(
+    parts.filter(({ rank }) => rank !== last),
+    width,
+  );
 }
 
 /** A progress display. */
@@ -117,17 +126,21 @@ export interface ProgressShow {
 const lineEveryMs = 10_000;
 
 /** Prints a plain line every 10 seconds, for logs. */
-export function showLines(line: () => string, say: (text: string) => void): ProgressShow {
-  const timer = setInterval(() => say(line()), lineEveryMs);
+export function showLines(line: ProgressLine, say: (text: string) => void): ProgressShow {
+  const timer = setInterval(() => say(line.text()), lineEveryMs);
   timer.unref();
   return { stop: () => clearInterval(timer) };
 }
 
-/** Shows a spinner with the line beside it. */
-export async function showSpinner(line: () => string, hasColor: boolean): Promise<ProgressShow> {
+/** Columns of a terminal that the line must leave free: for the spinner, a blank, and the cursor. */
+const reservedColumns = 3;
+
+/** Shows a spinner with the line beside it, which never wraps. */
+export async function showSpinner(line: ProgressLine, hasColor: boolean): Promise<ProgressShow> {
   const { default: ora } = await import('ora');
+  const text = () => line.text(process.stderr.columns - reservedColumns);
   const spinner = ora({
-    text: line(),
+    text: text(),
     stream: process.stderr,
     // Otherwise ora reads the keyboard, and Ctrl-C does not reach this process.
     discardStdin: false,
@@ -136,7 +149,7 @@ export async function showSpinner(line: () => string, hasColor: boolean): Promis
     color: hasColor && 'cyan',
   }).start();
   const timer = setInterval(() => {
-    spinner.text = line();
+    spinner.text = text();
   }, 100);
   timer.unref();
   return {

@@ -22,6 +22,8 @@ export interface SummaryFacts {
   readonly outputRecords: number;
   readonly errorRecords: number;
   readonly credits: number;
+  /** Time for which gates stood still, and the answers that caused it. */
+  readonly paused: { readonly ms: number; readonly reasons: readonly string[] };
   /** Absent without an allowance. */
   readonly usage: Usage | undefined;
   readonly exitCode: number;
@@ -48,6 +50,7 @@ export function summaryText(tally: Tally, facts: SummaryFacts, colors: ChalkInst
     ...(facts.resumedAfter > 0 ? [`  resumed after record ${count(facts.resumedAfter)}`] : []),
     ...(tally.stopReason === undefined ? [] : [`  reason: ${tally.stopReason}`]),
     ...parkedLines(tally),
+    ...pauseLines(tally, facts),
     ...failureLines(tally, colors),
     ...hitLines(tally),
     ...shortLines(tally, colors),
@@ -65,6 +68,11 @@ function fileLines({ output, outputRecords, errors, errorRecords, unchanged }: S
     `  output: ${output} (${counted(outputRecords, 'record')})`,
     ...(errorRecords > 0 ? [`  errors: ${errors ?? 'not written'} (${failed})`] : []),
   ];
+}
+
+function pauseLines({ ms }: Tally, { paused }: SummaryFacts): string[] {
+  if (paused.ms <= 0) return [];
+  return [`  paused ${durationText(paused.ms)} of ${durationText(ms)} for ${paused.reasons.join(' and ')}`];
 }
 
 function parkedLines({ parked }: Tally): string[] {
@@ -206,6 +214,7 @@ export function summaryJson(tally: Tally, facts: SummaryFacts): string {
       credits: facts.credits,
       ...(facts.usage && { allowance: facts.usage }),
       ms: Math.round(ms),
+      paused_ms: Math.round(facts.paused.ms),
       records_per_second: ms > 0 ? Math.round((read / ms) * 1000) : 0,
       input: facts.input,
       output: facts.output,
