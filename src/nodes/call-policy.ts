@@ -9,8 +9,22 @@ import { fieldName } from '../core/options/names.ts';
 import type { retry } from '../core/options/retry.ts';
 import { dictionary } from '../core/value/dictionary.ts';
 
+const expectedMember = 'expected a path, or { path: P, required: true } or { path: P, default: V }';
+
+/** A path, and what becomes of a record if it finds nothing. */
+const member = z
+  .strictObject({
+    path: path,
+    required: z.boolean().optional().describe('the record fails if nothing is found'),
+    default: z.unknown().optional().describe('the value if nothing is found'),
+  })
+  .refine(({ required, ...others }) => !required || others.default === undefined, {
+    error: 'expected required or default: a path with a default always finds something',
+    path: ['default'],
+  });
+
 /** The paths into an answer, and the fields they become. */
-export const map = z.union([z.array(path).min(1), dictionary(fieldName, path)], {
+export const map = z.union([z.array(path).min(1), dictionary(fieldName, z.union([path, member], { error: expectedMember }))], {
   error: 'expected a list of paths, or a mapping of field names to paths',
 });
 

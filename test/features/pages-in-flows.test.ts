@@ -272,7 +272,7 @@ describe('pages of pages', () => {
 
   test('give all records of a large page in order', async () => {
     const many = Array.from({ length: 300 }, (_, n) => ({ n }));
-    const http = (request: SentRequest) => (request.path === '/a' ? { body: { items: many } } : byCursor(2)(request));
+    const http = (request: SentRequest) => (request.path === '/a' ? { body: { items: many, next: null } } : byCursor(2)(request));
     const { rows } = await run(paging(cursor, '', behind), http);
     expect(rows).toEqual(many.flatMap(({ n }) => [0, 1, 2, 3].map((m) => ({ id: 'a', n, m }))));
   });

@@ -56,7 +56,7 @@ test('a failed record begins no more requests', async () => {
     http: (request) => {
       if (request.path.startsWith('/s/')) return { body: { v: 1 }, afterMs: 300 };
       if (request.path.startsWith('/a/x?c=2')) return { status: 404 };
-      return request.path.startsWith('/a/y') ? { body: { items: ['z'] }, afterMs: 5000 } : server(3, 100)(request);
+      return request.path.startsWith('/a/y') ? { body: { items: ['z'], next: null }, afterMs: 5000 } : server(3, 100)(request);
     },
   });
   expect(failures).toMatchObject([{ record: 1, node: 'a', status: 404 }]);

@@ -140,7 +140,7 @@ describe('the request for a page', () => {
       for (const { method, headers, body, auth } of requests) {
         expect({ method, headers, body, auth }).toEqual({
           method: 'POST',
-          headers: { 'Content-Type': 'application/json', 'X-Id': 'a' },
+          headers: { Accept: 'application/json, */*;q=0.5', 'Content-Type': 'application/json', 'X-Id': 'a' },
           body: '{"id":"a"}',
           auth: [{ type: 'bearer', credential: 'key' }],
         });
@@ -190,7 +190,33 @@ describe('a Link header', () => {
 });
 
 describe('the value at paginate.path', () => {
-  test.each([[null], [''], [false], [undefined]])('ends the pages if it is %j', async (next) => {
+  test.each([
+    ['no member of that name', { items: [{ n: 1 }], nxt: 2 }, { items: [{ n: 1 }], links: {} }],
+    ['no parent of that name', { items: [{ n: 1 }] }, { items: [{ n: 1 }], link: { next: '?p=2' } }],
+    ['an empty body', '', ''],
+  ])('fails the record if the first page does not have it: %s', async (_, byCursor, byUrl) => {
+    const at = (path: string) => ({
+      class: 'mapping',
+      status: 200,
+      message: expect.stringContaining(`the first page has no "${path}" (paginate.path)`),
+    });
+    expect(await run(paging(cursor), inTurn({ body: byCursor }))).toMatchObject({ rows: [], failures: [at('next')], requests: [{}] });
+    expect(await run(paging(nextUrl), inTurn({ body: byUrl }))).toMatchObject({ rows: [], failures: [at('links.next')], requests: [{}] });
+  });
+
+  test('may be absent on a later page, and behind null on the first', async () => {
+    expect((await run(paging(cursor), inTurn({ body: { next: 1, items: [{ n: 1 }] } }, { body: { items: [{ n: 2 }] } }))).failures).toEqual(
+      [],
+    );
+    expect((await run(paging(nextUrl), inTurn({ body: { links: null, items: [{ n: 1 }] } }))).failures).toEqual([]);
+  });
+
+  test('may be absent in a header', async () => {
+    const flow = paging('type: cursor, path: $headers.x-next, param: cursor');
+    expect((await run(flow, inTurn({ body: { items: [{ n: 1 }] } }))).failures).toEqual([]);
+  });
+
+  test.each([[null], [''], [false]])('ends the pages if it is %j', async (next) => {
     const expected = { failures: [], requests: [{}], rows: [{ n: 1 }] };
     expect(await run(paging(cursor), inTurn({ body: { next, items: [{ n: 1 }] } }))).toMatchObject(expected);
     expect(await run(paging(nextUrl), inTurn({ body: { links: { next }, items: [{ n: 1 }] } }))).toMatchObject(expected);
@@ -316,7 +342,7 @@ describe('the last page', () => {
 describe('pages without records', () => {
   const nothing: [string, string, FlowOptions['http']][] = [
     ['an empty first page', page, inTurn({ body: { items: [] } })],
-    ['an empty page without a cursor', cursor, inTurn({ body: { items: [] } })],
+    ['an empty page without a cursor', cursor, inTurn({ body: { items: [], next: null } })],
     ['several empty pages', cursor, inTurn({ body: { items: [], next: 1 } }, { body: { items: [] } })],
   ];
 

@@ -33,7 +33,7 @@ export const byCursor: Server = (last, more) => (request) => {
 };
 export const byUrl: Server = (last, more) => (request) => {
   const index = numberIn(request, 'p');
-  return { ...more, body: { items: itemsOf(index), links: index + 1 < last ? { next: `?p=${index + 1}` } : {} } };
+  return { ...more, body: { items: itemsOf(index), links: { next: index + 1 < last ? `?p=${index + 1}` : null } } };
 };
 export const byLink: Server = (last, more) => (request) => {
   const index = numberIn(request, 'p');

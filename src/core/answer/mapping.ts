@@ -43,18 +43,31 @@ export interface MappedPart {
   readonly whenEmpty?: WhenEmpty;
 }
 
+/** A path, and what becomes of a record if it finds nothing. */
+export interface WrittenMember {
+  readonly path: string;
+  readonly required?: boolean | undefined;
+  /** Stands in for nothing found; absent for null. */
+  readonly default?: unknown;
+}
+
 interface Entry {
   readonly field: string;
+  /** The value if nothing is found. Absent if that fails the record. */
+  readonly fallback: Value | undefined;
   readonly path: Path;
   readonly place: number;
 }
 
-/** Compiles a list of paths, or a mapping of field names to paths. Throws an Error with the reason for a refusal. */
-export function compileMapping(written: readonly string[] | Readonly<Record<string, string>>, whenEmpty: WhenEmpty): Mapping {
+/** A `map` as it is written: a list of paths, or a mapping of field names to paths. */
+export type WrittenMap = readonly string[] | Readonly<Record<string, string | WrittenMember>>;
+
+/** Compiles a `map`. Throws an Error with the reason for a refusal. */
+export function compileMapping(written: WrittenMap, whenEmpty: WhenEmpty): Mapping {
   const pairs = Array.isArray(written)
     ? written.map((path: string) => [path, path] as const)
-    : membersOf(written as Record<string, string>);
-  const entries = pairs.map(([field, path], place) => ({ field, path: compilePath(path), place }));
+    : membersOf(written as Record<string, string | WrittenMember>);
+  const entries = pairs.map(([field, member], place) => entryOf(field, member, place));
   const chain = chainOf(entries);
   const byDepth = Array.from({ length: chain.length + 1 }, (_, depth) => entries.filter((entry) => entry.path.legs.length === depth + 1));
   return {
@@ -69,6 +82,18 @@ export function compileMapping(written: readonly string[] | Readonly<Record<stri
       return chain.length === 0 ? [rowOf(entries, undefined, to)] : apply({ entries, chain, byDepth }, to);
     },
   };
+}
+
+function entryOf(field: string, member: string | WrittenMember, place: number): Entry {
+  if (typeof member === 'string') return { field, path: compilePath(member), place, fallback: null };
+  const fallback = member.required ? undefined : ((member.default ?? null) as Value);
+  return { field, path: compilePath(member.path), place, fallback };
+}
+
+/** The value for a path that found nothing. Throws a Failure if one is required. */
+function absentValue({ field, path, fallback }: Entry, { status }: Answer): Value {
+  if (fallback !== undefined) return fallback;
+  throw new Failure('mapping', `the answer has no "${path.text}", and "${field}" is required`, { status });
 }
 
 /** The arrays that are expanded, outermost first. All expanding paths of a node must share them. */
@@ -129,10 +154,17 @@ function apply({ entries, chain, byDepth }: Expansion, to: Application): Fields[
     }
     if (array !== undefined && array !== null && array.length > 0) {
       for (const element of array) expand(depth + 1, element);
-    } else if (to.whenEmpty === 'error') {
+    } else expandNothing(depth, array === undefined);
+  }
+
+  function expandNothing(depth: number, isAbsent: boolean): void {
+    const deeper = byDepth.slice(depth + 1).flat();
+    // An array that is not there is nothing found; an empty one is what when_empty speaks of.
+    const fallbacks = deeper.map((entry) => (isAbsent ? absentValue(entry, to.answer) : null));
+    if (to.whenEmpty === 'error') {
       throw new Failure('mapping', `the array "${arrayPath(chain, depth)}" is empty or absent`, { status: to.answer.status });
     } else if (to.whenEmpty === 'keep') {
-      for (const deeper of byDepth.slice(depth + 1).flat()) values[deeper.place] = null;
+      for (const [index, { place }] of deeper.entries()) values[place] = fallbacks[index] as Value;
       rows.push([...values]);
     }
   }
@@ -140,17 +172,18 @@ function apply({ entries, chain, byDepth }: Expansion, to: Application): Fields[
   function read(entry: Entry, value: Value | undefined): void {
     const read = rootValue(entry.path, to.answer, value);
     if (read !== undefined) to.found[entry.place] = true;
-    values[entry.place] = read ?? null;
+    values[entry.place] = read === undefined ? absentValue(entry, to.answer) : read;
   }
 }
 
 /** Maps to one row. `element`: one of the array that is expanded, if it holds no other such array; absent without one. */
 function rowOf(entries: readonly Entry[], element: Value | undefined, { record, answer, found }: Application): Fields {
   const fields = copyOf(record);
-  for (const { field, path, place } of entries) {
+  for (const entry of entries) {
+    const { field, path, place } = entry;
     const value = rootValue(path, answer, path.legs.length === 1 ? answer.body : element);
     found[place] ||= value !== undefined;
-    fields.set(field, value ?? null);
+    fields.set(field, value === undefined ? absentValue(entry, answer) : value);
   }
   return fields;
 }

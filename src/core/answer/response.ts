@@ -61,7 +61,8 @@ function notJson(response: HttpResponse, text: string, reason = ''): never {
     throw new Failure('network', `the connection closed in the middle of the JSON, ${found}${goesOn}`, { status, retryable: true });
   }
   const tooDeep = reason.startsWith('nested') ? ` ${reason}` : '';
-  throw new Failure('parse', `expected JSON, found ${found}${tooDeep}`, { status });
+  const wayOut = announcesJson(response, 'auto') ? '' : '\nask for JSON: headers: { Accept: application/json }';
+  throw new Failure('parse', `expected JSON, found ${found}${tooDeep}${wayOut}`, { status });
 }
 
 /** True if JSON.parse failed only at the end of the text. */

@@ -62,7 +62,12 @@ const dataNames = ['body', 'fields', 'arguments'];
 
 /** True for a place inside an option that holds data: the names in it are not options. */
 export function isData(names: readonly unknown[]): boolean {
-  return names.some((name, index) => dataNames.includes(name as string) || (name === 'items' && names[index - 1] === 'batch'));
+  return names.some(
+    (name, index) =>
+      dataNames.includes(name as string) ||
+      (name === 'items' && names[index - 1] === 'batch') ||
+      (name === 'default' && names[index - 2] === 'map'),
+  );
 }
 
 /** True for a place under the option `auth`. A member of that name in a body or other data does not count. */

@@ -68,6 +68,7 @@ export function compilePaging(options: PaginateOptions, rules: LinkRules): Pagin
         if (number > options.max) throw tooMany(options);
         const request: HttpRequest = next;
         const answer = await onPage(number, () => ask(request, number));
+        if (number === 1) refuseMissingPath(options, answer);
         const isEmpty = items !== undefined && (await onPage(number, () => hasNoItems(answer, items)));
         const short: ShortPage | undefined = isEmpty || isReported ? undefined : firstShort;
         isReported ||= short !== undefined;
@@ -82,6 +83,20 @@ export function compilePaging(options: PaginateOptions, rules: LinkRules): Pagin
       }
     },
   };
+}
+
+/** Refuses a first page without the path to the next one: a misspelt path would end the paging quietly. A header may be absent on the last page. */
+function refuseMissingPath(options: PaginateOptions, answer: HttpAnswer): void {
+  if (!('path' in options)) return;
+  const { root, legs } = compilePath(options.path);
+  const [steps = []] = legs;
+  if (root !== 'body' || valueAt(answer.body, steps) !== undefined) return;
+  // null on the way says as much as null at its end.
+  if (steps.some((_, index) => valueAt(answer.body, steps.slice(0, index)) === null)) return;
+  const message = `the first page has no "${options.path}" (paginate.path)`;
+  throw new Failure('mapping', `${message}\nexpected a way to the next page, or null or an empty text on the last one`, {
+    status: answer.status,
+  });
 }
 
 /** Adds the page to a Failure of any page but the first. */

@@ -39,6 +39,8 @@ export function compileRequest(
     name,
     render: tryOption(context, at, () => headerTemplate(name, text)),
   }));
+  const areConstant = headersOf(options, connection).every(({ text }) => referencedFields(text).length === 0);
+  let constantHeaders: Record<string, string> | undefined;
   const own = signersOf(options, allowHttp, context);
   const signers = options.auth === undefined ? connection?.auth : own;
   const { allowHosts, literalOrigins } = context;
@@ -58,7 +60,7 @@ export function compileRequest(
       method,
       origin,
       path,
-      headers: headers.length === 0 ? noHeaders : renderHeaders(fields),
+      headers: renderHeaders(fields),
       body: body.render?.(inBody),
       secretBody: body.secrets?.(inBody, { origin, isNamed }),
       auth: isNamed ? signers : undefined,
@@ -71,14 +73,15 @@ export function compileRequest(
     };
   }
 
+  /** Headers without references are rendered once: every request shares them. */
   function renderHeaders(fields: Fields): Record<string, string> {
+    if (constantHeaders) return constantHeaders;
     const rendered: Record<string, string> = {};
     for (const { name, render } of headers) rendered[name] = (render as TextTemplate)(fields);
+    if (areConstant) constantHeaders = rendered;
     return rendered;
   }
 }
-
-const noHeaders = {};
 
 /** The node's own ways to sign; absent for none. Reports mistakes that the options' shapes cannot show. */
 function signersOf({ auth: written }: HttpOptions, allowHttp: boolean, context: BuildContext): readonly Auth[] | undefined {
@@ -97,10 +100,11 @@ interface Header {
   readonly at: readonly string[];
 }
 
-/** Puts the node's headers over the connection's, whatever their case. The content type is JSON unless the flow names another. */
+/** Puts the node's headers over the connection's, whatever their case. Unless the flow names others, it sends JSON, and a map asks for JSON. */
 function headersOf(options: HttpOptions, connection: HttpConnection | undefined | null): Header[] {
   const headers = new Map<string, Header>();
   const add = (name: string, text: string, at: readonly string[]) => headers.set(name.toLowerCase(), { name, text, at });
+  if (options.map && options.response !== 'text') add('Accept', 'application/json, */*;q=0.5', ['map']);
   if (options.body !== undefined) add('Content-Type', 'application/json', ['body']);
   for (const [name, text] of Object.entries(connection?.headers ?? {})) add(name, text, ['connection']);
   for (const [name, text] of Object.entries(options.headers ?? {})) add(name, text, ['headers', name]);

@@ -87,7 +87,7 @@ function loginsOf(connection: McpConnection): CredentialNeed[] {
 }
 
 function toolMapping({ map = [], when_empty: whenEmpty }: McpOptions): Mapping {
-  const mapping = compileMapping(map as readonly string[], whenEmpty);
+  const mapping = compileMapping(map, whenEmpty);
   for (const path of mapping.paths) refuseOutsideBody(path);
   return mapping;
 }
