@@ -97,7 +97,8 @@ export function isFileOrFree(path: string): boolean {
 
 /** Refuses to overwrite an existing output or errors file. */
 export async function refuseExistingFiles(plan: OutputPlan): Promise<void> {
-  if (plan.out !== '-') await refuseExisting(plan.out, 'name another with --out, or overwrite it with --force');
+  if (plan.out !== '-')
+    await refuseExisting(plan.out, 'name another with --out, or overwrite it: at the end of the run with --replace, at once with --force');
   await refuseExistingErrors(plan);
 }
 
