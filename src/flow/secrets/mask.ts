@@ -1,5 +1,6 @@
-import { type Document, isCollection, isMap, isPair, isScalar, type Node, type Pair, visit } from 'yaml';
+import { type Document, isCollection, isMap, isPair, isScalar, isSeq, type Node, type Pair, visit } from 'yaml';
 import { allAuthNames, authOptions } from '../../core/auth/auth.ts';
+import { credentialName, name as plainName } from '../../core/options/names.ts';
 import { withoutTokens } from '../../core/template/token-text.ts';
 import { hasLiteral } from './secret-text.ts';
 import { isUnderAuth, type LiteralSecret } from './secrets.ts';
@@ -73,11 +74,29 @@ function valueRanges(text: string, { key, value }: Pair): HiddenRange[] {
 
 function nodeRanges(node: unknown): HiddenRange[] {
   if (isPair(node)) {
+    if (isPublic(node)) return [];
     const isKnown = isScalar(node.key) && isAuthName(String(node.key.value)) && isSomething(node.value);
     return [...(isKnown ? [] : nodeRanges(node.key)), ...nodeRanges(node.value)];
   }
   if (isCollection(node)) return node.items.flatMap(nodeRanges);
   return isScalar(node) && node.range && isSomething(node) ? [[node.range[0], node.range[1]]] : [];
+}
+
+/** True for an option with a value that is no secret: a type, or the name of a credential. */
+function isPublic({ key, value }: Pair): boolean {
+  if (!isScalar(key) || !isScalar(value) || typeof value.value !== 'string') return false;
+  if (key.value === 'type') return allAuthNames.includes(value.value);
+  return (key.value === 'credential' || key.value === 'client_credential') && isCredentialName(value.value);
+}
+
+function isCredentialName(text: string): boolean {
+  return plainName.safeParse(text).success && credentialName.safeParse(text).success;
+}
+
+/** True for a list of names such as `[Accept, X-Request-Id]`. A text with digits, or a long word, may be the secret itself. */
+function areHeaderNames(value: unknown): boolean {
+  const names = isSeq(value) ? value.items : [];
+  return names.length > 0 && names.every((one) => isScalar(one) && /^[A-Za-z]{1,20}(?:-[A-Za-z]{1,20})*$/.test(String(one.value)));
 }
 
 function isSomething(node: unknown): boolean {
@@ -88,15 +107,23 @@ function isSomething(node: unknown): boolean {
 function namedRanges(document: Document): HiddenRange[] {
   const ranges: HiddenRange[] = [];
   visit(document, {
-    Pair(_key, { key, value }) {
-      if (!isScalar(key)) return;
+    Pair(_key, pair, ancestors) {
+      const { key, value } = pair;
+      if (!isScalar(key) || isPublic(pair) || isNamedCredential(pair, ancestors)) return;
       const name = String(key.value);
       if (holdsSecret(name)) ranges.push(...nodeRanges(key));
       if (secretName.test(name) && isScalar(value) && hasLiteral(String(value.value))) ranges.push(...nodeRanges(value));
-      if (name === 'headers' && !isMap(value)) ranges.push(...nodeRanges(value));
+      if (name === 'headers' && !isMap(value) && !areHeaderNames(value)) ranges.push(...nodeRanges(value));
     },
   });
   return ranges;
+}
+
+/** True for a variable of a server on this machine under `credentials`, with the name of a credential. */
+function isNamedCredential({ value }: Pair, ancestors: readonly unknown[]): boolean {
+  const around = ancestors.at(-2);
+  const isListed = isPair(around) && isScalar(around.key) && around.key.value === 'credentials';
+  return isListed && isScalar(value) && typeof value.value === 'string' && isCredentialName(value.value);
 }
 
 /** True if a key includes its value, because a colon or a space is missing. */

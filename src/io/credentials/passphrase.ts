@@ -1,4 +1,5 @@
 import { AutomateError } from '../../core/failure.ts';
+import { statOf } from '../files/stat.ts';
 import { oneLine, readSecretFile } from './environment.ts';
 import type { Passphrase } from './vault.ts';
 
@@ -6,10 +7,25 @@ const variable = 'AUTOMATE_VAULT_PASSPHRASE';
 
 const noPassphrase = `there is no passphrase\nset ${variable}, or ${variable}_FILE to the name of a file that holds it`;
 
-/** Finds the vault's passphrase: in a variable, in a file, or by asking the person once. `ask` is absent if there is no person. */
-export function createPassphrase(environment: NodeJS.ProcessEnv, ask?: (isNew: boolean, isAgain: boolean) => Promise<string>): Passphrase {
+/** The rights of a file that its group or others can read, such as `0644`; absent for any other. */
+function modeOthersCanRead(file: string): string | undefined {
+  const mode = statOf(file)?.mode ?? 0;
+  if (process.platform === 'win32' || (mode & 0o077) === 0) return undefined;
+  return (mode & 0o777).toString(8).padStart(4, '0');
+}
+
+/**
+ * Finds the vault's passphrase: in a variable, in a file, or by asking the person once. `ask` is absent if there is no person.
+ * `warn` hears of a file that others can read.
+ */
+export function createPassphrase(
+  environment: NodeJS.ProcessEnv,
+  ask?: (isNew: boolean, isAgain: boolean) => Promise<string>,
+  warn?: (text: string) => void,
+): Passphrase {
   let typed: Promise<string> | undefined;
   let isAgain = false;
+  let isWarned = false;
   const isGiven = () => Boolean(environment[variable] || environment[`${variable}_FILE`]);
   return {
     isGiven,
@@ -22,7 +38,13 @@ export function createPassphrase(environment: NodeJS.ProcessEnv, ask?: (isNew: b
       const given = environment[variable];
       if (given) return oneLine(given, variable);
       const file = environment[`${variable}_FILE`];
-      if (file) return readSecretFile(file, `${variable}_FILE`);
+      if (file) {
+        const mode = modeOthersCanRead(file);
+        if (mode !== undefined && !isWarned)
+          warn?.(`others can read ${file}, the file of the vault's passphrase (mode ${mode})\nchange that: chmod 600 ${file}`);
+        isWarned = true;
+        return readSecretFile(file, `${variable}_FILE`);
+      }
       if (!ask) throw new AutomateError('credential', `the vault cannot be opened: ${noPassphrase}`);
       typed ??= ask(isNew, isAgain);
       return typed;

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { flowProblems, onOneLine } from '../../helpers/flow-problems.ts';
+import { flowProblems, onOneLine, planFor } from '../../helpers/flow-problems.ts';
 import { connection, said, secret } from './canary.ts';
 
 describe('a value under auth is never printed', () => {
@@ -74,9 +74,21 @@ describe('a value under auth is never printed', () => {
     expect(said(`x: &s ${secret}\n${connection('    auth: { type: bearer, credential: *s }')}`)).not.toContain('s3cr3t');
   });
 
-  test('known option names stay visible', () => {
-    const [problem] = flowProblems(connection('    auth: { type: bearer, token: abc }'));
-    expect(problem?.source?.text).toBe('    auth: { type: ***   , token: *** }');
+  test.each([
+    ['auth: { type: bearer, token: abc }', 'auth: { type: bearer, token: *** }'],
+    ['auth: { type: bearer, credential: my-token, x: 1 }', 'auth: { type: bearer, credential: my-token, *: * }'],
+    ['auth: { type: s3cr3t, credential: my-token }', 'auth: { type: ***   , credential: my-token }'],
+    ['headers: [Accept, X-Request-Id]', 'headers: [Accept, X-Request-Id]'],
+    ['headers: [a]', 'headers: [a]'],
+    ['headers: [s3cr3t]', 'headers: [***   ]'],
+  ])('legal words, names of credentials and headers stay visible: %s', (line, text) => {
+    const [problem] = flowProblems(connection(`    ${line}`));
+    expect(problem?.source?.text).toBe(`    ${text}`);
+  });
+
+  test('the name of a credential in a body stays visible', () => {
+    const { credentials } = planFor('nodes:\n  - { type: http, method: POST, url: "https://a.com", body: { k: { credential: crm-key } } }');
+    expect(credentials[0]?.problem('x').source?.text).toContain('{ k: { credential: crm-key } }');
   });
 
   test('a text that looks like the secret itself is refused as the name of a credential', () => {

@@ -177,6 +177,23 @@ describe('vault passphrase', () => {
     expect(asked).toEqual([true]);
   });
 
+  test.each([
+    [0o644, ['0644']],
+    [0o640, ['0640']],
+    [0o600, []],
+    [0o400, []],
+  ])('from a file of mode %o: a file that others can read warns once', async (mode, expected) => {
+    const file = join(folder(), 'passphrase');
+    writeFileSync(file, 'from a file\n');
+    chmodSync(file, mode);
+    const warned: string[] = [];
+    const passphrase = createPassphrase(environmentOf(file), undefined, (text) => void warned.push(text));
+    expect([await passphrase.get(true), await passphrase.get(false)]).toEqual(['from a file', 'from a file']);
+    const warning = (shown: string) =>
+      `others can read ${file}, the file of the vault's passphrase (mode ${shown})\nchange that: chmod 600 ${file}`;
+    expect(warned).toEqual(expected.map(warning));
+  });
+
   test('is asked for as a new one if there is no vault yet, and once for many writes', async () => {
     const asked: boolean[] = [];
     const path = join(folder(), 'vault.json');
