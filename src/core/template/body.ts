@@ -11,33 +11,38 @@ type Piece = string | BodyTemplate;
 /** Renders a record into a body. Without `secretOf`, `***` stands for each secret. */
 export type BodyTemplate = (fields: Fields, secretOf?: SecretOf) => string;
 
+/** Renders a value that is more than data: the secret of a credential, the result of an expression. */
+export type SpecialValue = (fields: Fields, secretOf?: SecretOf) => Value;
+
 /**
  * Compiles a request body into JSON text.
  * A mapping or list is JSON by construction; a string is JSON text with references in it.
  * `isCell`: true for a field from a table (CSV), where a number is written as a text.
- * `hasCredentials`: true if `{ credential: NAME }` stands for a secret.
+ * `special` renders a value inside the body that is more than data; absent for any other.
  * Throws an Error if the text can never become JSON, with the reason.
  */
-export function bodyTemplate(body: Value, isCell: (field: string) => boolean, hasCredentials = false): BodyTemplate {
+export function bodyTemplate(body: Value, isCell: (field: string) => boolean, special: Special = () => undefined): BodyTemplate {
   if (typeof body === 'string') return jsonTextTemplate(body, isCell);
-  return templateOf(piecesOf(body, (value) => (hasCredentials ? secretPiece(value) : undefined)));
+  return templateOf(piecesOf(body, special));
 }
 
+type Special = (value: Value) => SpecialValue | undefined;
+
 /** The secret in place of `{ credential: NAME }`. Absent for any other value. */
-function secretPiece(value: Value): Piece | undefined {
+export function secretValue(value: Value): SpecialValue | undefined {
   const name = credentialIn(value);
-  return name === undefined ? undefined : (_fields, secretOf = masked) => JSON.stringify(secretOf(name));
+  return name === undefined ? undefined : (_fields, secretOf = masked) => secretOf(name);
 }
 
 function masked(): string {
   return '***';
 }
 
-/** The pieces of a value. `special` makes the piece of a value inside it that is more than data. */
-function piecesOf(value: Value, special: (value: Value) => Piece | undefined): Piece[] {
+/** The pieces of a value. */
+function piecesOf(value: Value, special: Special): Piece[] {
   const inside = (member: Value): Piece[] => {
-    const piece = special(member);
-    return piece === undefined ? piecesOf(member, special) : [piece];
+    const render = special(member);
+    return render ? [(fields, secretOf) => jsonOf(render(fields, secretOf))] : piecesOf(member, special);
   };
   if (typeof value === 'string') return stringPieces(value);
   if (Array.isArray(value)) return ['[', ...separated(value.map(inside)), ']'];

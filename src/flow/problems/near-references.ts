@@ -18,7 +18,8 @@ export function nearReferenceWarnings(source: Source): Problem[] {
     if (typeof value !== 'object' || value === null) return;
     for (const [name, member] of Object.entries(value)) {
       const place = [...at, Array.isArray(value) ? Number(name) : name];
-      if (at.includes('body')) for (const text of nearReferences(name)) warnings.push(source.atName(place, warning(text, name)));
+      if (at.includes('body') || at.includes('form'))
+        for (const text of nearReferences(name)) warnings.push(source.atName(place, warning(text, name)));
       visit(member, place);
     }
   }

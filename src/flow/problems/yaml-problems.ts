@@ -68,7 +68,7 @@ const messages: Readonly<Record<string, string>> = {
 
 /** For `{{name}}` without quotes: YAML reads it as a mapping with a mapping as its key. */
 const unquoted =
-  'expected a text, found {{ without quotes, which begins a mapping in YAML\nput the whole value in quotes, as in "{{field}}"';
+  'expected a text, found {{ without quotes, which begins a mapping in YAML\nput the whole value in quotes, as in "{{field}}"; for a number from a table in a body: { cel: int(field) }';
 
 /** For a path inside a list or mapping in brackets: YAML reads the path's brackets as its own. */
 const bare = 'not valid YAML: a path with [ ] needs quotes here\nput the whole path in quotes, as in "results[0].value"';

@@ -12,7 +12,7 @@ export interface Owner {
 export function ownerOf(ancestors: readonly unknown[]): Owner {
   const isNode = (index: number) => isSeq(ancestors[index - 1]) && keyOf(ancestors[index - 2]) === 'nodes';
   const isConnection = (index: number) => index === 5 && keyOf(ancestors[2]) === 'connections';
-  const data = ancestors.findIndex((ancestor) => /^(?:body|fields|arguments)$/.test(keyOf(ancestor) ?? ''));
+  const data = ancestors.findIndex((ancestor) => /^(?:body|form|fields|arguments)$/.test(keyOf(ancestor) ?? ''));
   const at = ancestors.findLastIndex((_, index) => (data < 0 || index < data) && (isNode(index) || isConnection(index)));
   const map = ancestors[at];
   if (!isMap(map)) return { names: [], hasCredential: false };

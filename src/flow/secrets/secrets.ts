@@ -58,7 +58,7 @@ export function literalSecrets(document: Document, isNamed: NameRule = isNamedSe
   return secrets;
 }
 
-const dataNames = ['body', 'fields', 'arguments'];
+const dataNames = ['body', 'form', 'fields', 'arguments'];
 
 /** True for a place inside an option that holds data: the names in it are not options. */
 export function isData(names: readonly unknown[]): boolean {
@@ -102,7 +102,7 @@ function namedIn(names: readonly string[], text: string, isNamed: NameRule): Car
     const found = name === 'headers' ? 'the value of "headers"' : `the header "${name}"`;
     return isSecretHeader(name, text, isNamed) ? [{ found, carrier: carrierOf(names, text) }] : [];
   }
-  if (names.includes('body')) {
+  if (names.includes('body') || names.includes('form')) {
     if (isNamed(name, 'body', text, hasLiteral(text))) return [{ found: `"${name}" in the body`, carrier: carrierOf(names, text) }];
     return name === 'body'
       ? namedMembers(membersOf(text), 'body', isNamed).map((carrier) => ({ found: `the body's member "${carrier.name}"`, carrier }))
@@ -155,10 +155,10 @@ function namedMembers(members: readonly NameAndValue[], place: NamedPlace, isNam
 /** The part of a request that would carry a secret value, whatever its name. */
 function carrierOf(names: readonly string[], text: string): Carrier {
   const name = names.at(-1) ?? '';
-  const around = names.find((one) => /^(?:headers|body|fields|arguments)$/.test(one));
+  const around = names.find((one) => /^(?:headers|body|form|fields|arguments)$/.test(one));
   if (around === 'headers') return { in: 'header', name: name === 'headers' ? 'Authorization' : name, value: text };
   const value = tokenIn(text) ?? text;
-  if (around === 'body') return { in: 'body', name, value };
+  if (around === 'body' || around === 'form') return { in: 'body', name, value };
   if (around !== undefined || !isUrl(name)) return { in: 'elsewhere', name, value };
   for (const [inQuery, sent] of parametersOf(text)) {
     if (holdsToken(sent) || isSigned(sent)) return { in: 'query', name: inQuery, value: sent };

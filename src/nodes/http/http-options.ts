@@ -1,6 +1,6 @@
 import * as z from 'zod';
 import { auth, authNames } from '../../core/auth/auth.ts';
-import { byteSize, concurrency, credits, duration, rate, timeout } from '../../core/options/amounts.ts';
+import { byteSize, concurrency, credits, duration, exactNumber, rate, timeout } from '../../core/options/amounts.ts';
 import { path } from '../../core/options/expressions.ts';
 import { headers, name } from '../../core/options/names.ts';
 import { defaultRetry, retry } from '../../core/options/retry.ts';
@@ -12,6 +12,23 @@ import { paginateOptions } from './paginate-options.ts';
 
 const status = z.union([z.int().min(100).max(599), z.enum(['1xx', '2xx', '3xx', '4xx', '5xx'])], {
   error: 'expected a status such as 200, or a class such as 2xx',
+});
+
+const formScalar = z.union(
+  [
+    z.string(),
+    z.number(),
+    exactNumber,
+    z.boolean(),
+    z.null(),
+    z.strictObject({ cel: z.string() }),
+    z.strictObject({ credential: z.string() }),
+  ],
+  { error: 'expected a text with {{field}}, a number, true, false, null, { cel: EXPRESSION } or { credential: NAME }' },
+);
+
+const formValue = z.union([formScalar, z.array(formScalar)], {
+  error: 'expected a text with {{field}}, a number, true, false, null, a list of these, { cel: EXPRESSION } or { credential: NAME }',
 });
 
 /** The options of an HTTP Request node. */
@@ -28,7 +45,13 @@ export const httpOptions = z.strictObject({
       error: 'expected a mapping, a list, or JSON text',
     })
     .optional()
-    .describe('only for POST, PUT and PATCH: a mapping or list sent as JSON, where { credential: NAME } is a secret; or JSON text'),
+    .describe(
+      'only for POST, PUT and PATCH: a mapping or list sent as JSON, where { credential: NAME } is a secret and { cel: EXPRESSION } its result; or JSON text',
+    ),
+  form: dictionary(z.string(), formValue)
+    .optional()
+    .describe('instead of body: names to values, sent as application/x-www-form-urlencoded; a list repeats its name'),
+  text: z.string().optional().describe('instead of body: a text with {{field}}, sent as text/plain unless headers say otherwise'),
   timeout: timeout.prefault('30s').describe('one limit for the whole request'),
   retry: retry.prefault(defaultRetry).describe('when and how often a request is sent again'),
   rate: rate.optional().describe('at most so many requests in a time, such as 10/s'),

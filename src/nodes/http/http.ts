@@ -1,4 +1,4 @@
-import type { Action, CallPolicy, CredentialNeed } from '../../core/action.ts';
+import type { Action, CallPolicy, CredentialNeed, FieldUse } from '../../core/action.ts';
 import { compileMapping, type Mapping } from '../../core/answer/mapping.ts';
 import { neededCredentials, placedAuths } from '../../core/auth/auth.ts';
 import { credentialFor } from '../../core/auth/auth-type.ts';
@@ -6,7 +6,6 @@ import type { HttpConnection } from '../../core/connection.ts';
 import { type BuildContext, defineNode, type Node } from '../../core/node.ts';
 import type { HttpRequest } from '../../core/ports.ts';
 import type { Fields } from '../../core/record.ts';
-import { credentialsWithin } from '../../core/template/body-credential.ts';
 import { jsonOf, type Value } from '../../core/value/value.ts';
 import { AnswerRules } from '../answer-rules.ts';
 import { callPolicy, mappedColumns, tryOption } from '../call-policy.ts';
@@ -15,8 +14,9 @@ import { answerReader, type HttpAnswer } from './answer-reader.ts';
 import { Batching, type BatchParts, batchReads, listField } from './batching.ts';
 import { callPages } from './call-pages.ts';
 import { type HttpOptions, httpOptions } from './http-options.ts';
-import { checkOptions, needsJson } from './option-checks.ts';
+import { checkList, checkOptions, needsJson } from './option-checks.ts';
 import { compilePaging, type Paging } from './paging.ts';
+import { bodyCredentials, payloadOf } from './request-body.ts';
 import { compileRequest, fieldsIn } from './request-template.ts';
 
 /** The HTTP Request node: one request per record. */
@@ -42,10 +42,19 @@ type Calling = Required<Pick<Node, 'run' | 'action' | 'streams'>>;
 
 function buildHttp(options: HttpOptions, context: BuildContext): Node {
   const connection = options.connection === undefined ? undefined : (context.connection(options.connection) ?? null);
-  const { origin, render } = compileRequest(options, connection, context);
+  const request = compileRequest(options, connection, context);
+  const { origin, render } = request;
   const mapping = tryOption(context, ['map'], () => options.map && compileMapping(options.map, options.when_empty));
-  const uses = fieldsIn(options, connection).filter(({ field, at }) => !options.batch || field !== listField || at[0] !== 'body');
+  const all = [...fieldsIn(options, connection), ...request.reads];
+  const isList = ({ field, at }: FieldUse) => options.batch !== undefined && field === listField && at[0] === payloadOf(options)?.name;
+  const uses = all.filter((use) => !isList(use));
   checkOptions(options, mapping, context);
+  if (options.batch)
+    checkList(
+      options,
+      all.filter(isList).map(({ field }) => field),
+      context.problem,
+    );
   const { paginate, batch } = options;
   const base: BaseAction = {
     ...policyOf(options, connection, mapping, context),
@@ -55,7 +64,7 @@ function buildHttp(options: HttpOptions, context: BuildContext): Node {
     fields: mapping?.fields ?? [],
     responseMode: options.response,
   };
-  const parts = { policy: base, mapping, render, isConstant: uses.length === 0 };
+  const parts = { policy: base, mapping, render, isConstant: uses.length === 0 && request.named.every((field) => field === listField) };
   const paging = tryOption(context, ['paginate'], () => paginate && compilePaging(paginate, context));
   const batching = tryOption(context, ['batch'], () => batch && new Batching(batch, parts));
   const reads = [...uses, ...(batch ? batchReads(batch) : [])];
@@ -138,7 +147,7 @@ function credentialNeeds(options: HttpOptions, connection: MaybeConnection, orig
     const at = isOwn ? ['auth', ...entry, 'credential'] : ['connection'];
     return neededCredentials(auth, origin).map((need) => ({ ...need, at }));
   });
-  const inBody = credentialsWithin(options.body as Value | undefined, ['body']).map(({ name, at }) => ({
+  const inBody = bodyCredentials(options).map(({ name, at }) => ({
     ...credentialFor(name, origin),
     at,
   }));

@@ -2,14 +2,12 @@ import type { Mapping } from '../../core/answer/mapping.ts';
 import type { BuildContext } from '../../core/node.ts';
 import { listField } from './batching.ts';
 import type { HttpOptions } from './http-options.ts';
-import { fieldsWithin } from './request-template.ts';
+import { payloadOf } from './request-body.ts';
 
 /** Reports options that contradict each other, and warns of those that are likely not meant. */
 export function checkOptions(options: HttpOptions, mapping: Mapping | undefined, { problem, warn }: BuildContext): void {
-  const { method, paginate, batch, body, cache, map, response } = options;
-  if (body !== undefined && (method === 'GET' || method === 'DELETE')) {
-    problem(['body'], `a ${method} request has no body; expected method POST, PUT or PATCH`);
-  }
+  const { paginate, batch, cache, map, response } = options;
+  checkBody(options, problem);
   for (const option of response === 'text' ? lookingInto(options, mapping) : []) {
     warn([option], 'the answer is read as text: only $body, $status and $headers.NAME find something in it');
   }
@@ -18,8 +16,23 @@ export function checkOptions(options: HttpOptions, mapping: Mapping | undefined,
   if (!batch) return;
   if (paginate) problem(['paginate'], 'a batch has one answer for all its records; leave paginate or batch out');
   if (cache !== undefined) problem(['cache'], 'a batch is hardly ever the same again; leave cache or batch out');
-  if (body === undefined) problem(['batch'], 'a batch needs a method such as POST and a body with {{items}}, the list of its records');
-  else if (!fieldsWithin(body).includes(listField)) problem(['body'], 'expected {{items}} in the body, the list of the records in a batch');
+}
+
+/** Reports a body where none can be, and more than one. */
+function checkBody(options: HttpOptions, problem: BuildContext['problem']): void {
+  const { method } = options;
+  const [first, ...others] = (['body', 'form', 'text'] as const).filter((name) => options[name] !== undefined);
+  for (const name of others) problem([name], `expected at most one of body, form and text, found ${first} and ${name}`);
+  if (first !== undefined && (method === 'GET' || method === 'DELETE')) {
+    problem([first], `a ${method} request has no body; expected method POST, PUT or PATCH`);
+  }
+}
+
+/** Reports a batch whose body does not hold the list. `used`: the fields that the body uses. */
+export function checkList(options: HttpOptions, used: readonly string[], problem: BuildContext['problem']): void {
+  const payload = payloadOf(options);
+  if (!payload) problem(['batch'], 'a batch needs a method such as POST and a body with {{items}}, the list of its records');
+  else if (!used.includes(listField)) problem([payload.name], 'expected {{items}} in the body, the list of the records in a batch');
 }
 
 /** True if something besides the map looks into the body. */

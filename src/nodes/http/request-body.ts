@@ -1,29 +1,64 @@
+import type { FieldUse } from '../../core/action.ts';
+import { pathTo } from '../../core/answer/path.ts';
+import { compileExpression } from '../../core/condition/condition.ts';
+import { ExpressionError } from '../../core/condition/expression-error.ts';
 import { Failure } from '../../core/failure.ts';
 import type { BuildContext } from '../../core/node.ts';
 import { credentialName } from '../../core/options/names.ts';
 import type { SecretBody } from '../../core/ports.ts';
 import type { Fields } from '../../core/record.ts';
-import { type BodyTemplate, bodyTemplate } from '../../core/template/body.ts';
-import { credentialsWithin } from '../../core/template/body-credential.ts';
+import { type BodyTemplate, bodyTemplate, type SpecialValue, secretValue } from '../../core/template/body.ts';
+import { type BodyCredential, credentialsWithin } from '../../core/template/body-credential.ts';
+import { expressionsWithin } from '../../core/template/body-expression.ts';
+import { formTemplate } from '../../core/template/form.ts';
+import { textTemplate } from '../../core/template/template.ts';
 import type { Value } from '../../core/value/value.ts';
 import { tryOption } from '../call-policy.ts';
 import type { HttpOptions } from './http-options.ts';
+
+/** The option that holds the body of a request. */
+interface Payload {
+  readonly name: 'body' | 'form' | 'text';
+  readonly value: Value;
+}
+
+/** The body, form or text of a node; absent for none. */
+export function payloadOf({ body, form, text }: HttpOptions): Payload | undefined {
+  if (body !== undefined) return { name: 'body', value: body as Value };
+  if (form !== undefined) return { name: 'form', value: form as Value };
+  return text === undefined ? undefined : { name: 'text', value: text };
+}
+
+/** The credentials whose secrets a node's body holds, and their places. */
+export function bodyCredentials(options: HttpOptions): BodyCredential[] {
+  const payload = payloadOf(options);
+  return credentialsWithin(payload?.value, [payload?.name ?? '']);
+}
 
 /** A compiled body. */
 export interface RequestBody {
   /** Absent for a request without a body. */
   readonly render: BodyTemplate | undefined;
+  /** The fields that its expressions need. */
+  readonly reads: readonly FieldUse[];
+  /** All fields that its expressions name. */
+  readonly named: readonly string[];
   /** The body with its secrets; absent if it holds none. Throws a Failure for an origin that gets no secrets. */
   readonly secrets?: (fields: Fields, to: { readonly origin: string; readonly isNamed: boolean }) => SecretBody;
 }
 
 /** Compiles the body of a node's requests. Problems are reported. */
-export function compileBody({ body }: HttpOptions, context: BuildContext): RequestBody {
-  const render = tryOption(context, ['body'], () => (body === undefined ? undefined : bodyTemplate(body as Value, context.isCell, true)));
-  const credentials = checkedNames(body as Value | undefined, context);
-  if (credentials.length === 0) return { render };
+export function compileBody(options: HttpOptions, context: BuildContext): RequestBody {
+  const payload = payloadOf(options);
+  if (!payload) return { render: undefined, reads: [], named: [] };
+  const { expressions, ...uses } = compiledExpressions(payload, context);
+  const special = (value: Value) => expressions.get(value) ?? secretValue(value);
+  const render = tryOption(context, [payload.name], () => templateOf(payload, context, special));
+  const credentials = checkedNames(options, context);
+  if (credentials.length === 0) return { render, ...uses };
   return {
     render,
+    ...uses,
     secrets(fields, { origin, isNamed }) {
       if (!isNamed) throw notNamed(credentials, origin);
       return { credentials, render: (secretOf) => (render as BodyTemplate)(fields, secretOf) };
@@ -31,9 +66,46 @@ export function compileBody({ body }: HttpOptions, context: BuildContext): Reque
   };
 }
 
+function templateOf({ name, value }: Payload, { isCell }: BuildContext, special: (value: Value) => SpecialValue | undefined): BodyTemplate {
+  if (name === 'form') return formTemplate(value as Record<string, Value>, special);
+  return name === 'text' ? textTemplate(value as string) : bodyTemplate(value, isCell, special);
+}
+
+/** Compiles the expressions of a body. Reports those that are none. */
+function compiledExpressions({ name, value }: Payload, context: BuildContext) {
+  const expressions = new Map<Value, SpecialValue>();
+  const reads: FieldUse[] = [];
+  const named: string[] = [];
+  for (const { holder, source, at } of expressionsWithin(value, [name])) {
+    try {
+      const expression = compileExpression(source);
+      context.warnOfCells(at, expression);
+      expressions.set(holder, (fields) => naming(at, () => expression.evaluate(fields)));
+      reads.push(...expression.fields.map((field) => ({ field, at })));
+      named.push(...expression.named);
+    } catch (error) {
+      if (!(error instanceof ExpressionError)) throw error;
+      context.problem(at, error.message, error.offset);
+      expressions.set(holder, () => null);
+    }
+  }
+  return { expressions, reads, named };
+}
+
+/** Adds the place of an expression to its failure: a body can have many. */
+function naming(at: readonly (string | number)[], evaluate: () => Value): Value {
+  try {
+    return evaluate();
+  } catch (error) {
+    throw error instanceof Failure
+      ? error.withMessage(`${at.slice(0, -1).reduce<string>(pathTo, '')} cannot be made: ${error.message}`)
+      : error;
+  }
+}
+
 /** The credentials whose secrets a body holds. Reports names that no credential can have. */
-function checkedNames(body: Value | undefined, context: BuildContext): readonly string[] {
-  const found = credentialsWithin(body, ['body']);
+function checkedNames(options: HttpOptions, context: BuildContext): readonly string[] {
+  const found = bodyCredentials(options);
   for (const { name, at } of found) {
     const [issue] = credentialName.safeParse(name).error?.issues ?? [];
     if (issue) context.problem(at, `${issue.message}\na body with data of that shape is written as JSON text`);

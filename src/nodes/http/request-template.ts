@@ -10,12 +10,16 @@ import { type UrlTemplate, urlTemplate } from '../../core/template/url.ts';
 import { isObject, type Value } from '../../core/value/value.ts';
 import { matches, tryOption } from '../call-policy.ts';
 import type { HttpOptions } from './http-options.ts';
-import { compileBody } from './request-body.ts';
+import { compileBody, payloadOf } from './request-body.ts';
 
 /** A compiled request. */
 export interface RequestTemplate {
   /** Absent if a record decides it. */
   readonly origin: string | undefined;
+  /** The fields that expressions in the body need. */
+  readonly reads: readonly FieldUse[];
+  /** All fields that these expressions name. */
+  readonly named: readonly string[];
   /** `inBody`: the fields that the body uses, if they are others. Throws a Failure. */
   render(fields: Fields, inBody?: Fields): HttpRequest;
 }
@@ -50,7 +54,7 @@ export function compileRequest(
   const wanted = redirectStatuses.filter((status) => matches(options.success, status));
   const unfollowed = wanted.length > 0 ? wanted : undefined;
   const { method, timeout: timeoutMs, max_body: maxBodyBytes } = options;
-  return { origin: url?.origin, render };
+  return { origin: url?.origin, reads: body.reads, named: body.named, render };
 
   /** A literal takes several times less memory than an object made of spread parts, and there is one for every record. */
   function render(fields: Fields, inBody = fields): HttpRequest {
@@ -93,6 +97,8 @@ function signersOf({ auth: written }: HttpOptions, allowHttp: boolean, context: 
   return own.length === 0 ? undefined : own.map(({ auth }) => auth);
 }
 
+const contentTypes = { body: 'application/json', form: 'application/x-www-form-urlencoded', text: 'text/plain; charset=utf-8' };
+
 /** A header as it is written, and its place. */
 interface Header {
   readonly name: string;
@@ -105,7 +111,8 @@ function headersOf(options: HttpOptions, connection: HttpConnection | undefined 
   const headers = new Map<string, Header>();
   const add = (name: string, text: string, at: readonly string[]) => headers.set(name.toLowerCase(), { name, text, at });
   if (options.map && options.response !== 'text') add('Accept', 'application/json, */*;q=0.5', ['map']);
-  if (options.body !== undefined) add('Content-Type', 'application/json', ['body']);
+  const payload = payloadOf(options);
+  if (payload) add('Content-Type', contentTypes[payload.name], [payload.name]);
   for (const [name, text] of Object.entries(connection?.headers ?? {})) add(name, text, ['connection']);
   for (const [name, text] of Object.entries(options.headers ?? {})) add(name, text, ['headers', name]);
   return [...headers.values()];
@@ -113,16 +120,12 @@ function headersOf(options: HttpOptions, connection: HttpConnection | undefined 
 
 /** The fields that a request uses. */
 export function fieldsIn(options: HttpOptions, connection: HttpConnection | undefined | null): FieldUse[] {
+  const payload = payloadOf(options);
   return [
     ...usesWithin(options.url, ['url']),
     ...headersOf(options, connection).flatMap(({ text, at }) => usesWithin(text, at)),
-    ...usesWithin(options.body as Value | undefined, ['body']),
+    ...usesWithin(payload?.value, [payload?.name ?? '']),
   ];
-}
-
-/** The fields that a body refers to. */
-export function fieldsWithin(body: unknown): string[] {
-  return usesWithin(body as Value, []).map(({ field }) => field);
 }
 
 /** The fields that the texts of a value refer to, its names included. */

@@ -1,0 +1,34 @@
+import { Failure } from '../failure.ts';
+import type { Fields } from '../record.ts';
+import { textOf, type Value } from '../value/value.ts';
+import type { BodyTemplate, SpecialValue } from './body.ts';
+import type { SecretOf } from './body-credential.ts';
+import { textTemplate, valueTemplate } from './template.ts';
+
+/** Compiles a form into `application/x-www-form-urlencoded` text. A list repeats its name. `special` renders a value that is more than data. */
+export function formTemplate(form: Readonly<Record<string, Value>>, special: (value: Value) => SpecialValue | undefined): BodyTemplate {
+  const members = Object.entries(form).map(([name, written]) => ({
+    name: textTemplate(name),
+    values: (Array.isArray(written) ? written : [written]).map((value) => special(value) ?? plainValue(value)),
+  }));
+  return (fields, secretOf) => {
+    const pairs: string[] = [];
+    for (const { name, values } of members) {
+      for (const value of values) pairs.push(...pairsOf(name(fields), value(fields, secretOf)));
+    }
+    return pairs.join('&');
+  };
+}
+
+function plainValue(value: Value): (fields: Fields, secretOf?: SecretOf) => Value {
+  return typeof value === 'string' ? valueTemplate(value) : () => value;
+}
+
+function pairsOf(name: string, value: Value): string[] {
+  return (Array.isArray(value) ? value : [value]).map((one) => `${encoded(name, name)}=${encoded(textOf(one), name)}`);
+}
+
+function encoded(text: string, name: string): string {
+  if (text.isWellFormed()) return encodeURIComponent(text);
+  throw new Failure('request', `"${name.toWellFormed()}" in the form holds a broken character (a lone surrogate)`, { sent: false });
+}
