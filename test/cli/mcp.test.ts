@@ -480,12 +480,13 @@ const addingWithLogin = ({ origin }: { origin: string }) => [
 describe('a login with a browser', () => {
   test('stores tokens for the server only, which runs use and renew', async () => {
     const server = await loginServer();
-    const browser = '#!/bin/sh\ncurl -sSL "$1" >/dev/null\n';
+    const browser = '#!/bin/sh\nenv > "$HOME/browser.env"\ncurl -sSL "$1" >/dev/null\n';
     const place = await workplace({ browser, 'rows.csv': 'id\n1\n' });
     await chmod(place.path('browser'), 0o755);
     const env = { ...vault, BROWSER: place.path('browser') };
     const added = await place.automate(addingWithLogin(server), { env });
     expect([added.code, added.stderr]).toEqual([0, expect.stringContaining('log in with your browser')]);
+    expect(await place.read('browser.env')).not.toContain('AUTOMATE_');
     const listed = await place.automate(['credentials', 'list'], { env: vault });
     expect(listed.stdout).toMatch(/docs-login.*vault.*127\.0\.0\.1:\d+/);
     await place.write('flow.yaml', 'nodes: [{ type: mcp, connection: docs, tool: work, arguments: {}, map: [text] }]\n');

@@ -2,9 +2,11 @@ import { AutomateError } from '../../core/failure.ts';
 import type { Plan } from '../../core/plan.ts';
 import { Gates } from '../../engine/gates.ts';
 import { startRun } from '../../engine/run.ts';
+import { endWaitsForPipes } from '../../io/files/pipe.ts';
 import type { RunLedger } from '../../io/ledger/run-ledger.ts';
 import type { Source } from '../../io/records/readers/source.ts';
 import { dryRun } from '../dry-run/dry-run.ts';
+import { signalExitCode } from '../exit.ts';
 import { checkFields, loadFlowFor, printWarnings } from '../flow/flow-file.ts';
 import { loadSecrets } from '../flow/flow-secrets.ts';
 import { hasTextCells, inputFormat, isTable, openInput } from '../input-options.ts';
@@ -13,7 +15,7 @@ import { concludeRun, endOf, reportProblem } from './conclude.ts';
 import { limitYoungGeneration } from './heap-limit.ts';
 import { openRun, type ReadyRun } from './open-run.ts';
 import { type Claim, claimOutput } from './output/output-claim.ts';
-import { planOutput } from './output/output-plan.ts';
+import { type OutputPlan, planOutput } from './output/output-plan.ts';
 import type { RunRequest } from './run-options.ts';
 import { showProgress } from './run-progress.ts';
 import { selectRecords } from './selected-records.ts';
@@ -27,7 +29,10 @@ export async function runCommand(request: RunRequest, terminal: Terminal): Promi
   if (options.dryRun) return dryRunCommand(plan, request, terminal);
   const files = planOutput(flow, options, inputFormat(options));
   let claim: Claim | undefined;
-  const earlySignals = endOnSignal(terminal, () => claim?.release());
+  const earlySignals = endOnSignal(terminal, () => {
+    claim?.release();
+    endWaits(request.options, files);
+  });
   try {
     claim = await claimOutput({ file: flow, plan }, options, files);
     const source = await openInput(options, claim.from);
@@ -73,7 +78,7 @@ async function runRecords(ready: ReadyRun, earlySignals: { stop(): void }): Prom
   const startedMs = ports.clock.now();
   const gates = new Gates(ports.clock);
   const { phase, ended } = startRun(plan, { input, output, ports, gates }, { unordered, maxErrors, keepsGoing });
-  const signals = watchSignals(phase, ports.clock, terminal);
+  const signals = watchSignals(phase, ports.clock, terminal, () => endWaits(ready.request.options, ready.files));
   earlySignals.stop();
   phase.onPhase(() => void source.close());
   try {
@@ -83,6 +88,8 @@ async function runRecords(ready: ReadyRun, earlySignals: { stop(): void }): Prom
     return await concludeRun({ ...run, ending, signal: signals.received(), usage: ledger.close() });
   } catch (error) {
     await reportProblem(error, run, ports.clock.now() - startedMs);
+    const signal = signals.received();
+    if (signal !== undefined && error instanceof AutomateError && error.kind === 'stdout-closed') return signalExitCode(signal);
     throw error;
   } finally {
     progress?.stop();
@@ -92,6 +99,10 @@ async function runRecords(ready: ReadyRun, earlySignals: { stop(): void }): Prom
     await credentials.usesRecorded();
     await events?.close();
   }
+}
+
+function endWaits(options: RunRequest['options'], { out, errors }: OutputPlan): void {
+  endWaitsForPipes(options.in, [out, errors, options.events, options.summary]);
 }
 
 /** Closes the ledger without a second error: the first one matters, and the ledger's log stays for the next run. */

@@ -14,6 +14,11 @@ export function variableWith(name: string, environment: NodeJS.ProcessEnv): stri
   return [variable, `${variable}_FILE`].find((candidate) => environment[candidate]);
 }
 
+/** The environment for other programs, without our own variables: they may hold secrets. */
+export function withoutOwnVariables(environment: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
+  return Object.fromEntries(Object.entries(environment).filter(([name]) => !name.startsWith('AUTOMATE_')));
+}
+
 /** Finds the credentials that are in variables, or in files that variables name. */
 export async function findInEnvironment(names: readonly string[], environment: NodeJS.ProcessEnv): Promise<Map<string, Finding>> {
   const found = new Map<string, Finding>();

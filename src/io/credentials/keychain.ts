@@ -3,6 +3,7 @@ import { text } from 'node:stream/consumers';
 import { fileURLToPath } from 'node:url';
 import { AutomateError } from '../../core/failure.ts';
 import type { SecretBackend } from './backend.ts';
+import { withoutOwnVariables } from './environment.ts';
 
 /** Request to the keychain's process: one line of JSON on stdin, because other users can see a process's arguments. */
 export interface KeychainRequest extends KeychainTask {
@@ -72,11 +73,6 @@ async function requestAnswer(task: KeychainTask, { service, environment, timeout
   } finally {
     clearTimeout(timer);
   }
-}
-
-/** Leaves out our own variables: they may hold secrets, and the keychain needs none of them. */
-function withoutOwnVariables(environment: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
-  return Object.fromEntries(Object.entries(environment).filter(([name]) => !name.startsWith('AUTOMATE_')));
 }
 
 /** Explains the library's most common errors. */

@@ -1,7 +1,22 @@
-import { resolve } from 'node:path';
+import { readdirSync } from 'node:fs';
+import { join, resolve } from 'node:path';
 import envPaths from 'env-paths';
+import { fullPath, statOf } from './stat.ts';
 
 /** The folder of everything that stays between runs: AUTOMATE_HOME, else the platform's folder for settings. */
 export function homeFolder(environment: NodeJS.ProcessEnv): string {
   return resolve(environment.AUTOMATE_HOME || envPaths('automate', { suffix: '' }).config);
+}
+
+/** True if a path leads to a file of the home folder, by its name or a link of any kind. */
+export function isInHome(path: string, environment: NodeJS.ProcessEnv): boolean {
+  const home = homeFolder(environment);
+  if (fullPath(path).startsWith(fullPath(join(home, 'any')).slice(0, -'any'.length))) return true;
+  const found = statOf(path);
+  if (!found?.isFile() || found.nlink < 2 || !statOf(home)) return false;
+  const isSame = (name: string) => {
+    const other = statOf(join(home, name));
+    return other?.ino === found.ino && other.dev === found.dev;
+  };
+  return readdirSync(home, { recursive: true, encoding: 'utf8' }).some(isSame);
 }

@@ -100,7 +100,8 @@ function heldLock(path: string, mine: string): Lock {
   return {
     release() {
       clearInterval(beat);
-      if (isMine()) rmSync(path, { force: true });
+      // One that cannot be removed is taken over later, as that of a dead process.
+      if (isMine()) orUndefined(() => rmSync(path, { force: true }));
     },
   };
 }

@@ -1,5 +1,5 @@
 import { lstatSync, readlinkSync, realpathSync, type Stats, statSync } from 'node:fs';
-import { dirname, resolve } from 'node:path';
+import { basename, dirname, join, resolve } from 'node:path';
 import { orUndefined } from '../../core/or-undefined.ts';
 
 /** The file, folder or device at a path, links followed; absent if there is none or it cannot be accessed. */
@@ -28,4 +28,11 @@ export function realFile(path: string): string {
     file = resolve(realpathSync(dirname(file)), readlinkSync(file));
   }
   return path;
+}
+
+/** The absolute path of a file, links followed. The file need not exist. */
+export function fullPath(path: string): string {
+  const file = realFile(path);
+  const folder = dirname(file);
+  return join(orUndefined(() => realpathSync(folder)) ?? resolve(folder), basename(file));
 }

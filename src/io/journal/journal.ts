@@ -4,7 +4,7 @@ import { crc32 } from 'node:zlib';
 import { AutomateError } from '../../core/failure.ts';
 import { syncFolder } from '../files/folder.ts';
 import { fileError, namingErrors } from '../files/naming-errors.ts';
-import { isLink } from '../files/stat.ts';
+import { isLink, isNoFile } from '../files/stat.ts';
 import type { Written } from '../output/sink.ts';
 import { type ParkedLine, ParkedReader, type ParkedRecords, parkedLines, type RenderedRows } from './parked-records.ts';
 
@@ -96,7 +96,7 @@ export async function continueJournal(path: string, found: FoundJournal): Promis
 
 /** Reads a journal; absent if there is none. Throws an AutomateError if its first line is damaged. */
 export async function readJournal(path: string): Promise<FoundJournal | undefined> {
-  refuseLink(path);
+  refuseNoFile(path);
   let first: Pick<FoundJournal, 'run' | 'identity'> | undefined;
   let checkpoint: Checkpoint | undefined;
   const parked = new ParkedReader(path, parkedText);
@@ -159,12 +159,13 @@ function parkedText(written: string): string {
   return line.text[2];
 }
 
-/** A link would let whoever made it choose the file that is cut off and written to. */
-function refuseLink(path: string): void {
-  if (!isLink(path)) return;
+/** A link would let whoever made it choose the file that is cut off and written to, and reading a pipe might never end. */
+function refuseNoFile(path: string): void {
+  const found = isLink(path) ? 'a symbolic link' : isNoFile(path) ? 'not a file' : undefined;
+  if (found === undefined) return;
   throw new AutomateError(
     'output-exists',
-    `${path} is a symbolic link, which is refused for a journal\nremove it, or name another file with --out`,
+    `${path} is ${found}, which is refused for a journal\nremove it, or name another file with --out`,
   );
 }
 

@@ -30,7 +30,9 @@ export class SentLog {
   constructor(path: string) {
     this.#path = path;
     this.#file = namingErrors(path, 'written', () => {
-      makeFolder(dirname(path));
+      const folder = dirname(path);
+      if (isLink(folder)) throw new Error(`${folder} is a symbolic link\nremove it, or move the home folder with AUTOMATE_HOME`);
+      makeFolder(folder);
       rmSync(path, { force: true });
       return openSync(path, 'wx', 0o600);
     });

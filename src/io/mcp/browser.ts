@@ -3,6 +3,7 @@ import { once } from 'node:events';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { Failure } from '../../core/failure.ts';
+import { withoutOwnVariables } from '../credentials/environment.ts';
 import type { LoginPerson } from './login.ts';
 
 /** Longest wait for a person to log in. */
@@ -87,7 +88,8 @@ function notLoggedIn(): Failure {
 /** Starts a browser. If that fails, the person opens the address that was shown. */
 function startBrowser(environment: NodeJS.ProcessEnv, url: string): void {
   const opener = process.platform === 'darwin' ? 'open' : process.platform === 'win32' ? 'explorer' : 'xdg-open';
-  const child = spawn(environment.BROWSER || opener, [url], { stdio: 'ignore', detached: true });
+  const env = withoutOwnVariables(environment);
+  const child = spawn(environment.BROWSER || opener, [url], { stdio: 'ignore', detached: true, env });
   child.on('error', () => {});
   child.unref();
 }

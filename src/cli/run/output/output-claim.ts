@@ -3,7 +3,7 @@ import { rm } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { AutomateError } from '../../../core/failure.ts';
 import { type Lock, takeLock } from '../../../io/files/lock.ts';
-import { realFile } from '../../../io/files/stat.ts';
+import { fullPath, realFile } from '../../../io/files/stat.ts';
 import {
   type Checkpoint,
   continueJournal,
@@ -20,7 +20,8 @@ import { isRegularFile, refuseChanged } from '../../../io/output/sink.ts';
 import { refuseMissing } from '../../../io/records/readers/input.ts';
 import { count, counted } from '../../show/number.ts';
 import type { RunOptions } from '../run-options.ts';
-import { fullPath, isFileOrFree, type OutputPlan, refuseExistingErrors, refuseExistingFiles, refuseSameFiles } from './output-plan.ts';
+import { refusePlaces } from './output-places.ts';
+import { isFileOrFree, type OutputPlan, refuseExistingErrors, refuseExistingFiles } from './output-plan.ts';
 import { keepsOld, partsOf, removeParts, swapIn } from './replace.ts';
 import { type FlowInFile, identityOf, isReplacing, refuseOtherRun } from './run-identity.ts';
 
@@ -46,14 +47,7 @@ export interface Claim {
  * neither --resume nor --force is set, or if --resume finds another run's journal.
  */
 export async function claimOutput(flow: FlowInFile, options: RunOptions, plan: OutputPlan): Promise<Claim> {
-  refuseSameFiles([
-    { what: 'the input', path: options.in },
-    { what: 'the flow', path: flow.file },
-    { what: 'the output', path: plan.out, option: '--out' },
-    { what: 'the errors file', path: plan.errors, option: '--errors' },
-    { what: 'the events file', path: options.events, option: '--events' },
-    { what: 'the summary', path: options.summary, option: '--summary' },
-  ]);
+  refusePlaces(flow.file, options, plan);
   refuseSharedStdout({ '--out': plan.out, '--errors': plan.errors, '--events': options.events, '--summary': options.summary });
   if (options.in !== '-') refuseMissing(options.in);
   const out = plan.isStreamed ? undefined : realFile(plan.out);

@@ -1,7 +1,6 @@
-import { existsSync, realpathSync } from 'node:fs';
-import { basename, dirname, extname, join, resolve } from 'node:path';
+import { basename, dirname, extname, join } from 'node:path';
 import { AutomateError } from '../../../core/failure.ts';
-import { isNoFile, realFile, statOf } from '../../../io/files/stat.ts';
+import { isNoFile } from '../../../io/files/stat.ts';
 import { refuseExisting } from '../../../io/output/sink.ts';
 import { extensionOf, type Format, formatNames, formatOfPath } from '../../../io/records/format.ts';
 import { namedFormat } from '../../input-options.ts';
@@ -56,38 +55,6 @@ function defaultErrors(flow: string, { in: input, out }: OutputOptions, format: 
   if (!isFileOrFree(out)) return basename(flow, extname(flow)) + ending;
   const named = formatOfPath(out);
   return join(dirname(out), basename(out, named && extensionOf(named, out)) + ending);
-}
-
-/** A file that a run reads or writes. */
-export interface NamedFile {
-  /** Its role, for messages. */
-  readonly what: string;
-  readonly path: string | undefined;
-  /** The option that names another path. */
-  readonly option?: string;
-}
-
-/** Refuses to overwrite the input, or to write two outputs into one file. Throws an AutomateError (`usage`). */
-export function refuseSameFiles(files: readonly NamedFile[]): void {
-  const byIdentity = new Map<string, NamedFile>();
-  for (const file of files) {
-    if (file.path === undefined || file.path === '-') continue;
-    const found = statOf(file.path);
-    // An existing file may have several names.
-    const identity = found?.isFile() ? `${found.dev}/${found.ino}` : fullPath(file.path);
-    const other = byIdentity.get(identity);
-    const advice = file.option === undefined ? '' : `; name another with ${file.option}`;
-    const isDevice = found !== undefined && !found.isFile() && !found.isDirectory();
-    if (other && !isDevice) throw new AutomateError('usage', `${file.what} ${file.path} is ${other.what}${advice}`);
-    byIdentity.set(identity, file);
-  }
-}
-
-/** The absolute path of a file, links followed. The file need not exist. */
-export function fullPath(path: string): string {
-  const file = realFile(path);
-  const folder = dirname(file);
-  return join(existsSync(folder) ? realpathSync(folder) : resolve(folder), basename(file));
 }
 
 /** True if a path has a regular file, or a place for one; false for stdout, pipes and devices. */

@@ -3,12 +3,13 @@ import { readFile } from 'node:fs/promises';
 import { AutomateError } from '../../../core/failure.ts';
 import type { Plan } from '../../../core/plan.ts';
 import { fingerprint } from '../../../io/files/fingerprint.ts';
+import { fullPath } from '../../../io/files/stat.ts';
 import { errorsFileKey, type Identity } from '../../../io/journal/journal.ts';
 import { readError } from '../../../io/records/readers/input.ts';
 import { envOf } from '../../env.ts';
 import { version } from '../../version.ts';
 import type { RunOptions } from '../run-options.ts';
-import { fullPath, type OutputPlan } from './output-plan.ts';
+import type { OutputPlan } from './output-plan.ts';
 
 /** A flow and its file. */
 export interface FlowInFile {

@@ -1,0 +1,22 @@
+import { closeSync, constants, openSync, writeSync } from 'node:fs';
+import { orUndefined } from '../../core/or-undefined.ts';
+import { statOf } from './stat.ts';
+
+/**
+ * Ends the waits for named pipes: opening one waits for its other end, and reading one for its writer, maybe for ever. The process
+ * cannot end meanwhile. A moment with both ends is enough to open it (Linux, fifo(7)); a reader gets a line break.
+ */
+export function endWaitsForPipes(input: string, outputs: readonly (string | undefined)[]): void {
+  for (const path of [input, ...outputs]) {
+    if (path !== undefined && statOf(path)?.isFIFO()) orUndefined(() => openBriefly(path, path === input));
+  }
+}
+
+function openBriefly(path: string, isInput: boolean): void {
+  const pipe = openSync(path, constants.O_RDWR | constants.O_NONBLOCK);
+  try {
+    if (isInput) writeSync(pipe, '\n');
+  } finally {
+    closeSync(pipe);
+  }
+}

@@ -1,0 +1,52 @@
+import { rename } from 'node:fs/promises';
+import { describe, expect, test } from 'vitest';
+import { type Workplace, workplace } from '../helpers/cli.ts';
+import { shell } from '../helpers/shell.ts';
+
+const flow = 'nodes:\n  - type: set\n    fields: { ok: "1" }\n';
+
+async function placeWithPipe(): Promise<Workplace> {
+  const place = await workplace({ 'flow.yaml': flow, 'rows.csv': 'id\n1\n2,3\n' });
+  await shell(place, 'mkfifo pipe.csv');
+  return place;
+}
+
+describe('a pipe without a partner', () => {
+  test.each([
+    ['--in', 'SIGTERM', 143],
+    ['--in', 'SIGINT', 130],
+    ['--out', 'SIGTERM', 143],
+    ['--errors', 'SIGTERM', 143],
+    ['--events', 'SIGTERM', 143],
+    ['--events', 'SIGINT', 130],
+    ['--summary', 'SIGTERM', 143],
+  ] as const)('for %s ends at %s', async (option, signal, expected) => {
+    const place = await placeWithPipe();
+    const args = Object.entries({ '--in': 'rows.csv', '--out': 'out.csv', [option]: 'pipe.csv' }).flat();
+    const { child, finished } = place.start(['run', 'flow.yaml', ...args]);
+    await new Promise((resolve) => setTimeout(resolve, 3000));
+    const startedMs = performance.now();
+    child.kill(signal);
+    expect((await finished).code).toBe(expected);
+    expect(performance.now() - startedMs).toBeLessThan(8000);
+  });
+
+  test('for --in, whose writer is silent, ends at SIGTERM', async () => {
+    const place = await placeWithPipe();
+    const writer = shell(place, 'exec 3>pipe.csv; sleep 8');
+    const { child, finished } = place.start(['run', 'flow.yaml', '--in', 'pipe.csv', '--out', 'out.csv']);
+    await new Promise((resolve) => setTimeout(resolve, 3000));
+    child.kill('SIGTERM');
+    const startedMs = performance.now();
+    expect((await finished).code).toBe(143);
+    expect(performance.now() - startedMs).toBeLessThan(3000);
+    await writer;
+  });
+
+  test('in the place of the journal is refused', async () => {
+    const place = await placeWithPipe();
+    await rename(place.path('pipe.csv'), place.path('out.csv.automate-run'));
+    const { code, stderr } = await place.start(['run', 'flow.yaml', '--in', 'rows.csv', '--out', 'out.csv']).finished;
+    expect([code, stderr]).toEqual([73, expect.stringContaining('out.csv.automate-run is not a file, which is refused for a journal')]);
+  });
+});
