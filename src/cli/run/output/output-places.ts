@@ -15,7 +15,8 @@ export function refusePlaces(flow: string, options: RunOptions, plan: OutputPlan
     { what: 'the events file', path: options.events, option: '--events' },
     { what: 'the summary', path: options.summary, option: '--summary' },
   ];
-  refuseSameFiles([{ what: 'the input', path: options.in }, { what: 'the flow', path: flow }, ...ownFiles(plan), ...outputs]);
+  refuseSameFiles([{ what: 'the input', path: options.in }, { what: 'the flow', path: flow }, ...outputs]);
+  refuseSameFiles([...ownFiles(plan), ...outputs]);
   for (const { what, path, option } of outputs) {
     if (path === undefined || path === '-') continue;
     if (isInHome(path, process.env)) {
