@@ -103,14 +103,20 @@ describe('--replace', () => {
     expect(await pair()).toEqual(old);
   });
 
-  test('is made up for if it was cut off between the two files', async () => {
+  test.each([
+    [run.slice(0, -1), [73, expect.stringContaining('out.csv exists already')]],
+    [
+      [...run, '--limit', '2', '--resume'],
+      [4, expect.stringContaining('output: out.csv (1 record)')],
+    ],
+  ])('is made up for if it was cut off between the two files: %j', async (args, expected) => {
     const { automate, pair, path, files } = await secondDay();
-    expect((await automate([...run, '--max-credits', '2'])).code).toBe(5);
+    expect((await automate([...run, '--limit', '2', '--max-errors', '0'])).code).toBe(5);
     const line = '{"complete":true}';
     await appendFile(path('out.csv.automate-run'), `${crc32(line).toString(16).padStart(8, '0')} ${line}\n`);
     await rename(path('out.errors.csv.automate-part'), path('out.errors.csv'));
-    const { code, stderr } = await automate(run.slice(0, -1));
-    expect([code, stderr]).toEqual([73, expect.stringContaining('out.csv exists already')]);
+    const { code, stderr } = await automate(args);
+    expect([code, stderr]).toEqual(expected);
     expect(await pair()).toEqual(['id,name\n1,new /1\n', expect.stringMatching(/\n2,/)]);
     expect(await files()).toEqual(['flow.yaml', 'out.csv', 'out.errors.csv', 'rows.csv']);
   });

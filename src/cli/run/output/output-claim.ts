@@ -106,8 +106,9 @@ async function claimStream(options: RunOptions, plan: OutputPlan): Promise<Omit<
 
 async function claimFile(flow: FlowInFile, options: RunOptions, plan: OutputPlan, path: string): Promise<Omit<Claim, 'release'>> {
   const identity = await identityOf(flow, options, plan);
-  const work = options.replace ? partsOf(plan) : plan;
   const found = await findJournal(path, options, plan);
+  const replaces = options.replace && !found?.isComplete;
+  const work = replaces ? partsOf(plan) : plan;
   if (found) {
     refuseOtherRun(found.identity, identity, plan.out);
     if (found.checkpoint) await refuseChanged(work.out, found.checkpoint.out);
@@ -127,7 +128,7 @@ async function claimFile(flow: FlowInFile, options: RunOptions, plan: OutputPlan
       await removeParts(plan);
       return createJournal(path, run, identity);
     },
-    ...(options.replace && { publish }),
+    ...(replaces && { publish }),
   };
 
   async function publish(journal: Journal, saved: Checkpoint): Promise<void> {
@@ -147,7 +148,7 @@ async function findJournal(path: string, options: RunOptions, plan: OutputPlan):
   }
   // With --force an existing journal is replaced when the run begins, not before.
   if (options.force) return undefined;
-  const found = await readUnfinished(path, plan.out);
+  const found = await readUnfinished(path, options, plan);
   if (found && !options.resume) {
     // Its files are no output yet: the next run of the same line begins anew.
     if (options.replace && isReplacing(found.identity)) return undefined;
@@ -161,10 +162,11 @@ async function findJournal(path: string, options: RunOptions, plan: OutputPlan):
 }
 
 /** The journal of an unfinished run. If only the end of its replacing was cut off, that is made up for. */
-async function readUnfinished(path: string, out: string): Promise<FoundJournal | undefined> {
+async function readUnfinished(path: string, { resume }: RunOptions, { out }: OutputPlan): Promise<FoundJournal | undefined> {
   const found = await readJournal(path);
   if (!found?.isComplete) return found;
   await swapIn(out, found.identity[errorsFileKey], found.checkpoint?.failed ?? 0);
+  if (resume) return found;
   await rm(path);
   return undefined;
 }
