@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { planFor, shown } from '../helpers/flow-problems.ts';
+import { runFlow } from '../helpers/run-flow.ts';
 
 const warnings = (yaml: string) => planFor(yaml).warnings();
 
@@ -38,6 +39,7 @@ test('a path in braces is warned of with a map that gives it a name', () => {
   expect(first?.message.split('\n').slice(1)).toEqual([
     'rename the field with a set node first: rename: { "user.names[0]": user_names_0 }',
     'or name it where a map adds it: map: { user_names_0: "user.names[0]" }',
+    'or, for a value inside a field, take it out with a set node first: fields: { user_names_0: { cel: "user.names[0]" } }',
   ]);
 });
 
@@ -52,6 +54,7 @@ test.each([
     [
       'rename the field with a set node first: rename: { "user.id": user_id }',
       'or name it where a map adds it: map: { user_id: "user.id" }',
+      'or, for a value inside a field, take it out with a set node first: fields: { user_id: { cel: "user.id" } }',
     ],
   ],
   ['{{ user. }}', ['rename the field with a set node first: rename: { "user.": user }']],
@@ -229,4 +232,11 @@ test.each([
   ['?cursor=x', 'type: cursor, path: next, param: cursor'],
 ])('pages that the URL counts as paginate does, or not at all: %s, %s', (query, paginate) => {
   expect(warnings(`nodes: [{ type: http, url: "https://a.com/${query}", paginate: { ${paginate} }, map: [x] }]`)).toEqual([]);
+});
+
+test('the way out for {{nested.k}} works: a set node takes the value out of its field', async () => {
+  const [warning] = planFor('nodes: [{ type: http, url: "https://a.com/{{nested.k[0]}}" }]').warnings();
+  const fields = /fields: (\{.*\})$/.exec(warning?.message ?? '')?.[1];
+  const yaml = `nodes: [{ type: set, fields: ${fields} }, { type: http, url: "https://a.com/{{nested_k_0}}" }]`;
+  expect((await runFlow(yaml, [{ nested: { k: ['v'] } }])).requests.map(({ url }) => url)).toEqual(['https://a.com/v']);
 });

@@ -51,6 +51,12 @@ export function renaming(name: string): string {
   const rename = `rename the field with a set node first: rename: { ${JSON.stringify(name)}: ${better} }`;
   // With a list of paths the whole path becomes the field's name.
   return /[.[]/.test(name) && orUndefined(() => compilePath(name))
-    ? `${rename}\nor name it where a map adds it: map: { ${better}: ${JSON.stringify(name)} }`
+    ? `${rename}\nor name it where a map adds it: map: { ${better}: ${JSON.stringify(name)} }${nestedWayOut(name, better)}`
     : rename;
+}
+
+/** The way out for a value inside a field, such as `nested.k` of a JSON record; empty for a path that CEL writes in another way. */
+function nestedWayOut(path: string, better: string): string {
+  if (!/^[A-Za-z_]\w*(?:\.[A-Za-z_]\w*|\[\d+\])+$/.test(path)) return '';
+  return `\nor, for a value inside a field, take it out with a set node first: fields: { ${better}: { cel: ${JSON.stringify(path)} } }`;
 }
