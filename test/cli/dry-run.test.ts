@@ -432,7 +432,7 @@ test('--summary writes the plan as JSON', async () => {
     credits: { least: 1, expected: 3, most: null },
     max_credits: 5,
     ms: 400,
-    requests: [expect.stringMatching(/^GET http:.*\/1$/)],
+    requests: [expect.stringMatching(/^GET http:.*\/1\nAccept: application\/json, /)],
   });
   const printed = await dryRun(nodes, idRows(1), { args: ['--summary', '-'] });
   expect(JSON.parse(printed.stdout)).toMatchObject({ records: 1, dry_run: true });

@@ -263,7 +263,7 @@ describe('the node of test-request', () => {
       (origin) => `nodes:
   - { type: http, url: "${origin}/list", paginate: { type: next_url, path: next }, map: { id: "items[]" } }
   - { id: second, type: http, url: "${origin}/items/{{id}}" }`,
-      ({ path }) => ({ body: path === '/list' ? { items: Array.from({ length: many }, (_, id) => id) } : {} }),
+      ({ path }) => ({ body: path === '/list' ? { items: Array.from({ length: many }, (_, id) => id), next: null } : {} }),
     );
     const { code, stderr } = await automate(['test-request', 'flow.yaml', '--node', 'second']);
     expect([code, stderr]).toEqual([0, expect.stringContaining('2 credits spent')]);
