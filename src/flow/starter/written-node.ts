@@ -74,7 +74,7 @@ function parsed(text: string): unknown {
     parseJson(text);
     return JSON.parse(text);
   } catch {
-    throw refusal('expected a JSON body: a flow sends no forms and no other data');
+    throw refusal('expected a JSON body\nother data is written into the flow by hand: form: { name: value }, or text');
   }
 }
 
