@@ -57,7 +57,7 @@ async function runExample(api: DemoApi, terminal: Terminal): Promise<number> {
     ['in', ['--in', input]],
     ['out', ['--out', output]],
   ]);
-  const exitCode = await runCommand({ flow, options: { in: input, out: output }, written, isFree: true }, terminal);
+  const exitCode = await runCommand({ flow, options: { in: input, out: output, input: true, set: [] }, written, isFree: true }, terminal);
   if (exitCode !== exitCodes.success) return exitCode;
   const lines = (await readFile(output, 'utf8')).split('\n').slice(0, shownRecords + 1);
   say(`\n${colors.bold(`The first ${shownRecords} records of ${output}`)}\n`);

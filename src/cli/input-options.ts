@@ -1,7 +1,9 @@
+import { Readable } from 'node:stream';
 import { AutomateError } from '../core/failure.ts';
 import { type Format, formatNames, formatOfName, formatOfPath } from '../io/records/format.ts';
 import type { Position } from '../io/records/readers/record-reader.ts';
 import { inputFormatOf, openSource, type Source } from '../io/records/readers/source.ts';
+import { tellFormat } from '../io/records/readers/stdin-format.ts';
 
 /** The options of an input. */
 export interface InputOptions {
@@ -9,6 +11,26 @@ export interface InputOptions {
   readonly inFormat?: string;
   readonly delimiter?: string;
   readonly encoding?: string;
+  /** True for one record without fields, and no input. */
+  readonly noInput?: boolean;
+}
+
+/** The name of an input in messages. */
+export function inputLabel({ in: input, noInput }: InputOptions): string {
+  if (noInput) return 'none';
+  return input === '-' ? 'stdin' : input;
+}
+
+/**
+ * The options with the format that stdin tells, unless --in-format names one. `say`: receives a line with the format.
+ * The problems of a flow must not wait for stdin: they are reported before.
+ */
+export async function withToldFormat<Options extends InputOptions>(options: Options, say?: (line: string) => void): Promise<Options> {
+  if (options.in !== '-' || options.noInput || options.inFormat !== undefined) return options;
+  const { kind, gzip } = await tellFormat(process.stdin, options.encoding);
+  const inFormat = `${kind}${gzip ? '.gz' : ''}`;
+  say?.(`reading stdin as ${inFormat}; --in-format names another format`);
+  return { ...options, inFormat };
 }
 
 /** The format of a name such as `csv`. Throws an AutomateError (`usage`) for any other name. */
@@ -19,7 +41,7 @@ export function namedFormat(option: string, name: string | undefined): Format | 
   return format;
 }
 
-/** The format of an input. Throws an AutomateError (`usage`) if neither its name nor an option gives it. */
+/** The format of a file, or the one that stdin has told. Throws an AutomateError (`usage`) if neither its name nor an option gives it. */
 export function inputFormat(options: InputOptions): Format {
   return inputFormatOf({ path: options.in, format: namedFormat('--in-format', options.inFormat) });
 }
@@ -29,7 +51,7 @@ export function openInput(options: InputOptions, from?: Position): Promise<Sourc
   const format = namedFormat('--in-format', options.inFormat);
   return openSource({
     path: options.in,
-    stdin: process.stdin,
+    stdin: options.noInput ? Readable.from([Buffer.from('{}\n')]) : process.stdin,
     ...(format ? { format } : {}),
     ...(options.delimiter === undefined ? {} : { delimiter: options.delimiter }),
     ...(options.encoding === undefined ? {} : { encoding: options.encoding }),

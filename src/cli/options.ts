@@ -13,9 +13,12 @@ export interface Declared<Value> {
   readonly default?: Value;
   /** The default as the help names it. */
   readonly defaultText?: string;
-  readonly isRequired?: boolean;
   /** The values that a shell offers. Loaded only for completion. */
   readonly choices?: () => Promise<readonly string[]>;
+  /** The letter that stands for the option: `i` for `-i`. */
+  readonly short?: string;
+  /** True for an option whose values are gathered. */
+  readonly isRepeatable?: boolean;
   /** The part of the run that the option belongs to; absent for an option of the work itself. */
   readonly about?: 'input' | 'output' | 'start';
 }
@@ -32,7 +35,7 @@ export type ValuesOf<Table> = { readonly [Key in Exclude<keyof Table, OptionalKe
   readonly [Key in OptionalKeys<Table>]?: Exclude<ValueOf<Table[Key]>, undefined>;
 };
 
-type More = Pick<Declared<unknown>, 'about' | 'choices'>;
+type More = Pick<Declared<unknown>, 'about' | 'choices' | 'short' | 'isRepeatable'>;
 
 /** An option without a value. */
 export function flag(flags: string, help: string, more: More = {}): Declared<boolean | undefined> {
@@ -40,8 +43,8 @@ export function flag(flags: string, help: string, more: More = {}): Declared<boo
 }
 
 /** An option such as `--no-send`: true unless it is given. */
-export function negated(flags: `--no-${string}`, help: string): Declared<boolean> {
-  return { flags, help };
+export function negated(flags: `--no-${string}`, help: string, more: More = {}): Declared<boolean> {
+  return { flags, help, ...more };
 }
 
 /** An option whose value is any text. */
@@ -62,11 +65,6 @@ export function parsed<Value>(
 /** The same option with a default. `defaultText`: as the help names it. */
 export function defaultsTo<Value>(value: Value, option: Declared<Value | undefined>, defaultText?: string): Declared<Value> {
   return { ...option, default: value, ...(defaultText !== undefined && { defaultText }) } as Declared<Value>;
-}
-
-/** The same option, which has to be given. */
-export function required<Value>(option: Declared<Value | undefined>): Declared<Value> {
-  return { ...option, isRequired: true } as Declared<Value>;
 }
 
 /** An argument: `<name>` has to be given, `[name]` may be left out. */

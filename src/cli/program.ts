@@ -1,6 +1,6 @@
 import { Argument, Command, Option } from 'commander';
 import { AutomateError } from '../core/failure.ts';
-import type { CommandSpec, Declarations, Declared } from './options.ts';
+import type { CommandSpec, Declared } from './options.ts';
 import type { Terminal } from './terminal.ts';
 import { version } from './version.ts';
 
@@ -47,8 +47,8 @@ function argumentOf({ flags, help, parse, default: value }: Declared<unknown>): 
   return value === undefined ? argument : argument.default(value);
 }
 
-function optionOf({ flags, help, parse, default: value, defaultText }: Declared<unknown>): Option {
-  const option = new Option(flags, help);
+function optionOf({ flags, short, help, parse, default: value, defaultText }: Declared<unknown>): Option {
+  const option = new Option(short === undefined ? flags : `-${short}, ${flags}`, help);
   if (parse) option.argParser(parse as (text: string) => unknown);
   return value === undefined ? option : option.default(value, defaultText);
 }
@@ -56,34 +56,18 @@ function optionOf({ flags, help, parse, default: value, defaultText }: Declared<
 function addAction(command: Command, spec: CommandSpec, { terminal, exit }: Context): void {
   const { args = {}, options = {} } = spec;
   const written = new Map<string, readonly string[]>();
-  for (const [key, { flags }] of Object.entries(options)) {
+  for (const [key, { flags, isRepeatable }] of Object.entries(options)) {
     const [name = ''] = flags.split(' ');
-    command.on(`option:${name.slice('--'.length)}`, (value?: string) => written.set(key, value === undefined ? [name] : [name, value]));
+    command.on(`option:${name.slice('--'.length)}`, (value?: string) =>
+      written.set(key, [...((isRepeatable && written.get(key)) || []), name, ...(value === undefined ? [] : [value])]),
+    );
   }
-  nameMissing(command, options);
   if (spec.tooManyArguments !== undefined || spec.commands) command.allowExcessArguments();
   command.action(async () => {
     if (command.args.length > Object.keys(args).length) refuseExcess(command, spec);
-    const missing = missingOption(command, options);
-    if (missing !== undefined) command.error(`error: ${missing}`);
     const values = Object.fromEntries(Object.keys(args).map((name, index) => [name, command.processedArgs[index]]));
     exit((await spec.run?.({ args: values as never, options: command.optsWithGlobals() as never, written, terminal })) ?? 0);
   });
-}
-
-/** Names a missing option beside a missing argument. */
-function nameMissing(command: Command, options: Declarations): void {
-  const missingArgument = (name: string) => {
-    const option = missingOption(command, options);
-    return command.error(`error: missing required argument '${name}'${option === undefined ? '' : `, and ${option}`}`);
-  };
-  Object.assign(command, { missingArgument });
-}
-
-/** Not commander's own check, which comes before it names what it does not know. */
-function missingOption(command: Command, options: Declarations): string | undefined {
-  const [, missing] = Object.entries(options).find(([name, { isRequired }]) => isRequired && command.opts()[name] === undefined) ?? [];
-  return missing && `required option '${missing.flags}' not specified`;
 }
 
 /** A group that is a command itself takes a misspelt command for an argument. */
@@ -94,5 +78,5 @@ function refuseExcess(command: Command, { tooManyArguments }: CommandSpec): void
 
 /** Hides the value of an unknown option: it may be a secret. */
 function withoutValues(text: string): string {
-  return text.replace(/'(--[^='\s]*=|-[^-'])[^']+'/g, "'$1...'");
+  return text.replace(/'(--[^='\s]*=|-[^-'](?!, --))[^']+'/g, "'$1...'");
 }

@@ -1,5 +1,5 @@
-import { fileName } from './arguments.ts';
-import { argument, type Declared, flag, parsed, text } from './options.ts';
+import { fileName, setArgument } from './arguments.ts';
+import { argument, type Declared, defaultsTo, flag, parsed, text } from './options.ts';
 
 const formatNames = async () => (await import('../io/records/format.ts')).formatNames;
 
@@ -7,7 +7,7 @@ const formatNames = async () => (await import('../io/records/format.ts')).format
 export const flow = argument('<flow>', 'the flow file (YAML)', { parse: fileName });
 
 /** An option that names a file. */
-export function file(flags: string, help: string, more?: Pick<Declared<unknown>, 'about'>): Declared<string | undefined> {
+export function file(flags: string, help: string, more?: Pick<Declared<unknown>, 'about' | 'short'>): Declared<string | undefined> {
   return parsed(flags, fileName, help, more);
 }
 
@@ -18,9 +18,13 @@ export function format(flags: string, help: string, more?: Pick<Declared<unknown
 
 /** The format of the input, for every command that reads one. */
 export const inputOptions = {
-  inFormat: format('--in-format <format>', 'format of the input: csv, tsv, json or ndjson, each also with .gz; required for stdin', {
-    about: 'input',
-  }),
+  inFormat: format(
+    '--in-format <format>',
+    'format of the input: csv, tsv, json or ndjson, each also with .gz (default: by its name; stdin tells it)',
+    {
+      about: 'input',
+    },
+  ),
   delimiter: text('--delimiter <character>', 'delimiter of a CSV input (default: comma, tab for TSV)', { about: 'input' }),
   encoding: text('--encoding <name>', 'encoding of the input, such as latin1 or utf-16le (default: utf-8)', { about: 'input' }),
 };
@@ -43,6 +47,13 @@ export const httpOptions = {
   allowHttp: flag('--allow-http', 'allow http:// URLs to other machines'),
   cacert: cacertOption(),
 };
+
+/** Fields that are set by hand. */
+export const setOption = defaultsTo(
+  [],
+  parsed('--set <field=value>', setArgument, 'give every record this field, or overwrite it; may be repeated', { isRepeatable: true }),
+  'none',
+);
 
 /** Prints JSON rather than a table. */
 export const json = flag('--json', 'print JSON');

@@ -25,7 +25,10 @@ async function dryRun(nodes: (origin: string) => string, rows: string | Buffer, 
   if (input !== '-') await place.write(input, rows);
   await before(place);
   const files = await contents(place);
-  const finished = await place.automate(['run', 'flow.yaml', '--in', input, '--out', 'out.csv', '--dry-run', ...args], given.run);
+  const finished = await place.automate(['run', 'flow.yaml', '--in', input, '--out', 'out.csv', '--dry-run', ...args], {
+    env: { AUTOMATE_CREDENTIAL_SOME: 'sesame' },
+    ...given.run,
+  });
   expect(server.requests).toEqual([]);
   const after = await contents(place);
   const made = Object.fromEntries(makes.map((name) => [name, after[name]]));
@@ -53,7 +56,7 @@ function linesOf(stdout: string): Record<string, string> {
   return Object.fromEntries([...stdout.matchAll(/^(\w+): +(.*)$/gm)].map(([, name, text]) => [name, text]));
 }
 
-const one = (origin: string) => `  - { type: http, url: "${origin}/users/{{id}}", auth: { type: bearer, credential: none-is-needed } }\n`;
+const one = (origin: string) => `  - { type: http, url: "${origin}/users/{{id}}", auth: { type: bearer, credential: some } }\n`;
 const node = (more = '') => {
   return (origin: string) => `  - { type: http, url: "${origin}/{{id}}"${more} }\n`;
 };
@@ -87,13 +90,33 @@ requests:  the first 3
     expect(stdout).toContain('\n  Content-Type: application/json\n  X-Id: a"b\n  \n  {"who":"a\\"b!"}\n');
   });
 
-  test('shows no secret, because it reads none', async () => {
-    const env = { AUTOMATE_CREDENTIAL_NONE_IS_NEEDED: 'canary-4711' };
+  test('shows no secret', async () => {
+    const env = { AUTOMATE_CREDENTIAL_SOME: 'canary-4711' };
     const { stdout } = await dryRun(one, idRows(1), { run: { env } });
     expect(stdout).toContain('Bearer ***');
     expect(stdout).not.toContain('canary');
-    const unusable = { AUTOMATE_CREDENTIAL_NONE_IS_NEEDED_FILE: '/nowhere' };
-    expect(await dryRun(one, idRows(1), { run: { env: unusable } })).toMatchObject({ code: 0, stderr: '' });
+  });
+
+  test('ends with 7 where a credential is missing, as the run would, with the plan all the same', async () => {
+    for (const env of [{ AUTOMATE_CREDENTIAL_SOME_FILE: '/nowhere' }, { AUTOMATE_CREDENTIAL_SOME: '' }]) {
+      const needs = node(', auth: { type: bearer, credential: some }');
+      const { code, lines, stderr } = await dryRun(needs, idRows(2), { run: { env } });
+      expect([code, lines.records]).toEqual([7, '2']);
+      expect(stderr).toMatch(/^flow\.yaml:2:\d+: /);
+    }
+  });
+
+  test.each([
+    ['the output', ['out.csv'], 'out.csv exists already'],
+    ['the errors file', ['out.errors.csv'], 'out.errors.csv exists already'],
+  ])('ends with 73 where %s exists, as the run would, with the plan all the same', async (_, names, message) => {
+    const before = async (place: Workplace) => {
+      for (const name of names) await place.write(name, 'a\n');
+    };
+    const { code, lines, stderr } = await dryRun(node(), idRows(2), { before });
+    expect([code, lines.records]).toEqual([73, '2']);
+    expect(stderr).toContain(message);
+    expect(await dryRun(node(), idRows(2), { before, args: ['--force'] })).toMatchObject({ code: 0, stderr: '' });
   });
 
   test('counts only the records between --skip and --limit', async () => {

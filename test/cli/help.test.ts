@@ -32,9 +32,9 @@ describe('--help', () => {
     expect([code, stderr]).toEqual([0, '']);
     expect(stdout).toMatch(new RegExp(`^Usage: automate ${path} `));
     for (const line of stdout.split('\n')) expect(line.length).toBeLessThanOrEqual(80);
-    for (const { flags, help } of Object.values(options)) {
+    for (const { flags, short, help } of Object.values(options)) {
       expect([flags, help]).toEqual([flags, expect.stringMatching(/^[^A-Z].*[^.]$/)]);
-      expect(stdout).toContain(`  ${flags}`);
+      expect(stdout).toContain(short === undefined ? `  ${flags}` : `  -${short}, ${flags}`);
     }
     for (const { help } of Object.values(args)) expect(help).toMatch(/^[^A-Z].*[^.]$/);
   });
@@ -78,7 +78,6 @@ describe('a wrong command line', () => {
     [['credits', 'limt', '5'], /^automate: unknown command 'limt'\n\(Did you mean limit\?\)/],
     [['run', 'flow.yaml', '--in', 'a.csv', '--forse'], /^automate: unknown option '--forse'\n\(Did you mean --force\?\)/],
     [['run', '--in', 'a.csv'], /missing required argument 'flow'/],
-    [['run', 'flow.yaml'], /required option '--in <file>' not specified/],
     [['run', 'flow.yaml', 'more.yaml', '--in', 'a.csv'], /too many arguments/],
     [['validate'], /missing required argument 'flow'/],
     [['test-request', 'flow.yaml', '--record', '0'], /expected a whole number from 1 on, found "0"/],
@@ -86,7 +85,7 @@ describe('a wrong command line', () => {
     [['demo', '--port', 'x'], /expected a whole number from 0 on, found "x"/],
     [['completion'], /missing required argument 'shell'/],
     [['run', '', '--in', 'a.csv'], /argument 'flow'.* expected the name of a file, found ""/],
-    [['run', 'flow.yaml', '--in', ''], /option '--in <file>' .* expected the name of a file, found ""/],
+    [['run', 'flow.yaml', '--in', ''], /option '-i, --in <file>' .* expected the name of a file, found ""/],
     [['run', 'flow.yaml', '--in', 'a.csv', '--out', 'b.csv', '--errors='], /option '--errors <file>' .* expected the name of a file/],
     [['run', 'flow.yaml', '--in', 'a.csv', '--summary', ''], /option '--summary <file>' .* expected the name of a file/],
     [['connections', 'test', 'crm', '--cacert', ''], /option '--cacert <file>' .* expected the name of a file/],

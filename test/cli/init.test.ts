@@ -60,7 +60,7 @@ describe('automate init', () => {
     const place = await workplace();
     const { stderr } = await place.automate(['init', '--in', '-', '--in-format', 'ndjson'], { stdin: '{"id":1}\n' });
     expect(stderr).toContain('next, with your records in rows.ndjson:\n');
-    expect(stderr).toContain('\n  automate run flow.yaml --in rows.ndjson --in-format ndjson --out out.ndjson\n');
+    expect(stderr).toContain('\n  automate run flow.yaml --in rows.ndjson --out out.ndjson\n');
   });
 
   test.each([

@@ -4,6 +4,7 @@ import { allSteps, type Plan } from '../../core/plan.ts';
 import { Forecaster } from '../../engine/forecast/forecast.ts';
 import { statOf } from '../../io/files/stat.ts';
 import { exitCodes } from '../exit.ts';
+import { inputLabel } from '../input-options.ts';
 import { bookPath } from '../run/run-ledger.ts';
 import type { RunOptions } from '../run/run-options.ts';
 import { writeSummary } from '../run/summary-file.ts';
@@ -31,7 +32,7 @@ export async function dryRun({ flow, plan, options, records }: DryRun, terminal:
   const warn = (message: string) => options.quiet || terminal.warn(message);
   const facts: PlanFacts = {
     flow,
-    input: options.in === '-' ? 'stdin' : options.in,
+    input: inputLabel(options),
     allowance: allSteps(plan.steps).some(({ node }) => node.action) ? await currentAllowance(warn) : undefined,
     maxCredits: options.maxCredits,
   };

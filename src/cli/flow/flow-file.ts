@@ -50,7 +50,7 @@ export async function loadFlowFor(
   } catch (error) {
     if (!(error instanceof FlowError)) throw error;
     // The problems of a flow must not wait for a stream.
-    const { columns } = input.in === '-' ? {} : await columnsOf(input);
+    const { columns } = input.noInput ? { columns: [] } : input.in === '-' ? {} : await columnsOf(input);
     if (columns) await loadFlow(file, { ...options, columns: [...columns, ...added] });
     throw error;
   }

@@ -11,7 +11,7 @@ import { namingErrors } from '../../io/files/naming-errors.ts';
 import { refuseExisting } from '../../io/output/sink.ts';
 import type { Source } from '../../io/records/readers/source.ts';
 import { exitCodes } from '../exit.ts';
-import { hasTextCells, type InputOptions, inputFormat, isTable, openInput } from '../input-options.ts';
+import { hasTextCells, type InputOptions, inputFormat, isTable, openInput, withToldFormat } from '../input-options.ts';
 import { shellWord } from '../show/text.ts';
 import type { Terminal } from '../terminal.ts';
 import { curlRequest } from './curl.ts';
@@ -19,13 +19,14 @@ import { checkFields, loadFlow, printWarnings } from './flow-file.ts';
 import type { InitOptions } from './flow-options.ts';
 
 /** Writes a first flow into a folder, which it creates if needed. Returns the exit code. */
-export async function initCommand(folder: string, options: InitOptions, terminal: Terminal): Promise<number> {
-  const { in: input, fromCurl } = options;
+export async function initCommand(folder: string, given: InitOptions, terminal: Terminal): Promise<number> {
+  const { in: input, fromCurl } = given;
   const path = join(folder, 'flow.yaml').replace(/^-/, './-');
   if (input === '-' && fromCurl === '-')
     throw new AutomateError('usage', '--in and --from-curl both read stdin; expected one of them there');
-  if (!options.force) await refuseExisting(path, 'choose another folder, or overwrite it with --force');
+  if (!given.force) await refuseExisting(path, 'choose another folder, or overwrite it with --force');
   const curl = fromCurl === undefined ? undefined : curlRequest(fromCurl === '-' ? await textOf(process.stdin) : fromCurl);
+  const options = input === undefined ? given : await withToldFormat({ ...given, in: input }, terminal.say);
   const example = input === undefined ? undefined : await exampleOf({ ...options, in: input });
   const starter = starterFlow(curl?.request ?? defaultRequest(example), example, flowName(folder, curl?.request.url));
   await writeFlow(path, starter.text, options.force ?? false);
@@ -89,7 +90,7 @@ function resultText(starter: Starter, path: string, notes: readonly string[], op
   const kind = options.in === undefined ? 'csv' : inputFormat({ ...options, in: options.in }).kind;
   const input = isStream ? `rows.${kind}` : (options.in as string);
   const formats = [
-    ...(options.inFormat === undefined ? [] : ['--in-format', options.inFormat]),
+    ...(isStream || options.inFormat === undefined ? [] : ['--in-format', options.inFormat]),
     ...(options.delimiter === undefined ? [] : ['--delimiter', options.delimiter]),
     ...(options.encoding === undefined ? [] : ['--encoding', options.encoding]),
     ...(starter.needsAllowHttp ? ['--allow-http'] : []),

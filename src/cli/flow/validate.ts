@@ -2,7 +2,7 @@ import { FlowError } from '../../core/failure.ts';
 import { allSteps, type CredentialUse } from '../../core/plan.ts';
 import { inOrder } from '../../flow/plan.ts';
 import { exitCodes } from '../exit.ts';
-import { columnsOf, hasTextCells } from '../input-options.ts';
+import { columnsOf, hasTextCells, withToldFormat } from '../input-options.ts';
 import { counted } from '../show/number.ts';
 import type { Terminal } from '../terminal.ts';
 import { checkFields, type FlowFileOptions, loadFlow, printWarnings } from './flow-file.ts';
@@ -10,8 +10,9 @@ import type { ValidateOptions } from './flow-options.ts';
 import { loadSecrets, loadSecretsOf } from './flow-secrets.ts';
 
 /** Checks a flow: its file, its references to the columns of an input, its credentials and tools. Returns the exit code. */
-export async function validateCommand(flow: string, options: ValidateOptions, terminal: Terminal): Promise<number> {
-  const { in: input, allowHttp = false } = options;
+export async function validateCommand(flow: string, given: ValidateOptions, terminal: Terminal): Promise<number> {
+  const { in: input, allowHttp = false } = given;
+  const options = input === undefined ? given : await withToldFormat({ ...given, in: input }, terminal.say);
   const read = input === undefined ? undefined : await columnsOf({ ...options, in: input });
   const fileOptions = { allowHttp, textCells: input === undefined || hasTextCells(options), columns: read?.columns };
   const plan = await loadFlow(flow, { ...fileOptions, columns: undefined }).catch(async (error: unknown) => {

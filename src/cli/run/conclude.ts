@@ -3,6 +3,7 @@ import { AutomateError } from '../../core/failure.ts';
 import type { Checkpoint } from '../../io/journal/journal.ts';
 import type { Usage } from '../../io/ledger/holds.ts';
 import { exitCodeOf, exitCodeOfRun, signalExitCode } from '../exit.ts';
+import { inputLabel } from '../input-options.ts';
 import { count, counted } from '../show/number.ts';
 import { type SummaryFacts, stoppedText, summaryJson, summaryText } from '../show/run/summary.ts';
 import { nextSteps, resumeCommand, resumeSteps } from './next-steps.ts';
@@ -100,7 +101,7 @@ function factsOf({ request, files, claim, output, ports, pauses }: OpenRun): Omi
   const { flow, options } = request;
   return {
     flow,
-    input: options.in === '-' ? 'stdin' : options.in,
+    input: inputLabel(options),
     output: files.out === '-' ? 'stdout' : files.out,
     errors: files.errors === '-' ? 'stdout' : files.errors,
     resumedAfter: claim.from.records,

@@ -1,17 +1,23 @@
 import { inputName, maxErrorsArgument, rateArgument, wholeNumber } from '../arguments.ts';
-import { defaultsTo, flag, parsed, required, type ValuesOf, type WrittenOptions } from '../options.ts';
-import { file, format, httpOptions, inputOptions } from '../shared-options.ts';
+import type { InputOptions } from '../input-options.ts';
+import { defaultsTo, flag, negated, parsed, type ValuesOf, type WrittenOptions } from '../options.ts';
+import { file, format, httpOptions, inputOptions, setOption } from '../shared-options.ts';
 
 /** The options of `automate run`. */
 export const runOptions = {
-  in: required(
-    parsed('--in <file>', inputName, 'the input: .csv .tsv .json .jsonl .ndjson, each also .gz, or - for stdin', { about: 'input' }),
+  in: parsed(
+    '--in <file>',
+    inputName,
+    'the input: .csv .tsv .json .jsonl .ndjson, each also .gz, or - for stdin (default: stdin, unless it is a terminal)',
+    { about: 'input', short: 'i' },
   ),
+  input: negated('--no-input', 'run the flow once, over one record without fields', { about: 'input' }),
   out: defaultsTo('-', file('--out <file>', 'the output, or - for stdout', { about: 'output' })),
   outFormat: format('--out-format <format>', 'format of the output (default: by its name, else as the input)'),
   errors: file('--errors <file>', 'the failed records, or none (default: <out>.errors.<ext> beside the output)', { about: 'output' }),
   limit: parsed('--limit <n>', wholeNumber(0), 'process at most N records', { about: 'input' }),
   skip: parsed('--skip <n>', wholeNumber(0), 'skip the first N records', { about: 'input' }),
+  set: setOption,
   concurrency: parsed('--concurrency <n>', wholeNumber(1), 'at most N requests in flight at once, per node'),
   rate: parsed('--rate <rate>', rateArgument, 'maximum rate of requests, such as 10/s, per origin and credential'),
   maxErrors: parsed(
@@ -34,13 +40,16 @@ export const runOptions = {
   ...httpOptions,
 };
 
-/** The values of the options of `automate run`. */
-export type RunOptions = ValuesOf<typeof runOptions>;
+/** The options of `automate run` as they were given. */
+export type GivenRunOptions = ValuesOf<typeof runOptions>;
+
+/** The options of a run whose input is chosen. */
+export type RunOptions = GivenRunOptions & InputOptions;
 
 /** A run as the command line asks for it. */
-export interface RunRequest {
+export interface RunRequest<Options = RunOptions> {
   readonly flow: string;
-  readonly options: RunOptions;
+  readonly options: Options;
   readonly written: WrittenOptions;
   /** True if its credits are not counted, as in the demo. */
   readonly isFree?: boolean;

@@ -7,33 +7,35 @@ import type { RunLedger } from '../../io/ledger/run-ledger.ts';
 import type { Source } from '../../io/records/readers/source.ts';
 import { dryRun } from '../dry-run/dry-run.ts';
 import { signalExitCode } from '../exit.ts';
-import { checkFields, loadFlowFor, printWarnings } from '../flow/flow-file.ts';
+import { checkFields, printWarnings } from '../flow/flow-file.ts';
 import { loadSecrets } from '../flow/flow-secrets.ts';
-import { hasTextCells, inputFormat, isTable, openInput } from '../input-options.ts';
+import { inputFormat, isTable, openInput } from '../input-options.ts';
 import type { Terminal } from '../terminal.ts';
 import { concludeRun, endOf, reportProblem } from './conclude.ts';
 import { limitYoungGeneration } from './heap-limit.ts';
 import { openRun, type ReadyRun } from './open-run.ts';
-import { type Claim, claimOutput } from './output/output-claim.ts';
+import { type Claim, claimOutput, refuseOutput } from './output/output-claim.ts';
 import { type OutputPlan, planOutput } from './output/output-plan.ts';
-import type { RunRequest } from './run-options.ts';
+import { planRun } from './run-input.ts';
+import type { GivenRunOptions, RunRequest } from './run-options.ts';
 import { showProgress } from './run-progress.ts';
 import { selectRecords } from './selected-records.ts';
 import { endOnSignal, watchSignals } from './signals.ts';
 
 /** Runs a flow over the records of a file. Returns the exit code. */
-export async function runCommand(request: RunRequest, terminal: Terminal): Promise<number> {
-  const { flow, options } = request;
-  const { allowHttp = false, concurrency, rate: intervalMs } = options;
-  const plan = await loadFlowFor(options, flow, { allowHttp, textCells: hasTextCells(options), concurrency, intervalMs });
-  if (options.dryRun) return dryRunCommand(plan, request, terminal);
-  const files = planOutput(flow, options, inputFormat(options));
+export async function runCommand(given: RunRequest<GivenRunOptions>, terminal: Terminal): Promise<number> {
+  const { flow } = given;
   let claim: Claim | undefined;
+  let files: OutputPlan | undefined;
   const earlySignals = endOnSignal(terminal, () => {
     claim?.release();
-    endWaits(request.options, files);
+    if (files) endWaits({ ...given.options, in: given.options.in ?? '-' }, files);
   });
   try {
+    const { plan, request } = await planRun(given, terminal);
+    const { options } = request;
+    if (options.dryRun) return await dryRunCommand(plan, request, terminal);
+    files = planOutput(flow, options, inputFormat(options));
     claim = await claimOutput({ file: flow, plan }, options, files);
     const source = await openInput(options, claim.from);
     try {
@@ -55,15 +57,20 @@ async function dryRunCommand(plan: Plan, request: RunRequest, terminal: Terminal
   const source = await openInput(options);
   try {
     checkInput(plan, source, request, terminal);
-    const { format } = planOutput(flow, options, inputFormat(options));
-    return await dryRun({ flow, plan, options, records: selectRecords(source, { options, plan, format }) }, terminal);
+    const files = planOutput(flow, options, source.format);
+    const { format } = files;
+    const exitCode = await dryRun({ flow, plan, options, records: selectRecords(source, { options, plan, format }) }, terminal);
+    // Ends as the run would, with the plan all the same.
+    await refuseOutput(flow, options, files);
+    await loadSecrets(plan, flow, options, terminal);
+    return exitCode;
   } finally {
     await source.close();
   }
 }
 
 function checkInput(plan: Plan, { format, columns }: Source, { flow, options }: RunRequest, terminal: Terminal): void {
-  if (isTable(format)) checkFields(plan, flow, columns ?? []);
+  if (isTable(format) || options.noInput) checkFields(plan, flow, columns ?? []);
   if (!options.quiet) printWarnings(plan, flow, terminal, columns);
 }
 

@@ -1,12 +1,12 @@
-import { inputName, setArgument, wholeNumber } from '../arguments.ts';
+import { inputName, wholeNumber } from '../arguments.ts';
 import { defaultsTo, flag, negated, parsed, text, type ValuesOf } from '../options.ts';
-import { httpOptions, inputOptions, json } from '../shared-options.ts';
+import { httpOptions, inputOptions, json, setOption } from '../shared-options.ts';
 
 /** The options of `automate test-request`. */
 export const testRequestOptions = {
   in: parsed('--in <file>', inputName, 'take the record from this file, or - for stdin'),
   record: defaultsTo(1, parsed('--record <n>', wholeNumber(1), 'number of the record, from 1')),
-  set: defaultsTo([], parsed('--set <field=value>', setArgument, 'set a field of the record; may be repeated'), 'none'),
+  set: setOption,
   node: text('--node <id>', 'the node to preview (default: the first that sends a request)'),
   json,
   curl: flag('--curl', 'print the request as a curl command'),

@@ -9,7 +9,7 @@ import { didYouMean } from '../../core/text/suggest.ts';
 import { exitCodes } from '../exit.ts';
 import { checkFields, loadFlow, loadFlowFor, printWarnings } from '../flow/flow-file.ts';
 import { loadSecrets, noSecrets } from '../flow/flow-secrets.ts';
-import { hasTextCells, isTable, openInput } from '../input-options.ts';
+import { hasTextCells, isTable, openInput, withToldFormat } from '../input-options.ts';
 import { openRunLedger, pricesOf } from '../run/run-ledger.ts';
 import { creditsText } from '../show/number.ts';
 import { type Preview, previewText, previewValue } from '../show/preview.ts';
@@ -20,7 +20,8 @@ import { RequestTest } from './request-test.ts';
 import type { TestRequestOptions } from './test-request-options.ts';
 
 /** Previews one request of a flow; answers the exit code. */
-export async function testRequestCommand(flow: string, options: TestRequestOptions, terminal: Terminal): Promise<number> {
+export async function testRequestCommand(flow: string, chosen: TestRequestOptions, terminal: Terminal): Promise<number> {
+  const options = chosen.in === undefined ? chosen : await withToldFormat({ ...chosen, in: chosen.in }, terminal.say);
   const allowHttp = options.allowHttp ?? false;
   const given = { allowHttp, textCells: options.in === undefined || hasTextCells(options) };
   const plan =

@@ -47,9 +47,7 @@ export interface Claim {
  * neither --resume nor --force is set, or if --resume finds another run's journal.
  */
 export async function claimOutput(flow: FlowInFile, options: RunOptions, plan: OutputPlan): Promise<Claim> {
-  refusePlaces(flow.file, options, plan);
-  refuseSharedStdout({ '--out': plan.out, '--errors': plan.errors, '--events': options.events, '--summary': options.summary });
-  if (options.in !== '-') refuseMissing(options.in);
+  refuseMixedFiles(flow.file, options, plan);
   const out = plan.isStreamed ? undefined : realFile(plan.out);
   const errors = errorsFileOf(plan);
   const release = takeLocks({ '--out': out, '--errors': errors });
@@ -60,6 +58,22 @@ export async function claimOutput(flow: FlowInFile, options: RunOptions, plan: O
     release();
     throw error;
   }
+}
+
+/** Throws the AutomateError that `claimOutput` would throw for the files that exist. Writes nothing, locks included. */
+export async function refuseOutput(flow: string, options: RunOptions, plan: OutputPlan): Promise<void> {
+  refuseMixedFiles(flow, options, plan);
+  const out = plan.isStreamed ? undefined : realFile(plan.out);
+  const errors = errorsFileOf(plan);
+  if (errors !== undefined) await refuseOthers(errors, out);
+  await (out === undefined ? claimStream(options, plan) : findJournal(journalPath(out), options, plan));
+}
+
+/** Refuses one file or stream in two roles, and an input that does not exist. */
+function refuseMixedFiles(flow: string, options: RunOptions, plan: OutputPlan): void {
+  refusePlaces(flow, options, plan);
+  refuseSharedStdout({ '--out': plan.out, '--errors': plan.errors, '--events': options.events, '--summary': options.summary });
+  if (options.in !== '-') refuseMissing(options.in);
 }
 
 /** The errors file; absent if it is not a regular file, nor will be. */

@@ -26,7 +26,7 @@ export function isReplacing(identity: Identity): boolean {
 
 /** Everything that the bytes of the output depend on. The names are used in messages. */
 export async function identityOf(flow: FlowInFile, options: RunOptions, output: OutputPlan): Promise<Identity> {
-  const { skip, limit, unordered, replace, inFormat, delimiter, encoding, csvSafe } = options;
+  const { skip, limit, set, noInput, unordered, replace, inFormat, delimiter, encoding, csvSafe } = options;
   const { savedConnections } = flow.plan;
   return {
     'the version of automate': version,
@@ -34,7 +34,8 @@ export async function identityOf(flow: FlowInFile, options: RunOptions, output: 
     ...(savedConnections.size > 0 ? { 'the saved connection': hashOf(JSON.stringify([...savedConnections])) } : {}),
     'the environment of its credentials': envOf(options.env),
     ...(await fingerprintOf(options.in)),
-    'the way the input is read': JSON.stringify({ skip, limit, inFormat, delimiter, encoding }),
+    'the way the input is read': JSON.stringify({ skip, limit, noInput, inFormat, delimiter, encoding }),
+    ...(set.length > 0 && { 'the fields of --set': hashOf(JSON.stringify(set)) }),
     [writingKey]: JSON.stringify({
       unordered,
       replace,

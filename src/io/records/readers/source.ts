@@ -1,3 +1,4 @@
+import type { Readable } from 'node:stream';
 import { AutomateError } from '../../../core/failure.ts';
 import type { Item } from '../../../core/item.ts';
 import { isErrorField } from '../../../core/record.ts';
@@ -9,6 +10,7 @@ import { type Input, openInput, refuseMissing } from './input.ts';
 import { JsonReader } from './json-reader.ts';
 import { NdjsonReader } from './ndjson-reader.ts';
 import { beginning, type Position, type RecordReader } from './record-reader.ts';
+import { tellFormat } from './stdin-format.ts';
 import { checkedUtf8 } from './utf8.ts';
 
 /** The input to read, and its format. */
@@ -43,7 +45,7 @@ export interface Source {
 
 /** Opens an input and reads up to its first record. Throws an AutomateError (`usage`, `input`). */
 export async function openSource(options: SourceOptions): Promise<Source> {
-  const format = inputFormatOf(options);
+  const format = await formatOf(options);
   const encoding = encodingOf(options.encoding ?? 'utf-8');
   const delimiter = delimiterOf(options, format);
   const input = await openInput(options.path, options.stdin);
@@ -135,15 +137,20 @@ function createReader({ input, format, delimiter }: InputText, from = beginning,
   return new CsvReader(input.name, delimiter, from, header);
 }
 
+/** stdin tells its format itself, and even with a named one whether it is gzipped. */
+async function formatOf(options: SourceOptions): Promise<Format> {
+  const { path, format, stdin, encoding } = options;
+  if (path !== '-') return inputFormatOf(options);
+  const { kind, gzip } = await tellFormat(stdin as Readable, encoding, format?.kind);
+  return { kind, gzip: gzip || (format?.gzip ?? false) };
+}
+
 /** The format from the options or the file's name. Throws an AutomateError (`usage`). */
 export function inputFormatOf({ path, format }: Pick<SourceOptions, 'path' | 'format'>): Format {
   const found = format ?? formatOfPath(path);
   if (found !== undefined) return found;
   if (path !== '-') refuseMissing(path);
   const names = formatNames.join(', ');
-  if (path === '-') {
-    throw new AutomateError('usage', `<stdin>: expected --in-format, found none\nthe formats are ${names}, each also with .gz`);
-  }
   const extensions = formatNames.map((name) => `.${name}`).join(', ');
   throw new AutomateError(
     'usage',

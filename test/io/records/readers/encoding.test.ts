@@ -57,10 +57,13 @@ test.each([
   ['UTF-16, the other way round', '\xfe\xff\0a\0\n', 'expected UTF-8, found the byte order mark of UTF-16\npass --encoding utf-16be'],
   ['an .xlsx file', 'PK\x03\x04\x14\0\x06\0\xff', 'expected text, found a workbook or an archive\nsave the sheet as CSV'],
   ['an .xls file', '\xd0\xcf\x11\xe0\xa1', 'expected text, found a workbook or an archive\nsave the sheet as CSV'],
-  ['gzip', '\x1f\x8b\x08\0', 'expected text, found gzip data\n'],
 ])('text that is not UTF-8 is refused: %s', async (_, bytes, message) => {
   const content = Buffer.from(bytes, 'latin1');
   expect(await problem(openText('csv', content))).toContain(`input: <stdin>: ${message}`);
+});
+
+test('gzip in a file without .gz is refused', async () => {
+  expect(await problem(openFile(file('rows.csv', gzipSync(text))))).toContain('rows.csv: expected text, found gzip data\n');
 });
 
 test('the first bad byte is found in chunks of any size', () => {

@@ -17,9 +17,6 @@ test('an unknown input format is refused with the choices', async () => {
     `usage: ${path}: expected a file name that ends in .csv, .tsv, .json, .ndjson, .jsonl, or one of these and .gz\nor say what it holds: --in-format csv, tsv, json, ndjson, jsonl`,
   );
   expect(await problem(openFile('gone.txt'))).toBe('input: gone.txt: expected a file, found none of this name');
-  expect(await problem(openText('', 'a\n'))).toBe(
-    'usage: <stdin>: expected --in-format, found none\nthe formats are csv, tsv, json, ndjson, jsonl, each also with .gz',
-  );
 });
 
 test('a missing file and a directory are refused', async () => {

@@ -1,0 +1,37 @@
+import { AutomateError } from '../../core/failure.ts';
+import type { Plan } from '../../core/plan.ts';
+import { loadFlowFor } from '../flow/flow-file.ts';
+import { hasTextCells, withToldFormat } from '../input-options.ts';
+import type { Terminal } from '../terminal.ts';
+import type { GivenRunOptions, RunOptions, RunRequest } from './run-options.ts';
+import { withSetFields } from './set-fields.ts';
+
+/** Chooses the input: a file, stdin unless it is a terminal, or none. Throws an AutomateError (`usage`). */
+function chooseInput(options: GivenRunOptions): RunOptions {
+  const { in: input, input: hasInput } = options;
+  if (!hasInput) {
+    const useless = (['in', 'inFormat', 'delimiter', 'encoding'] as const).find((name) => options[name] !== undefined);
+    if (useless)
+      throw new AutomateError('usage', `--no-input reads nothing: leave --${useless === 'inFormat' ? 'in-format' : useless} out`);
+    return { ...options, in: '-', noInput: true, inFormat: 'ndjson' };
+  }
+  if (input !== undefined) return { ...options, in: input };
+  if (!process.stdin.isTTY) return { ...options, in: '-' };
+  throw new AutomateError(
+    'usage',
+    'expected --in FILE, found none, and stdin is a terminal\nname the records with --in, pipe them in, or run the flow once with --no-input',
+  );
+}
+
+/** Loads the flow of a run, and chooses its input. Waits for stdin only once the flow is valid. */
+export async function planRun(given: RunRequest<GivenRunOptions>, terminal: Terminal): Promise<{ plan: Plan; request: RunRequest }> {
+  const chosen = chooseInput(given.options);
+  const { allowHttp = false, concurrency, rate: intervalMs, set } = chosen;
+  const added = set.map(([name]) => name);
+  const load = (options: RunOptions) =>
+    loadFlowFor(options, given.flow, { allowHttp, textCells: hasTextCells(options), concurrency, intervalMs }, added);
+  const plan = await load(chosen);
+  const options = await withToldFormat(chosen, chosen.quiet ? undefined : terminal.say);
+  const told = hasTextCells(options) === hasTextCells(chosen) ? plan : await load(options);
+  return { plan: withSetFields(told, set), request: { ...given, options } };
+}
