@@ -52,13 +52,13 @@ export function callPolicy(
 ): Omit<CallPolicy, 'accept' | 'cache' | 'hasIdempotencyKey'> {
   const { max, backoff, max_wait: maxWaitMs, on: retryOn } = options.retry;
   const { initial: firstDelayMs, factor, max: maxDelayMs, jitter } = backoff;
-  const credits = options.credits ?? connection?.credits;
+  const credits = options.credits ?? connection?.credits ?? 1;
   return {
     ...limitsOf(options, connection, context),
     retry: { max, firstDelayMs, factor, maxDelayMs, jitter, maxWaitMs },
     retryOn,
     cost: tryOption(context, ['cost'], () => costPath(options.cost ?? connection?.cost)),
-    price: { credits: credits ?? 1, isStated: credits !== undefined, connection: connection?.name },
+    price: { credits, isStated: options.credits !== undefined || credits !== 1, connection: connection?.name },
   };
 }
 

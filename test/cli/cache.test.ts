@@ -104,7 +104,7 @@ describe('a second run over the same file', () => {
     server.forget();
     const { code, stderr } = await place.automate(run);
     expect([code, [...server.calls.keys()].map(Number)]).toEqual([4, idsTo(10).map((n) => 7 * n)]);
-    expect(stderr).toContain('from the cache: 60 answers (60 credits saved)');
+    expect(stderr).toContain('from the cache: 60 answers\n');
   });
 
   test('requests expired answers again', async () => {
@@ -134,7 +134,7 @@ test('identical requests in flight are sent once', async () => {
   await place.write('rows.csv', `id,note\n${'1,x\n'.repeat(40)}${'2,x\n'.repeat(40)}`);
   const { code, stderr } = await place.automate([...run, '--summary', 'summary.json']);
   expect([code, Object.fromEntries(server.calls), spent(place)]).toEqual([0, { 1: 1, 2: 1 }, 2]);
-  expect(stderr).toContain('from the cache: 78 answers, 78 of them from requests in flight (78 credits saved)');
+  expect(stderr).toContain('from the cache: 78 answers, 78 of them from requests in flight\n');
   expect(await summary(place)).toMatchObject({ cached: 78, cached_in_flight: 78, credits: 2, credits_saved: 78 });
 });
 

@@ -23,7 +23,7 @@ test('demo runs the example flow against its own API, and shows the flow, the co
   );
   expect(stderr).toContain('url: /airports/{{iata}}');
   expect(stderr).toMatch(/automate run \S+flow\.yaml --in \S+airports\.csv --out \S+enriched\.csv/);
-  expect(stderr).toContain('done: 208 read, 208 written, 0 failed, 208 credits in ');
+  expect(stderr).toContain('done: 208 read, 208 written, 0 failed in ');
   expect(files).toEqual([expect.stringMatching(/^automate-demo-/)]);
 });
 

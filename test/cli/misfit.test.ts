@@ -17,7 +17,7 @@ async function placeWith(more = '') {
 test('a record that does not fit the output is not sent, costs nothing, and goes to the errors file', async () => {
   const { server, place, run } = await placeWith();
   const { code, stderr } = await run('--out', 'out.csv');
-  expect([code, stderr]).toEqual([4, expect.stringContaining('3 read, 2 written, 1 failed, 2 credits')]);
+  expect([code, stderr]).toEqual([4, expect.stringContaining('3 read, 2 written, 1 failed in ')]);
   expect(server.requests.map(({ path }) => path).sort()).toEqual(['/1', '/3']);
   expect(await place.read('out.csv')).toBe('id,name\n1,Ada\n3,Ada\n');
   expect(JSON.parse(await place.read('out.errors.ndjson'))).toMatchObject({

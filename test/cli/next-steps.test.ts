@@ -167,17 +167,32 @@ test('records that could not be read are named apart from other failed records',
   expect(stderr).toContain('\n  retry failed records; first correct those of class input in out.errors.csv and clear their _error_class');
 });
 
-test('a quiet run that stopped early prints only how to resume it', async () => {
-  const { automate, read } = await people('rows.csv');
+test('a quiet run with failures prints the counts, the first failure of each group, and the way on', async () => {
+  const { automate, read, state } = await people('rows.csv');
   const run = [...start, '--in', 'rows.csv', '--out', 'out.csv', '--quiet'];
   const stopped = await automate([...run, '--max-credits', '3']);
-  expect([stopped.code, stopped.stdout, stopped.stderr]).toEqual([
-    5,
-    '',
-    "automate: stopped: the credits are used up (the 3 credits of --max-credits are used up)\n  resume with:\n    automate run 'my flow.yaml' --concurrency 1 --delimiter ';' --in rows.csv --out out.csv --quiet --max-credits 3 --resume\n",
-  ]);
-  expect(await automate([...run, '--resume'])).toMatchObject({ code: 4, stderr: '' });
+  expect([stopped.code, stopped.stdout]).toEqual([5, '']);
+  expect(
+    stopped.stderr.replace(/ in .*\/s\)/, ' in TIME'),
+  ).toBe(`stopped: the credits are used up: 3 read, 2 written, 1 failed, 3 credits in TIME
+  reason: the 3 credits of --max-credits are used up
+  http-1  http 404  record 3  the server answered 404
+  resume with:
+    automate run 'my flow.yaml' --concurrency 1 --delimiter ';' --in rows.csv --out out.csv --quiet --max-credits 3 --resume
+`);
+  const ended = await automate([...run, '--resume']);
+  expect(ended).toMatchObject({ code: 4, stdout: '' });
+  expect(ended.stderr).toContain('done: 8 read, 6 written, 2 failed (this part: 5, 4, 1) in ');
+  expect(ended.stderr).toContain('\n  http-1  http 404  record 7  the server answered 404\n  retry failed records');
   expect((await read('out.csv')).match(/^\d/gm)).toHaveLength(6);
+  state.isWell = true;
+  expect(await automate([...run, '--force'])).toMatchObject({ code: 0, stdout: '', stderr: '' });
+});
+
+test('the summary says how many failures are 4xx, and which a retry does not cure', async () => {
+  const { automate } = await people('rows.csv');
+  const { stderr } = await automate([...start, '--in', 'rows.csv', '--out', 'out.csv']);
+  expect(stderr).toContain('\n  2 of 2 are 4xx: they will fail again unless the flow or the data change\n');
 });
 
 test.each([

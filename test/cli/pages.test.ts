@@ -32,7 +32,7 @@ describe('paging', () => {
       json(response, { items: itemsOf(page), next: page < 3 ? `/y?p=${page + 1}` : null }),
     );
     expect([code, rows, paths]).toEqual([0, sixRows, ['/x?size=2', '/y?p=2', '/y?p=3']]);
-    expect(stderr).toContain('3 credits');
+    expect(stderr).toContain('1 read, 1 written, 0 failed in ');
   });
 
   test('ends with the last cursor', async () => {

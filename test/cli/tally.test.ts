@@ -6,7 +6,16 @@ import type { Event } from '../../src/core/event.ts';
 
 const facts = {
   ...{ flow: 'flow.yaml', input: 'in.csv', output: 'out.csv', errors: 'in.errors.csv', resumedAfter: 0, outputRecords: 0 },
-  ...{ errorRecords: 0, credits: 0, paused: { ms: 0, reasons: [] }, usage: undefined, exitCode: 4, next: [] },
+  ...{
+    errorRecords: 0,
+    credits: 0,
+    showsCredits: false,
+    before: { written: 0, failed: 0 },
+    paused: { ms: 0, reasons: [] },
+    usage: undefined,
+    exitCode: 4,
+    next: [],
+  },
 };
 
 function tallyOf(...events: readonly Event[]): Tally {

@@ -5,8 +5,8 @@ import type { Usage } from '../../io/ledger/holds.ts';
 import { exitCodeOf, exitCodeOfRun, signalExitCode } from '../exit.ts';
 import { inputLabel } from '../input-options.ts';
 import { count, counted } from '../show/number.ts';
-import { type SummaryFacts, stoppedText, summaryJson, summaryText } from '../show/run/summary.ts';
-import { nextSteps, resumeCommand, resumeSteps } from './next-steps.ts';
+import { quietText, type SummaryFacts, summaryJson, summaryText } from '../show/run/summary.ts';
+import { nextSteps, resumeCommand } from './next-steps.ts';
 import type { OpenRun } from './open-run.ts';
 import type { OutputPlan } from './output/output-plan.ts';
 import { keepsOld } from './output/replace.ts';
@@ -72,9 +72,8 @@ export async function concludeRun(run: ConcludedRun): Promise<number> {
   const exitCode = signal === undefined || ending === 'complete' ? exitCodeOfRun(ending, failed) : signalExitCode(signal);
   const ended = { plan, ending, tally, files, failed: unchanged === undefined ? failed : 0 };
   const facts = { ...factsOf(run), unchanged, usage, exitCode, next: [...nextSteps(request, ended), ...restoreSteps(run)] };
-  if (!options.quiet) terminal.say(summaryText(tally, facts, terminal.colors));
-  else if (unchanged !== undefined && ending === 'complete') terminal.warn(`${files.out} is unchanged: ${unchanged}`);
-  else for (const step of resumeSteps(request, ended)) terminal.say(stoppedText(tally, step, terminal.colors));
+  const text = (options.quiet ? quietText : summaryText)(tally, facts, terminal.colors);
+  if (text !== '') terminal.say(text);
   // An events file that cannot be written changes the exit code, so that the summary would be wrong.
   await events?.close();
   if (options.summary !== undefined) await writeSummary(options.summary, summaryJson(tally, facts), terminal);
@@ -97,7 +96,15 @@ export async function reportProblem(error: unknown, run: OpenRun, ms: number): P
   await writeSummary(path, summaryJson({ ...tally, ms }, facts), terminal).catch(() => undefined);
 }
 
-function factsOf({ request, files, claim, output, ports, pauses }: OpenRun): Omit<SummaryFacts, 'exitCode' | 'next' | 'usage'> {
+function factsOf({
+  request,
+  files,
+  claim,
+  output,
+  ports,
+  pauses,
+  showsCredits,
+}: OpenRun): Omit<SummaryFacts, 'exitCode' | 'next' | 'usage'> {
   const { flow, options } = request;
   return {
     flow,
@@ -108,6 +115,8 @@ function factsOf({ request, files, claim, output, ports, pauses }: OpenRun): Omi
     outputRecords: output.saved().rows,
     errorRecords: output.saved().failed,
     credits: ports.credits(),
+    showsCredits,
+    before: { written: claim.from.written, failed: claim.from.failed },
     paused: { ms: pauses.totalMs(), reasons: pauses.reasons() },
   };
 }

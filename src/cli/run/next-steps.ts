@@ -69,7 +69,7 @@ function whatToCheck({ status, class: kind }: FailureGroup): string {
 }
 
 /** The rest of a run that stopped early: a file is resumed; after an ordered stream, a new run skips the finished records. */
-export function resumeSteps(request: RunRequest, { ending, tally, files }: EndedRun): NextStep[] {
+function resumeSteps(request: RunRequest, { ending, tally, files }: EndedRun): NextStep[] {
   if (ending === 'complete') return [];
   const short = ending === 'max-credits' && tally.read + tally.newlyParked === 0 ? shortOf(tally, request) : undefined;
   if (!files.isStreamed) return [{ why: short?.why ?? goingOn(ending, 'resume'), command: resumeCommand(request, short?.more) }];

@@ -35,7 +35,7 @@ export const runOptions = {
   replace: flag('--replace', 'keep existing files until the run is complete, then replace them', { about: 'output' }),
   csvSafe: flag('--csv-safe', "put ' before cells that a spreadsheet would run as a formula"),
   force: flag('--force', 'overwrite existing files', { about: 'start' }),
-  quiet: flag('--quiet', 'show no progress and no summary'),
+  quiet: flag('--quiet', 'show nothing if all goes well; else only what failed'),
   ...inputOptions,
   ...httpOptions,
 };

@@ -18,10 +18,14 @@ export interface SummaryFacts {
   readonly unchanged?: string | undefined;
   /** Number of the record after which the run was resumed; 0 for a run from the beginning. */
   readonly resumedAfter: number;
+  /** Records that were finished before this part of the run. */
+  readonly before: { readonly written: number; readonly failed: number };
   /** Records in the files, including those from before the run was resumed. */
   readonly outputRecords: number;
   readonly errorRecords: number;
   readonly credits: number;
+  /** True if credits matter to the user: something limits them, or the flow states a price. */
+  readonly showsCredits: boolean;
   /** Time for which gates stood still, and the answers that caused it. */
   readonly paused: { readonly ms: number; readonly reasons: readonly string[] };
   /** Absent without an allowance. */
@@ -52,9 +56,10 @@ export function summaryText(tally: Tally, facts: SummaryFacts, colors: ChalkInst
     ...parkedLines(tally),
     ...pauseLines(tally, facts),
     ...failureLines(tally, colors),
+    ...lastingLines(tally),
     ...hitLines(tally),
     ...shortLines(tally, colors),
-    ...cacheLines(tally),
+    ...cacheLines(tally, facts),
     ...fileLines(facts),
     ...usageLines(facts.usage, colors),
     ...facts.next.map((step) => stepText(step, colors)),
@@ -86,10 +91,16 @@ function stepText({ why, command }: NextStep, colors: ChalkInstance): string {
   return `  ${why}:\n    ${colors.cyan(command)}`;
 }
 
-/** The output of a quiet run that stopped early: the reason, and how to resume it. */
-export function stoppedText(tally: Tally, step: NextStep, colors: ChalkInstance): string {
-  const reason = tally.stopReason === undefined ? '' : ` (${tally.stopReason})`;
-  return `automate: ${endings[tally.ending ?? 'interrupted']}${reason}\n${stepText(step, colors)}`;
+/** The output of a quiet run: empty if all went well, else the counts, the first failure of each group and the next steps. */
+export function quietText(tally: Tally, facts: SummaryFacts, colors: ChalkInstance): string {
+  if (facts.exitCode === 0) return '';
+  return [
+    headline(tally, facts, colors),
+    ...(tally.stopReason === undefined ? [] : [`  reason: ${tally.stopReason}`]),
+    ...sortedGroups(tally).map((group) => `  ${groupName(group)}  record ${group.firstRecords[0]}  ${messageText(group.message)}`),
+    ...(facts.unchanged === undefined ? [] : fileLines(facts)),
+    ...facts.next.map((step) => stepText(step, colors)),
+  ].join('\n');
 }
 
 /** Shares of the allowance from which on the summary warns. */
@@ -106,22 +117,47 @@ function usageLines(usage: Usage | undefined, colors: ChalkInstance): string[] {
   ];
 }
 
-function headline(tally: Tally, { credits, exitCode }: SummaryFacts, colors: ChalkInstance): string {
+function headline(tally: Tally, facts: SummaryFacts, colors: ChalkInstance): string {
+  const { credits, exitCode, showsCredits, before } = facts;
   const color = exitCode === 0 ? colors.green : tally.ending === 'complete' ? colors.yellow : colors.red;
   const rate = tally.ms > 0 ? ` (${count(Math.round(tally.read / (tally.ms / 1000)))}/s)` : '';
+  const whole = wholeCounts(tally, facts);
+  const part = [tally.read, tally.written, tally.failed].map(count).join(', ');
   const parts = [
-    `${count(tally.read)} read`,
-    `${count(tally.written)} written`,
-    `${count(tally.failed)} failed`,
+    `${count(whole.read)} read`,
+    `${count(whole.written)} written`,
+    `${count(whole.failed)} failed${before.written + before.failed > 0 ? ` (this part: ${part})` : ''}`,
     ...(tally.passedThrough > 0 ? [`${count(tally.passedThrough)} kept with _error`] : []),
     ...(tally.retries > 0 ? [counted(tally.retries, 'retry').replace('retrys', 'retries')] : []),
-    creditsText(credits),
+    ...(showsCredits ? [creditsText(credits)] : []),
   ];
   return `${color(endings[tally.ending ?? 'interrupted'])}: ${parts.join(', ')} in ${durationText(tally.ms)}${rate}`;
 }
 
+/** The counts of the whole run, with its earlier parts. */
+function wholeCounts({ read, written, failed }: Tally, { before }: SummaryFacts) {
+  return { read: before.written + before.failed + read, written: before.written + written, failed: before.failed + failed };
+}
+
+function sortedGroups({ failures }: Tally): FailureGroup[] {
+  return [...failures.values()].sort((a, b) => b.count - a.count);
+}
+
+/** Statuses of 4xx that pass by themselves. */
+const passing = new Set([408, 425, 429]);
+
+/** Says how many failures a retry alone does not cure. */
+function lastingLines(tally: Tally): string[] {
+  const lasting = sortedGroups(tally).filter(({ status = 0 }) => status >= 400 && status <= 499 && !passing.has(status));
+  const failed = lasting.reduce((sum, group) => sum + group.count, 0);
+  if (failed === 0 || tally.failed === 0) return [];
+  return [
+    `  ${count(failed)} of ${count(tally.failed + tally.passedThrough)} are 4xx: they will fail again unless the flow or the data change`,
+  ];
+}
+
 function failureLines(tally: Tally, colors: ChalkInstance): string[] {
-  const groups = [...tally.failures.values()].sort((a, b) => b.count - a.count);
+  const groups = sortedGroups(tally);
   if (groups.length === 0) return [];
   const width = Math.max(...groups.map((group) => groupName(group).length));
   return ['  failed:', ...groups.flatMap((group) => failureText(group, width, colors))];
@@ -182,12 +218,13 @@ function shortLines({ short }: Tally, colors: ChalkInstance): string[] {
   );
 }
 
-function cacheLines({ cached, creditsSaved }: Tally): string[] {
+function cacheLines({ cached, creditsSaved }: Tally, { showsCredits }: SummaryFacts): string[] {
   const inFlight = cached['in-flight'];
   const answers = cached.kept + inFlight;
   if (answers === 0) return [];
   const shared = inFlight === 0 ? '' : `, ${count(inFlight)} of them from requests in flight`;
-  return [`  from the cache: ${counted(answers, 'answer')}${shared} (${creditsText(creditsSaved)} saved)`];
+  const saved = showsCredits ? ` (${creditsText(creditsSaved)} saved)` : '';
+  return [`  from the cache: ${counted(answers, 'answer')}${shared}${saved}`];
 }
 
 /** The summary as JSON, for programs. */
@@ -202,6 +239,7 @@ export function summaryJson(tally: Tally, facts: SummaryFacts): string {
       read,
       written,
       failed,
+      whole: wholeCounts(tally, facts),
       kept: passedThrough,
       waiting: parked,
       output_records: facts.outputRecords,
