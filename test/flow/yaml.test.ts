@@ -64,7 +64,7 @@ describe('broken YAML', () => {
     ['in a list', 'url: [{{url}}, 1]'],
   ])('a reference without quotes, as %s, is reported to need them', (_what, yaml) => {
     expect(flowProblems(yaml).map(({ message }) => message)).toEqual([
-      'expected a text, found {{ without quotes, which begins a mapping in YAML\nput the whole value in quotes, as in "{{field}}"',
+      'expected a text, found {{ without quotes, which begins a mapping in YAML\nput the whole value in quotes, as in "{{field}}"; for a number from a table in a body: { cel: int(field) }',
     ]);
   });
 
