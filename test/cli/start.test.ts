@@ -15,7 +15,7 @@ async function startPlace() {
   onTestFinished(() => rm(folder, { recursive: true, force: true }));
   await writeFile(join(folder, 'flow.yaml'), 'nodes: [{ type: set, fields: { b: "{{a}}!" } }]\n');
   await writeFile(join(folder, 'rows.csv'), 'a\n1\n');
-  const env = { PATH: process.env.PATH, AUTOMATE_HOME: folder, XDG_CACHE_HOME: join(folder, 'caches') };
+  const env = { PATH: process.env.PATH, AUTOMATE_HOME: join(folder, '.automate'), XDG_CACHE_HOME: join(folder, 'caches') };
   const start = (args: readonly string[], flags: readonly string[] = [], variables: Record<string, string> = {}) => {
     const options = { cwd: folder, env: { ...env, ...variables }, encoding: 'utf8' } as const;
     const { stdout, stderr, status } = spawnSync(process.execPath, [...flags, bin, ...args], options);
