@@ -32,7 +32,7 @@ describe('run', () => {
     expect(await place.read('out.csv')).toBe(
       `id,city,name,first\n${rows.map((row, index) => `${row},Name ${index},v${index}\n`).join('')}`,
     );
-    expect(stderr).toContain('done: 20 read, 20 written, 0 failed, 20 credits in ');
+    expect(stderr).toContain('done: 20 read, 20 written, 0 failed in ');
     expect(stderr).toContain('data.user.name: found in 20 of 20');
     expect(server.requests).toHaveLength(20);
     expect(await place.files()).toEqual(['flow.yaml', 'out.csv', 'rows.csv']);
