@@ -48,9 +48,11 @@ describe('lock of an output', () => {
     const place = await placeFor(server);
     await symlink('out.csv', place.path('link.csv'));
     const linked = ['run', 'flow.yaml', '--in', 'rows.csv', '--out', 'link.csv'];
+    // A link that leads nowhere is refused.
+    await place.write('out.csv', '');
     const twice = await place.automate([...linked, '--errors', 'out.csv']);
     expect([twice.code, twice.stderr]).toEqual([2, expect.stringContaining('the errors file out.csv is the output')]);
-    expect((await place.automate([...linked, '--max-credits', '100'])).code).toBe(5);
+    expect((await place.automate([...linked, '--force', '--max-credits', '100'])).code).toBe(5);
     expect((await place.automate([...linked, '--resume'])).code).toBe(4);
     expect((await place.read('out.csv')).trim().split('\n').length - 1).toBe(count - Math.floor(count / 7));
     expect(await leftBehind(place)).toEqual([]);

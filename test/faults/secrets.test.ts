@@ -257,7 +257,7 @@ describe('secret that is cut where a text is shortened', () => {
     });
     const env = { AUTOMATE_CREDENTIAL_KEY: secret };
     const files = ['--out', 'out.csv', '--events', 'events.ndjson', '--summary', 'summary.json'];
-    const outcomes = [await place.automate(['run', 'flow.yaml', '--in', 'rows.csv', ...files], { env })];
+    const outcomes = [await place.automate(['run', 'flow.yaml', '--in', 'rows.csv', '--keep-going', ...files], { env })];
     // A preview shortens its samples more than other texts.
     for (const id of [120, 130, 140, 170, 185]) {
       outcomes.push(await place.automate(['test-request', 'flow.yaml', '--set', `id=${id}`], { env }));
