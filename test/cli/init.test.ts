@@ -237,3 +237,12 @@ describe('a flow from a curl command', () => {
     return body.replace(/("(?:[^"\\]|\\.)*")|\s+/g, '$1').replaceAll('\\u00e9', 'é');
   }
 });
+
+test('--from-curl refuses a bot token in the path', async () => {
+  const place = await workplace();
+  const curl = `curl https://api.telegram.org/bot123456:${'CANARY1234567890'.repeat(2)}/getMe`;
+  const { code, stderr } = await place.automate(['init', 'new', '--from-curl', curl]);
+  expect([code, stderr]).toEqual([2, expect.stringContaining('holds a secret, which must not stand in a flow')]);
+  expect(stderr).not.toContain('CANARY');
+  expect(await place.files()).toEqual([]);
+});

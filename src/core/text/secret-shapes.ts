@@ -73,7 +73,7 @@ export const secretShapes: readonly (TokenShape | SecretName)[] = [
   { begins: 'xapp-', rest: '\\d-[A-Z0-9]{8,}', of: 'Slack, app level' },
   { begins: 'discord.com/api/', rest: '(?:v\\d+/)?webhooks/\\d{15,}/[\\w-]{40,}', of: 'Discord, webhook' },
   { begins: 'discordapp.com/api/', rest: '(?:v\\d+/)?webhooks/\\d{15,}/[\\w-]{40,}', of: 'Discord, webhook' },
-  { begins: 'bot', rest: '\\d{8,12}:AA[\\w-]{30,}', of: 'Telegram, in a path' },
+  { begins: 'bot', rest: '\\d{6,12}:[\\w-]{30,}', of: 'Telegram, in a path' },
   { begins: 'SG.', of: 'SendGrid' },
   { begins: 'xkeysib-', rest: '[0-9a-f]{64}', of: 'Brevo' },
 

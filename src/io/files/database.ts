@@ -1,6 +1,7 @@
 import { closeSync, openSync, renameSync, rmSync } from 'node:fs';
+import { createRequire } from 'node:module';
 import { dirname } from 'node:path';
-import Database from 'libsql';
+import type Database from 'libsql';
 import { makeFolder } from './folder.ts';
 import { refuseLink } from './state-file.ts';
 
@@ -36,10 +37,21 @@ export function openDatabase(path: string, options: DatabaseOptions): Database.D
   }
 }
 
+/** Loads libsql, whose native module may be missing: for another platform, or after an install without optional packages. */
+function loadLibrary(): typeof Database {
+  try {
+    return createRequire(import.meta.url)('libsql');
+  } catch (error) {
+    const reason = (error as Error).message.split('\n')[0];
+    throw new Error(`its library libsql cannot be loaded here: ${reason}`, { cause: error });
+  }
+}
+
 /** libsql gives only a number for a file that cannot be opened; opening it again gives the system's reason. */
 function connect(path: string, timeout: number): Database.Database {
+  const Library = loadLibrary();
   try {
-    return new Database(path, { timeout });
+    return new Library(path, { timeout });
   } catch (error) {
     closeSync(openSync(path, 'a+', 0o600));
     throw error;

@@ -1,0 +1,39 @@
+import { expect, test } from 'vitest';
+import { workplace } from '../helpers/cli.ts';
+import { httpServer, json } from '../helpers/http-server.ts';
+
+/** Hides the native modules of libsql, as an install for another platform does. */
+const hide = `const { Module } = require('node:module');
+const find = Module._resolveFilename;
+Module._resolveFilename = (name, ...more) => {
+  if (name.startsWith('@libsql/')) throw new Error("Cannot find module '" + name + "'");
+  return find(name, ...more);
+};`;
+
+test('without the native module of libsql a run goes on uncounted, with a warning', async () => {
+  const server = await httpServer((_, response) => json(response, { name: 'a' }));
+  const place = await workplace({
+    'hide.cjs': hide,
+    'flow.yaml': `nodes:\n  - type: http\n    url: ${server.origin}/{{id}}\n    map: [name]\n`,
+    'rows.csv': 'id\n1\n',
+  });
+  const node = ['--require', place.path('hide.cjs')];
+  const { code, stderr } = await place.automate(['run', 'flow.yaml', '--in', 'rows.csv', '--out', 'out.csv'], { node });
+  expect([code, stderr]).toEqual([0, expect.stringMatching(/credits are not counted: .*its library libsql cannot be loaded here/)]);
+  expect(stderr).not.toContain('bug');
+  expect(await place.read('out.csv')).toBe('id,name\n1,a\n');
+});
+
+test('an allowance that cannot be held ends a run before anything is sent', async () => {
+  const server = await httpServer((_, response) => json(response, { name: 'a' }));
+  const place = await workplace({
+    'hide.cjs': hide,
+    'flow.yaml': `nodes:\n  - type: http\n    url: ${server.origin}/{{id}}\n    map: [name]\n`,
+    'rows.csv': 'id\n1\n',
+  });
+  await place.automate(['credits', 'limit', '5']);
+  const node = ['--require', place.path('hide.cjs')];
+  const { code, stderr } = await place.automate(['run', 'flow.yaml', '--in', 'rows.csv', '--out', 'out.csv'], { node });
+  expect([code, stderr]).toEqual([74, expect.stringContaining('its library libsql cannot be loaded here')]);
+  expect(server.requests).toEqual([]);
+});
