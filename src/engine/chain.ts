@@ -116,7 +116,9 @@ export class Chain implements PassingChain {
 
   /** Every record waits here, at every node: an async function would hold more memory meanwhile. */
   #passOne(step: Step, fields: Fields, row: number, position: Position): Promise<readonly Fields[]> {
-    const turn = yieldIfLong(position, this.tools);
+    // A record that is about to join a batch does not yield: the batch would be sent without it.
+    const joinsBatch = step.node.action?.batchSize !== undefined && !position.group;
+    const turn = joinsBatch ? undefined : yieldIfLong(position, this.tools);
     // Everyone who yielded resumes in one turn: the first may use it up.
     return turn ? turn.then(() => this.#passOne(step, fields, row, position)) : this.#passNow(step, fields, row, position);
   }
