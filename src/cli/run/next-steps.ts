@@ -34,7 +34,7 @@ export function nextSteps(request: RunRequest, ended: EndedRun): NextStep[] {
   ];
 }
 
-/** What to check after a run that could only fail. */
+/** The advice after a run that could only fail. */
 function checkSteps(request: RunRequest, { plan, ending, tally }: EndedRun): NextStep[] {
   const steps = allSteps(plan.steps);
   if (ending === 'unreachable') {

@@ -10,7 +10,7 @@ import { requestText } from './request.ts';
 /** A month's allowance, and the part of it that runs under way hold and have not spent. */
 export type Allowance = Usage & { readonly held: number };
 
-/** What a plan shows besides the forecast. */
+/** The facts of a plan besides the forecast. */
 export interface PlanFacts {
   readonly flow: string;
   readonly input: string;
