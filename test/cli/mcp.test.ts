@@ -449,7 +449,7 @@ async function modulesRun(place: Workplace, args: readonly string[]): Promise<st
   const names: string[] = [];
   for (const file of await readdir(folder)) {
     const { result } = JSON.parse(await readFile(join(folder, file), 'utf8')) as Coverage;
-    for (const { functions } of result.filter(({ url }) => url.endsWith('main.cjs'))) {
+    for (const { functions } of result.filter(({ url }) => url.includes('/dist/'))) {
       for (const { functionName, ranges } of functions) if (ranges[0] && ranges[0].count > 0) names.push(functionName);
     }
   }

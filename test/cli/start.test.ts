@@ -96,7 +96,7 @@ async function modulesIn(coverage: string): Promise<string[]> {
   const reports = await Promise.all((await readdir(coverage)).map((file) => readFile(join(coverage, file), 'utf8')));
   return reports
     .flatMap((text) => (JSON.parse(text) as Coverage).result)
-    .filter(({ url }) => url.endsWith('main.cjs'))
+    .filter(({ url }) => url.includes('/dist/'))
     .flatMap(({ functions }) => functions)
     .filter(({ ranges }) => (ranges[0]?.count ?? 0) > 0)
     .map(({ functionName }) => functionName);

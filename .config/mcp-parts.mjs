@@ -1,0 +1,4 @@
+// The MCP client, in one file.
+export * from '@modelcontextprotocol/client';
+export { getDefaultEnvironment } from '@modelcontextprotocol/client/stdio';
+export { AjvJsonSchemaValidator } from '@modelcontextprotocol/client/validators/ajv';
