@@ -8,7 +8,7 @@ import { expect, onTestFinished, test } from 'vitest';
 const root = fileURLToPath(new URL('../..', import.meta.url));
 
 /** The files of the repository that a package is made of. Packing changes package.json for a moment, so it happens elsewhere. */
-const sources = ['.config', 'bin', 'examples', 'src', 'CHANGELOG.md', 'LICENSE', 'README.md', 'package.json', 'tsconfig.json'];
+const sources = ['.config', 'bin', 'docs', 'examples', 'src', 'CHANGELOG.md', 'LICENSE', 'README.md', 'package.json', 'tsconfig.json'];
 
 async function temporaryFolder(): Promise<string> {
   const folder = await mkdtemp(join(tmpdir(), 'automate-install-'));

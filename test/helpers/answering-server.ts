@@ -7,9 +7,10 @@ export interface ServerAnswer {
   readonly body?: string | object;
 }
 
-/** Starts a server for the current test. `mostAtOnce`: the maximum of requests in flight. */
+/** Starts a server for the current test, with TLS if it has a certificate. `mostAtOnce`: the maximum of requests in flight. */
 export async function answeringServer(
   answer: (request: SeenRequest, index: number) => ServerAnswer | Promise<ServerAnswer>,
+  tls?: Parameters<typeof httpServer>[1],
 ): Promise<HttpServer & { mostAtOnce(): number }> {
   let seen = 0;
   let under = 0;
@@ -21,6 +22,6 @@ export async function answeringServer(
     response.writeHead(status, { ...(isJson ? { 'content-type': 'application/json' } : {}), ...headers });
     response.end(isJson ? JSON.stringify(body) : body);
     under--;
-  });
+  }, tls);
   return { ...server, mostAtOnce: () => most };
 }

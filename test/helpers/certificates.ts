@@ -15,7 +15,7 @@ export interface Certificates {
   readonly folder: string;
   /** The file of the authority that signed `good`, `expired` and `wrongHost`. */
   readonly authority: string;
-  /** For 127.0.0.1, localhost and api.example.test. */
+  /** For 127.0.0.1, localhost, api.example.test and every host of example.com. */
   readonly good: Certificate;
   readonly expired: Certificate;
   readonly wrongHost: Certificate;
@@ -23,7 +23,7 @@ export interface Certificates {
   readonly selfSigned: Certificate;
 }
 
-const hosts = 'IP:127.0.0.1,DNS:localhost,DNS:api.example.test';
+const hosts = 'IP:127.0.0.1,DNS:localhost,DNS:api.example.test,DNS:*.example.com';
 
 /** Makes certificates with openssl, in a folder that is deleted after the file's tests. */
 export function makeCertificates(): Certificates {

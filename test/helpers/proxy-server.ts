@@ -3,7 +3,7 @@ import { createServer, request as send } from 'node:http';
 import { type AddressInfo, connect } from 'node:net';
 import { onTestFinished } from 'vitest';
 
-/** A proxy on loopback that sends every host to one server. Tests can name any host, and nothing leaves this machine. */
+/** A proxy on loopback that sends every host to a server there. Tests can name any host, and nothing leaves this machine. */
 export interface ProxyServer {
   readonly url: string;
   /** Each request line with its credential. */
@@ -12,17 +12,18 @@ export interface ProxyServer {
   connections(): number;
 }
 
-/** Starts a proxy for the current test. `target`: a port on loopback. `refusal`: the status with which it refuses all requests. */
-export async function proxyServer(target: number, refusal?: number): Promise<ProxyServer> {
+/** Starts a proxy for the current test. `target`: a port on loopback, or the one for a host such as `api.example.com:443`. `refusal`: the status with which it refuses all requests. */
+export async function proxyServer(target: number | ((host: string) => number), refusal?: number): Promise<ProxyServer> {
+  const portOf = (host = '') => (typeof target === 'number' ? target : target(host));
   const seen: string[] = [];
   let connections = 0;
   const note = (method?: string, url?: string, credential = '') => seen.push(`${method} ${url} ${credential}`.trim());
   const server = createServer((request, response) => {
     note(request.method, request.url, request.headers['proxy-authorization']);
     if (refusal !== undefined) return response.writeHead(refusal).end('no');
-    const { pathname, search } = new URL(request.url ?? '');
+    const { host, pathname, search } = new URL(request.url ?? '');
     const { 'proxy-authorization': _credential, ...headers } = request.headers;
-    const onward = send({ host: '127.0.0.1', port: target, path: pathname + search, method: request.method, headers }, (answer) => {
+    const onward = send({ host: '127.0.0.1', port: portOf(host), path: pathname + search, method: request.method, headers }, (answer) => {
       response.writeHead(answer.statusCode ?? 0, answer.headers);
       answer.pipe(response);
     });
@@ -33,7 +34,7 @@ export async function proxyServer(target: number, refusal?: number): Promise<Pro
     note(request.method, request.url, request.headers['proxy-authorization']);
     socket.on('error', () => {});
     if (refusal !== undefined) return socket.end(`HTTP/1.1 ${refusal} No\r\nContent-Length: 0\r\n\r\n`);
-    const onward = connect(target, '127.0.0.1', () => {
+    const onward = connect(portOf(request.url), '127.0.0.1', () => {
       socket.write('HTTP/1.1 200 OK\r\n\r\n');
       onward.pipe(socket).pipe(onward);
     });

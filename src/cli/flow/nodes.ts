@@ -1,12 +1,13 @@
 import { AutomateError } from '../../core/failure.ts';
 import type { NodeType } from '../../core/node.ts';
 import { didYouMean } from '../../core/text/suggest.ts';
-import { flowJsonSchema, type JsonSchema, toJsonSchema } from '../../flow/json-schema.ts';
+import { flowJsonSchema, toJsonSchema } from '../../flow/json-schema.ts';
 import { nodeSchema } from '../../flow/schema.ts';
 import { nodeTypes } from '../../nodes/index.ts';
 import { exitCodes } from '../exit.ts';
 import { tableText } from '../show/structure.ts';
 import type { Terminal } from '../terminal.ts';
+import { type DescribedOption, describedOptions } from './described-options.ts';
 import type { NodesOptions } from './flow-options.ts';
 
 /** Prints the JSON Schema of the flow file. Returns the exit code. */
@@ -32,72 +33,17 @@ function findType(name: string): NodeType {
 }
 
 function explanationOf(type: NodeType): string {
-  const { properties: { type: _type, ...options } = {}, required = [] } = toJsonSchema(nodeSchema(type));
   return [
     type.summary,
-    ...Object.entries(options).flatMap(([name, option]) => ['', ...optionLines(name, option, required.includes(name))]),
+    ...describedOptions(toJsonSchema(nodeSchema(type))).flatMap(optionLines),
     '',
     'example:',
     ...type.example.split('\n').map((line) => `  ${line}`),
   ].join('\n');
 }
 
-/** An option with its kind, its default and the options inside it. */
-function optionLines(name: string, option: JsonSchema, isRequired: boolean): string[] {
-  return [
-    `  ${name}: ${kindOf(option)}${defaultText(option, isRequired)}`,
-    ...(option.description === undefined ? [] : [`      ${option.description}`]),
-    ...innerOptions(option).flatMap(([inner, of]) => optionLines(`${name}.${inner}`, of, false)),
-  ];
-}
-
-/** A mapping shows its default in the options inside it. */
-function defaultText({ default: value }: JsonSchema, isRequired: boolean): string {
-  if (isRequired) return ', required';
-  return value === undefined || isPlainObject(value) ? '' : `, default ${shown(value)}`;
-}
-
-/** The options of a mapping, or of every mapping among the variants of an option. */
-function innerOptions(option: JsonSchema): [string, JsonSchema][] {
-  const found = new Map<string, JsonSchema>();
-  for (const variant of variantsOf(option)) {
-    for (const [name, inner] of Object.entries(variant.properties ?? {})) {
-      const other = found.get(name);
-      found.set(name, other ? { ...other, anyOf: [...variantsOf(other), inner] } : inner);
-    }
-  }
-  return [...found];
-}
-
-function variantsOf({ anyOf, oneOf, ...option }: JsonSchema): JsonSchema[] {
-  const variants = [...(anyOf ?? []), ...(oneOf ?? [])];
-  return variants.length === 0 ? [option] : variants.flatMap(variantsOf);
-}
-
-const words: Readonly<Record<string, string>> = {
-  string: 'text',
-  number: 'number',
-  integer: 'whole number',
-  boolean: 'true | false',
-  array: 'list',
-  object: 'mapping',
-};
-
-/** The kind of an option, in the words of the flow file. */
-function kindOf(option: JsonSchema): string {
-  const kinds = variantsOf(option).flatMap(({ type, const: only, enum: some }) => {
-    if (only !== undefined) return [String(only)];
-    if (some) return some.map(String);
-    return [type ?? 'any'].flat().map((kind) => words[kind] ?? kind);
-  });
-  return [...new Set(kinds)].join(' | ');
-}
-
-function shown(value: unknown): string {
-  if (Array.isArray(value)) return `[${value.map(shown).join(', ')}]`;
-  return typeof value === 'string' ? value : JSON.stringify(value);
-}
-
-function isPlainObject(value: unknown): boolean {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
+/** An option with its kind and its default. Those inside it follow it without a blank line. */
+function optionLines({ name, kind, isRequired, value, description }: DescribedOption): string[] {
+  const more = isRequired ? ', required' : value === undefined ? '' : `, default ${value}`;
+  return [...(name.includes('.') ? [] : ['']), `  ${name}: ${kind}${more}`, ...(description === undefined ? [] : [`      ${description}`])];
 }

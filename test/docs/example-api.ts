@@ -1,0 +1,40 @@
+import type { ServerAnswer } from '../helpers/answering-server.ts';
+import type { SeenRequest } from '../helpers/http-server.ts';
+
+interface User {
+  readonly name: string;
+  readonly plan: string;
+  readonly orders: readonly string[];
+}
+
+const users: Readonly<Record<string, User>> = {
+  '17': { name: 'Ada', plan: 'pro', orders: ['A-1', 'A-2'] },
+  '18': { name: 'Bob', plan: 'free', orders: [] },
+  '20': { name: 'Dan', plan: 'free', orders: [] },
+  '21': { name: 'Cleo', plan: 'pro', orders: ['C-1'] },
+};
+
+/** What the password manager of the pages holds. */
+export const secret = 's3cret-token';
+
+/**
+ * Answers as the API that the pages call https://api.example.com. `/v2` wants a token. User 20 is in trouble for three requests, and
+ * `/accounts` answers errors with status 200.
+ */
+export function exampleApi(): (request: SeenRequest) => ServerAnswer {
+  let troubles = 0;
+  return ({ path, headers, method }) => {
+    const [, version = '', kind = '', id = ''] = /^(\/v2)?\/(users|accounts|me)\/?(\w*)$/.exec(path) ?? [];
+    if (version !== '' && headers.authorization !== `Bearer ${secret}`) return { status: 401, body: { error: 'bad token' } };
+    if (kind === 'me') return { body: { name: 'crm' } };
+    if (method === 'POST') return { status: 202, body: {} };
+    if (id === '20' && troubles++ < 3) return { status: 503, body: { error: 'try again later' } };
+    const user = users[id];
+    if (kind === 'accounts') return { body: user ? { balance: 10 } : { error: { message: `no account ${id}` } } };
+    return user ? { body: profileOf(user) } : { status: 404, body: { error: 'no such user' } };
+  };
+}
+
+function profileOf({ name, plan, orders }: User): object {
+  return { data: { user: { name } }, subscriptions: [{ plan }], orders: orders.map((number) => ({ number })) };
+}

@@ -1,0 +1,123 @@
+import { spawn } from 'node:child_process';
+import { cp, mkdir, readFile, symlink, writeFile } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import { onTestFinished } from 'vitest';
+import { noCompileCache, type Workplace } from '../helpers/cli.ts';
+import { stdioServers } from '../helpers/mcp/servers.ts';
+import { secret } from './example-api.ts';
+import { type Block, isBlock, type Page, root } from './pages.ts';
+
+/**
+ * Does everything that a page shows, in its order: writes its files and runs its commands in a shell.
+ * Returns the page with the real outputs; an output that differs only in times, dates, ports and the like stays as it is.
+ */
+export async function runPage(page: Page, place: Workplace, env: Readonly<Record<string, string>>): Promise<string> {
+  const shell = await startShell(place, env);
+  const lines: string[] = [];
+  for (const part of page.parts) {
+    if (!isBlock(part)) lines.push(...part);
+    else if (part.notRun !== undefined) lines.push(...part.lines);
+    else if (part.language === 'console') lines.push(...(await runBlock(part, shell)));
+    else lines.push(...(await showFile(part, shell.folder)));
+  }
+  return lines.join('\n');
+}
+
+/** Writes the file that a block shows. A file of examples/ exists already: returns its real lines. */
+async function showFile({ file, lines }: Block, folder: string): Promise<readonly string[]> {
+  if (file === undefined) return lines;
+  if (file.startsWith('examples/')) return (await readFile(root + file, 'utf8')).trimEnd().split('\n');
+  await mkdir(dirname(join(folder, file)), { recursive: true });
+  await writeFile(join(folder, file), lines.map((line) => `${line}\n`).join(''));
+  return lines;
+}
+
+async function runBlock({ lines }: Block, shell: Shell): Promise<string[]> {
+  const made: string[] = [];
+  for (const { command, output } of commandsOf(lines)) {
+    const shown = output.join('\n').trimEnd();
+    const real = (await shell.run(command.map((line) => line.replace(/^\$ /, '')).join('\n'))).trimEnd();
+    const blank = output.slice(shown === '' ? 0 : shown.split('\n').length);
+    made.push(...command, ...(isAlike(shown, real) ? output : [...(real === '' ? [] : real.split('\n')), ...blank]));
+  }
+  return made;
+}
+
+/** The commands of a console block, which begin with `$ ` and go on after a backslash, each with the output shown. */
+function commandsOf(lines: readonly string[]): { command: string[]; output: string[] }[] {
+  const commands: { command: string[]; output: string[] }[] = [];
+  for (const line of lines) {
+    const last = commands.at(-1);
+    if (line.startsWith('$ ')) commands.push({ command: [line], output: [] });
+    else if (last?.output.length === 0 && last.command.at(-1)?.endsWith('\\')) last.command.push(line);
+    else last?.output.push(line);
+  }
+  return commands;
+}
+
+/** True if an output is as shown, where a line `...` stands for any lines. */
+export function isAlike(shown: string, real: string): boolean {
+  const escaped = blurred(shown).replace(/[\\^$.*+?()[\]{}|]/g, '\\$&');
+  const pattern = escaped.replace(/^\\\.\\\.\\\.(\n|$)/gm, '(?:.*(?:\\n|$))*?');
+  return new RegExp(`^${pattern}$`).test(blurred(real));
+}
+
+/** Replaces whatever is different at every run, on every machine and every day. */
+function blurred(text: string): string {
+  return text
+    .replace(/\d[\d,.]* (?:ms|s|min \d+ s|min)\b/g, 'TIME')
+    .replace(/\b\d+[smhd]\b/g, 'TIME')
+    .replace(/\d\d:\d\d UTC/g, 'TIME')
+    .replace(/\d[\d,.]*\/s\b/g, 'RATE')
+    .replace(/\d{4}-\d\d(?:-\d\d)?/g, 'DATE')
+    .replace(/date: .* GMT/g, 'date: DATE')
+    .replace(/(127\.0\.0\.1):\d+/g, '$1:PORT')
+    .replace(/\/\S*\/(automate-demo-)\w+/g, '/tmp/$1X')
+    .replace(/ {2,}/g, '  ');
+}
+
+/** A bash that runs one command after another in the folder `customers` of a workplace, which has a copy of examples/. */
+interface Shell {
+  readonly folder: string;
+  /** Returns everything that a command prints. */
+  run(command: string): Promise<string>;
+}
+
+async function startShell(place: Workplace, env: Readonly<Record<string, string>>): Promise<Shell> {
+  const folder = place.path('customers');
+  const bin = await programs(place);
+  await mkdir(folder);
+  await cp(`${root}examples`, join(folder, 'examples'), { recursive: true });
+  const PATH = `${bin}:${dirname(process.execPath)}:${process.env.PATH}`;
+  const child = spawn('bash', { cwd: folder, env: { PATH, HOME: place.folder, ...noCompileCache, ...env } });
+  onTestFinished(() => void child.kill());
+  let output = '';
+  let heard = () => {};
+  child.stdout.setEncoding('utf8').on('data', (text: string) => {
+    output += text;
+    heard();
+  });
+  child.stdin.write('exec 2>&1; code=0\n');
+  const end = 'end-of-command-7f3a';
+  return {
+    folder,
+    async run(command) {
+      child.stdin.write(`(exit $code); { ${command}\n} </dev/null; code=$?; printf ${end}\n`);
+      while (!output.endsWith(end)) await new Promise<void>((resolve) => (heard = resolve));
+      const printed = output.slice(0, -end.length).replaceAll(place.folder, '/home/ada').replaceAll(root, '/home/ada/automate/');
+      output = '';
+      return printed;
+    },
+  };
+}
+
+/** A folder with the tool as `automate`, an `npx` that starts the installed MCP server (the real one would download it), and a `pass`. */
+async function programs(place: Workplace): Promise<string> {
+  const bin = place.path('bin');
+  await mkdir(bin);
+  await symlink(`${root}bin/automate.js`, join(bin, 'automate'));
+  const script = (name: string, line: string) => writeFile(join(bin, name), `#!/bin/sh\n${line}\n`, { mode: 0o755 });
+  await script('npx', `exec ${stdioServers.everything.join(' ')}`);
+  await script('pass', `echo ${secret}`);
+  return bin;
+}
