@@ -2,6 +2,7 @@ import { createHash, randomUUID } from 'node:crypto';
 import type { Event } from '../core/event.ts';
 import { Failure } from '../core/failure.ts';
 import type { Cache, Ports } from '../core/ports.ts';
+import { RunSpending } from '../core/spending.ts';
 import type { Tools } from '../core/tools/tools.ts';
 import type { FileCache } from '../io/cache/cache.ts';
 import { createClock } from '../io/clock/clock.ts';
@@ -25,6 +26,8 @@ export interface WireOptions {
   readonly allowHttp: boolean;
   readonly cacert: string | undefined;
   readonly ledger: RunLedger;
+  /** The money that earlier parts of the run have spent, by node; absent for none. */
+  readonly costs?: Readonly<Record<string, number>> | undefined;
   /** The environment of the credentials; absent for AUTOMATE_ENV. */
   readonly env: string | undefined;
   report(event: Event): void;
@@ -79,6 +82,7 @@ export function wire(options: WireOptions): WiredPorts {
   return {
     clock,
     ledger: options.ledger,
+    spending: new RunSpending(options.costs),
     credits: () => options.ledger.spent(),
     http: createHttp({
       transport: flushingFirst(transport, options.ledger),

@@ -95,6 +95,8 @@ export interface Action extends CallPolicy {
   readonly fields: readonly string[];
   /** The way HTTP bodies are read; absent for `auto`. */
   readonly responseMode?: ResponseMode;
+  /** True if `map` reads a document that is made of the answer. */
+  readonly makesDocument?: boolean;
   /** Only of a node that calls a tool. */
   readonly tool?: CalledTool;
 }

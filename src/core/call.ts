@@ -1,5 +1,6 @@
 import type { NodeEvent } from './event.ts';
 import type { Http, HttpResponse } from './ports.ts';
+import type { Spending } from './spending.ts';
 import type { Tools } from './tools/tools.ts';
 
 /** The number of retries and the waits between them. */
@@ -19,6 +20,8 @@ export interface RetryPolicy {
 export interface AttemptContext {
   readonly http: Http;
   readonly tools: Tools;
+  /** The money that the node's calls have cost. */
+  readonly spending: Spending;
   report(event: NodeEvent): void;
   /** A UUID that is the same whenever this record passes this node in this run. `part`: names one of several calls for the record. */
   idempotencyKey(part?: string): string;

@@ -55,6 +55,8 @@ export type NodeEvent =
   /** For each path of a map, true if it was found. */
   | { readonly type: 'mapped'; readonly paths: readonly string[]; readonly found: readonly boolean[] }
   | ({ readonly type: 'page-short' } & ShortPage)
+  /** A model's answer. `cost`: in the unit of the node's price; absent without one. */
+  | { readonly type: 'tokens'; readonly input: number; readonly output: number; readonly cost: number | undefined }
   | ({ readonly type: 'tool-progress'; readonly tool: string } & ToolProgress);
 
 /** An event of an MCP server that belongs to no record. */

@@ -122,3 +122,8 @@ export class FlowError extends AutomateError {
 export class Unfinished extends Error {
   override readonly name = 'Unfinished';
 }
+
+/** Thrown by an attempt if nothing more can be paid for. The run ends as at a credit limit, and a later run takes the record up. */
+export class LimitReached extends Error {
+  override readonly name = 'LimitReached';
+}

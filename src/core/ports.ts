@@ -1,6 +1,7 @@
 import type { Auth } from './auth/auth.ts';
 import type { Event, HitSource } from './event.ts';
 import type { Item, Outcome, PartialRows, Success } from './item.ts';
+import type { RunSpending } from './spending.ts';
 import type { SecretOf } from './template/body-credential.ts';
 import type { Tools } from './tools/tools.ts';
 
@@ -121,6 +122,7 @@ export interface Ports {
   readonly ledger: Ledger;
   readonly cache: Cache;
   readonly clock: Clock;
+  readonly spending: RunSpending;
   report(event: Event): void;
   /** The UUID of a name: the same in the same run, also when it is resumed. */
   uuidOf(name: string): string;

@@ -1,6 +1,6 @@
 import type { AttemptContext, Call, LastAnswer } from '../core/call.ts';
 import type { FailureReport } from '../core/event.ts';
-import { Failure, Unfinished } from '../core/failure.ts';
+import { Failure, LimitReached, Unfinished } from '../core/failure.ts';
 import type { Ports } from '../core/ports.ts';
 import { UnreachableWatch } from './failure-limits.ts';
 import type { WaitingCall } from './gate.ts';
@@ -113,6 +113,7 @@ export class Calls {
           this.#succeed(call, running, result, { attempts, startedMs });
           return result;
         } catch (error) {
+          if (error instanceof LimitReached) this.#endUnpaid(error.message);
           if (!(error instanceof Failure)) throw error;
           failed = this.#fail(call, running, error, attempts);
         } finally {
@@ -147,6 +148,12 @@ export class Calls {
   #endIfUsedUp(): void {
     const message = this.#ports.ledger.usedUp();
     if (message !== undefined) this.#phase.advance('unpaid', { ending: 'max-credits', message });
+  }
+
+  /** Ends the run: an attempt found that nothing more can be paid for. Calls in flight finish. Throws Unfinished. */
+  #endUnpaid(message: string): never {
+    this.#phase.advance('unpaid', { ending: 'max-credits', message });
+    throw new Unfinished();
   }
 
   #settle(running: RunningCall, cost?: number): void {

@@ -6,6 +6,7 @@ import type { Item, PartialRows } from '../core/item.ts';
 import type { NodeContext, Step } from '../core/node.ts';
 import type { Http, Ports } from '../core/ports.ts';
 import type { Fields } from '../core/record.ts';
+import type { Spending } from '../core/spending.ts';
 import type { Tools } from '../core/tools/tools.ts';
 import type { Batches } from './batches.ts';
 import type { Caller, Calls, Progress } from './call.ts';
@@ -97,6 +98,10 @@ export class RecordContext implements NodeContext, Caller {
 
   get tools(): Tools {
     return this.chain.tools.ports.tools;
+  }
+
+  get spending(): Spending {
+    return this.chain.tools.ports.spending.of(this.step.id);
   }
 
   call<Result>(call: Call<Result> | BatchEntry<Result>): Promise<Result> {

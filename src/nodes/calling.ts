@@ -38,7 +38,8 @@ export function callBatches(action: Action, batching: Batching): Node['run'] {
   };
 }
 
-function reported({ paths }: Action, { rows, found }: Reading, context: NodeContext): readonly Fields[] {
+/** The rows of a reading, whose hits are reported. */
+export function reported({ paths }: Action, { rows, found }: Reading, context: NodeContext): readonly Fields[] {
   if (paths.length > 0) context.report({ type: 'mapped', paths, found });
   return rows;
 }
@@ -55,14 +56,15 @@ export class RequestCall implements Call<Accepted> {
   readonly #policy: CallPolicy;
   readonly #part: string | undefined;
   readonly #record: Fields | undefined;
-  #request: ActionRequest;
+  /** The request of the next attempt. */
+  protected request: ActionRequest;
   #hasKey = false;
 
   /** `part`: names one of several calls for a record; absent for the only one. `record`: absent in a batch. */
   constructor(policy: CallPolicy, request: ActionRequest, record?: Fields, part?: string) {
     this.gate = gateOf(request);
     this.#policy = policy;
-    this.#request = request;
+    this.request = request;
     this.#record = record;
     this.#part = part;
   }
@@ -82,8 +84,8 @@ export class RequestCall implements Call<Accepted> {
   get cache(): CachedCall<Accepted> | undefined {
     const { cache, accept } = this.#policy;
     if (!cache) return undefined;
-    const restore = (response: HttpResponse) => accept(response, this.#request, this.#record);
-    return { maxAgeMs: cache.maxAgeMs, key: cache.key(this.#request, this.#record), store: responseOf, restore };
+    const restore = (response: HttpResponse) => accept(response, this.request, this.#record);
+    return { maxAgeMs: cache.maxAgeMs, key: cache.key(this.request, this.#record), store: responseOf, restore };
   }
 
   /** Makes final the failures that the flow does not want retried. */
@@ -115,10 +117,10 @@ export class RequestCall implements Call<Accepted> {
 
   #identified(context: AttemptContext): ActionRequest {
     if (this.#policy.hasIdempotencyKey && !this.#hasKey) {
-      this.#request = withIdempotencyKey(this.#request as HttpRequest, context.idempotencyKey(this.#part));
+      this.request = withIdempotencyKey(this.request as HttpRequest, context.idempotencyKey(this.#part));
       this.#hasKey = true;
     }
-    return this.#request;
+    return this.request;
   }
 }
 

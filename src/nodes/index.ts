@@ -1,9 +1,10 @@
 import type { NodeType } from '../core/node.ts';
 import { http } from './http/http.ts';
+import { llm } from './llm/llm.ts';
 import { loop } from './loop.ts';
 import { mcp } from './mcp/mcp.ts';
 import { poll } from './poll.ts';
 import { set } from './set.ts';
 
 /** Every node type there is, in the order in which they are listed. */
-export const nodeTypes: readonly NodeType[] = [http, mcp, set, loop, poll];
+export const nodeTypes: readonly NodeType[] = [http, mcp, llm, set, loop, poll];

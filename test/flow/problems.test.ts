@@ -1,5 +1,11 @@
 import { describe, expect, test } from 'vitest';
+import { nodeTypes } from '../../src/nodes/index.ts';
 import { flowProblems, onOneLine, planFor, shown } from '../helpers/flow-problems.ts';
+
+const names = nodeTypes.map(({ name }) => name);
+
+/** All node types, as messages list them. */
+const types = `${names.slice(0, -1).join(', ')} or ${names.at(-1)}`;
 
 /** The problems of an HTTP node with these lines in it. They begin on line 4. */
 const ofNode = (...lines: string[]) =>
@@ -274,10 +280,10 @@ describe('values that do not fit', () => {
     ['nodes:', '1:7 expected a list of nodes, found nothing'],
     ['nodes: {}', '1:8 expected a list of nodes, found a mapping'],
     ['nodes: []', '1:8 expected at least one node, found an empty list'],
-    ['nodes: [5]', '1:9 a node needs a type; expected http, mcp, set, loop or poll'],
+    ['nodes: [5]', `1:9 a node needs a type; expected ${types}`],
     ['nodes: [{ typ: http }]', '1:11 unknown key "typ"; did you mean "type"?'],
-    ['nodes: [{ type: 5 }]', '1:9 a node needs a type; expected http, mcp, set, loop or poll'],
-    ['nodes: [{ type: webhook }]', '1:17 no node type "webhook"; expected http, mcp, set, loop or poll'],
+    ['nodes: [{ type: 5 }]', `1:9 a node needs a type; expected ${types}`],
+    ['nodes: [{ type: webhook }]', `1:17 no node type "webhook"; expected ${types}`],
     ['name: [x]\nnodes: [{ type: set }]', '1:7 expected a text, found a list'],
     ['allow_hosts: intranet\nnodes: [{ type: set }]', '1:14 expected a list, found "intranet"'],
     ['allow_hosts: [https://a.com/]\nnodes: [{ type: set }]', '1:15 expected a host such as intranet.example.com or 10.0.0.7:8080'],

@@ -5,6 +5,7 @@ import type { Item, Outcome, PartialRows } from '../../src/core/item.ts';
 import type { LimitOverrides, NodeType } from '../../src/core/node.ts';
 import type { Cache, Clock, Http, HttpRequest, HttpResponse, Ledger, Output } from '../../src/core/ports.ts';
 import type { Fields } from '../../src/core/record.ts';
+import { RunSpending } from '../../src/core/spending.ts';
 import type { Tools } from '../../src/core/tools/tools.ts';
 import type { Value } from '../../src/core/value/value.ts';
 import { reportOf } from '../../src/engine/call.ts';
@@ -31,6 +32,8 @@ export interface FlowOptions extends Partial<RunSettings>, LimitOverrides {
   readonly csv?: boolean;
   readonly allowHttp?: boolean;
   readonly credits?: number;
+  /** The money that earlier parts of the run have spent, by node. */
+  readonly costs?: Readonly<Record<string, number>>;
   readonly random?: number;
   /** Node types besides those that there are. */
   readonly nodeTypes?: readonly NodeType[];
@@ -83,6 +86,7 @@ export async function runFlow(yaml: string, records: Iterable<GivenRecord>, opti
   const ports = {
     clock,
     ledger,
+    spending: new RunSpending(options.costs),
     http: options.httpPort ?? createHttp(clock, requests, options.http ?? (() => ({}))),
     tools: options.tools ?? noTools,
     cache: createMemoryCache(clock),

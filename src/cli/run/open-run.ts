@@ -62,6 +62,7 @@ export async function openRun(ready: ReadyRun): Promise<OpenRun> {
     allowHttp: options.allowHttp ?? false,
     cacert: options.cacert,
     ledger,
+    costs: claim.from.costs,
     env: options.env,
     report(event) {
       addToTally(tally, event);
@@ -113,6 +114,11 @@ async function openFiles(ready: ReadyRun, done: Checkpoint, ports: WiredPorts): 
     journal,
     from: done,
     credits: () => done.credits + ports.credits(),
+    costs: () => nonEmpty(ports.spending.totals()),
     ...(journal && publish && { publish: (saved: Checkpoint) => publish(journal, saved) }),
   });
+}
+
+function nonEmpty(costs: Readonly<Record<string, number>>): Readonly<Record<string, number>> | undefined {
+  return Object.keys(costs).length > 0 ? costs : undefined;
 }

@@ -66,7 +66,7 @@ export class RequestTest {
     let answer: Answer | undefined;
     try {
       answer = action.accept(response, request, fields);
-      return { ...preview, ...action.read(fields, answer) };
+      return { ...preview, ...(action.makesDocument && { body: answer.body }), ...action.read(fields, answer) };
     } catch (error) {
       return { ...preview, failure: asFailure(error) };
     } finally {

@@ -7,10 +7,16 @@ type Header = (name: string) => string | undefined;
  * RateLimit: draft-ietf-httpapi-ratelimit-headers (`"default";r=0;t=30`), its draft 7 (`limit=10, remaining=0, reset=30`), and the older RateLimit-Reset.
  * X-RateLimit-Reset: seconds, or an epoch in seconds or ms.
  * Many servers send these reset headers with every answer: they count only with a 429, or if no request remains.
+ * Servers of language models have headers of their own, which count with a 429: the longest wait of all.
  * `nowMs`: the wall clock, for an answer without a Date.
  */
 export function retryAfterMs(status: number, header: Header, nowMs: number): number | undefined {
   const serverNow = () => dateMs(header('date')) ?? nowMs;
+  const waits = [standardWait(status, header, serverNow), ...(status === 429 ? modelWaits(header, serverNow) : [])];
+  return waits.reduce((longest, wait) => (wait === undefined || (longest !== undefined && longest >= wait) ? longest : wait), undefined);
+}
+
+function standardWait(status: number, header: Header, serverNow: () => number): number | undefined {
   const waitMs = retryAfterOf(header('retry-after'), serverNow);
   if (waitMs !== undefined) return waitMs;
   const remaining = header('ratelimit-remaining') ?? header('x-ratelimit-remaining') ?? header('x-rate-limit-remaining');
@@ -36,6 +42,46 @@ function dateMs(value: string | undefined): number | undefined {
   // The asctime form names no zone, and Date.parse would take it for local time.
   const ms = Date.parse(/[A-Z]{3}\s*$/.test(value) ? value : `${value} GMT`);
   return Number.isNaN(ms) ? undefined : ms;
+}
+
+const openAiLimits = ['requests', 'tokens'];
+const anthropicLimits = ['requests', 'tokens', 'input-tokens', 'output-tokens'];
+
+/**
+ * The waits of OpenAI's `retry-after-ms` and `x-ratelimit-reset-*` (`1s`, `6m0s`, `120ms`) and of Anthropic's
+ * `anthropic-ratelimit-*-reset` (RFC 3339). If some limits are used up, only theirs count.
+ */
+function modelWaits(header: Header, serverNow: () => number): (number | undefined)[] {
+  const limits = [
+    ...openAiLimits.map((limit) => ({
+      remaining: header(`x-ratelimit-remaining-${limit}`),
+      waitMs: goDurationMs(header(`x-ratelimit-reset-${limit}`)),
+    })),
+    ...anthropicLimits.map((limit) => ({
+      remaining: header(`anthropic-ratelimit-${limit}-remaining`),
+      waitMs: timeWait(header(`anthropic-ratelimit-${limit}-reset`), serverNow),
+    })),
+  ];
+  const usedUp = limits.filter(({ remaining }) => remaining?.trim() === '0');
+  const ms = /^\s*\d+(?:\.\d+)?\s*$/.exec(header('retry-after-ms') ?? '')?.[0];
+  return [ms === undefined ? undefined : Number(ms), ...(usedUp.length > 0 ? usedUp : limits).map(({ waitMs }) => waitMs)];
+}
+
+const unitsMs: Readonly<Record<string, number>> = { ms: 1, s: 1000, m: 60_000, h: 3_600_000 };
+
+/** Ms of a duration as Go writes it, such as `6m0s`; absent for another text. */
+export function goDurationMs(text: string | undefined): number | undefined {
+  if (text === undefined || !/^(?:\d+(?:\.\d+)?(?:ms|s|m|h))+$/.test(text)) return undefined;
+  return [...text.matchAll(/(\d+(?:\.\d+)?)(ms|s|m|h)/g)].reduce(
+    (sum, [, count, unit]) => sum + Number(count) * (unitsMs[unit as string] ?? 0),
+    0,
+  );
+}
+
+function timeWait(text: string | undefined, serverNow: () => number): number | undefined {
+  if (text === undefined || !/^\d{4}-\d\d-\d\dT/.test(text)) return undefined;
+  const ms = Date.parse(text);
+  return Number.isNaN(ms) ? undefined : positive(ms - serverNow());
 }
 
 function rateLimitWait(header: Header, status: number): number | undefined {

@@ -36,7 +36,8 @@ export function messageOf(issue: Issue, hidden: boolean): string {
   }
 }
 
-function listed(choices: readonly string[]): string {
+/** The choices as a text: `a, b or c`. */
+export function listed(choices: readonly string[]): string {
   return choices.length === 1 ? `${choices[0]}` : `${choices.slice(0, -1).join(', ')} or ${choices.at(-1)}`;
 }
 

@@ -6,7 +6,7 @@ import { namesAt, toJsonSchema } from '../json-schema.ts';
 import { holdsSecret, isAuthName } from '../secrets/mask.ts';
 import { isUnderAuth } from '../secrets/secrets.ts';
 import type { At, Source } from '../source.ts';
-import { choiceMessage, messageOf } from './issue-message.ts';
+import { choiceMessage, listed, messageOf } from './issue-message.ts';
 
 type Issue = z.core.$ZodIssue;
 
@@ -142,7 +142,8 @@ function problemsOf(issue: Issue, schema: z.ZodType, { source, at }: Place): Pro
     return issue.keys.map((key) => source.atName([...place, key], unknownKey(key, known, place)));
   }
   if (isMissing(issue)) {
-    return [source.at(place.slice(0, -1), `the key "${String(path.at(-1))}" is missing`)];
+    const choices = issue.code === 'invalid_value' && issue.values.length > 1 ? `; expected ${listed(issue.values.map(String))}` : '';
+    return [source.at(place.slice(0, -1), `the key "${String(path.at(-1))}" is missing${choices}`)];
   }
   const message = isChoice(issue) ? choiceMessage(issue, schema, isSecret(place)) : messageOf(issue, isSecret(place));
   const { offset, isName }: CustomParams = issue.code === 'custom' ? (issue.params ?? {}) : {};

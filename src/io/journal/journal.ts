@@ -30,6 +30,8 @@ export interface Checkpoint {
   readonly failed: number;
   readonly rows: number;
   readonly credits: number;
+  /** The money that nodes with a price have spent, by node; absent for none. */
+  readonly costs?: Readonly<Record<string, number>>;
 }
 
 /** The journal of an earlier run. */

@@ -28,6 +28,8 @@ export interface FileOutputParts {
   /** The checkpoint at which the run begins. */
   readonly from: Checkpoint;
   credits(): number;
+  /** The money that nodes with a price have spent, by node; absent for none. */
+  costs?(): Readonly<Record<string, number>> | undefined;
   /** Puts the closed files of a complete run in their places; absent if they are there already. */
   readonly publish?: ((saved: Checkpoint) => Promise<void>) | undefined;
 }
@@ -154,13 +156,14 @@ export class FileOutput implements Output {
   /** Takes the text and the counts before the first await: records that come during the writes belong to the next checkpoint. */
   async #flush(): Promise<void> {
     const { records, errors, from, credits } = this.#parts;
+    const costs = this.#parts.costs?.();
     const begin = this.#hasBegun ? '' : this.#records.begin();
     const pieces = this.#records.take();
     this.#hasBegun = true;
     const opensErrors = !this.#errorSink && (errors.isBegun || this.#counts.failed > from.failed);
     const errorBegin = opensErrors && !errors.isBegun ? this.#errors.begin() : '';
     const errorPieces = this.#errors.take();
-    const reached = { ...this.#progress.reached(), ...this.#counts, credits: credits() };
+    const reached = { ...this.#progress.reached(), ...this.#counts, credits: credits(), ...(costs && { costs }) };
     if (opensErrors) this.#errorSink = await this.#openErrors();
     if (this.#errorSink) await writeAll(this.#errorSink, errorBegin, errorPieces);
     await writeAll(records.sink, begin, pieces);

@@ -24,6 +24,7 @@ export interface OutputRun {
   readonly journal: Journal | undefined;
   readonly from: Checkpoint;
   credits(): number;
+  costs(): Readonly<Record<string, number>> | undefined;
   publish?: ((saved: Checkpoint) => Promise<void>) | undefined;
 }
 
@@ -54,6 +55,7 @@ export async function openOutput(plan: OutputPlan, run: OutputRun): Promise<File
     journal,
     from,
     credits: run.credits,
+    costs: run.costs,
     publish: run.publish,
   });
 }

@@ -6,6 +6,7 @@ import type { Usage } from '../../../io/ledger/holds.ts';
 import { onOneLine } from '../../../io/records/errors.ts';
 import { count, counted, creditsText, creditText } from '../number.ts';
 import type { FailureGroup, PathHits, Tally } from './tally.ts';
+import { tokenLines, tokensJson } from './tokens.ts';
 
 /** The facts of a summary that are not in the tally. */
 export interface SummaryFacts {
@@ -60,6 +61,7 @@ export function summaryText(tally: Tally, facts: SummaryFacts, colors: ChalkInst
     ...hitLines(tally),
     ...shortLines(tally, colors),
     ...cacheLines(tally, facts),
+    ...tokenLines(tally),
     ...fileLines(facts),
     ...usageLines(facts.usage, colors),
     ...facts.next.map((step) => stepText(step, colors)),
@@ -250,6 +252,7 @@ export function summaryJson(tally: Tally, facts: SummaryFacts): string {
       cached_in_flight: tally.cached['in-flight'],
       credits_saved: tally.creditsSaved,
       credits: facts.credits,
+      ...tokensJson(tally),
       ...(facts.usage && { allowance: facts.usage }),
       ms: Math.round(ms),
       paused_ms: Math.round(facts.paused.ms),

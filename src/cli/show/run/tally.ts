@@ -1,4 +1,5 @@
 import type { Ending, Event, FailureReport, HitSource, ShortPage } from '../../../core/event.ts';
+import { rounded } from '../../../core/spending.ts';
 
 /** Failures of the same node, class and status, with the message of the first one. */
 export interface FailureGroup extends FailureReport {
@@ -15,6 +16,14 @@ export interface PathHits {
   readonly path: string;
   found: number;
   of: number;
+}
+
+/** The tokens that a node's models have read and written. */
+export interface TokenCounts {
+  input: number;
+  output: number;
+  /** In the unit of the node's price; absent without one. */
+  cost: number | undefined;
 }
 
 /** Counts the records with a short page. */
@@ -44,6 +53,8 @@ export interface Tally {
   /** Failures passed through by records that have not ended yet, by record number: the record may still fail. */
   readonly undecided: Map<number, Map<string, FailureReport>>;
   readonly hits: Map<string, PathHits[]>;
+  /** The tokens of models and their cost, by node. */
+  readonly tokens: Map<string, TokenCounts>;
   /** Records with a short page, by node. */
   readonly short: Map<string, ShortPages>;
   /** The first record whose answer was mapped, by node. */
@@ -70,6 +81,7 @@ export function createTally(): Tally {
     failures: new Map(),
     undecided: new Map(),
     hits: new Map(),
+    tokens: new Map(),
     short: new Map(),
     answered: new Map(),
     stopReason: undefined,
@@ -108,6 +120,7 @@ const handlers: { readonly [Type in Event['type']]: ((tally: Tally, event: Event
     if (record < (tally.answered.get(node) ?? Infinity)) tally.answered.set(node, record);
   },
   'page-short': addShort,
+  tokens: addTokens,
   'record-kept': addUndecided,
   'record-done'(tally, { record }) {
     addPassedThrough(tally, record);
@@ -179,6 +192,14 @@ function addShort(tally: Tally, { node, record, page, items, size }: EventOf<'pa
   const short = tally.short.get(node);
   if (short) short.records++;
   else tally.short.set(node, { records: 1, first: { record, page, items, size } });
+}
+
+function addTokens(tally: Tally, { node, input, output, cost }: EventOf<'tokens'>): void {
+  const counts = tally.tokens.get(node) ?? { input: 0, output: 0, cost: undefined };
+  counts.input += input;
+  counts.output += output;
+  if (cost !== undefined) counts.cost = rounded((counts.cost ?? 0) + cost);
+  tally.tokens.set(node, counts);
 }
 
 function addHits(tally: Tally, node: string, paths: readonly string[], found: readonly boolean[]): void {

@@ -1,0 +1,48 @@
+import { countAt, type Finish, listAt, type Provider, present, textAt } from './provider.ts';
+
+const finishes: Readonly<Record<string, Finish>> = {
+  end_turn: 'stop',
+  stop_sequence: 'stop',
+  max_tokens: 'length',
+  model_context_window_exceeded: 'length',
+  refusal: 'refusal',
+};
+
+/** Anthropic's Messages. https://docs.claude.com/en/api/messages */
+export const anthropic: Provider = {
+  baseUrl: 'https://api.anthropic.com/v1',
+  credential: 'anthropic-api-key',
+  headers: { 'anthropic-version': '2023-06-01' },
+  lacks: ['seed'],
+  auth: (credential) => ({ type: 'api_key', header: 'x-api-key', credential }),
+  path: () => '/messages',
+  body({ system, schema, effort, cachesPrompt, ...question }) {
+    const format = schema && { type: 'json_schema', schema };
+    return present({
+      model: question.model,
+      max_tokens: question.maxTokens,
+      system: cachesPrompt && system !== undefined ? [{ type: 'text', text: system, cache_control: { type: 'ephemeral' } }] : system,
+      messages: question.turns.map(({ role, text }) => ({ role, content: text })),
+      temperature: question.temperature,
+      top_p: question.top_p,
+      output_config: format || effort !== undefined ? present({ format, effort }) : undefined,
+    });
+  },
+  answer(body) {
+    const cached = countAt(body, 'usage', 'cache_read_input_tokens');
+    const stored = countAt(body, 'usage', 'cache_creation_input_tokens');
+    return {
+      text: listAt(body, 'content')
+        .map((part) => textAt(part, 'text') ?? '')
+        .join(''),
+      finish: finishes[textAt(body, 'stop_reason') ?? ''] ?? 'other',
+      model: textAt(body, 'model'),
+      usage: {
+        // Its input_tokens leaves out those that were read from the cache and written to it.
+        input: countAt(body, 'usage', 'input_tokens') + cached + stored,
+        output: countAt(body, 'usage', 'output_tokens'),
+        cached,
+      },
+    };
+  },
+};

@@ -1,0 +1,131 @@
+import type { CallPolicy } from '../../core/action.ts';
+import { excerpt } from '../../core/answer/response.ts';
+import type { AttemptContext } from '../../core/call.ts';
+import { Failure, LimitReached } from '../../core/failure.ts';
+import type { HttpRequest } from '../../core/ports.ts';
+import type { Fields } from '../../core/record.ts';
+import { rounded } from '../../core/spending.ts';
+import type { JsonObject } from '../../core/value/value.ts';
+import { type Accepted, RequestCall } from '../calling.ts';
+import type { Turn, Usage } from './provider.ts';
+
+/** An answer that has tokens and is no success. */
+export class UnusableAnswer extends Failure {
+  /** `reason`: what does not fit; absent if asking again is of no use. */
+  constructor(
+    message: string,
+    readonly text: string,
+    readonly usage: Usage,
+    readonly reason?: string,
+  ) {
+    super('answer', message, { status: 200 });
+  }
+}
+
+/** An accepted answer of a model. */
+export interface ModelAccepted extends Accepted {
+  readonly usage: Usage;
+}
+
+/** The prices of tokens, per million. */
+export interface TokenPrice {
+  readonly input: number;
+  readonly output: number;
+  readonly cached: number;
+}
+
+/** The rules of a conversation. */
+export interface ConversationRules {
+  /** Absent if answers cost nothing that is known. */
+  readonly price: TokenPrice | undefined;
+  /** Infinite without a maximum. */
+  readonly maxCost: number;
+  /** Times that the model is asked again if its answer does not fit. */
+  readonly invalidRetries: number;
+}
+
+/** The question of a call, which grows with every answer that does not fit. */
+export interface Dialog {
+  readonly turns: readonly Turn[];
+  request(turns: readonly Turn[]): HttpRequest;
+}
+
+/** A call of a model: one action, in which an answer that does not fit is asked for again. */
+export class Conversation extends RequestCall {
+  readonly #rules: ConversationRules;
+  readonly #dialog: Dialog;
+  #turns: readonly Turn[];
+  #usage: Usage = { input: 0, output: 0, cached: 0 };
+  #invalid = 0;
+
+  constructor(rules: ConversationRules, dialog: Dialog, policy: CallPolicy, record: Fields) {
+    super(policy, dialog.request(dialog.turns), record);
+    this.#rules = rules;
+    this.#dialog = dialog;
+    this.#turns = dialog.turns;
+  }
+
+  override async attempt(context: AttemptContext): Promise<Accepted> {
+    for (;;) {
+      try {
+        const answer = (await this.#paid(context)) as ModelAccepted;
+        return withUsage(answer, this.#usage, this.#rules.price);
+      } catch (error) {
+        if (!(error instanceof UnusableAnswer) || error.reason === undefined || this.#invalid === this.#rules.invalidRetries) throw error;
+        this.#invalid++;
+        this.#turns = [...this.#turns, { role: 'assistant', text: error.text }, { role: 'user', text: correction(error.reason) }];
+        this.request = this.#dialog.request(this.#turns);
+      }
+    }
+  }
+
+  /** Makes one request within the maximum cost. */
+  async #paid(context: AttemptContext): Promise<Accepted> {
+    const { maxCost, price } = this.#rules;
+    const { spending } = context;
+    if (!(await spending.begin(maxCost))) throw new LimitReached(`the max_cost of ${maxCost} is used up: ${spending.total} is spent`);
+    let usage: Usage | undefined;
+    try {
+      const answer = await super.attempt(context);
+      ({ usage } = answer as ModelAccepted);
+      return answer;
+    } catch (error) {
+      if (error instanceof UnusableAnswer) ({ usage } = error);
+      throw error;
+    } finally {
+      const cost = usage && costOf(price, usage);
+      spending.end(cost);
+      if (usage) {
+        this.#usage = sumOf(this.#usage, usage);
+        context.report({ type: 'tokens', input: usage.input, output: usage.output, cost });
+      }
+    }
+  }
+}
+
+/** The sentence that asks again. */
+function correction(reason: string): string {
+  return `${reason.charAt(0).toUpperCase()}${reason.slice(1)}. Answer again with JSON that fits it, and nothing else.`;
+}
+
+/** The answer with these tokens and their cost. */
+export function withUsage(answer: ModelAccepted, usage: Usage, price: TokenPrice | undefined): ModelAccepted {
+  const { input, output, cached } = usage;
+  const counts = { input_tokens: input, output_tokens: output, cached_tokens: cached };
+  return { ...answer, usage, body: { ...(answer.body as JsonObject), usage: counts, cost: costOf(price, usage) ?? null } };
+}
+
+/** The cost of tokens; absent without a price. */
+export function costOf(price: TokenPrice | undefined, { input, output, cached }: Usage): number | undefined {
+  return price && rounded(((input - cached) * price.input + cached * price.cached + output * price.output) / 1e6);
+}
+
+function sumOf(one: Usage, other: Usage): Usage {
+  return { input: one.input + other.input, output: one.output + other.output, cached: one.cached + other.cached };
+}
+
+/** The failure of an answer that cannot be used, with the beginning of its text. */
+export function unusable(reason: string, text: string, usage: Usage, canAskAgain: boolean): UnusableAnswer {
+  const found = text === '' ? '' : `, found ${excerpt(text)}`;
+  return new UnusableAnswer(reason + found, text, usage, canAskAgain ? reason : undefined);
+}

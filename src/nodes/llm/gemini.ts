@@ -1,0 +1,55 @@
+import { goDurationMs } from '../../core/answer/rate-limit.ts';
+import { isObject, type Value } from '../../core/value/value.ts';
+import { countAt, type Finish, listAt, type Provider, present, textAt } from './provider.ts';
+
+const refusals = new Set(['SAFETY', 'RECITATION', 'BLOCKLIST', 'PROHIBITED_CONTENT', 'SPII', 'LANGUAGE']);
+
+/** Google's Gemini. https://ai.google.dev/api/generate-content */
+export const gemini: Provider = {
+  baseUrl: 'https://generativelanguage.googleapis.com/v1beta',
+  credential: 'gemini-api-key',
+  headers: {},
+  lacks: ['prompt_cache'],
+  auth: (credential) => ({ type: 'api_key', header: 'x-goog-api-key', credential }),
+  path: (model) => `/models/${encodeURIComponent(model)}:generateContent`,
+  body: ({ system, schema, effort, ...question }) =>
+    present({
+      systemInstruction: system === undefined ? undefined : { parts: [{ text: system }] },
+      contents: question.turns.map(({ role, text }) => ({ role: role === 'user' ? 'user' : 'model', parts: [{ text }] })),
+      generationConfig: present({
+        maxOutputTokens: question.maxTokens,
+        temperature: question.temperature,
+        topP: question.top_p,
+        seed: question.seed,
+        thinkingConfig: effort === undefined ? undefined : { thinkingLevel: effort },
+        responseMimeType: schema && 'application/json',
+        responseJsonSchema: schema,
+      }),
+    }),
+  answer: (body) => ({
+    text: listAt(body, 'candidates', 0, 'content', 'parts')
+      .filter((part) => !(isObject(part) && part.thought === true))
+      .map((part) => textAt(part, 'text') ?? '')
+      .join(''),
+    finish: finishOf(body),
+    model: textAt(body, 'modelVersion'),
+    usage: {
+      input: countAt(body, 'usageMetadata', 'promptTokenCount'),
+      // Thoughts are paid for as output.
+      output: countAt(body, 'usageMetadata', 'candidatesTokenCount') + countAt(body, 'usageMetadata', 'thoughtsTokenCount'),
+      cached: countAt(body, 'usageMetadata', 'cachedContentTokenCount'),
+    },
+  }),
+  waitMs: (body) =>
+    listAt(body, 'error', 'details')
+      .map((detail) => goDurationMs(textAt(detail, 'retryDelay')))
+      .find((ms) => ms !== undefined),
+};
+
+function finishOf(body: Value): Finish {
+  if (textAt(body, 'promptFeedback', 'blockReason') !== undefined) return 'refusal';
+  const reason = textAt(body, 'candidates', 0, 'finishReason') ?? '';
+  if (refusals.has(reason)) return 'refusal';
+  if (reason === 'MAX_TOKENS') return 'length';
+  return reason === 'STOP' ? 'stop' : 'other';
+}

@@ -1,0 +1,165 @@
+import { type Action, type ActionRequest, type CredentialNeed, type FieldUse, Unasked } from '../../core/action.ts';
+import { compileMapping, type WrittenMap } from '../../core/answer/mapping.ts';
+import { pathTo } from '../../core/answer/path.ts';
+import { type Auth, neededCredentials, placedAuths } from '../../core/auth/auth.ts';
+import type { HttpConnection } from '../../core/connection.ts';
+import { type BuildContext, defineNode, type Node } from '../../core/node.ts';
+import type { HttpRequest, HttpResponse } from '../../core/ports.ts';
+import { type Fields, withFields } from '../../core/record.ts';
+import { textTemplate } from '../../core/template/template.ts';
+import { objectOf } from '../../core/value/dictionary.ts';
+import { type JsonObject, jsonOf, type Value } from '../../core/value/value.ts';
+import { callPolicy, mappedColumns, tryOption } from '../call-policy.ts';
+import { readMapped, reported } from '../calling.ts';
+import { httpOptions } from '../http/http-options.ts';
+import { compileRequest, type RequestTemplate, usesWithin } from '../http/request-template.ts';
+import { Conversation, type TokenPrice } from './conversation.ts';
+import { type LlmOptions, llmOptions } from './llm-options.ts';
+import { type AnswerParts, acceptAnswer } from './model-answer.ts';
+import { OutputCheck, propertiesOf, schemaOf } from './output.ts';
+import type { Provider, Question, Turn } from './provider.ts';
+import { providers } from './providers.ts';
+
+/** The LLM node: one question to a language model per record. */
+export const llm = defineNode({
+  name: 'llm',
+  summary: 'LLM: asks a language model about each record, and checks its answer',
+  example: `- type: llm
+  provider: openai
+  model: gpt-5-mini
+  prompt: "Company: {{name}}"
+  output: { industry: { enum: [retail, software, other] }, employees: { type: integer, optional: true } }`,
+  options: llmOptions,
+  build: buildLlm,
+});
+
+/** Default of questions in flight at once. */
+const defaultConcurrency = 8;
+
+function buildLlm(options: LlmOptions, context: BuildContext): Node | undefined {
+  const connection = options.connection === undefined ? undefined : (context.connection(options.connection) ?? null);
+  const provider: Provider = providers[options.provider];
+  checkOptions(options, provider, context);
+  const schema = options.output ? schemaOf(options.output) : (options.schema as JsonObject | undefined);
+  const check = tryOption(context, ['schema'], () => schema && new OutputCheck(schema));
+  const mapping = tryOption(context, ['map'], () => compileMapping(options.map ?? defaultMap(schema), options.when_empty));
+  const auth = authOf(options, provider);
+  const request = requestOf(options, { provider, auth, connection }, context);
+  const concurrency = options.concurrency ?? (connection?.concurrency === undefined ? defaultConcurrency : undefined);
+  const policy = callPolicy({ ...options, concurrency }, connection, context);
+  const price = priceOf(options);
+  const { model, max_tokens: maxTokens } = options;
+  const parts: AnswerParts = { provider, check, price, model, maxTokens, retryOn: options.retry.on };
+  const question = questionOf(options, schema);
+  const maxAgeMs = options.cache;
+  if (!mapping) return undefined;
+  const ask = (asked: Question, fields: Fields): HttpRequest => ({ ...request.render(fields), body: jsonOf(provider.body(asked)) });
+  const skipped = (fields: Fields) =>
+    new Unasked(
+      withFields(
+        fields,
+        mapping.fields.map((field) => [field, null] as const),
+      ),
+    );
+  const action: Action = {
+    ...policy,
+    prepare(fields) {
+      const asked = question(fields);
+      return isBlank(asked) ? skipped(fields) : ask(asked, fields);
+    },
+    accept: (response) => acceptAnswer(parts, response as HttpResponse),
+    read: (fields, answer) => readMapped(mapping, fields, answer),
+    ...(maxAgeMs !== undefined && { cache: { maxAgeMs, key: (asked: ActionRequest) => cacheKey(options, asked as HttpRequest) } }),
+    credentials: needsOf(auth, connection, request.origin),
+    expands: mapping.expands,
+    maxCalls: 1,
+    makesDocument: true,
+    paths: mapping.paths,
+    fields: mapping.fields,
+  };
+  const rules = { price, maxCost: options.max_cost ?? Number.POSITIVE_INFINITY, invalidRetries: options.invalid_retries };
+  const converse: Node['run'] = async (fields, context) => {
+    const asked = question(fields);
+    if (isBlank(asked)) return [skipped(fields).row];
+    const dialog = { turns: asked.turns, request: (turns: readonly Turn[]) => ask({ ...asked, turns }, fields) };
+    const answer = await context.call(new Conversation(rules, dialog, action, fields));
+    return reported(action, action.read(fields, answer), context);
+  };
+  return { reads: usesOf(options), ...mappedColumns(mapping), run: converse, action };
+}
+
+/** The question for a record. */
+function questionOf(options: LlmOptions, schema: JsonObject | undefined): (fields: Fields) => Question {
+  const system = options.system === undefined ? undefined : textTemplate(options.system);
+  const prompt = textTemplate(options.prompt);
+  const { model, max_tokens: maxTokens, temperature, top_p, seed, effort, prompt_cache: cachesPrompt } = options;
+  const fixed = { model, maxTokens, schema, temperature, top_p, seed, effort, cachesPrompt };
+  return (fields) => ({ ...fixed, system: system?.(fields), turns: [{ role: 'user', text: prompt(fields) }] });
+}
+
+function isBlank({ turns }: Question): boolean {
+  return turns.every(({ text }) => text.trim() === '');
+}
+
+function usesOf({ system, prompt }: LlmOptions): FieldUse[] {
+  return [...usesWithin(prompt, ['prompt']), ...usesWithin(system, ['system'])];
+}
+
+type MaybeConnection = HttpConnection | undefined | null;
+
+/** The way that the node itself signs; absent for none, and if the connection signs. */
+function authOf({ connection, credential }: LlmOptions, provider: Provider): Auth | undefined {
+  const name = credential ?? (connection === undefined ? provider.credential : undefined);
+  return name === undefined || name === 'none' ? undefined : provider.auth(name);
+}
+
+function requestOf(
+  options: LlmOptions,
+  { provider, auth, connection }: { readonly provider: Provider; readonly auth: Auth | undefined; readonly connection: MaybeConnection },
+  context: BuildContext,
+): RequestTemplate {
+  const { base_url: baseUrl = provider.baseUrl, timeout, model } = options;
+  const path = provider.path(model);
+  const written = httpOptions.parse({
+    method: 'POST',
+    url: options.connection === undefined ? baseUrl.replace(/\/+$/, '') + path : path,
+    headers: { 'Content-Type': 'application/json', ...provider.headers },
+    auth: auth ?? (options.connection === undefined || options.credential === 'none' ? 'none' : undefined),
+    timeout,
+  });
+  const at = options.connection === undefined ? 'base_url' : 'connection';
+  return compileRequest(written, connection, { ...context, problem: (_at, message) => context.problem([at], message) });
+}
+
+function needsOf(auth: Auth | undefined, connection: MaybeConnection, origin: string | undefined): CredentialNeed[] {
+  const own = auth ? neededCredentials(auth, origin).map((need) => ({ ...need, at: ['credential'] })) : [];
+  const signing = auth ? [] : placedAuths(connection?.auth).flatMap(({ auth }) => neededCredentials(auth, origin));
+  const all = [...own, ...signing.map((need) => ({ ...need, at: ['connection'] }))];
+  return all.map(({ name: field, at, isPair, origins }) => ({ field, at, isPair, origins }));
+}
+
+function priceOf({ price }: LlmOptions): TokenPrice | undefined {
+  return price && { input: price.input, output: price.output, cached: price.cached_input ?? price.input };
+}
+
+/** The fields that are added without a `map`: the properties of the answer, else its text. */
+function defaultMap(schema: JsonObject | undefined): WrittenMap {
+  const names = schema ? propertiesOf(schema) : [];
+  if (names.length === 0) return { answer: 'text' };
+  return objectOf(names.map((name) => [name, pathTo('output', name)] as const));
+}
+
+/** Everything that makes two questions the same. */
+function cacheKey({ provider, output, schema }: LlmOptions, { origin, path, body }: HttpRequest): string {
+  return jsonOf(['llm', provider, origin + path, body ?? null, (output ?? schema ?? null) as Value]);
+}
+
+function checkOptions(options: LlmOptions, provider: Provider, { problem }: BuildContext): void {
+  const { connection, base_url: baseUrl, output, schema, max_cost: maxCost, price } = options;
+  for (const name of provider.lacks) {
+    if (options[name] !== undefined && options[name] !== false) problem([name], `${options.provider} has no ${name}; leave it out`);
+  }
+  if (connection !== undefined && baseUrl !== undefined) problem(['base_url'], 'expected connection or base_url, found both');
+  if (output && schema) problem(['schema'], 'expected output or schema, found both');
+  if (maxCost !== undefined && !price) problem(['max_cost'], 'max_cost needs price: { input: N, output: N }, per million tokens');
+}

@@ -1,0 +1,50 @@
+import type { Value } from '../../core/value/value.ts';
+import { countAt, type Finish, listAt, type Provider, present, textAt } from './provider.ts';
+
+/** OpenAI's Responses. https://platform.openai.com/docs/api-reference/responses */
+export const openaiResponses: Provider = {
+  baseUrl: 'https://api.openai.com/v1',
+  credential: 'openai-api-key',
+  headers: {},
+  lacks: ['prompt_cache', 'seed'],
+  auth: (credential) => ({ type: 'bearer', credential }),
+  path: () => '/responses',
+  body: (question) =>
+    present({
+      model: question.model,
+      instructions: question.system,
+      input: question.turns.map(({ role, text }) => ({ role, content: text })),
+      max_output_tokens: question.maxTokens,
+      temperature: question.temperature,
+      top_p: question.top_p,
+      reasoning: question.effort === undefined ? undefined : { effort: question.effort },
+      text: question.schema && { format: { type: 'json_schema', name: 'output', strict: true, schema: question.schema } },
+      store: false,
+    }),
+  answer: (body) => ({
+    text: contentsOf(body, 'output_text', 'text') || contentsOf(body, 'refusal', 'refusal'),
+    finish: finishOf(body),
+    model: textAt(body, 'model'),
+    usage: {
+      input: countAt(body, 'usage', 'input_tokens'),
+      output: countAt(body, 'usage', 'output_tokens'),
+      cached: countAt(body, 'usage', 'input_tokens_details', 'cached_tokens'),
+    },
+  }),
+};
+
+function contentsOf(body: Value, type: string, member: string): string {
+  return listAt(body, 'output')
+    .flatMap((item) => listAt(item, 'content'))
+    .filter((part) => textAt(part, 'type') === type)
+    .map((part) => textAt(part, member) ?? '')
+    .join('');
+}
+
+function finishOf(body: Value): Finish {
+  if (contentsOf(body, 'refusal', 'refusal') !== '') return 'refusal';
+  if (textAt(body, 'status') === 'completed') return 'stop';
+  const reason = textAt(body, 'incomplete_details', 'reason');
+  if (reason === 'max_output_tokens') return 'length';
+  return reason === 'content_filter' ? 'refusal' : 'other';
+}

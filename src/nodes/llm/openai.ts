@@ -1,0 +1,42 @@
+import type { Value } from '../../core/value/value.ts';
+import { countAt, type Finish, messagesOf, type Provider, present, textAt } from './provider.ts';
+
+const finishes: Readonly<Record<string, Finish>> = { stop: 'stop', length: 'length', content_filter: 'refusal' };
+
+/** OpenAI's Chat Completions, which most compatible servers speak. https://platform.openai.com/docs/api-reference/chat */
+export const openai: Provider = {
+  baseUrl: 'https://api.openai.com/v1',
+  credential: 'openai-api-key',
+  headers: {},
+  lacks: ['prompt_cache'],
+  auth: (credential) => ({ type: 'bearer', credential }),
+  path: () => '/chat/completions',
+  body: (question) =>
+    present({
+      model: question.model,
+      messages: messagesOf(question),
+      max_completion_tokens: question.maxTokens,
+      temperature: question.temperature,
+      top_p: question.top_p,
+      seed: question.seed,
+      reasoning_effort: question.effort,
+      response_format: question.schema && {
+        type: 'json_schema',
+        json_schema: { name: 'output', strict: true, schema: question.schema },
+      },
+    }),
+  answer: (body) => ({
+    text: textAt(body, 'choices', 0, 'message', 'content') ?? refusalOf(body) ?? '',
+    finish: refusalOf(body) === undefined ? (finishes[textAt(body, 'choices', 0, 'finish_reason') ?? ''] ?? 'other') : 'refusal',
+    model: textAt(body, 'model'),
+    usage: {
+      input: countAt(body, 'usage', 'prompt_tokens'),
+      output: countAt(body, 'usage', 'completion_tokens'),
+      cached: countAt(body, 'usage', 'prompt_tokens_details', 'cached_tokens'),
+    },
+  }),
+};
+
+function refusalOf(body: Value): string | undefined {
+  return textAt(body, 'choices', 0, 'message', 'refusal');
+}

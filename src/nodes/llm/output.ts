@@ -1,0 +1,84 @@
+import * as z from 'zod';
+import { pathTo } from '../../core/answer/path.ts';
+import { fieldName } from '../../core/options/names.ts';
+import { dictionary, membersOf } from '../../core/value/dictionary.ts';
+import { parseJson } from '../../core/value/json.ts';
+import { isObject, type JsonObject, type Value } from '../../core/value/value.ts';
+
+const member = z
+  .strictObject({
+    type: z.enum(['string', 'number', 'integer', 'boolean', 'list']).optional().describe('default string; list is a list of texts'),
+    enum: z.array(z.string()).min(1).optional().describe('the texts that it may be'),
+    optional: z.boolean().optional().describe('true if it may be null'),
+    description: z.string().optional().describe('what the model is told about it'),
+  })
+  .refine(({ type, enum: values }) => type === undefined || values === undefined || type === 'string', {
+    error: 'expected type or enum: the values of an enum are texts',
+    path: ['type'],
+  });
+
+/** The short form of a JSON Schema: the properties of the answer. */
+export const output = dictionary(fieldName, member);
+
+type Member = z.output<typeof member>;
+
+/** The JSON Schema of the short form. */
+export function schemaOf(written: Readonly<Record<string, Member>>): JsonObject {
+  const properties = membersOf(written).map(([name, one]) => [name, propertyOf(one)] as const);
+  return {
+    type: 'object',
+    properties: Object.fromEntries(properties) as JsonObject,
+    required: properties.map(([name]) => name),
+    additionalProperties: false,
+  };
+}
+
+function propertyOf({ type = 'string', enum: values, optional = false, description }: Member): JsonObject {
+  const base = type === 'list' ? 'array' : type;
+  return {
+    type: optional ? [base, 'null'] : base,
+    ...(type === 'list' && { items: { type: 'string' } }),
+    ...(values && { enum: optional ? [...values, null] : values }),
+    ...(description !== undefined && { description }),
+  };
+}
+
+/** The names of the properties of an object's schema; empty for another. */
+export function propertiesOf(schema: JsonObject): string[] {
+  return isObject(schema.properties) ? membersOf(schema.properties).map(([name]) => name) : [];
+}
+
+/** A JSON Schema as a check of answers. */
+export class OutputCheck {
+  readonly #schema: z.ZodType;
+
+  /** Throws an Error for a schema that cannot be checked. */
+  constructor(schema: JsonObject) {
+    this.#schema = z.fromJSONSchema(schema as Parameters<typeof z.fromJSONSchema>[0]);
+  }
+
+  /** The value in a text of a model, digits unchanged. Throws an Error that says what does not fit. */
+  read(text: string): Value {
+    const json = unfenced(text);
+    const { error } = this.#schema.safeParse(parsed(json));
+    const [issue] = error?.issues ?? [];
+    if (issue)
+      throw new Error(
+        `${issue.path.reduce<string>((path, step) => pathTo(path, step as string | number), '') || 'the answer'}: ${issue.message}`,
+      );
+    return parseJson(json);
+  }
+}
+
+function parsed(json: string): unknown {
+  try {
+    return JSON.parse(json);
+  } catch {
+    throw new Error('the answer is not JSON');
+  }
+}
+
+/** A text without the code fence that models like to put around JSON. */
+function unfenced(text: string): string {
+  return /^\s*```(?:json)?\s*\n([\s\S]*?)\n?\s*```\s*$/i.exec(text)?.[1] ?? text;
+}

@@ -1,0 +1,96 @@
+import { valueAt } from '../../core/answer/path.ts';
+import type { Auth } from '../../core/auth/auth.ts';
+import type { JsonObject, Value } from '../../core/value/value.ts';
+
+/** A part of a conversation. */
+export interface Turn {
+  readonly role: 'user' | 'assistant';
+  readonly text: string;
+}
+
+/** The options that are sent only if the flow has them. */
+export interface Tuning {
+  readonly temperature?: number | undefined;
+  readonly top_p?: number | undefined;
+  readonly seed?: number | undefined;
+  readonly effort?: string | undefined;
+}
+
+/** A question to a model. */
+export interface Question extends Tuning {
+  readonly model: string;
+  readonly system: string | undefined;
+  readonly turns: readonly Turn[];
+  readonly maxTokens: number;
+  /** The JSON Schema of the answer; absent for a text. */
+  readonly schema: JsonObject | undefined;
+  /** True if the provider is asked to cache the system prompt. */
+  readonly cachesPrompt: boolean;
+}
+
+/** The way a model ended its answer. */
+export type Finish = 'stop' | 'length' | 'refusal' | 'other';
+
+/** The tokens of an answer. `input` counts all of them, cached ones too. */
+export interface Usage {
+  readonly input: number;
+  readonly output: number;
+  readonly cached: number;
+}
+
+/** An answer, whatever protocol it came in. */
+export interface ModelAnswer {
+  /** Empty if the model said nothing. */
+  readonly text: string;
+  readonly finish: Finish;
+  /** The name that the answer gives; absent if it gives none. */
+  readonly model: string | undefined;
+  readonly usage: Usage;
+}
+
+/** The protocol of a provider of language models. */
+export interface Provider {
+  readonly baseUrl: string;
+  /** Name of the default credential; absent if it needs none. */
+  readonly credential: string | undefined;
+  /** Headers of every request. */
+  readonly headers: Readonly<Record<string, string>>;
+  /** Options that its protocol does not have. */
+  readonly lacks: readonly (keyof Tuning | 'prompt_cache')[];
+  auth(credential: string): Auth;
+  /** The path after the base URL. */
+  path(model: string): string;
+  body(question: Question): JsonObject;
+  answer(body: Value): ModelAnswer;
+  /** The wait in the body of a 429; absent if it has none. */
+  waitMs?(body: Value): number | undefined;
+}
+
+/** A text in an answer; absent if there is none at that place. */
+export function textAt(body: Value | undefined, ...steps: (string | number)[]): string | undefined {
+  const value = valueAt(body, steps);
+  return typeof value === 'string' ? value : undefined;
+}
+
+/** A count in an answer; 0 if there is none at that place. */
+export function countAt(body: Value | undefined, ...steps: (string | number)[]): number {
+  const value = valueAt(body, steps);
+  return typeof value === 'number' ? value : 0;
+}
+
+/** The members of a list in an answer; empty if there is none at that place. */
+export function listAt(body: Value | undefined, ...steps: (string | number)[]): readonly Value[] {
+  const value = valueAt(body, steps);
+  return Array.isArray(value) ? value : [];
+}
+
+/** An object of the members that are there. */
+export function present(members: Readonly<Record<string, Value | undefined>>): JsonObject {
+  return Object.fromEntries(Object.entries(members).filter(([, value]) => value !== undefined)) as JsonObject;
+}
+
+/** The turns as messages, in the form that most protocols share. */
+export function messagesOf({ system, turns }: Question): JsonObject[] {
+  const spoken = turns.map(({ role, text }) => ({ role, content: text }));
+  return system === undefined ? spoken : [{ role: 'system', content: system }, ...spoken];
+}

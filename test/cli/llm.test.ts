@@ -1,0 +1,139 @@
+import { LLMock } from '@copilotkit/aimock';
+import { describe, expect, onTestFinished, test } from 'vitest';
+import { workplace } from '../helpers/cli.ts';
+import { httpServer, json } from '../helpers/http-server.ts';
+
+const rows = 'name\nAnn\nBob\n';
+
+/** A server that speaks all protocols, and says what kind a name is. */
+async function models() {
+  const mock = new LLMock({ port: 0 });
+  mock.onMessage(/Ann/, { content: '{"kind":"a"}', usage: { prompt_tokens: 20, completion_tokens: 5 } });
+  mock.onMessage(/Bob/, { content: '{"kind":"b"}', usage: { prompt_tokens: 20, completion_tokens: 5 } });
+  await mock.start();
+  onTestFinished(() => mock.stop());
+  return mock;
+}
+
+const flow = (options: string) => `nodes:
+  - type: llm
+    model: m
+    credential: none
+    prompt: "Who is {{name}}?"
+    system: You sort people.
+    output: { kind: { enum: [a, b] } }
+    ${options}
+`;
+
+describe('the five protocols', () => {
+  test.each([
+    ['openai', '/v1', '/v1/chat/completions'],
+    ['openai-responses', '/v1', '/v1/responses'],
+    ['anthropic', '/v1', '/v1/messages'],
+    ['gemini', '/v1beta', '/v1beta/models/m:generateContent'],
+    ['ollama', '', '/api/chat'],
+  ])('%s answers every record', async (provider, base, path) => {
+    const mock = await models();
+    const place = await workplace({ 'rows.csv': rows, 'flow.yaml': flow(`provider: ${provider}\n    base_url: ${mock.url}${base}`) });
+    const run = await place.automate(['run', 'flow.yaml', '--in', 'rows.csv']);
+    expect([run.code, run.stdout]).toEqual([0, 'name,kind\nAnn,a\nBob,b\n']);
+    const seen = mock.getRequests().map((entry) => entry.path.replace(/\?.*/, ''));
+    expect(seen).toEqual([path, path]);
+  });
+});
+
+describe('what reaches the server', () => {
+  test.each([
+    ['openai', 'authorization', 'Bearer CANARY-key'],
+    ['openai-responses', 'authorization', 'Bearer CANARY-key'],
+    ['anthropic', 'x-api-key', 'CANARY-key'],
+    ['gemini', 'x-goog-api-key', 'CANARY-key'],
+  ])('%s gets its credential in %s, which is shown nowhere', async (provider, header, value) => {
+    const server = await httpServer((_request, response) => json(response, { error: { message: 'wrong key CANARY-key' } }, 400));
+    const options = `provider: ${provider}\n    base_url: ${server.origin}\n    retry: { max: 0 }`;
+    const place = await workplace({ 'rows.csv': rows, 'flow.yaml': flow(options).replace('    credential: none\n', '') });
+    const name = `AUTOMATE_CREDENTIAL_${provider.replace('-responses', '').toUpperCase()}_API_KEY`;
+    const run = await place.automate(['run', 'flow.yaml', '--in', 'rows.csv', '--out', 'out.csv', '--events', 'events.ndjson'], {
+      env: { [name]: 'CANARY-key' },
+    });
+    expect(run.code).toBe(4);
+    expect(server.requests[0]?.headers[header]).toBe(value);
+    for (const file of await place.files()) expect(await place.read(file)).not.toContain('CANARY');
+    expect(run.stderr).toContain('wrong key ***');
+  });
+
+  test('without its credential nothing is sent, and the exit code is 7', async () => {
+    const place = await workplace({ 'rows.csv': rows, 'flow.yaml': flow('provider: openai').replace('    credential: none\n', '') });
+    const run = await place.automate(['run', 'flow.yaml', '--in', 'rows.csv']);
+    expect(run.code).toBe(7);
+    expect(run.stderr).toContain('openai-api-key');
+  });
+
+  test('a connection gives server, credential and headers', async () => {
+    const server = await httpServer((_request, response) => json(response, { message: { content: '{"kind":"a"}' } }));
+    const connection = `connections: { box: { type: http, base_url: ${server.origin}/sub, auth: { type: bearer, credential: box }, headers: { X-Team: sales } } }`;
+    const place = await workplace({
+      'rows.csv': 'name\nAnn\n',
+      'flow.yaml': `${connection}\n${flow('provider: ollama\n    connection: box').replace('    credential: none\n', '')}`,
+    });
+    const run = await place.automate(['run', 'flow.yaml', '--in', 'rows.csv'], { env: { AUTOMATE_CREDENTIAL_BOX: 'sesame' } });
+    expect([run.code, run.stdout]).toEqual([0, 'name,kind\nAnn,a\n']);
+    expect(server.requests[0]).toMatchObject({ path: '/sub/api/chat', headers: { authorization: 'Bearer sesame', 'x-team': 'sales' } });
+  });
+});
+
+describe('a run whose money is used up', () => {
+  /** Answers twice, then says that the money is used up, until it is paid. */
+  async function stingyServer() {
+    let left = 2;
+    const server = await httpServer((_request, response) => {
+      if (left-- > 0)
+        return json(response, {
+          choices: [{ message: { content: 'x' }, finish_reason: 'stop' }],
+          usage: { prompt_tokens: 10, completion_tokens: 0 },
+        });
+      return json(response, { error: { message: 'no money', code: 'insufficient_quota' } }, 429);
+    });
+    return { server, pay: () => (left = 99) };
+  }
+
+  test('stops with exit code 5, and --resume asks for what was not answered', async () => {
+    const { server, pay } = await stingyServer();
+    const yaml = `nodes: [{ type: llm, provider: openai, model: m, credential: none, concurrency: 1, prompt: "{{name}}", base_url: "${server.origin}/v1", price: { input: 100000, output: 0 } }]`;
+    const place = await workplace({ 'rows.csv': 'name\n1\n2\n3\n4\n', 'flow.yaml': yaml });
+    const args = ['run', 'flow.yaml', '--in', 'rows.csv', '--out', 'out.csv'];
+    const first = await place.automate(args);
+    expect(first.code).toBe(5);
+    expect(first.stderr).toContain('no money');
+    expect(first.stderr).toContain('llm-1: 20 tokens in, 0 out, cost 2');
+    expect(await place.files()).not.toContain('out.errors.csv');
+    pay();
+    const second = await place.automate([...args, '--resume', '--summary', 'summary.json']);
+    expect([second.code, await place.read('out.csv')]).toEqual([0, 'name,answer\n1,x\n2,x\n3,x\n4,x\n']);
+    expect(server.requests).toHaveLength(5);
+    expect(JSON.parse(await place.read('summary.json'))).toMatchObject({
+      tokens: [{ node: 'llm-1', input_tokens: 20, output_tokens: 0, cost: 2 }],
+    });
+  });
+
+  test('keeps what was spent in the journal: max_cost holds for the whole run', async () => {
+    const { server, pay } = await stingyServer();
+    pay();
+    const yaml = `nodes: [{ type: llm, provider: openai, model: m, credential: none, prompt: "{{name}}", base_url: "${server.origin}/v1", price: { input: 100000, output: 0 }, max_cost: 2 }]`;
+    const place = await workplace({ 'rows.csv': 'name\n1\n2\n3\n4\n', 'flow.yaml': yaml });
+    const args = ['run', 'flow.yaml', '--in', 'rows.csv', '--out', 'out.csv'];
+    const first = await place.automate(args);
+    const again = await place.automate([...args, '--resume']);
+    expect([first.code, again.code, server.requests.length]).toEqual([5, 5, 2]);
+    expect(again.stderr).toContain('the max_cost of 2 is used up: 2 is spent');
+  });
+});
+
+test('test-request previews the question and the answer', async () => {
+  const mock = await models();
+  const place = await workplace({ 'rows.csv': rows, 'flow.yaml': flow(`provider: openai\n    base_url: ${mock.url}/v1`) });
+  const { code, stdout } = await place.automate(['test-request', 'flow.yaml', '--in', 'rows.csv']);
+  expect(code).toBe(0);
+  expect(stdout).toContain('Who is Ann?');
+  expect(stdout).toMatch(/output\.kind\s+string\s+"?a/);
+});

@@ -1,0 +1,246 @@
+import { describe, expect, test } from 'vitest';
+import type { FakeAnswer } from '../helpers/fake-answer.ts';
+import { flowProblems } from '../helpers/flow-problems.ts';
+import { inTurn } from '../helpers/paging.ts';
+import { type FlowOptions, type GivenRecord, runFlow } from '../helpers/run-flow.ts';
+
+const node = (options: string) => `nodes:\n  - { type: llm, model: m, ${options} }\n`;
+
+/** An answer of Chat Completions. */
+const said = (content: string, more: Record<string, unknown> = {}, usage = { prompt_tokens: 100, completion_tokens: 10 }): FakeAnswer => ({
+  body: { model: 'm-1', choices: [{ message: { role: 'assistant', content }, finish_reason: 'stop', ...more }], usage },
+});
+
+const asked = (options: string, answers: readonly FakeAnswer[], flow: FlowOptions & { records?: readonly GivenRecord[] } = {}) =>
+  runFlow(node(`provider: openai, ${options}`), flow.records ?? [{ name: 'Ann' }], { http: inTurn(...answers), ...flow });
+
+const bodyOf = ({ body }: { readonly body?: string | undefined }) => JSON.parse(body as string);
+
+describe('a question', () => {
+  test('is the prompt with its fields, and the answer is added as text', async () => {
+    const { rows, requests } = await asked('prompt: "Hello {{name}}", system: Be brief.', [said('Hi')]);
+    expect(rows).toEqual([{ name: 'Ann', answer: 'Hi' }]);
+    expect(requests).toMatchObject([{ method: 'POST', url: 'https://api.openai.com/v1/chat/completions', timeoutMs: 120_000 }]);
+    expect(requests[0]?.auth).toEqual([{ type: 'bearer', credential: 'openai-api-key' }]);
+    expect(bodyOf(requests[0] ?? {})).toEqual({
+      model: 'm',
+      messages: [
+        { role: 'system', content: 'Be brief.' },
+        { role: 'user', content: 'Hello Ann' },
+      ],
+      max_completion_tokens: 1024,
+    });
+  });
+
+  test('inserts null as nothing and objects as JSON text', async () => {
+    const { requests } = await asked('prompt: "{{a}}|{{b}}"', [said('x')], { records: [{ a: null, b: { c: [1] } }] });
+    expect(bodyOf(requests[0] ?? {}).messages[0].content).toBe('|{"c":[1]}');
+  });
+
+  test('sends tuning only if it is written', async () => {
+    const { requests } = await asked('prompt: x, temperature: 0, seed: 7, top_p: 0.5, effort: low, max_tokens: 5', [said('x')]);
+    expect(bodyOf(requests[0] ?? {})).toMatchObject({
+      temperature: 0,
+      seed: 7,
+      top_p: 0.5,
+      reasoning_effort: 'low',
+      max_completion_tokens: 5,
+    });
+  });
+
+  test('is not asked if the prompt is blank, and costs nothing', async () => {
+    const { rows, requests, credits } = await asked('prompt: " {{name}} ", output: { kind: {} }', [], { records: [{ name: ' ' }] });
+    expect(rows).toEqual([{ name: ' ', kind: null }]);
+    expect([requests.length, credits]).toEqual([0, 0]);
+  });
+
+  test('costs one credit', async () => {
+    expect((await asked('prompt: x', [said('x')])).credits).toBe(1);
+  });
+});
+
+const sorted = 'prompt: "{{name}}", output: { kind: { enum: [a, b] }, size: { type: integer, optional: true } }';
+
+describe('output', () => {
+  test('becomes a strict schema, and its properties become fields', async () => {
+    const { rows, requests } = await asked(sorted, [said('{"kind":"a","size":1000}')]);
+    expect(bodyOf(requests[0] ?? {}).response_format).toEqual({
+      type: 'json_schema',
+      json_schema: {
+        name: 'output',
+        strict: true,
+        schema: {
+          type: 'object',
+          properties: { kind: { type: 'string', enum: ['a', 'b'] }, size: { type: ['integer', 'null'] } },
+          required: ['kind', 'size'],
+          additionalProperties: false,
+        },
+      },
+    });
+    expect(rows).toMatchObject([{ name: 'Ann', kind: 'a' }]);
+  });
+
+  test('may stand in a code fence', async () => {
+    const { rows } = await asked(sorted, [said('```json\n{"kind":"b","size":null}\n```')]);
+    expect(rows).toEqual([{ name: 'Ann', kind: 'b', size: null }]);
+  });
+
+  test('that does not fit is asked for again with the answer and the reason, for one credit', async () => {
+    const { rows, requests, credits, events } = await asked(`${sorted}, map: { kind: output.kind, tokens: usage.input_tokens }`, [
+      said('{"kind":"c","size":1}'),
+      said('{"kind":"a","size":1}'),
+    ]);
+    expect(rows).toEqual([{ name: 'Ann', kind: 'a', tokens: 200 }]);
+    const { messages } = bodyOf(requests[1] ?? {});
+    expect(messages.slice(0, 2)).toEqual([
+      { role: 'user', content: 'Ann' },
+      { role: 'assistant', content: '{"kind":"c","size":1}' },
+    ]);
+    expect(messages[2]).toMatchObject({
+      role: 'user',
+      content: expect.stringMatching(/does not fit the schema \(kind: .*Answer again with JSON/),
+    });
+    expect(credits).toBe(1);
+    expect(events.filter(({ type }) => type === 'tokens')).toHaveLength(2);
+  });
+
+  test.each([
+    ['no JSON', 'Sure! It is an a.', /the answer does not fit the schema \(the answer is not JSON\), found Sure! It is an a\./],
+    ['a missing property', '{"kind":"a"}', /does not fit the schema \(size: /],
+    ['one property too many', '{"kind":"a","size":1,"x":1}', /does not fit the schema/],
+  ])('that stays %s fails the record', async (_, text, message) => {
+    const { failures, requests } = await asked(sorted, [said(text), said(text)]);
+    expect(requests).toHaveLength(2);
+    expect(failures).toMatchObject([{ class: 'answer', status: 200, message: expect.stringMatching(message) }]);
+  });
+
+  test('is not asked for again with invalid_retries: 0, and shows at most 200 characters', async () => {
+    const { failures, requests } = await asked(`${sorted}, invalid_retries: 0`, [said('x'.repeat(5_000_000))]);
+    expect(requests).toHaveLength(1);
+    expect(failures[0]?.message.length).toBeLessThan(300);
+  });
+
+  test('of a whole JSON Schema is checked too', async () => {
+    const schema = '{ type: object, properties: { n: { type: integer, minimum: 3 } }, required: [n] }';
+    const { rows, failures } = await asked(
+      `prompt: "{{name}}", invalid_retries: 0, schema: ${schema}`,
+      [said('{"n":3}'), said('{"n":2}')],
+      {
+        records: [{ name: 'a' }, { name: 'b' }],
+      },
+    );
+    expect(rows).toEqual([{ name: 'a', n: 3 }]);
+    expect(failures).toMatchObject([{ record: 2, class: 'answer' }]);
+  });
+});
+
+describe('an answer that cannot be used', () => {
+  test.each([
+    [
+      'that was cut off names max_tokens',
+      { finish_reason: 'length' },
+      'the answer was cut off at max_tokens: 1024; allow more, found Well',
+    ],
+    ['that is a refusal', { finish_reason: 'content_filter' }, 'the model refused to answer, found Well'],
+    ['with a refusal', { message: { content: null, refusal: 'I cannot.' } }, 'the model refused to answer, found I cannot.'],
+  ])('%s fails the record at once', async (_, choice, message) => {
+    const { failures, requests } = await asked(sorted, [said('Well', choice)]);
+    expect(requests).toHaveLength(1);
+    expect(failures).toMatchObject([{ class: 'answer', message }]);
+  });
+
+  test('that is HTML with status 200 is a failure of class parse', async () => {
+    const { failures } = await asked('prompt: x', [{ body: '<html>', headers: { 'content-type': 'text/html' } }]);
+    expect(failures).toMatchObject([{ class: 'parse', status: 200 }]);
+  });
+});
+
+describe('money', () => {
+  test.each([
+    [402, { message: 'Payment required' }],
+    [429, { message: 'You exceeded your current quota', code: 'insufficient_quota' }],
+    [429, { message: 'Your balance is too low', type: 'credit_balance_exhausted' }],
+  ])('that is used up (%s) ends the run as a credit limit does, and the record is not done', async (status, error) => {
+    const { rows, failures, requests, ending, credits } = await asked(
+      'prompt: "{{name}}", concurrency: 1',
+      [said('x'), { status, body: { error } }],
+      {
+        records: [{ name: 'a' }, { name: 'b' }, { name: 'c' }],
+      },
+    );
+    expect([rows.length, failures.length, requests.length, ending, credits]).toEqual([1, 0, 2, 'max-credits', 1]);
+  });
+
+  test('is spent up to max_cost', async () => {
+    const options = 'prompt: "{{name}}", price: { input: 1000, output: 10000, cached_input: 0 }, max_cost: 0.5, map: { cost: cost }';
+    const records = Array.from({ length: 9 }, (_, index) => ({ name: String(index) }));
+    const { rows, requests, ending } = await asked(
+      options,
+      Array.from({ length: 9 }, () => said('x')),
+      { records },
+    );
+    expect(rows.map(({ cost }) => cost)).toEqual([0.2, 0.2, 0.2]);
+    expect([requests.length, ending]).toEqual([3, 'max-credits']);
+  });
+
+  test('of earlier parts of the run counts for max_cost', async () => {
+    const options = 'id: ask, prompt: x, price: { input: 1, output: 1 }, max_cost: 0.5';
+    const { requests, ending } = await asked(options, [said('x')], { costs: { ask: 0.5 } });
+    expect([requests.length, ending]).toEqual([0, 'max-credits']);
+  });
+
+  test('for cached tokens has its own price', async () => {
+    const usage = { prompt_tokens: 1000, completion_tokens: 0, prompt_tokens_details: { cached_tokens: 400 } };
+    const { rows } = await asked(
+      'prompt: x, price: { input: 10, output: 1, cached_input: 1 }, map: { cost: cost, cached: usage.cached_tokens }',
+      [said('x', {}, usage)],
+    );
+    expect(rows).toMatchObject([{ cost: 0.0064, cached: 400 }]);
+  });
+});
+
+describe('waits', () => {
+  const wait = async (headers: Record<string, string>, body = {}) => {
+    const { waitedMs } = await asked('prompt: x', [{ status: 429, headers, body }, said('x')]);
+    return waitedMs;
+  };
+
+  test.each([
+    [{ 'retry-after-ms': '250' }, 250],
+    [{ 'retry-after-ms': '250', 'Retry-After': '3' }, 3000],
+    [{ 'x-ratelimit-reset-requests': '120ms', 'x-ratelimit-reset-tokens': '1m30s' }, 90_000],
+    [
+      {
+        'x-ratelimit-reset-requests': '2s',
+        'x-ratelimit-remaining-requests': '0',
+        'x-ratelimit-reset-tokens': '1m30s',
+        'x-ratelimit-remaining-tokens': '7',
+      },
+      2000,
+    ],
+    [{ 'anthropic-ratelimit-tokens-reset': '2030-01-01T00:00:07Z', date: 'Tue, 01 Jan 2030 00:00:00 GMT' }, 7000],
+  ])('of %j are kept', async (headers, ms) => {
+    expect(await wait(headers)).toBe(ms);
+  });
+
+  test("of Gemini's body are kept", async () => {
+    const error = { message: 'slow down', details: [{ '@type': 'RetryInfo', retryDelay: '34s' }] };
+    const flow = node('provider: gemini, prompt: x');
+    const good = { body: { candidates: [{ content: { parts: [{ text: 'x' }] }, finishReason: 'STOP' }] } };
+    const { waitedMs } = await runFlow(flow, [{}], { http: inTurn({ status: 429, body: { error } }, good) });
+    expect(waitedMs).toBe(34_000);
+  });
+});
+
+describe('the flow', () => {
+  test.each([
+    ['prompt: x', 'is missing; expected openai, openai-responses, anthropic, gemini or ollama'],
+    ['provider: openai, prompt: x, max_cost: 1', 'max_cost needs price'],
+    ['provider: anthropic, prompt: x, seed: 1', 'anthropic has no seed'],
+    ['provider: openai, prompt: x, output: { a: {} }, schema: { type: object }', 'expected output or schema, found both'],
+    ['provider: openai, prompt: x, base_url: "http://llm.example.com"', 'http'],
+    ['provider: openai, prompt: x, output: { a: { type: date } }', 'expected string, number, integer, boolean or list, found'],
+  ])('with %s has a problem', async (options, message) => {
+    expect(JSON.stringify(await flowProblems(node(options)))).toContain(message);
+  });
+});
