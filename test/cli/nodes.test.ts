@@ -26,7 +26,7 @@ test.each(nodeTypes.map(({ name }) => name))('nodes %s explains every option and
     expect(stdout).toMatch(new RegExp(`^  ${option}: `, 'm'));
   const example = stdout.split('\nexample:\n')[1] ?? '';
   const place = await workplace({ 'flow.yaml': `connections: { search-tools: { type: mcp, command: none } }\nnodes:\n${example}` });
-  const env = { AUTOMATE_CREDENTIAL_CRM_TOKEN: 'canary-7f3a' };
+  const env = { AUTOMATE_CREDENTIAL_CRM_TOKEN: 'canary-7f3a', AUTOMATE_CREDENTIAL_OPENAI_API_KEY: 'canary-7f3b' };
   expect(await place.automate(['validate', 'flow.yaml', '--offline'], { env })).toMatchObject({ code: 0 });
 });
 

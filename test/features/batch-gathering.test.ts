@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import type { Item } from '../../src/core/item.ts';
+import { RunSpending } from '../../src/core/spending.ts';
 import { Gates } from '../../src/engine/gates.ts';
 import { startRun } from '../../src/engine/run.ts';
 import { compile } from '../../src/flow/compile.ts';
@@ -265,6 +266,7 @@ describe('a batch that gathers', () => {
       clock,
       ledger,
       http,
+      spending: new RunSpending(),
       cache: { through: () => Promise.reject(new Error('none')) },
       report: () => undefined,
       uuidOf: String,
