@@ -22,8 +22,8 @@ export const commonOptions = {
 export const connectionSchema = z.strictObject({
   type: z.literal('http', { error: 'expected the connection type http or mcp' }),
   base_url: z.string().describe('base of the relative URLs of nodes'),
-  auth: auth.optional(),
-  headers: headers.optional(),
+  auth: auth.optional().describe('none, one of the types below, or a list of up to four'),
+  headers: headers.optional().describe('headers of every request'),
   rate: rate.optional().describe('maximum rate of requests, such as 10/s'),
   concurrency: concurrency.optional().describe('requests in flight at once, over all nodes of the connection'),
   allow_http: z.boolean().default(false).describe('allow http:// URLs'),
@@ -65,7 +65,10 @@ export const flowSchema = z.strictObject(
     name: z.string().optional().describe("default: the file's name"),
     connections: dictionary(name, z.unknown()).default({}).describe('named endpoints'),
     allow_hosts: z.array(host).default([]).describe('hosts inside the network that records may name in URLs'),
-    nodes: z.array(z.unknown(), { error: 'expected a list of nodes' }).min(1, 'expected at least one node'),
+    nodes: z
+      .array(z.unknown(), { error: 'expected a list of nodes' })
+      .min(1, 'expected at least one node')
+      .describe('the steps that each record passes, in their order'),
   },
   { error: 'expected a flow: a mapping with the key nodes' },
 );

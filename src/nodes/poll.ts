@@ -11,8 +11,8 @@ import { jsonOf } from '../core/value/value.ts';
 import { conditionReads, innerParts, isMet } from './inner.ts';
 
 const growing = z.strictObject({
-  initial: interval.prefault('5s'),
-  factor: z.number().min(1).default(2),
+  initial: interval.prefault('5s').describe('the first wait'),
+  factor: z.number().min(1).default(2).describe('each wait is this much longer than the one before'),
   max: interval.optional().describe('the longest wait; default 60s, or initial where that is longer'),
 });
 

@@ -5,7 +5,7 @@ import { toJsonSchema } from '../../src/flow/json-schema.ts';
 import { commonOptions, connectionSchema, flowSchema, mcpConnectionSchema } from '../../src/flow/schema.ts';
 import { nodeTypes } from '../../src/nodes/index.ts';
 
-const intro = `<!-- Generated from the tables in src; after a change of them: npx vitest run test/docs -u -->
+const intro = `<!-- Generated from the tables in src; after a change there: npm test -- test/docs -u -->
 # Flow reference
 
 All keys of a flow file. \`automate nodes\` lists the node types, and \`automate nodes http\` prints the options of one.
@@ -31,14 +31,13 @@ export function flowReference(): string {
     '## MCP connections\n\nAn entry of `connections` with `type: mcp`. See [MCP servers](mcp.md).\n',
     ...table(mcpConnectionSchema),
     '## auth\n\nOf a connection or an `http` node. `none`, one of these types, or a list of up to four. See [Connections](connections.md#authentication).\n',
-    ...[...authTypes, ...loginTypes].flatMap(({ options }) => [`\n### ${typeOf(options)}\n`, ...table(options)]),
-    '\n## Every node\n\nAll nodes have these options, besides those of their type.\n',
+    ...[...authTypes, ...loginTypes].flatMap(({ options }) => [`### ${typeOf(options)}\n`, ...table(options)]),
+    '## Every node\n\nAll nodes have these options, besides those of their type.\n',
     ...table(z.strictObject(commonOptions)),
     ...nodeTypes.flatMap(({ name, summary, options, example }) => [
-      `\n## ${name}\n\n${summary}.\n\n\`\`\`yaml\n${example}\n\`\`\`\n`,
+      `## ${name}\n\n${summary}.\n\n\`\`\`yaml\n${example}\n\`\`\`\n`,
       ...table(options),
     ]),
-    '',
   ].join('\n');
 }
 

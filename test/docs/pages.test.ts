@@ -24,7 +24,7 @@ async function hosts(): Promise<Record<string, string>> {
 const vault = { AUTOMATE_VAULT_PASSPHRASE: 'correct horse battery staple' };
 
 // A difference is shown as that of a snapshot. With -u vitest writes the real outputs into the page: read them before you commit them.
-test.for(pages)('the commands in $path print what it shows (write it anew: npx vitest run test/docs -u)', async (page) => {
+test.for(pages)('the commands in $path print what it shows (npm test -- test/docs -u writes it anew)', async (page) => {
   const real = await runPage(page, await workplace(), { ...(await hosts()), ...vault });
   await expect(real).toMatchFileSnapshot(root + page.path);
 });
@@ -51,6 +51,6 @@ test('outputs are compared but for times, rates, dates and ports; a line ... sta
   expect(isAlike('end', 'a\nend')).toBe(false);
 });
 
-test('docs/flow-reference.md has every option of the tables in src (write it anew: npx vitest run test/docs -u)', async () => {
+test('docs/flow-reference.md has every option of the tables in src (npm test -- test/docs -u writes it anew)', async () => {
   await expect(flowReference()).toMatchFileSnapshot(`${root}docs/flow-reference.md`);
 });

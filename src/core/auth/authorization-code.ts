@@ -8,7 +8,7 @@ const options = z
     credential: credentialName.describe('the name of the credential that holds the tokens of a login'),
     client_id: z.string().optional().describe('without it the server registers a client by itself'),
     client_credential: credentialName.optional().describe("the name of the credential that holds the client's own secret"),
-    scopes: z.array(z.string()).default([]),
+    scopes: z.array(z.string()).default([]).describe('scopes to ask for'),
   })
   .transform(({ type, credential, client_id: clientId, client_credential: clientCredential, scopes }) => ({
     type,

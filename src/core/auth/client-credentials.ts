@@ -12,9 +12,9 @@ export const clientCredentials = defineAuthType({
     .strictObject({
       type: z.literal('oauth2_client_credentials'),
       credential: credentialName.describe('the name of the credential that holds the client secret'),
-      token_url: z.string(),
-      client_id: z.string(),
-      scopes: z.array(z.string()).default([]),
+      token_url: z.string().describe('URL of the token server'),
+      client_id: z.string().describe('id of the client, which is no secret'),
+      scopes: z.array(z.string()).default([]).describe('scopes to ask for'),
     })
     .transform(({ type, credential, token_url, client_id, scopes }) => ({
       type,

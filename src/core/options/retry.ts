@@ -7,10 +7,10 @@ export const retryOn = z.union([z.int().min(100).max(599), z.enum(['1xx', '2xx',
 });
 
 const backoff = z.strictObject({
-  initial: duration.prefault('1s'),
-  factor: z.number().min(1).default(2),
+  initial: duration.prefault('1s').describe('the first delay'),
+  factor: z.number().min(1).default(2).describe('each delay is this much longer than the one before'),
   max: duration.optional().describe('the longest delay; default 60s, or initial where that is longer'),
-  jitter: z.boolean().default(false),
+  jitter: z.boolean().default(false).describe('a random delay between half of it and all of it'),
 });
 
 const defaultMaxDelayMs = 60_000;

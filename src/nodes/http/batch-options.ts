@@ -10,11 +10,11 @@ const template = z.union([z.string(), z.number(), exactNumber, z.boolean(), z.nu
 
 /** The options under `batch`. */
 export const batchOptions = z.strictObject({
-  size: z.int().min(1).max(10_000).default(100).describe('how many records share a request at most'),
-  max_bytes: byteSize.optional().describe('how large a body may be'),
+  size: z.int().min(1).max(10_000).default(100).describe('maximum number of records in one request'),
+  max_bytes: byteSize.optional().describe('maximum size of the body'),
   items: z
     .union([z.string(), dictionary(z.string(), template)], { error: 'expected a text with {{field}}, or a mapping of such texts' })
-    .describe('what each record adds to the list that {{items}} in the body is'),
+    .describe('the element that each record adds to the list {{items}} in the body'),
   match: z
     .strictObject({
       field: fieldName.describe('the field of a record'),

@@ -33,12 +33,14 @@ const formValue = z.union([formScalar, z.array(formScalar)], {
 
 /** The options of an HTTP Request node. */
 export const httpOptions = z.strictObject({
-  connection: name.optional().describe('base_url, auth, headers, rate and concurrency come from it'),
+  connection: name
+    .optional()
+    .describe('a connection of the flow, or a saved one: base_url, auth, headers, rate and concurrency come from it'),
   auth: auth
     .optional()
     .describe(`${authNames.slice(0, -1).join(', ')} or ${authNames.at(-1)}, with the name of a credential; or a list of up to four`),
-  method: z.enum(['GET', 'POST', 'PUT', 'PATCH', 'DELETE']).default('GET'),
-  url: z.string().describe("absolute, or relative to the connection's base_url; {{field}} puts a field in"),
+  method: z.enum(['GET', 'POST', 'PUT', 'PATCH', 'DELETE']).default('GET').describe('PUT and PATCH have a body, as POST has'),
+  url: z.string().describe("absolute, or relative to the connection's base_url; {{field}} inserts a field"),
   headers: headers.optional().describe('names to values, with {{field}}'),
   body: z
     .union([z.string(), dictionary(z.string(), z.unknown()), z.array(z.unknown())], {
@@ -54,18 +56,21 @@ export const httpOptions = z.strictObject({
   text: z.string().optional().describe('instead of body: a text with {{field}}, sent as text/plain unless headers say otherwise'),
   timeout: timeout.prefault('30s').describe('one limit for the whole request'),
   retry: retry.prefault(defaultRetry).describe('when and how often a request is sent again'),
-  rate: rate.optional().describe('at most so many requests in a time, such as 10/s'),
+  rate: rate.optional().describe('maximum rate of requests, such as 10/s'),
   concurrency: concurrency.optional().describe('requests in flight at once; 16 unless the connection says otherwise'),
   success: z.array(status).min(1).default(['2xx']).describe('statuses that count as success; a redirect among them is not followed'),
-  follow: z.enum(['same-origin', 'any']).default('same-origin').describe('redirects that are followed'),
+  follow: z.enum(['same-origin', 'any']).default('same-origin').describe('redirects to follow'),
   ...ruleOptions(['status', 'headers', 'body', 'record']),
-  response: z.enum(['auto', 'json', 'text']).default('auto').describe('how the body is read'),
-  max_body: byteSize.prefault('10MB').describe('the largest body that is taken, decompressed'),
+  response: z
+    .enum(['auto', 'json', 'text'])
+    .default('auto')
+    .describe('how the body is read; auto: as JSON if the answer says so or looks like it'),
+  max_body: byteSize.prefault('10MB').describe('maximum size of the body, decompressed'),
   idempotency_key: z.boolean().default(false).describe('send Idempotency-Key, the same for every retry of a record'),
-  map: map.optional().describe('the fields that the answer adds'),
+  map: map.optional().describe('the fields that the answer adds: a list of paths, or names to paths'),
   when_empty: whenEmpty,
   credits: credits.optional().describe('what one request costs; 1 unless the connection says otherwise'),
-  cost: path.optional().describe('where an answer says what it really cost, such as $headers.x-credits-used'),
+  cost: path.optional().describe('path in the answer to the real cost, such as $headers.x-credits-used'),
   paginate: paginateOptions.optional().describe('how the next page is requested: next_url, cursor, page, offset or link_header'),
   batch: batchOptions.optional().describe('one request for many records'),
   cache: duration.optional().describe('how long an answer is cached on disk for identical requests'),

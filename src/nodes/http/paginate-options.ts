@@ -7,7 +7,7 @@ const param = z
   .string()
   .min(1, 'expected the name of a query parameter')
   .describe('cursor, page, offset: the query parameter that takes it (default: page, offset)');
-const items = path.describe('page, offset: the array on a page; an empty one is the last');
+const items = path.describe('page, offset: path of the list on a page; an empty list ends the paging');
 const wholeNumber = z.int().min(0).max(1_000_000_000);
 
 /** The options under `paginate`. */
@@ -29,7 +29,7 @@ export const paginateOptions = z.discriminatedUnion('type', [
   z.strictObject({
     type: z.literal('offset'),
     param: param.default('offset'),
-    size: z.int().min(1).max(1_000_000).describe('offset: how many there are on a page'),
+    size: z.int().min(1).max(1_000_000).describe('offset: number of items on a full page'),
     items,
     max,
   }),

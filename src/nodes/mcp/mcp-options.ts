@@ -29,7 +29,7 @@ export const mcpOptions = z.strictObject({
     })
     .prefault(defaultRetry)
     .describe('when and how often a call is made again'),
-  rate: rate.optional().describe('at most so many calls in a time, such as 10/s'),
+  rate: rate.optional().describe('maximum rate of calls, such as 10/s'),
   concurrency: concurrency.optional().describe('calls in flight at once; 16 unless the connection says otherwise'),
   ...ruleOptions(['body', 'record']),
   map: map
