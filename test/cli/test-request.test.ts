@@ -383,10 +383,11 @@ describe('test-request --curl', () => {
     );
     await write('rows.ndjson', JSON.stringify(record));
     const env = { AUTOMATE_CREDENTIAL_C: secret };
-    const { stdout } = await automate(['test-request', 'flow.yaml', '--in', 'rows.ndjson', '--curl'], { env });
-    expect(stdout).not.toContain('canary');
-    const [command] = stdout.split('\n\n200 in ') as [string];
-    await shell(place, command, env);
+    const args = ['test-request', 'flow.yaml', '--in', 'rows.ndjson'];
+    const { code, stdout } = await automate([...args, '--curl']);
+    expect([code, stdout.split('\n').length, server.requests.length]).toEqual([0, 2, 0]);
+    await automate(args, { env });
+    await shell(place, stdout, env);
     return server.requests.map(({ headers, ...request }) => {
       const { 'user-agent': _agent, 'accept-encoding': _encoding, connection: _connection, 'content-length': _length, ...others } = headers;
       // Both ways of percent-encoding mean the same.
@@ -409,6 +410,22 @@ describe('test-request --curl', () => {
     const [ours, curls] = await both(node, { id: "o'neil $HOME/..", q: '`"\\!', empty: '', odd: naughtyTexts.slice(0, -1) });
     if (curls?.method === 'POST' && curls.body === '') delete curls.headers['content-type'];
     expect(curls).toEqual(ours);
+  });
+});
+
+describe('test-request --curl, which sends nothing,', () => {
+  const two = (origin: string) => `nodes:
+  - { type: http, url: "${origin}/a", map: { token: token } }
+  - { id: second, type: http, url: "${origin}/b/{{token}}" }
+`;
+
+  test('needs the fields that earlier nodes would give', async () => {
+    const { automate, server } = await preview(two);
+    const { code, stdout, stderr } = await automate(['test-request', 'flow.yaml', '--node', 'second', '--set', 'id=1', '--curl']);
+    expect([code, stdout, server.requests]).toEqual([3, '', []]);
+    expect(stderr).toContain('the record has no field "token"\n  set it with --set field=value');
+    const set = await automate(['test-request', 'flow.yaml', '--node', 'second', '--set', 'token=7', '--curl']);
+    expect(set).toEqual({ code: 0, stdout: `curl ${server.origin}/b/7\n`, stderr: '' });
   });
 });
 

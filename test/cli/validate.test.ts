@@ -42,14 +42,26 @@ describe('a flow in validate', () => {
     expect(await validate({ 'flow.yaml': flow(more), 'rows.csv': 'id\n1\n' }, ['--in', 'rows.csv'])).toMatchObject({ code: 0 });
   });
 
-  test('needs its credentials, unless --offline is given', async () => {
+  test('needs its credentials; with --offline one that is in no variable is a warning', async () => {
     const signed = flow('    auth: { type: bearer, credential: crm-token }\n');
     const missing = await validate({ 'flow.yaml': signed });
     expect(missing.code).toBe(7);
     expect(missing.stdout).toBe('');
     expect(missing.stderr).toMatch(/^flow\.yaml:7:\d+: there is no credential "crm-token"\n/);
+    const offline = await validate({ 'flow.yaml': signed }, ['--offline']);
+    expect([offline.code, offline.stdout]).toEqual([0, 'flow.yaml is valid: 1 node\n']);
+    expect(offline.stderr).toMatch(
+      /^flow\.yaml:7:\d+: warning: the credential "crm-token" is in no variable; --offline looks nowhere else\n(?:.*\n)*.*a run needs it: set AUTOMATE_CREDENTIAL_CRM_TOKEN/,
+    );
     const there = await validate({ 'flow.yaml': signed }, ['--offline'], { AUTOMATE_CREDENTIAL_CRM_TOKEN: 'canary-7f3a' });
     expect(there).toEqual({ code: 0, stdout: 'flow.yaml is valid: 1 node\n', stderr: '' });
+  });
+
+  test('opens no vault with --offline: nothing is asked for, and a broken one does not matter', async () => {
+    const signed = flow('    auth: { type: bearer, credential: crm-token }\n');
+    const place = await workplace({ 'flow.yaml': signed, 'vault.json': '{' });
+    const env = { AUTOMATE_HOME: place.folder };
+    expect(await place.automate(['validate', 'flow.yaml', '--offline'], { env })).toMatchObject({ code: 0 });
   });
 
   test('is refused if a credential is set but empty', async () => {

@@ -5,7 +5,7 @@ import { cacertOption, envOption, httpOptions, inputOptions } from '../shared-op
 /** The options of `automate validate`. */
 export const validateOptions = {
   in: parsed('--in <file>', inputName, 'check the references to fields against the columns of this file'),
-  offline: flag('--offline', 'do not ask MCP servers for their tools'),
+  offline: flag('--offline', 'ask no server, keychain or vault; a credential that is in no variable is a warning'),
   ...httpOptions,
   ...inputOptions,
 };

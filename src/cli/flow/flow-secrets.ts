@@ -14,6 +14,7 @@ import {
 } from '../../io/credentials/secret.ts';
 import type { CredentialStore } from '../credentials/credential-store.ts';
 import { envOf } from '../env.ts';
+import { problemText } from '../show/problems.ts';
 import { shellWord } from '../show/text.ts';
 import type { Terminal } from '../terminal.ts';
 
@@ -36,6 +37,8 @@ export const noSecrets: FlowSecrets = { secrets: new Map(), used: () => {}, rest
 export interface SecretsOptions {
   /** Absent for AUTOMATE_ENV. */
   readonly env?: string;
+  /** True if no keychain and no vault is opened: a credential that is in no variable is a warning. */
+  readonly offline?: boolean;
 }
 
 /**
@@ -57,9 +60,10 @@ export async function loadSecretsOf(
   const names = [...new Set(uses.map(({ name }) => name))];
   if (names.length === 0) return noSecrets;
   // If variables hold all of them, no backend is opened.
-  const store = names.every(isGiven)
-    ? undefined
-    : (await import('../credentials/credential-store.ts')).openCredentials(options.env, terminal);
+  const store =
+    options.offline || names.every(isGiven)
+      ? undefined
+      : (await import('../credentials/credential-store.ts')).openCredentials(options.env, terminal);
   const found = await (store ? store.find(names) : findInEnvironment(names, process.env));
   const secrets = new Map<string, Secret>();
   const problems: Problem[] = [];
@@ -68,6 +72,10 @@ export async function loadSecretsOf(
     if (finding && 'secret' in finding) {
       secrets.set(use.name, finding.secret);
       hide(finding.secret.text, terminal);
+    }
+    if (options.offline && !isSet(use.name)) {
+      terminal.say(problemText(file, use.problem(offlineText(use.name)), terminal.colors, 'warning'));
+      continue;
     }
     const problem = useProblem(use, finding, store);
     if (problem !== undefined) problems.push(use.problem(problem));
@@ -109,6 +117,16 @@ function useProblem(use: CredentialUse, finding: Finding | undefined, store: Cre
 
 function isGiven(name: string): boolean {
   return variableWith(name, process.env) !== undefined;
+}
+
+/** True if a variable of the credential is set, also to nothing. */
+function isSet(name: string): boolean {
+  const variable = credentialVariable(name);
+  return [variable, `${variable}_FILE`].some((candidate) => process.env[candidate] !== undefined);
+}
+
+function offlineText(name: string): string {
+  return `the credential "${name}" is in no variable; --offline looks nowhere else\na run needs it: ${variablesOf(name)}`;
 }
 
 /** The message for a missing credential: similar names, and the ways out. */

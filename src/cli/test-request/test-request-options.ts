@@ -9,7 +9,7 @@ export const testRequestOptions = {
   set: setOption,
   node: text('--node <id>', 'the node to preview (default: the first that sends a request)'),
   json,
-  curl: flag('--curl', 'print the request as a curl command'),
+  curl: flag('--curl', 'print the request as a curl command line, and send nothing; secrets come from variables'),
   send: negated('--no-send', 'send nothing'),
   ...inputOptions,
   ...httpOptions,

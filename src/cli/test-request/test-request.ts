@@ -19,15 +19,16 @@ import { wire } from '../wire.ts';
 import { RequestTest } from './request-test.ts';
 import type { TestRequestOptions } from './test-request-options.ts';
 
-/** Previews one request of a flow; answers the exit code. */
-export async function testRequestCommand(flow: string, chosen: TestRequestOptions, terminal: Terminal): Promise<number> {
+/** Previews one request of a flow; answers the exit code. With `--curl` nothing is sent. */
+export async function testRequestCommand(flow: string, given: TestRequestOptions, terminal: Terminal): Promise<number> {
+  const chosen = given.curl ? { ...given, send: false } : given;
   const options = chosen.in === undefined ? chosen : await withToldFormat({ ...chosen, in: chosen.in }, terminal.say);
   const allowHttp = options.allowHttp ?? false;
-  const given = { allowHttp, textCells: options.in === undefined || hasTextCells(options) };
+  const check = { allowHttp, textCells: options.in === undefined || hasTextCells(options) };
   const plan =
     options.in === undefined
-      ? await loadFlow(flow, given)
-      : await loadFlowFor({ ...options, in: options.in }, flow, given, setNames(options));
+      ? await loadFlow(flow, check)
+      : await loadFlowFor({ ...options, in: options.in }, flow, check, setNames(options));
   const step = chosenStep(plan, options.node);
   if (options.curl && step.node.action?.tool) throw new AutomateError('usage', noCurl(step.id));
   const { item, columns } = await recordOf(plan, flow, options);
