@@ -1,6 +1,9 @@
 import { execFileSync, spawnSync } from 'node:child_process';
 import { describe, expect, test } from 'vitest';
+import { nodeTypes } from '../../src/nodes/index.ts';
 import { workplace } from '../helpers/cli.ts';
+
+const types = nodeTypes.map(({ name }) => name);
 
 /** The completion script of a shell. */
 async function script(shell: string) {
@@ -46,7 +49,7 @@ test('bash completes commands, then the options of the command, then files', asy
 test('bash completes the values of arguments and options', async () => {
   const { stdout } = await script('bash');
   expect(offered(stdout, ['completion', ''])).toEqual(['bash', 'zsh', 'fish']);
-  expect(offered(stdout, ['nodes', ''])).toEqual(['http', 'mcp', 'set', 'loop', 'poll']);
+  expect(offered(stdout, ['nodes', ''])).toEqual(types);
   expect(offered(stdout, ['help', 'v'])).toEqual(['validate']);
   expect(offered(stdout, ['run', 'flow.yaml', '--in-format', 'n'])).toEqual(['ndjson']);
   expect(offered(stdout, ['run', 'flow.yaml', '--out-format', ''])).toEqual(['csv', 'tsv', 'json', 'ndjson', 'jsonl']);
@@ -69,7 +72,7 @@ test.each([
     'zsh',
     [
       /completion'\) .*'1:value:\(bash zsh fish\)'/,
-      /nodes'\) .*'1:value:\(http mcp set loop poll\)'/,
+      new RegExp(`nodes'\\) .*'1:value:\\(${types.join(' ')}\\)'`),
       /'--in-format\[[^\]]*\]:value:\(csv tsv/,
       /credits\) inner=\(.*'--json:print JSON'\)/,
     ],
@@ -78,7 +81,7 @@ test.each([
     'fish',
     [
       /from completion' -f -a 'bash zsh fish'/,
-      /from nodes' -f -a 'http mcp set loop poll'/,
+      new RegExp(`from nodes' -f -a '${types.join(' ')}'`),
       /-l out-format -r -f -a 'csv tsv/,
       /not __fish_seen_subcommand_from limit history export' -l json /,
     ],
