@@ -89,13 +89,22 @@ describe('automate init', () => {
     ]);
   });
 
-  test('warns of a header that looks like several names in one', async () => {
-    const place = await workplace({ 'rows.csv': 'id;name\n1;Ada\n' });
-    expect((await place.automate(['init', '--in', 'rows.csv'])).stderr).toContain(
-      `\n  rows.csv has one column; if ";" separates the cells: --delimiter ';'\n`,
-    );
-    const again = await place.automate(['init', '--in', 'rows.csv', '--delimiter', ';', '--force']);
-    expect(again.stderr).not.toContain('one column');
+  test.each([
+    ['id;name\n1;Ada\n', `"id;name"\n  if ";" separates the cells: --delimiter ';'\n`, ';'],
+    ['id\tname\n1\tAda\n', 'if tabs separate the cells: --delimiter tab\n', 'tab'],
+  ])('refuses a header that is several names in one: %j', async (text, message, delimiter) => {
+    const place = await workplace({ 'rows.csv': text });
+    const refused = await place.automate(['init', '--in', 'rows.csv']);
+    expect([refused.code, refused.stderr, await place.files()]).toEqual([2, expect.stringContaining(message), ['rows.csv']]);
+    const { code, stderr } = await place.automate(['init', '--in', 'rows.csv', '--delimiter', delimiter]);
+    expect([code, stderr]).toEqual([0, expect.not.stringContaining('one column')]);
+    expect(await nodesOf(place)).toEqual([{ type: 'http', url: 'https://api.example.com/items/{{id}}' }]);
+  });
+
+  test('takes a name with a semicolon if the delimiter is named', async () => {
+    const place = await workplace({ 'rows.csv': 'id;name\n1\n' });
+    expect((await place.automate(['init', '--in', 'rows.csv', '--delimiter', ','])).code).toBe(0);
+    expect((await nodesOf(place))[0]).toEqual({ type: 'set', rename: { 'id;name': 'id_name' } });
   });
 
   test('writes nothing if the input cannot be read', async () => {

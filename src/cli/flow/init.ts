@@ -1,12 +1,10 @@
 import { mkdir, writeFile } from 'node:fs/promises';
 import { basename, dirname, join, resolve } from 'node:path';
-import { text as textOf } from 'node:stream/consumers';
 import { delimiterAdvice } from '../../core/columns.ts';
 import { AutomateError } from '../../core/failure.ts';
 import type { Fields } from '../../core/record.ts';
 import { type Starter, starterFlow } from '../../flow/starter/starter.ts';
-import { type Example, referableNames } from '../../flow/starter/starter-references.ts';
-import type { WrittenRequest } from '../../flow/starter/written-node.ts';
+import type { Example } from '../../flow/starter/starter-references.ts';
 import { namingErrors } from '../../io/files/naming-errors.ts';
 import { refuseExisting } from '../../io/output/sink.ts';
 import type { Source } from '../../io/records/readers/source.ts';
@@ -14,29 +12,37 @@ import { exitCodes } from '../exit.ts';
 import { hasTextCells, type InputOptions, inputFormat, isTable, openInput, withToldFormat } from '../input-options.ts';
 import { shellWord } from '../show/text.ts';
 import type { Terminal } from '../terminal.ts';
-import { curlRequest } from './curl.ts';
 import { checkFields, loadFlow, printWarnings } from './flow-file.ts';
 import type { InitOptions } from './flow-options.ts';
+import { checkSources, requestSource } from './init-sources.ts';
 
 /** Writes a first flow into a folder, which it creates if needed. Returns the exit code. */
 export async function initCommand(folder: string, given: InitOptions, terminal: Terminal): Promise<number> {
-  const { in: input, fromCurl } = given;
   const path = join(folder, 'flow.yaml').replace(/^-/, './-');
-  if (input === '-' && fromCurl === '-')
-    throw new AutomateError('usage', '--in and --from-curl both read stdin; expected one of them there');
+  checkSources(given);
   if (!given.force) await refuseExisting(path, 'choose another folder, or overwrite it with --force');
-  const curl = fromCurl === undefined ? undefined : curlRequest(fromCurl === '-' ? await textOf(process.stdin) : fromCurl);
-  const options = input === undefined ? given : await withToldFormat({ ...given, in: input }, terminal.say);
-  const example = input === undefined ? undefined : await exampleOf({ ...options, in: input });
-  const starter = starterFlow(curl?.request ?? defaultRequest(example), example, flowName(folder, curl?.request.url));
+  const requestFor = await requestSource(given);
+  const options = given.in === undefined ? given : await withToldFormat({ ...given, in: given.in }, terminal.say);
+  const example = options.in === undefined ? undefined : await exampleOf({ ...options, in: options.in });
+  const { request, notes, isNamedByHost } = requestFor(example);
+  const starter = starterFlow(request, example, flowName(folder, isNamedByHost ? request.url : undefined));
   await writeFlow(path, starter.text, options.force ?? false);
-  const advice = delimiterAdvice(example?.columns ?? []);
-  const notes = [...(advice ? [`${example?.name} has one column; ${advice}`] : []), ...(curl?.notes ?? []), ...starter.notes];
-  terminal.say(`${terminal.colors.green('wrote')} ${resultText(starter, path, notes, options)}`);
-  const plan = await loadFlow(path, { allowHttp: starter.needsAllowHttp, textCells: hasTextCells(options) });
-  printWarnings(plan, path, terminal);
-  if (example && options.in !== undefined && hasTextCells(options)) checkFields(plan, path, example.columns);
+  terminal.say(`${terminal.colors.green('wrote')} ${resultText(starter, path, [...notes, ...starter.notes], options)}`);
+  await checkWritten(path, starter, { options, example }, terminal);
   return exitCodes.success;
+}
+
+/** Reports the warnings of the flow that was written. Throws a FlowError if it is not valid, which its request can cause. */
+async function checkWritten(
+  path: string,
+  { needsAllowHttp }: Starter,
+  { options, example }: { readonly options: InitOptions; readonly example: Example | undefined },
+  terminal: Terminal,
+): Promise<void> {
+  const textCells = hasTextCells(options);
+  const plan = await loadFlow(path, { allowHttp: needsAllowHttp, textCells });
+  printWarnings(plan, path, terminal);
+  if (example && textCells) checkFields(plan, path, example.columns);
 }
 
 /** The name of the flow, under which its credits are counted: the folder's, or the host's for a flow in the current folder. */
@@ -45,27 +51,32 @@ function flowName(folder: string, url: string | undefined): string {
   return host || basename(resolve(folder)) || 'flow';
 }
 
-/** A request for one item: by the field that looks like an id, else by the first field. */
-function defaultRequest(example: Example | undefined): WrittenRequest {
-  const names = referableNames(example?.columns ?? []);
-  const columns = [...names.keys()];
-  const column = columns.find((name) => /^id$/i.test(name)) ?? columns.find((name) => /[_-]id$/i.test(name)) ?? columns[0] ?? 'id';
-  return { method: 'GET', url: `https://api.example.com/items/{{${names.get(column) ?? column}}}`, headers: [] };
-}
-
 async function exampleOf(options: InputOptions): Promise<Example> {
   const name = options.in === '-' ? 'stdin' : options.in;
   const source = await openInput(options);
   try {
-    const fields = await firstRecord(source);
-    return { name, columns: source.columns ?? [...(fields?.keys() ?? [])], fields };
-  } catch (error) {
-    // The run reports a record that cannot be read.
-    if (isTable(source.format) && source.columns) return { name, columns: source.columns };
-    throw error;
+    refuseJoinedNames(name, source, options);
+    return { name, ...(await readExample(source)) };
   } finally {
     await source.close();
   }
+}
+
+async function readExample(source: Source): Promise<Omit<Example, 'name'>> {
+  try {
+    const fields = await firstRecord(source);
+    return { columns: source.columns ?? [...(fields?.keys() ?? [])], fields };
+  } catch (error) {
+    // The run reports a record that cannot be read.
+    if (isTable(source.format) && source.columns) return { columns: source.columns };
+    throw error;
+  }
+}
+
+/** Refuses a header that is several names in one: the flow would be made for the wrong fields. */
+function refuseJoinedNames(name: string, { format, columns = [] }: Source, { delimiter }: InputOptions): void {
+  const advice = isTable(format) && delimiter === undefined ? delimiterAdvice(columns) : undefined;
+  if (advice !== undefined) throw new AutomateError('usage', `${name} has one column, "${columns[0]}"\n${advice}`);
 }
 
 async function firstRecord(source: Source): Promise<Fields | undefined> {

@@ -1,0 +1,41 @@
+import { text as textOf } from 'node:stream/consumers';
+import { AutomateError } from '../../core/failure.ts';
+import { type Example, referableNames } from '../../flow/starter/starter-references.ts';
+import type { WrittenRequest } from '../../flow/starter/written-node.ts';
+import { curlRequest } from './curl.ts';
+import type { InitOptions } from './flow-options.ts';
+
+/** The request that a first flow sends. */
+interface SourceRequest {
+  readonly request: WrittenRequest;
+  /** Notes about the parts of the source that the flow does not have. */
+  readonly notes: readonly string[];
+  /** True if the host may name the flow: it is no placeholder. */
+  readonly isNamedByHost: boolean;
+}
+
+/** Makes the request for the records of an example. Absent: without an input. */
+type RequestSource = (example: Example | undefined) => SourceRequest;
+
+/** Throws an AutomateError (`usage`) for options that name two sources, or stdin twice. */
+export function checkSources({ in: input, fromCurl }: InitOptions): void {
+  if (input === '-' && fromCurl === '-')
+    throw new AutomateError('usage', '--in and --from-curl both read stdin; expected one of them there');
+}
+
+/** Reads the source that the options name. Throws an AutomateError (`usage`) if it is no request that a flow can send. */
+export async function requestSource({ fromCurl }: InitOptions): Promise<RequestSource> {
+  if (fromCurl !== undefined) {
+    const read = curlRequest(fromCurl === '-' ? await textOf(process.stdin) : fromCurl);
+    return () => ({ ...read, isNamedByHost: true });
+  }
+  return (example) => ({ request: defaultRequest(example), notes: [], isNamedByHost: false });
+}
+
+/** A request for one item: by the field that looks like an id, else by the first field. */
+function defaultRequest(example: Example | undefined): WrittenRequest {
+  const names = referableNames(example?.columns ?? []);
+  const columns = [...names.keys()];
+  const column = columns.find((name) => /^id$/i.test(name)) ?? columns.find((name) => /[_-]id$/i.test(name)) ?? columns[0] ?? 'id';
+  return { method: 'GET', url: `https://api.example.com/items/{{${names.get(column) ?? column}}}`, headers: [] };
+}
