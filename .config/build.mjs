@@ -1,7 +1,8 @@
-// Bundles src into dist.
-import { rmSync } from 'node:fs';
+// Bundles src into dist, beside the data that belong to it.
+import { mkdirSync, readdirSync, rmSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { build } from 'esbuild';
+import { buildData } from './build-data.mjs';
 
 const shared = {
   // They come with native modules.
@@ -40,7 +41,11 @@ const inFilesOfTheirOwn = {
   },
 };
 
-rmSync('dist', { recursive: true, force: true });
+// The data stay: they take seconds, and change only with their packages.
+mkdirSync('dist', { recursive: true });
+for (const name of readdirSync('dist')) if (name !== 'data') rmSync(`dist/${name}`, { recursive: true, force: true });
+
+await buildData('dist/data');
 
 // The process of its own that talks to the keychain.
 await build({ ...shared, entryPoints: ['src/io/credentials/keychain-process.ts'], format: 'esm' });

@@ -1,0 +1,85 @@
+// Makes the data that are part of the package, from development packages of exact versions. The same packages give the same bytes.
+import { createHash } from 'node:crypto';
+import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { fileURLToPath, pathToFileURL } from 'node:url';
+import { brotliCompressSync, constants } from 'node:zlib';
+
+const root = fileURLToPath(new URL('..', import.meta.url));
+
+/**
+ * Sources of embedded data, each with the package it comes from and the date of its data. The sources that answers name are listed in
+ * src/core/lookups/sources.ts, under the same names.
+ */
+const sources = {
+  'name-suggestion-index': { package: 'name-suggestion-index', date: '2026-09-18' },
+  'id-tagging-schema': { package: '@openstreetmap/id-tagging-schema', date: '2026-07-08' },
+  'country-coder': { package: '@rapideditor/country-coder', date: '2026-02-27' },
+};
+
+/** The modules that make files. Each exports `make(readJson)`, which returns values by file name. */
+const makers = ['data/chains.mjs', 'data/categories.mjs'];
+
+/** Quality 10 takes seconds longer for a tenth less. */
+const brotliQuality = 6;
+
+/** Writes the data into a folder. Does nothing if they were made there from the same packages by the same code. */
+export async function buildData(folder) {
+  const state = join(folder, 'inputs.txt');
+  const inputs = inputsText();
+  if (readIfThere(state) === inputs) return;
+  rmSync(folder, { recursive: true, force: true });
+  mkdirSync(folder, { recursive: true });
+  const write = (name, value) => writeFileSync(join(folder, `${name}.br`), compressed(JSON.stringify(value)));
+  write('notices', noticesOf());
+  for (const maker of makers) {
+    const { make } = await import(pathToFileURL(join(root, '.config', maker)).href);
+    for (const [name, value] of Object.entries(await make(readJson))) write(name, value);
+  }
+  writeFileSync(state, inputs);
+}
+
+function compressed(text) {
+  const bytes = Buffer.from(text);
+  const params = { [constants.BROTLI_PARAM_QUALITY]: brotliQuality, [constants.BROTLI_PARAM_SIZE_HINT]: bytes.length };
+  return brotliCompressSync(bytes, { params });
+}
+
+/** The packages' versions and the code that reads them. */
+function inputsText() {
+  const code = ['build-data.mjs', ...makers].map((name) => readFileSync(join(root, '.config', name)));
+  const hash = createHash('sha256').update(Buffer.concat(code)).digest('hex');
+  return `${Object.values(sources)
+    .map(({ package: name }) => `${name} ${versionOf(name)}\n`)
+    .join('')}${hash}\n`;
+}
+
+function versionOf(name) {
+  return readJson(`${name}/package.json`).version;
+}
+
+/** The licences of everything embedded, with the date of the data. */
+function noticesOf() {
+  return Object.entries(sources).map(([source, { package: name, date, licence = licenceOf(name) }]) => {
+    return { source, package: name, version: versionOf(name), date, licence };
+  });
+}
+
+function licenceOf(name) {
+  const folder = join(root, 'node_modules', name);
+  const file = readdirSync(folder).find((entry) => /^licen[cs]e/i.test(entry));
+  return readFileSync(join(folder, file), 'utf8').trim();
+}
+
+/** Reads a JSON file of a package. */
+function readJson(path) {
+  return JSON.parse(readFileSync(join(root, 'node_modules', path), 'utf8'));
+}
+
+function readIfThere(path) {
+  try {
+    return readFileSync(path, 'utf8');
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,174 @@
+// Chains of shops, restaurants and other places, from name-suggestion-index.
+import { feature, featuresIn, iso1A2Code } from '@rapideditor/country-coder';
+
+const folder = 'name-suggestion-index/dist/json';
+
+/** The whole world, as the index writes it. */
+const world = '001';
+
+/** Other names: fine for finding a chain, but a name of another chain's own comes first. */
+const otherNames = /^(?:alt|official|short|old|full|int|loc)_name(?::|$)|^brand:short/;
+const ownNames = /^(?:name|brand)(?::(?!wikidata|wikipedia|short)|$)/;
+
+/** Makes `chains`: see src/io/lookups/chains/chain-data.ts. */
+export function make(readJson) {
+  const { nsi } = readJson(`${folder}/nsi.min.json`);
+  const { _meta: meta } = readJson(`${folder}/nsi.min.json`);
+  const places = new Places(readJson(`${folder}/featureCollection.min.json`).features);
+  const chains = new Map();
+  for (const path of Object.keys(nsi).sort()) {
+    if (!path.startsWith('brands/')) continue;
+    for (const item of nsi[path].items) {
+      const { id, key } = identityOf(item);
+      if (!chains.has(key)) chains.set(key, { id, items: [] });
+      chains.get(key).items.push({ ...item, category: path.slice('brands/'.length), where: places.of(item.locationSet) });
+    }
+  }
+  const categories = [...new Set([...chains.values()].flatMap(({ items }) => items.map(({ category }) => category)))].sort();
+  const rows = [...chains.values()].map(({ id, items }) => chainOf(id, items, categories));
+  return { chains: { date: meta.generated.slice(0, 10), categories, chains: rows } };
+}
+
+/** Items with the same Wikidata id are one chain; without an id, those with the same name. */
+function identityOf({ tags, displayName }) {
+  const id = tags['brand:wikidata'] ?? null;
+  return { id, key: id ?? `name ${plainName(displayName).toLowerCase()}` };
+}
+
+/** A display name without the remark that tells it from others: "Target (USA)". */
+function plainName(name) {
+  return name.replace(/\s*\([^)]*\)$/, '');
+}
+
+function chainOf(id, items, categories) {
+  // Items made from templates repeat a chain's name for its signs and charge points.
+  const real = items.filter(({ fromTemplate }) => !fromTemplate);
+  const shown = real.length > 0 ? real : items;
+  const name = mostFrequent(shown.map((item) => [item.tags.brand ?? item.tags.name ?? plainName(item.displayName), item.where.weight]));
+  const kinds = byWeight(shown.map((item) => [item.category, item.where.weight + (plainName(item.displayName) === name ? 1000 : 0)]));
+  const own = new Set([name]);
+  const other = new Set();
+  for (const { tags, displayName, matchNames = [] } of items) {
+    own.add(plainName(displayName));
+    for (const [tag, value] of Object.entries(tags)) {
+      const names = ownNames.test(tag) ? own : otherNames.test(tag) ? other : undefined;
+      if (names) for (const one of value.split(';')) names.add(one.trim());
+    }
+    for (const one of matchNames) other.add(one);
+  }
+  own.delete(name);
+  other.delete(name);
+  for (const one of own) other.delete(one);
+  return [name, id, kinds.map((kind) => categories.indexOf(kind)), ...locationsOf(shown), [...own].sort(), [...other].sort()];
+}
+
+/** The countries of all items; and those that a world-wide chain is not in. */
+function locationsOf(items) {
+  const countries = new Set(items.flatMap(({ where }) => [...where.included]));
+  if (!countries.has(world)) return [[...countries].sort().join(' '), ''];
+  const worldwide = items.filter(({ where }) => where.included.has(world));
+  const except = [...worldwide[0].where.excluded].filter(
+    (country) => !countries.has(country) && worldwide.every(({ where }) => where.excluded.has(country)),
+  );
+  return [world, except.sort().join(' ')];
+}
+
+function mostFrequent(votes) {
+  return byWeight(votes)[0];
+}
+
+/** The values by the sum of their weights, greatest first. Those of equal weight stay in their order. */
+function byWeight(votes) {
+  const sums = new Map();
+  for (const [value, weight] of votes) sums.set(value, (sums.get(value) ?? 0) + weight);
+  return [...sums].sort(([, a], [, b]) => b - a).map(([value]) => value);
+}
+
+/** Weight of the whole world among countries. */
+const worldWeight = 250;
+
+/** Turns location sets into countries. */
+class Places {
+  constructor(features) {
+    this.features = new Map(features.map((one) => [one.id, one.geometry]));
+    this.known = new Map();
+  }
+
+  of({ include, exclude = [] }) {
+    const included = new Set(include.flatMap((location) => this.countriesOf(location)));
+    // Leaving out a part of a country leaves the country in.
+    const excluded = new Set(exclude.filter((location) => typeof location === 'string' && !location.includes('.')).flatMap(wholeCountries));
+    for (const country of excluded) included.delete(country);
+    return { included, excluded, weight: included.has(world) ? worldWeight - excluded.size : Math.max(1, included.size) };
+  }
+
+  countriesOf(location) {
+    const key = String(location);
+    if (!this.known.has(key)) this.known.set(key, this.found(location));
+    return this.known.get(key);
+  }
+
+  found(location) {
+    if (Array.isArray(location)) return [iso1A2Code([location[0], location[1]])].filter(Boolean);
+    if (location === world) return [world];
+    if (location.endsWith('.geojson')) return countriesWithin(this.features.get(location));
+    return membersOf(location);
+  }
+}
+
+/** The countries that an identifier names as a whole: a part of a country is none. */
+function wholeCountries(location) {
+  const { level } = feature(location)?.properties ?? {};
+  return level === 'territory' && !feature(location).properties.iso1A2 ? [] : membersOf(location);
+}
+
+/** The countries of an identifier of country-coder: a country, a part of one, or a group. */
+function membersOf(location) {
+  const one = feature(location);
+  const own = one && countryOf(one);
+  if (own) return [own];
+  return [...new Set(featuresIn(location).map(countryOf).filter(Boolean))];
+}
+
+function countryOf({ properties: { iso1A2, level, country } }) {
+  if (level === 'subterritory' || level === 'union' || !iso1A2) return level === 'union' ? undefined : country;
+  return iso1A2;
+}
+
+/** Points of the grid that is laid over a shape, in each direction. */
+const gridSize = 8;
+
+/** The countries in which a tenth of a shape lies, or more. */
+function countriesWithin({ type, coordinates }) {
+  const polygons = type === 'Polygon' ? [coordinates] : coordinates;
+  const hits = new Map();
+  let points = 0;
+  for (const [outline] of polygons) {
+    for (const point of pointsInside(outline)) {
+      const country = iso1A2Code(point);
+      points++;
+      if (country) hits.set(country, (hits.get(country) ?? 0) + 1);
+    }
+  }
+  return [...hits].filter(([, count]) => count >= points / 10).map(([country]) => country);
+}
+
+function pointsInside(outline) {
+  const [xs, ys] = [0, 1].map((axis) => outline.map((point) => point[axis]));
+  const [west, east, south, north] = [Math.min(...xs), Math.max(...xs), Math.min(...ys), Math.max(...ys)];
+  const steps = Array.from({ length: gridSize }, (_, index) => (index + 0.5) / gridSize);
+  const grid = steps.flatMap((x) => steps.map((y) => [west + x * (east - west), south + y * (north - south)]));
+  const inside = grid.filter((point) => isInside(point, outline));
+  // A shape too thin for the grid: its middle.
+  return inside.length > 0 ? inside : [[(west + east) / 2, (south + north) / 2]];
+}
+
+/** True if a ray from the point crosses the outline an odd number of times. */
+function isInside([x, y], outline) {
+  let inside = false;
+  for (let i = 0, j = outline.length - 1; i < outline.length; j = i++) {
+    const [[xi, yi], [xj, yj]] = [outline[i], outline[j]];
+    if (yi > y !== yj > y && x < ((xj - xi) * (y - yi)) / (yj - yi) + xi) inside = !inside;
+  }
+  return inside;
+}
