@@ -4,6 +4,7 @@ import type { ResponseMode } from './answer/response.ts';
 import type { SecretUse } from './auth/auth-type.ts';
 import type { BatchEntry } from './batch.ts';
 import type { Call, RetryPolicy } from './call.ts';
+import type { LookupAnswer, LookupRequest } from './lookups/lookup.ts';
 import type { HttpRequest, HttpResponse } from './ports.ts';
 import type { Fields } from './record.ts';
 import type { McpConnection, Tool, ToolAnswer, ToolCall } from './tools/tools.ts';
@@ -23,16 +24,15 @@ export interface CredentialNeed extends FieldUse, SecretUse {
 }
 
 /** A request that a node sends. */
-export type ActionRequest = HttpRequest | ToolCall;
+export type ActionRequest = HttpRequest | ToolCall | LookupRequest;
 
 /** The response to it. */
-export type ActionResponse = HttpResponse | ToolAnswer;
+export type ActionResponse = HttpResponse | ToolAnswer | LookupAnswer;
 
-/** The gate of a request: its origin, and the credentials that sign it. */
+/** The gate of a request: its origin, and the credentials that sign it. Absent if data on this machine answer it. */
 export function gateOf(request: ActionRequest): Call<unknown>['gate'] {
-  const { origin } = request;
-  if ('kind' in request) return { origin, credential: request.auth?.credential };
-  const { auth, secretBody } = request;
+  if ('kind' in request) return request.kind === 'lookup' ? undefined : { origin: request.origin, credential: request.auth?.credential };
+  const { auth, secretBody, origin } = request;
   const isPlain = !secretBody && (auth === undefined || auth.length === 1);
   return { origin, credential: isPlain ? auth?.[0]?.credential : credentialsOf(request).join(' ') };
 }
@@ -99,6 +99,10 @@ export interface Action extends CallPolicy {
   readonly makesDocument?: boolean;
   /** Only of a node that calls a tool. */
   readonly tool?: CalledTool;
+  /** The name of the lookup that it is, for summaries; absent for any other action. */
+  readonly lookup?: string;
+  /** True if data on this machine answer it: no gate, and no time in flight. */
+  readonly isEmbedded?: boolean;
 }
 
 /** The tool that a node calls. */

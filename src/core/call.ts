@@ -1,4 +1,5 @@
 import type { NodeEvent } from './event.ts';
+import type { Lookups } from './lookups/lookup.ts';
 import type { Http, HttpResponse } from './ports.ts';
 import type { Spending } from './spending.ts';
 import type { Tools } from './tools/tools.ts';
@@ -20,6 +21,7 @@ export interface RetryPolicy {
 export interface AttemptContext {
   readonly http: Http;
   readonly tools: Tools;
+  readonly lookups: Lookups;
   /** The money that the node's calls have cost. */
   readonly spending: Spending;
   report(event: NodeEvent): void;
@@ -29,8 +31,8 @@ export interface AttemptContext {
 
 /** One action through a port, with its retries. */
 export interface Call<Result> {
-  /** Calls to one origin with one credential share a gate. */
-  readonly gate: { readonly origin: string; readonly credential: string | undefined };
+  /** Calls to one origin with one credential share a gate. Absent if data on this machine answer: no rate, no slots, no retry. */
+  readonly gate: { readonly origin: string; readonly credential: string | undefined } | undefined;
   /** Ms between two calls at the gate; absent for no limit. */
   readonly intervalMs: number | undefined;
   /** Calls with the same key share the maximum of calls in flight. */
@@ -48,6 +50,16 @@ export interface Call<Result> {
   isSpent?(result: Result): boolean;
   /** The time at which the result arrived, in monotonic ms; absent if it was not noted. */
   atMs?(result: Result): number | undefined;
+}
+
+/** A call that passes a gate. */
+export interface GatedCall<Result> extends Call<Result> {
+  readonly gate: NonNullable<Call<Result>['gate']>;
+}
+
+/** True for a call that passes a gate. */
+export function isGated<Result>(call: Call<Result>): call is GatedCall<Result> {
+  return call.gate !== undefined;
 }
 
 /** A call whose answer may come from the cache. */

@@ -1,4 +1,5 @@
 import type { FailureClass } from './failure.ts';
+import type { SourceName } from './lookups/sources.ts';
 import type { ToolProgress } from './tools/tools.ts';
 
 /** The way a run ended. */
@@ -23,6 +24,17 @@ export interface ShortPage {
   readonly page: number;
   readonly items: number;
   readonly size: number;
+}
+
+/** The result of one lookup. */
+export interface LookedUp {
+  /** The lookup, as the summary names it. */
+  readonly lookup: string;
+  readonly match: boolean;
+  /** The question, if something else fits as well; absent if the answer is the only one. */
+  readonly ambiguous?: string | undefined;
+  /** The sources that have answered. */
+  readonly sources: readonly SourceName[];
 }
 
 /** Everything that happens in a run. */
@@ -55,6 +67,7 @@ export type NodeEvent =
   /** For each path of a map, true if it was found. */
   | { readonly type: 'mapped'; readonly paths: readonly string[]; readonly found: readonly boolean[] }
   | ({ readonly type: 'page-short' } & ShortPage)
+  | ({ readonly type: 'looked-up' } & LookedUp)
   /** A model's answer. `cost`: in the unit of the node's price; absent without one. */
   | { readonly type: 'tokens'; readonly input: number; readonly output: number; readonly cost: number | undefined }
   | ({ readonly type: 'tool-progress'; readonly tool: string } & ToolProgress);

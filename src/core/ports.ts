@@ -1,6 +1,7 @@
 import type { Auth } from './auth/auth.ts';
 import type { Event, HitSource } from './event.ts';
 import type { Item, Outcome, PartialRows, Success } from './item.ts';
+import type { Lookups } from './lookups/lookup.ts';
 import type { RunSpending } from './spending.ts';
 import type { SecretOf } from './template/body-credential.ts';
 import type { Tools } from './tools/tools.ts';
@@ -119,6 +120,7 @@ export interface Output {
 export interface Ports {
   readonly http: Http;
   readonly tools: Tools;
+  readonly lookups: Lookups;
   readonly ledger: Ledger;
   readonly cache: Cache;
   readonly clock: Clock;

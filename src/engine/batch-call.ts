@@ -57,9 +57,9 @@ function commonCaller(members: readonly BatchMember[]): Caller {
   const heard = (answer: LastAnswer) => {
     for (const caller of callers) caller.heard?.(answer);
   };
-  const { record, node, http, tools, spending } = first;
+  const { record, node, http, tools, lookups, spending } = first;
   return {
-    ...{ record, node, http, tools, spending, progress },
+    ...{ record, node, http, tools, lookups, spending, progress },
     report: (event) => first.report(event),
     // The same records in one call get the same key.
     idempotencyKey: () => first.idempotencyKey(callers.map((caller) => caller.idempotencyKey()).join(' ')),

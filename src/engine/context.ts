@@ -3,6 +3,7 @@ import type { CachedCall, Call, LastAnswer } from '../core/call.ts';
 import type { FailureReport, HitSource, NodeEvent } from '../core/event.ts';
 import { Unfinished } from '../core/failure.ts';
 import type { Item, PartialRows } from '../core/item.ts';
+import type { Lookups } from '../core/lookups/lookup.ts';
 import type { NodeContext, Step } from '../core/node.ts';
 import type { Http, Ports } from '../core/ports.ts';
 import type { Fields } from '../core/record.ts';
@@ -98,6 +99,10 @@ export class RecordContext implements NodeContext, Caller {
 
   get tools(): Tools {
     return this.chain.tools.ports.tools;
+  }
+
+  get lookups(): Lookups {
+    return this.chain.tools.ports.lookups;
   }
 
   get spending(): Spending {

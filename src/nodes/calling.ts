@@ -125,8 +125,12 @@ export class RequestCall implements Call<Accepted> {
 }
 
 /** Sends a request through its port. */
-export function sendRequest(request: ActionRequest, context: Pick<AttemptContext, 'http' | 'tools' | 'report'>): Promise<ActionResponse> {
+export function sendRequest(
+  request: ActionRequest,
+  context: Pick<AttemptContext, 'http' | 'tools' | 'lookups' | 'report'>,
+): ActionResponse | Promise<ActionResponse> {
   if (!('kind' in request)) return context.http.send(request);
+  if (request.kind === 'lookup') return context.lookups.find(request);
   const { tool } = request;
   return context.tools.call(request, (progress) => context.report({ type: 'tool-progress', tool, ...progress }));
 }

@@ -1,0 +1,39 @@
+import type { JsonObject } from '../value/value.ts';
+import type { CategoryQuery } from './category.ts';
+import type { ChainQuery } from './chain.ts';
+
+/** The lookups that data on this machine answer, each with its question. */
+export interface LookupQueries {
+  readonly chain: ChainQuery;
+  readonly category: CategoryQuery;
+}
+
+/** A question to one of the lookups. */
+type Asked<Name extends keyof LookupQueries> = {
+  readonly kind: 'lookup';
+  readonly lookup: Name;
+  readonly query: LookupQueries[Name];
+};
+
+/** A request that data on this machine answer: no server, no gate, no retry. */
+export type LookupRequest = { readonly [Name in keyof LookupQueries]: Asked<Name> }[keyof LookupQueries];
+
+/** The answer document of a lookup, as `map` reads it. */
+export type LookupDocument = JsonObject & {
+  /** True if something was found. */
+  readonly match: boolean;
+  /** True if something else fits as well. Absent for a lookup that knows no such case. */
+  readonly ambiguous?: boolean;
+};
+
+/** The answer of data on this machine. */
+export interface LookupAnswer {
+  readonly kind: 'lookup';
+  readonly body: LookupDocument;
+}
+
+/** Answers lookups from embedded data and local files. */
+export interface Lookups {
+  /** Answers at once, but for the first lookup of each kind, which loads its data. Throws an AutomateError if these cannot be read. */
+  find(request: LookupRequest): LookupAnswer | Promise<LookupAnswer>;
+}
