@@ -84,6 +84,12 @@ const demo = command({
   run: async ({ options, terminal }) => (await import('./demo.ts')).demoCommand(options, terminal),
 });
 
+const notices = command({
+  name: 'notices',
+  help: 'print the sources of embedded and looked-up data, with their dates and licences',
+  run: async ({ terminal }) => (await import('./notices/notices.ts')).noticesCommand(terminal),
+});
+
 const cacheCommands = () => import('./cache/cache.ts');
 
 const cache: CommandSpec = {
@@ -149,4 +155,5 @@ export const commands: readonly CommandSpec[] = [
   connections,
   cache,
   credits,
+  notices,
 ];

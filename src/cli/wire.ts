@@ -1,6 +1,7 @@
 import { createHash, randomUUID } from 'node:crypto';
 import type { Event } from '../core/event.ts';
 import { Failure } from '../core/failure.ts';
+import type { Lookups } from '../core/lookups/lookup.ts';
 import type { Cache, Ports } from '../core/ports.ts';
 import { RunSpending } from '../core/spending.ts';
 import type { Tools } from '../core/tools/tools.ts';
@@ -15,6 +16,7 @@ import { cachePath, maxCacheBytes } from './cache/cache-file.ts';
 import { createLoginStore } from './connections/login-store.ts';
 import { envOf } from './env.ts';
 import type { FlowSecrets } from './flow/flow-secrets.ts';
+import { dataFolder } from './notices/data-folder.ts';
 import { version } from './version.ts';
 
 /** The options of the ports. */
@@ -93,6 +95,7 @@ export function wire(options: WireOptions): WiredPorts {
       secret: redactor.add,
     }),
     tools,
+    lookups: createLateLookups(options.ledger),
     cache,
     report: options.report,
     uuidOf: createUuids(options.run ?? randomUUID()),
@@ -117,6 +120,40 @@ function createLateCache(env: string, create: () => Promise<FileCache>): Cache &
       (await coming)?.close();
     },
   };
+}
+
+/** Loads the code of the lookups with the first of them, since most flows have none. */
+function createLateLookups(ledger: RunLedger): Lookups {
+  let coming: Promise<Lookups> | undefined;
+  let lookups: Lookups | undefined;
+  let isFlushing = false;
+  let failed: { readonly error: unknown } | undefined;
+  return {
+    find(request) {
+      flushSoon();
+      if (failed) throw failed.error;
+      if (lookups) return lookups.find(request);
+      coming ??= import('../io/lookups/lookups.ts').then(({ createLookups }) => createLookups(dataFolder));
+      return coming.then((loaded) => {
+        lookups = loaded;
+        return loaded.find(request);
+      });
+    },
+  };
+
+  /** Writes the held credits to disk once in a turn: thousands of lookups fit into one. */
+  function flushSoon(): void {
+    if (isFlushing) return;
+    isFlushing = true;
+    setImmediate(() => {
+      isFlushing = false;
+      try {
+        ledger.flush();
+      } catch (error) {
+        failed = { error };
+      }
+    });
+  }
 }
 
 type LateTools = Tools & { close(): Promise<void> };

@@ -3,8 +3,9 @@ import { http } from './http/http.ts';
 import { llm } from './llm/llm.ts';
 import { loop } from './loop.ts';
 import { mcp } from './mcp/mcp.ts';
+import { places } from './places/places.ts';
 import { poll } from './poll.ts';
 import { set } from './set.ts';
 
 /** Every node type there is, in the order in which they are listed. */
-export const nodeTypes: readonly NodeType[] = [http, mcp, llm, set, loop, poll];
+export const nodeTypes: readonly NodeType[] = [http, mcp, places, llm, set, loop, poll];

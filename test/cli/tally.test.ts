@@ -13,6 +13,7 @@ const facts = {
     before: { written: 0, failed: 0 },
     paused: { ms: 0, reasons: [] },
     usage: undefined,
+    attributions: [],
     exitCode: 4,
     next: [],
   },

@@ -2,6 +2,7 @@ import { loadPatternEngine } from '../../src/core/condition/pattern.ts';
 import type { Ending, Event, FailureReport } from '../../src/core/event.ts';
 import { Failure } from '../../src/core/failure.ts';
 import type { Item, Outcome, PartialRows } from '../../src/core/item.ts';
+import type { Lookups } from '../../src/core/lookups/lookup.ts';
 import type { LimitOverrides, NodeType } from '../../src/core/node.ts';
 import type { Cache, Clock, Http, HttpRequest, HttpResponse, Ledger, Output } from '../../src/core/ports.ts';
 import type { Fields } from '../../src/core/record.ts';
@@ -12,7 +13,9 @@ import { reportOf } from '../../src/engine/call.ts';
 import { Gates } from '../../src/engine/gates.ts';
 import { type Run, type RunSettings, startRun } from '../../src/engine/run.ts';
 import { compile } from '../../src/flow/compile.ts';
+import { createLookups } from '../../src/io/lookups/lookups.ts';
 import { nodeTypes } from '../../src/nodes/index.ts';
+import { dataFolder } from './data-folder.ts';
 import { type FakeAnswer, toResponse } from './fake-answer.ts';
 import { createFakeClock } from './fake-clock.ts';
 
@@ -28,6 +31,8 @@ export interface FlowOptions extends Partial<RunSettings>, LimitOverrides {
   readonly http?: ((request: SentRequest, index: number) => FakeAnswer | Promise<FakeAnswer>) | undefined;
   /** Calls tools; without it there are none. */
   readonly tools?: Tools;
+  /** Answers lookups; without it, the embedded data do. */
+  readonly lookups?: Lookups;
   /** True if the records are rows of a CSV: then every field is a text. */
   readonly csv?: boolean;
   readonly allowHttp?: boolean;
@@ -89,6 +94,7 @@ export async function runFlow(yaml: string, records: Iterable<GivenRecord>, opti
     spending: new RunSpending(options.costs),
     http: options.httpPort ?? createHttp(clock, requests, options.http ?? (() => ({}))),
     tools: options.tools ?? noTools,
+    lookups: options.lookups ?? lookups,
     cache: createMemoryCache(clock),
     report: (event: Event) => void (options.forget || events.push(event)),
     uuidOf: (name: string) => `uuid of ${name}`,
@@ -109,6 +115,8 @@ export async function runFlow(yaml: string, records: Iterable<GivenRecord>, opti
   const ending = await run.ended;
   return { rows: output.rows, failures: output.failures, requests, events, waitedMs: clock.now(), ending, credits: ledger.spent() };
 }
+
+const lookups = createLookups(dataFolder);
 
 const noTools: Tools = {
   call: () => Promise.reject(new Failure('network', 'there are no tools here', { sent: false })),

@@ -4,6 +4,7 @@ import type { Checkpoint } from '../../io/journal/journal.ts';
 import type { Usage } from '../../io/ledger/holds.ts';
 import { exitCodeOf, exitCodeOfRun, signalExitCode } from '../exit.ts';
 import { inputLabel } from '../input-options.ts';
+import { attributionsOf } from '../notices/attributions.ts';
 import { count, counted } from '../show/number.ts';
 import { quietText, type SummaryFacts, summaryJson, summaryText } from '../show/run/summary.ts';
 import { nextSteps, resumeCommand } from './next-steps.ts';
@@ -71,7 +72,8 @@ export async function concludeRun(run: ConcludedRun): Promise<number> {
   const unchanged = unchangedReason(run);
   const exitCode = signal === undefined || ending === 'complete' ? exitCodeOfRun(ending, failed) : signalExitCode(signal);
   const ended = { plan, ending, tally, files, failed: unchanged === undefined ? failed : 0 };
-  const facts = { ...factsOf(run), unchanged, usage, exitCode, next: [...nextSteps(request, ended), ...restoreSteps(run)] };
+  const attributions = await attributionsOf(tally.sources);
+  const facts = { ...factsOf(run), unchanged, usage, attributions, exitCode, next: [...nextSteps(request, ended), ...restoreSteps(run)] };
   const text = (options.quiet ? quietText : summaryText)(tally, facts, terminal.colors);
   if (text !== '') terminal.say(text);
   // An events file that cannot be written changes the exit code, so that the summary would be wrong.
@@ -92,7 +94,8 @@ export async function reportProblem(error: unknown, run: OpenRun, ms: number): P
   const { request, terminal, tally } = run;
   const path = request.options.summary;
   if (path === undefined || !(error instanceof AutomateError)) return;
-  const facts = { ...factsOf(run), usage: undefined, exitCode: exitCodeOf(error), problem: error.message, next: [] };
+  const attributions = await attributionsOf(tally.sources).catch(() => []);
+  const facts = { ...factsOf(run), usage: undefined, attributions, exitCode: exitCodeOf(error), problem: error.message, next: [] };
   await writeSummary(path, summaryJson({ ...tally, ms }, facts), terminal).catch(() => undefined);
 }
 
@@ -104,7 +107,7 @@ function factsOf({
   ports,
   pauses,
   showsCredits,
-}: OpenRun): Omit<SummaryFacts, 'exitCode' | 'next' | 'usage'> {
+}: OpenRun): Omit<SummaryFacts, 'exitCode' | 'next' | 'usage' | 'attributions'> {
   const { flow, options } = request;
   return {
     flow,

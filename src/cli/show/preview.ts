@@ -4,7 +4,7 @@ import type { Failure } from '../../core/failure.ts';
 import type { HttpRequest } from '../../core/ports.ts';
 import type { Fields } from '../../core/record.ts';
 import { textOf, type Value } from '../../core/value/value.ts';
-import { curlText, requestText } from './request.ts';
+import { curlText, embedded, questionOf, requestText } from './request.ts';
 import { structureOf, tableText } from './structure.ts';
 
 /** One request of a flow, and its answer or failure. */
@@ -48,7 +48,7 @@ function unreadReason({ message }: Failure): string {
 }
 
 function headLines(response: ActionResponse, ms: number): string[] {
-  if ('kind' in response) return [`${response.isError ? 'isError' : 'answered'} in ${ms} ms`];
+  if ('kind' in response) return [`${response.kind === 'tool' && response.isError ? 'isError' : 'answered'} in ${ms} ms`];
   return [
     `${response.status} in ${ms} ms, ${response.body.length} bytes`,
     ...Object.entries(response.headers).flatMap(([name, value]) => [value].flat().map((one) => `  ${name}: ${one}`)),
@@ -85,7 +85,7 @@ export function previewValue(preview: Preview, action: Action, isCurl: boolean):
 
 function responseValue(response: ActionResponse, { ms: exactMs = 0, body = null, unread }: Preview): Value {
   const ms = Math.round(exactMs);
-  if ('kind' in response) return { is_error: response.isError, ms, body };
+  if ('kind' in response) return response.kind === 'tool' ? { is_error: response.isError, ms, body } : { ms, body };
   const headers = JSON.parse(JSON.stringify(response.headers)) as Value;
   return { status: response.status, ms, headers, body, ...(unread && { unread: unreadReason(unread) }) };
 }
@@ -97,7 +97,10 @@ function authTypes(auth: HttpRequest['auth']): Value {
 }
 
 function requestValue(request: ActionRequest): Value {
-  if ('kind' in request) return { connection: request.connection.name, tool: request.tool, arguments: request.arguments };
+  if ('kind' in request) {
+    if (request.kind === 'lookup') return { source: embedded, lookup: request.lookup, query: questionOf(request) };
+    return { connection: request.connection.name, tool: request.tool, arguments: request.arguments };
+  }
   const { method, origin, path, headers, auth, body } = request;
   return { method, url: origin + path, headers: { ...headers }, auth: authTypes(auth), body: body ?? null };
 }

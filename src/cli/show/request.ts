@@ -1,15 +1,31 @@
 import type { ActionRequest } from '../../core/action.ts';
 import { type Auth, curlSecret, shownSignature } from '../../core/auth/auth.ts';
+import type { LookupRequest } from '../../core/lookups/lookup.ts';
 import type { HttpRequest } from '../../core/ports.ts';
 import { withQuery } from '../../core/template/query.ts';
 import { isRemote, type ToolCall } from '../../core/tools/tools.ts';
-import { jsonOf } from '../../core/value/value.ts';
+import { jsonOf, textOf, type Value } from '../../core/value/value.ts';
 import { credentialVariable } from '../../io/credentials/environment.ts';
 import { shellWord } from './text.ts';
 
 /** A request as it is shown: every secret is `***`. */
 export function requestText(request: ActionRequest): string[] {
-  return 'kind' in request ? callText(request) : httpText(request);
+  if (!('kind' in request)) return httpText(request);
+  return request.kind === 'lookup' ? lookupText(request) : callText(request);
+}
+
+function lookupText(request: LookupRequest): string[] {
+  const query = Object.entries(questionOf(request)).map(([name, value]) => `${name}: ${textOf(value)}`);
+  return [embedded, `lookup: ${request.lookup}`, ...query];
+}
+
+/** Stands in the place of a request that no server gets. */
+export const embedded = 'embedded data';
+
+/** The question of a lookup, under the names of the node's options. */
+export function questionOf({ query }: LookupRequest): Record<string, Value> {
+  const given = Object.entries(query).filter(([, value]) => value !== undefined);
+  return Object.fromEntries(given.map(([name, value]) => [name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`), value as Value]));
 }
 
 function callText({ connection: { name, server }, tool, arguments: values }: ToolCall): string[] {

@@ -42,20 +42,20 @@ export class RequestTest {
     const action = step.node.action as Action;
     const request = prepareFor(action, fields);
     if (request instanceof Unasked) {
-      this.terminal.say('a run sends no request for this record: null finds nothing in an answer');
+      this.terminal.say(`a run sends no request for this record: ${unaskedReason(action)}`);
       return {};
     }
     return this.options.send ? this.#sent(step.id, action, request, fields) : { request };
   }
 
   async #sent(node: string, action: Action, request: ActionRequest, fields: Fields): Promise<Preview> {
-    const { ledger, clock, http, tools } = this.ports;
+    const { ledger, clock, http, tools, lookups } = this.ports;
     const startedMs = clock.now();
     const refusal = ledger.hold(node);
     if (refusal !== undefined) throw new AutomateError('credits', refusal);
     let response: ActionResponse;
     try {
-      response = await sendRequest(request, { http, tools, report: () => undefined });
+      response = await sendRequest(request, { http, tools, lookups, report: () => undefined });
     } catch (error) {
       const failure = asFailure(error);
       if (failure.sent) ledger.settle(node);
@@ -132,6 +132,10 @@ function gatherInto(rows: Fields[]): PartialRows {
     },
     drop: () => undefined,
   };
+}
+
+function unaskedReason({ lookup }: Action): string {
+  return lookup === undefined ? 'null finds nothing in an answer' : 'there is nothing to look up';
 }
 
 function skips({ when }: Step, fields: Fields): boolean {

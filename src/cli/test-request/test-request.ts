@@ -30,7 +30,7 @@ export async function testRequestCommand(flow: string, given: TestRequestOptions
       ? await loadFlow(flow, check)
       : await loadFlowFor({ ...options, in: options.in }, flow, check, setNames(options));
   const step = chosenStep(plan, options.node);
-  if (options.curl && step.node.action?.tool) throw new AutomateError('usage', noCurl(step.id));
+  if (options.curl) refuseCurl(step);
   const { item, columns } = await recordOf(plan, flow, options);
   printWarnings(plan, flow, terminal, columns);
   const credentials = options.send ? await loadSecrets(plan, flow, options, terminal) : noSecrets;
@@ -73,8 +73,10 @@ async function show(preview: Preview, action: Action, { json, curl = false }: Te
   if (text !== '') await terminal.print(text);
 }
 
-function noCurl(id: string): string {
-  return `--curl shows HTTP requests; "${id}" calls a tool, in a session that curl does not have\nleave --curl out, or take --json`;
+function refuseCurl({ id, node: { action } }: Step): void {
+  const reason = action?.tool ? 'calls a tool, in a session that curl does not have' : 'is answered by embedded data, and sends nothing';
+  if (action?.tool || action?.isEmbedded)
+    throw new AutomateError('usage', `--curl shows HTTP requests; "${id}" ${reason}\nleave --curl out, or take --json`);
 }
 
 function chosenStep(plan: Plan, id: string | undefined): Step {

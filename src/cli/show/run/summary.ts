@@ -4,7 +4,9 @@ import { durationText } from '../../../core/duration.ts';
 import type { Ending } from '../../../core/event.ts';
 import type { Usage } from '../../../io/ledger/holds.ts';
 import { onOneLine } from '../../../io/records/errors.ts';
+import type { Attribution } from '../../notices/attributions.ts';
 import { count, counted, creditsText, creditText } from '../number.ts';
+import { attributionLines, attributionsJson, lookupLines, lookupsJson } from './lookups.ts';
 import type { FailureGroup, PathHits, Tally } from './tally.ts';
 import { tokenLines, tokensJson } from './tokens.ts';
 
@@ -31,6 +33,8 @@ export interface SummaryFacts {
   readonly paused: { readonly ms: number; readonly reasons: readonly string[] };
   /** Absent without an allowance. */
   readonly usage: Usage | undefined;
+  /** The sources that have answered, as they want to be named. */
+  readonly attributions: readonly Attribution[];
   readonly exitCode: number;
   /** The error that ended the run; absent if it ended by itself. */
   readonly problem?: string;
@@ -58,6 +62,7 @@ export function summaryText(tally: Tally, facts: SummaryFacts, colors: ChalkInst
     ...pauseLines(tally, facts),
     ...failureLines(tally, colors),
     ...lastingLines(tally),
+    ...lookupLines(tally),
     ...hitLines(tally),
     ...shortLines(tally, colors),
     ...cacheLines(tally, facts),
@@ -65,6 +70,7 @@ export function summaryText(tally: Tally, facts: SummaryFacts, colors: ChalkInst
     ...fileLines(facts),
     ...usageLines(facts.usage, colors),
     ...facts.next.map((step) => stepText(step, colors)),
+    ...attributionLines(facts.attributions),
   ].join('\n');
 }
 
@@ -270,6 +276,8 @@ export function summaryJson(tally: Tally, facts: SummaryFacts): string {
         messages: frequentMessages(group).map(([message, times]) => ({ message, count: times })),
       })),
       mapped: [...tally.hits.values()].flat(),
+      ...lookupsJson(tally),
+      ...attributionsJson(facts.attributions),
       next: facts.next.map(({ command }) => command),
     },
     null,

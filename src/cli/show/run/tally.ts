@@ -1,4 +1,5 @@
 import type { Ending, Event, FailureReport, HitSource, ShortPage } from '../../../core/event.ts';
+import type { SourceName } from '../../../core/lookups/sources.ts';
 import { rounded } from '../../../core/spending.ts';
 
 /** Failures of the same node, class and status, with the message of the first one. */
@@ -24,6 +25,18 @@ export interface TokenCounts {
   output: number;
   /** In the unit of the node's price; absent without one. */
   cost: number | undefined;
+}
+
+/** Counts the lookups of a node. */
+export interface LookupCounts {
+  /** As summaries name it. */
+  readonly lookup: string;
+  readonly node: string;
+  of: number;
+  matched: number;
+  ambiguous: number;
+  /** The first question that something else fits as well; absent without one. */
+  firstAmbiguous: string | undefined;
 }
 
 /** Counts the records with a short page. */
@@ -57,6 +70,10 @@ export interface Tally {
   readonly tokens: Map<string, TokenCounts>;
   /** Records with a short page, by node. */
   readonly short: Map<string, ShortPages>;
+  /** By node. */
+  readonly lookups: Map<string, LookupCounts>;
+  /** The sources that have answered. */
+  readonly sources: Set<SourceName>;
   /** The first record whose answer was mapped, by node. */
   readonly answered: Map<string, number>;
   stopReason: string | undefined;
@@ -83,6 +100,8 @@ export function createTally(): Tally {
     hits: new Map(),
     tokens: new Map(),
     short: new Map(),
+    lookups: new Map(),
+    sources: new Set(),
     answered: new Map(),
     stopReason: undefined,
     ending: undefined,
@@ -121,6 +140,7 @@ const handlers: { readonly [Type in Event['type']]: ((tally: Tally, event: Event
   },
   'page-short': addShort,
   tokens: addTokens,
+  'looked-up': addLookup,
   'record-kept': addUndecided,
   'record-done'(tally, { record }) {
     addPassedThrough(tally, record);
@@ -200,6 +220,18 @@ function addTokens(tally: Tally, { node, input, output, cost }: EventOf<'tokens'
   counts.output += output;
   if (cost !== undefined) counts.cost = rounded((counts.cost ?? 0) + cost);
   tally.tokens.set(node, counts);
+}
+
+function addLookup({ lookups, sources }: Tally, { node, lookup, match, ambiguous, sources: named }: EventOf<'looked-up'>): void {
+  const counts = lookups.get(node) ?? { lookup, node, of: 0, matched: 0, ambiguous: 0, firstAmbiguous: undefined };
+  lookups.set(node, counts);
+  counts.of++;
+  if (match) counts.matched++;
+  if (ambiguous !== undefined) {
+    counts.ambiguous++;
+    counts.firstAmbiguous ??= ambiguous;
+  }
+  for (const source of named) sources.add(source);
 }
 
 function addHits(tally: Tally, node: string, paths: readonly string[], found: readonly boolean[]): void {

@@ -1,0 +1,31 @@
+import { type Source, sources } from '../../core/lookups/sources.ts';
+import { type Notice, readNotices } from '../../io/lookups/notices.ts';
+import { exitCodes } from '../exit.ts';
+import type { Terminal } from '../terminal.ts';
+import { dataFolder } from './data-folder.ts';
+
+/** Prints the notices of all sources, and the licences of everything embedded. Returns the exit code. */
+export async function noticesCommand(terminal: Terminal): Promise<number> {
+  const notices = await readNotices(dataFolder);
+  const embedded = new Set(notices.map(({ source }) => source));
+  const servers = Object.entries<Source>(sources).filter(([source]) => !embedded.has(source));
+  await terminal.print(
+    [
+      'Data that are part of automate:',
+      ...notices.flatMap(embeddedLines),
+      '',
+      'Data that servers and your own files answer:',
+      ...servers.flatMap(([source, { text, url }]) => ['', source, ...indented(text.includes(url) ? text : `${text}\n${url}`)]),
+    ].join('\n'),
+  );
+  return exitCodes.success;
+}
+
+function embeddedLines({ source, package: name, version, date, licence }: Notice): string[] {
+  const known: Source | undefined = (sources as Readonly<Record<string, Source>>)[source];
+  return ['', `${name} ${version}, data of ${date}`, ...(known ? indented(`${known.text}\n${known.url}\n`) : []), ...indented(licence)];
+}
+
+function indented(text: string): string[] {
+  return text.split('\n').map((line) => `  ${line}`.trimEnd());
+}

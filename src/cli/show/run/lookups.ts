@@ -1,0 +1,35 @@
+import { excerpt } from '../../../core/answer/response.ts';
+import type { Attribution } from '../../notices/attributions.ts';
+import { count } from '../number.ts';
+import type { LookupCounts, Tally } from './tally.ts';
+
+/** The lines of a summary about lookups. */
+export function lookupLines({ lookups }: Tally): string[] {
+  const all = [...lookups.values()];
+  return all.map((counts) => {
+    const isAlone = all.filter(({ lookup }) => lookup === counts.lookup).length === 1;
+    return `  ${counts.lookup}${isAlone ? '' : ` (${counts.node})`}: ${countsText(counts)}`;
+  });
+}
+
+function countsText({ matched, of, ambiguous, firstAmbiguous = '' }: LookupCounts): string {
+  const others = ambiguous === 0 ? '' : `, ambiguous: ${count(ambiguous)}, such as ${JSON.stringify(excerpt(firstAmbiguous, 60))}`;
+  return `matched ${count(matched)} of ${count(of)}${others}`;
+}
+
+/** The sources of a run's answers, as they want to be named: the last lines of its summary. */
+export function attributionLines(attributions: readonly Attribution[]): string[] {
+  return attributions.map(({ text, date }) => `  data: ${text}${date === undefined ? '' : ` (${date})`}`);
+}
+
+/** The lookups in the summary for programs; nothing without any. */
+export function lookupsJson({ lookups }: Tally): object {
+  if (lookups.size === 0) return {};
+  const all = [...lookups.values()].map(({ firstAmbiguous, ...counts }) => ({ ...counts, first_ambiguous: firstAmbiguous ?? null }));
+  return { lookups: all };
+}
+
+/** The sources in the summary for programs; nothing without any. */
+export function attributionsJson(attributions: readonly Attribution[]): object {
+  return attributions.length === 0 ? {} : { attributions };
+}

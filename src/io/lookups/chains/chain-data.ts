@@ -1,0 +1,31 @@
+import { readData } from '../data.ts';
+
+/** A chain, as the data hold it. */
+export type ChainRow = readonly [
+  name: string,
+  /** Wikidata id. */
+  id: string | null,
+  /** Indexes of its categories, the main one first. */
+  categories: readonly number[],
+  /** Countries with spaces between them, or 001 for the world. */
+  countries: string,
+  /** Of a chain of the whole world, the countries that it is not in. */
+  except: string,
+  /** Further names of its own, in other languages and of parts of it. */
+  ownNames: readonly string[],
+  /** Old, short, official and other names. */
+  otherNames: readonly string[],
+];
+
+/** The chains, as the build of the data writes them. */
+export interface ChainData {
+  readonly date: string;
+  /** Tags such as `amenity/fast_food`. */
+  readonly categories: readonly string[];
+  readonly chains: readonly ChainRow[];
+}
+
+/** Reads the chains. */
+export function readChains(folder: string): Promise<ChainData> {
+  return readData(folder, 'chains');
+}

@@ -1,0 +1,33 @@
+/** Letters that Unicode does not take apart into a letter and an accent. */
+const letters: Readonly<Record<string, string>> = {
+  ß: 'ss',
+  æ: 'ae',
+  œ: 'oe',
+  ø: 'o',
+  ł: 'l',
+  đ: 'd',
+  ð: 'd',
+  þ: 'th',
+  ı: 'i',
+};
+
+/** A text in lower case, without accents, with one form for each character. */
+export function foldedText(text: string): string {
+  const lower = text.toLowerCase();
+  // Most texts need no more.
+  if (/^[\0-\x7f]*$/.test(lower)) return lower;
+  return lower
+    .normalize('NFKD')
+    .replace(/[\u0300-\u036f]/g, '')
+    .normalize('NFC')
+    .replace(/[ßæœøłđðþı]/g, (letter) => letters[letter] as string);
+}
+
+/** The words of a text, folded: apostrophes join, all other punctuation divides. */
+export function foldedWords(text: string): string[] {
+  return (
+    foldedText(text)
+      .replace(/['’‘`´]/g, '')
+      .match(/[\p{L}\p{M}\p{N}]+/gu) ?? []
+  );
+}

@@ -1,0 +1,37 @@
+import type { LookupDocument, LookupQueries, LookupRequest, Lookups } from '../../core/lookups/lookup.ts';
+
+/** Answers the questions of one lookup, from data in memory. */
+type Finder<Name extends keyof LookupQueries> = (query: LookupQueries[Name]) => LookupDocument;
+
+/** Loads the code and the data of each lookup. `folder`: that of the embedded data. */
+const loaders: { readonly [Name in keyof LookupQueries]: (folder: string) => Promise<Finder<Name>> } = {
+  chain: async (folder) => (await import('./chains/chains.ts')).loadChains(folder),
+  category: async (folder) => (await import('./categories/categories.ts')).loadCategories(folder),
+};
+
+/** Answers lookups from embedded data. Each file is read for its first lookup, once per run. */
+export function createLookups(folder: string): Lookups {
+  const finders = new Map<string, Finder<never>>();
+  const coming = new Map<string, Promise<Finder<never>>>();
+  return {
+    find(request) {
+      const finder = finders.get(request.lookup);
+      return finder ? answerOf(finder, request) : loaded(request.lookup).then((finder) => answerOf(finder, request));
+    },
+  };
+
+  function loaded(name: keyof LookupQueries): Promise<Finder<never>> {
+    const found = coming.get(name);
+    if (found) return found;
+    const loading = loaders[name](folder).then((finder) => {
+      finders.set(name, finder);
+      return finder;
+    });
+    coming.set(name, loading);
+    return loading;
+  }
+}
+
+function answerOf(find: Finder<never>, { query }: LookupRequest) {
+  return { kind: 'lookup', body: find(query as never) } as const;
+}

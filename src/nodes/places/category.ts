@@ -1,0 +1,28 @@
+import type { LookupAnswer } from '../../core/lookups/lookup.ts';
+import { textTemplate } from '../../core/template/template.ts';
+import { usesWithin } from '../http/request-template.ts';
+import type { Lookup } from '../lookup-node.ts';
+import { refuseLong } from './chain.ts';
+import type { PlacesOptions } from './places-options.ts';
+
+/** `lookup: category`: the category that words mean. */
+export function categoryLookup({ words = '', language = '', min_score: minScore = 0.7 }: PlacesOptions): Lookup {
+  const wordsOf = textTemplate(words);
+  const languageOf = textTemplate(language);
+  return {
+    label: 'category',
+    sources: ['id-tagging-schema'],
+    defaultMap: { category: 'id', category_name: 'name', category_score: 'score' },
+    reads: [...usesWithin(words, ['words']), ...usesWithin(language, ['language'])],
+    isEmbedded: true,
+    prepare(fields) {
+      const words = wordsOf(fields).trim();
+      if (words === '') return undefined;
+      refuseLong(words, 'text');
+      return { kind: 'lookup', lookup: 'category', query: { words, language: languageOf(fields).trim() || undefined, minScore } };
+    },
+    document: (answer) => (answer as LookupAnswer).body,
+    question: ({ query }) => String(query),
+    noMatch: ({ query }) => `no category fits "${query}"`,
+  };
+}

@@ -1,0 +1,40 @@
+import { Failure } from '../../core/failure.ts';
+import type { LookupAnswer } from '../../core/lookups/lookup.ts';
+import type { BuildContext } from '../../core/node.ts';
+import { textTemplate } from '../../core/template/template.ts';
+import { usesWithin } from '../http/request-template.ts';
+import type { Lookup } from '../lookup-node.ts';
+import { countryTemplate } from './country-template.ts';
+import type { PlacesOptions } from './places-options.ts';
+
+/** Longest name that is looked up, in characters. */
+const maxLength = 500;
+
+/** `lookup: chain`: the chain that a name means. */
+export function chainLookup({ name = '', country, min_score: minScore = 0.85 }: PlacesOptions, context: BuildContext): Lookup {
+  const nameOf = textTemplate(name);
+  const countryOf = countryTemplate(country, context);
+  return {
+    label: 'chain',
+    sources: ['name-suggestion-index'],
+    defaultMap: { chain_name: 'name', chain_id: 'id', chain_category: 'category', chain_score: 'score' },
+    reads: [...usesWithin(name, ['name']), ...usesWithin(country, ['country'])],
+    isEmbedded: true,
+    prepare(fields) {
+      const name = nameOf(fields).trim();
+      if (name === '') return undefined;
+      refuseLong(name, 'name');
+      return { kind: 'lookup', lookup: 'chain', query: { name, country: countryOf(fields), minScore } };
+    },
+    document: (answer) => (answer as LookupAnswer).body,
+    question: ({ query }) => String(query),
+    noMatch: ({ query }) => `no chain fits "${query}"`,
+  };
+}
+
+/** Throws a Failure for a text that is no name of anything. */
+export function refuseLong(text: string, what: string): void {
+  if (text.length <= maxLength) return;
+  const found = `${text.length.toLocaleString('en-US')} characters`;
+  throw new Failure('request', `expected a ${what} of at most ${maxLength} characters, found ${found}`, { sent: false });
+}

@@ -1,0 +1,19 @@
+import { Failure } from '../../core/failure.ts';
+import { countryCode, noCountry } from '../../core/lookups/country.ts';
+import type { BuildContext } from '../../core/node.ts';
+import type { Fields } from '../../core/record.ts';
+import { referencedFields, textTemplate } from '../../core/template/template.ts';
+
+/** Compiles the option `country`. Renders an alpha-2 code; nothing for a blank text. Throws a Failure for any other text. */
+export function countryTemplate(text: string | undefined, context: BuildContext): (fields: Fields) => string | undefined {
+  if (text === undefined) return () => undefined;
+  if (referencedFields(text).length === 0 && countryCode(text) === undefined) context.problem(['country'], noCountry(text));
+  const render = textTemplate(text);
+  return (fields) => {
+    const written = render(fields);
+    if (written.trim() === '') return undefined;
+    const code = countryCode(written);
+    if (code === undefined) throw new Failure('request', noCountry(written), { sent: false });
+    return code;
+  };
+}

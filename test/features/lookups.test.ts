@@ -1,0 +1,157 @@
+import { describe, expect, test } from 'vitest';
+import type { LookupDocument, LookupRequest, Lookups } from '../../src/core/lookups/lookup.ts';
+import { flowProblems, onOneLine, planFor } from '../helpers/flow-problems.ts';
+import { type FlowOptions, runFlow } from '../helpers/run-flow.ts';
+
+/** Lookups that know the chains Acme and Twin, of which Twin has a namesake; and the questions that they were asked. */
+function acmeLookups(): Lookups & { readonly asked: LookupRequest[] } {
+  const asked: LookupRequest[] = [];
+  return {
+    asked,
+    find(request) {
+      asked.push(request);
+      const name = 'name' in request.query ? request.query.name : request.query.words;
+      const match = name === 'Acme' || name === 'Twin';
+      const found = match ? { name, id: 'Q1', category: 'shop/acme', score: 1 } : { name: null, id: null, category: null, score: null };
+      const body: LookupDocument = { query: name, match, ambiguous: name === 'Twin', ...found, candidates: [] };
+      return { kind: 'lookup', body };
+    },
+  };
+}
+
+const flow = (options = '') => `nodes: [{ type: places, lookup: chain, name: "{{name}}"${options} }]`;
+
+/** Runs a chain lookup for each name. */
+async function lookUp(names: readonly unknown[], options = '', more: FlowOptions = {}) {
+  const lookups = acmeLookups();
+  const result = await runFlow(
+    flow(options),
+    names.map((name) => ({ name })),
+    { lookups, ...more },
+  );
+  return { ...result, asked: lookups.asked, lookedUp: result.events.filter(({ type }) => type === 'looked-up') };
+}
+
+const found = { chain_name: 'Acme', chain_id: 'Q1', chain_category: 'shop/acme', chain_score: 1 };
+const empty = { chain_name: null, chain_id: null, chain_category: null, chain_score: null };
+
+describe('a lookup in embedded data', () => {
+  test('adds the default fields, and costs one credit', async () => {
+    const { rows, credits, requests, asked } = await lookUp(['Acme']);
+    expect(rows).toEqual([{ name: 'Acme', ...found }]);
+    expect({ credits, requests }).toEqual({ credits: 1, requests: [] });
+    expect(asked).toEqual([{ kind: 'lookup', lookup: 'chain', query: { name: 'Acme', minScore: 0.85 } }]);
+  });
+
+  test('adds the fields of a map instead', async () => {
+    const { rows, events } = await lookUp(['Acme', 'Joe'], ', map: { qid: id, ok: match }');
+    expect(rows).toEqual([
+      { name: 'Acme', qid: 'Q1', ok: true },
+      { name: 'Joe', qid: null, ok: false },
+    ]);
+    expect(events.flatMap((event) => (event.type === 'mapped' ? [event.found] : []))).toEqual([
+      [true, true],
+      [false, false],
+    ]);
+  });
+
+  test.each([[''], ['  \t '], [null]])('asks nothing and costs nothing for the blank name %j', async (name) => {
+    const { rows, credits, asked, lookedUp } = await lookUp([name]);
+    expect(rows).toEqual([{ name, ...empty }]);
+    expect({ credits, asked, lookedUp }).toEqual({ credits: 0, asked: [], lookedUp: [] });
+  });
+
+  test('leaves the fields of a record without a match empty', async () => {
+    const { rows, failures, credits } = await lookUp(['Joe']);
+    expect({ rows, failures, credits }).toEqual({ rows: [{ name: 'Joe', ...empty }], failures: [], credits: 1 });
+  });
+
+  test('fails a record without a match if no_match is reject', async () => {
+    const { rows, failures, credits, lookedUp } = await lookUp(['Joe', 'Acme'], ', no_match: reject');
+    expect(rows).toEqual([{ name: 'Acme', ...found }]);
+    expect(failures).toMatchObject([{ record: 1, class: 'answer', message: 'no chain fits "Joe"', attempts: 1 }]);
+    expect(credits).toBe(2);
+    expect(lookedUp).toMatchObject([{ match: true }, { match: false }].reverse());
+  });
+
+  test('reports each answer, with what is ambiguous', async () => {
+    const { lookedUp, events } = await lookUp(['Twin', 'Joe']);
+    const sources = ['name-suggestion-index'];
+    expect(lookedUp).toEqual([
+      { type: 'looked-up', record: 1, node: 'places-1', lookup: 'chain', match: true, ambiguous: 'Twin', sources },
+      { type: 'looked-up', record: 2, node: 'places-1', lookup: 'chain', match: false, sources },
+    ]);
+    expect(events.filter(({ type }) => type === 'call-done')).toMatchObject([
+      { record: 1, node: 'places-1', attempts: 1 },
+      { record: 2, node: 'places-1', attempts: 1 },
+    ]);
+  });
+
+  test('stops at the last credit', async () => {
+    const { rows, ending, credits } = await lookUp(['Acme', 'Joe', 'Twin'], '', { credits: 2 });
+    expect({ rows: rows.length, ending, credits }).toEqual({ rows: 2, ending: 'max-credits', credits: 2 });
+  });
+
+  test('costs nothing for a name that is too long, which fails the record', async () => {
+    const { failures, credits, asked } = await lookUp(['x'.repeat(10_240)]);
+    expect(failures).toMatchObject([{ class: 'request', message: 'expected a name of at most 500 characters, found 10,240 characters' }]);
+    expect({ credits, asked }).toEqual({ credits: 0, asked: [] });
+  });
+
+  test('fails a record whose country is none, at no cost', async () => {
+    const { failures, credits } = await lookUp(['Acme'], ', country: "Narnia{{name}}"');
+    expect(failures).toMatchObject([
+      { class: 'request', message: 'expected a country code such as DE (ISO 3166-1 alpha-2), found "NarniaAcme"' },
+    ]);
+    expect(credits).toBe(0);
+  });
+
+  test.each([
+    ['"de"', 'DE'],
+    ['" Uk "', 'GB'],
+    ['" "', undefined],
+  ])('takes the country %s', async (written, country) => {
+    const { asked } = await lookUp(['Acme'], `, country: "{{code}}"`, {}).catch(() => ({ asked: [] }));
+    expect(asked).toEqual([]);
+    const lookups = acmeLookups();
+    await runFlow(flow(', country: "{{code}}"'), [{ name: 'Acme', code: JSON.parse(written) }], { lookups });
+    expect(lookups.asked[0]?.query).toEqual({ name: 'Acme', country, minScore: 0.85 });
+  });
+
+  test('takes thousands of records without a turn of the event loop for each', async () => {
+    const { rows, waitedMs } = await lookUp(Array.from({ length: 5000 }, () => 'Acme'));
+    expect({ rows: rows.length, waitedMs }).toEqual({ rows: 5000, waitedMs: 0 });
+  });
+
+  test('waits for data that are still loading', async () => {
+    const lookups = acmeLookups();
+    const late: Lookups = { find: async (request) => lookups.find(request) };
+    expect((await lookUp(['Acme'], '', { lookups: late })).rows).toEqual([{ name: 'Acme', ...found }]);
+  });
+});
+
+describe('the options of a lookup', () => {
+  const problems = (options: string) => flowProblems(`nodes:\n  - { type: places, ${options} }\n`).map(onOneLine);
+
+  test.each([
+    ['lookup: chain', '2:29 lookup: chain needs the option "name"'],
+    ['lookup: category', '2:29 lookup: category needs the option "words"'],
+    ['lookup: chain, name: a, words: b', '2:52 "words" is an option of lookup: category, not of lookup: chain'],
+    ['lookup: chain, name: a, min_score: 0.4', '2:56 expected a score from 0.5 to 1'],
+    ['lookup: chain, name: a, country: XX', '2:54 expected a country code such as DE (ISO 3166-1 alpha-2), found "XX"'],
+    ['lookup: chain, name: a, no_match: drop', '2:55 expected keep or reject, found "drop"'],
+  ])('%s is refused', (options, problem) => {
+    expect(problems(options)).toContain(problem);
+  });
+
+  test('refuse a connection, as no server is asked', () => {
+    const flow = `connections: { own: { type: http, base_url: "https://example.com" } }
+nodes: [{ type: places, lookup: chain, name: a, connection: own }]`;
+    expect(flowProblems(flow).map(onOneLine)).toEqual(['2:61 lookup: chain is answered by embedded data: no server is asked']);
+  });
+
+  test('warn of a rate, which has no effect', () => {
+    const plan = planFor('nodes: [{ type: places, lookup: chain, name: a, rate: 5/s }]');
+    expect(plan.warnings().map(({ message }) => message)).toEqual(['lookup: chain is answered by embedded data: rate has no effect']);
+  });
+});
