@@ -120,9 +120,7 @@ describe('flows', () => {
 
   test.each(flows)('of $place is valid', async ({ flow }) => {
     const place = await workplace({ 'flow.yaml': flow });
-    const names = [...flow.matchAll(/\b(?:credential: ([\w-]+)|provider: (\w+))/g)].map(([, name, model]) => name ?? `${model}-api-key`);
-    const env = Object.fromEntries(names.map((name) => [`AUTOMATE_CREDENTIAL_${name.toUpperCase().replaceAll('-', '_')}`, 'a-secret']));
-    expect(await place.automate(['validate', 'flow.yaml', '--offline'], { env })).toMatchObject({ code: 0 });
+    expect(await place.automate(['validate', 'flow.yaml', '--offline'])).toMatchObject({ code: 0 });
   });
 });
 

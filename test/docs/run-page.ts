@@ -32,7 +32,9 @@ async function showFile({ file, lines }: Block, folder: string): Promise<readonl
   return lines;
 }
 
+/** Each block begins in the same folder. */
 async function runBlock({ lines }: Block, shell: Shell): Promise<string[]> {
+  await shell.run(`cd '${shell.folder}'`);
   const made: string[] = [];
   for (const { command, output } of commandsOf(lines)) {
     const shown = output.join('\n').trimEnd();
