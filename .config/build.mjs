@@ -26,6 +26,7 @@ const beside = (name) => fileURLToPath(new URL(name, import.meta.url));
 const packages = {
   undici: beside('undici-parts.mjs'),
   '@modelcontextprotocol/client': beside('mcp-parts.mjs'),
+  '@apidevtools/json-schema-ref-parser': '@apidevtools/json-schema-ref-parser',
   '@marcbachmann/cel-js': '@marcbachmann/cel-js',
   '@clack/prompts': '@clack/prompts',
   re2js: 're2js',

@@ -113,7 +113,7 @@ describe('a secret of a curl command line', () => {
   ])('becomes a credential, the strongest of several first: %s', (options, auth, signs) => {
     const { text, credentials } = starterFlow(curlRequest(`curl https://a.example ${options}`).request);
     expect(text).toContain(auth);
-    expect(credentials.map(({ found }) => found.replace(/.*"(.*)"/, '$1'))).toEqual(signs);
+    expect(credentials.map(({ note }) => note.replace(/.*?"(.*?)".*/, '$1'))).toEqual(signs);
   });
 
   test('is refused if another place contains it, too', () => {
@@ -158,7 +158,7 @@ describe('a flow from a curl command line', () => {
     const { request } = curlRequest(
       `curl https://a.example/12345678901234567890/true -d '{"name":"Ada","t":true,"z":null,"n":1.50,"u":"Zo\\u00eb"}'`,
     );
-    const { text, notes } = starterFlow(request, example);
+    const { text, notes } = starterFlow(request, { example });
     expect(text).toContain('rename:\n      a-b: a_b\n      a b: a_b_2\n      "x\\ny": x_y\n');
     expect(text).toContain('https://a.example/{{a_b_2}}/true');
     expect(text).toContain(`body: '{"name":"{{a_b}}","t":true,"z":null,"n":1.50,"u":"{{x_y}}"}'`);

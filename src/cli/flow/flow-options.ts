@@ -16,6 +16,8 @@ export type ValidateOptions = ValuesOf<typeof validateOptions>;
 /** The options of `automate init`. */
 export const initOptions = {
   fromCurl: text('--from-curl <command>', 'start from a curl command, or - to read it from stdin; secrets are left out'),
+  fromOpenapi: text('--from-openapi <file>', 'start from an operation of an OpenAPI 3.0 or 3.1 file, JSON or YAML'),
+  operation: text('--operation <id>', 'for --from-openapi: its operationId, or such as "GET /pets/{petId}"'),
   in: parsed('--in <file>', inputName, 'use the fields of this file, or - for stdin'),
   force: flag('--force', 'overwrite an existing flow'),
   ...inputOptions,

@@ -24,11 +24,14 @@ export async function initCommand(folder: string, given: InitOptions, terminal: 
   const requestFor = await requestSource(given);
   const options = given.in === undefined ? given : await withToldFormat({ ...given, in: given.in }, terminal.say);
   const example = options.in === undefined ? undefined : await exampleOf({ ...options, in: options.in });
-  const { request, notes, isNamedByHost } = requestFor(example);
-  const starter = starterFlow(request, example, flowName(folder, isNamedByHost ? request.url : undefined));
+  const { request, isNamedByHost, ...source } = requestFor(example, hasTextCells(options));
+  const name = flowName(folder, isNamedByHost ? request.url : undefined);
+  const made = starterFlow(request, { example: source.example, name, comments: source.comments });
+  const credentials = [...(source.credentials ?? []), ...made.credentials];
+  const starter = { ...made, credentials, notes: [...source.notes, ...made.notes] };
   await writeFlow(path, starter.text, options.force ?? false);
-  terminal.say(`${terminal.colors.green('wrote')} ${resultText(starter, path, [...notes, ...starter.notes], options)}`);
-  await checkWritten(path, starter, { options, example }, terminal);
+  terminal.say(`${terminal.colors.green('wrote')} ${resultText(starter, path, options)}`);
+  await checkWritten(path, starter, { options, example: source.lacksColumns ? undefined : example }, terminal);
   return exitCodes.success;
 }
 
@@ -95,8 +98,8 @@ async function writeFlow(path: string, text: string, force: boolean): Promise<vo
 }
 
 /** The flow that was written, and the next steps as command lines to copy. */
-function resultText(starter: Starter, path: string, notes: readonly string[], options: InitOptions): string {
-  const { credentials } = starter;
+function resultText(starter: Starter, path: string, options: InitOptions): string {
+  const { credentials, notes } = starter;
   const isStream = options.in === undefined || options.in === '-';
   const kind = options.in === undefined ? 'csv' : inputFormat({ ...options, in: options.in }).kind;
   const input = isStream ? `rows.${kind}` : (options.in as string);
@@ -111,7 +114,7 @@ function resultText(starter: Starter, path: string, notes: readonly string[], op
   return [
     path,
     ...[...notes, ...unused].map((note) => `  ${note}`),
-    ...credentials.map(({ found, what, name }) => `  not written: ${found}; store ${what} as the credential ${name}`),
+    ...credentials.map(({ note }) => `  ${note}`),
     isStream ? `next, with your records in ${input}:` : 'next:',
     ...credentials.map(({ name }) => command('credentials', 'set', name)),
     command('validate', path, '--in', input, ...formats),

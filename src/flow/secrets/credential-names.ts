@@ -12,11 +12,11 @@ export interface CredentialNames {
   isFree(word: string): boolean;
 }
 
-/** Invents names for a flow's literal secrets. */
-export function credentialNames(secrets: readonly LiteralSecret[]): CredentialNames {
+/** Invents names for a flow's literal secrets. `taken`: names of other credentials. */
+export function credentialNames(secrets: readonly LiteralSecret[], taken: readonly string[] = []): CredentialNames {
   const values = secrets.map(({ carrier }) => carrier.value.toLowerCase());
   const pieces = values.flatMap((value) => value.match(/[\p{L}\p{N}_-]{4,}/gu) ?? []);
-  const given = new Map<string, string>();
+  const given = new Map<string, string | undefined>(taken.map((name) => [name, undefined]));
   return { of: nameOf, isFree };
 
   function nameOf({ owner, carrier }: LiteralSecret, kind: string): string {
@@ -24,7 +24,7 @@ export function credentialNames(secrets: readonly LiteralSecret[]): CredentialNa
     const named = `${owner.names.find((name) => isFree(name) && isName(`${name}-${kind}`)) ?? 'my'}-${kind}`;
     for (let count = 1; ; count++) {
       const name = count === 1 ? named : `${named}-${count}`;
-      if ((given.get(name) ?? secret) !== secret) continue;
+      if (given.has(name) && given.get(name) !== secret) continue;
       given.set(name, secret);
       return name;
     }

@@ -28,7 +28,7 @@ function keyOf(node: unknown): string | undefined {
 }
 
 /** The label of a host before its public suffix. Absent for an address, for this machine, and for a host that a record decides. */
-function hostName(url: unknown): string | undefined {
+export function hostName(url: unknown): string | undefined {
   if (typeof url !== 'string') return undefined;
   const host = /^[a-z][a-z0-9+.-]*:\/\/(?:[^/?#]*@)?([^/?#@:]+)/i.exec(url)?.[1]?.toLowerCase() ?? '';
   if (/^[\d.]*$|^localhost$/.test(host)) return undefined;

@@ -3,7 +3,7 @@ import { looksRandom } from '../../core/template/token-text.ts';
 import type { WrittenNode } from './written-node.ts';
 
 /** A note for each value of a request that looks random, and may be a secret under a harmless name. No note holds the value. */
-export function randomValues({ url, headers = {}, body }: WrittenNode): string[] {
+export function randomValues({ url, headers = {}, body, form, text }: WrittenNode): string[] {
   const [address = '', query = ''] = url.split(/\?(.*)/s);
   const segments = address.replace(/^[a-z][a-z\d+.-]*:\/\/[^/]*/i, '').split('/');
   const found = [
@@ -13,7 +13,7 @@ export function randomValues({ url, headers = {}, body }: WrittenNode): string[]
       return holdsRandom(percentDecoded(value)) ? [`the query parameter "${percentDecoded(name)}"`] : [];
     }),
     ...Object.entries(headers).flatMap(([name, value]) => (holdsRandom(value) ? [`the header "${name}"`] : [])),
-    ...randomIn(body, 'body'),
+    ...[body, form, text].flatMap((part) => randomIn(part, 'body')),
   ];
   return [...new Set(found)].map(
     (place) => `${place} looks random: if it is a secret, store it as a credential, and name that in the flow`,

@@ -27,13 +27,14 @@ export function withReferences(node: WrittenNode, example: Example | undefined):
   const references = [...referableNames(columns)].map(([column, name]) => ({ column, name, value: example?.fields?.get(column) }));
   const url = inUrl(node.url, (text) => refer((value) => textOf(value) === text));
   const body = node.body === undefined ? {} : { body: typeof node.body === 'string' ? inText(node.body) : inBody(node.body) };
+  const form = node.form === undefined ? {} : { form: inBody(node.form) as Readonly<Record<string, unknown>> };
   const notes = references.flatMap(({ column, name }) =>
     used.has(column) ? [`{{${name}}} is in place of the first record's ${plainName(column)}`] : [],
   );
-  const names = referencedFields(JSON.stringify([url, node.headers, body]));
+  const names = fieldsOf({ ...node, url, ...body, ...form });
   const missing = references.filter(({ column, name }) => column !== name && names.includes(name));
   return {
-    node: { ...node, url, ...body },
+    node: { ...node, url, ...body, ...form },
     notes,
     renamed: missing.length === 0 ? undefined : Object.fromEntries(missing.map(({ column, name }) => [column, name])),
   };
@@ -62,6 +63,12 @@ export function withReferences(node: WrittenNode, example: Example | undefined):
   function referTo(value: unknown): string | undefined {
     return refer((own) => own === value);
   }
+}
+
+/** The fields that a node takes from the records, with those of its `{ cel: int(field) }`. */
+export function fieldsOf(node: WrittenNode): string[] {
+  const text = JSON.stringify(node);
+  return [...referencedFields(text), ...[...text.matchAll(/\{"cel":"\w+\((\w+)\)/g)].map(([, name = '']) => name)];
 }
 
 /** True if a value identifies its field. Empty texts, true and false occur in many places. */

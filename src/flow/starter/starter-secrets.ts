@@ -9,10 +9,16 @@ import { refusal, type WrittenAuth, type WrittenNode, withLiterals, yamlOf } fro
 /** A node without literal secrets. */
 export interface Cleaned {
   readonly node: WrittenNode;
-  /** The secrets of the request that the flow names instead: the place, the part to store, and the credential's name. */
-  readonly credentials: readonly { readonly found: string; readonly what: string; readonly name: string }[];
+  /** The credentials that the flow names in place of secrets. */
+  readonly credentials: readonly NeededCredential[];
   /** Notes about changes to the request. */
   readonly notes: readonly string[];
+}
+
+/** A credential that a flow needs, and a note about its place and the secret to store. */
+export interface NeededCredential {
+  readonly name: string;
+  readonly note: string;
 }
 
 /** Makes a credential of each secret. A secret that no credential can carry is left out, with a note. Throws an AutomateError (`usage`). */
@@ -39,7 +45,8 @@ class Cleaning {
   cleaned: Cleaned;
 
   constructor(node: WrittenNode) {
-    this.#names = credentialNames(secretsOf(node));
+    const signers = (node.auth ?? []).map(({ credential }) => String(credential));
+    this.#names = credentialNames(secretsOf(node), signers);
     this.cleaned = { node, credentials: [], notes: [] };
   }
 
@@ -54,11 +61,12 @@ class Cleaning {
     const isText = typeof node.body === 'string';
     const field = fieldFor(carrier, this.#names);
     const name = this.#names.of(secret, replacementFor(carrier, (shown) => shown).kind);
-    const body = isText ? inText(node.body as string, carrier, `{{${field}}}`) : replaced(node.body, carrier, { credential: name });
-    if (JSON.stringify(body) === JSON.stringify(node.body)) throw this.#refusal(secret);
-    const entry = { found, what: text === carrier.value ? 'it' : 'the whole value', name };
+    const part = node.form ? 'form' : 'body';
+    const body = isText ? inText(node.body as string, carrier, `{{${field}}}`) : replaced(node[part], carrier, { credential: name });
+    if (JSON.stringify(body) === JSON.stringify(node[part])) throw this.#refusal(secret);
+    const entry = neededCredential(found, text === carrier.value ? 'it' : 'the whole value', name);
     this.cleaned = {
-      node: { ...node, body },
+      node: { ...node, [part]: body },
       credentials: isText ? credentials : [...credentials, entry],
       notes: isText ? [...notes, `${found} holds a secret: it is taken from the field "${field}"`] : notes,
     };
@@ -79,7 +87,7 @@ class Cleaning {
     const name = this.#names.of(secret, kind);
     this.cleaned = {
       node: { ...bare, auth: [...signers, { ...auth, credential: name }] },
-      credentials: [...credentials, { found, what, name }],
+      credentials: [...credentials, neededCredential(found, what, name)],
       notes,
     };
   }
@@ -91,9 +99,13 @@ class Cleaning {
   }
 }
 
+function neededCredential(found: string, what: string, name: string): NeededCredential {
+  return { name, note: `not written: ${found}; store ${what} as the credential ${name}` };
+}
+
 /** The place of a request that a way to sign fills. */
-function placeOf({ header = 'Authorization', query }: WrittenAuth): string {
-  return query === undefined ? header.toLowerCase() : `?${query}`;
+export function placeOf({ header = 'Authorization', query }: WrittenAuth): string {
+  return query === undefined ? String(header).toLowerCase() : `?${query}`;
 }
 
 /** The secret that most likely signs the request. A cookie is the last choice: browsers send it everywhere. */

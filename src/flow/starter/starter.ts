@@ -1,7 +1,6 @@
 import { isLoopback } from '../../core/template/target.ts';
-import { referencedFields } from '../../core/template/template.ts';
 import { randomValues } from './random-values.ts';
-import { type Example, plainName, type Referring, withReferences } from './starter-references.ts';
+import { type Example, fieldsOf, plainName, type Referring, withReferences } from './starter-references.ts';
 import { type Cleaned, withoutSecrets } from './starter-secrets.ts';
 import { nodeOf, type WrittenNode, type WrittenRequest, yamlOf } from './written-node.ts';
 
@@ -14,15 +13,24 @@ export interface Starter extends Pick<Cleaned, 'credentials' | 'notes'> {
   readonly needsAllowHttp: boolean;
 }
 
-/** Makes a flow of one request, perhaps with a name, for the records of an example. Throws an AutomateError (`usage`) for a request that no flow can send. */
-export function starterFlow(request: WrittenRequest, example?: Example, name?: string): Starter {
+/** The records that a flow is made for, its name, and its comments. */
+export interface About {
+  readonly example?: Example | undefined;
+  readonly name?: string | undefined;
+  /** Lines above the node. */
+  readonly comments?: readonly string[] | undefined;
+}
+
+/** Makes a flow of one request, for the records of an example. Throws an AutomateError (`usage`) for a request that no flow can send. */
+export function starterFlow(request: WrittenRequest, about: About = {}): Starter {
+  const { example } = about;
   const referring = withReferences(nodeOf(request), example);
   const { node, ...cleaned } = withoutSecrets(referring.node);
   return {
     ...cleaned,
-    text: textOf(node, referring, { example, name }),
+    text: textOf(node, referring, about),
     notes: [...referring.notes, ...cleaned.notes, ...randomValues(node)],
-    usesFields: referencedFields(JSON.stringify(node)).length > 0,
+    usesFields: fieldsOf(node).length > 0,
     needsAllowHttp: isPlainHttp(node.url),
   };
 }
@@ -32,17 +40,13 @@ function ordered({ type, method, url, auth, ...others }: WrittenNode): WrittenNo
   return { type, ...(method === undefined ? {} : { method }), url, ...(auth ? { auth } : {}), ...others };
 }
 
-interface About {
-  readonly example: Example | undefined;
-  readonly name: string | undefined;
-}
-
-function textOf(node: WrittenNode, { renamed }: Referring, { example, name }: About): string {
+function textOf(node: WrittenNode, { renamed }: Referring, { example, name, comments = [] }: About): string {
   const nodes = [...(renamed ? [{ type: 'set', rename: renamed }] : []), ordered(node)];
   const fields = example?.columns.length ? [`# The fields of ${plainName(example.name)}: ${listed(example.columns)}`] : [];
   const auth = node.auth ? [] : ['    # auth: { type: bearer, credential: my-token }  # store it: automate credentials set my-token'];
-  const map = '    # map: [name]  # paths in the answer; automate test-request lists them';
-  return `${[...fields, yamlOf(nodes, name).trimEnd(), ...auth, map].join('\n')}\n`;
+  const map = node.map ? [] : ['    # map: [name]  # paths in the answer; automate test-request lists them'];
+  const lines = comments.map((comment) => `# ${comment.replace(/[^\p{L}\p{M}\p{N}\p{P}\p{S}]+/gu, ' ')}`);
+  return `${[...lines, ...fields, yamlOf(nodes, name).trimEnd(), ...auth, ...map].join('\n')}\n`;
 }
 
 const maxListed = 30;

@@ -7,8 +7,14 @@ export interface WrittenRequest {
   readonly method: string;
   readonly url: string;
   readonly headers: readonly (readonly [name: string, value: string])[];
-  /** JSON; absent for none. */
+  /** JSON; absent for none, and for a form or a text. */
   readonly body?: string;
+  /** The names and values of an URL-encoded form. */
+  readonly form?: Readonly<Record<string, unknown>>;
+  /** A body that is neither JSON nor a form. */
+  readonly text?: string;
+  readonly auth?: readonly WrittenAuth[];
+  readonly map?: Readonly<Record<string, string>>;
   readonly timeoutSeconds?: number;
   readonly retries?: number;
 }
@@ -20,7 +26,7 @@ const withBody = ['POST', 'PUT', 'PATCH'];
 const ownHeaders = /^(?::.*|host|connection|content-length|transfer-encoding|keep-alive|upgrade|expect|te|accept-encoding)$/i;
 
 /** A way to sign a request, as a flow writes it. */
-export type WrittenAuth = Readonly<Record<string, string>>;
+export type WrittenAuth = Readonly<Record<string, string | readonly string[]>>;
 
 /** An http node as a flow writes it. */
 export interface WrittenNode {
@@ -31,30 +37,49 @@ export interface WrittenNode {
   readonly auth?: readonly WrittenAuth[];
   readonly headers?: Readonly<Record<string, string>>;
   readonly body?: unknown;
+  readonly form?: Readonly<Record<string, unknown>>;
+  readonly text?: string;
   readonly timeout?: string;
   readonly retry?: { readonly max: number };
+  readonly map?: Readonly<Record<string, string>>;
 }
 
 /** The node that sends a request. Throws an AutomateError (`usage`) for a request that no flow can send. */
-export function nodeOf({ method, url, headers, body, timeoutSeconds, retries }: WrittenRequest): WrittenNode {
-  const verb = method.toUpperCase();
-  if (!methods.includes(verb))
-    throw refusal(`expected one of ${methods.join(', ')}, found ${/^\w{1,20}$/.test(method) ? method : 'another method'}`);
-  if (body !== undefined && !withBody.includes(verb)) throw refusal(`a ${verb} has no body in a flow; ${withBody.join(', ')} have one`);
-  const isOwn = ([name, value]: readonly [string, string]) =>
-    ownHeaders.test(name) ||
-    (/^accept$/i.test(name) && value === '*/*') ||
-    (/^content-type$/i.test(name) && (body === undefined || /^application\/json(?:; *charset=utf-8)?$/i.test(value)));
-  const sent = new Map(headers.filter((header) => !isOwn(header)).map(([name, value]) => [name.toLowerCase(), [name, value] as const]));
+export function nodeOf(request: WrittenRequest): WrittenNode {
+  const { url, auth, body, form, text, timeoutSeconds, retries, map } = request;
+  const verb = verbOf(request);
+  const sent = sentHeaders(request);
   return {
     type: 'http',
     ...(verb === 'GET' ? {} : { method: verb }),
     url,
+    ...(auth?.length ? { auth } : {}),
     ...(sent.size === 0 ? {} : { headers: Object.fromEntries(sent.values()) }),
     ...(body === undefined ? {} : { body: bodyOf(body) }),
+    ...(form === undefined ? {} : { form }),
+    ...(text === undefined ? {} : { text }),
     ...(timeoutSeconds === undefined ? {} : { timeout: durationOf(timeoutSeconds) }),
     ...(retries === undefined ? {} : { retry: { max: retries } }),
+    ...(map === undefined ? {} : { map }),
   };
+}
+
+function verbOf({ method, body, form, text }: WrittenRequest): string {
+  const verb = method.toUpperCase();
+  if (!methods.includes(verb))
+    throw refusal(`expected one of ${methods.join(', ')}, found ${/^\w{1,20}$/.test(method) ? method : 'another method'}`);
+  const hasBody = (body ?? form ?? text) !== undefined;
+  if (hasBody && !withBody.includes(verb)) throw refusal(`a ${verb} has no body in a flow; ${withBody.join(', ')} have one`);
+  return verb;
+}
+
+/** The headers that the flow has to name, by their names in lower case. */
+function sentHeaders({ headers, body, form, text }: WrittenRequest): Map<string, readonly [string, string]> {
+  const implied = form !== undefined ? /^application\/x-www-form-urlencoded$/i : /^application\/json(?:; *charset=utf-8)?$/i;
+  const isImplied = (type: string) => (text !== undefined ? false : (body ?? form) === undefined || implied.test(type));
+  const isOwn = ([name, value]: readonly [string, string]) =>
+    ownHeaders.test(name) || (/^accept$/i.test(name) && value === '*/*') || (/^content-type$/i.test(name) && isImplied(value));
+  return new Map(headers.filter((header) => !isOwn(header)).map((header) => [header[0].toLowerCase(), header]));
 }
 
 function durationOf(seconds: number): string {
@@ -74,7 +99,7 @@ function parsed(text: string): unknown {
     parseJson(text);
     return JSON.parse(text);
   } catch {
-    throw refusal('expected a JSON body\nother data is written into the flow by hand: form: { name: value }, or text');
+    throw refusal('expected a JSON body\na body of another kind has a header Content-Type, such as text/plain');
   }
 }
 
@@ -90,7 +115,7 @@ export function withLiterals(json: string, replacement: (literal: string, name: 
 
 /** The error of a request that cannot become a flow. */
 export function refusal(message: string): AutomateError {
-  return new AutomateError('usage', `--from-curl: ${message}`);
+  return new AutomateError('usage', `the request cannot become a flow: ${message}`);
 }
 
 /** A flow as YAML. */

@@ -1,0 +1,18 @@
+import { readFile } from 'node:fs/promises';
+import { AutomateError } from '../../core/failure.ts';
+import { readOpenApi } from '../../flow/starter/openapi/document.ts';
+import { operationRequest } from '../../flow/starter/openapi/operation-request.ts';
+import { operationNamed } from '../../flow/starter/openapi/operations.ts';
+import type { Example } from '../../flow/starter/starter-references.ts';
+import { systemReason } from '../../io/files/naming-errors.ts';
+
+/** Reads an OpenAPI file, and finds an operation. Throws an AutomateError (`input`, `usage`). */
+export async function operationSource(file: string, name: string | undefined) {
+  const text = await readFile(file, 'utf8').catch((error: NodeJS.ErrnoException) => {
+    const reason = error.code === 'ENOENT' ? 'there is no such file' : systemReason(error);
+    throw new AutomateError('input', `${file} cannot be read: ${reason}`);
+  });
+  const document = await readOpenApi(text.replace(/^\uFEFF/, ''), file);
+  const operation = operationNamed(document, name);
+  return (example: Example | undefined, isText: boolean) => operationRequest(document, operation, { example, isText });
+}

@@ -1,0 +1,37 @@
+import { referable } from '../../../core/template/template.ts';
+import { type Example, referableNames } from '../starter-references.ts';
+
+/** Finds the fields of the records that values of a request come from. */
+export interface FieldNames {
+  /** The field for a value that the request needs. Without a column of that name: the parameter's own name. */
+  needed(name: string): string;
+  /** The field of the same name. Absent if the records have none. */
+  known(name: string): string | undefined;
+  /** Notes about names that are no columns. */
+  notes(): readonly string[];
+}
+
+/** Matches names with the columns of an example: exactly, else without case and separators, else an id with the column of ids. */
+export function fieldNames(example: Example | undefined): FieldNames {
+  const names = referableNames(example?.columns ?? []);
+  const columns = [...names.keys()];
+  const notes = new Map<string, string>();
+  const known = (name: string) => {
+    const column = columns.find((own) => own === name) ?? columns.find((own) => plain(own) === plain(name));
+    return column === undefined ? undefined : names.get(column);
+  };
+  return { known, needed, notes: () => [...notes.values()] };
+
+  function needed(name: string): string {
+    const own = known(name) ?? (/id$/i.test(name) ? known('id') : undefined);
+    if (own !== undefined) return own;
+    const field = referable(name) || 'field';
+    if (example)
+      notes.set(field, `${example.name} has no column "${field}": rename one to it, or put another field in place of {{${field}}}`);
+    return field;
+  }
+}
+
+function plain(name: string): string {
+  return name.replace(/[^\p{L}\p{M}\p{N}]+/gu, '').toLowerCase();
+}

@@ -1,0 +1,164 @@
+import { AutomateError } from '../../../core/failure.ts';
+import type { Example } from '../starter-references.ts';
+import type { NeededCredential } from '../starter-secrets.ts';
+import type { WrittenRequest } from '../written-node.ts';
+import { answerMap, isJson } from './answer-map.ts';
+import { listOf, type OpenApi, type Part, partOf, textIn } from './document.ts';
+import { type FieldNames, fieldNames } from './field-names.ts';
+import { type Operation, shown } from './operations.ts';
+import { sampleOf, withFields } from './sample.ts';
+import { securityOf } from './security.ts';
+
+/** The request of an operation. */
+interface OperationRequest {
+  readonly request: WrittenRequest;
+  readonly comments: readonly string[];
+  readonly notes: readonly string[];
+  readonly credentials: readonly NeededCredential[];
+  /** True if a field that the request needs is no column of the example. */
+  readonly lacksColumns: boolean;
+}
+
+/** The records that a request is made for. */
+interface Records {
+  readonly example: Example | undefined;
+  /** True if all their fields are texts. */
+  readonly isText: boolean;
+}
+
+/** Makes the request of an operation. Throws an AutomateError (`input`, `usage`). */
+export function operationRequest(document: OpenApi, operation: Operation, { example, isText }: Records): OperationRequest {
+  const fields = fieldNames(example);
+  const server = serverOf(document, operation);
+  const parameters = parametersOf(document, operation);
+  const url = server.url + filledPath(operation.path, fields) + queryOf(parameters, fields);
+  const { auth, credentials, notes } = securityOf(document, operation.part, server.url);
+  const body = bodyOf(document, operation, (value) => withFields(value, fields, isText));
+  const map = answerMap(document, operation, example?.columns ?? []);
+  const headers = [...headersOf(parameters, fields), ...body.headers];
+  const cookies = parameters.filter(({ place, isRequired }) => place === 'cookie' && isRequired);
+  const lacking = fields.notes();
+  return {
+    request: { method: operation.method, url, headers, auth, ...body.part, ...(map && { map }) },
+    comments: [shown(operation), ...optionalOnes(parameters)],
+    notes: [
+      ...server.notes,
+      ...lacking,
+      ...cookies.map(({ name }) => `the cookie "${name}", which the API requires, was left out`),
+      ...body.notes,
+      ...notes,
+    ],
+    credentials,
+    lacksColumns: lacking.length > 0,
+  };
+}
+
+/** The base of the URL: the server of the operation, of its path or of the file, with the defaults of its variables. */
+function serverOf({ root, at, file }: OpenApi, { part }: Operation): { readonly url: string; readonly notes: readonly string[] } {
+  const { url, variables } = at(listOf(part.servers)[0] ?? listOf(root.servers)[0]);
+  const written = (textIn(url) ?? '').replace(/\{([^{}]*)\}/g, (_, name: string) => String(at(partOf(variables)[name]).default ?? name));
+  const base = written.replace(/[?#].*$/s, '').replace(/\/+$/, '');
+  if (/^https?:\/\//i.test(base)) return { url: base, notes: [] };
+  return {
+    url: `https://api.example.com${base.startsWith('/') ? base : ''}`,
+    notes: [`${file} names no host: put the API's in place of api.example.com`],
+  };
+}
+
+interface Parameter {
+  readonly name: string;
+  readonly place: unknown;
+  readonly isRequired: boolean;
+  /** The only value that it may have; absent if there are others. */
+  readonly only: string | undefined;
+}
+
+/** The parameters. One of the operation replaces that of its path. */
+function parametersOf({ at, schema }: OpenApi, { part }: Operation): Parameter[] {
+  const found = new Map<string, Parameter>();
+  for (const parameter of listOf(part.parameters).map(at)) {
+    const { name, in: place, required } = parameter;
+    if (typeof name !== 'string') continue;
+    const { enum: choices, const: fixed } = schema(parameter.schema);
+    const values = fixed === undefined ? listOf(choices) : [fixed];
+    found.set(`${place} ${name}`, {
+      name,
+      place,
+      isRequired: required === true,
+      only: values.length === 1 ? String(values[0]) : undefined,
+    });
+  }
+  return [...found.values()];
+}
+
+function filledPath(path: string, fields: FieldNames): string {
+  return path.replace(/\{([^{}]+)\}/g, (_, name: string) => `{{${fields.needed(name)}}}`);
+}
+
+function queryOf(parameters: readonly Parameter[], fields: FieldNames): string {
+  const required = parameters.filter(({ place, isRequired }) => place === 'query' && isRequired);
+  const pairs = required.map(({ name, only }) => {
+    return `${encodeURIComponent(name)}=${only === undefined ? `{{${fields.needed(name)}}}` : encodeURIComponent(only)}`;
+  });
+  return pairs.length === 0 ? '' : `?${pairs.join('&')}`;
+}
+
+/** OpenAPI ignores parameters of these names: other parts of the file describe them. */
+const describedElsewhere = /^(?:accept|content-type|authorization)$/i;
+
+function headersOf(parameters: readonly Parameter[], fields: FieldNames): [string, string][] {
+  return parameters
+    .filter(({ name, place, isRequired }) => place === 'header' && isRequired && !describedElsewhere.test(name))
+    .map(({ name, only }) => [name, only ?? `{{${fields.needed(name)}}}`]);
+}
+
+function optionalOnes(parameters: readonly Parameter[]): string[] {
+  return ['query', 'header'].flatMap((kind) => {
+    const names = parameters.filter(({ place, isRequired }) => place === kind && !isRequired).map(({ name }) => name);
+    return names.length === 0 ? [] : [`optional ${kind} parameters: ${names.join(', ')}`];
+  });
+}
+
+interface Body {
+  readonly part: Pick<WrittenRequest, 'body' | 'form' | 'text'>;
+  readonly headers: readonly [string, string][];
+  readonly notes: readonly string[];
+}
+
+/** The body of an operation, from the first of its media types that a flow can send. Throws an AutomateError (`usage`) if it has others only. */
+function bodyOf(document: OpenApi, operation: Operation, fill: (value: unknown) => unknown): Body {
+  const requestBody = document.at(operation.part.requestBody);
+  const content = Object.entries(partOf(requestBody.content));
+  const ofType = (matches: (type: string) => boolean) => content.find(([type]) => matches(type));
+  const value = ([, media]: readonly [string, unknown]) => exampleOf(document, document.at(media));
+  const json = ofType(isJson);
+  if (json) {
+    const header: [string, string][] = /^\*/.test(json[0]) ? [] : [['Content-Type', json[0]]];
+    return { part: { body: JSON.stringify(fill(value(json))) }, headers: header, notes: [] };
+  }
+  const form = ofType((type) => /^application\/x-www-form-urlencoded/i.test(type));
+  if (form) return { part: { form: formOf(partOf(fill(value(form)))) }, headers: [], notes: [] };
+  const text = ofType((type) => /^text\//i.test(type));
+  if (text) return { part: { text: String(value(text)) }, headers: [['Content-Type', text[0]]], notes: [] };
+  const types = content.map(([type]) => type).join(', ');
+  if (content.length > 0 && requestBody.required === true)
+    throw new AutomateError(
+      'usage',
+      `${shown(operation)} takes a body of ${types}, which a flow cannot send\nexpected JSON, a form or a text`,
+    );
+  return { part: {}, headers: [], notes: content.length > 0 ? [`the body (${types}) was left out: a flow cannot send it`] : [] };
+}
+
+/** The example of a media type, else one of its schema. */
+function exampleOf(document: OpenApi, { example, examples, schema }: Part): unknown {
+  const [first] = Object.values(partOf(examples));
+  return example ?? document.at(first).value ?? sampleOf(document, schema);
+}
+
+/** A form holds texts, numbers, true, false, null and lists of them: other values are written as JSON. */
+function formOf(value: Part): Record<string, unknown> {
+  const plain = (one: unknown) => (typeof one === 'object' && one !== null && !('cel' in one) ? JSON.stringify(one) : one);
+  return Object.fromEntries(
+    Object.entries(value).map(([name, member]) => [name, Array.isArray(member) ? member.map(plain) : plain(member)]),
+  );
+}

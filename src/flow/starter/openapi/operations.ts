@@ -1,0 +1,62 @@
+import { AutomateError } from '../../../core/failure.ts';
+import { didYouMean } from '../../../core/text/suggest.ts';
+import { plainName } from '../starter-references.ts';
+import { listOf, type OpenApi, type Part, partOf, textIn } from './document.ts';
+
+/** An operation of an OpenAPI file. */
+export interface Operation {
+  /** Its operationId; absent if it has none. */
+  readonly id: string | undefined;
+  readonly method: string;
+  readonly path: string;
+  /** The object that describes the operation, with the parameters and servers of its path. */
+  readonly part: Part;
+}
+
+const methods = ['get', 'post', 'put', 'patch', 'delete'];
+
+/** The operations that a flow can send. */
+function operationsOf({ root, at }: OpenApi): Operation[] {
+  return Object.entries(partOf(root.paths)).flatMap(([path, item]) => {
+    const { parameters, servers, ...own } = at(item);
+    return methods.flatMap((method): Operation[] => {
+      if (own[method] === undefined) return [];
+      const part = at(own[method]);
+      const all = [...listOf(parameters), ...listOf(part.parameters)];
+      const id = textIn(part.operationId);
+      return [{ id, method: method.toUpperCase(), path, part: { servers, ...part, parameters: all } }];
+    });
+  });
+}
+
+const maxListed = 200;
+
+/** The operation of that operationId, or such as `GET /pets/{petId}`. Throws an AutomateError (`usage`) that lists all if there is none. */
+export function operationNamed(document: OpenApi, name: string | undefined): Operation {
+  const operations = operationsOf(document);
+  const written = (name ?? '').trim().replace(/\s+/g, ' ').toLowerCase();
+  const found =
+    operations.find(({ id }) => id !== undefined && id === name) ??
+    operations.find((operation) => [operation.id ?? place(operation), place(operation)].some((own) => own.toLowerCase() === written));
+  if (found) return found;
+  if (operations.length === 0)
+    throw new AutomateError('input', `${document.file}: no operation with method GET, POST, PUT, PATCH or DELETE`);
+  const choices = operations.map((operation) => operation.id ?? place(operation));
+  const problem =
+    name === undefined
+      ? `expected --operation, the id of an operation in ${document.file}`
+      : `${document.file} has no operation "${name}"${didYouMean(name, choices)}`;
+  const lines = operations.slice(0, maxListed).map((operation) => `  ${shown(operation)}`);
+  const more = operations.length > maxListed ? [`  and ${operations.length - maxListed} more`] : [];
+  throw new AutomateError('usage', [problem, ...lines, ...more].join('\n'));
+}
+
+function place({ method, path }: Operation): string {
+  return `${method} ${path}`;
+}
+
+/** The operation in one line: its id, method and path. */
+export function shown(operation: Operation): string {
+  const { id } = operation;
+  return id === undefined ? place(operation) : `${plainName(id)}  ${place(operation)}`;
+}

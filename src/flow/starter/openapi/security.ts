@@ -1,0 +1,99 @@
+import { hostName } from '../../secrets/secret-owner.ts';
+import { type NeededCredential, placeOf } from '../starter-secrets.ts';
+import type { WrittenAuth } from '../written-node.ts';
+import { listOf, type OpenApi, type Part, partOf, textIn } from './document.ts';
+
+/** The ways in which an operation is signed. */
+interface Security {
+  readonly auth: readonly WrittenAuth[];
+  readonly credentials: readonly NeededCredential[];
+  readonly notes: readonly string[];
+}
+
+/** A security scheme as `auth`, still without the credential's name. */
+interface Scheme {
+  readonly kind: 'token' | 'login' | 'secret';
+  /** The secret to store, in words. */
+  readonly what: string;
+  readonly auth: WrittenAuth;
+  readonly note?: string;
+}
+
+const maxSigners = 4;
+
+/** The `auth` of an operation: that of the first requirement whose schemes a flow has all. */
+export function securityOf(document: OpenApi, operation: Part, url: string): Security {
+  const schemes = partOf(document.at(document.root.components).securitySchemes);
+  const requirements = listOf(operation.security ?? document.root.security)
+    .map((requirement) => Object.entries(partOf(requirement)))
+    .filter((requirement) => requirement.length > 0)
+    .map((requirement) => requirement.map(([name, scopes]) => ({ name, scheme: schemeOf(document.at(schemes[name]), scopes, url) })));
+  const chosen = requirements.find((requirement) => requirement.every(({ scheme }) => scheme)) ?? requirements[0] ?? [];
+  const found: { auth: WrittenAuth[]; credentials: NeededCredential[]; notes: string[] } = { auth: [], credentials: [], notes: [] };
+  for (const { name, scheme } of chosen) {
+    const isFree = scheme && found.auth.length < maxSigners && !found.auth.some((other) => placeOf(other) === placeOf(scheme.auth));
+    if (!isFree) {
+      found.notes.push(`the security scheme "${name}" has no counterpart in a flow, and was left out`);
+      continue;
+    }
+    const credential = credentialName(url, scheme.kind, found.credentials);
+    found.auth.push({ ...scheme.auth, credential });
+    found.credentials.push({ name: credential, note: `security scheme "${name}": store ${scheme.what} as the credential ${credential}` });
+    if (scheme.note !== undefined) found.notes.push(scheme.note);
+  }
+  return found;
+}
+
+function credentialName(url: string, kind: string, others: readonly NeededCredential[]): string {
+  const name = `${hostName(url)?.replace(/[^\w.-]/g, '') || 'my'}-${kind}`;
+  const count = others.filter((other) => other.name === name || other.name.startsWith(`${name}-`)).length;
+  return count === 0 ? name : `${name}-${count + 1}`;
+}
+
+function schemeOf(scheme: Part, scopes: unknown, url: string): Scheme | undefined {
+  switch (scheme.type) {
+    case 'apiKey':
+      return keyScheme(String(scheme.name), scheme.in);
+    case 'http':
+      return httpScheme(String(scheme.scheme).toLowerCase());
+    case 'oauth2':
+      return clientScheme(partOf(partOf(scheme.flows).clientCredentials), scopes, url) ?? tokenScheme;
+    case 'openIdConnect':
+      return tokenScheme;
+    default:
+      return undefined;
+  }
+}
+
+const tokenScheme: Scheme = {
+  kind: 'token',
+  what: 'an access token',
+  auth: { type: 'bearer' },
+  note: 'the API hands out access tokens after a login in a browser, which a flow cannot do: get one, and store it',
+};
+
+function keyScheme(name: string, place: unknown): Scheme | undefined {
+  if (place === 'header') return { kind: 'token', what: 'the key', auth: { type: 'api_key', header: name } };
+  if (place === 'query') return { kind: 'token', what: 'the key', auth: { type: 'api_key', query: name } };
+  return place === 'cookie' ? { kind: 'token', what: `the key as ${name}=KEY`, auth: { type: 'api_key', header: 'Cookie' } } : undefined;
+}
+
+function httpScheme(scheme: string): Scheme | undefined {
+  if (scheme === 'bearer') return { kind: 'token', what: 'the token', auth: { type: 'bearer' } };
+  return scheme === 'basic' ? { kind: 'login', what: 'username:password', auth: { type: 'basic' } } : undefined;
+}
+
+const clientId = 'my-client-id';
+
+function clientScheme({ tokenUrl }: Part, scopes: unknown, url: string): Scheme | undefined {
+  const written = textIn(tokenUrl);
+  if (written === undefined || !URL.canParse(written, url)) return undefined;
+  const names = listOf(scopes).filter((scope) => typeof scope === 'string');
+  const options = { token_url: new URL(written, url).href, client_id: clientId, ...(names.length > 0 && { scopes: names }) };
+  return {
+    kind: 'secret',
+    what: "the client's secret",
+    auth: { type: 'oauth2_client_credentials', ...options },
+    note: `write the id of your client in place of ${clientId}`,
+  };
+}

@@ -1,0 +1,283 @@
+import { describe, expect, test } from 'vitest';
+import { parse, stringify } from 'yaml';
+import { readAllFiles, type Workplace, workplace } from '../helpers/cli.ts';
+import { httpServer, json } from '../helpers/http-server.ts';
+
+const pet = { $ref: '#/components/schemas/Pet' };
+const petAnswer = { $ref: '#/components/responses/Pet' };
+
+/** A file with references, `allOf`, a schema within itself, and most kinds of security. */
+function pets(origin: string) {
+  const operation = (more: object) => ({ responses: { 200: petAnswer }, ...more });
+  return {
+    openapi: '3.0.3',
+    info: { title: 'Pets', version: '1' },
+    servers: [{ url: `${origin}/{version}/`, variables: { version: { default: 'v2' } } }],
+    security: [{ key: [] }],
+    paths: {
+      '/pets/{pet-id}': {
+        parameters: [{ name: 'pet-id', in: 'path', required: true, schema: { type: 'integer' } }],
+        get: operation({
+          operationId: 'getPet',
+          parameters: [
+            { name: 'verbose', in: 'query', schema: { type: 'boolean' } },
+            { $ref: '#/components/parameters/Lang' },
+            { name: 'api version', in: 'query', required: true, schema: { type: 'string', enum: ['2026/01'] } },
+            { name: 'X-Tenant', in: 'header', required: true, schema: { type: 'string' } },
+          ],
+        }),
+        put: operation({ operationId: 'updatePet', requestBody: { content: { 'application/json': { schema: pet } } } }),
+      },
+      '/pets': {
+        get: {
+          security: [],
+          responses: {
+            200: { content: { 'application/json': { schema: { properties: { total: {}, data: { type: 'array', items: pet } } } } } },
+          },
+        },
+        post: operation({
+          operationId: 'addPet',
+          security: [{ key: [], secondKey: [] }],
+          requestBody: {
+            content: {
+              'application/x-www-form-urlencoded': { schema: { properties: { name: { type: 'string' }, n: { type: 'integer' } } } },
+            },
+          },
+        }),
+      },
+      '/notes': {
+        put: {
+          operationId: 'note',
+          security: [{ digest: [] }, { basic: [] }],
+          requestBody: { content: { 'text/plain': { example: 'hi' } } },
+        },
+        patch: { operationId: 'photo', requestBody: { required: true, content: { 'multipart/form-data': {} } } },
+        get: { operationId: 'remote', responses: { 200: { $ref: 'https://127.0.0.1:1/other.yaml#/x' } } },
+        delete: { operationId: 'nowhere', responses: { 200: { $ref: '#/components/none' } } },
+        post: { operationId: 'outside', requestBody: { $ref: '../secrets.yaml' } },
+      },
+      '/orders': {
+        get: {
+          operationId: 'orders',
+          security: [{ client: ['read'] }],
+          responses: { 200: { content: { 'application/json': { schema: { type: 'array', items: pet } } } } },
+        },
+        post: { operationId: 'order', security: [{ login: [] }, {}] },
+      },
+    },
+    components: {
+      parameters: { Lang: { name: 'lang', in: 'query', required: true, schema: { type: 'string' } } },
+      responses: { Pet: { content: { 'application/json': { schema: pet } } } },
+      securitySchemes: {
+        key: { type: 'apiKey', in: 'header', name: 'X-Key' },
+        secondKey: { type: 'apiKey', in: 'query', name: 'k' },
+        basic: { type: 'http', scheme: 'basic' },
+        digest: { type: 'http', scheme: 'digest' },
+        client: { type: 'oauth2', flows: { clientCredentials: { tokenUrl: '/token' } } },
+        login: { type: 'oauth2', flows: { authorizationCode: {} } },
+      },
+      schemas: {
+        Base: { type: 'object', properties: { id: { type: 'integer', readOnly: true }, name: { type: 'string', example: 'Rex' } } },
+        Pet: {
+          allOf: [
+            { $ref: '#/components/schemas/Base' },
+            {
+              properties: {
+                age: { type: 'integer', example: 3 },
+                weight: { type: 'number', example: 1.5 },
+                born: { type: 'string', format: 'date' },
+                category: { $ref: '#/components/schemas/Category' },
+                tags: { type: 'array', items: { type: 'string' } },
+                password: { type: 'string', writeOnly: true, example: 'CANARY12345' },
+              },
+            },
+          ],
+        },
+        Category: { type: 'object', properties: { name: { type: 'string' }, parent: { $ref: '#/components/schemas/Category' } } },
+      },
+    },
+  };
+}
+
+const server = 'https://api.pets.example';
+
+async function withPets(files: Record<string, string> = {}, origin = server): Promise<Workplace> {
+  return workplace({ 'pets.yaml': stringify(pets(origin)), ...files });
+}
+
+async function nodeFor(operation: string, rows?: string) {
+  const place = await withPets(rows === undefined ? {} : { 'rows.csv': rows });
+  const more = rows === undefined ? [] : ['--in', 'rows.csv'];
+  const { code, stderr } = await place.automate(['init', '--from-openapi', 'pets.yaml', '--operation', operation, ...more]);
+  expect([code, stderr]).toEqual([0, expect.stringContaining('wrote flow.yaml')]);
+  const text = await place.read('flow.yaml');
+  const nodes = parse(text).nodes;
+  expect((await place.automate(['validate', 'flow.yaml', '--allow-http'])).stderr).not.toMatch(
+    /flow\.yaml:\d+:\d+: (?!there is no credential)/,
+  );
+  return { place, stderr, text, nodes, node: nodes.at(-1) };
+}
+
+const map = { id: 'id', name: 'name', age: 'age', weight: 'weight', born: 'born', category_name: 'category.name' };
+
+describe('automate init --from-openapi', () => {
+  test('makes fields of parameters, a credential of the security scheme, and a map of the answer', async () => {
+    const { node, text, stderr } = await nodeFor('getPet');
+    expect(node).toEqual({
+      type: 'http',
+      url: `${server}/v2/pets/{{pet_id}}?lang={{lang}}&api%20version=2026%2F01`,
+      auth: { type: 'api_key', header: 'X-Key', credential: 'pets-token' },
+      headers: { 'X-Tenant': '{{X_Tenant}}' },
+      map,
+    });
+    expect(text).toContain('# optional query parameters: verbose\n');
+    expect(stderr).toContain('security scheme "key": store the key as the credential pets-token\n');
+    expect(stderr).toContain('\n  automate credentials set pets-token\n');
+  });
+
+  test('takes fields from the columns of the records, with their types', async () => {
+    const { nodes, node, stderr } = await nodeFor('updatePet', 'Pet-ID,age,weight,name,category name\n7,4,2.5,Tom,cat\n');
+    expect(nodes[0]).toEqual({ type: 'set', rename: { 'Pet-ID': 'Pet_ID', 'category name': 'category_name' } });
+    expect(node.url).toBe(`${server}/v2/pets/{{Pet_ID}}`);
+    expect(node.body).toEqual({
+      name: '{{name}}',
+      age: { cel: 'int(age)' },
+      weight: { cel: 'double(weight)' },
+      born: '2026-01-31',
+      category: { name: '{{category_name}}' },
+      tags: ['string'],
+      password: { credential: 'pets-password' },
+    });
+    expect(node.map).toMatchObject({ id: 'id', pets_name: 'name', pets_age: 'age' });
+    expect(stderr).not.toContain('CANARY');
+  });
+
+  test('expands an answer that is a list, or holds one', async () => {
+    const { node } = await nodeFor('GET /pets');
+    expect([node.auth, node.map.id, node.map.category_name]).toEqual([undefined, 'data[].id', 'data[].category.name']);
+    expect((await nodeFor('orders')).node).toMatchObject({
+      auth: {
+        type: 'oauth2_client_credentials',
+        token_url: `${server}/token`,
+        client_id: 'my-client-id',
+        scopes: ['read'],
+        credential: 'pets-secret',
+      },
+      map: { id: '$body[].id' },
+    });
+  });
+
+  test('makes a form, a text, and a list of two credentials', async () => {
+    const two = [
+      { type: 'api_key', header: 'X-Key', credential: 'pets-token' },
+      { type: 'api_key', query: 'k', credential: 'pets-token-2' },
+    ];
+    expect((await nodeFor('addPet', 'n\n1\n')).node).toMatchObject({ form: { name: 'string', n: { cel: 'int(n)' } }, auth: two });
+    expect((await nodeFor('note')).node).toMatchObject({ text: 'hi', auth: { type: 'basic', credential: 'pets-login' } });
+    expect((await nodeFor('order')).node.auth).toEqual({ type: 'bearer', credential: 'pets-token' });
+  });
+
+  test('says which columns are missing', async () => {
+    const { stderr } = await nodeFor('getPet', 'number\n1\n');
+    expect(stderr).toContain('rows.csv has no column "pet_id": rename one to it, or put another field in place of {{pet_id}}\n');
+  });
+
+  test('reads OpenAPI 3.1 as JSON, and types that may be null', async () => {
+    const schema = {
+      type: ['null', 'object'],
+      properties: { 'odd key': { type: ['string', 'null'] }, n: { oneOf: [{ type: 'null' }, { type: 'integer' }] } },
+    };
+    const content = { 'application/problem+json': { schema } };
+    const paths = { '/x': { post: { requestBody: { content }, responses: { '2XX': { content } } } } };
+    const place = await workplace({ 'api.json': JSON.stringify({ openapi: '3.1.1', paths }) });
+    const { stderr } = await place.automate(['init', '--from-openapi', 'api.json', '--operation', 'post /x']);
+    expect(stderr).toContain("api.json names no host: put the API's in place of api.example.com");
+    expect(parse(await place.read('flow.yaml')).nodes).toEqual([
+      {
+        type: 'http',
+        method: 'POST',
+        url: 'https://api.example.com/x',
+        headers: { 'Content-Type': 'application/problem+json' },
+        body: { 'odd key': 'string', n: 1 },
+        map: { n: 'n', odd_key: '["odd key"]' },
+      },
+    ]);
+  });
+
+  test('makes a flow that runs against a server that keeps to the file', async () => {
+    const api = await httpServer((request, response) =>
+      json(response, { ...JSON.parse(request.body), id: Number(request.path.split('/').at(-1)), category: { name: 'cat' } }),
+    );
+    const place = await withPets({ 'rows.csv': 'pet-id,age\n7,4\n8,5\n' }, api.origin);
+    await place.automate(['init', '--from-openapi', 'pets.yaml', '--operation', 'updatePet', '--in', 'rows.csv']);
+    const env = { AUTOMATE_CREDENTIAL_MY_TOKEN: 'CANARY-1', AUTOMATE_CREDENTIAL_MY_PASSWORD: 'CANARY-2' };
+    expect((await place.automate(['validate', 'flow.yaml', '--in', 'rows.csv'], { env })).code).toBe(0);
+    const { code, stdout } = await place.automate(['run', 'flow.yaml', '--in', 'rows.csv'], { env });
+    const header = 'pet_id,age,id,name,pets_age,weight,born,category_name';
+    const rows = ['7,4,7,Rex,4,1.5,2026-01-31,cat', '8,5,8,Rex,5,1.5,2026-01-31,cat'];
+    expect([code, stdout]).toEqual([0, `${[header, ...rows].join('\n')}\n`]);
+    expect(
+      api.requests.map(({ path, headers, body }) => [path, headers['x-key'], JSON.parse(body).age, JSON.parse(body).password]),
+    ).toEqual([
+      ['/v2/pets/7', 'CANARY-1', 4, 'CANARY-2'],
+      ['/v2/pets/8', 'CANARY-1', 5, 'CANARY-2'],
+    ]);
+  });
+
+  test('lists the operations without --operation, and suggests one for a misspelt name', async () => {
+    const place = await withPets();
+    const { code, stderr } = await place.automate(['init', '--from-openapi', 'pets.yaml']);
+    expect([code, stderr]).toEqual([2, expect.stringContaining('expected --operation, the id of an operation in pets.yaml\n')]);
+    expect(stderr).toContain('\n    getPet  GET /pets/{pet-id}\n');
+    expect(stderr).toContain('\n    GET /pets\n');
+    const wrong = await place.automate(['init', '--from-openapi', 'pets.yaml', '--operation', 'getPat']);
+    expect([wrong.code, wrong.stderr]).toEqual([2, expect.stringContaining('pets.yaml has no operation "getPat"; did you mean "getPet"?')]);
+  });
+
+  test.each([
+    ['remote', 6, 'the reference "https://127.0.0.1:1/other.yaml#/x" leads out of the file'],
+    ['outside', 6, 'the reference "../secrets.yaml" leads out of the file'],
+    ['nowhere', 6, 'the reference "#/components/none" leads nowhere'],
+    ['photo', 2, 'takes a body of multipart/form-data, which a flow cannot send'],
+  ])('refuses the operation %s', async (operation, exit, message) => {
+    const place = await withPets();
+    const { code, stderr } = await place.automate(['init', '--from-openapi', 'pets.yaml', '--operation', operation]);
+    expect([code, stderr]).toEqual([exit, expect.stringContaining(message)]);
+    expect(await place.files()).toEqual(['pets.yaml']);
+  });
+
+  test.each([
+    ['swagger: "2.0"\n', 6, 'api.yaml: expected OpenAPI 3.0 or 3.1, found Swagger 2.0'],
+    ['openapi: 4.0.0\n', 6, 'found OpenAPI 4.0.0'],
+    ['a: 1\n', 6, 'expected OpenAPI 3.0 or 3.1, found no "openapi" at its top'],
+    ['openapi: 3.0.0\npaths:\n  - x: [1\n', 6, 'api.yaml:4:1: not valid YAML or JSON: '],
+    ['{"openapi": "3.0.0",\n "paths": {]}', 6, 'api.yaml:2:12: not valid YAML or JSON: '],
+    ['openapi: 3.0.0\npaths: [1, { get: 2 }]\n', 6, 'api.yaml: no operation with method GET'],
+  ])('refuses the file %j', async (text, exit, message) => {
+    const place = await workplace({ 'api.yaml': text });
+    const { code, stderr } = await place.automate(['init', '--from-openapi', 'api.yaml', '--operation', 'x']);
+    expect([code, stderr]).toEqual([exit, expect.stringContaining(message)]);
+    expect(await place.files()).toEqual(['api.yaml']);
+  });
+
+  test.each([
+    [['--from-openapi', 'none.yaml'], 6, 'none.yaml cannot be read: there is no such file'],
+    [['--from-openapi', 'pets.yaml', '--from-curl', 'curl x'], 2, 'expected one of --from-curl and --from-openapi, found both'],
+    [['--operation', 'getPet'], 2, '--operation names an operation of an OpenAPI file: --from-openapi FILE'],
+  ])('refuses %j', async (options, exit, message) => {
+    const place = await withPets();
+    const { code, stderr } = await place.automate(['init', ...options]);
+    expect([code, stderr]).toEqual([exit, expect.stringContaining(message)]);
+  });
+
+  test('writes no byte of a secret that the file holds', async () => {
+    const place = await workplace({ 'api.yaml': '' });
+    const body = { example: { password: 'CANARY1', nested: { api_key: 'CANARY2' }, token: 'CANARY3' } };
+    const paths = { '/x': { post: { operationId: 'x', requestBody: { content: { 'application/json': body } } } } };
+    await place.write('api.yaml', stringify({ openapi: '3.0.0', servers: [{ url: 'https://u:CANARY4@a.example' }], paths }));
+    const { code, stdout, stderr } = await place.automate(['init', 'new', '--from-openapi', 'api.yaml', '--operation', 'x']);
+    expect([code, stdout + stderr + (await place.read('new/flow.yaml'))]).toEqual([0, expect.not.stringContaining('CANARY')]);
+    await place.write('api.yaml', '');
+    expect(await readAllFiles(place)).not.toContain('CANARY');
+  });
+});
