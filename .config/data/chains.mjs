@@ -12,8 +12,7 @@ const ownNames = /^(?:name|brand)(?::(?!wikidata|wikipedia|short)|$)/;
 
 /** Makes `chains`: see src/io/lookups/chains/chain-data.ts. */
 export function make(readJson) {
-  const { nsi } = readJson(`${folder}/nsi.min.json`);
-  const { _meta: meta } = readJson(`${folder}/nsi.min.json`);
+  const { nsi, _meta: meta } = readJson(`${folder}/nsi.min.json`);
   const places = new Places(readJson(`${folder}/featureCollection.min.json`).features);
   const chains = new Map();
   for (const path of Object.keys(nsi).sort()) {
@@ -26,7 +25,33 @@ export function make(readJson) {
   }
   const categories = [...new Set([...chains.values()].flatMap(({ items }) => items.map(({ category }) => category)))].sort();
   const rows = [...chains.values()].map(({ id, items }) => chainOf(id, items, categories));
-  return { chains: { date: meta.generated.slice(0, 10), categories, chains: rows } };
+  return { chains: { date: meta.generated.slice(0, 10), categories, words: wordsOf(categories, readJson), chains: rows } };
+}
+
+const languages = ['en', 'de', 'fr', 'es', 'it', 'nl', 'pl', 'pt', 'sv'];
+
+/** The words for each category, in several languages: they may follow the name of such a chain. */
+function wordsOf(categories, readJson) {
+  const schema = '@openstreetmap/id-tagging-schema/dist/translations';
+  const presets = languages.map((language) => readJson(`${schema}/${language}.min.json`)[language].presets.presets);
+  return categories.map((category) => {
+    const texts = presets.flatMap((names) =>
+      Object.entries(names).flatMap(([id, { name = '', terms = '' }]) => {
+        return id === category || id.startsWith(`${category}/`) ? [name, terms] : [];
+      }),
+    );
+    return [
+      ...new Set(
+        texts
+          .join(',')
+          .toLowerCase()
+          .split(/[\s,;/()|<>]+/),
+      ),
+    ]
+      .filter((word) => word.length > 2)
+      .sort()
+      .join(' ');
+  });
 }
 
 /** Items with the same Wikidata id are one chain; without an id, those with the same name. */
@@ -124,6 +149,8 @@ function wholeCountries(location) {
 
 /** The countries of an identifier of country-coder: a country, a part of one, or a group. */
 function membersOf(location) {
+  // ISO 3166 counts it as Cyprus, the borders as a place of its own.
+  if (location === 'northern cyprus') return ['CY'];
   const one = feature(location);
   const own = one && countryOf(one);
   if (own) return [own];

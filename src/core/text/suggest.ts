@@ -24,7 +24,7 @@ export function nearest(written: string, choices: Iterable<string>): string | un
 }
 
 /** The number of insertions, deletions, replacements and swaps of neighbours between two words (optimal string alignment). */
-function editDistance(a: string, b: string): number {
+export function editDistance(a: string, b: string): number {
   let before: number[] = [];
   let above = Array.from({ length: b.length + 1 }, (_, column) => column);
   for (let i = 1; i <= a.length; i++) {

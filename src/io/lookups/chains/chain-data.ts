@@ -22,6 +22,8 @@ export interface ChainData {
   readonly date: string;
   /** Tags such as `amenity/fast_food`. */
   readonly categories: readonly string[];
+  /** For each category the words that people use for it, in several languages, with spaces between them. */
+  readonly words: readonly string[];
   readonly chains: readonly ChainRow[];
 }
 

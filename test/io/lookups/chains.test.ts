@@ -1,0 +1,153 @@
+import { describe, expect, test } from 'vitest';
+import type { ChainQuery } from '../../../src/core/lookups/chain.ts';
+import { loadChains } from '../../../src/io/lookups/chains/chains.ts';
+import { dataFolder } from '../../helpers/data-folder.ts';
+import { noChains, spellings } from './company-names.ts';
+
+const find = await loadChains(dataFolder);
+const lookUp = (name: string, more: Partial<ChainQuery> = {}) => find({ name, minScore: 0.85, ...more });
+
+describe('a name that means a chain', () => {
+  test.each([
+    ['Mc Donalds', 'Q38076'],
+    ["MCDONALD'S #4471", 'Q38076'],
+    ['マクドナルド', 'Q38076'],
+    ['STARBUCKS #1234', 'Q37158'],
+    ['starbuks', 'Q37158'],
+    ['星巴克', 'Q37158'],
+    ['7 eleven', 'Q259340'],
+    ['Seven Eleven', 'Q259340'],
+    ['7-Eleven Inc.', 'Q259340'],
+    ['WAL-MART SUPERCENTER', 'Q483551'],
+    ['wallmart', 'Q483551'],
+    ['THE HOME DEPOT 0893', 'Q864407'],
+    ['Kentucky Fried Chicken', 'Q524757'],
+    ['KFC', 'Q524757'],
+    ['REWE Markt GmbH', 'Q16968817'],
+    ['Chick fil A', 'Q491516'],
+    ['Exxon', 'Q109675651'],
+  ])('%s is %s', (name, id) => {
+    expect(lookUp(name)).toMatchObject({ match: true, id });
+  });
+
+  test.each([
+    ['Migros', 'CH', 'Q680727'],
+    ['Migros', 'TR', 'Q1754510'],
+    ['Target', 'AU', 'Q7685854'],
+    ['Target', 'US', 'Q1046951'],
+  ])('%s in %s is %s', (name, country, id) => {
+    expect(lookUp(name, { country })).toMatchObject({ match: true, ambiguous: false, id });
+  });
+
+  test.each([
+    ['exact', "McDonald's", 1],
+    ['cleaned', 'mc donalds', 0.98],
+    ['cleaned', 'LIDL GmbH & Co. KG', 0.95],
+    ['start', 'Fielmann Optiker', 0.92],
+    ['fuzzy', 'starbuks', 0.89],
+  ])('is found in the way %s: %s', (method, name, score) => {
+    expect(lookUp(name)).toMatchObject({ match: true, method, score });
+  });
+
+  test('has all columns of the answer', () => {
+    expect(lookUp('The Home Depot')).toEqual({
+      query: 'The Home Depot',
+      match: true,
+      ambiguous: false,
+      name: 'The Home Depot',
+      id: 'Q864407',
+      category: 'shop/doityourself',
+      categories: ['shop/doityourself'],
+      countries: ['CA', 'MX', 'US'],
+      score: 1,
+      method: 'exact',
+      candidates: [{ name: 'The Home Depot', id: 'Q864407', category: 'shop/doityourself', score: 1, method: 'exact' }],
+    });
+  });
+
+  test('has the whole world as 001, and its main category first', () => {
+    expect(lookUp("McDonald's")).toMatchObject({ countries: ['001'], category: 'amenity/fast_food' });
+  });
+
+  test('may be that of a chain without an id', () => {
+    expect(lookUp('Markant', { category: 'amenity/fuel' })).toMatchObject({ match: true, name: 'Markant', id: null });
+  });
+
+  test('is rather the own name of a chain than another name', () => {
+    // "Coles" is also another name of Shell.
+    expect(lookUp('Coles')).toMatchObject({ name: 'Coles' });
+  });
+
+  test('is looked for without its legal form first', () => {
+    expect(lookUp('CARREFOUR S.A.')).toMatchObject({ name: 'Carrefour' });
+    expect(lookUp('CarrefourSA')).toMatchObject({ name: 'CarrefourSA' });
+  });
+});
+
+describe('a name that two chains share', () => {
+  test('is ambiguous, and the more widespread one is named', () => {
+    const answer = lookUp('Target');
+    expect(answer).toMatchObject({ match: true, ambiguous: true, id: 'Q1046951' });
+    expect(answer.candidates).toMatchObject([{ id: 'Q1046951' }, { id: 'Q7685854' }]);
+  });
+
+  test('is decided by the category if the country does not', () => {
+    expect(lookUp('Walmart', { category: 'amenity/fuel' })).toMatchObject({ id: 'Q62606411', ambiguous: false });
+    expect(lookUp('Walmart', { category: 'shop/supermarket', country: 'US' })).toMatchObject({ id: 'Q483551', ambiguous: false });
+  });
+
+  test('is rather that of a chain in the country than of one of the whole world', () => {
+    expect(lookUp("McDonald's", { country: 'UA' })).toMatchObject({ id: 'Q4043856', ambiguous: false });
+    expect(lookUp("McDonald's", { country: 'FR' })).toMatchObject({ id: 'Q38076', ambiguous: false });
+  });
+});
+
+describe('a name that means no chain', () => {
+  test.each([["Joe's Diner"], ['Smith & Sons Plumbing'], ['Dr. Anna Müller'], ['Acme Widgets Ltd'], ['City Hall'], ['Unknown']])(
+    '%s has no match',
+    (name) => {
+      expect(lookUp(name)).toMatchObject({
+        match: false,
+        ambiguous: false,
+        name: null,
+        id: null,
+        category: null,
+        score: null,
+        method: null,
+      });
+    },
+  );
+
+  test('still has candidates, the best of at most five first', () => {
+    const answer = lookUp('Petco Animal Supplies');
+    expect(answer.match).toBe(false);
+    expect(answer.candidates).toMatchObject([{ name: 'Petco', score: 0.7, method: 'start' }]);
+    expect(lookUp('Petco Animal Supplies', { minScore: 0.6 })).toMatchObject({ match: true, name: 'Petco' });
+    expect((lookUp('Sparkasse Berlin').candidates as unknown[]).length).toBeLessThanOrEqual(5);
+  });
+
+  test.each([['...'], ['&'], ['12345'], ['🙂'], ['\u0000"];'], ['x'.repeat(500)]])('takes the odd name %j', (name) => {
+    expect(lookUp(name)).toMatchObject({ query: name });
+  });
+});
+
+describe('on names that were set aside before the matcher was tuned', () => {
+  test('at least 85 of 100 other spellings are right', () => {
+    const right = spellings.filter(([written, chain]) => String(lookUp(written).name).toLowerCase() === chain.toLowerCase());
+    expect(right.length).toBeGreaterThanOrEqual(85);
+  });
+
+  test('at most 5 of 100 names that are no chains match', () => {
+    expect(noChains.filter((name) => lookUp(name).match).length).toBeLessThanOrEqual(5);
+  });
+});
+
+test('a lookup takes at most 100 us', () => {
+  const written = [...spellings.map(([name]) => name), ...noChains];
+  const names = Array.from({ length: 20_000 }, (_, index) => `${written[index % written.length]}${index % 3 === 0 ? ` ${index}` : ''}`);
+  // CPU time: other processes may run beside the tests.
+  const before = process.cpuUsage();
+  for (const name of names) lookUp(name);
+  const { user, system } = process.cpuUsage(before);
+  expect((user + system) / names.length).toBeLessThan(100);
+});
