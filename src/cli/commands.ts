@@ -1,6 +1,7 @@
 import { wholeNumber } from './arguments.ts';
 import { connections } from './connections/connection-commands.ts';
 import { credentials } from './credentials/credential-commands.ts';
+import { doctorOptions } from './doctor/doctor-options.ts';
 import { initOptions, nodesOptions, validateOptions } from './flow/flow-options.ts';
 import { argument, type CommandSpec, command, flag, parsed } from './options.ts';
 import { runOptions } from './run/run-options.ts';
@@ -39,6 +40,14 @@ const validate = command({
   args: { flow },
   options: validateOptions,
   run: async ({ args, options, terminal }) => (await import('./flow/validate.ts')).validateCommand(args.flow, options, terminal),
+});
+
+const doctor = command({
+  name: 'doctor',
+  help: 'check this machine, and the credentials and hosts of a flow; sends nothing',
+  args: { flow: argument('[flow]', 'a flow file (YAML) to check as well') },
+  options: doctorOptions,
+  run: async ({ args, options, terminal }) => (await import('./doctor/doctor.ts')).doctorCommand(args.flow, options, terminal),
 });
 
 const init = command({
@@ -147,6 +156,7 @@ export const commands: readonly CommandSpec[] = [
   testRequest,
   validate,
   init,
+  doctor,
   nodes,
   schema,
   completion,

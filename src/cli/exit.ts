@@ -6,6 +6,7 @@ import { AutomateError, type ErrorKind } from '../core/failure.ts';
 export const exitCodes = {
   success: 0,
   bug: 1,
+  problemsFound: 1,
   usage: 2,
   cancelled: 130,
   flow: 3,

@@ -31,6 +31,8 @@ export interface Plan {
   readonly steps: readonly Step[];
   readonly credentials: readonly CredentialUse[];
   readonly tools: readonly ToolUse[];
+  /** The origins that it names literally, also those that only a credential is sent to. */
+  readonly origins: readonly string[];
   /** The saved connections that it uses, as they were written. */
   readonly savedConnections: ReadonlyMap<string, object>;
   /** The warnings for an input with these columns; without them, those for any input. */

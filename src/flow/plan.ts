@@ -5,19 +5,27 @@ import type { PlacedStep } from './compilation.ts';
 import type { Source } from './source.ts';
 import { unknownFieldsIn } from './unknown-fields.ts';
 
+/** The parts of a flow beside its steps. */
+interface PlanParts {
+  readonly source: Source;
+  readonly warnings: readonly Warning[];
+  readonly saved: ReadonlyMap<string, object>;
+  /** The origins that its URLs name literally. */
+  readonly literalOrigins: Iterable<string>;
+}
+
 /** Makes the plan of a flow's steps. */
-export function planOf(
-  name: string,
-  steps: readonly PlacedStep[],
-  { source, warnings, saved }: { source: Source; warnings: readonly Warning[]; saved: ReadonlyMap<string, object> },
-): Plan {
+export function planOf(name: string, steps: readonly PlacedStep[], { source, warnings, saved, literalOrigins }: PlanParts): Plan {
+  const credentials = credentialsOf(steps, source);
+  const tools = toolsOf(steps, source);
   return {
     name,
     steps,
     warnings: (input) => warnings.filter(({ cell, isCarried }) => cell === undefined || (input ? input.includes(cell) : !isCarried)),
     savedConnections: saved,
-    credentials: credentialsOf(steps, source),
-    tools: toolsOf(steps, source),
+    credentials,
+    tools,
+    origins: [...new Set([...literalOrigins, ...credentials.flatMap((use) => use.origins), ...tools.flatMap(remoteOrigin)])],
     columns: (input) => columnsAfterAll(steps, input),
     unknownFields: (input) => inOrder(unknownFieldsIn(steps, input, source)),
   };
@@ -51,6 +59,11 @@ function toolsOf(steps: readonly PlacedStep[], source: Source): ToolUse[] {
     uses.push({ connection: tool.connection, check });
   }
   return uses;
+}
+
+/** The origin of a tool's server; none if the server runs on this machine. */
+function remoteOrigin({ connection: { server, origin } }: ToolUse): string[] {
+  return 'url' in server ? [origin] : [];
 }
 
 /** Sorts problems by their place in the file. */

@@ -1,0 +1,37 @@
+import { exitCodes } from '../exit.ts';
+import { printJson } from '../show/print-json.ts';
+import type { Terminal } from '../terminal.ts';
+import type { DoctorOptions } from './doctor-options.ts';
+import type { Finding } from './finding.ts';
+import { flowFindings } from './flow-findings.ts';
+import { clockFinding, diskFindings, homeFindings, nodeFinding } from './machine-findings.ts';
+import { authorityFinding, proxyFindings } from './network-findings.ts';
+import { backendFindings } from './secret-findings.ts';
+
+/** Checks this machine, and perhaps a flow's credentials and hosts. Sends nothing. Returns the exit code: 1 if there is a problem. */
+export async function doctorCommand(flow: string | undefined, options: DoctorOptions, terminal: Terminal): Promise<number> {
+  const findings = [
+    nodeFinding(process.versions.node),
+    ...homeFindings(),
+    clockFinding(Date.now()),
+    ...diskFindings(),
+    ...(await backendFindings(options, terminal)),
+    ...(await proxyFindings()),
+    await authorityFinding(options),
+    ...(flow === undefined ? [] : await flowFindings(flow, options, terminal)),
+  ];
+  if (options.json)
+    await printJson(
+      findings.map((finding) => ({ ...finding })),
+      terminal,
+    );
+  else await terminal.print(findings.map(findingText).join('\n'));
+  return findings.some(({ state }) => state === 'problem') ? exitCodes.problemsFound : exitCodes.success;
+}
+
+const indent = ' '.repeat('problem  '.length);
+
+function findingText({ check, state, message, advice }: Finding): string {
+  const lines = [`${check}: ${message}`, ...(advice === null ? [] : [`  ${advice}`])].join('\n');
+  return state.padEnd(indent.length) + lines.replaceAll('\n', `\n${indent}`);
+}

@@ -1,0 +1,51 @@
+import { FlowError, type Problem } from '../../core/failure.ts';
+import type { Plan } from '../../core/plan.ts';
+import { loadFlow } from '../flow/flow-file.ts';
+import { loadSecrets } from '../flow/flow-secrets.ts';
+import { counted } from '../show/number.ts';
+import { shellWord } from '../show/text.ts';
+import type { Terminal } from '../terminal.ts';
+import type { DoctorOptions } from './doctor-options.ts';
+import { type Finding, ok, problem, problemIn } from './finding.ts';
+import { hostFindings } from './network-findings.ts';
+
+/** Checks a flow file, its credentials and its hosts. */
+export async function flowFindings(file: string, options: DoctorOptions, terminal: Terminal): Promise<Finding[]> {
+  let plan: Plan;
+  try {
+    plan = await loadFlow(file, { allowHttp: true, textCells: false });
+  } catch (error) {
+    if (!(error instanceof FlowError)) throw error;
+    const [first] = error.problems;
+    const count = counted(error.problems.length, 'problem');
+    const message = `${file} is not valid: ${count}${first ? `, first ${placed(file, first).split('\n')[0]}` : ''}`;
+    return [problem('flow', message, `automate validate ${shellWord(file)}`)];
+  }
+  const credentials = await credentialFindings(plan, file, options, terminal);
+  return [ok('flow', `${file} is valid`), ...credentials, ...(await hosts(plan, options))];
+}
+
+async function credentialFindings(plan: Plan, file: string, { env }: DoctorOptions, terminal: Terminal): Promise<Finding[]> {
+  const check = 'credentials of the flow';
+  try {
+    const { secrets } = await loadSecrets(plan, file, env === undefined ? {} : { env }, terminal);
+    return [ok(check, secrets.size === 0 ? 'it needs none' : `found: ${[...secrets.keys()].join(', ')}`)];
+  } catch (error) {
+    if (!(error instanceof FlowError)) throw error;
+    return error.problems.map((one) => problemIn(check, placed(file, one)));
+  }
+}
+
+async function hosts(plan: Plan, options: DoctorOptions): Promise<Finding[]> {
+  if (plan.origins.length === 0) return [ok('hosts', 'the flow names none')];
+  try {
+    return await hostFindings(plan.origins, options);
+  } catch {
+    // A proxy or a certificate file that cannot be used is a finding of its own.
+    return [];
+  }
+}
+
+function placed(file: string, { line, column, message }: Problem): string {
+  return `${file}${line === undefined ? '' : `:${line}:${column}`}: ${message}`;
+}

@@ -1,0 +1,96 @@
+import type { SecureContext } from 'node:tls';
+import { Failure } from '../../core/failure.ts';
+import { type Reached, reach } from '../../io/doctor/reach.ts';
+import { authorities } from '../../io/http/authorities.ts';
+import { proxyFinder } from '../../io/http/proxy.ts';
+import type { DoctorOptions } from './doctor-options.ts';
+import { type Finding, ok, orProblem, problem, problemIn, warning } from './finding.ts';
+
+/** Checks HTTP_PROXY, HTTPS_PROXY and NO_PROXY, and connects to the proxies. */
+export async function proxyFindings(): Promise<Finding[]> {
+  let proxyOf: ReturnType<typeof proxyFinder>;
+  try {
+    proxyOf = proxyFinder(process.env);
+  } catch (error) {
+    return [problemIn('proxy', (error as Error).message, 'correct the variable, or unset it')];
+  }
+  const found = ['http', 'https'].flatMap((scheme) => {
+    const proxy = proxyOf(`${scheme}://host.invalid`);
+    return proxy ? [{ scheme, proxy }] : [];
+  });
+  if (found.length === 0) return [ok('proxy', 'none: hosts are connected to directly')];
+  return Promise.all(found.map(({ scheme, proxy }) => proxyFinding(scheme, proxy)));
+}
+
+/** Names the proxy by host and port only: its URL may hold a password. */
+async function proxyFinding(scheme: string, proxy: URL): Promise<Finding> {
+  const text = `${scheme} requests go through ${proxy.host}`;
+  const reached = await tryReach(proxy.origin);
+  return reached instanceof Failure
+    ? problem('proxy', `${text}, which cannot be reached: ${reasonOf(reached)}`, `check ${scheme.toUpperCase()}_PROXY`)
+    : ok('proxy', `${text}, which can be reached`);
+}
+
+/** Checks the certificate authorities beside the default ones. */
+export function authorityFinding({ cacert }: DoctorOptions): Promise<Finding> {
+  const check = 'certificates';
+  return orProblem(check, () => {
+    const { NODE_EXTRA_CA_CERTS: extra, NODE_TLS_REJECT_UNAUTHORIZED: reject } = process.env;
+    authorities(cacert, process.env);
+    if (extra) {
+      try {
+        authorities(extra, {});
+      } catch (error) {
+        const message = (error as Error).message.replace('--cacert', 'NODE_EXTRA_CA_CERTS:');
+        return problemIn(check, message, 'name a PEM file that can be read, or unset it');
+      }
+    }
+    if (reject === '0') {
+      return warning(
+        check,
+        'NODE_TLS_REJECT_UNAUTHORIZED=0 has no effect here',
+        'unset it, and name your own certificate authority with --cacert FILE',
+      );
+    }
+    const more = [...(extra ? [extra] : []), ...(cacert === undefined ? [] : [cacert])];
+    return ok(check, ['the default authorities', ...more].join(' and '));
+  });
+}
+
+/** Connects to the origins of a flow. Sends nothing. Through a proxy, a host itself cannot be checked so. */
+export function hostFindings(origins: readonly string[], { cacert }: DoctorOptions): Promise<Finding[]> {
+  const context = authorities(cacert, process.env);
+  const proxyOf = proxyFinder(process.env);
+  return Promise.all(
+    origins.map((origin) => {
+      const proxy = proxyOf(origin);
+      const check = `host ${new URL(origin).host}`;
+      return proxy
+        ? ok(check, `${origin} is reached through the proxy ${proxy.host}, so it is not checked here`)
+        : hostFinding(check, origin, context);
+    }),
+  );
+}
+
+const warnedMs = 14 * 86_400_000;
+
+async function hostFinding(check: string, origin: string, context: SecureContext | undefined): Promise<Finding> {
+  const reached = await tryReach(origin, context);
+  if (reached instanceof Failure) return problemIn(check, reached.message, 'check the URL, the network and the firewall');
+  const { address, tls } = reached;
+  const until = tls && new Date(tls.validUntilMs).toISOString().slice(0, 10);
+  const message = `${origin} accepts connections at ${address}${tls ? ` with ${tls.version}; its certificate ends on ${until}` : ''}`;
+  const isLate = tls !== undefined && tls.validUntilMs - Date.now() < warnedMs;
+  return isLate ? warning(check, message, "tell the server's owner to renew its certificate") : ok(check, message);
+}
+
+function tryReach(origin: string, context?: SecureContext): Promise<Reached | Failure> {
+  return reach(origin, context).catch((error: unknown) => {
+    if (error instanceof Failure) return error;
+    throw error;
+  });
+}
+
+function reasonOf({ message }: Failure): string {
+  return (message.split('\n')[0] as string).replace(/^\S+:\/\/\S+: /, '');
+}
