@@ -1,11 +1,14 @@
 import type { JsonObject } from '../value/value.ts';
 import type { CategoryQuery } from './category.ts';
 import type { ChainQuery } from './chain.ts';
+import type { AddressQuery, PointQuery } from './geocode.ts';
 
 /** The lookups that data on this machine answer, each with its question. */
 export interface LookupQueries {
   readonly chain: ChainQuery;
   readonly category: CategoryQuery;
+  readonly address: AddressQuery;
+  readonly point: PointQuery;
 }
 
 /** A question to one of the lookups. */

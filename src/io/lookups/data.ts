@@ -6,10 +6,15 @@ import { AutomateError } from '../../core/failure.ts';
 
 const decompress = promisify(brotliDecompress);
 
-/** Reads a file of the embedded data. Throws an AutomateError (`input`) if it is missing or broken. */
-export async function readData<Content>(folder: string, name: string): Promise<Content> {
+/** Reads a file of the embedded data that is JSON. Throws an AutomateError (`input`) if it is missing or broken. */
+export function readData<Content>(folder: string, name: string): Promise<Content> {
+  return readAs(folder, name, (bytes) => JSON.parse(bytes.toString()) as Content);
+}
+
+/** Reads a file of the embedded data, and reads its bytes. Throws an AutomateError (`input`) if it is missing or broken. */
+export async function readAs<Content>(folder: string, name: string, read: (bytes: Buffer) => Content): Promise<Content> {
   try {
-    return JSON.parse((await decompress(await readFile(join(folder, `${name}.br`)))).toString()) as Content;
+    return read(await decompress(await readFile(join(folder, `${name}.br`))));
   } catch (error) {
     const reason = `the embedded data "${name}" cannot be read: ${(error as Error).message}`;
     throw new AutomateError('input', `${reason}\ninstall automate again`, { cause: error });

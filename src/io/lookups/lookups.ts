@@ -7,6 +7,8 @@ type Finder<Name extends keyof LookupQueries> = (query: LookupQueries[Name]) => 
 const loaders: { readonly [Name in keyof LookupQueries]: (folder: string) => Promise<Finder<Name>> } = {
   chain: async (folder) => (await import('./chains/chains.ts')).loadChains(folder),
   category: async (folder) => (await import('./categories/categories.ts')).loadCategories(folder),
+  address: async (folder) => (await import('./geography/geography.ts')).loadAddresses(folder),
+  point: async (folder) => (await import('./geography/geography.ts')).loadPoints(folder),
 };
 
 /** Answers lookups from embedded data. Each file is read for its first lookup, once per run. */

@@ -1,0 +1,79 @@
+import { placeKey } from '../../../core/lookups/place-key.ts';
+import type { Country } from './places.ts';
+
+/** Languages in which names of countries are known. */
+const languages = ['en', 'de', 'fr', 'es', 'it', 'pt', 'nl', 'pl', 'sv', 'cs', 'ru', 'uk', 'ja', 'ko', 'zh', 'tr', 'fi', 'el'];
+
+/** Names that Unicode's list has in another form. */
+const otherNames: Readonly<Record<string, string>> = {
+  'u s': 'US',
+  'u s a': 'US',
+  'united states of america': 'US',
+  america: 'US',
+  'vereinigte staaten von amerika': 'US',
+  'etats unis d amerique': 'US',
+  'etats unis damerique': 'US',
+  'estados unidos de america': 'US',
+  eeuu: 'US',
+  'ee uu': 'US',
+  uk: 'GB',
+  'u k': 'GB',
+  'great britain': 'GB',
+  britain: 'GB',
+  grossbritannien: 'GB',
+  'grande bretagne': 'GB',
+  'gran bretana': 'GB',
+  'united kingdom of great britain and northern ireland': 'GB',
+  holland: 'NL',
+  'the netherlands': 'NL',
+  'czech republic': 'CZ',
+  'tschechische republik': 'CZ',
+  turkey: 'TR',
+  turkei: 'TR',
+  'ivory coast': 'CI',
+  burma: 'MM',
+  macedonia: 'MK',
+  swaziland: 'SZ',
+  'cape verde': 'CV',
+  'east timor': 'TL',
+  'south korea': 'KR',
+  'republic of korea': 'KR',
+  'korea republic of': 'KR',
+  'north korea': 'KP',
+  'russian federation': 'RU',
+  'viet nam': 'VN',
+  uae: 'AE',
+  'hong kong': 'HK',
+  hongkong: 'HK',
+  macau: 'MO',
+  macao: 'MO',
+  palestine: 'PS',
+  congo: 'CG',
+  'dr congo': 'CD',
+  'democratic republic of the congo': 'CD',
+  vatican: 'VA',
+  'republic of ireland': 'IE',
+  eire: 'IE',
+  'peoples republic of china': 'CN',
+  brd: 'DE',
+};
+
+/** The countries that a name or a code can mean, in the form of `placeKey`. */
+export type CountryNames = ReadonlyMap<string, Country>;
+
+/** Collects the names of countries in many languages, and their codes of two and three letters. */
+export function countryNames(countries: readonly Country[]): CountryNames {
+  const names = new Map<string, Country>();
+  const add = (name: string | null | undefined, country: Country) => {
+    const key = placeKey(name ?? '');
+    if (key !== '' && !names.has(key)) names.set(key, country);
+  };
+  const byCode = new Map(countries.map((country) => [country.code, country]));
+  for (const country of countries) for (const name of [country.code, country.code3, country.name]) add(name, country);
+  for (const [name, code] of Object.entries(otherNames)) add(name, byCode.get(code) as Country);
+  for (const language of languages) {
+    const shown = new Intl.DisplayNames([language], { type: 'region', fallback: 'none' });
+    for (const country of countries) add(shown.of(country.code), country);
+  }
+  return names;
+}

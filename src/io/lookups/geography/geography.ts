@@ -1,0 +1,61 @@
+import type { AddressQuery, PointQuery } from '../../../core/lookups/geocode.ts';
+import type { LookupDocument } from '../../../core/lookups/lookup.ts';
+import { readAs } from '../data.ts';
+import { findAddress } from './address.ts';
+import { Areas, type AreasMeta } from './areas.ts';
+import { Columns } from './columns.ts';
+import { countryNames } from './country-names.ts';
+import { addressDocument, type County, pointDocument } from './document.ts';
+import { Names } from './names.ts';
+import { Nearest } from './nearest.ts';
+import { Places, type PlacesMeta } from './places.ts';
+import { regionNames } from './region-names.ts';
+import { findPoint } from './reverse.ts';
+
+/** Loads the places and their names. Answers the place that an address names. */
+export async function loadAddresses(folder: string): Promise<(query: AddressQuery) => LookupDocument> {
+  const { columns, places } = await loadPlaces(folder);
+  const addressNames = { countries: countryNames(places.countries), regions: regionNames(places.regions) };
+  const gazetteer = { places, names: new Names(columns), addressNames };
+  return (query) => addressDocument(findAddress(query, gazetteer), places);
+}
+
+/** Loads the places, the borders of countries and the counties of the USA. Answers the place nearest to a point. */
+export async function loadPoints(folder: string): Promise<(query: PointQuery) => LookupDocument> {
+  const [{ places }, borders, countyColumns] = await Promise.all([
+    loadPlaces(folder),
+    readAs(folder, 'borders', (bytes) => new Areas(new Columns<AreasMeta<string | null>>(bytes))),
+    readAs(folder, 'counties', (bytes) => new Columns<AreasMeta<County>>(bytes)),
+  ]);
+  const surroundings = { places, nearest: new Nearest(places), borders };
+  let counties: Areas<County> | undefined;
+  return (query) => {
+    const found = findPoint(query, surroundings);
+    const isAmerican = found !== undefined && withCounties.has(places.region(found.place).country.code);
+    // Many flows know no place in the USA.
+    if (isAmerican) counties ??= new Areas(countyColumns);
+    return pointDocument(found, places, isAmerican ? counties?.at(query.lat, query.lon) : undefined);
+  };
+}
+
+/** The countries and territories whose counties are known. */
+const withCounties: ReadonlySet<string> = new Set(['US', 'PR', 'AS', 'GU', 'MP', 'VI']);
+
+interface LoadedPlaces {
+  readonly columns: Columns<PlacesMeta>;
+  readonly places: Places;
+}
+
+const loading = new Map<string, Promise<LoadedPlaces>>();
+
+/** Reads the places, once for addresses and points. */
+function loadPlaces(folder: string): Promise<LoadedPlaces> {
+  const found = loading.get(folder);
+  if (found) return found;
+  const coming = readAs(folder, 'places', (bytes) => {
+    const columns = new Columns<PlacesMeta>(bytes);
+    return { columns, places: new Places(columns) };
+  });
+  loading.set(folder, coming);
+  return coming;
+}

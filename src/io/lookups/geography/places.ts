@@ -1,0 +1,105 @@
+import type { Columns } from './columns.ts';
+
+/** A country as it is in the file: alpha-2, alpha-3, English name, capital, inhabitants of its places. */
+type CountryRow = readonly [code: string, code3: string | null, name: string, seat: number, population: number];
+
+/** A region: the codes of country and region, joined by a dot; its name, seat of government, and the inhabitants of its places. */
+type RegionRow = readonly [code: string, name: string | null, seat: number, population: number];
+
+/** The part of the file that is JSON. */
+export interface PlacesMeta {
+  /** Units of a degree. */
+  readonly scale: number;
+  readonly countries: readonly CountryRow[];
+  readonly regions: readonly RegionRow[];
+}
+
+/** A country. */
+export interface Country {
+  readonly number: number;
+  readonly code: string;
+  readonly code3: string | null;
+  /** English. */
+  readonly name: string;
+  /** The number of its capital. */
+  readonly seat: number;
+  readonly population: number;
+}
+
+/** A part of a country: a state, a province, a canton. */
+export interface Region {
+  readonly number: number;
+  /** The code of GeoNames within the country; empty if a place's region is not known. */
+  readonly code: string;
+  readonly name: string | null;
+  readonly country: Country;
+  readonly seat: number;
+  readonly population: number;
+}
+
+/** All places, by number. Those of one name follow each other, the largest first. */
+export class Places {
+  readonly count: number;
+  readonly countries: readonly Country[];
+  readonly regions: readonly Region[];
+  readonly #scale: number;
+  readonly #nameBytes: Buffer;
+  readonly #nameStarts: Uint32Array;
+  readonly #lats: Uint32Array;
+  readonly #lons: Uint32Array;
+  readonly #regionNumbers: Uint32Array;
+  readonly #populations: Uint32Array;
+  /** Parts of towns, each with its town. */
+  readonly #towns: ReadonlyMap<number, number>;
+
+  constructor(columns: Columns<PlacesMeta>) {
+    const { scale, countries, regions } = columns.meta;
+    this.#scale = scale;
+    this.countries = countries.map(([code, code3, name, seat, population], number) => ({ number, code, code3, name, seat, population }));
+    const byCode = new Map(this.countries.map((country) => [country.code, country]));
+    this.regions = regions.map(([code, name, seat, population], number) => {
+      const country = byCode.get(code.slice(0, 2)) as Country;
+      return { number, code: code.slice(3), name, country, seat, population };
+    });
+    this.#nameBytes = columns.bytes('nameBytes');
+    this.#nameStarts = columns.starts('nameLengths');
+    this.#lats = columns.numbers('lats');
+    this.#lons = columns.numbers('lons');
+    this.#regionNumbers = columns.numbers('regions');
+    this.#populations = columns.numbers('populations');
+    const towns = columns.numbers('towns');
+    this.#towns = new Map(Array.from(columns.numbers('sections'), (section, index) => [section, towns[index] as number]));
+    this.count = this.#lats.length;
+  }
+
+  /** The country with an alpha-2 code; absent if no place is in it. */
+  country(code: string): Country | undefined {
+    return this.countries.find((country) => country.code === code);
+  }
+
+  name(place: number): string {
+    return this.#nameBytes.toString('utf8', this.#nameStarts[place], this.#nameStarts[place + 1]);
+  }
+
+  lat(place: number): number {
+    return ((this.#lats[place] as number) - 90 * this.#scale) / this.#scale;
+  }
+
+  lon(place: number): number {
+    return ((this.#lons[place] as number) - 180 * this.#scale) / this.#scale;
+  }
+
+  region(place: number): Region {
+    return this.regions[this.#regionNumbers[place] as number] as Region;
+  }
+
+  /** Inhabitants; 0 if not known. */
+  population(place: number): number {
+    return this.#populations[place] as number;
+  }
+
+  /** The town that a place is a part of; the place itself if it is none. */
+  town(place: number): number {
+    return this.#towns.get(place) ?? place;
+  }
+}

@@ -1,0 +1,110 @@
+import { placeKey } from '../../../core/lookups/place-key.ts';
+import type { Region } from './places.ts';
+
+/** The regions that a name or a code can mean, in the form of `placeKey`. */
+export type RegionNames = ReadonlyMap<string, readonly Region[]>;
+
+/** Codes in use where GeoNames has numbers, and names in the language of the country. Several are divided by a bar. */
+const otherNames: Readonly<Record<string, Readonly<Record<string, string>>>> = {
+  US: { DC: 'D.C.|Washington DC' },
+  CA: {
+    '01': 'AB',
+    '02': 'BC|B.C.',
+    '03': 'MB',
+    '04': 'NB',
+    '05': 'NL|Newfoundland|Labrador',
+    '07': 'NS',
+    '08': 'ON|Ont',
+    '09': 'PE|PEI|P.E.I.',
+    10: 'QC|PQ',
+    11: 'SK',
+    12: 'YT',
+    13: 'NT|NWT',
+    14: 'NU',
+  },
+  AU: { '01': 'ACT', '02': 'NSW', '03': 'NT', '04': 'QLD', '05': 'SA', '06': 'TAS', '07': 'VIC', '08': 'WA' },
+  BR: {
+    '01': 'AC',
+    '02': 'AL',
+    '03': 'AP',
+    '04': 'AM',
+    '05': 'BA',
+    '06': 'CE',
+    '07': 'DF|Distrito Federal',
+    '08': 'ES',
+    11: 'MS',
+    13: 'MA',
+    14: 'MT',
+    15: 'MG',
+    16: 'PA',
+    17: 'PB',
+    18: 'PR',
+    20: 'PI',
+    21: 'RJ',
+    22: 'RN',
+    23: 'RS',
+    24: 'RO',
+    25: 'RR',
+    26: 'SC',
+    27: 'SP',
+    28: 'SE',
+    29: 'GO',
+    30: 'PE',
+    31: 'TO',
+  },
+  DE: {
+    '01': 'Baden-Wuerttemberg',
+    '02': 'Bayern',
+    '05': 'Hessen',
+    '06': 'Niedersachsen',
+    '07': 'Nordrhein-Westfalen|NRW',
+    '08': 'Rhineland-Palatinate',
+    13: 'Sachsen',
+    14: 'Sachsen-Anhalt',
+    15: 'Thüringen',
+  },
+  AT: { '02': 'Kärnten', '03': 'Niederösterreich', '04': 'Oberösterreich', '06': 'Steiermark', '07': 'Tirol', '09': 'Wien' },
+  CH: { GR: 'Graubünden', LU: 'Luzern', GE: 'Genève|Genf', SG: 'Sankt Gallen', VS: 'Wallis', VD: 'Waadt', BS: 'Basel-Stadt', ZH: 'Zürich' },
+  FR: { 27: 'Burgundy-Franche-Comté', 28: 'Normandie', 53: 'Bretagne', 75: 'Nouvelle-Aquitaine', 94: 'Corse' },
+  ES: {
+    '07': 'Illes Balears|Islas Baleares',
+    29: 'Comunidad de Madrid',
+    31: 'Región de Murcia',
+    32: 'Navarra',
+    51: 'Andalucía',
+    52: 'Aragón',
+    53: 'Canarias|Islas Canarias',
+    54: 'Castilla-La Mancha',
+    55: 'Castilla y León',
+    56: 'Cataluña|Catalunya',
+    59: 'País Vasco|Euskadi',
+    60: 'Comunitat Valenciana|Comunidad Valenciana',
+  },
+  IT: { '09': 'Lombardia', 10: 'Marche', 12: 'Piemonte', 13: 'Puglia', 14: 'Sardegna', 15: 'Sicilia', 16: 'Toscana', 19: "Valle d'Aosta" },
+  NL: { '06': 'Noord-Brabant', '07': 'Noord-Holland', 11: 'Zuid-Holland' },
+  MX: { '02': 'BC', '06': 'Chih', 14: 'Jal', 19: 'NL', 15: 'Estado de México' },
+};
+
+/** Words that say which kind of region it is. */
+const kinds =
+  /\b(?:state of|province of|region of|land|state|province|voivodeship|oblast|krai|kray|region|district|governorate|prefecture|county|republic)\b/g;
+
+/** Collects the names of regions, and their codes where these are letters. */
+export function regionNames(regions: readonly Region[]): RegionNames {
+  const names = new Map<string, Region[]>();
+  const add = (name: string, region: Region) => {
+    const key = placeKey(name);
+    const found = names.get(key);
+    if (!found) names.set(key, [region]);
+    else if (!found.includes(region)) found.push(region);
+  };
+  for (const region of regions) {
+    if (region.name === null) continue;
+    add(region.name, region);
+    const core = placeKey(region.name).replace(kinds, '');
+    if (core.trim() !== '') add(core, region);
+    if (/^[A-Z]{2,3}$/.test(region.code)) add(region.code, region);
+    for (const name of otherNames[region.country.code]?.[region.code]?.split('|') ?? []) add(name, region);
+  }
+  return names;
+}

@@ -1,0 +1,32 @@
+import type { PointQuery } from '../../../core/lookups/geocode.ts';
+import type { Areas } from './areas.ts';
+import type { Found, Nearest } from './nearest.ts';
+import type { Places } from './places.ts';
+
+/** The data that points are looked up in. */
+export interface Surroundings {
+  readonly places: Places;
+  readonly nearest: Nearest;
+  /** Countries by their alpha-2 codes; null in a land that no code names. */
+  readonly borders: Areas<string | null>;
+}
+
+/** Metres within which a place of the point's own country wins over a nearer one of another. */
+const ownCountryDistance = 10_000;
+
+/** The same as a multiple of the distance to the nearest place. */
+const ownCountryFactor = 3;
+
+/** Finds the place nearest to a point. Near a border a place of the country in which the point lies is taken. */
+export function findPoint(
+  { lat, lon, country: codes, maxDistance }: PointQuery,
+  { places, nearest, borders }: Surroundings,
+): Found | undefined {
+  const codeOf = (place: number) => places.region(place).country.code;
+  const found = nearest.find(lat, lon, maxDistance, codes && ((place) => codes.includes(codeOf(place))));
+  if (!found) return undefined;
+  const own = borders.at(lat, lon);
+  if (!own || own === codeOf(found.place) || codes?.includes(own) === false) return found;
+  const limit = Math.min(maxDistance, Math.max(ownCountryDistance, ownCountryFactor * found.distance));
+  return nearest.find(lat, lon, limit, (place) => codeOf(place) === own) ?? found;
+}
