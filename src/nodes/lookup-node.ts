@@ -26,7 +26,7 @@ export interface Lookup {
   /** The question, for messages. */
   question(document: LookupDocument): string;
   /** The failure of a record for which nothing was found. */
-  noMatch(document: LookupDocument): string;
+  noMatch(document: LookupDocument, request: ActionRequest | undefined): string;
 }
 
 /** The failure of a record for which nothing was found (`no_match: reject`). */
@@ -64,7 +64,7 @@ function accepted(
   request: ActionRequest | undefined,
 ): Answer {
   const body = lookup.document(response, request);
-  if (!body.match && noMatch === 'reject') throw new NoMatch('answer', lookup.noMatch(body));
+  if (!body.match && noMatch === 'reject') throw new NoMatch('answer', lookup.noMatch(body, request));
   return { status: undefined, header: noHeader, body };
 }
 

@@ -10,7 +10,7 @@ function acmeLookups(): Lookups & { readonly asked: LookupRequest[] } {
     asked,
     find(request) {
       asked.push(request);
-      const name = 'name' in request.query ? request.query.name : request.query.words;
+      const name = 'name' in request.query ? request.query.name : '';
       const match = name === 'Acme' || name === 'Twin';
       const found = match ? { name, id: 'Q1', category: 'shop/acme', score: 1 } : { name: null, id: null, category: null, score: null };
       const body: LookupDocument = { query: name, match, ambiguous: name === 'Twin', ...found, candidates: [] };

@@ -4,10 +4,14 @@ import type { BuildContext } from '../../core/node.ts';
 import type { Fields } from '../../core/record.ts';
 import { referencedFields, textTemplate } from '../../core/template/template.ts';
 
-/** Compiles the option `country`. Renders an alpha-2 code; nothing for a blank text. Throws a Failure for any other text. */
-export function countryTemplate(text: string | undefined, context: BuildContext): (fields: Fields) => string | undefined {
+/** Compiles the option `country`, or one of a list at that place. Renders an alpha-2 code; nothing for a blank text. Throws a Failure for any other text. */
+export function countryTemplate(
+  text: string | undefined,
+  context: BuildContext,
+  at: readonly (string | number)[] = ['country'],
+): (fields: Fields) => string | undefined {
   if (text === undefined) return () => undefined;
-  if (referencedFields(text).length === 0 && countryCode(text) === undefined) context.problem(['country'], noCountry(text));
+  if (referencedFields(text).length === 0 && countryCode(text) === undefined) context.problem(at, noCountry(text));
   const render = textTemplate(text);
   return (fields) => {
     const written = render(fields);

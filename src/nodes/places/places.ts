@@ -1,5 +1,6 @@
 import { type BuildContext, defineNode, type Node } from '../../core/node.ts';
 import { type Lookup, lookupNode } from '../lookup-node.ts';
+import { checkServerOptions } from '../server-options.ts';
 import { categoryLookup } from './category.ts';
 import { chainLookup } from './chain.ts';
 import { type PlacesOptions, placesOptions } from './places-options.ts';
@@ -32,14 +33,11 @@ const kinds: Readonly<Record<PlacesOptions['lookup'], Kind>> = {
   category: { required: 'words', optional: ['language', 'min_score'], build: categoryLookup },
 };
 
-/** Options without an effect where no server is asked. */
-const serverOptions = ['rate', 'concurrency', 'cache'] as const;
-
 function buildPlaces(options: PlacesOptions, context: BuildContext): Node | undefined {
   const kind = kinds[options.lookup];
   checkOptions(options, kind, context);
   const lookup = kind.build(options, context);
-  if (lookup.isEmbedded) checkServerOptions(options, context);
+  if (lookup.isEmbedded) checkServerOptions(options, `lookup: ${options.lookup}`, context);
   return lookupNode(options, lookup, context);
 }
 
@@ -56,10 +54,4 @@ function checkOptions(options: PlacesOptions, kind: Kind, context: BuildContext)
 
 function optionsOf({ required, optional }: Kind): OptionName[] {
   return [required, ...optional];
-}
-
-function checkServerOptions(options: PlacesOptions, { problem, warn }: BuildContext): void {
-  const embedded = `lookup: ${options.lookup} is answered by embedded data`;
-  if (options.connection !== undefined) problem(['connection'], `${embedded}: no server is asked\nleave connection out`);
-  for (const option of serverOptions) if (options[option] !== undefined) warn([option], `${embedded}: ${option} has no effect`);
 }

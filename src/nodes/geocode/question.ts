@@ -1,0 +1,93 @@
+import type { FieldUse } from '../../core/action.ts';
+import { readCoordinates } from '../../core/lookups/coordinates.ts';
+import type { AddressParts, AddressQuery, PointQuery } from '../../core/lookups/geocode.ts';
+import type { BuildContext } from '../../core/node.ts';
+import type { Fields } from '../../core/record.ts';
+import { fieldOf, referencedFields, textTemplate } from '../../core/template/template.ts';
+import { textOf, type Value } from '../../core/value/value.ts';
+import { usesWithin } from '../http/request-template.ts';
+import { refuseLong } from '../places/chain.ts';
+import { countryTemplate } from '../places/country-template.ts';
+import type { GeocodeOptions } from './geocode-options.ts';
+
+/** The question of a record: an address or a point, with its countries. */
+export type Question = AddressQuery | PointQuery;
+
+/** The compiled options that make a question. */
+export interface QuestionTemplate {
+  readonly reads: readonly FieldUse[];
+  /** The question of a record; absent if there is nothing to look up. Throws a Failure. */
+  render(fields: Fields): Question | undefined;
+}
+
+/** Compiles `address` or `point`, and `country`. Absent if a problem was reported. */
+export function questionTemplate(options: GeocodeOptions, context: BuildContext): QuestionTemplate | undefined {
+  const { address, point, country } = options;
+  if ((address === undefined) === (point === undefined)) {
+    context.problem([], address === undefined ? 'expected an address or a point' : 'expected an address or a point, found both');
+    return undefined;
+  }
+  const countries = countriesTemplate(country, context);
+  const render = point ? pointTemplate(point, options) : addressTemplate(address ?? '');
+  const reads = [
+    ...usesWithin(address as Value, ['address']),
+    ...usesWithin(point, ['point']),
+    ...usesWithin(country as Value, ['country']),
+  ];
+  return {
+    reads,
+    render(fields) {
+      const question = render(fields);
+      return question && { ...question, country: countries(fields) };
+    },
+  };
+}
+
+type Rendered<Result> = (fields: Fields) => Result | undefined;
+
+function addressTemplate(address: string | AddressParts): Rendered<AddressQuery> {
+  const isBlank = blankTemplate(typeof address === 'string' ? [address] : Object.values(address));
+  const render = typeof address === 'string' ? textTemplate(address) : partsTemplate(address);
+  return (fields) => {
+    if (isBlank(fields)) return undefined;
+    const address = render(fields);
+    const text = addressText(address);
+    if (!/[\p{L}\p{N}]/u.test(text)) return undefined;
+    refuseLong(text, 'text');
+    return { address };
+  };
+}
+
+/** An address on one line. */
+export function addressText(address: AddressQuery['address']): string {
+  return typeof address === 'string' ? address : Object.values(address).filter(Boolean).join(', ');
+}
+
+function partsTemplate(parts: AddressParts): (fields: Fields) => AddressParts {
+  const templates = Object.entries(parts).map(([name, text]: [string, string]) => [name, textTemplate(text)] as const);
+  return (fields) => Object.fromEntries(templates.map(([name, render]) => [name, render(fields)]));
+}
+
+/** True of a record if it has nothing to insert: all fields that the texts refer to are blank. */
+function blankTemplate(texts: readonly string[]): (fields: Fields) => boolean {
+  const names = [...new Set(texts.flatMap(referencedFields))];
+  return (fields) => names.length > 0 && names.every((name) => textOf(fieldOf(fields, name)).trim() === '');
+}
+
+function pointTemplate({ lat, lon }: { lat: string; lon: string }, { max_distance: maxDistance }: GeocodeOptions): Rendered<PointQuery> {
+  const isBlank = blankTemplate([lat, lon]);
+  const latOf = textTemplate(lat);
+  const lonOf = textTemplate(lon);
+  return (fields) => (isBlank(fields) ? undefined : { ...readCoordinates(latOf(fields), lonOf(fields)), maxDistance });
+}
+
+/** Renders the codes of the countries; absent for the whole world. */
+function countriesTemplate(country: GeocodeOptions['country'], context: BuildContext): Rendered<readonly string[]> {
+  const templates = Array.isArray(country)
+    ? country.map((text, index) => countryTemplate(text, context, ['country', index]))
+    : [countryTemplate(country, context)];
+  return (fields) => {
+    const codes = templates.flatMap((render) => render(fields) ?? []);
+    return codes.length > 0 ? codes : undefined;
+  };
+}
