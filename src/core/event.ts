@@ -40,7 +40,16 @@ export interface LookedUp {
 /** Everything that happens in a run. */
 export type Event =
   | { readonly type: 'run-started'; readonly flow: string; readonly input: string; readonly output: string; readonly errors: string }
-  | { readonly type: 'call-done'; readonly record: number; readonly node: string; readonly attempts: number; readonly ms: number }
+  | {
+      readonly type: 'call-done';
+      readonly record: number;
+      readonly node: string;
+      readonly attempts: number;
+      /** The time of the whole call, with its waits and retries. */
+      readonly ms: number;
+      /** The time of the attempt that succeeded. */
+      readonly responseMs: number;
+    }
   | {
       readonly type: 'cache-hit';
       readonly record: number;

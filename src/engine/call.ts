@@ -128,10 +128,11 @@ export class Calls {
       for (let attempts = 1; ; attempts++) {
         await this.#gates.enter(call, running);
         let failed: FailedAttempt | undefined;
+        const attemptMs = this.#ports.clock.now();
         try {
           this.#pay(running);
           const result = await call.attempt(running.caller);
-          this.#succeed(call, running, result, { attempts, startedMs });
+          this.#succeed(call, running, result, { attempts, startedMs, attemptMs });
           return result;
         } catch (error) {
           if (error instanceof LimitReached) this.#endUnpaid(error.message);
@@ -186,7 +187,7 @@ export class Calls {
     call: GatedCall<Result>,
     running: RunningCall,
     result: Result,
-    { attempts, startedMs }: { readonly attempts: number; readonly startedMs: number },
+    { attempts, startedMs, attemptMs }: { readonly attempts: number; readonly startedMs: number; readonly attemptMs: number },
   ): void {
     const { record, node, heard } = running.caller;
     const atMs = call.atMs?.(result) ?? this.#ports.clock.now();
@@ -195,7 +196,7 @@ export class Calls {
     const waitMs = call.askedToWaitMs(result);
     heard?.({ atMs, waitMs });
     if (waitMs !== undefined && (!heard || call.isSpent?.(result))) this.#pause(call, waitMs);
-    this.#ports.report({ type: 'call-done', record, node, attempts, ms: atMs - startedMs });
+    this.#ports.report({ type: 'call-done', record, node, attempts, ms: atMs - startedMs, responseMs: atMs - attemptMs });
   }
 
   #fail(call: GatedCall<unknown>, running: RunningCall, failure: Failure, attempts: number): FailedAttempt {

@@ -13,6 +13,7 @@ import type { Batches } from './batches.ts';
 import type { Caller, Calls, Progress } from './call.ts';
 import type { Emitter, RowSink } from './emit.ts';
 import type { RunPhase } from './phase.ts';
+import { tracedHttp, tracedTools } from './trace.ts';
 
 /** The parts of a run that a chain uses. */
 export interface ChainTools {
@@ -94,11 +95,13 @@ export class RecordContext implements NodeContext, Caller {
   }
 
   get http(): Http {
-    return this.chain.tools.ports.http;
+    const { ports } = this.chain.tools;
+    return ports.trace ? tracedHttp(ports, this) : ports.http;
   }
 
   get tools(): Tools {
-    return this.chain.tools.ports.tools;
+    const { ports } = this.chain.tools;
+    return ports.trace ? tracedTools(ports, this) : ports.tools;
   }
 
   get lookups(): Lookups {

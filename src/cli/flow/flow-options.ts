@@ -4,7 +4,7 @@ import { cacertOption, envOption, httpOptions, inputOptions } from '../shared-op
 
 /** The options of `automate validate`. */
 export const validateOptions = {
-  in: parsed('--in <file>', inputName, 'check the references to fields against the columns of this file'),
+  in: parsed('--in <file>', inputName, 'check the references to fields against the columns of this file', { short: 'i' }),
   offline: flag('--offline', 'ask no server, keychain or vault; a credential that is in no variable is a warning'),
   ...httpOptions,
   ...inputOptions,
@@ -18,8 +18,8 @@ export const initOptions = {
   fromCurl: text('--from-curl <command>', 'start from a curl command, or - to read it from stdin; secrets are left out'),
   fromOpenapi: text('--from-openapi <file>', 'start from an operation of an OpenAPI 3.0 or 3.1 file, JSON or YAML'),
   operation: text('--operation <id>', 'for --from-openapi: its operationId, or such as "GET /pets/{petId}"'),
-  in: parsed('--in <file>', inputName, 'use the fields of this file, or - for stdin'),
-  force: flag('--force', 'overwrite an existing flow'),
+  in: parsed('--in <file>', inputName, 'use the fields of this file, or - for stdin', { short: 'i' }),
+  force: flag('--force', 'overwrite an existing flow', { short: 'f' }),
   ...inputOptions,
 };
 

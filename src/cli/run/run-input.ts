@@ -25,6 +25,7 @@ function chooseInput(options: GivenRunOptions): RunOptions {
 
 /** Loads the flow of a run, and chooses its input. Waits for stdin only once the flow is valid. */
 export async function planRun(given: RunRequest<GivenRunOptions>, terminal: Terminal): Promise<{ plan: Plan; request: RunRequest }> {
+  if (given.options.quiet && given.options.verbose) throw new AutomateError('usage', 'expected --quiet or --verbose, found both');
   const chosen = chooseInput(given.options);
   const { allowHttp = false, concurrency, rate: intervalMs, set } = chosen;
   const added = set.map(([name]) => name);

@@ -4,7 +4,7 @@ import { httpOptions, inputOptions, json, setOption } from '../shared-options.ts
 
 /** The options of `automate test-request`. */
 export const testRequestOptions = {
-  in: parsed('--in <file>', inputName, 'take the record from this file, or - for stdin'),
+  in: parsed('--in <file>', inputName, 'take the record from this file, or - for stdin', { short: 'i' }),
   record: defaultsTo(1, parsed('--record <n>', wholeNumber(1), 'number of the record, from 1')),
   set: setOption,
   node: text('--node <id>', 'the node to preview (default: the first that sends a request)'),

@@ -7,6 +7,7 @@ import { onOneLine } from '../../../io/records/errors.ts';
 import type { Attribution } from '../../notices/attributions.ts';
 import { count, counted, creditsText, creditText } from '../number.ts';
 import { attributionLines, attributionsJson, lookupLines, lookupsJson } from './lookups.ts';
+import { responseTimeLines, responseTimesJson } from './response-times.ts';
 import type { FailureGroup, PathHits, Tally } from './tally.ts';
 import { tokenLines, tokensJson } from './tokens.ts';
 
@@ -63,6 +64,7 @@ export function summaryText(tally: Tally, facts: SummaryFacts, colors: ChalkInst
     ...failureLines(tally, colors),
     ...lastingLines(tally),
     ...lookupLines(tally),
+    ...responseTimeLines(tally.responseTimes),
     ...hitLines(tally),
     ...shortLines(tally, colors),
     ...cacheLines(tally, facts),
@@ -261,6 +263,7 @@ export function summaryJson(tally: Tally, facts: SummaryFacts): string {
       ...tokensJson(tally),
       ...(facts.usage && { allowance: facts.usage }),
       ms: Math.round(ms),
+      ...responseTimesJson(tally.responseTimes),
       paused_ms: Math.round(facts.paused.ms),
       records_per_second: ms > 0 ? Math.round((read / ms) * 1000) : 0,
       input: facts.input,

@@ -1,6 +1,7 @@
 import type { Ending, Event, FailureReport, HitSource, ShortPage } from '../../../core/event.ts';
 import type { SourceName } from '../../../core/lookups/sources.ts';
 import { rounded } from '../../../core/spending.ts';
+import { ResponseTimes } from './response-times.ts';
 
 /** Failures of the same node, class and status, with the message of the first one. */
 export interface FailureGroup extends FailureReport {
@@ -66,6 +67,8 @@ export interface Tally {
   /** Failures passed through by records that have not ended yet, by record number: the record may still fail. */
   readonly undecided: Map<number, Map<string, FailureReport>>;
   readonly hits: Map<string, PathHits[]>;
+  /** The times of the attempts that succeeded. */
+  readonly responseTimes: ResponseTimes;
   /** The tokens of models and their cost, by node. */
   readonly tokens: Map<string, TokenCounts>;
   /** Records with a short page, by node. */
@@ -98,6 +101,7 @@ export function createTally(): Tally {
     failures: new Map(),
     undecided: new Map(),
     hits: new Map(),
+    responseTimes: new ResponseTimes(),
     tokens: new Map(),
     short: new Map(),
     lookups: new Map(),
@@ -126,10 +130,12 @@ const handlers: { readonly [Type in Event['type']]: ((tally: Tally, event: Event
   'server-lost': null,
   'server-log': null,
   'server-tools': null,
-  'call-done': null,
   'cache-hit'(tally, { source, credits }) {
     tally.cached[source]++;
     tally.creditsSaved += credits;
+  },
+  'call-done'(tally, { responseMs }) {
+    tally.responseTimes.add(responseMs);
   },
   'call-retried'(tally) {
     tally.retries++;

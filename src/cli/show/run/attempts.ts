@@ -1,0 +1,22 @@
+import type { Attempt } from '../../../core/attempt.ts';
+import { durationText } from '../../../core/duration.ts';
+import type { Event } from '../../../core/event.ts';
+import { requestText } from '../request.ts';
+import { pauseText } from './pauses.ts';
+
+/** An attempt on one line: `record 17  profile  GET https://api.example.com/users/17  200  34 ms`. */
+export function attemptText({ record, node, request, ms, result }: Attempt): string {
+  const [line = ''] = requestText(request);
+  return [`record ${record}`, node, line, resultText(result), durationText(Math.round(ms))].join('  ');
+}
+
+function resultText(result: Attempt['result']): string {
+  return typeof result === 'object' ? `${result.kind}: ${result.message}` : String(result);
+}
+
+/** The line of an event that belongs among the attempts; absent for most. */
+export function eventText(event: Event): string | undefined {
+  if (event.type === 'cache-hit') return `record ${event.record}  ${event.node}  from the cache`;
+  if (event.type === 'gate-paused') return pauseText(event);
+  return undefined;
+}
