@@ -69,6 +69,8 @@ export interface CallPolicy {
   readonly price: { readonly credits: number; readonly isStated: boolean; readonly connection: string | undefined };
   /** Answers that may come from the cache; absent when none may. */
   readonly cache?: { readonly maxAgeMs: number; key(request: ActionRequest, record?: Fields): string };
+  /** True if the flow says which answers are errors: then a list of errors in a success is meant. */
+  readonly judgesAnswers?: boolean;
   /** True if each request gets an Idempotency-Key. */
   readonly hasIdempotencyKey?: boolean;
   /** Takes a response as a success, and reads its body. `record`: absent in a batch. Throws a Failure for any other. */

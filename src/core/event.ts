@@ -47,8 +47,8 @@ export type Event =
       readonly attempts: number;
       /** The time of the whole call, with its waits and retries. */
       readonly ms: number;
-      /** The time of the attempt that succeeded. */
-      readonly responseMs: number;
+      /** The time of the attempt that succeeded; absent if data on this machine answered. */
+      readonly responseMs?: number;
     }
   | {
       readonly type: 'cache-hit';
@@ -76,6 +76,8 @@ export type NodeEvent =
   /** For each path of a map, true if it was found. */
   | { readonly type: 'mapped'; readonly paths: readonly string[]; readonly found: readonly boolean[] }
   | ({ readonly type: 'page-short' } & ShortPage)
+  /** A success whose body holds a list of errors beside its data, at a node without `fail_when`. */
+  | { readonly type: 'errors-beside-data' }
   | ({ readonly type: 'looked-up' } & LookedUp)
   /** A model's answer. `cost`: in the unit of the node's price; absent without one. */
   | { readonly type: 'tokens'; readonly input: number; readonly output: number; readonly cost: number | undefined }

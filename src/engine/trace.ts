@@ -39,6 +39,6 @@ function started({ trace, clock }: Ports, { record, node }: Sender, request: Act
 }
 
 function resultOf(answer: ActionResponse): Attempt['result'] {
-  if (!('kind' in answer)) return answer.status;
-  return answer.isError ? 'error' : 'ok';
+  if ('status' in answer) return answer.status;
+  return 'isError' in answer && answer.isError ? 'error' : 'ok';
 }

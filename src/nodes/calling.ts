@@ -7,7 +7,7 @@ import type { Node, NodeContext } from '../core/node.ts';
 import { maxCredits } from '../core/options/amounts.ts';
 import type { HttpRequest, HttpResponse } from '../core/ports.ts';
 import type { Fields } from '../core/record.ts';
-import { textOf } from '../core/value/value.ts';
+import { isObject, textOf } from '../core/value/value.ts';
 import { matches } from './call-policy.ts';
 
 /** An accepted answer; one to an HTTP request keeps its response. */
@@ -92,7 +92,9 @@ export class RequestCall implements Call<Accepted> {
   async attempt(context: AttemptContext): Promise<Accepted> {
     try {
       const request = this.#identified(context);
-      return this.#policy.accept(await sendRequest(request, context), request, this.#record);
+      const answer = this.#policy.accept(await sendRequest(request, context), request, this.#record);
+      if (!this.#policy.judgesAnswers && holdsErrors(answer)) context.report({ type: 'errors-beside-data' });
+      return answer;
     } catch (error) {
       const isFinal = error instanceof Failure && error.retryable && !isRetried(this.#policy.retryOn, error);
       throw isFinal ? error.asFinal() : error;
@@ -122,6 +124,11 @@ export class RequestCall implements Call<Accepted> {
     }
     return this.request;
   }
+}
+
+/** True for a body with a list of errors beside its data, as GraphQL answers with status 200. */
+function holdsErrors({ body }: Accepted): boolean {
+  return isObject(body) && Array.isArray(body.errors) && body.errors.length > 0 && Object.hasOwn(body, 'data');
 }
 
 /** Sends a request through its port. */

@@ -179,8 +179,8 @@ describe('the monthly allowance', () => {
 
   test.each([
     [79, 'allowance: 79 of 100 credits used'],
-    [80, 'warning: over 80 % of the allowance: 80 of 100 credits used'],
-    [95, 'warning: over 95 % of the allowance: 95 of 100 credits used'],
+    [80, 'warning: 80 % or more of the allowance is used: 80 of 100 credits used'],
+    [95, 'warning: 95 % or more of the allowance is used: 95 of 100 credits used'],
   ])('appears in the summary at %i %% used', async (records, line) => {
     const { place } = await limited('100', records);
     expect((await run(place)).stderr).toContain(`${line} in ${month} (${records} %)`);

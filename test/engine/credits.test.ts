@@ -16,7 +16,7 @@ describe('an action', () => {
       'a request that may have reached the server',
       1,
       () => {
-        throw new Failure('timeout', 'no response within 30000 ms', { retryable: true });
+        throw new Failure('timeout', 'no response within 30 s', { retryable: true });
       },
     ],
     [

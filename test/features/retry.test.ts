@@ -18,7 +18,7 @@ function against(more: string, answers: (FakeAnswer | Failure)[], options: FlowO
 }
 
 const lost = new Failure('network', 'the connection was reset', { retryable: true });
-const late = new Failure('timeout', 'no response within 30000 ms', { retryable: true });
+const late = new Failure('timeout', 'no response within 30 s', { retryable: true });
 const down = { status: 503 };
 
 describe('retry', () => {
@@ -80,7 +80,7 @@ describe('retry', () => {
       { record: 1, waitMs: 1000, status: 503, attempts: 1 },
       { record: 1, waitMs: 2000, attempts: 2 },
     ]);
-    expect(events).toContainEqual({ type: 'call-done', record: 1, node: 'http-1', attempts: 3, ms: 3000 });
+    expect(events).toContainEqual({ type: 'call-done', record: 1, node: 'http-1', attempts: 3, ms: 3000, responseMs: 0 });
   });
 });
 

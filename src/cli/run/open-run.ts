@@ -6,6 +6,7 @@ import type { FileOutput } from '../../io/output/output.ts';
 import type { Source } from '../../io/records/readers/source.ts';
 import type { FlowSecrets } from '../flow/flow-secrets.ts';
 import { attemptText, eventText } from '../show/run/attempts.ts';
+import { earlyWarnings } from '../show/run/early-warnings.ts';
 import { Pauses } from '../show/run/pauses.ts';
 import { countItems, type Reading } from '../show/run/reading.ts';
 import { addToTally, createTally, type Tally } from '../show/run/tally.ts';
@@ -69,6 +70,7 @@ export async function openRun(ready: ReadyRun): Promise<OpenRun> {
       addToTally(tally, event);
       events?.add(event);
       if (event.type === 'gate-paused') pauses.add(event);
+      for (const warning of earlyWarnings(event, tally)) warn(warning);
       const line = options.verbose ? eventText(event) : undefined;
       if (line !== undefined) terminal.say(line);
     },

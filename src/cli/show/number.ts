@@ -3,9 +3,13 @@ export function count(number: number): string {
   return number.toLocaleString('en-US');
 }
 
-/** A count with its noun: 1 record, 2 records. */
+/** A count with its noun: 1 record, 2 records, 3 retries. */
 export function counted(number: number, noun: string): string {
-  return `${count(number)} ${noun}${number === 1 ? '' : 's'}`;
+  return `${count(number)} ${number === 1 ? noun : plural(noun)}`;
+}
+
+function plural(noun: string): string {
+  return /[^aeiou]y$/.test(noun) ? `${noun.slice(0, -1)}ies` : `${noun}s`;
 }
 
 /** A number of credits with up to 4 decimals. */

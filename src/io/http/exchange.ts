@@ -1,6 +1,6 @@
 import type { Dispatcher } from 'undici';
 import { retryAfterMs } from '../../core/answer/rate-limit.ts';
-import { longestTimerMs } from '../../core/duration.ts';
+import { durationText, longestTimerMs } from '../../core/duration.ts';
 import { Failure } from '../../core/failure.ts';
 import type { HttpResponse } from '../../core/ports.ts';
 import { inTurns } from '../clock/turns.ts';
@@ -137,7 +137,7 @@ class Exchange implements Dispatcher.DispatchHandler {
   expire(): void {
     const wasSent = this.#connection !== undefined;
     const progress = !wasSent ? ': the connection was not made' : this.#status !== 0 ? ': the body was not complete' : '';
-    const message = `no response within ${this.#request.timeoutMs} ms${progress}`;
+    const message = `no response within ${durationText(this.#request.timeoutMs)}${progress}`;
     this.#giveUp(new Failure('timeout', message, { retryable: true, sent: wasSent }));
   }
 

@@ -1,6 +1,7 @@
 import ky, { HTTPError, type KyResponse, type Options } from 'ky';
 import { retryAfterMs } from '../../core/answer/rate-limit.ts';
 import { answerMessage } from '../../core/answer/response.ts';
+import { durationText } from '../../core/duration.ts';
 import { Failure } from '../../core/failure.ts';
 import { failureOf } from './error.ts';
 import type { Fetch } from './fetch.ts';
@@ -36,7 +37,8 @@ export async function readJson(response: KyResponse, url: string): Promise<unkno
 
 async function toFailure(error: unknown, url: string | URL): Promise<unknown> {
   if (error instanceof HTTPError) return refusalOf(error.response);
-  if ((error as Error).name === 'TimeoutError') return new Failure('timeout', `no response within ${timeoutMs} ms`, { retryable: true });
+  if ((error as Error).name === 'TimeoutError')
+    return new Failure('timeout', `no response within ${durationText(timeoutMs)}`, { retryable: true });
   return failureOf(error, { origin: new URL(url).origin, wasSent: true });
 }
 

@@ -1,5 +1,6 @@
 import { ProtocolError, SdkError, SdkErrorCode, SdkHttpError, UnauthorizedError } from '@modelcontextprotocol/client';
 import { excerpt } from '../../core/answer/response.ts';
+import { durationText } from '../../core/duration.ts';
 import { Failure } from '../../core/failure.ts';
 
 /** The call or start in which an error happened. */
@@ -38,7 +39,9 @@ function translate(error: Error, context: ErrorContext): Failure {
 /** The Failure of an SdkError, by its code. The connection is lost for all other codes. */
 const sdkFailures: Readonly<Partial<Record<SdkErrorCode, (error: SdkError, context: ErrorContext) => Failure>>> = {
   [SdkErrorCode.RequestTimeout]: (_, { connection, timeoutMs, wasSent: sent, explanation }) => {
-    const message = sent ? `no answer of the MCP server "${connection}" within ${timeoutMs} ms` : notReady(connection, timeoutMs);
+    const message = sent
+      ? `no answer of the MCP server "${connection}" within ${durationText(timeoutMs)}`
+      : notReady(connection, timeoutMs);
     return new Failure('timeout', explanation === '' ? message : `${message}: ${explanation}`, { retryable: true, sent });
   },
   [SdkErrorCode.InvalidResult]: ({ message }) =>
@@ -84,7 +87,7 @@ function issuesIn(text: string): string {
 
 /** Message for a server that cannot be called in time. */
 export function notReady(connection: string, timeoutMs: number): string {
-  return `the MCP server "${connection}" is not ready within ${timeoutMs / 1000} s (start_timeout)`;
+  return `the MCP server "${connection}" is not ready within ${durationText(timeoutMs)} (start_timeout)`;
 }
 
 /** A program that is missing now will be missing at the next attempt, too. */

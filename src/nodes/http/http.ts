@@ -110,6 +110,7 @@ function policyOf(options: HttpOptions, connection: MaybeConnection, mapping: Ma
   return {
     ...policy,
     accept: answerReader(options, { mapping, needsJson: needsJson(options), cost: policy.cost, rules }),
+    judgesAnswers: options.fail_when !== undefined,
     hasIdempotencyKey: options.idempotency_key,
     ...(maxAgeMs !== undefined && {
       cache: {

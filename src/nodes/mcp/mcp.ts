@@ -41,6 +41,7 @@ function buildMcp(options: McpOptions, context: BuildContext): Node | undefined 
     prepare: callTemplate(options, connection, template),
     accept: (answer: ToolAnswer, _request, record) => acceptToolAnswer(options, answer, rules, record),
     read: (fields, answer) => readMapped(mapping, fields, answer),
+    judgesAnswers: options.fail_when !== undefined,
     credentials: loginsOf(connection),
     expands: mapping?.expands ?? false,
     maxCalls: 1,

@@ -92,7 +92,7 @@ describe('a token server', () => {
       kind: 'timeout',
       retryable: true,
       sent: false,
-      message: `no access token from ${origin}: no response within 30000 ms`,
+      message: `no access token from ${origin}: no response within 30 s`,
     });
     nock.abortPendingRequests();
   });

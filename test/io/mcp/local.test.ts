@@ -245,7 +245,7 @@ describe('odd MCP server', () => {
     expect(failure).toMatchObject({
       kind: 'timeout',
       sent: false,
-      message: 'the MCP server "tools" is not ready within 0.4 s (start_timeout)',
+      message: 'the MCP server "tools" is not ready within 400 ms (start_timeout)',
     });
   });
 
@@ -254,7 +254,7 @@ describe('odd MCP server', () => {
     expect(await call(local(oddServer('never-lists'), { startTimeoutMs: 400 }), 'work')).toMatchObject({
       kind: 'timeout',
       sent: false,
-      message: 'the MCP server "tools" is not ready within 0.4 s (start_timeout)',
+      message: 'the MCP server "tools" is not ready within 400 ms (start_timeout)',
     });
   });
 

@@ -49,7 +49,7 @@ describe('the look-up of a login', () => {
     const timeout = AbortSignal.timeout;
     vi.spyOn(AbortSignal, 'timeout').mockImplementation(() => timeout(20));
     nock(login).get(path).delay(5000).reply(200, {});
-    await expect(useFetch()(`${login}${path}`)).rejects.toMatchObject({ kind: 'timeout', message: 'no response within 30000 ms' });
+    await expect(useFetch()(`${login}${path}`)).rejects.toMatchObject({ kind: 'timeout', message: 'no response within 30 s' });
     nock.abortPendingRequests();
   });
 

@@ -61,26 +61,29 @@ export function summaryText(tally: Tally, facts: SummaryFacts, colors: ChalkInst
     ...(tally.stopReason === undefined ? [] : [`  reason: ${tally.stopReason}`]),
     ...parkedLines(tally),
     ...pauseLines(tally, facts),
-    ...failureLines(tally, colors),
+    ...failureLines(tally, facts, colors),
     ...lastingLines(tally),
     ...lookupLines(tally),
     ...responseTimeLines(tally.responseTimes),
-    ...hitLines(tally),
+    ...hitLines(tally, facts),
+    ...ignoredErrorLines(tally, colors),
     ...shortLines(tally, colors),
     ...cacheLines(tally, facts),
     ...tokenLines(tally),
-    ...fileLines(facts),
+    ...fileLines(tally, facts),
     ...usageLines(facts.usage, colors),
     ...facts.next.map((step) => stepText(step, colors)),
     ...attributionLines(facts.attributions),
   ].join('\n');
 }
 
-function fileLines({ output, outputRecords, errors, errorRecords, unchanged }: SummaryFacts): string[] {
+function fileLines(tally: Tally, { output, outputRecords, errors, errorRecords, unchanged, before }: SummaryFacts): string[] {
   if (unchanged !== undefined) return [`  output: ${output} is unchanged: ${unchanged}`];
   const failed = counted(errorRecords, 'record');
+  const written = before.written + tally.written;
+  const of = outputRecords === written ? '' : ` of ${counted(written, 'record')}`;
   return [
-    `  output: ${output} (${counted(outputRecords, 'record')})`,
+    `  output: ${output} (${counted(outputRecords, of === '' ? 'record' : 'row')}${of})`,
     ...(errorRecords > 0 ? [`  errors: ${errors ?? 'not written'} (${failed})`] : []),
   ];
 }
@@ -108,7 +111,7 @@ export function quietText(tally: Tally, facts: SummaryFacts, colors: ChalkInstan
     headline(tally, facts, colors),
     ...(tally.stopReason === undefined ? [] : [`  reason: ${tally.stopReason}`]),
     ...sortedGroups(tally).map((group) => `  ${groupName(group)}  record ${group.firstRecords[0]}  ${messageText(group.message)}`),
-    ...(facts.unchanged === undefined ? [] : fileLines(facts)),
+    ...(facts.unchanged === undefined ? [] : fileLines(tally, facts)),
     ...facts.next.map((step) => stepText(step, colors)),
   ].join('\n');
 }
@@ -123,7 +126,9 @@ function usageLines(usage: Usage | undefined, colors: ChalkInstance): string[] {
   const text = `${creditText(spent)} of ${creditText(limit)} credits used in ${month} (${Math.floor(share * 100)} %)`;
   const warned = warningShares.find((least) => share >= least);
   return [
-    warned === undefined ? `  allowance: ${text}` : `  ${colors.yellow('warning:')} over ${warned * 100} % of the allowance: ${text}`,
+    warned === undefined
+      ? `  allowance: ${text}`
+      : `  ${colors.yellow('warning:')} ${share >= 1 ? 'all' : `${warned * 100} % or more`} of the allowance is used: ${text}`,
   ];
 }
 
@@ -138,7 +143,7 @@ function headline(tally: Tally, facts: SummaryFacts, colors: ChalkInstance): str
     `${count(whole.written)} written`,
     `${count(whole.failed)} failed${before.written + before.failed > 0 ? ` (this part: ${part})` : ''}`,
     ...(tally.passedThrough > 0 ? [`${count(tally.passedThrough)} kept with _error`] : []),
-    ...(tally.retries > 0 ? [counted(tally.retries, 'retry').replace('retrys', 'retries')] : []),
+    ...(tally.retries > 0 ? [counted(tally.retries, 'retry')] : []),
     ...(showsCredits ? [creditsText(credits)] : []),
   ];
   return `${color(endings[tally.ending ?? 'interrupted'])}: ${parts.join(', ')} in ${durationText(tally.ms)}${rate}`;
@@ -147,6 +152,11 @@ function headline(tally: Tally, facts: SummaryFacts, colors: ChalkInstance): str
 /** The counts of the whole run, with its earlier parts. */
 function wholeCounts({ read, written, failed }: Tally, { before }: SummaryFacts) {
   return { read: before.written + before.failed + read, written: before.written + written, failed: before.failed + failed };
+}
+
+/** Marks counts that leave out earlier parts of the run. */
+function partText({ before }: SummaryFacts): string {
+  return before.written + before.failed > 0 ? ' (this part)' : '';
 }
 
 function sortedGroups({ failures }: Tally): FailureGroup[] {
@@ -166,11 +176,11 @@ function lastingLines(tally: Tally): string[] {
   ];
 }
 
-function failureLines(tally: Tally, colors: ChalkInstance): string[] {
+function failureLines(tally: Tally, facts: SummaryFacts, colors: ChalkInstance): string[] {
   const groups = sortedGroups(tally);
   if (groups.length === 0) return [];
   const width = Math.max(...groups.map((group) => groupName(group).length));
-  return ['  failed:', ...groups.flatMap((group) => failureText(group, width, colors))];
+  return [`  failed${partText(facts)}:`, ...groups.flatMap((group) => failureText(group, width, colors))];
 }
 
 function groupName({ node, class: kind, status }: FailureGroup): string {
@@ -204,8 +214,8 @@ function frequentMessages({ messages }: FailureGroup): [string, number][] {
   return [...messages].sort(([, a], [, b]) => b - a).slice(0, maxMessages);
 }
 
-function hitLines(tally: Tally): string[] {
-  return [...tally.hits].flatMap(([node, hits]) => [`  mapped by ${node}:`, ...hits.map((hit) => `    ${hitText(hit)}`)]);
+function hitLines(tally: Tally, facts: SummaryFacts): string[] {
+  return [...tally.hits].flatMap(([node, hits]) => [`  mapped by ${node}${partText(facts)}:`, ...hits.map((hit) => `    ${hitText(hit)}`)]);
 }
 
 function hitText({ path, found, of }: PathHits): string {
@@ -226,6 +236,14 @@ function shortLines({ short }: Tally, colors: ChalkInstance): string[] {
       `    if the server sends at most ${items} at once, items were skipped: set size: ${items}, or request ${size} per page`,
     ],
   );
+}
+
+/** A success that says it is none, as GraphQL does. */
+function ignoredErrorLines({ ignoredErrors }: Tally, colors: ChalkInstance): string[] {
+  return [...ignoredErrors].flatMap(([node, answers]) => [
+    `  ${colors.yellow('warning:')} ${counted(answers, 'answer')} of ${node} ${answers === 1 ? 'holds' : 'hold'} errors beside data, and counted as a success; to fail such records, add to ${node}:`,
+    '    fail_when: has(body.errors)',
+  ]);
 }
 
 function cacheLines({ cached, creditsSaved }: Tally, { showsCredits }: SummaryFacts): string[] {

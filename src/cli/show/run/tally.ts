@@ -67,6 +67,8 @@ export interface Tally {
   /** Failures passed through by records that have not ended yet, by record number: the record may still fail. */
   readonly undecided: Map<number, Map<string, FailureReport>>;
   readonly hits: Map<string, PathHits[]>;
+  /** Answers that hold errors beside their data, by node: the flow takes them for successes. */
+  readonly ignoredErrors: Map<string, number>;
   /** The times of the attempts that succeeded. */
   readonly responseTimes: ResponseTimes;
   /** The tokens of models and their cost, by node. */
@@ -101,6 +103,7 @@ export function createTally(): Tally {
     failures: new Map(),
     undecided: new Map(),
     hits: new Map(),
+    ignoredErrors: new Map(),
     responseTimes: new ResponseTimes(),
     tokens: new Map(),
     short: new Map(),
@@ -135,7 +138,7 @@ const handlers: { readonly [Type in Event['type']]: ((tally: Tally, event: Event
     tally.creditsSaved += credits;
   },
   'call-done'(tally, { responseMs }) {
-    tally.responseTimes.add(responseMs);
+    if (responseMs !== undefined) tally.responseTimes.add(responseMs);
   },
   'call-retried'(tally) {
     tally.retries++;
@@ -145,6 +148,9 @@ const handlers: { readonly [Type in Event['type']]: ((tally: Tally, event: Event
     if (record < (tally.answered.get(node) ?? Infinity)) tally.answered.set(node, record);
   },
   'page-short': addShort,
+  'errors-beside-data'(tally, { node }) {
+    tally.ignoredErrors.set(node, (tally.ignoredErrors.get(node) ?? 0) + 1);
+  },
   tokens: addTokens,
   'looked-up': addLookup,
   'record-kept': addUndecided,

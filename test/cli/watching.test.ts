@@ -1,0 +1,121 @@
+import { describe, expect, test } from 'vitest';
+import { earlyWarnings } from '../../src/cli/show/run/early-warnings.ts';
+import { ResponseTimes, responseTimeLines } from '../../src/cli/show/run/response-times.ts';
+import { createTally } from '../../src/cli/show/run/tally.ts';
+import { workplace } from '../helpers/cli.ts';
+import { type Handler, httpServer, json } from '../helpers/http-server.ts';
+
+const rowsOf = (count: number) => `id\n${Array.from({ length: count }, (_, index) => index + 1).join('\n')}\n`;
+
+/** Runs one node over some rows. */
+async function run(node: string, handler: Handler, { records = 2, args = [] as readonly string[] } = {}) {
+  const server = await httpServer(handler);
+  const flow = `nodes: [{ type: http, id: ask, url: "${server.origin}/{{id}}", ${node} }]\n`;
+  const place = await workplace({ 'rows.csv': rowsOf(records), 'flow.yaml': flow });
+  const env = { AUTOMATE_CREDENTIAL_KEY: 'canary-7f3a' };
+  const finished = await place.automate(['run', 'flow.yaml', '--in', 'rows.csv', '--out', 'out.csv', ...args], { env });
+  return { ...finished, place, server };
+}
+
+describe('run --verbose', () => {
+  test('shows a line for each attempt, with secrets masked', async () => {
+    let asked = 0;
+    const answer: Handler = (_request, response) => json(response, {}, asked++ === 0 ? 503 : 200);
+    const node = 'concurrency: 1, retry: { backoff: 1ms }, auth: { type: api_key, query: key, credential: key }';
+    const { stderr, server } = await run(node, answer, { records: 1, args: ['--verbose'] });
+    const lines = stderr.split('\n').filter((line) => line.startsWith('record '));
+    expect(lines.map((line) => line.replace(/ {2}[\d.]+ m?s$/, '  N ms'))).toEqual([
+      `record 1  ask  GET ${server.origin}/1?key=***  503  N ms`,
+      `record 1  ask  GET ${server.origin}/1?key=***  200  N ms`,
+    ]);
+    expect(stderr).not.toContain('canary');
+  });
+
+  test('says why there is no answer, which came from the cache, and what pauses', async () => {
+    const dead = await run('retry: { max: 0 }, timeout: 50ms', () => new Promise(() => {}), { records: 1, args: ['-v', '--keep-going'] });
+    expect(dead.stderr).toMatch(/^record 1 {2}ask {2}GET .* {2}timeout: no response within 50 ms {2}\d+ ms$/m);
+    const cached = await run('cache: 1h', (_request, response) => json(response, {}), {
+      args: ['-v', '--set', 'id=7', '--concurrency', '1'],
+    });
+    expect(cached.stderr).toMatch(/^record 2 {2}ask {2}from the cache$/m);
+    let asked = 0;
+    const limited: Handler = (_request, response) => {
+      if (asked++ > 0) return json(response, {});
+      response.writeHead(429, { 'Retry-After': '1' }).end();
+    };
+    const paused = await run('concurrency: 1', limited, { records: 1, args: ['-v'] });
+    expect(paused.stderr).toContain(`429: every request to ${paused.server.origin} waits 1 s`);
+  });
+
+  test('and --quiet contradict each other', async () => {
+    const { code, stderr, server } = await run('when: "true"', () => {}, { args: ['-q', '-v'] });
+    expect([code, stderr, server.requests]).toEqual([2, 'automate: expected --quiet or --verbose, found both\n', []]);
+  });
+});
+
+describe('response times', () => {
+  test('stand in the summary and in its file', async () => {
+    const { stderr, place } = await run('method: GET', () => {}, { args: ['--summary', 'summary.json'] });
+    expect(stderr).toMatch(/^ {2}response times: p50 \d+ ms, p95 \d+ ms, max \d+ ms$/m);
+    const { response_ms: ms } = JSON.parse(await place.read('summary.json'));
+    expect(ms).toEqual({ p50: expect.any(Number), p95: expect.any(Number), max: expect.any(Number) });
+    expect(ms.p50 <= ms.p95 && ms.p95 <= ms.max).toBe(true);
+  });
+
+  test('have percentiles that are at most a tenth too high, whatever the number of responses', () => {
+    const times = new ResponseTimes();
+    for (let ms = 1; ms <= 100_000; ms++) times.add(ms);
+    for (const share of [0.5, 0.95]) {
+      expect(times.percentileMs(share)).toBeGreaterThanOrEqual(share * 100_000);
+      expect(times.percentileMs(share)).toBeLessThan(share * 100_000 * 1.1);
+    }
+    expect(responseTimeLines(times)).toEqual(['  response times: p50 51 s, p95 1 min 40 s, max 1 min 40 s']);
+    expect(responseTimeLines(new ResponseTimes())).toEqual([]);
+  });
+});
+
+describe('warnings while a run goes on', () => {
+  test('say that each of the first 100 records failed with one status', async () => {
+    const { stderr } = await run('retry: { max: 0 }', (_request, response) => json(response, {}, 404), { records: 150 });
+    const [before = ''] = stderr.split('\ndone: ');
+    expect(before).toContain('warning: each of the first 100 records failed at ask with status 404: the server answered 404: {}');
+  });
+
+  test('say that none of the first 100 answers has a path of the map', async () => {
+    const node = 'map: { a: data.name, b: data.nmae }';
+    const { stderr, code } = await run(node, (_request, response) => json(response, { data: { name: 'x' } }), { records: 150 });
+    const [before = ''] = stderr.split('\ndone: ');
+    expect(before).toMatch(
+      /warning: none of the first \d+ answers of ask has "data\.nmae"; automate test-request shows the paths that there are/,
+    );
+    expect([code, before.includes('"data.name"')]).toEqual([0, false]);
+  });
+
+  test('are not given for fewer records, for different failures, and with --quiet', async () => {
+    const none: Handler = (_request, response) => json(response, {}, 404);
+    expect((await run('retry: { max: 0 }', none, { records: 99 })).stderr).not.toContain('each of the first');
+    expect((await run('retry: { max: 0 }', none, { records: 101, args: ['-q'] })).stderr).not.toContain('each of the first');
+    expect(earlyWarnings({ type: 'record-done', record: 1, rows: 1 }, { ...createTally(), read: 100 })).toEqual([]);
+  });
+});
+
+describe('errors beside data', () => {
+  const answer: Handler = ({ path }, response) => json(response, { data: {}, errors: path === '/1' ? [{ message: 'no' }] : [] });
+
+  test('are named once in the summary, with the line to add', async () => {
+    const { code, stderr } = await run('map: [data.name]', answer);
+    expect(code).toBe(0);
+    expect(stderr).toContain(
+      '  warning: 1 answer of ask holds errors beside data, and counted as a success; to fail such records, add to ask:\n    fail_when: has(body.errors)\n',
+    );
+  });
+
+  test('are not named if the flow judges its answers', async () => {
+    expect((await run('map: [data.name], fail_when: "false"', answer)).stderr).not.toContain('errors beside data');
+  });
+});
+
+test('the output line counts rows if a record has several', async () => {
+  const list: Handler = (_request, response) => json(response, { list: [1, 2, 3] });
+  expect((await run('map: { n: "list[]" }', list)).stderr).toContain('  output: out.csv (6 rows of 2 records)');
+});
