@@ -1,5 +1,4 @@
 import { createHash, randomUUID } from 'node:crypto';
-import type { Attempt } from '../core/attempt.ts';
 import type { Event } from '../core/event.ts';
 import { Failure } from '../core/failure.ts';
 import type { Lookups } from '../core/lookups/lookup.ts';
@@ -34,8 +33,6 @@ export interface WireOptions {
   /** The environment of the credentials; absent for AUTOMATE_ENV. */
   readonly env: string | undefined;
   report(event: Event): void;
-  /** Takes every attempt; absent if nothing watches them. */
-  trace?: ((attempt: Attempt) => void) | undefined;
   /** The person who can log in to a server; absent if there is no terminal, and in a run. */
   readonly person?: LoginPerson | undefined;
   /** Prints a warning; absent for none. */
@@ -101,7 +98,6 @@ export function wire(options: WireOptions): WiredPorts {
     lookups: createLateLookups(options.ledger),
     cache,
     report: options.report,
-    trace: options.trace,
     uuidOf: createUuids(options.run ?? randomUUID()),
     random: Math.random,
     async close() {

@@ -1,6 +1,9 @@
 import type { ActionRequest } from './action.ts';
 import type { Failure } from './failure.ts';
 
+/** Takes every attempt of a run. */
+export type Trace = (attempt: Attempt) => void;
+
 /** One attempt of a call, for those who watch a run. */
 export interface Attempt {
   /** Number of the record, or of the first of a batch. */

@@ -1,4 +1,3 @@
-import type { Attempt } from './attempt.ts';
 import type { Auth } from './auth/auth.ts';
 import type { Event, HitSource } from './event.ts';
 import type { Item, Outcome, PartialRows, Success } from './item.ts';
@@ -127,8 +126,6 @@ export interface Ports {
   readonly clock: Clock;
   readonly spending: RunSpending;
   report(event: Event): void;
-  /** Takes every attempt; absent if nothing watches them. */
-  readonly trace?: ((attempt: Attempt) => void) | undefined;
   /** The UUID of a name: the same in the same run, also when it is resumed. */
   uuidOf(name: string): string;
   /** A random number from 0 up to 1, for jitter. */

@@ -1,3 +1,4 @@
+import type { Trace } from '../core/attempt.ts';
 import type { BatchEntry } from '../core/batch.ts';
 import type { CachedCall, Call, LastAnswer } from '../core/call.ts';
 import type { FailureReport, HitSource, NodeEvent } from '../core/event.ts';
@@ -9,7 +10,7 @@ import type { Http, Ports } from '../core/ports.ts';
 import type { Fields } from '../core/record.ts';
 import type { Spending } from '../core/spending.ts';
 import type { Tools } from '../core/tools/tools.ts';
-import type { Batches } from './batches.ts';
+import type { Batches } from './batches/batches.ts';
 import type { Caller, Calls, Progress } from './call.ts';
 import type { Emitter, RowSink } from './emit.ts';
 import type { RunPhase } from './phase.ts';
@@ -21,6 +22,8 @@ export interface ChainTools {
   readonly phase: RunPhase;
   readonly calls: Calls;
   readonly batches: Batches;
+  /** Absent if nothing watches the attempts. */
+  readonly trace?: Trace | undefined;
   /** Opens a place for output records that come before their record is done. */
   partialRows(): PartialRows;
 }
@@ -95,13 +98,13 @@ export class RecordContext implements NodeContext, Caller {
   }
 
   get http(): Http {
-    const { ports } = this.chain.tools;
-    return ports.trace ? tracedHttp(ports, this) : ports.http;
+    const { ports, trace } = this.chain.tools;
+    return trace ? tracedHttp(ports, this, trace) : ports.http;
   }
 
   get tools(): Tools {
-    const { ports } = this.chain.tools;
-    return ports.trace ? tracedTools(ports, this) : ports.tools;
+    const { ports, trace } = this.chain.tools;
+    return trace ? tracedTools(ports, this, trace) : ports.tools;
   }
 
   get lookups(): Lookups {

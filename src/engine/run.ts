@@ -1,8 +1,9 @@
+import type { Trace } from '../core/attempt.ts';
 import type { Ending } from '../core/event.ts';
 import type { Item, Outcome } from '../core/item.ts';
 import { allSteps, type Plan } from '../core/plan.ts';
 import type { Output, Ports } from '../core/ports.ts';
-import { Batches, type InputState } from './batches.ts';
+import { Batches, type InputState } from './batches/batches.ts';
 import { Budget } from './budget.ts';
 import { Calls, reportOf } from './call.ts';
 import { Chain } from './chain.ts';
@@ -18,6 +19,8 @@ export interface RunParts {
   readonly output: Output;
   readonly ports: Ports;
   readonly gates: Gates;
+  /** Takes every attempt; absent if nothing watches them. */
+  readonly trace?: Trace | undefined;
 }
 
 /** The settings of a run. */
@@ -75,7 +78,14 @@ class RecordRun {
     this.#sameFailure = keepsGoing ? undefined : new SameFailureWatch(phase);
     const calls = new Calls({ ports, gates: this.#gates, phase, keepsGoing });
     this.#batches = new Batches({ steps: allSteps(plan.steps), clock: ports.clock, calls, input: () => this.#inputState() });
-    this.#chain = new Chain(plan, { ports, phase, calls, batches: this.#batches, partialRows: () => output.partialRows() });
+    this.#chain = new Chain(plan, {
+      ports,
+      phase,
+      calls,
+      batches: this.#batches,
+      trace: parts.trace,
+      partialRows: () => output.partialRows(),
+    });
     this.#budget = new Budget(plan, ports.ledger, phase);
     const finish = (item: Item, outcome: Outcome) => this.#finish(item, outcome);
     this.#window = new Window({ size: windowSize(plan), unordered: settings.unordered, finish }, phase);

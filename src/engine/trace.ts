@@ -1,31 +1,39 @@
 import type { ActionRequest, ActionResponse } from '../core/action.ts';
-import type { Attempt } from '../core/attempt.ts';
+import type { Attempt, Trace } from '../core/attempt.ts';
 import { Failure } from '../core/failure.ts';
-import type { Http, Ports } from '../core/ports.ts';
+import type { Clock, Http, Ports } from '../core/ports.ts';
 import type { Tools } from '../core/tools/tools.ts';
 
 /** The record and the node of an attempt. */
 type Sender = Pick<Attempt, 'record' | 'node'>;
 
-/** The HTTP port, with every attempt of a sender passed to the port `trace`. */
-export function tracedHttp(ports: Ports, sender: Sender): Http {
-  const { http } = ports;
+interface Watch {
+  readonly sender: Sender;
+  readonly trace: Trace;
+  readonly clock: Clock;
+}
+
+/** The HTTP port, with every attempt of a sender passed to `trace`. */
+export function tracedHttp(ports: Ports, sender: Sender, trace: Trace): Http {
+  const { http, clock } = ports;
+  const watch = { sender, trace, clock };
   return {
-    send: (request) => started(ports, sender, request)(http.send(request)),
+    send: (request) => started(watch, request)(http.send(request)),
     abort: () => http.abort(),
   };
 }
 
-/** The port of tools, with every attempt of a sender passed to the port `trace`. */
-export function tracedTools(ports: Ports, sender: Sender): Tools {
-  const { tools } = ports;
-  return { ...tools, call: (call, progressed) => started(ports, sender, call)(tools.call(call, progressed)) };
+/** The port of tools, with every attempt of a sender passed to `trace`. */
+export function tracedTools(ports: Ports, sender: Sender, trace: Trace): Tools {
+  const { tools, clock } = ports;
+  const watch = { sender, trace, clock };
+  return { ...tools, call: (call, progressed) => started(watch, call)(tools.call(call, progressed)) };
 }
 
 /** Begins an attempt. Returns a function that takes its answer, and passes the attempt on when it is there. */
-function started({ trace, clock }: Ports, { record, node }: Sender, request: ActionRequest) {
+function started({ sender: { record, node }, trace, clock }: Watch, request: ActionRequest) {
   const startedMs = clock.now();
-  const end = (result: Attempt['result']) => trace?.({ record, node, request, ms: clock.now() - startedMs, result });
+  const end = (result: Attempt['result']) => trace({ record, node, request, ms: clock.now() - startedMs, result });
   return async <Answer extends ActionResponse>(coming: Promise<Answer>): Promise<Answer> => {
     try {
       const answer = await coming;

@@ -3,7 +3,7 @@ import type { Batch, BatchEntry, Question } from '../../src/core/batch.ts';
 import type { Call } from '../../src/core/call.ts';
 import { Failure, Unfinished } from '../../src/core/failure.ts';
 import type { Step } from '../../src/core/node.ts';
-import { Batches, type InputState } from '../../src/engine/batches.ts';
+import { Batches, type InputState } from '../../src/engine/batches/batches.ts';
 import type { Caller, Calls } from '../../src/engine/call.ts';
 import { createFakeClock } from '../helpers/fake-clock.ts';
 

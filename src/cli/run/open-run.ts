@@ -5,7 +5,7 @@ import type { RunLedger } from '../../io/ledger/run-ledger.ts';
 import type { FileOutput } from '../../io/output/output.ts';
 import type { Source } from '../../io/records/readers/source.ts';
 import type { FlowSecrets } from '../flow/flow-secrets.ts';
-import { attemptText, eventText } from '../show/run/attempts.ts';
+import { eventText } from '../show/run/attempts.ts';
 import { earlyWarnings } from '../show/run/early-warnings.ts';
 import { Pauses } from '../show/run/pauses.ts';
 import { countItems, type Reading } from '../show/run/reading.ts';
@@ -74,7 +74,7 @@ export async function openRun(ready: ReadyRun): Promise<OpenRun> {
       const line = options.verbose ? eventText(event) : undefined;
       if (line !== undefined) terminal.say(line);
     },
-    trace: options.verbose ? (attempt) => terminal.say(attemptText(attempt)) : undefined,
+
     warn,
   });
   const done = { ...claim.from, records: Math.max(claim.from.records, options.skip ?? 0) };

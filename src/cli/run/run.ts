@@ -1,3 +1,4 @@
+import type { Attempt } from '../../core/attempt.ts';
 import { AutomateError } from '../../core/failure.ts';
 import type { Plan } from '../../core/plan.ts';
 import { Gates } from '../../engine/gates.ts';
@@ -10,6 +11,7 @@ import { signalExitCode } from '../exit.ts';
 import { checkFields, printWarnings } from '../flow/flow-file.ts';
 import { loadSecrets } from '../flow/flow-secrets.ts';
 import { inputFormat, isTable, openInput } from '../input-options.ts';
+import { attemptText } from '../show/run/attempts.ts';
 import type { Terminal } from '../terminal.ts';
 import { concludeRun, endOf, reportProblem } from './conclude.ts';
 import { limitYoungGeneration } from './heap-limit.ts';
@@ -84,7 +86,8 @@ async function runRecords(ready: ReadyRun, earlySignals: { stop(): void }): Prom
   const progress = await showProgress(run);
   const startedMs = ports.clock.now();
   const gates = new Gates(ports.clock);
-  const { phase, ended } = startRun(plan, { input, output, ports, gates }, { unordered, maxErrors, keepsGoing });
+  const trace = ready.request.options.verbose ? (attempt: Attempt) => terminal.say(attemptText(attempt)) : undefined;
+  const { phase, ended } = startRun(plan, { input, output, ports, gates, trace }, { unordered, maxErrors, keepsGoing });
   const signals = watchSignals(phase, ports.clock, terminal, () => endWaits(ready.request.options, ready.files));
   earlySignals.stop();
   phase.onPhase(() => void source.close());

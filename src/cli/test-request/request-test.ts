@@ -6,7 +6,7 @@ import type { Item, PartialRows } from '../../core/item.ts';
 import type { Node, Step } from '../../core/node.ts';
 import { allSteps, type Plan } from '../../core/plan.ts';
 import type { Fields } from '../../core/record.ts';
-import { Batches } from '../../engine/batches.ts';
+import { Batches } from '../../engine/batches/batches.ts';
 import { Calls, RecordProgress } from '../../engine/call.ts';
 import { Chain } from '../../engine/chain.ts';
 import type { ChainTools } from '../../engine/context.ts';

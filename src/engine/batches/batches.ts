@@ -1,9 +1,9 @@
-import type { Batch, BatchEntry } from '../core/batch.ts';
-import type { Step } from '../core/node.ts';
-import { isBatched } from '../core/plan.ts';
-import type { Clock } from '../core/ports.ts';
+import type { Batch, BatchEntry } from '../../core/batch.ts';
+import type { Step } from '../../core/node.ts';
+import { isBatched } from '../../core/plan.ts';
+import type { Clock } from '../../core/ports.ts';
+import type { Caller, Calls } from '../call.ts';
 import { type BatchMember, sendBatch } from './batch-call.ts';
-import type { Caller, Calls } from './call.ts';
 
 /** The place at which a record joins. */
 export interface Place {

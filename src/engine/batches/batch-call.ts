@@ -1,7 +1,7 @@
-import type { Batch, BatchEntry } from '../core/batch.ts';
-import type { LastAnswer } from '../core/call.ts';
-import { Failure, Unfinished } from '../core/failure.ts';
-import type { Caller, Calls, Progress } from './call.ts';
+import type { Batch, BatchEntry } from '../../core/batch.ts';
+import type { LastAnswer } from '../../core/call.ts';
+import { Failure, Unfinished } from '../../core/failure.ts';
+import type { Caller, Calls, Progress } from '../call.ts';
 
 /** A record that waits for the result of its batch. */
 export interface BatchMember {
