@@ -4,6 +4,7 @@ import type { ResponseMode } from './answer/response.ts';
 import type { SecretUse } from './auth/auth-type.ts';
 import type { BatchEntry } from './batch.ts';
 import type { Call, RetryPolicy } from './call.ts';
+import type { Failure } from './failure.ts';
 import type { LookupAnswer, LookupRequest } from './lookups/lookup.ts';
 import type { HttpRequest, HttpResponse } from './ports.ts';
 import type { Fields } from './record.ts';
@@ -120,4 +121,18 @@ export interface ToolProblem {
   /** True if the name at that place is meant, and not the value. */
   readonly isName?: boolean;
   readonly message: string;
+}
+
+/** Takes every attempt of a run. */
+export type Trace = (attempt: Attempt) => void;
+
+/** One attempt of a call, for those who watch a run. */
+export interface Attempt {
+  /** Number of the record, or of the first of a batch. */
+  readonly record: number;
+  readonly node: string;
+  readonly request: ActionRequest;
+  readonly ms: number;
+  /** The status of an HTTP answer, `ok` or `error` of a tool's, or the reason why there is no answer. */
+  readonly result: number | 'ok' | 'error' | Failure;
 }

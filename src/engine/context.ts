@@ -1,4 +1,4 @@
-import type { Trace } from '../core/attempt.ts';
+import type { Trace } from '../core/action.ts';
 import type { BatchEntry } from '../core/batch.ts';
 import type { CachedCall, Call, LastAnswer } from '../core/call.ts';
 import type { FailureReport, HitSource, NodeEvent } from '../core/event.ts';

@@ -1,4 +1,4 @@
-import type { Trace } from '../core/attempt.ts';
+import type { Trace } from '../core/action.ts';
 import type { Ending } from '../core/event.ts';
 import type { Item, Outcome } from '../core/item.ts';
 import { allSteps, type Plan } from '../core/plan.ts';

@@ -1,5 +1,4 @@
-import type { ActionRequest, ActionResponse } from '../core/action.ts';
-import type { Attempt, Trace } from '../core/attempt.ts';
+import type { ActionRequest, ActionResponse, Attempt, Trace } from '../core/action.ts';
 import { Failure } from '../core/failure.ts';
 import type { Clock, Http, Ports } from '../core/ports.ts';
 import type { Tools } from '../core/tools/tools.ts';

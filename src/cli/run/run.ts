@@ -1,4 +1,4 @@
-import type { Attempt } from '../../core/attempt.ts';
+import type { Attempt } from '../../core/action.ts';
 import { AutomateError } from '../../core/failure.ts';
 import type { Plan } from '../../core/plan.ts';
 import { Gates } from '../../engine/gates.ts';

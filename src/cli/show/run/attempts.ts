@@ -1,4 +1,4 @@
-import type { Attempt } from '../../../core/attempt.ts';
+import type { Attempt } from '../../../core/action.ts';
 import { durationText } from '../../../core/duration.ts';
 import type { Event } from '../../../core/event.ts';
 import { requestText } from '../request.ts';
