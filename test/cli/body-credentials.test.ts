@@ -33,6 +33,20 @@ describe('a secret in a body', () => {
     expect(await place.read('out.csv')).toContain('***');
   });
 
+  test('of a form reaches the server encoded, and no file or stream', async () => {
+    const { server, place } = await scene();
+    const flow = await place.read('flow.yaml');
+    await place.write('flow.yaml', flow.replace('body: {', 'form: { more: [{ credential: crm-key }],'));
+    const args = ['run', 'flow.yaml', '--in', 'in.csv', '--out', 'out.csv', '--events', 'events.ndjson', '--summary', 'sum.json'];
+    const { code, stdout, stderr } = await place.automate(args, { env });
+    expect(code).toBe(0);
+    expect(server.requests.map(({ body }) => Object.fromEntries(new URLSearchParams(body)))).toEqual([
+      { more: secret, id: '1', key: secret },
+    ]);
+    expect(stdout + stderr + (await readAllFiles(place))).not.toContain('CANARY');
+    expect(await place.read('out.csv')).toContain('***');
+  });
+
   test('stays behind when a redirect leads to another origin', async () => {
     const { place, server } = await scene('\n    follow: any');
     const other = await httpServer();

@@ -163,11 +163,22 @@ describe('automate init --from-curl', () => {
     expect(stderr).not.toContain(token);
   });
 
+  test('names fields and credentials in a form', async () => {
+    const place = await workplace({ 'rows.ndjson': '{"id":42}\n' });
+    const curl = `curl https://api.acme.com/token -d 'user=42&client_secret=${token}&grant_type=client_credentials'`;
+    const { code, stderr } = await place.automate(['init', '--in', 'rows.ndjson', '--from-curl', curl]);
+    const form = { user: '{{id}}', client_secret: { credential: 'acme-secret' }, grant_type: 'client_credentials' };
+    expect([code, (await nodesOf(place))[0]?.form]).toEqual([0, form]);
+    expect(stderr).toContain('store it as the credential acme-secret');
+    expect(stderr + (await place.read('flow.yaml'))).not.toContain(token);
+  });
+
   test('writes and prints no byte of any secret', async () => {
     const place = await workplace();
     const secret = (n: number) => `CANARY${n}`;
     const body = { password: secret(1), api_key: secret(2), csrfmiddlewaretoken: secret(3), deep: [{ token: secret(4), key: secret(5) }] };
     const commands = [
+      `curl https://a.example/x -d 'password=${secret(21)}&api_key=${secret(22)}&a=1' --data-urlencode 'token=${secret(23)}'`,
       `curl 'https://ann:${secret(6)}@a.example/x?key=${secret(7)}&q=2' -d '${JSON.stringify(body)}'`,
       `curl 'https://a.example/x?sig=${secret(8)}&appid=${secret(9)}' -H 'Cookie: a=${secret(10)}' -b 'sid=${secret(11)}'`,
       `curl https://a.example/x -b sid=secret -H 'X-Csrf-Token: ${secret(12)}' -H 'X-Api-Key: ${secret(13)}' -H 'authorization: ${secret(14)}'`,
@@ -239,6 +250,29 @@ describe('a flow from a curl command', () => {
       return { method, path, body, said, kind };
     });
     expect({ ...byFlow, body: compact(byFlow?.body) }).toEqual({ ...byCurl, body: compact(byCurl?.body) });
+  });
+
+  const xml = "-H 'Content-Type: text/xml'";
+
+  test.skipIf(!hasCurl).each([
+    [`-d 'a=b c&d=%26+x' --data-urlencode 'q=x y&z=1' -d 'd=2'`, { form: { a: 'b c', d: ['& x', '2'], q: 'x y&z=1' } }],
+    [`-X PUT -d a= -H 'Content-Type: application/x-www-form-urlencoded; charset=utf-8'`, { method: 'PUT', form: { a: '' } }],
+    ["-d 'only text'", { text: 'only text', headers: { 'Content-Type': 'application/x-www-form-urlencoded' } }],
+    [`${xml} --data-raw '<a b="1">&amp;</a>'`, { text: '<a b="1">&amp;</a>', headers: { 'Content-Type': 'text/xml' } }],
+    [`-H 'Content-Type: text/plain' -d '{{'`, { text: '{{' }],
+  ])('sends the form or the text that curl sends: %s', async (options, written) => {
+    const server = await httpServer();
+    const command = `curl ${options} '${server.origin}/x'`;
+    await promisify(execFile)('bash', ['--norc', '-c', command], { env: { PATH: process.env.PATH ?? '' } });
+    const place = await workplace({ 'rows.csv': 'field\nvalue\n' });
+    expect(await place.automate(['init', '--in', 'rows.csv', '--from-curl', command])).toMatchObject({ code: 0 });
+    expect((await nodesOf(place))[0]).toMatchObject(written);
+    expect((await place.automate(['run', 'flow.yaml', '--in', 'rows.csv'])).code).toBe(0);
+    const sent = server.requests.map(({ method, headers, body }) => {
+      const pairs = 'form' in written ? [...new URLSearchParams(body)].sort().join() : body;
+      return [method, headers['content-type'], pairs];
+    });
+    expect(sent[1]).toEqual(sent[0]);
   });
 
   /** Removes white space between the tokens of JSON. */

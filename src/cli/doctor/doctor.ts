@@ -32,6 +32,6 @@ export async function doctorCommand(flow: string | undefined, options: DoctorOpt
 const indent = ' '.repeat('problem  '.length);
 
 function findingText({ check, state, message, advice }: Finding): string {
-  const lines = [`${check}: ${message}`, ...(advice === null ? [] : [`  ${advice}`])].join('\n');
+  const lines = [`${check}: ${message}`, ...(advice === null ? [] : [`  ${advice.replaceAll('\n', '\n  ')}`])].join('\n');
   return state.padEnd(indent.length) + lines.replaceAll('\n', `\n${indent}`);
 }

@@ -3,6 +3,7 @@ import { percentDecoded } from '../../core/template/query.ts';
 import { isLoopback } from '../../core/template/target.ts';
 import { wordsOf } from '../../core/text/words.ts';
 import { refusal, type WrittenRequest } from '../../flow/starter/written-node.ts';
+import { dataOf, type Given, inQuery, payloadOf } from './curl-data.ts';
 
 /** The request of a curl command line, and notes on the options that a flow cannot express. */
 export interface CurlRequest {
@@ -50,13 +51,13 @@ export function curlRequest(text: string): CurlRequest {
   const urls = texts('url');
   if (urls.length !== 1) throw refusal(`expected one URL in the curl command, found ${urls.length === 0 ? 'none' : urls.length}`);
   const { url, login } = withoutName(urlOf(urls[0] as string));
+  const headers = headersOf(texts('header'), [...login, ...given]);
   const query = [...texts('url-query').map(inQuery), ...(has('get') && data ? [data] : [])];
   return {
     request: {
       method: texts('request').at(-1) ?? (has('get') || data === undefined ? 'GET' : 'POST'),
       url: withQuery(url, query),
-      headers: headersOf(texts('header'), [...login, ...given]),
-      ...(has('get') || !data ? {} : { body: data }),
+      ...(has('get') || !data ? { headers } : payloadOf(data, headers, has('json'))),
       ...number('timeoutSeconds', texts('max-time')),
       ...number('retries', texts('retry')),
     },
@@ -64,10 +65,8 @@ export function curlRequest(text: string): CurlRequest {
   };
 }
 
-interface Given {
-  readonly name: string;
-  readonly value: string;
-}
+const multipart = new Set(['-F', '--form', '--form-string']);
+const multipartHint = ': it sends no multipart forms; -d or --data-urlencode sends a form without files';
 
 /** The options in their order. An argument without an option is a URL. */
 function readArguments(text: string): Given[] {
@@ -78,7 +77,8 @@ function readArguments(text: string): Given[] {
     if (token.kind === 'option-terminator') return [];
     if (token.kind === 'positional') return [{ name: 'url', value: argument(token.value) }];
     const { name, rawName, value } = token;
-    if (!Object.hasOwn(options, name)) throw refusal(`a flow has no counterpart of curl's ${rawName}`);
+    if (!Object.hasOwn(options, name))
+      throw refusal(`a flow has no counterpart of curl's ${rawName}${multipart.has(rawName) ? multipartHint : ''}`);
     if (options[name]?.type === 'string' && value === undefined) throw refusal(`curl's ${rawName} lacks its value`);
     return [{ name, value: value ?? '' }];
   });
@@ -118,41 +118,6 @@ function withoutName(url: string): { readonly url: string; readonly login: reado
 
 function withQuery(url: string, added: readonly string[]): string {
   return added.length === 0 ? url : `${url}${url.includes('?') ? '&' : '?'}${added.join('&')}`;
-}
-
-/** The body; absent without an option for it, which differs from an empty body. */
-function dataOf(given: readonly Given[]): string | undefined {
-  let data: string | undefined;
-  for (const { name, value } of given) {
-    if (name === 'json') data = `${data ?? ''}${inPlace(value)}`;
-    else if (name === 'data-urlencode') data = append(urlEncoded(value));
-    else if (/^data/.test(name)) data = append(name === 'data-raw' ? value : inPlace(value));
-  }
-  return data;
-
-  function append(piece: string): string {
-    return data === undefined ? piece : `${data}&${piece}`;
-  }
-}
-
-/** Encodes a value as --data-urlencode does; a leading plus marks an encoded one. */
-function inQuery(value: string): string {
-  return value.startsWith('+') ? value.slice(1) : urlEncoded(value);
-}
-
-/** Refuses `@`, with which curl reads a file. */
-function inPlace(value: string): string {
-  if (value.startsWith('@')) throw refusal('a body from a file (@...) has no counterpart in a flow; put its text into the command');
-  return value;
-}
-
-/** Encodes `content`, `=content` or `name=content` (curl's --data-urlencode). */
-function urlEncoded(value: string): string {
-  const [, name, content = value] = /^([^=@]*)=(.*)$/s.exec(value) ?? [];
-  if (name === undefined && value.includes('@'))
-    throw refusal('data from a file (@...) has no counterpart in a flow; put its text into the command');
-  const encoded = encodeURIComponent(content).replaceAll('%20', '+');
-  return name ? `${name}=${encoded}` : encoded;
 }
 
 type Header = readonly [name: string, value: string];

@@ -26,8 +26,8 @@ export function withReferences(node: WrittenNode, example: Example | undefined):
   const columns = example?.columns ?? [];
   const references = [...referableNames(columns)].map(([column, name]) => ({ column, name, value: example?.fields?.get(column) }));
   const url = inUrl(node.url, (text) => refer((value) => textOf(value) === text));
-  const body = node.body === undefined ? {} : { body: typeof node.body === 'string' ? inText(node.body) : inBody(node.body) };
-  const form = node.form === undefined ? {} : { form: inBody(node.form) as Readonly<Record<string, unknown>> };
+  const body = node.body === undefined ? {} : { body: typeof node.body === 'string' ? inText(node.body) : inBody(node.body, referTo) };
+  const form = node.form === undefined ? {} : { form: inBody(node.form, inForm) as Readonly<Record<string, unknown>> };
   const notes = references.flatMap(({ column, name }) =>
     used.has(column) ? [`{{${name}}} is in place of the first record's ${plainName(column)}`] : [],
   );
@@ -46,11 +46,16 @@ export function withReferences(node: WrittenNode, example: Example | undefined):
     return `{{${found.name}}}`;
   }
 
-  function inBody(value: unknown): unknown {
-    if (Array.isArray(value)) return value.map(inBody);
+  function inBody(value: unknown, find: (leaf: unknown) => string | undefined): unknown {
+    if (Array.isArray(value)) return value.map((member) => inBody(member, find));
     if (typeof value === 'object' && value !== null)
-      return Object.fromEntries(Object.entries(value).map(([name, member]) => [name, inBody(member)]));
-    return referTo(value) ?? value;
+      return Object.fromEntries(Object.entries(value).map(([name, member]) => [name, inBody(member, find)]));
+    return find(value) ?? value;
+  }
+
+  /** The values of a form are texts, whatever the type of the field. */
+  function inForm(written: unknown): string | undefined {
+    return typeof written === 'string' ? refer((value) => textOf(value) === written) : undefined;
   }
 
   function inText(json: string): string {
