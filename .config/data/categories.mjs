@@ -1,3 +1,74 @@
-export function make() {
-  return {};
+// Categories of places and the words for them, from the tagging schema of OpenStreetMap's editor.
+
+const folder = '@openstreetmap/id-tagging-schema/dist';
+
+/** The languages, each with the translations that it is made of: the first one names, the others add words. */
+const languages = {
+  ...{ en: ['en', 'en-GB'], de: ['de'], fr: ['fr'], es: ['es'], it: ['it'], pt: ['pt', 'pt-BR'], nl: ['nl'], pl: ['pl'], sv: ['sv'] },
+  ...{ cs: ['cs'], ru: ['ru'], uk: ['uk'], ja: ['ja'], ko: ['ko'], zh: ['zh-CN', 'zh-TW'], tr: ['tr'], fi: ['fi'], el: ['el'] },
+  ...{ da: ['da'], no: ['no', 'nb'], hu: ['hu'], hr: ['hr'], ca: ['ca'], ar: ['ar'], he: ['he'], vi: ['vi'] },
+};
+
+/** The kinds of presets that are places. */
+const kinds = new Set([
+  ...['amenity', 'shop', 'tourism', 'leisure', 'healthcare', 'office', 'craft', 'education', 'club', 'historic', 'attraction'],
+  ...['emergency', 'railway', 'public_transport', 'aeroway', 'aerialway', 'highway', 'natural', 'man_made', 'landuse'],
+]);
+
+/** Makes `categories` and `categories-LANGUAGE`: see src/io/lookups/categories/category-data.ts. */
+export function make(readJson) {
+  const presets = readJson(`${folder}/presets.min.json`);
+  const chosen = new Map();
+  // A preset that the editor does not offer only adds an id that no other has.
+  for (const isOffered of [true, false]) {
+    for (const [preset, { tags, geometry = [], searchable = true, name, matchScore = 1 }] of Object.entries(presets)) {
+      const isPlace = kinds.has(preset.split('/')[0]) && geometry.some((one) => one === 'point' || one === 'area');
+      if (!isPlace || (searchable !== false) !== isOffered || Object.values(tags).includes('*')) continue;
+      const id = idOf(preset, tags);
+      const texts = name?.startsWith('{') ? name.slice(1, -1) : preset;
+      if (!chosen.has(id)) chosen.set(id, { texts, tags, weight: weightOf(preset, isOffered, name) * matchScore });
+    }
+  }
+  const ids = [...chosen.keys()].sort();
+  const categories = ids.map((id) => [id, chosen.get(id).tags, Math.round(chosen.get(id).weight * 100) / 100]);
+  const parts = Object.entries(languages).map(([language, files]) => {
+    const translations = files.map((file) => Object.values(readJson(`${folder}/translations/${file}.min.json`))[0].presets?.presets ?? {});
+    return [`categories-${language}`, ids.map((id) => wordsOf(chosen.get(id).texts, translations))];
+  });
+  return { categories: { languages: Object.keys(languages), categories }, ...Object.fromEntries(parts) };
+}
+
+/** The editor offers schools under a new key; places have the old one. */
+function weightOf(preset, isOffered, name) {
+  if (preset.startsWith('education/')) return 0.8;
+  return isOffered || name?.startsWith('{education/') ? 1 : 0.9;
+}
+
+/** The tag of a category that one tag decides, else the id of its preset. */
+function idOf(preset, tags) {
+  const [[key, value], ...more] = Object.entries(tags);
+  return more.length === 0 ? `${key}/${value}` : preset;
+}
+
+/** The name, and the other words: other names, then terms. 0 if the language has none. */
+function wordsOf(preset, translations) {
+  const found = translations.map((names) => names[preset] ?? {});
+  const name = found.map(({ name }) => name).find(Boolean);
+  if (!name) return 0;
+  const aliases = listed(
+    found.flatMap(({ name: other, aliases = '' }) => [other ?? '', ...aliases.split('\n')]),
+    [name],
+  );
+  return [
+    name.replace(/\s+/g, ' '),
+    aliases,
+    listed(
+      found.flatMap(({ terms = '' }) => terms.split(',')),
+      [name, ...aliases],
+    ),
+  ];
+}
+
+function listed(texts, others) {
+  return [...new Set(texts.map((text) => text.replace(/\s+/g, ' ').trim()))].filter((text) => text !== '' && !others.includes(text));
 }

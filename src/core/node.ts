@@ -5,6 +5,7 @@ import type { Call, LastAnswer } from './call.ts';
 import type { Expression } from './condition/condition.ts';
 import type { HttpConnection } from './connection.ts';
 import type { NodeEvent } from './event.ts';
+import type { CategoryNames } from './lookups/category.ts';
 import type { Fields } from './record.ts';
 import type { McpConnection } from './tools/tools.ts';
 
@@ -38,6 +39,8 @@ export interface Node {
   readonly streams?: boolean;
   /** The fields it adds whose values have a type of their own, unlike the cells of a table; absent for none. */
   readonly typedFields?: readonly string[];
+  /** Facts about it for `validate`, such as the category that words were taken for; absent for none. */
+  readonly notes?: readonly string[];
   /** Only of a node that calls. */
   readonly action?: Action;
   /** Only of a node with nodes inside it. */
@@ -95,6 +98,8 @@ export interface BuildContext {
   readonly literalOrigins: Set<string>;
   /** Compiles the inner nodes, written at `nodes`. `carried`: as in `Inner`. Absent if a problem was reported. */
   inner(written: readonly unknown[], carried?: readonly string[]): readonly Step[] | undefined;
+  /** Finds the category that words in the flow name. Absent for a flow that names none. */
+  readonly categories: CategoryNames | undefined;
   /** True if a field comes from a table, where a number is written as a text. */
   isCell(field: string): boolean;
   /** Reports a problem with the option at that place. `within`: 0-based, in the option's text. */

@@ -1,5 +1,6 @@
 import type { Connection } from '../core/connection.ts';
 import type { Problem } from '../core/failure.ts';
+import type { CategoryNames } from '../core/lookups/category.ts';
 import type { LimitOverrides, Node, NodeType, Step } from '../core/node.ts';
 import type { CredentialUse, Warning } from '../core/plan.ts';
 import { isMapping } from '../core/value/value.ts';
@@ -15,6 +16,8 @@ export interface CompileOptions extends LimitOverrides {
   readonly textCells: boolean;
   /** Loads the saved connections by name. Called only if a node names a connection that the flow does not have. */
   readonly savedConnections?: () => Readonly<Record<string, object>>;
+  /** Finds the category that words name. Absent for a flow without the word `category`. */
+  readonly categories?: CategoryNames | undefined;
   /** Gets the credentials of a flow that has problems elsewhere. */
   readonly credentials?: ((uses: readonly CredentialUse[]) => void) | undefined;
   /** The input's columns. With them, references that no record can satisfy are problems. */

@@ -22,6 +22,7 @@ export function planOf(name: string, steps: readonly PlacedStep[], { source, war
     name,
     steps,
     warnings: (input) => warnings.filter(({ cell, isCarried }) => cell === undefined || (input ? input.includes(cell) : !isCarried)),
+    notes: allSteps(steps).flatMap(({ node }) => node.notes ?? []),
     savedConnections: saved,
     credentials,
     tools,

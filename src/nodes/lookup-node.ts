@@ -17,6 +17,8 @@ export interface Lookup {
   /** The map of a node without one: fields to paths into the answer document. */
   readonly defaultMap: Readonly<Record<string, string>>;
   readonly reads: readonly FieldUse[];
+  /** Facts about the node for `validate`; absent for none. */
+  readonly notes?: readonly string[];
   /** True if data on this machine answer it. */
   readonly isEmbedded: boolean;
   /** The request for a record; absent if there is nothing to look up. Throws a Failure. */
@@ -52,7 +54,8 @@ export function lookupNode(options: LookupOptions, lookup: Lookup, context: Buil
     lookup: lookup.label,
     isEmbedded: lookup.isEmbedded,
   };
-  return { reads: lookup.reads, ...mappedColumns(mapping), action, run: lookUpEach(action, lookup, options.map !== undefined) };
+  const { reads, notes = [] } = lookup;
+  return { reads, notes, ...mappedColumns(mapping), action, run: lookUpEach(action, lookup, options.map !== undefined) };
 }
 
 const empty = (field: string) => [field, null] as const;

@@ -4,6 +4,7 @@ import { limitLongEvaluations } from '../../core/condition/long-evaluation.ts';
 import { loadPatternEngine } from '../../core/condition/pattern.ts';
 import { durationText } from '../../core/duration.ts';
 import { FlowError, type Problem } from '../../core/failure.ts';
+import type { CategoryNames } from '../../core/lookups/category.ts';
 import type { LimitOverrides } from '../../core/node.ts';
 import type { CredentialUse, Plan } from '../../core/plan.ts';
 import { compile } from '../../flow/compile.ts';
@@ -13,6 +14,7 @@ import { systemReason } from '../../io/files/naming-errors.ts';
 import { utf8Length } from '../../io/records/readers/utf8.ts';
 import { nodeTypes } from '../../nodes/index.ts';
 import { columnsOf, type InputOptions } from '../input-options.ts';
+import { dataFolder } from '../notices/data-folder.ts';
 import { problemText } from '../show/problems.ts';
 import type { Terminal } from '../terminal.ts';
 
@@ -32,7 +34,8 @@ export interface FlowFileOptions extends LimitOverrides {
 export async function loadFlow(file: string, options: FlowFileOptions): Promise<Plan> {
   const text = await readFlowText(file);
   await prepareExpressions(text);
-  return compile(text, { file, nodeTypes, savedConnections: () => savedConnections(process.env), ...options });
+  const categories = await categoriesFor(text);
+  return compile(text, { file, nodeTypes, savedConnections: () => savedConnections(process.env), categories, ...options });
 }
 
 /**
@@ -60,6 +63,13 @@ export async function loadFlowFor(
 async function prepareExpressions(text: string): Promise<void> {
   limitLongEvaluations(createTimeLimit(maxEvaluationMs, `the expression takes more than ${durationText(maxEvaluationMs)} for this record`));
   if (/matches|\\/.test(text)) await loadPatternEngine();
+}
+
+/** Loads the categories for a flow that could name one: a backslash may hide any word. */
+async function categoriesFor(text: string): Promise<CategoryNames | undefined> {
+  if (!/category|\\/.test(text) || !/places|\\/.test(text)) return undefined;
+  const { loadCategoryNames } = await import('../../io/lookups/categories/category-names.ts');
+  return loadCategoryNames(dataFolder);
 }
 
 /** Throws a FlowError if a reference names a field that no record can have. */

@@ -31,6 +31,7 @@ export async function validateCommand(flow: string, given: ValidateOptions, term
     },
   ]);
   const against = !read ? '' : read.columns ? `, every reference is in ${input}` : '; references are checked in tables only';
+  for (const note of plan.notes) await terminal.print(note);
   await terminal.print(`${flow} is valid: ${counted(allSteps(plan.steps).length, 'node')}${against}`);
   return exitCodes.success;
 }

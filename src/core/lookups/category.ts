@@ -7,3 +7,11 @@ export interface CategoryQuery {
   /** Least score of a match, 0.5 to 1. */
   readonly minScore: number;
 }
+
+/** The category that words in a flow name; or the ids of those that they may mean, and the reason why they name none. */
+export type NamedCategory =
+  | { readonly id: string; readonly tags: Readonly<Record<string, string>> }
+  | { readonly reason: 'unknown' | 'ambiguous'; readonly choices: readonly string[] };
+
+/** Finds the one category that words name. */
+export type CategoryNames = (words: string) => NamedCategory;

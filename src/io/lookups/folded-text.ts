@@ -23,11 +23,7 @@ export function foldedText(text: string): string {
     .replace(/[ßæœøłđðþı]/g, (letter) => letters[letter] as string);
 }
 
-/** The words of a text, folded: apostrophes join, all other punctuation divides. */
-export function foldedWords(text: string): string[] {
-  return (
-    foldedText(text)
-      .replace(/['’‘`´]/g, '')
-      .match(/[\p{L}\p{M}\p{N}]+/gu) ?? []
-  );
+/** The words of a folded text: apostrophes join, all other punctuation divides. */
+export function wordsOfFolded(folded: string): string[] {
+  return folded.replace(/['’‘`´]/g, '').match(/[\p{L}\p{M}\p{N}]+/gu) ?? [];
 }

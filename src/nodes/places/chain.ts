@@ -4,6 +4,7 @@ import type { BuildContext } from '../../core/node.ts';
 import { textTemplate } from '../../core/template/template.ts';
 import { usesWithin } from '../http/request-template.ts';
 import type { Lookup } from '../lookup-node.ts';
+import { categoryOption } from './category-option.ts';
 import { countryTemplate } from './country-template.ts';
 import type { PlacesOptions } from './places-options.ts';
 
@@ -11,7 +12,8 @@ import type { PlacesOptions } from './places-options.ts';
 const maxLength = 500;
 
 /** `lookup: chain`: the chain that a name means. */
-export function chainLookup({ name = '', country, min_score: minScore = 0.85 }: PlacesOptions, context: BuildContext): Lookup {
+export function chainLookup({ name = '', country, category, min_score: minScore = 0.85 }: PlacesOptions, context: BuildContext): Lookup {
+  const preferred = category === undefined ? undefined : categoryOption(category, ['category'], context);
   const nameOf = textTemplate(name);
   const countryOf = countryTemplate(country, context);
   return {
@@ -19,12 +21,13 @@ export function chainLookup({ name = '', country, min_score: minScore = 0.85 }: 
     sources: ['name-suggestion-index'],
     defaultMap: { chain_name: 'name', chain_id: 'id', chain_category: 'category', chain_score: 'score' },
     reads: [...usesWithin(name, ['name']), ...usesWithin(country, ['country'])],
+    notes: preferred?.notes ?? [],
     isEmbedded: true,
     prepare(fields) {
       const name = nameOf(fields).trim();
       if (name === '') return undefined;
       refuseLong(name, 'name');
-      return { kind: 'lookup', lookup: 'chain', query: { name, country: countryOf(fields), minScore } };
+      return { kind: 'lookup', lookup: 'chain', query: { name, country: countryOf(fields), category: preferred?.id, minScore } };
     },
     document: (answer) => (answer as LookupAnswer).body,
     question: ({ query }) => String(query),

@@ -1,6 +1,6 @@
+import { NearKeys } from '../near-keys.ts';
 import { type ChainData, readChains } from './chain-data.ts';
 import { companyWords } from './company-words.ts';
-import { NearKeys } from './near-keys.ts';
 
 /** One name of a chain. */
 export interface ChainName {

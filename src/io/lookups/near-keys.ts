@@ -1,4 +1,4 @@
-import { editDistance } from '../../../core/text/suggest.ts';
+import { editDistance } from '../../core/text/suggest.ts';
 
 /** Shortest text in which a mistake is looked for. */
 const minLength = 5;

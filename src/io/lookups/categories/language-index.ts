@@ -1,0 +1,142 @@
+import { foldedText, wordsOfFolded } from '../folded-text.ts';
+import { NearKeys } from '../near-keys.ts';
+import type { CategoryWords } from './category-data.ts';
+import { partsOf, stemsOf } from './category-text.ts';
+
+/** Scores of a text that is a name, another name or a term of a category: letter by letter, and by the stems of its words. */
+const scores = { name: [1, 0.96], alias: [0.98, 0.95], term: [0.93, 0.9] } as const;
+
+/** Highest score where only some words fit. */
+const partScore = 0.84;
+
+/** Weight of a word by the text that it is in. */
+const wordWeights = { name: 1, alias: 1, term: 0.85 } as const;
+
+/** Share of the score of a word in which there is a mistake. */
+const mistakenShare = 0.92;
+
+type TextKind = keyof typeof scores;
+
+/** Shortest part of a compound word. */
+const minPart = 4;
+
+/** A text of a category. */
+interface CategoryText {
+  readonly category: number;
+  readonly text: string;
+  readonly kind: TextKind;
+}
+
+/** The words of one language for all categories. Categories are given by their index. */
+export class LanguageIndex {
+  /** By the letters of a text, and by its stems in the order of the alphabet, with scores. */
+  readonly #texts = new Index();
+  /** By stem, with weights. */
+  readonly #stems = new Index();
+  readonly #size: number;
+  #near: NearKeys | undefined;
+
+  /** `ids`: of the categories; absent in languages other than English. */
+  constructor(words: readonly CategoryWords[], ids: readonly string[] = []) {
+    this.#size = words.length;
+    const texts = words.flatMap((entry, category) => textsOf(entry, category, ids[category]));
+    // Folded at once: one by one would take twice the time.
+    const folded = foldedText(texts.map(({ text }) => text).join('\n')).split('\n');
+    for (const [index, { category, kind }] of texts.entries()) this.#add(category, wordsOfFolded(folded[index] as string), kind);
+  }
+
+  /** The categories that a text may mean, with their scores. */
+  search(text: string): Map<number, number> {
+    const words = wordsOfFolded(foldedText(text));
+    const stems = stemsOf(words);
+    const found = this.#byParts(stems);
+    for (const key of [words.join(''), stemKey(stems)]) {
+      for (const [category, score] of this.#texts.get(key)) found.set(category, Math.max(score, found.get(category) ?? 0));
+    }
+    return found;
+  }
+
+  #add(category: number, words: readonly string[], kind: TextKind): void {
+    if (words.length === 0) return;
+    const stems = stemsOf(words);
+    const [exact, stemmed] = scores[kind];
+    this.#texts.add(words.join(''), category, exact);
+    this.#texts.add(stemKey(stems), category, stemmed);
+    for (const stem of stems) this.#stems.add(stem, category, wordWeights[kind]);
+  }
+
+  /** The categories with some of the stems: rare ones count more. */
+  #byParts(stems: readonly string[]): Map<number, number> {
+    const known = stems.flatMap((stem) => this.#knownStems(stem));
+    const whole = known.reduce((sum, { stem }) => sum + this.#rarity(stem), 0);
+    const sums = new Map<number, number>();
+    for (const { stem, share } of known) {
+      const most = (share * this.#rarity(stem) * partScore) / whole;
+      for (const [category, weight] of this.#stems.get(stem)) sums.set(category, (sums.get(category) ?? 0) + weight * most);
+    }
+    return sums;
+  }
+
+  /** The stems that the language has for one: itself, the parts of a compound, or one that a mistake makes. `share`: of the score. */
+  #knownStems(stem: string): { readonly stem: string; readonly share: number }[] {
+    if (this.#stems.has(stem)) return [{ stem, share: 1 }];
+    for (let at = minPart; at <= stem.length - minPart; at++) {
+      const [first = '', rest] = [stemsOf([stem.slice(0, at)])[0], stem.slice(at)];
+      if (this.#stems.has(first) && this.#stems.has(rest)) return [first, rest].map((stem) => ({ stem, share: 1 }));
+    }
+    this.#near ??= new NearKeys(this.#stems.keys());
+    const near = [...this.#near.near(stem)].sort(([, a], [, b]) => a - b)[0];
+    return [near ? { stem: near[0], share: mistakenShare } : { stem, share: 1 }];
+  }
+
+  #rarity(stem: string): number {
+    return Math.log(1 + this.#size / Math.max(1, this.#stems.get(stem).size));
+  }
+}
+
+function textsOf(entry: CategoryWords, category: number, id: string | undefined): CategoryText[] {
+  const value = /^[^/]+\/([^/]+)$/.exec(id ?? '')?.[1];
+  const [name, aliases, terms] = entry === 0 ? [undefined, [], []] : entry;
+  return [
+    ...(name === undefined ? [] : partsOf(name).map((text) => ({ category, text, kind: text === name ? 'name' : 'alias' }) as const)),
+    ...(value === undefined ? [] : [{ category, text: value.replaceAll('_', ' '), kind: 'alias' } as const]),
+    ...aliases.flatMap(partsOf).map((text) => ({ category, text, kind: 'alias' }) as const),
+    ...terms.map((text) => ({ category, text, kind: 'term' }) as const),
+  ];
+}
+
+function stemKey(stems: readonly string[]): string {
+  return [...stems].sort().join(' ');
+}
+
+/** Categories by key, each with a number from 0 to 1. The highest one counts. */
+class Index {
+  /** Category and number in one: there are 100,000 of them in all languages, and each would take an object of its own. */
+  readonly #entries = new Map<string, number | number[]>();
+
+  has(key: string): boolean {
+    return this.#entries.has(key);
+  }
+
+  keys(): Iterable<string> {
+    return this.#entries.keys();
+  }
+
+  get(key: string): Map<number, number> {
+    const found = new Map<number, number>();
+    const entries = this.#entries.get(key);
+    for (const entry of entries === undefined ? [] : [entries].flat()) {
+      const category = Math.floor(entry / 1000);
+      found.set(category, Math.max(found.get(category) ?? 0, (entry % 1000) / 100));
+    }
+    return found;
+  }
+
+  add(key: string, category: number, value: number): void {
+    const entry = category * 1000 + Math.round(value * 100);
+    const found = this.#entries.get(key);
+    if (found === undefined) this.#entries.set(key, entry);
+    else if (typeof found !== 'number') found.push(entry);
+    else if (found !== entry) this.#entries.set(key, [found, entry]);
+  }
+}

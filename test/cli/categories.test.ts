@@ -1,0 +1,57 @@
+import { describe, expect, test } from 'vitest';
+import { workplace } from '../helpers/cli.ts';
+
+const flow = (category: string) => `nodes:
+  - type: places
+    lookup: chain
+    name: "{{company}}"
+    category: ${category}
+`;
+
+/** The result of `automate validate` for a flow that names a category. */
+async function validate(category: string) {
+  const place = await workplace({ 'flow.yaml': flow(category) });
+  return place.automate(['validate', 'flow.yaml']);
+}
+
+describe('a category that a flow names', () => {
+  test.each([
+    ['pharmacy', 'category "pharmacy" is amenity/pharmacy\n'],
+    ['Tankstelle', 'category "Tankstelle" is amenity/fuel\n'],
+    ['amenity/fuel', ''],
+  ])('is taken for one: %s', async (words, note) => {
+    expect(await validate(words)).toEqual({ code: 0, stdout: `${note}flow.yaml is valid: 1 node\n`, stderr: '' });
+  });
+
+  test.each([
+    ['coffee shop', 'the category "coffee shop" may mean shop/coffee, amenity/cafe/coffee_shop', 'write the id of one of them'],
+    ['xyzzy', 'no category is called "xyzzy"', 'find one: automate places categories WORDS'],
+    ['supermrket', 'no category is called "supermrket"; near it are shop/supermarket, shop/supermarket/organic', 'find one:'],
+    ['"{{kind}}"', 'expected one category for all records, found a text with {{field}}', ''],
+  ])('is refused at its position: %s', async (words, problem, wayOut) => {
+    const { code, stderr } = await validate(words);
+    expect(code).toBe(3);
+    expect(stderr).toMatch(/^flow\.yaml:5:15: /);
+    expect(stderr).toContain(problem);
+    expect(stderr).toContain(wayOut);
+  });
+
+  test('decides between chains of one name', async () => {
+    const place = await workplace({ 'flow.yaml': flow('gas station'), 'in.csv': 'company\nWalmart\n' });
+    expect((await place.automate(['run', 'flow.yaml', '--in', 'in.csv', '--out', 'out.csv'])).code).toBe(0);
+    expect(await place.read('out.csv')).toContain('Walmart,Walmart,Q62606411,amenity/fuel,1\n');
+  });
+});
+
+test('a run looks categories up', async () => {
+  const place = await workplace({
+    'flow.yaml': 'nodes: [{ type: places, lookup: category, words: "{{kind}}", language: "{{lang}}" }]\n',
+    'in.csv': 'kind,lang\nApotheke,de\nxyzzy,\n,\n',
+  });
+  const { stderr } = await place.automate(['run', 'flow.yaml', '--in', 'in.csv', '--out', 'out.csv']);
+  expect(stderr).toContain('  category: matched 1 of 2\n');
+  expect(stderr).toContain('  data: id-tagging-schema, ISC, Copyright (c) iD Contributors (2026-07-08)\n');
+  expect(await place.read('out.csv')).toBe(
+    'kind,lang,category,category_name,category_score\nApotheke,de,amenity/pharmacy,Apotheke,1\nxyzzy,,,,\n,,,,\n',
+  );
+});
