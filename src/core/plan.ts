@@ -31,13 +31,10 @@ export interface Plan {
   readonly steps: readonly Step[];
   readonly credentials: readonly CredentialUse[];
   readonly tools: readonly ToolUse[];
-<<<<<<< HEAD
   /** The origins that it names literally, also those that only a credential is sent to. */
   readonly origins: readonly string[];
-=======
   /** Facts for `validate`, such as the category that words were taken for. */
   readonly notes: readonly string[];
->>>>>>> 742908c (places: finds the category that words mean, in 26 languages; a flow names one in words)
   /** The saved connections that it uses, as they were written. */
   readonly savedConnections: ReadonlyMap<string, object>;
   /** The warnings for an input with these columns; without them, those for any input. */
