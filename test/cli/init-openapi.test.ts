@@ -93,7 +93,15 @@ function pets(origin: string) {
             },
           ],
         },
-        Category: { type: 'object', properties: { name: { type: 'string' }, parent: { $ref: '#/components/schemas/Category' } } },
+        Category: {
+          type: 'object',
+          required: ['name'],
+          properties: {
+            color: { type: 'string', writeOnly: true },
+            name: { type: 'string' },
+            parent: { $ref: '#/components/schemas/Category' },
+          },
+        },
       },
     },
   };

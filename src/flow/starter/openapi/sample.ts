@@ -1,14 +1,16 @@
 import { listOf, type OpenApi, type Part, partOf } from './document.ts';
 import type { FieldNames } from './field-names.ts';
 
-/** Deeper parts of a body are left out, and so is what refers to a part that holds it. */
-const maxDepth = 5;
+/** Deeper parts of a body are left out, so is what refers to a part that holds it, and inside a body's objects what is not required. */
+const maxDepth = 3;
 
 /** An example of a schema: the one that it gives, else one that is made from it, without members that only answers have. */
 export function sampleOf(document: OpenApi, written: unknown, above: readonly Part[] = []): unknown {
   const schema = document.schema(written);
   const path = [...above, document.at(written)];
   const isWanted = (member: unknown) => above.length < maxDepth && !path.includes(document.at(member));
+  const required = above.length === 0 ? [] : listOf(schema.required);
+  const isNamed = (name: string) => required.length === 0 || required.includes(name);
   const given = [schema.example, listOf(schema.examples)[0], schema.const, schema.default, listOf(schema.enum)[0]];
   const first = given.find((value) => value !== undefined);
   if (first !== undefined) return first;
@@ -16,7 +18,7 @@ export function sampleOf(document: OpenApi, written: unknown, above: readonly Pa
     case 'object':
       return Object.fromEntries(
         Object.entries(partOf(schema.properties))
-          .filter(([, member]) => isWanted(member) && document.schema(member).readOnly !== true)
+          .filter(([name, member]) => isNamed(name) && isWanted(member) && document.schema(member).readOnly !== true)
           .map(([name, member]) => [name, sampleOf(document, member, path)]),
       );
     case 'array':
