@@ -40,7 +40,9 @@ function pets(origin: string) {
           security: [{ key: [], secondKey: [] }],
           requestBody: {
             content: {
-              'application/x-www-form-urlencoded': { schema: { properties: { name: { type: 'string' }, n: { type: 'integer' } } } },
+              'application/x-www-form-urlencoded': {
+                schema: { properties: { name: { type: 'string' }, n: { type: 'integer' }, in: { type: 'integer' } } },
+              },
             },
           },
         }),
@@ -180,7 +182,10 @@ describe('automate init --from-openapi', () => {
       { type: 'api_key', header: 'X-Key', credential: 'pets-token' },
       { type: 'api_key', query: 'k', credential: 'pets-token-2' },
     ];
-    expect((await nodeFor('addPet', 'n\n1\n')).node).toMatchObject({ form: { name: 'string', n: { cel: 'int(n)' } }, auth: two });
+    expect((await nodeFor('addPet', 'n,in\n1,2\n')).node).toMatchObject({
+      form: { name: 'string', n: { cel: 'int(n)' }, in: '{{in}}' },
+      auth: two,
+    });
     expect((await nodeFor('note')).node).toMatchObject({ text: 'hi', auth: { type: 'basic', credential: 'pets-login' } });
     expect((await nodeFor('order')).node.auth).toEqual({ type: 'bearer', credential: 'pets-token' });
   });
