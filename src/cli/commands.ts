@@ -4,6 +4,7 @@ import { credentials } from './credentials/credential-commands.ts';
 import { doctorOptions } from './doctor/doctor-options.ts';
 import { initOptions, nodesOptions, validateOptions } from './flow/flow-options.ts';
 import { argument, type CommandSpec, command, flag, parsed } from './options.ts';
+import { places } from './places/places-commands.ts';
 import { runOptions } from './run/run-options.ts';
 import { flow, json } from './shared-options.ts';
 import { testRequestOptions } from './test-request/test-request-options.ts';
@@ -161,6 +162,7 @@ export const commands: readonly CommandSpec[] = [
   schema,
   completion,
   demo,
+  places,
   credentials,
   connections,
   cache,

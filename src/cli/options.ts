@@ -67,7 +67,7 @@ export function defaultsTo<Value>(value: Value, option: Declared<Value | undefin
   return { ...option, default: value, ...(defaultText !== undefined && { defaultText }) } as Declared<Value>;
 }
 
-/** An argument: `<name>` has to be given, `[name]` may be left out. */
+/** An argument: `<name>` has to be given, `[name]` may be left out; `<words...>` takes all words, joined by spaces. */
 export function argument<Flags extends string>(
   flags: Flags,
   help: string,

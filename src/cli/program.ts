@@ -64,10 +64,17 @@ function addAction(command: Command, spec: CommandSpec, { terminal, exit }: Cont
   }
   if (spec.tooManyArguments !== undefined || spec.commands) command.allowExcessArguments();
   command.action(async () => {
-    if (command.args.length > Object.keys(args).length) refuseExcess(command, spec);
-    const values = Object.fromEntries(Object.keys(args).map((name, index) => [name, command.processedArgs[index]]));
+    const takesAll = Object.values(args).some(({ flags }) => flags.includes('...'));
+    if (!takesAll && command.args.length > Object.keys(args).length) refuseExcess(command, spec);
+    const values = Object.fromEntries(Object.keys(args).map((name, index) => [name, joinedWords(command.processedArgs[index])]));
     exit((await spec.run?.({ args: values as never, options: command.optsWithGlobals() as never, written, terminal })) ?? 0);
   });
+}
+
+/** The words of an argument such as `<words...>` as one text; absent without any. */
+function joinedWords(value: unknown): unknown {
+  if (!Array.isArray(value)) return value;
+  return value.length === 0 ? undefined : value.join(' ');
 }
 
 /** A group that is a command itself takes a misspelt command for an argument. */

@@ -65,11 +65,21 @@ function sampleText(value: Value): string {
 
 /** Rows as aligned columns. */
 export function tableText(rows: readonly (readonly string[])[]): string[] {
-  const widths = (rows[0] ?? []).map((_, column) => rows.reduce((widest, row) => Math.max(widest, (row[column] ?? '').length), 0));
+  const widths = (rows[0] ?? []).map((_, column) => rows.reduce((widest, row) => Math.max(widest, shownWidth(row[column] ?? '')), 0));
   return rows.map((row) =>
     row
-      .map((cell, column) => cell.padEnd(widths[column] ?? 0))
+      .map((cell, column) => cell + ' '.repeat(Math.max(0, (widths[column] ?? 0) - shownWidth(cell))))
       .join('  ')
       .trimEnd(),
   );
+}
+
+/** Characters that take two columns of a terminal, and those that take none (Unicode Standard Annex 11, roughly). */
+const wide = /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Hangul}\u3000-\u303f\uff01-\uff60\p{Emoji_Presentation}]/gu;
+const marks = /[\p{Mn}\p{Me}\u200b-\u200d]/gu;
+
+/** The columns of a terminal that a text takes. */
+function shownWidth(text: string): number {
+  if (/^[\x20-\x7e]*$/.test(text)) return text.length;
+  return [...text].length + (text.match(wide)?.length ?? 0) - (text.match(marks)?.length ?? 0);
 }

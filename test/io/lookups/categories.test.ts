@@ -55,6 +55,7 @@ describe('words for a category', () => {
     ['pharmacies', 'amenity/pharmacy'],
     ['Fast-Food', 'amenity/fast_food'],
     ['resturant', 'amenity/restaurant'],
+    ['coffee shop', 'amenity/cafe/coffee_shop'],
     ['amenity/cafe', 'amenity/cafe'],
     ['amenity=cafe', 'amenity/cafe'],
     ['amenity/cafe/coffee_shop', 'amenity/cafe/coffee_shop'],

@@ -8,9 +8,6 @@ const minScore = 0.9;
 /** Least score of a category that is near. */
 const minChoiceScore = 0.5;
 
-/** A category whose score is as near to the best is meant as well. */
-const tieScore = 0.015;
-
 /** Most choices of a message. */
 const maxChoices = 5;
 
@@ -25,10 +22,15 @@ function namedCategory(hits: readonly CategoryHit[]): NamedCategory {
   if (!best || best.score < minScore) {
     return { reason: 'unknown', choices: idsOf(hits.filter(({ score }) => score >= minChoiceScore)) };
   }
-  const tied = hits.filter(({ score }) => score >= best.score - tieScore);
+  // A category of one tag is meant before finer ones with the same words.
+  const tied = hits.filter(({ score, category: [, tags] }) => score === best.score && tagsIn(tags) <= tagsIn(best.category[1]));
   if (tied.length > 1) return { reason: 'ambiguous', choices: idsOf(tied) };
   const [id, tags] = best.category;
   return { id, tags };
+}
+
+function tagsIn(tags: object): number {
+  return Object.keys(tags).length;
 }
 
 function idsOf(hits: readonly CategoryHit[]): string[] {

@@ -48,6 +48,11 @@ export class CategorySearch {
     return [...found].map(([index, score]) => this.#hit(index, score)).sort(byScore);
   }
 
+  /** All categories, in the order of their ids. */
+  all(): CategoryHit[] {
+    return this.data.categories.map((category, index) => ({ category, index, score: 1 }));
+  }
+
   #hit(index: number, score: number): CategoryHit {
     const category = this.data.categories[index] as CategoryRow;
     // Less likely categories with the same words come later.

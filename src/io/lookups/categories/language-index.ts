@@ -3,14 +3,14 @@ import { NearKeys } from '../near-keys.ts';
 import type { CategoryWords } from './category-data.ts';
 import { partsOf, stemsOf } from './category-text.ts';
 
-/** Scores of a text that is a name, another name or a term of a category: letter by letter, and by the stems of its words. */
-const scores = { name: [1, 0.96], alias: [0.98, 0.95], term: [0.93, 0.9] } as const;
+/** Scores of a text that is a name, the value of the tag, another name or a term of a category: letter by letter, and by the stems of its words. */
+const scores = { name: [1, 0.96], value: [0.99, 0.96], alias: [0.98, 0.95], term: [0.93, 0.9] } as const;
 
 /** Highest score where only some words fit. */
 const partScore = 0.84;
 
 /** Weight of a word by the text that it is in. */
-const wordWeights = { name: 1, alias: 1, term: 0.85 } as const;
+const wordWeights = { name: 1, value: 1, alias: 1, term: 0.85 } as const;
 
 /** Share of the score of a word in which there is a mistake. */
 const mistakenShare = 0.92;
@@ -95,11 +95,15 @@ export class LanguageIndex {
 }
 
 function textsOf(entry: CategoryWords, category: number, id: string | undefined): CategoryText[] {
-  const value = /^[^/]+\/([^/]+)$/.exec(id ?? '')?.[1];
+  // The last part of a finer category's id is a name only if it is more than one word: `coffee_shop`, but not `city`.
+  const value = /^[^/]+\/(?:([^/]+)$|.*\/([^/]+_[^/]+)$)/
+    .exec(id ?? '')
+    ?.slice(1)
+    .find(Boolean);
   const [name, aliases, terms] = entry === 0 ? [undefined, [], []] : entry;
   return [
     ...(name === undefined ? [] : partsOf(name).map((text) => ({ category, text, kind: text === name ? 'name' : 'alias' }) as const)),
-    ...(value === undefined ? [] : [{ category, text: value.replaceAll('_', ' '), kind: 'alias' } as const]),
+    ...(value === undefined ? [] : [{ category, text: value.replaceAll('_', ' '), kind: 'value' } as const]),
     ...aliases.flatMap(partsOf).map((text) => ({ category, text, kind: 'alias' }) as const),
     ...terms.map((text) => ({ category, text, kind: 'term' }) as const),
   ];

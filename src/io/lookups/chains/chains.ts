@@ -2,7 +2,7 @@ import type { ChainQuery } from '../../../core/lookups/chain.ts';
 import type { LookupDocument } from '../../../core/lookups/lookup.ts';
 import type { ChainRow } from './chain-data.ts';
 import { ChainNames } from './chain-names.ts';
-import { type Hit, searchChains } from './chain-search.ts';
+import { type Hit, type Method, searchChains } from './chain-search.ts';
 
 /** Most candidates of an answer. */
 const maxCandidates = 5;
@@ -10,10 +10,32 @@ const maxCandidates = 5;
 /** Least score of a candidate. */
 const minCandidateScore = 0.5;
 
+/** A chain that a name may mean, as the commands show it. */
+export interface ChainCandidate {
+  readonly name: string;
+  /** Wikidata id. */
+  readonly id: string | null;
+  readonly category: string | null;
+  /** ISO 3166-1 alpha-2 codes, or 001 alone for the whole world. */
+  readonly countries: readonly string[];
+  readonly score: number;
+  readonly method: Method;
+}
+
 /** Loads the chains. Answers the chain that a name means. */
 export async function loadChains(folder: string): Promise<(query: ChainQuery) => LookupDocument> {
   const names = await ChainNames.read(folder);
   return (query) => answerOf(names, query);
+}
+
+/** Loads the chains. Answers those that a name may mean, best first. */
+export async function loadChainSearch(folder: string): Promise<(query: Omit<ChainQuery, 'minScore'>) => ChainCandidate[]> {
+  const names = await ChainNames.read(folder);
+  return (query) =>
+    rankedHits(names, query).map(({ hit }) => {
+      const { name, id, category, ...found } = candidateOf(names, hit);
+      return { name, id, category, countries: countriesOf(names, hit), ...found };
+    });
 }
 
 function answerOf(names: ChainNames, query: ChainQuery): LookupDocument {
@@ -24,26 +46,27 @@ function answerOf(names: ChainNames, query: ChainQuery): LookupDocument {
     query: query.name,
     match,
     ambiguous: match && second !== undefined && isTie(best, second),
-    ...(match
-      ? detailsOf(names, best.hit)
-      : { name: null, id: null, category: null, categories: [], countries: [], score: null, method: null }),
+    ...(match ? detailsOf(names, best.hit) : nothing),
     candidates: ranked.slice(0, maxCandidates).map(({ hit }) => candidateOf(names, hit)),
   };
 }
 
+const nothing = { name: null, id: null, category: null, categories: [], countries: [], score: null, method: null };
+
 function detailsOf(names: ChainNames, hit: Hit) {
-  const [name, id, , countries] = rowOf(names, hit);
-  const categories = categoriesOf(names, hit);
-  return {
-    ...{ name, id, category: categories[0] ?? null, categories },
-    countries: countries === '' ? [] : countries.split(' '),
-    ...{ score: hit.score, method: hit.method },
-  };
+  const { score, method, ...chain } = candidateOf(names, hit);
+  return { ...chain, categories: categoriesOf(names, hit), countries: countriesOf(names, hit), score, method };
 }
 
 function candidateOf(names: ChainNames, hit: Hit) {
   const [name, id] = rowOf(names, hit);
   return { name, id, category: categoriesOf(names, hit)[0] ?? null, score: hit.score, method: hit.method };
+}
+
+function countriesOf(names: ChainNames, hit: Hit): string[] {
+  return rowOf(names, hit)[3]
+    .split(' ')
+    .filter((country) => country !== '');
 }
 
 function rowOf({ data }: ChainNames, { name: { chain } }: Hit): ChainRow {
@@ -63,7 +86,7 @@ interface RankedHit {
   readonly order: readonly number[];
 }
 
-function rankedHits(names: ChainNames, query: ChainQuery): RankedHit[] {
+function rankedHits(names: ChainNames, query: Omit<ChainQuery, 'minScore'>): RankedHit[] {
   const category = query.category?.split('/').slice(0, 2).join('/');
   return searchChains(names, query.name)
     .filter(({ score }) => score >= minCandidateScore)

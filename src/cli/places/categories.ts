@@ -1,0 +1,35 @@
+import { excerpt } from '../../core/answer/response.ts';
+import { loadCategoryList } from '../../io/lookups/categories/categories.ts';
+import { exitCodes } from '../exit.ts';
+import { dataFolder } from '../notices/data-folder.ts';
+import { printJson } from '../show/print-json.ts';
+import { tableText } from '../show/structure.ts';
+import type { Terminal } from '../terminal.ts';
+import { notFound } from './not-found.ts';
+
+/** The options of `automate places categories`. */
+interface CategoriesOptions {
+  readonly language?: string;
+  readonly json?: boolean;
+}
+
+/** Most categories that are shown for words. */
+const maxShown = 10;
+
+/** Longest list of other words. */
+const maxWords = 60;
+
+/** Prints the categories that words may mean; without words, all of them. Returns the exit code. */
+export async function categoriesCommand(words: string | undefined, options: CategoriesOptions, terminal: Terminal): Promise<number> {
+  const all = (await loadCategoryList(dataFolder))(words, options.language);
+  const found = words === undefined ? all : all.slice(0, maxShown);
+  if (found.length === 0) return notFound('category', words ?? '', options, terminal);
+  const rows = found.map(({ id, name, words: others }) => [id, name, excerpt(others.join(', '), maxWords)]);
+  if (options.json)
+    await printJson(
+      found.map((one) => ({ ...one, tags: { ...one.tags }, words: [...one.words] })),
+      terminal,
+    );
+  else await terminal.print(tableText([['id', 'name', 'other words'], ...rows]).join('\n'));
+  return exitCodes.success;
+}

@@ -1,0 +1,62 @@
+import { AutomateError } from '../../core/failure.ts';
+import { countryCode, noCountry } from '../../core/lookups/country.ts';
+import type { ChainCandidate } from '../../io/lookups/chains/chains.ts';
+import { loadChainSearch } from '../../io/lookups/chains/chains.ts';
+import { exitCodes } from '../exit.ts';
+import { dataFolder } from '../notices/data-folder.ts';
+import { printJson } from '../show/print-json.ts';
+import { tableText } from '../show/structure.ts';
+import type { Terminal } from '../terminal.ts';
+import { notFound } from './not-found.ts';
+
+/** The options of `automate places chains`. */
+interface ChainsOptions {
+  readonly country?: string;
+  readonly category?: string;
+  readonly limit: number;
+  readonly json?: boolean;
+}
+
+/** Prints the chains that a name may mean. Returns the exit code. */
+export async function chainsCommand(name: string, options: ChainsOptions, terminal: Terminal): Promise<number> {
+  const country = options.country === undefined ? undefined : countryOf(options.country);
+  const category = options.category === undefined ? undefined : await categoryOf(options.category);
+  const found = (await loadChainSearch(dataFolder))({ name, country, category }).slice(0, options.limit);
+  if (found.length === 0) return notFound('chain', name, options, terminal);
+  if (options.json)
+    await printJson(
+      found.map((chain) => ({ ...chain, countries: [...chain.countries] })),
+      terminal,
+    );
+  else await terminal.print(tableText([['name', 'id', 'category', 'countries', 'score'], ...found.map(rowOf)]).join('\n'));
+  return exitCodes.success;
+}
+
+function rowOf({ name, id, category, countries, score }: ChainCandidate): string[] {
+  return [name, id ?? '', category ?? '', countriesText(countries), score.toFixed(2)];
+}
+
+/** Most countries that are named. */
+const maxCountries = 6;
+
+function countriesText(countries: readonly string[]): string {
+  if (countries[0] === '001') return 'worldwide';
+  const others = countries.length - maxCountries;
+  return `${countries.slice(0, maxCountries).join(' ')}${others > 0 ? ` +${others}` : ''}`;
+}
+
+function countryOf(text: string): string {
+  const code = countryCode(text);
+  if (code === undefined) throw new AutomateError('usage', `--country: ${noCountry(text)}`);
+  return code;
+}
+
+/** The id of a category. Throws an AutomateError (`usage`) for words that mean none, or several. */
+async function categoryOf(words: string): Promise<string> {
+  const { loadCategoryNames } = await import('../../io/lookups/categories/category-names.ts');
+  const named = (await loadCategoryNames(dataFolder))(words);
+  if ('id' in named) return named.id;
+  const choices = named.choices.length === 0 ? 'find one: automate places categories WORDS' : `choose one of ${named.choices.join(', ')}`;
+  const reason = named.reason === 'ambiguous' ? `the category "${words}" may mean several` : `no category is called "${words}"`;
+  throw new AutomateError('usage', `--category: ${reason}\n${choices}`);
+}

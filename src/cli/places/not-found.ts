@@ -1,0 +1,10 @@
+import { exitCodes } from '../exit.ts';
+import { printJson } from '../show/print-json.ts';
+import type { Terminal } from '../terminal.ts';
+
+/** Says that nothing was found. Returns the exit code. */
+export async function notFound(what: string, words: string, { json }: { readonly json?: boolean }, terminal: Terminal): Promise<number> {
+  if (json) await printJson([], terminal);
+  terminal.say(`no ${what} fits "${words}"`);
+  return exitCodes.someFailed;
+}

@@ -1,0 +1,34 @@
+import { wholeNumber } from '../arguments.ts';
+import { argument, type CommandSpec, command, defaultsTo, parsed, text } from '../options.ts';
+import { json } from '../shared-options.ts';
+
+const chains = command({
+  name: 'chains',
+  help: 'find the chain that a name means, in the data that are part of automate',
+  args: { words: argument('<words...>', 'a name as people write it') },
+  options: {
+    country: text('--country <code>', 'prefer chains in this country (ISO 3166-1 alpha-2, such as DE)'),
+    category: text('--category <words>', 'prefer chains of this category: an id, or words for it'),
+    limit: defaultsTo(5, parsed('--limit <n>', wholeNumber(1), 'show at most N chains')),
+    json,
+  },
+  run: async ({ args, options, terminal }) => (await import('./chains.ts')).chainsCommand(args.words, options, terminal),
+});
+
+const categories = command({
+  name: 'categories',
+  help: 'find the category that words mean, or list all categories',
+  args: { words: argument('[words...]', 'words in any language, or an id; without them all categories are listed') },
+  options: {
+    language: text('--language <code>', 'language of the words, tried first, and of the names, such as de (default: en)'),
+    json,
+  },
+  run: async ({ args, options, terminal }) => (await import('./categories.ts')).categoriesCommand(args.words, options, terminal),
+});
+
+/** `automate places`: looks into the embedded data by hand. */
+export const places: CommandSpec = {
+  name: 'places',
+  help: 'find chains and categories of places by hand, for free',
+  commands: [chains, categories],
+};
