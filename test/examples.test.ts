@@ -28,6 +28,7 @@ const expected: Readonly<Record<string, readonly { readonly code: number; readon
   'export-job': [{ code: 4, files: { 'airports.csv': 'expected.csv', 'failed.csv': 'expected.errors.csv' } }],
   'batch-lookup': [{ code: 0, files: { 'routes.csv': 'expected.csv' } }],
   chains: [{ code: 0, files: { 'payments.enriched.csv': 'expected.csv' } }],
+  'gps-log': [{ code: 0, files: { 'places.csv': 'expected.csv' } }],
   'two-apis': [{ code: 0, files: { 'destinations.csv': 'expected.csv' } }],
 };
 
