@@ -3,6 +3,7 @@ import { connections } from './connections/connection-commands.ts';
 import { credentials } from './credentials/credential-commands.ts';
 import { doctorOptions } from './doctor/doctor-options.ts';
 import { initOptions, nodesOptions, validateOptions } from './flow/flow-options.ts';
+import { geocodeOptions } from './geocode/geocode-options.ts';
 import { argument, type CommandSpec, command, flag, parsed } from './options.ts';
 import { places } from './places/places-commands.ts';
 import { runOptions } from './run/run-options.ts';
@@ -94,6 +95,14 @@ const demo = command({
   run: async ({ options, terminal }) => (await import('./demo.ts')).demoCommand(options, terminal),
 });
 
+const geocode = command({
+  name: 'geocode',
+  help: 'find the place that an address names, or the one nearest to a point (costs a credit)',
+  args: { address: argument('[address]', 'an address, a place, a region or a country') },
+  options: geocodeOptions,
+  run: async ({ args, options, terminal }) => (await import('./geocode/geocode.ts')).geocodeCommand(args.address, options, terminal),
+});
+
 const notices = command({
   name: 'notices',
   help: 'print the sources of embedded and looked-up data, with their dates and licences',
@@ -167,5 +176,6 @@ export const commands: readonly CommandSpec[] = [
   connections,
   cache,
   credits,
+  geocode,
   notices,
 ];

@@ -1,0 +1,10 @@
+import { text } from '../options.ts';
+import { envOption, json } from '../shared-options.ts';
+
+/** The options of `automate geocode`. */
+export const geocodeOptions = {
+  point: text('--point <lat,lon>', 'decimal degrees: find the nearest place instead, such as --point=-33.86,151.21'),
+  country: text('--country <code>', 'only places there (ISO 3166-1 alpha-2), or several: US,CA'),
+  env: envOption(),
+  json,
+};
