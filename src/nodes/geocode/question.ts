@@ -28,24 +28,21 @@ export function questionTemplate(options: GeocodeOptions, context: BuildContext)
     return undefined;
   }
   const countries = countriesTemplate(country, context);
-  const render = point ? pointTemplate(point, options) : addressTemplate(address ?? '');
+  const render = point ? pointTemplate(point, countries, options) : addressTemplate(address ?? '', countries);
   const reads = [
     ...usesWithin(address as Value, ['address']),
     ...usesWithin(point, ['point']),
     ...usesWithin(country as Value, ['country']),
   ];
-  return {
-    reads,
-    render(fields) {
-      const question = render(fields);
-      return question && { ...question, country: countries(fields) };
-    },
-  };
+  return { reads, render };
 }
 
 type Rendered<Result> = (fields: Fields) => Result | undefined;
 
-function addressTemplate(address: string | AddressParts): Rendered<AddressQuery> {
+/** Renders the codes of the countries; absent for the whole world. */
+type Countries = Rendered<readonly string[]>;
+
+function addressTemplate(address: string | AddressParts, countries: Countries): Rendered<AddressQuery> {
   const isBlank = blankTemplate(typeof address === 'string' ? [address] : Object.values(address));
   const render = typeof address === 'string' ? textTemplate(address) : partsTemplate(address);
   return (fields) => {
@@ -54,7 +51,7 @@ function addressTemplate(address: string | AddressParts): Rendered<AddressQuery>
     const text = addressText(address);
     if (!/[\p{L}\p{N}]/u.test(text)) return undefined;
     refuseLong(text, 'text');
-    return { address };
+    return { address, country: countries(fields) };
   };
 }
 
@@ -74,15 +71,23 @@ function blankTemplate(texts: readonly string[]): (fields: Fields) => boolean {
   return (fields) => names.length > 0 && names.every((name) => textOf(fieldOf(fields, name)).trim() === '');
 }
 
-function pointTemplate({ lat, lon }: { lat: string; lon: string }, { max_distance: maxDistance }: GeocodeOptions): Rendered<PointQuery> {
+function pointTemplate(
+  { lat, lon }: { readonly lat: string; readonly lon: string },
+  countries: Countries,
+  { max_distance: maxDistance }: GeocodeOptions,
+): Rendered<PointQuery> {
   const isBlank = blankTemplate([lat, lon]);
   const latOf = textTemplate(lat);
   const lonOf = textTemplate(lon);
-  return (fields) => (isBlank(fields) ? undefined : { ...readCoordinates(latOf(fields), lonOf(fields)), maxDistance });
+  return (fields) => {
+    if (isBlank(fields)) return undefined;
+    const point = readCoordinates(latOf(fields), lonOf(fields));
+    return { lat: point.lat, lon: point.lon, country: countries(fields), maxDistance };
+  };
 }
 
-/** Renders the codes of the countries; absent for the whole world. */
-function countriesTemplate(country: GeocodeOptions['country'], context: BuildContext): Rendered<readonly string[]> {
+function countriesTemplate(country: GeocodeOptions['country'], context: BuildContext): Countries {
+  if (country === undefined) return () => undefined;
   const templates = Array.isArray(country)
     ? country.map((text, index) => countryTemplate(text, context, ['country', index]))
     : [countryTemplate(country, context)];

@@ -10,80 +10,67 @@ const maxCandidates = 5;
 
 const attribution = sources.geonames.text;
 
-/** The answer document of a lookup that found nothing. */
-const nothing = {
-  match: false,
-  lat: null,
-  lon: null,
-  level: null,
-  name: null,
-  street: null,
-  housenumber: null,
-  postcode: null,
-  city: null,
-  county: null,
-  region: null,
-  region_code: null,
-  country: null,
-  country_code: null,
-  population: null,
-  distance_m: null,
-  score: null,
-  ambiguous: false,
-  fips: null,
-  candidates: [],
-  attribution,
-};
-
 /** A county of the USA: its code of five digits, of which the first two are the state's, and its name. */
 export type County = readonly [fips: string, name: string];
 
+/** The parts in which answers differ. */
+interface Parts {
+  /** Absent if nothing was found. */
+  readonly found?: Pick<Candidate, 'level' | 'place' | 'name' | 'region' | 'country' | 'population'> | undefined;
+  readonly county?: County | undefined;
+  /** In metres. */
+  readonly distance?: number;
+  readonly score?: number;
+  readonly isAmbiguous?: boolean;
+  readonly candidates?: readonly Candidate[];
+}
+
 /** The answer document for an address. */
 export function addressDocument({ candidates, isAmbiguous }: Meaning, places: Places): LookupDocument {
-  const [best] = candidates;
-  if (!best) return { ...nothing };
-  return {
-    ...nothing,
-    ...locationOf(best, places),
-    match: true,
-    level: best.level,
-    city: best.level === 'place' ? places.name(places.town(best.place)) : null,
-    score: Math.round(best.score * 100) / 100,
-    ambiguous: isAmbiguous,
-    candidates: candidates.slice(0, maxCandidates).map((candidate) => candidateOf(candidate, places)),
-  };
+  const [found] = candidates;
+  return found ? documentOf({ found, score: found.score, isAmbiguous, candidates }, places) : documentOf({}, places);
 }
 
 /** The answer document for a point. `county`: the one in which it lies; absent outside of the USA. */
-export function pointDocument(found: Found | undefined, places: Places, county: County | undefined): LookupDocument {
-  if (!found) return { ...nothing };
-  const { place, distance } = found;
+export function pointDocument(nearest: Found | undefined, places: Places, county: County | undefined): LookupDocument {
+  if (!nearest) return documentOf({}, places);
+  const { place, distance } = nearest;
   const region = places.region(place);
+  const population = places.population(place);
+  const found = { level: 'place', place, name: places.name(place), region, country: region.country, population } as const;
+  return documentOf({ found, county, distance }, places);
+}
+
+/** One literal for all answers: an object made of spread ones takes four times as long. */
+function documentOf({ found, county, distance, score, isAmbiguous = false, candidates }: Parts, places: Places): LookupDocument {
   return {
-    ...nothing,
-    ...locationOf({ place, name: places.name(place), region, country: region.country, population: places.population(place) }, places),
-    match: true,
-    level: 'place',
-    city: places.name(places.town(place)),
+    match: found !== undefined,
+    lat: found ? places.lat(found.place) : null,
+    lon: found ? places.lon(found.place) : null,
+    level: found?.level ?? null,
+    name: found?.name ?? null,
+    street: null,
+    housenumber: null,
+    postcode: null,
+    city: found?.level === 'place' ? townOf(found, places) : null,
     county: county?.[1] ?? null,
-    distance_m: Math.round(distance),
+    region: found?.region?.name ?? null,
+    region_code: found?.region?.code || null,
+    country: found?.country.name ?? null,
+    country_code: found?.country.code ?? null,
+    population: found?.population || null,
+    distance_m: distance === undefined ? null : Math.round(distance),
+    score: score === undefined ? null : Math.round(score * 100) / 100,
+    ambiguous: isAmbiguous,
     fips: county ? { state: county[0].slice(0, 2), county: county[0], tract: null, block: null } : null,
+    candidates: candidates?.slice(0, maxCandidates).map((candidate) => candidateOf(candidate, places)) ?? [],
+    attribution,
   };
 }
 
-type Location = Pick<Candidate, 'place' | 'name' | 'region' | 'country' | 'population'>;
-
-function locationOf({ place, name, region, country, population }: Location, places: Places) {
-  return {
-    lat: places.lat(place),
-    lon: places.lon(place),
-    name,
-    region: region?.name ?? null,
-    region_code: region?.code || null,
-    country: country.name,
-    country_code: country.code,
-    population: population || null,
-  };
+function townOf({ place, name }: Pick<Candidate, 'place' | 'name'>, places: Places): string {
+  const town = places.town(place);
+  return town === place ? name : places.name(town);
 }
 
 function candidateOf({ name, region, country, place, population }: Candidate, places: Places) {

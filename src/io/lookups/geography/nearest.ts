@@ -36,9 +36,11 @@ export class Nearest {
   #best = -1;
   /** Square of the straight line through the earth to the best place, in radii. */
   #bestSquare = 0;
-  /** Degrees in which a nearer place can lie. */
+  /** Degrees in which a nearer place can lie. Renewed before they are used, if a nearer place has been found. */
   #reachLat = 0;
   #reachLon = 0;
+  #isReachOld = false;
+  #cosLat = 0;
 
   constructor(places: Places) {
     const tree = new KDBush(places.count, nodeSize, Float64Array);
@@ -58,8 +60,10 @@ export class Nearest {
   /** Finds the nearest place within `maxDistance` metres. `isAllowed`: absent if every place counts. */
   find(lat: number, lon: number, maxDistance: number, isAllowed?: (place: number) => boolean): Found | undefined {
     this.#begin(lat, lon, isAllowed);
-    this.#limitTo((2 * Math.sin(Math.min(maxDistance / earthRadius, Math.PI) / 2)) ** 2);
+    this.#bestSquare = (2 * Math.sin(Math.min(maxDistance / earthRadius, Math.PI) / 2)) ** 2;
+    this.#renewReach();
     this.#search(lon);
+    this.#renewReach();
     // Beyond the date line degrees go on.
     if (lon + this.#reachLon > 180) this.#search(lon - 360);
     if (lon - this.#reachLon < -180) this.#search(lon + 360);
@@ -69,21 +73,23 @@ export class Nearest {
 
   #begin(lat: number, lon: number, isAllowed: ((place: number) => boolean) | undefined): void {
     this.#lat = lat;
-    this.#x = Math.cos(lat * radians) * Math.cos(lon * radians);
-    this.#y = Math.cos(lat * radians) * Math.sin(lon * radians);
+    this.#cosLat = Math.cos(lat * radians);
+    this.#x = this.#cosLat * Math.cos(lon * radians);
+    this.#y = this.#cosLat * Math.sin(lon * radians);
     this.#z = Math.sin(lat * radians);
     this.#isAllowed = isAllowed;
     this.#best = -1;
   }
 
-  /** Looks only for places whose straight line is shorter. */
-  #limitTo(square: number): void {
-    this.#bestSquare = square;
-    const angle = 2 * Math.asin(Math.min(1, Math.sqrt(square) / 2));
+  /** Reckons how far a place nearer than the best can lie. */
+  #renewReach(): void {
+    this.#isReachOld = false;
+    const angle = 2 * Math.asin(Math.min(1, Math.sqrt(this.#bestSquare) / 2));
     this.#reachLat = angle / radians;
     // The farthest meridian that a circle of this angle touches; all of them if it holds a pole.
-    const sine = Math.sin(angle) / Math.cos(this.#lat * radians);
-    this.#reachLon = angle + Math.abs(this.#lat) * radians >= Math.PI / 2 || sine >= 1 ? 360 : Math.asin(sine) / radians;
+    const sine = Math.sin(angle) / this.#cosLat;
+    const holdsPole = this.#reachLat + Math.abs(this.#lat) >= 90;
+    this.#reachLon = holdsPole || sine >= 1 ? 360 : Math.asin(sine) / radians;
   }
 
   #search(lon: number): void {
@@ -95,6 +101,7 @@ export class Nearest {
       const axis = stack.pop() as number;
       const right = stack.pop() as number;
       const left = stack.pop() as number;
+      if (this.#isReachOld) this.#renewReach();
       // The axis before this one: of two, the other.
       if (gap > (axis === 0 ? this.#reachLat : this.#reachLon)) continue;
       if (right - left <= nodeSize) for (let index = left; index <= right; index++) this.#consider(index);
@@ -105,8 +112,8 @@ export class Nearest {
   /** Puts off the half on the far side of the middle. Once its turn comes, the gap may be too wide. */
   #branch(left: number, right: number, axis: number): void {
     const middle = (left + right) >> 1;
-    this.#consider(middle);
     const from = (axis === 0 ? this.#lon : this.#lat) - (this.#degrees[2 * middle + axis] as number);
+    if (Math.abs(from) <= (axis === 0 ? this.#reachLon : this.#reachLat)) this.#consider(middle);
     const next = 1 - axis;
     if (from <= 0) this.#stack.push(middle + 1, right, next, -from, left, middle - 1, next, 0);
     else this.#stack.push(left, middle - 1, next, from, middle + 1, right, next, 0);
@@ -121,7 +128,8 @@ export class Nearest {
     if (square > this.#bestSquare || (square === this.#bestSquare && this.#best >= 0)) return;
     if (this.#isAllowed && !this.#isAllowed(this.#ids[index] as number)) return;
     this.#best = index;
-    this.#limitTo(square);
+    this.#bestSquare = square;
+    this.#isReachOld = true;
   }
 
   /** The haversine distance in metres. */
