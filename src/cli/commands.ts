@@ -20,6 +20,12 @@ Proxies: HTTP_PROXY, HTTPS_PROXY and NO_PROXY.`;
 const run = command({
   name: 'run',
   help: 'run a flow over the records of a file',
+  examples: [
+    'automate run flow.yaml --in rows.csv --out out.csv',
+    'automate run flow.yaml -i rows.csv -o out.csv --limit 10 --verbose',
+    'cat rows.ndjson | automate run flow.yaml | jq .name',
+    'automate run flow.yaml -i rows.csv -o out.csv --replace --quiet',
+  ],
   args: { flow },
   options: runOptions,
   footer: exitCodesHelp,
@@ -30,6 +36,7 @@ const run = command({
 const testRequest = command({
   name: 'test-request',
   help: 'send one request of a flow, and show the paths in its answer',
+  examples: ['automate test-request flow.yaml --in rows.csv', 'automate test-request flow.yaml --set id=17 --curl | sh'],
   args: { flow },
   options: testRequestOptions,
   run: async ({ args, options, terminal }) =>
@@ -39,6 +46,7 @@ const testRequest = command({
 const validate = command({
   name: 'validate',
   help: 'check a flow and show every problem with its position',
+  examples: ['automate validate flow.yaml --in rows.csv', 'automate validate flow.yaml --offline'],
   args: { flow },
   options: validateOptions,
   run: async ({ args, options, terminal }) => (await import('./flow/validate.ts')).validateCommand(args.flow, options, terminal),
@@ -47,6 +55,7 @@ const validate = command({
 const doctor = command({
   name: 'doctor',
   help: 'check this machine, and the credentials and hosts of a flow; sends nothing',
+  examples: ['automate doctor', 'automate doctor flow.yaml'],
   args: { flow: argument('[flow]', 'a flow file (YAML) to check as well') },
   options: doctorOptions,
   run: async ({ args, options, terminal }) => (await import('./doctor/doctor.ts')).doctorCommand(args.flow, options, terminal),
@@ -55,6 +64,11 @@ const doctor = command({
 const init = command({
   name: 'init',
   help: 'write a first flow: flow.yaml',
+  examples: [
+    'automate init --in rows.csv',
+    "automate init crm --from-curl 'curl https://api.example.com/users/17'",
+    'automate init pets --from-openapi openapi.yaml --operation getPetById',
+  ],
   args: { dir: argument('[dir]', 'folder of the flow; created if it does not exist', { default: '.' }) },
   options: initOptions,
   run: async ({ args, options, terminal }) => (await import('./flow/init.ts')).initCommand(args.dir ?? '.', options, terminal),
@@ -63,6 +77,7 @@ const init = command({
 const nodes = command({
   name: 'nodes',
   help: 'list the node types and the tools of the saved MCP connections, or explain a type',
+  examples: ['automate nodes', 'automate nodes http'],
   args: {
     type: argument('[type]', 'a node type', {
       choices: async () => (await import('../nodes/index.ts')).nodeTypes.map(({ name }) => name),
@@ -75,12 +90,14 @@ const nodes = command({
 const schema = command({
   name: 'schema',
   help: 'print the JSON Schema of the flow file, for editors',
+  examples: ['automate schema > flow.schema.json'],
   run: async ({ terminal }) => (await import('./flow/nodes.ts')).schemaCommand(terminal),
 });
 
 const completion = command({
   name: 'completion',
   help: 'print the completion script of a shell',
+  examples: ['eval "$(automate completion bash)"'],
   args: { shell: argument('<shell>', 'bash, zsh or fish', { choices: async () => ['bash', 'zsh', 'fish'] }) },
   run: async ({ args, terminal }) => (await import('./completion.ts')).completionCommand(args.shell, commands, terminal),
 });
@@ -88,6 +105,7 @@ const completion = command({
 const demo = command({
   name: 'demo',
   help: 'run an example flow over real records and a small API on this machine',
+  examples: ['automate demo', 'automate demo --serve'],
   options: {
     serve: flag('--serve', 'only start the API, for the flows in examples/'),
     port: parsed('--port <n>', wholeNumber(0), 'port of the API (default: 4010 with --serve, else any free port)'),
@@ -106,6 +124,7 @@ const geocode = command({
 const notices = command({
   name: 'notices',
   help: 'print the sources of embedded and looked-up data, with their dates and licences',
+  examples: ['automate notices'],
   run: async ({ terminal }) => (await import('./notices/notices.ts')).noticesCommand(terminal),
 });
 
@@ -118,12 +137,14 @@ const cache: CommandSpec = {
     command({
       name: 'info',
       help: 'show the size, age and place of the cache, and its maximum',
+      examples: ['automate cache info'],
       options: { json },
       run: async ({ options, terminal }) => (await cacheCommands()).infoCommand(options, terminal),
     }),
     command({
       name: 'clear',
       help: 'delete all cached answers',
+      examples: ['automate cache clear'],
       run: async ({ terminal }) => (await cacheCommands()).clearCommand(terminal),
     }),
   ],
@@ -135,6 +156,7 @@ const credits: CommandSpec = {
   ...command({
     name: 'credits',
     help: "show this month's credits by flow, node and connection, and the allowance (one action costs one credit)",
+    examples: ['automate credits'],
     options: { json },
     run: async ({ options, terminal }) => (await creditsCommands()).creditsCommand(options, terminal),
   }),
@@ -142,18 +164,21 @@ const credits: CommandSpec = {
     command({
       name: 'limit',
       help: 'set the monthly allowance, which all runs share',
+      examples: ['automate credits limit 10000', 'automate credits limit unlimited'],
       args: { limit: argument('<n>', 'a number of credits, or unlimited') },
       run: async ({ args, terminal }) => (await creditsCommands()).limitCommand(args.limit, terminal),
     }),
     command({
       name: 'history',
       help: 'show the credits of each month',
+      examples: ['automate credits history'],
       options: { json },
       run: async ({ options, terminal }) => (await creditsCommands()).historyCommand(options, terminal),
     }),
     command({
       name: 'export',
       help: 'print credits by month, flow, node, connection and environment',
+      examples: ['automate credits export > credits.csv'],
       options: { csv: flag('--csv', 'print CSV, which is the default'), json },
       run: async ({ options, terminal }) => (await creditsCommands()).exportCommand(options, terminal),
     }),

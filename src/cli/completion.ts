@@ -25,6 +25,8 @@ interface Offered {
   readonly options: readonly OfferedOption[];
   /** The values of its argument; empty for a file. */
   readonly values: readonly string[];
+  /** A command line that prints the values; absent if they are known. */
+  readonly source?: string | undefined;
   /** The commands inside it; empty for most. */
   readonly commands: readonly Offered[];
 }
@@ -35,6 +37,8 @@ interface OfferedOption {
   readonly takesValue: boolean;
   /** Empty for any value. */
   readonly values: readonly string[];
+  /** A command line that prints the values; absent if they are known. */
+  readonly source?: string | undefined;
 }
 
 const helpCommand: Offered = { name: 'help', help: 'explain a command', options: [], values: [], commands: [] };
@@ -46,13 +50,30 @@ async function offeredOf({ name, help, args = {}, options = {}, commands = [] }:
     help,
     options: await Promise.all(Object.values(options).map(optionOf)),
     values: (await argument?.choices?.()) ?? [],
+    source: sourceOf(argument),
     commands: await Promise.all(commands.map(offeredOf)),
   };
 }
 
-async function optionOf({ flags, help, choices }: Declared<unknown>): Promise<OfferedOption> {
+async function optionOf(declared: Declared<unknown>): Promise<OfferedOption> {
+  const { flags, help, choices } = declared;
   const [flag = ''] = flags.split(' ');
-  return { flag, help, takesValue: flags.includes('<'), values: (await choices?.()) ?? [] };
+  return { flag, help, takesValue: flags.includes('<'), values: (await choices?.()) ?? [], source: sourceOf(declared) };
+}
+
+/** Prints the first column of a list, without its header. */
+function sourceOf(declared: Declared<unknown> | undefined): string | undefined {
+  return declared?.listedBy && `automate ${declared.listedBy} list 2>/dev/null | tail -n +2 | cut -d " " -f 1`;
+}
+
+/** True if a shell can offer values. */
+function hasValues({ values, source }: Pick<Offered, 'values' | 'source'>): boolean {
+  return values.length > 0 || source !== undefined;
+}
+
+/** The values as bash writes them between double quotes. */
+function bashValues({ values, source }: Pick<Offered, 'values' | 'source'>): string {
+  return source === undefined ? values.join(' ') : `$(${source})`;
 }
 
 /** The commands that can be run: those inside a group are named with it. */
@@ -79,11 +100,11 @@ function bash(commands: readonly Offered[]): string {
     (group) => `    ${group.name}) values="${[namesOf(group.commands), ...flagsOf(group)].join(' ')}" ;;`,
   );
   const cases = runnable(commands).map((command) => {
-    const values = command.values.length > 0 ? ` values="${command.values.join(' ')}"` : '';
+    const values = hasValues(command) ? ` values="${bashValues(command)}"` : '';
     return `    '${command.name}') words="${[...flagsOf(command), '--help'].join(' ')}"${values} ;;`;
   });
-  const valued = runnable(commands).flatMap(({ options }) => options.filter(({ values }) => values.length > 0));
-  const values = new Map(valued.map((option) => [option.flag, `    ${option.flag}) words="" values="${option.values.join(' ')}" ;;`]));
+  const valued = runnable(commands).flatMap(({ options }) => options.filter(hasValues));
+  const values = new Map(valued.map((option) => [option.flag, `    ${option.flag}) words="" values="${bashValues(option)}" ;;`]));
   return `# bash completion for automate: eval "$(automate completion bash)"
 _automate() {
   local current="\${COMP_WORDS[COMP_CWORD]}" command="\${COMP_WORDS[1]}" words values=""
@@ -112,17 +133,22 @@ complete -o default -F _automate automate`;
 
 function zsh(commands: readonly Offered[]): string {
   const plain = (text: string) => text.replaceAll("'", '’').replace(/[[\]:"\\]/g, ' ');
-  const choicesOf = (values: readonly string[]) => (values.length > 0 ? `value:(${values.join(' ')})` : 'value:_files');
+  const choicesOf = ({ values, source }: Pick<Offered, 'values' | 'source'>) => {
+    if (source !== undefined) return `value:{compadd $(${source})}`;
+    return values.length > 0 ? `value:(${values.join(' ')})` : 'value:_files';
+  };
   const described = (some: readonly Offered[]) => some.map(({ name, help }) => `'${name}:${plain(help)}'`);
   const ownFlags = ({ options }: Offered) => options.map(({ flag, help }) => `'${flag}:${plain(help)}'`);
   const groups = groupsIn(commands).map(
     (group) => `    ${group.name}) inner=(${[...described(group.commands), ...ownFlags(group)].join(' ')}) ;;`,
   );
-  const cases = runnable(commands).map(({ name, options, values }) => {
-    const flags = options.map(
-      ({ flag, help, takesValue, values: choices }) => `'${flag}[${plain(help)}]${takesValue ? `:${choicesOf(choices)}` : ''}'`,
-    );
-    return `    '${name}') _arguments ${[...flags, values.length > 0 ? `'1:${choicesOf(values)}'` : "'*:file:_files'"].join(' ')} ;;`;
+  const cases = runnable(commands).map((command) => {
+    const flags = command.options.map((option) => {
+      const { flag, help, takesValue } = option;
+      return `'${flag}[${plain(help)}]${takesValue ? `:${choicesOf(option)}` : ''}'`;
+    });
+    const argument = hasValues(command) ? `'1:${choicesOf(command)}'` : "'*:file:_files'";
+    return `    '${command.name}') _arguments ${[...flags, argument].join(' ')} ;;`;
   });
   return `#compdef automate
 # zsh completion for automate: eval "$(automate completion zsh)"
@@ -152,9 +178,12 @@ compdef _automate automate`;
 
 function fish(commands: readonly Offered[]): string {
   const quoted = (text: string) => `'${text.replace(/[\\']/g, '\\$&')}'`;
-  const choices = (values: readonly string[]) => (values.length > 0 ? ` -f -a ${quoted(values.join(' '))}` : '');
-  const flagText = ({ flag, help, takesValue, values }: OfferedOption) =>
-    ` -l ${flag.slice('--'.length)}${takesValue ? ' -r' : ''}${choices(values)} -d ${quoted(help)}`;
+  const choices = ({ values, source }: Pick<Offered, 'values' | 'source'>) => {
+    if (source !== undefined) return ` -f -a ${quoted(`(${source})`)}`;
+    return values.length > 0 ? ` -f -a ${quoted(values.join(' '))}` : '';
+  };
+  const flagText = (option: OfferedOption) =>
+    ` -l ${option.flag.slice('--'.length)}${option.takesValue ? ' -r' : ''}${choices(option)} -d ${quoted(option.help)}`;
   const seen = (name: string) =>
     name
       .split(' ')
@@ -168,9 +197,10 @@ function fish(commands: readonly Offered[]): string {
       ...group.options.map((option) => inside + flagText(option)),
     ];
   });
-  const lines = runnable(commands).flatMap(({ name, options, values }) => {
-    const inside = `complete -c automate -n '${seen(name)}'`;
-    return [...(values.length > 0 ? [inside + choices(values)] : []), ...options.map((option) => inside + flagText(option))];
+  const lines = runnable(commands).flatMap((command) => {
+    const inside = `complete -c automate -n '${seen(command.name)}'`;
+    const argument = hasValues(command) ? [inside + choices(command)] : [];
+    return [...argument, ...command.options.map((option) => inside + flagText(option))];
   });
   return ['# fish completion for automate: automate completion fish | source', ...names, ...innerNames, ...lines].join('\n');
 }

@@ -15,6 +15,10 @@ export interface Declared<Value> {
   readonly defaultText?: string;
   /** The values that a shell offers. Loaded only for completion. */
   readonly choices?: () => Promise<readonly string[]>;
+  /** The command whose list has the values that a shell offers: names that the user has saved. */
+  readonly listedBy?: 'credentials' | 'connections';
+  /** The heading of its group in the help; absent for the default one. */
+  readonly group?: string;
   /** The letter that stands for the option: `i` for `-i`. */
   readonly short?: string;
   /** True for an option whose values are gathered. */
@@ -35,7 +39,7 @@ export type ValuesOf<Table> = { readonly [Key in Exclude<keyof Table, OptionalKe
   readonly [Key in OptionalKeys<Table>]?: Exclude<ValueOf<Table[Key]>, undefined>;
 };
 
-type More = Pick<Declared<unknown>, 'about' | 'choices' | 'short' | 'isRepeatable'>;
+type More = Pick<Declared<unknown>, 'about' | 'choices' | 'listedBy' | 'short' | 'isRepeatable'>;
 
 /** An option without a value. */
 export function flag(flags: string, help: string, more: More = {}): Declared<boolean | undefined> {
@@ -71,9 +75,14 @@ export function defaultsTo<Value>(value: Value, option: Declared<Value | undefin
 export function argument<Flags extends string>(
   flags: Flags,
   help: string,
-  more: Pick<Declared<string>, 'parse' | 'default' | 'choices'> = {},
+  more: Pick<Declared<string>, 'parse' | 'default' | 'choices' | 'listedBy'> = {},
 ): Declared<Flags extends `<${string}` ? string : string | undefined> {
   return { flags, help, ...more };
+}
+
+/** The same options under a heading in the help. */
+export function grouped<Table extends Declarations>(group: string, table: Table): Table {
+  return Object.fromEntries(Object.entries(table).map(([name, option]) => [name, { ...option, group }])) as unknown as Table;
 }
 
 /** The words of each option that was given, by its name, in the order in which they were given. */
@@ -93,6 +102,8 @@ export interface CommandSpec {
   readonly help: string;
   readonly args?: Declarations;
   readonly options?: Declarations;
+  /** Command lines to copy, for the help and the manual page. */
+  readonly examples?: readonly string[];
   /** Printed below the options in the help. */
   readonly footer?: string;
   /** The message for too many arguments; absent for the default one. */

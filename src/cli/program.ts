@@ -16,6 +16,10 @@ export function createProgram(commands: readonly CommandSpec[], terminal: Termin
   const program = new Command('automate')
     .description('Runs automations over CSV and JSON files: every record passes the nodes of a flow.')
     .version(version)
+    .addHelpText(
+      'after',
+      '\nautomate COMMAND --help explains a command, with examples.\nThe folder docs, beside this program, explains everything else.',
+    )
     .showSuggestionAfterError()
     .showHelpAfterError('(automate --help tells more)')
     .configureOutput({
@@ -30,10 +34,11 @@ export function createProgram(commands: readonly CommandSpec[], terminal: Termin
 type Context = { readonly terminal: Terminal } & Pick<Outcome, 'exit'>;
 
 function addCommand(parent: Command, spec: CommandSpec, context: Context): void {
-  const { name, help, args = {}, options = {}, footer, commands = [] } = spec;
+  const { name, help, args = {}, options = {}, examples, footer, commands = [] } = spec;
   const command = parent.command(name).description(help);
   for (const declared of Object.values(args)) command.addArgument(argumentOf(declared));
   for (const declared of Object.values(options)) command.addOption(optionOf(declared));
+  if (examples) command.addHelpText('after', `\nExamples:\n${examples.map((line) => `  ${line}`).join('\n')}`);
   if (footer !== undefined) command.addHelpText('after', footer);
   const path = parent.parent ? `${parent.name()} ${name}` : name;
   command.showHelpAfterError(`(automate ${path} --help tells more)`);
@@ -47,9 +52,10 @@ function argumentOf({ flags, help, parse, default: value }: Declared<unknown>): 
   return value === undefined ? argument : argument.default(value);
 }
 
-function optionOf({ flags, short, help, parse, default: value, defaultText }: Declared<unknown>): Option {
+function optionOf({ flags, short, group, help, parse, default: value, defaultText }: Declared<unknown>): Option {
   const option = new Option(short === undefined ? flags : `-${short}, ${flags}`, help);
   if (parse) option.argParser(parse as (text: string) => unknown);
+  if (group !== undefined) option.helpGroup(`${group}:`);
   return value === undefined ? option : option.default(value, defaultText);
 }
 

@@ -2,6 +2,7 @@ import { execFileSync, spawnSync } from 'node:child_process';
 import { describe, expect, test } from 'vitest';
 import { nodeTypes } from '../../src/nodes/index.ts';
 import { workplace } from '../helpers/cli.ts';
+import { shell } from '../helpers/shell.ts';
 
 const types = nodeTypes.map(({ name }) => name);
 
@@ -93,4 +94,19 @@ test.each([
 
 test.each(['tcsh', 'constructor', ''])('completion refuses the shell "%s"', async (shell) => {
   expect(await script(shell)).toEqual({ code: 2, stdout: '', stderr: `automate: expected bash, zsh, fish, found "${shell}"\n` });
+});
+
+test('bash completes the names of saved credentials and connections', async () => {
+  const place = await workplace();
+  const { stdout: completion } = await place.automate(['completion', 'bash']);
+  const env = { AUTOMATE_VAULT_PASSPHRASE: 'a passphrase' };
+  await place.automate(['credentials', 'set', 'crm-token', '--backend', 'vault'], { stdin: 'sesame-7f3a', env });
+  await place.automate(['connections', 'add', 'http', 'crm', '--base-url', 'https://crm.example.com', '--auth', 'none']);
+  const offers = async (words: string) => {
+    const ask = `COMP_CWORD=$((\${#COMP_WORDS[@]} - 1)); _automate; echo "\${COMPREPLY[@]}"`;
+    return (await shell(place, `${completion}\nCOMP_WORDS=(automate ${words} ""); ${ask}`)).stdout;
+  };
+  expect(await offers('credentials remove')).toBe('crm-token\n');
+  expect(await offers('connections show')).toBe('crm\n');
+  expect(await offers('connections add http other --credential')).toBe('crm-token\n');
 });

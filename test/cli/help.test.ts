@@ -40,6 +40,30 @@ describe('--help', () => {
   });
 });
 
+test.each(paths.filter(([, { run }]) => run))(
+  '%s has examples that can be copied: their options exist',
+  (path, { options = {}, examples = [] }) => {
+    expect(examples.length).toBeGreaterThan(0);
+    const known = Object.values(options).flatMap(({ flags, short }) => [
+      flags.split(' ')[0],
+      ...(short === undefined ? [] : [`-${short}`]),
+    ]);
+    for (const example of examples) {
+      const call = example.split(/[|<>]/).find((part) => part.includes(`automate ${path}`));
+      const words = (call ?? '').replace(/'[^']*'/g, 'quoted').split(' ');
+      expect(known).toEqual(expect.arrayContaining(words.filter((word) => word.startsWith('-'))));
+      expect([path, call]).toEqual([path, expect.stringContaining(`automate ${path}`)]);
+    }
+  },
+);
+
+test('run --help groups its options', async () => {
+  const { stdout } = await (await workplace()).automate(['run', '--help']);
+  expect(stdout.match(/^[A-Z]\w+:/gm)).toEqual(
+    expect.arrayContaining(['Input:', 'Output:', 'Limits:', 'Showing:', 'Requests:', 'Examples:']),
+  );
+});
+
 test('every option is parsed under the name of its declaration', () => {
   for (const [path, { options = {} }] of paths) {
     const [outer, inner] = path.split(' ');

@@ -1,4 +1,5 @@
 import { expect, onTestFinished, test } from 'vitest';
+import { commands } from '../../src/cli/commands.ts';
 import { createDemoApi } from '../../src/io/demo/api.ts';
 import { answeringServer } from '../helpers/answering-server.ts';
 import { makeCertificates } from '../helpers/certificates.ts';
@@ -6,6 +7,7 @@ import { workplace } from '../helpers/cli.ts';
 import { proxyServer } from '../helpers/proxy-server.ts';
 import { exampleApi } from './example-api.ts';
 import { flowReference } from './flow-reference.ts';
+import { manPage } from './man-page.ts';
 import { blocksOf, proseOf, readPages, root } from './pages.ts';
 import { isAlike, runPage } from './run-page.ts';
 
@@ -53,4 +55,8 @@ test('outputs are compared but for times, rates, dates and ports; a line ... sta
 
 test('docs/flow-reference.md has every option of the tables in src (npm test -- test/docs -u writes it anew)', async () => {
   await expect(flowReference()).toMatchFileSnapshot(`${root}docs/flow-reference.md`);
+});
+
+test('the manual page has every command and option (npm test -- test/docs -u writes it anew)', async () => {
+  await expect(manPage(commands)).toMatchFileSnapshot(`${root}docs/automate.1`);
 });

@@ -2,7 +2,7 @@ import { argument, type CommandSpec, command } from '../options.ts';
 import { httpOptions, json } from '../shared-options.ts';
 import { addOptions, pathOption } from './connection-options.ts';
 
-const name = argument('<name>', "the connection's name");
+const name = argument('<name>', "the connection's name", { listedBy: 'connections' });
 const commands = () => import('./connections.ts');
 
 /** `automate connections` and its commands. */
@@ -13,6 +13,10 @@ export const connections: CommandSpec = {
     command({
       name: 'add',
       help: 'save a connection; in a terminal it asks for what is missing',
+      examples: [
+        'automate connections add http crm --base-url https://crm.example.com/v2',
+        'automate connections add mcp search --url https://mcp.example.com/mcp',
+      ],
       args: {
         type: argument('[type]', 'http or mcp', { choices: async () => ['http', 'mcp'] }),
         name: argument('[name]', "the connection's name, as in flows"),
@@ -23,13 +27,15 @@ export const connections: CommandSpec = {
     command({
       name: 'list',
       help: 'list the saved connections',
-      args: { name: argument('[name]', 'only this one') },
+      examples: ['automate connections list'],
+      args: { name: argument('[name]', 'only this one', { listedBy: 'connections' }) },
       options: { json },
       run: async ({ args, options, terminal }) => (await commands()).listCommand(args.name, options, terminal),
     }),
     command({
       name: 'show',
       help: 'show a connection as YAML for a flow',
+      examples: ['automate connections show crm'],
       args: { name },
       options: { json },
       run: async ({ args, options, terminal }) => (await commands()).showCommand(args.name, options, terminal),
@@ -37,6 +43,7 @@ export const connections: CommandSpec = {
     command({
       name: 'test',
       help: 'http: send one GET request, which costs a credit; mcp: ask the server for its tools, and log in if it requires that',
+      examples: ['automate connections test crm --path /health'],
       args: { name },
       options: { path: pathOption, ...httpOptions },
       run: async ({ args, options, terminal }) => (await import('./connections-test.ts')).testCommand(args.name, options, terminal),
@@ -44,6 +51,7 @@ export const connections: CommandSpec = {
     command({
       name: 'tools',
       help: 'list the tools of an MCP connection, or explain one, with a node to paste',
+      examples: ['automate connections tools search'],
       args: { name, tool: argument('[tool]', 'only this one') },
       options: { json, ...httpOptions },
       run: async ({ args, options, terminal }) =>
@@ -52,6 +60,7 @@ export const connections: CommandSpec = {
     command({
       name: 'remove',
       help: 'remove a saved connection',
+      examples: ['automate connections remove crm'],
       args: { name },
       run: async ({ args, terminal }) => (await commands()).removeCommand(args.name, terminal),
     }),

@@ -18,7 +18,7 @@ export const addOptions = {
   auth: text('--auth <type>', 'none, bearer, api_key, basic, oauth2_client_credentials or, for mcp, oauth2_authorization_code', {
     choices: authChoices,
   }),
-  credential: text('--credential <name>', 'name of the credential that holds the secret'),
+  credential: text('--credential <name>', 'name of the credential that holds the secret', { listedBy: 'credentials' }),
   header: text('--header <name>', 'for api_key: header that carries the key'),
   query: text('--query <name>', 'for api_key: query parameter that carries the key'),
   username: text('--username <name>', 'for basic; without it the secret is username:password'),

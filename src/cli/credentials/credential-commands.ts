@@ -2,8 +2,8 @@ import { argument, type CommandSpec, command, flag } from '../options.ts';
 import { json } from '../shared-options.ts';
 import { ofEnv, setOptions } from './credential-options.ts';
 
-const name = argument('<name>', "the credential's name");
-const onlyName = argument('[name]', 'only this one');
+const name = argument('<name>', "the credential's name", { listedBy: 'credentials' });
+const onlyName = argument('[name]', 'only this one', { listedBy: 'credentials' });
 const env = ofEnv();
 const commands = () => import('./credentials.ts');
 
@@ -15,7 +15,11 @@ export const credentials: CommandSpec = {
     command({
       name: 'set',
       help: 'store a secret, from a prompt or from stdin',
-      args: { name: argument('<name>', "the credential's name, as in flows") },
+      examples: [
+        'automate credentials set crm-token',
+        'automate credentials set crm-token --expires 90d < token.txt',
+      ],
+      args: { name: argument('<name>', "the credential's name, as in flows", { listedBy: 'credentials' }) },
       options: setOptions,
       tooManyArguments:
         "expected a name and nothing else: the secret comes from a prompt or from stdin\nwhat you typed here may now be in the shell's history, and was visible in the list of processes",
@@ -24,6 +28,7 @@ export const credentials: CommandSpec = {
     command({
       name: 'list',
       help: 'list credentials with their backend, age, expiry and last use',
+      examples: ['automate credentials list'],
       args: { name: onlyName },
       options: { env: ofEnv('all of them'), json },
       run: async ({ args, options, terminal }) => (await commands()).listCommand(args.name, options, terminal),
@@ -31,6 +36,7 @@ export const credentials: CommandSpec = {
     command({
       name: 'show',
       help: 'show a credential without its secret',
+      examples: ['automate credentials show crm-token'],
       args: { name },
       options: { env, json },
       run: async ({ args, options, terminal }) => (await commands()).showCommand(args.name, options, terminal),
@@ -38,6 +44,7 @@ export const credentials: CommandSpec = {
     command({
       name: 'remove',
       help: 'remove a credential',
+      examples: ['automate credentials remove crm-token'],
       args: { name },
       options: { env, force: flag('--force', 'forget it even if its keychain or vault cannot be opened') },
       run: async ({ args, options, terminal }) => (await commands()).removeCommand(args.name, options, terminal),
@@ -45,6 +52,7 @@ export const credentials: CommandSpec = {
     command({
       name: 'restore',
       help: 'bring back the previous secret, which is stored until the new one has worked',
+      examples: ['automate credentials restore crm-token'],
       args: { name },
       options: { env },
       run: async ({ args, options, terminal }) => (await commands()).restoreCommand(args.name, options, terminal),
@@ -52,14 +60,16 @@ export const credentials: CommandSpec = {
     command({
       name: 'check',
       help: 'look up credentials as a run does, and report problems',
-      args: { name: argument('[name]', 'only this one (default: all)') },
+      examples: ['automate credentials check'],
+      args: { name: argument('[name]', 'only this one (default: all)', { listedBy: 'credentials' }) },
       options: { env },
       run: async ({ args, options, terminal }) => (await commands()).checkCommand(args.name, options, terminal),
     }),
     command({
       name: 'backend',
       help: 'show the credential backends: the one in use, and why others are not',
-      args: { name: argument('[name]', 'for this credential') },
+      examples: ['automate credentials backend'],
+      args: { name: argument('[name]', 'for this credential', { listedBy: 'credentials' }) },
       options: { env, json },
       run: async ({ args, options, terminal }) => (await commands()).backendCommand(args.name, options, terminal),
     }),

@@ -1,44 +1,54 @@
 import { inputName, maxErrorsArgument, rateArgument, wholeNumber } from '../arguments.ts';
 import type { InputOptions } from '../input-options.ts';
-import { defaultsTo, flag, negated, parsed, type ValuesOf, type WrittenOptions } from '../options.ts';
+import { defaultsTo, flag, grouped, negated, parsed, type ValuesOf, type WrittenOptions } from '../options.ts';
 import { file, format, httpOptions, inputOptions, setOption } from '../shared-options.ts';
 
 /** The options of `automate run`. */
 export const runOptions = {
-  in: parsed(
-    '--in <file>',
-    inputName,
-    'the input: .csv .tsv .json .jsonl .ndjson, each also .gz, or - for stdin (default: stdin, unless it is a terminal)',
-    { about: 'input', short: 'i' },
-  ),
-  input: negated('--no-input', 'run the flow once, over one record without fields', { about: 'input' }),
-  out: defaultsTo('-', file('--out <file>', 'the output, or - for stdout', { about: 'output', short: 'o' })),
-  outFormat: format('--out-format <format>', 'format of the output (default: by its name, else as the input)'),
-  errors: file('--errors <file>', 'the failed records, or none (default: <out>.errors.<ext> beside the output)', { about: 'output' }),
-  limit: parsed('--limit <n>', wholeNumber(0), 'process at most N records', { about: 'input', short: 'n' }),
-  skip: parsed('--skip <n>', wholeNumber(0), 'skip the first N records', { about: 'input' }),
-  set: setOption,
-  concurrency: parsed('--concurrency <n>', wholeNumber(1), 'at most N requests in flight at once, per node'),
-  rate: parsed('--rate <rate>', rateArgument, 'maximum rate of requests, such as 10/s, per origin and credential'),
-  maxErrors: parsed(
-    '--max-errors <n>',
-    maxErrorsArgument,
-    'stop once more records than this have failed: a number, or a percentage such as 5%',
-  ),
-  keepGoing: flag('--keep-going', 'do not stop when nobody answers, or when the first records all fail alike'),
-  maxCredits: parsed('--max-credits <n>', wholeNumber(0), 'spend at most N credits'),
-  unordered: flag('--unordered', 'write records as they finish, not in input order'),
-  dryRun: flag('--dry-run', 'send nothing: print the plan with its records, requests, credits and time'),
-  events: file('--events <file>', 'write every event as NDJSON', { about: 'output' }),
-  summary: file('--summary <file>', 'write the summary as JSON', { about: 'output' }),
-  resume: flag('--resume', 'continue an earlier run of the same command line', { about: 'start' }),
-  replace: flag('--replace', 'keep existing files until the run is complete, then replace them', { about: 'output' }),
-  csvSafe: flag('--csv-safe', "put ' before cells that a spreadsheet would run as a formula"),
-  force: flag('--force', 'overwrite existing files', { about: 'start', short: 'f' }),
-  quiet: flag('--quiet', 'show nothing if all goes well; else only what failed', { short: 'q' }),
-  verbose: flag('--verbose', 'show a line for each attempt: record, node, request, status and time', { short: 'v' }),
-  ...inputOptions,
-  ...httpOptions,
+  ...grouped('Input', {
+    in: parsed(
+      '--in <file>',
+      inputName,
+      'the input: .csv .tsv .json .jsonl .ndjson, each also .gz, or - for stdin (default: stdin, unless it is a terminal)',
+      { about: 'input', short: 'i' },
+    ),
+    input: negated('--no-input', 'run the flow once, over one record without fields', { about: 'input' }),
+    ...inputOptions,
+    limit: parsed('--limit <n>', wholeNumber(0), 'process at most N records', { about: 'input', short: 'n' }),
+    skip: parsed('--skip <n>', wholeNumber(0), 'skip the first N records', { about: 'input' }),
+    set: setOption,
+  }),
+  ...grouped('Output', {
+    out: defaultsTo('-', file('--out <file>', 'the output, or - for stdout', { about: 'output', short: 'o' })),
+    outFormat: format('--out-format <format>', 'format of the output (default: by its name, else as the input)'),
+    errors: file('--errors <file>', 'the failed records, or none (default: <out>.errors.<ext> beside the output)', { about: 'output' }),
+    replace: flag('--replace', 'keep existing files until the run is complete, then replace them', { about: 'output' }),
+    resume: flag('--resume', 'continue an earlier run of the same command line', { about: 'start' }),
+    force: flag('--force', 'overwrite existing files', { about: 'start', short: 'f' }),
+    unordered: flag('--unordered', 'write records as they finish, not in input order'),
+    csvSafe: flag('--csv-safe', "put ' before cells that a spreadsheet would run as a formula"),
+  }),
+  ...grouped('Limits', {
+    concurrency: parsed('--concurrency <n>', wholeNumber(1), 'at most N requests in flight at once, per node'),
+    rate: parsed('--rate <rate>', rateArgument, 'maximum rate of requests, such as 10/s, per origin and credential'),
+    maxCredits: parsed('--max-credits <n>', wholeNumber(0), 'spend at most N credits'),
+    maxErrors: parsed(
+      '--max-errors <n>',
+      maxErrorsArgument,
+      'stop once more records than this have failed: a number, or a percentage such as 5%',
+    ),
+    keepGoing: flag('--keep-going', 'do not stop when nobody answers, or when the first records all fail alike'),
+  }),
+  ...grouped('Showing', {
+    dryRun: flag('--dry-run', 'send nothing: print the plan with its records, requests, credits and time'),
+    quiet: flag('--quiet', 'show nothing if all goes well; else only what failed', { short: 'q' }),
+    verbose: flag('--verbose', 'show a line for each attempt: record, node, request, status and time', { short: 'v' }),
+    summary: file('--summary <file>', 'write the summary as JSON', { about: 'output' }),
+    events: file('--events <file>', 'write every event as NDJSON', { about: 'output' }),
+  }),
+  ...grouped('Requests', {
+    ...httpOptions,
+  }),
 };
 
 /** The options of `automate run` as they were given. */
