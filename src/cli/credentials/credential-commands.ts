@@ -15,10 +15,7 @@ export const credentials: CommandSpec = {
     command({
       name: 'set',
       help: 'store a secret, from a prompt or from stdin',
-      examples: [
-        'automate credentials set crm-token',
-        'automate credentials set crm-token --expires 90d < token.txt',
-      ],
+      examples: ['automate credentials set crm-token', 'automate credentials set crm-token --expires 90d < token.txt'],
       args: { name: argument('<name>', "the credential's name, as in flows", { listedBy: 'credentials' }) },
       options: setOptions,
       tooManyArguments:
