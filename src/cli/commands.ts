@@ -116,6 +116,7 @@ const demo = command({
 const geocode = command({
   name: 'geocode',
   help: 'find the place that an address names, or the one nearest to a point (costs a credit)',
+  examples: ['automate geocode "Paris, TX"', 'automate geocode --point 48.8584,2.2945'],
   args: { address: argument('[address]', 'an address, a place, a region or a country') },
   options: geocodeOptions,
   run: async ({ args, options, terminal }) => (await import('./geocode/geocode.ts')).geocodeCommand(args.address, options, terminal),

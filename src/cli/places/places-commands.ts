@@ -5,6 +5,7 @@ import { json } from '../shared-options.ts';
 const chains = command({
   name: 'chains',
   help: 'find the chain that a name means, in the data that are part of automate',
+  examples: ['automate places chains starbuks', 'automate places chains target --country AU --json'],
   args: { words: argument('<words...>', 'a name as people write it') },
   options: {
     country: text('--country <code>', 'prefer chains in this country (ISO 3166-1 alpha-2, such as DE)'),
@@ -18,6 +19,7 @@ const chains = command({
 const categories = command({
   name: 'categories',
   help: 'find the category that words mean, or list all categories',
+  examples: ['automate places categories coffee shop', 'automate places categories Apotheke --language de'],
   args: { words: argument('[words...]', 'words in any language, or an id; without them all categories are listed') },
   options: {
     language: text('--language <code>', 'language of the words, tried first, and of the names, such as de (default: en)'),
