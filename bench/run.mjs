@@ -1,4 +1,4 @@
-// npm run bench -- [throughput] [latency] [memory] [startup] [batch] [flows] [--quick] [--node PATH] [--json FILE]
+// npm run bench -- [throughput] [latency] [memory] [startup] [batch] [flows] [lookups] [--quick] [--node PATH] [--json FILE]
 // Side-by-side measurements on this machine, over loopback. Without a part: all of them. --quick leaves the longest runs out.
 import { spawnSync } from 'node:child_process';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
@@ -9,11 +9,12 @@ import { automateProblem } from './contestants.mjs';
 import { batch } from './parts/batch.mjs';
 import { flows } from './parts/flows.mjs';
 import { latency } from './parts/latency.mjs';
+import { lookups } from './parts/lookups.mjs';
 import { memory } from './parts/memory.mjs';
 import { startup } from './parts/startup.mjs';
 import { throughput } from './parts/throughput.mjs';
 
-const parts = { throughput, latency, memory, startup, batch, flows };
+const parts = { throughput, latency, memory, startup, batch, flows, lookups };
 
 const { values: options, positionals: wanted } = parseArgs({
   allowPositionals: true,

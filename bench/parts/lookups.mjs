@@ -1,0 +1,86 @@
+import { rmSync, writeFileSync } from 'node:fs';
+import { measure } from '../child.mjs';
+import { automateEnv, binary } from '../contestants.mjs';
+import { figure, median, printTable } from '../table.mjs';
+
+const rounds = 3;
+
+/** Towns around which the points of a record lie. */
+const towns = [
+  { name: 'Berlin', country: 'Germany', lat: 52.52, lon: 13.4 },
+  { name: 'Paris', country: 'France', lat: 48.85, lon: 2.35 },
+  { name: 'New York', country: 'NY', lat: 40.71, lon: -74.01 },
+  { name: 'Los Angeles', country: 'CA 90012, USA', lat: 34.05, lon: -118.24 },
+  { name: 'São Paulo', country: 'Brasil', lat: -23.55, lon: -46.64 },
+  { name: 'München', country: 'Deutschland', lat: 48.14, lon: 11.58 },
+  { name: 'London', country: 'UK', lat: 51.51, lon: -0.13 },
+  { name: 'Mumbai', country: 'India', lat: 19.07, lon: 72.88 },
+];
+
+/** Degrees between a town and its points, at most. */
+const spread = 2;
+
+/** Each adds six fields to a record. */
+const flows = {
+  set: '{ type: set, fields: { a: "{{id}}", b: "{{lat}}", c: "{{lon}}", d: "{{address}}", e: here, f: there } }',
+  'geocode, a point': '{ type: geocode, point: { lat: "{{lat}}", lon: "{{lon}}" } }',
+  'geocode, an address': '{ type: geocode, address: "{{address}}" }',
+};
+
+/** Records a second and memory of lookups in embedded data, beside a flow that only sets fields. */
+export async function lookups({ node, folder, quick, withAutomate }) {
+  if (!withAutomate) return console.log('\nLookups: left out, automate cannot run');
+  const records = quick ? 50_000 : 200_000;
+  const [input, output, flow] = [`${folder}/lookups.csv`, `${folder}/lookups.out.csv`, `${folder}/lookups.yaml`];
+  writeFileSync(input, pointsText(records));
+  const measured = Object.fromEntries(Object.keys(flows).map((name) => [name, []]));
+  for (let round = 0; round < rounds; round++) {
+    for (const [name, step] of Object.entries(flows)) {
+      writeFileSync(flow, `nodes: [${step}]\n`);
+      measured[name].push(
+        await measure([node, binary, 'run', flow, '--in', input, '--out', output, '--quiet'], { env: automateEnv(folder) }),
+      );
+      rmSync(output);
+    }
+  }
+  const middle = (all, figureOf) => median(all.map(figureOf));
+  const results = Object.entries(measured).map(([name, all]) => ({
+    name,
+    perSecond: records / middle(all, ({ seconds }) => seconds),
+    cpuUs: (middle(all, ({ cpuSeconds }) => cpuSeconds) * 1e6) / records,
+    peakMb: middle(all, ({ peakMb }) => peakMb),
+  }));
+  print(results, records);
+  return { records, rounds, results };
+}
+
+/** Random points and addresses, the same in every run. */
+function pointsText(records) {
+  let seed = 1;
+  const random = () => {
+    seed = (seed * 1_103_515_245 + 12_345) % 2 ** 31;
+    return seed / 2 ** 31;
+  };
+  const lines = Array.from({ length: records }, (_, id) => {
+    const { name, country, lat, lon } = towns[id % towns.length];
+    const near = (degrees) => (degrees + spread * (2 * random() - 1)).toFixed(5);
+    return `${id},${near(lat)},${near(lon)},"${id % 200} Main Street, ${name}, ${country}"\n`;
+  });
+  return `id,lat,lon,address\n${lines.join('')}`;
+}
+
+function print(results, records) {
+  const [{ perSecond: basis, peakMb: basisMb }] = results;
+  printTable(
+    `Lookups in embedded data: ${figure(records)} records, median of ${rounds} runs in turns`,
+    ['', 'records/s', 'x', 'CPU us each', 'peak MB', 'more MB'],
+    results.map(({ name, perSecond, cpuUs, peakMb }) => [
+      name,
+      figure(perSecond),
+      figure(perSecond / basis, 2),
+      figure(cpuUs, 1),
+      figure(peakMb),
+      figure(peakMb === undefined ? undefined : peakMb - basisMb),
+    ]),
+  );
+}
