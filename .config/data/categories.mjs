@@ -69,6 +69,10 @@ function wordsOf(preset, translations) {
   ];
 }
 
+/** The texts without those that differ from another only in capitals. */
 function listed(texts, others) {
-  return [...new Set(texts.map((text) => text.replace(/\s+/g, ' ').trim()))].filter((text) => text !== '' && !others.includes(text));
+  const seen = new Set(others.map((text) => text.toLowerCase()));
+  return texts
+    .map((text) => text.replace(/\s+/g, ' ').trim())
+    .filter((text) => text !== '' && !seen.has(text.toLowerCase()) && seen.add(text.toLowerCase()));
 }

@@ -63,6 +63,25 @@ describe('a run with a lookup', () => {
     expect(stdout).not.toContain('time:');
   });
 
+  test('reads its data only for a lookup, and each file once', async () => {
+    const here = await place();
+    await here.write(
+      'note-reads.cjs',
+      `const fs = require('node:fs/promises'), read = fs.readFile;
+      fs.readFile = (path, ...more) => {
+        if (/\\.br$/.test(path)) require('node:fs').appendFileSync('reads.txt', String(path).split('/').at(-1) + '\\n');
+        return read(path, ...more);
+      };`,
+    );
+    const start = (...args: string[]) => here.start(args, { node: ['--require', here.path('note-reads.cjs')] }).finished;
+    await here.write('set.yaml', 'nodes: [{ type: set, fields: { b: "{{company}}" } }]\n');
+    expect((await start('run', 'set.yaml', '--in', 'in.csv', '--out', 'set.csv')).code).toBe(0);
+    expect((await start('--version')).code).toBe(0);
+    expect(await here.files()).not.toContain('reads.txt');
+    expect((await start('run', 'flow.yaml', '--in', 'in.csv', '--out', 'out.csv')).code).toBe(0);
+    expect(await here.read('reads.txt')).toBe('chains.br\nnotices.br\n');
+  });
+
   test('ends with exit 6 if the data cannot be read, and says what to do', async () => {
     const here = await place();
     await here.write(
