@@ -6,6 +6,7 @@ import { initOptions, nodesOptions, validateOptions } from './flow/flow-options.
 import { geocodeOptions } from './geocode/geocode-options.ts';
 import { argument, type CommandSpec, command, flag, parsed } from './options.ts';
 import { places } from './places/places-commands.ts';
+import { retriedOutput, retryOptions } from './retry/retry-options.ts';
 import { runOptions } from './run/run-options.ts';
 import { flow, json } from './shared-options.ts';
 import { testRequestOptions } from './test-request/test-request-options.ts';
@@ -31,6 +32,16 @@ const run = command({
   footer: exitCodesHelp,
   run: async ({ args, options, written, terminal }) =>
     (await import('./run/run.ts')).runCommand({ flow: args.flow, options, written }, terminal),
+});
+
+const retry = command({
+  name: 'retry',
+  help: 'run the failed records of an output again, and put their rows into it',
+  examples: ['automate retry out.csv', 'automate retry out.csv --resume'],
+  args: { out: retriedOutput },
+  options: retryOptions,
+  run: async ({ args, options, written, terminal }) =>
+    (await import('./retry/retry.ts')).retryCommand({ out: args.out, options, written }, terminal),
 });
 
 const testRequest = command({
@@ -189,6 +200,7 @@ const credits: CommandSpec = {
 /** The commands, in the order of the help. */
 export const commands: readonly CommandSpec[] = [
   run,
+  retry,
   testRequest,
   validate,
   init,

@@ -3,16 +3,25 @@ import type { Fields } from './record.ts';
 
 /** A record on its way through the chain. */
 export interface Item {
-  /** 1-based place in the input. */
+  /** 1-based place in the input. For a retried record, the place in the input of the run in which it failed. */
   readonly number: number;
   /** The fields as they were read. */
   readonly fields: Fields;
   /** The place right after the record: bytes and lines of the text before that place. */
   readonly end: { readonly offset: number; readonly line: number };
+  /** 1-based place in the errors file that a retry reads; absent for other inputs, in which the number says it. */
+  readonly place?: number;
+  /** The number that an errors file gives the record; absent for other inputs. */
+  readonly failedAs?: number;
   /** Set for a record that could not be read: it goes to the errors file and passes no node. */
   readonly failure?: Failure;
   /** Its rows, if an earlier run finished the record and parked it. */
   readonly parked?: SpilledRows;
+}
+
+/** The 1-based place of a record in the file that is read. */
+export function placeOf({ place, number }: Pick<Item, 'place' | 'number'>): number {
+  return place ?? number;
 }
 
 /** Rows of one record that wait until it ends. Many of them wait on disk. */

@@ -93,7 +93,7 @@ describe('a batch lookup', () => {
       '77,"note, 77",ask,mapping,200,"the answer lacks this record: no ""results[].id"" is ""77""",1,77\n',
     );
     knows.unknown = [];
-    const again = await shell(place, /automate run .*out\.errors\.csv.*$/m.exec(stderr)?.[0] ?? 'false');
+    const again = await shell(place, /automate retry .*$/m.exec(stderr)?.[0] ?? 'false');
     expect(again.code).toBe(0);
     expect(server.lists().at(-1)).toEqual(unknown.map(String));
     expect([server.requests.length, (await readCredits(place)).spent]).toEqual([4, 4]);

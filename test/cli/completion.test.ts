@@ -40,7 +40,7 @@ describe('the completion script', () => {
 
 test('bash completes commands, then the options of the command, then files', async () => {
   const { stdout } = await script('bash');
-  expect(offered(stdout, ['r'])).toEqual(['run']);
+  expect(offered(stdout, ['r'])).toEqual(['run', 'retry']);
   expect(offered(stdout, ['run', '--con'])).toEqual(['--concurrency']);
   expect(offered(stdout, ['test-request', 'flow.yaml', '--no'])).toEqual(['--node', '--no-send']);
   expect(offered(stdout, ['run', 'fl'])).toEqual(['']);

@@ -31,11 +31,11 @@ test('the summary offers a command that retries failed records', async () => {
   const { automate, place, state, read } = await people('rows.csv');
   const { code, stderr } = await automate([...start, '--in', 'rows.csv', '--out', 'out.csv', '--limit=7', '--summary', 's.json']);
   expect(code).toBe(4);
-  expect(offered(stderr)).toEqual(["automate run 'my flow.yaml' --concurrency 1 --in out.errors.csv --out out.retry.csv"]);
+  expect(offered(stderr)).toEqual(['automate retry out.csv']);
   expect(JSON.parse(await read('s.json')).next).toEqual(offered(stderr));
   state.isWell = true;
   await shell(place, offered(stderr)[0] as string);
-  expect(await read('out.retry.csv')).toBe("id,note,name\n3,it's 3,n3\n7,it's 7,n7\n");
+  expect(await read('out.csv')).toMatch(/^id,note,name\n(?:(\d),it's \1,n\1\n){7}$/);
 });
 
 test('the retry command names the format of an errors file without an extension', async () => {
@@ -157,7 +157,7 @@ test.each([
   if (format !== 'csv') return;
   await write('out.errors.csv', (await read('out.errors.csv')).replace('2,,,input,', '2,mended,,,'));
   await shell(place, offered(stderr)[0] as string);
-  expect(await read('out.retry.csv')).toBe('id,note,name\n2,mended,n2\n');
+  expect(await read('out.csv')).toBe('id,note,name\n1,a,n1\n2,mended,n2\n');
 });
 
 test('records that could not be read are named apart from other failed records', async () => {

@@ -91,7 +91,9 @@ describe('a record that fails on a later page', () => {
     expect(await place.read('out.errors.csv')).toMatch(
       new RegExp(`^bad,pages,http,404,"?page ${size.pages}: the server answered 404`, 'm'),
     );
-    expect(await place.files()).toEqual(['flow.yaml', `good.${format}`, 'one.csv', `out.${format}`, 'out.errors.csv', 'rows.csv'].sort());
+    expect(await place.files()).toEqual(
+      ['flow.yaml', `good.${format}`, 'one.csv', `out.${format}`, `out.${format}.automate-failed`, 'out.errors.csv', 'rows.csv'].sort(),
+    );
   });
 
   test('leaves an empty JSON array if it was the only one', async () => {

@@ -82,8 +82,9 @@ describe('run', () => {
     const files = ['--out', 'out.csv.gz', '--errors', 'failed.gz'];
     const { stderr } = await place.automate(['run', 'flow.yaml', '--in', 'rows.csv', ...files]);
     expect(await place.read('out.csv.gz')).toBe('id,half\n1,2\n');
-    const again = '--in failed.gz --in-format csv.gz --out out.retry.csv.gz --errors failed.retry.gz';
-    expect(stderr).toContain(again);
+    expect(stderr).toContain('automate retry out.csv.gz\n');
+    expect((await place.automate(['retry', 'out.csv.gz'])).stderr).toContain('2 read, 1 written, 1 failed (this part: 1, 0, 1)');
+    const again = '--in failed.gz --in-format csv.gz --out other.csv.gz --errors failed.other.gz';
     expect((await place.automate(['run', 'flow.yaml', ...again.split(' ')])).stderr).toContain('1 read, 0 written, 1 failed');
   });
 
@@ -206,7 +207,7 @@ describe('the errors file', () => {
     expect(first.code).toBe(4);
     expect(first.stderr).toContain('4 read, 2 written, 2 failed');
     expect(first.stderr).toMatch(/profile {2}http 400 {2}2 x {2}records 2, 4 {2}the server answered 400: \{"error":"down"\}/);
-    expect(first.stderr).toContain('automate run flow.yaml --in out.errors.csv --out out.retry.csv');
+    expect(first.stderr).toContain('automate retry out.csv\n');
     expect(await place.read('out.errors.csv')).toBe(
       'id,note,_error_node,_error_class,_error_status,_error_message,_error_attempts,_error_record\n' +
         '2,"b,\nc",profile,http,400,"the server answered 400: {""error"":""down""}",1,2\n' +

@@ -119,11 +119,11 @@ describe('--set', () => {
     expect([code, stdout]).toEqual([0, 'a,c,month,b\nx=y,2,,x=y\nx=y,4,,x=y\n']);
   });
 
-  test('leaves the fields of the input in the errors file, and stands in the line that retries', async () => {
+  test('leaves the fields of the input in the errors file, and stands in the line that retries after a stream', async () => {
     const failing = 'nodes:\n  - type: set\n    fields: { b: { cel: "int(a)" } }\n';
-    const { place, code, stderr } = await piped('c,a\n1,2\n', ['--set', 'a=x', '--set', 'd=e f', '--out', 'out.csv'], failing);
+    const { place, code, stderr } = await piped('c,a\n1,2\n', ['--set', 'a=x', '--set', 'd=e f'], failing);
     expect(code).toBe(4);
-    expect(await place.read('out.errors.csv')).toMatch(/^c,a,_error_node,[^\n]*\n1,2,/);
+    expect(await place.read('flow.errors.csv')).toMatch(/^c,a,_error_node,[^\n]*\n1,2,/);
     expect(stderr).toContain("--set a=x --set 'd=e f'");
   });
 

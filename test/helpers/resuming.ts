@@ -41,5 +41,5 @@ export async function contentsOf(place: Workplace): Promise<Record<string, strin
   return Object.fromEntries(await Promise.all(files.map(async (name) => [name, await readFile(place.path(name), 'utf8')] as const)));
 }
 
-/** The journals and locks in a place. */
-export const leftBehind = async (place: Workplace) => (await place.files()).filter((name) => name.includes('.automate-'));
+/** The journals, locks and parts in a place. */
+export const leftBehind = async (place: Workplace) => (await place.files()).filter((name) => /\.automate-(?!failed$)/.test(name));

@@ -83,10 +83,10 @@ export async function concludeRun(run: ConcludedRun): Promise<number> {
 }
 
 /** The reason why a run with --replace has not replaced its output; absent if it has, and for other runs. */
-function unchangedReason({ request, ending, output }: ConcludedRun): string | undefined {
+function unchangedReason({ request, ending, output, retried }: ConcludedRun): string | undefined {
   if (!request.options.replace) return undefined;
-  if (ending !== 'complete') return 'the run is not complete';
-  return keepsOld(output.saved()) ? 'not one record was written' : undefined;
+  if (ending !== 'complete') return `the ${retried ? 'retry' : 'run'} is not complete`;
+  return !retried && keepsOld(output.saved()) ? 'not one record was written' : undefined;
 }
 
 /** Writes the summary file of a run that an error has ended after `ms`. The error itself is printed by main. */
@@ -107,19 +107,22 @@ function factsOf({
   ports,
   pauses,
   showsCredits,
+  retried,
 }: OpenRun): Omit<SummaryFacts, 'exitCode' | 'next' | 'usage' | 'attributions'> {
   const { flow, options } = request;
+  const { written = 0, rows = 0 } = retried?.counts ?? {};
   return {
     flow,
     input: inputLabel(options),
     output: files.out === '-' ? 'stdout' : files.out,
     errors: files.errors === '-' ? 'stdout' : files.errors,
-    resumedAfter: claim.from.records,
-    outputRecords: output.saved().rows,
+    // A retry counts in its errors file, whose records have other numbers.
+    resumedAfter: retried ? 0 : claim.from.records,
+    outputRecords: rows + output.saved().rows,
     errorRecords: output.saved().failed,
     credits: ports.credits(),
     showsCredits,
-    before: { written: claim.from.written, failed: claim.from.failed },
+    before: { written: written + claim.from.written, failed: claim.from.failed },
     paused: { ms: pauses.totalMs(), reasons: pauses.reasons() },
   };
 }

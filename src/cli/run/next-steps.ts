@@ -133,14 +133,14 @@ function retryText({ failures }: Tally, failed: number, { errors, errorsFormat }
   return `${counted(unread, 'record')} could not be read; correct ${them} in ${errors} and clear ${their} ${column}, then run`;
 }
 
-/** The command that runs the failed records. Its input is the errors file, so options about the input do not carry over. */
+/** The command that runs the failed records. After a stream its input is the errors file, so options about the input do not carry over. */
 function retryCommand(request: RunRequest, files: PlanWithErrors): string {
   const { errors, errorsFormat, isStreamed, out } = files;
+  if (!isStreamed) return commandLine('retry', out, []);
   return runAgain(request, (_, { about }) => about === undefined, [
     ...['--in', errors],
     ...(formatOfPath(errors) ? [] : ['--in-format', extensionOf(errorsFormat, errors).slice(1)]),
-    ...['--out', isStreamed ? out : insertWord(out, 'retry')],
-    ...(request.options.errors === undefined && !isStreamed ? [] : ['--errors', insertWord(errors, 'retry')]),
+    ...['--out', out, '--errors', insertWord(errors, 'retry')],
   ]);
 }
 
@@ -160,10 +160,13 @@ function previewSteps(request: RunRequest, { hits, answered }: Tally): NextStep[
 
 /** The command line that previews the request of a node for a record. stdin cannot be read again: then the record is given by hand. */
 function previewCommand(request: RunRequest, node: string, record = 1): string {
-  const isStdin = request.options.in === '-';
+  const { retryOf, options } = request;
+  const isStdin = options.in === '-';
+  const isRetry = retryOf !== undefined;
   const words = [
+    ...(isRetry ? ['--in', options.in] : []),
     ...wordsOf(request, (name, { about }) => Object.hasOwn(testRequestOptions, name) && !(isStdin && about === 'input')),
-    ...(record === 1 || isStdin ? [] : ['--record', String(record)]),
+    ...(record === 1 || isStdin || isRetry ? [] : ['--record', String(record)]),
     ...['--node', node],
   ];
   return commandLine('test-request', request.flow, words);
@@ -174,13 +177,14 @@ type Choice = (name: string, option: Declared<unknown>) => boolean;
 /** The command line of this run with the chosen options and more of them, which replace those of the same name. */
 function runAgain(request: RunRequest, choose: Choice, more: readonly string[]): string {
   const words = wordsOf(request, (name, option) => choose(name, option) && !more.includes(option.flags.split(' ')[0] ?? ''));
-  return commandLine('run', request.flow, [...words, ...more]);
+  const [command, argument] = request.retryOf === undefined ? ['run', request.flow] : ['retry', request.retryOf];
+  return commandLine(command, argument, [...words, ...more]);
 }
 
 function wordsOf({ written }: RunRequest, choose: Choice): string[] {
   return [...written].flatMap(([name, words]) => (choose(name, runOptions[name as keyof typeof runOptions]) ? words : []));
 }
 
-function commandLine(command: string, flow: string, words: readonly string[]): string {
-  return ['automate', command, flow, ...words].map(shellWord).join(' ');
+function commandLine(command: string, argument: string, words: readonly string[]): string {
+  return ['automate', command, argument, ...words].map(shellWord).join(' ');
 }

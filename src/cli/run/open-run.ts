@@ -1,8 +1,9 @@
 import type { Item } from '../../core/item.ts';
 import type { Plan } from '../../core/plan.ts';
+import type { FoundFailures } from '../../io/journal/failed-list.ts';
 import type { Checkpoint } from '../../io/journal/journal.ts';
 import type { RunLedger } from '../../io/ledger/run-ledger.ts';
-import type { FileOutput } from '../../io/output/output.ts';
+import type { EndedOutput, FileOutput } from '../../io/output/output.ts';
 import type { Source } from '../../io/records/readers/source.ts';
 import type { FlowSecrets } from '../flow/flow-secrets.ts';
 import { eventText } from '../show/run/attempts.ts';
@@ -13,6 +14,7 @@ import { addToTally, createTally, type Tally } from '../show/run/tally.ts';
 import type { Terminal } from '../terminal.ts';
 import { type WiredPorts, wire } from '../wire.ts';
 import { type EventsFile, openEvents } from './events-file.ts';
+import { failedListOf, oldOutput } from './output/failed-list-of.ts';
 import { openOutput } from './output/open-output.ts';
 import type { Claim } from './output/output-claim.ts';
 import type { OutputPlan } from './output/output-plan.ts';
@@ -30,6 +32,8 @@ export interface ReadyRun {
   readonly claim: Claim;
   readonly credentials: FlowSecrets;
   readonly terminal: Terminal;
+  /** The failed records that a retry runs; absent for other runs. */
+  readonly retried?: FoundFailures | undefined;
 }
 
 /** A run with everything that it reads, spends, reports and writes. */
@@ -107,7 +111,7 @@ function openLedger({ request, plan, claim }: ReadyRun, warn: (message: string) 
 }
 
 async function openFiles(ready: ReadyRun, done: Checkpoint, ports: WiredPorts): Promise<FileOutput> {
-  const { request, plan, source, claim, terminal } = ready;
+  const { request, plan, source, files, claim, terminal, retried } = ready;
   const journal = await claim.begin();
   const { publish } = claim;
   const inputColumns = source.columns ?? [];
@@ -121,7 +125,9 @@ async function openFiles(ready: ReadyRun, done: Checkpoint, ports: WiredPorts): 
     from: done,
     credits: () => done.credits + ports.credits(),
     costs: () => nonEmpty(ports.spending.totals()),
-    ...(journal && publish && { publish: (saved: Checkpoint) => publish(journal, saved) }),
+    old: retried && oldOutput(files, retried),
+    isComplete: claim.isComplete,
+    ...(journal && publish && { publish: (ended: EndedOutput) => publish(journal, ended.saved, failedListOf(ready, ended)) }),
   });
 }
 

@@ -62,6 +62,8 @@ export interface RunRequest<Options = RunOptions> {
   readonly flow: string;
   readonly options: Options;
   readonly written: WrittenOptions;
+  /** The output whose failed records are retried, as it was named; absent for a run of other records. */
+  readonly retryOf?: string;
   /** True if its credits are not counted, as in the demo. */
   readonly isFree?: boolean;
 }

@@ -4,6 +4,7 @@ import type { Plan } from '../../core/plan.ts';
 import { Gates } from '../../engine/gates.ts';
 import { startRun } from '../../engine/run.ts';
 import { endWaitsForPipes } from '../../io/files/pipe.ts';
+import type { Checkpoint } from '../../io/journal/journal.ts';
 import type { RunLedger } from '../../io/ledger/run-ledger.ts';
 import type { Source } from '../../io/records/readers/source.ts';
 import { dryRun } from '../dry-run/dry-run.ts';
@@ -19,7 +20,7 @@ import { openRun, type ReadyRun } from './open-run.ts';
 import { type Claim, claimOutput, refuseOutput } from './output/output-claim.ts';
 import { type OutputPlan, planOutput } from './output/output-plan.ts';
 import { planRun } from './run-input.ts';
-import type { GivenRunOptions, RunRequest } from './run-options.ts';
+import type { GivenRunOptions, RunOptions, RunRequest } from './run-options.ts';
 import { showProgress } from './run-progress.ts';
 import { selectRecords } from './selected-records.ts';
 import { endOnSignal, watchSignals } from './signals.ts';
@@ -27,29 +28,64 @@ import { endOnSignal, watchSignals } from './signals.ts';
 /** Runs a flow over the records of a file. Returns the exit code. */
 export async function runCommand(given: RunRequest<GivenRunOptions>, terminal: Terminal): Promise<number> {
   const { flow } = given;
-  let claim: Claim | undefined;
-  let files: OutputPlan | undefined;
-  const earlySignals = endOnSignal(terminal, () => {
-    claim?.release();
-    if (files) endWaits({ ...given.options, in: given.options.in ?? '-' }, files);
-  });
-  try {
+  return startOrEnd({ ...given.options, in: given.options.in ?? '-' }, terminal, async (start) => {
     const { plan, request } = await planRun(given, terminal);
     const { options } = request;
-    if (options.dryRun) return await dryRunCommand(plan, request, terminal);
-    files = planOutput(flow, options, inputFormat(options));
-    claim = await claimOutput({ file: flow, plan }, options, files);
-    const source = await openInput(options, claim.from);
-    try {
-      checkInput(plan, source, request, terminal);
-      const credentials = await loadSecrets(plan, flow, options, terminal);
-      return await runRecords({ request, plan, source, files, claim, credentials, terminal }, earlySignals);
-    } finally {
-      await source.close();
-    }
+    if (options.dryRun) return dryRunCommand(plan, request, terminal);
+    const files = planOutput(flow, options, inputFormat(options));
+    return runPlanned({ plan, request, files, open: (from) => openInput(options, from) }, start, terminal);
+  });
+}
+
+/** The start of a run: a signal ends it before anything is sent. */
+export interface RunStart {
+  claim?: Claim;
+  files?: OutputPlan;
+  /** Leaves the signals to the run. */
+  stop(): void;
+}
+
+/** Starts a run. Returns its exit code. */
+export async function startOrEnd(
+  options: Pick<RunOptions, 'in' | 'events' | 'summary'>,
+  terminal: Terminal,
+  act: (start: RunStart) => Promise<number>,
+): Promise<number> {
+  const earlySignals = endOnSignal(terminal, () => {
+    start.claim?.release();
+    if (start.files) endWaits(options, start.files);
+  });
+  const start: RunStart = earlySignals;
+  try {
+    return await act(start);
   } finally {
     earlySignals.stop();
-    claim?.release();
+    start.claim?.release();
+  }
+}
+
+/** A run whose flow is checked. */
+export interface PlannedRun extends Pick<ReadyRun, 'plan' | 'request' | 'files' | 'retried'> {
+  /** True for a retry that gives up an unfinished one. */
+  readonly startsOver?: boolean;
+  /** Opens the input at its beginning, or after the records that are done. */
+  open(from: Checkpoint): Promise<Source>;
+}
+
+/** Claims the output of a run, opens its input, and runs the records. Returns the exit code. */
+export async function runPlanned(planned: PlannedRun, start: RunStart, terminal: Terminal): Promise<number> {
+  const { plan, request, files, retried, startsOver = false } = planned;
+  const { flow, options } = request;
+  start.files = files;
+  const claim = await claimOutput({ file: flow, plan }, options, files, retried && { list: retried, startsOver });
+  start.claim = claim;
+  const source = await planned.open(claim.from);
+  try {
+    checkInput(plan, source, request, terminal);
+    const credentials = await loadSecrets(plan, flow, options, terminal);
+    return await runRecords({ request, plan, source, files, claim, credentials, terminal, retried }, start);
+  } finally {
+    await source.close();
   }
 }
 
@@ -76,8 +112,8 @@ function checkInput(plan: Plan, { format, columns }: Source, { flow, options }: 
   if (!options.quiet) printWarnings(plan, flow, terminal, columns);
 }
 
-/** Runs the records. `earlySignals` listens until the run itself does. */
-async function runRecords(ready: ReadyRun, earlySignals: { stop(): void }): Promise<number> {
+/** Runs the records. `start` listens to signals until the run itself does. */
+async function runRecords(ready: ReadyRun, start: Pick<RunStart, 'stop'>): Promise<number> {
   const { plan, source, credentials, terminal } = ready;
   const { unordered = false, maxErrors, keepGoing: keepsGoing = false } = ready.request.options;
   limitYoungGeneration();
@@ -89,7 +125,7 @@ async function runRecords(ready: ReadyRun, earlySignals: { stop(): void }): Prom
   const trace = ready.request.options.verbose ? (attempt: Attempt) => terminal.say(attemptText(attempt)) : undefined;
   const { phase, ended } = startRun(plan, { input, output, ports, gates, trace }, { unordered, maxErrors, keepsGoing });
   const signals = watchSignals(phase, ports.clock, terminal, () => endWaits(ready.request.options, ready.files));
-  earlySignals.stop();
+  start.stop();
   phase.onPhase(() => void source.close());
   try {
     const ending = await endOf(ended, run);
@@ -111,7 +147,7 @@ async function runRecords(ready: ReadyRun, earlySignals: { stop(): void }): Prom
   }
 }
 
-function endWaits(options: RunRequest['options'], { out, errors }: OutputPlan): void {
+function endWaits(options: Pick<RunOptions, 'in' | 'events' | 'summary'>, { out, errors }: OutputPlan): void {
   endWaitsForPipes(options.in, [out, errors, options.events, options.summary]);
 }
 

@@ -1,4 +1,4 @@
-import type { Item } from '../../core/item.ts';
+import { type Item, placeOf } from '../../core/item.ts';
 import { allSteps, type Plan } from '../../core/plan.ts';
 import type { Checkpoint } from '../../io/journal/journal.ts';
 import type { ParkedRecords, RenderedRows } from '../../io/journal/parked-records.ts';
@@ -32,7 +32,10 @@ export async function* selectRecords(source: Source, selection: Selection): Asyn
   // The rows of an input table all have the same fields, which compile has checked.
   const checked = isTable(format) && !isTable(source.format) ? columnCheck(plan, source.columns ?? []) : undefined;
   for await (const items of source.read()) {
-    let left = items.filter(({ number }) => number > skip && number > done.records && number <= last);
+    let left = items.filter((item) => {
+      const place = placeOf(item);
+      return place > skip && place > done.records && place <= last;
+    });
     if (done.beyond.length > 0) {
       left = left.filter((item) => {
         if (!isDone(item)) return true;
@@ -40,17 +43,19 @@ export async function* selectRecords(source: Source, selection: Selection): Asyn
         return false;
       });
     }
-    if (parked?.size) left = left.map((item) => withParked(item, parked.get(item.number)));
+    if (parked?.size) left = left.map((item) => withParked(item, parked.get(placeOf(item))));
     if (checked) left = left.map(checked);
     if (left.length > 0) yield left;
-    if ((items.at(-1)?.number ?? 0) >= last) return;
+    const end = items.at(-1);
+    if (end && placeOf(end) >= last) return;
   }
 }
 
 /** Tells if a record is in one of the ranges. Records and ranges come in order: searching all ranges per record would take minutes. */
 function inRanges(ranges: Checkpoint['beyond']): (item: Item) => boolean {
   let at = 0;
-  return ({ number }) => {
+  return (item) => {
+    const number = placeOf(item);
     while (number > (ranges[at]?.[1] ?? Number.POSITIVE_INFINITY)) at++;
     return number >= (ranges[at]?.[0] ?? Number.POSITIVE_INFINITY);
   };

@@ -1,18 +1,13 @@
-import { createReadStream } from 'node:fs';
 import { type FileHandle, open, rename, rm } from 'node:fs/promises';
-import { crc32 } from 'node:zlib';
 import { AutomateError } from '../../core/failure.ts';
 import { syncFolder } from '../files/folder.ts';
 import { fileError, namingErrors } from '../files/naming-errors.ts';
 import { isLink, isNoFile } from '../files/stat.ts';
 import type { Written } from '../output/sink.ts';
+import type { FailedList, Mark } from './failed-list.ts';
+import type { Identity } from './identity.ts';
+import { lineOf, linesOf, parseLine } from './lines.ts';
 import { type ParkedLine, ParkedReader, type ParkedRecords, parkedLines, type RenderedRows } from './parked-records.ts';
-
-/** Everything that a run's output depends on, as texts to compare: a resumed run must have the same. */
-export type Identity = Readonly<Record<string, string>>;
-
-/** The part of an identity that is the full path of the errors file. */
-export const errorsFileKey = 'the errors file';
 
 /** The state of a run on disk. Everything up to it is complete; everything after it is cut off and done again. */
 export interface Checkpoint {
@@ -32,6 +27,8 @@ export interface Checkpoint {
   readonly credits: number;
   /** The money that nodes with a price have spent, by node; absent for none. */
   readonly costs?: Readonly<Record<string, number>>;
+  /** A retry: the part of the earlier output that is copied, in bytes of text. */
+  readonly copied?: number;
 }
 
 /** The journal of an earlier run. */
@@ -44,21 +41,21 @@ export interface FoundJournal {
   readonly parked: ParkedRecords<RenderedRows>;
   /** True if all records are done, and its files only need to be put in place. */
   readonly isComplete: boolean;
+  /** The list of failed records that a complete run leaves; absent if none failed, or if they are in no file. */
+  readonly list: FailedList | undefined;
   /** The length of the file without a line that a crash cut off. */
   readonly validBytes: number;
 }
 
 /** The file with the checkpoints of a run. It exists until the run is complete. */
 export interface Journal {
-  /** Adds a checkpoint and waits until it is on disk. Throws an AutomateError (`output`). */
-  add(checkpoint: Checkpoint): Promise<void>;
+  /** Adds a checkpoint, with the records that have failed since the one before, and waits until it is on disk. Throws an AutomateError (`output`). */
+  add(checkpoint: Checkpoint, marks?: readonly Mark[]): Promise<void>;
   /** Adds parked records. Throws an AutomateError (`output`). */
   park(records: ParkedRecords): Promise<void>;
-  /** Notes that all records are done. Throws an AutomateError (`output`). */
-  complete(): Promise<void>;
+  /** Notes that all records are done, and closes the file. Throws an AutomateError (`output`). */
+  complete(list: FailedList | undefined): Promise<void>;
   close(): Promise<void>;
-  /** Closes and deletes the file. */
-  remove(): Promise<void>;
 }
 
 /** The path of the journal, next to the output. */
@@ -74,7 +71,7 @@ export async function createJournal(path: string, run: string, identity: Identit
     const handle = await open(draft, 'wx', 0o600);
     try {
       await handle.chmod(0o600);
-      await appendLine(handle, JSON.stringify({ run, identity }));
+      await appendLine(handle, { run, identity });
       await rename(draft, path);
       await syncFolder(path);
       return toJournal(path, handle);
@@ -102,16 +99,16 @@ export async function readJournal(path: string): Promise<FoundJournal | undefine
   let first: Pick<FoundJournal, 'run' | 'identity'> | undefined;
   let checkpoint: Checkpoint | undefined;
   const parked = new ParkedReader(path, parkedText);
-  let isComplete = false;
+  let end: JournalEnd | undefined;
   let validBytes = 0;
   try {
     for await (const bytes of linesOf(path)) {
-      const line = parseEntry(bytes.toString());
+      const line = parseLine(bytes.toString());
       if (line === undefined) break;
       if (!first) first = line as Pick<FoundJournal, 'run' | 'identity'>;
-      else if (Object.hasOwn(line as object, 'complete')) isComplete = true;
+      else if (Object.hasOwn(line as object, 'complete')) end = line as JournalEnd;
       else if (isParkedLine(line)) parked.add(line, { at: validBytes, bytes: bytes.length });
-      else checkpoint = line as Checkpoint;
+      else checkpoint = withoutMarks(line as CheckpointLine);
       validBytes += bytes.length + 1;
     }
   } catch (error) {
@@ -123,30 +120,37 @@ export async function readJournal(path: string): Promise<FoundJournal | undefine
       'output-exists',
       `${path} is damaged at its beginning: there is nothing to resume from\nstart over with --force`,
     );
-  return { ...first, checkpoint, parked: parked.records, isComplete, validBytes };
+  return { ...first, checkpoint, parked: parked.records, isComplete: end !== undefined, list: end?.list, validBytes };
 }
 
 /** The identity in the first line of a journal; absent if that cannot be read. */
 export async function readIdentity(path: string): Promise<Identity | undefined> {
   try {
-    for await (const bytes of linesOf(path)) return (parseEntry(bytes.toString()) as Pick<FoundJournal, 'identity'> | undefined)?.identity;
+    for await (const bytes of linesOf(path)) return (parseLine(bytes.toString()) as Pick<FoundJournal, 'identity'> | undefined)?.identity;
   } catch {
     // A journal that this user may not read is another user's.
   }
   return undefined;
 }
 
-/** The complete lines. */
-async function* linesOf(path: string): AsyncGenerator<Buffer> {
-  let begun: Buffer[] = [];
-  for await (const chunk of createReadStream(path, { highWaterMark: 1024 * 1024 }) as AsyncIterable<Buffer>) {
-    let start = 0;
-    for (let end = chunk.indexOf(10); end >= 0; end = chunk.indexOf(10, start)) {
-      yield Buffer.concat([...begun, chunk.subarray(start, end)]);
-      begun = [];
-      start = end + 1;
-    }
-    begun.push(chunk.subarray(start));
+/** The last line of a complete run. */
+interface JournalEnd {
+  readonly complete: true;
+  readonly list?: FailedList;
+}
+
+type CheckpointLine = Checkpoint & { readonly marks?: readonly Mark[] };
+
+/** The marks of a line stand in it once: they are not part of the state that the run goes on with. */
+function withoutMarks({ marks: _, ...checkpoint }: CheckpointLine): Checkpoint {
+  return checkpoint;
+}
+
+/** The failed records of a run, from the lines of its journal. */
+export async function* marksOf(path: string): AsyncGenerator<readonly Mark[]> {
+  for await (const bytes of linesOf(path)) {
+    const line = parseLine(bytes.toString()) as Partial<CheckpointLine> | undefined;
+    if (line?.marks) yield line.marks;
   }
 }
 
@@ -156,7 +160,7 @@ function isParkedLine(line: unknown): line is ParkedLine {
 
 /** The text in a line that was complete when the journal was read. */
 function parkedText(written: string): string {
-  const line = parseEntry(written) as { text: [number, number, string] } | undefined;
+  const line = parseLine(written) as { text: [number, number, string] } | undefined;
   if (line === undefined) throw new AutomateError('output', 'the journal was changed during the run');
   return line.text[2];
 }
@@ -173,39 +177,24 @@ function refuseNoFile(path: string): void {
 
 function toJournal(path: string, handle: FileHandle): Journal {
   return {
-    add: (checkpoint) => namingErrors(path, 'written', () => appendLine(handle, JSON.stringify(checkpoint))),
+    add: (checkpoint, marks = []) =>
+      namingErrors(path, 'written', () => appendLine(handle, marks.length === 0 ? checkpoint : { ...checkpoint, marks })),
     park: (records) => namingErrors(path, 'written', () => appendParked(handle, records)),
-    complete: () => namingErrors(path, 'written', () => appendLine(handle, JSON.stringify({ complete: true }))),
-    close: () => namingErrors(path, 'written', () => handle.close()),
-    remove: () =>
+    complete: (list) =>
       namingErrors(path, 'written', async () => {
+        await appendLine(handle, { complete: true, list } satisfies { complete: true; list: FailedList | undefined });
         await handle.close();
-        await rm(path);
-        await syncFolder(path);
       }),
+    close: () => namingErrors(path, 'written', () => handle.close()),
   };
 }
 
-/** Appends a line `CRC JSON`. The checksum shows a line that a crash cut off or the disk damaged. */
-async function appendLine(handle: FileHandle, text: string): Promise<void> {
-  await handle.appendFile(lineOf(text));
+async function appendLine(handle: FileHandle, value: unknown): Promise<void> {
+  await handle.appendFile(lineOf(value));
   await handle.datasync();
 }
 
 async function appendParked(handle: FileHandle, records: ParkedRecords): Promise<void> {
-  for await (const line of parkedLines(records)) await handle.appendFile(lineOf(JSON.stringify(line)));
+  for await (const line of parkedLines(records)) await handle.appendFile(lineOf(line));
   await handle.datasync();
-}
-
-function lineOf(text: string): string {
-  return `${checksum(text)} ${text}\n`;
-}
-
-function parseEntry(line: string): unknown {
-  const text = line.slice(9);
-  return line.slice(0, 9) === `${checksum(text)} ` ? JSON.parse(text) : undefined;
-}
-
-function checksum(text: string): string {
-  return crc32(text).toString(16).padStart(8, '0');
 }

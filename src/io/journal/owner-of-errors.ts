@@ -1,21 +1,30 @@
 import { readdir } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
-import { errorsFileKey, journalPath, readIdentity } from './journal.ts';
+import { statOf } from '../files/stat.ts';
+import { failedListPath } from './failed-list.ts';
+import { errorsFileKey } from './identity.ts';
+import { journalPath, readIdentity } from './journal.ts';
 
 /**
- * The name of the output that an errors file belongs to, other than `out`: its unfinished run names that file. Absent if there is none.
- * Only outputs in the folder of the errors file are found. Both paths are full.
+ * The name of the output that an errors file belongs to, other than `out`: its unfinished run or its list of failed records names that
+ * file. Absent if there is none. Only outputs in the folder of the errors file are found. Both paths are full.
  */
 export async function ownerOfErrors(errors: string, out: string | undefined): Promise<string | undefined> {
   const folder = dirname(errors);
-  const ending = journalPath('');
   const entries = await readdir(folder, { withFileTypes: true }).catch(() => []);
   for (const entry of entries) {
-    if (!entry.isFile() || !entry.name.endsWith(ending)) continue;
-    const name = entry.name.slice(0, -ending.length);
-    if (join(folder, name) === out) continue;
+    const name = entry.isFile() ? outputOf(folder, entry.name) : undefined;
+    if (name === undefined || join(folder, name) === out) continue;
     const identity = await readIdentity(join(folder, entry.name));
     if (identity?.[errorsFileKey] === errors) return name;
   }
   return undefined;
+}
+
+/** The name of the output to which a journal or a list belongs; absent for other files. A list without its output belongs to none. */
+function outputOf(folder: string, name: string): string | undefined {
+  const [journal, list] = [journalPath(''), failedListPath('')];
+  if (name.endsWith(journal)) return name.slice(0, -journal.length);
+  const out = name.endsWith(list) ? name.slice(0, -list.length) : '';
+  return out !== '' && statOf(join(folder, out)) ? out : undefined;
 }

@@ -1,4 +1,4 @@
-import type { Item } from '../../core/item.ts';
+import { type Item, placeOf } from '../../core/item.ts';
 import type { Checkpoint } from './journal.ts';
 
 /** Consecutive finished records. */
@@ -41,7 +41,8 @@ export class InputProgress {
     return { records: this.#records, ...this.#end, beyond: ranges.map(({ first, last }) => [first, last]) };
   }
 
-  #joinNeighbours({ number, end }: Item): Range {
+  #joinNeighbours(item: Item): Range {
+    const number = placeOf(item);
     const before = this.#byLast.get(number - 1);
     const after = this.#byFirst.get(number + 1);
     for (const range of [before, after]) {
@@ -49,6 +50,6 @@ export class InputProgress {
       this.#byFirst.delete(range.first);
       this.#byLast.delete(range.last);
     }
-    return { first: before?.first ?? number, last: after?.last ?? number, end: after?.end ?? end };
+    return { first: before?.first ?? number, last: after?.last ?? number, end: after?.end ?? item.end };
   }
 }

@@ -1,13 +1,15 @@
-import type { Item, Outcome, PartialRows, Success } from '../../core/item.ts';
+import { type Item, type Outcome, type PartialRows, placeOf, type Success } from '../../core/item.ts';
 import type { Output } from '../../core/ports.ts';
+import type { Mark } from '../journal/failed-list.ts';
 import type { Checkpoint, Journal } from '../journal/journal.ts';
 import type { ParkedRows } from '../journal/parked-records.ts';
 import { InputProgress } from '../journal/progress.ts';
 import { errorRow } from '../records/errors.ts';
 import type { RecordWriter } from '../records/writers/record-writer.ts';
 import type { Redactor } from '../secrets/redact.ts';
+import type { OldRows } from './old-rows.ts';
 import { RecordText, writeAll } from './record-text.ts';
-import type { Sink } from './sink.ts';
+import { nothingWritten, type Sink, type Written } from './sink.ts';
 import type { SpillFiles } from './spill.ts';
 
 /** The parts of an output. */
@@ -30,8 +32,20 @@ export interface FileOutputParts {
   credits(): number;
   /** The money that nodes with a price have spent, by node; absent for none. */
   costs?(): Readonly<Record<string, number>> | undefined;
-  /** Puts the closed files of a complete run in their places; absent if they are there already. */
-  readonly publish?: ((saved: Checkpoint) => Promise<void>) | undefined;
+  /** The output into which a retry inserts its rows; absent for other runs. */
+  readonly old?: OldRows | undefined;
+  /** Completes the journal, puts the closed files in their places, and removes the journal. Absent for a stream. */
+  readonly publish?: ((ended: EndedOutput) => Promise<void>) | undefined;
+}
+
+/** The output of a complete run. */
+export interface EndedOutput {
+  readonly saved: Checkpoint;
+  /** The whole content. */
+  readonly out: Written;
+  /** The places of the first row and of the end of the last one, in bytes of text. */
+  readonly firstRow: number;
+  readonly rowsEnd: number;
 }
 
 /** The checkpoint of a run that has done nothing yet. */
@@ -40,7 +54,7 @@ export const untouched: Checkpoint = {
   beyond: [],
   offset: 0,
   line: 0,
-  out: { bytes: 0, crc: 0 },
+  out: nothingWritten,
   written: 0,
   failed: 0,
   rows: 0,
@@ -63,16 +77,18 @@ export class FileOutput implements Output {
   #saved: Checkpoint;
   #hasBegun: boolean;
   #isBroken = false;
+  /** The end of the last row in the text. */
+  #rowsEnd = 0;
 
   constructor(parts: FileOutputParts) {
-    const { records, errors, redactor, from } = parts;
+    const { records, errors, redactor, from, old } = parts;
     this.#parts = parts;
     this.#progress = new InputProgress(from);
-    this.#records = new RecordText(records.writer, from.rows > 0, redactor);
+    this.#records = new RecordText(records.writer, from.rows > 0 || (old?.hasRows ?? false), redactor);
     this.#errors = new RecordText(errors.writer, errors.isBegun, redactor);
     this.#counts = { written: from.written, failed: from.failed, rows: from.rows };
     this.#saved = from;
-    this.#hasBegun = from.out.bytes > 0;
+    this.#hasBegun = from.out.bytes > 0 || old !== undefined;
   }
 
   partialRows(): PartialRows {
@@ -80,9 +96,13 @@ export class FileOutput implements Output {
   }
 
   put(item: Item, outcome: Outcome): Outcome {
-    const checked = checkRows(outcome, this.#parts.records.writer);
+    const { records, errors, journal, old } = this.#parts;
+    const checked = checkRows(outcome, records.writer);
+    const before = old?.before(item.number);
+    if (before) this.#records.addOld(before);
     if ('failure' in checked) {
-      this.#errors.add([errorRow(item, checked.failure, this.#parts.errors.writer)]);
+      this.#errors.add([errorRow(item, checked.failure, errors.writer)]);
+      if (journal) this.#records.addFailed(item.number);
       this.#counts.failed++;
     } else {
       if ('spilled' in checked) {
@@ -100,7 +120,7 @@ export class FileOutput implements Output {
 
   park(item: Item, outcome: Success): boolean {
     if (!this.#parts.journal || 'failure' in checkRows(outcome, this.#parts.records.writer)) return false;
-    if (!item.parked) this.#parked.set(item.number, this.#records.parkedRows(outcome));
+    if (!item.parked) this.#parked.set(placeOf(item), this.#records.parkedRows(outcome));
     return true;
   }
 
@@ -124,17 +144,20 @@ export class FileOutput implements Output {
 
   /** Writes the ends of the files and closes them. After a failed write it only closes. `isComplete`: there is nothing left to resume. */
   async close(isComplete: boolean): Promise<void> {
-    const { records, journal, publish } = this.#parts;
-    if (!this.#isBroken) await this.#orBreak(() => this.#end());
+    const { records, journal, old, publish } = this.#parts;
+    if (!this.#isBroken) await this.#orBreak(() => this.#end(isComplete));
     if (!isComplete && !this.#isBroken && this.#parked.size > 0) await journal?.park(this.#parked);
-    const closed = await Promise.allSettled([records.sink.close(), this.#errorSink?.close()]);
+    const closed = await Promise.allSettled([records.sink.close(), this.#errorSink?.close(), old?.close()]);
     const refusal = closed.find((result) => result.status === 'rejected');
     this.#isBroken ||= refusal !== undefined;
-    if (isComplete && !this.#isBroken) {
-      await this.#orBreak(async () => publish?.(this.#saved));
-      await journal?.remove();
-    } else await journal?.close();
+    if (isComplete && !this.#isBroken) await this.#orBreak(async () => publish?.(this.#ended()));
+    else await journal?.close();
     if (refusal) throw refusal.reason;
+  }
+
+  #ended(): EndedOutput {
+    const { written: out } = this.#parts.records.sink;
+    return { saved: this.#saved, out, firstRow: Buffer.byteLength(this.#records.begin()), rowsEnd: this.#rowsEnd };
   }
 
   async #orBreak(act: () => Promise<void>): Promise<void> {
@@ -146,16 +169,20 @@ export class FileOutput implements Output {
     }
   }
 
-  async #end(): Promise<void> {
+  async #end(isComplete: boolean): Promise<void> {
+    const { old, records } = this.#parts;
+    const rest = isComplete ? old?.rest() : undefined;
+    if (rest) this.#records.addOld(rest);
     await this.#flush();
-    await this.#parts.records.sink.write(this.#records.end());
+    this.#rowsEnd = records.sink.written.text;
+    await records.sink.write(this.#records.end());
     if (this.#errorSink) await this.#errorSink.write(this.#errors.end());
     await this.#sync();
   }
 
   /** Takes the text and the counts before the first await: records that come during the writes belong to the next checkpoint. */
   async #flush(): Promise<void> {
-    const { records, errors, from, credits } = this.#parts;
+    const { records, errors, from, credits, old } = this.#parts;
     const costs = this.#parts.costs?.();
     const begin = this.#hasBegun ? '' : this.#records.begin();
     const pieces = this.#records.take();
@@ -163,26 +190,26 @@ export class FileOutput implements Output {
     const opensErrors = !this.#errorSink && (errors.isBegun || this.#counts.failed > from.failed);
     const errorBegin = opensErrors && !errors.isBegun ? this.#errors.begin() : '';
     const errorPieces = this.#errors.take();
-    const reached = { ...this.#progress.reached(), ...this.#counts, credits: credits(), ...(costs && { costs }) };
+    const reached = { ...this.#progress.reached(), ...this.#counts, credits: credits(), ...(costs && { costs }), ...(old && { copied: old.copied }) };
     if (opensErrors) this.#errorSink = await this.#openErrors();
     if (this.#errorSink) await writeAll(this.#errorSink, errorBegin, errorPieces);
-    await writeAll(records.sink, begin, pieces);
+    const marks = await writeAll(records.sink, begin, pieces);
     const errorsWritten = this.#errorSink && { errors: this.#errorSink.written };
-    await this.#save({ ...reached, out: records.sink.written, ...errorsWritten });
+    await this.#save({ ...reached, out: records.sink.written, ...errorsWritten }, marks);
   }
 
   /** Notes the errors file in the journal before it exists: a resumed run that finds it there knows that it is its own. */
   async #openErrors(): Promise<Sink> {
     const { journal, errors } = this.#parts;
-    if (this.#saved.errors === undefined) await journal?.add({ ...this.#saved, errors: { bytes: 0, crc: 0 } });
+    if (this.#saved.errors === undefined) await journal?.add({ ...this.#saved, errors: nothingWritten });
     return errors.open();
   }
 
-  async #save(checkpoint: Checkpoint): Promise<void> {
+  async #save(checkpoint: Checkpoint, marks: readonly Mark[]): Promise<void> {
     const { journal } = this.#parts;
     if (journal && checkpoint.records + checkpoint.beyond.length > 0 && isNew(checkpoint, this.#saved)) {
       await this.#sync();
-      await journal.add(checkpoint);
+      await journal.add(checkpoint, marks);
     }
     this.#saved = checkpoint;
   }

@@ -1,5 +1,6 @@
 import type { PartialRows, SpilledRows, Success } from '../../core/item.ts';
 import type { Fields } from '../../core/record.ts';
+import type { Mark } from '../journal/failed-list.ts';
 import type { ParkedRows, RenderedRows } from '../journal/parked-records.ts';
 import { isTableWriter } from '../records/writers/csv-writer.ts';
 import type { RecordWriter } from '../records/writers/record-writer.ts';
@@ -13,25 +14,83 @@ const maxRendered = 256;
 /** Characters that are joined into one text: rows that waited for a slow record may be longer together than a string can be. */
 const maxJoined = 1024 * 1024;
 
-/** Text for the output: a string, or text that may have spilled. */
-export type Piece = string | SpilledPiece;
+/** Text for the output: a string, or text that may have spilled. Between them stand failed records. */
+export type Piece = string | SpilledPiece | FailedPiece;
 
 type SpilledPiece = Pick<RenderedRows, 'texts' | 'drop'>;
 
-/** Writes pieces in their order, and drops those that spilled. */
-export async function writeAll(sink: Sink, begin: string, pieces: readonly Piece[]): Promise<void> {
-  let text = begin;
+/** Consecutive records that failed at this place. */
+interface FailedPiece {
+  readonly first: number;
+  count: number;
+}
+
+/** Writes pieces in their order, and drops those that spilled. Returns the failed records with their places. */
+export async function writeAll(sink: Sink, begin: string, pieces: readonly Piece[]): Promise<Mark[]> {
+  const marks: Mark[] = [];
+  const text = new JoinedText(sink, begin);
   for (const piece of pieces) {
+    if (isFailed(piece)) {
+      marks.push([piece.first, piece.count, text.place()]);
+      continue;
+    }
     for await (const more of typeof piece === 'string' ? [piece] : piece.texts()) {
-      if (text.length + more.length > maxJoined) {
-        await sink.write(text);
-        text = '';
-      }
-      text += more;
+      if (text.length + more.length > maxJoined) await text.write();
+      text.add(more);
     }
     if (typeof piece !== 'string') piece.drop();
   }
-  await sink.write(text);
+  await text.write();
+  return marks;
+}
+
+/** Text that is joined before it is written. */
+class JoinedText {
+  readonly #sink: Sink;
+  #text: string;
+  /** Text before the last place that was asked for. */
+  #counted: string[] = [];
+  #countedBytes = 0;
+  length: number;
+
+  constructor(sink: Sink, begin: string) {
+    this.#sink = sink;
+    this.#text = begin;
+    this.length = begin.length;
+  }
+
+  add(text: string): void {
+    this.#text += text;
+    this.length += text.length;
+  }
+
+  /** The place after this text in the file, in bytes of text. */
+  place(): number {
+    this.#countedBytes += Buffer.byteLength(this.#text);
+    this.#counted.push(this.#text);
+    this.#text = '';
+    return this.#sink.written.text + this.#countedBytes;
+  }
+
+  async write(): Promise<void> {
+    await this.#sink.write(this.#counted.join('') + this.#text);
+    this.#counted = [];
+    this.#countedBytes = 0;
+    this.#text = '';
+    this.length = 0;
+  }
+}
+
+function isFailed(piece: Piece): piece is FailedPiece {
+  return typeof piece !== 'string' && 'count' in piece;
+}
+
+/** A part of an earlier file. */
+export interface OldPart {
+  texts(): AsyncIterable<string>;
+  /** True if it begins with the first row of that file: then nothing separates it from rows before it. */
+  readonly isFirst: boolean;
+  readonly hasRows: boolean;
 }
 
 /** Turns rows into the text of a file, with every secret masked, and queues it until it is written. */
@@ -79,6 +138,24 @@ export class RecordText {
     const rendered = rows as RenderedRows;
     this.#pieces.push(this.#isFirst ? this.#renderer.asFirst(rendered) : rendered);
     this.#isFirst = false;
+  }
+
+  /** Notes a failed record at this place. */
+  addFailed(record: number): void {
+    this.#renderRows();
+    if (this.#text !== '') this.#queueText();
+    const last = this.#pieces.at(-1);
+    if (last !== undefined && isFailed(last) && last.first + last.count === record) last.count++;
+    else this.#pieces.push({ first: record, count: 1 });
+  }
+
+  /** Copies rows of an earlier file. */
+  addOld({ texts, isFirst, hasRows }: OldPart): void {
+    this.#renderRows();
+    this.#queueText();
+    if (isFirst && !this.#isFirst) this.#pieces.push(this.#renderer.writer.between);
+    this.#pieces.push({ texts, drop: () => undefined });
+    if (hasRows) this.#isFirst = false;
   }
 
   /** The rows of a record as text for the journal. */

@@ -21,7 +21,12 @@ export interface Written {
   readonly bytes: number;
   /** CRC-32 of the bytes. */
   readonly crc: number;
+  /** The length of the text in bytes: more than `bytes` in a gzipped file. */
+  readonly text: number;
 }
+
+/** The content of a new file. */
+export const nothingWritten: Written = { bytes: 0, crc: 0, text: 0 };
 
 /** Options for opening a file. */
 export interface FileSinkOptions {
@@ -47,16 +52,20 @@ export async function refuseExisting(path: string, advice: string): Promise<void
 }
 
 /** Refuses a file whose beginning is not what was written. Throws an AutomateError (`output-exists`). */
-export async function refuseChanged(path: string, { bytes, crc }: Written): Promise<void> {
+export async function refuseChanged(
+  path: string,
+  { bytes, crc }: Omit<Written, 'text'>,
+  advice = 'restore its content, or start over with --force',
+): Promise<void> {
   if (bytes === 0) return;
   const found = await readWritten(path, bytes);
   if (found.bytes === bytes && found.crc === crc) return;
   const what = found.bytes < bytes ? `holds ${found.bytes} bytes, and ${bytes} were written` : 'does not hold what was written';
-  throw new AutomateError('output-exists', `${path} ${what}: it was changed since\nrestore its content, or start over with --force`);
+  throw new AutomateError('output-exists', `${path} ${what}: it was changed since\n${advice}`);
 }
 
 /** The first `maxBytes` of a file. A missing file is empty. */
-async function readWritten(path: string, maxBytes: number): Promise<Written> {
+async function readWritten(path: string, maxBytes: number): Promise<Omit<Written, 'text'>> {
   let [bytes, crc] = [0, 0];
   await namingErrors(path, 'written', async () => {
     try {
@@ -105,6 +114,11 @@ async function syncFile(handle: FileHandle): Promise<void> {
   });
 }
 
+/** A sink for a file that is complete: takes no more text. */
+export function createClosedSink(written: Written): Sink {
+  return { written, write: async () => {}, sync: async () => {}, close: async () => {} };
+}
+
 /** A sink on a stream such as stdout, which stays open. */
 export function createStreamSink(stream: NodeJS.WritableStream, name: string, options: { readonly gzip: boolean }): Sink {
   let broken: Error | undefined;
@@ -136,7 +150,7 @@ class DeviceSink implements Sink {
   readonly #gzip: boolean;
   #written: Written;
 
-  constructor(name: string, device: Device, gzip: boolean, written: Written = { bytes: 0, crc: 0 }) {
+  constructor(name: string, device: Device, gzip: boolean, written = nothingWritten) {
     this.#name = name;
     this.#device = device;
     this.#gzip = gzip;
@@ -151,9 +165,11 @@ class DeviceSink implements Sink {
     // A file without a gzip member is not gzip: an empty output gets an empty member.
     const isNeeded = text !== '' || (this.#gzip && this.#written.bytes === 0);
     if (!isNeeded) return;
-    const bytes = this.#gzip ? await gzipped(text) : Buffer.from(text);
+    const plain = Buffer.from(text);
+    const bytes = this.#gzip ? await gzipped(plain) : plain;
     await namingErrors(this.#name, 'written', () => this.#device.write(bytes));
-    this.#written = { bytes: this.#written.bytes + bytes.length, crc: crc32(bytes, this.#written.crc) };
+    const { written } = this;
+    this.#written = { bytes: written.bytes + bytes.length, crc: crc32(bytes, written.crc), text: written.text + plain.length };
   }
 
   sync(): Promise<void> {

@@ -64,3 +64,9 @@ export function unreadableBefore(errorClass: unknown, message: unknown, others?:
   if (errorClass !== 'input') return undefined;
   return new Unreadable(stillUnreadable + String(message ?? '').replace(stillUnreadable, ''));
 }
+
+/** The number that an errors file gives a record; nothing if that is no number. */
+export function failedAs(number: unknown): Pick<Item, 'failedAs'> {
+  const text = String(number ?? '').trim();
+  return /^[1-9]\d{0,14}$/.test(text) ? { failedAs: Number(text) } : {};
+}

@@ -21,7 +21,7 @@ function memory(more: Partial<Sink> = {}): Sink & { text(): string } {
   let text = '';
   return {
     get written() {
-      return { bytes: text.length, crc: 0 };
+      return { bytes: text.length, crc: 0, text: text.length };
     },
     write: async (piece) => {
       text += piece;
@@ -43,7 +43,6 @@ function outputOf(from: Checkpoint = untouched, { sink = memory(), isBegun = fal
     park: async (parked) => void calls.push(`park ${[...parked.keys()]}`),
     complete: async () => void calls.push('complete'),
     close: async () => void calls.push('close'),
-    remove: async () => void calls.push('remove'),
   };
   const errors = memory();
   const parts: FileOutputParts = {
@@ -61,6 +60,7 @@ function outputOf(from: Checkpoint = untouched, { sink = memory(), isBegun = fal
     journal,
     from,
     credits: () => credits,
+    publish: async () => void calls.push('publish'),
   };
   const spend = (more: number) => {
     credits += more;
@@ -103,7 +103,7 @@ test('records are parked if they fit into the output and are not in the journal 
 });
 
 test.each([
-  ['is removed once the run is complete', true, undefined, ['remove']],
+  ['is completed and removed once the run is complete', true, undefined, ['publish']],
   ['stays if the run is not complete', false, undefined, ['close']],
   ['stays if the output cannot be closed', true, new Error('EIO'), ['close']],
 ])('the journal %s', async (_name, isComplete, refusal, expected) => {

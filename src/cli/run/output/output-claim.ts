@@ -4,26 +4,26 @@ import { dirname, join } from 'node:path';
 import { AutomateError } from '../../../core/failure.ts';
 import { type Lock, takeLock } from '../../../io/files/lock.ts';
 import { fullPath, realFile } from '../../../io/files/stat.ts';
+import { failedListPath, type ListOfRun } from '../../../io/journal/failed-list.ts';
+import type { Identity } from '../../../io/journal/identity.ts';
 import {
   type Checkpoint,
   continueJournal,
   createJournal,
-  errorsFileKey,
   type FoundJournal,
   type Journal,
   journalPath,
-  readJournal,
 } from '../../../io/journal/journal.ts';
 import { ownerOfErrors } from '../../../io/journal/owner-of-errors.ts';
 import { untouched } from '../../../io/output/output.ts';
-import { isRegularFile, refuseChanged } from '../../../io/output/sink.ts';
+import { refuseChanged } from '../../../io/output/sink.ts';
 import { refuseMissing } from '../../../io/records/readers/input.ts';
-import { count, counted } from '../../show/number.ts';
 import type { RunOptions } from '../run-options.ts';
 import { refusePlaces } from './output-places.ts';
 import { isFileOrFree, type OutputPlan, refuseExistingErrors, refuseExistingFiles } from './output-plan.ts';
-import { keepsOld, partsOf, removeParts, swapIn } from './replace.ts';
-import { type FlowInFile, identityOf, isReplacing, refuseOtherRun } from './run-identity.ts';
+import { finishRun, keepsOld, partsOf, removeParts } from './replace.ts';
+import { type FlowInFile, identityOf, identityOfRetry, refuseOtherRun } from './run-identity.ts';
+import { findJournal, type RetryClaim } from './unfinished-run.ts';
 
 /** The right to write a run's output, and the checkpoint at which the run begins. */
 export interface Claim {
@@ -36,8 +36,10 @@ export interface Claim {
   readonly work: OutputPlan;
   /** Creates or continues the journal; absent for a stream, in which nothing can be cut off. */
   begin(): Promise<Journal | undefined>;
-  /** Puts the files of a complete run in place; absent if they are there already. */
-  publish?(journal: Journal, saved: Checkpoint): Promise<void>;
+  /** True if an earlier call has completed the run: its files are in their places. */
+  readonly isComplete: boolean;
+  /** Completes the journal, puts the files of a complete run in place, and removes the journal. Absent for a stream. */
+  publish?(journal: Journal, saved: Checkpoint, list: ListOfRun | undefined): Promise<void>;
   /** Gives the output up. */
   release(): void;
 }
@@ -46,14 +48,15 @@ export interface Claim {
  * Claims the output of a run. Throws an AutomateError if another run is writing it, if an earlier run did not finish it and
  * neither --resume nor --force is set, or if --resume finds another run's journal.
  */
-export async function claimOutput(flow: FlowInFile, options: RunOptions, plan: OutputPlan): Promise<Claim> {
-  refuseMixedFiles(flow.file, options, plan);
+export async function claimOutput(flow: FlowInFile, options: RunOptions, plan: OutputPlan, retry?: RetryClaim): Promise<Claim> {
+  // The errors file that a retry reads is the one that it replaces.
+  refuseMixedFiles(flow.file, retry ? { ...options, in: '-' } : options, plan);
   const out = plan.isStreamed ? undefined : realFile(plan.out);
   const errors = errorsFileOf(plan);
   const release = takeLocks({ '--out': out, '--errors': errors });
   try {
     if (errors !== undefined) await refuseOthers(errors, out);
-    return { ...(await (out === undefined ? claimStream(options, plan) : claimFile(flow, options, plan, journalPath(out)))), release };
+    return { ...(await (out === undefined ? claimStream(options, plan) : claimFile(flow, options, plan, retry))), release };
   } catch (error) {
     release();
     throw error;
@@ -115,83 +118,49 @@ async function claimStream(options: RunOptions, plan: OutputPlan): Promise<Omit<
   if (options.replace)
     throw new AutomateError('usage', '--replace needs an output file: a stream replaces nothing\nname a file with --out');
   if (!options.force) await refuseExistingFiles(plan);
-  return { run: randomUUID(), from: untouched, parked: new Map(), work: plan, begin: async () => undefined };
+  return { run: randomUUID(), from: untouched, parked: new Map(), work: plan, isComplete: false, begin: async () => undefined };
 }
 
-async function claimFile(flow: FlowInFile, options: RunOptions, plan: OutputPlan, path: string): Promise<Omit<Claim, 'release'>> {
-  const identity = await identityOf(flow, options, plan);
-  const found = await findJournal(path, options, plan);
-  const replaces = options.replace && !found?.isComplete;
+async function claimFile(flow: FlowInFile, options: RunOptions, plan: OutputPlan, retry?: RetryClaim): Promise<Omit<Claim, 'release'>> {
+  const path = journalPath(realFile(plan.out));
+  const identity = { ...(await identityOf(flow, options, plan)), ...(retry && identityOfRetry(retry.list)) };
+  const found = await findJournal(path, options, plan, retry);
+  const replaces = (options.replace ?? false) && !found?.isComplete;
   const work = replaces ? partsOf(plan) : plan;
-  if (found) {
-    refuseOtherRun(found.identity, identity, plan.out);
-    if (found.checkpoint) await refuseChanged(work.out, found.checkpoint.out);
-    const errors = errorsFileOf(work);
-    // A run notes its errors file in the journal before it creates it: one that is not noted is another run's.
-    if (found.checkpoint?.errors === undefined) await refuseExistingErrors(work);
-    if (found.checkpoint?.errors && errors !== undefined) await refuseChanged(errors, found.checkpoint.errors);
-  }
+  if (found) await refuseOtherFiles(found, identity, plan, work);
   const run = found?.run ?? randomUUID();
   return {
     run,
     from: found?.checkpoint ?? untouched,
     parked: found?.parked ?? new Map(),
     work,
+    isComplete: found?.isComplete ?? false,
     async begin() {
-      if (found) return continueJournal(path, found);
+      if (found) return found.isComplete ? undefined : continueJournal(path, found);
       await removeParts(plan);
-      return createJournal(path, run, identity);
+      const journal = await createJournal(path, run, identity);
+      if (!replaces) await rm(failedListPath(realFile(plan.out)), { force: true });
+      return journal;
     },
-    ...(replaces && { publish }),
+    async publish(journal, saved, facts) {
+      if (replaces && !retry && keepsOld(saved)) {
+        await journal.close();
+        await rm(path);
+        return removeParts(plan);
+      }
+      const list = facts && { run, identity, ...facts };
+      await journal.complete(list);
+      return finishRun(plan.out, { identity, list, failed: saved.failed });
+    },
   };
-
-  async function publish(journal: Journal, saved: Checkpoint): Promise<void> {
-    if (keepsOld(saved)) return removeParts(plan);
-    await journal.complete();
-    await swapIn(plan.out, identity[errorsFileKey], saved.failed);
-  }
 }
 
-/** The journal to resume from; absent for a run from the beginning. */
-async function findJournal(path: string, options: RunOptions, plan: OutputPlan): Promise<FoundJournal | undefined> {
-  if (options.resume && options.force) {
-    throw new AutomateError('usage', '--resume continues an output, --force overwrites it: expected one of them');
-  }
-  if (options.replace && options.force) {
-    throw new AutomateError('usage', '--replace keeps the old output until the end, --force deletes it now: expected one of them');
-  }
-  // With --force an existing journal is replaced when the run begins, not before.
-  if (options.force) return undefined;
-  const found = await readUnfinished(path, options, plan);
-  if (found && !options.resume) {
-    // Its files are no output yet: the next run of the same line begins anew.
-    if (options.replace && isReplacing(found.identity)) return undefined;
-    throw unfinishedRun(found, plan.out, path);
-  }
-  if (!found && options.resume && isRegularFile(plan.out)) {
-    throw new AutomateError('output-exists', `${plan.out} exists, and has no journal of an unfinished run: there is nothing to resume`);
-  }
-  if (!found && !options.replace) await refuseExistingFiles(plan);
-  return found;
-}
-
-/** The journal of an unfinished run. If only the end of its replacing was cut off, that is made up for. */
-async function readUnfinished(path: string, { resume }: RunOptions, { out }: OutputPlan): Promise<FoundJournal | undefined> {
-  const found = await readJournal(path);
-  if (!found?.isComplete) return found;
-  await swapIn(out, found.identity[errorsFileKey], found.checkpoint?.failed ?? 0);
-  if (resume) return found;
-  await rm(path);
-  return undefined;
-}
-
-function unfinishedRun({ checkpoint, parked }: FoundJournal, out: string, path: string): AutomateError {
-  const done = checkpoint?.records ?? 0;
-  const waiting = [...parked.keys()].filter((number) => number > done).length;
-  const records = `${done === 0 ? 'no record' : counted(done, 'record')} ${done > 1 ? 'are' : 'is'} done`;
-  const finished = waiting === 0 ? '' : `, and ${count(waiting)} more finished after one that is not`;
-  return new AutomateError(
-    'output-exists',
-    `an earlier run did not finish ${out}: ${records}${finished} (journal: ${path})\nresume it: the same command line and --resume\nstart over: the same command line and --force`,
-  );
+/** Refuses to resume another run, or to continue files that are not as they were left. */
+async function refuseOtherFiles({ identity, checkpoint }: FoundJournal, now: Identity, plan: OutputPlan, work: OutputPlan): Promise<void> {
+  refuseOtherRun(identity, now, plan.out);
+  if (checkpoint) await refuseChanged(work.out, checkpoint.out);
+  const errors = errorsFileOf(work);
+  // A run notes its errors file in the journal before it creates it: one that is not noted is another run's.
+  if (checkpoint?.errors === undefined) await refuseExistingErrors(work);
+  if (checkpoint?.errors && errors !== undefined) await refuseChanged(errors, checkpoint.errors);
 }

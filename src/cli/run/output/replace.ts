@@ -3,7 +3,9 @@ import { isAbsolute } from 'node:path';
 import { syncFolder } from '../../../io/files/folder.ts';
 import { namingErrors } from '../../../io/files/naming-errors.ts';
 import { realFile, statOf } from '../../../io/files/stat.ts';
-import type { Checkpoint } from '../../../io/journal/journal.ts';
+import { type FailedList, failedListPath, writeFailedList } from '../../../io/journal/failed-list.ts';
+import { errorsFileKey, type Identity } from '../../../io/journal/identity.ts';
+import { type Checkpoint, journalPath, marksOf } from '../../../io/journal/journal.ts';
 import { isRegularFile } from '../../../io/output/sink.ts';
 import { isFileOrFree, type OutputPlan } from './output-plan.ts';
 
@@ -28,25 +30,44 @@ export async function removeParts({ out, errors }: Pick<OutputPlan, 'out' | 'err
   if (errors !== undefined && isFileOrFree(errors)) await rm(partPath(errors), { force: true });
 }
 
+/** A complete run whose files are not all in their places. */
+export interface EndedRun {
+  readonly identity: Identity;
+  /** Absent if no record failed, or if the failed ones are in no file. */
+  readonly list: FailedList | undefined;
+  readonly failed: number;
+}
+
 /**
- * Puts the parts of a complete run in place of the old files. Without failed records the old errors file is deleted.
- * Goes on where an earlier call was cut off. Throws an AutomateError (`output`).
+ * Ends a complete run: puts the parts in place of the old files, if it has any, and the list of failed records beside them; then removes
+ * the journal. Without failed records the old errors file and the old list are deleted. Goes on where an earlier call was cut off.
+ * Throws an AutomateError (`output`).
  */
-export async function swapIn(out: string, errors: string | undefined, failed: number): Promise<void> {
-  if (errors !== undefined && isAbsolute(errors)) {
-    if (failed > 0) await replace(errors);
-    else await namingErrors(errors, 'written', () => rm(errors, { force: true }));
-  }
-  await replace(out);
+export async function finishRun(out: string, { identity, list, failed }: EndedRun): Promise<void> {
+  const [journal, listPath] = [journalPath(realFile(out)), failedListPath(realFile(out))];
+  const errors = identity[errorsFileKey] ?? '';
+  const draft = `${listPath}.new`;
+  if (list) await writeFailedList(draft, list, marksOf(journal));
+  await namingErrors(out, 'written', async () => {
+    if (isAbsolute(errors)) await (failed > 0 ? replace(errors) : removeFile(errors));
+    await (list ? rename(draft, listPath) : rm(listPath, { force: true }));
+    await replace(out);
+    await syncFolder(realFile(out));
+    if (isAbsolute(errors) && failed > 0) await syncFolder(errors);
+  });
+  // Without a sync after it: should a crash bring the journal back, the next command ends the run once more.
+  await namingErrors(journal, 'written', () => rm(journal, { force: true }));
+}
+
+/** A pipe or a device stays. */
+async function removeFile(path: string): Promise<void> {
+  if (isRegularFile(path)) await rm(path);
 }
 
 async function replace(path: string): Promise<void> {
   const [file, part] = [realFile(path), partPath(path)];
   if (!isRegularFile(part)) return;
-  await namingErrors(path, 'written', async () => {
-    const mode = statOf(file)?.mode;
-    if (mode !== undefined) await chmod(part, mode & 0o777);
-    await rename(part, file);
-    await syncFolder(file);
-  });
+  const mode = statOf(file)?.mode;
+  if (mode !== undefined) await chmod(part, mode & 0o777);
+  await rename(part, file);
 }

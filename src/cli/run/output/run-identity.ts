@@ -4,7 +4,8 @@ import { AutomateError } from '../../../core/failure.ts';
 import type { Plan } from '../../../core/plan.ts';
 import { fingerprint } from '../../../io/files/fingerprint.ts';
 import { fullPath } from '../../../io/files/stat.ts';
-import { errorsFileKey, type Identity } from '../../../io/journal/journal.ts';
+import type { FailedList } from '../../../io/journal/failed-list.ts';
+import { errorsFileKey, type Identity } from '../../../io/journal/identity.ts';
 import { readError } from '../../../io/records/readers/input.ts';
 import { envOf } from '../../env.ts';
 import { version } from '../../version.ts';
@@ -24,13 +25,32 @@ export function isReplacing(identity: Identity): boolean {
   return JSON.parse(identity[writingKey] ?? '{}').replace === true;
 }
 
+const flowKey = 'the flow';
+
+/** True if a flow file is not as it was in an earlier run. */
+export async function hasChanged(flow: string, { [flowKey]: before }: Identity): Promise<boolean> {
+  return hashOf(await readFile(flow)) !== before;
+}
+
+const retryKey = 'the run whose failed records are retried';
+
+/** The part of an identity that a retry has besides. */
+export function identityOfRetry({ run }: FailedList): Identity {
+  return { [retryKey]: run };
+}
+
+/** True for a retry. */
+export function isRetry(identity: Identity): boolean {
+  return Object.hasOwn(identity, retryKey);
+}
+
 /** Everything that the bytes of the output depend on. The names are used in messages. */
 export async function identityOf(flow: FlowInFile, options: RunOptions, output: OutputPlan): Promise<Identity> {
   const { skip, limit, set, noInput, unordered, replace, inFormat, delimiter, encoding, csvSafe } = options;
   const { savedConnections } = flow.plan;
   return {
     'the version of automate': version,
-    'the flow': hashOf(await readFile(flow.file)),
+    [flowKey]: hashOf(await readFile(flow.file)),
     ...(savedConnections.size > 0 ? { 'the saved connection': hashOf(JSON.stringify([...savedConnections])) } : {}),
     'the environment of its credentials': envOf(options.env),
     ...(await fingerprintOf(options.in)),

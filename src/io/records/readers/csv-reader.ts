@@ -1,7 +1,7 @@
 import { type CsvError, Parser } from 'csv-parse';
 import type { AutomateError, Failure } from '../../../core/failure.ts';
 import type { Item } from '../../../core/item.ts';
-import { otherFields, Unreadable, unreadableBefore } from '../errors.ts';
+import { failedAs, otherFields, Unreadable, unreadableBefore } from '../errors.ts';
 import { type Column, fieldColumns, headerProblem } from './csv-header.ts';
 import { inputError, maxRecordBytes, type Position, type RecordReader, tooLong } from './record-reader.ts';
 
@@ -104,12 +104,12 @@ export class CsvReader implements RecordReader {
     for (const { name, index } of this.#columns) {
       if (index < cells.length) fields.set(name, cells[index] as string);
     }
-    const item = { number: ++this.#records, fields, end: this.#end };
+    const item: Item = { number: ++this.#records, fields, end: this.#end };
     if (cells.length !== header.length) return { ...item, failure: wrongCellCount(cells, header.length, line) };
     if (this.#columns.length === header.length) return item;
     const cell = (name: string) => cells[header.indexOf(name)];
     const failure = unreadableBefore(cell('_error_class'), cell('_error_message'), cell(otherFields));
-    return failure ? { ...item, failure } : item;
+    return { ...item, ...failedAs(cell('_error_record')), ...(failure && { failure }) };
   }
 
   #unclosedQuote(error: CsvError): AutomateError {

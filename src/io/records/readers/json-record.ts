@@ -3,22 +3,26 @@ import type { Item } from '../../../core/item.ts';
 import { isErrorField } from '../../../core/record.ts';
 import { writtenNames } from '../../../core/value/json.ts';
 import { isObject, type JsonObject, type Value } from '../../../core/value/value.ts';
-import { otherFields, unreadableBefore } from '../errors.ts';
+import { failedAs, otherFields, unreadableBefore } from '../errors.ts';
 
 /** The part of a record that does not depend on its place in the input. */
-export type RecordContent = Pick<Item, 'fields' | 'failure'>;
+export type RecordContent = Pick<Item, 'fields' | 'failure' | 'failedAs'>;
 
 /** The record of an object, without the fields that an errors file added. `text` is the object's, which has the order of its fields. */
 export function recordOf(object: JsonObject, text: string): RecordContent {
   const fields = new Map<string, Value>();
   let failure: Failure | undefined;
+  let error: Value | undefined;
   for (const name of orderedNames(object, text)) {
     const value = object[name] as Value;
     if (!isErrorField(name)) fields.set(name, value);
-    else if (name === '_error' && isObject(value)) failure = unreadableBefore(value.class, value.message);
+    else if (name === '_error' && isObject(value)) {
+      failure = unreadableBefore(value.class, value.message);
+      error = value.record;
+    } else if (name === '_error_record') error = value;
     else if (name === '_error_class') failure ??= unreadableBefore(value, object._error_message, object[otherFields]);
   }
-  return failure ? { fields, failure } : { fields };
+  return failure || error !== undefined ? { fields, ...failedAs(error), ...(failure && { failure }) } : { fields };
 }
 
 /** A JavaScript object puts names that are whole numbers first; the text has the written order. */

@@ -1,0 +1,20 @@
+import { argument, flag, type ValuesOf } from '../options.ts';
+import { runOptions } from '../run/run-options.ts';
+import { file } from '../shared-options.ts';
+
+const { concurrency, rate, maxErrors, keepGoing, maxCredits, events, summary, quiet, allowHttp, cacert } = runOptions;
+
+/** The output whose failed records are retried. */
+export const retriedOutput = argument('<out>', 'the output of a complete run, in which records failed');
+
+/** The options of `automate retry`. */
+export const retryOptions = {
+  errors: file('--errors <file>', 'the failed records, as they are now (default: the errors file of the run)', { about: 'output' }),
+  ...{ concurrency, rate, maxErrors, keepGoing, maxCredits, events, summary },
+  resume: flag('--resume', 'continue an unfinished retry', { about: 'start' }),
+  force: flag('--force', 'give up an unfinished retry, and start over', { about: 'start' }),
+  ...{ quiet, allowHttp, cacert },
+};
+
+/** The options of a retry as they were given. */
+export type RetryOptions = ValuesOf<typeof retryOptions>;

@@ -1,0 +1,73 @@
+import { relative } from 'node:path';
+import { AutomateError, FlowError } from '../../core/failure.ts';
+import type { Plan } from '../../core/plan.ts';
+import type { FailedList } from '../../io/journal/failed-list.ts';
+import { errorsFileKey } from '../../io/journal/identity.ts';
+import { extensionOf, formatOfPath } from '../../io/records/format.ts';
+import type { LastingOptions } from '../run/output/failed-list-of.ts';
+import { isFileOrFree, type OutputPlan } from '../run/output/output-plan.ts';
+import { hasChanged } from '../run/output/run-identity.ts';
+import type { GivenRunOptions, RunRequest } from '../run/run-options.ts';
+import { shellWord } from '../show/text.ts';
+import type { Terminal } from '../terminal.ts';
+import type { RetryOptions } from './retry-options.ts';
+
+/** A retry as the command line asks for it. */
+export interface RetryRequest extends Pick<RunRequest, 'written'> {
+  readonly out: string;
+  readonly options: RetryOptions;
+}
+
+/** The files of a retry: those of the run whose failed records it runs. Throws an AutomateError (`usage`) for an errors file that is none. */
+export function filesOf({ out, options }: RetryRequest, { identity, formats }: FailedList): OutputPlan {
+  const errors = options.errors ?? shownPath(identity[errorsFileKey] ?? '');
+  if (errors === 'none' || !isFileOrFree(errors))
+    throw new AutomateError('usage', `--errors: expected the file of the failed records, found ${errors}`);
+  return { out, isStreamed: false, format: formats.output, errors, errorsFormat: formatOfPath(errors) ?? formats.errors };
+}
+
+/** The run of the failed records, with the options of the run in which they failed unless the retry has its own. */
+export function requestOf(retry: RetryRequest, list: FailedList, files: OutputPlan): RunRequest<GivenRunOptions> {
+  const { out, options, written } = retry;
+  const { force: _, ...given } = options;
+  const lasting = list.options as LastingOptions;
+  const input = { in: files.errors ?? '', inFormat: extensionOf(files.errorsFormat, '').slice(1), input: true };
+  return {
+    flow: shownPath(list.flow),
+    options: { ...lasting, ...given, ...input, out, errors: input.in, replace: true },
+    written,
+    retryOf: out,
+  };
+}
+
+/** Says that the flow has changed. Throws a FlowError if it gives other columns than the output has. */
+export async function checkFlow(plan: Plan, { flow, options }: RunRequest, list: FailedList, terminal: Terminal): Promise<void> {
+  if (!(await hasChanged(flow, list.identity))) return;
+  const { input, output } = list.columns;
+  const columns = plan.columns(input);
+  const others = [...difference('without', output, columns), ...difference('and', columns, output)];
+  if (others.length > 0 || columns.join('\0') !== output.join('\0')) throw otherColumns(flow, options, others);
+  if (!options.quiet) terminal.say(`${flow} has changed since ${options.out} was written: the retry uses it as it is now`);
+}
+
+function difference(how: string, some: readonly string[], others: readonly string[]): string[] {
+  const names = some.filter((name) => !others.includes(name)).map((name) => `"${name}"`);
+  return names.length === 0 ? [] : [`${how} ${names.join(', ')}`];
+}
+
+function otherColumns(flow: string, { out, in: errors }: Pick<RunRequest['options'], 'out' | 'in'>, others: readonly string[]): FlowError {
+  const found = others.length === 0 ? 'found another order' : `found them ${others.join(' ')}`;
+  const message = `the flow has changed: expected the columns of ${out}, ${found}\n${otherWay(flow, errors)}`;
+  return new FlowError(flow, [{ message }]);
+}
+
+/** The way to run failed records without a retry. */
+export function otherWay(flow: string, errors: string): string {
+  return `run the failed records into another file: ${['automate', 'run', flow, '--in', errors, '--out', 'other.csv'].map(shellWord).join(' ')}`;
+}
+
+/** A path below the current folder as users write it. */
+function shownPath(path: string): string {
+  const shown = relative('', path);
+  return shown.startsWith('..') ? path : shown;
+}

@@ -1,0 +1,75 @@
+import { AutomateError } from '../../core/failure.ts';
+import { takeLock } from '../../io/files/lock.ts';
+import { realFile, statOf } from '../../io/files/stat.ts';
+import { type FailedList, failedListPath, readFailedList } from '../../io/journal/failed-list.ts';
+import { type Checkpoint, journalPath, readJournal } from '../../io/journal/journal.ts';
+import { refuseChanged } from '../../io/output/sink.ts';
+import { exitCodes } from '../exit.ts';
+import { isFileOrFree, planOutput } from '../run/output/output-plan.ts';
+import { isRetry } from '../run/output/run-identity.ts';
+import { finishFound, unfinishedRun } from '../run/output/unfinished-run.ts';
+import { runPlanned, startOrEnd } from '../run/run.ts';
+import { planRun } from '../run/run-input.ts';
+import type { Terminal } from '../terminal.ts';
+import { openFailedRecords } from './failed-records.ts';
+import { checkFlow, filesOf, otherWay, type RetryRequest, requestOf } from './retry-plan.ts';
+
+/** Runs the failed records of an output, and puts what comes of them into their places of the same output. Returns the exit code. */
+export async function retryCommand(retry: RetryRequest, terminal: Terminal): Promise<number> {
+  const { out, options } = retry;
+  if (!isFileOrFree(out)) throw notRetriable(out, `expected an output file, found ${out === '-' ? 'stdout' : out}`);
+  if (options.resume && options.force) {
+    throw new AutomateError('usage', '--resume continues a retry, --force starts it over: expected one of them');
+  }
+  return startOrEnd({ ...options, in: '-' }, terminal, async (start) => {
+    const wasComplete = await endComplete(out);
+    const list = await readFailedList(failedListPath(realFile(out)));
+    if (wasComplete && (options.resume || !list)) {
+      if (!options.quiet) terminal.say(`${out}: the earlier run is complete, and its files are in their places`);
+      return list ? exitCodes.someFailed : exitCodes.success;
+    }
+    if (!list) throw notRetriable(out, `${out} has no failed records to retry: there is no ${failedListPath(out)}`);
+    const files = filesOf(retry, list);
+    const { plan, request } = await planRun(requestOf(retry, list, files), terminal);
+    await checkFlow(plan, request, list, terminal);
+    const open = async (from: Checkpoint) => {
+      await refuseChangedOutput(out, list, request.flow, request.options.in);
+      return openFailedRecords(request.options, from, list);
+    };
+    return runPlanned({ plan, request, files, retried: list, startsOver: options.force ?? false, open }, start, terminal);
+  });
+}
+
+/**
+ * Puts the files of a complete run in their places if that was cut off. Returns true if it was. Throws an AutomateError (`output-exists`)
+ * if a run has not finished the output.
+ */
+async function endComplete(out: string): Promise<boolean> {
+  const path = journalPath(realFile(out));
+  const lock = takeLock(realFile(out), '--out');
+  try {
+    const found = await readJournal(path);
+    if (found?.isComplete) await finishFound(out, found);
+    else if (found && !isRetry(found.identity)) throw unfinishedRun(found, out, path);
+    return found?.isComplete ?? false;
+  } finally {
+    lock.release();
+  }
+}
+
+/** The places of the failed records hold for the output as it was written. */
+async function refuseChangedOutput(out: string, { output }: FailedList, flow: string, errors: string): Promise<void> {
+  const advice = `restore its content; ${otherWay(flow, errors)}`;
+  const size = statOf(out)?.size ?? 0;
+  if (size > output.bytes) {
+    const found = `holds ${size} bytes, and ${output.bytes} were written: it was changed since`;
+    throw new AutomateError('output-exists', `${out} ${found}\n${advice}`);
+  }
+  await refuseChanged(out, output, advice);
+}
+
+/** The error for an output without a list of failed records. It names the way by `run`. */
+function notRetriable(out: string, problem: string): AutomateError {
+  const { errors = 'errors.csv' } = planOutput('flow.yaml', { in: out, out, outFormat: 'csv' }, { kind: 'csv', gzip: false });
+  return new AutomateError('usage', `${problem}\n${otherWay('flow.yaml', errors)}`);
+}

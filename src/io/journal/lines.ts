@@ -1,0 +1,32 @@
+import { createReadStream } from 'node:fs';
+import { crc32 } from 'node:zlib';
+
+/** A line `CRC JSON`. The checksum shows a line that a crash cut off or the disk damaged. */
+export function lineOf(value: unknown): string {
+  const text = JSON.stringify(value);
+  return `${checksum(text)} ${text}\n`;
+}
+
+/** The value in a line; absent if the line is damaged. */
+export function parseLine(line: string): unknown {
+  const text = line.slice(9);
+  return line.slice(0, 9) === `${checksum(text)} ` ? JSON.parse(text) : undefined;
+}
+
+/** The complete lines of a file. */
+export async function* linesOf(path: string): AsyncGenerator<Buffer> {
+  let begun: Buffer[] = [];
+  for await (const chunk of createReadStream(path, { highWaterMark: 1024 * 1024 }) as AsyncIterable<Buffer>) {
+    let start = 0;
+    for (let end = chunk.indexOf(10); end >= 0; end = chunk.indexOf(10, start)) {
+      yield Buffer.concat([...begun, chunk.subarray(start, end)]);
+      begun = [];
+      start = end + 1;
+    }
+    begun.push(chunk.subarray(start));
+  }
+}
+
+function checksum(text: string): string {
+  return crc32(text).toString(16).padStart(8, '0');
+}

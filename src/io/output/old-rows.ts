@@ -1,0 +1,103 @@
+import { createReadStream } from 'node:fs';
+import { StringDecoder } from 'node:string_decoder';
+import { AutomateError } from '../../core/failure.ts';
+import { namingErrors } from '../files/naming-errors.ts';
+import { gunzip } from '../records/readers/encoding.ts';
+import type { OldPart } from './record-text.ts';
+
+/** An earlier output, and the places in its text. */
+export interface OldOutput {
+  readonly path: string;
+  readonly gzip: boolean;
+  readonly firstRow: number;
+  readonly rowsEnd: number;
+  /** The place of the rows of a failed record. */
+  placeOf(record: number): number;
+}
+
+/** Copies the rows of an earlier output, from its beginning to its end, in parts. Their texts are read in order, each once. */
+export class OldRows {
+  readonly #old: OldOutput;
+  readonly #text: OldText;
+  /** The part that is copied, in bytes of text. */
+  copied: number;
+
+  constructor(old: OldOutput, copied: number) {
+    this.#old = old;
+    this.copied = copied;
+    this.#text = new OldText(old, copied);
+  }
+
+  /** True if the part that is copied has rows. */
+  get hasRows(): boolean {
+    return this.copied > this.#old.firstRow;
+  }
+
+  /** The rows before those of a failed record; absent if they are copied. */
+  before(record: number): OldPart | undefined {
+    return this.#upTo(this.#old.placeOf(record));
+  }
+
+  /** The rows that are left; absent if there are none. */
+  rest(): OldPart | undefined {
+    return this.#upTo(this.#old.rowsEnd);
+  }
+
+  close(): Promise<void> {
+    return this.#text.close();
+  }
+
+  #upTo(end: number): OldPart | undefined {
+    const { copied } = this;
+    if (end <= copied) return undefined;
+    this.copied = end;
+    const { firstRow } = this.#old;
+    return { isFirst: copied === firstRow, hasRows: end > firstRow, texts: () => this.#text.upTo(end) };
+  }
+}
+
+const chunkBytes = 256 * 1024;
+
+/** The text of a file, unzipped. */
+class OldText {
+  readonly #path: string;
+  readonly #chunks: AsyncGenerator<Buffer>;
+  #rest: Buffer = Buffer.alloc(0);
+  #at: number;
+  readonly #start: number;
+
+  constructor({ path, gzip }: OldOutput, start: number) {
+    this.#path = path;
+    this.#start = start;
+    // Places in a gzipped file are not offsets in the file.
+    this.#at = gzip ? 0 : start;
+    const chunks = chunksOf(path, this.#at);
+    this.#chunks = gzip ? gunzip(chunks, path) : chunks;
+  }
+
+  async *upTo(end: number): AsyncGenerator<string> {
+    while (this.#at < this.#start) await this.#take(this.#start);
+    const decoder = new StringDecoder('utf8');
+    while (this.#at < end) yield decoder.write(await this.#take(end));
+  }
+
+  async close(): Promise<void> {
+    await this.#chunks.return(undefined);
+  }
+
+  async #take(end: number): Promise<Buffer> {
+    if (this.#rest.length === 0) {
+      const { value, done } = await namingErrors(this.#path, 'read', () => this.#chunks.next());
+      if (done) throw new AutomateError('output', `${this.#path} was changed during the retry`);
+      this.#rest = value;
+    }
+    const taken = this.#rest.subarray(0, end - this.#at);
+    this.#rest = this.#rest.subarray(taken.length);
+    this.#at += taken.length;
+    return taken;
+  }
+}
+
+async function* chunksOf(path: string, start: number): AsyncGenerator<Buffer> {
+  yield* createReadStream(path, { start, highWaterMark: chunkBytes });
+}
