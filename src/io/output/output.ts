@@ -190,7 +190,13 @@ export class FileOutput implements Output {
     const opensErrors = !this.#errorSink && (errors.isBegun || this.#counts.failed > from.failed);
     const errorBegin = opensErrors && !errors.isBegun ? this.#errors.begin() : '';
     const errorPieces = this.#errors.take();
-    const reached = { ...this.#progress.reached(), ...this.#counts, credits: credits(), ...(costs && { costs }), ...(old && { copied: old.copied }) };
+    const reached = {
+      ...this.#progress.reached(),
+      ...this.#counts,
+      credits: credits(),
+      ...(costs && { costs }),
+      ...(old && { copied: old.copied }),
+    };
     if (opensErrors) this.#errorSink = await this.#openErrors();
     if (this.#errorSink) await writeAll(this.#errorSink, errorBegin, errorPieces);
     const marks = await writeAll(records.sink, begin, pieces);
