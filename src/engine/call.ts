@@ -87,9 +87,13 @@ export class Calls {
     this.#unreachable = keepsGoing ? undefined : new UnreachableWatch(phase);
   }
 
-  /** Makes a call. Throws the last attempt's Failure, or Unfinished. */
-  async make<Result>(call: Call<Result>, caller: Caller): Promise<Result> {
-    if (!isGated(call)) return this.#answerHere(call, caller);
+  /** Makes a call. Rejects with the last attempt's Failure, or Unfinished. */
+  make<Result>(call: Call<Result>, caller: Caller): Promise<Result> {
+    return isGated(call) ? this.#answerThere(call, caller) : this.#answerHere(call, caller);
+  }
+
+  /** Makes a call that a server answers. */
+  async #answerThere<Result>(call: GatedCall<Result>, caller: Caller): Promise<Result> {
     const result = await this.#attempts(call, new RunningCall(caller));
     // Its slot is free already: the call that waited for it is sent before this answer is worked on.
     await this.#ports.clock.nextTurn();
