@@ -33,7 +33,7 @@ export class NearKeys {
     for (let length = Math.max(minLength, text.length - most); length <= text.length + most; length++) {
       for (const key of this.#sharing(text, length, most)) {
         if (near.has(key)) continue;
-        const distance = editDistance(text, key);
+        const distance = mistakesBetween(text, key, most);
         if (distance <= most) near.set(key, distance);
       }
     }
@@ -45,12 +45,29 @@ export class NearKeys {
     const count = piecesIn(length);
     for (let index = 0; index < count; index++) {
       const [from, to] = [cut(length, count, index), cut(length, count, index + 1)];
-      for (let shift = -most; shift <= most; shift++) {
+      // The first piece stands at the beginning, the last one at the end; one in the middle is moved by mistakes before it.
+      const least = index === 0 ? 0 : index === count - 1 ? text.length - length : -most;
+      const greatest = index === 0 || index === count - 1 ? least : most;
+      for (let shift = least; shift <= greatest; shift++) {
         if (from + shift < 0 || to + shift > text.length) continue;
         yield* this.#pieces.get(`${length} ${index} ${text.slice(from + shift, to + shift)}`) ?? [];
       }
     }
   }
+}
+
+/** The mistakes between two texts; any number above `most` stands for more. Most pairs are told apart by their ends alone. */
+function mistakesBetween(one: string, other: string, most: number): number {
+  const shortest = Math.min(one.length, other.length);
+  let start = 0;
+  while (start < shortest && one.charCodeAt(start) === other.charCodeAt(start)) start++;
+  let end = 0;
+  while (end < shortest - start && one.charCodeAt(one.length - 1 - end) === other.charCodeAt(other.length - 1 - end)) end++;
+  const longest = Math.max(one.length, other.length) - start - end;
+  // One mistake leaves one letter, or two that are swapped.
+  if (longest <= 1) return longest;
+  if (most === 1 && longest > 2) return 2;
+  return editDistance(one.slice(start, one.length - end), other.slice(start, other.length - end));
 }
 
 function maxMistakes(length: number): number {
