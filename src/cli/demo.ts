@@ -1,12 +1,13 @@
 import { cp, mkdtemp, readFile, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { join, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { AutomateError } from '../core/failure.ts';
 import { createDemoApi, type DemoApi } from '../io/demo/api.ts';
 import { systemReason } from '../io/files/naming-errors.ts';
 import { exitCodes, signalExitCode } from './exit.ts';
 import { runCommand } from './run/run.ts';
+import { shellWord } from './show/text.ts';
 import type { Terminal } from './terminal.ts';
 
 /** The options of `automate demo`. */
@@ -52,18 +53,29 @@ async function runExample(api: DemoApi, terminal: Terminal): Promise<number> {
   reachLoopback(process.env);
   const { say, colors } = terminal;
   say(`${colors.bold('The flow')} (${flow})\n\n${indented(text)}\n`);
-  say(`${colors.bold('The run')}\n\n    automate run ${flow} --in ${input} --out ${output}\n`);
+  const automate = calledAs(process.argv[1] ?? '');
+  say(`${colors.bold('The run')}\n\n    ${automate} run ${flow} --in ${input} --out ${output} --replace\n`);
   const written = new Map([
     ['in', ['--in', input]],
     ['out', ['--out', output]],
+    ['replace', ['--replace']],
   ]);
-  const exitCode = await runCommand({ flow, options: { in: input, out: output, input: true, set: [] }, written, isFree: true }, terminal);
+  const exitCode = await runCommand(
+    { flow, options: { in: input, out: output, replace: true, input: true, set: [] }, written, isFree: true },
+    terminal,
+  );
   if (exitCode !== exitCodes.success) return exitCode;
   const lines = (await readFile(output, 'utf8')).split('\n').slice(0, shownRecords + 1);
   say(`\n${colors.bold(`The first ${shownRecords} records of ${output}`)}\n`);
   await terminal.print(lines.join('\n'));
-  say(`\nTry next: automate demo --serve in one terminal, the flows in ${examples} in another.`);
+  say(`\nTo repeat the run, start its API in another terminal: ${automate} demo --serve --port ${new URL(api.origin).port}`);
+  say(`More flows: ${automate} demo --serve, and ${examples}`);
   return exitCode;
+}
+
+/** The words that call this program, as the user called it. */
+function calledAs(script: string): string {
+  return script.endsWith('.js') ? `node ${shellWord(relative('', script))}` : 'automate';
 }
 
 function noFolder(error: Error): never {

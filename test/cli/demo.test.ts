@@ -2,6 +2,7 @@ import { once } from 'node:events';
 import { readFile } from 'node:fs/promises';
 import { expect, test } from 'vitest';
 import { workplace } from '../helpers/cli.ts';
+import { shell } from '../helpers/shell.ts';
 
 /** Runs the demo. `files` are those in its temporary folder. */
 async function demo(env: Record<string, string> = {}) {
@@ -22,9 +23,20 @@ test('demo runs the example flow against its own API, and shows the flow, the co
       .join(''),
   );
   expect(stderr).toContain('url: /airports/{{iata}}');
-  expect(stderr).toMatch(/automate run \S+flow\.yaml --in \S+airports\.csv --out \S+enriched\.csv/);
+  expect(stderr).toMatch(/automate(\.js)? run \S+flow\.yaml --in \S+airports\.csv --out \S+enriched\.csv --replace/);
   expect(stderr).toContain('done: 208 read, 208 written, 0 failed in ');
   expect(files).toEqual([expect.stringMatching(/^automate-demo-/)]);
+});
+
+test('the lines that demo prints can be pasted: its API and its run', async () => {
+  const place = await workplace();
+  const { stderr } = await shell(place, 'node "$AUTOMATE" demo', { TMPDIR: place.folder });
+  const [run] = /^ {4}node .* run .*$/m.exec(stderr) ?? [''];
+  const [serve] = /node .* demo --serve --port \d+$/m.exec(stderr) ?? [''];
+  const again = `${serve} > served & sleep 0.1; until [ -s served ]; do sleep 0.1; done; ${run}; code=$?; kill %1; exit $code`;
+  const pasted = await shell(place, again);
+  expect(pasted.stderr).toContain('done: 208 read, 208 written, 0 failed in ');
+  expect(pasted.code).toBe(0);
 });
 
 test('demo uses no proxy', async () => {
