@@ -10,13 +10,19 @@ const maxCandidates = 5;
 
 const attribution = sources.geonames.text;
 
+/** The answer document of a lookup that found nothing. */
+const nothing = {
+  ...{ match: false, lat: null, lon: null, level: null, name: null, street: null, housenumber: null, postcode: null, city: null },
+  ...{ county: null, region: null, region_code: null, country: null, country_code: null, population: null, distance_m: null },
+  ...{ score: null, ambiguous: false, fips: null, candidates: [], attribution },
+};
+
 /** A county of the USA: its code of five digits, of which the first two are the state's, and its name. */
 export type County = readonly [fips: string, name: string];
 
 /** The parts in which answers differ. */
 interface Parts {
-  /** Absent if nothing was found. */
-  readonly found?: Pick<Candidate, 'level' | 'place' | 'name' | 'region' | 'country' | 'population'> | undefined;
+  readonly found: Pick<Candidate, 'level' | 'place' | 'name' | 'region' | 'country' | 'population'>;
   readonly county?: County | undefined;
   /** In metres. */
   readonly distance?: number;
@@ -28,12 +34,12 @@ interface Parts {
 /** The answer document for an address. */
 export function addressDocument({ candidates, isAmbiguous }: Meaning, places: Places): LookupDocument {
   const [found] = candidates;
-  return found ? documentOf({ found, score: found.score, isAmbiguous, candidates }, places) : documentOf({}, places);
+  return found ? documentOf({ found, score: found.score, isAmbiguous, candidates }, places) : { ...nothing };
 }
 
 /** The answer document for a point. `county`: the one in which it lies; absent outside of the USA. */
 export function pointDocument(nearest: Found | undefined, places: Places, county: County | undefined): LookupDocument {
-  if (!nearest) return documentOf({}, places);
+  if (!nearest) return { ...nothing };
   const { place, distance } = nearest;
   const region = places.region(place);
   const population = places.population(place);
@@ -41,31 +47,35 @@ export function pointDocument(nearest: Found | undefined, places: Places, county
   return documentOf({ found, county, distance }, places);
 }
 
-/** One literal for all answers: an object made of spread ones takes four times as long. */
+/** The answer document of a place that was found. One literal: an object made of spread ones takes four times as long. */
 function documentOf({ found, county, distance, score, isAmbiguous = false, candidates }: Parts, places: Places): LookupDocument {
   return {
-    match: found !== undefined,
-    lat: found ? places.lat(found.place) : null,
-    lon: found ? places.lon(found.place) : null,
-    level: found?.level ?? null,
-    name: found?.name ?? null,
+    match: true,
+    lat: places.lat(found.place),
+    lon: places.lon(found.place),
+    level: found.level,
+    name: found.name,
     street: null,
     housenumber: null,
     postcode: null,
-    city: found?.level === 'place' ? townOf(found, places) : null,
+    city: found.level === 'place' ? townOf(found, places) : null,
     county: county?.[1] ?? null,
-    region: found?.region?.name ?? null,
-    region_code: found?.region?.code || null,
-    country: found?.country.name ?? null,
-    country_code: found?.country.code ?? null,
-    population: found?.population || null,
+    region: found.region?.name ?? null,
+    region_code: found.region?.code || null,
+    country: found.country.name,
+    country_code: found.country.code,
+    population: found.population || null,
     distance_m: distance === undefined ? null : Math.round(distance),
     score: score === undefined ? null : Math.round(score * 100) / 100,
     ambiguous: isAmbiguous,
-    fips: county ? { state: county[0].slice(0, 2), county: county[0], tract: null, block: null } : null,
+    fips: county ? fipsOf(county) : null,
     candidates: candidates?.slice(0, maxCandidates).map((candidate) => candidateOf(candidate, places)) ?? [],
     attribution,
   };
+}
+
+function fipsOf([code]: County) {
+  return { state: code.slice(0, 2), county: code, tract: null, block: null };
 }
 
 function townOf({ place, name }: Pick<Candidate, 'place' | 'name'>, places: Places): string {
