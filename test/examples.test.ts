@@ -1,3 +1,5 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { cp, readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -29,6 +31,8 @@ const expected: Readonly<Record<string, readonly { readonly code: number; readon
   'batch-lookup': [{ code: 0, files: { 'routes.csv': 'expected.csv' } }],
   chains: [{ code: 0, files: { 'payments.enriched.csv': 'expected.csv' } }],
   'gps-log': [{ code: 0, files: { 'places.csv': 'expected.csv' } }],
+  form: [{ code: 0, files: { 'subscribers.csv': 'expected.csv' } }],
+  graphql: [{ code: 4, files: { 'airports.csv': 'expected.csv', 'airports.errors.csv': 'expected.errors.csv' } }],
   'two-apis': [{ code: 0, files: { 'destinations.csv': 'expected.csv' } }],
 };
 
@@ -49,15 +53,24 @@ async function commandsOf(name: string): Promise<string[]> {
 async function playground(): Promise<Workplace> {
   const api = await createDemoApi();
   onTestFinished(api.close);
+  const graphql = await graphqlServer();
   const place = await workplace();
   await cp(examples, place.folder, { recursive: true });
   for (const name of folders) {
     const flow = `${name}/flow.yaml`;
-    const text = (await place.read(flow)).replaceAll('http://127.0.0.1:4010', api.origin);
+    const text = (await place.read(flow)).replaceAll('http://127.0.0.1:4010', api.origin).replace('http://127.0.0.1:4011', graphql);
     // Starts the installed MCP server: npx would download it.
     await place.write(flow, text.replace(/npx -y @modelcontextprotocol\/server-everything@\S+ stdio/, stdioServers.everything.join(' ')));
   }
   return place;
+}
+
+/** Starts the server of the GraphQL example. Returns its origin. */
+async function graphqlServer(): Promise<string> {
+  const child = spawn(process.execPath, [join(examples, 'graphql', 'server.mjs'), '0'], { stdio: ['ignore', 'pipe', 'inherit'] });
+  onTestFinished(() => void child.kill());
+  const [origin] = await once(child.stdout, 'data');
+  return String(origin).trim();
 }
 
 test('a loop and paginate give the same result', async () => {

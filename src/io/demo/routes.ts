@@ -37,6 +37,7 @@ export function createRoutes(): Route[] {
     { method: 'GET', path: /^\/v1\/airports\/([^/]+)$/, answer: findAirport },
     { method: 'GET', path: /^\/v1\/countries\/([^/]+)\/airports$/, answer: (code) => countries.get(code) ?? answerWith({ results: [] }) },
     { method: 'POST', path: /^\/v1\/events$/, answer: (_, request) => acceptEvent(request) },
+    { method: 'POST', path: /^\/v1\/subscribers$/, answer: (_, request) => subscribe(request) },
     flakyRoute(codes, findAirport),
     ...exportRoutes((country) => (countries.has(country) ? { airports: airportsOf(country) } : undefined)),
     ...flightRoutes(codes),
@@ -79,6 +80,16 @@ async function acceptEvent(request: IncomingMessage): Promise<DemoAnswer> {
   } catch {
     return refuse(400, 'expected a JSON body');
   }
+}
+
+/** Takes a form. */
+async function subscribe(request: IncomingMessage): Promise<DemoAnswer> {
+  const form = new URLSearchParams(await text(request));
+  if (request.headers['content-type'] !== 'application/x-www-form-urlencoded') return refuse(415, 'expected a form');
+  const email = form.get('email') ?? '';
+  if (!form.get('key')) return refuse(401, 'expected a key');
+  if (!email.includes('@')) return refuse(422, 'expected an email address');
+  return answerWith({ data: { id: `subscriber of ${email}`, topics: form.getAll('topic').filter((topic) => topic !== '') } });
 }
 
 const alwaysBroken = new Set(['KEF']);
