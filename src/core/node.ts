@@ -68,7 +68,6 @@ export type OnError = 'reject' | 'keep' | 'stop';
 /** A node in its place in the chain. */
 export interface Step {
   readonly id: string;
-  readonly type: string;
   readonly node: Node;
   /** Records for which it is false skip the node; absent if none do. */
   readonly when: Expression<boolean> | undefined;

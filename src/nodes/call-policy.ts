@@ -58,7 +58,7 @@ export function callPolicy(
     retry: { max, firstDelayMs, factor, maxDelayMs, jitter, maxWaitMs },
     retryOn,
     cost: tryOption(context, ['cost'], () => costPath(options.cost ?? connection?.cost)),
-    price: { credits, isStated: options.credits !== undefined || credits !== 1, connection: connection?.name },
+    price: { credits, isStated: credits !== 1, connection: connection?.name },
   };
 }
 
