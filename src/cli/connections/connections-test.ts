@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { answerMessage, cleaned } from '../../core/answer/response.ts';
 import { neededCredentials } from '../../core/auth/auth.ts';
 import type { HttpConnection } from '../../core/connection.ts';
+import { durationText } from '../../core/duration.ts';
 import { AutomateError, Failure } from '../../core/failure.ts';
 import type { CredentialUse } from '../../core/plan.ts';
 import type { HttpRequest, HttpResponse } from '../../core/ports.ts';
@@ -59,7 +60,7 @@ async function testHttp(connection: HttpConnection, options: TestOptions, termin
   ledger.close();
   await credentials.usesRecorded();
   const outcome = response instanceof Failure ? response.kind : response.status;
-  terminal.say(`GET ${request.origin}${request.path}: ${outcome} in ${Math.round(ports.clock.now() - startedMs)} ms`);
+  terminal.say(`GET ${request.origin}${request.path}: ${outcome} in ${durationText(ports.clock.now() - startedMs)}`);
   terminal.say(`${creditsText(ports.credits())} spent`);
   const problem = testProblem(response);
   if (problem !== undefined) throw new AutomateError('credential', `connection "${name}": ${problem}\n${adviceFor(connection)}`);

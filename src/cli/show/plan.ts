@@ -113,7 +113,7 @@ function overrunNote(left: number, { credits }: Forecast): string {
 function timeText(time: Duration): string {
   const about = `about ${durationText(time.ms)}`;
   if (time.by === 'rate') return `${about} at ${rateText(time.intervalMs)} to ${cleaned(time.origin)}`;
-  return `${about} at ${count(time.atOnce)} at once and ${time.latencyMs} ms a request`;
+  return `${about} at ${count(time.atOnce)} at once and ${durationText(time.latencyMs)} a request`;
 }
 
 /** A rate as a flow writes it. */

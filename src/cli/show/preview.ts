@@ -1,5 +1,6 @@
 import type { Action, ActionRequest, ActionResponse } from '../../core/action.ts';
 import { cleaned, excerpt } from '../../core/answer/response.ts';
+import { durationText } from '../../core/duration.ts';
 import type { Failure } from '../../core/failure.ts';
 import type { HttpRequest } from '../../core/ports.ts';
 import type { Fields } from '../../core/record.ts';
@@ -32,7 +33,7 @@ export function previewText(preview: Preview, action: Action, isCurl: boolean): 
 }
 
 function answerLines(preview: Preview, response: ActionResponse, action: Action): string[] {
-  return ['', ...headLines(response, Math.round(preview.ms ?? 0)), '', ...bodyLines(preview), ...mapLines(preview, action)];
+  return ['', ...headLines(response, durationText(preview.ms ?? 0)), '', ...bodyLines(preview), ...mapLines(preview, action)];
 }
 
 function bodyLines({ body, unread }: Preview): string[] {
@@ -47,10 +48,10 @@ function unreadReason({ message }: Failure): string {
   return `the body is ${/nested more than \d+ deep$/.exec(message)?.[0] ?? 'not valid JSON'}`;
 }
 
-function headLines(response: ActionResponse, ms: number): string[] {
-  if ('kind' in response) return [`${response.kind === 'tool' && response.isError ? 'isError' : 'answered'} in ${ms} ms`];
+function headLines(response: ActionResponse, time: string): string[] {
+  if ('kind' in response) return [`${response.kind === 'tool' && response.isError ? 'isError' : 'answered'} in ${time}`];
   return [
-    `${response.status} in ${ms} ms, ${response.body.length} bytes`,
+    `${response.status} in ${time}, ${response.body.length} bytes`,
     ...Object.entries(response.headers).flatMap(([name, value]) => [value].flat().map((one) => `  ${name}: ${one}`)),
   ];
 }

@@ -62,13 +62,21 @@ function notJson(response: HttpResponse, text: string, reason = ''): never {
   }
   const tooDeep = reason.startsWith('nested') ? ` ${reason}` : '';
   const wayOut = announcesJson(response, 'auto') ? '' : '\nask for JSON: headers: { Accept: application/json }';
-  throw new Failure('parse', `expected JSON, found ${found}${tooDeep}${wayOut}`, { status });
+  throw new Failure('parse', `expected JSON${secondValue(text, reason)}, found ${found}${tooDeep}${wayOut}`, { status });
 }
 
 /** True if JSON.parse failed only at the end of the text. */
 function isCutOff(text: string, reason: string): boolean {
   if (reason.startsWith('Unexpected end') || reason.startsWith('Unterminated')) return true;
   return Number(/at position (\d+)/.exec(reason)?.[1]) === text.length;
+}
+
+/** Says where another JSON value follows the first on a line of its own; empty for any other text. */
+function secondValue(text: string, reason: string): string {
+  const [, at] = /after JSON at position (\d+)/.exec(reason) ?? [];
+  if (at === undefined) return '';
+  const line = text.slice(0, Number(at)).split('\n').length;
+  return line > 1 && /^[[{"\-\dtfn]/.test(text.slice(Number(at))) ? `; a second value begins at line ${line} (NDJSON?)` : '';
 }
 
 /** The beginning of a text from outside, on one line and safe to show. Three dots mark a cut: redaction needs them to recognize half a secret. */

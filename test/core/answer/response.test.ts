@@ -58,6 +58,11 @@ describe('a JSON body', () => {
 
   test('fails a record whose map looks into it if it is a page of HTML', () => {
     expect(() => read({ type: 'text/html', body: '<html>' })).toThrow('expected JSON, found text/html: <html>');
+    expect(() => read({ type: 'application/json', body: '{\n"a": 1\n}\n{"a": 2}\n' })).toThrow(
+      'expected JSON; a second value begins at line 4 (NDJSON?), found application/json: { "a": 1 } {"a": 2}',
+    );
+    expect(() => read({ type: 'application/json', body: '{"a": 1} {"a": 2}' })).toThrow('expected JSON, found application/json: {');
+    expect(() => read({ type: 'application/json', body: '1\n<html>' })).toThrow('expected JSON, found application/json: 1 <html>');
     expect(() => read({ body: 'hello' })).toThrow('expected JSON, found no content type: hello');
   });
 
