@@ -16,6 +16,8 @@ export interface FieldUse {
   readonly at: readonly (string | number)[];
   /** True if the name at that place is meant, and not the value. */
   readonly isName?: boolean;
+  /** The reference as it is written there; absent for the field itself, or `{{field}}`. */
+  readonly written?: string;
 }
 
 /** A credential that a node names, and the place where it does. */
@@ -66,7 +68,7 @@ export interface CallPolicy {
   readonly retryOn: readonly (string | number)[];
   /** Path to the real cost in an answer; absent when answers do not say. */
   readonly cost: Path | undefined;
-  /** Credits for one call, and the connection it goes over; absent for none. `isStated`: the flow or the connection says so. */
+  /** Credits for one call, and the connection it goes over; absent for none. `isStated`: the flow or the connection names another price than the default. */
   readonly price: { readonly credits: number; readonly isStated: boolean; readonly connection: string | undefined };
   /** Answers that may come from the cache; absent when none may. */
   readonly cache?: { readonly maxAgeMs: number; key(request: ActionRequest, record?: Fields): string };

@@ -1,3 +1,4 @@
+import type { FieldUse } from '../core/action.ts';
 import { rootValue } from '../core/answer/mapping.ts';
 import type { Path } from '../core/answer/path.ts';
 import { excerpt } from '../core/answer/response.ts';
@@ -27,6 +28,13 @@ export interface RuleOptions {
   readonly fail_when?: AnswerCondition | undefined;
   readonly retry_when?: AnswerCondition | undefined;
   readonly error_message?: string | undefined;
+}
+
+/** The record's fields that the conditions of a node need. */
+export function ruleReads({ fail_when: failWhen, retry_when: retryWhen }: RuleOptions): FieldUse[] {
+  return Object.entries({ fail_when: failWhen, retry_when: retryWhen }).flatMap(([option, rule]) =>
+    (rule?.recordFields ?? []).map(({ name: field, written }) => ({ field, written, at: [option] })),
+  );
 }
 
 /** The rules of a node for its answers. */

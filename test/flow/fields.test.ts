@@ -73,6 +73,22 @@ nodes:
     expect(flowProblems(flow(', headers: { x-tenant: "1" }'), { header: ['id'] })).toEqual([]);
   });
 
+  test.each([
+    [http('fail_when: body.x == record.x'), 'record.x }'],
+    [http(`retry_when: 'record["x"] == "1"'`), 'record["x"]'],
+    ['{ type: mcp, connection: c, tool: t, fail_when: record.x == "1" }', 'record.x =='],
+  ])('the fields of record in a condition over an answer: %s', (node, place) => {
+    const connections = 'connections: { c: { type: mcp, url: https://a.com/mcp } }\n';
+    const [{ message, source } = { message: '' }, ...more] = flowProblems(`${connections}nodes:\n  - ${node}\n`, { header: ['id'] });
+    expect([message, more]).toEqual(['no record has a field "x" here; there are id', []]);
+    expect(source?.text.slice(source.caret).startsWith(place)).toBe(true);
+  });
+
+  test('record.field needs no field where has() tests it, or where record is the name of an element', () => {
+    expect(check('id', http('fail_when: "has(record.x) && record.x == body.x"'))).toEqual([]);
+    expect(check('id', http('fail_when: "body.list.exists(record, record.x == 1)"'))).toEqual([]);
+  });
+
   test('has(field) needs no field', () => {
     expect(check('id', http('when: "!has(x) || x == id"'))).toEqual([]);
   });

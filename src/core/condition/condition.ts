@@ -9,7 +9,15 @@ import { fromCel, toCel } from './cel-value.ts';
 import { type CelError, ExpressionError, expressionError, isTooDeep, parseError, tooDeep, written } from './expression-error.ts';
 import { evaluateWithin } from './long-evaluation.ts';
 import { compilePattern, matchesPattern, patternAdvice } from './pattern.ts';
-import { type BesideNumber, matchesMethod, presentVariable, type References, recordVariable, referencesIn } from './references.ts';
+import {
+  type BesideNumber,
+  type Member,
+  matchesMethod,
+  presentVariable,
+  type References,
+  recordVariable,
+  referencesIn,
+} from './references.ts';
 
 /** A compiled CEL expression over a record's fields. Evaluating throws a Failure (`template`). */
 export interface Expression<Result> {
@@ -80,12 +88,19 @@ export interface AnswerCondition extends Expression<boolean> {
   readonly source: string;
   /** 0-based, in the expression's text: the place that names `record`. Absent if none does. */
   readonly recordAt: number | undefined;
+  /** The record's fields that it needs, and each as it is written. */
+  readonly recordFields: readonly Pick<Member, 'name' | 'written'>[];
 }
 
 /** Compiles a condition over an answer's variables, which `evaluate` takes as fields. Throws an ExpressionError. */
 export function compileAnswerCondition(source: string, variables: readonly AnswerVariable[]): AnswerCondition {
   const typed = checkedExpression(source, answerScope, variables);
-  return { ...conditionOf(source, typed), source, recordAt: typed.names.find(({ field }) => field === 'record')?.start };
+  return {
+    ...conditionOf(source, typed),
+    source,
+    recordAt: typed.names.find(({ field }) => field === 'record')?.start,
+    recordFields: typed.members.filter((member) => member.of === 'record'),
+  };
 }
 
 function refuseUnknown(names: References['names'], variables: readonly AnswerVariable[]): void {
@@ -121,14 +136,14 @@ function checkedExpression(source: string, scope: Scope, variables?: readonly An
   }
 }
 
-interface TypedExpression extends Pick<References, 'names'> {
+interface TypedExpression extends Pick<References, 'names' | 'members'> {
   readonly expression: Expression<Value>;
   readonly type: string;
 }
 
 function typedExpression(source: string, scope: Scope, variables: readonly AnswerVariable[] | undefined): TypedExpression {
   const references = referencesIn(parse(source, scope), source, scope.owner);
-  const { names, besideNumbers, patterns, loops, text } = references;
+  const { names, members, besideNumbers, patterns, loops, text } = references;
   for (const pattern of patterns) checkPattern(pattern);
   if (variables) refuseUnknown(names, variables);
   const program = programOf(references, scope);
@@ -140,6 +155,7 @@ function typedExpression(source: string, scope: Scope, variables: readonly Answe
   return {
     type,
     names,
+    members,
     expression: {
       fields: named.filter((field) => !tested.has(field)),
       named,

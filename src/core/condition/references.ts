@@ -9,10 +9,20 @@ export interface BesideNumber {
   readonly fails: boolean;
 }
 
+/** A member of a free name, such as `record.id`. */
+export interface Member {
+  readonly of: string;
+  readonly name: string;
+  /** As the expression has it. */
+  readonly written: string;
+}
+
 /** The references of an expression to fields, and its text for the CEL library. */
 export interface References {
   /** The free names, which are the record's fields. */
   readonly names: readonly { readonly field: string; readonly start: number; readonly inHas: boolean }[];
+  /** The members of free names that the expression needs: one in `has()` is not needed. */
+  readonly members: readonly Member[];
   readonly besideNumbers: readonly BesideNumber[];
   /** The literal patterns of calls of `matches`. */
   readonly patterns: readonly { readonly pattern: string; readonly offset: number }[];
@@ -60,6 +70,7 @@ type Bound = ReadonlySet<string>;
 export function referencesIn(ast: ASTNode, source: string, owner: string | undefined): References {
   const names: { field: string; start: number; inHas: boolean }[] = [];
   const insertions: Insertion[] = [];
+  const members = new Members(source);
   const besideNumbers: BesideNumber[] = [];
   const patterns: { pattern: string; offset: number }[] = [];
   let loops = 0;
@@ -67,7 +78,8 @@ export function referencesIn(ast: ASTNode, source: string, owner: string | undef
   visit(ast, new Set());
   insertions.sort((a, b) => a.at - b.at);
   const text = withInsertions(source, insertions);
-  return { names, besideNumbers, patterns, loops, text, writtenAt: (offset) => writtenOffset(offset, insertions) };
+  const found = { names, members: members.needed(), besideNumbers, patterns, loops, text };
+  return { ...found, writtenAt: (offset) => writtenOffset(offset, insertions) };
 
   function visit(node: unknown, bound: Bound, inHas = false): void {
     if (Array.isArray(node)) for (const child of node) visit(child, bound, inHas);
@@ -90,6 +102,7 @@ export function referencesIn(ast: ASTNode, source: string, owner: string | undef
     const [name, called] = args as [string, { op?: string }[]];
     const conversion = called.length === 1 ? conversions[name] : undefined;
     if (conversion !== undefined) insertions.push({ at: source.indexOf('(', start) + 1, text: conversion });
+    if (name === 'has') members.addTested(called[0]);
     visit(called, bound, name === 'has' && called[0]?.op === 'id');
     if (conversion !== undefined) insertions.push({ at: end - 1, text: ')' });
   }
@@ -97,23 +110,65 @@ export function referencesIn(ast: ASTNode, source: string, owner: string | undef
   function visitMethod({ args }: Operation, bound: Bound): void {
     const [name, receiver, called] = args as [string, Operation, Operation[]];
     visit(receiver, bound);
-    if (name === 'matches') visitMatches(receiver, called);
+    if (name === 'matches') {
+      insertions.push({ at: source.indexOf('matches', receiver.end) + 'matches'.length, text: matchesMethod.slice('matches'.length) });
+      patterns.push(...literalPatterns(called[0]));
+    }
     const variables = macros.has(name) && called[0]?.op === 'id' ? [called[0].args as string] : [];
     if (variables.length > 0 || name === 'matches') loops += 1;
     visit(called.slice(variables.length), new Set([...bound, ...variables]));
   }
 
-  function visitMatches(receiver: Operation, [pattern]: Operation[]): void {
-    insertions.push({ at: source.indexOf('matches', receiver.end) + 'matches'.length, text: matchesMethod.slice('matches'.length) });
-    if (pattern?.op === 'value' && typeof pattern.args === 'string') patterns.push({ pattern: pattern.args, offset: pattern.start });
+  function visitOperator(operation: Operation, bound: Bound): void {
+    const beside = besideNumberIn(operation, bound);
+    if (beside) besideNumbers.push(beside);
+    members.add(operation, bound);
+    visit(operation.args, bound);
+  }
+}
+
+function literalPatterns(pattern: Operation | undefined): References['patterns'] {
+  return pattern?.op === 'value' && typeof pattern.args === 'string' ? [{ pattern: pattern.args, offset: pattern.start }] : [];
+}
+
+function besideNumberIn({ op, args }: Operation, bound: Bound): BesideNumber | undefined {
+  const operands = numberOperators.has(op) ? (args as Operation[]) : [];
+  const field = operands.find((operand) => operand.op === 'id' && !bound.has(operand.args as string));
+  const isNumber = operands.some((operand) => operand.op === 'value' && /^(?:bigint|number)$/.test(typeof operand.args));
+  return field && isNumber ? { field: field.args as string, offset: field.start, fails: op !== '==' && op !== '!=' } : undefined;
+}
+
+/** Gathers the members of names: `record.id`, `record["first-name"]`. */
+class Members {
+  readonly #found: Member[] = [];
+  readonly #tested = new Set<string>();
+  readonly #source: string;
+
+  constructor(source: string) {
+    this.#source = source;
   }
 
-  function visitOperator({ op, args }: Operation, bound: Bound): void {
-    const operands = numberOperators.has(op) ? (args as Operation[]) : [];
-    const field = operands.find((operand) => operand.op === 'id' && !bound.has(operand.args as string));
-    const isNumber = operands.some((operand) => operand.op === 'value' && /^(?:bigint|number)$/.test(typeof operand.args));
-    if (field && isNumber) besideNumbers.push({ field: field.args as string, offset: field.start, fails: op !== '==' && op !== '!=' });
-    visit(args, bound);
+  add(operation: Operation, bound: Bound): void {
+    const member = this.#in(operation);
+    if (member && !bound.has(member.of)) this.#found.push(member);
+  }
+
+  /** Takes the argument of `has()`. */
+  addTested(node: unknown): void {
+    const member = isOperation(node) ? this.#in(node) : undefined;
+    if (member) this.#tested.add(`${member.of}.${member.name}`);
+  }
+
+  needed(): Member[] {
+    return this.#found.filter(({ of, name }) => !this.#tested.has(`${of}.${name}`));
+  }
+
+  #in({ op, args, start, end }: Operation): Member | undefined {
+    if (op !== '.' && op !== '[]') return undefined;
+    const [holder, key] = args as [Operation, string | Operation];
+    const name = typeof key === 'string' ? key : key.op === 'value' ? key.args : undefined;
+    if (holder.op !== 'id' || typeof name !== 'string') return undefined;
+    return { of: holder.args as string, name, written: this.#source.slice(start, end) };
   }
 }
 

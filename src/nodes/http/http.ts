@@ -7,7 +7,7 @@ import { type BuildContext, defineNode, type Node } from '../../core/node.ts';
 import type { HttpRequest } from '../../core/ports.ts';
 import type { Fields } from '../../core/record.ts';
 import { jsonOf, type Value } from '../../core/value/value.ts';
-import { AnswerRules } from '../answer-rules.ts';
+import { AnswerRules, ruleReads } from '../answer-rules.ts';
 import { callPolicy, mappedColumns, tryOption } from '../call-policy.ts';
 import { callBatches, callEach, readMapped } from '../calling.ts';
 import { answerReader, type HttpAnswer } from './answer-reader.ts';
@@ -67,7 +67,7 @@ function buildHttp(options: HttpOptions, context: BuildContext): Node {
   const parts = { policy: base, mapping, render, isConstant: uses.length === 0 && request.named.every((field) => field === listField) };
   const paging = tryOption(context, ['paginate'], () => paginate && compilePaging(paginate, context));
   const batching = tryOption(context, ['batch'], () => batch && new Batching(batch, parts));
-  const reads = [...uses, ...(batch ? batchReads(batch) : [])];
+  const reads = [...uses, ...(batch ? batchReads(batch) : ruleReads(options))];
   return {
     reads,
     ...mappedColumns(mapping),

@@ -8,7 +8,7 @@ import type { Fields } from '../../core/record.ts';
 import { loginHint, serverCredentials } from '../../core/tools/tool-credentials.ts';
 import { isRemote, type McpConnection, type ToolAnswer, type ToolCall } from '../../core/tools/tools.ts';
 import type { Value } from '../../core/value/value.ts';
-import { AnswerRules } from '../answer-rules.ts';
+import { AnswerRules, ruleReads } from '../answer-rules.ts';
 import { callPolicy, mappedColumns, tryOption } from '../call-policy.ts';
 import { callEach, readMapped } from '../calling.ts';
 import { usesWithin } from '../http/request-template.ts';
@@ -52,7 +52,8 @@ function buildMcp(options: McpOptions, context: BuildContext): Node | undefined 
       check: (tools, isTable) => toolProblems({ tool: options.tool, connection: connection.name, arguments: template }, tools, isTable),
     },
   };
-  return { reads: usesWithin(options.arguments as Value, ['arguments']), ...mappedColumns(mapping), run: callEach(action), action };
+  const reads = [...usesWithin(options.arguments as Value, ['arguments']), ...ruleReads(options)];
+  return { reads, ...mappedColumns(mapping), run: callEach(action), action };
 }
 
 function callTemplate({ tool, timeout: timeoutMs }: McpOptions, connection: McpConnection, template: ArgumentsTemplate): Action['prepare'] {
