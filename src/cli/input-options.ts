@@ -70,15 +70,21 @@ export function isTable({ kind }: Format): boolean {
   return kind === 'csv' || kind === 'tsv';
 }
 
-/**
- * The columns of an input; absent for JSON, in which each record may have other fields. An error of the input is returned, so that
- * the problems of a flow are reported first.
- */
-export async function columnsOf(options: InputOptions): Promise<{ readonly columns?: readonly string[]; readonly error?: unknown }> {
+/** The fields that an input's records have. */
+export interface InputFields {
+  /** The columns; absent for JSON, in which each record may have other fields. */
+  readonly columns?: readonly string[];
+  /** All fields of the first records of JSON; absent for a table, and without a record. */
+  readonly firstFields?: readonly string[] | undefined;
+  readonly error?: unknown;
+}
+
+/** The columns of an input. An error of the input is returned, so that the problems of a flow are reported first. */
+export async function columnsOf(options: InputOptions): Promise<InputFields> {
   try {
     const source = await openInput(options);
     await source.close();
-    return isTable(source.format) ? { columns: source.columns ?? [] } : {};
+    return isTable(source.format) ? { columns: source.columns ?? [] } : { firstFields: source.firstFields };
   } catch (error) {
     return { error };
   }

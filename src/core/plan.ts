@@ -41,8 +41,8 @@ export interface Plan {
   warnings(input?: readonly string[]): readonly Warning[];
   /** The output's columns from the input's. */
   columns(input: readonly string[]): string[];
-  /** Every reference that no record with these columns can satisfy. */
-  unknownFields(input: readonly string[]): Problem[];
+  /** Every reference that no record with these columns can satisfy. `who`: the records that have them, in messages; by default "no record". */
+  unknownFields(input: readonly string[], who?: string): Problem[];
 }
 
 /** All steps of a flow. Inner steps follow the step that holds them. */

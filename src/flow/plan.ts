@@ -28,7 +28,7 @@ export function planOf(name: string, steps: readonly PlacedStep[], { source, war
     tools,
     origins: [...new Set([...literalOrigins, ...credentials.flatMap((use) => use.origins), ...tools.flatMap(remoteOrigin)])],
     columns: (input) => columnsAfterAll(steps, input),
-    unknownFields: (input) => inOrder(unknownFieldsIn(steps, input, source)),
+    unknownFields: (input, who) => inOrder(unknownFieldsIn(steps, input, source, who)),
   };
 }
 

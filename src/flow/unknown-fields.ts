@@ -9,9 +9,16 @@ import type { PlacedStep } from './compilation.ts';
 import { renaming } from './problems/near-references.ts';
 import type { Source } from './source.ts';
 
-/** Problems for the references that no record of a table can satisfy. */
-export function unknownFieldsIn(steps: readonly (PlacedStep | undefined)[], input: readonly string[], source: Source): Problem[] {
-  return unknownAmong(steps, input, (use, step, known) => unknownField(use, step, known, source));
+/** Problems for the references that no record with these fields can satisfy. `who`: the records, in messages. */
+export function unknownFieldsIn(
+  steps: readonly (PlacedStep | undefined)[],
+  input: readonly string[],
+  source: Source,
+  who = 'no record',
+): Problem[] {
+  return unknownAmong(steps, input, (use, step, known) =>
+    problemAt(use, step, `${who} has a field "${use.field}" here${adviceFor(use, known)}`, source),
+  );
 }
 
 /** Problems for the references to fields that an earlier step removes or renames. They hold for any input. */
@@ -77,13 +84,13 @@ function usesOfWhen(step: Step): FieldUse[] {
   return (step.when?.fields ?? []).map((field) => ({ field, at: ['when'] }));
 }
 
-function unknownField(use: FieldUse, step: PlacedStep, known: readonly string[], source: Source): Problem {
-  const { field, at, isName } = use;
+/** The fields that may be meant instead. */
+function adviceFor({ field, at, isName }: FieldUse, known: readonly string[]): string {
   const near = nearest(field, known) ?? (isExpression(at) ? wholeName(field, known) : undefined);
   const isHardToName = near !== undefined && !isName && !takesAnyName(at) && !isReferable(near);
   const advice = delimiterAdvice(known) ?? (isHardToName ? renaming(near) : undefined);
   const choices = near === undefined ? listedNames(known) : didYouMean(near, [near]);
-  return problemAt(use, step, `no record has a field "${field}" here${choices}${advice ? `\n${advice}` : ''}`, source);
+  return `${choices}${advice ? `\n${advice}` : ''}`;
 }
 
 /** The field that an expression reads as several, such as `first-name`, which is `first` minus `name` there. */
@@ -91,10 +98,10 @@ function wholeName(part: string, known: readonly string[]): string | undefined {
   return known.find((name) => !isReferable(name) && name.split(/[^\p{L}\p{M}\p{N}_]+/u).includes(part));
 }
 
-function problemAt({ field, at, isName }: FieldUse, step: PlacedStep, message: string, source: Source): Problem {
+function problemAt({ field, at, isName, written }: FieldUse, step: PlacedStep, message: string, source: Source): Problem {
   const place = [...step.at, ...at];
   if (isName) return source.atName(place, message);
-  return source.at(place, message, isExpression(at) ? field : `{{${field}}}`);
+  return source.at(place, message, written ?? (isExpression(at) ? field : `{{${field}}}`));
 }
 
 /** True for an option that is the field's name itself, not a reference or an expression: any name can stand there. */
@@ -104,7 +111,7 @@ function takesAnyName(at: FieldUse['at']): boolean {
 
 /** True for an option that names fields without braces. */
 function isExpression(at: FieldUse['at']): boolean {
-  return ['when', 'while', 'until', 'fail_when', 'carry'].includes(String(at[0])) || at.at(-1) === 'cel';
+  return ['when', 'while', 'until', 'fail_when', 'retry_when', 'carry'].includes(String(at[0])) || at.at(-1) === 'cel';
 }
 
 /** A table can have hundreds of columns: a message lists only this many. */

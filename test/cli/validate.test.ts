@@ -31,10 +31,26 @@ describe('a flow in validate', () => {
   test.each([
     ['rows.ndjson', '{"city":"Oslo"}\n{"id":1}\n'],
     ['rows.json', '[{"city":"Oslo"},{"id":1}]'],
-    ['rows.ndjson', ''],
-  ])('is not checked against the first record of %s, since others may have other fields', async (name, content) => {
-    const { code, stdout } = await validate({ 'flow.yaml': flow(), [name]: content }, ['--in', name]);
-    expect([code, stdout]).toEqual([0, 'flow.yaml is valid: 1 node; references are checked in tables only\n']);
+  ])('may use the fields of any of the first records of %s', async (name, content) => {
+    const { code, stdout, stderr } = await validate({ 'flow.yaml': flow(), [name]: content }, ['--in', name]);
+    const checked = `; references are checked against the first records of ${name}: others may have other fields`;
+    expect([code, stdout, stderr]).toEqual([0, `flow.yaml is valid: 1 node${checked}\n`, '']);
+  });
+
+  test('gives a warning for a field that none of the first records of JSON has, since a later one may have it', async () => {
+    const { code, stdout, stderr } = await validate({ 'flow.yaml': flow(), 'rows.json': '[{"idd":1},{"city":"x"}]' }, [
+      '--in',
+      'rows.json',
+    ]);
+    expect([code, stdout]).toEqual([0, expect.stringMatching(/^flow\.yaml is valid: 1 node; /)]);
+    expect(stderr).toBe(
+      'flow.yaml:5:40: warning: none of the first records has a field "id" here; did you mean "idd"?\n  5 |     url: https://api.example.com/users/{{id}}\n    |                                        ^^^^^^\n',
+    );
+  });
+
+  test('says that an input without a record checks nothing', async () => {
+    const { code, stdout } = await validate({ 'flow.yaml': flow(), 'rows.ndjson': '' }, ['--in', 'rows.ndjson']);
+    expect([code, stdout]).toEqual([0, 'flow.yaml is valid: 1 node; rows.ndjson has no record to check references against\n']);
   });
 
   test('may use the fields that earlier nodes add', async () => {

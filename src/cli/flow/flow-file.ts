@@ -83,6 +83,11 @@ export function printWarnings(plan: Plan, file: string, { say, colors }: Termina
   for (const warning of plan.warnings(columns)) say(problemText(file, warning, colors, 'warning'));
 }
 
+/** Warns of references to fields that the first records of JSON do not have. Later ones may have them. */
+export function printUnknownFields(plan: Plan, file: string, { say, colors }: Terminal, fields: readonly string[]): void {
+  for (const problem of plan.unknownFields(fields, 'none of the first records')) say(problemText(file, problem, colors, 'warning'));
+}
+
 /** Throws a FlowError if the file cannot be read or is not UTF-8. */
 async function readFlowText(file: string): Promise<string> {
   const bytes = await readFile(file).catch((error: NodeJS.ErrnoException) => {

@@ -2,10 +2,10 @@ import { FlowError } from '../../core/failure.ts';
 import { allSteps, type CredentialUse } from '../../core/plan.ts';
 import { inOrder } from '../../flow/plan.ts';
 import { exitCodes } from '../exit.ts';
-import { columnsOf, hasTextCells, withToldFormat } from '../input-options.ts';
+import { columnsOf, hasTextCells, type InputFields, withToldFormat } from '../input-options.ts';
 import { counted } from '../show/number.ts';
 import type { Terminal } from '../terminal.ts';
-import { checkFields, type FlowFileOptions, loadFlow, printWarnings } from './flow-file.ts';
+import { checkFields, type FlowFileOptions, loadFlow, printUnknownFields, printWarnings } from './flow-file.ts';
 import type { ValidateOptions } from './flow-options.ts';
 import { loadSecrets, loadSecretsOf } from './flow-secrets.ts';
 
@@ -21,6 +21,7 @@ export async function validateCommand(flow: string, given: ValidateOptions, term
   });
   if (read?.error !== undefined) throw read.error;
   printWarnings(plan, flow, terminal, read?.columns);
+  if (read?.firstFields) printUnknownFields(plan, flow, terminal, read.firstFields);
   await reportTogether(flow, [
     () => read?.columns && checkFields(plan, flow, read.columns),
     async () => {
@@ -30,10 +31,17 @@ export async function validateCommand(flow: string, given: ValidateOptions, term
       await (await import('./tool-checks.ts')).checkTools(plan, flow, asking, terminal);
     },
   ]);
-  const against = !read ? '' : read.columns ? `, every reference is in ${input}` : '; references are checked in tables only';
   for (const note of plan.notes) await terminal.print(note);
-  await terminal.print(`${flow} is valid: ${counted(allSteps(plan.steps).length, 'node')}${against}`);
+  await terminal.print(`${flow} is valid: ${counted(allSteps(plan.steps).length, 'node')}${against(input, read)}`);
   return exitCodes.success;
+}
+
+/** Says what the references were checked against; empty without an input. */
+function against(input: string | undefined, read: InputFields | undefined): string {
+  if (!read) return '';
+  if (read.columns) return `, every reference is in ${input}`;
+  if (!read.firstFields) return `; ${input} has no record to check references against`;
+  return `; references are checked against the first records of ${input}: others may have other fields`;
 }
 
 /** The checks of a flow that does not compile: its references and its credentials may be wrong as well. */

@@ -33,6 +33,8 @@ export interface Source {
   readonly format: Format;
   /** The names of the columns, or of the first record's fields; absent if there is no record. */
   readonly columns: readonly string[] | undefined;
+  /** The names of the columns, or of all fields of the records that are read already; absent if there is no record. */
+  readonly firstFields: readonly string[] | undefined;
   /** The records, once. Reads at most one chunk ahead. Throws an AutomateError (`input`). */
   read(): AsyncGenerator<readonly Item[]>;
   /** The size of the file; absent for a stream. */
@@ -72,10 +74,12 @@ async function openText(text: InputText, from: Position | undefined): Promise<So
   const head = await readHead(createReader(text), readText(text, 0), isResumed && !canSeek(text));
   const header = head.reader.header?.();
   const rest = isResumed ? await resumeAt(from, text, head) : head;
+  const columns = header?.filter((name) => !isErrorField(name));
   let isClosed = false;
   return {
     format,
-    columns: header?.filter((name) => !isErrorField(name)) ?? firstNames(head.items),
+    columns: columns ?? firstNames(head.items),
+    firstFields: columns ?? allNames(head.items),
     read,
     totalBytes: input.totalBytes,
     readBytes: input.readBytes,
@@ -169,4 +173,9 @@ function delimiterOf({ delimiter }: SourceOptions, { kind }: Format): string {
 function firstNames(items: readonly Item[]): string[] | undefined {
   const [first] = items;
   return first && [...(items.find((item) => !item.failure) ?? first).fields.keys()];
+}
+
+function allNames(items: readonly Item[]): string[] | undefined {
+  const read = items.filter((item) => !item.failure);
+  return read.length === 0 ? undefined : [...new Set(read.flatMap(({ fields }) => [...fields.keys()]))];
 }
