@@ -1,4 +1,5 @@
 import type { Event } from '../../core/event.ts';
+import { besideOutput } from '../../io/files/naming-errors.ts';
 import { createStreamSink, openFileSink } from '../../io/output/sink.ts';
 import type { Redactor } from '../../io/secrets/redact.ts';
 
@@ -45,7 +46,7 @@ export async function openEvents(path: string | undefined, redactor: Redactor, i
       clearInterval(timer);
       flush();
       await writing;
-      if (error !== undefined) throw error;
+      if (error !== undefined) throw path === '-' ? error : besideOutput(path, error);
       await sink.close();
     },
   };

@@ -1,7 +1,7 @@
 import { access, constants, truncate, writeFile } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { AutomateError } from '../../core/failure.ts';
-import { namingErrors } from '../../io/files/naming-errors.ts';
+import { besideOutput, namingErrors } from '../../io/files/naming-errors.ts';
 import { statOf } from '../../io/files/stat.ts';
 import { createStreamSink } from '../../io/output/sink.ts';
 import type { Terminal } from '../terminal.ts';
@@ -24,5 +24,7 @@ export async function writeSummary(path: string, text: string, { redactor }: Ter
   const masked = `${redactor.json(text.trimEnd(), 2)}\n`;
   // print() would mask it as plain text, which could break the JSON.
   if (path === '-') return createStreamSink(process.stdout, 'stdout', { gzip: false }).write(masked);
-  return namingErrors(path, 'written', () => writeFile(path, masked));
+  return namingErrors(path, 'written', () => writeFile(path, masked)).catch((error: unknown) => {
+    throw besideOutput(path, error);
+  });
 }

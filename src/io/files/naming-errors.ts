@@ -29,6 +29,12 @@ export function fileError(file: string, action: FileAction, error: unknown): Aut
   return new AutomateError('output', `${file} cannot be ${action}: ${reason}`, { cause });
 }
 
+/** The error of a file beside the output: a pipe that its reader has closed is not a closed stdout. */
+export function besideOutput(file: string, error: unknown): unknown {
+  if (!(error instanceof AutomateError) || error.kind !== 'stdout-closed') return error;
+  return new AutomateError('output', `${file} cannot be written: its reader has closed it`, { cause: error });
+}
+
 /** The system's message without the call and the path: our message names the file that the user knows. */
 export function systemReason(error: Error): string {
   return error.message.replace(/, \w+(?: '.*')?$/s, '');

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
 import { AutomateError } from '../../../src/core/failure.ts';
-import { namingErrors } from '../../../src/io/files/naming-errors.ts';
+import { besideOutput, namingErrors } from '../../../src/io/files/naming-errors.ts';
 
 function fail(code: string, path: string): never {
   throw Object.assign(new Error(`${code}: some reason, open '${path}'`), { code });
@@ -25,6 +25,13 @@ test('a file that cannot be read is named with the reason of the system only', (
 
 test('a closed pipe is not an error of a file', () => {
   expect(() => namingErrors('stdout', 'written', () => fail('EPIPE', ''))).toThrow(expect.objectContaining({ kind: 'stdout-closed' }));
+});
+
+test('a closed pipe beside the output is an error of its file', () => {
+  const closed = new AutomateError('stdout-closed', 'pipe was closed');
+  expect(besideOutput('pipe', closed)).toMatchObject({ kind: 'output', message: 'pipe cannot be written: its reader has closed it' });
+  const full = new AutomateError('output', 'the disk is full');
+  expect(besideOutput('pipe', full)).toBe(full);
 });
 
 test('an AutomateError and a result pass through', async () => {
