@@ -78,6 +78,8 @@ export type NodeEvent =
   | ({ readonly type: 'page-short' } & ShortPage)
   /** A success whose body holds a list of errors beside its data, at a node without `fail_when`. */
   | { readonly type: 'errors-beside-data' }
+  /** Fields that a set node should rename and the record does not have. */
+  | { readonly type: 'not-renamed'; readonly fields: readonly string[] }
   | ({ readonly type: 'looked-up' } & LookedUp)
   /** A model's answer. `cost`: in the unit of the node's price; absent without one. */
   | { readonly type: 'tokens'; readonly input: number; readonly output: number; readonly cost: number | undefined }

@@ -66,7 +66,11 @@ function buildSet(options: SetOptions, context: BuildContext): Node {
       const all = new Set([...renamed, ...targets, ...computed.map(({ name }) => name)]);
       return [...all].filter((name) => !options.remove.includes(name));
     },
-    run: async (fields) => [apply(fields)],
+    run: async (fields, context) => {
+      const missing = [...renames.keys()].filter((field) => !fields.has(field));
+      if (missing.length > 0) context.report({ type: 'not-renamed', fields: missing });
+      return [apply(fields)];
+    },
   };
 
   function apply(fields: Fields): Fields {

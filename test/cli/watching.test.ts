@@ -4,6 +4,7 @@ import { ResponseTimes, responseTimeLines } from '../../src/cli/show/run/respons
 import { createTally } from '../../src/cli/show/run/tally.ts';
 import { workplace } from '../helpers/cli.ts';
 import { type Handler, httpServer, json } from '../helpers/http-server.ts';
+import { shell } from '../helpers/shell.ts';
 
 const rowsOf = (count: number) => `id\n${Array.from({ length: count }, (_, index) => index + 1).join('\n')}\n`;
 
@@ -118,4 +119,33 @@ describe('errors beside data', () => {
 test('the output line counts rows if a record has several', async () => {
   const list: Handler = (_request, response) => json(response, { list: [1, 2, 3] });
   expect((await run('map: { n: "list[]" }', list)).stderr).toContain('  output: out.csv (6 rows of 2 records)');
+});
+
+describe('counts of credits', () => {
+  const answer: Handler = (_request, response) => json(response, {});
+
+  test.each([
+    ['credits: 1', false],
+    ['credits: 2', true],
+  ])('%s at a node: shown is %s, since one credit a call is the default', async (price, isShown) => {
+    expect(/\d credits? in /.test((await run(price, answer)).stderr)).toBe(isShown);
+  });
+});
+
+test('a rename of a field that records do not have is named in the summary', async () => {
+  const place = await workplace({
+    'rows.json': '[{"id":1},{"id":2,"a b":3}]',
+    'flow.yaml': 'nodes: [{ type: set, id: names, rename: { "a b": a } }]\n',
+  });
+  const { code, stderr } = await place.automate(['run', 'flow.yaml', '--in', 'rows.json', '--out', 'out.json']);
+  expect([code, stderr]).toEqual([0, expect.stringContaining('\n  warning: 1 record had no field "a b" that names could rename\n')]);
+});
+
+test('a pipe for events whose reader has left is named, and is no closed stdout', async () => {
+  const place = await workplace({ 'rows.csv': rowsOf(2), 'flow.yaml': 'nodes: [{ type: set, fields: { a: 1 } }]\n' });
+  const { code, stderr } = await shell(
+    place,
+    'mkfifo pipe; (exec 3<pipe) & automate run flow.yaml --in rows.csv --out out.csv --events pipe; code=$?; wait; exit $code',
+  );
+  expect([code, stderr]).toEqual([74, expect.stringContaining('automate: pipe cannot be written: its reader has closed it\n')]);
 });

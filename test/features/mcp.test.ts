@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest';
+import { attemptText } from '../../src/cli/show/run/attempts.ts';
 import { Failure } from '../../src/core/failure.ts';
 import type { Tool, ToolAnswer, ToolCall, Tools } from '../../src/core/tools/tools.ts';
 import { compile } from '../../src/flow/compile.ts';
@@ -343,5 +344,30 @@ describe('the check against a server', () => {
 
   test('takes a single reference for a text only in a table', () => {
     expect(problems('{ type: mcp, connection: search, tool: typed, arguments: { n: "{{a}}" } }', false)).toEqual([]);
+  });
+});
+
+describe('errors beside data in the answer of a tool', () => {
+  const answer = () => answerOf({ data: { name: 'x' }, errors: [{ message: 'no' }] });
+  const reported = ({ events }: { events: readonly { type: string }[] }) =>
+    events.filter(({ type }) => type === 'errors-beside-data').length;
+
+  test('are reported, unless the node judges its answers', async () => {
+    expect(reported(await run(flowOf('map: [data.name]'), [{}, {}], answer))).toBe(2);
+    expect(reported(await run(flowOf('map: [data.name], fail_when: "false"'), [{}], answer))).toBe(0);
+  });
+
+  test.each([{ data: 1, errors: [] }, { errors: [1] }, { data: { errors: [1] } }, 'errors'])('are not taken from %j', async (body) => {
+    expect(reported(await run(flowOf('map: [$body]'), [{}], () => answerOf(body)))).toBe(0);
+  });
+});
+
+describe('the trace of a run', () => {
+  test('has a line for each attempt of a tool', async () => {
+    const lines: string[] = [];
+    await run(flowOf('arguments: { q: "{{id}}" }'), [{ id: 1 }, { id: 2 }], (_call, index) => answerOf({}, index === 1), {
+      trace: (attempt) => void lines.push(attemptText(attempt)),
+    });
+    expect(lines).toEqual(['record 1  find  tool search  ok  0 ms', 'record 2  find  tool search  error  0 ms']);
   });
 });

@@ -1,3 +1,4 @@
+import type { Trace } from '../../src/core/action.ts';
 import { loadPatternEngine } from '../../src/core/condition/pattern.ts';
 import type { Ending, Event, FailureReport } from '../../src/core/event.ts';
 import { Failure } from '../../src/core/failure.ts';
@@ -51,6 +52,8 @@ export interface FlowOptions extends Partial<RunSettings>, LimitOverrides {
   readonly batch?: number;
   /** Wraps the output that gathers rows and failures. */
   readonly output?: (output: Output, clock: Clock) => Output;
+  /** Takes every attempt. */
+  readonly trace?: Trace;
   /** True if no test reads the events. */
   readonly forget?: boolean;
   /** Gets the run once it has started. */
@@ -108,6 +111,7 @@ export async function runFlow(yaml: string, records: Iterable<GivenRecord>, opti
       output: options.output?.(output, clock) ?? output,
       ports,
       gates: options.gates ?? new Gates(clock),
+      trace: options.trace,
     },
     settings,
   );

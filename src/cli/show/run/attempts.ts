@@ -6,7 +6,8 @@ import { pauseText } from './pauses.ts';
 
 /** An attempt on one line: `record 17  profile  GET https://api.example.com/users/17  200  34 ms`. */
 export function attemptText({ record, node, request, ms, result }: Attempt): string {
-  const [line = ''] = requestText(request);
+  const isTool = 'kind' in request && request.kind === 'tool';
+  const [line = ''] = isTool ? [`tool ${request.tool}`] : requestText(request);
   return [`record ${record}`, node, line, resultText(result), durationText(Math.round(ms))].join('  ');
 }
 

@@ -67,6 +67,7 @@ export function summaryText(tally: Tally, facts: SummaryFacts, colors: ChalkInst
     ...responseTimeLines(tally.responseTimes),
     ...hitLines(tally, facts),
     ...ignoredErrorLines(tally, colors),
+    ...notRenamedLines(tally, colors),
     ...shortLines(tally, colors),
     ...cacheLines(tally, facts),
     ...tokenLines(tally),
@@ -244,6 +245,15 @@ function ignoredErrorLines({ ignoredErrors }: Tally, colors: ChalkInstance): str
     `  ${colors.yellow('warning:')} ${counted(answers, 'answer')} of ${node} ${answers === 1 ? 'holds' : 'hold'} errors beside data, and counted as a success; to fail such records, add to ${node}:`,
     '    fail_when: has(body.errors)',
   ]);
+}
+
+function notRenamedLines({ notRenamed }: Tally, colors: ChalkInstance): string[] {
+  return [...notRenamed].flatMap(([node, counts]) =>
+    [...counts].map(
+      ([field, records]) =>
+        `  ${colors.yellow('warning:')} ${counted(records, 'record')} had no field ${JSON.stringify(field)} that ${node} could rename`,
+    ),
+  );
 }
 
 function cacheLines({ cached, creditsSaved }: Tally, { showsCredits }: SummaryFacts): string[] {

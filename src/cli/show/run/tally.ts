@@ -69,6 +69,8 @@ export interface Tally {
   readonly hits: Map<string, PathHits[]>;
   /** Answers that hold errors beside their data, by node: the flow takes them for successes. */
   readonly ignoredErrors: Map<string, number>;
+  /** Records that lacked a field to rename, by node and field. */
+  readonly notRenamed: Map<string, Map<string, number>>;
   /** The times of the attempts that succeeded. */
   readonly responseTimes: ResponseTimes;
   /** The tokens of models and their cost, by node. */
@@ -104,6 +106,7 @@ export function createTally(): Tally {
     undecided: new Map(),
     hits: new Map(),
     ignoredErrors: new Map(),
+    notRenamed: new Map(),
     responseTimes: new ResponseTimes(),
     tokens: new Map(),
     short: new Map(),
@@ -150,6 +153,11 @@ const handlers: { readonly [Type in Event['type']]: ((tally: Tally, event: Event
   'page-short': addShort,
   'errors-beside-data'(tally, { node }) {
     tally.ignoredErrors.set(node, (tally.ignoredErrors.get(node) ?? 0) + 1);
+  },
+  'not-renamed'({ notRenamed }, { node, fields }) {
+    const counts = notRenamed.get(node) ?? new Map<string, number>();
+    notRenamed.set(node, counts);
+    for (const field of fields) counts.set(field, (counts.get(field) ?? 0) + 1);
   },
   tokens: addTokens,
   'looked-up': addLookup,
