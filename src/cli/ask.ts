@@ -12,9 +12,7 @@ export interface Asker {
 }
 
 interface TextOptions {
-  /** An example, shown until something is typed. */
-  readonly placeholder?: string;
-  /** The answer of Enter alone. */
+  /** The answer of Enter alone, shown until something is typed. */
   readonly default?: string;
   readonly check?: Check;
 }
@@ -75,9 +73,8 @@ function askSecret(open: Open, message: string, check?: Check): Promise<string> 
   return prompt(open, ({ password }, streams) => password({ ...streams, message, mask: '*', validate }));
 }
 
-async function askText(open: Open, message: string, { placeholder, default: defaultValue, check }: TextOptions = {}): Promise<string> {
-  const shown = defaultValue ?? placeholder;
-  const options = { message, ...(shown !== undefined && { placeholder: shown }), ...(defaultValue !== undefined && { defaultValue }) };
+async function askText(open: Open, message: string, { default: defaultValue, check }: TextOptions = {}): Promise<string> {
+  const options = { message, ...(defaultValue !== undefined && { placeholder: defaultValue, defaultValue }) };
   const validate = (answer: string | undefined) => checkAnswer(answer || defaultValue, check);
   return (await prompt(open, ({ text }, streams) => text({ ...streams, ...options, validate }))).trim();
 }

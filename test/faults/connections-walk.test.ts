@@ -60,7 +60,7 @@ describe.skipIf(!hasTerminal)(`prompt at a terminal${unlessTerminal}`, () => {
       ['expected a name of letters', enter(`${keys.clear}crm`)],
       ['Base URL', enter('http://crm.example.com')],
       ['expected an https URL', enter(`${keys.clear}https://crm.example.com/v2`)],
-      ['How do requests prove who sends them?', enter(keys.down + keys.down)],
+      ['Authentication', enter(keys.down + keys.down)],
       ['Header that carries the key', enter('X Key')],
       ['expected a header name', enter(`${keys.clear}X-Key`)],
       ['Name of the credential that holds the key', enter('crm key')],
@@ -76,6 +76,17 @@ describe.skipIf(!hasTerminal)(`prompt at a terminal${unlessTerminal}`, () => {
     expect(await savedConnections(place)).toEqual([
       { name: 'crm', type: 'http', base_url: 'https://crm.example.com/v2', auth, rate: '10/s' },
     ]);
+  });
+
+  test('connections add shows no example as if Enter accepted it', async () => {
+    const place = await workplace();
+    const { code, shown } = await atTerminal(place, 'automate connections add', [
+      ['Name of the connection, such as crm', enter('')],
+      ['expected a name', enter(`${keys.clear}crm`)],
+      ['Base URL, such as https://crm.example.com/v2', keys.ctrlC],
+    ]);
+    expect(code).toBe(130);
+    expect(shown.replace(/such as \S+/g, '')).not.toContain('crm.example.com');
   });
 
   test.each<[what: string, args: string, answers: Answer[], saved: object]>([
@@ -152,7 +163,7 @@ describe.skipIf(!hasTerminal)(`prompt at a terminal${unlessTerminal}`, () => {
       [
         ['Name of the connection', enter('crm')],
         ['Base URL', enter('https://crm.example.com')],
-        ['How do requests prove', enter('')],
+        ['Authentication', enter('')],
         ['Maximum rate of requests', `10/s${keys.ctrlC}`],
       ],
     ],
@@ -185,7 +196,7 @@ describe.skipIf(!hasTerminal)(`prompt at a terminal${unlessTerminal}`, () => {
       'connections add http crm',
       [
         ['Base URL', enter('https://a.example.com')],
-        ['How do requests prove', keys.ctrlD],
+        ['Authentication', keys.ctrlD],
       ],
     ],
     ['a secret', 'credentials set key --backend vault', [['Secret for "key"', keys.ctrlD]]],

@@ -88,5 +88,5 @@ async function askUrl(asker: Asker | undefined, allowHttp: boolean): Promise<str
       'expected --url or --command, as in: automate connections add mcp search --url https://search.example.com/mcp',
     );
   const check = (answer: string) => connectionProblem({ type: 'mcp', url: answer, allow_http: allowHttp });
-  return asker.text('URL of the MCP server', { placeholder: 'https://search.example.com/mcp', check });
+  return asker.text('URL of the MCP server, such as https://search.example.com/mcp', { check });
 }

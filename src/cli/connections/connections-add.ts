@@ -72,7 +72,7 @@ function refuseMcpOptions(options: AddOptions): void {
 async function askBaseUrl(asker: Asker | undefined, allowHttp: boolean): Promise<string> {
   if (!asker) throw new AutomateError('usage', `expected --base-url, as in: ${exampleOf('bearer')}`);
   const check = (answer: string) => connectionProblem({ type: 'http', base_url: answer, allow_http: allowHttp });
-  return asker.text('Base URL', { placeholder: 'https://crm.example.com/v2', check });
+  return asker.text('Base URL, such as https://crm.example.com/v2', { check });
 }
 
 /** Absent for no maximum. */

@@ -22,7 +22,7 @@ export type ConnectionType = 'http' | 'mcp';
 
 type Type = Pick<AuthType, 'type' | 'label'> & { readonly parts: Readonly<Record<string, AuthPart>> };
 
-const none: Type = { type: 'none', label: 'not at all', parts: {} };
+const none: Type = { type: 'none', label: 'none', parts: {} };
 const allTypes: readonly Type[] = [none, ...authTypes, ...loginTypes];
 
 /** The person to ask for missing parts. */
@@ -126,7 +126,7 @@ async function chosenType(options: AuthOptions, { asker, isWalk }: AuthQuestions
   const implied = types.find((type) => asks(type, false)) ?? types.find((type) => asks(type, true));
   if (implied || !asker || !isWalk) return implied ?? none;
   const choices = types.map(({ type, label }) => ({ value: type, label }));
-  return typeNamed(await asker.choice('How do requests prove who sends them?', choices), types);
+  return typeNamed(await asker.choice('Authentication', choices), types);
 }
 
 function typesFor(connection: ConnectionType): readonly Type[] {

@@ -42,7 +42,7 @@ export async function chooseName(
 ): Promise<string> {
   if (given === undefined) {
     if (!asker) throw new AutomateError('usage', `expected a name, as in: ${exampleOf('bearer', type)}`);
-    return asker.text('Name of the connection', { placeholder: 'crm', check: (answer) => nameProblem(answer, options) });
+    return asker.text('Name of the connection, such as crm', { check: (answer) => nameProblem(answer, options) });
   }
   const problem = nameProblem(given, options);
   if (problem !== undefined) throw new AutomateError('usage', problem);

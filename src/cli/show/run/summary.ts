@@ -185,7 +185,7 @@ function failureLines(tally: Tally, facts: SummaryFacts, colors: ChalkInstance):
 }
 
 function groupName({ node, class: kind, status }: FailureGroup): string {
-  return `${node ?? 'the record itself'}  ${kind}${status === undefined ? '' : ` ${status}`}`;
+  return `${node ?? 'input'}  ${kind}${status === undefined ? '' : ` ${status}`}`;
 }
 
 const maxMessages = 3;
