@@ -422,11 +422,23 @@ describe('test-request --curl, which sends nothing,', () => {
   test('needs the fields that earlier nodes would give', async () => {
     const { automate, server } = await preview(two);
     const { code, stdout, stderr } = await automate(['test-request', 'flow.yaml', '--node', 'second', '--set', 'id=1', '--curl']);
-    expect([code, stdout, server.requests]).toEqual([3, '', []]);
-    expect(stderr).toContain('the record has no field "token"\n  set it with --set field=value');
+    expect([code, stdout, server.requests]).toEqual([2, '', []]);
+    expect(stderr).toBe(
+      'automate: the record has no field "token"\n  nothing is sent, so "http-1" before it gives no fields; set them with --set field=value\n',
+    );
     const set = await automate(['test-request', 'flow.yaml', '--node', 'second', '--set', 'token=7', '--curl']);
     expect(set).toEqual({ code: 0, stdout: `curl ${server.origin}/b/7\n`, stderr: '' });
   });
+});
+
+test('test-request --curl says on stderr that it needs an access token', async () => {
+  const { automate, server } = await preview(
+    people(`, auth: { type: oauth2_client_credentials, token_url: "http://127.0.0.1:1/t", client_id: me, credential: c }`),
+  );
+  const { code, stdout, stderr } = await automate(['test-request', 'flow.yaml', '--set', 'id=1', '--curl']);
+  expect([code, server.requests]).toEqual([0, []]);
+  expect(stdout).toBe(`curl -H "Authorization: Bearer $ACCESS_TOKEN" ${server.origin}/users/1\n`);
+  expect(stderr).toBe('curl asks no token server: set ACCESS_TOKEN to an access token\n');
 });
 
 describe('test-request --no-send', () => {

@@ -58,6 +58,13 @@ export function curlText(request: HttpRequest): string {
   ].join(' ');
 }
 
+/** Names the variables of a curl command line that hold no secret as it is stored: curl asks no token server. */
+export function curlNotes({ auth = [] }: HttpRequest): string[] {
+  const tokens = auth.map((one) => curlSecret(one, credentialVariable(one.credential)).variable);
+  const isToken = (variable: string, index: number) => variable !== credentialVariable((auth[index] as Auth).credential);
+  return tokens.filter(isToken).map((variable) => `curl asks no token server: set ${variable} to an access token`);
+}
+
 function curlAuth(auth: Auth, hasBody: boolean): string[] {
   const { in: place, before, variable } = curlSecret(auth, credentialVariable(auth.credential));
   const word = withVariable(before, variable);

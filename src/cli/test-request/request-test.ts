@@ -40,12 +40,17 @@ export class RequestTest {
     if (fields instanceof Failure) return { failure: fields };
     if (skips(step, fields)) this.terminal.say(`a run skips ${step.id} for this record: its \`when\` is false`);
     const action = step.node.action as Action;
-    const request = prepareFor(action, fields);
+    const request = prepareFor(action, fields, this.#unsentBefore(step));
     if (request instanceof Unasked) {
       this.terminal.say(`a run sends no request for this record: ${unaskedReason(action)}`);
       return {};
     }
     return this.options.send ? this.#sent(step.id, action, request, fields) : { request };
+  }
+
+  /** The ids of earlier nodes whose requests are left out. */
+  #unsentBefore(step: Step): string[] {
+    return this.options.send ? [] : callingIds(stepsBefore(this.plan.steps, step) ?? []);
   }
 
   async #sent(node: string, action: Action, request: ActionRequest, fields: Fields): Promise<Preview> {
@@ -80,7 +85,7 @@ export class RequestTest {
    */
   async #fieldsBefore(step: Step, item: Item): Promise<Fields | Failure> {
     const before = stepsBefore(this.plan.steps, step)?.filter(({ node }) => this.options.send || !makesCalls(node)) ?? [];
-    const calling = before.flatMap(({ id, node }) => (makesCalls(node) ? [`"${id}"`] : []));
+    const calling = callingIds(before);
     if (calling.length > 0) this.terminal.say(`running node${calling.length === 1 ? '' : 's'} ${calling.join(', ')} first`);
     const chains = new ChainMaker(this.plan, this.ports);
     let { fields } = item;
@@ -147,11 +152,20 @@ function skips({ when }: Step, fields: Fields): boolean {
   }
 }
 
-function prepareFor(action: Action, fields: Fields): ActionRequest | Unasked {
+/** The ids of the steps that send requests, in quotes. */
+function callingIds(steps: readonly Step[]): string[] {
+  return steps.flatMap(({ id, node }) => (makesCalls(node) ? [`"${id}"`] : []));
+}
+
+function prepareFor(action: Action, fields: Fields, unsent: readonly string[]): ActionRequest | Unasked {
   try {
     return action.prepare(fields);
   } catch (error) {
     if (!(error instanceof Failure)) throw error;
+    if (error.kind === 'template' && unsent.length > 0) {
+      const reason = `nothing is sent, so ${unsent.join(', ')} before it give${unsent.length === 1 ? 's' : ''} no fields`;
+      throw new AutomateError('usage', `${error.message}\n${reason}; set them with --set field=value`);
+    }
     const mend = error.kind === 'template' ? '\nset it with --set field=value, or take a record with --in FILE --record N' : '';
     throw new AutomateError('flow', error.message + mend);
   }

@@ -14,6 +14,7 @@ import { openRunLedger, pricesOf } from '../run/run-ledger.ts';
 import { creditsText } from '../show/number.ts';
 import { type Preview, previewText, previewValue } from '../show/preview.ts';
 import { printJson } from '../show/print-json.ts';
+import { curlNotes } from '../show/request.ts';
 import type { Terminal } from '../terminal.ts';
 import { wire } from '../wire.ts';
 import { RequestTest } from './request-test.ts';
@@ -60,6 +61,7 @@ export async function testRequestCommand(flow: string, given: TestRequestOptions
     });
   if (preview.failure) preview.failure.node ??= step.id;
   await show(preview, step.node.action as Action, options, terminal);
+  if (options.curl && preview.request && !('kind' in preview.request)) curlNotes(preview.request).forEach(terminal.say);
   if (options.send) terminal.say(`${creditsText(ports.credits())} spent`);
   if (!preview.failure) return exitCodes.success;
   const { kind, node, message } = preview.failure;
