@@ -28,7 +28,7 @@ export const addOptions = {
     query: text('--query <name>', 'api_key: query parameter that carries the key'),
     username: text('--username <name>', 'basic: user name; without it the secret is username:password'),
     tokenUrl: text('--token-url <url>', 'oauth2_client_credentials: URL of the token server'),
-    clientId: text('--client-id <id>', 'oauth2: client id; not needed if the server registers clients'),
+    clientId: text('--client-id <id>', 'oauth2: client id; oauth2_authorization_code does without it if the server registers clients'),
     clientCredential: text(
       '--client-credential <name>',
       'oauth2_authorization_code: credential that holds the client secret, if the client has one',
