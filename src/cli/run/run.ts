@@ -135,7 +135,7 @@ async function runRecords(ready: ReadyRun, start: Pick<RunStart, 'stop'>): Promi
   } catch (error) {
     await reportProblem(error, run, ports.clock.now() - startedMs);
     const signal = signals.received();
-    if (signal !== undefined && error instanceof AutomateError && error.kind === 'stdout-closed') return signalExitCode(signal);
+    if (signal !== undefined && isOfClosedPipe(error)) return signalExitCode(signal);
     throw error;
   } finally {
     progress?.stop();
@@ -158,4 +158,9 @@ function closeAfterError(ledger: RunLedger): void {
   } catch {
     // The first error is already on its way.
   }
+}
+
+/** True if the reader of an output has left. */
+function isOfClosedPipe(error: unknown): boolean {
+  return error instanceof AutomateError && (error.kind === 'stdout-closed' || isOfClosedPipe(error.cause));
 }

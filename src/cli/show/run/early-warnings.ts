@@ -4,7 +4,7 @@ import type { Tally } from './tally.ts';
 /** Finished records after which a run is looked at once. */
 const firstRecords = 100;
 
-/** What is wrong with each of the first 100 records; empty for most runs. Called after every event. */
+/** Warnings of a fault that each of the first 100 records has; empty for most runs. Takes every event. */
 export function earlyWarnings(event: Event, tally: Tally): string[] {
   if (tally.read !== firstRecords || (event.type !== 'record-done' && event.type !== 'record-failed')) return [];
   return [...sameFailure(tally), ...emptyPaths(tally)];
