@@ -92,10 +92,16 @@ export async function workplace(files: Record<string, string | Buffer> = {}): Pr
   return place;
 }
 
-/** The bytes of all files in a workplace, one character each. */
+/** The bytes of all files in a workplace, one character each. SQLite may still take away its -shm and -wal files of a command that ran in this process. */
 export async function readAllFiles({ folder }: Pick<Workplace, 'folder'>): Promise<string> {
   const files = (await readdir(folder, { recursive: true, withFileTypes: true })).filter((entry) => entry.isFile());
-  return (await Promise.all(files.map(({ parentPath, name }) => readFile(join(parentPath, name), 'latin1')))).join('\n');
+  const texts = files.map(({ parentPath, name }) =>
+    readFile(join(parentPath, name), 'latin1').catch((error: NodeJS.ErrnoException) => {
+      if (error.code === 'ENOENT' && /-(shm|wal)$/.test(name)) return '';
+      throw error;
+    }),
+  );
+  return (await Promise.all(texts)).join('\n');
 }
 
 /** The output of `automate credits --json`. */
