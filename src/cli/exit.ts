@@ -32,6 +32,7 @@ export function signalExitCode(signal: NodeJS.Signals): number {
 
 /** The exit code of a run that ended by itself. */
 export function exitCodeOfRun(ending: Ending, failed: number): number {
+  if (ending === 'refused-credential') return exitCodes.credential;
   if (ending !== 'complete') return exitCodes.stoppedEarly;
   return failed > 0 ? exitCodes.someFailed : exitCodes.success;
 }

@@ -3,7 +3,15 @@ import type { SourceName } from './lookups/sources.ts';
 import type { ToolProgress } from './tools/tools.ts';
 
 /** The way a run ended. */
-export type Ending = 'complete' | 'interrupted' | 'max-errors' | 'max-credits' | 'on-error-stop' | 'unreachable' | 'same-failure';
+export type Ending =
+  | 'complete'
+  | 'interrupted'
+  | 'max-errors'
+  | 'max-credits'
+  | 'on-error-stop'
+  | 'unreachable'
+  | 'same-failure'
+  | 'refused-credential';
 
 /** A failure as events and summaries show it. */
 export interface FailureReport {
@@ -33,6 +41,8 @@ export interface LookedUp {
   readonly match: boolean;
   /** The question, if something else fits as well; absent if the answer is the only one. */
   readonly ambiguous?: string | undefined;
+  /** Fields of a match that have no value; absent for a lookup without such. */
+  readonly lacking?: readonly string[];
   /** The sources that have answered. */
   readonly sources: readonly SourceName[];
 }

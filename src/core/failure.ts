@@ -123,7 +123,14 @@ export class Unfinished extends Error {
   override readonly name = 'Unfinished';
 }
 
-/** Thrown by an attempt if nothing more can be paid for. The run ends as at a credit limit, and a later run takes the record up. */
+/** Thrown by an attempt if every other one would end as it does. The run ends, and a later run takes the record up. */
 export class LimitReached extends Error {
   override readonly name = 'LimitReached';
+  /** `ending`: `max-credits` if nothing more can be paid for. */
+  constructor(
+    message: string,
+    readonly ending: 'max-credits' | 'refused-credential' = 'max-credits',
+  ) {
+    super(message);
+  }
 }

@@ -139,7 +139,7 @@ export class Calls {
           this.#succeed(call, running, result, { attempts, startedMs, attemptMs });
           return result;
         } catch (error) {
-          if (error instanceof LimitReached) this.#endUnpaid(error.message);
+          if (error instanceof LimitReached) this.#endUnpaid(error);
           if (!(error instanceof Failure)) throw error;
           failed = this.#fail(call, running, error, attempts);
         } finally {
@@ -176,9 +176,9 @@ export class Calls {
     if (message !== undefined) this.#phase.advance('unpaid', { ending: 'max-credits', message });
   }
 
-  /** Ends the run: an attempt found that nothing more can be paid for. Calls in flight finish. Throws Unfinished. */
-  #endUnpaid(message: string): never {
-    this.#phase.advance('unpaid', { ending: 'max-credits', message });
+  /** Ends the run: an attempt found that every other one would end as it did. Calls in flight finish. Throws Unfinished. */
+  #endUnpaid({ ending, message }: LimitReached): never {
+    this.#phase.advance('unpaid', { ending, message });
     throw new Unfinished();
   }
 

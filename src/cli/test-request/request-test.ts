@@ -1,7 +1,7 @@
 import { type Action, type ActionRequest, type ActionResponse, Unasked } from '../../core/action.ts';
 import type { Answer } from '../../core/answer/mapping.ts';
 import { readBody } from '../../core/answer/response.ts';
-import { AutomateError, Failure, Unfinished } from '../../core/failure.ts';
+import { AutomateError, Failure, LimitReached, Unfinished } from '../../core/failure.ts';
 import type { Item, PartialRows } from '../../core/item.ts';
 import type { Node, Step } from '../../core/node.ts';
 import { allSteps, type Plan } from '../../core/plan.ts';
@@ -120,7 +120,8 @@ class ChainMaker {
       if (first) return first;
     } catch (error) {
       const { reason } = this.#phase;
-      if (error instanceof Unfinished && reason) throw new AutomateError('credits', reason.message);
+      if (error instanceof Unfinished && reason)
+        throw new AutomateError(reason.ending === 'refused-credential' ? 'credential' : 'credits', reason.message);
       return asFailure(error);
     }
     throw new AutomateError('input', 'a node before this one drops the record; choose another with --record N');
@@ -171,9 +172,10 @@ function prepareFor(action: Action, fields: Fields, unsent: readonly string[]): 
   }
 }
 
-/** The error as a Failure. Throws any other. */
+/** The error as a Failure. Throws any other, and an AutomateError for one that ends a run. */
 function asFailure(error: unknown): Failure {
   if (error instanceof Failure) return error;
+  if (error instanceof LimitReached) throw new AutomateError(error.ending === 'max-credits' ? 'credits' : 'credential', error.message);
   throw error;
 }
 

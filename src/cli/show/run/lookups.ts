@@ -12,9 +12,10 @@ export function lookupLines({ lookups }: Tally): string[] {
   });
 }
 
-function countsText({ matched, of, ambiguous, firstAmbiguous = '' }: LookupCounts): string {
+function countsText({ matched, of, ambiguous, firstAmbiguous = '', lacking }: LookupCounts): string {
   const others = ambiguous === 0 ? '' : `, ambiguous: ${count(ambiguous)}, such as ${JSON.stringify(excerpt(firstAmbiguous, 60))}`;
-  return `matched ${count(matched)} of ${count(of)}${others}`;
+  const without = [...lacking].map(([field, times]) => `, ${excerpt(field, 60)}: ${count(times)} without a value`);
+  return `matched ${count(matched)} of ${count(of)}${others}${without.join('')}`;
 }
 
 /** The sources of a run's answers, as they want to be named: the last lines of its summary. */
@@ -25,7 +26,11 @@ export function attributionLines(attributions: readonly Attribution[]): string[]
 /** The lookups in the summary for programs; nothing without any. */
 export function lookupsJson({ lookups }: Tally): object {
   if (lookups.size === 0) return {};
-  const all = [...lookups.values()].map(({ firstAmbiguous, ...counts }) => ({ ...counts, first_ambiguous: firstAmbiguous ?? null }));
+  const all = [...lookups.values()].map(({ firstAmbiguous, lacking, ...counts }) => ({
+    ...counts,
+    first_ambiguous: firstAmbiguous ?? null,
+    ...(lacking.size > 0 && { without_value: Object.fromEntries(lacking) }),
+  }));
   return { lookups: all };
 }
 

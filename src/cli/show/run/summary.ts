@@ -51,6 +51,7 @@ const endings: Record<Ending, string> = {
   'on-error-stop': 'stopped at a failed record (on_error: stop)',
   unreachable: 'stopped: the server cannot be reached',
   'same-failure': 'stopped: every record fails in the same way',
+  'refused-credential': 'stopped: a credential is refused',
 };
 
 /** The summary for people, printed at the end of a run. */

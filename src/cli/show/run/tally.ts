@@ -38,6 +38,8 @@ export interface LookupCounts {
   ambiguous: number;
   /** The first question that something else fits as well; absent without one. */
   firstAmbiguous: string | undefined;
+  /** Matches without a value, by field. */
+  readonly lacking: Map<string, number>;
 }
 
 /** Counts the records with a short page. */
@@ -242,8 +244,11 @@ function addTokens(tally: Tally, { node, input, output, cost }: EventOf<'tokens'
   tally.tokens.set(node, counts);
 }
 
-function addLookup({ lookups, sources }: Tally, { node, lookup, match, ambiguous, sources: named }: EventOf<'looked-up'>): void {
-  const counts = lookups.get(node) ?? { lookup, node, of: 0, matched: 0, ambiguous: 0, firstAmbiguous: undefined };
+function addLookup(
+  { lookups, sources }: Tally,
+  { node, lookup, match, ambiguous, lacking = [], sources: named }: EventOf<'looked-up'>,
+): void {
+  const counts = lookups.get(node) ?? { lookup, node, of: 0, matched: 0, ambiguous: 0, firstAmbiguous: undefined, lacking: new Map() };
   lookups.set(node, counts);
   counts.of++;
   if (match) counts.matched++;
@@ -251,6 +256,7 @@ function addLookup({ lookups, sources }: Tally, { node, lookup, match, ambiguous
     counts.ambiguous++;
     counts.firstAmbiguous ??= ambiguous;
   }
+  for (const field of lacking) counts.lacking.set(field, (counts.lacking.get(field) ?? 0) + 1);
   for (const source of named) sources.add(source);
 }
 
