@@ -91,6 +91,8 @@ export interface Action extends CallPolicy {
   readonly expands: boolean;
   /** Maximum of calls for one record, retries not counted. */
   readonly maxCalls: number;
+  /** Calls that every record makes, if they succeed; absent for one. */
+  readonly minCalls?: number;
   /** Maximum of records that share a call; absent if each has its own. */
   readonly batchSize?: number | undefined;
   /** The entry of a record in a batch; absent if any records can share a call. */

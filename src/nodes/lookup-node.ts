@@ -3,11 +3,13 @@ import { type Answer, compileMapping, type Mapping } from '../core/answer/mappin
 import { Failure } from '../core/failure.ts';
 import type { LookupDocument } from '../core/lookups/lookup.ts';
 import type { SourceName } from '../core/lookups/sources.ts';
-import type { BuildContext, Node } from '../core/node.ts';
+import type { BuildContext, Node, NodeContext } from '../core/node.ts';
+import type { HttpResponse } from '../core/ports.ts';
 import { type Fields, withFields } from '../core/record.ts';
 import { callPolicy, mappedColumns, tryOption } from './call-policy.ts';
-import { RequestCall, readMapped } from './calling.ts';
+import { type Accepted, RequestCall, readMapped } from './calling.ts';
 import type { LookupOptions } from './lookup-options.ts';
+import { cacheKey, type LookupServer, serverPolicy } from './server-lookup.ts';
 
 /** One lookup for each record: the parts in which lookups differ. */
 export interface Lookup {
@@ -21,14 +23,22 @@ export interface Lookup {
   readonly notes?: readonly string[];
   /** True if data on this machine answer it. */
   readonly isEmbedded: boolean;
+  /** The server that answers it; absent if data on this machine do. */
+  readonly server?: LookupServer;
   /** The request for a record; absent if there is nothing to look up. Throws a Failure. */
   prepare(fields: Fields): ActionRequest | undefined;
-  /** The answer document. Throws a Failure. */
-  document(response: ActionResponse, request: ActionRequest | undefined): LookupDocument;
+  /** Requests after the first, each with a part of the answer; absent for none. */
+  readonly further?: { readonly count: number; prepare(fields: Fields): readonly ActionRequest[] };
+  /** The answer document, or its part. Throws a Failure. */
+  document(response: ActionResponse, request: ActionRequest | undefined, record: Fields | undefined): LookupDocument;
+  /** Puts the parts of an answer together; absent if there is one only. */
+  joined?(parts: readonly LookupDocument[]): LookupDocument;
+  /** The fields of a match that have no value; absent for a lookup without such. */
+  lacking?(document: LookupDocument): readonly string[];
   /** The question, for messages. */
   question(document: LookupDocument): string;
   /** The failure of a record for which nothing was found. */
-  noMatch(document: LookupDocument, request: ActionRequest | undefined): string;
+  noMatch(document: LookupDocument, request: ActionRequest | undefined, record: Fields | undefined): string;
 }
 
 /** The failure of a record for which nothing was found (`no_match: reject`). */
@@ -39,36 +49,52 @@ export function lookupNode(options: LookupOptions, lookup: Lookup, context: Buil
   const connection = options.connection === undefined ? undefined : (context.connection(options.connection) ?? null);
   const mapping = tryOption(context, ['map'], () => compileMapping(options.map ?? lookup.defaultMap, options.when_empty));
   const policy = callPolicy(options, connection, context);
+  const calls = 1 + (lookup.further?.count ?? 0);
+  const maxAgeMs = lookup.server?.maxAgeMs;
   if (!mapping) return undefined;
   const action: Action = {
     ...policy,
-    accept: (response, request) => accepted(lookup, options, response, request),
+    accept(response, request, record) {
+      lookup.server?.check(response as HttpResponse);
+      const document = lookup.document(response, request, record);
+      return answerOf(decided(lookup, options, { document, request, record }), response);
+    },
     prepare: (fields) => lookup.prepare(fields) ?? new Unasked(withFields(fields, mapping.fields.map(empty))),
     read: (fields, answer) => readDocument(mapping, fields, answer),
-    credentials: [],
+    credentials: lookup.server?.credentials ?? [],
     expands: mapping.expands,
-    maxCalls: 1,
+    maxCalls: calls,
+    minCalls: calls,
     paths: mapping.paths,
     fields: mapping.fields,
     makesDocument: true,
     lookup: lookup.label,
     isEmbedded: lookup.isEmbedded,
+    ...(maxAgeMs !== undefined && { cache: { maxAgeMs, key: cacheKey } }),
   };
   const { reads, notes = [] } = lookup;
-  return { reads, notes, ...mappedColumns(mapping), action, run: lookUpEach(action, lookup, options.map !== undefined) };
+  return { reads, notes, ...mappedColumns(mapping), action, run: lookUpEach(action, lookup, options) };
 }
 
 const empty = (field: string) => [field, null] as const;
 
-function accepted(
-  lookup: Lookup,
-  { no_match: noMatch }: LookupOptions,
-  response: ActionResponse,
-  request: ActionRequest | undefined,
-): Answer {
-  const body = lookup.document(response, request);
-  if (!body.match && noMatch === 'reject') throw new NoMatch('answer', lookup.noMatch(body, request));
-  return { status: undefined, header: noHeader, body };
+/** A lookup's document, and its question. */
+interface Found {
+  readonly document: LookupDocument;
+  readonly request: ActionRequest | undefined;
+  readonly record: Fields | undefined;
+}
+
+/** The document, if the flow takes it. Throws a NoMatch if it wants a match. */
+function decided(lookup: Lookup, { no_match: noMatch }: LookupOptions, { document, request, record }: Found): LookupDocument {
+  if (!document.match && noMatch === 'reject') throw new NoMatch('answer', lookup.noMatch(document, request, record));
+  return document;
+}
+
+/** A document as `map` reads it, with the headers of the response that it was made of. */
+function answerOf(body: LookupDocument, response: ActionResponse | undefined): Accepted {
+  if (!response || 'kind' in response) return { status: undefined, header: noHeader, body };
+  return { status: response.status, header: response.header, body, response };
 }
 
 const noHeader = () => undefined;
@@ -83,18 +109,42 @@ function documentOf({ body }: Answer): LookupDocument {
   return body as LookupDocument;
 }
 
-/** Runs a lookup for each record. `isMapped`: the flow has a map, whose paths the summary counts. */
-function lookUpEach(action: Action, lookup: Lookup, isMapped: boolean): Node['run'] {
-  const { label, sources } = lookup;
+/** Makes the calls of a record, and reads their answers. */
+type Ask = (request: ActionRequest, fields: Fields, context: NodeContext) => Promise<Answer>;
+
+/** Asks a server: all requests of the record, one after another. */
+function askServer(action: Action, lookup: Lookup, server: LookupServer, options: LookupOptions): Ask {
+  const policy = serverPolicy(action, server);
+  return async (first, fields, context) => {
+    const parts: LookupDocument[] = [];
+    let last: ActionResponse | undefined;
+    for (const [index, request] of [first, ...(lookup.further?.prepare(fields) ?? [])].entries()) {
+      const { response } = await context.call(new RequestCall(policy, request, fields, String(index)));
+      last = response as ActionResponse;
+      parts.push(lookup.document(last, request, fields));
+    }
+    const document = lookup.joined?.(parts) ?? (parts[0] as LookupDocument);
+    return answerOf(decided(lookup, options, { document, request: first, record: fields }), last);
+  };
+}
+
+/** Runs a lookup for each record. */
+function lookUpEach(action: Action, lookup: Lookup, options: LookupOptions): Node['run'] {
+  const { label, sources, server } = lookup;
   const policy: CallPolicy = action;
+  const askHere: Ask = (request, fields, context) => context.call(new RequestCall(policy, request, fields));
+  const ask = server ? askServer(action, lookup, server, options) : askHere;
+  // Only the paths of the flow's own map are counted.
+  const isMapped = options.map !== undefined;
   return (fields, context) => {
     const request = action.prepare(fields);
     if (request instanceof Unasked) return Promise.resolve([request.row]);
-    return context.call(new RequestCall(policy, request, fields)).then(
+    return ask(request, fields, context).then(
       (answer) => {
         const document = documentOf(answer);
         const ambiguous = document.ambiguous ? { ambiguous: lookup.question(document) } : {};
-        context.report({ type: 'looked-up', lookup: label, match: document.match, ...ambiguous, sources });
+        const lacking = lookup.lacking?.(document);
+        context.report({ type: 'looked-up', lookup: label, match: document.match, ...ambiguous, sources, ...(lacking && { lacking }) });
         const { rows, found } = action.read(fields, answer);
         if (isMapped) context.report({ type: 'mapped', paths: action.paths, found });
         return rows;

@@ -35,10 +35,11 @@ export function actionsOf(flow: readonly Step[], steps: readonly Step[], loads: 
     const { records, calls, isCached } = loads[index] as StepLoad;
     expected += records;
     const batchSize = node.action?.batchSize ?? 1;
-    const together = calls ?? Math.ceil(records / batchSize);
+    const each = node.action?.minCalls ?? 1;
+    const together = (calls ?? Math.ceil(records / batchSize)) * each;
     return {
       least: isCached ? 0 : together,
-      expected: node.action ? Math.max(together, Math.ceil(expected / batchSize)) : 0,
+      expected: node.action ? Math.max(together, Math.ceil(expected / batchSize) * each) : 0,
       most: withHalving(maxRecords[index] as number, batchSize),
     };
   });

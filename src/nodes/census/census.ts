@@ -1,0 +1,72 @@
+import { pathTo } from '../../core/answer/path.ts';
+import type { LookupDocument } from '../../core/lookups/lookup.ts';
+import { type BuildContext, defineNode, type Node } from '../../core/node.ts';
+import type { HttpRequest, HttpResponse } from '../../core/ports.ts';
+import type { Fields } from '../../core/record.ts';
+import { membersOf, objectOf } from '../../core/value/dictionary.ts';
+import { isObject, type Value } from '../../core/value/value.ts';
+import { usesWithin } from '../http/request-template.ts';
+import { type Lookup, lookupNode } from '../lookup-node.ts';
+import { credentialNeeds, getRequests } from '../server-lookup.ts';
+import { type CensusOptions, censusOptions } from './census-options.ts';
+import type { CensusProvider } from './provider.ts';
+import { usAcs5 } from './us-acs5.ts';
+import { joined, worldBank } from './world-bank.ts';
+
+/** The census node: figures about the unit or the country of each record. */
+export const census = defineNode({
+  name: 'census',
+  summary: 'Census: adds figures of the US census about a county, tract or ZIP code, or of the World Bank about a country',
+  example: `- type: census
+  year: 2024
+  geoid: "{{fips_tract}}"
+  variables: { population: B01003_001E, median_income: B19013_001E }`,
+  options: censusOptions,
+  build: buildCensus,
+});
+
+const providers: Readonly<Record<CensusOptions['provider'], CensusProvider>> = { 'us-acs5': usAcs5, 'world-bank': worldBank };
+
+function buildCensus(options: CensusOptions, context: BuildContext): Node | undefined {
+  const provider = providers[options.provider];
+  for (const name of provider.lacks) {
+    if (options[name] !== undefined) context.problem([name], `${options.provider} has no ${name}; leave it out`);
+  }
+  const connection = options.connection === undefined ? undefined : (context.connection(options.connection) ?? null);
+  const { key, server, source } = provider;
+  const named = options.credential ?? (options.connection === undefined ? key?.credential : undefined);
+  const auth = named === undefined ? undefined : key?.auth(named);
+  const requests = getRequests({ server, auth, options, connection }, context);
+  const questions = provider.questions(options, context);
+  if (!questions) return undefined;
+  const prepare = (fields: Fields) => questions.paths(fields).map(requests.get);
+  const lookup: Lookup = {
+    label: 'census',
+    sources: [source],
+    defaultMap: objectOf(membersOf(options.variables).map(([field]) => [field, pathTo('values', field)] as const)),
+    reads: readsOf(options),
+    isEmbedded: false,
+    server: {
+      maxAgeMs: options.cache,
+      credentials: credentialNeeds(auth, connection, requests.origin, key?.wayOut),
+      check: (response) => provider.check(response, options),
+    },
+    prepare: (fields) => prepare(fields)[0],
+    further: { count: questions.count - 1, prepare: (fields) => prepare(fields).slice(1) },
+    document: (response, request, record) => questions.document(response as HttpResponse, (request as HttpRequest).path, record as Fields),
+    ...(questions.count > 1 && { joined }),
+    lacking,
+    question: ({ geoid }) => String(geoid),
+    noMatch: (_, __, record) => questions.noMatch(record as Fields),
+  };
+  return lookupNode(options, lookup, context);
+}
+
+function readsOf({ year, geoid, zcta, country, variables }: CensusOptions) {
+  const read = { year, geoid, zcta, country, variables };
+  return Object.entries(read).flatMap(([name, value]) => usesWithin(value as Value, [name]));
+}
+
+function lacking({ match, values }: LookupDocument): string[] {
+  return match && isObject(values) ? Object.keys(values).filter((field) => values[field] === null) : [];
+}

@@ -1,0 +1,53 @@
+import { Failure } from '../../core/failure.ts';
+
+/** The kinds of units that the census counts. */
+export type Level = 'state' | 'county' | 'tract' | 'block group' | 'zcta';
+
+/** A unit of the census. */
+export interface Unit {
+  readonly level: Level;
+  readonly geoid: string;
+}
+
+/** The level of a code by its digits. A block lies in a block group, whose code begins its own. */
+const levels: Readonly<Record<number, Level>> = { 2: 'state', 5: 'county', 11: 'tract', 12: 'block group', 15: 'block group' };
+
+/** The unit that a code means; absent if it means none. A leading zero that got lost is put back. */
+export function unitOf(text: string): Unit | undefined {
+  const code = text.trim();
+  const digits = levels[code.length + 1] !== undefined && [1, 4, 10].includes(code.length) ? `0${code}` : code;
+  const level = levels[digits.length];
+  return level !== undefined && /^\d+$/.test(digits) ? { level, geoid: digits.slice(0, 12) } : undefined;
+}
+
+/** The unit of a ZIP code tabulation area; absent if a text is none. A leading zero that got lost is put back. */
+export function zctaOf(text: string): Unit | undefined {
+  const code = text.trim();
+  return /^\d{4,5}$/.test(code) ? { level: 'zcta', geoid: code.padStart(5, '0') } : undefined;
+}
+
+/** The message for a text that is no code. */
+export function noUnit(option: 'geoid' | 'zcta', text: string): string {
+  const expected =
+    option === 'zcta' ? 'a ZIP code of 5 digits' : 'a code of 2 (state), 5 (county), 11 (tract), 12 (block group) or 15 digits (block)';
+  const code = text.trim();
+  const found = JSON.stringify(code.length > 40 ? `${code.slice(0, 40)}…` : code);
+  return `expected ${expected}, found ${found}${/^\d+$/.test(code) ? `, which has ${code.length}` : ''}`;
+}
+
+/** Reads a code. Throws a Failure (`request`) for any other text. */
+export function readUnit(option: 'geoid' | 'zcta', text: string): Unit {
+  const unit = option === 'zcta' ? zctaOf(text) : unitOf(text);
+  if (!unit) throw new Failure('request', noUnit(option, text), { sent: false });
+  return unit;
+}
+
+/** The predicates for all units within the parent of one: they share a request. Of ZIP code tabulation areas there is no parent. */
+export function predicatesOf({ level, geoid }: Unit): { readonly for: string; readonly in?: string } {
+  const county = `state:${geoid.slice(0, 2)} county:${geoid.slice(2, 5)}`;
+  if (level === 'state') return { for: 'state:*' };
+  if (level === 'county') return { for: 'county:*', in: `state:${geoid.slice(0, 2)}` };
+  if (level === 'tract') return { for: 'tract:*', in: county };
+  if (level === 'block group') return { for: 'block group:*', in: `${county} tract:${geoid.slice(5, 11)}` };
+  return { for: `zip code tabulation area:${geoid}` };
+}

@@ -1,0 +1,73 @@
+import type { Auth } from '../../core/auth/auth.ts';
+import type { LookupDocument } from '../../core/lookups/lookup.ts';
+import type { SourceName } from '../../core/lookups/sources.ts';
+import type { BuildContext } from '../../core/node.ts';
+import type { HttpResponse } from '../../core/ports.ts';
+import type { Fields } from '../../core/record.ts';
+import { membersOf } from '../../core/value/dictionary.ts';
+import type { JsonObject } from '../../core/value/value.ts';
+import { checkedText, type TextForm } from '../checked-text.ts';
+import type { CensusOptions } from './census-options.ts';
+
+/** Questions for figures, as a provider compiles them. */
+export interface CensusQuestions {
+  /** Requests for one record. */
+  readonly count: number;
+  /** Paths of these requests; empty if there is nothing to look up. Throws a Failure. */
+  paths(fields: Fields): readonly string[];
+  /** The answer document, or its part. `path`: of the request, at its end. Throws a Failure. */
+  document(response: HttpResponse, path: string, fields: Fields): LookupDocument;
+  /** The failure of a record for which nothing was found. */
+  noMatch(fields: Fields): string;
+}
+
+/** An answerer of questions for figures. */
+export interface CensusProvider {
+  readonly source: SourceName;
+  /** Origin of its server. */
+  readonly server: string;
+  /** Options that it does not have. */
+  readonly lacks: readonly (keyof CensusOptions)[];
+  /** Its default credential, the way that it signs, and the way to get one; absent if it needs none. */
+  readonly key?: { readonly credential: string; readonly wayOut: string; auth(credential: string): Auth };
+  /** Absent if a problem was reported. */
+  questions(options: CensusOptions, context: BuildContext): CensusQuestions | undefined;
+  /** Refuses a response that answers no record. Throws a Failure or LimitReached. */
+  check(response: HttpResponse, options: CensusOptions): void;
+}
+
+/** The figures of an answer. */
+export interface Figures {
+  readonly name: string | null;
+  readonly geoid?: string;
+  readonly level?: string;
+  readonly year: number | null;
+  readonly values: JsonObject;
+}
+
+/** The answer document. `figures` has all that is known without a match. */
+export function censusDocument(match: boolean, { name, geoid, level, year, values }: Figures, attribution: string): LookupDocument {
+  return { match, name, geoid: geoid ?? null, level: level ?? null, year, values, attribution };
+}
+
+/** The form of a year. */
+export const yearForm: TextForm = { pattern: /^(?:19|20)\d\d$/, expected: 'a year such as 2024' };
+
+/** A field of the answer, and the code of its variable. */
+export interface Variable {
+  readonly field: string;
+  readonly code: string;
+}
+
+/** Compiles `variables`. */
+export function variablesTemplate(
+  { variables }: CensusOptions,
+  form: TextForm,
+  context: BuildContext,
+): (fields: Fields) => readonly Variable[] {
+  const templates = membersOf(variables).map(([field, text]) => {
+    const code = checkedText(text, form, ['variables', field], context);
+    return (fields: Fields) => ({ field, code: code(fields) });
+  });
+  return (fields) => templates.map((render) => render(fields));
+}

@@ -1,0 +1,102 @@
+import { redirectStatuses } from '../../core/answer/link.ts';
+import { excerpt, readBody } from '../../core/answer/response.ts';
+import { Failure } from '../../core/failure.ts';
+import type { LookupDocument } from '../../core/lookups/lookup.ts';
+import { sources } from '../../core/lookups/sources.ts';
+import type { BuildContext } from '../../core/node.ts';
+import type { HttpResponse } from '../../core/ports.ts';
+import { membersOf, objectOf } from '../../core/value/dictionary.ts';
+import { isObject, type JsonObject, textOf, type Value } from '../../core/value/value.ts';
+import { checkedText } from '../checked-text.ts';
+import { countryTemplate } from '../places/country-template.ts';
+import { refusedWith } from '../server-lookup.ts';
+import type { CensusOptions } from './census-options.ts';
+import { type CensusProvider, type CensusQuestions, censusDocument, variablesTemplate, yearForm } from './provider.ts';
+
+const source = 'world-bank';
+
+/** The World Bank's indicators. https://datahelpdesk.worldbank.org/knowledgebase/articles/889392 */
+export const worldBank: CensusProvider = {
+  source,
+  server: 'https://api.worldbank.org',
+  lacks: ['geoid', 'zcta', 'credential'],
+  questions,
+  check,
+};
+
+const codeForm = { pattern: /^[A-Za-z0-9]+(?:[._-][A-Za-z0-9]+)+$/, expected: 'the code of an indicator, such as SP.POP.TOTL' };
+
+function questions(options: CensusOptions, context: BuildContext): CensusQuestions | undefined {
+  const { country, year: written, variables } = options;
+  if (country === undefined) context.problem([], 'world-bank needs a country, such as country: "{{country_code}}"');
+  const countryOf = countryTemplate(country, context);
+  const yearOf = written === undefined ? undefined : checkedText(written, yearForm, ['year'], context);
+  const variablesOf = variablesTemplate(options, codeForm, context);
+  const pathsOf: CensusQuestions['paths'] = (fields) => {
+    const code = countryOf(fields);
+    if (code === undefined) return [];
+    const which = yearOf ? `date=${yearOf(fields)}` : 'mrnev=1';
+    return variablesOf(fields).map((variable) => `/v2/country/${code}/indicator/${variable.code}?format=json&${which}`);
+  };
+  return {
+    count: Object.keys(variables).length,
+    paths: pathsOf,
+    document(response, path, fields) {
+      const paths = pathsOf(fields);
+      const asked = variablesOf(fields).filter((_, index) => path.endsWith(paths[index] as string));
+      return documentOf(
+        response,
+        asked.map(({ field }) => field),
+      );
+    },
+    noMatch: (fields) => `the World Bank has no value for ${countryOf(fields)}`,
+  };
+}
+
+function check(response: HttpResponse, options: CensusOptions): void {
+  const { status } = response;
+  if (redirectStatuses.includes(status)) {
+    throw new Failure('http', `the server redirects to ${excerpt(response.header('location') ?? '')}`, { status });
+  }
+  if (status !== 200) throw refusedWith(response, options);
+  pointOf(response);
+}
+
+/** The newest value in an answer; absent if there is none. Throws a Failure for a refusal, which comes with status 200. */
+function pointOf(response: HttpResponse): JsonObject | undefined {
+  const { status } = response;
+  const body = readBody(response, 'json', true) ?? null;
+  if (!Array.isArray(body)) throw new Failure('answer', `expected a list, found ${excerpt(textOf(body))}`, { status });
+  const [about, points] = body;
+  if (isObject(about) && about.message !== undefined)
+    throw new Failure('answer', `the server says: ${messageOf(about.message)}`, { status });
+  const [point] = Array.isArray(points) ? points.filter(isObject) : [];
+  return point && point.value !== null && point.value !== undefined ? point : undefined;
+}
+
+/** The texts of a refusal, such as `Invalid value: The provided parameter value is not valid`. */
+function messageOf(message: Value): string {
+  const parts = (Array.isArray(message) ? message : [message]).map((part) => {
+    if (!isObject(part)) return textOf(part);
+    return [part.key, part.value].flatMap((text) => (text === undefined ? [] : textOf(text))).join(': ');
+  });
+  return excerpt(parts.join('; '));
+}
+
+function documentOf(response: HttpResponse, asked: readonly string[]): LookupDocument {
+  const point = pointOf(response);
+  const values = objectOf(asked.map((field) => [field, point?.value ?? null] as const));
+  const { country, date } = point ?? {};
+  const name = isObject(country) ? textOf(country.value ?? null) : null;
+  const year = /^\d{4}$/.test(textOf(date ?? null)) ? Number(date) : null;
+  return censusDocument(point !== undefined, { name, year, values }, sources[source].text);
+}
+
+/** The answers to all variables of a record. The year is theirs only if it is the same. */
+export function joined(parts: readonly LookupDocument[]): LookupDocument {
+  const found = parts.filter(({ match }) => match);
+  const [first = parts[0] as LookupDocument] = found;
+  const year = found.every((part) => part.year === first.year) ? first.year : null;
+  const values = objectOf(parts.flatMap((part) => membersOf(part.values as JsonObject)));
+  return { ...first, year: year as Value, values };
+}

@@ -1,0 +1,98 @@
+import type { Action, ActionRequest, CallPolicy, CredentialNeed } from '../core/action.ts';
+import { redirectStatuses } from '../core/answer/link.ts';
+import { answerMessage } from '../core/answer/response.ts';
+import { type Auth, neededCredentials, placedAuths } from '../core/auth/auth.ts';
+import type { HttpConnection } from '../core/connection.ts';
+import { Failure } from '../core/failure.ts';
+import type { BuildContext } from '../core/node.ts';
+import type { HttpRequest, HttpResponse } from '../core/ports.ts';
+import { jsonOf } from '../core/value/value.ts';
+import { matches } from './call-policy.ts';
+import type { Accepted } from './calling.ts';
+import { httpOptions } from './http/http-options.ts';
+import { compileRequest } from './http/request-template.ts';
+import type { LookupOptions } from './lookup-options.ts';
+
+/** The server that answers lookups, as a node asks it. */
+export interface LookupServer {
+  /** Maximum age of a cached answer; absent if none is cached. */
+  readonly maxAgeMs: number | undefined;
+  readonly credentials: readonly CredentialNeed[];
+  /** Refuses a response that answers no record. Throws a Failure, or LimitReached if no other response would be better. */
+  check(response: HttpResponse): void;
+}
+
+type MaybeConnection = HttpConnection | undefined | null;
+
+/** The parts of a node that decide where requests go. */
+export interface ServerParts {
+  /** Origin of the built-in server. */
+  readonly server: string;
+  /** The way to sign requests to it; absent for none, and if the connection signs. */
+  readonly auth: Auth | undefined;
+  readonly options: LookupOptions;
+  readonly connection: MaybeConnection;
+}
+
+/** Makes GET requests to the built-in server, or to that of the connection. Redirects are answers: they are not followed. */
+export function getRequests(
+  { server, auth, options: { timeout }, connection }: ServerParts,
+  context: BuildContext,
+): { readonly origin: string | undefined; get(path: string): HttpRequest } {
+  const isBuiltIn = connection === undefined;
+  const written = httpOptions.parse({
+    url: isBuiltIn ? `${server}/` : '/',
+    headers: { Accept: 'application/json' },
+    auth: auth ?? (isBuiltIn ? 'none' : undefined),
+    success: ['2xx', ...redirectStatuses],
+    timeout,
+  });
+  const request = compileRequest(written, connection, {
+    ...context,
+    problem: (_at, message) => context.problem([isBuiltIn ? 'provider' : 'connection'], message),
+  });
+  const none = new Map();
+  return {
+    origin: request.origin,
+    get(path) {
+      const base = request.render(none);
+      return { ...base, path: base.path.slice(0, -1) + path };
+    },
+  };
+}
+
+/** The credentials that sign requests: the node's own, else the connection's. `wayOut`: the way to get the node's own. */
+export function credentialNeeds(
+  auth: Auth | undefined,
+  connection: MaybeConnection,
+  origin: string | undefined,
+  wayOut?: string,
+): CredentialNeed[] {
+  const signing = auth ? [auth] : placedAuths(connection?.auth).map((placed) => placed.auth);
+  const at = [auth ? 'credential' : 'connection'];
+  return signing
+    .flatMap((one) => neededCredentials(one, origin))
+    .map(({ name: field, isPair, origins }) => ({ field, at, isPair, origins, ...(auth && wayOut !== undefined && { wayOut }) }));
+}
+
+/** The failure of a response with a status that is no success. */
+export function refusedWith(response: HttpResponse, { retry }: Pick<LookupOptions, 'retry'>): Failure {
+  const { status, retryAfterMs } = response;
+  return new Failure('http', answerMessage(response), { status, retryable: matches(retry.on, status), retryAfterMs });
+}
+
+/** The policy of calls to a server. An answer may serve many records, so it is checked without any: each reads it afterwards. */
+export function serverPolicy(action: Action, { check }: LookupServer): CallPolicy {
+  const accept = (answer: unknown): Accepted => {
+    const response = answer as HttpResponse;
+    check(response);
+    return { status: response.status, header: response.header, body: null, response };
+  };
+  return { ...action, accept };
+}
+
+/** Everything that makes two requests the same: not the secret that signs them. */
+export function cacheKey(request: ActionRequest): string {
+  const { method, origin, path, body } = request as HttpRequest;
+  return jsonOf(['lookup', method, origin + path, body ?? null]);
+}

@@ -1,0 +1,137 @@
+import { describe, expect, test } from 'vitest';
+import { censusServer } from '../helpers/census-server.ts';
+import { readCredits, workplace } from '../helpers/cli.ts';
+
+const secret = 'CANARY0123456789abcdef';
+const variables = 'variables: { people: B01003_001E, income: B19013_001E }';
+
+/** A place with a flow over tracts, whose server wants the key by a connection. */
+async function censusPlace(rows: string, more = '', options = `year: 2024, geoid: "{{tract}}", ${variables}`) {
+  const server = await censusServer(secret);
+  const auth = 'auth: { type: api_key, query: key, credential: bureau }';
+  const place = await workplace({
+    'flow.yaml': `connections: { own: { type: http, base_url: "${server.origin}", ${auth} } }\nnodes: [{ type: census, connection: own, ${options}${more} }]\n`,
+    'rows.csv': rows,
+  });
+  const automate = (args: readonly string[], key = secret) => place.automate(args, { env: { AUTOMATE_CREDENTIAL_BUREAU: key } });
+  return { server, place, automate };
+}
+
+const run = ['run', 'flow.yaml', '--in', 'rows.csv', '--out', 'out.csv'];
+const two = 'tract\n17031000100\n17031000300\n';
+
+describe('a run with census', () => {
+  test('sends the key in the query, and shows it nowhere', async () => {
+    const { server, place, automate } = await censusPlace(two);
+    const { code, stderr } = await automate([...run, '--verbose', '--events', 'events.ndjson', '--summary', 'summary.json']);
+    expect(code).toBe(0);
+    expect(await place.read('out.csv')).toBe('tract,people,income\n17031000100,1100,52500\n17031000300,1300,\n');
+    expect(server.requests.map(({ path }) => path)).toEqual([
+      `/data/2024/acs/acs5?get=NAME,B01003_001E,B19013_001E&for=tract:*&in=state:17%20county:031&key=${secret}`,
+    ]);
+    for (const file of await place.files()) expect(await place.read(file)).not.toContain('CANARY');
+    expect(stderr).not.toContain('CANARY');
+    expect(stderr).toContain('&key=***');
+  });
+
+  test('names matches, values that there are not, and the source in its summary', async () => {
+    const { place, automate } = await censusPlace(`${two}17031999999\n`);
+    const { stderr } = await automate([...run, '--summary', 'summary.json']);
+    expect(stderr).toContain('\n  census: matched 2 of 3, income: 1 without a value\n');
+    expect(stderr).toMatch(
+      /\n {2}data: This product uses the Census Bureau Data API but is not endorsed or certified by the Census Bureau\.\n$/,
+    );
+    expect(JSON.parse(await place.read('summary.json'))).toMatchObject({
+      lookups: [{ lookup: 'census', matched: 2, of: 3, without_value: { income: 1 } }],
+      attributions: [{ source: 'census-bureau', licence: 'public domain', url: expect.stringContaining('census.gov') }],
+    });
+  });
+
+  test('keeps an answer for the next run, whatever the key', async () => {
+    const { server, place, automate } = await censusPlace(two);
+    await automate(run);
+    expect((await automate([...run, '--force'], 'another-key-0123456789')).code).toBe(0);
+    expect(server.requests).toHaveLength(1);
+    expect(await readCredits(place)).toMatchObject({ spent: 1 });
+  });
+
+  test('does not keep a failure that came with status 200', async () => {
+    const options = 'provider: world-bank, country: DE, variables: { x: SP.NOT.THERE }';
+    const { server, automate } = await censusPlace('a\n1\n', '', options);
+    expect((await automate(run)).code).toBe(4);
+    expect((await automate([...run, '--force'])).code).toBe(4);
+    expect(server.requests).toHaveLength(2);
+  });
+
+  test('a refused key ends it with exit code 7, and it can be resumed', async () => {
+    const { server, place, automate } = await censusPlace(two);
+    const refused = await automate(run, 'a-wrong-key-0123456789');
+    expect(refused.code).toBe(7);
+    expect(refused.stderr).toContain('stopped: a credential is refused: ');
+    expect(refused.stderr).toContain(
+      'the server refuses the key of the connection "own" (invalid key); a key is free: https://api.census.gov/data/key_signup.html',
+    );
+    expect(refused.stderr).toContain('--resume');
+    expect(server.requests).toHaveLength(1);
+    expect((await automate([...run, '--resume'])).code).toBe(0);
+    expect(await place.read('out.csv')).toBe('tract,people,income\n17031000100,1100,52500\n17031000300,1300,\n');
+  });
+
+  test('without the key nothing is sent: exit code 7, with the place where it is had', async () => {
+    const place = await workplace({
+      'flow.yaml': `nodes: [{ type: census, year: 2024, geoid: "{{tract}}", ${variables} }]\n`,
+      'rows.csv': two,
+    });
+    const { code, stderr } = await place.automate(run);
+    expect(code).toBe(7);
+    expect(stderr).toContain('flow.yaml:1:');
+    expect(stderr).toContain('there is no credential "census-api-key"');
+    expect(stderr).toContain('a key is free: https://api.census.gov/data/key_signup.html');
+    expect(stderr).toContain('automate credentials set census-api-key');
+    expect(await place.files()).toEqual(['flow.yaml', 'rows.csv']);
+  });
+});
+
+describe('the other commands with census', () => {
+  test('test-request shows the request, the paths of the answer and the fields', async () => {
+    const { automate, place } = await censusPlace(two);
+    const { code, stdout } = await automate(['test-request', 'flow.yaml', '--in', 'rows.csv']);
+    expect(code).toBe(0);
+    expect(stdout).toContain('&in=state:17%20county:031&key=***');
+    expect(stdout).toMatch(/\nvalues\.people +number +1100\n/);
+    expect(stdout).toMatch(/\nname +string +"Unit 17031000100"\n/);
+    expect(stdout).not.toContain('CANARY');
+    expect(await readCredits(place)).toMatchObject({ spent: 1 });
+  });
+
+  test('test-request with a refused key ends with exit code 7', async () => {
+    const { automate } = await censusPlace(two);
+    const { code, stderr } = await automate(['test-request', 'flow.yaml', '--in', 'rows.csv'], 'a-wrong-key-0123456789');
+    expect(code).toBe(7);
+    expect(stderr).toMatch(/^automate: the server refuses the key /m);
+  });
+
+  test('test-request --curl writes the command with a variable for the key', async () => {
+    const { automate } = await censusPlace(two);
+    const { code, stdout } = await automate(['test-request', 'flow.yaml', '--in', 'rows.csv', '--curl']);
+    expect(code).toBe(0);
+    expect(stdout).toContain('/data/2024/acs/acs5?get=NAME,B01003_001E,B19013_001E&for=tract:*&in=state:17%20county:031');
+    expect(stdout).not.toContain('CANARY');
+  });
+
+  test('--dry-run counts a credit for each variable of the World Bank', async () => {
+    const options = 'provider: world-bank, country: "{{c}}", variables: { a: SP.POP.TOTL, b: NY.GDP.PCAP.CD }';
+    const { automate, server } = await censusPlace('c\nDE\nFR\n', '', options);
+    const { code, stderr, stdout } = await automate(['run', 'flow.yaml', '--in', 'rows.csv', '--dry-run']);
+    expect(code).toBe(0);
+    expect(stdout + stderr).toContain('credits:   0 at least, 4 expected, 4 at most');
+    expect(server.requests).toHaveLength(0);
+  });
+
+  test('validate and nodes know it', async () => {
+    const { automate } = await censusPlace(two);
+    expect((await automate(['validate', 'flow.yaml'])).code).toBe(0);
+    const { stdout } = await automate(['nodes', 'census']);
+    for (const option of ['provider', 'geoid', 'zcta', 'variables', 'cache']) expect(stdout).toContain(option);
+  });
+});
