@@ -1,0 +1,67 @@
+import { createHash, randomBytes, timingSafeEqual } from 'node:crypto';
+import { crc32 } from 'node:zlib';
+
+const prefix = 'amk_';
+
+/** Base62 characters of 256 random bits, and of their CRC-32. */
+const length = { random: 43, check: 6 };
+
+const shape = /^amk_[0-9A-Za-z]{49}$/;
+
+const shapeInside = /amk_[0-9A-Za-z]{49}/g;
+
+const digits = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz';
+
+/** Makes the value of a key. `random`: 32 bytes, for tests. */
+export function newKeyValue(random: Uint8Array = randomBytes(32)): string {
+  const text = base62(BigInt(`0x${Buffer.from(random).toString('hex')}`), length.random);
+  return prefix + text + checkOf(text);
+}
+
+/** True for a text that can be a key: its shape and its check are right. */
+export function isKeyValue(text: string): boolean {
+  if (!shape.test(text)) return false;
+  const random = text.slice(prefix.length, prefix.length + length.random);
+  return text.endsWith(checkOf(random));
+}
+
+/** True if a text holds something in the shape of a key. */
+export function holdsKey(text: string): boolean {
+  return text.search(shapeInside) >= 0;
+}
+
+/** A text without the values of keys. */
+export function withoutKeys(text: string): string {
+  return text.replace(shapeInside, '***');
+}
+
+/** The hash under which a key is stored. A value has 256 random bits: it needs no salt and no slow hash. */
+export function keyHash(value: string): string {
+  return createHash('sha256').update(value).digest('hex');
+}
+
+/** True for two equal hashes, in constant time. */
+export function isSameHash(one: string, other: string): boolean {
+  return one.length === other.length && timingSafeEqual(Buffer.from(one), Buffer.from(other));
+}
+
+/** The first characters of a key, which may be shown. */
+export function keyStart(value: string): string {
+  return value.slice(0, 8);
+}
+
+/** An id of a key, which is no secret. */
+export function newKeyId(): string {
+  return `key_${base62(BigInt(`0x${randomBytes(12).toString('hex')}`), 17)}`;
+}
+
+function checkOf(text: string): string {
+  return base62(BigInt(crc32(text)), length.check);
+}
+
+/** A number in base62, the most significant digit first, padded with 0. */
+function base62(number: bigint, width: number): string {
+  let text = '';
+  for (let rest = number; rest > 0n; rest /= 62n) text = digits.charAt(Number(rest % 62n)) + text;
+  return text.padStart(width, '0');
+}

@@ -1,0 +1,60 @@
+import type Database from 'libsql';
+import type { ServerDatabase } from './database.ts';
+
+/** Counts of a key's work. */
+export interface UsageCounts {
+  /** Requests that a key was let in for. */
+  readonly requests: number;
+  /** Requests of it that were refused: a scope, a flow, the rate, the quota. */
+  readonly refused: number;
+  readonly records: number;
+  readonly credits: number;
+}
+
+/** The counts of a key on a day. */
+export interface KeyUsage extends UsageCounts {
+  /** The key's id. */
+  readonly key: string;
+  /** In UTC, such as 2026-11-24. */
+  readonly day: string;
+  /** Wall time, exact to a minute; absent if it was not used. */
+  readonly lastUsedAtMs: number | undefined;
+}
+
+/** The usage of keys by day, in the server's database. */
+export class UsageStore {
+  constructor(readonly database: ServerDatabase) {}
+
+  /** Adds counts to those that are there. */
+  add(counts: readonly KeyUsage[]): void {
+    if (counts.length > 0) this.database.write((database) => addAll(database, counts));
+  }
+
+  /** The counts by key and day, in order of the day. `month`: such as 2026-11; absent for all. */
+  read({ month = '', key = '' }: { readonly month?: string | undefined; readonly key?: string | undefined } = {}): KeyUsage[] {
+    return this.database.read((database) =>
+      (
+        database
+          .prepare("select * from usage where ? in ('', substr(day, 1, 7)) and ? in ('', key) order by day, key")
+          .all(month, key) as (KeyUsage & { last_used_at: number | null })[]
+      ).map(({ last_used_at, ...row }) => ({ ...row, lastUsedAtMs: last_used_at ?? undefined })),
+    );
+  }
+
+  /** The last use of each key by its id. */
+  lastUses(): Map<string, number> {
+    const rows = this.database.read((database) =>
+      database.prepare('select key, max(last_used_at) as at from usage where last_used_at is not null group by key').all(),
+    ) as { key: string; at: number }[];
+    return new Map(rows.map(({ key, at }) => [key, at]));
+  }
+}
+
+function addAll(database: Database.Database, counts: readonly KeyUsage[]): void {
+  const add = database.prepare(`insert into usage (key, day, requests, refused, records, credits, last_used_at) values (?, ?, ?, ?, ?, ?, ?)
+    on conflict (key, day) do update set requests = requests + excluded.requests, refused = refused + excluded.refused,
+      records = records + excluded.records, credits = credits + excluded.credits,
+      last_used_at = max(coalesce(last_used_at, 0), coalesce(excluded.last_used_at, 0))`);
+  for (const { key, day, requests, refused, records, credits, lastUsedAtMs } of counts)
+    add.run(key, day, requests, refused, records, credits, lastUsedAtMs ?? null);
+}

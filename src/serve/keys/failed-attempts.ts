@@ -1,0 +1,59 @@
+import type { KeyClock } from './key-clock.ts';
+
+const windowMs = 60_000;
+
+/** Failures of an address in a minute that are answered with 401. */
+const maxFailures = 19;
+
+/** Addresses that are remembered: older ones are forgotten first. */
+const maxAddresses = 10_000;
+
+/** A failed attempt of an address. */
+export interface FailedAttempt {
+  /** True for the first one of the address in its minute. */
+  readonly isFirst: boolean;
+  /** Seconds until the address has a new minute; absent while it has attempts left. */
+  readonly retryAfterS: number | undefined;
+}
+
+/** Counts the failed attempts of each address by the minute that begins with its first one. */
+export class FailedAttempts {
+  /** In the order in which their minutes began. */
+  readonly #windows = new Map<string, { readonly startMs: number; count: number }>();
+
+  constructor(readonly clock: Pick<KeyClock, 'now'>) {}
+
+  /** Counts a failed attempt. */
+  add(address: string): FailedAttempt {
+    const network = networkOf(address);
+    const now = this.clock.now();
+    const window = this.#windowOf(network, now);
+    window.count++;
+    const left = window.startMs + windowMs - now;
+    return { isFirst: window.count === 1, retryAfterS: window.count > maxFailures ? Math.max(1, Math.ceil(left / 1000)) : undefined };
+  }
+
+  #windowOf(network: string, now: number) {
+    const found = this.#windows.get(network);
+    if (found && now - found.startMs < windowMs) return found;
+    this.#windows.delete(network);
+    const [oldest] = this.#windows.keys();
+    if (oldest !== undefined && this.#windows.size >= maxAddresses) this.#windows.delete(oldest);
+    const window = { startMs: now, count: 0 };
+    this.#windows.set(network, window);
+    return window;
+  }
+}
+
+/** The part of an address that one sender has: of an IPv6 address the first 64 bits, since the others are its own to choose. */
+function networkOf(address: string): string {
+  const [plain = ''] = address.split('%');
+  if (!plain.includes(':')) return plain;
+  const mapped = /^::ffff:(\d+\.\d+\.\d+\.\d+)$/i.exec(plain)?.[1];
+  if (mapped) return mapped;
+  const [head = '', tail] = plain.split('::');
+  const first = head === '' ? [] : head.split(':');
+  const last = tail ? tail.split(':') : [];
+  const zeros = tail === undefined ? [] : new Array<string>(Math.max(0, 8 - first.length - last.length)).fill('0');
+  return `${[...first, ...zeros, ...last].slice(0, 4).join(':')}::/64`;
+}

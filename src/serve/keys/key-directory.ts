@@ -1,0 +1,77 @@
+import { type ApiKey, keyState } from '../../io/server/api-key.ts';
+import { isSameHash } from '../../io/server/key-value.ts';
+import type { KeyValue } from '../../io/server/keys.ts';
+import type { KeyClock } from './key-clock.ts';
+
+/** The stored keys. */
+export interface KeySource {
+  /** A text that changes with every change of this or another process. */
+  state(): string;
+  list(): readonly ApiKey[];
+  values(): readonly KeyValue[];
+}
+
+/** Reads at most this often if another process has changed a key. */
+const checkMs = 250;
+
+/**
+ * The keys in memory, so that a request costs no look-up on disk. A change by another process is in force within 250 ms.
+ * Throws an AutomateError (`output`) if the database cannot be read: then no key is let in.
+ */
+export class KeyDirectory {
+  #byHash = new Map<string, KeyValue>();
+  #byId = new Map<string, ApiKey>();
+  #state = '';
+  #checkedMs = Number.NEGATIVE_INFINITY;
+
+  constructor(
+    readonly source: KeySource,
+    readonly clock: KeyClock,
+  ) {}
+
+  /** The key with this hash, if its value has not ended. It may be expired, but not revoked. */
+  lookUp(hash: string): ApiKey | undefined {
+    this.refresh();
+    const found = this.#byHash.get(hash);
+    if (!found || !isSameHash(found.hash, hash)) return undefined;
+    const { key, endsAtMs } = found;
+    return endsAtMs !== undefined && endsAtMs <= this.clock.wallNow() ? undefined : key;
+  }
+
+  /** The key with this id, revoked and expired ones too. */
+  key(id: string): ApiKey | undefined {
+    this.refresh();
+    return this.#byId.get(id);
+  }
+
+  /** True while the key with this id is let in. Event streams of another one end. */
+  isLiving(id: string): boolean {
+    const key = this.key(id);
+    return key !== undefined && keyState(key, this.clock.wallNow()) === 'living';
+  }
+
+  /** True if there is a key that is let in. */
+  hasLiving(): boolean {
+    this.refresh();
+    return [...this.#byId.values()].some((key) => keyState(key, this.clock.wallNow()) === 'living');
+  }
+
+  /** The ids of revoked keys whose runs have to stop. */
+  stoppedKeys(): string[] {
+    this.refresh();
+    return [...this.#byId.values()].filter(({ stopsRuns }) => stopsRuns).map(({ id }) => id);
+  }
+
+  /** Reads the keys again if they have changed. */
+  refresh(): void {
+    if (this.clock.now() - this.#checkedMs < checkMs) return;
+    const state = this.source.state();
+    if (state !== this.#state) {
+      this.#byHash = new Map(this.source.values().map((value) => [value.hash, value]));
+      this.#byId = new Map(this.source.list().map((key) => [key.id, key]));
+    }
+    // Only now: if the database could not be read, the next look-up tries again.
+    this.#state = state;
+    this.#checkedMs = this.clock.now();
+  }
+}

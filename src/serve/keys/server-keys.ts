@@ -1,0 +1,63 @@
+import { AuditStore } from '../../io/server/audit.ts';
+import type { ServerDatabase } from '../../io/server/database.ts';
+import { KeyStore } from '../../io/server/keys.ts';
+import { UsageStore } from '../../io/server/usage.ts';
+import { Authenticator } from './authenticator.ts';
+import { FailedAttempts } from './failed-attempts.ts';
+import type { KeyClock } from './key-clock.ts';
+import { KeyDirectory } from './key-directory.ts';
+import { RequestRates } from './request-rates.ts';
+import { UsageCounter } from './usage-counter.ts';
+
+/** The keys of a server with all that watches over them. */
+export interface ServerKeys {
+  /** Makes, rotates and revokes keys, for the page. A change is in force with the next look of the directory. */
+  readonly store: KeyStore;
+  readonly directory: KeyDirectory;
+  readonly authenticator: Authenticator;
+  readonly rates: RequestRates;
+  readonly usage: UsageCounter;
+  readonly usageStore: UsageStore;
+  readonly audit: AuditStore;
+  /** To be called about every 500 ms: reads changed keys, writes usage once a minute. */
+  tick(): void;
+  /** Writes what is not written yet. The database stays open. */
+  close(): void;
+}
+
+/** Puts the keys of a server together. `warn` takes the error of something that could not be written: the server goes on. */
+export function openServerKeys(database: ServerDatabase, clock: KeyClock, warn: (error: unknown) => void): ServerKeys {
+  const warning = (act: () => void) => {
+    try {
+      act();
+    } catch (error) {
+      warn(error);
+    }
+  };
+  const store = new KeyStore(database, clock.wallNow);
+  const source = { state: () => database.state(), list: () => store.list(), values: () => store.values() };
+  const directory = new KeyDirectory(source, clock);
+  const audit = new AuditStore(database, clock.wallNow);
+  const usageStore = new UsageStore(database);
+  const usage = new UsageCounter(usageStore, clock);
+  const authenticator = new Authenticator({
+    keys: directory,
+    failures: new FailedAttempts(clock),
+    refused: ({ address, problem, key = '' }) =>
+      warning(() => audit.add({ who: key, what: 'key.refused', target: key, address, outcome: problem })),
+  });
+  return {
+    store,
+    directory,
+    authenticator,
+    rates: new RequestRates(clock),
+    usage,
+    usageStore,
+    audit,
+    tick() {
+      warning(() => directory.refresh());
+      warning(() => usage.writeIfDue());
+    },
+    close: () => warning(() => usage.write()),
+  };
+}

@@ -1,0 +1,68 @@
+import { createHash } from 'node:crypto';
+import { crc32 } from 'node:zlib';
+import { expect, test } from 'vitest';
+import {
+  holdsKey,
+  isKeyValue,
+  isSameHash,
+  keyHash,
+  keyStart,
+  newKeyId,
+  newKeyValue,
+  withoutKeys,
+} from '../../../src/io/server/key-value.ts';
+
+const digits = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz';
+
+/** Reads base62 independently of the code under test. */
+const numberOf = (text: string) => [...text].reduce((sum, digit) => sum * 62n + BigInt(digits.indexOf(digit)), 0n);
+
+test('a key is amk_, 256 random bits in 43 characters, and their CRC-32 in 6', () => {
+  const value = newKeyValue();
+  expect(value).toMatch(/^amk_[0-9A-Za-z]{49}$/);
+  const random = value.slice(4, 47);
+  expect(numberOf(random) < 2n ** 256n).toBe(true);
+  expect(numberOf(value.slice(47))).toBe(BigInt(crc32(random)));
+});
+
+test('the smallest and the largest bits fill the same 43 characters, padded with 0', () => {
+  const none = newKeyValue(new Uint8Array(32));
+  const all = newKeyValue(new Uint8Array(32).fill(255));
+  expect(none.slice(4, 47)).toBe('0'.repeat(43));
+  expect(numberOf(all.slice(4, 47))).toBe(2n ** 256n - 1n);
+  expect([none, all].map(isKeyValue)).toEqual([true, true]);
+  expect(newKeyValue(new Uint8Array(32).fill(1))).not.toBe(newKeyValue());
+});
+
+test.each([
+  ['one character changed', (value: string) => value.slice(0, 20) + (value[20] === 'a' ? 'b' : 'a') + value.slice(21)],
+  ['the check changed', (value: string) => value.slice(0, -1) + (value.endsWith('0') ? '1' : '0')],
+  ['the last one missing', (value: string) => value.slice(0, -1)],
+  ['one more', (value: string) => `${value}0`],
+  ['another prefix', (value: string) => value.replace('amk_', 'amq_')],
+  ['a line end', (value: string) => `${value}\n`],
+  ['nothing', () => ''],
+])('a key with %s is none', (_, change) => {
+  expect(isKeyValue(change(newKeyValue()))).toBe(false);
+});
+
+test('a key is hashed with SHA-256, and shown by its first 8 characters', () => {
+  const value = newKeyValue();
+  expect(keyHash(value)).toBe(createHash('sha256').update(value).digest('hex'));
+  expect(keyStart(value)).toBe(value.slice(0, 8));
+});
+
+test('hashes are equal only if all of them is', () => {
+  const hash = keyHash('a');
+  expect([isSameHash(hash, keyHash('a')), isSameHash(hash, keyHash('b')), isSameHash(hash, 'short')]).toEqual([true, false, false]);
+});
+
+test('keys are found in a text and masked', () => {
+  const text = `/v1/flows?key=${newKeyValue()}&x=${newKeyValue()}`;
+  expect([holdsKey(text), withoutKeys(text), holdsKey('amk_short')]).toEqual([true, '/v1/flows?key=***&x=***', false]);
+});
+
+test('the id of a key says nothing of its value', () => {
+  expect(newKeyId()).toMatch(/^key_[0-9A-Za-z]{17}$/);
+  expect(newKeyId()).not.toBe(newKeyId());
+});

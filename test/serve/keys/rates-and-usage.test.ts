@@ -1,0 +1,141 @@
+import { describe, expect, test } from 'vitest';
+import type { KeyUsage } from '../../../src/io/server/usage.ts';
+import { hasScope, seesFlow, seesRun } from '../../../src/serve/keys/access.ts';
+import { RequestRates, rateHeaders } from '../../../src/serve/keys/request-rates.ts';
+import { UsageCounter } from '../../../src/serve/keys/usage-counter.ts';
+import { noon, setClock } from '../../helpers/server-keys.ts';
+
+describe('the rate of a key', () => {
+  const key = { id: 'a', rate: '600/min' };
+
+  test('lets its number of requests through at once, then as they grow', () => {
+    const clock = setClock();
+    const rates = new RequestRates(clock);
+    const turns = Array.from({ length: 601 }, () => rates.take(key));
+    expect(turns.filter(({ isAllowed }) => isAllowed)).toHaveLength(600);
+    expect(turns[600]).toEqual({ isAllowed: false, quota: 600, windowS: 60, remaining: 0, resetS: 1 });
+    clock.pass(99);
+    expect(rates.take(key).isAllowed).toBe(false);
+    clock.pass(1);
+    expect([rates.take(key).isAllowed, rates.take(key).isAllowed]).toEqual([true, false]);
+    clock.pass(3_600_000);
+    expect(rates.look(key).remaining).toBe(600);
+  });
+
+  test('is told in the headers', () => {
+    const rates = new RequestRates(setClock());
+    expect(rateHeaders(rates.take(key))).toEqual({ 'ratelimit-policy': '"key";q=600;w=60', ratelimit: '"key";r=599;t=60' });
+    expect(rates.look(key).remaining).toBe(599);
+  });
+
+  test('says how long to wait once nothing remains', () => {
+    const clock = setClock();
+    const rates = new RequestRates(clock);
+    const slow = { id: 'b', rate: '2/h' };
+    expect([rates.take(slow), rates.take(slow)].map(({ isAllowed }) => isAllowed)).toEqual([true, true]);
+    expect(rates.take(slow)).toMatchObject({ isAllowed: false, resetS: 1800 });
+    clock.pass(1_799_500);
+    expect(rates.take(slow)).toMatchObject({ isAllowed: false, resetS: 1 });
+  });
+
+  test('is its own for each key, and unmoved by the wall clock', () => {
+    const clock = setClock();
+    const rates = new RequestRates(clock);
+    const one = { id: 'c', rate: '1/min' };
+    rates.take(one);
+    clock.wallMs += 86_400_000;
+    expect([rates.take(one).isAllowed, rates.take({ ...one, id: 'd' }).isAllowed]).toEqual([false, true]);
+  });
+
+  test('stays for a key in use when many others are forgotten', () => {
+    const clock = setClock();
+    const rates = new RequestRates(clock);
+    const slow = { id: 'slow', rate: '1/d' };
+    rates.take(slow);
+    for (let n = 0; n < 3000; n++) {
+      rates.take({ id: `key ${n}`, rate: '1/s' });
+      clock.pass(1000);
+    }
+    expect(rates.take(slow).isAllowed).toBe(false);
+  });
+});
+
+describe('the usage of keys', () => {
+  /** A counter whose writes are gathered; `failing` makes them fail. */
+  function counter() {
+    const clock = setClock();
+    const writes: (readonly KeyUsage[])[] = [];
+    const target = {
+      isFailing: false,
+      add(counts: readonly KeyUsage[]) {
+        if (target.isFailing) throw new Error('no space left on device');
+        writes.push(counts);
+      },
+    };
+    return { clock, writes, target, usage: new UsageCounter(target, clock) };
+  }
+
+  test('is written at most once a minute, and at the end', () => {
+    const { clock, writes, usage } = counter();
+    usage.count('a', { requests: 1 });
+    usage.count('a', { records: 5, credits: 2.5 });
+    clock.pass(59_999);
+    usage.writeIfDue();
+    expect(writes).toEqual([]);
+    clock.pass(1);
+    usage.writeIfDue();
+    expect(writes).toEqual([[{ key: 'a', day: '2026-11-24', requests: 1, refused: 0, records: 5, credits: 2.5, lastUsedAtMs: noon }]]);
+    usage.count('a', { refused: 1 });
+    usage.writeIfDue();
+    expect(writes).toHaveLength(1);
+    usage.write();
+    expect(writes[1]).toMatchObject([{ requests: 0, refused: 1, lastUsedAtMs: noon + 60_000 }]);
+  });
+
+  test('is counted by day in UTC, its last use exact to a minute', () => {
+    const { clock, usage } = counter();
+    clock.wallMs = Date.UTC(2026, 10, 30, 23, 59, 59);
+    usage.count('a', { requests: 1 });
+    clock.pass(1000);
+    usage.count('a', { records: 1 });
+    expect(usage.pending()).toMatchObject([
+      { day: '2026-11-30', lastUsedAtMs: Date.UTC(2026, 10, 30, 23, 59) },
+      { day: '2026-12-01', lastUsedAtMs: undefined },
+    ]);
+  });
+
+  test('that cannot be written is written a minute later', () => {
+    const { clock, writes, target, usage } = counter();
+    usage.count('a', { requests: 1 });
+    clock.pass(60_000);
+    target.isFailing = true;
+    expect(() => usage.writeIfDue()).toThrow('no space');
+    target.isFailing = false;
+    usage.writeIfDue();
+    expect(writes).toEqual([]);
+    clock.pass(60_000);
+    usage.count('a', { requests: 1 });
+    usage.writeIfDue();
+    expect(writes).toMatchObject([[{ requests: 2 }]]);
+  });
+});
+
+describe('the rights of a key', () => {
+  const key = { id: 'a', scopes: ['run'] as const, flows: ['x'] };
+
+  test('are its scopes and flows', () => {
+    expect([hasScope(key, 'run'), hasScope(key, 'read', 'run'), hasScope(key, 'read')]).toEqual([true, true, false]);
+    expect([seesFlow(key, 'x'), seesFlow(key, 'y'), seesFlow({ scopes: [], flows: undefined }, 'y')]).toEqual([true, false, true]);
+  });
+
+  test.each([
+    ['its own, with run', key, { flow: 'x', key: 'a' }, true],
+    ['of another key, with run', key, { flow: 'x', key: 'b' }, false],
+    ['of the page, with run', key, { flow: 'x', key: undefined }, false],
+    ['of another key, with read', { ...key, scopes: ['read'] as const }, { flow: 'x', key: 'b' }, true],
+    ['of another flow, with read', { ...key, scopes: ['read'] as const }, { flow: 'y', key: 'a' }, false],
+    ['its own, with test alone', { ...key, scopes: ['test'] as const }, { flow: 'x', key: 'a' }, false],
+  ])('a run %s', (_, one, run, isSeen) => {
+    expect(seesRun(one, run)).toBe(isSeen);
+  });
+});
