@@ -6,8 +6,8 @@ import ts from 'typescript';
 import { describe, expect, test } from 'vitest';
 
 const src = fileURLToPath(new URL('../src/', import.meta.url));
-const files = readdirSync(src, { recursive: true, encoding: 'utf8' }).filter((name) => name.endsWith('.ts'));
-const floors = ['core', 'flow', 'engine', 'nodes', 'io', 'serve', 'cli'];
+const files = readdirSync(src, { recursive: true, encoding: 'utf8' }).filter((name) => /\.tsx?$/.test(name));
+const floors = ['core', 'flow', 'engine', 'nodes', 'io', 'serve', 'cli', 'ui'];
 
 /** A source file: what it imports (type imports included) and its parts. */
 const sources = files.map((name) => {
@@ -17,14 +17,25 @@ const sources = files.map((name) => {
   return {
     name,
     tree,
+    values: imports.filter(({ isType, path }) => !isType && path.startsWith('.')).map(({ path }) => toOurs(name, path)),
     floor: name.split('/')[0] as string,
-    ours: imports.filter((path) => path.startsWith('.')).map((path) => relative(src, join(src, dirname(name), path))),
-    packages: imports.filter((path) => !path.startsWith('.')),
+    ours: imports.filter(({ path }) => path.startsWith('.')).map(({ path }) => toOurs(name, path)),
+    packages: imports.map(({ path }) => path).filter((path) => !path.startsWith('.')),
   };
 });
 
-function importsOf(tree: ts.SourceFile): string[] {
-  const found: string[] = [];
+function toOurs(name: string, path: string): string {
+  return relative(src, join(src, dirname(name), path));
+}
+
+/** An import. `isType`: it leaves nothing in the program. */
+interface Import {
+  readonly path: string;
+  readonly isType: boolean;
+}
+
+function importsOf(tree: ts.SourceFile): Import[] {
+  const found: Import[] = [];
   visit(tree);
   return found;
 
@@ -32,7 +43,8 @@ function importsOf(tree: ts.SourceFile): string[] {
     const isDynamic = ts.isCallExpression(node) && node.expression.kind === ts.SyntaxKind.ImportKeyword;
     const from =
       ts.isImportDeclaration(node) || ts.isExportDeclaration(node) ? node.moduleSpecifier : isDynamic ? node.arguments[0] : undefined;
-    if (from && ts.isStringLiteral(from)) found.push(from.text);
+    const isType = ts.isImportDeclaration(node) && node.importClause?.isTypeOnly === true;
+    if (from && ts.isStringLiteral(from)) found.push({ path: from.text, isType });
     ts.forEachChild(node, visit);
   }
 }
@@ -55,6 +67,10 @@ describe('the floors of src', () => {
     expect(breaches(({ floor, ours }) => ours.filter((path) => !isAllowed(floor, path)))).toEqual([]);
   });
 
+  test('ui imports only types of the others', () => {
+    expect(breaches(({ floor, values }) => (floor === 'ui' ? values.filter((path) => !path.startsWith('ui/')) : []))).toEqual([]);
+  });
+
   test('import nothing of Node.js, except io and cli', () => {
     expect(breaches(({ floor, packages }) => (floor === 'io' || floor === 'cli' ? [] : packages.filter(isBuiltin)))).toEqual([]);
   });
@@ -63,6 +79,7 @@ describe('the floors of src', () => {
     [/^yaml$/, 'flow'],
     [/^(?:ky|undici|conf|env-paths|csv-|@?libsql|@napi-rs\/keyring|@modelcontextprotocol)/, 'io'],
     [/^(?:commander|chalk|ora)$/, 'cli'],
+    [/^preact/, 'ui'],
   ])('%s is imported only in %s', (library, home) => {
     expect(breaches(({ floor, packages }) => (floor === home ? [] : packages.filter((path) => library.test(path))))).toEqual([]);
   });

@@ -18,6 +18,12 @@ export function fileName(text: string): string {
   return text;
 }
 
+/** Refuses stdout: the file is put into its place once it is whole. */
+export function reportName(text: string): string {
+  if (text === '-') throw new InvalidArgumentError('expected the name of a file, found -');
+  return fileName(text);
+}
+
 /** Refuses a second input file: commander would take the last one only. */
 export function inputName(text: string, before?: string): string {
   if (before !== undefined) throw new InvalidArgumentError('expected one input file, found a second one; run it once for each');

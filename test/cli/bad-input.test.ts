@@ -294,6 +294,8 @@ describe('one file in two roles', () => {
     [['--events', 'rows.csv'], 'the events file rows.csv is the input; name another with --events'],
     [['--summary', 'flow.yaml'], 'the summary flow.yaml is the flow; name another with --summary'],
     [['--summary', 'out.csv'], 'the summary out.csv is the output; name another with --summary'],
+    [['--report', 'rows.csv'], 'the report rows.csv is the input; name another with --report'],
+    [['--summary', 'run.html', '--report', 'run.html'], 'the report run.html is the summary; name another with --report'],
   ])('is refused: %s', (args, message) => refused({ 'flow.yaml': good, 'rows.csv': 'id\n1\n' }, [...run, ...args], 2, message));
 
   test('is refused even if a hard link gives it two names', async () => {

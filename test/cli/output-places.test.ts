@@ -8,7 +8,7 @@ const run = ['run', 'flow.yaml', '--in', 'rows.csv'];
 const placeForRun = () => workplace({ 'flow.yaml': flow, 'rows.csv': 'id\n1\n' });
 
 describe('an output in the home folder', () => {
-  test.each(['--out', '--errors', '--events', '--summary'])('%s is refused, and the file stays as it is', async (option) => {
+  test.each(['--out', '--errors', '--events', '--summary', '--report'])('%s is refused, and the file stays as it is', async (option) => {
     const place = await placeForRun();
     await mkdir(place.path('.automate'));
     await place.write('.automate/vault.json', 'precious');
@@ -47,6 +47,7 @@ describe('an output at the place of another file of the run', () => {
     ['--summary', 'out.csv.automate-lock', 'the lock of the output'],
     ['--summary', 'out.errors.csv.automate-lock', 'the lock of the errors file'],
     ['--events', 'out.errors.csv', 'the errors file'],
+    ['--report', 'out.csv.automate-run', 'the journal of the output'],
   ])('%s %s is refused: it is %s', async (option, path, what) => {
     const place = await placeForRun();
     const { code, stderr } = await place.automate([...run, '--out', 'out.csv', option, path]);
@@ -57,7 +58,7 @@ describe('an output at the place of another file of the run', () => {
 });
 
 describe('a link that leads nowhere', () => {
-  test.each(['--out', '--errors', '--events', '--summary'])('%s refuses it before anything is sent', async (option) => {
+  test.each(['--out', '--errors', '--events', '--summary', '--report'])('%s refuses it before anything is sent', async (option) => {
     const server = await httpServer((_, response) => json(response, {}));
     const place = await workplace({
       'flow.yaml': `nodes:\n  - type: http\n    url: ${server.origin}/{{id}}\n`,

@@ -2,7 +2,7 @@ import { argument, flag, type ValuesOf } from '../options.ts';
 import { runOptions } from '../run/run-options.ts';
 import { file } from '../shared-options.ts';
 
-const { concurrency, rate, maxErrors, keepGoing, maxCredits, events, summary, quiet, verbose, allowHttp, cacert } = runOptions;
+const { concurrency, rate, maxErrors, keepGoing, maxCredits, events, summary, report, quiet, verbose, allowHttp, cacert } = runOptions;
 
 /** The output whose failed records are retried. */
 export const retriedOutput = argument('<out>', 'the output of a complete run, in which records failed');
@@ -10,7 +10,7 @@ export const retriedOutput = argument('<out>', 'the output of a complete run, in
 /** The options of `automate retry`. */
 export const retryOptions = {
   errors: file('--errors <file>', 'the failed records, as they are now (default: the errors file of the run)', { about: 'output' }),
-  ...{ concurrency, rate, maxErrors, keepGoing, maxCredits, events, summary },
+  ...{ concurrency, rate, maxErrors, keepGoing, maxCredits, events, summary, report },
   resume: flag('--resume', 'continue an unfinished retry', { about: 'start' }),
   force: flag('--force', 'give up an unfinished retry, and start over', { about: 'start' }),
   ...{ quiet, verbose, allowHttp, cacert },

@@ -5,6 +5,8 @@ import type { Usage } from '../../io/ledger/holds.ts';
 import { exitCodeOf, exitCodeOfRun, signalExitCode } from '../exit.ts';
 import { inputLabel } from '../input-options.ts';
 import { attributionsOf } from '../notices/attributions.ts';
+import { writeReport } from '../report/report-file.ts';
+import { runViewOf } from '../report/run-view-of.ts';
 import { count, counted } from '../show/number.ts';
 import { quietText, type SummaryFacts, summaryJson, summaryText } from '../show/run/summary.ts';
 import { nextSteps, resumeCommand } from './next-steps.ts';
@@ -78,6 +80,7 @@ export async function concludeRun(run: ConcludedRun): Promise<number> {
   if (text !== '') terminal.say(text);
   // An events file that cannot be written changes the exit code, so that the summary would be wrong.
   await events?.close();
+  if (options.report !== undefined) await writeReport(options.report, runViewOf(run, facts), terminal);
   if (options.summary !== undefined) await writeSummary(options.summary, summaryJson(tally, facts), terminal);
   return exitCode;
 }
@@ -89,14 +92,16 @@ function unchangedReason({ request, ending, output, retried }: ConcludedRun): st
   return !retried && keepsOld(output.saved()) ? 'not one record was written' : undefined;
 }
 
-/** Writes the summary file of a run that an error has ended after `ms`. The error itself is printed by main. */
+/** Writes the summary file and the report of a run that an error has ended after `ms`. The error itself is printed by main. */
 export async function reportProblem(error: unknown, run: OpenRun, ms: number): Promise<void> {
-  const { request, terminal, tally } = run;
-  const path = request.options.summary;
-  if (path === undefined || !(error instanceof AutomateError)) return;
+  const { request, terminal } = run;
+  const { summary, report } = request.options;
+  if ((summary ?? report) === undefined || !(error instanceof AutomateError)) return;
+  const tally = { ...run.tally, ms };
   const attributions = await attributionsOf(tally.sources).catch(() => []);
   const facts = { ...factsOf(run), usage: undefined, attributions, exitCode: exitCodeOf(error), problem: error.message, next: [] };
-  await writeSummary(path, summaryJson({ ...tally, ms }, facts), terminal).catch(() => undefined);
+  if (report !== undefined) await writeReport(report, runViewOf({ ...run, tally }, facts), terminal).catch(() => undefined);
+  if (summary !== undefined) await writeSummary(summary, summaryJson(tally, facts), terminal).catch(() => undefined);
 }
 
 function factsOf({
@@ -114,6 +119,7 @@ function factsOf({
   return {
     flow,
     input: inputLabel(options),
+    report: options.report,
     output: files.out === '-' ? 'stdout' : files.out,
     errors: files.errors === '-' ? 'stdout' : files.errors,
     // A retry counts in its errors file, whose records have other numbers.

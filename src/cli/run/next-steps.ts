@@ -105,6 +105,11 @@ function shortOf({ stopReason }: Tally, { options }: RunRequest): { readonly why
   };
 }
 
+/** The command line of this run. */
+export function commandOf(request: RunRequest): string {
+  return runAgain(request, () => true, []);
+}
+
 /** The command line that resumes a run: as it was started, and `--resume`. */
 export function resumeCommand(request: RunRequest, more: readonly string[] = []): string {
   return runAgain(request, (_, { about }) => about !== 'start', ['--resume', ...more]);

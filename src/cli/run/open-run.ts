@@ -6,10 +6,13 @@ import type { RunLedger } from '../../io/ledger/run-ledger.ts';
 import type { EndedOutput, FileOutput } from '../../io/output/output.ts';
 import type { Source } from '../../io/records/readers/source.ts';
 import type { FlowSecrets } from '../flow/flow-secrets.ts';
+import { beginReport } from '../report/report-file.ts';
 import { eventText } from '../show/run/attempts.ts';
 import { earlyWarnings } from '../show/run/early-warnings.ts';
 import { Pauses } from '../show/run/pauses.ts';
 import { countItems, type Reading } from '../show/run/reading.ts';
+import { addToRates, RecordRates } from '../show/run/record-rates.ts';
+import { Statuses } from '../show/run/statuses.ts';
 import { addToTally, createTally, type Tally } from '../show/run/tally.ts';
 import type { Terminal } from '../terminal.ts';
 import { type WiredPorts, wire } from '../wire.ts';
@@ -44,6 +47,10 @@ export interface OpenRun extends ReadyRun {
   readonly ledger: RunLedger;
   readonly tally: Tally;
   readonly pauses: Pauses;
+  readonly rates: RecordRates;
+  readonly statuses: Statuses;
+  /** Ms since 1970. */
+  readonly startedAtMs: number;
   readonly reading: Reading;
   /** True if credits matter to the user: something limits them, or the flow states a price. */
   readonly showsCredits: boolean;
@@ -55,6 +62,7 @@ export interface OpenRun extends ReadyRun {
 export async function openRun(ready: ReadyRun): Promise<OpenRun> {
   const { request, plan, source, files, claim, terminal } = ready;
   const { options } = request;
+  if (options.report !== undefined) await beginReport(options.report);
   if (options.summary !== undefined) await beginSummary(options.summary);
   const tally = createTally();
   const pauses = new Pauses(() => ports.clock.now());
@@ -73,6 +81,7 @@ export async function openRun(ready: ReadyRun): Promise<OpenRun> {
     report(event) {
       addToTally(tally, event);
       events?.add(event);
+      addToRates(rates, event);
       if (event.type === 'gate-paused') pauses.add(event);
       for (const warning of earlyWarnings(event, tally)) warn(warning);
       const line = options.verbose ? eventText(event) : undefined;
@@ -81,6 +90,7 @@ export async function openRun(ready: ReadyRun): Promise<OpenRun> {
 
     warn,
   });
+  const rates = new RecordRates(ports.clock.now);
   const done = { ...claim.from, records: Math.max(claim.from.records, options.skip ?? 0) };
   const output = await openFiles(ready, done, ports);
   ports.report({ type: 'run-started', flow: plan.name, input: options.in, output: files.out, errors: files.errors ?? 'none' });
@@ -95,7 +105,8 @@ export async function openRun(ready: ReadyRun): Promise<OpenRun> {
   });
   const showsCredits = ledger.isLimited || statesPrice(plan);
   const input = countItems(records, source.readBytes, reading);
-  return { ...ready, tally, pauses, events, ledger, ports, output, reading, showsCredits, input };
+  const figures = { tally, pauses, rates, statuses: new Statuses(), startedAtMs: ports.clock.wallNow() };
+  return { ...ready, ...figures, events, ledger, ports, output, reading, showsCredits, input };
 }
 
 function openLedger({ request, plan, claim }: ReadyRun, warn: (message: string) => void): Promise<RunLedger> {

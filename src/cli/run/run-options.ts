@@ -1,4 +1,4 @@
-import { inputName, maxErrorsArgument, rateArgument, wholeNumber } from '../arguments.ts';
+import { inputName, maxErrorsArgument, rateArgument, reportName, wholeNumber } from '../arguments.ts';
 import type { InputOptions } from '../input-options.ts';
 import { defaultsTo, flag, grouped, negated, parsed, type ValuesOf, type WrittenOptions } from '../options.ts';
 import { file, format, httpOptions, inputOptions, setOption } from '../shared-options.ts';
@@ -44,6 +44,7 @@ export const runOptions = {
     quiet: flag('--quiet', 'show nothing if all goes well; else only what failed', { short: 'q' }),
     verbose: flag('--verbose', 'show a line for each attempt: record, node, request, status and time', { short: 'v' }),
     summary: file('--summary <file>', 'write the summary as JSON', { about: 'output' }),
+    report: parsed('--report <file>', reportName, 'write the run as a page (HTML) to look at, when it has ended', { about: 'output' }),
     events: file('--events <file>', 'write every event as NDJSON', { about: 'output' }),
   }),
   ...grouped('Requests', {

@@ -1,4 +1,4 @@
-import { ProgressLine, type ProgressShow, showLines, showSpinner } from '../show/run/progress.ts';
+import { type ProgressFacts, ProgressLine, type ProgressShow, showLines, showSpinner } from '../show/run/progress.ts';
 import { shareDone } from '../show/run/reading.ts';
 import type { OpenRun } from './open-run.ts';
 
@@ -13,23 +13,31 @@ export async function showProgress(run: OpenRun): Promise<ProgressShow | undefin
 }
 
 function progressLine(run: OpenRun): ProgressLine {
-  const { source, claim, tally, pauses, ports, reading, showsCredits } = run;
+  const { claim, tally, pauses, ports, showsCredits } = run;
   const { written, failed } = claim.from;
-  const before = { read: written + failed, failed };
+  return new ProgressLine({
+    ...{ tally, before: { read: written + failed, failed }, pauses },
+    ...workOf(run),
+    credits: showsCredits ? ports.credits : undefined,
+    now: ports.clock.now,
+  });
+}
+
+/** The amount of a run's work, and the finished share of it. */
+export function workOf(run: OpenRun): Pick<ProgressFacts, 'total' | 'share'> {
+  const { source, claim, tally, reading } = run;
+  const before = claim.from.written + claim.from.failed;
   const limit = remainingLimit(run);
   const { totalBytes } = source;
-  return new ProgressLine({
-    ...{ tally, before, pauses },
-    total: () => (reading.isComplete ? before.read + reading.records : undefined),
+  return {
+    total: () => (reading.isComplete ? before + reading.records : undefined),
     share: () =>
       shareDone({
         ...{ totalBytes, readBytes: source.readBytes(), reading, limit },
         doneRecords: tally.read,
-        recordsBefore: before.read,
+        recordsBefore: before,
       }),
-    credits: showsCredits ? ports.credits : undefined,
-    now: ports.clock.now,
-  });
+  };
 }
 
 /** The part of `--limit` that a resumed run has left; absent for all records. */

@@ -1,4 +1,4 @@
-import type { Attempt } from '../../core/action.ts';
+import type { Trace } from '../../core/action.ts';
 import { AutomateError } from '../../core/failure.ts';
 import type { Plan } from '../../core/plan.ts';
 import { Gates } from '../../engine/gates.ts';
@@ -16,7 +16,7 @@ import { attemptText } from '../show/run/attempts.ts';
 import type { Terminal } from '../terminal.ts';
 import { concludeRun, endOf, reportProblem } from './conclude.ts';
 import { limitYoungGeneration } from './heap-limit.ts';
-import { openRun, type ReadyRun } from './open-run.ts';
+import { type OpenRun, openRun, type ReadyRun } from './open-run.ts';
 import { type Claim, claimOutput, refuseOutput } from './output/output-claim.ts';
 import { type OutputPlan, planOutput } from './output/output-plan.ts';
 import { planRun } from './run-input.ts';
@@ -92,6 +92,7 @@ export async function runPlanned(planned: PlannedRun, start: RunStart, terminal:
 async function dryRunCommand(plan: Plan, request: RunRequest, terminal: Terminal): Promise<number> {
   const { flow, options } = request;
   if (options.resume) throw new AutomateError('usage', '--dry-run plans a run from its beginning: leave --resume out');
+  if (options.report !== undefined) throw new AutomateError('usage', '--dry-run has no report: leave --report out');
   const source = await openInput(options);
   try {
     checkInput(plan, source, request, terminal);
@@ -122,8 +123,7 @@ async function runRecords(ready: ReadyRun, start: Pick<RunStart, 'stop'>): Promi
   const progress = await showProgress(run);
   const startedMs = ports.clock.now();
   const gates = new Gates(ports.clock);
-  const trace = ready.request.options.verbose ? (attempt: Attempt) => terminal.say(attemptText(attempt)) : undefined;
-  const { phase, ended } = startRun(plan, { input, output, ports, gates, trace }, { unordered, maxErrors, keepsGoing });
+  const { phase, ended } = startRun(plan, { input, output, ports, gates, trace: traceOf(run) }, { unordered, maxErrors, keepsGoing });
   const signals = watchSignals(phase, ports.clock, terminal, () => endWaits(ready.request.options, ready.files));
   start.stop();
   phase.onPhase(() => void source.close());
@@ -145,6 +145,16 @@ async function runRecords(ready: ReadyRun, start: Pick<RunStart, 'stop'>): Promi
     await credentials.usesRecorded();
     await events?.close();
   }
+}
+
+/** Watches the attempts of a run; absent if neither its lines nor its report need them. */
+function traceOf({ request, terminal, statuses }: OpenRun): Trace | undefined {
+  const { verbose, report } = request.options;
+  if (!verbose && report === undefined) return undefined;
+  return (attempt) => {
+    statuses.add(attempt);
+    if (verbose) terminal.say(attemptText(attempt));
+  };
 }
 
 function endWaits(options: Pick<RunOptions, 'in' | 'events' | 'summary'>, { out, errors }: OutputPlan): void {

@@ -14,6 +14,7 @@ export function refusePlaces(flow: string, options: RunOptions, plan: OutputPlan
     { what: 'the errors file', path: plan.errors, option: '--errors' },
     { what: 'the events file', path: options.events, option: '--events' },
     { what: 'the summary', path: options.summary, option: '--summary' },
+    { what: 'the report', path: options.report, option: '--report' },
   ];
   refuseSameFiles([{ what: 'the input', path: options.in }, { what: 'the flow', path: flow }, ...outputs]);
   refuseSameFiles([...ownFiles(plan), ...outputs]);

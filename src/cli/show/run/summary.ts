@@ -37,13 +37,16 @@ export interface SummaryFacts {
   /** The sources that have answered, as they want to be named. */
   readonly attributions: readonly Attribution[];
   readonly exitCode: number;
+  /** Absent if no report is wanted. */
+  readonly report?: string | undefined;
   /** The error that ended the run; absent if it ended by itself. */
   readonly problem?: string;
   /** The next steps, each with a command line to copy. */
   readonly next: readonly { readonly why: string; readonly command: string }[];
 }
 
-const endings: Record<Ending, string> = {
+/** Each ending in words. */
+export const endings: Record<Ending, string> = {
   complete: 'done',
   interrupted: 'interrupted',
   'max-errors': 'stopped: too many records failed',
@@ -73,6 +76,7 @@ export function summaryText(tally: Tally, facts: SummaryFacts, colors: ChalkInst
     ...cacheLines(tally, facts),
     ...tokenLines(tally),
     ...fileLines(tally, facts),
+    ...reportLines(facts),
     ...usageLines(facts.usage, colors),
     ...facts.next.map((step) => stepText(step, colors)),
     ...attributionLines(facts.attributions),
@@ -88,6 +92,10 @@ function fileLines(tally: Tally, { output, outputRecords, errors, errorRecords, 
     `  output: ${output} (${counted(outputRecords, of === '' ? 'record' : 'row')}${of})`,
     ...(errorRecords > 0 ? [`  errors: ${errors ?? 'not written'} (${failed})`] : []),
   ];
+}
+
+function reportLines({ report }: SummaryFacts): string[] {
+  return report === undefined ? [] : [`  report: ${report}`];
 }
 
 function pauseLines({ ms }: Tally, { paused }: SummaryFacts): string[] {
@@ -152,7 +160,7 @@ function headline(tally: Tally, facts: SummaryFacts, colors: ChalkInstance): str
 }
 
 /** The counts of the whole run, with its earlier parts. */
-function wholeCounts({ read, written, failed }: Tally, { before }: SummaryFacts) {
+export function wholeCounts({ read, written, failed }: Tally, { before }: SummaryFacts) {
   return { read: before.written + before.failed + read, written: before.written + written, failed: before.failed + failed };
 }
 
@@ -161,7 +169,8 @@ function partText({ before }: SummaryFacts): string {
   return before.written + before.failed > 0 ? ' (this part)' : '';
 }
 
-function sortedGroups({ failures }: Tally): FailureGroup[] {
+/** The groups of failures, the largest first. */
+export function sortedGroups({ failures }: Tally): FailureGroup[] {
   return [...failures.values()].sort((a, b) => b.count - a.count);
 }
 
@@ -212,7 +221,8 @@ function messageText(message: string): string {
   return onOneLine([excerpt(reason, 160), excerpt(onOneLine(advice.join('\n')), 160)].join('\n'));
 }
 
-function frequentMessages({ messages }: FailureGroup): [string, number][] {
+/** The most frequent messages of a group, with their counts. */
+export function frequentMessages({ messages }: FailureGroup): [string, number][] {
   return [...messages].sort(([, a], [, b]) => b - a).slice(0, maxMessages);
 }
 

@@ -1,0 +1,111 @@
+import { excerpt } from '../../core/answer/response.ts';
+import { allSteps } from '../../core/plan.ts';
+import type { FailureView, MappingView, ResponseTimesView, RunState, RunView } from '../../ui/run/run-view.ts';
+import { commandOf } from '../run/next-steps.ts';
+import type { OpenRun } from '../run/open-run.ts';
+import { workOf } from '../run/run-progress.ts';
+import { type ResponseTimes, typicalMs } from '../show/run/response-times.ts';
+import { endings, frequentMessages, type SummaryFacts, sortedGroups, wholeCounts } from '../show/run/summary.ts';
+import type { FailureGroup, Tally } from '../show/run/tally.ts';
+
+/** Maximum of rows of a table: a flow may have any number of nodes. */
+const maxRows = 60;
+
+/** Maximum of groups of failures. */
+const maxGroups = 30;
+
+/** Maximum of characters of a line that comes from a file or a server. */
+const maxText = 160;
+
+/** Maximum of lines of a message: the reason, and what to do. */
+const maxLines = 2;
+
+const maxCommand = 2000;
+
+/** A run that has ended, in the figures that its report shows. */
+export function runViewOf(run: OpenRun, facts: SummaryFacts): RunView {
+  const { tally, request, rates, statuses, startedAtMs } = run;
+  const groups = sortedGroups(tally);
+  return {
+    flow: text(run.plan.name),
+    ...endOf(tally, facts),
+    startedAt: new Date(startedAtMs).toISOString(),
+    ms: tally.ms,
+    input: text(facts.input),
+    output: text(facts.output),
+    errors: facts.errorRecords > 0 && facts.errors !== undefined ? text(facts.errors) : undefined,
+    counts: countsOf(tally, facts),
+    earlier: facts.before.written + facts.before.failed,
+    total: workOf(run).total(),
+    share: workOf(run).share()?.ofWhole,
+    rates: rates.buckets(tally.ms),
+    responseTimes: responseTimesOf(tally.responseTimes),
+    statuses: statuses.counts().slice(0, maxRows),
+    failures: groups.slice(0, maxGroups).map(failureOf),
+    moreFailures: Math.max(0, groups.length - maxGroups),
+    mapping: mappingOf(run).slice(0, maxRows),
+    lookups: [...tally.lookups.values()].slice(0, maxRows).map(({ node, matched, ambiguous, of }) => ({ node, matched, ambiguous, of })),
+    tokens: [...tally.tokens].slice(0, maxRows).map(([node, counts]) => ({ node, ...counts })),
+    credits: { spent: facts.credits, saved: tally.creditsSaved, limit: request.options.maxCredits, allowance: facts.usage },
+    pauses: pausesOf(run, facts),
+    command: cut(commandOf(request)),
+    next: facts.next.map(({ why, command }) => ({ why: text(why), command: cut(command) })),
+  };
+}
+
+function endOf({ ending = 'interrupted', stopReason }: Tally, { problem }: SummaryFacts): Pick<RunView, 'state' | 'ending' | 'reason'> {
+  if (problem !== undefined) return { state: 'failed', ending: 'ended by an error', reason: text(problem, 500) };
+  const state: RunState = ending === 'complete' ? 'finished' : 'stopped';
+  return { state, ending: endings[ending], reason: stopReason === undefined ? undefined : text(stopReason) };
+}
+
+function countsOf(tally: Tally, facts: SummaryFacts): RunView['counts'] {
+  const { written, failed } = wholeCounts(tally, facts);
+  const { passedThrough, parked: waiting, retries, cached } = tally;
+  return { written, failed, passedThrough, waiting, retries, cached: cached.kept + cached['in-flight'] };
+}
+
+function responseTimesOf(times: ResponseTimes): ResponseTimesView | undefined {
+  if (times.count === 0) return undefined;
+  const [p50Ms, p95Ms, maxMs] = typicalMs(times);
+  return { count: times.count, p50Ms, p95Ms, maxMs, buckets: times.bars() };
+}
+
+function failureOf(group: FailureGroup): FailureView {
+  const { node, class: kind, status, count, firstRecords } = group;
+  return { node, class: kind, status, count, firstRecords, messages: messagesOf(group) };
+}
+
+function pausesOf({ pauses }: OpenRun, { paused }: SummaryFacts): RunView['pauses'] {
+  const gates = pauses.gates();
+  return { totalMs: paused.ms, times: gates.reduce((sum, { times }) => sum + times, 0), gates };
+}
+
+function messagesOf(group: FailureGroup): FailureView['messages'] {
+  return frequentMessages(group).map(([message, count]) => ({ text: text(message), count }));
+}
+
+function mappingOf({ tally, plan }: OpenRun): MappingView[] {
+  const steps = allSteps(plan.steps);
+  return [...tally.hits].flatMap(([node, hits]) => {
+    const action = steps.find(({ id }) => id === node)?.node.action;
+    return hits.map(({ path, found, of }, index) => {
+      const field = action?.paths[index] === path ? action.fields[index] : undefined;
+      return { node, field: field && text(field), path: text(path), found, of };
+    });
+  });
+}
+
+/** A text of limited length. */
+function text(long: string, length = maxText): string {
+  return long
+    .split('\n')
+    .slice(0, maxLines)
+    .map((line) => excerpt(line, length))
+    .join('\n');
+}
+
+/** A command line of limited length. Its blanks stay. */
+function cut(command: string): string {
+  return command.length > maxCommand ? `${command.slice(0, maxCommand).toWellFormed()}...` : command;
+}

@@ -1,0 +1,54 @@
+import type { ComponentChildren } from 'preact';
+
+/** A column of a table. */
+export interface Column<Row> {
+  /** Empty for a column that needs no name: bars, buttons. */
+  readonly title: string;
+  /** True for numbers, which stand at the right. */
+  readonly isNumber?: boolean;
+  /** True for the column that takes the room the others leave. */
+  readonly isWide?: boolean;
+  cell(row: Row): ComponentChildren;
+}
+
+interface TableProps<Row> {
+  /** The name of the table for those who do not see it. */
+  readonly label: string;
+  readonly columns: readonly Column<Row>[];
+  readonly rows: readonly Row[];
+}
+
+/** A table that scrolls by itself where it does not fit. */
+export function Table<Row>({ label, columns, rows }: TableProps<Row>) {
+  return (
+    // biome-ignore lint/a11y/noNoninteractiveTabindex: only what has the focus scrolls by the keyboard
+    <section class="scroll" tabIndex={0} aria-label={label}>
+      <table>
+        <thead>
+          <tr>
+            {columns.map(({ title, isNumber }) =>
+              title === '' ? (
+                <td key={title} />
+              ) : (
+                <th key={title} scope="col" class={isNumber ? 'n' : undefined}>
+                  {title}
+                </th>
+              ),
+            )}
+          </tr>
+        </thead>
+        <tbody>
+          {rows.map((row, index) => (
+            <tr key={index}>
+              {columns.map(({ title, isNumber, isWide, cell }) => (
+                <td key={title} class={isNumber ? 'n' : isWide ? 'wide' : undefined}>
+                  {cell(row)}
+                </td>
+              ))}
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </section>
+  );
+}

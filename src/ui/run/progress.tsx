@@ -1,0 +1,70 @@
+import { count, counted, duration, percent } from '../figures.ts';
+import { Bar, type BarPart } from '../parts/bar.tsx';
+import { Panel } from '../parts/panel.tsx';
+import type { RunView } from './run-view.ts';
+
+/** The progress of a run, or its end. */
+export function Progress({ view }: { readonly view: RunView }) {
+  const { counts, total } = view;
+  const done = counts.written + counts.failed;
+  const title = total === undefined || total === done ? counted(done, 'record') : `${count(done)} of ${counted(total, 'record')}`;
+  const share = shareOf(view, done);
+  return (
+    <Panel title={title} note={share === undefined || share >= 1 ? undefined : percent(share, 1)}>
+      <Bar
+        size="large"
+        label={`${count(counts.written)} written, ${count(counts.failed)} failed`}
+        parts={partsOf(view, done, share ?? 1)}
+      />
+      <CountsLine view={view} />
+    </Panel>
+  );
+}
+
+/** Absent while it is not known. */
+function shareOf({ state, total, share }: RunView, done: number): number | undefined {
+  if (total !== undefined) return total === 0 ? 1 : done / total;
+  return state === 'finished' ? 1 : share;
+}
+
+/** A single failed record of a million is still seen. */
+const leastShare = 0.004;
+
+function partsOf({ counts }: RunView, done: number, share: number): BarPart[] {
+  if (done === 0) return [];
+  const bad = counts.failed === 0 ? 0 : Math.max(leastShare, (counts.failed / done) * share);
+  const parts: BarPart[] = [
+    { kind: 'good', share: Math.max(0, share - bad) },
+    { kind: 'bad', share: bad },
+  ];
+  return parts.filter((part) => part.share > 0);
+}
+
+function CountsLine({ view }: { readonly view: RunView }) {
+  const { counts, earlier, leftMs, pauses } = view;
+  return (
+    <p class="line">
+      <Figure number={counts.written} text="written" />
+      <Figure number={counts.failed} text="failed" class={counts.failed > 0 ? 'bad' : undefined} />
+      {counts.passedThrough > 0 && <Figure number={counts.passedThrough} text="passed through with _error" />}
+      {counts.waiting > 0 && <Figure number={counts.waiting} text="wait for an earlier record" />}
+      {counts.retries > 0 && <Figure number={counts.retries} text={counts.retries === 1 ? 'retry' : 'retries'} />}
+      {counts.cached > 0 && <Figure number={counts.cached} text="from the cache" />}
+      {earlier > 0 && <Figure number={earlier} text="of earlier parts of the run" />}
+      {leftMs !== undefined && <span>about {duration(leftMs)} left</span>}
+      {pauses.current && (
+        <span class="warn">
+          {pauses.current.gate} paused {duration(pauses.current.leftMs)} ({pauses.current.reason})
+        </span>
+      )}
+    </p>
+  );
+}
+
+function Figure({ number, text, class: kind }: { readonly number: number; readonly text: string; readonly class?: string | undefined }) {
+  return (
+    <span>
+      <strong class={kind}>{count(number)}</strong> {text}
+    </span>
+  );
+}

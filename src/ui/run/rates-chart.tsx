@@ -1,0 +1,82 @@
+import { count, duration, rate } from '../figures.ts';
+import { inPercent } from '../parts/bar.tsx';
+import { Chart, plotHeight, y } from '../parts/chart.tsx';
+import { Table } from '../parts/table.tsx';
+import { ticksUpTo, timeTicks } from '../parts/ticks.ts';
+import type { RateBucket } from './run-view.ts';
+
+/** The records per second over time: all as an area, failed ones as another in front of it, pauses as bands. */
+export function RatesChart({ buckets }: { readonly buckets: readonly RateBucket[] }) {
+  const last = buckets.at(-1);
+  const endMs = Math.max(1, last ? last.startMs + last.ms : 1);
+  const ticks = ticksUpTo(Math.max(0, ...buckets.map(perSecond)));
+  const top = ticks.at(-1) ?? 1;
+  const outline = (of: (bucket: RateBucket) => number) => outlineOf(buckets, endMs, (bucket) => of(bucket) / top);
+  return (
+    <Chart
+      label={ratesText(buckets)}
+      yMarks={ticks.map((tick) => ({ at: tick / top, text: count(tick) }))}
+      xMarks={timeTicks(endMs).map((ms) => ({ at: ms / endMs, text: ms === 0 ? '0' : duration(ms) }))}
+      table={<RatesTable buckets={buckets} />}
+    >
+      {buckets
+        .filter(({ pausedMs }) => pausedMs > 0)
+        .map((bucket) => (
+          <PauseBand key={bucket.startMs} bucket={bucket} endMs={endMs} />
+        ))}
+      <svg aria-hidden="true" width="100%" height={plotHeight} viewBox={`0 0 1000 ${plotHeight}`} preserveAspectRatio="none">
+        <path class="area" d={`${outline(perSecond)}V${y(0)}H0Z`} />
+        <path class="curve" d={outline(perSecond)} />
+        {buckets.some(({ failed }) => failed > 0) && <path class="area bad" d={`${outline(failedPerSecond)}V${y(0)}H0Z`} />}
+      </svg>
+    </Chart>
+  );
+}
+
+/** A band as high as the plot. It is as wide as its slice of time is dark. */
+function PauseBand({ bucket, endMs }: { readonly bucket: RateBucket; readonly endMs: number }) {
+  const { startMs, ms, pausedMs } = bucket;
+  return (
+    <rect class="pause" x={inPercent(startMs / endMs)} width={inPercent(Math.min(ms, pausedMs) / endMs)} y={y(1)} height={y(0) - y(1)} />
+  );
+}
+
+/** Steps: the rate of a slice holds for all of it. */
+function outlineOf(buckets: readonly RateBucket[], endMs: number, share: (bucket: RateBucket) => number): string {
+  const x = (ms: number) => Number(((ms / endMs) * 1000).toFixed(1));
+  const steps = buckets.map((bucket, index) => `${index === 0 ? 'M0,' : 'V'}${y(share(bucket))}H${x(bucket.startMs + bucket.ms)}`);
+  return steps.join('') || `M0,${y(0)}H1000`;
+}
+
+function perSecond({ written, failed, ms }: RateBucket): number {
+  return ms > 0 ? ((written + failed) / ms) * 1000 : 0;
+}
+
+function failedPerSecond({ failed, ms }: RateBucket): number {
+  return ms > 0 ? (failed / ms) * 1000 : 0;
+}
+
+function ratesText(buckets: readonly RateBucket[]): string {
+  const rates = buckets.map(perSecond);
+  const paused = buckets.filter(({ pausedMs }) => pausedMs > 0).length;
+  const range = `between ${rate(Math.min(...rates, Infinity))} and ${rate(Math.max(0, ...rates))} records per second`;
+  if (buckets.length === 0) return 'no record yet';
+  return paused === 0 ? range : `${range}, with pauses for rate limits`;
+}
+
+function RatesTable({ buckets }: { readonly buckets: readonly RateBucket[] }) {
+  const hasPauses = buckets.some(({ pausedMs }) => pausedMs > 0);
+  return (
+    <Table
+      label="Records per second over time"
+      rows={buckets}
+      columns={[
+        { title: 'From', isNumber: true, cell: ({ startMs }) => (startMs === 0 ? '0' : duration(startMs)) },
+        { title: 'Written', isNumber: true, cell: ({ written }) => count(written) },
+        { title: 'Failed', isNumber: true, cell: ({ failed }) => count(failed) },
+        { title: 'Per second', isNumber: true, cell: (bucket) => rate(perSecond(bucket)) },
+        ...(hasPauses ? [{ title: 'Paused', isNumber: true, cell: ({ pausedMs }: RateBucket) => duration(pausedMs) }] : []),
+      ]}
+    />
+  );
+}

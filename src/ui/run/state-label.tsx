@@ -1,0 +1,9 @@
+import type { RunView } from './run-view.ts';
+
+/** The state of a run in a word. Red only if records failed or an error ended it. */
+export function StateLabel({ view }: { readonly view: Pick<RunView, 'state' | 'counts'> }) {
+  const { state, counts } = view;
+  const kind = state === 'failed' ? 'bad' : state === 'stopped' || state === 'stopping' ? 'warn' : 'good';
+  const some = state === 'finished' && counts.failed > 0;
+  return <span class={`state ${some ? 'warn' : kind}`}>{some ? 'finished, some failed' : state}</span>;
+}

@@ -1,0 +1,121 @@
+import { count, credits, duration, percent } from '../figures.ts';
+import { Bar } from '../parts/bar.tsx';
+import { Empty, Panel } from '../parts/panel.tsx';
+import { Table } from '../parts/table.tsx';
+import { partText } from './failures.tsx';
+import type { RunView } from './run-view.ts';
+
+interface ViewProps {
+  readonly view: RunView;
+}
+
+/** The answers by status. */
+export function StatusTable({ view }: ViewProps) {
+  const { statuses } = view;
+  const all = statuses.reduce((sum, status) => sum + status.count, 0);
+  return (
+    <Panel title="Answers" note={`by status, of all attempts${partText(view)}`}>
+      {statuses.length === 0 ? (
+        <Empty>No request was sent.</Empty>
+      ) : (
+        <Table
+          label="Answers by status"
+          rows={statuses}
+          columns={[
+            { title: 'Status', cell: ({ status }) => status },
+            { title: 'Answers', isNumber: true, cell: ({ count: times }) => count(times) },
+            { title: 'Share', isNumber: true, cell: ({ count: times }) => percent(times, all) },
+            {
+              title: '',
+              isWide: true,
+              cell: ({ status, count: times }) => <ShareBar part={times} of={all} isGood={/^(?:2\d\d|ok)$/.test(status)} />,
+            },
+          ]}
+        />
+      )}
+    </Panel>
+  );
+}
+
+/** The hits of each path of a map. */
+export function MappingTable({ view }: ViewProps) {
+  const { mapping } = view;
+  if (mapping.length === 0) return null;
+  const nodes = new Set(mapping.map(({ node }) => node));
+  return (
+    <Panel title="Mapping" note={`how often each path was found${partText(view)}`}>
+      <Table
+        label="Mapping"
+        rows={mapping}
+        columns={[
+          ...(nodes.size > 1 ? [{ title: 'Node', cell: ({ node }: (typeof mapping)[number]) => node }] : []),
+          { title: 'Field', cell: ({ field = '' }) => field },
+          { title: 'Path', isWide: true, cell: ({ path }) => <code>{path}</code> },
+          { title: 'Found', isNumber: true, cell: ({ found, of }) => `${count(found)} of ${count(of)}` },
+          { title: '', cell: ({ found, of }) => <ShareBar part={found} of={of} isGood /> },
+        ]}
+      />
+    </Panel>
+  );
+}
+
+function ShareBar({ part, of, isGood }: { readonly part: number; readonly of: number; readonly isGood: boolean }) {
+  return <Bar parts={[{ share: of > 0 ? part / of : 0, kind: isGood ? 'good' : 'plain' }]} />;
+}
+
+/** The pauses of each gate; absent without one. */
+export function PausesTable({ view }: ViewProps) {
+  const { gates, totalMs } = view.pauses;
+  if (gates.length === 0) return null;
+  return (
+    <Panel title="Pauses" note={`requests waited ${duration(totalMs)} of ${duration(view.ms)}`}>
+      <Table
+        label="Pauses"
+        rows={gates}
+        columns={[
+          { title: 'Server', isWide: true, cell: ({ gate }) => <code>{gate}</code> },
+          { title: 'Reason', cell: ({ reason }) => reason },
+          { title: 'Times', isNumber: true, cell: (gate) => count(gate.times) },
+          { title: 'Stood still', isNumber: true, cell: ({ ms }) => duration(ms) },
+        ]}
+      />
+    </Panel>
+  );
+}
+
+/** The lookups and the tokens of the nodes that have them; absent without any. */
+export function LookupTables({ view }: ViewProps) {
+  const { lookups, tokens } = view;
+  return (
+    <>
+      {lookups.length > 0 && (
+        <Panel title="Lookups">
+          <Table
+            label="Lookups"
+            rows={lookups}
+            columns={[
+              { title: 'Node', cell: ({ node }) => node },
+              { title: 'Matched', isNumber: true, cell: ({ matched, of }) => `${count(matched)} of ${count(of)}` },
+              { title: 'Ambiguous', isNumber: true, cell: ({ ambiguous }) => count(ambiguous) },
+              { title: '', isWide: true, cell: ({ matched, of }) => <ShareBar part={matched} of={of} isGood /> },
+            ]}
+          />
+        </Panel>
+      )}
+      {tokens.length > 0 && (
+        <Panel title="Tokens">
+          <Table
+            label="Tokens"
+            rows={tokens}
+            columns={[
+              { title: 'Node', cell: ({ node }) => node },
+              { title: 'Input', isNumber: true, cell: ({ input }) => count(input) },
+              { title: 'Output', isNumber: true, cell: ({ output }) => count(output) },
+              { title: 'Cost', isNumber: true, cell: ({ cost }) => (cost === undefined ? '' : credits(cost)) },
+            ]}
+          />
+        </Panel>
+      )}
+    </>
+  );
+}

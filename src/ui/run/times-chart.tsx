@@ -1,0 +1,69 @@
+import { count, duration, percent } from '../figures.ts';
+import { inPercent } from '../parts/bar.tsx';
+import { Chart, y } from '../parts/chart.tsx';
+import { Table } from '../parts/table.tsx';
+import { ticksUpTo } from '../parts/ticks.ts';
+import type { ResponseTimesView } from './run-view.ts';
+
+/** The share of its place that a bar takes. */
+const barShare = 0.84;
+
+/** The response times as a histogram. */
+export function TimesChart({ times }: { readonly times: ResponseTimesView }) {
+  const { buckets } = times;
+  const ticks = ticksUpTo(Math.max(1, ...buckets.map((bucket) => bucket.count)));
+  const top = ticks.at(-1) ?? 1;
+  const width = 1 / Math.max(1, buckets.length);
+  return (
+    <Chart
+      label={`half of them within ${duration(times.p50Ms)}, 95 % within ${duration(times.p95Ms)}, the longest ${duration(times.maxMs)}`}
+      yMarks={ticks.filter(Number.isInteger).map((tick) => ({ at: tick / top, text: count(tick) }))}
+      xMarks={marksOf(buckets)}
+      anchor="start"
+      table={<TimesTable times={times} />}
+    >
+      {buckets.map((bucket, index) => (
+        <rect
+          key={bucket.fromMs}
+          class="good"
+          x={inPercent((index + (1 - barShare) / 2) * width)}
+          width={inPercent(barShare * width)}
+          {...{ y: y(bucket.count / top), height: y(0) - y(bucket.count / top), rx: 2 }}
+        >
+          <title>{`${rangeText(bucket)}: ${count(bucket.count)}`}</title>
+        </rect>
+      ))}
+    </Chart>
+  );
+}
+
+type Bucket = ResponseTimesView['buckets'][number];
+
+/** Maximum of labels below the bars. */
+const maxMarks = 6;
+
+/** Each bar begins at its label. The last label is the longest time. */
+function marksOf(buckets: readonly Bucket[]) {
+  const every = Math.ceil(buckets.length / maxMarks);
+  return buckets.flatMap(({ fromMs }, index) =>
+    index % every === 0 ? [{ at: index / buckets.length, text: fromMs === 0 ? '0' : duration(fromMs) }] : [],
+  );
+}
+
+function rangeText({ fromMs, toMs }: Bucket): string {
+  return `${fromMs === 0 ? '0' : duration(fromMs)} to ${duration(toMs)}`;
+}
+
+function TimesTable({ times }: { readonly times: ResponseTimesView }) {
+  return (
+    <Table
+      label="Response times"
+      rows={times.buckets}
+      columns={[
+        { title: 'Time', cell: rangeText },
+        { title: 'Responses', isNumber: true, cell: (bucket) => count(bucket.count) },
+        { title: 'Share', isNumber: true, cell: (bucket) => percent(bucket.count, times.count) },
+      ]}
+    />
+  );
+}

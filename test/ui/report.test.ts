@@ -1,0 +1,111 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { describe, expect, onTestFinished, test } from 'vitest';
+import { reportHtml } from '../../src/ui/report/report.tsx';
+import type { RunView } from '../../src/ui/run/run-view.ts';
+import { axeProblems, hasBrowser, openPage, schemes, unlessBrowser, widths } from '../helpers/browser.ts';
+import { emptyView, fullView } from './run-views.ts';
+
+/** The text of a page without its markup and styles. */
+function textOf(view: RunView): string {
+  const html = reportHtml(view, '1.2.3').replace(/<style>.*?<\/style>/s, '');
+  return html
+    .replace(/<[^>]*>/g, ' ')
+    .replace(/\s+/g, ' ')
+    .replaceAll('&lt;', '<')
+    .replaceAll('&amp;', '&');
+}
+
+/** The address of a report that is written to a file. It has the styles of the build. */
+async function fileOf(view: RunView): Promise<string> {
+  const folder = await mkdtemp(join(tmpdir(), 'automate-report-'));
+  onTestFinished(() => rm(folder, { recursive: true, force: true }));
+  const { reportHtml: built } = (await import('../../dist/report.cjs' as string)) as { reportHtml: typeof reportHtml };
+  await writeFile(join(folder, 'run.html'), built(view, '1.2.3'));
+  return `file://${join(folder, 'run.html')}`;
+}
+
+describe('a report', () => {
+  test('shows each figure of a run', () => {
+    const text = textOf(fullView);
+    for (const part of [
+      ...['enrich-customers stopped', 'customers.csv to enriched.csv', 'started 2026-11-24 14:02 UTC , took 33.7 s'],
+      ...['stopped: the credits are used up no credits are left of --max-credits 4000'],
+      ...[
+        '4,000 of 10,000 records 40 %',
+        '3,883 written',
+        '117 failed',
+        '99 retries',
+        '14 from the cache',
+        '1,000 of earlier parts of the run',
+      ],
+      ...['Response time, median 59 ms 95 % within 260 ms', 'Credits 4,000 of 4,000 · 18,000 of 20,000 in 2026-11 · 14 saved by the cache'],
+      ...['Paused for rate limits 7 s 4 times', '404 108 3 %', 'timeout 2 under 1 %', '1 more group with fewer records'],
+      ...[
+        'profile http 404 the server answered 404: no such user 108 37, 74, 111, …',
+        '5 × expected 3 fields, found 2',
+        '1 × other messages',
+      ],
+      ...['name data.user.name 3,883 of 3,883', 'places 90 of 100 4', 'llm 1,204,331 88,120 0.48', 'https://crm.example.com 429 4 7 s'],
+      ...['--max-credits 4000 resume with automate run', 'Written by automate 1.2.3'],
+    ])
+      expect(text).toContain(part);
+  });
+
+  test('of a run without records says so', () => {
+    const text = textOf(emptyView);
+    for (const part of ['0 records', 'No record failed.', 'No server has answered.', 'No request was sent.']) expect(text).toContain(part);
+  });
+
+  test('shows markup in a run as text', () => {
+    const markup = '</style><script>alert(1)</script><img src=x onerror=alert(1)>"\'';
+    const html = reportHtml(
+      {
+        ...fullView,
+        ...{ flow: markup, reason: markup, input: markup, output: markup, errors: markup, command: markup },
+        failures: [{ node: markup, class: 'http', count: 1, firstRecords: [1], messages: [{ text: markup, count: 1 }] }],
+        mapping: [{ node: markup, field: markup, path: markup, found: 1, of: 1 }],
+        statuses: [{ status: markup, count: 1 }],
+        pauses: { totalMs: 1, times: 1, gates: [{ gate: markup, reason: markup, times: 1, ms: 1 }] },
+        next: [{ why: markup, command: markup }],
+      },
+      '1',
+    );
+    expect(html).not.toMatch(/<script|<img/);
+    expect(html.match(/&lt;script/g)?.length).toBeGreaterThan(12);
+  });
+
+  test('has nothing that is fetched or run', () => {
+    const html = reportHtml(fullView, '1');
+    expect(html).not.toMatch(/<script|<link|<img|\bsrc=|\bhref=|url\(|@import|\bon[a-z]+=/);
+    expect(html).toContain(`content="default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"`);
+  });
+});
+
+describe.skipIf(!hasBrowser)(`a report in a browser${unlessBrowser}`, () => {
+  test.each(schemes)('has nothing that axe-core finds, %s', async (scheme) => {
+    for (const view of [fullView, emptyView]) {
+      const page = await openPage(await fileOf(view), { scheme });
+      await page.evaluate(() => {
+        for (const details of document.querySelectorAll('details')) details.open = true;
+      });
+      expect(await axeProblems(page)).toEqual([]);
+      expect(page.said).toEqual([]);
+    }
+  });
+
+  test.each(widths)('is not wider than a window of %i px', async (width) => {
+    const page = await openPage(await fileOf(fullView), { width });
+    expect(await page.evaluate(() => document.documentElement.scrollWidth)).toBe(width);
+  });
+
+  test('can be read without JavaScript, and its tables opened and scrolled by keyboard', async () => {
+    const page = await openPage(await fileOf(fullView), { width: 320 });
+    await page.keyboard.press('Tab');
+    await page.keyboard.press('Enter');
+    expect(await page.locator('details').first().getAttribute('open')).toBe('');
+    await page.keyboard.press('Tab');
+    expect(await page.evaluate(() => document.activeElement?.getAttribute('aria-label'))).toBe('Records per second over time');
+  });
+});
