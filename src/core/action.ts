@@ -104,12 +104,24 @@ export interface Action extends CallPolicy {
   readonly responseMode?: ResponseMode;
   /** True if `map` reads a document that is made of the answer. */
   readonly makesDocument?: boolean;
+  /** Only of a node that asks a language model. */
+  readonly tokens?: TokenEstimate;
   /** Only of a node that calls a tool. */
   readonly tool?: CalledTool;
   /** The name of the lookup that it is, for summaries; absent for any other action. */
   readonly lookup?: string;
   /** True if data on this machine answer it: no gate, and no time in flight. */
   readonly isEmbedded?: boolean;
+}
+
+/** The tokens of questions to a language model, as far as they are known before one is asked. */
+export interface TokenEstimate {
+  /** Tokens of the question for a record, at 4 characters each. Throws a Failure. */
+  inputOf(fields: Fields): number;
+  /** Longest answer. */
+  readonly maxOutput: number;
+  /** The cost of tokens; absent without a price. */
+  cost(input: number, output: number): number | undefined;
 }
 
 /** The tool that a node calls. */

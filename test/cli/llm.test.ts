@@ -1,3 +1,4 @@
+import { readFile } from 'node:fs/promises';
 import { LLMock } from '@copilotkit/aimock';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { workplace } from '../helpers/cli.ts';
@@ -136,4 +137,51 @@ test('test-request previews the question and the answer', async () => {
   expect(code).toBe(0);
   expect(stdout).toContain('Who is Ann?');
   expect(stdout).toMatch(/output\.kind\s+string\s+"?a/);
+});
+
+test('--dry-run says tokens and cost, about, and asks nothing', async () => {
+  const mock = await models();
+  const options = `provider: openai\n    base_url: ${mock.url}/v1\n    price: { input: 1000, output: 1000 }`;
+  const place = await workplace({ 'rows.csv': rows, 'flow.yaml': flow(options) });
+  const { code, stdout } = await place.automate([
+    'run',
+    'flow.yaml',
+    '--in',
+    'rows.csv',
+    '--out',
+    'out.csv',
+    '--dry-run',
+    '--summary',
+    'plan.json',
+  ]);
+  expect(code).toBe(0);
+  expect(stdout).toMatch(/^tokens: {4}about 7\d in, up to 2,048 out, cost up to 2\.12$/m);
+  expect(JSON.parse(await place.read('plan.json')).tokens).toEqual({
+    input: expect.any(Number),
+    max_output: 2048,
+    max_cost: expect.any(Number),
+  });
+  expect(mock.getRequests()).toEqual([]);
+});
+
+describe('the example support-tickets', () => {
+  const example = (name: string) => readFile(new URL(`../../examples/support-tickets/${name}`, import.meta.url), 'utf8');
+
+  test('sorts its tickets with a model that speaks the protocol', async () => {
+    const mock = new LLMock({ port: 0 });
+    const wanted = (await example('expected.csv')).trim().split('\n').slice(1);
+    const topics = wanted.map((line) => line.split(',').slice(-2));
+    const subjects = ['Charged twice', 'Cannot log in', 'Blank page', 'Where is my parcel', 'A thank you'];
+    for (const [index, subject] of subjects.entries()) {
+      const [topic, urgency] = topics[index] as string[];
+      mock.onMessage(new RegExp(subject), { content: JSON.stringify({ topic, urgency }) });
+    }
+    await mock.start();
+    onTestFinished(() => mock.stop());
+    const yaml = (await example('flow.yaml')).replace('http://127.0.0.1:4010', mock.url);
+    const place = await workplace({ 'tickets.csv': await example('tickets.csv'), 'flow.yaml': yaml });
+    const { code, stdout } = await place.automate(['run', 'flow.yaml', '--in', 'tickets.csv']);
+    expect([code, stdout]).toEqual([0, await example('expected.csv')]);
+    expect(mock.getRequests()).toHaveLength(5);
+  });
 });

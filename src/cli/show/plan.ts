@@ -3,6 +3,7 @@ import { durationText } from '../../core/duration.ts';
 import type { Range } from '../../engine/forecast/actions.ts';
 import type { Forecast } from '../../engine/forecast/forecast.ts';
 import type { Duration } from '../../engine/forecast/time.ts';
+import type { Tokens } from '../../engine/forecast/tokens.ts';
 import type { Usage } from '../../io/ledger/holds.ts';
 import { count, creditsText, creditText } from './number.ts';
 import { requestText } from './request.ts';
@@ -22,7 +23,7 @@ export interface PlanFacts {
 
 /** The plan for people. */
 export function planText(forecast: Forecast, { allowance, maxCredits }: PlanFacts): string {
-  const { actions, credits, time, requests } = forecast;
+  const { actions, credits, tokens, time, requests } = forecast;
   const lines: [string, string | undefined][] = [
     ['records', recordsText(forecast)],
     ['stops', stopText(forecast)],
@@ -31,6 +32,7 @@ export function planText(forecast: Forecast, { allowance, maxCredits }: PlanFact
     ['expected', isExact(actions) && isExact(credits) ? undefined : assumptions(forecast)],
     ['allowance', allowance && actions.most > 0 ? allowanceText(allowance, forecast) : undefined],
     ['budget', maxCredits !== undefined && actions.most > 0 ? budgetText(maxCredits, forecast) : undefined],
+    ['tokens', tokens && tokensText(tokens)],
     ['time', time && timeText(time)],
     ['requests', requests.length === 0 ? 'none would be sent' : firstRequests(forecast)],
   ];
@@ -110,6 +112,11 @@ function overrunNote(left: number, { credits }: Forecast): string {
   return credits.most > left ? ', if no more than expected is needed' : '';
 }
 
+function tokensText({ input, maxOutput, maxCost }: Tokens): string {
+  const cost = maxCost === undefined ? '' : `, cost up to ${maxCost.toLocaleString('en-US', { maximumSignificantDigits: 3 })}`;
+  return `about ${count(input)} in, up to ${count(maxOutput)} out${cost}`;
+}
+
 function timeText(time: Duration): string {
   const about = `about ${durationText(time.ms)}`;
   if (time.by === 'rate') return `${about} at ${rateText(time.intervalMs)} to ${cleaned(time.origin)}`;
@@ -125,7 +132,7 @@ function rateText(intervalMs: number): string {
 
 /** The plan as JSON. `most` is null for any number. */
 export function planJson(forecast: Forecast, { flow, input, allowance, maxCredits }: PlanFacts): string {
-  const { records, failing, passedThrough: kept, firstFailure, stopsAt, time, requests } = forecast;
+  const { records, failing, passedThrough: kept, firstFailure, stopsAt, tokens, time, requests } = forecast;
   const left = allowance && Math.max(0, allowance.limit - allowance.spent - allowance.held);
   const plan = {
     flow,
@@ -140,6 +147,7 @@ export function planJson(forecast: Forecast, { flow, input, allowance, maxCredit
     credits: rangeJson(forecast.credits),
     ...(allowance && { allowance: { ...allowance, left, afterwards: (left as number) - forecast.credits.expected } }),
     ...(maxCredits === undefined ? {} : { max_credits: maxCredits }),
+    ...(tokens && { tokens: { input: tokens.input, max_output: tokens.maxOutput, max_cost: tokens.maxCost ?? null } }),
     ms: time ? Math.round(time.ms) : 0,
     requests: requests.map((request) => requestText(request).join('\n')),
   };

@@ -6,7 +6,7 @@ export interface Range {
   readonly least: number;
   /**
    * The number if every answer is a success that leads to one record, every condition after the first request is true,
-   * loops and polls end after one pass, and the cache is empty.
+   * loops and polls end after one pass, and the cache is empty at the start.
    */
   readonly expected: number;
   /** Can be infinite. */
@@ -20,6 +20,8 @@ export interface StepLoad {
   /** The calls that these records need at least; absent if any records can share a batch. */
   readonly calls: number | undefined;
   readonly isCached: boolean;
+  /** The different requests among these calls, if answers to others are cached; absent if all of them are sent. */
+  readonly different: number | undefined;
 }
 
 /** The calls of each step. `steps`: all steps without inner ones, in their order; `loads` belong to them. */
@@ -32,14 +34,16 @@ export function actionsOf(flow: readonly Step[], steps: readonly Step[], loads: 
   }
   let expected = 0;
   return steps.map(({ node }, index) => {
-    const { records, calls, isCached } = loads[index] as StepLoad;
+    const { records, calls, isCached, different } = loads[index] as StepLoad;
+    const fromEarlier = expected;
     expected += records;
     const batchSize = node.action?.batchSize ?? 1;
     const each = node.action?.minCalls ?? 1;
-    const together = (calls ?? Math.ceil(records / batchSize)) * each;
+    const together = calls ?? Math.ceil(records / batchSize);
+    const likely = fromEarlier + (different ?? records);
     return {
-      least: isCached ? 0 : together,
-      expected: node.action ? Math.max(together, Math.ceil(expected / batchSize) * each) : 0,
+      least: isCached ? 0 : together * each,
+      expected: node.action ? Math.max(different === undefined ? together : 0, Math.ceil(likely / batchSize)) * each : 0,
       most: withHalving(maxRecords[index] as number, batchSize),
     };
   });

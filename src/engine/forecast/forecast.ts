@@ -8,7 +8,9 @@ import { type MaxErrors, minCallsBefore } from '../failure-limits.ts';
 import { actionsOf, type Range, sumOf } from './actions.ts';
 import { Groups } from './groups.ts';
 import { Probes } from './probe.ts';
+import { Questions } from './questions.ts';
 import { Demand, type Duration } from './time.ts';
+import { TokenCounts, type Tokens } from './tokens.ts';
 import { Walk, type WalkListener } from './walk.ts';
 
 /** The needs of a run, as far as they are known before anything is sent. */
@@ -33,6 +35,8 @@ export interface Forecast {
   readonly nodesStatingCost: readonly string[];
   /** Absent when nothing is sent. */
   readonly time: Duration | undefined;
+  /** Absent if no node asks a language model. */
+  readonly tokens: Tokens | undefined;
   /** The first requests. */
   readonly requests: readonly ActionRequest[];
 }
@@ -54,7 +58,9 @@ export class Forecaster implements WalkListener {
   readonly #indexes: ReadonlyMap<Step, number>;
   readonly #probes: Probes;
   readonly #demand: Demand;
+  readonly #tokens: TokenCounts;
   readonly #groups: readonly (Groups | undefined)[];
+  readonly #questions: readonly (Questions | undefined)[];
   /** Records that make their first call at each step. */
   readonly #firstCalls: number[];
   readonly #requests: ActionRequest[] = [];
@@ -73,7 +79,9 @@ export class Forecaster implements WalkListener {
     this.#indexes = new Map(this.#steps.map((step, index) => [step, index]));
     this.#probes = new Probes(this.#steps);
     this.#demand = new Demand(this.#steps);
+    this.#tokens = new TokenCounts(this.#steps);
     this.#groups = this.#steps.map(Groups.of);
+    this.#questions = this.#steps.map(Questions.of);
     this.#firstCalls = this.#steps.map(() => 0);
   }
 
@@ -102,6 +110,7 @@ export class Forecaster implements WalkListener {
         records,
         calls: this.#groups[index]?.calls(),
         isCached: steps[index]?.node.action?.cache !== undefined,
+        different: this.#questions[index]?.count(),
       })),
     );
     const fewest = this.#fewestCalls();
@@ -120,6 +129,7 @@ export class Forecaster implements WalkListener {
       hasBatches: steps.some(isBatched),
       nodesStatingCost: steps.flatMap(({ id, node }, index) => (node.action?.cost && this.#probes.of(index)?.gate ? [id] : [])),
       time: this.#demand.time(ranges, this.#firstCalls, this.#probes),
+      tokens: this.#tokens.total(ranges, this.#probes),
     };
   }
 
@@ -128,7 +138,9 @@ export class Forecaster implements WalkListener {
     const index = this.#indexes.get(step) as number;
     this.#firstCalls[index] = (this.#firstCalls[index] as number) + 1;
     this.#groups[index]?.add(fields);
+    this.#questions[index]?.add(request, fields);
     this.#demand.add(request);
+    this.#tokens.add(index, fields);
     if (this.#requests.length < this.#settings.maxRequests) this.#requests.push(request);
     return this.#probes.of(index)?.isExact ? undefined : this.#probes.run(index, fields);
   }

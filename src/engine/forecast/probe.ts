@@ -1,4 +1,4 @@
-import { gateOf, Unasked } from '../../core/action.ts';
+import { type Action, gateOf, Unasked } from '../../core/action.ts';
 import type { Call } from '../../core/call.ts';
 import { Failure } from '../../core/failure.ts';
 import type { NodeContext, Step } from '../../core/node.ts';
@@ -10,6 +10,8 @@ export interface Probe {
   readonly gate: Call<unknown>['gate'] | undefined;
   /** True if the fields were a record's own; false if those that earlier answers add were guessed. */
   readonly isExact: boolean;
+  /** Tokens of a question to a language model; absent at other steps. */
+  readonly inputTokens: number | undefined;
 }
 
 /** The probes of steps. */
@@ -34,7 +36,7 @@ export class Probes {
       const { node } = this.#steps[at] as Step;
       if (!node.action) guessed = await firstRowOr(guessed, (fields) => node.run(fields, noContext));
       else {
-        if (at === index || !this.#probes[at]) this.#probes[at] = { gate: probedGate(node.action, guessed), isExact: at === index };
+        if (at === index || !this.#probes[at]) this.#probes[at] = { ...probed(node.action, guessed), isExact: at === index };
         const added = node.action.fields.map((field) => [field, '1'] as const);
         guessed = withFields(guessed, added);
       }
@@ -53,12 +55,14 @@ async function firstRowOr(fields: Fields, run: (fields: Fields) => Promise<reado
   }
 }
 
-function probedGate({ prepare }: NonNullable<Step['node']['action']>, fields: Fields): Probe['gate'] {
+function probed(action: Action, fields: Fields): Pick<Probe, 'gate' | 'inputTokens'> {
   try {
-    const request = prepare(fields);
-    return request instanceof Unasked ? undefined : gateOf(request);
+    const request = action.prepare(fields);
+    return request instanceof Unasked ? nothing : { gate: gateOf(request), inputTokens: action.tokens?.inputOf(fields) };
   } catch (error) {
-    if (error instanceof Failure) return undefined;
+    if (error instanceof Failure) return nothing;
     throw error;
   }
 }
+
+const nothing = { gate: undefined, inputTokens: undefined };

@@ -1,6 +1,7 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { createRoutes, type DemoAnswer, type Route, refuse } from './routes.ts';
+import { type DemoAnswer, type Route, refuse } from './answer.ts';
+import { createRoutes } from './routes.ts';
 
 /** A small API over real airports on loopback, for the demo, the examples and their tests. */
 export interface DemoApi {

@@ -1,30 +1,9 @@
 import type { IncomingMessage } from 'node:http';
 import { json, text } from 'node:stream/consumers';
 import data from './airports.json' with { type: 'json' };
-
-/** An answer of the demo API. */
-export interface DemoAnswer {
-  readonly status: number;
-  readonly headers?: Readonly<Record<string, string>>;
-  readonly body: string;
-}
-
-/** An endpoint of the demo API. */
-export interface Route {
-  readonly method: 'GET' | 'POST';
-  readonly path: RegExp;
-  /** `name` is what the path's group matched; empty if it has none. */
-  answer(name: string, request: IncomingMessage): DemoAnswer | Promise<DemoAnswer>;
-}
-
-/** An answer with an error message. */
-export function refuse(status: number, message: string, headers: Readonly<Record<string, string>> = {}): DemoAnswer {
-  return { status, headers, body: JSON.stringify({ error: message }) };
-}
-
-function answerWith(body: object, status = 200): DemoAnswer {
-  return { status, body: JSON.stringify(body) };
-}
+import { answerWith, type DemoAnswer, type Route, refuse } from './answer.ts';
+import { censusRoute, worldBankRoute } from './census.ts';
+import { chatRoute } from './model.ts';
 
 /** Creates all endpoints. Their answers are prepared once, so that a run never waits for the API. */
 export function createRoutes(): Route[] {
@@ -41,6 +20,9 @@ export function createRoutes(): Route[] {
     flakyRoute(codes, findAirport),
     ...exportRoutes((country) => (countries.has(country) ? { airports: airportsOf(country) } : undefined)),
     ...flightRoutes(codes),
+    censusRoute(),
+    worldBankRoute(data.countries),
+    chatRoute(),
   ];
 }
 

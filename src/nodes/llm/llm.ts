@@ -13,7 +13,7 @@ import { callPolicy, mappedColumns, tryOption } from '../call-policy.ts';
 import { readMapped, reported } from '../calling.ts';
 import { httpOptions } from '../http/http-options.ts';
 import { compileRequest, type RequestTemplate, usesWithin } from '../http/request-template.ts';
-import { Conversation, type TokenPrice } from './conversation.ts';
+import { Conversation, costOf, type TokenPrice } from './conversation.ts';
 import { type LlmOptions, llmOptions } from './llm-options.ts';
 import { type AnswerParts, acceptAnswer } from './model-answer.ts';
 import { OutputCheck, propertiesOf, schemaOf } from './output.ts';
@@ -76,6 +76,11 @@ function buildLlm(options: LlmOptions, context: BuildContext): Node | undefined 
     makesDocument: true,
     paths: mapping.paths,
     fields: mapping.fields,
+    tokens: {
+      inputOf: (fields) => estimatedTokens(question(fields)),
+      maxOutput: maxTokens,
+      cost: (input, output) => costOf(price, { input, output, cached: 0 }),
+    },
   };
   const rules = { price, maxCost: options.max_cost ?? Number.POSITIVE_INFINITY, invalidRetries: options.invalid_retries };
   const converse: Node['run'] = async (fields, context) => {
@@ -95,6 +100,14 @@ function questionOf(options: LlmOptions, schema: JsonObject | undefined): (field
   const { model, max_tokens: maxTokens, temperature, top_p, seed, effort, prompt_cache: cachesPrompt } = options;
   const fixed = { model, maxTokens, schema, temperature, top_p, seed, effort, cachesPrompt };
   return (fields) => ({ ...fixed, system: system?.(fields), turns: [{ role: 'user', text: prompt(fields) }] });
+}
+
+/** Characters of a token, about. */
+const charactersPerToken = 4;
+
+function estimatedTokens({ system = '', turns, schema }: Question): number {
+  const texts = [system, ...turns.map(({ text }) => text), schema ? jsonOf(schema) : ''];
+  return Math.ceil(texts.reduce((sum, text) => sum + text.length, 0) / charactersPerToken);
 }
 
 function isBlank({ turns }: Question): boolean {

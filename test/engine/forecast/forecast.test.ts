@@ -192,3 +192,40 @@ test('records that clash cost no batch more if they are in different ones', asyn
   const apart = ['xv', 'yv', 'xw', 'zv'].map(([a, b]) => ({ a: a as string, b: b as string }));
   expect((await forecast(flow, apart)).actions.least).toBe(2);
 });
+
+test('the same request counts once at a node with a cache, as it is sent once', async () => {
+  const flow = `nodes: [{ type: http, url: "${api}/{{n}}", cache: 1h, map: [a] }, { type: http, url: "${api}/x", map: [b] }]`;
+  const given = Array.from({ length: 30 }, (_, id) => ({ n: id % 3 }));
+  const { requests } = await runFlow(flow, given, { http: () => ({ body: { a: 1, b: 2 } }) });
+  const { actions } = await forecast(flow, given);
+  expect([requests.length, actions.least, actions.expected, actions.most]).toEqual([33, 0, 33, 60]);
+});
+
+describe('the tokens of a forecast', () => {
+  const llm = (more: string) => `{ type: llm, provider: ollama, model: m, max_tokens: 100, ${more} }`;
+
+  test('are a quarter of the characters, and their cost is that of the longest answers', async () => {
+    const flow = `nodes: [${llm('system: "12345678", prompt: "{{t}}", price: { input: 1000, output: 2000 }')}]`;
+    const { tokens } = await forecast(flow, [{ t: 'a'.repeat(40) }, { t: 'b'.repeat(8) }, { t: ' ' }]);
+    expect(tokens).toEqual({ input: 12 + 4, maxOutput: 200, maxCost: 0.416 });
+  });
+
+  test('count the schema of the answer, and have no cost without a price', async () => {
+    const { tokens } = await forecast(`nodes: [${llm('prompt: "{{t}}", output: { a: {} }')}]`, [{ t: 'a' }]);
+    expect(tokens).toMatchObject({
+      input: Math.ceil(
+        (1 + '{"type":"object","properties":{"a":{"type":"string"}},"required":["a"],"additionalProperties":false}'.length) / 4,
+      ),
+    });
+    expect(tokens?.maxCost).toBeUndefined();
+  });
+
+  test('are guessed for questions that need earlier answers', async () => {
+    const flow = `nodes: [{ type: http, url: "${api}/{{n}}", map: [a] }, ${llm('prompt: "{{a}}1234567"')}]`;
+    expect((await forecast(flow, [{ n: 1 }, { n: 2 }])).tokens).toMatchObject({ input: 4, maxOutput: 200 });
+  });
+
+  test('are absent without a language model', async () => {
+    expect((await forecast(`nodes: [{ type: http, url: "${api}/" }]`, [{}])).tokens).toBeUndefined();
+  });
+});

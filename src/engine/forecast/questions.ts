@@ -1,0 +1,35 @@
+import type { Action, ActionRequest } from '../../core/action.ts';
+import type { Step } from '../../core/node.ts';
+import type { Fields } from '../../core/record.ts';
+import { fingerprint } from '../../core/text/fingerprint.ts';
+
+/** Bound on memory: later requests count as different ones. */
+const maxKeys = 100_000;
+
+/** The different requests of a step whose answers are cached: the same one is sent once. */
+export class Questions {
+  readonly #keyOf: NonNullable<Action['cache']>['key'];
+  readonly #keys = new Set<string>();
+  #others = 0;
+
+  constructor(keyOf: NonNullable<Action['cache']>['key']) {
+    this.#keyOf = keyOf;
+  }
+
+  /** The requests of a step; absent if its answers are not cached, or if records share them. */
+  static of({ node: { action } }: Step): Questions | undefined {
+    return action?.cache && action.batchSize === undefined ? new Questions(action.cache.key) : undefined;
+  }
+
+  add(request: ActionRequest, fields: Fields): void {
+    const key = fingerprint(this.#keyOf(request, fields));
+    if (this.#keys.has(key)) return;
+    if (this.#keys.size < maxKeys) this.#keys.add(key);
+    else this.#others++;
+  }
+
+  /** Number of different ones. */
+  count(): number {
+    return this.#keys.size + this.#others;
+  }
+}

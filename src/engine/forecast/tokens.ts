@@ -1,0 +1,64 @@
+import type { Step } from '../../core/node.ts';
+import type { Fields } from '../../core/record.ts';
+import { rounded } from '../../core/spending.ts';
+import type { Range } from './actions.ts';
+import type { Probes } from './probe.ts';
+
+/** The tokens of a run, about. */
+export interface Tokens {
+  readonly input: number;
+  /** If every answer is as long as it may be. */
+  readonly maxOutput: number;
+  /** The most that these cost; absent if a node has no price. */
+  readonly maxCost: number | undefined;
+}
+
+/** The questions of a step that are known. */
+interface Known {
+  questions: number;
+  input: number;
+}
+
+/** Counts the tokens of questions to language models. Those that need earlier answers are taken to be as long as the others. */
+export class TokenCounts {
+  readonly #steps: readonly Step[];
+  readonly #known: readonly Known[];
+
+  constructor(steps: readonly Step[]) {
+    this.#steps = steps;
+    this.#known = steps.map(() => ({ questions: 0, input: 0 }));
+  }
+
+  /** Adds the question that a record asks at a step. */
+  add(index: number, fields: Fields): void {
+    const { tokens } = this.#steps[index]?.node.action ?? {};
+    if (!tokens) return;
+    const known = this.#known[index] as Known;
+    known.questions++;
+    known.input += tokens.inputOf(fields);
+  }
+
+  /** The tokens of all steps; absent if none asks a language model. */
+  total(ranges: readonly Range[], probes: Probes): Tokens | undefined {
+    const each = this.#steps.flatMap((_, index) => this.#ofStep(index, (ranges[index] as Range).expected, probes) ?? []);
+    if (each.length === 0) return undefined;
+    const sum = (of: (tokens: Tokens) => number) => each.reduce((total, tokens) => total + of(tokens), 0);
+    const hasPrices = each.every(({ maxCost }) => maxCost !== undefined);
+    return {
+      input: sum(({ input }) => input),
+      maxOutput: sum(({ maxOutput }) => maxOutput),
+      maxCost: hasPrices ? rounded(sum(({ maxCost = 0 }) => maxCost)) : undefined,
+    };
+  }
+
+  #ofStep(index: number, expected: number, probes: Probes): Tokens | undefined {
+    const { tokens } = this.#steps[index]?.node.action ?? {};
+    if (!tokens) return undefined;
+    const known = this.#known[index] as Known;
+    const others = Math.max(0, expected - known.questions);
+    const length = known.questions > 0 ? known.input / known.questions : (probes.of(index)?.inputTokens ?? 0);
+    const input = Math.round(known.input + others * length);
+    const maxOutput = expected * tokens.maxOutput;
+    return { input, maxOutput, maxCost: tokens.cost(input, maxOutput) };
+  }
+}
