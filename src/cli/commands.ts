@@ -189,7 +189,7 @@ const credits: CommandSpec = {
     }),
     command({
       name: 'export',
-      help: 'print credits by month, flow, node, connection and environment',
+      help: 'print credits by month, flow, node, connection, environment and, once a key has paid, key',
       examples: ['automate credits export > credits.csv'],
       options: { csv: flag('--csv', 'print CSV, which is the default'), json },
       run: async ({ options, terminal }) => (await creditsCommands()).exportCommand(options, terminal),

@@ -2,9 +2,12 @@ import { mkdir, rm, writeFile } from 'node:fs/promises';
 import type { ServerResponse } from 'node:http';
 import Database from 'libsql';
 import { describe, expect, test } from 'vitest';
+import { ServerDatabase } from '../../src/io/server/database.ts';
+import { KeyStore } from '../../src/io/server/keys.ts';
 import { askedServer, askingFlow, csvOf, idsTo } from '../helpers/asking.ts';
 import { readCredits, type Workplace, workplace } from '../helpers/cli.ts';
 import { httpServer, json } from '../helpers/http-server.ts';
+import { settings } from '../helpers/server-keys.ts';
 import { shell } from '../helpers/shell.ts';
 
 const month = new Date().toISOString().slice(0, 7);
@@ -308,7 +311,9 @@ describe('automate credits', () => {
     await run(place);
     await place.automate(['credits', 'limit', '24']);
     const database = new Database(place.path('.automate/credits.db'));
-    database.prepare("insert into spent values ('2025-01', 'old, flow', 'n', '', 'default', 24)").run();
+    database
+      .prepare("insert into spent (month, flow, node, connection, env, credits) values ('2025-01', 'old, flow', 'n', '', 'default', 24)")
+      .run();
     database.close();
     const { stdout } = await place.automate(['credits']);
     expect(stdout).toContain(`${month}  ${'█'.repeat(15)}${'░'.repeat(15)}  12 of 24 used (50 %)\nremaining: 12\n`);
@@ -331,6 +336,70 @@ describe('automate credits', () => {
       env: 'default',
       credits: 12,
     });
+  });
+});
+
+describe('credits that API keys have spent', () => {
+  /** A ledger in which a known key, a forgotten one and a command have spent credits. */
+  const withKeys = async () => {
+    const place = await workplace();
+    const home = place.path('.automate');
+    const database = new ServerDatabase(home);
+    const { key } = new KeyStore(database, Date.now).create(settings({ name: 'crm' }));
+    database.close();
+    await place.automate(['credits', 'limit', '100']);
+    const book = new Database(place.path('.automate/credits.db'));
+    const add = book.prepare(
+      "insert into spent (month, flow, node, connection, env, credits, key) values (?, 'f', 'a', '', 'default', ?, ?)",
+    );
+    for (const [credits, id] of [
+      [1, ''],
+      [5, key.id],
+      [3, 'key_gone'],
+    ])
+      add.run(month, credits, id);
+    book.close();
+    return { place, key };
+  };
+
+  test('are shown by key', async () => {
+    const { place, key } = await withKeys();
+    expect((await place.automate(['credits'])).stdout).toMatch(/\n\nby key:\n {2}crm {7}5\n {2}key_gone {2}3\n {2}\(no key\) {2}1\n$/);
+    expect((await readCredits(place)).keys).toEqual([
+      { key: key.id, name: 'crm', credits: 5 },
+      { key: 'key_gone', name: null, credits: 3 },
+      { key: null, name: null, credits: 1 },
+    ]);
+    expect((await place.automate(['credits', 'export'])).stdout).toBe(
+      `month,flow,node,connection,env,credits,key\n${month},f,a,,default,5,${key.id}\n${month},f,a,,default,3,key_gone\n${month},f,a,,default,1,\n`,
+    );
+  });
+
+  test('are shown by the keys’ ids if their names cannot be read', async () => {
+    const { place, key } = await withKeys();
+    await rm(place.path('.automate/serve.db'));
+    expect((await place.automate(['credits'])).stdout).toContain(`by key:\n  ${key.id}  5\n`);
+  });
+});
+
+describe('a ledger of an older version', () => {
+  test('is brought up by several processes at once', async () => {
+    const place = await workplace();
+    await mkdir(place.path('.automate'));
+    const database = new Database(place.path('.automate/credits.db'));
+    database.exec(`PRAGMA journal_mode = WAL;
+      create table settings (name text primary key, value) without rowid;
+      create table spent (month text not null, flow text not null, node text not null, connection text not null, env text not null,
+        credits real not null, primary key (month, flow, node, connection, env)) without rowid;
+      create table holds (run text primary key, owner text not null, month text not null, accounts text not null,
+        credits real not null, logged integer not null, total real not null) without rowid;
+      insert into spent values ('${month}', 'f', 'a', '', 'default', 7);
+      PRAGMA user_version = 1;`);
+    database.close();
+    const shown = await Promise.all(idsTo(6).map(() => place.start(['credits', '--json']).finished));
+    expect(shown.map(({ code, stdout, stderr }) => [code, stderr, code === 0 && JSON.parse(stdout).spent])).toEqual(
+      idsTo(6).map(() => [0, '', 7]),
+    );
   });
 });
 

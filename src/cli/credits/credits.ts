@@ -7,7 +7,7 @@ import { heldCredits, settleDead } from '../../io/ledger/holds.ts';
 import { createCsvWriter } from '../../io/records/writers/csv-writer.ts';
 import { exitCodes } from '../exit.ts';
 import { bookPath } from '../run/run-ledger.ts';
-import { historyText, sums, usageText } from '../show/credits.ts';
+import { historyText, keySums, sums, usageText } from '../show/credits.ts';
 import { creditsText } from '../show/number.ts';
 import type { Terminal } from '../terminal.ts';
 
@@ -25,7 +25,8 @@ export async function creditsCommand({ json }: JsonOption, terminal: Terminal): 
   })) ?? { limit: undefined, spent: [], held: 0 };
   const used = rounded(spent.reduce((sum, { credits }) => sum + credits, 0));
   const usage = { month, spent: used, held, limit };
-  if (!json) await terminal.print(usageText(usage, spent));
+  const keys = spent.some(({ key }) => key !== '') ? keySums(spent, await keyNames()) : [];
+  if (!json) await terminal.print(usageText(usage, spent, keys));
   else {
     const remaining = limit === undefined ? null : Math.max(0, rounded(limit - used - held));
     const by = {
@@ -33,6 +34,7 @@ export async function creditsCommand({ json }: JsonOption, terminal: Terminal): 
       nodes: sums(spent, 'node'),
       connections: sums(spent, 'connection'),
       environments: sums(spent, 'env'),
+      ...(keys.length > 0 && { keys }),
     };
     await terminal.print(JSON.stringify({ month, spent: used, held, limit: limit ?? null, remaining, ...by }, null, 2));
   }
@@ -68,11 +70,19 @@ export async function historyCommand({ json }: JsonOption, terminal: Terminal): 
   return exitCodes.success;
 }
 
-const columns = ['month', 'flow', 'node', 'connection', 'env', 'credits'] as const;
+/** The names of the API keys by their ids. Empty if they cannot be read: the ids are shown then. */
+async function keyNames(): Promise<Map<string, string>> {
+  const { readKeyNames } = await import('../../io/server/keys.ts');
+  return readKeyNames(homeFolder(process.env));
+}
 
-/** Prints the credits of every account. Returns the exit code. */
+const accountColumns = ['month', 'flow', 'node', 'connection', 'env', 'credits'] as const;
+
+/** Prints the credits of every account; with the id of the key once a key has paid. Returns the exit code. */
 export async function exportCommand({ json }: JsonOption, terminal: Terminal): Promise<number> {
-  const rows = (withBook((book) => book.spent()) ?? []).map((spent) => columns.map((column) => [column, spent[column]] as const));
+  const all = withBook((book) => book.spent()) ?? [];
+  const columns = all.some(({ key }) => key !== '') ? ([...accountColumns, 'key'] as const) : accountColumns;
+  const rows = all.map((spent) => columns.map((column) => [column, spent[column]] as const));
   const writer = createCsvWriter(columns, { delimiter: ',', csvSafe: false });
   const csv = () =>
     writer.begin() +

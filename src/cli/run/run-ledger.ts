@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { AutomateError } from '../../core/failure.ts';
 import { allSteps, type Plan } from '../../core/plan.ts';
 import type { Book } from '../../io/ledger/book.ts';
+import type { PayingKey } from '../../io/ledger/rest.ts';
 import type { Price, RunLedger } from '../../io/ledger/run-ledger.ts';
 import { envOf } from '../env.ts';
 
@@ -17,6 +18,8 @@ export interface RunLedgerOptions {
   readonly isFree?: boolean | undefined;
   /** Credits that the run spent before it was resumed, by its journal. */
   readonly before?: number;
+  /** The API key that pays; absent for a command. */
+  readonly key?: PayingKey | undefined;
   warn(message: string): void;
 }
 
@@ -38,12 +41,12 @@ export function statesPrice(plan: Plan): boolean {
 
 /** Opens the ledger of a run. If the credits of this machine cannot be opened, warns and runs without counting. */
 export async function openRunLedger(prices: ReadonlyMap<string, Price>, options: RunLedgerOptions): Promise<RunLedger> {
-  const { run, maxCredits, before = 0 } = options;
+  const { run, maxCredits, key, before = 0 } = options;
   const { RunLedger } = await import('../../io/ledger/run-ledger.ts');
   const home = (await import('../../io/files/home.ts')).homeFolder(process.env);
   const book = prices.size === 0 || options.isFree ? undefined : await bookIn(home, options);
   if (book) (await import('../../io/ledger/holds.ts')).settleEarlier(book, home, run, before);
-  return new RunLedger({ run, home, prices, max: maxCredits, before, wallNow: Date.now }, book);
+  return new RunLedger({ run, home, prices, max: maxCredits, before, key, wallNow: Date.now }, book);
 }
 
 /** The database of the credits in a home folder. */

@@ -12,11 +12,10 @@ export interface MonthUsage {
   readonly limit: number | undefined;
 }
 
+type Dimension = 'month' | 'flow' | 'node' | 'connection' | 'env' | 'key';
+
 /** Sums of credits by one dimension, the largest first. */
-export function sums<Name extends 'month' | 'flow' | 'node' | 'connection' | 'env'>(
-  spent: readonly Spent[],
-  by: Name,
-): ({ [name in Name]: string } & { credits: number })[] {
+export function sums<Name extends Dimension>(spent: readonly Spent[], by: Name): ({ [name in Name]: string } & { credits: number })[] {
   const found = new Map<string, number>();
   for (const entry of spent) found.set(nameOf(entry, by), (found.get(nameOf(entry, by)) ?? 0) + entry.credits);
   return [...found]
@@ -27,12 +26,21 @@ export function sums<Name extends 'month' | 'flow' | 'node' | 'connection' | 'en
 }
 
 /** Names a node together with its flow: two flows may use the same id. */
-function nameOf(entry: Spent, by: 'month' | 'flow' | 'node' | 'connection' | 'env'): string {
+function nameOf(entry: Spent, by: Dimension): string {
   return by === 'node' && entry.flow !== '' ? `${entry.flow} ${entry.node}` : entry[by];
 }
 
+/** Sums of credits by the API key that has paid, the largest first. Empty if no key has paid anything. `names`: by the keys' ids. */
+export function keySums(
+  spent: readonly Spent[],
+  names: ReadonlyMap<string, string>,
+): { key: string | null; name: string | null; credits: number }[] {
+  if (spent.every(({ key }) => key === '')) return [];
+  return sums(spent, 'key').map(({ key, credits }) => ({ key: key || null, name: names.get(key) ?? null, credits }));
+}
+
 /** The credits of a month against the allowance, and their sums by each dimension. */
-export function usageText(usage: MonthUsage, spent: readonly Spent[]): string {
+export function usageText(usage: MonthUsage, spent: readonly Spent[], keys: ReturnType<typeof keySums>): string {
   const { month, held, limit } = usage;
   const underWay = held > 0 ? [`held by active runs: ${creditText(held)}`] : [];
   const remaining = limit === undefined ? [] : [`remaining: ${creditText(Math.max(0, limit - usage.spent - held))}`];
@@ -56,6 +64,10 @@ export function usageText(usage: MonthUsage, spent: readonly Spent[]): string {
     ...section(
       'by environment',
       sums(spent, 'env').map(({ env, credits }) => [env, credits]),
+    ),
+    ...section(
+      'by key',
+      keys.map(({ key, name, credits }) => [name ?? key ?? '(no key)', credits]),
     ),
   ].join('\n');
 }

@@ -25,6 +25,7 @@ export interface SecretName {
  * Tokens are compared exactly, names without case, `-`, `_` and a leading `x-`.
  */
 export const secretShapes: readonly (TokenShape | SecretName)[] = [
+  { begins: 'amk_', rest: '[0-9A-Za-z]{49}', of: 'automate, API key of a server' },
   { begins: 'sk_live_', of: 'Stripe, secret key' },
   { begins: 'sk_test_', of: 'Stripe, secret key' },
   { begins: 'rk_live_', of: 'Stripe, restricted key' },

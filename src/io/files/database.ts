@@ -11,6 +11,8 @@ export interface DatabaseOptions {
   readonly schema: string;
   /** The version of these tables. */
   readonly version: number;
+  /** Brings the tables of an older version up to this one, by that version. */
+  readonly upgrades?: Readonly<Record<number, string>>;
   /** Longest wait for another process's transaction. */
   readonly timeoutMs: number;
 }
@@ -58,7 +60,7 @@ function connect(path: string, timeout: number): Database.Database {
   }
 }
 
-function createTables(database: Database.Database, { schema, version, timeoutMs }: DatabaseOptions): void {
+function createTables(database: Database.Database, { schema, version, upgrades, timeoutMs }: DatabaseOptions): void {
   database.exec(`PRAGMA busy_timeout = ${timeoutMs}`);
   setWalMode(database, performance.now() + timeoutMs);
   database.exec('PRAGMA synchronous = NORMAL');
@@ -67,8 +69,9 @@ function createTables(database: Database.Database, { schema, version, timeoutMs 
   if (found === version) return;
   inTransaction(database, () => {
     // Another process may have been first.
-    if (versionOf(database) === version) return;
-    database.exec(schema);
+    const before = versionOf(database);
+    if (before === version) return;
+    database.exec(upgrades?.[before] ?? schema);
     database.exec(`PRAGMA user_version = ${version}`);
   });
 }

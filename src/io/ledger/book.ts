@@ -16,6 +16,8 @@ export interface Spent extends Account {
   /** Such as 2026-11. */
   readonly month: string;
   readonly credits: number;
+  /** The id of the API key that has paid; empty for a command. */
+  readonly key: string;
 }
 
 /** Credits that a run has reserved, and the part of its log that is in the book. */
@@ -31,6 +33,8 @@ export interface Hold {
   readonly logged: number;
   /** Credits of this run that are in the book. */
   readonly total: number;
+  /** The id of the API key that pays; empty or absent for a command. */
+  readonly key?: string;
 }
 
 /** Credits that a run asks for. */
@@ -40,6 +44,8 @@ export interface HoldRequest {
   readonly min: number;
   /** Credits that the records already begun may need; absent if that is not known. */
   readonly needed?: number;
+  /** Credits that the key of the hold may spend in its month; absent for no limit of its own. */
+  readonly quota?: number | undefined;
 }
 
 /** The credits that all runs of one home have spent or hold. Every method is one transaction and throws an AutomateError (`output`). */
@@ -57,19 +63,31 @@ export interface Book {
   close(): void;
 }
 
+const spentTable = `create table if not exists spent (
+  month text not null, flow text not null, node text not null, connection text not null, env text not null,
+  credits real not null, key text not null default '', primary key (month, flow, node, connection, env, key)
+) without rowid;`;
+
 const schema = `
 create table if not exists settings (name text primary key, value) without rowid;
-create table if not exists spent (
-  month text not null, flow text not null, node text not null, connection text not null, env text not null,
-  credits real not null, primary key (month, flow, node, connection, env)
-) without rowid;
+${spentTable}
 create table if not exists holds (
   run text primary key, owner text not null, month text not null, accounts text not null,
-  credits real not null, logged integer not null, total real not null
+  credits real not null, logged integer not null, total real not null, key text not null default ''
 ) without rowid;`;
 
 /** The version of the tables above. */
-const version = 1;
+const version = 2;
+
+/** Version 1 had no keys. A table's primary key cannot be changed: its rows go into a new one. */
+const upgrades = {
+  1: `
+alter table spent rename to spent_1;
+${spentTable}
+insert into spent (month, flow, node, connection, env, credits) select month, flow, node, connection, env, credits from spent_1;
+drop table spent_1;
+alter table holds add column key text not null default '';`,
+};
 
 /** Longest wait for another process's transaction. */
 const timeoutMs = 10_000;
@@ -86,7 +104,7 @@ export const rounding = 1e-6;
 /** Opens the book; creates it if there is none. Throws an AutomateError (`output`) if it cannot be used. */
 export function openBook(path: string): Book {
   const naming = <Result>(act: () => Result) => namingErrors(`the credit ledger ${path}`, 'used', act);
-  const database = naming(() => openDatabase(path, { schema, version, timeoutMs }));
+  const database = naming(() => openDatabase(path, { schema, version, upgrades, timeoutMs }));
   const writing = <Result>(act: () => Result) => naming(() => inTransaction(database, act));
   return {
     limit: () => naming(() => readLimit(database)),
@@ -112,8 +130,8 @@ function writeLimit(database: Database.Database, limit: number | undefined): voi
 function readSpent(database: Database.Database, month = ''): Spent[] {
   return database
     .prepare(
-      `select month, flow, node, connection, env, credits from spent
-      where ? in ('', month) order by month desc, credits desc, flow, node`,
+      `select month, flow, node, connection, env, credits, key from spent
+      where ? in ('', month) order by month desc, credits desc, flow, node, key`,
     )
     .all(month) as Spent[];
 }
@@ -125,28 +143,40 @@ function readHolds(database: Database.Database, run: string): Hold[] {
 }
 
 function renewHold(database: Database.Database, hold: Omit<Hold, 'credits'>, spent: readonly number[], request: HoldRequest): number {
-  const { run, owner, month, accounts, logged, total } = hold;
+  const { run, owner, month, accounts, logged, total, key = '' } = hold;
   addSpent(database, hold, spent);
   const credits = grant(database, hold, request);
   database
-    .prepare('insert or replace into holds values (?, ?, ?, ?, ?, ?, ?)')
-    .run(run, owner, month, JSON.stringify(accounts), credits, logged, total);
+    .prepare('insert or replace into holds (run, owner, month, accounts, credits, logged, total, key) values (?, ?, ?, ?, ?, ?, ?, ?)')
+    .run(run, owner, month, JSON.stringify(accounts), credits, logged, total, key);
   return credits;
 }
 
 /** The credits for a hold. The records already begun come first; of the rest, a run gets only a share. */
-function grant(database: Database.Database, { month, run }: Pick<Hold, 'month' | 'run'>, request: HoldRequest): number {
+function grant(database: Database.Database, hold: HoldOwner, request: HoldRequest): number {
   const { credits, min, needed = 0 } = request;
-  const limit = readLimit(database);
-  if (limit === undefined) return credits;
-  const taken = database.prepare(
-    `select (select coalesce(sum(credits), 0) from spent where month = ?) +
-      (select coalesce(sum(credits), 0) from holds where month = ? and run <> ?) as credits`,
-  );
-  const remaining = limit - (taken.get(month, month, run) as { credits: number }).credits;
+  const remaining = remainingFor(database, hold, request.quota);
+  if (remaining === undefined) return credits;
   if (remaining < min - rounding) return 0;
   const forBegun = Math.min(needed, remaining * maxNeededShare);
   return Math.min(credits, Math.max(min, forBegun + Math.floor((remaining - forBegun) * maxShare)));
+}
+
+type HoldOwner = Pick<Hold, 'month' | 'run' | 'key'>;
+
+/** The smaller rest of the allowance and of the key's quota; absent without any limit. */
+function remainingFor(database: Database.Database, { month, run, key = '' }: HoldOwner, quota: number | undefined): number | undefined {
+  const taken = database.prepare(
+    `select (select coalesce(sum(credits), 0) from spent where month = ? and ? in ('', key)) +
+      (select coalesce(sum(credits), 0) from holds where month = ? and ? in ('', key) and run <> ?) as credits`,
+  );
+  const takenBy = (by: string) => (taken.get(month, by, month, by, run) as { credits: number }).credits;
+  const limit = readLimit(database);
+  const rests = [
+    ...(limit === undefined ? [] : [limit - takenBy('')]),
+    ...(quota === undefined || key === '' ? [] : [quota - takenBy(key)]),
+  ];
+  return rests.length === 0 ? undefined : Math.min(...rests);
 }
 
 function endHold(database: Database.Database, { run, logged }: Pick<Hold, 'run' | 'logged'>, spent: readonly number[]): boolean {
@@ -157,12 +187,14 @@ function endHold(database: Database.Database, { run, logged }: Pick<Hold, 'run' 
   return true;
 }
 
-function addSpent(database: Database.Database, { month, accounts }: Pick<Hold, 'month' | 'accounts'>, spent: readonly number[]): void {
-  const add = database.prepare(`insert into spent values (?, ?, ?, ?, ?, ?)
-    on conflict (month, flow, node, connection, env) do update set credits = credits + excluded.credits`);
+type HoldAccounts = Pick<Hold, 'month' | 'accounts' | 'key'>;
+
+function addSpent(database: Database.Database, { month, accounts, key = '' }: HoldAccounts, spent: readonly number[]): void {
+  const add = database.prepare(`insert into spent (month, flow, node, connection, env, credits, key) values (?, ?, ?, ?, ?, ?, ?)
+    on conflict (month, flow, node, connection, env, key) do update set credits = credits + excluded.credits`);
   for (const [index, credits] of spent.entries()) {
     const { flow, node, connection, env } = accounts[index] as Account;
-    if (credits !== 0) add.run(month, flow, node, connection, env, credits);
+    if (credits !== 0) add.run(month, flow, node, connection, env, credits, key);
   }
 }
 

@@ -1,6 +1,7 @@
 import { ownerText } from '../files/owner.ts';
 import { type Account, type Book, type Month, monthOf, rounding } from './book.ts';
-import { type Home, heldCredits, settleDead, type Usage, usageOf } from './holds.ts';
+import { type Home, settleDead, type Usage, usageOf } from './holds.ts';
+import { type PayingKey, type Rest, restText, smallestRest } from './rest.ts';
 import { SentLog, sentLogPath } from './sent-log.ts';
 
 /** A run, its accounts and its home. */
@@ -12,6 +13,8 @@ export interface ReserveOptions extends Home {
   readonly before: number;
   /** Credits to take from the book at a time: it is asked once per block, not once per action. */
   readonly block: number;
+  /** Pays; absent for a command. */
+  readonly key?: PayingKey | undefined;
 }
 
 /**
@@ -35,6 +38,7 @@ export class Reserve {
   /** Credits of this run that are in the book. */
   #total: number;
   #isClosed = false;
+  #usedUp: Rest | undefined;
 
   constructor(book: Book, options: ReserveOptions) {
     this.#book = book;
@@ -90,6 +94,18 @@ export class Reserve {
     }
   }
 
+  /** The limit that has refused the last action that was refused; absent if none was. */
+  usedUp(): Rest | undefined {
+    return this.#usedUp;
+  }
+
+  /** Writes to the book what was spent, and gives back what is held beside. */
+  giveBack(): void {
+    if (!this.#log || this.#isClosed) return;
+    this.#renew(0, 0, 0);
+    this.#available = 0;
+  }
+
   #covers(credits: number): boolean {
     return this.#available >= credits - rounding;
   }
@@ -101,13 +117,13 @@ export class Reserve {
     this.#available = 0;
   }
 
-  #renew(min: number, needed = 0): number {
+  #renew(min: number, needed = 0, block = this.#options.block): number {
     this.#log?.flush();
-    const { run, accounts, block } = this.#options;
+    const { run, accounts, key } = this.#options;
     const total = this.#unwritten.reduce((sum, credits) => sum + credits, this.#total);
-    const hold = { run, owner: this.#owner, month: this.#month.name, accounts, logged: this.#logged, total };
+    const hold = { run, owner: this.#owner, month: this.#month.name, accounts, logged: this.#logged, total, key: key?.id ?? '' };
     const credits = Math.max(block + needed, min);
-    const granted = this.#book.renew(hold, this.#unwritten, { credits, min, needed });
+    const granted = this.#book.renew(hold, this.#unwritten, { credits, min, needed, quota: key?.quota });
     // Only after the transaction: if it fails, all of this is still to be written.
     this.#isLast = granted < credits;
     this.#total = total;
@@ -129,15 +145,8 @@ export class Reserve {
   }
 
   #usedUpText(): string {
-    const { name } = this.#month;
-    const held = heldCredits(this.#book, name, [this.#options.run]);
-    const others = held > 0 ? `, or held by runs under way (${formatCredits(Math.ceil(held))})` : '';
-    const limit = formatCredits(this.#book.limit() ?? 0);
-    return `the allowance of ${limit} credits for ${name} is used up${others} (automate credits limit changes it)`;
+    const { run, key } = this.#options;
+    this.#usedUp = smallestRest(this.#book, { month: this.#month.name, run, key });
+    return restText(this.#usedUp, this.#month, key);
   }
-}
-
-/** Credits as people read them, such as 1,500 or 0.25. */
-export function formatCredits(credits: number): string {
-  return credits.toLocaleString('en-US', { maximumFractionDigits: 4 });
 }

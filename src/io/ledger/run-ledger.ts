@@ -1,7 +1,8 @@
 import type { Ledger } from '../../core/ports.ts';
 import { type Account, type Book, rounding } from './book.ts';
 import type { Home, Usage } from './holds.ts';
-import { formatCredits, Reserve } from './reserve.ts';
+import { Reserve } from './reserve.ts';
+import { formatCredits, type PayingKey, type Rest } from './rest.ts';
 
 /** The price of a node's actions, and the account that pays them. */
 export interface Price {
@@ -22,13 +23,15 @@ export interface RunLedgerOptions extends Home {
   readonly before: number;
   /** Credits that it takes from the book at a time. */
   readonly block?: number;
+  /** The API key that pays; absent for a command. */
+  readonly key?: PayingKey | undefined;
 }
 
 const defaultBlock = 1024;
 
-/** The credits of one run: its own maximum and, with a book, the monthly allowance. */
+/** The credits of one run: its own maximum and, with a book, the monthly allowance and the quota of its key. */
 export class RunLedger implements Ledger {
-  /** True if an allowance or the run's own maximum limits it. */
+  /** True if an allowance, its key's quota or the run's own maximum limits it. */
   readonly isLimited: boolean;
   /** By node id, each with the index of its account. */
   readonly #prices: ReadonlyMap<string, { readonly credits: number; readonly account: number }>;
@@ -48,7 +51,7 @@ export class RunLedger implements Ledger {
     this.#prices = new Map([...prices].map(([node, { credits }], account) => [node, { credits, account }]));
     this.#cheapest = Math.min(...[...prices.values()].map(({ credits }) => credits));
     this.#max = max;
-    this.isLimited = Number.isFinite(max) || book?.limit() !== undefined;
+    this.isLimited = Number.isFinite(max) || (book !== undefined && (book.limit() ?? where.key?.quota) !== undefined);
     this.#reserve = book && new Reserve(book, { ...where, accounts, before, block });
   }
 
@@ -92,6 +95,16 @@ export class RunLedger implements Ledger {
   /** Writes to the book what is not in it yet. Returns the used part of the allowance; absent without one and on a second call. */
   close(): Usage | undefined {
     return this.#reserve?.close();
+  }
+
+  /** The limit that has refused the last action that was refused; absent if none was, or the run's own maximum did. */
+  limitReached(): Rest | undefined {
+    return this.#reserve?.usedUp();
+  }
+
+  /** Writes to the book what was spent, and gives back what is held beside: for a ledger that stays open without actions. */
+  giveBack(): void {
+    this.#reserve?.giveBack();
   }
 
   #refusalOf(credits: number): string | undefined {

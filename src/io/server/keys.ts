@@ -1,7 +1,9 @@
+import { existsSync } from 'node:fs';
 import type Database from 'libsql';
 import { AutomateError } from '../../core/failure.ts';
+import { orUndefined } from '../../core/or-undefined.ts';
 import { type ApiKey, type KeySettings, keyState, type Scope } from './api-key.ts';
-import type { ServerDatabase } from './database.ts';
+import { ServerDatabase, serverDatabasePath } from './database.ts';
 import { keyHash, keyStart, newKeyId, newKeyValue } from './key-value.ts';
 
 /** A key with its value, which is known only now. */
@@ -102,6 +104,21 @@ export class KeyStore {
         return key && key.revokedAtMs === undefined ? [{ hash, key, endsAtMs: ends_at ?? undefined }] : [];
       });
     });
+  }
+}
+
+/** The names of a home's keys by their ids. Empty if there is no database, or it cannot be read. */
+export function readKeyNames(home: string): Map<string, string> {
+  const keys = existsSync(serverDatabasePath(home)) ? orUndefined(() => listIn(home)) : [];
+  return new Map((keys ?? []).map(({ id, name }) => [id, name]));
+}
+
+function listIn(home: string): ApiKey[] {
+  const database = new ServerDatabase(home);
+  try {
+    return database.read(readKeys);
+  } finally {
+    database.close();
   }
 }
 

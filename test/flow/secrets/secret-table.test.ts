@@ -9,6 +9,7 @@ describe('the table of secrets', () => {
   const upper = (length: number) => 'QZ7KV2ND5XW3'.repeat(3).slice(0, length);
   /** Beginnings and a rest. They are joined only here, so that no scanner reports them as leaked secrets. */
   const tokens = {
+    amk_: mixed(49),
     sk_live_: mixed(24),
     sk_test_: mixed(24),
     rk_live_: mixed(24),

@@ -1,0 +1,211 @@
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import Database from 'libsql';
+import { describe, expect, test } from 'vitest';
+import { settleDead } from '../../../src/io/ledger/holds.ts';
+import { restOf, smallestRest } from '../../../src/io/ledger/rest.ts';
+import { bookIn, december, emptyHome, killRuns, ledgerIn, november, spend } from '../../helpers/ledger.ts';
+
+const crm = { id: 'key_1', name: 'crm', quota: 10 };
+const shop = { id: 'key_2', name: 'shop', quota: undefined };
+const month = '2026-11';
+
+/** Spent credits by key, and what the runs of each hold. */
+function byKey(home: string) {
+  const book = bookIn(home);
+  const sums: Record<string, number> = {};
+  for (const { key, credits } of book.spent()) sums[key] = (sums[key] ?? 0) + credits;
+  book.close();
+  return sums;
+}
+
+describe('a run that a key pays', () => {
+  test('is counted for the key, apart from commands and other keys', () => {
+    const home = emptyHome();
+    for (const [run, key, times] of [
+      ['one', undefined, 1],
+      ['two', crm, 2],
+      ['three', shop, 3],
+      ['four', crm, 4],
+    ] as const) {
+      const ledger = ledgerIn(home, { run, key });
+      spend(ledger, 'a', times);
+      ledger.close();
+    }
+    expect(byKey(home)).toEqual({ '': 1, key_1: 6, key_2: 3 });
+  });
+
+  test('ends with the quota of its key: no other run counts, and the reason names the key', () => {
+    const home = emptyHome();
+    spend(ledgerIn(home, { run: 'command' }), 'a', 50);
+    spend(ledgerIn(home, { run: 'shop', key: shop }), 'a', 50);
+    const ledger = ledgerIn(home, { key: crm });
+    expect(ledger.isLimited).toBe(true);
+    spend(ledger, 'a', 10);
+    expect(ledger.limitReached()).toBeUndefined();
+    expect(ledger.hold('a')).toBe('the quota of 10 credits of the key "crm" for 2026-11 is used up (a new month begins on 2026-12-01)');
+    expect(ledger.limitReached()).toMatchObject({ of: 'key', limit: 10, remaining: 0 });
+  });
+
+  test('shares the quota with the other runs of its key', () => {
+    const home = emptyHome();
+    const one = ledgerIn(home, { run: 'one', key: crm });
+    spend(one, 'a', 4);
+    const two = ledgerIn(home, { run: 'two', key: crm });
+    spend(two, 'a', 6);
+    expect([one, two].map((ledger) => ledger.hold('a'))).toEqual([1, 2].map(() => expect.stringMatching(/^the quota of 10 credits/)));
+  });
+
+  test.each([
+    [5, 'allowance', /^the allowance of 5 credits/],
+    [20, 'key', /^the quota of 10 credits/],
+  ] as const)('is limited by the smaller rest: with an allowance of %i by the %s', (allowance, of, reason) => {
+    const home = emptyHome();
+    const book = bookIn(home);
+    book.setLimit(allowance);
+    const ledger = ledgerIn(home, { key: crm }, book);
+    spend(ledger, 'a', Math.min(allowance, 10));
+    expect(ledger.hold('a')).toMatch(reason);
+    expect(ledger.limitReached()?.of).toBe(of);
+  });
+
+  test('is limited by the allowance if others have used that up', () => {
+    const home = emptyHome();
+    const book = bookIn(home);
+    book.setLimit(100);
+    spend(ledgerIn(home, { run: 'command' }), 'a', 97);
+    const ledger = ledgerIn(home, { key: crm }, book);
+    spend(ledger, 'a', 3);
+    expect([ledger.hold('a'), ledger.limitReached()?.of]).toEqual([expect.stringMatching(/^the allowance/), 'allowance']);
+  });
+
+  test('has its quota again in the next month', () => {
+    const home = emptyHome();
+    let now = november;
+    const ledger = ledgerIn(home, { key: crm, wallNow: () => now });
+    spend(ledger, 'a', 10);
+    expect(ledger.hold('a')).toBeDefined();
+    now = december;
+    spend(ledger, 'a', 10);
+    expect(ledger.hold('a')).toContain('for 2026-12 is used up (a new month begins on 2027-01-01)');
+  });
+
+  test('without a quota is not limited', () => {
+    const ledger = ledgerIn(emptyHome(), { key: shop });
+    spend(ledger, 'a', 2000);
+    expect([ledger.isLimited, ledger.limitReached()]).toEqual([false, undefined]);
+  });
+
+  test('is charged for what it has sent when it is killed', () => {
+    const home = emptyHome();
+    spend(ledgerIn(home, { key: crm }), 'a', 3);
+    settleDead(killRuns(home), { home, wallNow: () => november });
+    expect(byKey(home)).toEqual({ key_1: 3 });
+  });
+
+  test('and waits gives back what it holds', () => {
+    const home = emptyHome();
+    const book = bookIn(home);
+    const ledger = ledgerIn(home, { key: shop });
+    ledger.giveBack();
+    spend(ledger, 'a', 3);
+    expect(book.holds()).toMatchObject([{ credits: 256, key: 'key_2' }]);
+    ledger.giveBack();
+    expect([book.holds()[0]?.credits, byKey(home)]).toEqual([0, { key_2: 3 }]);
+    spend(ledger, 'a', 2);
+    ledger.close();
+    ledger.giveBack();
+    expect([book.holds(), byKey(home)]).toEqual([[], { key_2: 5 }]);
+  });
+});
+
+test('the rest of a key and of the allowance is what is neither spent nor held', () => {
+  const home = emptyHome();
+  const book = bookIn(home);
+  expect([restOf(book, 'allowance', { month }), restOf(book, 'key', { month, key: shop }), smallestRest(book, { month })]).toEqual([
+    undefined,
+    undefined,
+    undefined,
+  ]);
+  book.setLimit(100);
+  const ledger = ledgerIn(home, { run: 'one', key: crm });
+  spend(ledger, 'a', 6);
+  ledger.close();
+  spend(ledgerIn(home, { run: 'two', key: crm }), 'a', 1);
+  expect(restOf(book, 'key', { month, key: crm })).toEqual({ of: 'key', limit: 10, spent: 6, held: 1, remaining: 3 });
+  expect(restOf(book, 'key', { month: '2026-12', key: crm })?.remaining).toBe(10);
+  expect(smallestRest(book, { month, key: crm })?.of).toBe('key');
+  expect(smallestRest(book, { month, key: { ...crm, quota: 1000 } })).toMatchObject({ of: 'allowance', remaining: 93 });
+  expect(restOf(book, 'key', { month, key: { ...crm, quota: 2 } })?.remaining).toBe(0);
+});
+
+describe('a book of version 1', () => {
+  const tables = `
+    create table settings (name text primary key, value) without rowid;
+    create table spent (
+      month text not null, flow text not null, node text not null, connection text not null, env text not null,
+      credits real not null, primary key (month, flow, node, connection, env)
+    ) without rowid;
+    create table holds (
+      run text primary key, owner text not null, month text not null, accounts text not null,
+      credits real not null, logged integer not null, total real not null
+    ) without rowid;
+    insert into settings values ('limit', 100);
+    insert into spent values ('2026-11', 'f', 'a', '', 'default', 7), ('2026-10', 'f', 'a', 'crm', 'default', 0.5);
+    insert into holds values ('old', '{"pid":999999999,"born":""}', '2026-11', '[{"flow":"f","node":"a","connection":"","env":"default"}]', 5, 0, 0);
+    PRAGMA user_version = 1;`;
+
+  /** A home with such a book, and the connection of an older process. */
+  function oldHome() {
+    const home = emptyHome();
+    const older = new Database(join(home, 'credits.db'));
+    older.exec(`PRAGMA journal_mode = WAL; ${tables}`);
+    return { home, older };
+  }
+
+  test('is brought up with all that it holds, for no key', () => {
+    const { home } = oldHome();
+    const book = bookIn(home);
+    expect(book.limit()).toBe(100);
+    expect(book.spent()).toEqual([
+      { month: '2026-11', flow: 'f', node: 'a', connection: '', env: 'default', credits: 7, key: '' },
+      { month: '2026-10', flow: 'f', node: 'a', connection: 'crm', env: 'default', credits: 0.5, key: '' },
+    ]);
+    expect(book.holds()).toMatchObject([{ run: 'old', credits: 5, key: '' }]);
+    const ledger = ledgerIn(home, { key: crm });
+    spend(ledger, 'a', 2);
+    ledger.close();
+    expect(byKey(home)).toEqual({ '': 7.5, key_1: 2 });
+  });
+
+  test('is brought up once by two processes', () => {
+    const { home } = oldHome();
+    const books = [bookIn(home), bookIn(home)];
+    expect(books.map((book) => book.spent().length)).toEqual([2, 2]);
+  });
+
+  test('stays as it was if it cannot be brought up', () => {
+    const { home, older } = oldHome();
+    older.exec('create table spent_1 (x)');
+    expect(() => bookIn(home)).toThrow(/credits\.db cannot be used: /);
+    expect(older.prepare('select count(*) as rows from spent').get()).toMatchObject({ rows: 2 });
+    expect(older.prepare('PRAGMA user_version').get()).toMatchObject({ user_version: 1 });
+    older.exec('drop table spent_1');
+    expect(bookIn(home).spent()).toHaveLength(2);
+  });
+
+  test('that an older process has open is no longer written by it, and what it has sent is counted from its log', () => {
+    const { home, older } = oldHome();
+    const ledger = ledgerIn(home);
+    spend(ledger, 'a', 3);
+    // The log of the older process, as it was.
+    writeFileSync(join(home, 'runs/old.credits'), Buffer.from([0, 0, ...new Uint8Array(new Float64Array([4]).buffer)]));
+    expect(() => older.exec("insert into spent values ('2026-11', 'f', 'a', '', 'default', 1)")).toThrow(/7 columns but 6 values/);
+    expect(() => older.exec("insert or replace into holds values ('old', '', '2026-11', '[]', 1, 0, 0)")).toThrow(/8 columns but 7 values/);
+    const book = bookIn(home);
+    settleDead(book, { home, wallNow: () => november });
+    expect(book.spent(month)).toMatchObject([{ credits: 7 + 4, key: '' }]);
+    ledger.close();
+    expect(book.spent(month)).toMatchObject([{ credits: 7 + 4 + 3 }]);
+  });
+});
