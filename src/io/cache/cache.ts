@@ -6,6 +6,7 @@ import { headerReader } from '../http/header.ts';
 import type { Redactor } from '../secrets/redact.ts';
 import { BufferedAnswers, type BufferedAnswersOptions } from './buffered-answers.ts';
 import type { CachedAnswer, NewAnswer } from './cached-answer.ts';
+import { RecentAnswers } from './recent-answers.ts';
 
 /** The file of the cache, its limit, and the secrets that it must not hold. */
 export interface CacheOptions extends BufferedAnswersOptions {
@@ -21,6 +22,7 @@ export type FileCache = Cache & {
 export function createCache(options: CacheOptions): FileCache {
   const { wallNow } = options;
   const answers = new BufferedAnswers(options);
+  const recent = new RecentAnswers((name) => answers.find(name));
   const inFlight = new Map<string, Promise<HttpResponse>>();
   return {
     async through(key, maxAgeMs, produce, hit) {
@@ -31,9 +33,10 @@ export function createCache(options: CacheOptions): FileCache {
         hit('in-flight');
         return answer;
       }
-      const cached = answers.find(name);
       // The absolute value: an answer from the future was cached while the clock was wrong, and its age is not known.
-      if (cached && Math.abs(wallNow() - cached.cachedAtMs) < maxAgeMs) {
+      const isFresh = ({ cachedAtMs }: CachedAnswer) => Math.abs(wallNow() - cachedAtMs) < maxAgeMs;
+      const cached = recent.find(name, isFresh);
+      if (cached && isFresh(cached)) {
         hit('kept');
         return responseOf(cached);
       }
@@ -50,6 +53,7 @@ export function createCache(options: CacheOptions): FileCache {
 
   async function request(name: string, maxAgeMs: number, produce: () => Promise<HttpResponse>): Promise<HttpResponse> {
     const response = await produce();
+    recent.forget(name);
     answers.add(name, newAnswer(response, maxAgeMs, options));
     return response;
   }

@@ -2,6 +2,7 @@ import { existsSync, mkdtempSync, rmSync } from 'node:fs';
 import { mkdir, open, readdir, readFile, stat, symlink, truncate, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { setImmediate } from 'node:timers/promises';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import type { HitSource } from '../../../src/core/event.ts';
 import { Failure, Unfinished } from '../../../src/core/failure.ts';
@@ -234,6 +235,43 @@ describe('a cached answer', () => {
       expect(everything).not.toContain(form);
     expect(JSON.parse(text(found))).toEqual({ echo: '***', url: '***', basic: expect.stringContaining('***') });
     expect(found.headers).toEqual({ 'x-echo': 'Bearer ***', 'x-list': ['***'] });
+  });
+});
+
+describe('answers that were found last', () => {
+  test('are the same object, which is read from disk once', async () => {
+    const at = place();
+    await at.once('a', 1000, producer(answer('one')).produce);
+    const cache = at.open();
+    const first = await cache.ask('a', 1000, unasked);
+    rmSync(at.path);
+    expect((await cache.ask('a', 1000, unasked)).body).toBe(first.body);
+    cache.close();
+  });
+
+  test('make room for others', async () => {
+    const at = place();
+    const keys = Array.from({ length: 70 }, (_, index) => `key ${index}`);
+    for (const key of keys) await at.once(key, 1000, producer(answer(key)).produce);
+    const cache = at.open();
+    const bodies = new Map<string, Uint8Array>();
+    for (const key of keys) bodies.set(key, (await cache.ask(key, 1000, unasked)).body);
+    const isSame = async (key = '') => (await cache.ask(key, 1000, unasked)).body === bodies.get(key);
+    expect([await isSame(keys[69]), await isSame(keys[0])]).toEqual([true, false]);
+    cache.close();
+  });
+
+  test('give way to a newer one of another run once they are too old', async () => {
+    const at = place();
+    await at.once('a', 1000, producer(answer('old')).produce);
+    const cache = at.open();
+    expect(text(await cache.ask('a', 1000, unasked))).toBe('old');
+    at.pass(2000);
+    await at.once('a', 1000, producer(answer('new')).produce);
+    // All that is read in one turn of the event loop is of one state of the file.
+    await setImmediate();
+    expect(text(await cache.ask('a', 1000, unasked))).toBe('new');
+    cache.close();
   });
 });
 
