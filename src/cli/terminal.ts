@@ -15,6 +15,8 @@ export interface Terminal {
   readonly colors: ChalkInstance;
   /** True if stderr is a terminal that can show a spinner. */
   readonly isLive: boolean;
+  /** True if no person can be asked for a passphrase; absent if one may be there. */
+  readonly isUnattended?: boolean;
   /** Holds the secrets to mask. */
   readonly redactor: Redactor;
 }

@@ -8,6 +8,7 @@ import type { Tools } from '../core/tools/tools.ts';
 import type { FileCache } from '../io/cache/cache.ts';
 import { createClock } from '../io/clock/clock.ts';
 import { createHttp } from '../io/http/client.ts';
+import type { Routes } from '../io/http/routes.ts';
 import { createTransport, type Transport } from '../io/http/transport.ts';
 import type { RunLedger } from '../io/ledger/run-ledger.ts';
 import type { LoginPerson } from '../io/mcp/login.ts';
@@ -32,6 +33,8 @@ export interface WireOptions {
   readonly costs?: Readonly<Record<string, number>> | undefined;
   /** The environment of the credentials; absent for AUTOMATE_ENV. */
   readonly env: string | undefined;
+  /** The connections of all runs of the process; absent for the run's own. */
+  readonly routes?: Routes | undefined;
   report(event: Event): void;
   /** The person who can log in to a server; absent if there is no terminal, and in a run. */
   readonly person?: LoginPerson | undefined;
@@ -51,13 +54,9 @@ export type WiredPorts = Ports & {
 export function wire(options: WireOptions): WiredPorts {
   const clock = createClock();
   const { redactor, credentials, allowHttp } = options;
-  const transport = createTransport({
-    cacert: options.cacert,
-    environment: process.env,
-    userAgent: `automate/${version}`,
-    now: clock.now,
-    wallNow: clock.wallNow,
-  });
+  const { now, wallNow } = clock;
+  const how = { cacert: options.cacert, environment: process.env, userAgent: `automate/${version}`, now, wallNow };
+  const transport = createTransport(how, options.routes);
   const tools = createLateTools(options.ledger, async () => {
     const { createTools } = await import('../io/mcp/tools.ts');
     return createTools({

@@ -24,10 +24,10 @@ export interface CredentialStore extends Credentials {
 /** Opens the credentials of an environment, by default AUTOMATE_ENV. Reads nothing until it is needed. */
 export function openCredentials(
   env: string | undefined,
-  { redactor, warn }: Pick<Terminal, 'redactor'> & Partial<Pick<Terminal, 'warn'>>,
+  { redactor, warn, isUnattended }: Pick<Terminal, 'redactor' | 'isUnattended'> & Partial<Pick<Terminal, 'warn'>>,
 ): CredentialStore {
   const home = homeFolder(process.env);
-  const asker = findAsker();
+  const asker = isUnattended ? undefined : findAsker();
   const passphrase = createPassphrase(process.env, asker && ((...how) => askPassphrase(asker, ...how)), warn);
   const vaultPath = join(home, 'vault.json');
   const backends: Record<BackendName, SecretBackend> = {

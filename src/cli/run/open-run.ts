@@ -21,6 +21,7 @@ import { failedListOf, oldOutput } from './output/failed-list-of.ts';
 import { openOutput } from './output/open-output.ts';
 import type { Claim } from './output/output-claim.ts';
 import type { OutputPlan } from './output/output-plan.ts';
+import type { RunHost } from './run-host.ts';
 import { openRunLedger, pricesOf, statesPrice } from './run-ledger.ts';
 import type { RunRequest } from './run-options.ts';
 import { selectRecords } from './selected-records.ts';
@@ -35,6 +36,7 @@ export interface ReadyRun {
   readonly claim: Claim;
   readonly credentials: FlowSecrets;
   readonly terminal: Terminal;
+  readonly host: RunHost;
   /** The failed records that a retry runs; absent for other runs. */
   readonly retried?: FoundFailures | undefined;
 }
@@ -78,6 +80,7 @@ export async function openRun(ready: ReadyRun): Promise<OpenRun> {
     ledger,
     costs: claim.from.costs,
     env: options.env,
+    routes: ready.host.routes,
     report(event) {
       addToTally(tally, event);
       events?.add(event);
@@ -87,7 +90,6 @@ export async function openRun(ready: ReadyRun): Promise<OpenRun> {
       const line = options.verbose ? eventText(event) : undefined;
       if (line !== undefined) terminal.say(line);
     },
-
     warn,
   });
   const rates = new RecordRates(ports.clock.now);

@@ -1,9 +1,7 @@
 import type { Trace } from '../../core/action.ts';
 import { AutomateError } from '../../core/failure.ts';
 import type { Plan } from '../../core/plan.ts';
-import { Gates } from '../../engine/gates.ts';
 import { startRun } from '../../engine/run.ts';
-import { endWaitsForPipes } from '../../io/files/pipe.ts';
 import type { Checkpoint } from '../../io/journal/journal.ts';
 import type { RunLedger } from '../../io/ledger/run-ledger.ts';
 import type { Source } from '../../io/records/readers/source.ts';
@@ -19,11 +17,11 @@ import { limitYoungGeneration } from './heap-limit.ts';
 import { type OpenRun, openRun, type ReadyRun } from './open-run.ts';
 import { type Claim, claimOutput, refuseOutput } from './output/output-claim.ts';
 import { type OutputPlan, planOutput } from './output/output-plan.ts';
+import { commandHost, endWaits, type RunHost } from './run-host.ts';
 import { planRun } from './run-input.ts';
 import type { GivenRunOptions, RunOptions, RunRequest } from './run-options.ts';
-import { showProgress } from './run-progress.ts';
 import { selectRecords } from './selected-records.ts';
-import { endOnSignal, watchSignals } from './signals.ts';
+import { endOnSignal } from './signals.ts';
 
 /** Runs a flow over the records of a file. Returns the exit code. */
 export async function runCommand(given: RunRequest<GivenRunOptions>, terminal: Terminal): Promise<number> {
@@ -73,7 +71,12 @@ export interface PlannedRun extends Pick<ReadyRun, 'plan' | 'request' | 'files' 
 }
 
 /** Claims the output of a run, opens its input, and runs the records. Returns the exit code. */
-export async function runPlanned(planned: PlannedRun, start: RunStart, terminal: Terminal): Promise<number> {
+export async function runPlanned(
+  planned: PlannedRun,
+  start: RunStart,
+  terminal: Terminal,
+  host: RunHost = commandHost(start),
+): Promise<number> {
   const { plan, request, files, retried, startsOver = false } = planned;
   const { flow, options } = request;
   start.files = files;
@@ -83,7 +86,7 @@ export async function runPlanned(planned: PlannedRun, start: RunStart, terminal:
   try {
     checkInput(plan, source, request, terminal);
     const credentials = await loadSecrets(plan, flow, options, terminal);
-    return await runRecords({ request, plan, source, files, claim, credentials, terminal, retried }, start);
+    return await runRecords({ request, plan, source, files, claim, credentials, terminal, retried, host });
   } finally {
     await source.close();
   }
@@ -113,33 +116,31 @@ function checkInput(plan: Plan, { format, columns }: Source, { flow, options }: 
   if (!options.quiet) printWarnings(plan, flow, terminal, columns);
 }
 
-/** Runs the records. `start` listens to signals until the run itself does. */
-async function runRecords(ready: ReadyRun, start: Pick<RunStart, 'stop'>): Promise<number> {
-  const { plan, source, credentials, terminal } = ready;
+/** Runs the records of a run that may start. Returns the exit code. */
+async function runRecords(ready: ReadyRun): Promise<number> {
+  const { plan, source, credentials, terminal, host } = ready;
   const { unordered = false, maxErrors, keepGoing: keepsGoing = false } = ready.request.options;
   limitYoungGeneration();
   const run = await openRun(ready);
   const { input, output, ports, ledger, events } = run;
-  const progress = await showProgress(run);
+  const follower = await host.follow(run);
   const startedMs = ports.clock.now();
-  const gates = new Gates(ports.clock);
-  const { phase, ended } = startRun(plan, { input, output, ports, gates, trace: traceOf(run) }, { unordered, maxErrors, keepsGoing });
-  const signals = watchSignals(phase, ports.clock, terminal, () => endWaits(ready.request.options, ready.files));
-  start.stop();
+  const parts = { input, output, ports, gates: host.gates, trace: traceOf(run) };
+  const { phase, ended } = startRun(plan, parts, { unordered, maxErrors, keepsGoing });
+  follower.started(phase);
   phase.onPhase(() => void source.close());
   try {
     const ending = await endOf(ended, run);
-    progress?.stop();
+    follower.recordsEnded();
     await ports.close();
-    return await concludeRun({ ...run, ending, signal: signals.received(), usage: ledger.close() });
+    return await concludeRun({ ...run, ending, signal: follower.signal(), usage: ledger.close() });
   } catch (error) {
     await reportProblem(error, run, ports.clock.now() - startedMs);
-    const signal = signals.received();
+    const signal = follower.signal();
     if (signal !== undefined && isOfClosedPipe(error)) return signalExitCode(signal);
     throw error;
   } finally {
-    progress?.stop();
-    signals.stop();
+    follower.stop();
     await ports.close();
     closeAfterError(ledger);
     await credentials.usesRecorded();
@@ -155,10 +156,6 @@ function traceOf({ request, terminal, statuses }: OpenRun): Trace | undefined {
     statuses.add(attempt);
     if (verbose) terminal.say(attemptText(attempt));
   };
-}
-
-function endWaits(options: Pick<RunOptions, 'in' | 'events' | 'summary'>, { out, errors }: OutputPlan): void {
-  endWaitsForPipes(options.in, [out, errors, options.events, options.summary]);
 }
 
 /** Closes the ledger without a second error: the first one matters, and the ledger's log stays for the next run. */

@@ -20,7 +20,7 @@ export function refusePlaces(flow: string, options: RunOptions, plan: OutputPlan
   refuseSameFiles([...ownFiles(plan), ...outputs]);
   for (const { what, path, option } of outputs) {
     if (path === undefined || path === '-') continue;
-    if (isInHome(path, process.env)) {
+    if (!plan.isOwn && isInHome(path, process.env)) {
       throw new AutomateError('usage', `${what} ${path} is in the home folder of automate\nname another with ${option}`);
     }
     if (isLink(path) && !statOf(path)) {

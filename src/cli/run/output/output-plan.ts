@@ -15,6 +15,8 @@ export interface OutputPlan {
   /** Absent for `--errors none`. */
   readonly errors: string | undefined;
   readonly errorsFormat: Format;
+  /** True for files that automate keeps in its own home folder; absent for all others. */
+  readonly isOwn?: boolean;
 }
 
 /** The options for the places of a run's output. */
