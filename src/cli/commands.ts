@@ -8,6 +8,7 @@ import { argument, type CommandSpec, command, flag, parsed } from './options.ts'
 import { places } from './places/places-commands.ts';
 import { retriedOutput, retryOptions } from './retry/retry-options.ts';
 import { runOptions } from './run/run-options.ts';
+import { servedFolder, serveOptions } from './serve/serve-options.ts';
 import { flow, json } from './shared-options.ts';
 import { testRequestOptions } from './test-request/test-request-options.ts';
 
@@ -124,6 +125,25 @@ const demo = command({
   run: async ({ options, terminal }) => (await import('./demo.ts')).demoCommand(options, terminal),
 });
 
+const serve: CommandSpec = {
+  ...command({
+    name: 'serve',
+    help: 'serve the flows of a folder over HTTP, with API keys and a page',
+    examples: ['automate serve flows', 'automate serve flows --port 0 --open'],
+    args: { dir: servedFolder },
+    options: serveOptions,
+    run: async ({ args, options, terminal }) => (await import('../serve/serve.ts')).serveCommand(args.dir ?? '.', options, terminal),
+  }),
+  commands: [
+    command({
+      name: 'login',
+      help: 'print a new link to the page of the server that runs on this home',
+      examples: ['automate serve login'],
+      run: async ({ terminal }) => (await import('./serve/login.ts')).loginCommand(terminal),
+    }),
+  ],
+};
+
 const geocode = command({
   name: 'geocode',
   help: 'find the place that an address names, or the one nearest to a point (costs a credit)',
@@ -209,6 +229,7 @@ export const commands: readonly CommandSpec[] = [
   schema,
   completion,
   demo,
+  serve,
   places,
   credentials,
   connections,

@@ -1,11 +1,9 @@
 import { CommanderError } from 'commander';
-import { cleaned } from '../core/answer/response.ts';
-import { AutomateError, FlowError } from '../core/failure.ts';
 import { commands } from './commands.ts';
-import { exitCodeOf, exitCodes } from './exit.ts';
+import { exitCodes } from './exit.ts';
 import { createProgram } from './program.ts';
-import { flowErrorText } from './show/problems.ts';
-import { createTerminal, type Terminal } from './terminal.ts';
+import { reportError } from './report-error.ts';
+import { createTerminal } from './terminal.ts';
 
 /** Runs a command line. Ends the process with one of the exit codes in exit.ts. */
 export async function main(argv: readonly string[]): Promise<void> {
@@ -40,25 +38,4 @@ export async function main(argv: readonly string[]): Promise<void> {
 /** Passes on an error. Commander throws after `--help` and `--version`, too. */
 function rethrow(error: unknown): void {
   if (!(error instanceof CommanderError) || error.exitCode !== 0) throw error;
-}
-
-/** Prints an error; returns the exit code. An error while printing prints a fixed text, for nothing may be printed unmasked. */
-function reportError(error: unknown, terminal: Terminal): number {
-  try {
-    return printError(error, terminal);
-  } catch {
-    process.stderr.write('automate: this is a bug, please report it: the error cannot be printed\n');
-    return exitCodes.bug;
-  }
-}
-
-function printError(error: unknown, { say, colors }: Terminal): number {
-  if (error instanceof CommanderError) return exitCodes.usage;
-  if (error instanceof FlowError) say(flowErrorText(error, colors));
-  else if (error instanceof AutomateError) {
-    if (error.kind !== 'stdout-closed') say(`${colors.red('automate:')} ${cleaned(error.message).replaceAll('\n', '\n  ')}`);
-  } else {
-    say(`${colors.red('automate: this is a bug, please report it:')} ${(error as Error)?.stack ?? String(error)}`);
-  }
-  return exitCodeOf(error);
 }

@@ -7,7 +7,7 @@ import { RunSpending } from '../core/spending.ts';
 import type { Tools } from '../core/tools/tools.ts';
 import type { FileCache } from '../io/cache/cache.ts';
 import { createClock } from '../io/clock/clock.ts';
-import { createHttp } from '../io/http/client.ts';
+import { createHttp, createTokens } from '../io/http/client.ts';
 import type { Routes } from '../io/http/routes.ts';
 import { createTransport, type Transport } from '../io/http/transport.ts';
 import type { RunLedger } from '../io/ledger/run-ledger.ts';
@@ -46,6 +46,8 @@ export interface WireOptions {
 export type WiredPorts = Ports & {
   /** The credits that the run has spent. */
   readonly credits: () => number;
+  /** The same ports for another run, with credentials, connections, tools and ledger in common. */
+  forRun(run: string, report: (event: Event) => void): Ports;
   /** Writes cached answers to disk and ends tool servers. A second call does nothing. */
   close(): Promise<void>;
 };
@@ -80,25 +82,41 @@ export function wire(options: WireOptions): WiredPorts {
     const warn = (message: string) => options.warn?.(message);
     return createCache({ path: cachePath(process.env), maxBytes, redactor, wallNow: clock.wallNow, warn });
   });
-  return {
+  const httpTools = (own: Transport) => ({
+    transport: flushingFirst(own, options.ledger),
+    secrets: credentials.secrets,
+    used: credentials.used,
+    allowHttp,
+    now: clock.now,
+    secret: redactor.add,
+  });
+  const tokens = createTokens(httpTools(transport));
+  const ports: Ports = {
     clock,
     ledger: options.ledger,
     spending: new RunSpending(options.costs),
-    credits: () => options.ledger.spent(),
-    http: createHttp({
-      transport: flushingFirst(transport, options.ledger),
-      secrets: credentials.secrets,
-      used: credentials.used,
-      allowHttp,
-      now: clock.now,
-      secret: redactor.add,
-    }),
+    http: createHttp(httpTools(transport), tokens),
     tools,
     lookups: createLateLookups(options.ledger),
     cache,
     report: options.report,
     uuidOf: createUuids(options.run ?? randomUUID()),
     random: Math.random,
+  };
+  return {
+    ...ports,
+    credits: () => options.ledger.spent(),
+    forRun(run, report) {
+      const own = createTransport(how, options.routes);
+      // The tools serve the other runs, too.
+      return {
+        ...ports,
+        http: createHttp(httpTools(own), tokens),
+        tools: { ...tools, abort: () => undefined },
+        report,
+        uuidOf: createUuids(run),
+      };
+    },
     async close() {
       await Promise.all([cache.close(), tools.close()]);
     },

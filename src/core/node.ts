@@ -68,6 +68,8 @@ export type OnError = 'reject' | 'keep' | 'stop';
 /** A node in its place in the chain. */
 export interface Step {
   readonly id: string;
+  /** The name of its node type. */
+  readonly type: string;
   readonly node: Node;
   /** Records for which it is false skip the node; absent if none do. */
   readonly when: Expression<boolean> | undefined;

@@ -56,7 +56,7 @@ function compileStep(written: unknown, type: NodeType, place: Place, compilation
   noteFields(node, when === undefined, compilation);
   // If it is unknown which records skip the node, all may: otherwise later nodes would seem to miss fields.
   const onError = wrong.has('when') || wrong.has('on_error') ? 'keep' : options.on_error;
-  return { id, node, when, onError, at, wrong };
+  return { id, type: type.name, node, when, onError, at, wrong };
 }
 
 function noteFields(node: Node, isForAll: boolean, { madeFields, typedFields, passed }: Compilation): void {

@@ -26,6 +26,8 @@ export interface FlowFileOptions extends LimitOverrides {
   readonly allowHttp: boolean;
   readonly textCells: boolean;
   readonly columns?: readonly string[] | undefined;
+  /** The name of a flow that has none of its own; absent for that of its file. */
+  readonly name?: string;
   /** Receives the credentials of a flow that has other problems. */
   readonly credentials?: (uses: readonly CredentialUse[]) => void;
 }

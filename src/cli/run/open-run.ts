@@ -85,6 +85,7 @@ export async function openRun(ready: ReadyRun): Promise<OpenRun> {
       addToTally(tally, event);
       events?.add(event);
       addToRates(rates, event);
+      ready.host.report?.(event);
       if (event.type === 'gate-paused') pauses.add(event);
       for (const warning of earlyWarnings(event, tally)) warn(warning);
       const line = options.verbose ? eventText(event) : undefined;

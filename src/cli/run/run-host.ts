@@ -1,3 +1,4 @@
+import type { Event } from '../../core/event.ts';
 import { Gates } from '../../engine/gates.ts';
 import type { RunPhase } from '../../engine/phase.ts';
 import { createClock } from '../../io/clock/clock.ts';
@@ -15,6 +16,8 @@ export interface RunHost {
   readonly gates: Gates;
   /** The connections of all runs of the process; absent for the run's own. */
   readonly routes?: Routes;
+  /** Takes every event; absent if nothing else watches the run. */
+  report?(event: Event): void;
   /** Follows a run that is about to start. */
   follow(run: OpenRun): Promise<Follower>;
 }

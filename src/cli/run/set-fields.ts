@@ -17,7 +17,7 @@ export function withSetFields(plan: Plan, set: SetFields): Plan {
   const node: Step['node'] = { reads: [], columns, run: async (fields) => [withFields(fields, set)] };
   return {
     ...plan,
-    steps: [{ id: '--set', node, when: undefined, onError: 'reject' }, ...plan.steps],
+    steps: [{ id: '--set', type: 'set', node, when: undefined, onError: 'reject' }, ...plan.steps],
     warnings: (input) => plan.warnings(input && columns(input)),
     columns: (input) => plan.columns(columns(input)),
     unknownFields: (input, who) => plan.unknownFields(columns(input), who),

@@ -74,7 +74,7 @@ function readText(path: string): string | undefined {
 }
 
 /** Renames a synced draft to the path, so that a crash leaves the old file or the new one. The chmod undoes the umask. */
-async function writeDurably(path: string, text: string): Promise<void> {
+export async function writeDurably(path: string, text: string): Promise<void> {
   const draft = `${path}.${randomUUID()}`;
   try {
     const file = await open(draft, 'wx', 0o600);

@@ -25,10 +25,14 @@ export interface HttpTools {
 
 const maxRedirects = 10;
 
+/** The access tokens of a flow. The HTTP ports of several runs may share them. */
+export function createTokens(tools: HttpTools): Tokens {
+  return new Tokens({ ...tools, fetch: tools.transport.fetch });
+}
+
 /** Makes the HTTP port: it signs requests, follows their redirects, and answers any status. */
-export function createHttp(tools: HttpTools): Http {
+export function createHttp(tools: HttpTools, tokens = createTokens(tools)): Http {
   const { transport, now } = tools;
-  const tokens = new Tokens({ ...tools, fetch: transport.fetch });
   return {
     abort: transport.abort,
     async send(request) {

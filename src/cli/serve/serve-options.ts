@@ -1,0 +1,74 @@
+import { InvalidArgumentError } from 'commander';
+import { durationMs } from '../../core/duration.ts';
+import { byteSize } from '../../core/options/amounts.ts';
+import { listArgument, wholeNumber } from '../arguments.ts';
+import { argument, defaultsTo, flag, grouped, negated, parsed, text, type ValuesOf } from '../options.ts';
+import { cacertOption, envOption, file } from '../shared-options.ts';
+
+/** The folder of the flows. */
+export const servedFolder = argument('[dir]', 'the folder of the flows', { default: '.' });
+
+function port(text: string): number {
+  const number = wholeNumber(0)(text);
+  if (number <= 65_535) return number;
+  throw new InvalidArgumentError(`expected a port from 0 to 65535, found "${text}"`);
+}
+
+function duration(text: string): number {
+  const ms = durationMs(text);
+  if (ms !== undefined) return ms;
+  throw new InvalidArgumentError(`expected a duration such as 30s or 30d, found "${text}"`);
+}
+
+function size(text: string): number {
+  const bytes = byteSize.safeParse(text.replace(/\s+/g, ''));
+  if (bytes.success) return bytes.data;
+  throw new InvalidArgumentError(bytes.error.issues[0]?.message ?? `expected a size such as 1GB, found "${text}"`);
+}
+
+function logForm(text: string): 'text' | 'json' {
+  if (text === 'text' || text === 'json') return text;
+  throw new InvalidArgumentError(`expected text or json, found "${text}"`);
+}
+
+/** The options of `automate serve`. */
+export const serveOptions = {
+  ...grouped('Address', {
+    host: defaultsTo('127.0.0.1', text('--host <host>', 'the address to listen at')),
+    port: defaultsTo(4020, parsed('--port <n>', port, 'the port to listen at; 0 for any free one')),
+    tlsCert: file('--tls-cert <file>', 'the certificate of the server (PEM)'),
+    tlsKey: file('--tls-key <file>', 'the private key of the certificate (PEM)'),
+    behindProxy: flag('--behind-proxy', 'a proxy encrypts: believe its X-Forwarded-For and -Proto'),
+    allowHost: defaultsTo(
+      [],
+      parsed('--allow-host <name>', listArgument, 'a name that clients use; may be repeated', { isRepeatable: true }),
+      'none',
+    ),
+  }),
+  ...grouped('Limits', {
+    maxRuns: defaultsTo(4, parsed('--max-runs <n>', wholeNumber(1), 'at most N runs at once')),
+    maxQueue: defaultsTo(100, parsed('--max-queue <n>', wholeNumber(0), 'at most N waiting runs')),
+    maxUpload: defaultsTo(1e9, parsed('--max-upload <size>', size, 'the largest body'), '1GB'),
+    maxDisk: defaultsTo(10e9, parsed('--max-disk <size>', size, 'the space of all runs on disk'), '10GB'),
+    keep: defaultsTo(30 * 86_400_000, parsed('--keep <duration>', duration, 'delete ended runs after this time'), '30d'),
+    grace: defaultsTo(30_000, parsed('--grace <duration>', duration, 'time to end after a signal'), '30s'),
+  }),
+  ...grouped('Page', {
+    edit: flag('--edit', 'let the page save maps into the flows'),
+    ui: negated('--no-ui', 'serve no page'),
+    open: flag('--open', 'open the page in the browser'),
+  }),
+  ...grouped('Running', {
+    resume: negated('--no-resume', 'let runs that a crash has cut off wait for a person'),
+    log: defaultsTo(
+      'text' as const,
+      parsed('--log <form>', logForm, 'the form of the log: text or json', { choices: async () => ['text', 'json'] }),
+    ),
+    env: envOption(),
+    allowHttp: flag('--allow-http', 'allow http:// URLs to other machines'),
+    cacert: cacertOption(),
+  }),
+};
+
+/** The values of the options of `automate serve`. */
+export type ServeOptions = ValuesOf<typeof serveOptions>;

@@ -1,0 +1,146 @@
+import Fastify, { type FastifyError, type FastifyInstance, type FastifyReply, type FastifyRequest, type HTTPMethods } from 'fastify';
+import { hasZodFastifySchemaValidationErrors, validatorCompiler } from 'fastify-type-provider-zod';
+import { parseBody } from './json-body.ts';
+import type { Hosts } from './listening.ts';
+import { Problem, type ProblemName } from './problem.ts';
+import { newRequestId, requestIdOf } from './request-id.ts';
+
+/** The settings of the web server. */
+export interface AppOptions {
+  readonly hosts: Hosts;
+  readonly tls?: { readonly cert: Buffer; readonly key: Buffer } | undefined;
+  /** True if the last hop's X-Forwarded-For and X-Forwarded-Proto are believed. */
+  readonly behindProxy: boolean;
+  /** Takes each answered request. */
+  answered(request: FastifyRequest, reply: FastifyReply): void;
+  /** Takes an error that is a bug. */
+  bug(error: unknown, request: FastifyRequest): void;
+}
+
+/** Maximum of a JSON body. */
+export const maxJsonBytes = 1024 * 1024;
+
+const contentSecurityPolicy =
+  "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; font-src 'self'; connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'";
+
+/** Headers of every answer. */
+const safeHeaders = {
+  'content-security-policy': contentSecurityPolicy,
+  'x-content-type-options': 'nosniff',
+  'referrer-policy': 'no-referrer',
+  'cross-origin-opener-policy': 'same-origin',
+  'cross-origin-resource-policy': 'same-origin',
+  'cache-control': 'no-store',
+};
+
+/** Creates the web server, without routes: hosts, request ids, headers, problems. */
+export function createApp(options: AppOptions): FastifyInstance {
+  const { hosts, tls, behindProxy } = options;
+  const app = Fastify({
+    bodyLimit: maxJsonBytes,
+    genReqId: requestIdOf,
+    requestIdHeader: false,
+    // The last hop alone.
+    trustProxy: behindProxy ? (_address, hop) => hop < 1 : false,
+    forceCloseConnections: false,
+    return503OnClosing: false,
+    exposeHeadRoutes: false,
+    clientErrorHandler: refuseBrokenRequest,
+    frameworkErrors: (error, request, reply) => void sendError(error, request as FastifyRequest, reply as FastifyReply, options),
+    ...(tls && { https: tls }),
+  }) as unknown as FastifyInstance;
+  app.setValidatorCompiler(validatorCompiler);
+  app.setSerializerCompiler(() => (value) => JSON.stringify(value));
+  app.removeAllContentTypeParsers();
+  app.addContentTypeParser('application/json', { parseAs: 'string' }, (_request, text, done) => {
+    try {
+      done(null, parseBody(text as string));
+    } catch (error) {
+      done(error as Error);
+    }
+  });
+  app.addHook('onRequest', async (request, reply) => {
+    reply.headers({ ...safeHeaders, 'x-request-id': request.id });
+    if (tls) reply.header('strict-transport-security', 'max-age=31536000');
+    if (!hosts.isServed(request.headers.host)) throw new Problem('host-not-served', 'expected a Host header with a name of this server');
+  });
+  app.addHook('onResponse', async (request, reply) => options.answered(request, reply));
+  app.setErrorHandler((error: FastifyError, request, reply) => sendError(error, request, reply, options));
+  app.setNotFoundHandler(async (request) => {
+    throw new Problem('not-found', `there is nothing at ${request.url.split('?')[0]}`);
+  });
+  return app;
+}
+
+/** The handlers of a path by method. */
+type Routes = Partial<Record<'GET' | 'POST' | 'PUT' | 'DELETE', Parameters<FastifyInstance['route']>[0]>>;
+
+type RouteOptions = Omit<Parameters<FastifyInstance['route']>[0], 'method' | 'url'>;
+
+const allMethods: readonly HTTPMethods[] = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'];
+
+/** Adds the routes of a path. HEAD works where GET does; any other method is answered with 405. */
+export function addRoutes(app: FastifyInstance, url: string, routes: { readonly [Method in keyof Routes]?: RouteOptions }): void {
+  const served: HTTPMethods[] = Object.keys(routes) as HTTPMethods[];
+  for (const [method, route] of Object.entries(routes)) app.route({ ...route, method, url });
+  if (routes.GET) {
+    const { schema, ...rest } = routes.GET;
+    app.route({ ...rest, schema: { ...schema, hide: true } as object, method: 'HEAD', url });
+    served.push('HEAD');
+  }
+  app.route({
+    method: allMethods.filter((method) => !served.includes(method)) as HTTPMethods[],
+    url,
+    schema: { hide: true } as object,
+    handler: async (request) => {
+      const allow = served.join(', ');
+      throw new Problem('method-not-allowed', `expected ${allow}, found ${request.method}`, {}, { allow });
+    },
+  });
+}
+
+function sendError(error: unknown, request: FastifyRequest, reply: FastifyReply, options: AppOptions): FastifyReply {
+  const problem = problemOf(error);
+  if (problem.problem === 'internal') options.bug(error, request);
+  if (!reply.hasHeader('x-request-id')) reply.headers({ ...safeHeaders, 'x-request-id': request.id });
+  return reply
+    .code(problem.status)
+    .headers(problem.headers)
+    .header('content-type', 'application/problem+json; charset=utf-8')
+    .serializer((body: unknown) => body as string)
+    .send(JSON.stringify(problem.body(request.id)));
+}
+
+const byFastifyCode: Readonly<Record<string, readonly [ProblemName, string]>> = {
+  FST_ERR_CTP_BODY_TOO_LARGE: ['too-large', 'expected a body of at most 1 MB'],
+  FST_ERR_CTP_INVALID_MEDIA_TYPE: ['media-type', 'expected a body of type application/json'],
+  FST_ERR_CTP_EMPTY_JSON_BODY: ['bad-request', 'expected a body, found none'],
+  FST_ERR_BAD_URL: ['bad-request', 'the address is not a valid URL'],
+};
+
+/** The error as a Problem. Anything that is no fault of the request is `internal`. */
+function problemOf(error: unknown): Problem {
+  if (error instanceof Problem) return error;
+  if (hasZodFastifySchemaValidationErrors(error)) {
+    const errors = error.validation.map(({ instancePath, message }) => ({ pointer: instancePath, detail: message }));
+    return new Problem('bad-request', `${error.validationContext}: ${errors.map(({ detail }) => detail).join('; ')}`, { errors });
+  }
+  const { code = '', statusCode } = error as FastifyError;
+  const known = byFastifyCode[code];
+  if (known?.[0] === 'too-large') return new Problem(...known, { limit: maxJsonBytes });
+  if (known?.[0] === 'media-type') return new Problem(...known, { expected: ['application/json'] });
+  if (known) return new Problem(...known);
+  if (code.startsWith('FST_') && statusCode !== undefined && statusCode < 500) return new Problem('bad-request', (error as Error).message);
+  return new Problem('internal', 'this is a bug; the log of the server says more');
+}
+
+/** Answers bytes that are no HTTP request, in the form of every other problem. */
+function refuseBrokenRequest(error: Error & { code?: string }, socket: import('node:net').Socket): void {
+  if (error.code === 'ECONNRESET' || !socket.writable) return void socket.destroy();
+  const id = newRequestId();
+  const problem = new Problem('bad-request', 'the request is not valid HTTP');
+  const body = JSON.stringify(problem.body(id));
+  socket.end(
+    `HTTP/1.1 400 Bad Request\r\nContent-Type: application/problem+json; charset=utf-8\r\nX-Request-Id: ${id}\r\nCache-Control: no-store\r\nConnection: close\r\nContent-Length: ${Buffer.byteLength(body)}\r\n\r\n${body}`,
+  );
+}

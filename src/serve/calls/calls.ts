@@ -1,0 +1,192 @@
+import type { FailureReport } from '../../core/event.ts';
+import { AutomateError, FlowError } from '../../core/failure.ts';
+import type { Fields } from '../../core/record.ts';
+import { createWriter } from '../../io/records/writers/writer.ts';
+import type { LetInKey } from '../caller.ts';
+import type { ServedFlow } from '../flows/flow-folder.ts';
+import { problemJson } from '../flows/flow-json.ts';
+import { Problem } from '../problem.ts';
+import { type CallUnderWay, FlowRuntime, type Shared } from './flow-runtime.ts';
+
+/** A call as it was asked for. */
+export interface CallRequest {
+  readonly flow: ServedFlow;
+  readonly fields: Fields;
+  /** Absent for the page. */
+  readonly key: LetInKey | undefined;
+  /** The longest wait for its answer. */
+  readonly waitMs: number;
+  /** Aborted when the client has gone. */
+  readonly gone: AbortSignal;
+}
+
+/** Maximum of calls under way. */
+const maxCalls = 256;
+
+/** A runtime is made anew after this time: its secrets may have changed. */
+const maxAgeMs = 60_000;
+
+interface Kept {
+  readonly flow: ServedFlow;
+  readonly runtime: Promise<FlowRuntime>;
+  readonly untilMs: number;
+  calls: number;
+}
+
+/** The calls of all flows. */
+export class Calls {
+  readonly #shared: Shared;
+  readonly #now: () => number;
+  readonly #kept = new Map<string, Kept>();
+  readonly #closing = new Set<Promise<void>>();
+  #underWay = 0;
+
+  constructor(shared: Shared, now: () => number) {
+    this.#shared = shared;
+    this.#now = now;
+  }
+
+  /** Runs one record through a flow. Returns the JSON text of the answer. Throws a Problem. */
+  async answer(request: CallRequest): Promise<string> {
+    if (this.#underWay >= maxCalls) {
+      throw new Problem('queue-full', `expected at most ${maxCalls} calls at once`, {}, { 'retry-after': '1' });
+    }
+    this.#underWay++;
+    const kept = this.#runtimeOf(request);
+    kept.calls++;
+    try {
+      const runtime = await kept.runtime.catch(asProblem(request.flow));
+      const call = startCall(runtime, request.fields);
+      await this.#ended(call, request);
+      return answerText(call, runtime, request);
+    } finally {
+      this.#underWay--;
+      kept.calls--;
+      this.#forgetOld();
+    }
+  }
+
+  /** Waits for the calls under way and closes everything that was kept for them. */
+  async close(): Promise<void> {
+    for (const kept of this.#kept.values()) this.#close(kept);
+    this.#kept.clear();
+    await Promise.all(this.#closing);
+  }
+
+  async #ended({ run }: CallUnderWay, { waitMs, gone, flow }: CallRequest): Promise<void> {
+    const giveUp = (message: string) => run.phase.advance('stopped', { ending: 'interrupted', message });
+    const left = () => giveUp('the client has gone');
+    gone.addEventListener('abort', left, { once: true });
+    let timer: NodeJS.Timeout | undefined;
+    const late = new Promise<never>((_, reject) => {
+      timer = setTimeout(() => {
+        giveUp('it took too long');
+        reject(new Problem('call-timeout', `${flow.id} took more than ${waitMs / 1000} s; what was sent is paid`));
+      }, waitMs);
+    });
+    try {
+      await Promise.race([run.ended.catch(asProblem(flow)), late]);
+    } finally {
+      clearTimeout(timer);
+      gone.removeEventListener('abort', left);
+      run.ended.catch(() => undefined);
+    }
+  }
+
+  #runtimeOf({ flow, key }: CallRequest): Kept {
+    const name = `${key?.id ?? ''} ${flow.id}`;
+    const found = this.#kept.get(name);
+    if (found && found.flow === flow && this.#now() < found.untilMs) return found;
+    if (found) this.#close(found);
+    const runtime = FlowRuntime.open(validPlan(flow), flow.path, this.#shared, key);
+    const kept: Kept = { flow, runtime, untilMs: this.#now() + maxAgeMs, calls: 0 };
+    this.#kept.set(name, kept);
+    runtime.catch(() => this.#kept.get(name) === kept && this.#kept.delete(name));
+    return kept;
+  }
+
+  #forgetOld(): void {
+    for (const [name, kept] of this.#kept) {
+      if (kept.calls > 0 || this.#now() < kept.untilMs) continue;
+      this.#kept.delete(name);
+      this.#close(kept);
+    }
+  }
+
+  /** Closes a runtime once its calls have ended. */
+  #close(kept: Kept): void {
+    const closed = this.#closed(kept)
+      .catch((error: unknown) => this.#shared.say((error as Error).message))
+      .finally(() => this.#closing.delete(closed));
+    this.#closing.add(closed);
+  }
+
+  async #closed(kept: Kept): Promise<void> {
+    while (kept.calls > 0) await new Promise((resolve) => setTimeout(resolve, 50));
+    await (await kept.runtime.catch(() => undefined))?.close();
+  }
+}
+
+/** The plan of a flow. Throws a Problem (`flow-invalid`). */
+export function validPlan({ id, plan, problems, path }: ServedFlow) {
+  if (plan) return plan;
+  throw new Problem('flow-invalid', `${id} is not valid`, { errors: problems.map((problem) => problemJson(problem, path)) });
+}
+
+function startCall(runtime: FlowRuntime, fields: Fields): CallUnderWay {
+  try {
+    return runtime.call(fields);
+  } catch (error) {
+    throw error instanceof AutomateError && error.kind === 'credits' ? creditsProblem(error.message) : error;
+  }
+}
+
+/** The problem of credits that are used up. */
+export function creditsProblem(message: string): Problem {
+  const now = new Date();
+  const resetsAt = new Date(Date.UTC(now.getUTCFullYear(), now.getUTCMonth() + 1)).toISOString();
+  return new Problem('credits-used-up', message, { of: message.includes('key') ? 'key' : 'allowance', resets_at: resetsAt });
+}
+
+/** Throws an error of a whole run as a Problem. */
+export function asProblem(flow: Pick<ServedFlow, 'id' | 'path'>): (error: unknown) => never {
+  return (error) => {
+    if (error instanceof FlowError && error.kind === 'credential') throw credentialProblem(error, flow);
+    if (error instanceof FlowError)
+      throw new Problem('flow-invalid', `${flow.id} is not valid`, { errors: error.problems.map((one) => problemJson(one, flow.path)) });
+    if (!(error instanceof AutomateError)) throw error;
+    if (error.kind === 'credential') throw credentialProblem(error, flow);
+    if (error.kind === 'credits') throw creditsProblem(error.message);
+    if (error.kind === 'output') throw new Problem('disk-full', 'the server cannot write what it has to keep');
+    throw error;
+  };
+}
+
+function credentialProblem({ message }: AutomateError, { id }: Pick<ServedFlow, 'id'>): Problem {
+  const credential = /credential "([^"]+)"/.exec(message)?.[1] ?? null;
+  const detail = `${id} needs a credential that is missing or refused`;
+  return new Problem('credential-missing', detail, { credential }, { 'retry-after': '60' });
+}
+
+const json = createWriter({ kind: 'ndjson', gzip: false }, undefined);
+
+function answerText({ run, output, credits }: CallUnderWay, { redactor }: FlowRuntime, { flow }: CallRequest): string {
+  const { outcome } = output;
+  if (!outcome) {
+    const reason = run.phase.reason;
+    if (reason?.ending === 'max-credits') throw creditsProblem(reason.message);
+    if (reason?.ending === 'on-error-stop') throw failedProblem({ message: redactor.text(reason.message) }, credits());
+    throw new Problem('stopping', `${flow.id} did not finish: ${reason?.message ?? 'it was stopped'}`, {}, { 'retry-after': '1' });
+  }
+  if ('failure' in outcome) {
+    const { node, kind, status, message, attempts } = outcome.failure;
+    throw failedProblem({ node, class: kind, status, message: redactor.text(message), attempts }, credits());
+  }
+  const records = output.rows.map((row) => json.write([row], false).trimEnd());
+  return redactor.json(`{"records":[${records.join(',')}],"credits":${credits()}}`);
+}
+
+function failedProblem(failure: Partial<FailureReport> & { readonly message: string }, credits: number): Problem {
+  const { node = null, class: kind = null, status = null, message, attempts = null } = failure;
+  return new Problem('record-failed', message, { error: { node, class: kind, status, message, attempts }, credits });
+}

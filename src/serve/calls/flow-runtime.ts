@@ -1,0 +1,120 @@
+import { randomUUID } from 'node:crypto';
+import { type FlowSecrets, loadSecrets } from '../../cli/flow/flow-secrets.ts';
+import { openRunLedger, pricesOf } from '../../cli/run/run-ledger.ts';
+import { type WiredPorts, wire } from '../../cli/wire.ts';
+import { AutomateError } from '../../core/failure.ts';
+import type { Item } from '../../core/item.ts';
+import type { Plan } from '../../core/plan.ts';
+import type { Ledger } from '../../core/ports.ts';
+import type { Fields } from '../../core/record.ts';
+import type { Gates } from '../../engine/gates.ts';
+import { type Run, startRun } from '../../engine/run.ts';
+import type { Routes } from '../../io/http/routes.ts';
+import type { RunLedger } from '../../io/ledger/run-ledger.ts';
+import type { Redactor } from '../../io/secrets/redact.ts';
+import type { LetInKey } from '../caller.ts';
+import { createQuietTerminal } from '../quiet-terminal.ts';
+import { MemoryOutput } from './memory-output.ts';
+
+/** The parts of the process that all runs and calls share. */
+export interface Shared {
+  readonly gates: Gates;
+  readonly routes: Routes;
+  readonly allowHttp: boolean;
+  readonly cacert: string | undefined;
+  readonly env: string | undefined;
+  /** Takes a line for the log. */
+  say(text: string): void;
+}
+
+/** A call under way. */
+export interface CallUnderWay {
+  readonly run: Run;
+  readonly output: MemoryOutput;
+  /** The credits that it has spent so far. */
+  credits(): number;
+}
+
+/** A flow that is ready for calls: its plan, secrets, connections and ledger are kept between them. */
+export class FlowRuntime {
+  readonly redactor: Redactor;
+  readonly #plan: Plan;
+  readonly #shared: Shared;
+  readonly #secrets: FlowSecrets;
+  readonly #ledger: RunLedger;
+  readonly #ports: WiredPorts;
+
+  private constructor(plan: Plan, shared: Shared, parts: { redactor: Redactor; secrets: FlowSecrets; ledger: RunLedger }) {
+    const { redactor, secrets, ledger } = parts;
+    this.redactor = redactor;
+    this.#plan = plan;
+    this.#shared = shared;
+    this.#secrets = secrets;
+    this.#ledger = ledger;
+    const { allowHttp, cacert, env, routes, say } = shared;
+    this.#ports = wire({ credentials: secrets, redactor, allowHttp, cacert, env, routes, ledger, report: () => undefined, warn: say });
+  }
+
+  /** Loads the secrets and opens the ledger. Throws a FlowError (`credential`). `key`: pays; absent for the page. */
+  static async open(plan: Plan, file: string, shared: Shared, _key: LetInKey | undefined): Promise<FlowRuntime> {
+    const { redactor, ...terminal } = createQuietTerminal(shared.say);
+    const secrets = await loadSecrets(plan, file, { ...(shared.env !== undefined && { env: shared.env }) }, { ...terminal, redactor });
+    const ledger = await openRunLedger(pricesOf(plan, shared.env), { run: randomUUID(), env: shared.env, warn: shared.say });
+    return new FlowRuntime(plan, shared, { redactor, secrets, ledger });
+  }
+
+  /** Starts the call of one record. Throws an AutomateError (`credits`) if nothing is left to pay with. */
+  call(fields: Fields): CallUnderWay {
+    const usedUp = this.#ledger.usedUp();
+    if (usedUp !== undefined) throw new AutomateError('credits', usedUp);
+    const output = new MemoryOutput();
+    const paid = new CountingLedger(this.#ledger);
+    const ports = { ...this.#ports.forRun(randomUUID(), () => undefined), ledger: paid };
+    const item: Item = { number: 1, fields, end: { offset: 0, line: 0 } };
+    const parts = { input: oneItem(item), output, ports, gates: this.#shared.gates };
+    const run = startRun(this.#plan, parts, { unordered: false, maxErrors: undefined, keepsGoing: true });
+    return { run, output, credits: () => paid.spent };
+  }
+
+  async close(): Promise<void> {
+    await this.#ports.close();
+    this.#ledger.close();
+    await this.#secrets.usesRecorded();
+  }
+}
+
+async function* oneItem(item: Item): AsyncGenerator<readonly Item[]> {
+  yield [item];
+}
+
+/** The ledger of a flow as one call sees it: it counts what the call spends. */
+class CountingLedger implements Ledger {
+  spent = 0;
+  readonly #ledger: RunLedger;
+
+  constructor(ledger: RunLedger) {
+    this.#ledger = ledger;
+  }
+
+  hold(node: string): string | undefined {
+    return this.#ledger.hold(node);
+  }
+
+  settle(node: string, cost?: number): void {
+    const before = this.#ledger.spent();
+    this.#ledger.settle(node, cost);
+    this.spent += this.#ledger.spent() - before;
+  }
+
+  release(node: string): void {
+    this.#ledger.release(node);
+  }
+
+  usedUp(): string | undefined {
+    return this.#ledger.usedUp();
+  }
+
+  affords(calls: readonly (readonly [node: string, count: number])[]): boolean {
+    return this.#ledger.affords(calls);
+  }
+}

@@ -1,0 +1,65 @@
+import { basename } from 'node:path';
+import type { Problem } from '../../core/failure.ts';
+import type { Step } from '../../core/node.ts';
+import { allSteps, type Plan } from '../../core/plan.ts';
+import { actionsOf, sumOf } from '../../engine/forecast/actions.ts';
+import type { FlowShape } from '../shapes.ts';
+import type { ServedFlow } from './flow-folder.ts';
+
+/** A flow as the interface shows it. */
+export function flowJson({ id, path, plan, problems, updatedAt }: ServedFlow): FlowShape {
+  const steps = plan ? allSteps(plan.steps) : [];
+  return {
+    id,
+    name: plan?.name ?? id,
+    state: plan ? 'valid' : 'invalid',
+    problems: problems.map((problem) => problemJson(problem, path)),
+    nodes: steps.map(({ id: node, node: { action }, type }) => ({ id: node, type, connection: action?.price.connection ?? null })),
+    fields: plan ? fieldsRead(plan) : [],
+    adds: plan ? plan.columns([]) : [],
+    credits_per_record: plan ? creditsPerRecord(plan) : { least: 0, most: null },
+    updated_at: updatedAt.toISOString(),
+  };
+}
+
+/** A problem of a flow without the folder of its file. */
+export function problemJson({ line, column, message }: Problem, path: string) {
+  return { line: line ?? null, column: column ?? null, message: message.replaceAll(path, basename(path)) };
+}
+
+/** The fields that its records need: those that its nodes read and no node before adds. */
+function fieldsRead(plan: Plan): string[] {
+  const needed = new Set<string>();
+  let added: string[] = [];
+  for (const { node } of plan.steps) {
+    const inside = allSteps(node.inner?.steps ?? []);
+    const own = inside.flatMap((step) => step.node.columns([]));
+    for (const { field } of [node, ...inside.map((step) => step.node)].flatMap(({ reads }) => reads))
+      if (!added.includes(field) && !own.includes(field)) needed.add(field);
+    added = node.columns(added);
+  }
+  return [...needed];
+}
+
+/** The credits of one record, without retries. `most` is null where it is not bounded. */
+function creditsPerRecord({ steps: flow }: Plan): { least: number; most: number | null } {
+  const steps = allSteps(flow).filter(({ node }) => !node.inner);
+  const first = steps.findIndex(({ node }) => node.action);
+  if (first === -1) return { least: 0, most: 0 };
+  const loads = steps.map((_, index) => ({ records: index === first ? 1 : 0, calls: undefined, isCached: false }));
+  const prices = steps.map(({ node }) => node.action?.price.credits ?? 0);
+  const { most } = sumOf(actionsOf(flow, steps, loads), (index) => prices[index] as number, Number.POSITIVE_INFINITY);
+  return { least: leastOf(flow), most: Number.isFinite(most) ? most : null };
+}
+
+/** The price of the cheapest call that may be a record's only one; 0 if it may pass without any. */
+function leastOf(flow: readonly Step[]): number {
+  let least = Number.POSITIVE_INFINITY;
+  for (const { when, node } of flow) {
+    if (!node.action) continue;
+    const { price, cache, batchSize } = node.action;
+    least = Math.min(least, price.credits);
+    if (!when && !cache && batchSize === undefined) return least;
+  }
+  return 0;
+}

@@ -1,0 +1,32 @@
+import type { Fields } from '../core/record.ts';
+import { parseJson } from '../core/value/json.ts';
+import { isObject, type JsonObject, type Value } from '../core/value/value.ts';
+import { recordOf } from '../io/records/readers/json-record.ts';
+import { Problem } from './problem.ts';
+
+/** The texts of bodies, which have the order of their fields. */
+const texts = new WeakMap<object, string>();
+
+/** Reads a JSON body; its numbers keep their digits. Throws a Problem. */
+export function parseBody(text: string): Value {
+  if (text === '') throw new Problem('bad-request', 'expected a body, found none');
+  let value: Value;
+  try {
+    value = parseJson(text);
+  } catch (error) {
+    throw new Problem('bad-request', `the body is not valid JSON: ${(error as Error).message}`);
+  }
+  if (typeof value === 'object' && value !== null) texts.set(value, text);
+  return value;
+}
+
+/** The record that a body is. Throws a Problem. */
+export function recordOfBody(body: unknown): Fields {
+  if (!isObject(body as Value)) throw new Problem('bad-request', 'expected one record: a JSON object');
+  return fieldsOf(body as JsonObject, texts.get(body as object) ?? '{}');
+}
+
+/** The fields of an object. `text`: has the order of fields whose names are numbers. */
+export function fieldsOf(object: JsonObject, text: string): Fields {
+  return recordOf(object, text).fields;
+}

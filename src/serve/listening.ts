@@ -1,0 +1,62 @@
+import { isIP } from 'node:net';
+import { AutomateError } from '../core/failure.ts';
+
+/** The options of the command that concern its address. */
+export interface ListeningOptions {
+  readonly host: string;
+  readonly tlsCert?: string;
+  readonly tlsKey?: string;
+  readonly behindProxy?: boolean;
+  readonly allowHost: readonly string[];
+}
+
+/** True for an address that only this machine reaches. */
+export function isLoopback(host: string): boolean {
+  return host === 'localhost' || host === '::1' || (isIP(host) === 4 && host.startsWith('127.'));
+}
+
+/** Throws an AutomateError (`usage`) that lists what is missing before the server may listen at an address that others reach. */
+export function refuseOpenAddress(options: ListeningOptions, hasKey: boolean): void {
+  const { host, tlsCert, tlsKey, behindProxy, allowHost } = options;
+  if ((tlsCert === undefined) !== (tlsKey === undefined)) {
+    const [given, missing] = tlsCert === undefined ? ['--tls-key', '--tls-cert'] : ['--tls-cert', '--tls-key'];
+    throw new AutomateError('usage', `expected ${missing} beside ${given}`);
+  }
+  if (tlsCert !== undefined && behindProxy) throw new AutomateError('usage', 'expected --tls-cert or --behind-proxy, found both');
+  if (isLoopback(host)) return;
+  const missing = [
+    ...(hasKey ? [] : ['an API key: automate keys create NAME']),
+    ...(tlsCert !== undefined || behindProxy
+      ? []
+      : ['encryption: --tls-cert FILE --tls-key FILE, or --behind-proxy for a proxy that does it']),
+    ...(allowHost.length > 0 ? [] : ['the name that clients use: --allow-host NAME']),
+  ];
+  if (missing.length === 0) return;
+  throw new AutomateError('usage', `--host ${host} can be reached from other machines, and this is missing:\n${missing.join('\n')}`);
+}
+
+/** Tells if a request's Host header names this server, which stops DNS rebinding. */
+export class Hosts {
+  readonly #allowed: readonly string[];
+  readonly #isTls: boolean;
+  #port = 0;
+
+  constructor(allowed: readonly string[], isTls: boolean) {
+    this.#allowed = allowed.map((name) => name.toLowerCase());
+    this.#isTls = isTls;
+  }
+
+  /** The port that is listened at. */
+  set port(port: number) {
+    this.#port = port;
+  }
+
+  isServed(host: string | undefined): boolean {
+    if (host === undefined) return false;
+    const name = host.toLowerCase();
+    const own = ['127.0.0.1', 'localhost', '[::1]'];
+    if (own.some((one) => name === `${one}:${this.#port}`)) return true;
+    if (this.#port === (this.#isTls ? 443 : 80) && own.includes(name)) return true;
+    return this.#allowed.includes(name) || this.#allowed.includes(name.replace(/:\d+$/, ''));
+  }
+}

@@ -1,0 +1,44 @@
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import type { AppOptions } from './app.ts';
+
+/** The log of requests: no key, no body, no field, no query. */
+export type RequestLog = Pick<AppOptions, 'answered' | 'bug'>;
+
+/** Makes the log. `write`: takes one line. */
+export function createLog(form: 'text' | 'json', write: (line: string) => void): RequestLog {
+  return {
+    answered(request, reply) {
+      const entry = entryOf(request, reply);
+      write(form === 'json' ? JSON.stringify(entry) : textOf(entry));
+    },
+    bug(error, request) {
+      const stack = (error as Error)?.stack ?? String(error);
+      write(
+        form === 'json'
+          ? JSON.stringify({ time: new Date().toISOString(), bug: stack, request: request.id })
+          : `bug: ${request.id}: ${stack}`,
+      );
+    },
+  };
+}
+
+type Entry = ReturnType<typeof entryOf>;
+
+function entryOf(request: FastifyRequest, reply: FastifyReply) {
+  const { key } = request as FastifyRequest & { key?: { readonly id: string } };
+  return {
+    time: new Date().toISOString(),
+    method: request.method,
+    path: request.url.split('?')[0] as string,
+    status: reply.statusCode,
+    ms: Math.round(reply.elapsedTime),
+    bytes: Number(reply.getHeader('content-length') ?? 0),
+    key: key?.id ?? null,
+    request: request.id,
+  };
+}
+
+/** One line: a path is percent-encoded, so that it holds no line break. */
+function textOf({ time, method, path, status, ms, bytes, key, request }: Entry): string {
+  return `${time} ${method} ${path} ${status} ${ms} ms ${bytes} B ${key ?? '-'} ${request}`;
+}

@@ -1,0 +1,78 @@
+import type { FastifyInstance, FastifyRequest } from 'fastify';
+import * as z from 'zod';
+import { addRoutes } from '../app.ts';
+import { Caller } from '../caller.ts';
+import { Problem } from '../problem.ts';
+import type { Server } from '../server.ts';
+import type { Links } from '../session/links.ts';
+import type { Sessions } from '../session/sessions.ts';
+import { addFlowRoutes } from './v1.ts';
+
+/** The settings of the page's routes. */
+export interface UiOptions {
+  readonly sessions: Sessions;
+  readonly links: Links;
+  readonly isTls: boolean;
+  /** The port that is listened at: the cookie is named after it. */
+  port(): number;
+}
+
+const page = new Caller(undefined);
+
+/** Adds the routes of the page: those of `/v1` over all flows, and its own. */
+export function addUiRoutes(app: FastifyInstance, server: Server, options: UiOptions): void {
+  const { sessions, links, isTls } = options;
+  app.addHook('onRequest', async (request) => {
+    const path = request.url.split('?')[0] as string;
+    if (!path.startsWith('/ui/')) return;
+    if (path !== '/ui/session' || request.method !== 'POST') requireSession(request, options);
+    if (request.method !== 'GET' && request.method !== 'HEAD') refuseOtherSites(request, isTls);
+  });
+  addRoutes(app, '/ui/session', {
+    POST: {
+      schema: { hide: true, body: z.strictObject({ token: z.string() }) } as object,
+      handler: async (request, reply) => {
+        if (!links.spend((request.body as { token: string }).token))
+          throw new Problem('session-missing', 'the link was used, or has expired: automate serve login prints a new one');
+        const proofs = sessions.open();
+        const secure = isTls || request.protocol === 'https' ? '; Secure' : '';
+        const cookie = `${cookieName(options)}=${proofs.cookie}; HttpOnly; SameSite=Strict; Path=/${secure}`;
+        return reply.header('set-cookie', cookie).send({ page_token: proofs.pageToken });
+      },
+    },
+    DELETE: {
+      handler: async (request, reply) => {
+        sessions.close(cookieOf(request, options) ?? '');
+        return reply.code(204).send();
+      },
+    },
+  });
+  addFlowRoutes(app, server, { base: '/ui', callerOf: () => page });
+}
+
+function requireSession(request: FastifyRequest, options: UiOptions): void {
+  const cookie = cookieOf(request, options);
+  const pageToken = request.headers['x-automate-page'];
+  if (cookie !== undefined && typeof pageToken === 'string' && options.sessions.use({ cookie, pageToken })) return;
+  throw new Problem('session-missing', 'expected a session: automate serve login prints a link that opens one');
+}
+
+/** A page of another site must not make the browser change anything here (CSRF). */
+function refuseOtherSites({ headers, protocol }: FastifyRequest, isTls: boolean): void {
+  const { origin, host } = headers;
+  const scheme = isTls ? 'https' : protocol;
+  const isOwn = origin === undefined ? headers['sec-fetch-site'] === 'same-origin' : origin === `${scheme}://${host}`;
+  if (!isOwn) throw new Problem('cross-site', 'expected a request of the own page');
+}
+
+function cookieName({ port }: UiOptions): string {
+  return `automate_session_${port()}`;
+}
+
+function cookieOf({ headers: { cookie = '' } }: FastifyRequest, options: UiOptions): string | undefined {
+  const prefix = `${cookieName(options)}=`;
+  return cookie
+    .split(/;\s*/)
+    .find((pair) => pair.startsWith(prefix))
+    ?.slice(prefix.length);
+}

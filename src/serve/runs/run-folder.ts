@@ -1,0 +1,69 @@
+import { readdir, readFile, rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import { makeFolder } from '../../io/files/folder.ts';
+import { statOf } from '../../io/files/stat.ts';
+import { writeDurably } from '../../io/files/state-file.ts';
+import { runId } from './run-id.ts';
+import type { StoredRun } from './stored-run.ts';
+
+/** The files of one run. */
+export class RunFolder {
+  readonly path: string;
+
+  constructor(runs: string, id: string) {
+    this.path = join(runs, id);
+  }
+
+  get flow(): string {
+    return join(this.path, 'flow.yaml');
+  }
+
+  get events(): string {
+    return join(this.path, 'events.ndjson');
+  }
+
+  get summary(): string {
+    return join(this.path, 'summary.json');
+  }
+
+  input(format: string): string {
+    return join(this.path, `input.${format}`);
+  }
+
+  output(format: string): string {
+    return join(this.path, `output.${format}`);
+  }
+
+  errors(format: string): string {
+    return join(this.path, `errors.${format.replace(/\.gz$/, '')}`);
+  }
+
+  create(): void {
+    makeFolder(this.path);
+  }
+
+  async save(run: StoredRun): Promise<void> {
+    await writeDurably(join(this.path, 'run.json'), `${JSON.stringify(run, null, 2)}\n`);
+  }
+
+  /** The bytes of its files. */
+  async size(): Promise<number> {
+    const names = await readdir(this.path).catch(() => []);
+    return names.reduce((sum, name) => sum + (statOf(join(this.path, name))?.size ?? 0), 0);
+  }
+
+  async delete(): Promise<void> {
+    await rm(this.path, { recursive: true, force: true });
+  }
+}
+
+/** The runs of a folder, oldest first. One whose upload broke off has no `run.json`: it is deleted. */
+export async function readRuns(runs: string): Promise<StoredRun[]> {
+  const found: StoredRun[] = [];
+  for (const id of (await readdir(runs)).filter((name) => runId.test(name)).sort()) {
+    const text = await readFile(join(runs, id, 'run.json'), 'utf8').catch(() => undefined);
+    if (text === undefined) await rm(join(runs, id), { recursive: true, force: true });
+    else found.push(JSON.parse(text) as StoredRun);
+  }
+  return found;
+}

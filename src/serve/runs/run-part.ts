@@ -1,0 +1,199 @@
+import { readFile } from 'node:fs/promises';
+import { exitCodeOf } from '../../cli/exit.ts';
+import { loadFlow } from '../../cli/flow/flow-file.ts';
+import { hasTextCells, inputFormat, openInput } from '../../cli/input-options.ts';
+import type { OpenRun } from '../../cli/run/open-run.ts';
+import { planOutput } from '../../cli/run/output/output-plan.ts';
+import { type RunStart, runPlanned } from '../../cli/run/run.ts';
+import type { Follower, RunHost } from '../../cli/run/run-host.ts';
+import type { RunOptions, RunRequest } from '../../cli/run/run-options.ts';
+import { shareDone } from '../../cli/show/run/reading.ts';
+import { AutomateError } from '../../core/failure.ts';
+import { orUndefined } from '../../core/or-undefined.ts';
+import type { RunPhase, StopReason } from '../../engine/phase.ts';
+import type { Shared } from '../calls/flow-runtime.ts';
+import { createQuietTerminal } from '../quiet-terminal.ts';
+import type { RunEvents } from './run-events.ts';
+import type { RunFolder } from './run-folder.ts';
+import type { StoredRun, Totals } from './stored-run.ts';
+
+/** The result of one part of a run: from its start or resumption to its end. */
+export interface EndedPart {
+  readonly ending: string | null;
+  readonly exitCode: number;
+  readonly reason: string | null;
+  readonly counts: StoredRun['counts'] | undefined;
+  readonly totals: Totals | undefined;
+}
+
+/** Time for unfinished records after a stop. */
+const graceMs = 10_000;
+
+/** A part of a run under way: the same run that the command would make of these files. */
+export class RunPart {
+  readonly #stored: StoredRun;
+  readonly #folder: RunFolder;
+  readonly #shared: Shared;
+  readonly #events: RunEvents;
+  #run: OpenRun | undefined;
+  #phase: RunPhase | undefined;
+  #stop: StopReason | undefined;
+  #isAborted = false;
+
+  constructor(stored: StoredRun, folder: RunFolder, shared: Shared, events: RunEvents) {
+    this.#stored = stored;
+    this.#folder = folder;
+    this.#shared = shared;
+    this.#events = events;
+  }
+
+  /** Runs the records to their end. */
+  async run(): Promise<EndedPart> {
+    try {
+      const exitCode = await this.#start();
+      return { ...(await this.#summary()), exitCode };
+    } catch (error) {
+      if (!(error instanceof AutomateError)) this.#shared.say((error as Error).stack ?? String(error));
+      const reason = error instanceof AutomateError ? this.#withoutPaths(error.message) : 'this is a bug; the log of the server says more';
+      return { ...(await this.#summary()), ending: 'failed', exitCode: exitCodeOf(error), reason };
+    }
+  }
+
+  /** Starts no more records, and gives up those under way after a grace time. */
+  stop(message: string): void {
+    this.#stop = { ending: 'interrupted', message, patienceMs: graceMs };
+    this.#phase?.advance('finishing', this.#stop);
+    setTimeout(() => this.abort(), graceMs).unref();
+  }
+
+  /** Gives up the records under way. */
+  abort(): void {
+    this.#isAborted = true;
+    this.#phase?.advance('stopped', this.#stop);
+  }
+
+  /** The counts so far, with those of earlier parts. */
+  counts(): StoredRun['counts'] {
+    if (!this.#run) return this.#stored.counts;
+    const { tally, claim } = this.#run;
+    const { written, failed } = claim.from;
+    return {
+      read: written + failed + tally.read,
+      written: written + tally.written,
+      failed: failed + tally.failed,
+      retries: this.#stored.totals.retries + tally.retries,
+      waiting: tally.parked,
+    };
+  }
+
+  /** The figures of this part that are added to those of earlier ones. */
+  totals(): Totals | undefined {
+    if (!this.#run) return undefined;
+    const { tally, ports } = this.#run;
+    return {
+      retries: tally.retries,
+      credits: ports.credits(),
+      failures: [...tally.failures.values()].map(({ node = null, class: kind, status = null, count, message }) => ({
+        ...{ node, class: kind, status, count, message },
+      })),
+      mapped: [...tally.hits.values()].flat().map((hit) => ({ ...hit })),
+    };
+  }
+
+  /** The finished share and the pauses; absent before the first record. */
+  figures(): { readonly share: number | null; readonly paused: readonly { gate: string; until: string }[] } | undefined {
+    if (!this.#run) return undefined;
+    const { source, reading, tally, claim, pauses } = this.#run;
+    const recordsBefore = claim.from.written + claim.from.failed;
+    const { limit } = this.#stored.options;
+    const { totalBytes } = source;
+    const facts = { totalBytes, readBytes: source.readBytes(), reading, doneRecords: tally.read, recordsBefore, limit };
+    const pause = pauses.current();
+    const until = (leftMs: number) => new Date(Date.now() + leftMs).toISOString();
+    return {
+      share: shareDone(facts)?.ofWhole ?? null,
+      paused: pause ? [{ gate: pause.gate, until: until(pause.leftMs) }] : [],
+    };
+  }
+
+  async #start(): Promise<number> {
+    const { flow } = this.#folder;
+    const options = this.#options();
+    const { allowHttp } = this.#shared;
+    const plan = await loadFlow(flow, { allowHttp, textCells: hasTextCells(options), name: this.#stored.flow });
+    const files = { ...planOutput(flow, options, inputFormat(options)), isOwn: true };
+    const request: RunRequest = { flow, options, written: new Map() };
+    const start: RunStart = { stop: () => undefined };
+    const terminal = createQuietTerminal();
+    try {
+      return await runPlanned({ plan, request, files, open: (from) => openInput(options, from) }, start, terminal, this.#host());
+    } finally {
+      start.claim?.release();
+    }
+  }
+
+  #options(): RunOptions {
+    const { options, inputFormat: format, format: outFormat, hasBegun } = this.#stored;
+    const { allowHttp, cacert, env } = this.#shared;
+    const folder = this.#folder;
+    return {
+      ...options,
+      in: folder.input(format),
+      out: folder.output(outFormat),
+      errors: folder.errors(format),
+      summary: folder.summary,
+      resume: hasBegun,
+      quiet: true,
+      allowHttp,
+      ...(cacert !== undefined && { cacert }),
+      ...(env !== undefined && { env }),
+      input: true,
+      set: [],
+    };
+  }
+
+  #host(): RunHost {
+    return {
+      gates: this.#shared.gates,
+      routes: this.#shared.routes,
+      report: (event) => {
+        if (event.type !== 'record-failed') return;
+        const { record, node = null, class: kind, status = null, message, attempts } = event;
+        const { redactor } = (this.#run as OpenRun).terminal;
+        this.#events.failed({ record, node, class: kind, status, message: redactor.text(message), attempts });
+      },
+      follow: async (run) => this.#follow(run),
+    };
+  }
+
+  #follow(run: OpenRun): Follower {
+    this.#run = run;
+    return {
+      started: (phase) => {
+        this.#phase = phase;
+        if (this.#stop) phase.advance('finishing', this.#stop);
+        if (this.#isAborted) phase.advance('stopped', this.#stop);
+      },
+      signal: () => undefined,
+      recordsEnded: () => undefined,
+      stop: () => undefined,
+    };
+  }
+
+  async #summary(): Promise<Omit<EndedPart, 'exitCode'>> {
+    const counts = this.#run && this.counts();
+    const totals = this.totals();
+    const text = await readFile(this.#folder.summary, 'utf8').catch(() => '');
+    const { ending = null, reason = null } = orUndefined(() => JSON.parse(text) as Partial<EndedPart>) ?? {};
+    return { ending, reason, counts, totals: totals && this.#masked(totals) };
+  }
+
+  #masked(totals: Totals): Totals {
+    const redactor = (this.#run as OpenRun).terminal.redactor;
+    return { ...totals, failures: totals.failures.map((group) => ({ ...group, message: redactor.text(group.message) })) };
+  }
+
+  #withoutPaths(message: string): string {
+    return message.replaceAll(`${this.#folder.path}/`, '');
+  }
+}

@@ -1,0 +1,223 @@
+import { copyFile } from 'node:fs/promises';
+import { statOf } from '../../io/files/stat.ts';
+import type { LetInKey } from '../caller.ts';
+import type { Shared } from '../calls/flow-runtime.ts';
+import { Problem } from '../problem.ts';
+import type { RunState } from '../shapes.ts';
+import { Queue } from './queue.ts';
+import { RunFolder, readRuns } from './run-folder.ts';
+import { newRunId } from './run-id.ts';
+import { ServedRun } from './served-run.ts';
+import { noCounts, noTotals, type StoredRun } from './stored-run.ts';
+
+/** The limits of all runs. */
+export interface RunLimits {
+  /** Under way at once. */
+  readonly maxRuns: number;
+  /** Waiting at once. */
+  readonly maxQueue: number;
+  /** Bytes of all runs on disk. */
+  readonly maxDisk: number;
+  /** Ended runs are deleted after this time. */
+  readonly keepMs: number;
+}
+
+/** A run whose input is stored. */
+export type NewRun = Pick<StoredRun, 'id' | 'flow' | 'key' | 'options' | 'inputFormat' | 'format' | 'bytes' | 'retryOf'>;
+
+/** After that many crashes of the server a run waits for a person. */
+const maxCrashes = 3;
+
+const ended: readonly RunState[] = ['stopped', 'finished', 'failed'];
+
+/** All runs of the server. */
+export class Runs {
+  readonly #path: string;
+  readonly #shared: Shared;
+  readonly #limits: RunLimits;
+  readonly #runs = new Map<string, ServedRun>();
+  readonly #queue = new Queue<ServedRun>();
+  readonly #underWay = new Set<ServedRun>();
+  #isStopping = false;
+
+  constructor(path: string, shared: Shared, limits: RunLimits) {
+    this.#path = path;
+    this.#shared = shared;
+    this.#limits = limits;
+  }
+
+  /** Reads the runs on disk. Those that a stop or a crash left unfinished go on; with `resumes` false they wait for a person. */
+  async open(resumes: boolean): Promise<void> {
+    for (const stored of await readRuns(this.#path)) {
+      const run = new ServedRun(stored, new RunFolder(this.#path, stored.id));
+      this.#runs.set(stored.id, run);
+      if (!ended.includes(stored.state) || stored.isWaiting) await this.#takeUp(run, resumes);
+    }
+  }
+
+  /** Newest first. */
+  all(): ServedRun[] {
+    return [...this.#runs.values()].sort((one, other) => (one.id < other.id ? 1 : -1));
+  }
+
+  find(id: string): ServedRun | undefined {
+    return this.#runs.get(id);
+  }
+
+  /** The folder of a run whose body is about to be stored. Throws a Problem (`queue-full`, `stopping`, `disk-full`). */
+  async newFolder(): Promise<{ readonly id: string; readonly folder: RunFolder }> {
+    if (this.#isStopping) throw new Problem('stopping', 'the server is stopping', {}, { 'retry-after': '10' });
+    if (this.#queue.length >= this.#limits.maxQueue)
+      throw new Problem('queue-full', `expected at most ${this.#limits.maxQueue} waiting runs`, {}, { 'retry-after': '10' });
+    await this.sweep();
+    const id = newRunId();
+    return { id, folder: new RunFolder(this.#path, id) };
+  }
+
+  /** Stores a run and starts it when it is its turn. */
+  async add(given: NewRun, folder: RunFolder): Promise<ServedRun> {
+    const run = new ServedRun(
+      {
+        ...given,
+        ...{ createdAt: new Date().toISOString(), state: 'queued', startedAt: null, endedAt: null, ending: null, exitCode: null },
+        ...{ reason: null, isWaiting: false, resumable: false, crashes: 0, hasBegun: false, counts: noCounts, totals: noTotals },
+      },
+      folder,
+    );
+    await run.change({ state: 'queued' });
+    this.#runs.set(run.id, run);
+    this.#enqueue(run);
+    return run;
+  }
+
+  /** Ends a run early. Returns false if it has ended or is about to. */
+  async stop(run: ServedRun): Promise<boolean> {
+    if (this.#queue.remove(run)) {
+      await run.change({
+        state: 'stopped',
+        ending: 'interrupted',
+        exitCode: 5,
+        reason: 'it was stopped',
+        resumable: true,
+        endedAt: new Date().toISOString(),
+      });
+      run.events.end(run.json());
+      return true;
+    }
+    if (run.stored.state !== 'running') return false;
+    await run.stop('it was stopped');
+    return true;
+  }
+
+  /** Goes on with a run that stopped early. Throws a Problem (`run-state`). */
+  async resume(run: ServedRun): Promise<void> {
+    const { state, resumable } = run.stored;
+    if (!resumable || run.isUnderWay) throw new Problem('run-state', `the run is ${state}: there is nothing to resume`, { state });
+    await run.change({ state: 'queued', ending: null, exitCode: null, reason: null, endedAt: null, resumable: false, crashes: 0 });
+    this.#enqueue(run);
+  }
+
+  /** Makes a run over the failed records of another. Throws a Problem (`run-state`). */
+  async retry({ stored, folder: from }: ServedRun, key: LetInKey | undefined): Promise<ServedRun> {
+    const { state, counts, flow, options, inputFormat, format } = stored;
+    const path = from.errors(inputFormat);
+    const bytes = statOf(path)?.size;
+    if (!ended.includes(state) || counts.failed === 0 || bytes === undefined)
+      throw new Problem('run-state', `the run is ${state} and has no failed records to retry`, { state });
+    const { id, folder } = await this.newFolder();
+    folder.create();
+    const errorsFormat = inputFormat.replace(/\.gz$/, '');
+    await copyFile(path, folder.input(errorsFormat));
+    await copyFile(from.flow, folder.flow);
+    const { skip: _, limit: __, encoding: ___, ...rest } = options;
+    return this.add({ id, flow, key: keyOf(key), options: rest, inputFormat: errorsFormat, format, bytes, retryOf: stored.id }, folder);
+  }
+
+  /** Deletes a run and its files. Throws a Problem (`run-state`) while it is under way or waits. */
+  async delete(run: ServedRun): Promise<void> {
+    const { state } = run.stored;
+    if (!ended.includes(state) || run.isUnderWay) throw new Problem('run-state', `the run is ${state}: stop it first`, { state });
+    this.#runs.delete(run.id);
+    await run.folder.delete();
+  }
+
+  /** Deletes ended runs that are too old, or whose space others need. Throws a Problem (`disk-full`). */
+  async sweep(): Promise<void> {
+    const { keepMs, maxDisk } = this.#limits;
+    const oldest = this.all().reverse();
+    const isEnded = (run: ServedRun) => ended.includes(run.stored.state) && !run.isUnderWay;
+    for (const run of oldest) {
+      const { endedAt } = run.stored;
+      if (isEnded(run) && endedAt !== null && Date.parse(endedAt) + keepMs < Date.now()) await this.delete(run);
+    }
+    const sizes = new Map(await Promise.all(oldest.map(async (run) => [run, await run.folder.size()] as const)));
+    let total = [...sizes.values()].reduce((sum, size) => sum + size, 0);
+    for (const run of oldest) {
+      if (total <= maxDisk) return;
+      if (!this.#runs.has(run.id) || !isEnded(run)) continue;
+      await this.delete(run);
+      total -= sizes.get(run) as number;
+    }
+    if (total > maxDisk) throw new Problem('disk-full', 'the runs take all the space that they may (--max-disk)');
+  }
+
+  /** Stops all runs so that the next start goes on with them. Those that wait stay as they are. */
+  async close(): Promise<void> {
+    this.#isStopping = true;
+    const underWay = [...this.#underWay];
+    await Promise.all(underWay.map((run) => run.stop('the server stopped', true)));
+    await Promise.all(underWay.map((run) => run.ended));
+  }
+
+  /** Gives up the records under way. */
+  abort(): void {
+    for (const run of this.#underWay) run.abort();
+  }
+
+  async #takeUp(run: ServedRun, resumes: boolean): Promise<void> {
+    const { state, isWaiting, hasBegun } = run.stored;
+    const crashes = run.stored.crashes + (isWaiting || state === 'queued' ? 0 : 1);
+    const gaveUp = crashes >= maxCrashes || (crashes > 0 && !resumes);
+    if (gaveUp && hasBegun) {
+      const reason = resumes ? `the server crashed ${maxCrashes} times during this run` : 'the server crashed during this run';
+      await run.change({
+        state: 'stopped',
+        ending: 'crashed',
+        exitCode: 5,
+        reason,
+        crashes,
+        resumable: true,
+        endedAt: new Date().toISOString(),
+      });
+      run.events.end(run.json());
+      return;
+    }
+    await run.change({ state: 'queued', crashes, isWaiting: false, ending: null, exitCode: null, reason: null, endedAt: null });
+    this.#enqueue(run);
+  }
+
+  #enqueue(run: ServedRun): void {
+    this.#queue.add(run.stored.key?.id ?? '', run);
+    this.#startNext();
+  }
+
+  #startNext(): void {
+    while (!this.#isStopping && this.#underWay.size < this.#limits.maxRuns) {
+      const run = this.#queue.next();
+      if (!run) return;
+      this.#underWay.add(run);
+      void run
+        .start(this.#shared)
+        .catch((error: unknown) => this.#shared.say(`${run.id}: ${(error as Error).message}`))
+        .finally(() => {
+          this.#underWay.delete(run);
+          this.#startNext();
+        });
+    }
+  }
+}
+
+/** The part of a key that a run keeps. */
+export function keyOf(key: LetInKey | undefined): StoredRun['key'] {
+  return key ? { id: key.id, name: key.name, ...(key.quota !== undefined && { quota: key.quota }) } : null;
+}

@@ -1,0 +1,151 @@
+import { open } from 'node:fs/promises';
+import type { IncomingMessage } from 'node:http';
+import { createGunzip } from 'node:zlib';
+import { loadFlow } from '../../cli/flow/flow-file.ts';
+import { loadSecrets } from '../../cli/flow/flow-secrets.ts';
+import { isTable, openInput } from '../../cli/input-options.ts';
+import { AutomateError } from '../../core/failure.ts';
+import { syncFolder } from '../../io/files/folder.ts';
+import { writeDurably } from '../../io/files/state-file.ts';
+import { asProblem, validPlan } from '../calls/calls.ts';
+import type { Shared } from '../calls/flow-runtime.ts';
+import type { ServedFlow } from '../flows/flow-folder.ts';
+import { problemJson } from '../flows/flow-json.ts';
+import { Problem } from '../problem.ts';
+import { createQuietTerminal } from '../quiet-terminal.ts';
+import type { RunFolder } from './run-folder.ts';
+import type { StoredOptions } from './stored-run.ts';
+
+/** The format of a body, from its headers. */
+export interface BodyFormat {
+  readonly kind: 'csv' | 'tsv' | 'json' | 'ndjson';
+  readonly isGzip: boolean;
+  readonly charset: string | undefined;
+}
+
+const kinds: Readonly<Record<string, BodyFormat['kind']>> = {
+  'text/csv': 'csv',
+  'text/tab-separated-values': 'tsv',
+  'application/json': 'json',
+  'application/x-ndjson': 'ndjson',
+  'application/jsonl': 'ndjson',
+};
+
+/** Time without a byte after which an upload is cut off. */
+const idleMs = 60_000;
+
+/** A body may unpack to this many times the maximum. */
+const maxUnpacked = 10;
+
+/** The format that the headers of a body tell. Throws a Problem (`media-type`). */
+export function bodyFormat(headers: IncomingMessage['headers']): BodyFormat {
+  const [type = '', ...parameters] = (headers['content-type'] ?? '').split(';').map((part) => part.trim());
+  const kind = kinds[type.toLowerCase()];
+  const encoding = (headers['content-encoding'] ?? 'identity').toLowerCase();
+  if (!kind)
+    throw new Problem('media-type', `expected ${Object.keys(kinds).join(', ')}, found ${type || 'none'}`, { expected: Object.keys(kinds) });
+  if (encoding !== 'identity' && encoding !== 'gzip')
+    throw new Problem('media-type', `expected Content-Encoding: gzip or none, found ${encoding}`, { expected: ['gzip'] });
+  const charset = parameters.map((parameter) => /^charset="?([^"]+)"?$/i.exec(parameter)?.[1]).find((found) => found !== undefined);
+  return { kind, isGzip: encoding === 'gzip', charset };
+}
+
+/** Stores a body on disk. Returns its bytes. Throws a Problem; then nothing of it is left. */
+export async function storeBody(request: IncomingMessage, path: string, { isGzip }: BodyFormat, maxBytes: number): Promise<number> {
+  const tooLarge = () => new Problem('too-large', `expected a body of at most ${maxBytes} bytes`, { limit: maxBytes });
+  const declared = Number(request.headers['content-length'] ?? 0);
+  if (declared > maxBytes) throw tooLarge();
+  const file = await open(path, 'wx', 0o600);
+  let bytes = 0;
+  const unpacked = isGzip ? new UnpackedSize(maxBytes * maxUnpacked, tooLarge) : undefined;
+  const timer = setTimeout(() => request.destroy(new Error('no byte came for a minute')), idleMs);
+  try {
+    for await (const chunk of request as AsyncIterable<Buffer>) {
+      timer.refresh();
+      bytes += chunk.length;
+      if (bytes > maxBytes) throw tooLarge();
+      await unpacked?.add(chunk);
+      await file.write(chunk);
+    }
+    await unpacked?.end();
+    await file.sync();
+  } catch (error) {
+    if (error instanceof Problem) throw error;
+    if ((error as NodeJS.ErrnoException).code === 'ENOSPC') throw new Problem('disk-full', 'the body cannot be stored: the disk is full');
+    throw new Problem('bad-request', `the body broke off: ${(error as Error).message}`);
+  } finally {
+    clearTimeout(timer);
+    await file.close();
+  }
+  await syncFolder(path);
+  return bytes;
+}
+
+/** Counts the bytes of a gzip body unpacked. */
+class UnpackedSize {
+  readonly #gunzip = createGunzip();
+  readonly #done: Promise<void>;
+
+  constructor(max: number, tooLarge: () => Problem) {
+    let bytes = 0;
+    this.#done = (async () => {
+      for await (const chunk of this.#gunzip) {
+        bytes += (chunk as Buffer).length;
+        if (bytes > max) throw tooLarge();
+      }
+    })().catch((error: unknown) => {
+      throw error instanceof Problem
+        ? error
+        : new Problem('input-unreadable', `the body is not valid gzip: ${(error as Error).message}`, { line: null });
+    });
+    this.#done.catch(() => undefined);
+  }
+
+  async add(chunk: Buffer): Promise<void> {
+    if (!this.#gunzip.write(chunk)) {
+      await Promise.race([this.#done, new Promise<void>((resolve) => this.#gunzip.once('drain', resolve))]);
+    }
+  }
+
+  async end(): Promise<void> {
+    this.#gunzip.end();
+    await this.#done;
+  }
+}
+
+/** A body on disk, and the flow that is to run over it. */
+export interface StoredBody {
+  readonly flow: ServedFlow;
+  readonly folder: RunFolder;
+  /** Its format as the file is named. */
+  readonly inputFormat: string;
+  readonly options: StoredOptions;
+}
+
+/** Stores the text of the flow, and checks it with the header of the body. Throws a Problem. */
+export async function checkBody({ flow, folder, inputFormat, options }: StoredBody, shared: Shared): Promise<void> {
+  validPlan(flow);
+  await writeDurably(folder.flow, flow.text);
+  const { allowHttp, env } = shared;
+  const textCells = /^[ct]sv/.test(inputFormat);
+  const plan = await loadFlow(folder.flow, { allowHttp, textCells, name: flow.id }).catch(asProblem(flow));
+  const source = await openInput({ ...options, in: folder.input(inputFormat) }).catch((error: unknown) => {
+    throw unreadable(error, folder);
+  });
+  await source.close();
+  const problems = isTable(source.format) ? plan.unknownFields(source.columns ?? []) : [];
+  if (problems.length > 0) {
+    const errors = problems.map((problem) => problemJson(problem, folder.flow));
+    throw new Problem('input-unreadable', `the columns of the body do not satisfy ${flow.id}: ${errors[0]?.message}`, { line: 1, errors });
+  }
+  const terminal = createQuietTerminal(shared.say);
+  await loadSecrets(plan, flow.path, { ...(env !== undefined && { env }) }, terminal).catch(asProblem(flow));
+}
+
+function unreadable(error: unknown, folder: RunFolder): unknown {
+  if (!(error instanceof AutomateError)) return error;
+  const message = error.message.replaceAll(`${folder.path}/`, '');
+  if (error.kind === 'usage') return new Problem('bad-request', message);
+  const line = Number(/:(\d+)/.exec(message)?.[1] ?? Number.NaN);
+  return new Problem('input-unreadable', message, { line: Number.isNaN(line) ? null : line });
+}

@@ -1,0 +1,167 @@
+import { readFileSync } from 'node:fs';
+import { relative, resolve } from 'node:path';
+import type { FastifyInstance } from 'fastify';
+import { exitCodes, signalExitCode } from '../cli/exit.ts';
+import { reportError } from '../cli/report-error.ts';
+import { limitYoungGeneration } from '../cli/run/heap-limit.ts';
+import type { ServeOptions } from '../cli/serve/serve-options.ts';
+import { counted } from '../cli/show/number.ts';
+import type { Terminal } from '../cli/terminal.ts';
+import { AutomateError } from '../core/failure.ts';
+import { homeFolder } from '../io/files/home.ts';
+import { systemReason } from '../io/files/naming-errors.ts';
+import { statOf } from '../io/files/stat.ts';
+import { createApp } from './app.ts';
+import { Hosts, refuseOpenAddress } from './listening.ts';
+import { createLog } from './log.ts';
+import { addOpenRoutes } from './routes/open.ts';
+import { addUiRoutes } from './routes/ui.ts';
+import { takeServeLock } from './serve-lock.ts';
+import { Server } from './server.ts';
+import { Links } from './session/links.ts';
+import { Sessions } from './session/sessions.ts';
+import { watchSignals } from './signals.ts';
+
+/** Serves the flows of a folder until a signal. Returns the exit code. */
+export async function serveCommand(dir: string, options: ServeOptions, terminal: Terminal): Promise<number> {
+  try {
+    return await serve(dir, options, terminal);
+  } catch (error) {
+    return reportError(error, terminal);
+  }
+}
+
+async function serve(dir: string, options: ServeOptions, terminal: Terminal): Promise<number> {
+  if (!statOf(dir)?.isDirectory()) throw new AutomateError('usage', `expected a folder with flows, found none at ${dir}`);
+  const home = homeFolder(process.env);
+  refuseOpenAddress(options, false);
+  const lock = takeServeLock(home, resolve(dir));
+  try {
+    limitYoungGeneration();
+    const server = new Server({
+      ...options,
+      dir,
+      home,
+      limits: limitsOf(options),
+      cacert: options.cacert,
+      env: options.env,
+      allowHttp: options.allowHttp ?? false,
+      say: terminal.say,
+    });
+    const hosts = new Hosts(options.allowHost, options.tlsCert !== undefined);
+    const log = createLog(options.log, (line) => process.stderr.write(`${terminal.redactor.text(line)}\n`));
+    const state = { isStopping: false };
+    const app = createApp({ hosts, tls: tlsOf(options), behindProxy: options.behindProxy ?? false, ...log });
+    const links = new Links(home);
+    addOpenRoutes(app, () => state.isStopping);
+    const port = () => portOf(app);
+    if (options.ui)
+      addUiRoutes(app, server, { sessions: new Sessions(() => performance.now()), links, isTls: options.tlsCert !== undefined, port });
+    await listen(app, options);
+    hosts.port = port();
+    lock.serves(addressOf(app, options));
+    await server.runs.open(options.resume);
+    await greet({ app, server, dir, options, terminal, links });
+    return await untilSignal({ app, server, options, terminal, state });
+  } finally {
+    lock.release();
+  }
+}
+
+function limitsOf({ maxRuns, maxQueue, maxUpload, maxDisk, keep }: ServeOptions) {
+  return { maxRuns, maxQueue, maxUpload, maxDisk, keepMs: keep };
+}
+
+function tlsOf({ tlsCert, tlsKey }: ServeOptions) {
+  if (tlsCert === undefined || tlsKey === undefined) return undefined;
+  const read = (path: string) => {
+    try {
+      return readFileSync(path);
+    } catch (error) {
+      throw new AutomateError('usage', `${path} cannot be read: ${systemReason(error as Error)}`);
+    }
+  };
+  return { cert: read(tlsCert), key: read(tlsKey) };
+}
+
+async function listen(app: FastifyInstance, { host, port }: ServeOptions): Promise<void> {
+  try {
+    await app.listen({ host, port });
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    if (code === 'EADDRINUSE')
+      throw new AutomateError(
+        'output-exists',
+        `port ${port} of ${host} is taken by another process\nname another with --port, or 0 for any free one`,
+      );
+    if (code === 'EACCES' || code === 'EADDRNOTAVAIL' || code === 'ENOTFOUND')
+      throw new AutomateError('usage', `${host}:${port} cannot be listened at: ${systemReason(error as Error)}`);
+    throw error;
+  }
+}
+
+function portOf(app: FastifyInstance): number {
+  return (app.server.address() as { port: number }).port;
+}
+
+function addressOf(app: FastifyInstance, { host, tlsCert }: ServeOptions): string {
+  const name = host.includes(':') ? `[${host}]` : host;
+  return `${tlsCert === undefined ? 'http' : 'https'}://${name}:${portOf(app)}`;
+}
+
+interface Started {
+  readonly app: FastifyInstance;
+  readonly server: Server;
+  readonly dir: string;
+  readonly options: ServeOptions;
+  readonly terminal: Terminal;
+  readonly links: Links;
+}
+
+/** Says what is served, and how to begin. */
+async function greet({ app, server, dir, options, terminal, links }: Started): Promise<void> {
+  const { flows, unserved } = await server.flows.list();
+  const address = addressOf(app, options);
+  const folder = relative('.', dir) || '.';
+  terminal.say(
+    `serving ${counted(flows.length, 'flow')} of ${folder.startsWith('.') || folder.startsWith('/') ? folder : `./${folder}`} at ${address}`,
+  );
+  if (options.ui) terminal.say(`page: ${address}/login#${links.create()}\n  (once, for 10 minutes; automate serve login prints another)`);
+  for (const { file, reason } of unserved) terminal.say(`not served: ${file}: ${reason}`);
+  for (const { id, problems } of flows)
+    for (const { line, column, message } of problems)
+      terminal.say(`not valid: ${id}:${line ?? 1}:${column ?? 1}: ${message.replaceAll('\n', '\n  ')}`);
+}
+
+interface Serving {
+  readonly app: FastifyInstance;
+  readonly server: Server;
+  readonly options: ServeOptions;
+  readonly terminal: Terminal;
+  readonly state: { isStopping: boolean };
+}
+
+/** Serves until a signal, then ends what is under way. A second signal, or the end of the grace time, cuts it short. */
+async function untilSignal({ app, server, options, terminal, state }: Serving): Promise<number> {
+  const signals = watchSignals();
+  const first = await signals.first;
+  state.isStopping = true;
+  terminal.say(`automate: ${first}: ending what is under way, for at most ${options.grace / 1000} s; repeat to stop at once`);
+  const graceful = endAll(app, server);
+  const timer = setTimeout(() => server.runs.abort(), options.grace);
+  timer.unref();
+  const outcome = await Promise.race([graceful.then(() => 'saved' as const), signals.second]);
+  if (outcome === 'saved') return exitCodes.success;
+  server.runs.abort();
+  return signalExitCode(outcome);
+}
+
+async function endAll(app: FastifyInstance, server: Server): Promise<void> {
+  server.endListeners();
+  const closed = app.close();
+  app.server.closeIdleConnections();
+  await Promise.all([server.runs.close(), server.calls.close()]);
+  const timer = setTimeout(() => app.server.closeAllConnections(), 1000);
+  await closed.finally(() => clearTimeout(timer));
+  server.shared.routes.destroy();
+}

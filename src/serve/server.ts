@@ -1,0 +1,88 @@
+import type { ServerResponse } from 'node:http';
+import { join } from 'node:path';
+import { Gates } from '../engine/gates.ts';
+import { createClock } from '../io/clock/clock.ts';
+import { makeFolder } from '../io/files/folder.ts';
+import { Routes } from '../io/http/routes.ts';
+import type { Caller } from './caller.ts';
+import { Calls } from './calls/calls.ts';
+import type { Shared } from './calls/flow-runtime.ts';
+import { FlowFolder } from './flows/flow-folder.ts';
+import { Problem } from './problem.ts';
+import { type RunLimits, Runs } from './runs/runs.ts';
+import type { ServedRun } from './runs/served-run.ts';
+
+/** The limits of the server. */
+export interface ServerLimits extends RunLimits {
+  /** Bytes of one body. */
+  readonly maxUpload: number;
+}
+
+/** The settings of the server. */
+export interface ServerOptions {
+  /** The folder of the flows. */
+  readonly dir: string;
+  /** The home folder. */
+  readonly home: string;
+  readonly limits: ServerLimits;
+  readonly allowHttp: boolean;
+  readonly cacert: string | undefined;
+  readonly env: string | undefined;
+  /** Takes a line for the log. */
+  say(text: string): void;
+}
+
+/** Listeners that one key may have. */
+const maxListeners = 32;
+
+/** Everything that the routes work on: flows, calls, runs. */
+export class Server {
+  readonly flows: FlowFolder;
+  readonly calls: Calls;
+  readonly runs: Runs;
+  readonly shared: Shared;
+  readonly limits: ServerLimits;
+  readonly #listeners = new Map<string, Set<ServerResponse>>();
+
+  constructor({ dir, home, limits, allowHttp, cacert, env, say }: ServerOptions) {
+    const clock = createClock();
+    const routes = new Routes({ cacert, environment: process.env });
+    this.shared = { gates: new Gates(clock), routes, allowHttp, cacert, env, say };
+    this.limits = limits;
+    this.flows = new FlowFolder(dir, { allowHttp });
+    this.calls = new Calls(this.shared, clock.now);
+    const folder = join(home, 'serve', 'runs');
+    makeFolder(folder);
+    this.runs = new Runs(folder, this.shared, limits);
+  }
+
+  /** Resolves once a run has ended. */
+  async endOf(run: ServedRun): Promise<void> {
+    if (run.events.hasEnded && !run.isUnderWay) return;
+    await new Promise<void>((resolve) => {
+      const stop = run.events.listen(({ event }) => {
+        if (event !== 'end') return;
+        stop();
+        resolve();
+      });
+    });
+  }
+
+  /** Counts a listener that stays until its connection ends. Throws a Problem (`rate-limited`) for one too many. */
+  listen({ key }: Caller, response: ServerResponse): void {
+    const id = key?.id ?? '';
+    const listeners = this.#listeners.get(id) ?? new Set();
+    if (listeners.size >= maxListeners)
+      throw new Problem('rate-limited', `expected at most ${maxListeners} listeners at once`, {}, { 'retry-after': '5' });
+    this.#listeners.set(id, listeners.add(response));
+    response.once('close', () => listeners.delete(response));
+  }
+
+  /** Ends the streams of all listeners, or of one key's. */
+  endListeners(key?: string): void {
+    for (const [id, listeners] of this.#listeners) {
+      if (key !== undefined && id !== key) continue;
+      for (const response of listeners) response.destroy();
+    }
+  }
+}

@@ -1,0 +1,81 @@
+import * as z from 'zod';
+
+/** A problem of a flow file. */
+const flowProblem = z.object({ line: z.int().nullable(), column: z.int().nullable(), message: z.string() });
+
+/** A flow, as every answer shows it. */
+export const flowShape = z.object({
+  id: z.string(),
+  name: z.string(),
+  state: z.enum(['valid', 'invalid']),
+  problems: z.array(flowProblem),
+  nodes: z.array(z.object({ id: z.string(), type: z.string(), connection: z.string().nullable() })),
+  fields: z.array(z.string()).meta({ description: 'the fields that its records need' }),
+  adds: z.array(z.string()).meta({ description: 'the fields that it adds' }),
+  credits_per_record: z.object({ least: z.number(), most: z.number().nullable() }),
+  updated_at: z.iso.datetime(),
+});
+
+export type FlowShape = z.output<typeof flowShape>;
+
+/** The states of a run. */
+export const runStates = ['queued', 'running', 'stopping', 'stopped', 'finished', 'failed'] as const;
+
+export type RunState = (typeof runStates)[number];
+
+const failureGroup = z.object({
+  node: z.string().nullable(),
+  class: z.string(),
+  status: z.int().nullable(),
+  count: z.int(),
+  message: z.string(),
+});
+
+const counts = z.object({ read: z.int(), written: z.int(), failed: z.int(), retries: z.int(), waiting: z.int() });
+
+/** A run, as every answer shows it. */
+export const runShape = z.object({
+  id: z.string(),
+  flow: z.string(),
+  key: z.object({ id: z.string(), name: z.string() }).nullable(),
+  state: z.enum(runStates),
+  ending: z.string().nullable(),
+  exit_code: z.int().nullable(),
+  reason: z.string().nullable(),
+  created_at: z.iso.datetime(),
+  started_at: z.iso.datetime().nullable(),
+  ended_at: z.iso.datetime().nullable(),
+  format: z.enum(['csv', 'tsv', 'json', 'ndjson']),
+  bytes: z.int(),
+  counts,
+  failures: z.array(failureGroup),
+  mapped: z.array(z.object({ node: z.string(), path: z.string(), found: z.int(), of: z.int() })),
+  credits: z.number(),
+  resumable: z.boolean(),
+  retry_of: z.string().nullable(),
+  links: z.object({ self: z.string(), events: z.string(), output: z.string(), errors: z.string() }),
+});
+
+export type RunShape = z.output<typeof runShape>;
+
+/** A problem (RFC 9457). */
+export const problemShape = z.looseObject({
+  type: z.string(),
+  title: z.string(),
+  status: z.int(),
+  detail: z.string(),
+  instance: z.string(),
+});
+
+/** The answer of a call. */
+export const callShape = z.object({ records: z.array(z.record(z.string(), z.unknown())), credits: z.number() });
+
+const range = z.object({ least: z.number(), most: z.number().nullable() });
+
+/** A plan: what a run would do. */
+export const planShape = z.object({
+  records: z.int(),
+  actions: range,
+  credits: range,
+  first_request: z.record(z.string(), z.unknown()).nullable(),
+});
