@@ -23,7 +23,12 @@ export function parseBody(text: string): Value {
 /** The record that a body is. Throws a Problem. */
 export function recordOfBody(body: unknown): Fields {
   if (!isObject(body as Value)) throw new Problem('bad-request', 'expected one record: a JSON object');
-  return fieldsOf(body as JsonObject, texts.get(body as object) ?? '{}');
+  return fieldsOf(body as JsonObject, textOfBody(body));
+}
+
+/** The text of a body. */
+export function textOfBody(body: unknown): string {
+  return texts.get(body as object) ?? '{}';
 }
 
 /** The fields of an object. `text`: has the order of fields whose names are numbers. */

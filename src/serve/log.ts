@@ -25,7 +25,6 @@ export function createLog(form: 'text' | 'json', write: (line: string) => void):
 type Entry = ReturnType<typeof entryOf>;
 
 function entryOf(request: FastifyRequest, reply: FastifyReply) {
-  const { key } = request as FastifyRequest & { key?: { readonly id: string } };
   return {
     time: new Date().toISOString(),
     method: request.method,
@@ -33,7 +32,7 @@ function entryOf(request: FastifyRequest, reply: FastifyReply) {
     status: reply.statusCode,
     ms: Math.round(reply.elapsedTime),
     bytes: Number(reply.getHeader('content-length') ?? 0),
-    key: key?.id ?? null,
+    key: request.key?.id ?? null,
     request: request.id,
   };
 }

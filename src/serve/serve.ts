@@ -11,16 +11,26 @@ import { AutomateError } from '../core/failure.ts';
 import { homeFolder } from '../io/files/home.ts';
 import { systemReason } from '../io/files/naming-errors.ts';
 import { statOf } from '../io/files/stat.ts';
+import { keyState } from '../io/server/api-key.ts';
+import { ServerDatabase } from '../io/server/database.ts';
 import { createApp } from './app.ts';
+import { openServerKeys, type ServerKeys } from './keys/server-keys.ts';
 import { Hosts, refuseOpenAddress } from './listening.ts';
 import { createLog } from './log.ts';
+import { addOpenApi, addOpenApiRoute } from './openapi.ts';
+import { addProblemPages } from './problem-pages.ts';
+import { addKeyDoor, callerOfKey } from './routes/key-door.ts';
 import { addOpenRoutes } from './routes/open.ts';
 import { addUiRoutes } from './routes/ui.ts';
+import { addFlowRoutes } from './routes/v1.ts';
 import { takeServeLock } from './serve-lock.ts';
 import { Server } from './server.ts';
 import { Links } from './session/links.ts';
 import { Sessions } from './session/sessions.ts';
 import { watchSignals } from './signals.ts';
+
+/** Changed keys are read and usage is written this often. */
+const tickMs = 500;
 
 /** Serves the flows of a folder until a signal. Returns the exit code. */
 export async function serveCommand(dir: string, options: ServeOptions, terminal: Terminal): Promise<number> {
@@ -34,11 +44,16 @@ export async function serveCommand(dir: string, options: ServeOptions, terminal:
 async function serve(dir: string, options: ServeOptions, terminal: Terminal): Promise<number> {
   if (!statOf(dir)?.isDirectory()) throw new AutomateError('usage', `expected a folder with flows, found none at ${dir}`);
   const home = homeFolder(process.env);
-  refuseOpenAddress(options, false);
+  // Files of the server are its owner's alone.
+  process.umask(0o077);
   const lock = takeServeLock(home, resolve(dir));
   try {
+    const database = new ServerDatabase(home);
+    const keys = openServerKeys(database, { now: () => performance.now(), wallNow: Date.now });
+    refuseOpenAddress(options, hasLivingKey(keys));
     limitYoungGeneration();
     const server = new Server({
+      database,
       ...options,
       dir,
       home,
@@ -53,7 +68,12 @@ async function serve(dir: string, options: ServeOptions, terminal: Terminal): Pr
     const state = { isStopping: false };
     const app = createApp({ hosts, tls: tlsOf(options), behindProxy: options.behindProxy ?? false, ...log });
     const links = new Links(home);
+    await addOpenApi(app);
+    addProblemPages(app);
     addOpenRoutes(app, () => state.isStopping);
+    addKeyDoor(app, keys);
+    addOpenApiRoute(app);
+    addFlowRoutes(app, server, { base: '/v1', callerOf: callerOfKey });
     const port = () => portOf(app);
     if (options.ui)
       addUiRoutes(app, server, { sessions: new Sessions(() => performance.now()), links, isTls: options.tlsCert !== undefined, port });
@@ -61,8 +81,13 @@ async function serve(dir: string, options: ServeOptions, terminal: Terminal): Pr
     hosts.port = port();
     lock.serves(addressOf(app, options));
     await server.runs.open(options.resume);
-    await greet({ app, server, dir, options, terminal, links });
-    return await untilSignal({ app, server, options, terminal, state });
+    await greet({ app, server, keys, dir, options, terminal, links });
+    const ticks = setInterval(() => keys.tick(), tickMs);
+    return await untilSignal({ app, server, options, terminal, state }).finally(() => {
+      clearInterval(ticks);
+      keys.close();
+      database.close();
+    });
   } finally {
     lock.release();
   }
@@ -112,6 +137,7 @@ function addressOf(app: FastifyInstance, { host, tlsCert }: ServeOptions): strin
 interface Started {
   readonly app: FastifyInstance;
   readonly server: Server;
+  readonly keys: ServerKeys;
   readonly dir: string;
   readonly options: ServeOptions;
   readonly terminal: Terminal;
@@ -119,7 +145,7 @@ interface Started {
 }
 
 /** Says what is served, and how to begin. */
-async function greet({ app, server, dir, options, terminal, links }: Started): Promise<void> {
+async function greet({ app, server, keys, dir, options, terminal, links }: Started): Promise<void> {
   const { flows, unserved } = await server.flows.list();
   const address = addressOf(app, options);
   const folder = relative('.', dir) || '.';
@@ -131,6 +157,15 @@ async function greet({ app, server, dir, options, terminal, links }: Started): P
   for (const { id, problems } of flows)
     for (const { line, column, message } of problems)
       terminal.say(`not valid: ${id}:${line ?? 1}:${column ?? 1}: ${message.replaceAll('\n', '\n  ')}`);
+  if (hasLivingKey(keys)) return;
+  const flow = flows[0]?.id ?? 'FLOW';
+  terminal.say('there is no API key yet; make one, and call a flow with it:');
+  terminal.say('  KEY=$(automate keys create first)');
+  terminal.say(`  curl ${address}/v1/flows/${flow}/calls -H "Authorization: Bearer $KEY" --json '{}'`);
+}
+
+function hasLivingKey({ store, directory }: ServerKeys): boolean {
+  return store.list().some((key) => keyState(key, directory.clock.wallNow()) === 'living');
 }
 
 interface Serving {

@@ -4,10 +4,12 @@ import { Gates } from '../engine/gates.ts';
 import { createClock } from '../io/clock/clock.ts';
 import { makeFolder } from '../io/files/folder.ts';
 import { Routes } from '../io/http/routes.ts';
+import type { ServerDatabase } from '../io/server/database.ts';
 import type { Caller } from './caller.ts';
 import { Calls } from './calls/calls.ts';
 import type { Shared } from './calls/flow-runtime.ts';
 import { FlowFolder } from './flows/flow-folder.ts';
+import { Idempotency } from './idempotency.ts';
 import { Problem } from './problem.ts';
 import { type RunLimits, Runs } from './runs/runs.ts';
 import type { ServedRun } from './runs/served-run.ts';
@@ -28,6 +30,7 @@ export interface ServerOptions {
   readonly allowHttp: boolean;
   readonly cacert: string | undefined;
   readonly env: string | undefined;
+  readonly database: ServerDatabase;
   /** Takes a line for the log. */
   say(text: string): void;
 }
@@ -42,13 +45,15 @@ export class Server {
   readonly runs: Runs;
   readonly shared: Shared;
   readonly limits: ServerLimits;
+  readonly idempotency: Idempotency;
   readonly #listeners = new Map<string, Set<ServerResponse>>();
 
-  constructor({ dir, home, limits, allowHttp, cacert, env, say }: ServerOptions) {
+  constructor({ dir, home, limits, database, allowHttp, cacert, env, say }: ServerOptions) {
     const clock = createClock();
     const routes = new Routes({ cacert, environment: process.env });
     this.shared = { gates: new Gates(clock), routes, allowHttp, cacert, env, say };
     this.limits = limits;
+    this.idempotency = new Idempotency(database, clock.wallNow);
     this.flows = new FlowFolder(dir, { allowHttp });
     this.calls = new Calls(this.shared, clock.now);
     const folder = join(home, 'serve', 'runs');

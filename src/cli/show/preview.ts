@@ -97,7 +97,8 @@ function authTypes(auth: HttpRequest['auth']): Value {
   return types.length > 1 ? types : (types[0] ?? null);
 }
 
-function requestValue(request: ActionRequest): Value {
+/** A request as JSON, without its secrets. */
+export function requestValue(request: ActionRequest): Value {
   if ('kind' in request) {
     if (request.kind === 'lookup') return { source: embedded, lookup: request.lookup, query: questionOf(request) };
     return { connection: request.connection.name, tool: request.tool, arguments: request.arguments };

@@ -31,6 +31,7 @@ export class RequestTest {
     private readonly ports: WiredPorts,
     private readonly options: RequestTestOptions,
     private readonly terminal: Terminal,
+    private readonly gates = new Gates(ports.clock),
   ) {}
 
   /** The preview of a step's request for a record. */
@@ -87,7 +88,7 @@ export class RequestTest {
     const before = stepsBefore(this.plan.steps, step)?.filter(({ node }) => this.options.send || !makesCalls(node)) ?? [];
     const calling = callingIds(before);
     if (calling.length > 0) this.terminal.say(`running node${calling.length === 1 ? '' : 's'} ${calling.join(', ')} first`);
-    const chains = new ChainMaker(this.plan, this.ports);
+    const chains = new ChainMaker(this.plan, this.ports, this.gates);
     let { fields } = item;
     for (const one of before) {
       const first = await chains.firstRow(one, { ...item, fields });
@@ -103,9 +104,9 @@ class ChainMaker {
   readonly #phase = new RunPhase();
   readonly #tools: Omit<ChainTools, 'partialRows'>;
 
-  constructor({ steps }: Plan, ports: WiredPorts) {
+  constructor({ steps }: Plan, ports: WiredPorts, gates: Gates) {
     const phase = this.#phase;
-    const calls = new Calls({ ports, phase, gates: new RunGates(new Gates(ports.clock), phase), keepsGoing: true });
+    const calls = new Calls({ ports, phase, gates: new RunGates(gates, phase), keepsGoing: true });
     const batches = new Batches({ steps: allSteps(steps), clock: ports.clock, calls, input: () => 'ended' });
     this.#tools = { ports, phase, calls, batches };
   }

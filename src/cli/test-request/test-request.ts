@@ -1,4 +1,3 @@
-import { randomUUID } from 'node:crypto';
 import type { Action } from '../../core/action.ts';
 import { cleaned } from '../../core/answer/response.ts';
 import { AutomateError } from '../../core/failure.ts';
@@ -8,16 +7,13 @@ import { allSteps, type Plan } from '../../core/plan.ts';
 import { didYouMean } from '../../core/text/suggest.ts';
 import { exitCodes } from '../exit.ts';
 import { checkFields, loadFlow, loadFlowFor, printWarnings } from '../flow/flow-file.ts';
-import { loadSecrets, noSecrets } from '../flow/flow-secrets.ts';
 import { hasTextCells, isTable, openInput, withToldFormat } from '../input-options.ts';
-import { openRunLedger, pricesOf } from '../run/run-ledger.ts';
 import { creditsText } from '../show/number.ts';
 import { type Preview, previewText, previewValue } from '../show/preview.ts';
 import { printJson } from '../show/print-json.ts';
 import { curlNotes } from '../show/request.ts';
 import type { Terminal } from '../terminal.ts';
-import { wire } from '../wire.ts';
-import { RequestTest } from './request-test.ts';
+import { previewRecord } from './preview-record.ts';
 import type { TestRequestOptions } from './test-request-options.ts';
 
 /** Previews one request of a flow; answers the exit code. With `--curl` nothing is sent. */
@@ -34,35 +30,10 @@ export async function testRequestCommand(flow: string, given: TestRequestOptions
   if (options.curl) refuseCurl(step);
   const { item, columns } = await recordOf(plan, flow, options);
   printWarnings(plan, flow, terminal, columns);
-  const credentials = options.send ? await loadSecrets(plan, flow, options, terminal) : noSecrets;
-  const { warn } = terminal;
-  const ledger = await openRunLedger(options.send ? pricesOf(plan, options.env) : new Map(), { run: randomUUID(), env: options.env, warn });
-  const ports = wire({
-    credentials,
-    redactor: terminal.redactor,
-    allowHttp,
-    cacert: options.cacert,
-    ledger,
-    env: options.env,
-    report: () => {},
-    warn,
-  });
-  const preview = await new RequestTest(plan, ports, options, terminal)
-    .preview(step, item)
-    .catch((error: unknown) => {
-      // The nodes before have sent something.
-      if (ports.credits() > 0) terminal.say(`${creditsText(ports.credits())} spent`);
-      throw error;
-    })
-    .finally(async () => {
-      await ports.close();
-      ledger.close();
-      await credentials.usesRecorded();
-    });
-  if (preview.failure) preview.failure.node ??= step.id;
+  const { preview, credits } = await previewRecord({ plan, flow, step, item, options }, terminal);
   await show(preview, step.node.action as Action, options, terminal);
   if (options.curl && preview.request && !('kind' in preview.request)) curlNotes(preview.request).forEach(terminal.say);
-  if (options.send) terminal.say(`${creditsText(ports.credits())} spent`);
+  if (options.send) terminal.say(`${creditsText(credits)} spent`);
   if (!preview.failure) return exitCodes.success;
   const { kind, node, message } = preview.failure;
   terminal.say(`${terminal.colors.red('failed:')} ${node}: ${kind}: ${cleaned(message)}`);
@@ -81,7 +52,8 @@ function refuseCurl({ id, node: { action } }: Step): void {
     throw new AutomateError('usage', `--curl shows HTTP requests; "${id}" ${reason}\nleave --curl out, or take --json`);
 }
 
-function chosenStep(plan: Plan, id: string | undefined): Step {
+/** The step that is previewed: the one of that id, or the first that sends a request. Throws an AutomateError (`usage`). */
+export function chosenStep(plan: Plan, id: string | undefined): Step {
   const acting = allSteps(plan.steps).filter(({ node }) => node.action);
   const step = id === undefined ? acting[0] : acting.find((candidate) => candidate.id === id);
   if (step) return step;

@@ -176,6 +176,7 @@ function answerText({ run, output, credits }: CallUnderWay, { redactor }: FlowRu
     const reason = run.phase.reason;
     if (reason?.ending === 'max-credits') throw creditsProblem(reason.message);
     if (reason?.ending === 'on-error-stop') throw failedProblem({ message: redactor.text(reason.message) }, credits());
+    if (credits() > 0) throw new Problem('call-timeout', `${flow.id} did not finish: ${reason?.message}; what was sent is paid`);
     throw new Problem('stopping', `${flow.id} did not finish: ${reason?.message ?? 'it was stopped'}`, {}, { 'retry-after': '1' });
   }
   if ('failure' in outcome) {

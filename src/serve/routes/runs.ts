@@ -5,7 +5,9 @@ import { maxErrorsArgument } from '../../cli/arguments.ts';
 import { statOf } from '../../io/files/stat.ts';
 import { addRoutes } from '../app.ts';
 import type { Caller } from '../caller.ts';
+import type { NamedRequest } from '../idempotency.ts';
 import { Problem } from '../problem.ts';
+import type { RunFolder } from '../runs/run-folder.ts';
 import { sendEvents, sendGrowing } from '../runs/run-streams.ts';
 import { keyOf } from '../runs/runs.ts';
 import type { ServedRun } from '../runs/served-run.ts';
@@ -13,6 +15,7 @@ import type { StoredOptions } from '../runs/stored-run.ts';
 import { bodyFormat, checkBody, storeBody } from '../runs/upload.ts';
 import type { Server } from '../server.ts';
 import { runShape, runStates } from '../shapes.ts';
+import { hashOf, namedRequest } from './replays.ts';
 import { type Audience, preferredWait, seenFlow } from './v1.ts';
 
 const runParams = z.object({ id: z.string() });
@@ -52,44 +55,42 @@ const listQuery = z.strictObject({
 
 /** Adds the routes of runs. */
 export function addRunRoutes(app: FastifyInstance, server: Server, { base, callerOf }: Audience): void {
-  const runOf = (request: FastifyRequest, ...scopes: ('run' | 'read')[]) => {
-    const caller = callerOf(request);
-    caller.need(...scopes);
-    return seenRun(server, caller, request);
-  };
+  const runOf = (request: FastifyRequest) => seenRun(server, callerOf(request), request);
   addNewRun(app, server, { base, callerOf });
   addRoutes(app, `${base}/runs`, {
     GET: {
+      config: { scopes: ['run', 'read'] },
       schema: {
         summary: 'The runs, newest first',
         querystring: listQuery,
         response: { 200: z.object({ runs: z.array(runShape), next_cursor: z.string().nullable() }) },
       },
       handler: async (request, reply) => {
-        const caller = callerOf(request);
-        caller.need('run', 'read');
-        return listRuns(server, caller, base, request, reply);
+        return listRuns(server, callerOf(request), base, request, reply);
       },
     },
   });
   addRoutes(app, `${base}/runs/:id`, {
     GET: {
+      config: { scopes: ['run', 'read'] },
       schema: { summary: 'One run', params: runParams, response: { 200: runShape } },
-      handler: async (request) => runOf(request, 'run', 'read').json(base),
+      handler: async (request) => runOf(request).json(base),
     },
     DELETE: {
+      config: { scopes: ['run'] },
       schema: { summary: 'Delete a run and its files', params: runParams, response: { 204: z.null() } },
       handler: async (request, reply) => {
-        await server.runs.delete(runOf(request, 'run'));
+        await server.runs.delete(runOf(request));
         return reply.code(204).send();
       },
     },
   });
   addRoutes(app, `${base}/runs/:id/events`, {
     GET: {
+      config: { scopes: ['run', 'read'] },
       schema: { summary: 'The progress of a run as Server-sent events', params: runParams },
       handler: async (request, reply) => {
-        const run = runOf(request, 'run', 'read');
+        const run = runOf(request);
         const last = Number(request.headers['last-event-id'] ?? Number.NaN);
         if (run.events.hasEnded && last >= run.events.lastId) return reply.code(204).send();
         server.listen(callerOf(request), reply.raw);
@@ -102,7 +103,7 @@ export function addRunRoutes(app: FastifyInstance, server: Server, { base, calle
   addActions(app, server, { base, callerOf }, runOf);
 }
 
-type FindRun = (request: FastifyRequest, ...scopes: ('run' | 'read')[]) => ServedRun;
+type FindRun = (request: FastifyRequest) => ServedRun;
 
 const fileQuery = z.strictObject({ follow: z.enum(['true', 'false', '']).optional() });
 
@@ -116,9 +117,10 @@ const mediaTypes = {
 function addFiles(app: FastifyInstance, server: Server, { base, callerOf }: Audience, runOf: FindRun): void {
   addRoutes(app, `${base}/runs/:id/output`, {
     GET: {
+      config: { scopes: ['run', 'read'] },
       schema: { summary: 'The output of a run', params: runParams, querystring: fileQuery },
       handler: async (request, reply) => {
-        const run = runOf(request, 'run', 'read');
+        const run = runOf(request);
         const { follow } = request.query as z.output<typeof fileQuery>;
         const { format, state } = run.stored;
         const headers = fileHeaders(`${run.stored.flow}-output.${format}`, mediaTypes[format]);
@@ -135,9 +137,10 @@ function addFiles(app: FastifyInstance, server: Server, { base, callerOf }: Audi
   });
   addRoutes(app, `${base}/runs/:id/errors`, {
     GET: {
+      config: { scopes: ['run', 'read'] },
       schema: { summary: 'The failed records of a run', params: runParams },
       handler: async (request, reply) => {
-        const run = runOf(request, 'run', 'read');
+        const run = runOf(request);
         const { state, inputFormat } = run.stored;
         if (isOpen(run)) throw new Problem('run-state', `the run is ${state}: its failed records are not complete`, { state });
         const format = inputFormat.replace(/\.gz$/, '') as keyof typeof mediaTypes;
@@ -150,18 +153,20 @@ function addFiles(app: FastifyInstance, server: Server, { base, callerOf }: Audi
 function addActions(app: FastifyInstance, server: Server, { base, callerOf }: Audience, runOf: FindRun): void {
   addRoutes(app, `${base}/runs/:id/stop`, {
     POST: {
+      config: { scopes: ['run'] },
       schema: { summary: 'Stop a run; what is finished is written', params: runParams, response: { 202: runShape, 200: runShape } },
       handler: async (request, reply) => {
-        const run = runOf(request, 'run');
+        const run = runOf(request);
         return reply.code((await server.runs.stop(run)) ? 202 : 200).send(run.json(base));
       },
     },
   });
   addRoutes(app, `${base}/runs/:id/resume`, {
     POST: {
+      config: { scopes: ['run'] },
       schema: { summary: 'Go on with a run that stopped early', params: runParams, response: { 202: runShape } },
       handler: async (request, reply) => {
-        const run = runOf(request, 'run');
+        const run = runOf(request);
         await server.runs.resume(run);
         return reply.code(202).send(run.json(base));
       },
@@ -169,9 +174,10 @@ function addActions(app: FastifyInstance, server: Server, { base, callerOf }: Au
   });
   addRoutes(app, `${base}/runs/:id/retry`, {
     POST: {
+      config: { scopes: ['run'] },
       schema: { summary: 'Run the failed records again, as a new run', params: runParams, response: { 202: runShape } },
       handler: async (request, reply) => {
-        const run = await server.runs.retry(runOf(request, 'run'), callerOf(request).key);
+        const run = await server.runs.retry(runOf(request), callerOf(request).key);
         return reply.code(202).header('location', `${base}/runs/${run.id}`).send(run.json(base));
       },
     },
@@ -185,13 +191,14 @@ function addNewRun(app: FastifyInstance, server: Server, { base, callerOf }: Aud
     uploads.addContentTypeParser('*', (_request, _payload, done) => done(null));
     addRoutes(uploads, `${base}/flows/:flow/runs`, {
       POST: {
+        config: { scopes: ['run'] },
         schema: { summary: 'Store records and run them', querystring: newRunQuery, response: { 202: runShape, 200: runShape } },
         handler: async (request, reply) => {
           const caller = callerOf(request);
-          caller.need('run');
           const flow = await seenFlow(server, caller, request);
           const waitS = preferredWait(request, 0, 60);
-          const run = await newRun(server, { request, flow, caller });
+          const { run, isReplayed } = await newRun(server, { request, flow, caller });
+          if (isReplayed) reply.header('idempotency-replayed', 'true');
           if (waitS !== undefined) {
             reply.header('preference-applied', `wait=${waitS}`);
             await Promise.race([server.endOf(run), new Promise((resolve) => setTimeout(resolve, waitS * 1000))]);
@@ -212,7 +219,13 @@ interface Asked {
   readonly caller: Caller;
 }
 
-async function newRun(server: Server, { request, flow, caller }: Asked): Promise<ServedRun> {
+interface NewRun {
+  readonly run: ServedRun;
+  /** True for the run of an earlier request with the same Idempotency-Key. */
+  readonly isReplayed: boolean;
+}
+
+async function newRun(server: Server, { request, flow, caller }: Asked): Promise<NewRun> {
   const { out, delimiter, limit, skip, max_errors, max_credits, unordered } = request.query as z.output<typeof newRunQuery>;
   const body = bodyFormat(request.headers);
   const options: StoredOptions = {
@@ -228,12 +241,40 @@ async function newRun(server: Server, { request, flow, caller }: Asked): Promise
   const { id, folder } = await server.runs.newFolder();
   folder.create();
   try {
-    const bytes = await storeBody(request.raw, folder.input(inputFormat), body, server.limits.maxUpload);
-    await checkBody({ flow, folder, inputFormat, options }, server.shared);
-    const given = { id, flow: flow.id, key: keyOf(caller.key), options, inputFormat, format: out ?? body.kind, bytes, retryOf: null };
-    return await server.runs.add(given, folder);
+    const { bytes, hash } = await storeBody(request.raw, folder.input(inputFormat), body, server.limits.maxUpload);
+    const named = namedRequest(request, caller, flow.id, 'run');
+    return await onceFor(server, named, hashOf(hash, JSON.stringify(request.query), inputFormat), folder, async () => {
+      await checkBody({ flow, folder, inputFormat, options }, server.shared);
+      const given = { id, flow: flow.id, key: keyOf(caller.key), options, inputFormat, format: out ?? body.kind, bytes, retryOf: null };
+      return server.runs.add(given, folder);
+    });
   } catch (error) {
     await folder.delete();
+    throw error;
+  }
+}
+
+/** Makes a run once for each Idempotency-Key. */
+async function onceFor(
+  { idempotency, runs }: Server,
+  named: NamedRequest | undefined,
+  hash: string,
+  folder: RunFolder,
+  make: () => Promise<ServedRun>,
+): Promise<NewRun> {
+  const kept = named && idempotency.begin(named, hash);
+  if (kept) {
+    await folder.delete();
+    const run = runs.find(kept.body);
+    if (!run) throw new Problem('not-found', 'the run of this Idempotency-Key was deleted');
+    return { run, isReplayed: true };
+  }
+  try {
+    const run = await make();
+    if (named) idempotency.end(named, hash, { status: 202, type: '', body: run.id });
+    return { run, isReplayed: false };
+  } catch (error) {
+    if (named) idempotency.forget(named);
     throw error;
   }
 }

@@ -3,10 +3,12 @@ import * as z from 'zod';
 import { addRoutes } from '../app.ts';
 import type { Caller } from '../caller.ts';
 import { flowJson } from '../flows/flow-json.ts';
-import { recordOfBody } from '../json-body.ts';
+import { recordOfBody, textOfBody } from '../json-body.ts';
 import { Problem } from '../problem.ts';
 import type { Server } from '../server.ts';
 import { callShape, flowShape } from '../shapes.ts';
+import { addPreviewRoutes } from './previews.ts';
+import { answerOnce, hashOf, namedRequest } from './replays.ts';
 import { addRunRoutes } from './runs.ts';
 
 /** The routes of one audience: `/v1` for keys, `/ui` for the page. */
@@ -39,6 +41,7 @@ export function addFlowRoutes(app: FastifyInstance, server: Server, audience: Au
   });
   addRoutes(app, `${base}/flows/:flow/calls`, {
     POST: {
+      config: { scopes: ['run'] },
       schema: {
         summary: 'Run one record, and wait for its records',
         params: flowParams,
@@ -47,20 +50,18 @@ export function addFlowRoutes(app: FastifyInstance, server: Server, audience: Au
       },
       handler: async (request, reply) => {
         const caller = callerOf(request);
-        caller.need('run');
         const flow = await seenFlow(server, caller, request);
         const gone = new AbortController();
         reply.raw.once('close', () => reply.raw.writableEnded || gone.abort());
         const waitMs = (preferredWait(request, 1, 60) ?? 30) * 1000;
         const call = { flow, fields: recordOfBody(request.body), key: caller.key, waitMs, gone: gone.signal };
-        const text = await server.calls.answer(call);
-        return reply
-          .type('application/json; charset=utf-8')
-          .serializer((body: unknown) => body as string)
-          .send(text);
+        const named = namedRequest(request, caller, flow.id, 'call');
+        const hash = hashOf(textOfBody(request.body));
+        return answerOnce(server, named, { request, reply, hash }, () => server.calls.answer(call));
       },
     },
   });
+  addPreviewRoutes(app, server, audience);
   addRunRoutes(app, server, audience);
 }
 

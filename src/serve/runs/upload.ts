@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import { open } from 'node:fs/promises';
 import type { IncomingMessage } from 'node:http';
 import { createGunzip } from 'node:zlib';
@@ -50,13 +51,19 @@ export function bodyFormat(headers: IncomingMessage['headers']): BodyFormat {
   return { kind, isGzip: encoding === 'gzip', charset };
 }
 
-/** Stores a body on disk. Returns its bytes. Throws a Problem; then nothing of it is left. */
-export async function storeBody(request: IncomingMessage, path: string, { isGzip }: BodyFormat, maxBytes: number): Promise<number> {
+/** Stores a body on disk. Returns its size and hash. Throws a Problem; then nothing of it is left. */
+export async function storeBody(
+  request: IncomingMessage,
+  path: string,
+  { isGzip }: BodyFormat,
+  maxBytes: number,
+): Promise<{ readonly bytes: number; readonly hash: string }> {
   const tooLarge = () => new Problem('too-large', `expected a body of at most ${maxBytes} bytes`, { limit: maxBytes });
   const declared = Number(request.headers['content-length'] ?? 0);
   if (declared > maxBytes) throw tooLarge();
   const file = await open(path, 'wx', 0o600);
   let bytes = 0;
+  const hash = createHash('sha256');
   const unpacked = isGzip ? new UnpackedSize(maxBytes * maxUnpacked, tooLarge) : undefined;
   const timer = setTimeout(() => request.destroy(new Error('no byte came for a minute')), idleMs);
   try {
@@ -65,6 +72,7 @@ export async function storeBody(request: IncomingMessage, path: string, { isGzip
       bytes += chunk.length;
       if (bytes > maxBytes) throw tooLarge();
       await unpacked?.add(chunk);
+      hash.update(chunk);
       await file.write(chunk);
     }
     await unpacked?.end();
@@ -78,7 +86,7 @@ export async function storeBody(request: IncomingMessage, path: string, { isGzip
     await file.close();
   }
   await syncFolder(path);
-  return bytes;
+  return { bytes, hash: hash.digest('base64url') };
 }
 
 /** Counts the bytes of a gzip body unpacked. */

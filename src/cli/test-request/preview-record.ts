@@ -1,0 +1,56 @@
+import { randomUUID } from 'node:crypto';
+import type { Item } from '../../core/item.ts';
+import type { Step } from '../../core/node.ts';
+import type { Plan } from '../../core/plan.ts';
+import type { Gates } from '../../engine/gates.ts';
+import type { Routes } from '../../io/http/routes.ts';
+import { loadSecrets, noSecrets } from '../flow/flow-secrets.ts';
+import { openRunLedger, pricesOf } from '../run/run-ledger.ts';
+import { creditsText } from '../show/number.ts';
+import type { Preview } from '../show/preview.ts';
+import type { Terminal } from '../terminal.ts';
+import { wire } from '../wire.ts';
+import { RequestTest, type RequestTestOptions } from './request-test.ts';
+
+/** A record whose request is previewed. */
+export interface PreviewedRecord {
+  readonly plan: Plan;
+  /** The flow's file. */
+  readonly flow: string;
+  readonly step: Step;
+  readonly item: Item;
+  readonly options: RequestTestOptions & { readonly env?: string; readonly allowHttp?: boolean; readonly cacert?: string };
+}
+
+/** The parts of a process that a preview shares with its runs; absent for its own. */
+export interface SharedWithRuns {
+  readonly gates?: Gates;
+  readonly routes?: Routes;
+}
+
+/** Previews one request of a flow, and counts the credits that it costs. */
+export async function previewRecord(
+  { plan, flow, step, item, options }: PreviewedRecord,
+  terminal: Terminal,
+  { gates, routes }: SharedWithRuns = {},
+): Promise<{ readonly preview: Preview; readonly credits: number }> {
+  const { env, cacert, allowHttp = false, send } = options;
+  const { warn, redactor } = terminal;
+  const credentials = send ? await loadSecrets(plan, flow, options, terminal) : noSecrets;
+  const ledger = await openRunLedger(send ? pricesOf(plan, env) : new Map(), { run: randomUUID(), env, warn });
+  const ports = wire({ credentials, redactor, allowHttp, cacert, ledger, env, routes, report: () => {}, warn });
+  const preview = await new RequestTest(plan, ports, options, terminal, gates)
+    .preview(step, item)
+    .catch((error: unknown) => {
+      // The nodes before have sent something.
+      if (ports.credits() > 0) terminal.say(`${creditsText(ports.credits())} spent`);
+      throw error;
+    })
+    .finally(async () => {
+      await ports.close();
+      ledger.close();
+      await credentials.usesRecorded();
+    });
+  if (preview.failure) preview.failure.node ??= step.id;
+  return { preview, credits: ports.credits() };
+}

@@ -1,0 +1,118 @@
+import type { ServerDatabase } from '../io/server/database.ts';
+import { Problem } from './problem.ts';
+
+/** A request with an idempotency key. */
+export interface NamedRequest {
+  /** The API key's id; empty for the page. */
+  readonly key: string;
+  /** The value of the header. */
+  readonly name: string;
+  readonly flow: string;
+  /** `call` or `run`. */
+  readonly kind: 'call' | 'run';
+}
+
+/** The answer that a repeated request gets again. */
+export interface KeptAnswer {
+  readonly status: number;
+  readonly type: string;
+  readonly body: string;
+}
+
+interface Row {
+  readonly hash: string;
+  readonly kind: string;
+  readonly status: number | null;
+  readonly type: string;
+  readonly body: string;
+}
+
+const keptMs = 24 * 3_600_000;
+
+const visible = /^[\x21-\x7e]{1,255}$/;
+
+/** The header `Idempotency-Key`; absent without it. Throws a Problem (`bad-request`). */
+export function idempotencyKey(header: string | string[] | undefined): string | undefined {
+  if (header === undefined) return undefined;
+  if (typeof header === 'string' && visible.test(header)) return header;
+  throw new Problem('bad-request', 'Idempotency-Key: expected 1 to 255 visible characters');
+}
+
+/** Keeps answers for a day, so that a repeated request sends nothing and costs nothing. */
+export class Idempotency {
+  readonly #database: ServerDatabase;
+  readonly #wallNow: () => number;
+  readonly #underWay = new Set<string>();
+
+  constructor(database: ServerDatabase, wallNow: () => number) {
+    this.#database = database;
+    this.#wallNow = wallNow;
+  }
+
+  /**
+   * Begins a request whose body has this hash. Returns the answer that an earlier one got; absent for the first. Throws a Problem:
+   * `call-in-progress`, or `idempotency-key-reused` for another body.
+   */
+  begin(request: NamedRequest, hash: string): KeptAnswer | undefined {
+    const id = idOf(request);
+    if (this.#underWay.has(id)) throw new Problem('call-in-progress', 'a request with this Idempotency-Key is under way');
+    const row = this.#row(request);
+    if (row && (row.hash !== hash || row.kind !== request.kind))
+      throw new Problem('idempotency-key-reused', 'this Idempotency-Key belongs to a request with another body');
+    if (row) return row.status === null ? interrupted : { status: row.status, type: row.type, body: row.body };
+    // On disk before anything is sent: after a crash nobody knows if it was.
+    this.#put(request, { hash, kind: request.kind, status: null, type: '', body: '' });
+    this.#underWay.add(id);
+    return undefined;
+  }
+
+  /** Keeps the answer. */
+  end(request: NamedRequest, hash: string, answer: KeptAnswer): void {
+    this.#underWay.delete(idOf(request));
+    this.#put(request, { hash, kind: request.kind, ...answer });
+  }
+
+  /** Forgets a request for which nothing was sent. */
+  forget(request: NamedRequest): void {
+    this.#underWay.delete(idOf(request));
+    const { key, name, flow } = request;
+    this.#database.write((database) =>
+      database.prepare('delete from idempotency where key = ? and name = ? and flow = ?').run(key, name, flow),
+    );
+  }
+
+  #row({ key, name, flow }: NamedRequest): Row | undefined {
+    const since = this.#wallNow() - keptMs;
+    return this.#database.read(
+      (database) =>
+        database
+          .prepare('select hash, kind, status, type, body from idempotency where key = ? and name = ? and flow = ? and at > ?')
+          .get(key, name, flow, since) as Row | undefined,
+    );
+  }
+
+  #put({ key, name, flow }: NamedRequest, { hash, kind, status, type, body }: Row): void {
+    const now = this.#wallNow();
+    this.#database.write((database) => {
+      database.prepare('delete from idempotency where at <= ?').run(now - keptMs);
+      database
+        .prepare(
+          'insert or replace into idempotency (key, name, flow, kind, hash, status, type, body, at) values (?, ?, ?, ?, ?, ?, ?, ?, ?)',
+        )
+        .run(key, name, flow, kind, hash, status, type, body, now);
+    });
+  }
+}
+
+const interruptedProblem = new Problem('call-timeout', 'the server stopped during the first request; what was sent is paid');
+
+/** The answer for a request that a crash cut off. */
+const interrupted: KeptAnswer = {
+  status: interruptedProblem.status,
+  type: 'application/problem+json; charset=utf-8',
+  body: JSON.stringify(interruptedProblem.body('interrupted')),
+};
+
+function idOf({ key, name, flow }: NamedRequest): string {
+  return JSON.stringify([key, name, flow]);
+}

@@ -1,0 +1,69 @@
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import type { ApiKey, Scope } from '../../io/server/api-key.ts';
+import { Caller } from '../caller.ts';
+import { rateHeaders } from '../keys/request-rates.ts';
+import type { ServerKeys } from '../keys/server-keys.ts';
+import { Problem } from '../problem.ts';
+
+declare module 'fastify' {
+  interface FastifyRequest {
+    /** The key that was let in; absent for the page, and before. */
+    key?: ApiKey;
+  }
+  interface FastifyContextConfig {
+    /** The scopes of which a key needs one; absent for any key. */
+    scopes?: readonly Scope[];
+  }
+}
+
+/** Lets API keys in at `/v1`, in the order of the contract: the key, its scope, its flows, its rate. */
+export function addKeyDoor(app: FastifyInstance, keys: ServerKeys): void {
+  app.addHook('onRequest', async (request, reply) => {
+    const [path = '', query = ''] = request.url.split(/\?(.*)/s);
+    if (path !== '/v1' && !path.startsWith('/v1/')) return;
+    const key = authenticated(request, query, keys);
+    request.key = key;
+    keys.usage.count(key.id, { requests: 1 });
+    reply.headers(rateHeaders(keys.rates.look(key)));
+    const caller = new Caller(key);
+    caller.need(...(request.routeOptions.config.scopes ?? []));
+    const { flow } = request.params as { readonly flow?: string };
+    if (flow !== undefined && !caller.sees(flow)) throw new Problem('not-found', `there is no flow "${flow}"`);
+    takeTurn(key, reply, keys);
+  });
+  app.addHook('onResponse', async ({ key }, { statusCode }) => {
+    if (key && refusals.has(statusCode)) keys.usage.count(key.id, { refused: 1 });
+  });
+}
+
+/** Statuses of requests that a key may not make. */
+const refusals: ReadonlySet<number> = new Set([402, 403, 404, 429]);
+
+/** The sender of a request at `/v1`. */
+export function callerOfKey({ key }: FastifyRequest): Caller {
+  if (!key) throw new Problem('key-missing', 'expected an API key');
+  return new Caller(key);
+}
+
+function authenticated({ headers, ip }: FastifyRequest, query: string, { authenticator }: ServerKeys): ApiKey {
+  const xApiKey = [headers['x-api-key']].flat()[0];
+  const found = authenticator.authenticate({ authorization: headers.authorization, xApiKey, query, address: ip });
+  if ('key' in found) return found.key;
+  const { problem, detail, retryAfterS } = found.refusal;
+  throw new Problem(
+    problem,
+    detail,
+    {},
+    {
+      ...(problem.startsWith('key-') && problem !== 'key-in-query' && { 'www-authenticate': 'Bearer' }),
+      ...(retryAfterS !== undefined && { 'retry-after': String(retryAfterS) }),
+    },
+  );
+}
+
+function takeTurn(key: ApiKey, reply: FastifyReply, { rates }: ServerKeys): void {
+  const turn = rates.take(key);
+  reply.headers(rateHeaders(turn));
+  if (!turn.isAllowed)
+    throw new Problem('rate-limited', `expected at most ${key.rate} requests`, {}, { 'retry-after': String(turn.resetS) });
+}

@@ -1,0 +1,52 @@
+import { createHash } from 'node:crypto';
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import type { Caller } from '../caller.ts';
+import { idempotencyKey, type KeptAnswer, type NamedRequest } from '../idempotency.ts';
+import { Problem, type ProblemName } from '../problem.ts';
+import type { Server } from '../server.ts';
+
+/** Problems of calls for which something was sent: a repeat gets them again. */
+const paid: readonly ProblemName[] = ['record-failed', 'call-timeout'];
+
+/** The request as its Idempotency-Key names it; absent without one. */
+export function namedRequest(request: FastifyRequest, caller: Caller, flow: string, kind: NamedRequest['kind']): NamedRequest | undefined {
+  const name = idempotencyKey(request.headers['idempotency-key']);
+  return name === undefined ? undefined : { key: caller.key?.id ?? '', name, flow, kind };
+}
+
+/** The hash of what a repeated request has to have in common with the first. */
+export function hashOf(...parts: readonly string[]): string {
+  return createHash('sha256').update(JSON.stringify(parts)).digest('base64url');
+}
+
+/** Sends JSON text, also an answer that an earlier request got. */
+export function sendText(reply: FastifyReply, { status, type, body }: KeptAnswer, isReplayed = false): FastifyReply {
+  if (isReplayed) reply.header('idempotency-replayed', 'true');
+  return reply
+    .code(status)
+    .header('content-type', type)
+    .serializer((text: unknown) => text as string)
+    .send(body);
+}
+
+/** Answers a call, once for each Idempotency-Key. */
+export async function answerOnce(
+  { idempotency }: Server,
+  named: NamedRequest | undefined,
+  { request, reply, hash }: { readonly request: FastifyRequest; readonly reply: FastifyReply; readonly hash: string },
+  answer: () => Promise<string>,
+): Promise<FastifyReply> {
+  const kept = named && idempotency.begin(named, hash);
+  if (kept) return sendText(reply, kept, true);
+  try {
+    const ok = { status: 200, type: 'application/json; charset=utf-8', body: await answer() };
+    if (named) idempotency.end(named, hash, ok);
+    return sendText(reply, ok);
+  } catch (error) {
+    if (named && error instanceof Problem && paid.includes(error.problem)) {
+      const body = JSON.stringify(error.body(request.id));
+      idempotency.end(named, hash, { status: error.status, type: 'application/problem+json; charset=utf-8', body });
+    } else if (named) idempotency.forget(named);
+    throw error;
+  }
+}
