@@ -18,6 +18,11 @@ const tables = [
     key text not null, day text not null, requests integer not null, refused integer not null, records integer not null,
     credits real not null, last_used_at integer, primary key (key, day)
   ) without rowid`,
+  // Answers that a repeated request gets again; without a status while the first one is under way.
+  `idempotency (
+    key text not null, name text not null, flow text not null, kind text not null, hash text not null, status integer,
+    type text not null, body text not null, at integer not null, primary key (key, name, flow)
+  ) without rowid`,
   `audit (
     id integer primary key autoincrement, at integer not null, who text not null, what text not null, target text not null,
     address text not null, outcome text not null
