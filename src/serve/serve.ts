@@ -11,7 +11,6 @@ import { AutomateError } from '../core/failure.ts';
 import { homeFolder } from '../io/files/home.ts';
 import { systemReason } from '../io/files/naming-errors.ts';
 import { statOf } from '../io/files/stat.ts';
-import { keyState } from '../io/server/api-key.ts';
 import { ServerDatabase } from '../io/server/database.ts';
 import { createApp } from './app.ts';
 import { openServerKeys, type ServerKeys } from './keys/server-keys.ts';
@@ -49,8 +48,10 @@ async function serve(dir: string, options: ServeOptions, terminal: Terminal): Pr
   const lock = takeServeLock(home, resolve(dir));
   try {
     const database = new ServerDatabase(home);
-    const keys = openServerKeys(database, { now: () => performance.now(), wallNow: Date.now });
-    refuseOpenAddress(options, hasLivingKey(keys));
+    const keys = openServerKeys(database, { now: () => performance.now(), wallNow: Date.now }, (error) =>
+      terminal.warn((error as Error).message),
+    );
+    refuseOpenAddress(options, keys.directory.hasLiving());
     limitYoungGeneration();
     const server = new Server({
       database,
@@ -82,7 +83,7 @@ async function serve(dir: string, options: ServeOptions, terminal: Terminal): Pr
     lock.serves(addressOf(app, options));
     await server.runs.open(options.resume);
     await greet({ app, server, keys, dir, options, terminal, links });
-    const ticks = setInterval(() => keys.tick(), tickMs);
+    const ticks = setInterval(() => tick(server, keys), tickMs);
     return await untilSignal({ app, server, options, terminal, state }).finally(() => {
       clearInterval(ticks);
       keys.close();
@@ -157,15 +158,20 @@ async function greet({ app, server, keys, dir, options, terminal, links }: Start
   for (const { id, problems } of flows)
     for (const { line, column, message } of problems)
       terminal.say(`not valid: ${id}:${line ?? 1}:${column ?? 1}: ${message.replaceAll('\n', '\n  ')}`);
-  if (hasLivingKey(keys)) return;
+  if (keys.directory.hasLiving()) return;
   const flow = flows[0]?.id ?? 'FLOW';
   terminal.say('there is no API key yet; make one, and call a flow with it:');
   terminal.say('  KEY=$(automate keys create first)');
   terminal.say(`  curl ${address}/v1/flows/${flow}/calls -H "Authorization: Bearer $KEY" --json '{}'`);
 }
 
-function hasLivingKey({ store, directory }: ServerKeys): boolean {
-  return store.list().some((key) => keyState(key, directory.clock.wallNow()) === 'living');
+/** Reads changed keys: the streams of those that are not let in any more end, and the runs of those that say so stop. */
+function tick(server: Server, keys: ServerKeys): void {
+  keys.tick();
+  const { directory } = keys;
+  server.endListeners((key) => key !== '' && !directory.isLiving(key));
+  const stopped = new Set(directory.stoppedKeys());
+  if (stopped.size > 0) void server.runs.stopThose(({ key }) => key !== null && stopped.has(key.id));
 }
 
 interface Serving {

@@ -83,11 +83,8 @@ export class Server {
     response.once('close', () => listeners.delete(response));
   }
 
-  /** Ends the streams of all listeners, or of one key's. */
-  endListeners(key?: string): void {
-    for (const [id, listeners] of this.#listeners) {
-      if (key !== undefined && id !== key) continue;
-      for (const response of listeners) response.destroy();
-    }
+  /** Ends the streams of listeners, by default of all. `which`: tells by the id of the key, empty for the page. */
+  endListeners(which: (key: string) => boolean = () => true): void {
+    for (const [key, listeners] of this.#listeners) if (which(key)) for (const response of listeners) response.destroy();
   }
 }

@@ -32,6 +32,8 @@ export class KeyDirectory {
   /** The key with this hash, if its value has not ended. It may be expired, but not revoked. */
   lookUp(hash: string): ApiKey | undefined {
     this.refresh();
+    // One that another process has just made.
+    if (!this.#byHash.has(hash)) this.refresh(0);
     const found = this.#byHash.get(hash);
     if (!found || !isSameHash(found.hash, hash)) return undefined;
     const { key, endsAtMs } = found;
@@ -62,9 +64,9 @@ export class KeyDirectory {
     return [...this.#byId.values()].filter(({ stopsRuns }) => stopsRuns).map(({ id }) => id);
   }
 
-  /** Reads the keys again if they have changed. */
-  refresh(): void {
-    if (this.clock.now() - this.#checkedMs < checkMs) return;
+  /** Reads the keys again if they have changed. `maxAgeMs`: the time for which the last look counts. */
+  refresh(maxAgeMs = checkMs): void {
+    if (this.clock.now() - this.#checkedMs < maxAgeMs) return;
     const state = this.source.state();
     if (state !== this.#state) {
       this.#byHash = new Map(this.source.values().map((value) => [value.hash, value]));

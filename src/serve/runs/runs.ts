@@ -109,6 +109,11 @@ export class Runs {
     return true;
   }
 
+  /** Ends the runs under way, and those that wait, that `which` tells. */
+  async stopThose(which: (run: StoredRun) => boolean): Promise<void> {
+    for (const run of this.#runs.values()) if (!ended.includes(run.stored.state) && which(run.stored)) await this.stop(run);
+  }
+
   /** Goes on with a run that stopped early. Throws a Problem (`run-state`). */
   async resume(run: ServedRun): Promise<void> {
     const { state, resumable } = run.stored;

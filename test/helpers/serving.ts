@@ -1,0 +1,86 @@
+import { onTestFinished } from 'vitest';
+import type { KeySettings } from '../../src/io/server/api-key.ts';
+import { ServerDatabase } from '../../src/io/server/database.ts';
+import { KeyStore } from '../../src/io/server/keys.ts';
+import { type Finished, type Started, type Workplace, workplace } from './cli.ts';
+import { settings } from './server-keys.ts';
+
+/** A server of the test. */
+export interface Serving {
+  readonly place: Workplace;
+  readonly address: string;
+  /** What it has printed so far. */
+  said(): string;
+  /** Makes an API key. Returns its value. */
+  key(more?: Partial<KeySettings>): string;
+  /** Sends a request. `key`: as Bearer. */
+  send(path: string, init?: RequestInit & { readonly key?: string }): Promise<Response>;
+  /** Ends the server with a signal, and waits for its end. */
+  end(signal?: NodeJS.Signals): Promise<Finished>;
+}
+
+/** How a server is started. */
+export interface ServingOptions {
+  readonly args?: readonly string[];
+  readonly env?: Record<string, string>;
+  /** An earlier server's place. */
+  readonly place?: Workplace;
+}
+
+/** Starts `automate serve flows` over flows by their ids. */
+export async function serving(flows: Record<string, string>, { args = [], env = {}, place: given }: ServingOptions = {}): Promise<Serving> {
+  const place = given ?? (await workplace());
+  const { mkdir } = await import('node:fs/promises');
+  await mkdir(place.path('flows'), { recursive: true });
+  for (const [id, text] of Object.entries(flows)) await place.write(`flows/${id}.yaml`, text);
+  const started = place.start(['serve', 'flows', '--port', '0', ...args], { env, keepStdin: true });
+  onTestFinished(() => void started.child.kill('SIGKILL'));
+  const { address, said } = await greeting(started);
+  return {
+    place,
+    address,
+    said,
+    key: (more) => madeKey(place.path('.automate'), more),
+    send(path, { key, headers, ...init } = {}) {
+      return fetch(address + path, {
+        ...init,
+        headers: { ...(key && { authorization: `Bearer ${key}` }), ...(headers as Record<string, string>) },
+      });
+    },
+    async end(signal = 'SIGTERM') {
+      started.child.kill(signal);
+      return started.finished;
+    },
+  };
+}
+
+function madeKey(home: string, more: Partial<KeySettings> = {}): string {
+  const database = new ServerDatabase(home);
+  try {
+    return new KeyStore(database, Date.now).create(settings(more)).value;
+  } finally {
+    database.close();
+  }
+}
+
+/** Waits until the server says its address. */
+function greeting({ child, finished }: Started): Promise<{ readonly address: string; said(): string }> {
+  let text = '';
+  return new Promise((resolve, reject) => {
+    child.stderr?.on('data', (chunk: Buffer) => {
+      text += chunk;
+      const address = / at (https?:\S+)/.exec(text)?.[1];
+      if (address !== undefined) resolve({ address, said: () => text });
+    });
+    void finished.then(({ stderr }) => reject(new Error(`the server ended: ${stderr}`)));
+  });
+}
+
+/** Sends a request with a JSON body. */
+export function posting(body: unknown, more: Record<string, string> = {}): RequestInit {
+  return {
+    method: 'POST',
+    body: typeof body === 'string' ? body : JSON.stringify(body),
+    headers: { 'content-type': 'application/json', ...more },
+  };
+}

@@ -1,0 +1,200 @@
+import { get } from 'node:http';
+import { describe, expect, test } from 'vitest';
+import { askingFlow } from '../helpers/asking.ts';
+import { httpServer, json } from '../helpers/http-server.ts';
+import { posting, serving } from '../helpers/serving.ts';
+
+const upstream = () => httpServer(({ path }, response) => json(response, { name: `n${path}` }));
+
+describe('flows', () => {
+  test('are shown with their nodes, fields and credits; those of the key alone', async () => {
+    const { origin } = await upstream();
+    const { key, send } = await serving({ one: askingFlow(origin), two: askingFlow(origin), wrong: 'nodes: [{ type: htp }]' });
+    const all = (await (await send('/v1/flows', { key: key() })).json()) as { flows: { id: string; state: string; problems: unknown }[] };
+    expect(all.flows.map(({ id, state }) => [id, state])).toEqual([
+      ['one', 'valid'],
+      ['two', 'valid'],
+      ['wrong', 'invalid'],
+    ]);
+    expect(all.flows[0]).toMatchObject({
+      name: 'one',
+      nodes: [{ id: 'ask', type: 'http', connection: null }],
+      fields: ['id'],
+      adds: ['name'],
+      credits_per_record: { least: 1, most: 1 },
+    });
+    expect(all.flows[2]?.problems).toEqual([{ line: 1, column: 17, message: expect.stringContaining('no node type "htp"') }]);
+    const limited = key({ name: 'limited', flows: ['two'] });
+    expect(((await (await send('/v1/flows', { key: limited })).json()) as { flows: unknown[] }).flows).toHaveLength(1);
+    expect((await send('/v1/flows/one', { key: limited })).status).toBe(404);
+    expect((await send('/v1/flows/two', { key: limited })).status).toBe(200);
+  });
+
+  test('count as they are on disk with the next request', async () => {
+    const { origin } = await upstream();
+    const { key, send, place } = await serving({ one: askingFlow(origin) });
+    const first = key();
+    await place.write('flows/new.yml', askingFlow(origin));
+    expect((await send('/v1/flows/new', { key: first })).status).toBe(200);
+    await place.write('flows/new.yml', 'nodes: 7');
+    expect(await (await send('/v1/flows/new', { key: first })).json()).toMatchObject({ state: 'invalid' });
+    const answer = await send('/v1/flows/new/calls', { key: first, ...posting({ id: 1 }) });
+    expect(answer.status).toBe(409);
+    expect(await answer.json()).toMatchObject({ type: '/problems/flow-invalid', errors: [{ line: 1 }] });
+  });
+});
+
+describe('a call', () => {
+  test('answers the records of one record, with the digits of its numbers', async () => {
+    const { origin, requests } = await upstream();
+    const { key, send } = await serving({ ask: askingFlow(origin) });
+    const answer = await send('/v1/flows/ask/calls', { key: key(), ...posting('{"b": 1.10, "7": 12345678901234567890, "id": 3}') });
+    expect(await answer.text()).toBe('{"records":[{"b":1.10,"7":12345678901234567890,"id":3,"name":"n/3"}],"credits":1}');
+    expect(answer.status).toBe(200);
+    expect(requests).toHaveLength(1);
+  });
+
+  test('goes over the connection of the calls before', async () => {
+    const server = await upstream();
+    const { key, send } = await serving({ ask: askingFlow(server.origin) });
+    const one = key();
+    for (let id = 0; id < 20; id++) expect((await send('/v1/flows/ask/calls', { key: one, ...posting({ id }) })).status).toBe(200);
+    expect(server.connections()).toBe(1);
+  });
+
+  test('whose record fails is a 422 with the failure, and is paid', async () => {
+    const { origin } = await httpServer((_request, response) => response.writeHead(404).end('no such person'));
+    const { key, send } = await serving({ ask: askingFlow(origin) });
+    const answer = await send('/v1/flows/ask/calls', { key: key(), ...posting({ id: 1 }) });
+    expect(answer.status).toBe(422);
+    expect(answer.headers.get('content-type')).toMatch('application/problem+json');
+    const problem = await answer.json();
+    expect(problem).toMatchObject({
+      type: '/problems/record-failed',
+      instance: `/requests/${answer.headers.get('x-request-id')}`,
+      credits: 1,
+      error: { node: 'ask', class: 'http', status: 404, attempts: 1, message: expect.stringContaining('404') },
+    });
+  });
+
+  test('that takes longer than the client waits is a 504, and sends nothing when it is repeated', async () => {
+    const { origin, requests } = await httpServer((_request, response) => void response.on('close', () => undefined));
+    const { key, send } = await serving({ ask: askingFlow(origin) });
+    const one = key();
+    const call = () => send('/v1/flows/ask/calls', { key: one, ...posting({ id: 1 }, { prefer: 'wait=1', 'idempotency-key': 'k1' }) });
+    const [first, second] = [await call(), await call()];
+    expect([first.status, second.status]).toEqual([504, 504]);
+    expect(second.headers.get('idempotency-replayed')).toBe('true');
+    expect(await second.text()).toBe(await first.text());
+    expect(requests).toHaveLength(1);
+  });
+
+  test('with an idempotency key is sent once', async () => {
+    const { origin, requests } = await upstream();
+    const { key, send } = await serving({ ask: askingFlow(origin) });
+    const one = key();
+    const call = (id: number, name = 'k1') => send('/v1/flows/ask/calls', { key: one, ...posting({ id }, { 'idempotency-key': name }) });
+    const [first, second, other, wrong] = [await call(1), await call(1), await call(2), await call(1, 'with space')];
+    expect([first, second, other, wrong].map(({ status }) => status)).toEqual([200, 200, 422, 400]);
+    expect(await second.text()).toBe(await first.text());
+    expect(await other.json()).toMatchObject({ type: '/problems/idempotency-key-reused' });
+    expect(requests).toHaveLength(1);
+  });
+
+  test.each([
+    ['no JSON', '{', 400],
+    ['a list', '[{"id": 1}]', 400],
+    ['nothing', '', 400],
+    ['a wrong wait', '{"id": 1}', 400, { prefer: 'wait=61' }],
+    ['another type', 'id\n1\n', 415, { 'content-type': 'text/csv' }],
+    ['more than a megabyte', `{"id": "${'x'.repeat(1024 * 1024)}"}`, 413],
+  ])('with %s is refused, and nothing is sent', async (_, body, status, headers: Record<string, string> = {}) => {
+    const { origin, requests } = await upstream();
+    const { key, send } = await serving({ ask: askingFlow(origin) });
+    expect((await send('/v1/flows/ask/calls', { key: key(), ...posting(body, headers) })).status).toBe(status);
+    expect(requests).toHaveLength(0);
+  });
+
+  test('without the credential of its flow is a 503 that names it', async () => {
+    const { origin } = await upstream();
+    const flow = askingFlow(origin, ', auth: { type: bearer, credential: crm-key }');
+    const { key, send } = await serving({ ask: flow });
+    const answer = await send('/v1/flows/ask/calls', { key: key(), ...posting({ id: 1 }) });
+    expect([answer.status, answer.headers.has('retry-after')]).toEqual([503, true]);
+    expect(await answer.json()).toMatchObject({ type: '/problems/credential-missing', credential: 'crm-key' });
+  });
+});
+
+describe('every request', () => {
+  test('needs a key, in one header', async () => {
+    const { key, send } = await serving({ ask: askingFlow('http://127.0.0.1:9') });
+    const one = key();
+    const statuses = await Promise.all(
+      [
+        send('/v1/flows'),
+        send('/v1/flows', { key: 'amk_wrong' }),
+        send('/v1/flows', { key: one, headers: { 'x-api-key': one } }),
+        send(`/v1/flows?key=${one}`, { key: one }),
+        send('/v1/flows', { headers: { 'x-api-key': one } }),
+      ].map(async (answer) => [(await answer).status, ((await (await answer).json()) as { type?: string }).type]),
+    );
+    expect(statuses).toEqual([
+      [401, '/problems/key-missing'],
+      [401, '/problems/key-invalid'],
+      [400, '/problems/bad-request'],
+      [400, '/problems/key-in-query'],
+      [200, undefined],
+    ]);
+  });
+
+  test('needs the scope of its route', async () => {
+    const { key, send } = await serving({ ask: askingFlow('http://127.0.0.1:9') });
+    const reader = key({ scopes: ['read'] });
+    const answer = await send('/v1/flows/ask/calls', { key: reader, ...posting({ id: 1 }) });
+    expect(answer.status).toBe(403);
+    expect(await answer.json()).toMatchObject({ type: '/problems/scope-missing', scope: 'run' });
+    expect((await send('/v1/runs', { key: reader })).status).toBe(200);
+  });
+
+  test('gets a request id, no caching, and the state of the rate', async () => {
+    const { key, send } = await serving({ ask: askingFlow('http://127.0.0.1:9') });
+    const one = key({ rate: '2/min' });
+    const answers = [];
+    for (let i = 0; i < 3; i++) answers.push(await send('/v1/flows', { key: one, headers: { 'x-request-id': `mine-${i}` } }));
+    expect(answers.map(({ status }) => status)).toEqual([200, 200, 429]);
+    expect(Object.fromEntries((answers[1] as Response).headers)).toMatchObject({
+      'x-request-id': 'mine-1',
+      'cache-control': 'no-store',
+      'ratelimit-policy': '"key";q=2;w=60',
+      ratelimit: expect.stringMatching(/^"key";r=0;t=\d+$/),
+    });
+    expect((answers[2] as Response).headers.get('retry-after')).toMatch(/^\d+$/);
+  });
+
+  test('of another method is a 405 with those that are allowed, of another host a 421', async () => {
+    const { key, send } = await serving({});
+    const answer = await send('/v1/flows', { key: key(), method: 'PUT' });
+    expect([answer.status, answer.headers.get('allow')]).toEqual([405, 'GET, HEAD']);
+    expect((await send('/v1/flows', { key: key({ name: 'b' }), method: 'HEAD' })).status).toBe(200);
+  });
+
+  test('needs a Host header that names the server', async () => {
+    const { address, send } = await serving({}, { args: ['--allow-host', 'flows.example'] });
+    const { port } = new URL(address);
+    const statusOf = (host: string) =>
+      new Promise<number | undefined>((resolve) =>
+        get(`${address}/healthz`, { headers: { host } }, (answer) => resolve(answer.resume().statusCode)),
+      );
+    const hosts = [
+      'evil.example',
+      `evil.example:${port}`,
+      '127.0.0.1',
+      `localhost:${port}`,
+      `[::1]:${port}`,
+      'FLOWS.example',
+      `flows.example:99`,
+    ];
+    expect(await Promise.all(hosts.map(statusOf))).toEqual([421, 421, 421, 200, 200, 200, 200]);
+    expect(await (await send('/readyz')).json()).toEqual({ status: 'ok' });
+  });
+});

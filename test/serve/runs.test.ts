@@ -1,0 +1,306 @@
+import { gzipSync } from 'node:zlib';
+import { describe, expect, test } from 'vitest';
+import type { RunShape } from '../../src/serve/shapes.ts';
+import { askedServer, askingFlow, csvOf, idRows } from '../helpers/asking.ts';
+import { httpServer, json } from '../helpers/http-server.ts';
+import { type Serving, serving } from '../helpers/serving.ts';
+
+const csv = (body: string | Buffer, headers: Record<string, string> = {}): RequestInit => ({
+  method: 'POST',
+  body: body as never,
+  headers: { 'content-type': 'text/csv', ...headers },
+});
+
+const waiting = { prefer: 'wait=30' };
+
+async function started({ send }: Serving, key: string, init: RequestInit, path = '/v1/flows/ask/runs'): Promise<RunShape> {
+  const answer = await send(path, { key, ...init });
+  expect([200, 202]).toContain(answer.status);
+  return (await answer.json()) as RunShape;
+}
+
+async function shown({ send }: Serving, key: string, { id }: { id: string }): Promise<RunShape> {
+  return (await (await send(`/v1/runs/${id}`, { key })).json()) as RunShape;
+}
+
+/** Polls until a run is in one of these states. */
+async function until(server: Serving, key: string, run: { id: string }, ...states: string[]): Promise<RunShape> {
+  for (;;) {
+    const now = await shown(server, key, run);
+    if (states.includes(now.state)) return now;
+    await new Promise((resolve) => setTimeout(resolve, 20));
+  }
+}
+
+describe('a run', () => {
+  test('writes byte for byte what the command writes, output and errors', async () => {
+    const { origin } = await askedServer();
+    const server = await serving({ ask: askingFlow(origin) });
+    const { place, key, send } = server;
+    await place.write('rows.csv', csvOf(30));
+    await place.automate(['run', 'flows/ask.yaml', '--in', 'rows.csv', '--out', 'out.csv']);
+    const one = key();
+    const answer = await send('/v1/flows/ask/runs', { key: one, ...csv(csvOf(30), waiting) });
+    expect([answer.status, answer.headers.get('preference-applied')]).toEqual([200, 'wait=30']);
+    const run = (await answer.json()) as RunShape;
+    expect(answer.headers.get('location')).toBe(`/v1/runs/${run.id}`);
+    expect(run).toMatchObject({
+      id: expect.stringMatching(/^run_[0-9a-f-]{36}$/),
+      flow: 'ask',
+      key: { name: 'crm' },
+      state: 'finished',
+      ending: 'complete',
+      exit_code: 4,
+      format: 'csv',
+      bytes: csvOf(30).length,
+      counts: { read: 30, written: 26, failed: 4, retries: 0, waiting: 0 },
+      failures: [{ node: 'ask', class: 'http', status: 404, count: 4 }],
+      mapped: [{ node: 'ask', path: 'name', found: 26, of: 26 }],
+      credits: 30,
+      resumable: false,
+      retry_of: null,
+    });
+    const output = await send(run.links.output, { key: one });
+    expect(output.headers.get('content-disposition')).toMatch(/^attachment; filename="ask-output.csv"$/);
+    expect(await output.text()).toBe(await place.read('out.csv'));
+    expect(await (await send(run.links.errors, { key: one })).text()).toBe(await place.read('out.errors.csv'));
+  });
+
+  test.each([
+    ['text/tab-separated-values', 'id\tnote\n1\tx\n', '', 'id\tnote\tname\n1\tx\tname 1\n'],
+    ['application/json', '[{"id": 1}]', '', '[\n{"id":1,"name":"name 1"}\n]\n'],
+    ['application/jsonl', '{"id": 1}\n', '', '{"id":1,"name":"name 1"}\n'],
+    ['application/x-ndjson', '{"id": 1}\n', '?out=csv', 'id,name\n1,name 1\n'],
+    ['text/csv; charset=latin1', 'id;note\n1;\xe9\n', '?delimiter=;', 'id,note,name\n1,é,name 1\n'],
+  ])('takes %s', async (type, body, query, output) => {
+    const { origin } = await askedServer();
+    const server = await serving({ ask: askingFlow(origin) });
+    const one = server.key();
+    const init = csv(Buffer.from(body, 'latin1'), { 'content-type': type, ...waiting });
+    const run = await started(server, one, init, `/v1/flows/ask/runs${query}`);
+    expect(await (await server.send(run.links.output, { key: one })).text()).toBe(output);
+  });
+
+  test('takes gzip, and the options of its query', async () => {
+    const { origin, calls } = await askedServer();
+    const server = await serving({ ask: askingFlow(origin) });
+    const one = server.key();
+    const init = csv(gzipSync(idRows(20)), { 'content-encoding': 'gzip', ...waiting });
+    const run = await started(server, one, init, '/v1/flows/ask/runs?skip=2&limit=3');
+    expect(run.counts).toMatchObject({ read: 3, written: 3 });
+    expect([...calls.keys()].sort()).toEqual(['3', '4', '5']);
+    const wrong = await server.send('/v1/flows/ask/runs?lmit=3', { key: one, ...csv(idRows(1)) });
+    expect([wrong.status, (await wrong.json()) as { type: string }]).toEqual([
+      400,
+      expect.objectContaining({ type: '/problems/bad-request' }),
+    ]);
+  });
+
+  test.each([
+    ['of another type', { 'content-type': 'multipart/form-data; boundary=x' }, 'x', 415, 'media-type'],
+    ['without a column that the flow needs', {}, 'name\nx\n', 422, 'input-unreadable'],
+    ['that is not gzip', { 'content-encoding': 'gzip' }, 'id\n1\n', 422, 'input-unreadable'],
+    ['that is no list', { 'content-type': 'application/json' }, '{"id": 1}', 422, 'input-unreadable'],
+  ])('with a body %s is refused, leaves nothing and sends nothing', async (_, headers, body, status, name) => {
+    const { origin, calls } = await askedServer();
+    const { key, send, place } = await serving({ ask: askingFlow(origin) });
+    const one = key();
+    const answer = await send('/v1/flows/ask/runs', { key: one, ...csv(body, headers as never) });
+    expect([answer.status, ((await answer.json()) as { type: string }).type]).toEqual([status, `/problems/${name}`]);
+    expect(await (await send('/v1/runs', { key: one })).json()).toEqual({ runs: [], next_cursor: null });
+    expect(calls.size).toBe(0);
+    const { readdir } = await import('node:fs/promises');
+    expect(await readdir(place.path('.automate/serve/runs'))).toEqual([]);
+  });
+
+  test('larger than --max-upload is refused, also unpacked', async () => {
+    const { origin } = await askedServer();
+    const { key, send } = await serving({ ask: askingFlow(origin) }, { args: ['--max-upload', '1kB'] });
+    const one = key();
+    const statuses = [];
+    for (const init of [csv(idRows(1000)), csv(gzipSync(idRows(10_000)), { 'content-encoding': 'gzip' }), csv(idRows(10), waiting)])
+      statuses.push((await send('/v1/flows/ask/runs', { key: one, ...init })).status);
+    expect(statuses).toEqual([413, 413, 200]);
+  });
+
+  test('is made once for an idempotency key', async () => {
+    const { origin, calls } = await askedServer();
+    const server = await serving({ ask: askingFlow(origin) });
+    const one = server.key();
+    const send = (count: number) =>
+      server.send('/v1/flows/ask/runs', { key: one, ...csv(idRows(count), { 'idempotency-key': 'k', ...waiting }) });
+    const [first, second, other] = [await send(3), await send(3), await send(4)];
+    expect([first.status, second.status, other.status]).toEqual([200, 200, 422]);
+    expect(second.headers.get('idempotency-replayed')).toBe('true');
+    expect(((await second.json()) as RunShape).id).toBe(((await first.json()) as RunShape).id);
+    expect([...calls.values()]).toEqual([1, 1, 1]);
+  });
+
+  test('stops, resumes, retries its failed records, and is deleted', async () => {
+    const { origin, calls } = await askedServer(20);
+    const server = await serving({ ask: askingFlow(origin, ', concurrency: 1') });
+    const { key, send } = server;
+    const one = key();
+    const run = await started(server, one, csv(csvOf(60)));
+    expect(run.state).toMatch(/queued|running/);
+    expect((await send(run.links.output, { key: one })).status).toBe(409);
+    expect((await send(`/v1/runs/${run.id}`, { key: one, method: 'DELETE' })).status).toBe(409);
+    await until(server, one, run, 'running');
+    const post = (action: string) => send(`/v1/runs/${run.id}/${action}`, { key: one, method: 'POST' });
+    expect((await post('stop')).status).toBe(202);
+    const stopped = await until(server, one, run, 'stopped');
+    expect(stopped).toMatchObject({ ending: 'interrupted', exit_code: 5, resumable: true });
+    expect((await post('stop')).status).toBe(200);
+    expect((await post('resume')).status).toBe(202);
+    const finished = await until(server, one, run, 'finished');
+    expect(finished.counts).toMatchObject({ read: 60, written: 52, failed: 8 });
+    expect(finished.credits).toBe(60);
+    expect(finished.failures).toMatchObject([{ count: 8 }]);
+    expect(finished.mapped).toMatchObject([{ found: 52, of: 52 }]);
+    expect([...calls.values()].every((count) => count === 1)).toBe(true);
+    expect((await post('resume')).status).toBe(409);
+    const retry = await post('retry');
+    expect(retry.status).toBe(202);
+    const again = await until(server, one, (await retry.json()) as RunShape, 'finished');
+    expect(again).toMatchObject({ retry_of: run.id, counts: { read: 8, failed: 8 } });
+    expect((await send(`/v1/runs/${run.id}`, { key: one, method: 'DELETE' })).status).toBe(204);
+    expect((await send(`/v1/runs/${run.id}`, { key: one })).status).toBe(404);
+  });
+
+  test('exists for its key, and for those that may read all', async () => {
+    const { origin } = await askedServer();
+    const server = await serving({ ask: askingFlow(origin), other: askingFlow(origin) });
+    const { key, send } = server;
+    const [one, two, reader] = [key(), key({ name: 'two' }), key({ name: 'reader', scopes: ['read'], flows: ['ask'] })];
+    const run = await started(server, one, csv(idRows(2), waiting));
+    const hidden = await started(server, one, csv(idRows(2), waiting), '/v1/flows/other/runs');
+    const seen = async (key: string) => ((await (await send('/v1/runs', { key })).json()) as { runs: RunShape[] }).runs.map(({ id }) => id);
+    expect(await seen(one)).toEqual([hidden.id, run.id]);
+    expect(await seen(two)).toEqual([]);
+    expect(await seen(reader)).toEqual([run.id]);
+    expect((await send(run.links.output, { key: two })).status).toBe(404);
+    expect((await send(`/v1/runs/${run.id}/stop`, { key: reader, method: 'POST' })).status).toBe(403);
+  });
+
+  test('is listed in pages, and by flow and state', async () => {
+    const { origin } = await askedServer();
+    const server = await serving({ ask: askingFlow(origin) });
+    const one = server.key();
+    const ids: string[] = [];
+    for (let i = 0; i < 3; i++) ids.unshift((await started(server, one, csv(idRows(1), waiting))).id);
+    const list = async (query: string) => {
+      const answer = await server.send(`/v1/runs${query}`, { key: one });
+      return {
+        status: answer.status,
+        link: answer.headers.get('link'),
+        ...((await answer.json()) as { runs: RunShape[]; next_cursor: string }),
+      };
+    };
+    const first = await list('?limit=2');
+    expect(first.runs.map(({ id }) => id)).toEqual(ids.slice(0, 2));
+    expect(first.link).toBe(`</v1/runs?limit=2&cursor=${first.next_cursor}>; rel="next"`);
+    expect((await list(`?limit=2&cursor=${first.next_cursor}`)).runs.map(({ id }) => id)).toEqual(ids.slice(2));
+    expect((await list('?state=failed')).runs).toEqual([]);
+    expect(
+      await Promise.all(['?limit=0', '?limit=201', '?state=done', '?flows=ask'].map(async (query) => (await list(query)).status)),
+    ).toEqual([400, 400, 400, 400]);
+  });
+});
+
+describe('the events of a run', () => {
+  test('begin with its state, tell failures and the end, and go on after the last one that a client has', async () => {
+    const { origin } = await askedServer();
+    const server = await serving({ ask: askingFlow(origin) });
+    const one = server.key();
+    const run = await started(server, one, csv(csvOf(30)));
+    const answer = await server.send(run.links.events, { key: one });
+    expect(answer.headers.get('content-type')).toMatch('text/event-stream');
+    const events = eventsOf(await answer.text());
+    expect(events[0]).toMatchObject({ event: 'state' });
+    expect(events.filter(({ event }) => event === 'failed').map(({ data }) => data.record)).toEqual([7, 14, 21, 28]);
+    const end = events.at(-1) as ReturnType<typeof eventsOf>[number];
+    expect(end).toMatchObject({ event: 'end', data: { id: run.id, state: 'finished' } });
+    expect(events.map(({ id }) => id)).toEqual(events.map(({ id }) => id).toSorted((a, b) => a - b));
+    const rest = await server.send(run.links.events, { key: one, headers: { 'last-event-id': String(end.id - 1) } });
+    expect(eventsOf(await rest.text()).map(({ event }) => event)).toEqual(['end']);
+    expect((await server.send(run.links.events, { key: one, headers: { 'last-event-id': String(end.id) } })).status).toBe(204);
+  });
+});
+
+function eventsOf(text: string) {
+  return text
+    .split('\n\n')
+    .filter((block) => block.startsWith('id:'))
+    .map((block) => {
+      const [, id, event, data] = /^id: (\d+)\nevent: (\w+)\ndata: (.*)$/.exec(block) as RegExpExecArray;
+      return { id: Number(id), event, data: JSON.parse(data as string) as Record<string, unknown> };
+    });
+}
+
+describe('the output of a run under way', () => {
+  test('comes row by row, and ends whole with the run', async () => {
+    const { origin } = await askedServer(5);
+    const server = await serving({ ask: askingFlow(origin, ', concurrency: 2') });
+    const one = server.key();
+    const run = await started(server, one, csv(idRows(100)));
+    const answer = await server.send(`${run.links.output}?follow=true`, { key: one });
+    const text = await answer.text();
+    expect(text.split('\n')).toHaveLength(100 - 14 + 2);
+    expect(await (await server.send(run.links.output, { key: one })).text()).toBe(text);
+  });
+
+  test('is cut off when the run does not end complete', async () => {
+    const { origin } = await askedServer(20);
+    const server = await serving({ ask: askingFlow(origin, ', concurrency: 1') });
+    const one = server.key();
+    const run = await started(server, one, csv(idRows(500)));
+    await until(server, one, run, 'running');
+    const answer = await server.send(`${run.links.output}?follow=true`, { key: one });
+    await server.send(`/v1/runs/${run.id}/stop`, { key: one, method: 'POST' });
+    await expect(answer.text()).rejects.toThrow();
+  });
+});
+
+describe('a plan', () => {
+  test('says what a run would do, and sends nothing', async () => {
+    const { origin, requests } = await httpServer((_request, response) => json(response, {}));
+    const { key, send } = await serving({ ask: askingFlow(origin) });
+    const one = key();
+    const answer = await send('/v1/flows/ask/plans', { key: one, ...csv(idRows(7)) });
+    expect(await answer.json()).toEqual({
+      records: 7,
+      actions: { least: 7, most: 7 },
+      credits: { least: 7, most: 7 },
+      first_request: { method: 'GET', url: `${origin}/1`, headers: expect.anything(), auth: null, body: null },
+    });
+    expect(requests).toHaveLength(0);
+    expect(((await (await send('/v1/runs', { key: one })).json()) as { runs: [] }).runs).toEqual([]);
+  });
+});
+
+describe('a test', () => {
+  test('sends one request and shows the answer; with send: false only the request', async () => {
+    const { origin, requests } = await httpServer((_request, response) => json(response, { name: 'Ada' }));
+    const { key, send } = await serving({ ask: askingFlow(origin) });
+    const one = key({ scopes: ['test'] });
+    const ask = async (body: object) => {
+      const answer = await send('/v1/flows/ask/tests', {
+        key: one,
+        method: 'POST',
+        body: JSON.stringify(body),
+        headers: { 'content-type': 'application/json' },
+      });
+      return { status: answer.status, ...((await answer.json()) as object) };
+    };
+    expect(await ask({ record: { id: 1 }, send: false })).toMatchObject({ status: 200, request: { url: `${origin}/1` }, response: null });
+    expect(requests).toHaveLength(0);
+    expect(await ask({ record: { id: 1 } })).toMatchObject({
+      response: { status: 200 },
+      map: [{ name: 'Ada' }],
+      structure: [{ path: 'name', sample: '"Ada"' }],
+    });
+    expect(await ask({ record: { id: 1 }, sned: false })).toMatchObject({ status: 400 });
+    expect(await ask({ record: 7 })).toMatchObject({ status: 400, errors: [{ pointer: '/record' }] });
+    expect(await ask({ record: { id: 1 }, node: 'nobody' })).toMatchObject({ status: 400 });
+  });
+});
