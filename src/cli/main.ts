@@ -2,7 +2,7 @@ import { CommanderError } from 'commander';
 import { commands } from './commands.ts';
 import { exitCodes } from './exit.ts';
 import { createProgram } from './program.ts';
-import { reportError } from './report-error.ts';
+import { reportError } from './show/report-error.ts';
 import { createTerminal } from './terminal.ts';
 
 /** Runs a command line. Ends the process with one of the exit codes in exit.ts. */

@@ -2,7 +2,7 @@ import { createHash, randomUUID } from 'node:crypto';
 import type { Event } from '../core/event.ts';
 import { Failure } from '../core/failure.ts';
 import type { Lookups } from '../core/lookups/lookup.ts';
-import type { Cache, Ports } from '../core/ports.ts';
+import type { Cache, Clock, Ports } from '../core/ports.ts';
 import { RunSpending } from '../core/spending.ts';
 import type { Tools } from '../core/tools/tools.ts';
 import type { FileCache } from '../io/cache/cache.ts';
@@ -59,29 +59,8 @@ export function wire(options: WireOptions): WiredPorts {
   const { now, wallNow } = clock;
   const how = { cacert: options.cacert, environment: process.env, userAgent: `automate/${version}`, now, wallNow };
   const transport = createTransport(how, options.routes);
-  const tools = createLateTools(options.ledger, async () => {
-    const { createTools } = await import('../io/mcp/tools.ts');
-    return createTools({
-      version,
-      environment: process.env,
-      cacert: options.cacert,
-      fetch: transport.fetch,
-      secrets: credentials.secrets,
-      used: (credential) => void (credentials.secrets.has(credential) && credentials.used(credential)),
-      now: clock.now,
-      wallNow: clock.wallNow,
-      secret: redactor.add,
-      person: options.person,
-      storeLogin: createLoginStore(options.env, redactor, (message) => options.warn?.(message)),
-      report: options.report,
-    });
-  });
-  const maxBytes = maxCacheBytes(process.env);
-  const cache = createLateCache(envOf(options.env), async () => {
-    const { createCache } = await import('../io/cache/cache.ts');
-    const warn = (message: string) => options.warn?.(message);
-    return createCache({ path: cachePath(process.env), maxBytes, redactor, wallNow: clock.wallNow, warn });
-  });
+  const tools = toolsOf(options, transport, clock);
+  const cache = cacheOf(options, clock);
   const httpTools = (own: Transport) => ({
     transport: flushingFirst(own, options.ledger),
     secrets: credentials.secrets,
@@ -121,6 +100,38 @@ export function wire(options: WireOptions): WiredPorts {
       await Promise.all([cache.close(), tools.close()]);
     },
   };
+}
+
+/** The tools of MCP servers, over the connections of the run. */
+function toolsOf(options: WireOptions, transport: Transport, clock: Clock): LateTools {
+  const { credentials, redactor } = options;
+  return createLateTools(options.ledger, async () => {
+    const { createTools } = await import('../io/mcp/tools.ts');
+    return createTools({
+      version,
+      environment: process.env,
+      cacert: options.cacert,
+      fetch: transport.fetch,
+      secrets: credentials.secrets,
+      used: (credential) => void (credentials.secrets.has(credential) && credentials.used(credential)),
+      now: clock.now,
+      wallNow: clock.wallNow,
+      secret: redactor.add,
+      person: options.person,
+      storeLogin: createLoginStore(options.env, redactor, (message) => options.warn?.(message)),
+      report: options.report,
+    });
+  });
+}
+
+/** The cached answers. */
+function cacheOf(options: WireOptions, clock: Clock) {
+  const maxBytes = maxCacheBytes(process.env);
+  return createLateCache(envOf(options.env), async () => {
+    const { createCache } = await import('../io/cache/cache.ts');
+    const warn = (message: string) => options.warn?.(message);
+    return createCache({ path: cachePath(process.env), maxBytes, redactor: options.redactor, wallNow: clock.wallNow, warn });
+  });
 }
 
 /** Loads the cache with the first cached call, since most flows have none. Each environment has its own answers. */

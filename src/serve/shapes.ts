@@ -16,11 +16,13 @@ export const flowShape = z.object({
   updated_at: z.iso.datetime(),
 });
 
+/** A flow in an answer. */
 export type FlowShape = z.output<typeof flowShape>;
 
 /** The states of a run. */
 export const runStates = ['queued', 'running', 'stopping', 'stopped', 'finished', 'failed'] as const;
 
+/** The state of a run. */
 export type RunState = (typeof runStates)[number];
 
 const failureGroup = z.object({
@@ -56,6 +58,7 @@ export const runShape = z.object({
   links: z.object({ self: z.string(), events: z.string(), output: z.string(), errors: z.string() }),
 });
 
+/** A run in an answer. */
 export type RunShape = z.output<typeof runShape>;
 
 /** A problem (RFC 9457). */

@@ -1,5 +1,9 @@
+import type { Event } from '../../core/event.ts';
 import type { Item } from '../../core/item.ts';
 import type { Plan } from '../../core/plan.ts';
+import type { Gates } from '../../engine/gates.ts';
+import type { RunPhase } from '../../engine/phase.ts';
+import type { Routes } from '../../io/http/routes.ts';
 import type { FoundFailures } from '../../io/journal/failed-list.ts';
 import type { Checkpoint } from '../../io/journal/journal.ts';
 import type { RunLedger } from '../../io/ledger/run-ledger.ts';
@@ -21,7 +25,6 @@ import { failedListOf, oldOutput } from './output/failed-list-of.ts';
 import { openOutput } from './output/open-output.ts';
 import type { Claim } from './output/output-claim.ts';
 import type { OutputPlan } from './output/output-plan.ts';
-import type { RunHost } from './run-host.ts';
 import { openRunLedger, pricesOf, statesPrice } from './run-ledger.ts';
 import type { RunRequest } from './run-options.ts';
 import { selectRecords } from './selected-records.ts';
@@ -58,6 +61,30 @@ export interface OpenRun extends ReadyRun {
   readonly showsCredits: boolean;
   /** Absent if no events file is wanted. */
   readonly events: EventsFile | undefined;
+}
+
+/** The process that a run takes place in: a command of its own, or a server with several runs. */
+export interface RunHost {
+  /** The gates of all runs of the process. */
+  readonly gates: Gates;
+  /** The connections of all runs of the process; absent for the run's own. */
+  readonly routes?: Routes;
+  /** Takes every event; absent if nothing else watches the run. */
+  report?(event: Event): void;
+  /** Follows a run that is about to start. */
+  follow(run: OpenRun): Promise<Follower>;
+}
+
+/** A process that follows one of its runs. */
+export interface Follower {
+  /** The first records are under way. Advance the phase to end the run early. */
+  started(phase: RunPhase): void;
+  /** The signal that ended the run; absent if it ended by itself. */
+  signal(): NodeJS.Signals | undefined;
+  /** Every record has ended, and the output is closed. */
+  recordsEnded(): void;
+  /** A second call does nothing. */
+  stop(): void;
 }
 
 /** Opens the files and the ledger of a run, and wires its ports. */

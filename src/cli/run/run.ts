@@ -12,12 +12,12 @@ import { loadSecrets } from '../flow/flow-secrets.ts';
 import { inputFormat, isTable, openInput } from '../input-options.ts';
 import { attemptText } from '../show/run/attempts.ts';
 import type { Terminal } from '../terminal.ts';
+import { commandHost, endWaits } from './command-host.ts';
 import { concludeRun, endOf, reportProblem } from './conclude.ts';
 import { limitYoungGeneration } from './heap-limit.ts';
-import { type OpenRun, openRun, type ReadyRun } from './open-run.ts';
+import { type OpenRun, openRun, type ReadyRun, type RunHost } from './open-run.ts';
 import { type Claim, claimOutput, refuseOutput } from './output/output-claim.ts';
 import { type OutputPlan, planOutput } from './output/output-plan.ts';
-import { commandHost, endWaits, type RunHost } from './run-host.ts';
 import { planRun } from './run-input.ts';
 import type { GivenRunOptions, RunOptions, RunRequest } from './run-options.ts';
 import { selectRecords } from './selected-records.ts';
@@ -118,7 +118,7 @@ function checkInput(plan: Plan, { format, columns }: Source, { flow, options }: 
 
 /** Runs the records of a run that may start. Returns the exit code. */
 async function runRecords(ready: ReadyRun): Promise<number> {
-  const { plan, source, credentials, terminal, host } = ready;
+  const { plan, source, credentials, host } = ready;
   const { unordered = false, maxErrors, keepGoing: keepsGoing = false } = ready.request.options;
   limitYoungGeneration();
   const run = await openRun(ready);

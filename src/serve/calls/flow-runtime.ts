@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { type FlowSecrets, loadSecrets } from '../../cli/flow/flow-secrets.ts';
 import { openRunLedger, pricesOf } from '../../cli/run/run-ledger.ts';
+import { createQuietTerminal } from '../../cli/serve/quiet-terminal.ts';
 import { type WiredPorts, wire } from '../../cli/wire.ts';
 import { AutomateError } from '../../core/failure.ts';
 import type { Item } from '../../core/item.ts';
@@ -13,7 +14,6 @@ import type { Routes } from '../../io/http/routes.ts';
 import type { RunLedger } from '../../io/ledger/run-ledger.ts';
 import type { Redactor } from '../../io/secrets/redact.ts';
 import type { LetInKey } from '../caller.ts';
-import { createQuietTerminal } from '../quiet-terminal.ts';
 import { MemoryOutput } from './memory-output.ts';
 
 /** The parts of the process that all runs and calls share. */

@@ -4,6 +4,7 @@ import * as z from 'zod';
 import { loadFlow } from '../../cli/flow/flow-file.ts';
 import { isTable } from '../../cli/input-options.ts';
 import { selectRecords } from '../../cli/run/selected-records.ts';
+import { createQuietTerminal } from '../../cli/serve/quiet-terminal.ts';
 import { previewValue, requestValue } from '../../cli/show/preview.ts';
 import { previewRecord } from '../../cli/test-request/preview-record.ts';
 import { chosenStep } from '../../cli/test-request/test-request.ts';
@@ -16,12 +17,11 @@ import { asProblem, validPlan } from '../calls/calls.ts';
 import { problemJson } from '../flows/flow-json.ts';
 import { fieldsOf, textOfBody } from '../json-body.ts';
 import { Problem } from '../problem.ts';
-import { createQuietTerminal } from '../quiet-terminal.ts';
 import { bodyFormat } from '../runs/upload.ts';
 import type { Server } from '../server.ts';
 import { planShape } from '../shapes.ts';
+import { type Audience, seenFlow } from './audience.ts';
 import { sendText } from './replays.ts';
-import { type Audience, seenFlow } from './v1.ts';
 
 const testBody = z.strictObject({
   record: z.any().meta({ type: 'object', description: 'one record' }),

@@ -1,23 +1,15 @@
-import type { FastifyInstance, FastifyRequest } from 'fastify';
+import type { FastifyInstance } from 'fastify';
 import * as z from 'zod';
 import { addRoutes } from '../app.ts';
-import type { Caller } from '../caller.ts';
 import { flowJson } from '../flows/flow-json.ts';
 import { recordOfBody, textOfBody } from '../json-body.ts';
-import { Problem } from '../problem.ts';
 import type { Server } from '../server.ts';
 import { callShape, flowShape } from '../shapes.ts';
+import { type Audience, preferredWait, seenFlow } from './audience.ts';
+import { addNewRunRoute } from './new-run.ts';
 import { addPreviewRoutes } from './previews.ts';
 import { answerOnce, hashOf, namedRequest } from './replays.ts';
 import { addRunRoutes } from './runs.ts';
-
-/** The routes of one audience: `/v1` for keys, `/ui` for the page. */
-export interface Audience {
-  /** Before every path: `/v1` or `/ui`. */
-  readonly base: string;
-  /** The sender of a request that was let in. */
-  callerOf(request: FastifyRequest): Caller;
-}
 
 const flowParams = z.object({ flow: z.string() });
 
@@ -62,22 +54,6 @@ export function addFlowRoutes(app: FastifyInstance, server: Server, audience: Au
     },
   });
   addPreviewRoutes(app, server, audience);
+  addNewRunRoute(app, server, audience);
   addRunRoutes(app, server, audience);
-}
-
-/** The flow that the path names. Throws a Problem (`not-found`). */
-export async function seenFlow(server: Server, caller: Caller, request: FastifyRequest) {
-  const { flow: id } = request.params as { flow: string };
-  const flow = caller.sees(id) ? await server.flows.find(id) : undefined;
-  if (!flow) throw new Problem('not-found', `there is no flow "${id}"`);
-  return flow;
-}
-
-/** The seconds of `Prefer: wait=N` (RFC 7240); absent without it. Throws a Problem (`bad-request`). */
-export function preferredWait({ headers }: FastifyRequest, least: number, most: number): number | undefined {
-  const written = /(?:^|[,;\s])wait\s*=\s*"?([^",;\s]*)"?/i.exec([headers.prefer ?? ''].flat().join(','))?.[1];
-  if (written === undefined) return undefined;
-  const seconds = Number(written);
-  if (/^\d+$/.test(written) && seconds >= least && seconds <= most) return seconds;
-  throw new Problem('bad-request', `Prefer: expected wait=${least} to wait=${most}, found wait=${written}`);
 }

@@ -43,17 +43,13 @@ export async function sendGrowing(run: ServedRun, path: string, reply: FastifyRe
   raw.flushHeaders();
   let at = 0;
   while (!raw.destroyed) {
-    const isLast = !isGrowing(run);
+    const isLast = !run.isOpen;
     at = await sendFrom(path, at, raw);
     if (isLast) break;
     await new Promise((resolve) => setTimeout(resolve, pollMs));
   }
   if (run.stored.state === 'finished') raw.end();
   else raw.destroy();
-}
-
-function isGrowing({ stored: { state } }: ServedRun): boolean {
-  return state === 'queued' || state === 'running' || state === 'stopping';
 }
 
 async function sendFrom(path: string, from: number, raw: ServerResponse): Promise<number> {

@@ -34,6 +34,12 @@ export class ServedRun {
     return this.#part !== undefined;
   }
 
+  /** True before its end. */
+  get isOpen(): boolean {
+    const { state } = this.stored;
+    return state === 'queued' || state === 'running' || state === 'stopping';
+  }
+
   /** Resolves once it is not under way. */
   get ended(): Promise<void> {
     return this.#ended;

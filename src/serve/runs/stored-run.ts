@@ -47,6 +47,7 @@ export interface StoredRun {
 /** Counts of a run that has not begun. */
 export const noTotals: Totals = { failures: [], mapped: [], retries: 0, credits: 0 };
 
+/** The same of its records. */
 export const noCounts: RunShape['counts'] = { read: 0, written: 0, failed: 0, retries: 0, waiting: 0 };
 
 /** The totals of two parts of a run. */

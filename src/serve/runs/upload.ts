@@ -5,6 +5,7 @@ import { createGunzip } from 'node:zlib';
 import { loadFlow } from '../../cli/flow/flow-file.ts';
 import { loadSecrets } from '../../cli/flow/flow-secrets.ts';
 import { isTable, openInput } from '../../cli/input-options.ts';
+import { createQuietTerminal } from '../../cli/serve/quiet-terminal.ts';
 import { AutomateError } from '../../core/failure.ts';
 import { syncFolder } from '../../io/files/folder.ts';
 import { writeDurably } from '../../io/files/state-file.ts';
@@ -13,7 +14,6 @@ import type { Shared } from '../calls/flow-runtime.ts';
 import type { ServedFlow } from '../flows/flow-folder.ts';
 import { problemJson } from '../flows/flow-json.ts';
 import { Problem } from '../problem.ts';
-import { createQuietTerminal } from '../quiet-terminal.ts';
 import type { RunFolder } from './run-folder.ts';
 import type { StoredOptions } from './stored-run.ts';
 

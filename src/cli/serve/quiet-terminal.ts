@@ -1,6 +1,6 @@
 import { Chalk } from 'chalk';
-import type { Terminal } from '../cli/terminal.ts';
-import { createRedactor, type Redactor } from '../io/secrets/redact.ts';
+import { createRedactor, type Redactor } from '../../io/secrets/redact.ts';
+import type { Terminal } from '../terminal.ts';
 
 /** A terminal that nobody watches: what a run of the server says goes to `say`, with its secrets masked. */
 export function createQuietTerminal(say: (text: string) => void = () => undefined, redactor: Redactor = createRedactor()): Terminal {

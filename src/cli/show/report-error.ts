@@ -1,9 +1,9 @@
 import { CommanderError } from 'commander';
-import { cleaned } from '../core/answer/response.ts';
-import { AutomateError, FlowError } from '../core/failure.ts';
-import { exitCodeOf, exitCodes } from './exit.ts';
-import { flowErrorText } from './show/problems.ts';
-import type { Terminal } from './terminal.ts';
+import { cleaned } from '../../core/answer/response.ts';
+import { AutomateError, FlowError } from '../../core/failure.ts';
+import { exitCodeOf, exitCodes } from '../exit.ts';
+import type { Terminal } from '../terminal.ts';
+import { flowErrorText } from './problems.ts';
 
 /** Prints an error; returns the exit code. An error while printing prints a fixed text, for nothing may be printed unmasked. */
 export function reportError(error: unknown, terminal: Terminal): number {

@@ -1,0 +1,55 @@
+import { Gates } from '../../engine/gates.ts';
+import type { RunPhase } from '../../engine/phase.ts';
+import { createClock } from '../../io/clock/clock.ts';
+import { endWaitsForPipes } from '../../io/files/pipe.ts';
+import type { ProgressShow } from '../show/run/progress.ts';
+import type { Follower, OpenRun, RunHost } from './open-run.ts';
+import type { OutputPlan } from './output/output-plan.ts';
+import type { RunOptions } from './run-options.ts';
+import { showProgress } from './run-progress.ts';
+import { type Signals, watchSignals } from './signals.ts';
+
+/** A command that is one run: it shows the progress and listens to signals. `start`: listens to them until the run does. */
+export function commandHost(start: { stop(): void }): RunHost {
+  return {
+    gates: new Gates(createClock()),
+    follow: async (run) => new CommandFollower(run, start, await showProgress(run)),
+  };
+}
+
+class CommandFollower implements Follower {
+  readonly #run: OpenRun;
+  readonly #start: { stop(): void };
+  readonly #progress: ProgressShow | undefined;
+  #signals: Signals | undefined;
+
+  constructor(run: OpenRun, start: { stop(): void }, progress: ProgressShow | undefined) {
+    this.#run = run;
+    this.#start = start;
+    this.#progress = progress;
+  }
+
+  started(phase: RunPhase): void {
+    const { request, files, ports, terminal } = this.#run;
+    this.#signals = watchSignals(phase, ports.clock, terminal, () => endWaits(request.options, files));
+    this.#start.stop();
+  }
+
+  signal(): NodeJS.Signals | undefined {
+    return this.#signals?.received();
+  }
+
+  recordsEnded(): void {
+    this.#progress?.stop();
+  }
+
+  stop(): void {
+    this.#progress?.stop();
+    this.#signals?.stop();
+  }
+}
+
+/** Ends waits for named pipes. */
+export function endWaits(options: Pick<RunOptions, 'in' | 'events' | 'summary'>, { out, errors }: OutputPlan): void {
+  endWaitsForPipes(options.in, [out, errors, options.events, options.summary]);
+}

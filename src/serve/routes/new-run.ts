@@ -1,0 +1,134 @@
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import * as z from 'zod';
+import { maxErrorsArgument } from '../../cli/arguments.ts';
+import { addRoutes } from '../app.ts';
+import type { Caller } from '../caller.ts';
+import type { NamedRequest } from '../idempotency.ts';
+import { Problem } from '../problem.ts';
+import type { RunFolder } from '../runs/run-folder.ts';
+import { keyOf } from '../runs/runs.ts';
+import type { ServedRun } from '../runs/served-run.ts';
+import type { StoredOptions } from '../runs/stored-run.ts';
+import { bodyFormat, checkBody, storeBody } from '../runs/upload.ts';
+import type { Server } from '../server.ts';
+import { runShape } from '../shapes.ts';
+import { type Audience, preferredWait, seenFlow } from './audience.ts';
+import { wholeNumber } from './query.ts';
+import { hashOf, namedRequest } from './replays.ts';
+
+const maxErrors = z.string().transform((text, context) => {
+  try {
+    return maxErrorsArgument(text);
+  } catch (error) {
+    context.addIssue((error as Error).message);
+    return z.NEVER;
+  }
+});
+
+/** The query of a new run. */
+const newRunQuery = z.strictObject({
+  out: z.enum(['csv', 'tsv', 'json', 'ndjson']).optional(),
+  delimiter: z.string().optional(),
+  limit: wholeNumber.optional(),
+  skip: wholeNumber.optional(),
+  max_errors: maxErrors.optional(),
+  max_credits: wholeNumber.optional(),
+  unordered: z.enum(['true', 'false', '']).optional(),
+});
+
+/** Adds the route that makes runs. Their bodies may have any size: they go to disk as they come. */
+export function addNewRunRoute(app: FastifyInstance, server: Server, { base, callerOf }: Audience): void {
+  void app.register(async (uploads) => {
+    uploads.removeAllContentTypeParsers();
+    uploads.addContentTypeParser('*', (_request, _payload, done) => done(null));
+    addRoutes(uploads, `${base}/flows/:flow/runs`, {
+      POST: {
+        config: { scopes: ['run'] },
+        schema: { summary: 'Store records and run them', querystring: newRunQuery, response: { 202: runShape, 200: runShape } },
+        handler: (request, reply) => postRun(server, { base, callerOf }, request, reply),
+      },
+    });
+  });
+}
+
+async function postRun(server: Server, { base, callerOf }: Audience, request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
+  const caller = callerOf(request);
+  const flow = await seenFlow(server, caller, request);
+  const waitS = preferredWait(request, 0, 60);
+  const { run, isReplayed } = await newRun(server, { request, flow, caller });
+  if (isReplayed) reply.header('idempotency-replayed', 'true');
+  if (waitS !== undefined) {
+    reply.header('preference-applied', `wait=${waitS}`);
+    await Promise.race([server.endOf(run), new Promise((resolve) => setTimeout(resolve, waitS * 1000))]);
+  }
+  return reply
+    .code(waitS !== undefined && !run.isOpen ? 200 : 202)
+    .header('location', `${base}/runs/${run.id}`)
+    .send(run.json(base));
+}
+
+interface Asked {
+  readonly request: FastifyRequest;
+  readonly flow: Awaited<ReturnType<typeof seenFlow>>;
+  readonly caller: Caller;
+}
+
+interface NewRun {
+  readonly run: ServedRun;
+  /** True for the run of an earlier request with the same Idempotency-Key. */
+  readonly isReplayed: boolean;
+}
+
+async function newRun(server: Server, { request, flow, caller }: Asked): Promise<NewRun> {
+  const { out, delimiter, limit, skip, max_errors, max_credits, unordered } = request.query as z.output<typeof newRunQuery>;
+  const body = bodyFormat(request.headers);
+  const options: StoredOptions = {
+    ...(delimiter !== undefined && { delimiter }),
+    ...(body.charset !== undefined && { encoding: body.charset }),
+    ...(limit !== undefined && { limit }),
+    ...(skip !== undefined && { skip }),
+    ...(max_errors !== undefined && { maxErrors: max_errors }),
+    ...(max_credits !== undefined && { maxCredits: max_credits }),
+    ...(unordered !== undefined && { unordered: unordered !== 'false' }),
+  };
+  const inputFormat = `${body.kind}${body.isGzip ? '.gz' : ''}`;
+  const { id, folder } = await server.runs.newFolder();
+  folder.create();
+  try {
+    const { bytes, hash } = await storeBody(request.raw, folder.input(inputFormat), body, server.limits.maxUpload);
+    const named = namedRequest(request, caller, flow.id, 'run');
+    return await onceFor(server, named, hashOf(hash, JSON.stringify(request.query), inputFormat), folder, async () => {
+      await checkBody({ flow, folder, inputFormat, options }, server.shared);
+      const given = { id, flow: flow.id, key: keyOf(caller.key), options, inputFormat, format: out ?? body.kind, bytes, retryOf: null };
+      return server.runs.add(given, folder);
+    });
+  } catch (error) {
+    await folder.delete();
+    throw error;
+  }
+}
+
+/** Makes a run once for each Idempotency-Key. */
+async function onceFor(
+  { idempotency, runs }: Server,
+  named: NamedRequest | undefined,
+  hash: string,
+  folder: RunFolder,
+  make: () => Promise<ServedRun>,
+): Promise<NewRun> {
+  const kept = named && idempotency.begin(named, hash);
+  if (kept) {
+    await folder.delete();
+    const run = runs.find(kept.body);
+    if (!run) throw new Problem('not-found', 'the run of this Idempotency-Key was deleted');
+    return { run, isReplayed: true };
+  }
+  try {
+    const run = await make();
+    if (named) idempotency.end(named, hash, { status: 202, type: '', body: run.id });
+    return { run, isReplayed: false };
+  } catch (error) {
+    if (named) idempotency.forget(named);
+    throw error;
+  }
+}
