@@ -38,7 +38,9 @@ const fileOf = (name) => name.replace('@', '').replace('/', '-');
 const serverApart = {
   name: 'server-apart',
   setup: ({ onResolve }) => {
-    onResolve({ filter: /\/serve\/serve\.ts$/ }, ({ kind }) => (kind === 'dynamic-import' ? { path: './serve.cjs', external: true } : undefined));
+    onResolve({ filter: /\/serve\/serve\.ts$/ }, ({ kind }) =>
+      kind === 'dynamic-import' ? { path: './serve.cjs', external: true } : undefined,
+    );
   },
 };
 

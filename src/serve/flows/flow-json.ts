@@ -46,7 +46,7 @@ function creditsPerRecord({ steps: flow }: Plan): { least: number; most: number 
   const steps = allSteps(flow).filter(({ node }) => !node.inner);
   const first = steps.findIndex(({ node }) => node.action);
   if (first === -1) return { least: 0, most: 0 };
-  const loads = steps.map((_, index) => ({ records: index === first ? 1 : 0, calls: undefined, isCached: false }));
+  const loads = steps.map((_, index) => ({ records: index === first ? 1 : 0, calls: undefined, isCached: false, different: undefined }));
   const prices = steps.map(({ node }) => node.action?.price.credits ?? 0);
   const { most } = sumOf(actionsOf(flow, steps, loads), (index) => prices[index] as number, Number.POSITIVE_INFINITY);
   return { least: leastOf(flow), most: Number.isFinite(most) ? most : null };
