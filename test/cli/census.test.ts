@@ -8,9 +8,9 @@ const variables = 'variables: { people: B01003_001E, income: B19013_001E }';
 /** A place with a flow over tracts, whose server wants the key by a connection. */
 async function censusPlace(rows: string, more = '', options = `year: 2024, geoid: "{{tract}}", ${variables}`) {
   const server = await censusServer(secret);
-  const auth = 'auth: { type: api_key, query: key, credential: bureau }';
+  const auth = options.includes('world-bank') ? '' : ', auth: { type: api_key, query: key, credential: bureau }';
   const place = await workplace({
-    'flow.yaml': `connections: { own: { type: http, base_url: "${server.origin}", ${auth} } }\nnodes: [{ type: census, connection: own, ${options}${more} }]\n`,
+    'flow.yaml': `connections: { own: { type: http, base_url: "${server.origin}"${auth} } }\nnodes: [{ type: census, connection: own, ${options}${more} }]\n`,
     'rows.csv': rows,
   });
   const automate = (args: readonly string[], key = secret) => place.automate(args, { env: { AUTOMATE_CREDENTIAL_BUREAU: key } });
@@ -58,7 +58,9 @@ describe('a run with census', () => {
   test('does not keep a failure that came with status 200', async () => {
     const options = 'provider: world-bank, country: DE, variables: { x: SP.NOT.THERE }';
     const { server, automate } = await censusPlace('a\n1\n', '', options);
-    expect((await automate(run)).code).toBe(4);
+    const { code, stderr } = await automate(run);
+    expect(code).toBe(4);
+    expect(stderr).toContain('the server says: Invalid value');
     expect((await automate([...run, '--force'])).code).toBe(4);
     expect(server.requests).toHaveLength(2);
   });
@@ -128,10 +130,21 @@ describe('the other commands with census', () => {
     expect(server.requests).toHaveLength(0);
   });
 
+  test('test-request asks for the first variable of the World Bank, and says so', async () => {
+    const options = 'provider: world-bank, country: "{{c}}", variables: { a: SP.POP.TOTL, b: NY.GDP.PCAP.CD }';
+    const { automate, server, place } = await censusPlace('c\nDE\n', '', options);
+    const { code, stdout, stderr } = await automate(['test-request', 'flow.yaml', '--in', 'rows.csv']);
+    expect([code, server.requests.length]).toEqual([0, 1]);
+    expect(stderr).toContain('a run sends 2 requests for each record: this is the first\n');
+    expect(stdout).toMatch(/\nvalues\.a +number +83510950\n/);
+    expect(await readCredits(place)).toMatchObject({ spent: 1 });
+  });
+
   test('validate and nodes know it', async () => {
     const { automate } = await censusPlace(two);
     expect((await automate(['validate', 'flow.yaml'])).code).toBe(0);
     const { stdout } = await automate(['nodes', 'census']);
+    expect(stdout).toContain('variables: mapping, required');
     for (const option of ['provider', 'geoid', 'zcta', 'variables', 'cache']) expect(stdout).toContain(option);
   });
 });

@@ -46,6 +46,8 @@ export class RequestTest {
       this.terminal.say(`a run sends no request for this record: ${unaskedReason(action)}`);
       return {};
     }
+    const { minCalls = 1 } = action;
+    if (minCalls > 1) this.terminal.say(`a run sends ${minCalls} requests for each record: this is the first`);
     return this.options.send ? this.#sent(step.id, action, request, fields) : { request };
   }
 

@@ -12,11 +12,13 @@ const maxVariables = 49;
 const written = dictionary(fieldName, z.string({ error: 'expected the code of a variable, such as B19013_001E' }).min(1));
 
 const variables = describedAs(
-  written.superRefine((chosen, { addIssue }) => {
-    const found = Object.keys(chosen).length;
-    if (found >= 1 && found <= maxVariables) return;
-    addIssue({ code: 'custom', message: `expected 1 to ${maxVariables} variables, found ${found}` });
-  }),
+  written
+    .superRefine((chosen, { addIssue }) => {
+      const found = Object.keys(chosen).length;
+      if (found >= 1 && found <= maxVariables) return;
+      addIssue({ code: 'custom', message: `expected 1 to ${maxVariables} variables, found ${found}` });
+    })
+    .describe('fields to codes of variables, such as { median_income: B19013_001E }; 1 to 49'),
   written,
 );
 
@@ -36,7 +38,7 @@ export const censusOptions = z.strictObject({
     .describe('us-acs5: FIPS code of 2 (state), 5 (county), 11 (tract) or 12 digits (block group); of a block (15) its block group'),
   zcta: code.optional().describe('us-acs5, instead of geoid: ZIP code tabulation area'),
   country: z.string().optional().describe('world-bank: ISO 3166-1 alpha-2, such as DE'),
-  variables: variables.describe('fields to codes of variables, such as { median_income: B19013_001E }; 1 to 49'),
+  variables,
   credential: credentialName.optional().describe('us-acs5: the key; default census-api-key'),
   ...lookupOptions,
   cache: duration.prefault('30d').describe('how long an answer is cached on disk for identical requests'),
