@@ -96,7 +96,7 @@ export interface Action extends CallPolicy {
   /** Maximum of records that share a call; absent if each has its own. */
   readonly batchSize?: number | undefined;
   /** The entry of a record in a batch; absent if any records can share a call. */
-  readonly entryOf?: (fields: Fields) => BatchEntry<Reading> | Unasked;
+  readonly entryOf?: (fields: Fields) => BatchEntry<unknown> | Unasked;
   /** The map's paths and the fields they add, in order; empty without a map. */
   readonly paths: readonly string[];
   readonly fields: readonly string[];

@@ -8,6 +8,7 @@ import type { HttpResponse } from '../core/ports.ts';
 import { type Fields, withFields } from '../core/record.ts';
 import { callPolicy, mappedColumns, tryOption } from './call-policy.ts';
 import { type Accepted, RequestCall, readMapped } from './calling.ts';
+import { type LookupBatch, LookupBatches } from './lookup-batch.ts';
 import type { LookupOptions } from './lookup-options.ts';
 import { cacheKey, type LookupServer, serverPolicy } from './server-lookup.ts';
 
@@ -27,6 +28,8 @@ export interface Lookup {
   readonly server?: LookupServer;
   /** The request for a record; absent if there is nothing to look up. Throws a Failure. */
   prepare(fields: Fields): ActionRequest | undefined;
+  /** The way to ask for many records at once; absent if each has a request of its own. */
+  readonly batch?: LookupBatch | undefined;
   /** Requests after the first, each with a part of the answer; absent for none. */
   readonly further?: { readonly count: number; prepare(fields: Fields): readonly ActionRequest[] };
   /** The answer document, or its part. Throws a Failure. */
@@ -36,7 +39,7 @@ export interface Lookup {
   /** The fields of a match that have no value; absent for a lookup without such. */
   lacking?(document: LookupDocument): readonly string[];
   /** The question, for messages. */
-  question(document: LookupDocument): string;
+  question(document: LookupDocument, record: Fields): string;
   /** The failure of a record for which nothing was found. */
   noMatch(document: LookupDocument, request: ActionRequest | undefined, record: Fields | undefined): string;
 }
@@ -52,7 +55,7 @@ export function lookupNode(options: LookupOptions, lookup: Lookup, context: Buil
   const calls = 1 + (lookup.further?.count ?? 0);
   const maxAgeMs = lookup.server?.maxAgeMs;
   if (!mapping) return undefined;
-  const action: Action = {
+  const alone: Action = {
     ...policy,
     accept(response, request, record) {
       lookup.server?.check(response as HttpResponse);
@@ -72,8 +75,20 @@ export function lookupNode(options: LookupOptions, lookup: Lookup, context: Buil
     isEmbedded: lookup.isEmbedded,
     ...(maxAgeMs !== undefined && { cache: { maxAgeMs, key: cacheKey } }),
   };
-  const { reads, notes = [] } = lookup;
-  return { reads, notes, ...mappedColumns(mapping), action, run: lookUpEach(action, lookup, options) };
+  const { reads, notes = [], batch, server } = lookup;
+  const batches = batch && server && new LookupBatches(batch, serverPolicy(alone, server));
+  const action = batches ? inBatches(alone, batches) : alone;
+  return { reads, notes, ...mappedColumns(mapping), action, run: lookUpEach(action, { lookup, options, batches }) };
+}
+
+/** The action of a node whose records share requests. */
+function inBatches(action: Action, batches: LookupBatches): Action {
+  const entryOf = (fields: Fields) => {
+    const prepared = action.prepare(fields);
+    return prepared instanceof Unasked ? prepared : batches.entryOf(fields);
+  };
+  // A refused batch of n is halved down to single records: at most 2n - 1 requests in all.
+  return { ...action, batchSize: batches.size, maxCalls: batches.size > 1 ? 2 : 1, ...(batches.areOpenToAll ? {} : { entryOf }) };
 }
 
 const empty = (field: string) => [field, null] as const;
@@ -128,12 +143,29 @@ function askServer(action: Action, lookup: Lookup, server: LookupServer, options
   };
 }
 
+/** Asks a server: one request for many records. */
+function askTogether(batches: LookupBatches, lookup: Lookup, options: LookupOptions): Ask {
+  return async (request, record, context) => {
+    const { document, response } = await context.call(batches.entryOf(record));
+    return answerOf(decided(lookup, options, { document, request, record }), response);
+  };
+}
+
+/** A lookup as it will run. */
+interface Compiled {
+  readonly lookup: Lookup;
+  readonly options: LookupOptions;
+  /** Absent if each record has a request of its own. */
+  readonly batches: LookupBatches | undefined;
+}
+
 /** Runs a lookup for each record. */
-function lookUpEach(action: Action, lookup: Lookup, options: LookupOptions): Node['run'] {
+function lookUpEach(action: Action, { lookup, options, batches }: Compiled): Node['run'] {
   const { label, sources, server } = lookup;
   const policy: CallPolicy = action;
   const askHere: Ask = (request, fields, context) => context.call(new RequestCall(policy, request, fields));
-  const ask = server ? askServer(action, lookup, server, options) : askHere;
+  const askThere = batches ? askTogether(batches, lookup, options) : server && askServer(action, lookup, server, options);
+  const ask = askThere ?? askHere;
   // Only the paths of the flow's own map are counted.
   const isMapped = options.map !== undefined;
   return (fields, context) => {
@@ -142,7 +174,7 @@ function lookUpEach(action: Action, lookup: Lookup, options: LookupOptions): Nod
     return ask(request, fields, context).then(
       (answer) => {
         const document = documentOf(answer);
-        const ambiguous = document.ambiguous ? { ambiguous: lookup.question(document) } : {};
+        const ambiguous = document.ambiguous ? { ambiguous: lookup.question(document, fields) } : {};
         const lacking = lookup.lacking?.(document);
         context.report({ type: 'looked-up', lookup: label, match: document.match, ...ambiguous, sources, ...(lacking && { lacking }) });
         const { rows, found } = action.read(fields, answer);
