@@ -1,6 +1,6 @@
 import type { Action, ActionRequest, CallPolicy, CredentialNeed } from '../core/action.ts';
 import { redirectStatuses } from '../core/answer/link.ts';
-import { answerMessage } from '../core/answer/response.ts';
+import { answerMessage, excerpt } from '../core/answer/response.ts';
 import { type Auth, neededCredentials, placedAuths } from '../core/auth/auth.ts';
 import type { HttpConnection } from '../core/connection.ts';
 import { Failure } from '../core/failure.ts';
@@ -30,19 +30,36 @@ export interface ServerParts {
   readonly server: string;
   /** The way to sign requests to it; absent for none, and if the connection signs. */
   readonly auth: Auth | undefined;
-  readonly options: LookupOptions;
+  readonly options: Pick<LookupOptions, 'timeout'>;
   readonly connection: MaybeConnection;
+  /** Headers of every request, besides `Accept`. */
+  readonly headers?: Readonly<Record<string, string>> | undefined;
 }
 
-/** Makes GET requests to the built-in server, or to that of the connection. Redirects are answers: they are not followed. */
-export function getRequests(
-  { server, auth, options: { timeout }, connection }: ServerParts,
+/** The parts in which requests with a body differ. */
+export interface Payload {
+  /** Path and query. */
+  readonly path: string;
+  readonly contentType: string;
+  readonly body: string;
+}
+
+/** Makes requests to a server. */
+export interface ServerRequests {
+  readonly origin: string | undefined;
+  get(path: string): HttpRequest;
+  post(payload: Payload): HttpRequest;
+}
+
+/** Makes requests to the built-in server, or to that of the connection. Redirects are answers: they are not followed. */
+export function serverRequests(
+  { server, auth, options: { timeout }, connection, headers }: ServerParts,
   context: BuildContext,
-): { readonly origin: string | undefined; get(path: string): HttpRequest } {
+): ServerRequests {
   const isBuiltIn = connection === undefined;
   const written = httpOptions.parse({
     url: isBuiltIn ? `${server}/` : '/',
-    headers: { Accept: 'application/json' },
+    headers: { Accept: 'application/json', ...headers },
     auth: auth ?? (isBuiltIn ? 'none' : undefined),
     success: ['2xx', ...redirectStatuses],
     timeout,
@@ -52,13 +69,35 @@ export function getRequests(
     problem: (_at, message) => context.problem([isBuiltIn ? 'provider' : 'connection'], message),
   });
   const none = new Map();
+  const get = (path: string): HttpRequest => {
+    const base = request.render(none);
+    return { ...base, path: base.path.slice(0, -1) + path };
+  };
   return {
     origin: request.origin,
-    get(path) {
-      const base = request.render(none);
-      return { ...base, path: base.path.slice(0, -1) + path };
+    get,
+    post({ path, contentType, body }) {
+      const { headers, ...base } = get(path);
+      return { ...base, method: 'POST', headers: { ...headers, Accept: '*/*', 'Content-Type': contentType }, body };
     },
   };
+}
+
+/** A query, percent-encoded. Commas and colons stay as they are. */
+export function queryText(query: Readonly<Record<string, string>>): string {
+  const encoded = (text: string) => encodeURIComponent(text.toWellFormed()).replace(/%(?:3A|2C)/g, decodeURIComponent);
+  return Object.entries(query)
+    .map(([name, value]) => `${name}=${encoded(value)}`)
+    .join('&');
+}
+
+/** Refuses a redirect, and any other response that is no success. Throws a Failure. */
+export function refuseUnsuccessful(response: HttpResponse, options: Pick<LookupOptions, 'retry'>): void {
+  const { status, header } = response;
+  if (redirectStatuses.includes(status)) {
+    throw new Failure('http', `the server redirects to ${excerpt(header('location') ?? '')}`, { status });
+  }
+  if (status !== 200) throw refusedWith(response, options);
 }
 
 /** The credentials that sign requests: the node's own, else the connection's. `wayOut`: the way to get the node's own. */
@@ -76,7 +115,7 @@ export function credentialNeeds(
 }
 
 /** The failure of a response with a status that is no success. */
-export function refusedWith(response: HttpResponse, { retry }: Pick<LookupOptions, 'retry'>): Failure {
+function refusedWith(response: HttpResponse, { retry }: Pick<LookupOptions, 'retry'>): Failure {
   const { status, retryAfterMs } = response;
   return new Failure('http', answerMessage(response), { status, retryable: matches(retry.on, status), retryAfterMs });
 }

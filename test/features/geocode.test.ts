@@ -142,7 +142,7 @@ describe('the options of geocode', () => {
     ['address: a, point: { lat: 1, lon: 2 }', '1:9 expected an address or a point, found both'],
     ['address: a, country: XX', '1:47 expected a country code such as DE (ISO 3166-1 alpha-2), found "XX"'],
     ['address: a, country: [US, XX]', '1:52 expected a country code such as DE (ISO 3166-1 alpha-2), found "XX"'],
-    ['address: a, provider: google', '1:48 expected embedded, found "google"'],
+    ['address: a, provider: google', '1:48 expected embedded, census-us, nominatim or photon, found "google"'],
     ['address: { town: a }', '1:37 unknown key "town"; expected one of street, city, state, postcode, country'],
     [
       'point: { lat: 1, lon: [2] }',

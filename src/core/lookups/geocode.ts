@@ -14,6 +14,13 @@ export interface AddressQuery {
   readonly country?: readonly string[] | undefined;
 }
 
+/** An address on one line. */
+export function addressText(address: AddressQuery['address']): string {
+  if (typeof address === 'string') return address;
+  const { street, city, state, postcode, country } = address;
+  return [street, city, state, postcode, country].filter(Boolean).join(', ');
+}
+
 /** A question for the place nearest to a point. */
 export interface PointQuery {
   /** Decimal degrees, WGS 84. */
@@ -24,3 +31,13 @@ export interface PointQuery {
   /** Metres to the farthest place that counts. */
   readonly maxDistance: number;
 }
+
+/** The answer document if nothing was found, without its attribution. */
+export const noPlace = {
+  ...{ match: false, lat: null, lon: null, level: null, name: null, street: null, housenumber: null, postcode: null, city: null },
+  ...{ county: null, region: null, region_code: null, country: null, country_code: null, population: null, distance_m: null },
+  ...{ score: null, ambiguous: false, fips: null, candidates: [] },
+};
+
+/** Maximum of candidates in an answer. */
+export const maxCandidates = 5;

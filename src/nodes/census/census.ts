@@ -7,7 +7,7 @@ import { membersOf, objectOf } from '../../core/value/dictionary.ts';
 import { isObject, type Value } from '../../core/value/value.ts';
 import { usesWithin } from '../http/request-template.ts';
 import { type Lookup, lookupNode } from '../lookup-node.ts';
-import { credentialNeeds, getRequests } from '../server-lookup.ts';
+import { credentialNeeds, serverRequests } from '../server-lookup.ts';
 import { type CensusOptions, censusOptions } from './census-options.ts';
 import type { CensusProvider } from './provider.ts';
 import { usAcs5 } from './us-acs5.ts';
@@ -36,7 +36,7 @@ function buildCensus(options: CensusOptions, context: BuildContext): Node | unde
   const { key, server, source } = provider;
   const named = options.credential ?? (options.connection === undefined ? key?.credential : undefined);
   const auth = named === undefined ? undefined : key?.auth(named);
-  const requests = getRequests({ server, auth, options, connection }, context);
+  const requests = serverRequests({ server, auth, options, connection }, context);
   const questions = provider.questions(options, context);
   if (!questions) return undefined;
   const prepare = (fields: Fields) => questions.paths(fields).map(requests.get);

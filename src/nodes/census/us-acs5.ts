@@ -1,4 +1,3 @@
-import { redirectStatuses } from '../../core/answer/link.ts';
 import { excerpt, readBody } from '../../core/answer/response.ts';
 import { Failure, LimitReached } from '../../core/failure.ts';
 import type { LookupDocument } from '../../core/lookups/lookup.ts';
@@ -10,7 +9,7 @@ import { objectOf } from '../../core/value/dictionary.ts';
 import { parseJson } from '../../core/value/json.ts';
 import type { Value } from '../../core/value/value.ts';
 import { checkedText } from '../checked-text.ts';
-import { refusedWith } from '../server-lookup.ts';
+import { queryText, refuseUnsuccessful } from '../server-lookup.ts';
 import type { CensusOptions } from './census-options.ts';
 import { noUnit, predicatesOf, readUnit, type Unit, unitOf, zctaOf } from './geography.ts';
 import { type CensusProvider, type CensusQuestions, censusDocument, type Variable, variablesTemplate, yearForm } from './provider.ts';
@@ -73,13 +72,6 @@ function checkUnit({ geoid, zcta }: CensusOptions, { problem }: BuildContext): v
   if (isWrong(zcta, zctaOf)) problem(['zcta'], noUnit('zcta', zcta ?? ''));
 }
 
-function queryText(query: Readonly<Record<string, string>>): string {
-  const encoded = (text: string) => encodeURIComponent(text).replace(/%(?:3A|2C)/g, decodeURIComponent);
-  return Object.entries(query)
-    .map(([name, value]) => `${name}=${encoded(value)}`)
-    .join('&');
-}
-
 /** The key is refused by a header, by a redirect to a page that says so, or by that page itself. */
 function check(response: HttpResponse, options: CensusOptions): void {
   const { status } = response;
@@ -91,9 +83,8 @@ function check(response: HttpResponse, options: CensusOptions): void {
     const reason = page === undefined ? '' : ` (${page.replace('_', ' ').toLowerCase()})`;
     throw new LimitReached(`the server refuses the key ${key}${reason}; a key is free: ${signUp}`, 'refused-credential');
   }
-  if (redirectStatuses.includes(status)) throw new Failure('http', `the server redirects to ${excerpt(location)}`, { status });
   if (status === 204) return;
-  if (status !== 200) throw refusedWith(response, options);
+  refuseUnsuccessful(response, options);
   rowsOf(response);
 }
 

@@ -1,4 +1,3 @@
-import { redirectStatuses } from '../../core/answer/link.ts';
 import { excerpt, readBody } from '../../core/answer/response.ts';
 import { Failure } from '../../core/failure.ts';
 import type { LookupDocument } from '../../core/lookups/lookup.ts';
@@ -9,7 +8,7 @@ import { membersOf, objectOf } from '../../core/value/dictionary.ts';
 import { isObject, type JsonObject, textOf, type Value } from '../../core/value/value.ts';
 import { checkedText } from '../checked-text.ts';
 import { countryTemplate } from '../places/country-template.ts';
-import { refusedWith } from '../server-lookup.ts';
+import { refuseUnsuccessful } from '../server-lookup.ts';
 import type { CensusOptions } from './census-options.ts';
 import { type CensusProvider, type CensusQuestions, censusDocument, variablesTemplate, yearForm } from './provider.ts';
 
@@ -54,11 +53,7 @@ function questions(options: CensusOptions, context: BuildContext): CensusQuestio
 }
 
 function check(response: HttpResponse, options: CensusOptions): void {
-  const { status } = response;
-  if (redirectStatuses.includes(status)) {
-    throw new Failure('http', `the server redirects to ${excerpt(response.header('location') ?? '')}`, { status });
-  }
-  if (status !== 200) throw refusedWith(response, options);
+  refuseUnsuccessful(response, options);
   pointOf(response);
 }
 

@@ -1,5 +1,7 @@
 import * as z from 'zod';
 import { distanceMetres } from '../../core/lookups/distance.ts';
+import { concurrency, timeout } from '../../core/options/amounts.ts';
+import { defaultRetry, retry } from '../../core/options/retry.ts';
 import { describedAs } from '../../core/value/dictionary.ts';
 import { lookupOptions } from '../lookup-options.ts';
 
@@ -8,7 +10,7 @@ const expectedAddress = 'expected a text with {{field}}, or a mapping with stree
 const part = z.union([z.string(), z.number()], { error: 'expected a text with {{field}}' }).transform(String).optional();
 
 const addressParts = z.strictObject({
-  street: part.describe('street and house number: the embedded data know none'),
+  street: part.describe('house number and street: the embedded data know none; census-us needs them'),
   city: part.describe('town'),
   state: part.describe('name or code of the region, such as Texas or TX'),
   postcode: part.describe('the embedded data know none'),
@@ -44,15 +46,32 @@ export const geocodeOptions = z.strictObject({
     .optional()
     .describe('instead of address: decimal degrees (WGS 84); finds the place nearest to them'),
   provider: z
-    .enum(['embedded'])
+    .enum(['embedded', 'census-us', 'nominatim', 'photon'])
     .default('embedded')
-    .describe('who answers. embedded: places of 500 inhabitants and more, regions and countries, on this machine'),
+    .describe(
+      'who answers. embedded: places of 500 inhabitants and more, regions and countries, on this machine; census-us: houses in the USA; nominatim, photon: OpenStreetMap',
+    ),
   country: z
     .union([z.string(), z.array(z.string()).min(1)], { error: 'expected a country code such as DE, or a list of them' })
     .optional()
     .describe('ISO 3166-1 alpha-2, such as DE, or a list: only places there are found'),
-  max_distance: distance.prefault('100km').describe('only with point: a place farther away is no match'),
+  max_distance: distance.optional().describe('only with point: a place farther away is no match; default 100km'),
+  geographies: z.boolean().default(false).describe('census-us: FIPS codes of the state, county, tract and block, too'),
+  batch: z
+    .int()
+    .min(1)
+    .max(10_000)
+    .optional()
+    .describe('census-us, with an address in parts: addresses in one request, 1 to 10,000; a request costs one credit'),
+  benchmark: z.string().optional().describe('census-us: version of the addresses; default Public_AR_Current'),
+  vintage: z.string().optional().describe('census-us: version of the geographies; default Current_Current'),
   ...lookupOptions,
+  timeout: timeout.optional().describe('one limit for the whole request; default 30s, of census-us 60s, of a batch 10m'),
+  concurrency: concurrency.optional().describe('requests in flight at once; 16, of census-us 4, unless the connection says otherwise'),
+  retry: retry
+    .extend({ max: retry.shape.max.unwrap().optional().describe('retries after the first attempt; default 3, of a batch 4') })
+    .prefault({ ...defaultRetry, max: undefined })
+    .describe('when and how often a request is sent again'),
 });
 
 /** The checked options of a geocode node. */

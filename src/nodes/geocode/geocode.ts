@@ -1,11 +1,16 @@
-import type { ActionRequest } from '../../core/action.ts';
+import { addressText } from '../../core/lookups/geocode.ts';
 import { type BuildContext, defineNode, type Node } from '../../core/node.ts';
+import type { Fields } from '../../core/record.ts';
 import { type Lookup, lookupNode } from '../lookup-node.ts';
 import { checkServerOptions } from '../server-options.ts';
-import { embedded } from './embedded.ts';
+import { censusUs } from './census-us.ts';
+import { embedded, embeddedRequest } from './embedded.ts';
 import { type GeocodeOptions, geocodeOptions } from './geocode-options.ts';
+import { nominatim } from './nominatim.ts';
+import { photon } from './photon.ts';
 import type { Provider } from './provider.ts';
-import { addressText, questionTemplate } from './question.ts';
+import { type QuestionTemplate, questionTemplate } from './question.ts';
+import { contextOf, serverGeocode, settingsOf } from './server-geocode.ts';
 
 /** The geocode node: finds the place that an address names, or the one nearest to a point. */
 export const geocode = defineNode({
@@ -18,7 +23,12 @@ export const geocode = defineNode({
   build: buildGeocode,
 });
 
-const providers: Readonly<Record<GeocodeOptions['provider'], Provider>> = { embedded };
+/** The providers that are servers. */
+const servers: Readonly<Record<Exclude<GeocodeOptions['provider'], 'embedded'>, Provider>> = {
+  'census-us': censusUs,
+  nominatim,
+  photon,
+};
 
 /** The fields that a node without `map` adds. */
 const defaultMap = {
@@ -30,30 +40,52 @@ const defaultMap = {
   geocode_level: 'level',
 };
 
+const fipsMap = { fips_county: 'fips.county', fips_tract: 'fips.tract', fips_block: 'fips.block' };
+
+/** Options that the embedded data do not have. */
+const serverOptions = ['geographies', 'batch', 'benchmark', 'vintage'] as const;
+
 function buildGeocode(options: GeocodeOptions, context: BuildContext): Node | undefined {
-  const provider = providers[options.provider];
+  const { provider: name, geographies } = options;
   const question = questionTemplate(options, context);
-  if (provider.isEmbedded) checkServerOptions(options, `provider: ${options.provider}`, context);
+  const provider = name === 'embedded' ? undefined : servers[name];
+  for (const option of provider?.lacks ?? serverOptions) {
+    if (options[option] !== undefined && options[option] !== false) context.problem([option], `${name} has no ${option}; leave it out`);
+  }
+  const settings = settingsOf(options, provider, context);
+  if (!provider) checkServerOptions(settings, 'provider: embedded', context);
   if (!question) return undefined;
-  const { sources, isEmbedded, document } = provider;
+  const parts = provider ? serverGeocode(provider, { options, question, context }) : embeddedGeocode(question);
   const lookup: Lookup = {
     label: 'geocode',
-    ...{ sources, isEmbedded, document, defaultMap },
+    defaultMap: geographies ? { ...defaultMap, ...fipsMap } : defaultMap,
     reads: question.reads,
-    prepare(fields) {
-      const asked = question.render(fields);
-      return asked && provider.request(asked);
-    },
-    question: ({ name }) => String(name),
-    noMatch: (_, request) => noMatchText(request),
+    question: ({ name }, record) => String(name ?? askedText(question, record)),
+    noMatch: (_, __, record) => noMatchText(question, record as Fields),
+    ...parts,
   };
-  return lookupNode(options, lookup, context);
+  return lookupNode(settings, lookup, contextOf(options, provider, context));
 }
 
-function noMatchText(request: ActionRequest | undefined): string {
-  if (!request || !('kind' in request) || request.kind !== 'lookup') return 'no place found';
-  if (request.lookup === 'address') return `no place fits ${JSON.stringify(addressText(request.query.address))}`;
-  if (request.lookup !== 'point') return 'no place found';
-  const { lat, lon, maxDistance } = request.query;
-  return `no place within ${maxDistance / 1000} km of ${lat}, ${lon}`;
+function embeddedGeocode(question: QuestionTemplate) {
+  return {
+    ...embedded,
+    prepare(fields: Fields) {
+      const asked = question.render(fields);
+      return asked && embeddedRequest(asked);
+    },
+  };
+}
+
+function askedText({ render }: QuestionTemplate, record: Fields): string {
+  const asked = render(record);
+  if (!asked) return '';
+  return 'address' in asked ? addressText(asked.address) : `${asked.lat}, ${asked.lon}`;
+}
+
+function noMatchText({ render }: QuestionTemplate, record: Fields): string {
+  const asked = render(record);
+  if (!asked) return 'no place found';
+  if ('address' in asked) return `no place fits ${JSON.stringify(addressText(asked.address))}`;
+  return `no place within ${asked.maxDistance / 1000} km of ${asked.lat}, ${asked.lon}`;
 }

@@ -1,14 +1,40 @@
-import type { ActionRequest, ActionResponse } from '../../core/action.ts';
 import type { LookupDocument } from '../../core/lookups/lookup.ts';
 import type { SourceName } from '../../core/lookups/sources.ts';
-import type { Question } from './question.ts';
+import type { BuildContext } from '../../core/node.ts';
+import type { Fields } from '../../core/record.ts';
+import type { Value } from '../../core/value/value.ts';
+import type { LookupBatch } from '../lookup-batch.ts';
+import type { Payload } from '../server-lookup.ts';
+import type { GeocodeOptions } from './geocode-options.ts';
+import type { Question, QuestionTemplate } from './question.ts';
 
-/** An answerer of geocodes. */
+/** A server that answers geocodes. */
 export interface Provider {
-  readonly sources: readonly SourceName[];
-  /** True if data on this machine answer. */
-  readonly isEmbedded: boolean;
-  request(question: Question): ActionRequest;
-  /** The answer document. Throws a Failure for a refusal. */
-  document(response: ActionResponse, request: ActionRequest | undefined): LookupDocument;
+  readonly source: SourceName;
+  /** Origin of the built-in server. */
+  readonly server: string;
+  /** True if the built-in server is run by volunteers for everybody: its rules hold, whatever a flow says. */
+  readonly isPublic: boolean;
+  /** Options that it does not have. */
+  readonly lacks: readonly (keyof GeocodeOptions)[];
+  /** Default of calls in flight, if it is a small one. */
+  readonly concurrency?: number;
+  /** Default of ms for one request. */
+  readonly timeoutMs: number;
+  /** Headers of every request. */
+  readonly headers?: Readonly<Record<string, string>>;
+  /** Compiles the path and query of a request. The path of a question throws a Failure for one that the server would refuse. */
+  paths(options: GeocodeOptions, context: BuildContext): (question: Question, fields: Fields) => string;
+  /** The answer document. Throws a Failure for an answer of another shape. */
+  document(body: Value, question: Question): LookupDocument;
+  /** The countries that it knows, and their name; absent for all. */
+  readonly countries?: { readonly codes: readonly string[]; readonly name: string };
+  /** Compiles requests for many records; absent if it takes none. */
+  batch?(options: GeocodeOptions, questionOf: QuestionTemplate['render'], context: BuildContext): ProviderBatch;
+}
+
+/** Requests for many records. */
+export interface ProviderBatch extends Omit<LookupBatch, 'request'> {
+  /** The request for some records, by their numbers in it. */
+  payload(records: ReadonlyMap<number, Fields>): Payload;
 }

@@ -1,6 +1,6 @@
 import type { FieldUse } from '../../core/action.ts';
 import { readCoordinates } from '../../core/lookups/coordinates.ts';
-import type { AddressParts, AddressQuery, PointQuery } from '../../core/lookups/geocode.ts';
+import { type AddressParts, type AddressQuery, addressText, type PointQuery } from '../../core/lookups/geocode.ts';
 import type { BuildContext } from '../../core/node.ts';
 import type { Fields } from '../../core/record.ts';
 import { fieldOf, referencedFields, textTemplate } from '../../core/template/template.ts';
@@ -55,11 +55,6 @@ function addressTemplate(address: string | AddressParts, countries: Countries): 
   };
 }
 
-/** An address on one line. */
-export function addressText(address: AddressQuery['address']): string {
-  return typeof address === 'string' ? address : Object.values(address).filter(Boolean).join(', ');
-}
-
 function partsTemplate(parts: AddressParts): (fields: Fields) => AddressParts {
   const templates = Object.entries(parts).map(([name, text]: [string, string]) => [name, textTemplate(text)] as const);
   return (fields) => Object.fromEntries(templates.map(([name, render]) => [name, render(fields)]));
@@ -71,10 +66,13 @@ function blankTemplate(texts: readonly string[]): (fields: Fields) => boolean {
   return (fields) => names.length > 0 && names.every((name) => textOf(fieldOf(fields, name)).trim() === '');
 }
 
+/** Metres to the farthest place that counts as near a point. */
+const defaultDistance = 100_000;
+
 function pointTemplate(
   { lat, lon }: { readonly lat: string; readonly lon: string },
   countries: Countries,
-  { max_distance: maxDistance }: GeocodeOptions,
+  { max_distance: maxDistance = defaultDistance }: GeocodeOptions,
 ): Rendered<PointQuery> {
   const isBlank = blankTemplate([lat, lon]);
   const latOf = textTemplate(lat);

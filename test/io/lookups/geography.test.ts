@@ -1,10 +1,11 @@
 import { iso1A2Code } from '@rapideditor/country-coder';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
+import { earthRadius } from '../../../src/core/lookups/distance.ts';
 import { readAs } from '../../../src/io/lookups/data.ts';
 import { Areas, type AreasMeta } from '../../../src/io/lookups/geography/areas.ts';
 import { Columns } from '../../../src/io/lookups/geography/columns.ts';
-import { earthRadius, Nearest } from '../../../src/io/lookups/geography/nearest.ts';
+import { Nearest } from '../../../src/io/lookups/geography/nearest.ts';
 import { Places, type PlacesMeta } from '../../../src/io/lookups/geography/places.ts';
 import { dataFolder } from '../../helpers/data-folder.ts';
 

@@ -1,3 +1,4 @@
+import { maxCandidates, noPlace } from '../../../core/lookups/geocode.ts';
 import type { LookupDocument } from '../../../core/lookups/lookup.ts';
 import { sources } from '../../../core/lookups/sources.ts';
 import type { Meaning } from './address.ts';
@@ -5,17 +6,7 @@ import type { Candidate } from './found-place.ts';
 import type { Found } from './nearest.ts';
 import type { Places } from './places.ts';
 
-/** Maximum of candidates in an answer. */
-const maxCandidates = 5;
-
 const attribution = sources.geonames.text;
-
-/** The answer document of a lookup that found nothing. */
-const nothing = {
-  ...{ match: false, lat: null, lon: null, level: null, name: null, street: null, housenumber: null, postcode: null, city: null },
-  ...{ county: null, region: null, region_code: null, country: null, country_code: null, population: null, distance_m: null },
-  ...{ score: null, ambiguous: false, fips: null, candidates: [], attribution },
-};
 
 /** A county of the USA: its code of five digits, of which the first two are the state's, and its name. */
 export type County = readonly [fips: string, name: string];
@@ -34,12 +25,12 @@ interface Parts {
 /** The answer document for an address. */
 export function addressDocument({ candidates, isAmbiguous }: Meaning, places: Places): LookupDocument {
   const [found] = candidates;
-  return found ? documentOf({ found, score: found.score, isAmbiguous, candidates }, places) : { ...nothing };
+  return found ? documentOf({ found, score: found.score, isAmbiguous, candidates }, places) : { ...noPlace, attribution };
 }
 
 /** The answer document for a point. `county`: the one in which it lies; absent outside of the USA. */
 export function pointDocument(nearest: Found | undefined, places: Places, county: County | undefined): LookupDocument {
-  if (!nearest) return { ...nothing };
+  if (!nearest) return { ...noPlace, attribution };
   const { place, distance } = nearest;
   const region = places.region(place);
   const population = places.population(place);

@@ -1,8 +1,6 @@
 import KDBush from 'kdbush';
+import { earthRadius } from '../../../core/lookups/distance.ts';
 import type { Places } from './places.ts';
-
-/** The mean radius of the earth in metres (IUGG). */
-export const earthRadius = 6_371_008.8;
 
 const radians = Math.PI / 180;
 

@@ -1,0 +1,88 @@
+import { excerpt } from '../../core/answer/response.ts';
+import { Failure } from '../../core/failure.ts';
+import type { AddressParts } from '../../core/lookups/geocode.ts';
+import type { LookupDocument } from '../../core/lookups/lookup.ts';
+import { sources } from '../../core/lookups/sources.ts';
+import type { HttpResponse } from '../../core/ports.ts';
+import type { Fields } from '../../core/record.ts';
+import { referencedFields } from '../../core/template/template.ts';
+import { jsonOf } from '../../core/value/value.ts';
+import { type CensusData, fipsWithin, matchedPlace, partsOf } from './census-place.ts';
+import { csvLine, csvRows } from './csv.ts';
+import { documentOf } from './document.ts';
+import type { GeocodeOptions } from './geocode-options.ts';
+import type { ProviderBatch } from './provider.ts';
+import type { QuestionTemplate } from './question.ts';
+
+/** Compiles requests for up to 10,000 addresses. https://www2.census.gov/geo/pdfs/maps-data/data/Census_Geocoder_User_Guide.pdf */
+export function censusBatch(
+  options: GeocodeOptions,
+  questionOf: QuestionTemplate['render'],
+  dataOf: (fields: Fields) => CensusData,
+): ProviderBatch {
+  const { batch: size = 1, geographies, benchmark = '', vintage = '' } = options;
+  const isShared = referencedFields(benchmark + vintage).length === 0;
+  return {
+    size,
+    ...(isShared ? {} : { keyOf: (fields) => jsonOf({ ...dataOf(fields) }) }),
+    payload(records) {
+      const [first] = records.values();
+      const lines = [...records].map(([number, fields]) => lineOf(number, partsIn(questionOf(fields))));
+      const path = `/geocoder/${geographies ? 'geographies' : 'locations'}/addressbatch`;
+      return { path, ...multipart(lines.join(''), dataOf(first as Fields)) };
+    },
+    documents: (response) => documentsIn(response, geographies),
+  };
+}
+
+function partsIn(question: ReturnType<QuestionTemplate['render']>): AddressParts {
+  return question && 'address' in question && typeof question.address !== 'string' ? question.address : {};
+}
+
+function lineOf(number: number, address: AddressParts): string {
+  const { street = '', city = '', state = '', zip = '' } = partsOf(address);
+  return csvLine([String(number), street, city, state, zip]);
+}
+
+/** A form with the addresses as a file (RFC 7578). */
+function multipart(file: string, data: CensusData): { readonly contentType: string; readonly body: string } {
+  let boundary = 'automate-addresses';
+  while (file.includes(boundary)) boundary += '-';
+  const fields = Object.entries(data).map(([name, value]) => `Content-Disposition: form-data; name="${name}"\r\n\r\n${value}`);
+  const upload = 'Content-Disposition: form-data; name="addressFile"; filename="addresses.csv"\r\nContent-Type: text/csv';
+  const parts = [`${upload}\r\n\r\n${file}`, ...fields].map((part) => `--${boundary}\r\n${part}\r\n`);
+  return { contentType: `multipart/form-data; boundary=${boundary}`, body: `${parts.join('')}--${boundary}--\r\n` };
+}
+
+/** The columns of an answer; those after the side only with geographies. */
+type Row = readonly [number: string, sent: string, status: string, ...more: string[]];
+
+/** The documents of the complete rows of an answer, by their numbers. */
+function documentsIn(response: HttpResponse, withGeographies: boolean): ReadonlyMap<number, LookupDocument> {
+  const text = new TextDecoder().decode(response.body);
+  if (/^\s*</.test(text)) {
+    const found = `${response.header('content-type') ?? 'no content type'}: ${excerpt(text)}`;
+    throw new Failure('parse', `expected CSV, found ${found}`, { status: response.status, retryable: true });
+  }
+  const rows = csvRows(text) as unknown as Row[];
+  const last = /\n$/.test(text) ? undefined : rows.at(-1);
+  return new Map(rows.filter((row) => isComplete(row, withGeographies, row === last)).map((row) => [Number(row[0]), documentOfRow(row)]));
+}
+
+/** True unless a row is cut off. `isOpen`: its line does not end, so its last cell may be a part of one. */
+function isComplete([, , status, ...more]: Row, withGeographies: boolean, isOpen: boolean): boolean {
+  if (status !== 'Match') return status === 'No_Match' || status === 'Tie';
+  const [columns, end] = withGeographies ? ([9, /^\d{4}$/] as const) : ([5, /^[LR]$/] as const);
+  const [, , coordinates = ''] = more;
+  return more.length >= columns && /^-?[\d.]+,-?[\d.]+$/.test(coordinates) && (!isOpen || end.test(more.at(-1) ?? ''));
+}
+
+function documentOfRow([, , status, ...more]: Row): LookupDocument {
+  const attribution = sources['census-bureau'].text;
+  const question = { address: {} };
+  if (status !== 'Match') return documentOf([], question, attribution, status === 'Tie');
+  const [, address = '', coordinates = '', , , ...units] = more;
+  const [lon = '', lat = ''] = coordinates.split(',');
+  const fips = units.length > 0 ? { fips: fipsWithin(units.join('')) } : {};
+  return documentOf([{ ...matchedPlace(address, lat, lon), ...fips }], question, attribution);
+}

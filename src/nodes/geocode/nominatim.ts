@@ -1,0 +1,102 @@
+import { excerpt } from '../../core/answer/response.ts';
+import { Failure } from '../../core/failure.ts';
+import { addressText } from '../../core/lookups/geocode.ts';
+import { sources } from '../../core/lookups/sources.ts';
+import { isObject, type JsonObject, jsonOf, type Value } from '../../core/value/value.ts';
+import { queryText } from '../server-lookup.ts';
+import { documentOf, type FoundPlace, isElsewhere, type Level, placesFor, pointIn, textIn } from './document.ts';
+import type { Provider } from './provider.ts';
+import type { Question } from './question.ts';
+
+const source = 'openstreetmap';
+
+/** A search over OpenStreetMap. https://nominatim.org/release-docs/latest/api/Overview/ */
+export const nominatim: Provider = {
+  source,
+  server: 'https://nominatim.openstreetmap.org',
+  isPublic: true,
+  lacks: ['geographies', 'batch', 'benchmark', 'vintage'],
+  timeoutMs: 30_000,
+  // Else names are in the language of each place.
+  headers: { 'Accept-Language': 'en' },
+  paths: () => pathOf,
+  document(body, question) {
+    const found = resultsOf(body, question);
+    const places = placesFor(found.map(placeOf), question);
+    return documentOf(places, question, sources[source].text, 'address' in question && isAmbiguous(places));
+  },
+};
+
+const format = { format: 'jsonv2', addressdetails: '1' };
+
+function pathOf(question: Question): string {
+  if ('address' in question) {
+    const { address, country } = question;
+    const countrycodes = country && { countrycodes: country.join(',').toLowerCase() };
+    return `/search?${queryText({ q: addressText(address), ...format, limit: '5', ...countrycodes })}`;
+  }
+  return `/reverse?${queryText({ lat: String(question.lat), lon: String(question.lon), ...format })}`;
+}
+
+/** The results of a search are a list, that of a point is one object. */
+function resultsOf(body: Value, question: Question): JsonObject[] {
+  if ('address' in question && Array.isArray(body)) return body.filter(isObject);
+  if (!('address' in question) && isObject(body)) {
+    const { error } = body;
+    if (error === undefined) return [body];
+    if (/unable to geocode/i.test(jsonOf(error))) return [];
+    throw new Failure('answer', `the server says: ${excerpt(jsonOf(error))}`);
+  }
+  throw new Failure('answer', `expected ${'address' in question ? 'a list of results' : 'a result'}, found ${excerpt(jsonOf(body))}`);
+}
+
+const levels: Readonly<Record<string, Level>> = {
+  ...{ house: 'house', building: 'house', house_number: 'house', house_name: 'house' },
+  ...{ road: 'street', postcode: 'postcode', state: 'region', county: 'region', region: 'region', country: 'country' },
+};
+
+/** Main keys of OpenStreetMap tags that are kinds of places with an address, such as a shop. */
+const kindsOfPlaces = new Set(
+  'aerialway aeroway amenity club craft emergency healthcare historic leisure man_made military office railway shop tourism'.split(' '),
+);
+
+function levelOf(result: JsonObject): Level {
+  const type = textIn(result, 'addresstype') ?? '';
+  const level = levels[type];
+  if (level) return level;
+  // An address point that is no building has the type of its tag place=house.
+  return kindsOfPlaces.has(type) || (type === 'place' && textIn(result, 'type') === 'house') ? 'house' : 'place';
+}
+
+/** The weight of a place, 0 to 1: places with a larger one are better known. */
+interface Weighed extends FoundPlace {
+  readonly importance: number;
+}
+
+function placeOf(result: JsonObject): Weighed {
+  const address = isObject(result.address) ? result.address : {};
+  const subdivision = textIn(address, 'ISO3166-2-lvl4', 'ISO3166-2-lvl3', 'ISO3166-2-lvl6');
+  return {
+    ...pointIn(result.lat, result.lon),
+    level: levelOf(result),
+    name: textIn(result, 'name', 'display_name'),
+    housenumber: textIn(address, 'house_number'),
+    street: textIn(address, 'road', 'pedestrian'),
+    postcode: textIn(address, 'postcode'),
+    city: textIn(address, 'city', 'town', 'village', 'municipality', 'hamlet'),
+    county: textIn(address, 'county'),
+    region: textIn(address, 'state', 'region', 'province'),
+    regionCode: subdivision?.replace(/^[A-Z]{2}-/, ''),
+    country: textIn(address, 'country'),
+    countryCode: textIn(address, 'country_code')?.toUpperCase(),
+    importance: Number(textIn(result, 'importance') ?? 0),
+  };
+}
+
+/** Differences of importance that decide nothing. */
+const closeImportance = 0.1;
+
+function isAmbiguous(places: readonly FoundPlace[]): boolean {
+  const [first, ...others] = places as readonly Weighed[];
+  return others.some((other) => first && isElsewhere(first, other) && other.importance >= first.importance - closeImportance);
+}

@@ -1,0 +1,67 @@
+import { excerpt } from '../../core/answer/response.ts';
+import { Failure } from '../../core/failure.ts';
+import { addressText } from '../../core/lookups/geocode.ts';
+import { sources } from '../../core/lookups/sources.ts';
+import { isObject, type JsonObject, jsonOf, type Value } from '../../core/value/value.ts';
+import { queryText } from '../server-lookup.ts';
+import { documentOf, type FoundPlace, isElsewhere, type Level, placesFor, pointIn, textIn } from './document.ts';
+import type { Provider } from './provider.ts';
+
+const source = 'openstreetmap';
+
+/** A search over OpenStreetMap. https://github.com/komoot/photon/blob/master/docs/api-v1.md */
+export const photon: Provider = {
+  source,
+  server: 'https://photon.komoot.io',
+  isPublic: true,
+  lacks: ['geographies', 'batch', 'benchmark', 'vintage'],
+  timeoutMs: 30_000,
+  // Else names are in the language of each place.
+  headers: { 'Accept-Language': 'en' },
+  paths: () => (question) => {
+    if ('address' in question) return `/api?${queryText({ q: addressText(question.address), limit: '5' })}`;
+    return `/reverse?${queryText({ lat: String(question.lat), lon: String(question.lon) })}`;
+  },
+  document(body, question) {
+    const found = placesFor(featuresOf(body).map(placeOf), question);
+    const [first, ...others] = found;
+    // An answer tells no sizes of towns: only houses and streets are ambiguous for certain.
+    const isExact = first?.level === 'house' || first?.level === 'street';
+    const isAmbiguous = 'address' in question && isExact && others.some((other) => isElsewhere(first, other));
+    return documentOf(found, question, sources[source].text, isAmbiguous);
+  },
+};
+
+function featuresOf(body: Value): JsonObject[] {
+  if (isObject(body) && Array.isArray(body.features)) return body.features.filter(isObject);
+  throw new Failure('answer', `expected a list of features, found ${excerpt(jsonOf(body))}`);
+}
+
+const levels: Readonly<Record<string, Level>> = {
+  house: 'house',
+  street: 'street',
+  country: 'country',
+  state: 'region',
+  county: 'region',
+};
+
+function placeOf({ geometry, properties }: JsonObject): FoundPlace {
+  const [lon, lat] = isObject(geometry) && Array.isArray(geometry.coordinates) ? geometry.coordinates : [];
+  const about = isObject(properties) ? properties : {};
+  const type = textIn(about, 'type') ?? '';
+  // A town, for one, has its name but no city.
+  const all: JsonObject = { [type]: about.name ?? null, ...about };
+  const housenumber = textIn(about, 'housenumber');
+  const street = textIn(all, 'street');
+  return {
+    ...pointIn(lat, lon),
+    ...{ level: levels[type] ?? 'place', housenumber, street },
+    name: textIn(about, 'name') ?? [housenumber, street].filter(Boolean).join(' '),
+    postcode: textIn(about, 'postcode'),
+    city: textIn(all, 'city'),
+    county: textIn(all, 'county'),
+    region: textIn(all, 'state'),
+    country: textIn(all, 'country'),
+    countryCode: textIn(about, 'countrycode')?.toUpperCase(),
+  };
+}

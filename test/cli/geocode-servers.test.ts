@@ -1,0 +1,114 @@
+import { describe, expect, test } from 'vitest';
+import { readCredits, workplace } from '../helpers/cli.ts';
+import type { FakeAnswer } from '../helpers/fake-answer.ts';
+import { type Asked, addressesOf, answerLine, type GeocodeProvider, geocodeServer } from '../helpers/geocode-server.ts';
+
+const rows = 'street,city,zip\n100 Main St,Chicago,60614\n1 Nowhere Rd,Chicago,60614\n5 Main St,,60605\n';
+const parts = 'address: { street: "{{street}}", city: "{{city}}", state: IL, postcode: "{{zip}}" }';
+
+/** A place with a flow whose provider is a server on loopback. */
+async function placeOf(provider: GeocodeProvider, options: string, more?: (asked: Asked, index: number) => FakeAnswer | undefined) {
+  const server = await geocodeServer(provider, more);
+  const place = await workplace({
+    'flow.yaml': `connections: { own: { type: http, base_url: "${server.origin}" } }\nnodes: [{ type: geocode, provider: ${provider}, connection: own, ${options} }]\n`,
+    'rows.csv': rows,
+  });
+  return { server, ...place };
+}
+
+const run = ['run', 'flow.yaml', '--in', 'rows.csv', '--out', 'out.csv'];
+
+describe('a run with geocode over a connection', () => {
+  test('census-us: one request for a batch, matches and the source in the summary', async () => {
+    const { server, automate, read } = await placeOf('census-us', `${parts}, batch: 1000, geographies: true`);
+    const { code, stderr } = await automate([...run, '--summary', 'summary.json']);
+    expect({ code, requests: server.requests.length }).toEqual({ code: 0, requests: 1 });
+    expect(
+      await read('out.csv'),
+    ).toBe(`street,city,zip,geocode_lat,geocode_lon,geocode_name,geocode_region,geocode_country,geocode_level,fips_county,fips_tract,fips_block
+100 Main St,Chicago,60614,41.9,-87.6,"100 MAIN ST, CHICAGO, IL, 60600",Illinois,US,house,17031,17031839100,170318391001100
+1 Nowhere Rd,Chicago,60614,,,,,,,,,
+5 Main St,,60605,,,,,,,,,
+`);
+    expect(stderr).toContain('\n  geocode: matched 1 of 3, ambiguous: 1, such as "5 Main St, IL, 60605"\n');
+    expect(stderr).toMatch(/\n {2}data: This product uses the Census Bureau Data API .*\n$/);
+    expect(JSON.parse(await read('summary.json'))).toMatchObject({
+      lookups: [{ lookup: 'geocode', matched: 1, of: 3, ambiguous: 1 }],
+      attributions: [{ source: 'census-bureau' }],
+    });
+  });
+
+  test('census-us: a short answer, a cut-off one and a failure cost the run nothing but time', async () => {
+    const short = (asked: Asked, index: number): FakeAnswer | undefined => {
+      const lines = (addressesOf(asked) ?? []).map((row) => answerLine(row, 'locations'));
+      return [{ status: 504, body: 'gateway timeout' }, { body: lines[0] }, { body: lines.join('').slice(0, -9) }][index];
+    };
+    const { server, automate } = await placeOf('census-us', `${parts}, batch: 1000, retry: { backoff: 1ms }`, short);
+    const { code, stderr } = await automate(run);
+    expect(stderr).toContain('done: 3 read, 3 written, 0 failed');
+    expect(server.requests.map((request) => addressesOf(request)?.map(([number]) => number))).toEqual([
+      ['1', '2', '3'],
+      ['1', '2', '3'],
+      ['2', '3'],
+      ['3'],
+    ]);
+    expect(code).toBe(0);
+  });
+
+  test('nominatim: names OpenStreetMap, and keeps its answers for the next run with cache', async () => {
+    const { server, automate, read } = await placeOf(
+      'nominatim',
+      'address: "{{street}}, {{city}}", cache: 1d, map: { level: level, town: city }',
+    );
+    const { code, stderr } = await automate(run);
+    expect(code).toBe(0);
+    expect(stderr).toContain('\n  data: © OpenStreetMap contributors, ODbL 1.0, https://www.openstreetmap.org/copyright\n');
+    expect((await read('out.csv')).split('\n')[1]).toBe('100 Main St,Chicago,60614,house,Chicago');
+    expect((await automate([...run, '--force'])).code).toBe(0);
+    expect(server.requests).toHaveLength(3);
+  });
+
+  test('photon: HTML with 200 is not kept in the cache', async () => {
+    const { server, automate, read } = await placeOf('photon', 'address: "{{street}}", cache: 1d', (_, index) =>
+      index < 3 ? { body: '<html>down</html>' } : undefined,
+    );
+    expect((await automate(run)).code).toBe(4);
+    expect(await read('out.errors.csv')).toContain('expected JSON, found text/html: <html>down</html>');
+    expect((await automate([...run, '--force'])).code).toBe(0);
+    expect(server.requests).toHaveLength(6);
+  });
+});
+
+describe('the other commands with a geocode over a connection', () => {
+  test('test-request shows the request, and the answer of a batch of one', async () => {
+    const { automate, server } = await placeOf('census-us', `${parts}, batch: 1000`);
+    const { code, stdout } = await automate(['test-request', 'flow.yaml', '--in', 'rows.csv']);
+    expect(code).toBe(0);
+    expect(stdout).toContain('/geocoder/locations/addressbatch\n');
+    expect(stdout).toContain('"1","100 Main St","Chicago","IL","60614"');
+    expect(stdout).toMatch(/\nname +string +"100 MAIN ST, CHICAGO, IL, 60600"\n/);
+    expect(server.requests).toHaveLength(1);
+  });
+
+  test('--dry-run counts a credit for a batch, and sends nothing', async () => {
+    const { automate, server } = await placeOf('census-us', `${parts}, batch: 2`);
+    const { code, stdout, stderr } = await automate(['run', 'flow.yaml', '--in', 'rows.csv', '--dry-run']);
+    expect(code).toBe(0);
+    expect(stdout + stderr).toContain('credits:   2 at least, 2 expected');
+    expect(server.requests).toHaveLength(0);
+  });
+
+  test('validate and nodes know the options', async () => {
+    const { automate } = await placeOf('photon', 'point: { lat: 1, lon: 2 }');
+    expect((await automate(['validate', 'flow.yaml'])).code).toBe(0);
+    const { stdout } = await automate(['nodes', 'geocode']);
+    for (const option of ['geographies', 'batch', 'benchmark', 'vintage']) expect(stdout).toContain(option);
+  });
+
+  test('coordinates out of range fail the records at no cost: nothing is sent', async () => {
+    const here = await placeOf('nominatim', 'point: { lat: "{{zip}}", lon: "{{street}}" }');
+    const { code } = await here.automate(run);
+    expect({ code, requests: here.server.requests }).toEqual({ code: 4, requests: [] });
+    expect(await readCredits(here)).toMatchObject({ spent: 0 });
+  });
+});
