@@ -11,11 +11,13 @@ const letters: Readonly<Record<string, string>> = {
   ı: 'i',
 };
 
+const isAscii = /^[\0-\x7f]*$/;
+
 /** A text in lower case, without accents, with one form for each character. */
 export function foldedText(text: string): string {
   const lower = text.toLowerCase();
   // Most texts need no more.
-  if (/^[\0-\x7f]*$/.test(lower)) return lower;
+  if (isAscii.test(lower)) return lower;
   return lower
     .normalize('NFKD')
     .replace(/[\u0300-\u036f]/g, '')
@@ -25,5 +27,6 @@ export function foldedText(text: string): string {
 
 /** The words of a folded text: apostrophes join, all other punctuation divides. */
 export function wordsOfFolded(folded: string): string[] {
-  return folded.replace(/['’‘`´]/g, '').match(/[\p{L}\p{M}\p{N}]+/gu) ?? [];
+  const joined = folded.replace(/['’‘`´]/g, '');
+  return joined.match(isAscii.test(joined) ? /[a-z0-9]+/g : /[\p{L}\p{M}\p{N}]+/gu) ?? [];
 }

@@ -43,7 +43,7 @@ export class CategorySearch {
     if (first !== 'en' && best(found) < sureScore) this.#add(found, 'en', words, otherShares.en);
     for (const other of this.data.words.keys()) {
       if (best(found) >= sureScore) break;
-      if (other !== first && other !== 'en') this.#add(found, other, words, otherShares.other);
+      if (other !== first && other !== 'en' && isWrittenAs(other, words)) this.#add(found, other, words, otherShares.other);
     }
     return [...found].map(([index, score]) => this.#hit(index, score)).sort(byScore);
   }
@@ -73,6 +73,23 @@ export class CategorySearch {
     this.#languages.set(language, index);
     return index;
   }
+}
+
+/** The letters of languages that are not written in Latin ones. */
+const scripts: Readonly<Record<string, RegExp>> = {
+  ar: /\p{Script=Arabic}/u,
+  el: /\p{Script=Greek}/u,
+  he: /\p{Script=Hebrew}/u,
+  ja: /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}]/u,
+  ko: /\p{Script=Hangul}/u,
+  ru: /\p{Script=Cyrillic}/u,
+  uk: /\p{Script=Cyrillic}/u,
+  zh: /\p{Script=Han}/u,
+};
+
+/** True if words have letters of a language. Latin words in others are in English, too. */
+function isWrittenAs(language: string, words: string): boolean {
+  return (scripts[language] ?? /\p{Script=Latin}/u).test(words);
 }
 
 function best(found: ReadonlyMap<number, number>): number {

@@ -8,17 +8,32 @@ const fillers = new Set(
 /** Letters of languages that write words without spaces between them. */
 const withoutSpaces = /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}]/u;
 
+/** Letters below these: most words have no others, and this is found out faster. */
+const letters = /^[\0-\u2e7f]*$/;
+
 /** The stems of words, without fillers. Where words have no spaces between them, each pair of letters stands for a word. */
 export function stemsOf(words: readonly string[]): string[] {
-  const telling = words.filter((word) => !fillers.has(word));
-  return (telling.length > 0 ? telling : words).flatMap((word) => (withoutSpaces.test(word) ? pairsOf(word) : [stemOf(word)]));
+  const stems: string[] = [];
+  addStems(stems, words, false);
+  if (stems.length === 0) addStems(stems, words, true);
+  return stems;
 }
 
-/** A word without the endings of plurals and genders. It is only compared with other stems. */
+function addStems(stems: string[], words: readonly string[], takesFillers: boolean): void {
+  for (const word of words) {
+    if (!takesFillers && fillers.has(word)) continue;
+    if (letters.test(word) || !withoutSpaces.test(word)) stems.push(stemOf(word));
+    else stems.push(...pairsOf(word));
+  }
+}
+
+/** A word without the endings of plurals and genders. It is only compared with other stems. There are 100,000 at the first look-up: hence no patterns. */
 function stemOf(word: string): string {
   if (word.length < 4) return word;
-  const stem = word.replace(/(?:s|n|x)$/, '').replace(/[aeiouy]+$/, '');
-  return (stem.length < 3 ? word : stem).replace(/([cg])h$/, '$1');
+  let end = 'snx'.includes(word.charAt(word.length - 1)) ? word.length - 1 : word.length;
+  while (end > 0 && 'aeiouy'.includes(word.charAt(end - 1))) end--;
+  const stem = end < 3 ? word : word.slice(0, end);
+  return stem.endsWith('ch') || stem.endsWith('gh') ? stem.slice(0, -1) : stem;
 }
 
 function pairsOf(word: string): string[] {
@@ -28,6 +43,7 @@ function pairsOf(word: string): string[] {
 
 /** The parts of a name that are names of their own: `Gym / Fitness Center`, `Bushaltestelle (Wartebereich)`. */
 export function partsOf(name: string): string[] {
+  if (!/[(/|,]/.test(name)) return name === '' ? [] : [name];
   const plain = name.replace(/\s*\([^)]*\)/g, '');
   return [...new Set([name, plain, ...plain.split(/\s*[/|,]\s*/)])].filter((part) => part !== '');
 }

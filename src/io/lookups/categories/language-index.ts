@@ -110,7 +110,7 @@ function textsOf(entry: CategoryWords, category: number, id: string | undefined)
 }
 
 function stemKey(stems: readonly string[]): string {
-  return [...stems].sort().join(' ');
+  return stems.length === 1 ? (stems[0] as string) : [...stems].sort().join(' ');
 }
 
 /** Categories by key, each with a number from 0 to 1. The highest one counts. */
