@@ -4,6 +4,7 @@ import { credentials } from './credentials/credential-commands.ts';
 import { doctorOptions } from './doctor/doctor-options.ts';
 import { initOptions, nodesOptions, validateOptions } from './flow/flow-options.ts';
 import { geocodeOptions } from './geocode/geocode-options.ts';
+import { keys } from './keys/key-commands.ts';
 import { argument, type CommandSpec, command, flag, parsed } from './options.ts';
 import { places } from './places/places-commands.ts';
 import { retriedOutput, retryOptions } from './retry/retry-options.ts';
@@ -235,6 +236,7 @@ export const commands: readonly CommandSpec[] = [
   connections,
   cache,
   credits,
+  keys,
   geocode,
   notices,
 ];

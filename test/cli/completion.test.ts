@@ -96,17 +96,25 @@ test.each(['tcsh', 'constructor', ''])('completion refuses the shell "%s"', asyn
   expect(await script(shell)).toEqual({ code: 2, stdout: '', stderr: `automate: expected bash, zsh, fish, found "${shell}"\n` });
 });
 
-test('bash completes the names of saved credentials and connections', async () => {
+test('bash completes the commands of keys, and the scopes of a new one', async () => {
+  const { stdout } = await script('bash');
+  expect(offered(stdout, ['keys', ''])).toEqual(['create', 'list', 'show', 'usage', 'rotate', 'revoke', '--help']);
+  expect(offered(stdout, ['keys', 'create', 'crm', '--scopes', ''])).toEqual(['run', 'test', 'read']);
+});
+
+test('bash completes the names of saved credentials, connections and keys', async () => {
   const place = await workplace();
   const { stdout: completion } = await place.automate(['completion', 'bash']);
   const env = { AUTOMATE_VAULT_PASSPHRASE: 'a passphrase' };
   await place.automate(['credentials', 'set', 'crm-token', '--backend', 'vault'], { stdin: 'sesame-7f3a', env });
   await place.automate(['connections', 'add', 'http', 'crm', '--base-url', 'https://crm.example.com', '--auth', 'none']);
+  await place.automate(['keys', 'create', 'shop']);
   const offers = async (words: string) => {
     const ask = `COMP_CWORD=$((\${#COMP_WORDS[@]} - 1)); _automate; echo "\${COMPREPLY[@]}"`;
     return (await shell(place, `${completion}\nCOMP_WORDS=(automate ${words} ""); ${ask}`)).stdout;
   };
   expect(await offers('credentials remove')).toBe('crm-token\n');
   expect(await offers('connections show')).toBe('crm\n');
+  expect(await offers('keys rotate')).toBe('shop\n');
   expect(await offers('connections add http other --credential')).toBe('crm-token\n');
 });

@@ -74,6 +74,8 @@ function blurred(text: string): string {
     .replace(/\d{4}-\d\d(?:-\d\d)?/g, 'DATE')
     .replace(/date: .* GMT/g, 'date: DATE')
     .replace(/(127\.0\.0\.1):\d+/g, '$1:PORT')
+    .replace(/\bamk_\w+/g, 'KEY')
+    .replace(/\bkey_\w{17}\b/g, 'ID')
     .replace(/\/\S*\/(automate-demo-)\w+/g, '/tmp/$1X')
     .replace(/ {2,}/g, '  ');
 }

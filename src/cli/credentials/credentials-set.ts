@@ -1,4 +1,3 @@
-import { durationMs } from '../../core/duration.ts';
 import { AutomateError } from '../../core/failure.ts';
 import { credentialName } from '../../core/options/names.ts';
 import { type BackendName, backendNames } from '../../io/credentials/backend.ts';
@@ -10,6 +9,7 @@ import { hide } from '../flow/flow-secrets.ts';
 import type { Terminal } from '../terminal.ts';
 import type { SetOptions } from './credential-options.ts';
 import { openCredentials } from './credential-store.ts';
+import { futureTime } from './expiry.ts';
 
 /** Stores a secret, from a prompt or from stdin. Returns the exit code. */
 export async function setCommand(name: string, options: SetOptions, terminal: Terminal): Promise<number> {
@@ -74,20 +74,9 @@ async function stdinText(): Promise<string> {
 /** Reads a duration from now on, or the last day. */
 function expiryOf(text: string | undefined): string | undefined {
   if (text === undefined) return undefined;
-  const endMs = /^\d+$/.test(text) ? Number.NaN : Date.now() + (durationMs(text) ?? Number.NaN);
-  const end = validDay(text) ?? (endMs > Date.now() && endMs < maxTime ? new Date(endMs) : undefined);
-  if (end && end.getTime() > Date.now()) return end.toISOString();
+  const end = /^\d+$/.test(text) ? undefined : futureTime(text, Date.now());
+  if (end) return end.toISOString();
   throw new AutomateError('usage', `--expires: expected a duration such as 90d, or a future day such as 2030-12-31, found "${text}"`);
-}
-
-/** The last time that a Date can hold (ECMA-262, 21.4.1.1). */
-const maxTime = 8.64e15;
-
-/** The end of a day in UTC; absent for an invalid one, such as 2027-02-31. */
-function validDay(text: string): Date | undefined {
-  if (!/^\d{4}-\d\d-\d\d$/.test(text)) return undefined;
-  const end = new Date(`${text}T23:59:59Z`);
-  return !Number.isNaN(end.getTime()) && end.toISOString().startsWith(text) ? end : undefined;
 }
 
 /** Checks the hosts; absent leaves them as they are, `*` allows all. */

@@ -108,7 +108,7 @@ function rounded(credits: number): number {
 }
 
 /** Reads the book, after settling the credits that dead runs held. Absent if there is no book. */
-function withBook<Result>(read: (book: Book) => Result): Result | undefined {
+export function withBook<Result>(read: (book: Book) => Result): Result | undefined {
   const home = homeFolder(process.env);
   if (!existsSync(bookPath(home))) return undefined;
   const book = openBook(bookPath(home));

@@ -69,7 +69,8 @@ export function credentialText(shown: ShownCredential, nowMs: number): string {
   return [...lines.map(([label = '', text = '']) => `${`${label}:`.padEnd(11)}${text}`), ...(warning ? [warning] : [])].join('\n');
 }
 
-function expiryText(expiresAt: string | undefined, nowMs: number): string {
+/** The day on which something expires. */
+export function expiryText(expiresAt: string | undefined, nowMs: number): string {
   if (expiresAt === undefined) return '-';
   return Date.parse(expiresAt) <= nowMs ? `expired ${expiresAt.slice(0, 10)}` : expiresAt.slice(0, 10);
 }
@@ -82,7 +83,7 @@ const units = [
 ] as const;
 
 /** The time since then, in the largest unit that fits. */
-function agoText(time: string | undefined, nowMs: number): string {
+export function agoText(time: string | undefined, nowMs: number): string {
   if (time === undefined) return '-';
   const ms = Math.max(0, nowMs - Date.parse(time));
   const [unit, unitMs] = units.find(([, size]) => ms >= size) ?? (['s', 1000] as const);

@@ -92,7 +92,7 @@ export function historyText(months: readonly { readonly month: string; readonly 
 }
 
 /** A bar. Any share above zero fills at least one cell. */
-function bar(share: number, width: number, rest: string): string {
+export function bar(share: number, width: number, rest: string): string {
   const full = share <= 0 ? 0 : Math.max(1, Math.min(width, Math.round(share * width)));
   return '█'.repeat(full) + rest.repeat(width - full);
 }

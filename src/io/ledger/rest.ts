@@ -10,7 +10,7 @@ export interface PayingKey {
 
 /** A limit of a month. */
 export interface Rest {
-  /** Whose limit it is: of the key, or of all. */
+  /** The limit's owner: the key, or all runs together. */
   readonly of: 'key' | 'allowance';
   readonly limit: number;
   readonly spent: number;

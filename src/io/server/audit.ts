@@ -1,15 +1,23 @@
+import type Database from 'libsql';
 import type { ServerDatabase } from './database.ts';
 
-/** An action that somebody may have to answer for. */
-export interface AuditEntry {
+/** The person or program that does something. */
+export interface Actor {
   /** A key's id, `session`, `command`; empty if it is not known. */
   readonly who: string;
+  /** Empty for a command. */
+  readonly address: string;
+}
+
+/** A person at the command line. */
+export const commandActor: Actor = { who: 'command', address: '' };
+
+/** An action, its actor and its outcome. */
+export interface AuditEntry extends Actor {
   /** Such as `key.create`. */
   readonly what: string;
   /** The name or id of the thing. */
   readonly target: string;
-  /** Empty for a command. */
-  readonly address: string;
   /** `ok`, or the name of a problem. */
   readonly outcome: string;
 }
@@ -32,14 +40,8 @@ export class AuditStore {
   ) {}
 
   /** Adds an entry, and removes those that are too old. */
-  add({ who, what, target, address, outcome }: AuditEntry): void {
-    const now = this.wallNow();
-    this.database.write((database) => {
-      database.prepare('delete from audit where at < ?').run(now - keptMs);
-      database
-        .prepare('insert into audit (at, who, what, target, address, outcome) values (?, ?, ?, ?, ?, ?)')
-        .run(now, who, what, target, address, outcome);
-    });
+  add(entry: AuditEntry): void {
+    this.database.write((database) => addAuditEntry(database, entry, this.wallNow()));
   }
 
   /** Entries, the newest first. `before`: the id of the last entry of the page before. */
@@ -54,4 +56,13 @@ export class AuditStore {
       ).map((line) => ({ ...line })),
     );
   }
+}
+
+/** Adds an entry in the transaction of that which it is about, and removes those that are too old. */
+export function addAuditEntry(database: Database.Database, entry: AuditEntry, wallMs: number): void {
+  const { who, what, target, address, outcome } = entry;
+  database.prepare('delete from audit where at < ?').run(wallMs - keptMs);
+  database
+    .prepare('insert into audit (at, who, what, target, address, outcome) values (?, ?, ?, ?, ?, ?)')
+    .run(wallMs, who, what, target, address, outcome);
 }

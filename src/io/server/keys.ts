@@ -3,8 +3,9 @@ import type Database from 'libsql';
 import { AutomateError } from '../../core/failure.ts';
 import { orUndefined } from '../../core/or-undefined.ts';
 import { type ApiKey, type KeySettings, keyState, type Scope } from './api-key.ts';
+import { type Actor, addAuditEntry, commandActor } from './audit.ts';
 import { ServerDatabase, serverDatabasePath } from './database.ts';
-import { keyHash, keyStart, newKeyId, newKeyValue } from './key-value.ts';
+import { keyHash, keyStart, newKeyId, newKeyValue, withoutKeys } from './key-value.ts';
 
 /** A key with its value, which is known only now. */
 export interface MadeKey {
@@ -18,6 +19,12 @@ export interface KeyValue {
   readonly key: ApiKey;
   /** Wall time at which a replaced value ends; absent for the present one. */
   readonly endsAtMs: number | undefined;
+}
+
+interface RevokeOptions {
+  /** True if the runs that it has begun have to stop, too. */
+  readonly stopRuns: boolean;
+  readonly by?: Actor;
 }
 
 interface KeyRow {
@@ -40,7 +47,7 @@ interface ValueRow {
   readonly ends_at: number | null;
 }
 
-/** The keys in the server's database. Every change is one transaction. Throws an AutomateError: `usage` for a name, `output` for the file. */
+/** The keys in the server's database. Every change is one transaction with its entry in the audit. Throws an AutomateError: `usage` for a name, `output` for the file. */
 export class KeyStore {
   constructor(
     readonly database: ServerDatabase,
@@ -48,7 +55,7 @@ export class KeyStore {
   ) {}
 
   /** Makes a key. Throws if a living one has its name. */
-  create(settings: KeySettings): MadeKey {
+  create(settings: KeySettings, by: Actor = commandActor): MadeKey {
     const { name, scopes, flows, rate, quota, expiresAtMs } = settings;
     const [id, value, now] = [newKeyId(), newKeyValue(), this.wallNow()];
     return this.database.writeDurably((database) => {
@@ -58,6 +65,7 @@ export class KeyStore {
         .prepare('insert into keys (id, name, scopes, flows, rate, credits, created_at, expires_at) values (?, ?, ?, ?, ?, ?, ?, ?)')
         .run(id, name, JSON.stringify(scopes), flows ? JSON.stringify(flows) : null, rate, quota ?? null, now, expiresAtMs ?? null);
       addValue(database, { id, value, now });
+      addAuditEntry(database, { ...by, what: 'key.create', target: id, outcome: 'ok' }, now);
       return { key: keyIn(database, id), value };
     });
   }
@@ -73,24 +81,26 @@ export class KeyStore {
   }
 
   /** Gives a living key a new value. Older ones end after `overlapMs`, if not before. */
-  rotate(nameOrId: string, overlapMs: number): MadeKey {
+  rotate(nameOrId: string, overlapMs: number, by: Actor = commandActor): MadeKey {
     const [value, now] = [newKeyValue(), this.wallNow()];
     return this.database.writeDurably((database) => {
       const { id } = living(find(database, nameOrId, now), now);
       const end = database.prepare('update key_values set ends_at = ? where key = ? and (ends_at is null or ends_at > ?)');
       end.run(now + overlapMs, id, now + overlapMs);
       addValue(database, { id, value, now });
+      addAuditEntry(database, { ...by, what: 'key.rotate', target: id, outcome: 'ok' }, now);
       return { key: keyIn(database, id), value };
     });
   }
 
-  /** Ends a key for good. One that was revoked before stays so. Returns false if it was. */
-  revoke(nameOrId: string, { stopRuns }: { readonly stopRuns: boolean }): { readonly key: ApiKey; readonly isNew: boolean } {
+  /** Ends a key for good. `isNew`: false if it was revoked before. */
+  revoke(nameOrId: string, { stopRuns, by = commandActor }: RevokeOptions): { readonly key: ApiKey; readonly isNew: boolean } {
     const now = this.wallNow();
     return this.database.writeDurably((database) => {
       const { id, revokedAtMs } = find(database, nameOrId, now);
       const end = database.prepare('update keys set revoked_at = coalesce(revoked_at, ?), stops_runs = max(stops_runs, ?) where id = ?');
       end.run(now, stopRuns ? 1 : 0, id);
+      addAuditEntry(database, { ...by, what: 'key.revoke', target: id, outcome: 'ok' }, now);
       return { key: keyIn(database, id), isNew: revokedAtMs === undefined };
     });
   }
@@ -168,7 +178,12 @@ function find(database: Database.Database, nameOrId: string, now: number): ApiKe
   const named = keys.filter(({ name }) => name === nameOrId);
   const found = named.find((key) => keyState(key, now) === 'living') ?? keys.find(({ id }) => id === nameOrId) ?? named[0];
   if (found) return found;
-  throw new AutomateError('usage', `there is no key "${nameOrId}"\nlist them: automate keys list --all`);
+  throw noKey(nameOrId);
+}
+
+/** The error for a key that is not there. */
+export function noKey(nameOrId: string): AutomateError {
+  return new AutomateError('usage', `there is no key "${withoutKeys(nameOrId)}"\nlist them: automate keys list --all`);
 }
 
 function living(key: ApiKey, now: number): ApiKey {

@@ -1,0 +1,66 @@
+import { argument, type CommandSpec, command } from '../options.ts';
+import { json } from '../shared-options.ts';
+import { createOptions, listOptions, revokeOptions, rotateOptions, usageOptions } from './key-options.ts';
+
+const name = argument('<name>', "the key's name or id", { listedBy: 'keys' });
+const commands = () => import('./keys.ts');
+const making = () => import('./keys-making.ts');
+
+/** `automate keys` and its commands. */
+export const keys: CommandSpec = {
+  name: 'keys',
+  help: 'make, watch and revoke the API keys with which programs use your server',
+  commands: [
+    command({
+      name: 'create',
+      help: 'make a key and print it: it is shown only this once',
+      examples: [
+        'automate keys create crm',
+        'automate keys create crm --flows enrich --scopes run,read --expires 90d',
+        'automate keys create shop --rate 60/min --credits 1000 > shop.key',
+      ],
+      args: { name: argument('<name>', 'a name for it, of 1 to 64 characters') },
+      options: createOptions,
+      run: async ({ args, options, terminal }) => (await making()).createCommand(args.name, options, terminal),
+    }),
+    command({
+      name: 'list',
+      help: 'list keys with their rights, expiry and last use; never their values',
+      examples: ['automate keys list', 'automate keys list --all --json'],
+      options: listOptions,
+      run: async ({ options, terminal }) => (await commands()).listCommand(options, terminal),
+    }),
+    command({
+      name: 'show',
+      help: 'show a key without its value',
+      examples: ['automate keys show crm'],
+      args: { name },
+      options: { json },
+      run: async ({ args, options, terminal }) => (await commands()).showCommand(args.name, options, terminal),
+    }),
+    command({
+      name: 'usage',
+      help: 'show what keys have done in a month, or one key by day',
+      examples: ['automate keys usage', 'automate keys usage crm --month 2026-11'],
+      args: { name: argument('[name]', 'only this key, by day', { listedBy: 'keys' }) },
+      options: usageOptions,
+      run: async ({ args, options, terminal }) => (await import('./keys-usage.ts')).usageCommand(args.name, options, terminal),
+    }),
+    command({
+      name: 'rotate',
+      help: 'give a key a new value and print it; the old one stays valid for a while',
+      examples: ['automate keys rotate crm', 'automate keys rotate crm --overlap 7d'],
+      args: { name },
+      options: rotateOptions,
+      run: async ({ args, options, terminal }) => (await making()).rotateCommand(args.name, options, terminal),
+    }),
+    command({
+      name: 'revoke',
+      help: 'end a key at once and for good',
+      examples: ['automate keys revoke crm', 'automate keys revoke crm --stop-runs'],
+      args: { name },
+      options: revokeOptions,
+      run: async ({ args, options, terminal }) => (await commands()).revokeCommand(args.name, options, terminal),
+    }),
+  ],
+};

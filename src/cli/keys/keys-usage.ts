@@ -1,0 +1,67 @@
+import { AutomateError } from '../../core/failure.ts';
+import { monthOf } from '../../io/ledger/book.ts';
+import { restOf } from '../../io/ledger/rest.ts';
+import type { ApiKey } from '../../io/server/api-key.ts';
+import type { KeyUsage } from '../../io/server/usage.ts';
+import { withBook } from '../credits/credits.ts';
+import { exitCodes } from '../exit.ts';
+import { dayRows, type MonthOfKey, usageJson, usageRows } from '../show/keys.ts';
+import { tableText } from '../show/structure.ts';
+import type { Terminal } from '../terminal.ts';
+import { readingKeys, withKey } from './stored-keys.ts';
+
+/** Shows what all keys have done in a month, or one by day. Returns the exit code. */
+export async function usageCommand(
+  name: string | undefined,
+  options: { readonly month?: string; readonly json?: boolean },
+  terminal: Terminal,
+): Promise<number> {
+  const month = monthArgument(options.month);
+  if (name !== undefined)
+    return showOne(
+      monthsOf(
+        month,
+        withKey(name, ({ keys, usage }) => [[keys.find(name)], usage.read({ month })]),
+      ),
+      options,
+      terminal,
+    );
+  const found = monthsOf(month, readingKeys(({ keys, usage }) => [keys.list(), usage.read({ month })]) ?? [[], []]);
+  const shown = found.filter(({ key, days, credits }) => key.revokedAtMs === undefined || days.length > 0 || credits > 0);
+  if (options.json) await terminal.print(JSON.stringify(shown.map(usageJson), null, 2));
+  else if (shown.length > 0) await terminal.print(tableText(usageRows(shown, Date.now())).join('\n'));
+  else terminal.say('there are no keys\n  make one: automate keys create NAME');
+  return exitCodes.success;
+}
+
+async function showOne([shown]: readonly MonthOfKey[], { json }: { readonly json?: boolean }, terminal: Terminal): Promise<number> {
+  const { key, month, days } = shown as MonthOfKey;
+  if (json) await terminal.print(JSON.stringify({ ...usageJson(shown as MonthOfKey), days: days.map(dayJson) }, null, 2));
+  else if (days.length > 0) await terminal.print(tableText(dayRows(shown as MonthOfKey)).join('\n'));
+  else terminal.say(`the key "${key.name}" was not used in ${month}`);
+  return exitCodes.success;
+}
+
+function dayJson({ day, requests, refused, records, credits }: KeyUsage): object {
+  return { day, requests, refused, records, credits };
+}
+
+function monthArgument(text: string | undefined): string {
+  if (text === undefined) return monthOf(Date.now()).name;
+  if (/^\d{4}-(?:0[1-9]|1[0-2])$/.test(text)) return text;
+  throw new AutomateError('usage', `--month: expected a month such as 2026-11, found "${text}"`);
+}
+
+/** The work of keys in a month. The credits are those of the ledger, which counts each action before it is sent. */
+function monthsOf(month: string, [keys, usage]: readonly [readonly ApiKey[], readonly KeyUsage[]]): MonthOfKey[] {
+  const rests = withBook((book) =>
+    keys.map((key) => restOf(book, 'key', { month, key: { ...key, quota: key.quota ?? Number.POSITIVE_INFINITY } })),
+  );
+  return keys.map((key, index) => ({
+    key,
+    month,
+    days: usage.filter((day) => day.key === key.id),
+    credits: Math.round((rests?.[index]?.spent ?? 0) * 1e6) / 1e6,
+    remaining: key.quota === undefined ? undefined : (rests?.[index]?.remaining ?? key.quota),
+  }));
+}

@@ -1,0 +1,54 @@
+import { type ApiKey, keyState } from '../../io/server/api-key.ts';
+import { exitCodes } from '../exit.ts';
+import { keyRows, keyText, type ShownKey, shownKeyJson } from '../show/keys.ts';
+import { counted } from '../show/number.ts';
+import { tableText } from '../show/structure.ts';
+import type { Terminal } from '../terminal.ts';
+import { readingKeys, type StoredKeys, withKey } from './stored-keys.ts';
+
+/** Lists the living keys, or all. Returns the exit code. */
+export async function listCommand(options: { readonly all?: boolean; readonly json?: boolean }, terminal: Terminal): Promise<number> {
+  const nowMs = Date.now();
+  const all = readingKeys((stored) => shownKeys(stored, stored.keys.list())) ?? [];
+  const shown = options.all ? all : all.filter(({ key }) => keyState(key, nowMs) === 'living');
+  if (options.json)
+    await terminal.print(
+      JSON.stringify(
+        shown.map((key) => shownKeyJson(key, nowMs)),
+        null,
+        2,
+      ),
+    );
+  else if (shown.length > 0) await terminal.print(tableText(keyRows(shown, { nowMs, withState: options.all ?? false })).join('\n'));
+  else terminal.say(emptyText(all.length));
+  return exitCodes.success;
+}
+
+function emptyText(ended: number): string {
+  const others = ended > 0 ? `; ${counted(ended, 'key')} ended: automate keys list --all` : '';
+  return `there are no keys${others}\n  make one: automate keys create NAME`;
+}
+
+/** Shows one key without its value. Returns the exit code. */
+export async function showCommand(name: string, { json }: { readonly json?: boolean }, terminal: Terminal): Promise<number> {
+  const [shown] = withKey(name, (stored) => shownKeys(stored, [stored.keys.find(name)])) as [ShownKey];
+  await terminal.print(json ? JSON.stringify(shownKeyJson(shown, Date.now()), null, 2) : keyText(shown, Date.now()));
+  return exitCodes.success;
+}
+
+/** Ends a key. Returns the exit code. */
+export async function revokeCommand(
+  name: string,
+  { stopRuns = false }: { readonly stopRuns?: boolean },
+  terminal: Terminal,
+): Promise<number> {
+  const { key, isNew } = withKey(name, ({ keys }) => keys.revoke(name, { stopRuns }));
+  const runs = key.stopsRuns ? 'a server stops the runs that it has started' : 'runs that it has started go on (--stop-runs stops them)';
+  terminal.say(`the key "${key.name}" (${key.start}…) ${isNew ? 'is revoked' : 'was revoked before'}; ${runs}`);
+  return exitCodes.success;
+}
+
+function shownKeys({ usage }: StoredKeys, keys: readonly ApiKey[]): ShownKey[] {
+  const uses = usage.lastUses();
+  return keys.map((key) => ({ key, lastUsedAtMs: uses.get(key.id) }));
+}

@@ -1,0 +1,166 @@
+import { type ApiKey, apiKeyJson, keyState, timeText } from '../../io/server/api-key.ts';
+import type { KeyUsage } from '../../io/server/usage.ts';
+import { agoText } from './credentials.ts';
+import { bar } from './credits.ts';
+import { count, creditText } from './number.ts';
+
+/** A key as lists show it. */
+export interface ShownKey {
+  readonly key: ApiKey;
+  readonly lastUsedAtMs: number | undefined;
+}
+
+/** A key in JSON, without its value. */
+export function shownKeyJson({ key, lastUsedAtMs }: ShownKey, nowMs: number): object {
+  return {
+    ...apiKeyJson(key),
+    state: keyState(key, nowMs),
+    revoked_at: timeText(key.revokedAtMs),
+    last_used_at: timeText(lastUsedAtMs),
+    old_values: livingValues(key, nowMs).map(({ start, endsAtMs }) => ({ start, valid_until: timeText(endsAtMs) })),
+  };
+}
+
+/** Replaced values that are still let in. */
+function livingValues(key: ApiKey, nowMs: number): ApiKey['replaced'] {
+  return keyState(key, nowMs) === 'living' ? key.replaced.filter(({ endsAtMs }) => endsAtMs > nowMs) : [];
+}
+
+/** A table of keys, with its header. */
+export function keyRows(shown: readonly ShownKey[], { nowMs, withState }: { nowMs: number; withState: boolean }): string[][] {
+  return [
+    ['name', 'key', ...(withState ? ['state'] : []), 'scopes', 'flows', 'rate', 'credits', 'expires', 'last used'],
+    ...shown.map(({ key, lastUsedAtMs }) => [
+      key.name,
+      `${key.start}…`,
+      ...(withState ? [keyState(key, nowMs)] : []),
+      key.scopes.join(','),
+      key.flows?.join(',') ?? 'all',
+      key.rate,
+      key.quota === undefined ? '-' : `${creditText(key.quota)}/month`,
+      key.expiresAtMs === undefined ? 'never' : dayText(key.expiresAtMs),
+      lastUsedAtMs === undefined ? 'never' : `${agoText(new Date(lastUsedAtMs).toISOString(), nowMs)} ago`,
+    ]),
+  ];
+}
+
+/** One key, with one fact per line. */
+export function keyText({ key, lastUsedAtMs }: ShownKey, nowMs: number): string {
+  const { name, id, start, scopes, flows, rate, quota, createdAtMs, expiresAtMs, revokedAtMs } = key;
+  const facts: (readonly [string, string])[] = [
+    ['name', name],
+    ['id', id],
+    ['key', `${start}…`],
+    ['state', keyState(key, nowMs)],
+    ['scopes', scopes.join(', ')],
+    ['flows', flows?.join(', ') ?? 'all'],
+    ['rate', rate],
+    ['credits', quota === undefined ? 'no limit of its own' : `${creditText(quota)} a month`],
+    ['created', momentText(createdAtMs)],
+    ['expires', expiresAtMs === undefined ? 'never' : momentText(expiresAtMs)],
+    ...(revokedAtMs === undefined ? [] : [['revoked', momentText(revokedAtMs)] as const]),
+    ['last used', lastUsedAtMs === undefined ? 'never' : momentText(lastUsedAtMs)],
+    ...livingValues(key, nowMs).map(({ start: old, endsAtMs }) => ['old value', `${old}… until ${momentText(endsAtMs)}`] as const),
+  ];
+  return facts.map(([label, text]) => `${`${label}:`.padEnd(11)}${text}`).join('\n');
+}
+
+/** The rights of a new key, after its name. */
+export function rightsText({ scopes, flows, rate, quota, expiresAtMs }: ApiKey): string {
+  const rights = `${scopes.length === 1 ? 'scope' : 'scopes'} ${scopes.join(', ')}`;
+  const credits = quota === undefined ? '' : `, with ${creditText(quota)} credits a month`;
+  const end = expiresAtMs === undefined ? 'does not expire' : `expires on ${momentText(expiresAtMs)}`;
+  return `has the ${rights} for ${flows?.join(', ') ?? 'all flows'}, at ${rate}${credits}; it ${end}`;
+}
+
+/** A moment to the minute. */
+export function momentText(wallMs = 0): string {
+  return `${new Date(wallMs).toISOString().slice(0, 16).replace('T', ' ')} UTC`;
+}
+
+function dayText(wallMs: number): string {
+  return new Date(wallMs).toISOString().slice(0, 10);
+}
+
+/** The work of a key in a month. */
+export interface MonthOfKey {
+  readonly key: ApiKey;
+  readonly month: string;
+  readonly days: readonly KeyUsage[];
+  /** Spent, as the ledger has it. */
+  readonly credits: number;
+  /** Credits left of its quota; absent without one. */
+  readonly remaining: number | undefined;
+}
+
+function totals({ days }: MonthOfKey) {
+  const total = { requests: 0, refused: 0, records: 0, lastUsedAtMs: 0 };
+  for (const { requests, refused, records, lastUsedAtMs = 0 } of days) {
+    total.requests += requests;
+    total.refused += refused;
+    total.records += records;
+    total.lastUsedAtMs = Math.max(total.lastUsedAtMs, lastUsedAtMs);
+  }
+  return total;
+}
+
+/** The work of a key in JSON. */
+export function usageJson(shown: MonthOfKey): object {
+  const { key, month, credits, remaining = null } = shown;
+  const { requests, refused, records, lastUsedAtMs } = totals(shown);
+  const lastUsedAt = timeText(lastUsedAtMs || undefined);
+  return {
+    id: key.id,
+    name: key.name,
+    month,
+    requests,
+    refused,
+    records,
+    credits,
+    quota: key.quota ?? null,
+    remaining,
+    last_used_at: lastUsedAt,
+  };
+}
+
+/** A table of keys with their work in a month, with its header. */
+export function usageRows(shown: readonly MonthOfKey[], nowMs: number): string[][] {
+  return withNumbers(
+    ['name', 'requests', 'refused', 'records', 'credits', 'quota', 'left', 'last used'],
+    shown.map((one) => {
+      const { requests, refused, records, lastUsedAtMs } = totals(one);
+      const quota = one.key.quota === undefined ? '-' : creditText(one.key.quota);
+      const left = one.remaining === undefined ? '-' : creditText(one.remaining);
+      const used = lastUsedAtMs === 0 ? 'never' : `${agoText(new Date(lastUsedAtMs).toISOString(), nowMs)} ago`;
+      return [one.key.name, count(requests), count(refused), count(records), creditText(one.credits), quota, left, used];
+    }),
+  );
+}
+
+/** A table of a key's days, with its header, bars and sums. */
+export function dayRows(shown: MonthOfKey): string[][] {
+  const most = Math.max(...shown.days.map(({ requests }) => requests));
+  const { requests, refused, records } = totals(shown);
+  return withNumbers(
+    ['day', 'requests', 'refused', 'records', 'credits', ''],
+    [
+      ...shown.days.map((day) => [
+        day.day,
+        count(day.requests),
+        count(day.refused),
+        count(day.records),
+        creditText(day.credits),
+        bar(most === 0 ? 0 : day.requests / most, 30, ' '),
+      ]),
+      [shown.month, count(requests), count(refused), count(records), creditText(shown.credits), ''],
+    ],
+  );
+}
+
+/** Rows whose columns of numbers end at one line: all but the first and the last. */
+function withNumbers(head: readonly string[], rows: readonly (readonly string[])[]): string[][] {
+  const all = [head, ...rows];
+  const widths = head.map((_, column) => Math.max(...all.map((row) => (row[column] ?? '').length)));
+  const isNumber = (column: number) => column > 0 && column < head.length - 1;
+  return all.map((row) => row.map((cell, column) => (isNumber(column) ? cell.padStart(widths[column] ?? 0) : cell)));
+}

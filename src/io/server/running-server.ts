@@ -1,0 +1,26 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { orUndefined } from '../../core/or-undefined.ts';
+import { livingOwner } from '../files/owner.ts';
+
+/** A server that runs on a home folder. */
+export interface RunningServer {
+  readonly pid: number;
+  /** The address at which it listens; absent until it does. */
+  readonly address?: string;
+  /** The folder of its flows. */
+  readonly folder: string;
+}
+
+/** The file in which the server of a home folder notes itself. */
+export function serverLockPath(home: string): string {
+  return join(home, 'serve.lock');
+}
+
+/** The server that runs on a home folder; absent if none does. */
+export function runningServer(home: string): RunningServer | undefined {
+  const path = serverLockPath(home);
+  const lock = orUndefined(() => readFileSync(`${path}.automate-lock`, 'utf8'));
+  if (lock === undefined || !livingOwner(lock, () => true)) return undefined;
+  return orUndefined(() => JSON.parse(readFileSync(path, 'utf8')) as RunningServer);
+}
