@@ -1,6 +1,6 @@
 import { InvalidArgumentError } from 'commander';
 import { durationMs } from '../../core/duration.ts';
-import { byteSize } from '../../core/options/amounts.ts';
+import { byteCount } from '../../core/text/byte-size.ts';
 import { listArgument, wholeNumber } from '../arguments.ts';
 import { argument, defaultsTo, flag, grouped, negated, parsed, text, type ValuesOf } from '../options.ts';
 import { cacertOption, envOption, file } from '../shared-options.ts';
@@ -21,9 +21,9 @@ function duration(text: string): number {
 }
 
 function size(text: string): number {
-  const bytes = byteSize.safeParse(text.replace(/\s+/g, ''));
-  if (bytes.success) return bytes.data;
-  throw new InvalidArgumentError(bytes.error.issues[0]?.message ?? `expected a size such as 1GB, found "${text}"`);
+  const bytes = byteCount(text);
+  if (bytes !== undefined) return bytes;
+  throw new InvalidArgumentError(`expected a size such as 1GB, found "${text}"`);
 }
 
 function logForm(text: string): 'text' | 'json' {

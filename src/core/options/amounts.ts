@@ -1,5 +1,6 @@
 import * as z from 'zod';
 import { durationMs, longestTimerMs, rateIntervalMs } from '../duration.ts';
+import { byteCount } from '../text/byte-size.ts';
 import { describedAs } from '../value/dictionary.ts';
 import { ExactNumber } from '../value/value.ts';
 
@@ -57,10 +58,8 @@ export const credits = z.number().min(0).max(maxCredits);
 /** A count of bytes: an integer, or `10MB`. */
 export const byteSize = describedAs(
   z.union([z.number(), z.string()], { error: 'expected a size such as 10MB' }).transform((written, context) => {
-    const match = /^(\d+(?:\.\d+)?)\s*(b|kb|mb|gb)?$/i.exec(String(written));
-    const unit = { b: 1, kb: 1e3, mb: 1e6, gb: 1e9 }[(match?.[2] ?? 'b').toLowerCase()] ?? 0;
-    const bytes = Math.floor(Number(match?.[1] ?? 0) * unit);
-    if (bytes >= 1) return bytes;
+    const bytes = byteCount(String(written));
+    if (bytes !== undefined) return bytes;
     context.addIssue(`expected a size such as 10MB, found ${JSON.stringify(written)}`);
     return z.NEVER;
   }),
