@@ -3,6 +3,7 @@ import { json, text } from 'node:stream/consumers';
 import data from './airports.json' with { type: 'json' };
 import { answerWith, type DemoAnswer, type Route, refuse } from './answer.ts';
 import { censusRoute, worldBankRoute } from './census.ts';
+import { geocoderRoutes } from './geocoder.ts';
 import { chatRoute } from './model.ts';
 
 /** Creates all endpoints. Their answers are prepared once, so that a run never waits for the API. */
@@ -20,6 +21,7 @@ export function createRoutes(): Route[] {
     flakyRoute(codes, findAirport),
     ...exportRoutes((country) => (countries.has(country) ? { airports: airportsOf(country) } : undefined)),
     ...flightRoutes(codes),
+    ...geocoderRoutes(),
     censusRoute(),
     worldBankRoute(data.countries),
     chatRoute(),

@@ -47,6 +47,43 @@ describe('the census of the demo API', () => {
   });
 });
 
+const geocode = (path: string) => ask(`/geocoder/${path}&format=json`);
+const data = 'benchmark=Public_AR_Current&vintage=Current_Current';
+
+describe('the geocoder of the demo API', () => {
+  test.each([
+    `geographies/onelineaddress?address=233%20South%20Wacker%20Drive,%20Chicago&${data}`,
+    `geographies/address?street=233%20S%20Wacker%20Dr&zip=60606&${data}`,
+  ])('finds a house and its tract with %s', async (path) => {
+    const { addressMatches } = (await geocode(path)).json().result;
+    expect(addressMatches).toMatchObject([
+      {
+        matchedAddress: '233 S WACKER DR, CHICAGO, IL, 60606',
+        coordinates: { x: -87.63591, y: 41.87888 },
+        geographies: { 'Census Tracts': [{ GEOID: '17031839100' }], '2020 Census Blocks': [{ GEOID: '170318391001000' }] },
+      },
+    ]);
+  });
+
+  test('gives no geographies for a location, and finds no other house', async () => {
+    const [match] = (await geocode('locations/address?street=350%205th%20Ave&city=New%20York&benchmark=x')).json().result.addressMatches;
+    expect(match).not.toHaveProperty('geographies');
+    expect((await geocode(`locations/address?street=351%205th%20Ave&city=New%20York&${data}`)).json().result.addressMatches).toEqual([]);
+  });
+
+  test('finds the tract of a point', async () => {
+    const at = async (x: number, y: number) => (await geocode(`geographies/coordinates?x=${x}&y=${y}&${data}`)).json().result.geographies;
+    expect(await at(-73.986, 40.748)).toMatchObject({ Counties: [{ GEOID: '36061' }] });
+    expect(await at(0, 0)).toEqual({});
+  });
+
+  test('refuses a query without what it needs', async () => {
+    const { status, json } = await geocode('geographies/address?street=1&benchmark=x');
+    expect([status, json().errors]).toEqual([400, ['vintage cannot be empty']]);
+    expect((await ask(`/geocoder/geographies/coordinates?x=1&y=1&${data}`)).status).toBe(400);
+  });
+});
+
 const indicator = (path: string) => ask(`/v2/country/${path}`);
 
 describe('the World Bank of the demo API', () => {
