@@ -1,5 +1,5 @@
 // Bundles src into dist, beside the data that belong to it.
-import { mkdirSync, readdirSync, rmSync } from 'node:fs';
+import { copyFileSync, mkdirSync, readdirSync, rmSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { build } from 'esbuild';
 import { buildData } from './build-data.mjs';
@@ -68,6 +68,11 @@ await build({ ...commonJs, entryPoints: Object.entries(packages).map(([name, pat
 
 // The page of a run, for --report alone.
 await build({ ...commonJs, entryPoints: [{ in: 'src/ui/report/report.tsx', out: 'report' }], loader: { '.css': 'text' } });
+
+// The page of the server.
+const browser = { bundle: true, minify: true, legalComments: 'none', logLevel: 'warning', target: 'es2022', format: 'esm' };
+await build({ ...browser, entryPoints: ['src/ui/page/page.tsx', 'src/ui/page/page.css'], outdir: 'dist/ui' });
+copyFileSync('src/ui/page/index.html', 'dist/ui/index.html');
 
 // All else in one CommonJS file, and the server in another. Node 24 with its compile cache runs one record in three quarters of the CPU that 90 ES modules
 // need, Node 20 in less than half. Modules that are imported dynamically are compiled and run only when they are needed.

@@ -45,3 +45,10 @@ function twoUnits(number: number, unit: string, rest: number, smallerUnit: strin
 export function utcTime(time: string): string {
   return `${time.slice(0, 10)} ${time.slice(11, 16)} UTC`;
 }
+
+/** A size: `812 B`, `41 MB`. */
+export function bytes(size: number): string {
+  const units = ['B', 'KB', 'MB', 'GB', 'TB'];
+  const power = Math.min(units.length - 1, Math.floor(Math.log10(Math.max(1, size)) / 3));
+  return `${Number((size / 1000 ** power).toPrecision(3)).toLocaleString('en-US')} ${units[power]}`;
+}

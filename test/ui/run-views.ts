@@ -6,9 +6,11 @@ const buckets = Array.from({ length: 33 }, (_, index) => {
   return { startMs: index * 1000, ms: 1000, written, failed: isPaused ? 0 : index % 4, pausedMs: isPaused ? 1000 : 0 };
 });
 
+const limitsMs = [20, 30, 50, 70, 100, 150, 200, 300, 500, 910];
+
 const times = [12, 240, 1480, 900, 420, 160, 90, 30, 6].map((count, index) => ({
-  fromMs: 20 * 1.5 ** index,
-  toMs: 20 * 1.5 ** (index + 1),
+  fromMs: limitsMs[index] ?? 0,
+  toMs: limitsMs[index + 1] ?? 0,
   count,
 }));
 

@@ -45,7 +45,7 @@ export function Chart({ label, yMarks, xMarks, anchor, table, children }: ChartP
               class={index % 2 === 1 ? 'odd' : undefined}
               x={inPercent(at)}
               y={plotHeight + 18}
-              text-anchor={anchor ?? (at < 0.04 ? 'start' : at > 0.96 ? 'end' : 'middle')}
+              text-anchor={anchorAt(at, anchor)}
             >
               {text}
             </text>
@@ -58,6 +58,13 @@ export function Chart({ label, yMarks, xMarks, anchor, table, children }: ChartP
       </details>
     </div>
   );
+}
+
+/** A label beside an end of the drawing stays inside of it. */
+function anchorAt(at: number, anchor: 'start' | undefined): 'start' | 'middle' | 'end' {
+  if (anchor === 'start') return at > 0.86 ? 'end' : 'start';
+  if (at < 0.04) return 'start';
+  return at > 0.96 ? 'end' : 'middle';
 }
 
 /** The widest character of a label, in px. */

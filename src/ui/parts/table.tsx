@@ -42,7 +42,7 @@ export function Table<Row>({ label, columns, rows }: TableProps<Row>) {
             <tr key={index}>
               {columns.map(({ title, isNumber, isWide, cell }) => (
                 <td key={title} class={isNumber ? 'n' : isWide ? 'wide' : undefined}>
-                  {cell(row)}
+                  {isWide ? cell(row) : <div class="cell">{cell(row)}</div>}
                 </td>
               ))}
             </tr>

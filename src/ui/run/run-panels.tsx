@@ -8,11 +8,29 @@ import type { RunView } from './run-view.ts';
 import { LookupTables, MappingTable, PausesTable, StatusTable } from './tables.tsx';
 import { TimesChart } from './times-chart.tsx';
 
+interface RunPanelsProps {
+  readonly view: RunView;
+  /** True if only the counts are known. */
+  readonly isPartial?: boolean;
+}
+
 /** Everything about one run. */
-export function RunPanels({ view }: { readonly view: RunView }) {
+export function RunPanels({ view, isPartial = false }: RunPanelsProps) {
   return (
     <div class="stack">
       <Progress view={view} />
+      {!isPartial && <Figures view={view} />}
+      <Failures view={view} />
+      <MappingTable view={view} />
+      {!isPartial && <Answers view={view} />}
+      <LookupTables view={view} />
+    </div>
+  );
+}
+
+function Figures({ view }: { readonly view: RunView }) {
+  return (
+    <>
       <Tiles tiles={tilesOf(view)} />
       <div class="two">
         <Panel title="Records per second" note={ratesNote(view)}>
@@ -22,13 +40,15 @@ export function RunPanels({ view }: { readonly view: RunView }) {
           {view.responseTimes ? <TimesChart times={view.responseTimes} /> : <Empty>No server has answered.</Empty>}
         </Panel>
       </div>
-      <Failures view={view} />
-      <MappingTable view={view} />
-      <div class="two">
-        <StatusTable view={view} />
-        <PausesTable view={view} />
-      </div>
-      <LookupTables view={view} />
+    </>
+  );
+}
+
+function Answers({ view }: { readonly view: RunView }) {
+  return (
+    <div class="two">
+      <StatusTable view={view} />
+      <PausesTable view={view} />
     </div>
   );
 }

@@ -1,0 +1,92 @@
+/** A problem of the server (RFC 9457). */
+export interface Problem {
+  readonly type: string;
+  readonly title: string;
+  readonly status: number;
+  readonly detail: string;
+  readonly errors?: readonly { readonly pointer?: string; readonly message?: string; readonly detail?: string }[];
+}
+
+/** A request that the server refused, or that did not reach it. */
+export class ApiError extends Error {
+  constructor(readonly problem: Problem) {
+    super(problem.detail);
+  }
+
+  /** True if the session has ended. */
+  get isLoggedOut(): boolean {
+    return this.problem.type.endsWith('/session-missing');
+  }
+}
+
+/** A request to the server. `json`: sent as the body. */
+export interface ApiRequest {
+  readonly method?: 'GET' | 'POST' | 'PUT' | 'DELETE';
+  readonly json?: unknown;
+  readonly body?: Blob;
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly signal?: AbortSignal;
+}
+
+/** The page token proves that a request comes from this page: cookies go to every port of a host, this store does not. */
+const tokenName = 'automate-page-token';
+
+/** True if this browser has logged in once. The server knows if the session lives. */
+export function hasToken(): boolean {
+  return localStorage.getItem(tokenName) !== null;
+}
+
+/** Exchanges the token of a one-time link for a session. */
+export async function logIn(token: string): Promise<void> {
+  const { page_token } = await requestJson<{ page_token: string }>('/session', { method: 'POST', json: { token } });
+  localStorage.setItem(tokenName, page_token);
+}
+
+/** Ends the session. */
+export async function logOut(): Promise<void> {
+  await request('/session', { method: 'DELETE' }).catch(() => undefined);
+  localStorage.removeItem(tokenName);
+}
+
+/** The answer of the server as JSON. Throws an ApiError. */
+export async function requestJson<Answer>(path: string, given: ApiRequest = {}): Promise<Answer> {
+  const response = await request(path, given);
+  return (response.status === 204 ? undefined : await response.json()) as Answer;
+}
+
+/** The answer of the server. Throws an ApiError for every status that is no success. */
+export async function request(path: string, { method = 'GET', json, body, headers, signal }: ApiRequest = {}): Promise<Response> {
+  const all = new Headers(headers);
+  all.set('X-Automate-Page', localStorage.getItem(tokenName) ?? '');
+  if (json !== undefined) all.set('Content-Type', 'application/json');
+  const sent = json === undefined ? (body ?? null) : JSON.stringify(json);
+  const response = await fetch(`/ui${path}`, { method, headers: all, body: sent, ...(signal && { signal }) }).catch((error: unknown) => {
+    if (signal?.aborted) throw error;
+    throw new ApiError(unreachable);
+  });
+  if (response.ok) return response;
+  throw new ApiError(await problemOf(response));
+}
+
+const unreachable: Problem = {
+  type: 'unreachable',
+  title: 'The server cannot be reached',
+  status: 0,
+  detail: 'it may have been stopped; start it with: automate serve',
+};
+
+async function problemOf(response: Response): Promise<Problem> {
+  const title = `The server answered ${response.status}`;
+  const given = (await response.json().catch(() => ({}))) as Partial<Problem>;
+  return { type: 'unknown', title, detail: '', ...given, status: response.status };
+}
+
+/** Saves a file of the server under a name: a plain link would not carry the page token. */
+export async function download(path: string, name: string): Promise<void> {
+  const response = await request(path);
+  const url = URL.createObjectURL(await response.blob());
+  const link = document.createElement('a');
+  Object.assign(link, { href: url, download: name });
+  link.click();
+  setTimeout(() => URL.revokeObjectURL(url), 60_000);
+}

@@ -1,0 +1,23 @@
+/** The parts of an OpenAPI description that are shown. */
+export interface OpenApi {
+  readonly paths: Readonly<Record<string, Readonly<Record<string, { readonly summary?: string }>>>>;
+}
+
+/** One route. */
+export interface Route {
+  readonly method: string;
+  readonly path: string;
+  readonly summary: string;
+}
+
+const methods = ['get', 'post', 'put', 'delete'];
+
+/** The routes of a description, in its order. */
+export function routesOf({ paths }: OpenApi): Route[] {
+  return Object.entries(paths).flatMap(([path, operations]) =>
+    methods.flatMap((method) => {
+      const operation = operations[method];
+      return operation ? [{ method: method.toUpperCase(), path, summary: operation.summary ?? '' }] : [];
+    }),
+  );
+}

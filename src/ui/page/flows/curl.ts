@@ -1,0 +1,27 @@
+import type { Flow } from '../shapes.ts';
+
+/** The curl command line for a call with one record. */
+export function curlOfCall(address: string, { id, fields }: Pick<Flow, 'id' | 'fields'>): string {
+  const record = Object.fromEntries(fields.map((field) => [field, '...']));
+  return [
+    `curl ${quoted(`${address}/v1/flows/${id}/calls`)}`,
+    '-H "Authorization: Bearer $AUTOMATE_KEY"',
+    "-H 'Content-Type: application/json'",
+    `-d ${quoted(JSON.stringify(record))}`,
+  ].join(' \\\n  ');
+}
+
+/** The curl command line for a run over a file. It waits up to a minute for the end. */
+export function curlOfRun(address: string, { id }: Pick<Flow, 'id'>): string {
+  return [
+    `curl ${quoted(`${address}/v1/flows/${id}/runs`)}`,
+    '-H "Authorization: Bearer $AUTOMATE_KEY"',
+    "-H 'Content-Type: text/csv' -H 'Prefer: wait=60'",
+    '--data-binary @records.csv',
+  ].join(' \\\n  ');
+}
+
+/** A word in the quotes of a shell. */
+function quoted(text: string): string {
+  return /^[\w@%+=:,./-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`;
+}

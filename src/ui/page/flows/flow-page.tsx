@@ -1,0 +1,133 @@
+import { useState } from 'preact/hooks';
+import { Empty, Panel } from '../../parts/panel.tsx';
+import { Table } from '../../parts/table.tsx';
+import { CodeBlock } from '../frame/copy.tsx';
+import { LoadedView } from '../frame/feedback.tsx';
+import { Frame } from '../frame/frame.tsx';
+import { Link } from '../router.tsx';
+import { RunTable } from '../runs/run-table.tsx';
+import type { Flow, FlowText, RunList, ServerInfo } from '../shapes.ts';
+import { useLoaded } from '../use-loaded.ts';
+import { curlOfCall, curlOfRun } from './curl.ts';
+import { FlowProblems, FlowState, rangeText } from './flows-page.tsx';
+import { LibraryPanel } from './library-panel.tsx';
+import { RunDialog } from './run-dialog.tsx';
+
+/** One flow: its nodes, its runs, and the ways to run it. */
+export function FlowPage({ id }: { readonly id: string }) {
+  const flow = useLoaded<Flow>(`/flows/${encodeURIComponent(id)}`, 5000);
+  const [isStarting, setStarting] = useState(false);
+  const { data } = flow;
+  return (
+    <Frame
+      title={data?.name ?? id}
+      mark={data && <FlowState state={data.state} />}
+      sub={data && <SubTitle flow={data} />}
+      actions={data?.state === 'valid' && <FlowActions id={id} onRun={() => setStarting(true)} />}
+    >
+      <div class="aside">
+        <div class="stack">
+          <LoadedView loaded={flow}>{(loaded) => <FlowPanels flow={loaded} />}</LoadedView>
+        </div>
+        <LibraryPanel />
+      </div>
+      {isStarting && data && <RunDialog flow={data} onClose={() => setStarting(false)} />}
+    </Frame>
+  );
+}
+
+function SubTitle({ flow }: { readonly flow: Flow }) {
+  return (
+    <>
+      <code>{flow.id}</code> · {rangeText(flow.credits_per_record)} credits per record
+    </>
+  );
+}
+
+function FlowActions({ id, onRun }: { readonly id: string; readonly onRun: () => void }) {
+  return (
+    <>
+      <Link class="button" href={`/flows/${encodeURIComponent(id)}/test`}>
+        Test request
+      </Link>
+      <button type="button" class="main" onClick={onRun}>
+        Run
+      </button>
+    </>
+  );
+}
+
+function FlowPanels({ flow }: { readonly flow: Flow }) {
+  const runs = useLoaded<RunList>(`/runs?flow=${encodeURIComponent(flow.id)}&limit=5`, 5000);
+  return (
+    <>
+      {flow.problems.length > 0 && <FlowProblems flow={flow} />}
+      {flow.nodes.length > 0 && <Nodes flow={flow} />}
+      <Panel title="Last runs">
+        <LoadedView loaded={runs}>
+          {({ runs: last }) =>
+            last.length === 0 ? (
+              <Empty>This flow has not run yet. Choose a file with Run, or send records with the command below.</Empty>
+            ) : (
+              <RunTable runs={last} isOfOneFlow />
+            )
+          }
+        </LoadedView>
+      </Panel>
+      {flow.state === 'valid' && <Calls flow={flow} />}
+    </>
+  );
+}
+
+function Nodes({ flow }: { readonly flow: Flow }) {
+  const { data: text } = useLoaded<FlowText>(`/flows/${encodeURIComponent(flow.id)}/text`);
+  return (
+    <Panel title="Nodes" note="a record passes them from the first to the last">
+      <Table
+        label="Nodes"
+        rows={flow.nodes}
+        columns={[
+          { title: 'Node', cell: ({ id }) => id },
+          { title: 'Type', cell: ({ type }) => type },
+          { title: 'Connection', isWide: true, cell: ({ connection }) => connection ?? <span class="dim">none</span> },
+        ]}
+      />
+      <FieldLine label="needs the fields" fields={flow.fields} />
+      <FieldLine label="adds the fields" fields={flow.adds} />
+      {text?.nodes.map(({ id, yaml }) => (
+        <details key={id}>
+          <summary>{id} as YAML</summary>
+          <CodeBlock text={yaml} label={`${id} as YAML`} />
+        </details>
+      ))}
+    </Panel>
+  );
+}
+
+function FieldLine({ label, fields }: { readonly label: string; readonly fields: readonly string[] }) {
+  if (fields.length === 0) return null;
+  return (
+    <p class="chips">
+      {label}
+      {fields.map((field) => (
+        <code key={field}>{field}</code>
+      ))}
+    </p>
+  );
+}
+
+function Calls({ flow }: { readonly flow: Flow }) {
+  const { data: server } = useLoaded<ServerInfo>('/server');
+  const address = server?.address ?? location.origin;
+  return (
+    <Panel title="From a program" note="with an API key in AUTOMATE_KEY">
+      <h3>One record, answered at once</h3>
+      <CodeBlock text={curlOfCall(address, flow)} label="curl for a call" />
+      <h3>A file of records</h3>
+      <CodeBlock text={curlOfRun(address, flow)} label="curl for a run" />
+      <p class="dim">
+        <Link href="/settings/keys">Make a key</Link> or read about <Link href="/docs">the HTTP interface</Link>
+      </p>
+    </Panel>
+  );
+}

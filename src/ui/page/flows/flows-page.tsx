@@ -1,0 +1,113 @@
+import { credits } from '../../figures.ts';
+import { Panel } from '../../parts/panel.tsx';
+import { Table } from '../../parts/table.tsx';
+import { CodeBlock } from '../frame/copy.tsx';
+import { LoadedView } from '../frame/feedback.tsx';
+import { Frame } from '../frame/frame.tsx';
+import { Time } from '../frame/times.tsx';
+import { Link } from '../router.tsx';
+import { RunState } from '../runs/run-state.tsx';
+import type { Flow, Range, Run, RunList } from '../shapes.ts';
+import { useLoaded } from '../use-loaded.ts';
+
+const everyMs = 5000;
+
+/** All flows of the folder. */
+export function FlowsPage() {
+  const flows = useLoaded<{ readonly flows: readonly Flow[] }>('/flows', everyMs);
+  const runs = useLoaded<RunList>('/runs?limit=200', everyMs);
+  return (
+    <Frame title="Flows" sub="the YAML files of the folder that is served">
+      <LoadedView loaded={flows}>
+        {({ flows: all }) => (all.length === 0 ? <NoFlows /> : <FlowList flows={all} runs={runs.data?.runs ?? []} />)}
+      </LoadedView>
+    </Frame>
+  );
+}
+
+function NoFlows() {
+  return (
+    <Panel title="No flow yet">
+      <p class="empty">A flow says what to do with each record. Write one to start from, in the folder that is served:</p>
+      <CodeBlock text="automate init" label="Command that writes a flow" />
+    </Panel>
+  );
+}
+
+interface FlowListProps {
+  readonly flows: readonly Flow[];
+  readonly runs: readonly Run[];
+}
+
+function FlowList({ flows, runs }: FlowListProps) {
+  const broken = flows.filter(({ problems }) => problems.length > 0);
+  return (
+    <div class="stack">
+      <section class="panel">
+        <Table
+          label="Flows"
+          rows={flows}
+          columns={[
+            {
+              title: 'Flow',
+              isWide: true,
+              cell: ({ id, name }) => (
+                <>
+                  <Link href={`/flows/${encodeURIComponent(id)}`}>{name}</Link>
+                  {name !== id && <small>{id}</small>}
+                </>
+              ),
+            },
+            { title: 'State', cell: ({ state }) => <FlowState state={state} /> },
+            { title: 'Nodes', isNumber: true, cell: ({ nodes }) => nodes.length },
+            { title: 'Credits per record', isNumber: true, cell: (flow) => rangeText(flow.credits_per_record) },
+            { title: 'Last run', cell: ({ id }) => <LastRun run={runs.find(({ flow }) => flow === id)} /> },
+          ]}
+        />
+      </section>
+      {broken.map((flow) => (
+        <FlowProblems key={flow.id} flow={flow} />
+      ))}
+    </div>
+  );
+}
+
+/** The state of a flow's file. */
+export function FlowState({ state }: Pick<Flow, 'state'>) {
+  return <span class={`state ${state === 'valid' ? 'good' : 'bad'}`}>{state}</span>;
+}
+
+function LastRun({ run }: { readonly run: Run | undefined }) {
+  if (run === undefined) return <span class="dim">never</span>;
+  return (
+    <>
+      <RunState run={run} />{' '}
+      <Link href={`/runs/${run.id}`}>
+        <Time at={run.started_at ?? run.created_at} />
+      </Link>
+    </>
+  );
+}
+
+/** The problems of a flow that is not valid, each with its place in the file. */
+export function FlowProblems({ flow: { name, problems } }: { readonly flow: Flow }) {
+  return (
+    <Panel title={`Problems of ${name}`} note="runs are refused until they are solved">
+      <Table
+        label={`Problems of ${name}`}
+        rows={problems}
+        columns={[
+          { title: 'Line', isNumber: true, cell: ({ line }) => line ?? '' },
+          { title: 'Column', isNumber: true, cell: ({ column }) => column ?? '' },
+          { title: 'Problem', isWide: true, cell: ({ message }) => <span class="lines">{message}</span> },
+        ]}
+      />
+    </Panel>
+  );
+}
+
+/** A range in one text: `1`, `0 to 3`, `at least 1`. */
+export function rangeText({ least, most }: Range): string {
+  if (most === null) return `at least ${credits(least)}`;
+  return least === most ? credits(least) : `${credits(least)} to ${credits(most)}`;
+}

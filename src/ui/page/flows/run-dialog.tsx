@@ -1,0 +1,101 @@
+import { useId, useState } from 'preact/hooks';
+import { bytes, counted } from '../../figures.ts';
+import { Tiles } from '../../parts/tiles.tsx';
+import { requestJson } from '../api.ts';
+import { Dialog } from '../frame/dialog.tsx';
+import { ActionButton, ProblemNotice } from '../frame/feedback.tsx';
+import { TextField } from '../frame/fields.tsx';
+import { goTo } from '../router.tsx';
+import type { Flow, Run, RunPlan } from '../shapes.ts';
+import { RequestView } from '../test-request/request-view.tsx';
+import { useAction } from '../use-loaded.ts';
+import { rangeText } from './flows-page.tsx';
+import { inputHeaders } from './input-format.ts';
+
+interface RunDialogProps {
+  readonly flow: Flow;
+  readonly onClose: () => void;
+}
+
+/** Chooses a file of records, shows what a run would do, then starts it. */
+export function RunDialog({ flow, onClose }: RunDialogProps) {
+  const [file, setFile] = useState<File>();
+  const [plan, setPlan] = useState<RunPlan>();
+  const [maxErrors, setMaxErrors] = useState('');
+  const action = useAction();
+  const path = `/flows/${encodeURIComponent(flow.id)}`;
+  const choose = (chosen: File) => {
+    setFile(chosen);
+    setPlan(undefined);
+    void action.run(async () => setPlan(await requestJson<RunPlan>(`${path}/plans`, bodyOf(chosen))));
+  };
+  const start = (chosen: File) =>
+    action.run(async () => {
+      const query = maxErrors === '' ? '' : `?max_errors=${encodeURIComponent(maxErrors)}`;
+      const run = await requestJson<Run>(`${path}/runs${query}`, bodyOf(chosen));
+      goTo(`/runs/${run.id}`);
+    });
+  return (
+    <Dialog title={`Run ${flow.name}`} onClose={onClose}>
+      <FileField file={file} onChoose={choose} />
+      <ProblemNotice problem={action.problem} />
+      {action.isBusy && plan === undefined && <p class="loading">Planning: nothing is sent yet</p>}
+      {plan !== undefined && <PlanView plan={plan} />}
+      {plan !== undefined && (
+        <TextField label="Stop after failed records" hint="a number, or a percentage such as 5%" value={maxErrors} onInput={setMaxErrors} />
+      )}
+      <div class="actions">
+        <button type="button" onClick={onClose}>
+          Cancel
+        </button>
+        <ActionButton action={action} kind="main" isDisabled={plan === undefined} onAct={() => void (file && start(file))}>
+          {plan === undefined ? 'Start' : `Start over ${counted(plan.records, 'record')}`}
+        </ActionButton>
+      </div>
+    </Dialog>
+  );
+}
+
+function bodyOf(file: File) {
+  const headers = inputHeaders(file.name) ?? { 'Content-Type': file.type === '' ? 'text/csv' : file.type };
+  return { method: 'POST', body: file, headers } as const;
+}
+
+function FileField({ file, onChoose }: { readonly file: File | undefined; readonly onChoose: (file: File) => void }) {
+  const id = useId();
+  return (
+    <div class="field">
+      <label for={id}>File of records</label>
+      <input
+        id={id}
+        type="file"
+        accept=".csv,.tsv,.json,.ndjson,.jsonl,.gz"
+        aria-describedby={`${id}-hint`}
+        onChange={({ currentTarget: { files } }) => files?.[0] && onChoose(files[0])}
+      />
+      <small id={`${id}-hint`} class="hint">
+        {file === undefined ? 'CSV, TSV, JSON or NDJSON, each also with .gz' : bytes(file.size)}
+      </small>
+    </div>
+  );
+}
+
+function PlanView({ plan }: { readonly plan: RunPlan }) {
+  return (
+    <>
+      <Tiles
+        tiles={[
+          { label: 'Records', value: plan.records.toLocaleString('en-US') },
+          { label: 'Requests', value: rangeText(plan.actions) },
+          { label: 'Credits', value: rangeText(plan.credits) },
+        ]}
+      />
+      {plan.first_request !== null && (
+        <details>
+          <summary>The first request</summary>
+          <RequestView request={plan.first_request} />
+        </details>
+      )}
+    </>
+  );
+}

@@ -1,0 +1,34 @@
+import { useEffect, useState } from 'preact/hooks';
+
+/** Copies a text. Says so for two seconds. */
+export function CopyButton({ text, label = 'Copy' }: { readonly text: string; readonly label?: string }) {
+  const [said, setSaid] = useState('');
+  useEffect(() => {
+    if (said === '') return;
+    const timer = setTimeout(() => setSaid(''), 2000);
+    return () => clearTimeout(timer);
+  }, [said]);
+  const copy = () =>
+    navigator.clipboard.writeText(text).then(
+      () => setSaid('Copied'),
+      () => setSaid('Select it and copy'),
+    );
+  return (
+    <button type="button" class="copy" onClick={() => void copy()}>
+      <span aria-live="polite">{said === '' ? label : said}</span>
+    </button>
+  );
+}
+
+/** A text in fixed width to copy, such as a command. */
+export function CodeBlock({ text, label }: { readonly text: string; readonly label: string }) {
+  return (
+    <div class="code">
+      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: only what has the focus scrolls by the keyboard */}
+      <section tabIndex={0} aria-label={label}>
+        <pre>{text}</pre>
+      </section>
+      <CopyButton text={text} />
+    </div>
+  );
+}

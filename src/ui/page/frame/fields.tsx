@@ -1,0 +1,114 @@
+import type { ComponentChildren } from 'preact';
+import { useId } from 'preact/hooks';
+
+interface FieldProps {
+  readonly label: string;
+  readonly hint?: string | undefined;
+}
+
+interface TextFieldProps extends FieldProps {
+  readonly value: string;
+  readonly onInput: (value: string) => void;
+  readonly type?: 'text' | 'password' | 'url' | 'number';
+  readonly isRequired?: boolean;
+  readonly placeholder?: string;
+  readonly pattern?: string;
+}
+
+/** A text that a person types in. */
+export function TextField({ label, hint, value, onInput, type = 'text', isRequired = false, placeholder, pattern }: TextFieldProps) {
+  const id = useId();
+  const more = { ...(placeholder !== undefined && { placeholder }), ...(pattern !== undefined && { pattern }) };
+  return (
+    <div class="field">
+      <label for={id}>{label}</label>
+      <input
+        id={id}
+        type={type as 'text'}
+        value={value}
+        required={isRequired}
+        autocomplete={type === 'password' ? 'new-password' : 'off'}
+        spellcheck={false}
+        aria-describedby={hint === undefined ? undefined : `${id}-hint`}
+        onInput={(event) => onInput(event.currentTarget.value)}
+        {...more}
+      />
+      <Hint id={id} hint={hint} />
+    </div>
+  );
+}
+
+interface SelectFieldProps extends FieldProps {
+  readonly value: string;
+  readonly choices: readonly (readonly [value: string, text: string])[];
+  readonly onChange: (value: string) => void;
+}
+
+/** One of several choices. */
+export function SelectField({ label, hint, value, choices, onChange }: SelectFieldProps) {
+  const id = useId();
+  return (
+    <div class="field">
+      <label for={id}>{label}</label>
+      <select
+        id={id}
+        value={value}
+        aria-describedby={hint === undefined ? undefined : `${id}-hint`}
+        onChange={(event) => onChange(event.currentTarget.value)}
+      >
+        {choices.map(([choice, text]) => (
+          <option key={choice} value={choice}>
+            {text}
+          </option>
+        ))}
+      </select>
+      <Hint id={id} hint={hint} />
+    </div>
+  );
+}
+
+function Hint({ id, hint }: { readonly id: string; readonly hint: string | undefined }) {
+  return hint === undefined ? null : (
+    <small id={`${id}-hint`} class="hint">
+      {hint}
+    </small>
+  );
+}
+
+interface CheckProps {
+  readonly isChecked: boolean;
+  readonly onChange: (isChecked: boolean) => void;
+  readonly children: ComponentChildren;
+}
+
+/** A box to check. */
+export function Check({ isChecked, onChange, children }: CheckProps) {
+  return (
+    <label class="check">
+      <input type="checkbox" checked={isChecked} onChange={(event) => onChange(event.currentTarget.checked)} />
+      <span>{children}</span>
+    </label>
+  );
+}
+
+interface CheckGroupProps extends FieldProps {
+  readonly choices: readonly (readonly [value: string, text: string])[];
+  readonly chosen: readonly string[];
+  readonly onChange: (chosen: readonly string[]) => void;
+}
+
+/** Any of several choices. */
+export function CheckGroup({ label, hint, choices, chosen, onChange }: CheckGroupProps) {
+  const toggled = (value: string, isChecked: boolean) => (isChecked ? [...chosen, value] : chosen.filter((other) => other !== value));
+  return (
+    <fieldset class="field">
+      <legend>{label}</legend>
+      {choices.map(([value, text]) => (
+        <Check key={value} isChecked={chosen.includes(value)} onChange={(isChecked) => onChange(toggled(value, isChecked))}>
+          {text}
+        </Check>
+      ))}
+      {hint !== undefined && <small class="hint">{hint}</small>}
+    </fieldset>
+  );
+}

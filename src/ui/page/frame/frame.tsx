@@ -1,0 +1,101 @@
+import type { ComponentChildren } from 'preact';
+import { useEffect, useRef } from 'preact/hooks';
+import { logOut } from '../api.ts';
+import { goTo, Link, usePlace } from '../router.tsx';
+import type { ServerInfo } from '../shapes.ts';
+import { useLoaded } from '../use-loaded.ts';
+
+interface FrameProps {
+  readonly title: string;
+  /** Stands beside the title: a state, for example. */
+  readonly mark?: ComponentChildren;
+  /** Stands below the title. */
+  readonly sub?: ComponentChildren;
+  readonly actions?: ComponentChildren;
+  readonly children: ComponentChildren;
+}
+
+/** The frame of every page: the ways to the others, and the title, which has the focus once the page is changed. */
+export function Frame({ title, mark, sub, actions, children }: FrameProps) {
+  const { path } = usePlace();
+  const heading = useRef<HTMLHeadingElement>(null);
+  useEffect(() => {
+    document.title = `${title} · automate`;
+  }, [title]);
+  useEffect(() => {
+    if (hasMoved) heading.current?.focus();
+    hasMoved = true;
+  }, [path]);
+  return (
+    <div class="frame">
+      <a class="skip" href="#content">
+        Skip to the content
+      </a>
+      <Navigation path={path} />
+      <main id="content">
+        <header>
+          <h1 ref={heading} tabIndex={-1}>
+            {title}
+          </h1>
+          {mark}
+          {actions !== undefined && <div class="actions">{actions}</div>}
+          {sub !== undefined && <div class="sub">{sub}</div>}
+        </header>
+        {children}
+      </main>
+    </div>
+  );
+}
+
+/** The first page keeps the focus where the browser has it. */
+let hasMoved = false;
+
+const places = [
+  { href: '/', text: 'Flows', also: '/flows' },
+  { href: '/runs', text: 'Runs', also: '/runs' },
+  { href: '/integrations', text: 'Integrations', also: '/integrations' },
+] as const;
+
+const settings = [
+  { href: '/settings/keys', text: 'API keys' },
+  { href: '/settings/billing', text: 'Usage and limits' },
+  { href: '/settings/audit', text: 'Audit' },
+] as const;
+
+function Navigation({ path }: { readonly path: string }) {
+  const { data: server } = useLoaded<ServerInfo>('/server', 5000);
+  const nav = useRef<HTMLElement>(null);
+  // On a narrow screen the ways are a row that scrolls.
+  useEffect(() => nav.current?.querySelector('[aria-current]')?.scrollIntoView({ block: 'nearest', inline: 'center' }), [path]);
+  const isHere = (href: string, also: string) => path === href || path.startsWith(`${also}/`);
+  return (
+    <nav aria-label="Main" ref={nav}>
+      <b>automate</b>
+      {places.map(({ href, text, also }) => (
+        <Link key={href} href={href} aria-current={isHere(href, also) ? 'page' : undefined}>
+          {text} {href === '/runs' && server !== undefined && server.running > 0 && <small>{server.running} running</small>}
+        </Link>
+      ))}
+      <h2>Settings</h2>
+      {settings.map(({ href, text }) => (
+        <Link key={href} href={href} aria-current={path === href ? 'page' : undefined}>
+          {text}
+        </Link>
+      ))}
+      <h2>Help</h2>
+      <Link href="/docs" aria-current={path === '/docs' ? 'page' : undefined}>
+        HTTP interface
+      </Link>
+      <button type="button" class="link" onClick={() => void logOut().then(() => goTo('/login'))}>
+        Log out
+      </button>
+      {server !== undefined && (
+        <p class="server">
+          <span title={server.folder}>{server.folder}</span>
+          <br />
+          automate {server.version}
+        </p>
+      )}
+    </nav>
+  );
+}

@@ -1,0 +1,22 @@
+/** A time in the reader's time zone, with its age in the title. */
+export function Time({ at }: { readonly at: string }) {
+  return <time dateTime={at}>{timeText(new Date(at), new Date())}</time>;
+}
+
+const [clock, day, dayAndYear] = [
+  new Intl.DateTimeFormat('en-GB', { hour: '2-digit', minute: '2-digit' }),
+  new Intl.DateTimeFormat('en-GB', { day: 'numeric', month: 'short' }),
+  new Intl.DateTimeFormat('en-GB', { day: 'numeric', month: 'short', year: 'numeric' }),
+];
+
+/** `14:02` today, `24 Nov 14:02` this year, `24 Nov 2025` before. */
+export function timeText(at: Date, now: Date): string {
+  if (at.toDateString() === now.toDateString()) return clock.format(at);
+  if (at.getFullYear() === now.getFullYear()) return `${day.format(at)} ${clock.format(at)}`;
+  return dayAndYear.format(at);
+}
+
+/** A day without its time. */
+export function Day({ at }: { readonly at: string }) {
+  return <time dateTime={at}>{dayAndYear.format(new Date(at))}</time>;
+}

@@ -1,0 +1,40 @@
+import { useEffect, useState } from 'preact/hooks';
+import { logIn, type Problem } from './api.ts';
+import { CodeBlock } from './frame/copy.tsx';
+import { ProblemNotice } from './frame/feedback.tsx';
+import { goTo } from './router.tsx';
+import { problemOf } from './use-loaded.ts';
+
+/** Exchanges the one-time token after `#` for a session, and says how to get a link. */
+export function Login() {
+  const [problem, setProblem] = useState<Problem>();
+  const [isBusy, setBusy] = useState(location.hash.length > 1);
+  useEffect(() => {
+    document.title = 'Log in · automate';
+    const token = location.hash.slice(1);
+    if (token === '') return;
+    // The token is in no address and no history from here on.
+    history.replaceState(null, '', '/login');
+    logIn(token)
+      .then(() => goTo('/', { replace: true }))
+      .catch((error: unknown) => {
+        setProblem(problemOf(error));
+        setBusy(false);
+      });
+  }, []);
+  return (
+    <main class="login">
+      <h1>automate</h1>
+      {isBusy ? (
+        <p class="loading">Logging in</p>
+      ) : (
+        <div class="panel">
+          <h2>Log in with a link</h2>
+          <ProblemNotice problem={problem} />
+          <p>There is no password. On the machine where the server runs, print a link that opens this page once, within 10 minutes:</p>
+          <CodeBlock text="automate serve login" label="Command that prints a link" />
+        </div>
+      )}
+    </main>
+  );
+}

@@ -1,0 +1,102 @@
+import { useEffect, useState } from 'preact/hooks';
+import { bytes, duration } from '../../figures.ts';
+import { RunPanels } from '../../run/run-panels.tsx';
+import type { RunView } from '../../run/run-view.ts';
+import { LoadedView } from '../frame/feedback.tsx';
+import { Frame } from '../frame/frame.tsx';
+import { Time } from '../frame/times.tsx';
+import { Link } from '../router.tsx';
+import type { Run, RunProgress } from '../shapes.ts';
+import { useEvery, useLoaded } from '../use-loaded.ts';
+import { RunActions } from './run-actions.tsx';
+import { followRun } from './run-events.ts';
+import { RunState } from './run-state.tsx';
+import { shortId } from './run-table.tsx';
+import { viewOfRun, withProgress } from './view-of-run.ts';
+
+/** The states in which figures still change. */
+const living = new Set(['queued', 'running', 'stopping']);
+
+/** The figures beside the counts are loaded this often. */
+const figuresEveryMs = 2000;
+
+/** One run, live while it goes on. */
+export function RunPage({ id }: { readonly id: string }) {
+  const path = `/runs/${encodeURIComponent(id)}`;
+  const run = useLoaded<Run>(path);
+  const state = run.data?.state;
+  const isLiving = state !== undefined && living.has(state);
+  const figures = useLoaded<RunView>(state === undefined || state === 'queued' ? undefined : `${path}/view`);
+  const progress = useProgress(id, isLiving, () => {
+    run.reload();
+    figures.reload();
+  });
+  useEvery(isLiving ? figuresEveryMs : undefined, figures.reload);
+  const { data } = run;
+  return (
+    <Frame
+      title={data?.flow ?? 'Run'}
+      mark={data && <RunState run={data} />}
+      sub={data && <SubTitle run={data} />}
+      actions={data && <RunActions run={data} onChange={run.reload} />}
+    >
+      <LoadedView loaded={run}>
+        {(loaded) => {
+          const view = { ...(figures.data ?? viewOfRun(loaded, Date.now())), state: loaded.state };
+          return (
+            <>
+              <Reason run={loaded} />
+              <RunPanels view={isLiving ? withProgress(view, progress, Date.now()) : view} isPartial={figures.data === undefined} />
+            </>
+          );
+        }}
+      </LoadedView>
+    </Frame>
+  );
+}
+
+/** The last progress of a living run. `onState` is called whenever its state may have changed. */
+function useProgress(id: string, isLiving: boolean, onState: () => void): RunProgress | undefined {
+  const [progress, setProgress] = useState<RunProgress>();
+  useEffect(() => {
+    if (!isLiving) return;
+    const leaving = new AbortController();
+    let isFirst = true;
+    void followRun(id, leaving.signal, ({ event, data }) => {
+      if (event === 'progress') setProgress(JSON.parse(data) as RunProgress);
+      // The first event is the present state, which is loaded already.
+      else if (event === 'end' || (event === 'state' && !isFirst)) onState();
+      isFirst = false;
+    });
+    return () => leaving.abort();
+  }, [id, isLiving]);
+  return progress;
+}
+
+function SubTitle({ run }: { readonly run: Run }) {
+  const { id, key, format, bytes: size, created_at, started_at, ended_at, retry_of } = run;
+  return (
+    <>
+      <code>{shortId(id)}</code> · {format}, {bytes(size)} · {started_at === null ? 'waiting since' : 'started'}{' '}
+      <Time at={started_at ?? created_at} /> by {key === null ? 'the page' : <>key {key.name}</>}
+      {started_at !== null && ended_at !== null && `, took ${duration(Date.parse(ended_at) - Date.parse(started_at))}`}
+      {retry_of !== null && (
+        <>
+          {' '}
+          · retries the failed records of <Link href={`/runs/${retry_of}`}>{shortId(retry_of)}</Link>
+        </>
+      )}
+    </>
+  );
+}
+
+function Reason({ run: { state, ending, reason, resumable } }: { readonly run: Run }) {
+  if (state !== 'stopped' && state !== 'failed') return null;
+  return (
+    <div class={`notice ${state === 'failed' ? 'bad' : 'warn'}`}>
+      <strong>{state === 'failed' ? 'An error ended it' : `Stopped: ${ending ?? ''}`}</strong>
+      {reason !== null && <span>{reason}</span>}
+      {resumable && <span>Its finished records are written. Resume goes on after them.</span>}
+    </div>
+  );
+}

@@ -1,0 +1,57 @@
+import { count, credits } from '../../figures.ts';
+import { Bar } from '../../parts/bar.tsx';
+import { Table } from '../../parts/table.tsx';
+import { Time } from '../frame/times.tsx';
+import { Link } from '../router.tsx';
+import type { Run } from '../shapes.ts';
+import { RunState } from './run-state.tsx';
+
+/** Runs, newest first. */
+export function RunTable({ runs, isOfOneFlow = false }: { readonly runs: readonly Run[]; readonly isOfOneFlow?: boolean }) {
+  return (
+    <Table
+      label="Runs"
+      rows={runs}
+      columns={[
+        {
+          title: isOfOneFlow ? 'Run' : 'Flow',
+          isWide: true,
+          cell: ({ id, flow }) => (
+            <>
+              <Link href={`/runs/${id}`}>{isOfOneFlow ? shortId(id) : flow}</Link>
+              {!isOfOneFlow && <small>{shortId(id)}</small>}
+            </>
+          ),
+        },
+        { title: 'State', cell: (run) => <RunState run={run} /> },
+        { title: 'Started', cell: ({ started_at, created_at }) => <Time at={started_at ?? created_at} /> },
+        { title: 'Written', isNumber: true, cell: ({ counts }) => count(counts.written) },
+        {
+          title: 'Failed',
+          isNumber: true,
+          cell: ({ counts: { failed } }) => <span class={failed > 0 ? 'bad' : undefined}>{count(failed)}</span>,
+        },
+        { title: '', cell: ({ counts }) => <Parts counts={counts} /> },
+        { title: 'Credits', isNumber: true, cell: (run) => credits(run.credits) },
+        { title: 'Key', cell: ({ key }) => key?.name ?? <span class="dim">page</span> },
+      ]}
+    />
+  );
+}
+
+function Parts({ counts: { written, failed } }: Pick<Run, 'counts'>) {
+  const done = Math.max(1, written + failed);
+  return (
+    <Bar
+      parts={[
+        { kind: 'good', share: written / done },
+        { kind: 'bad', share: failed / done },
+      ]}
+    />
+  );
+}
+
+/** The beginning and the end of an id: runs of one second begin alike. */
+export function shortId(id: string): string {
+  return id.length > 20 ? `${id.slice(0, 12)}…${id.slice(-4)}` : id;
+}

@@ -1,0 +1,123 @@
+import { Empty, Panel } from '../../parts/panel.tsx';
+import { ActionButton, LoadedView, ProblemNotice } from '../frame/feedback.tsx';
+import { SelectField } from '../frame/fields.tsx';
+import { Frame } from '../frame/frame.tsx';
+import { goTo, Link, usePlace } from '../router.tsx';
+import type { ApiKey, Flow, Run, RunList } from '../shapes.ts';
+import { useLoaded } from '../use-loaded.ts';
+import { useOlder } from '../use-older.ts';
+import { RunTable } from './run-table.tsx';
+
+const states = ['queued', 'running', 'stopping', 'stopped', 'finished', 'failed'];
+
+/** The runs, newest first. New ones appear by themselves. */
+export function RunsPage() {
+  const { query } = usePlace();
+  const filters = ['flow', 'state', 'key'].flatMap((name) => (query.get(name) ? [[name, query.get(name) as string]] : []));
+  const search = new URLSearchParams(filters).toString();
+  return (
+    <Frame title="Runs" sub="newest first; new ones appear by themselves">
+      <div class="stack">
+        <Filters query={query} />
+        <RunPages key={search} search={search} />
+      </div>
+    </Frame>
+  );
+}
+
+function Filters({ query }: { readonly query: URLSearchParams }) {
+  const { data: flows } = useLoaded<{ readonly flows: readonly Flow[] }>('/flows');
+  const { data: keys } = useLoaded<{ readonly keys: readonly ApiKey[] }>('/keys');
+  const set = (name: string) => (value: string) => {
+    const changed = new URLSearchParams(query);
+    if (value === '') changed.delete(name);
+    else changed.set(name, value);
+    goTo(`/runs${changed.size > 0 ? `?${changed}` : ''}`, { replace: true });
+  };
+  const choicesOf = (all: string, choices: readonly (readonly [string, string])[] = []) => [['', all] as const, ...choices];
+  return (
+    <search class="filters" aria-label="Runs that are shown">
+      <SelectField
+        label="Flow"
+        value={query.get('flow') ?? ''}
+        choices={choicesOf(
+          'all flows',
+          flows?.flows.map(({ id, name }) => [id, name]),
+        )}
+        onChange={set('flow')}
+      />
+      <SelectField
+        label="State"
+        value={query.get('state') ?? ''}
+        choices={choicesOf(
+          'all states',
+          states.map((state) => [state, state]),
+        )}
+        onChange={set('state')}
+      />
+      <SelectField
+        label="Key"
+        value={query.get('key') ?? ''}
+        choices={choicesOf(
+          'all keys',
+          keys?.keys.map(({ id, name }) => [id, name]),
+        )}
+        onChange={set('key')}
+      />
+    </search>
+  );
+}
+
+function RunPages({ search }: { readonly search: string }) {
+  const path = `/runs?limit=50${search && `&${search}`}`;
+  const first = useLoaded<RunList>(path, 2000);
+  const older = useOlder<RunList>(`${path}&`);
+  return (
+    <LoadedView loaded={first}>
+      {(newest) => {
+        const cursor = older.cursor(newest.next_cursor);
+        const runs = joined(
+          newest.runs,
+          older.parts.flatMap((part) => part.runs),
+        );
+        if (runs.length === 0) return <NoRuns isFiltered={search !== ''} />;
+        return (
+          <section class="panel">
+            <RunTable runs={runs} />
+            <ProblemNotice problem={older.action.problem} />
+            {cursor !== null && (
+              <ActionButton action={older.action} onAct={() => older.load(cursor)}>
+                Show older runs
+              </ActionButton>
+            )}
+          </section>
+        );
+      }}
+    </LoadedView>
+  );
+}
+
+/** Runs that came meanwhile push others onto the next page. */
+function joined(newest: readonly Run[], older: readonly Run[]): Run[] {
+  const ids = new Set(newest.map(({ id }) => id));
+  return [...newest, ...older.filter(({ id }) => !ids.has(id))];
+}
+
+function NoRuns({ isFiltered }: { readonly isFiltered: boolean }) {
+  if (isFiltered) {
+    return (
+      <Panel title="No such run">
+        <Empty>
+          No run has this flow, state and key. <Link href="/runs">Show all runs</Link>
+        </Empty>
+      </Panel>
+    );
+  }
+  return (
+    <Panel title="No run yet">
+      <Empty>
+        Choose a <Link href="/">flow</Link> and run it over a file, or send records with curl: each flow shows the command.
+      </Empty>
+    </Panel>
+  );
+}

@@ -1,0 +1,46 @@
+import type { RunView } from '../../run/run-view.ts';
+import type { Run, RunProgress } from '../shapes.ts';
+
+/** The view of a run as its progress changes it. */
+export function withProgress(view: RunView, progress: RunProgress | undefined, now: number): RunView {
+  if (progress === undefined) return view;
+  const { written, failed, retries, credits, share, eta_s, paused } = progress;
+  const pause = paused[0];
+  const leftMs = pause === undefined ? 0 : Date.parse(pause.until) - now;
+  const current = pause !== undefined && leftMs > 0 ? { gate: pause.gate, reason: 'rate limit', leftMs } : undefined;
+  return {
+    ...view,
+    counts: { ...view.counts, written, failed, retries },
+    share: share ?? undefined,
+    leftMs: eta_s === null ? undefined : eta_s * 1000,
+    credits: { ...view.credits, spent: credits },
+    pauses: { ...view.pauses, current },
+  };
+}
+
+/** The view of a run without the figures that only its report has. */
+export function viewOfRun(run: Run, now: number): RunView {
+  const { counts, started_at, created_at, ended_at, state } = run;
+  const startedAt = started_at ?? created_at;
+  return {
+    ...{ flow: run.flow, state, ending: run.ending ?? undefined, reason: run.reason ?? undefined, startedAt },
+    ms: (ended_at === null ? now : Date.parse(ended_at)) - Date.parse(startedAt),
+    ...{ input: run.format, output: run.format },
+    counts: {
+      written: counts.written,
+      failed: counts.failed,
+      retries: counts.retries,
+      waiting: counts.waiting,
+      passedThrough: 0,
+      cached: 0,
+    },
+    ...{ earlier: 0, rates: [], statuses: [], lookups: [], tokens: [], next: [], moreFailures: 0 },
+    failures: run.failures.map(({ node, class: kind, status, count, message }) => ({
+      ...{ node: node ?? undefined, class: kind, status: status ?? undefined, count, firstRecords: [] },
+      messages: [{ text: message, count }],
+    })),
+    mapping: run.mapped,
+    credits: { spent: run.credits, saved: 0 },
+    pauses: { totalMs: 0, times: 0, gates: [] },
+  };
+}

@@ -1,0 +1,56 @@
+import { Empty } from '../../parts/panel.tsx';
+import { Table } from '../../parts/table.tsx';
+import { ActionButton, LoadedView, ProblemNotice } from '../frame/feedback.tsx';
+import { Frame } from '../frame/frame.tsx';
+import { Time } from '../frame/times.tsx';
+import type { AuditEntry } from '../shapes.ts';
+import { useLoaded } from '../use-loaded.ts';
+import { type ListPart, useOlder } from '../use-older.ts';
+
+interface AuditList extends ListPart {
+  readonly entries: readonly AuditEntry[];
+}
+
+/** Who did what, newest first. */
+export function AuditPage() {
+  const first = useLoaded<AuditList>('/audit');
+  const older = useOlder<AuditList>('/audit?');
+  return (
+    <Frame title="Audit" sub="who did what, for 90 days">
+      <LoadedView loaded={first}>
+        {(newest) => {
+          const entries = [newest, ...older.parts].flatMap((part) => part.entries);
+          const cursor = older.cursor(newest.next_cursor);
+          return (
+            <section class="panel">
+              {entries.length === 0 ? <Empty>Nothing has happened yet.</Empty> : <Entries entries={entries} />}
+              <ProblemNotice problem={older.action.problem} />
+              {cursor !== null && (
+                <ActionButton action={older.action} onAct={() => older.load(cursor)}>
+                  Show older entries
+                </ActionButton>
+              )}
+            </section>
+          );
+        }}
+      </LoadedView>
+    </Frame>
+  );
+}
+
+function Entries({ entries }: Pick<AuditList, 'entries'>) {
+  return (
+    <Table
+      label="Audit"
+      rows={entries}
+      columns={[
+        { title: 'Time', cell: ({ time }) => <Time at={time} /> },
+        { title: 'Who', cell: ({ who }) => who },
+        { title: 'What', cell: ({ what }) => what },
+        { title: 'On', isWide: true, cell: ({ on }) => on },
+        { title: 'From', cell: ({ address }) => <code>{address}</code> },
+        { title: 'Outcome', cell: ({ outcome }) => outcome },
+      ]}
+    />
+  );
+}

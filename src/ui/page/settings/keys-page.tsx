@@ -1,0 +1,137 @@
+import { useState } from 'preact/hooks';
+import { count, credits } from '../../figures.ts';
+import { Bar } from '../../parts/bar.tsx';
+import { Panel } from '../../parts/panel.tsx';
+import { Table } from '../../parts/table.tsx';
+import { CodeBlock } from '../frame/copy.tsx';
+import { LoadedView } from '../frame/feedback.tsx';
+import { Frame } from '../frame/frame.tsx';
+import { Day, Time } from '../frame/times.tsx';
+import type { ApiKey, NewKey } from '../shapes.ts';
+import { useLoaded } from '../use-loaded.ts';
+import { CreateKey } from './create-key.tsx';
+import { KeyActions } from './key-actions.tsx';
+import { Spark } from './spark.tsx';
+
+/** The keys of programs. */
+export function KeysPage() {
+  const keys = useLoaded<{ readonly keys: readonly ApiKey[] }>('/keys', 10_000);
+  const [isCreating, setCreating] = useState(false);
+  // Only here: it is gone once the page is left.
+  const [made, setMade] = useState<NewKey>();
+  const take = (key: NewKey) => {
+    setMade(key);
+    keys.reload();
+  };
+  return (
+    <Frame
+      title="API keys"
+      sub="they let programs in; people log in with a link"
+      actions={
+        <button type="button" class="main" onClick={() => setCreating(true)}>
+          Create a key
+        </button>
+      }
+    >
+      <div class="stack">
+        {made && <MadeKey made={made} onDone={() => setMade(undefined)} />}
+        <LoadedView loaded={keys}>
+          {({ keys: all }) => (all.length === 0 ? <NoKeys /> : <Keys keys={all} onChange={keys.reload} onMade={take} />)}
+        </LoadedView>
+      </div>
+      {isCreating && <CreateKey onClose={() => setCreating(false)} onMade={take} />}
+    </Frame>
+  );
+}
+
+function MadeKey({ made: { name, key }, onDone }: { readonly made: NewKey; readonly onDone: () => void }) {
+  return (
+    <section class="panel made" aria-label="New key" role="status">
+      <h2>The key {name}</h2>
+      <p>It is shown only now. Copy it to where it is used: nobody can read it later, here or elsewhere.</p>
+      <CodeBlock text={key} label={`Value of the key ${name}`} />
+      <button type="button" onClick={onDone}>
+        I have copied it
+      </button>
+    </section>
+  );
+}
+
+function NoKeys() {
+  return (
+    <Panel title="No key yet">
+      <p class="empty">A program needs a key to call a flow. Create one here, or by a command:</p>
+      <CodeBlock text="automate keys create crm-sync" label="Command that creates a key" />
+    </Panel>
+  );
+}
+
+interface KeysProps {
+  readonly keys: readonly ApiKey[];
+  readonly onChange: () => void;
+  readonly onMade: (key: NewKey) => void;
+}
+
+function Keys({ keys, onChange, onMade }: KeysProps) {
+  return (
+    <section class="panel">
+      <Table
+        label="API keys"
+        rows={keys}
+        columns={[
+          {
+            title: 'Name',
+            cell: ({ name, start }) => (
+              <>
+                <strong>{name}</strong>
+                <small>
+                  <code>{start}…</code>
+                </small>
+              </>
+            ),
+          },
+          {
+            title: 'May',
+            isWide: true,
+            cell: ({ scopes, flows, rate }) => (
+              <>
+                {scopes.join(', ')}
+                <small>
+                  {flows === null ? 'all flows' : flows.join(', ')}, {rate}
+                </small>
+              </>
+            ),
+          },
+          { title: 'Created', cell: ({ created_at }) => <Day at={created_at} /> },
+          { title: 'Expires', cell: (key) => <Expiry apiKey={key} /> },
+          {
+            title: 'Last used',
+            cell: ({ last_used_at }) => (last_used_at === null ? <span class="dim">never</span> : <Time at={last_used_at} />),
+          },
+          { title: 'Credits', isNumber: true, cell: (key) => <Quota apiKey={key} /> },
+          { title: 'Requests by day', cell: ({ days, name }) => <Spark label={name} days={days} /> },
+          { title: '', cell: (key) => key.revoked_at === null && <KeyActions apiKey={key} onChange={onChange} onMade={onMade} /> },
+        ]}
+      />
+    </section>
+  );
+}
+
+function Expiry({ apiKey: { expires_at, revoked_at } }: { readonly apiKey: ApiKey }) {
+  if (revoked_at !== null) return <span class="state">revoked</span>;
+  if (expires_at === null) return <span class="dim">never</span>;
+  const isOver = Date.parse(expires_at) <= Date.now();
+  return isOver ? <span class="state warn">expired</span> : <Day at={expires_at} />;
+}
+
+function Quota({ apiKey }: { readonly apiKey: ApiKey }) {
+  const { used, quota } = apiKey.credits;
+  if (quota === null) return <>{credits(used)}</>;
+  return (
+    <>
+      {credits(used)}
+      <small>of {count(quota)} a month</small>
+      <Bar parts={[{ kind: 'good', share: Math.min(1, quota > 0 ? used / quota : 1) }]} />
+    </>
+  );
+}

@@ -1,0 +1,38 @@
+import { count } from '../../figures.ts';
+import { inPercent } from '../../parts/bar.tsx';
+import type { ApiKey } from '../shapes.ts';
+
+interface SparkProps {
+  /** The name of the key. */
+  readonly label: string;
+  readonly days: ApiKey['days'];
+}
+
+const height = 24;
+
+/** The requests of the last days as small bars; refused ones are red. */
+export function Spark({ label, days }: SparkProps) {
+  const most = Math.max(1, ...days.map(({ requests }) => requests));
+  const all = days.reduce((sum, { requests }) => sum + requests, 0);
+  const refused = days.reduce((sum, day) => sum + day.refused, 0);
+  const px = (requests: number) => (requests === 0 ? 0 : Math.max(1, (requests / most) * height));
+  const width = 1 / Math.max(1, days.length);
+  return (
+    <>
+      <svg class="spark" role="img" aria-label={`${label}: ${count(all)} requests in ${days.length} days`} height={height}>
+        {days.map(({ day, requests, refused: bad }, index) => (
+          <g key={day}>
+            <rect class="good" x={inPercent(index * width)} width={inPercent(width * 0.8)} y={height - px(requests)} height={px(requests)}>
+              <title>{`${day}: ${count(requests)} requests, ${count(bad)} refused`}</title>
+            </rect>
+            <rect class="bad" x={inPercent(index * width)} width={inPercent(width * 0.8)} y={height - px(bad)} height={px(bad)} />
+          </g>
+        ))}
+      </svg>
+      <small>
+        {count(all)}
+        {refused > 0 && `, ${count(refused)} refused`}
+      </small>
+    </>
+  );
+}

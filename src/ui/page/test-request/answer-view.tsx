@@ -1,0 +1,93 @@
+import { useState } from 'preact/hooks';
+import { duration } from '../../figures.ts';
+import { Empty, Panel } from '../../parts/panel.tsx';
+import { Table } from '../../parts/table.tsx';
+import { LoadedView } from '../frame/feedback.tsx';
+import type { Flow, FlowText, StructureRow, TestResult } from '../shapes.ts';
+import { useLoaded } from '../use-loaded.ts';
+import { MapPanel } from './map-panel.tsx';
+import { type PathMap, toggled } from './path-map.ts';
+import { headerLines } from './request-view.tsx';
+
+type Answered = TestResult & { readonly response: NonNullable<TestResult['response']> };
+
+interface AnswerViewProps {
+  readonly flow: Flow;
+  /** Empty for the first node that sends a request. */
+  readonly node: string;
+  readonly result: Answered;
+}
+
+/** An answer with its paths, and the map that is made of them. */
+export function AnswerView({ flow, node, result }: AnswerViewProps) {
+  const text = useLoaded<FlowText>(`/flows/${encodeURIComponent(flow.id)}/text`);
+  return (
+    <LoadedView loaded={text}>
+      {(loaded) => {
+        const own = loaded.nodes.find(({ id, map }) => (node === '' ? map !== null : id === node));
+        return <Mapped flow={flow} node={own?.id ?? node} text={loaded} written={own?.map ?? {}} result={result} />;
+      }}
+    </LoadedView>
+  );
+}
+
+interface MappedProps extends AnswerViewProps {
+  readonly text: FlowText;
+  /** The map of the file. */
+  readonly written: PathMap;
+}
+
+function Mapped({ flow, node, text, written, result }: MappedProps) {
+  const [map, setMap] = useState<PathMap>(written);
+  const { response, structure } = result;
+  return (
+    <div class="two">
+      <Panel
+        title="Answer"
+        note={[response.status, response.ms === undefined ? undefined : duration(response.ms)].filter(Boolean).join(', ')}
+      >
+        {response.headers !== undefined && (
+          <details>
+            <summary>Headers</summary>
+            <pre>{headerLines(response.headers).join('\n')}</pre>
+          </details>
+        )}
+        {structure === null || structure.length === 0 ? (
+          <Empty>The answer has no paths.</Empty>
+        ) : (
+          <Paths rows={structure} map={map} onToggle={(path) => setMap((before) => toggled(before, path))} />
+        )}
+      </Panel>
+      <MapPanel {...{ flow, node, map, written, answer: response, etag: text.etag }} onChange={setMap} />
+    </div>
+  );
+}
+
+interface PathsProps {
+  readonly rows: readonly StructureRow[];
+  readonly map: PathMap;
+  readonly onToggle: (path: string) => void;
+}
+
+function Paths({ rows, map, onToggle }: PathsProps) {
+  const chosen = new Set(Object.values(map));
+  return (
+    <Table
+      label="Paths of the answer"
+      rows={rows}
+      columns={[
+        {
+          title: 'Path',
+          isWide: true,
+          cell: ({ path }) => (
+            <button type="button" class="path" aria-pressed={chosen.has(path)} onClick={() => onToggle(path)}>
+              <code>{path}</code>
+            </button>
+          ),
+        },
+        { title: 'Type', cell: ({ type }) => type },
+        { title: 'Sample', cell: ({ sample }) => <code>{sample}</code> },
+      ]}
+    />
+  );
+}

@@ -1,0 +1,93 @@
+/** A map: paths of an answer by the fields that they fill. */
+export type PathMap = Readonly<Record<string, string>>;
+
+/** The map with a path that was not in it, or without one that was. */
+export function toggled(map: PathMap, path: string): PathMap {
+  if (Object.values(map).includes(path)) return Object.fromEntries(Object.entries(map).filter(([, other]) => other !== path));
+  return { ...map, [freeField(map, path)]: path };
+}
+
+/** The map with a field under another name, at the same place. */
+export function renamed(map: PathMap, field: string, name: string): PathMap {
+  if (name === '' || (name !== field && name in map)) return map;
+  return Object.fromEntries(Object.entries(map).map(([other, path]) => [other === field ? name : other, path]));
+}
+
+/** A field after the last name of the path, with a number if the map has it already. */
+function freeField(map: PathMap, path: string): string {
+  const name = stepsOf(path).findLast((step) => typeof step === 'string' && step !== each) ?? 'value';
+  const base = String(name).replace(/^\$/, '');
+  for (let number = 1; ; number++) {
+    const field = number === 1 ? base : `${base}_${number}`;
+    if (!(field in map)) return field;
+  }
+}
+
+/** The map as a part of a node. */
+export function mapYaml(map: PathMap): string {
+  const entries = Object.entries(map);
+  if (entries.length === 0) return 'map: {}';
+  return ['map:', ...entries.map(([field, path]) => `  ${yamlWord(field)}: ${yamlWord(path)}`)].join('\n');
+}
+
+/** A text as a YAML word: plain if it can only be read as this text, else in quotes. */
+function yamlWord(text: string): string {
+  const isPlain = /^[A-Za-z_][\w.[\]-]*$/.test(text) && !/^(?:true|false|null|yes|no|on|off|y|n)$/i.test(text);
+  return isPlain ? text : JSON.stringify(text);
+}
+
+/** Stands for each element of an array. */
+const each = '[]';
+
+/** The steps of a path such as `data.items[].price`, `list[0]`, `["odd key"]`. */
+function stepsOf(path: string): (string | number)[] {
+  const steps: (string | number)[] = [];
+  for (const [, name, index, quoted] of path.matchAll(/([^.[\]"]+)|\[(?:(\d+)|("(?:[^"\\]|\\.)*"))?\]/g)) {
+    if (name !== undefined) steps.push(name);
+    else if (index !== undefined) steps.push(Number(index));
+    else steps.push(quoted === undefined ? each : textIn(quoted));
+  }
+  return steps;
+}
+
+function textIn(quoted: string): string {
+  try {
+    return JSON.parse(quoted) as string;
+  } catch {
+    return quoted;
+  }
+}
+
+/** The parts of an answer that paths start from. */
+export interface AnswerParts {
+  readonly status?: number | undefined;
+  readonly headers?: Readonly<Record<string, unknown>> | undefined;
+  readonly body?: unknown;
+}
+
+/** Maximum of rows that are shown. */
+const maxRows = 20;
+
+/** The rows that a map makes of an answer. A path with `[]` makes one of each element, the other fields repeated. */
+export function mappedRows(map: PathMap, answer: AnswerParts): Record<string, unknown>[] {
+  const fields = Object.entries(map).map(([field, path]) => ({ field, values: valuesAt(path, answer), expands: path.includes(each) }));
+  const longest = Math.max(1, ...fields.filter(({ expands }) => expands).map(({ values }) => values.length));
+  return Array.from({ length: Math.min(maxRows, longest) }, (_, row) =>
+    Object.fromEntries(fields.map(({ field, values, expands }) => [field, values[expands ? row : 0]])),
+  );
+}
+
+function valuesAt(path: string, { status, headers = {}, body }: AnswerParts): unknown[] {
+  const [first, ...rest] = stepsOf(path);
+  if (first === '$status') return [status];
+  if (first === '$headers') return [headers[String(rest[0]).toLowerCase()]];
+  const steps = first === '$body' ? rest : [...(first === undefined ? [] : [first]), ...rest];
+  return steps.reduce<unknown[]>((values, step) => values.flatMap((value) => stepInto(value, step)), [body]);
+}
+
+function stepInto(value: unknown, step: string | number): unknown[] {
+  if (step === each) return Array.isArray(value) ? value : [];
+  if (typeof step === 'number') return [Array.isArray(value) ? value[step] : undefined];
+  const isObject = typeof value === 'object' && value !== null && Object.hasOwn(value, step);
+  return [isObject ? (value as Record<string, unknown>)[step] : undefined];
+}

@@ -1,0 +1,102 @@
+import { useState } from 'preact/hooks';
+import { Empty, Panel } from '../../parts/panel.tsx';
+import { requestJson } from '../api.ts';
+import { ActionButton, LoadedView, ProblemNotice } from '../frame/feedback.tsx';
+import { Check, SelectField, TextField } from '../frame/fields.tsx';
+import { Frame } from '../frame/frame.tsx';
+import { Link } from '../router.tsx';
+import type { Flow, TestResult } from '../shapes.ts';
+import { useAction, useLoaded } from '../use-loaded.ts';
+import { AnswerView } from './answer-view.tsx';
+import { RequestView } from './request-view.tsx';
+
+/** Sends one request of a flow, and makes the map of a node by clicks on its answer. */
+export function TestPage({ id }: { readonly id: string }) {
+  const flow = useLoaded<Flow>(`/flows/${encodeURIComponent(id)}`);
+  return (
+    <Frame title="Test request" sub={<Link href={`/flows/${encodeURIComponent(id)}`}>{flow.data?.name ?? id}</Link>}>
+      <LoadedView loaded={flow}>
+        {(loaded) =>
+          loaded.state === 'valid' ? <TestForm flow={loaded} /> : <Empty>The flow is not valid: solve its problems first.</Empty>
+        }
+      </LoadedView>
+    </Frame>
+  );
+}
+
+function TestForm({ flow }: { readonly flow: Flow }) {
+  const [record, setRecord] = useState<Readonly<Record<string, string>>>({});
+  const [node, setNode] = useState('');
+  const [isSent, setSent] = useState(true);
+  const [result, setResult] = useState<TestResult>();
+  const action = useAction();
+  const test = () =>
+    void action.run(async () => {
+      const json = { record: { ...emptyRecord(flow), ...record }, send: isSent, ...(node !== '' && { node }) };
+      setResult(await requestJson<TestResult>(`/flows/${encodeURIComponent(flow.id)}/tests`, { method: 'POST', json }));
+    });
+  return (
+    <div class="stack">
+      <Panel title="Record" note={isSent ? 'costs a credit' : 'nothing is sent'}>
+        <form
+          class="form"
+          onSubmit={(event) => {
+            event.preventDefault();
+            test();
+          }}
+        >
+          {flow.fields.map((field) => (
+            <TextField
+              key={field}
+              label={field}
+              value={record[field] ?? ''}
+              onInput={(value) => setRecord({ ...record, [field]: value })}
+            />
+          ))}
+          <SelectField
+            label="Node"
+            value={node}
+            choices={[['', 'the first that sends a request'], ...flow.nodes.map((each) => [each.id, each.id] as const)]}
+            onChange={setNode}
+          />
+          <Check isChecked={isSent} onChange={setSent}>
+            Send it
+          </Check>
+          <ActionButton action={action} kind="main">
+            {isSent ? 'Send' : 'Show the request'}
+          </ActionButton>
+        </form>
+        <ProblemNotice problem={action.problem} />
+      </Panel>
+      {result === undefined ? (
+        <Empty>Fill in a record and send it: the answer's paths appear here, and a click puts one into the map.</Empty>
+      ) : (
+        <Result key={node} flow={flow} node={node} result={result} />
+      )}
+    </div>
+  );
+}
+
+function emptyRecord({ fields }: Flow): Record<string, string> {
+  return Object.fromEntries(fields.map((field) => [field, '']));
+}
+
+function Result({ flow, node, result }: { readonly flow: Flow; readonly node: string; readonly result: TestResult }) {
+  const { request, response, failure } = result;
+  return (
+    <>
+      {failure !== null && (
+        <div class="notice bad" role="alert">
+          <strong>The record would fail</strong>
+          <span>{failure.message}</span>
+        </div>
+      )}
+      {request !== null && (
+        <Panel title="Request" note="secrets are masked">
+          <RequestView request={request} />
+        </Panel>
+      )}
+      {response !== null && <AnswerView flow={flow} node={node} result={{ ...result, response }} />}
+    </>
+  );
+}

@@ -1,0 +1,30 @@
+import { useState } from 'preact/hooks';
+import { requestJson } from './api.ts';
+import { type Action, useAction } from './use-loaded.ts';
+
+/** A part of a list that the server gives part by part. */
+export interface ListPart {
+  readonly next_cursor: string | null;
+}
+
+/** The older parts of a list. */
+export interface Older<Part> {
+  readonly parts: readonly Part[];
+  readonly action: Action;
+  /** The cursor of the part after these; `first`: that of the newest part. */
+  cursor(first: string | null): string | null;
+  load(cursor: string): void;
+}
+
+/** Loads the older parts of a list, one after another. `path`: with its `?` and what belongs after it. */
+export function useOlder<Part extends ListPart>(path: string): Older<Part> {
+  const [parts, setParts] = useState<readonly Part[]>([]);
+  const action = useAction();
+  const add = async (cursor: string) => setParts([...parts, await requestJson<Part>(`${path}cursor=${encodeURIComponent(cursor)}`)]);
+  return {
+    parts,
+    action,
+    cursor: (first) => (parts.at(-1) ?? { next_cursor: first }).next_cursor,
+    load: (cursor) => void action.run(() => add(cursor)),
+  };
+}

@@ -1,0 +1,145 @@
+import { describe, expect, test } from 'vitest';
+import { bytes, count, counted, duration, percent, rate } from '../../src/ui/figures.ts';
+import { curlOfCall, curlOfRun } from '../../src/ui/page/flows/curl.ts';
+import { inputHeaders } from '../../src/ui/page/flows/input-format.ts';
+import { timeText } from '../../src/ui/page/frame/times.tsx';
+import { matched } from '../../src/ui/page/router.tsx';
+import { EventParser } from '../../src/ui/page/runs/run-events.ts';
+import { mappedRows, mapYaml, renamed, toggled } from '../../src/ui/page/test-request/path-map.ts';
+import { requestText } from '../../src/ui/page/test-request/request-view.tsx';
+import { ticksUpTo, timeTicks } from '../../src/ui/parts/ticks.ts';
+
+describe('figures', () => {
+  test('are read by people', () => {
+    expect([count(9812), counted(1, 'record'), counted(2, 'record'), bytes(812), bytes(41_200_000)]).toEqual([
+      ...['9,812', '1 record', '2 records', '812 B', '41.2 MB'],
+    ]);
+    expect([340, 999.6, 4200, 192_000, 300_000, 7_500_000].map(duration)).toEqual([
+      '340 ms',
+      '1 s',
+      '4.2 s',
+      '3 min 12 s',
+      '5 min',
+      '2 h 5 min',
+    ]);
+    expect([0, 0.123, 9.87, 12.4, 1234].map(rate)).toEqual(['0', '0.12', '9.9', '12', '1,234']);
+  });
+
+  test('are 0 % only for nothing, and 100 % only for all', () => {
+    expect([percent(0, 9), percent(1, 1000), percent(999, 1000), percent(9, 9), percent(0, 0)]).toEqual([
+      '0 %',
+      'under 1 %',
+      '99 %',
+      '100 %',
+      '0 %',
+    ]);
+  });
+
+  test.each([
+    [0, [0, 1]],
+    [1, [0, 0.25, 0.5, 0.75, 1]],
+    [9.8, [0, 2.5, 5, 7.5, 10]],
+    [188, [0, 50, 100, 150, 200]],
+    [1480, [0, 500, 1000, 1500]],
+  ])('up to %d stand at an axis as %j', (max, ticks) => expect(ticksUpTo(max)).toEqual(ticks));
+
+  test('of time stand at an axis in steps that people count in', () => {
+    expect(timeTicks(62)).toEqual([0, 50]);
+    expect(timeTicks(33_700)).toEqual([0, 10_000, 20_000, 30_000]);
+    expect(timeTicks(3_600_000)).toEqual([0, 900_000, 1_800_000, 2_700_000, 3_600_000]);
+    expect(timeTicks(100 * 86_400_000).length).toBeLessThanOrEqual(6);
+  });
+});
+
+describe('a map', () => {
+  const answer = {
+    status: 200,
+    headers: { etag: '"7"' },
+    body: {
+      user: { name: 'Ada', 'odd key': 1 },
+      orders: [
+        { sku: 'A1', lines: [{ n: 1 }, { n: 2 }] },
+        { sku: 'B2', lines: [] },
+      ],
+    },
+  };
+
+  test('takes a path at the first click, and gives it back at the second', () => {
+    const one = toggled({}, 'user.name');
+    expect(one).toEqual({ name: 'user.name' });
+    expect(toggled(one, 'plan.name')).toEqual({ name: 'user.name', name_2: 'plan.name' });
+    expect(toggled(one, 'user.name')).toEqual({});
+    expect(toggled({}, '$status')).toEqual({ status: '$status' });
+    expect(toggled({}, 'list[]')).toEqual({ list: 'list[]' });
+  });
+
+  test('keeps its order when a field is renamed, and refuses a name that is taken', () => {
+    const map = { a: 'x', b: 'y' };
+    expect(Object.keys(renamed(map, 'a', 'c'))).toEqual(['c', 'b']);
+    expect(renamed(map, 'a', 'b')).toBe(map);
+    expect(renamed(map, 'a', '')).toBe(map);
+  });
+
+  test('is YAML, with quotes where a word would be read as something else', () => {
+    expect(mapYaml({})).toBe('map: {}');
+    expect(mapYaml({ name: 'user.name', 'two words': 'user["odd key"]', yes: 'orders[0].sku' })).toBe(
+      'map:\n  name: user.name\n  "two words": "user[\\"odd key\\"]"\n  "yes": orders[0].sku',
+    );
+  });
+
+  test('makes a row, or one of each element', () => {
+    expect(mappedRows({ name: 'user.name', odd: 'user["odd key"]', second: 'orders[1].sku', none: 'no.such' }, answer)).toEqual([
+      { name: 'Ada', odd: 1, second: 'B2', none: undefined },
+    ]);
+    expect(mappedRows({ sku: 'orders[].sku', name: '$body.user.name', status: '$status', etag: '$headers.ETag' }, answer)).toEqual([
+      { sku: 'A1', name: 'Ada', status: 200, etag: '"7"' },
+      { sku: 'B2', name: 'Ada', status: 200, etag: '"7"' },
+    ]);
+  });
+
+  test('reads nothing that the answer only inherits', () => {
+    expect(mappedRows({ a: 'constructor.name', b: '__proto__' }, answer)).toEqual([{ a: undefined, b: undefined }]);
+  });
+});
+
+test('a stream of events is cut where an event ends, however it arrives', () => {
+  const parser = new EventParser();
+  expect(parser.push('id: 1\nevent: state\ndata: {"a"')).toEqual([]);
+  expect(parser.push(':1}\n\n: still here\n\ndata: x\ndata: y\n\nid: 3')).toEqual([
+    { id: '1', event: 'state', data: '{"a":1}' },
+    { id: undefined, event: 'message', data: 'x\ny' },
+  ]);
+});
+
+test('paths of the page are matched part by part', () => {
+  expect(matched('/runs/:id', '/runs/run_1')).toEqual({ id: 'run_1' });
+  expect(matched('/runs/:id', '/runs')).toBeUndefined();
+  expect(matched('/runs/:id', '/runs/')).toBeUndefined();
+  expect(matched('/flows/:id/test', '/flows/a%20b/test')).toEqual({ id: 'a b' });
+  expect(matched('/flows/:id', '/flows/%')).toEqual({ id: '%' });
+});
+
+test('a file tells its format by its name', () => {
+  expect(inputHeaders('rows.CSV')).toEqual({ 'Content-Type': 'text/csv' });
+  expect(inputHeaders('rows.jsonl.gz')).toEqual({ 'Content-Type': 'application/jsonl', 'Content-Encoding': 'gzip' });
+  expect(inputHeaders('rows.xlsx')).toBeUndefined();
+});
+
+test('curl lines are safe to paste', () => {
+  expect(curlOfCall('http://127.0.0.1:4020', { id: 'a', fields: ["it's"] })).toContain(`-d '{"it'\\''s":"..."}'`);
+  expect(curlOfRun('http://127.0.0.1:4020', { id: 'a' })).toContain('curl http://127.0.0.1:4020/v1/flows/a/runs');
+});
+
+test('a request is shown as HTTP writes it', () => {
+  expect(requestText({ method: 'POST', url: 'https://a.example.com/', headers: { Accept: '*/*' }, body: { a: 1 } })).toBe(
+    'POST https://a.example.com/\nAccept: */*\n\n{\n  "a": 1\n}',
+  );
+  expect(requestText({ tool: 'find', arguments: { q: 1 } })).toContain('"tool": "find"');
+});
+
+test('a time is as short as its age allows', () => {
+  const now = new Date(2026, 10, 24, 15, 0);
+  expect(timeText(new Date(2026, 10, 24, 14, 2), now)).toBe('14:02');
+  expect(timeText(new Date(2026, 9, 3, 14, 2), now)).toBe('3 Oct 14:02');
+  expect(timeText(new Date(2025, 9, 3), now)).toBe('3 Oct 2025');
+});

@@ -1,0 +1,284 @@
+import { statSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
+import type { Page } from 'playwright-core';
+import { describe, expect, test } from 'vitest';
+import { axeProblems, hasBrowser, type Look, openPage, schemes, unlessBrowser, widths } from '../helpers/browser.ts';
+import { livingView, type PageServer, pageServer } from '../helpers/page-server.ts';
+import { emptyPageData, pageData, runs } from './page-data.ts';
+
+const [running, stopped, finished] = runs.map(({ id }) => `/runs/${id}`) as [string, string, string];
+
+/** The pages, each with a text that is there once it is loaded. */
+const pages = [
+  ['/', 'Geocode the sites'],
+  ['/flows/enrich-customers', 'needs the fields'],
+  ['/flows/enrich-customers/test', 'Send it'],
+  ['/runs', 'Show older runs'],
+  [running, 'Response times'],
+  [stopped, 'no credits are left of the allowance'],
+  ['/integrations', 'Your Platforms'],
+  ['/settings/keys', 'crm-sync'],
+  ['/settings/billing', 'Credits by day'],
+  ['/settings/audit', 'key-invalid, 14 times'],
+  ['/docs', 'One record in, its records out'],
+  ['/nowhere', 'There is no page'],
+] as const;
+
+/** The pages of a server on which nothing has been done, each with the text that says what to do next. */
+const emptyPages = [
+  ['/', 'automate init'],
+  ['/runs', 'No run yet'],
+  ['/integrations', 'automate connections add'],
+  ['/settings/keys', 'automate keys create'],
+  ['/settings/billing', 'No credit was spent this month.'],
+  ['/settings/audit', 'Nothing has happened yet.'],
+] as const;
+
+/** Opens a page of the server after the login. */
+async function opened(server: PageServer, path: string, look: Look = {}) {
+  const page = await openPage(server.link, look);
+  await page.waitForSelector('nav');
+  if (path !== '/') await page.goto(server.origin + path);
+  await page.waitForSelector('h1');
+  return page;
+}
+
+const shows = (page: Page, text: string) => page.getByText(text).first().waitFor();
+
+const button = (page: Page, name: string) => page.getByRole('button', { name, exact: true });
+
+test('script and style have at most 150 KB', () => {
+  const size = (name: string) => statSync(fileURLToPath(new URL(`../../dist/ui/${name}`, import.meta.url))).size;
+  expect(size('page.js') + size('page.css') + size('index.html')).toBeLessThan(150_000);
+});
+
+describe.skipIf(!hasBrowser)(`the page${unlessBrowser}`, () => {
+  test.each(schemes)('has nothing that axe-core finds, %s', async (scheme) => {
+    for (const [data, all] of [
+      [pageData(), pages],
+      [emptyPageData(), emptyPages],
+    ] as const) {
+      const server = await pageServer(data);
+      const page = await opened(server, '/', { scheme });
+      for (const [path, text] of all) {
+        await page.goto(server.origin + path);
+        await shows(page, text);
+        expect([path, ...(await axeProblems(page))]).toEqual([path]);
+      }
+      // A file that the policy refused would be here.
+      expect(page.said.filter((line) => !line.includes('404'))).toEqual([]);
+    }
+  });
+
+  test.each(widths)('is not wider than a window of %i px', async (width) => {
+    const server = await pageServer();
+    const page = await opened(server, '/', { width });
+    for (const [path, text] of pages) {
+      await page.goto(server.origin + path);
+      await shows(page, text);
+      expect([path, await page.evaluate(() => document.documentElement.scrollWidth)]).toEqual([path, width]);
+    }
+  });
+
+  test('logs in with a link, and leaves its token in no address and no history', async () => {
+    const server = await pageServer();
+    const page = await opened(server, '/');
+    expect(page.url()).toBe(`${server.origin}/`);
+    expect(await page.evaluate(() => JSON.stringify(localStorage))).toBe('{"automate-page-token":"page-token"}');
+    await page.goBack();
+    expect(page.url()).not.toContain('secret-link');
+  });
+
+  test('says how to log in when a link was used, and when the session has ended', async () => {
+    const server = await pageServer();
+    const used = await openPage(server.link.replace('secret-link', 'used'));
+    await shows(used, 'the link was used, or has expired');
+    await shows(used, 'automate serve login');
+    expect(await axeProblems(used)).toEqual([]);
+    const page = await opened(server, '/runs');
+    server.endSessions();
+    await shows(page, 'automate serve login');
+    expect(new URL(page.url()).pathname).toBe('/login');
+  });
+
+  test('goes from page to page by keyboard, and the title has the focus', async () => {
+    const server = await pageServer();
+    const page = await opened(server, '/');
+    await page.keyboard.press('Tab');
+    await page.keyboard.press('Tab');
+    await page.keyboard.press('Tab');
+    await page.keyboard.press('Enter');
+    await page.waitForURL(/\/runs$/);
+    await page.waitForFunction(() => document.activeElement?.tagName === 'H1');
+    expect(await page.title()).toBe('Runs · automate');
+    await page.goBack();
+    await page.waitForFunction(() => document.title === 'Flows · automate');
+  });
+
+  test('plans a file of records before it starts a run', async () => {
+    const server = await pageServer();
+    const page = await opened(server, '/flows/enrich-customers');
+    await button(page, 'Run').click();
+    expect(await button(page, 'Start').isDisabled()).toBe(true);
+    await page.getByLabel('File of records').setInputFiles({ name: 'rows.csv', mimeType: 'text/csv', buffer: Buffer.from('id\n1\n') });
+    await shows(page, 'Start over 3 records');
+    expect(server.changes.map(({ route }) => route)).toEqual(['POST /flows/enrich-customers/plans']);
+    expect(await axeProblems(page)).toEqual([]);
+    await button(page, 'Start over 3 records').press('Enter');
+    await page.waitForURL(/\/runs\/run_/);
+    expect(server.changes[1]?.route).toBe('POST /flows/enrich-customers/runs');
+  });
+
+  test('makes a map by keyboard, and shows its YAML and what it yields at once', async () => {
+    const server = await pageServer();
+    const page = await opened(server, '/flows/enrich-customers/test');
+    await page.getByLabel('id', { exact: true }).fill('17');
+    await page.keyboard.press('Enter');
+    await shows(page, 'Authorization: Bearer ***');
+    expect(server.changes).toEqual([
+      { route: 'POST /flows/enrich-customers/tests', json: { record: { id: '17', email: '' }, send: true } },
+    ]);
+    await button(page, 'data.user.plan.name').press('Enter');
+    await button(page, 'orders[].sku').press('Enter');
+    await shows(page, 'map: name: data.user.name name_2: data.user.plan.name sku: orders[].sku');
+    expect(await page.getByRole('region', { name: 'Rows that the map makes' }).locator('td').allInnerTexts()).toEqual([
+      ...['Ada', 'pro', 'A1'],
+      ...['Ada', 'pro', 'B2'],
+    ]);
+    await page.getByLabel('Field for data.user.plan.name').fill('plan');
+    await button(page, 'data.user.name').press('Enter');
+    await button(page, 'Save to enrich-customers').click();
+    await page.waitForFunction(() => document.readyState === 'complete');
+    expect(server.changes.at(-1)).toEqual({
+      route: 'PUT /flows/enrich-customers/nodes/profile/map',
+      json: { map: { plan: 'data.user.plan.name', sku: 'orders[].sku' } },
+    });
+  });
+
+  test('follows a run, and stops it', async () => {
+    const server = await pageServer({ [`${running}/view`]: livingView });
+    const page = await opened(server, running);
+    await shows(page, '3,883 written');
+    const progress = {
+      ...{ read: 5000, written: 4990, failed: 10, retries: 3, credits: 5000, records_per_second: 90 },
+      share: 0.5,
+      eta_s: 60,
+      paused: [],
+    };
+    const emitted = () => {
+      server.emit('progress', progress);
+      return page.getByText('4,990 written').isVisible();
+    };
+    await expect.poll(emitted).toBe(true);
+    await shows(page, 'about 1 min left');
+    await button(page, 'Stop').click();
+    await expect.poll(() => server.changes.at(-1)?.route).toBe(`POST ${running}/stop`);
+    server.data[running] = { ...runs[0], state: 'finished' };
+    server.emit('end', server.data[running]);
+    await button(page, 'Output').waitFor();
+  });
+
+  test('resumes, retries and deletes', async () => {
+    const server = await pageServer({ [`POST ${finished}/retry`]: runs[0] });
+    server.data[finished] = { ...runs[2], counts: { ...runs[2]?.counts, failed: 2 } };
+    const page = await opened(server, stopped);
+    await button(page, 'Resume').click();
+    await expect.poll(() => server.changes.at(-1)?.route).toBe(`POST ${stopped}/resume`);
+    await page.goto(server.origin + finished);
+    await button(page, 'Retry failed').click();
+    await page.waitForURL(server.origin + running);
+    await page.goto(server.origin + finished);
+    await button(page, 'Delete').click();
+    await page.getByRole('dialog').getByRole('button', { name: 'Delete' }).click();
+    await page.waitForURL(/\/runs$/);
+    expect(server.changes.at(-1)?.route).toBe(`DELETE ${finished}`);
+  });
+
+  test('shows the value of a new key once', async () => {
+    const server = await pageServer();
+    const page = await opened(server, '/settings/keys');
+    await button(page, 'Create a key').click();
+    await page.getByLabel('Name').fill('nightly');
+    await page.getByLabel('read: all runs').check();
+    await page.getByLabel('Credits a month').fill('500');
+    expect(await axeProblems(page)).toEqual([]);
+    await button(page, 'Create').click();
+    await shows(page, `amk_${'x'.repeat(49)}`);
+    expect(server.changes.at(-1)).toEqual({
+      route: 'POST /keys',
+      json: { name: 'nightly', rate: '600/min', scopes: ['run', 'read'], expires: '90d', credits: 500 },
+    });
+    await page.getByRole('link', { name: 'Audit' }).click();
+    await page.goBack();
+    await shows(page, 'crm-sync');
+    expect(await page.content()).not.toContain('xxxx');
+  });
+
+  test('revokes a key once its name is typed', async () => {
+    const server = await pageServer();
+    const page = await opened(server, '/settings/keys');
+    await button(page, 'Revoke crm-sync').click();
+    const revoke = page.getByRole('dialog').getByRole('button', { name: 'Revoke' });
+    await page.getByLabel('Type the name').fill('crm');
+    expect(await revoke.isDisabled()).toBe(true);
+    await page.getByLabel('Type the name').fill('crm-sync');
+    await revoke.click();
+    await expect.poll(() => server.changes.at(-1)).toEqual({ route: 'POST /keys/key_1/revoke', json: { stop_runs: false } });
+    await button(page, 'Rotate crm-sync').click();
+    await page.getByRole('dialog').getByRole('button', { name: 'Rotate' }).click();
+    await shows(page, `amk_${'y'.repeat(49)}`);
+  });
+
+  test('saves no connection whose test fails, and says what to check', async () => {
+    const server = await pageServer();
+    const page = await opened(server, '/integrations');
+    await button(page, 'Add a platform').click();
+    await page.getByLabel('Name', { exact: true }).fill('erp');
+    await page.getByLabel('Server URL').fill('https://erp.example.com');
+    await page.getByLabel('Authentication').selectOption('bearer');
+    await page.getByLabel('Token').fill('s3cret-value');
+    expect(await axeProblems(page)).toEqual([]);
+    await button(page, 'Test and save').click();
+    await shows(page, 'outbound firewall rules');
+    const json = {
+      type: 'http',
+      name: 'erp',
+      url: 'https://erp.example.com',
+      auth: { type: 'bearer', credential: 'erp-secret' },
+      secret: 's3cret-value',
+    };
+    expect(server.changes).toEqual([{ route: 'POST /connections/tests', json }]);
+    await page.getByLabel('Test connection before saving').uncheck();
+    await button(page, 'Save').click();
+    await expect.poll(() => server.changes.at(-1)).toEqual({ route: 'POST /connections', json });
+  });
+
+  test('sets the allowance', async () => {
+    const server = await pageServer();
+    const page = await opened(server, '/settings/billing');
+    await button(page, 'Set the allowance').click();
+    await page.getByLabel('Credits a month').fill('30000');
+    await page.keyboard.press('Enter');
+    await expect.poll(() => server.changes.at(-1)).toEqual({ route: 'PUT /billing/allowance', json: { credits: 30_000 } });
+  });
+
+  test('shows a problem of the server, and keeps what was there', async () => {
+    const server = await pageServer({ [`POST ${stopped}/resume`]: { status: 422 } });
+    const page = await opened(server, stopped);
+    await button(page, 'Resume').click();
+    await page.getByRole('alert').getByText('refused').waitFor();
+    await shows(page, 'no credits are left of the allowance');
+  });
+
+  test('shows markup of flows, servers and records as text', async () => {
+    const markup = '<img src=x onerror="document.title=1">';
+    const changed = JSON.parse(JSON.stringify(pageData()).replaceAll('no such user', '<img src=x>')) as ReturnType<typeof pageData>;
+    const flow = { ...(changed['/flows/enrich-customers'] as object), name: markup };
+    const server = await pageServer({ ...changed, '/flows': { flows: [flow] } });
+    const page = await opened(server, '/');
+    await page.getByRole('link', { name: markup }).waitFor();
+    await page.goto(server.origin + running);
+    await shows(page, 'the server answered 404: <img src=x>');
+    expect(await page.locator('img').count()).toBe(0);
+  });
+});
