@@ -21,6 +21,7 @@ import { addProblemPages } from './problem-pages.ts';
 import { addKeyDoor, callerOfKey } from './routes/key-door.ts';
 import { addOpenRoutes } from './routes/open.ts';
 import { addUiRoutes } from './routes/ui.ts';
+import { addUsageRoute } from './routes/usage.ts';
 import { addFlowRoutes } from './routes/v1.ts';
 import { takeServeLock } from './serve-lock.ts';
 import { Server } from './server.ts';
@@ -55,6 +56,7 @@ async function serve(dir: string, options: ServeOptions, terminal: Terminal): Pr
     limitYoungGeneration();
     const server = new Server({
       database,
+      keys,
       ...options,
       dir,
       home,
@@ -74,6 +76,7 @@ async function serve(dir: string, options: ServeOptions, terminal: Terminal): Pr
     addOpenRoutes(app, () => state.isStopping);
     addKeyDoor(app, keys);
     addOpenApiRoute(app);
+    addUsageRoute(app, server, home);
     addFlowRoutes(app, server, { base: '/v1', callerOf: callerOfKey });
     const port = () => portOf(app);
     if (options.ui)

@@ -5,11 +5,13 @@ import { createClock } from '../io/clock/clock.ts';
 import { makeFolder } from '../io/files/folder.ts';
 import { Routes } from '../io/http/routes.ts';
 import type { ServerDatabase } from '../io/server/database.ts';
+import type { UsageCounts } from '../io/server/usage.ts';
 import type { Caller } from './caller.ts';
 import { Calls } from './calls/calls.ts';
 import type { Shared } from './calls/flow-runtime.ts';
 import { FlowFolder } from './flows/flow-folder.ts';
 import { Idempotency } from './idempotency.ts';
+import type { ServerKeys } from './keys/server-keys.ts';
 import { Problem } from './problem.ts';
 import { type RunLimits, Runs } from './runs/runs.ts';
 import type { ServedRun } from './runs/served-run.ts';
@@ -31,6 +33,7 @@ export interface ServerOptions {
   readonly cacert: string | undefined;
   readonly env: string | undefined;
   readonly database: ServerDatabase;
+  readonly keys: ServerKeys;
   /** Takes a line for the log. */
   say(text: string): void;
 }
@@ -46,9 +49,10 @@ export class Server {
   readonly shared: Shared;
   readonly limits: ServerLimits;
   readonly idempotency: Idempotency;
+  readonly keys: ServerKeys;
   readonly #listeners = new Map<string, Set<ServerResponse>>();
 
-  constructor({ dir, home, limits, database, allowHttp, cacert, env, say }: ServerOptions) {
+  constructor({ dir, home, limits, database, keys, allowHttp, cacert, env, say }: ServerOptions) {
     const clock = createClock();
     const routes = new Routes({ cacert, environment: process.env });
     this.shared = { gates: new Gates(clock), routes, allowHttp, cacert, env, say };
@@ -58,7 +62,30 @@ export class Server {
     this.calls = new Calls(this.shared, clock.now);
     const folder = join(home, 'serve', 'runs');
     makeFolder(folder);
-    this.runs = new Runs(folder, this.shared, limits);
+    this.keys = keys;
+    this.runs = new Runs(folder, this.shared, limits, ({ key }, part) => key && keys.usage.count(key.id, part));
+  }
+
+  /** Counts work of a key; of the page nothing is counted. */
+  count({ key }: Caller, more: Partial<UsageCounts>): void {
+    if (key) this.keys.usage.count(key.id, more);
+  }
+
+  /** The work of a key in a month, such as 2026-11. */
+  usageOf(key: string, month: string): UsageCounts {
+    const { usage, usageStore } = this.keys;
+    const days = [...usageStore.read({ month, key }), ...usage.pending().filter((one) => one.key === key && one.day.startsWith(month))];
+    const sum = (count: keyof UsageCounts) => days.reduce((total, day) => total + day[count], 0);
+    return { requests: sum('requests'), refused: sum('refused'), records: sum('records'), credits: sum('credits') };
+  }
+
+  /** Records an action in the audit. A database that cannot be written is a warning: the action goes on. */
+  audit({ key }: Caller, { ip: address }: { readonly ip: string }, what: string, target: string): void {
+    try {
+      this.keys.audit.add({ who: key?.id ?? 'session', what, target, address, outcome: 'ok' });
+    } catch (error) {
+      this.shared.say((error as Error).message);
+    }
   }
 
   /** Resolves once a run has ended. */

@@ -6,6 +6,7 @@ import type { RunPhase } from '../../engine/phase.ts';
 import type { Routes } from '../../io/http/routes.ts';
 import type { FoundFailures } from '../../io/journal/failed-list.ts';
 import type { Checkpoint } from '../../io/journal/journal.ts';
+import type { PayingKey } from '../../io/ledger/rest.ts';
 import type { RunLedger } from '../../io/ledger/run-ledger.ts';
 import type { EndedOutput, FileOutput } from '../../io/output/output.ts';
 import type { Source } from '../../io/records/readers/source.ts';
@@ -69,6 +70,8 @@ export interface RunHost {
   readonly gates: Gates;
   /** The connections of all runs of the process; absent for the run's own. */
   readonly routes?: Routes;
+  /** The API key that pays; absent for a command. */
+  readonly key?: PayingKey | undefined;
   /** Takes every event; absent if nothing else watches the run. */
   report?(event: Event): void;
   /** Follows a run that is about to start. */
@@ -139,7 +142,7 @@ export async function openRun(ready: ReadyRun): Promise<OpenRun> {
   return { ...ready, ...figures, events, ledger, ports, output, reading, showsCredits, input };
 }
 
-function openLedger({ request, plan, claim }: ReadyRun, warn: (message: string) => void): Promise<RunLedger> {
+function openLedger({ request, plan, claim, host }: ReadyRun, warn: (message: string) => void): Promise<RunLedger> {
   const { env, maxCredits } = request.options;
   return openRunLedger(pricesOf(plan, env), {
     run: claim.run,
@@ -147,6 +150,7 @@ function openLedger({ request, plan, claim }: ReadyRun, warn: (message: string) 
     maxCredits,
     before: claim.from.credits,
     isFree: request.isFree,
+    key: host.key,
     warn,
   });
 }

@@ -4,6 +4,7 @@ import type { Step } from '../../core/node.ts';
 import type { Plan } from '../../core/plan.ts';
 import type { Gates } from '../../engine/gates.ts';
 import type { Routes } from '../../io/http/routes.ts';
+import type { PayingKey } from '../../io/ledger/rest.ts';
 import { loadSecrets, noSecrets } from '../flow/flow-secrets.ts';
 import { openRunLedger, pricesOf } from '../run/run-ledger.ts';
 import { creditsText } from '../show/number.ts';
@@ -22,22 +23,23 @@ export interface PreviewedRecord {
   readonly options: RequestTestOptions & { readonly env?: string; readonly allowHttp?: boolean; readonly cacert?: string };
 }
 
-/** The parts of a process that a preview shares with its runs; absent for its own. */
+/** The parts of a process that a preview shares with its runs, and the API key that pays; absent for its own. */
 export interface SharedWithRuns {
   readonly gates?: Gates;
   readonly routes?: Routes;
+  readonly key?: PayingKey | undefined;
 }
 
 /** Previews one request of a flow, and counts the credits that it costs. */
 export async function previewRecord(
   { plan, flow, step, item, options }: PreviewedRecord,
   terminal: Terminal,
-  { gates, routes }: SharedWithRuns = {},
+  { gates, routes, key }: SharedWithRuns = {},
 ): Promise<{ readonly preview: Preview; readonly credits: number }> {
   const { env, cacert, allowHttp = false, send } = options;
   const { warn, redactor } = terminal;
   const credentials = send ? await loadSecrets(plan, flow, options, terminal) : noSecrets;
-  const ledger = await openRunLedger(send ? pricesOf(plan, env) : new Map(), { run: randomUUID(), env, warn });
+  const ledger = await openRunLedger(send ? pricesOf(plan, env) : new Map(), { run: randomUUID(), env, warn, key });
   const ports = wire({ credentials, redactor, allowHttp, cacert, ledger, env, routes, report: () => {}, warn });
   const preview = await new RequestTest(plan, ports, options, terminal, gates)
     .preview(step, item)

@@ -8,6 +8,13 @@ import { problemJson } from '../flows/flow-json.ts';
 import { Problem } from '../problem.ts';
 import { type CallUnderWay, FlowRuntime, type Shared } from './flow-runtime.ts';
 
+/** The answer of a call. */
+export interface CallAnswer {
+  /** JSON. */
+  readonly text: string;
+  readonly credits: number;
+}
+
 /** A call as it was asked for. */
 export interface CallRequest {
   readonly flow: ServedFlow;
@@ -46,8 +53,8 @@ export class Calls {
     this.#now = now;
   }
 
-  /** Runs one record through a flow. Returns the JSON text of the answer. Throws a Problem. */
-  async answer(request: CallRequest): Promise<string> {
+  /** Runs one record through a flow. Throws a Problem. */
+  async answer(request: CallRequest): Promise<CallAnswer> {
     if (this.#underWay >= maxCalls) {
       throw new Problem('queue-full', `expected at most ${maxCalls} calls at once`, {}, { 'retry-after': '1' });
     }
@@ -145,7 +152,7 @@ function startCall(runtime: FlowRuntime, fields: Fields): CallUnderWay {
 export function creditsProblem(message: string): Problem {
   const now = new Date();
   const resetsAt = new Date(Date.UTC(now.getUTCFullYear(), now.getUTCMonth() + 1)).toISOString();
-  return new Problem('credits-used-up', message, { of: message.includes('key') ? 'key' : 'allowance', resets_at: resetsAt });
+  return new Problem('credits-used-up', message, { of: message.startsWith('the quota') ? 'key' : 'allowance', resets_at: resetsAt });
 }
 
 /** Throws an error of a whole run as a Problem. */
@@ -170,7 +177,7 @@ function credentialProblem({ message }: AutomateError, { id }: Pick<ServedFlow, 
 
 const json = createWriter({ kind: 'ndjson', gzip: false }, undefined);
 
-function answerText({ run, output, credits }: CallUnderWay, { redactor }: FlowRuntime, { flow }: CallRequest): string {
+function answerText({ run, output, credits }: CallUnderWay, { redactor }: FlowRuntime, { flow }: CallRequest): CallAnswer {
   const { outcome } = output;
   if (!outcome) {
     const reason = run.phase.reason;
@@ -184,7 +191,7 @@ function answerText({ run, output, credits }: CallUnderWay, { redactor }: FlowRu
     throw failedProblem({ node, class: kind, status, message: redactor.text(message), attempts }, credits());
   }
   const records = output.rows.map((row) => json.write([row], false).trimEnd());
-  return redactor.json(`{"records":[${records.join(',')}],"credits":${credits()}}`);
+  return { text: redactor.json(`{"records":[${records.join(',')}],"credits":${credits()}}`), credits: credits() };
 }
 
 function failedProblem(failure: Partial<FailureReport> & { readonly message: string }, credits: number): Problem {

@@ -56,10 +56,10 @@ export class FlowRuntime {
   }
 
   /** Loads the secrets and opens the ledger. Throws a FlowError (`credential`). `key`: pays; absent for the page. */
-  static async open(plan: Plan, file: string, shared: Shared, _key: LetInKey | undefined): Promise<FlowRuntime> {
+  static async open(plan: Plan, file: string, shared: Shared, key: LetInKey | undefined): Promise<FlowRuntime> {
     const { redactor, ...terminal } = createQuietTerminal(shared.say);
     const secrets = await loadSecrets(plan, file, { ...(shared.env !== undefined && { env: shared.env }) }, { ...terminal, redactor });
-    const ledger = await openRunLedger(pricesOf(plan, shared.env), { run: randomUUID(), env: shared.env, warn: shared.say });
+    const ledger = await openRunLedger(pricesOf(plan, shared.env), { run: randomUUID(), env: shared.env, warn: shared.say, key });
     return new FlowRuntime(plan, shared, { redactor, secrets, ledger });
   }
 

@@ -57,6 +57,7 @@ async function postRun(server: Server, { base, callerOf }: Audience, request: Fa
   const waitS = preferredWait(request, 0, 60);
   const { run, isReplayed } = await newRun(server, { request, flow, caller });
   if (isReplayed) reply.header('idempotency-replayed', 'true');
+  else server.audit(caller, request, 'run.start', run.id);
   if (waitS !== undefined) {
     reply.header('preference-applied', `wait=${waitS}`);
     await Promise.race([server.endOf(run), new Promise((resolve) => setTimeout(resolve, waitS * 1000))]);
@@ -98,7 +99,7 @@ async function newRun(server: Server, { request, flow, caller }: Asked): Promise
     const { bytes, hash } = await storeBody(request.raw, folder.input(inputFormat), body, server.limits.maxUpload);
     const named = namedRequest(request, caller, flow.id, 'run');
     return await onceFor(server, named, hashOf(hash, JSON.stringify(request.query), inputFormat), folder, async () => {
-      await checkBody({ flow, folder, inputFormat, options }, server.shared);
+      await checkBody({ flow, folder, inputFormat, options, key: caller.key }, server.shared);
       const given = { id, flow: flow.id, key: keyOf(caller.key), options, inputFormat, format: out ?? body.kind, bytes, retryOf: null };
       return server.runs.add(given, folder);
     });

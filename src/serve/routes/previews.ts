@@ -13,6 +13,7 @@ import { isObject, type JsonObject, jsonOf, type Value } from '../../core/value/
 import { Forecaster } from '../../engine/forecast/forecast.ts';
 import { openSource } from '../../io/records/readers/source.ts';
 import { addRoutes } from '../app.ts';
+import type { LetInKey } from '../caller.ts';
 import { asProblem, validPlan } from '../calls/calls.ts';
 import { problemJson } from '../flows/flow-json.ts';
 import { fieldsOf, textOfBody } from '../json-body.ts';
@@ -37,7 +38,7 @@ export function addPreviewRoutes(app: FastifyInstance, server: Server, { base, c
       schema: { summary: 'Send one request of a flow, and show its answer', params: z.object({ flow: z.string() }), body: testBody },
       handler: async (request, reply) => {
         const caller = callerOf(request);
-        const text = await testText(server, await seenFlow(server, caller, request), request);
+        const text = await testText(server, await seenFlow(server, caller, request), request, caller.key);
         return sendText(reply, { status: 200, type: 'application/json; charset=utf-8', body: text });
       },
     },
@@ -60,7 +61,7 @@ export function addPreviewRoutes(app: FastifyInstance, server: Server, { base, c
 
 type Flow = Awaited<ReturnType<typeof seenFlow>>;
 
-async function testText({ shared }: Server, flow: Flow, request: FastifyRequest): Promise<string> {
+async function testText({ shared }: Server, flow: Flow, request: FastifyRequest, key: LetInKey | undefined): Promise<string> {
   const { record, node, send } = request.body as z.output<typeof testBody>;
   if (!isObject(record as Value))
     throw new Problem('bad-request', 'expected an object in "record"', { errors: [{ pointer: '/record', detail: 'expected an object' }] });
@@ -77,7 +78,7 @@ async function testText({ shared }: Server, flow: Flow, request: FastifyRequest)
       ...(shared.env !== undefined && { env: shared.env }),
       ...(shared.cacert !== undefined && { cacert: shared.cacert }),
     };
-    const { preview } = await previewRecord({ plan, flow: flow.path, step, item, options }, terminal, shared);
+    const { preview } = await previewRecord({ plan, flow: flow.path, step, item, options }, terminal, { ...shared, key });
     const action = step.node.action;
     return jsonOf(terminal.redactor.value(action ? previewValue(preview, action, false) : null));
   } catch (error) {

@@ -46,7 +46,9 @@ export function addRunRoutes(app: FastifyInstance, server: Server, { base, calle
       config: { scopes: ['run'] },
       schema: { summary: 'Delete a run and its files', params: runParams, response: { 204: z.null() } },
       handler: async (request, reply) => {
-        await server.runs.delete(runOf(request));
+        const run = runOf(request);
+        await server.runs.delete(run);
+        server.audit(callerOf(request), request, 'run.delete', run.id);
         return reply.code(204).send();
       },
     },
@@ -123,7 +125,9 @@ function addActions(app: FastifyInstance, server: Server, { base, callerOf }: Au
       schema: { summary: 'Stop a run; what is finished is written', params: runParams, response: { 202: runShape, 200: runShape } },
       handler: async (request, reply) => {
         const run = runOf(request);
-        return reply.code((await server.runs.stop(run)) ? 202 : 200).send(run.json(base));
+        const isStopped = await server.runs.stop(run);
+        if (isStopped) server.audit(callerOf(request), request, 'run.stop', run.id);
+        return reply.code(isStopped ? 202 : 200).send(run.json(base));
       },
     },
   });
@@ -134,6 +138,7 @@ function addActions(app: FastifyInstance, server: Server, { base, callerOf }: Au
       handler: async (request, reply) => {
         const run = runOf(request);
         await server.runs.resume(run);
+        server.audit(callerOf(request), request, 'run.start', run.id);
         return reply.code(202).send(run.json(base));
       },
     },
@@ -144,6 +149,7 @@ function addActions(app: FastifyInstance, server: Server, { base, callerOf }: Au
       schema: { summary: 'Run the failed records again, as a new run', params: runParams, response: { 202: runShape } },
       handler: async (request, reply) => {
         const run = await server.runs.retry(runOf(request), callerOf(request).key);
+        server.audit(callerOf(request), request, 'run.start', run.id);
         return reply.code(202).header('location', `${base}/runs/${run.id}`).send(run.json(base));
       },
     },

@@ -11,6 +11,7 @@ import { shareDone } from '../../cli/show/run/reading.ts';
 import { AutomateError } from '../../core/failure.ts';
 import { orUndefined } from '../../core/or-undefined.ts';
 import type { RunPhase, StopReason } from '../../engine/phase.ts';
+import type { PayingKey } from '../../io/ledger/rest.ts';
 import type { Shared } from '../calls/flow-runtime.ts';
 import type { RunEvents } from './run-events.ts';
 import type { RunFolder } from './run-folder.ts';
@@ -155,6 +156,7 @@ export class RunPart {
     return {
       gates: this.#shared.gates,
       routes: this.#shared.routes,
+      key: payingKey(this.#stored),
       report: (event) => {
         if (event.type !== 'record-failed') return;
         const { record, node = null, class: kind, status = null, message, attempts } = event;
@@ -195,4 +197,9 @@ export class RunPart {
   #withoutPaths(message: string): string {
     return message.replaceAll(`${this.#folder.path}/`, '');
   }
+}
+
+/** The key that pays for a run; absent for the page. */
+function payingKey({ key }: StoredRun): PayingKey | undefined {
+  return key ? { quota: undefined, ...key } : undefined;
 }

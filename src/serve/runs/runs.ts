@@ -30,18 +30,24 @@ const maxCrashes = 3;
 
 const ended: readonly RunState[] = ['stopped', 'finished', 'failed'];
 
+/** Takes the records and credits of one part of a run. */
+type Paid = (run: StoredRun, part: { readonly records: number; readonly credits: number }) => void;
+
 /** All runs of the server. */
 export class Runs {
   readonly #path: string;
   readonly #shared: Shared;
   readonly #limits: RunLimits;
+  readonly #paid: Paid;
   readonly #runs = new Map<string, ServedRun>();
   readonly #queue = new Queue<ServedRun>();
   readonly #underWay = new Set<ServedRun>();
   #isStopping = false;
 
-  constructor(path: string, shared: Shared, limits: RunLimits) {
+  /** `paid`: takes the records and credits of each part of a run. */
+  constructor(path: string, shared: Shared, limits: RunLimits, paid: Paid) {
     this.#path = path;
+    this.#paid = paid;
     this.#shared = shared;
     this.#limits = limits;
   }
@@ -212,7 +218,7 @@ export class Runs {
       if (!run) return;
       this.#underWay.add(run);
       void run
-        .start(this.#shared)
+        .start(this.#shared, (part) => this.#paid(run.stored, part))
         .catch((error: unknown) => this.#shared.say(`${run.id}: ${(error as Error).message}`))
         .finally(() => {
           this.#underWay.delete(run);

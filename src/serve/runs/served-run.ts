@@ -54,11 +54,11 @@ export class ServedRun {
     await this.#saving;
   }
 
-  /** Runs the records until the end or a stop. */
-  start(shared: Shared): Promise<void> {
+  /** Runs the records until the end or a stop. `ended`: takes the records and credits of this part. */
+  start(shared: Shared, ended: (part: { readonly records: number; readonly credits: number }) => void): Promise<void> {
     const part = new RunPart(this.stored, this.folder, shared, this.events);
     this.#part = part;
-    this.#ended = this.#toEnd(part).finally(() => {
+    this.#ended = this.#toEnd(part, ended).finally(() => {
       this.#part = undefined;
     });
     return this.#ended;
@@ -94,7 +94,7 @@ export class ServedRun {
     return part ? sumOfTotals(this.stored.totals, part) : this.stored.totals;
   }
 
-  async #toEnd(part: RunPart): Promise<void> {
+  async #toEnd(part: RunPart, ended: (part: { readonly records: number; readonly credits: number }) => void): Promise<void> {
     const startedAt = this.stored.startedAt ?? new Date().toISOString();
     await this.change({ state: 'running', startedAt, endedAt: null, ending: null, exitCode: null, reason: null, resumable: false });
     const stopProgress = this.#showProgress(part);
@@ -104,6 +104,7 @@ export class ServedRun {
     await this.change({});
     const { ending, exitCode, reason, counts, totals } = await running;
     stopProgress();
+    if (counts) ended({ records: counts.read - this.stored.counts.read, credits: totals?.credits ?? 0 });
     const figures = { ...(counts && { counts }), ...(totals && { totals: sumOfTotals(this.stored.totals, totals) }) };
     // The server stops: its next start goes on with the run.
     if (this.stored.isWaiting && ending === 'interrupted') return this.change({ state: 'queued', ...figures });

@@ -1,15 +1,18 @@
-import { createHash } from 'node:crypto';
+import { createHash, randomUUID } from 'node:crypto';
 import { open } from 'node:fs/promises';
 import type { IncomingMessage } from 'node:http';
 import { createGunzip } from 'node:zlib';
 import { loadFlow } from '../../cli/flow/flow-file.ts';
 import { loadSecrets } from '../../cli/flow/flow-secrets.ts';
 import { isTable, openInput } from '../../cli/input-options.ts';
+import { openRunLedger, pricesOf } from '../../cli/run/run-ledger.ts';
 import { createQuietTerminal } from '../../cli/serve/quiet-terminal.ts';
 import { AutomateError } from '../../core/failure.ts';
+import type { Plan } from '../../core/plan.ts';
 import { syncFolder } from '../../io/files/folder.ts';
 import { writeDurably } from '../../io/files/state-file.ts';
-import { asProblem, validPlan } from '../calls/calls.ts';
+import type { LetInKey } from '../caller.ts';
+import { asProblem, creditsProblem, validPlan } from '../calls/calls.ts';
 import type { Shared } from '../calls/flow-runtime.ts';
 import type { ServedFlow } from '../flows/flow-folder.ts';
 import { problemJson } from '../flows/flow-json.ts';
@@ -128,10 +131,12 @@ export interface StoredBody {
   /** Its format as the file is named. */
   readonly inputFormat: string;
   readonly options: StoredOptions;
+  /** The key that pays; absent for the page. */
+  readonly key: LetInKey | undefined;
 }
 
 /** Stores the text of the flow, and checks it with the header of the body. Throws a Problem. */
-export async function checkBody({ flow, folder, inputFormat, options }: StoredBody, shared: Shared): Promise<void> {
+export async function checkBody({ flow, folder, inputFormat, options, key }: StoredBody, shared: Shared): Promise<void> {
   validPlan(flow);
   await writeDurably(folder.flow, flow.text);
   const { allowHttp, env } = shared;
@@ -148,6 +153,17 @@ export async function checkBody({ flow, folder, inputFormat, options }: StoredBo
   }
   const terminal = createQuietTerminal(shared.say);
   await loadSecrets(plan, flow.path, { ...(env !== undefined && { env }) }, terminal).catch(asProblem(flow));
+  await refuseUnpaid(plan, key, shared);
+}
+
+/** Throws a Problem (`credits-used-up`) if nothing is left to pay with. */
+async function refuseUnpaid(plan: Plan, key: LetInKey | undefined, { env, say }: Shared): Promise<void> {
+  const prices = pricesOf(plan, env);
+  if (prices.size === 0) return;
+  const ledger = await openRunLedger(prices, { run: randomUUID(), env, key, warn: say });
+  const usedUp = ledger.usedUp();
+  ledger.close();
+  if (usedUp !== undefined) throw creditsProblem(usedUp);
 }
 
 function unreadable(error: unknown, folder: RunFolder): unknown {

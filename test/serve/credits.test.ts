@@ -1,0 +1,68 @@
+import { describe, expect, test } from 'vitest';
+import type { RunShape } from '../../src/serve/shapes.ts';
+import { askedServer, askingFlow, idRows } from '../helpers/asking.ts';
+import { posting, type Serving, serving } from '../helpers/serving.ts';
+
+const records = (count: number): RequestInit => ({
+  method: 'POST',
+  body: idRows(count),
+  headers: { 'content-type': 'text/csv', prefer: 'wait=30' },
+});
+
+async function call({ send }: Serving, key: string, id: number) {
+  return send('/v1/flows/ask/calls', { key, ...posting({ id }) });
+}
+
+async function usage({ send }: Serving, key: string): Promise<Record<string, unknown>> {
+  return (await (await send('/v1/usage', { key })).json()) as Record<string, unknown>;
+}
+
+describe('the credits of a key', () => {
+  test('are counted for calls and runs, and limited by its quota', async () => {
+    const { origin, requests } = await askedServer();
+    const server = await serving({ ask: askingFlow(origin) });
+    const key = server.key({ quota: 10 });
+    expect((await call(server, key, 1)).status).toBe(200);
+    expect(await usage(server, key)).toMatchObject({ requests: 2, records: 1, credits: 1, quota: 10, remaining: 9 });
+    const run = (await (await server.send('/v1/flows/ask/runs', { key, ...records(20) })).json()) as RunShape;
+    expect(run).toMatchObject({ state: 'stopped', ending: 'max-credits', exit_code: 5, resumable: true });
+    expect(run.reason).toMatch('the quota of 10 credits of the key "crm"');
+    // The calls hold some for the next minute.
+    expect(requests.length).toBeLessThanOrEqual(10);
+    while ((await call(server, key, 2)).status !== 402);
+    expect(requests).toHaveLength(10);
+    const refused = await call(server, key, 3);
+    expect(await refused.json()).toMatchObject({
+      type: '/problems/credits-used-up',
+      of: 'key',
+      resets_at: expect.stringMatching(/-01T00:00/),
+    });
+    expect(await usage(server, key)).toMatchObject({ credits: 10, remaining: 0 });
+    const other = await server.send('/v1/flows/ask/runs', { key, ...records(1) });
+    expect(other.status).toBe(402);
+    expect(requests).toHaveLength(10);
+  });
+
+  test('stand in the ledger under the name of the flow and the key', async () => {
+    const { origin } = await askedServer();
+    const server = await serving({ ask: askingFlow(origin) });
+    const key = server.key({ scopes: ['run', 'read'] });
+    await server.send('/v1/flows/ask/runs', { key, ...records(5) });
+    await call(server, key, 1);
+    await server.end();
+    const { stdout } = await server.place.automate(['credits', '--json']);
+    expect(JSON.parse(stdout)).toMatchObject({ spent: 6, flows: [{ flow: 'ask', credits: 6 }], keys: [{ name: 'crm', credits: 6 }] });
+  });
+
+  test('are refused by the allowance of the machine, too', async () => {
+    const { origin, requests } = await askedServer();
+    const server = await serving({ ask: askingFlow(origin) });
+    await server.place.automate(['credits', 'limit', '1']);
+    const key = server.key({ scopes: ['run', 'read'] });
+    expect((await call(server, key, 1)).status).toBe(200);
+    const refused = await call(server, key, 2);
+    expect([refused.status, await refused.json()]).toEqual([402, expect.objectContaining({ of: 'allowance' })]);
+    expect(await usage(server, key)).toMatchObject({ allowance: { limit: 1 }, remaining: 0 });
+    expect(requests).toHaveLength(1);
+  });
+});
