@@ -72,6 +72,8 @@ export interface RunHost {
   readonly routes?: Routes;
   /** The API key that pays; absent for a command. */
   readonly key?: PayingKey | undefined;
+  /** Counts for each checkpoint, which a resumed run finds in its claim; absent for none. */
+  readonly notes?: () => object;
   /** Takes every event; absent if nothing else watches the run. */
   report?(event: Event): void;
   /** Follows a run that is about to start. */
@@ -170,6 +172,7 @@ async function openFiles(ready: ReadyRun, done: Checkpoint, ports: WiredPorts): 
     from: done,
     credits: () => done.credits + ports.credits(),
     costs: () => nonEmpty(ports.spending.totals()),
+    notes: ready.host.notes,
     old: retried && oldOutput(files, retried),
     isComplete: claim.isComplete,
     ...(journal && publish && { publish: (ended: EndedOutput) => publish(journal, ended.saved, failedListOf(ready, ended)) }),

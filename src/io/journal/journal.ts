@@ -27,6 +27,8 @@ export interface Checkpoint {
   readonly credits: number;
   /** The money that nodes with a price have spent, by node; absent for none. */
   readonly costs?: Readonly<Record<string, number>>;
+  /** Counts that the process of the run keeps; absent for a command. */
+  readonly notes?: object;
   /** A retry: the part of the earlier output that is copied, in bytes of text. */
   readonly copied?: number;
 }

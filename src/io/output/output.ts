@@ -32,6 +32,8 @@ export interface FileOutputParts {
   credits(): number;
   /** The money that nodes with a price have spent, by node; absent for none. */
   costs?(): Readonly<Record<string, number>> | undefined;
+  /** Counts for the checkpoint that only the run's process reads; absent for none. */
+  notes?: (() => object) | undefined;
   /** The output into which a retry inserts its rows; absent for other runs. */
   readonly old?: OldRows | undefined;
   /** Completes the journal, puts the closed files in their places, and removes the journal. Absent for a stream. */
@@ -184,6 +186,7 @@ export class FileOutput implements Output {
   async #flush(): Promise<void> {
     const { records, errors, from, credits, old } = this.#parts;
     const costs = this.#parts.costs?.();
+    const notes = this.#parts.notes?.();
     const begin = this.#hasBegun ? '' : this.#records.begin();
     const pieces = this.#records.take();
     this.#hasBegun = true;
@@ -195,6 +198,7 @@ export class FileOutput implements Output {
       ...this.#counts,
       credits: credits(),
       ...(costs && { costs }),
+      ...(notes && { notes }),
       ...(old && { copied: old.copied }),
     };
     if (opensErrors) this.#errorSink = await this.#openErrors();

@@ -1,5 +1,5 @@
 import { readFile } from 'node:fs/promises';
-import { exitCodeOf } from '../../cli/exit.ts';
+import { exitCodeOf, exitCodeOfRun } from '../../cli/exit.ts';
 import { loadFlow } from '../../cli/flow/flow-file.ts';
 import { hasTextCells, inputFormat, openInput } from '../../cli/input-options.ts';
 import type { Follower, OpenRun, RunHost } from '../../cli/run/open-run.ts';
@@ -15,7 +15,7 @@ import type { PayingKey } from '../../io/ledger/rest.ts';
 import type { Shared } from '../calls/flow-runtime.ts';
 import type { RunEvents } from './run-events.ts';
 import type { RunFolder } from './run-folder.ts';
-import type { StoredRun, Totals } from './stored-run.ts';
+import { noTotals, type StoredRun, sumOfTotals, type Totals } from './stored-run.ts';
 
 /** The result of one part of a run: from its start or resumption to its end. */
 export interface EndedPart {
@@ -23,7 +23,7 @@ export interface EndedPart {
   readonly exitCode: number;
   readonly reason: string | null;
   readonly counts: StoredRun['counts'] | undefined;
-  readonly totals: Totals | undefined;
+  readonly totals: Totals;
 }
 
 /** Time for unfinished records after a stop. */
@@ -53,6 +53,7 @@ export class RunPart {
       const exitCode = await this.#start();
       return { ...(await this.#summary()), exitCode };
     } catch (error) {
+      if (isPublished(error, this.#stored)) return this.#published();
       if (!(error instanceof AutomateError)) this.#shared.say((error as Error).stack ?? String(error));
       const reason = error instanceof AutomateError ? this.#withoutPaths(error.message) : 'this is a bug; the log of the server says more';
       return { ...(await this.#summary()), ending: 'failed', exitCode: exitCodeOf(error), reason };
@@ -81,23 +82,24 @@ export class RunPart {
       read: written + failed + tally.read,
       written: written + tally.written,
       failed: failed + tally.failed,
-      retries: this.#stored.totals.retries + tally.retries,
+      retries: this.totals().retries,
       waiting: tally.parked,
     };
   }
 
-  /** The figures of this part that are added to those of earlier ones. */
-  totals(): Totals | undefined {
-    if (!this.#run) return undefined;
-    const { tally, ports } = this.#run;
-    return {
+  /** The figures of the whole run so far: those that its checkpoint holds, and those since. */
+  totals(): Totals {
+    if (!this.#run) return this.#stored.totals;
+    const { tally, ports, claim } = this.#run;
+    const before = { ...noTotals, ...(claim.from.notes as Partial<Totals> | undefined), credits: claim.from.credits };
+    return sumOfTotals(before, {
       retries: tally.retries,
       credits: ports.credits(),
       failures: [...tally.failures.values()].map(({ node = null, class: kind, status = null, count, message }) => ({
         ...{ node, class: kind, status, count, message },
       })),
       mapped: [...tally.hits.values()].flat().map((hit) => ({ ...hit })),
-    };
+    });
   }
 
   /** The finished share and the pauses; absent before the first record. */
@@ -133,7 +135,7 @@ export class RunPart {
   }
 
   #options(): RunOptions {
-    const { options, inputFormat: format, format: outFormat, hasBegun } = this.#stored;
+    const { options, inputFormat: format, format: outFormat, parts } = this.#stored;
     const { allowHttp, cacert, env } = this.#shared;
     const folder = this.#folder;
     return {
@@ -142,7 +144,7 @@ export class RunPart {
       out: folder.output(outFormat),
       errors: folder.errors(format),
       summary: folder.summary,
-      resume: hasBegun,
+      resume: parts > 1,
       quiet: true,
       allowHttp,
       ...(cacert !== undefined && { cacert }),
@@ -157,6 +159,7 @@ export class RunPart {
       gates: this.#shared.gates,
       routes: this.#shared.routes,
       key: payingKey(this.#stored),
+      notes: () => (this.#run ? this.#masked(this.totals()) : noTotals),
       report: (event) => {
         if (event.type !== 'record-failed') return;
         const { record, node = null, class: kind, status = null, message, attempts } = event;
@@ -183,10 +186,19 @@ export class RunPart {
 
   async #summary(): Promise<Omit<EndedPart, 'exitCode'>> {
     const counts = this.#run && this.counts();
-    const totals = this.totals();
+    const totals = this.#run ? this.#masked(this.totals()) : this.totals();
     const text = await readFile(this.#folder.summary, 'utf8').catch(() => '');
     const { ending = null, reason = null } = orUndefined(() => JSON.parse(text) as Partial<EndedPart>) ?? {};
-    return { ending, reason, counts, totals: totals && this.#masked(totals) };
+    return { ending, reason, counts, totals };
+  }
+
+  /** The result of a run that was complete before a crash: its journal is gone, and its files are in their places. */
+  async #published(): Promise<EndedPart> {
+    const { counts, totals } = this.#stored;
+    const text = await readFile(this.#folder.summary, 'utf8').catch(() => '');
+    const { whole, retries = 0 } = orUndefined(() => JSON.parse(text) as { whole?: Partial<StoredRun['counts']>; retries?: number }) ?? {};
+    const found = { ...counts, ...whole, retries, waiting: 0 };
+    return { ending: 'complete', reason: null, exitCode: exitCodeOfRun('complete', found.failed), counts: found, totals };
   }
 
   #masked(totals: Totals): Totals {
@@ -197,6 +209,11 @@ export class RunPart {
   #withoutPaths(message: string): string {
     return message.replaceAll(`${this.#folder.path}/`, '');
   }
+}
+
+/** True for the error of a run that is resumed and has nothing left to do. */
+function isPublished(error: unknown, { parts }: StoredRun): boolean {
+  return parts > 1 && error instanceof AutomateError && error.kind === 'output-exists' && error.message.includes('nothing to resume');
 }
 
 /** The key that pays for a run; absent for the page. */

@@ -86,7 +86,7 @@ export class Runs {
       {
         ...given,
         ...{ createdAt: new Date().toISOString(), state: 'queued', startedAt: null, endedAt: null, ending: null, exitCode: null },
-        ...{ reason: null, isWaiting: false, resumable: false, crashes: 0, hasBegun: false, counts: noCounts, totals: noTotals },
+        ...{ reason: null, isWaiting: false, resumable: false, crashes: 0, parts: 0, counts: noCounts, totals: noTotals },
       },
       folder,
     );
@@ -123,7 +123,8 @@ export class Runs {
   /** Goes on with a run that stopped early. Throws a Problem (`run-state`). */
   async resume(run: ServedRun): Promise<void> {
     const { state, resumable } = run.stored;
-    if (!resumable || run.isUnderWay) throw new Problem('run-state', `the run is ${state}: there is nothing to resume`, { state });
+    if (!resumable) throw new Problem('run-state', `the run is ${state}: there is nothing to resume`, { state });
+    await run.ended;
     await run.change({ state: 'queued', ending: null, exitCode: null, reason: null, endedAt: null, resumable: false, crashes: 0 });
     this.#enqueue(run);
   }
@@ -147,8 +148,9 @@ export class Runs {
   /** Deletes a run and its files. Throws a Problem (`run-state`) while it is under way or waits. */
   async delete(run: ServedRun): Promise<void> {
     const { state } = run.stored;
-    if (!ended.includes(state) || run.isUnderWay) throw new Problem('run-state', `the run is ${state}: stop it first`, { state });
+    if (!ended.includes(state)) throw new Problem('run-state', `the run is ${state}: stop it first`, { state });
     this.#runs.delete(run.id);
+    await run.ended;
     await run.folder.delete();
   }
 
@@ -186,10 +188,10 @@ export class Runs {
   }
 
   async #takeUp(run: ServedRun, resumes: boolean): Promise<void> {
-    const { state, isWaiting, hasBegun } = run.stored;
+    const { state, isWaiting } = run.stored;
     const crashes = run.stored.crashes + (isWaiting || state === 'queued' ? 0 : 1);
     const gaveUp = crashes >= maxCrashes || (crashes > 0 && !resumes);
-    if (gaveUp && hasBegun) {
+    if (gaveUp) {
       const reason = resumes ? `the server crashed ${maxCrashes} times during this run` : 'the server crashed during this run';
       await run.change({
         state: 'stopped',

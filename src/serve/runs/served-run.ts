@@ -3,7 +3,7 @@ import type { RunShape } from '../shapes.ts';
 import { RunEvents } from './run-events.ts';
 import type { RunFolder } from './run-folder.ts';
 import { RunPart } from './run-part.ts';
-import { type StoredRun, sumOfTotals } from './stored-run.ts';
+import type { StoredRun } from './stored-run.ts';
 
 const progressEveryMs = 250;
 
@@ -90,22 +90,20 @@ export class ServedRun {
   }
 
   #totals() {
-    const part = this.#part?.totals();
-    return part ? sumOfTotals(this.stored.totals, part) : this.stored.totals;
+    return this.#part?.totals() ?? this.stored.totals;
   }
 
   async #toEnd(part: RunPart, ended: (part: { readonly records: number; readonly credits: number }) => void): Promise<void> {
     const startedAt = this.stored.startedAt ?? new Date().toISOString();
-    await this.change({ state: 'running', startedAt, endedAt: null, ending: null, exitCode: null, reason: null, resumable: false });
+    const parts = this.stored.parts + 1;
+    await this.change({ state: 'running', parts, startedAt, endedAt: null, ending: null, exitCode: null, reason: null, resumable: false });
     const stopProgress = this.#showProgress(part);
     const running = part.run();
-    // From here on a crash leaves files that a resumption needs.
-    this.stored.hasBegun = true;
-    await this.change({});
     const { ending, exitCode, reason, counts, totals } = await running;
     stopProgress();
-    if (counts) ended({ records: counts.read - this.stored.counts.read, credits: totals?.credits ?? 0 });
-    const figures = { ...(counts && { counts }), ...(totals && { totals: sumOfTotals(this.stored.totals, totals) }) };
+    const { counts: before, totals: paid } = this.stored;
+    if (counts) ended({ records: counts.read - before.read, credits: totals.credits - paid.credits });
+    const figures = { ...(counts && { counts }), totals };
     // The server stops: its next start goes on with the run.
     if (this.stored.isWaiting && ending === 'interrupted') return this.change({ state: 'queued', ...figures });
     const state = ending === 'complete' ? 'finished' : ending === 'failed' ? 'failed' : 'stopped';

@@ -37,10 +37,10 @@ export interface StoredRun {
   resumable: boolean;
   /** Starts of the server that found it under way. */
   crashes: number;
-  /** True once a part of it has begun: the next one resumes. */
-  hasBegun: boolean;
+  /** Parts that have begun: all but the first resume. */
+  parts: number;
   counts: RunShape['counts'];
-  /** Of the parts that have ended. */
+  /** Of the parts that have ended, over all of them. */
   totals: Totals;
 }
 

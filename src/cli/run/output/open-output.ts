@@ -26,6 +26,7 @@ export interface OutputRun {
   readonly from: Checkpoint;
   credits(): number;
   costs(): Readonly<Record<string, number>> | undefined;
+  notes?: (() => object) | undefined;
   /** The output into which a retry inserts its rows; absent for other runs. */
   readonly old?: OldOutput | undefined;
   /** True if the run is complete: its files stay as they are. */
@@ -51,6 +52,7 @@ export async function openOutput(plan: OutputPlan, run: OutputRun): Promise<File
     from,
     credits: run.credits,
     costs: run.costs,
+    notes: run.notes,
     old: run.old && new OldRows(run.old, from.copied ?? 0),
     publish: run.publish,
   });
