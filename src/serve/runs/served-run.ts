@@ -45,12 +45,11 @@ export class ServedRun {
     return this.#ended;
   }
 
-  /** Changes the state and saves the run. Throws an AutomateError (`output`). */
+  /** Changes the run once that is saved, one change after another. Throws an AutomateError (`output`). */
   async change(changes: Partial<StoredRun>): Promise<void> {
-    Object.assign(this.stored, changes);
-    const { state, ending, reason } = this.stored;
-    if (changes.state !== undefined) this.events.state(state, ending, reason);
-    this.#saving = this.#saving.catch(() => undefined).then(() => this.folder.save(this.stored));
+    this.#saving = this.#saving
+      .catch(() => undefined)
+      .then(() => this.folder.save({ ...this.stored, ...changes }).then(() => this.#changed(changes)));
     await this.#saving;
   }
 
@@ -115,6 +114,12 @@ export class ServedRun {
     });
     this.#part = undefined;
     this.events.end(this.json());
+  }
+
+  #changed(changes: Partial<StoredRun>): void {
+    Object.assign(this.stored, changes);
+    const { state, ending, reason } = this.stored;
+    if (changes.state !== undefined) this.events.state(state, ending, reason);
   }
 
   /** Tells the listeners the progress. Returns what ends it. */
