@@ -321,6 +321,40 @@ test('every change is in the audit', async () => {
   );
 });
 
+test('commands that change the allowance or connections are in the audit of a home with keys', async () => {
+  const place = await workplace();
+  const change = async (limit: string) => {
+    await place.automate(['credits', 'limit', limit]);
+    await place.automate(['connections', 'add', 'http', 'crm', '--base-url', 'https://crm.example.com', '--auth', 'none']);
+    await place.automate(['connections', 'add', 'mcp', 'tools', '--url', 'https://mcp.example.com/mcp', '--no-test']);
+    return place.automate(['connections', 'remove', 'crm']);
+  };
+  expect(await change('10')).toMatchObject({ code: 0, stderr: '"crm" is removed\n' });
+  expect(await readAllFiles(place)).not.toContain('connection.add');
+  await place.automate(['connections', 'remove', 'tools']);
+  await make(place, 'crm');
+  await change('unlimited');
+  const lines = withDatabase(place, (database) => new AuditStore(database, Date.now).read({ limit: 10 }));
+  expect(lines.map(({ who, what, target }) => [who, what, target])).toEqual([
+    ['command', 'connection.remove', 'crm'],
+    ['command', 'connection.add', 'tools'],
+    ['command', 'connection.add', 'crm'],
+    ['command', 'allowance.set', 'unlimited'],
+    ['command', 'key.create', expect.stringMatching(/^key_/)],
+  ]);
+});
+
+test('an audit that cannot be written is a warning for a command that is about something else', async () => {
+  const place = await workplace();
+  await mkdir(place.path('.automate'));
+  await writeFile(place.path('.automate/serve.db'), 'x'.repeat(5000));
+  const { code, stderr } = await place.automate(['credits', 'limit', '5']);
+  expect([code, stderr]).toEqual([
+    0,
+    expect.stringMatching(/^warning: the audit was not written: the server's database .*\n(?:.*\n)*.*allowance is 5 credits\n$/),
+  ]);
+});
+
 describe('keys usage', () => {
   /** A key with two days of work, and credits in the ledger. */
   async function used() {

@@ -4,6 +4,7 @@ import { compileSavedConnection, connectionProblem, connectionText } from '../..
 import { savedConnections } from '../../io/connections.ts';
 import { type Asker, findAsker } from '../ask.ts';
 import { exitCodes } from '../exit.ts';
+import { noteInAudit } from '../keys/audit-note.ts';
 import type { Terminal } from '../terminal.ts';
 import type { AddOptions } from './connection-options.ts';
 import { authOf } from './connections-auth.ts';
@@ -20,6 +21,7 @@ export async function addMcpCommand(given: string | undefined, options: AddOptio
   if (auth && auth.type !== 'oauth2_authorization_code') await offerSecret(auth, asker, terminal, options.env);
   const server = options.test ? await testServer(connection, options, terminal) : undefined;
   await saveConnection(name, written, options);
+  noteInAudit('connection.add', name, terminal);
   if (server) await cacheToolServer(name, savedConnections(process.env)[name] ?? written, server, terminal);
   await terminal.print(connectionText(name, written));
   if (server) printServer(server, terminal);

@@ -4,6 +4,7 @@ import { didYouMean } from '../../core/text/suggest.ts';
 import { compileSavedConnection, connectionProblem, connectionText } from '../../flow/saved-connection.ts';
 import { type Asker, findAsker } from '../ask.ts';
 import { exitCodes } from '../exit.ts';
+import { noteInAudit } from '../keys/audit-note.ts';
 import type { Terminal } from '../terminal.ts';
 import { type AddOptions, addOptions } from './connection-options.ts';
 import { authOf, exampleOf } from './connections-auth.ts';
@@ -28,6 +29,7 @@ export async function addCommand(
     throw new AutomateError('usage', (error as Error).message);
   }
   await saveConnection(name, written, options);
+  noteInAudit('connection.add', name, terminal);
   await terminal.print(connectionText(name, written));
   terminal.say(`"${name}" is saved; try it: automate connections test ${name}`);
   try {

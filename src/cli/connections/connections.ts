@@ -4,6 +4,7 @@ import { didYouMean } from '../../core/text/suggest.ts';
 import { compileSavedConnection, connectionText } from '../../flow/saved-connection.ts';
 import { changeConnections, type SavedConnections, savedConnections } from '../../io/connections.ts';
 import { exitCodes } from '../exit.ts';
+import { noteInAudit } from '../keys/audit-note.ts';
 import { tableText } from '../show/structure.ts';
 import type { Terminal } from '../terminal.ts';
 
@@ -48,6 +49,7 @@ export async function showCommand(name: string, options: { json?: boolean }, ter
 export async function removeCommand(name: string, terminal: Terminal): Promise<number> {
   findSaved(name);
   await changeConnections(process.env, (saved) => Object.fromEntries(Object.entries(saved).filter(([other]) => other !== name)));
+  noteInAudit('connection.remove', name, terminal);
   terminal.say(`"${name}" is removed`);
   return exitCodes.success;
 }

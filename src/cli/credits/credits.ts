@@ -6,6 +6,7 @@ import { type Book, monthOf, openBook } from '../../io/ledger/book.ts';
 import { heldCredits, settleDead } from '../../io/ledger/holds.ts';
 import { createCsvWriter } from '../../io/records/writers/csv-writer.ts';
 import { exitCodes } from '../exit.ts';
+import { noteInAudit } from '../keys/audit-note.ts';
 import { bookPath } from '../run/run-ledger.ts';
 import { historyText, keySums, sums, usageText } from '../show/credits.ts';
 import { creditsText } from '../show/number.ts';
@@ -50,6 +51,7 @@ export async function limitCommand(written: string, terminal: Terminal): Promise
   } finally {
     book.close();
   }
+  noteInAudit('allowance.set', limit === undefined ? 'unlimited' : String(limit), terminal);
   terminal.say(limit === undefined ? 'the monthly allowance is unlimited' : `the monthly allowance is ${creditsText(limit)}`);
   return exitCodes.success;
 }

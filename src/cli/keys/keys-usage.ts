@@ -1,6 +1,5 @@
 import { AutomateError } from '../../core/failure.ts';
 import { monthOf } from '../../io/ledger/book.ts';
-import { restOf } from '../../io/ledger/rest.ts';
 import type { ApiKey } from '../../io/server/api-key.ts';
 import type { KeyUsage } from '../../io/server/usage.ts';
 import { withBook } from '../credits/credits.ts';
@@ -52,16 +51,17 @@ function monthArgument(text: string | undefined): string {
   throw new AutomateError('usage', `--month: expected a month such as 2026-11, found "${text}"`);
 }
 
-/** The work of keys in a month. The credits are those of the ledger, which counts each action before it is sent. */
+/** The work of keys in a month. The ledger learns of calls a little later, and counts in memory can be lost: the larger number is right. */
 function monthsOf(month: string, [keys, usage]: readonly [readonly ApiKey[], readonly KeyUsage[]]): MonthOfKey[] {
-  const rests = withBook((book) =>
-    keys.map((key) => restOf(book, 'key', { month, key: { ...key, quota: key.quota ?? Number.POSITIVE_INFINITY } })),
-  );
-  return keys.map((key, index) => ({
-    key,
-    month,
-    days: usage.filter((day) => day.key === key.id),
-    credits: Math.round((rests?.[index]?.spent ?? 0) * 1e6) / 1e6,
-    remaining: key.quota === undefined ? undefined : (rests?.[index]?.remaining ?? key.quota),
-  }));
+  const spent = withBook((book) => book.spent(month)) ?? [];
+  return keys.map((key) => {
+    const days = usage.filter((day) => day.key === key.id);
+    const inLedger = sumOf(spent.filter((account) => account.key === key.id));
+    const credits = Math.round(Math.max(inLedger, sumOf(days)) * 1e6) / 1e6;
+    return { key, month, days, credits, remaining: key.quota === undefined ? undefined : Math.max(0, key.quota - credits) };
+  });
+}
+
+function sumOf(entries: readonly { readonly credits: number }[]): number {
+  return entries.reduce((sum, { credits }) => sum + credits, 0);
 }

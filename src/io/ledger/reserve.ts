@@ -101,7 +101,7 @@ export class Reserve {
 
   /** Writes to the book what was spent, and gives back what is held beside. */
   giveBack(): void {
-    if (!this.#log || this.#isClosed) return;
+    if (!this.#log || this.#isClosed || (this.#available === 0 && this.#logged === this.#loggedInBook)) return;
     this.#renew(0, 0, 0);
     this.#available = 0;
   }

@@ -7,11 +7,16 @@ export interface UsageTarget {
 }
 
 const minuteMs = 60_000;
+const dayMs = 86_400_000;
+
+type Mutable<Type> = { -readonly [Name in keyof Type]: Type[Name] };
 
 /** Counts the work of keys by day in memory, and writes it at most once a minute. */
 export class UsageCounter {
-  #counts = new Map<string, KeyUsage>();
+  #counts = new Map<string, Mutable<KeyUsage>>();
   #writtenMs: number;
+  /** The day of the last count, and its number since 1970. */
+  #day = { name: '', number: -1 };
 
   constructor(
     readonly target: UsageTarget,
@@ -21,20 +26,14 @@ export class UsageCounter {
   }
 
   /** Counts work of a key, by its id. A request is a use of the key. */
-  count(key: string, more: Partial<UsageCounts>): void {
+  count(key: string, { requests = 0, refused = 0, records = 0, credits = 0 }: Partial<UsageCounts>): void {
     const now = this.clock.wallNow();
-    const day = new Date(now).toISOString().slice(0, 10);
-    const { requests = 0, refused = 0, records = 0, credits = 0 } = more;
-    const found = this.#counts.get(`${day} ${key}`);
-    this.#counts.set(`${day} ${key}`, {
-      key,
-      day,
-      requests: (found?.requests ?? 0) + requests,
-      refused: (found?.refused ?? 0) + refused,
-      records: (found?.records ?? 0) + records,
-      credits: (found?.credits ?? 0) + credits,
-      lastUsedAtMs: requests + refused > 0 ? Math.floor(now / minuteMs) * minuteMs : found?.lastUsedAtMs,
-    });
+    const counts = this.#countsOf(key, now);
+    counts.requests += requests;
+    counts.refused += refused;
+    counts.records += records;
+    counts.credits += credits;
+    if (requests + refused > 0) counts.lastUsedAtMs = Math.floor(now / minuteMs) * minuteMs;
   }
 
   /** Counts that are not written yet. */
@@ -52,5 +51,16 @@ export class UsageCounter {
     this.#writtenMs = this.clock.now();
     this.target.add(this.pending());
     this.#counts = new Map();
+  }
+
+  #countsOf(key: string, now: number): Mutable<KeyUsage> {
+    const number = Math.floor(now / dayMs);
+    if (number !== this.#day.number) this.#day = { number, name: new Date(now).toISOString().slice(0, 10) };
+    const day = this.#day.name;
+    const found = this.#counts.get(day + key);
+    if (found) return found;
+    const counts = { key, day, requests: 0, refused: 0, records: 0, credits: 0, lastUsedAtMs: undefined };
+    this.#counts.set(day + key, counts);
+    return counts;
   }
 }
