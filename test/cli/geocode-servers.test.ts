@@ -1,4 +1,5 @@
-import { describe, expect, test } from 'vitest';
+import { describe, expect, onTestFinished, test } from 'vitest';
+import { createDemoApi } from '../../src/io/demo/api.ts';
 import { readCredits, workplace } from '../helpers/cli.ts';
 import type { FakeAnswer } from '../helpers/fake-answer.ts';
 import { type Asked, addressesOf, answerLine, type GeocodeProvider, geocodeServer } from '../helpers/geocode-server.ts';
@@ -110,5 +111,73 @@ describe('the other commands with a geocode over a connection', () => {
     const { code } = await here.automate(run);
     expect({ code, requests: here.server.requests }).toEqual({ code: 4, requests: [] });
     expect(await readCredits(here)).toMatchObject({ spent: 0 });
+  });
+});
+
+describe('automate geocode with a provider', () => {
+  /** A place with a saved connection to a server. */
+  async function connected(origin: string) {
+    const place = await workplace();
+    await place.automate(['connections', 'add', 'http', 'own', '--base-url', origin, '--auth', 'none']);
+    return place;
+  }
+
+  test('asks the server of the connection, for one credit', async () => {
+    const here = await connected((await geocodeServer('census-us')).origin);
+    const { code, stdout } = await here.automate(['geocode', '100 Main St, Chicago', '--provider', 'census-us', '--connection', 'own']);
+    expect(code).toBe(0);
+    expect(stdout).toBe(`house        100 MAIN ST, CHICAGO, IL, 60600
+part of      CHICAGO
+region       Illinois (IL)
+country      United States of America (US)
+coordinates  41.9, -87.6
+
+data: This product uses the Census Bureau Data API but is not endorsed or certified by the Census Bureau.
+`);
+    expect(await readCredits(here)).toMatchObject({ spent: 1 });
+  });
+
+  test.each([
+    ['nominatim', ['--point', '41.9,-87.6']],
+    ['photon', ['100 Main St, Chicago', '--country', 'us']],
+  ] as const)('prints the document of %s with --json', async (provider, words) => {
+    const here = await connected((await geocodeServer(provider)).origin);
+    const { stdout } = await here.automate(['geocode', ...words, '--provider', provider, '--connection', 'own', '--json']);
+    expect(JSON.parse(stdout)).toMatchObject({ match: true, level: 'house', housenumber: '100', region: 'Illinois', country_code: 'US' });
+  });
+
+  test('nothing found, and a server that refuses: exit 4, with one line', async () => {
+    const here = await connected(
+      (await geocodeServer('photon', (_, index) => (index === 0 ? undefined : { status: 400, body: 'no' }))).origin,
+    );
+    const asked = ['geocode', '1 Nowhere Rd', '--provider', 'photon', '--connection', 'own'];
+    expect(await here.automate(asked)).toMatchObject({ code: 4, stdout: '', stderr: 'no place fits "1 Nowhere Rd"\n' });
+    expect(await here.automate(asked)).toMatchObject({ code: 4, stdout: '', stderr: 'failed: http: the server answered 400: no\n' });
+  });
+
+  test.each([
+    [['--provider', 'google'], 2, 'expected embedded, census-us, nominatim or photon, found "google"'],
+    [['--connection', 'own'], 2, 'provider: embedded is answered by embedded data: no server is asked'],
+    [['--provider', 'photon', '--connection', 'other'], 7, 'no connection "other"; there are own'],
+    [['--provider', 'census-us', '--country', 'DE'], 2, 'census-us knows only addresses in the USA'],
+  ])('%j is refused at no cost: exit %i', async (words, exitCode, message) => {
+    const server = await geocodeServer('photon');
+    const here = await connected(server.origin);
+    const { code, stderr } = await here.automate(['geocode', 'Paris', ...words]);
+    expect({ code, requests: server.requests.length }).toEqual({ code: exitCode, requests: 0 });
+    expect(stderr).toContain(`automate: ${message}`);
+  });
+
+  test.each(['nominatim', 'photon'])('is answered by the demo API, as %s answers', async (provider) => {
+    const api = await createDemoApi();
+    onTestFinished(api.close);
+    const here = await connected(api.origin);
+    const options = ['--provider', provider, '--connection', 'own', '--json'];
+    const zurich = { name: 'Zurich Airport', lat: 47.450604, lon: 8.561746, country: 'Switzerland', country_code: 'CH', level: 'house' };
+    expect(JSON.parse((await here.automate(['geocode', 'Zurich, Switzerland', ...options])).stdout)).toMatchObject(zurich);
+    const near = await here.automate(['geocode', '--point', '47.4,8.5', ...options]);
+    expect(JSON.parse(near.stdout)).toMatchObject({ ...zurich, distance_m: 7297 });
+    expect((await here.automate(['geocode', '--point', '0,-150', ...options])).code).toBe(4);
+    expect((await here.automate(['geocode', 'Xyzzy', ...options])).code).toBe(4);
   });
 });

@@ -5,6 +5,7 @@ import { answerWith, type DemoAnswer, type Route, refuse } from './answer.ts';
 import { censusRoute, worldBankRoute } from './census.ts';
 import { geocoderRoutes } from './geocoder.ts';
 import { chatRoute } from './model.ts';
+import { openStreetMapRoutes } from './openstreetmap.ts';
 
 /** Creates all endpoints. Their answers are prepared once, so that a run never waits for the API. */
 export function createRoutes(): Route[] {
@@ -22,6 +23,7 @@ export function createRoutes(): Route[] {
     ...exportRoutes((country) => (countries.has(country) ? { airports: airportsOf(country) } : undefined)),
     ...flightRoutes(codes),
     ...geocoderRoutes(),
+    ...openStreetMapRoutes(),
     censusRoute(),
     worldBankRoute(data.countries),
     chatRoute(),

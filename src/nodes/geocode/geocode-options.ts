@@ -32,6 +32,9 @@ const distance = describedAs(
   z.string().regex(/^\d+(\.\d+)? ?(m|km|mi)$/),
 );
 
+/** The providers by name. */
+export const providerNames = ['embedded', 'census-us', 'nominatim', 'photon'] as const;
+
 /** The options of a geocode node. */
 export const geocodeOptions = z.strictObject({
   address: z
@@ -46,7 +49,7 @@ export const geocodeOptions = z.strictObject({
     .optional()
     .describe('instead of address: decimal degrees (WGS 84); finds the place nearest to them'),
   provider: z
-    .enum(['embedded', 'census-us', 'nominatim', 'photon'])
+    .enum(providerNames)
     .default('embedded')
     .describe(
       'who answers. embedded: places of 500 inhabitants and more, regions and countries, on this machine; census-us: houses in the USA; nominatim, photon: OpenStreetMap',
