@@ -1,5 +1,6 @@
 // Bundles src into dist, beside the data that belong to it.
 import { copyFileSync, mkdirSync, readdirSync, rmSync } from 'node:fs';
+import { resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { build } from 'esbuild';
 import { buildData } from './build-data.mjs';
@@ -44,11 +45,23 @@ const serverApart = {
   },
 };
 
+/** The errors are in a file that all others share: each class is there once, so that `instanceof` holds. */
+const errorsApart = {
+  name: 'errors-apart',
+  setup: ({ onResolve }) => {
+    const errors = beside('../src/core/failure.ts');
+    onResolve({ filter: /\/failure\.ts$/ }, ({ resolveDir, path }) =>
+      resolve(resolveDir, path) === errors ? { path: './failure.cjs', external: true } : undefined,
+    );
+  },
+};
+
 const inFilesOfTheirOwn = {
   name: 'in-files-of-their-own',
   setup: ({ onResolve }) => {
     for (const name of Object.keys(packages))
       onResolve({ filter: new RegExp(`^${name}(/|$)`) }, () => ({ path: `./${fileOf(name)}.cjs`, external: true }));
+    onResolve({ filter: /\/io\/lookups\// }, () => ({ path: './lookups.cjs', external: true }));
     onResolve({ filter: /\/ui\/report\/report\.tsx$/ }, () => ({ path: './report.cjs', external: true }));
   },
 };
@@ -66,6 +79,11 @@ const commonJs = { ...shared, format: 'cjs', outExtension: { '.js': '.cjs' }, le
 
 await build({ ...commonJs, entryPoints: Object.entries(packages).map(([name, path]) => ({ in: path, out: fileOf(name) })) });
 
+await build({ ...commonJs, entryPoints: [{ in: 'src/core/failure.ts', out: 'failure' }] });
+
+// The lookups in embedded data: most flows have none.
+await build({ ...commonJs, entryPoints: [{ in: beside('lookups-parts.mjs'), out: 'lookups' }], plugins: [errorsApart] });
+
 // The page of a run, for --report alone.
 await build({ ...commonJs, entryPoints: [{ in: 'src/ui/report/report.tsx', out: 'report' }], loader: { '.css': 'text' } });
 
@@ -82,7 +100,7 @@ await build({
     { in: 'src/cli/main.ts', out: 'main' },
     { in: 'src/serve/serve.ts', out: 'serve' },
   ],
-  plugins: [inFilesOfTheirOwn, serverApart],
+  plugins: [errorsApart, inFilesOfTheirOwn, serverApart],
   // The packages' files are CommonJS, too: require loads them, and the cache of compiled code holds them.
   supported: { 'dynamic-import': false },
   define: { 'import.meta.url': 'urlOfBundle' },

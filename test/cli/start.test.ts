@@ -52,6 +52,16 @@ describe('the program', () => {
   });
 });
 
+describe('the files of the program', () => {
+  test('hold no lookups where a flow has none', async () => {
+    const { folder, start } = await startPlace();
+    expect(start(run, [], { NODE_V8_COVERAGE: 'coverage' })).toEqual(works);
+    const files = await filesIn(join(folder, 'coverage'));
+    expect(files).toContain('main.cjs');
+    expect(files.filter((name) => ['lookups.cjs', 'serve.cjs', 'report.cjs'].includes(name))).toEqual([]);
+  });
+});
+
 describe('compiled code', () => {
   test("is stored in the user's cache folder, closed to others, from Node 22 on", async () => {
     const { folder, start } = await startPlace();
@@ -91,12 +101,19 @@ describe('the parts of undici in the bundle', () => {
   });
 });
 
+/** The files of dist that ran. */
+async function scriptsIn(coverage: string): Promise<Coverage['result'][number][]> {
+  const reports = await Promise.all((await readdir(coverage)).map((file) => readFile(join(coverage, file), 'utf8')));
+  return reports.flatMap((text) => (JSON.parse(text) as Coverage).result).filter(({ url }) => url.includes('/dist/'));
+}
+
+async function filesIn(coverage: string): Promise<string[]> {
+  return (await scriptsIn(coverage)).map(({ url }) => url.slice(url.lastIndexOf('/') + 1));
+}
+
 /** The modules of the bundle that ran: each is a function with the name of its file. */
 async function modulesIn(coverage: string): Promise<string[]> {
-  const reports = await Promise.all((await readdir(coverage)).map((file) => readFile(join(coverage, file), 'utf8')));
-  return reports
-    .flatMap((text) => (JSON.parse(text) as Coverage).result)
-    .filter(({ url }) => url.includes('/dist/'))
+  return (await scriptsIn(coverage))
     .flatMap(({ functions }) => functions)
     .filter(({ ranges }) => (ranges[0]?.count ?? 0) > 0)
     .map(({ functionName }) => functionName);
