@@ -33,11 +33,16 @@ const maxCalls = 256;
 /** A runtime is made anew after this time: its secrets may have changed. */
 const maxAgeMs = 60_000;
 
+/** A runtime without a call gives back the credits that it holds after this time. */
+const idleMs = 200;
+
 interface Kept {
   readonly flow: ServedFlow;
   readonly runtime: Promise<FlowRuntime>;
   readonly untilMs: number;
   calls: number;
+  /** Ends the wait of a runtime without a call. */
+  idle?: NodeJS.Timeout;
 }
 
 /** The calls of all flows. */
@@ -61,6 +66,7 @@ export class Calls {
     this.#underWay++;
     const kept = this.#runtimeOf(request);
     kept.calls++;
+    clearTimeout(kept.idle);
     try {
       const runtime = await kept.runtime.catch(asProblem(request.flow));
       const call = startCall(runtime, request.fields);
@@ -69,6 +75,7 @@ export class Calls {
     } finally {
       this.#underWay--;
       kept.calls--;
+      this.#giveBackLater(kept);
       this.#forgetOld();
     }
   }
@@ -110,6 +117,16 @@ export class Calls {
     this.#kept.set(name, kept);
     runtime.catch(() => this.#kept.get(name) === kept && this.#kept.delete(name));
     return kept;
+  }
+
+  #giveBackLater(kept: Kept): void {
+    if (kept.calls > 0) return;
+    kept.idle = setTimeout(() => {
+      const runtime = kept.runtime.catch(() => undefined);
+      const given = runtime.then((opened) => (kept.calls === 0 ? opened?.giveBack() : undefined));
+      given.catch((error: unknown) => this.#shared.say((error as Error).message));
+    }, idleMs);
+    kept.idle.unref();
   }
 
   #forgetOld(): void {

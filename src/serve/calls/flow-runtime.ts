@@ -76,6 +76,11 @@ export class FlowRuntime {
     return { run, output, credits: () => paid.spent };
   }
 
+  /** Writes to the ledger what its calls have spent, and gives back what is held beside: other runs may need it. */
+  giveBack(): void {
+    this.#ledger.giveBack();
+  }
+
   async close(): Promise<void> {
     await this.#ports.close();
     this.#ledger.close();
