@@ -180,4 +180,17 @@ data: This product uses the Census Bureau Data API but is not endorsed or certif
     expect((await here.automate(['geocode', '--point', '0,-150', ...options])).code).toBe(4);
     expect((await here.automate(['geocode', 'Xyzzy', ...options])).code).toBe(4);
   });
+
+  test('a batch is answered by the demo API, as the Census Bureau answers', async () => {
+    const api = await createDemoApi();
+    onTestFinished(api.close);
+    const here = await workplace({
+      'flow.yaml': `connections: { own: { type: http, base_url: "${api.origin}" } }\nnodes: [{ type: geocode, provider: census-us, connection: own, batch: 9, address: { street: "{{street}}", postcode: "{{zip}}" }, geographies: true, map: { at: lat, tract: fips.tract } }]\n`,
+      'rows.csv': 'street,zip\n"233 S Wacker Dr, ""Tower""",60606\n1 Nowhere Rd,60606\n350 5th Ave,10118\n',
+    });
+    expect((await here.automate(run)).code).toBe(0);
+    expect(await here.read('out.csv')).toBe(
+      'street,zip,at,tract\n"233 S Wacker Dr, ""Tower""",60606,41.87888,17031839100\n1 Nowhere Rd,60606,,\n350 5th Ave,10118,40.74844,36061007600\n',
+    );
+  });
 });

@@ -1,3 +1,6 @@
+import type { IncomingMessage } from 'node:http';
+import { text } from 'node:stream/consumers';
+import { parse } from 'csv-parse/sync';
 import { answerWith, type DemoAnswer, type Route } from './answer.ts';
 
 /** A house, and the tract of the census in which it stands. */
@@ -35,6 +38,7 @@ export function geocoderRoutes(): Route[] {
       path: /^\/geocoder\/(locations|geographies)\/(?:oneline)?address$/,
       answer: (kind, { url }) => find(kind, queryOf(url)),
     },
+    { method: 'POST', path: /^\/geocoder\/(locations|geographies)\/addressbatch$/, answer: findAll },
     { method: 'GET', path: /^\/geocoder\/geographies\/coordinates$/, answer: (_, { url }) => around(queryOf(url)) },
   ];
 }
@@ -46,22 +50,51 @@ function queryOf(url = ''): URLSearchParams {
 function find(kind: string, query: URLSearchParams): DemoAnswer {
   const refusal = missing(query, ['benchmark', ...(kind === 'geographies' ? ['vintage'] : []), query.has('street') ? 'street' : 'address']);
   if (refusal) return refusal;
-  const words = ['street', 'city', 'state', 'zip', 'address']
-    .flatMap((name) => query.get(name) ?? [])
-    .join(' ')
-    .toUpperCase();
-  const found = houses.filter(
-    ({ number, street, zip, city }) =>
-      [number, street].every((word) => words.includes(word)) && [zip, city].some((word) => words.includes(word)),
-  );
+  const found = housesAt(['street', 'city', 'state', 'zip', 'address'].flatMap((name) => query.get(name) ?? []));
   const addressMatches = found.map((one) => ({
-    matchedAddress: [one.line, one.city, one.state, one.zip].join(', '),
+    matchedAddress: addressOf(one),
     coordinates: { x: one.lon, y: one.lat },
     tigerLine: { side: 'L', tigerLineId: '76355984' },
     addressComponents: { zip: one.zip, streetName: one.street, city: one.city, state: one.state },
     ...(kind === 'geographies' && { geographies: geographiesOf(one) }),
   }));
   return answerWith({ result: { input: Object.fromEntries(query), addressMatches } });
+}
+
+/** The houses that the parts of an address fit. */
+function housesAt(parts: readonly string[]): House[] {
+  const words = parts.join(' ').toUpperCase();
+  return houses.filter(
+    ({ number, street, zip, city }) =>
+      [number, street].every((word) => words.includes(word)) && [zip, city].some((word) => words.includes(word)),
+  );
+}
+
+function addressOf({ line, city, state, zip }: House): string {
+  return [line, city, state, zip].join(', ');
+}
+
+/** Takes a form with a file of addresses. Answers a CSV, in the reverse order. */
+async function findAll(kind: string, request: IncomingMessage): Promise<DemoAnswer> {
+  const { 'content-type': type = '' } = request.headers;
+  const form = await new Response(await text(request), { headers: { 'content-type': type } }).formData().catch(() => undefined);
+  const file = form?.get('addressFile');
+  if (!form?.get('benchmark') || !(file instanceof Blob))
+    return answerWith({ errors: ['expected addressFile and benchmark'], status: '400' }, 400);
+  const rows: string[][] = parse(await file.text(), { relaxColumnCount: true });
+  const body = rows.reverse().map(([number = '', ...address]) => `${lineFor(number, address, kind)}\n`);
+  return { status: 200, headers: { 'content-type': 'text/csv;charset=UTF-8' }, body: body.join('') };
+}
+
+function lineFor(number: string, address: readonly string[], kind: string): string {
+  const [found] = housesAt(address);
+  const cells = [number, address.join(', '), found ? 'Match' : 'No_Match'];
+  if (found) {
+    cells.push('Exact', addressOf(found), `${found.lon},${found.lat}`, '76355984', 'L');
+    const { tract } = found;
+    if (kind === 'geographies') cells.push(tract.slice(0, 2), tract.slice(2, 5), tract.slice(5), '1000');
+  }
+  return cells.map((cell) => `"${cell.replaceAll('"', '""')}"`).join(',');
 }
 
 /** The units around a point that is within about 1 km of a house. */
