@@ -79,6 +79,20 @@ describe('a run with census', () => {
     expect(await place.read('out.csv')).toBe('tract,people,income\n17031000100,1100,52500\n17031000300,1300,\n');
   });
 
+  test('keeps an answer without units, too', async () => {
+    const { server, place, automate } = await censusPlace('tract\n17999000100\n');
+    expect((await automate(run)).stderr).toContain('census: matched 0 of 1\n');
+    expect((await automate([...run, '--force'])).stderr).toContain('census: matched 0 of 1\n');
+    expect([server.requests.length, await place.read('out.csv')]).toEqual([1, 'tract,people,income\n17999000100,,\n']);
+  });
+
+  test('names the credential of the node as the one to store', async () => {
+    const yaml = `nodes: [{ type: census, credential: my-key, year: 2024, geoid: "{{tract}}", ${variables} }]\n`;
+    const { code, stderr } = await (await workplace({ 'flow.yaml': yaml, 'rows.csv': two })).automate(run);
+    expect(code).toBe(7);
+    expect(stderr).toContain('automate credentials set my-key');
+  });
+
   test('without the key nothing is sent: exit code 7, with the place where it is had', async () => {
     const place = await workplace({
       'flow.yaml': `nodes: [{ type: census, year: 2024, geoid: "{{tract}}", ${variables} }]\n`,

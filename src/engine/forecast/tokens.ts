@@ -19,7 +19,7 @@ interface Known {
   input: number;
 }
 
-/** Counts the tokens of questions to language models. Those that need earlier answers are taken to be as long as the others. */
+/** Counts the tokens of questions to language models. Those that are not known yet are taken to be as long as the others. */
 export class TokenCounts {
   readonly #steps: readonly Step[];
   readonly #known: readonly Known[];
@@ -55,9 +55,8 @@ export class TokenCounts {
     const { tokens } = this.#steps[index]?.node.action ?? {};
     if (!tokens) return undefined;
     const known = this.#known[index] as Known;
-    const others = Math.max(0, expected - known.questions);
     const length = known.questions > 0 ? known.input / known.questions : (probes.of(index)?.inputTokens ?? 0);
-    const input = Math.round(known.input + others * length);
+    const input = Math.round(expected * length);
     const maxOutput = expected * tokens.maxOutput;
     return { input, maxOutput, maxCost: tokens.cost(input, maxOutput) };
   }

@@ -220,6 +220,11 @@ describe('the tokens of a forecast', () => {
     expect(tokens?.maxCost).toBeUndefined();
   });
 
+  test('are those of one question where a cache answers the others', async () => {
+    const { tokens } = await forecast(`nodes: [${llm('prompt: "{{t}}", cache: 1h')}]`, [{ t: '12345678' }, { t: '12345678' }]);
+    expect(tokens).toMatchObject({ input: 2, maxOutput: 100 });
+  });
+
   test('are guessed for questions that need earlier answers', async () => {
     const flow = `nodes: [{ type: http, url: "${api}/{{n}}", map: [a] }, ${llm('prompt: "{{a}}1234567"')}]`;
     expect((await forecast(flow, [{ n: 1 }, { n: 2 }])).tokens).toMatchObject({ input: 4, maxOutput: 200 });
