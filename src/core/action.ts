@@ -24,6 +24,8 @@ export interface FieldUse {
 export interface CredentialNeed extends FieldUse, SecretUse {
   /** The way to get one; absent if `credentials set` is the way. */
   readonly wayOut?: string;
+  /** The place where such a secret is had; absent if its owner knows. */
+  readonly hint?: string;
 }
 
 /** A request that a node sends. */

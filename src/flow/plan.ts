@@ -36,17 +36,18 @@ export function planOf(name: string, steps: readonly PlacedStep[], { source, war
 export function credentialsOf(steps: readonly PlacedStep[], source: Source): CredentialUse[] {
   const uses: CredentialUse[] = [];
   for (const { at, node } of allSteps(steps) as PlacedStep[]) {
-    for (const { field: name, isPair, origins, at: option, wayOut } of node.action?.credentials ?? []) {
-      const problem = (message: string) => source.at([...at, ...option], withWayOut(message, wayOut));
+    for (const { field: name, isPair, origins, at: option, wayOut, hint } of node.action?.credentials ?? []) {
+      const problem = (message: string) => source.at([...at, ...option], withAdvice(message, wayOut, hint));
       uses.push({ name, isPair, origins, problem });
     }
   }
   return uses;
 }
 
-/** The message with its advice replaced by `wayOut`, if there is one. */
-function withWayOut(message: string, wayOut: string | undefined): string {
-  return wayOut === undefined ? message : `${message.split('\n')[0]}\n${wayOut}`;
+/** The message with its advice replaced by `wayOut`, or after a hint. */
+function withAdvice(message: string, wayOut: string | undefined, hint: string | undefined): string {
+  const [problem, ...advice] = message.split('\n');
+  return [problem, ...(hint === undefined ? [] : [hint]), ...(wayOut === undefined ? advice : [wayOut])].join('\n');
 }
 
 /** The tools that steps call, inner steps included. */

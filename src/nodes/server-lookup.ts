@@ -100,18 +100,18 @@ export function refuseUnsuccessful(response: HttpResponse, options: Pick<LookupO
   if (status !== 200) throw refusedWith(response, options);
 }
 
-/** The credentials that sign requests: the node's own, else the connection's. `wayOut`: the way to get the node's own. */
+/** The credentials that sign requests: the node's own, else the connection's. `hint`: where the node's own is had. */
 export function credentialNeeds(
   auth: Auth | undefined,
   connection: MaybeConnection,
   origin: string | undefined,
-  wayOut?: string,
+  hint?: string,
 ): CredentialNeed[] {
   const signing = auth ? [auth] : placedAuths(connection?.auth).map((placed) => placed.auth);
   const at = [auth ? 'credential' : 'connection'];
   return signing
     .flatMap((one) => neededCredentials(one, origin))
-    .map(({ name: field, isPair, origins }) => ({ field, at, isPair, origins, ...(auth && wayOut !== undefined && { wayOut }) }));
+    .map(({ name: field, isPair, origins }) => ({ field, at, isPair, origins, ...(auth && hint !== undefined && { hint }) }));
 }
 
 /** The failure of a response with a status that is no success. */

@@ -103,7 +103,7 @@ describe('a run with census', () => {
     expect(stderr).toContain('flow.yaml:1:');
     expect(stderr).toContain('there is no credential "census-api-key"');
     expect(stderr).toContain('a key is free: https://api.census.gov/data/key_signup.html');
-    expect(stderr).toContain('automate credentials set census-api-key');
+    expect(stderr).toContain('automate credentials set census-api-key\n  or set AUTOMATE_CREDENTIAL_CENSUS_API_KEY');
     expect(await place.files()).toEqual(['flow.yaml', 'rows.csv']);
   });
 });

@@ -48,7 +48,7 @@ function buildCensus(options: CensusOptions, context: BuildContext): Node | unde
     isEmbedded: false,
     server: {
       maxAgeMs: options.cache,
-      credentials: credentialNeeds(auth, connection, requests.origin, named && key?.wayOut(named)),
+      credentials: credentialNeeds(auth, connection, requests.origin, key?.hint),
       check: (response) => provider.check(response, options),
     },
     prepare: (fields) => prepare(fields)[0],

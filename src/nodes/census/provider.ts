@@ -28,8 +28,8 @@ export interface CensusProvider {
   readonly server: string;
   /** Options that it does not have. */
   readonly lacks: readonly (keyof CensusOptions)[];
-  /** Its default credential, the way that it signs, and the way to get one; absent if it needs none. */
-  readonly key?: { readonly credential: string; wayOut(credential: string): string; auth(credential: string): Auth };
+  /** Its default credential, the place where it is had, and the way that it signs; absent if it needs none. */
+  readonly key?: { readonly credential: string; readonly hint: string; auth(credential: string): Auth };
   /** Absent if a problem was reported. */
   questions(options: CensusOptions, context: BuildContext): CensusQuestions | undefined;
   /** Refuses a response that answers no record. Throws a Failure or LimitReached. */

@@ -25,7 +25,7 @@ export const usAcs5: CensusProvider = {
   lacks: ['country'],
   key: {
     credential,
-    wayOut: (name) => `a key is free: ${signUp}\nstore it: automate credentials set ${name}`,
+    hint: `a key is free: ${signUp}`,
     auth: (name) => ({ type: 'api_key', query: 'key', credential: name }),
   },
   questions,
