@@ -17,6 +17,9 @@ import { openServerKeys, type ServerKeys } from './keys/server-keys.ts';
 import { Hosts, refuseOpenAddress } from './listening.ts';
 import { createLog } from './log.ts';
 import { addOpenApi, addOpenApiRoute } from './openapi.ts';
+import { addPageFiles } from './page/page-files.ts';
+import { shownLimits } from './page/page-options.ts';
+import { addPageRoutes } from './page/page-routes.ts';
 import { addProblemPages } from './problem-pages.ts';
 import { addKeyDoor, callerOfKey } from './routes/key-door.ts';
 import { addOpenRoutes } from './routes/open.ts';
@@ -79,8 +82,11 @@ async function serve(dir: string, options: ServeOptions, terminal: Terminal): Pr
     addUsageRoute(app, server, home);
     addFlowRoutes(app, server, { base: '/v1', callerOf: callerOfKey });
     const port = () => portOf(app);
-    if (options.ui)
+    if (options.ui) {
       addUiRoutes(app, server, { sessions: new Sessions(() => performance.now()), links, isTls: options.tlsCert !== undefined, port });
+      addPageFiles(app);
+      addPageRoutes(app, server, { folder: dir, home, edit: options.edit ?? false, limits: shownLimits(options) });
+    }
     await listen(app, options);
     hosts.port = port();
     lock.serves(addressOf(app, options));

@@ -60,7 +60,11 @@ function takenText(name: string): string {
 }
 
 /** Saves a connection. Throws an AutomateError (`usage`) if another process has saved one of that name. */
-export async function saveConnection(name: string, written: Readonly<Record<string, unknown>>, { force }: AddOptions): Promise<void> {
+export async function saveConnection(
+  name: string,
+  written: Readonly<Record<string, unknown>>,
+  { force }: Pick<AddOptions, 'force'>,
+): Promise<void> {
   await changeConnections(process.env, (saved) => {
     if (Object.hasOwn(saved, name) && !force) throw new AutomateError('usage', takenText(name));
     return { ...saved, [name]: written };

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { answerMessage, cleaned } from '../../core/answer/response.ts';
 import { neededCredentials } from '../../core/auth/auth.ts';
-import type { HttpConnection } from '../../core/connection.ts';
+import type { Connection, HttpConnection } from '../../core/connection.ts';
 import { durationText } from '../../core/duration.ts';
 import { AutomateError, Failure } from '../../core/failure.ts';
 import type { CredentialUse } from '../../core/plan.ts';
@@ -34,6 +34,12 @@ const maxBodyBytes = 10_000_000;
 export async function testCommand(name: string, options: TestOptions, terminal: Terminal): Promise<number> {
   const connection = loadConnection(name, options.allowHttp ?? false);
   return connection.type === 'mcp' ? testMcp(connection, options, terminal) : testHttp(connection, options, terminal);
+}
+
+/** Tests a connection that need not be saved. Throws an AutomateError that says what to check. */
+export async function testUnsaved(connection: Connection, options: TestOptions, terminal: Terminal): Promise<void> {
+  if (connection.type === 'mcp') await askServer(connection, options, terminal);
+  else await testHttp(connection, options, terminal);
 }
 
 async function testMcp(connection: McpConnection, options: TestOptions, terminal: Terminal): Promise<number> {

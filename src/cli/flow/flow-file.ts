@@ -34,7 +34,11 @@ export interface FlowFileOptions extends LimitOverrides {
 
 /** Reads and compiles a flow file. Throws a FlowError. */
 export async function loadFlow(file: string, options: FlowFileOptions): Promise<Plan> {
-  const text = await readFlowText(file);
+  return compileFlow(await readFlowText(file), file, options);
+}
+
+/** Compiles the text of a flow file. Throws a FlowError. */
+export async function compileFlow(text: string, file: string, options: FlowFileOptions): Promise<Plan> {
   await prepareExpressions(text);
   const categories = await categoriesFor(text);
   return compile(text, { file, nodeTypes, savedConnections: () => savedConnections(process.env), categories, ...options });

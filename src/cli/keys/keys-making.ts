@@ -3,7 +3,7 @@ import { join, resolve } from 'node:path';
 import { durationMs } from '../../core/duration.ts';
 import { AutomateError } from '../../core/failure.ts';
 import { homeFolder } from '../../io/files/home.ts';
-import { apiKeyJson, defaultRate, defaultScopes, rateOf, type Scope, scopes } from '../../io/server/api-key.ts';
+import { apiKeyJson, defaultRate, defaultScopes, type KeySettings, rateOf, type Scope, scopes } from '../../io/server/api-key.ts';
 import { holdsKey } from '../../io/server/key-value.ts';
 import type { MadeKey } from '../../io/server/keys.ts';
 import { runningServer } from '../../io/server/running-server.ts';
@@ -16,17 +16,8 @@ import { withKey, withKeys } from './stored-keys.ts';
 
 /** Makes a key and prints it. Returns the exit code. */
 export async function createCommand(name: string, options: CreateOptions, terminal: Terminal): Promise<number> {
-  const flows = options.flows && flowsOf(options.flows);
-  const made = withKeys(({ keys }) =>
-    keys.create({
-      name: nameOf(name),
-      scopes: options.scopes ? scopesOf(options.scopes) : defaultScopes,
-      flows,
-      rate: rateTextOf(options.rate),
-      quota: options.credits,
-      expiresAtMs: expiryOf(options.expires),
-    }),
-  );
+  const settings = keySettings(name, options);
+  const made = withKeys(({ keys }) => keys.create(settings));
   try {
     await printValue(made, options, terminal);
   } catch (error) {
@@ -36,8 +27,23 @@ export async function createCommand(name: string, options: CreateOptions, termin
   }
   terminal.say(`the key "${name}" ${rightsText(made.key)}`);
   sayOnce(terminal);
-  warnOfFlows(flows ?? [], terminal);
+  warnOfFlows(settings.flows ?? [], terminal);
   return exitCodes.success;
+}
+
+/** The options of a new key. */
+type WrittenRights = { readonly [Name in Exclude<keyof CreateOptions, 'json'>]?: CreateOptions[Name] | undefined };
+
+/** The settings of a new key as they were written. Throws an AutomateError (`usage`). */
+export function keySettings(name: string, { flows, scopes: rights, rate, credits, expires }: WrittenRights): KeySettings {
+  return {
+    name: nameOf(name),
+    scopes: rights ? scopesOf(rights) : defaultScopes,
+    flows: flows && flowsOf(flows),
+    rate: rateTextOf(rate),
+    quota: credits,
+    expiresAtMs: expiryOf(expires),
+  };
 }
 
 /** Gives a key a new value and prints it. Returns the exit code. */
@@ -107,7 +113,8 @@ function expiryOf(text: string | undefined): number | undefined {
 
 const maxOverlapMs = 7 * 86_400_000;
 
-function overlapOf(text = '24h'): number {
+/** The ms for which a replaced value lives on, at most 7 days. Throws an AutomateError (`usage`). */
+export function overlapOf(text = '24h'): number {
   const ms = durationMs(text);
   if (ms !== undefined && ms <= maxOverlapMs) return ms;
   throw new AutomateError('usage', `--overlap: expected a duration from 0 to 7d, such as 24h, found "${text}"`);

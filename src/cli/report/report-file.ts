@@ -1,28 +1,17 @@
 import { randomUUID } from 'node:crypto';
-import { access, constants, rename, rm, writeFile } from 'node:fs/promises';
-import { dirname } from 'node:path';
-import { cleaned } from '../../core/answer/response.ts';
-import { AutomateError } from '../../core/failure.ts';
+import { rename, rm, writeFile } from 'node:fs/promises';
 import { namingErrors } from '../../io/files/naming-errors.ts';
-import { realFile, statOf } from '../../io/files/stat.ts';
+import { realFile } from '../../io/files/stat.ts';
 import type { RunView } from '../../ui/run/run-view.ts';
 import type { Terminal } from '../terminal.ts';
 import { version } from '../version.ts';
-
-/** Checks before a run that its report can be written. Throws an AutomateError (`output`). Writes nothing. */
-export async function beginReport(path: string): Promise<void> {
-  const found = statOf(path);
-  if (found?.isDirectory()) throw new AutomateError('output', `${path} cannot be written: it is a folder`);
-  if (found && !found.isFile()) throw new AutomateError('output', `${path} cannot be written: expected a file, found a pipe or a device`);
-  // With the dot, the path is a folder or an error.
-  await namingErrors(path, 'written', () => access(`${dirname(realFile(path))}/.`, constants.W_OK));
-}
+import { maskedView } from './run-view-of.ts';
 
 /** Writes a run as one HTML file, in one step: a reader never finds half of it. Masks secrets. */
 export async function writeReport(path: string, view: RunView, { redactor }: Terminal): Promise<void> {
   // Loaded here: no other command needs it.
   const { reportHtml } = await import('../../ui/report/report.tsx');
-  const masked = JSON.parse(JSON.stringify(view), (_, value) => (typeof value === 'string' ? cleaned(redactor.text(value)) : value));
+  const masked = maskedView(view, redactor);
   const file = realFile(path);
   const part = `${file}.${randomUUID().slice(0, 8)}.part`;
   try {

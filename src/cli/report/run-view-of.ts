@@ -1,5 +1,7 @@
-import { excerpt } from '../../core/answer/response.ts';
+import { basename, dirname } from 'node:path';
+import { cleaned, excerpt } from '../../core/answer/response.ts';
 import { allSteps } from '../../core/plan.ts';
+import type { Redactor } from '../../io/secrets/redact.ts';
 import type { FailureView, MappingView, ResponseTimesView, RunState, RunView } from '../../ui/run/run-view.ts';
 import { commandOf } from '../run/next-steps.ts';
 import type { OpenRun } from '../run/open-run.ts';
@@ -7,6 +9,7 @@ import { workOf } from '../run/run-progress.ts';
 import { type ResponseTimes, typicalMs } from '../show/run/response-times.ts';
 import { endings, frequentMessages, type SummaryFacts, sortedGroups, wholeCounts } from '../show/run/summary.ts';
 import type { FailureGroup, Tally } from '../show/run/tally.ts';
+import { factsOf } from './run-facts.ts';
 
 /** Maximum of rows of a table: a flow may have any number of nodes. */
 const maxRows = 60;
@@ -28,12 +31,10 @@ export function runViewOf(run: OpenRun, facts: SummaryFacts): RunView {
   const groups = sortedGroups(tally);
   return {
     flow: text(run.plan.name),
-    ...endOf(tally, facts),
+    ...endOf(run, facts),
     startedAt: new Date(startedAtMs).toISOString(),
     ms: tally.ms,
-    input: text(facts.input),
-    output: text(facts.output),
-    errors: facts.errorRecords > 0 && facts.errors !== undefined ? text(facts.errors) : undefined,
+    ...placesOf(run, facts),
     counts: countsOf(tally, facts),
     earlier: facts.before.written + facts.before.failed,
     total: workOf(run).total(),
@@ -48,13 +49,34 @@ export function runViewOf(run: OpenRun, facts: SummaryFacts): RunView {
     tokens: [...tally.tokens].slice(0, maxRows).map(([node, counts]) => ({ node, ...counts })),
     credits: { spent: facts.credits, saved: tally.creditsSaved, limit: request.options.maxCredits, allowance: facts.usage },
     pauses: pausesOf(run, facts),
-    command: cut(commandOf(request)),
-    next: facts.next.map(({ why, command }) => ({ why: text(why), command: cut(command) })),
+    command: run.files.isOwn ? undefined : cut(commandOf(request)),
+    next: run.files.isOwn ? [] : facts.next.map(({ why, command }) => ({ why: text(why), command: cut(command) })),
   };
 }
 
-function endOf({ ending = 'interrupted', stopReason }: Tally, { problem }: SummaryFacts): Pick<RunView, 'state' | 'ending' | 'reason'> {
-  if (problem !== undefined) return { state: 'failed', ending: 'ended by an error', reason: text(problem, 500) };
+/** The view of a run under way, or of one whose end is told elsewhere. Secrets are masked. */
+export function liveViewOf(run: OpenRun): RunView {
+  const tally = { ...run.tally, ms: run.tally.ms || run.rates.ms };
+  const facts = { ...factsOf(run), usage: undefined, attributions: [], exitCode: 0, next: [] };
+  const view = runViewOf({ ...run, tally }, facts);
+  return { ...maskedView(view, run.terminal.redactor), state: 'running', ending: undefined, reason: undefined };
+}
+
+/** The view with `***` for every secret, and without characters that could control what shows it. */
+export function maskedView(view: RunView, redactor: Pick<Redactor, 'text'>): RunView {
+  return JSON.parse(JSON.stringify(view), (_, value) => (typeof value === 'string' ? cleaned(redactor.text(value)) : value));
+}
+
+/** Of files that automate keeps in its home folder, only the names are told. */
+function placesOf({ files }: OpenRun, { input, output, errors, errorRecords }: SummaryFacts): Pick<RunView, 'input' | 'output' | 'errors'> {
+  const shown = (path: string) => text(files.isOwn ? basename(path) : path);
+  return { input: shown(input), output: shown(output), errors: errorRecords > 0 && errors !== undefined ? shown(errors) : undefined };
+}
+
+function endOf({ tally, files }: OpenRun, { problem }: SummaryFacts): Pick<RunView, 'state' | 'ending' | 'reason'> {
+  const { ending = 'interrupted', stopReason } = tally;
+  const shown = (reason: string) => (files.isOwn ? reason.replaceAll(`${dirname(files.out)}/`, '') : reason);
+  if (problem !== undefined) return { state: 'failed', ending: 'ended by an error', reason: text(shown(problem), 500) };
   const state: RunState = ending === 'complete' ? 'finished' : 'stopped';
   return { state, ending: endings[ending], reason: stopReason === undefined ? undefined : text(stopReason) };
 }

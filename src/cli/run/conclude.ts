@@ -3,9 +3,9 @@ import { AutomateError } from '../../core/failure.ts';
 import type { Checkpoint } from '../../io/journal/journal.ts';
 import type { Usage } from '../../io/ledger/holds.ts';
 import { exitCodeOf, exitCodeOfRun, signalExitCode } from '../exit.ts';
-import { inputLabel } from '../input-options.ts';
 import { attributionsOf } from '../notices/attributions.ts';
 import { writeReport } from '../report/report-file.ts';
+import { factsOf } from '../report/run-facts.ts';
 import { runViewOf } from '../report/run-view-of.ts';
 import { count, counted } from '../show/number.ts';
 import { quietText, type SummaryFacts, summaryJson, summaryText } from '../show/run/summary.ts';
@@ -102,35 +102,6 @@ export async function reportProblem(error: unknown, run: OpenRun, ms: number): P
   const facts = { ...factsOf(run), usage: undefined, attributions, exitCode: exitCodeOf(error), problem: error.message, next: [] };
   if (report !== undefined) await writeReport(report, runViewOf({ ...run, tally }, facts), terminal).catch(() => undefined);
   if (summary !== undefined) await writeSummary(summary, summaryJson(tally, facts), terminal).catch(() => undefined);
-}
-
-function factsOf({
-  request,
-  files,
-  claim,
-  output,
-  ports,
-  pauses,
-  showsCredits,
-  retried,
-}: OpenRun): Omit<SummaryFacts, 'exitCode' | 'next' | 'usage' | 'attributions'> {
-  const { flow, options } = request;
-  const { written = 0, rows = 0 } = retried?.counts ?? {};
-  return {
-    flow,
-    input: inputLabel(options),
-    report: options.report,
-    output: files.out === '-' ? 'stdout' : files.out,
-    errors: files.errors === '-' ? 'stdout' : files.errors,
-    // A retry counts in its errors file, whose records have other numbers.
-    resumedAfter: retried ? 0 : claim.from.records,
-    outputRecords: rows + output.saved().rows,
-    errorRecords: output.saved().failed,
-    credits: ports.credits(),
-    showsCredits,
-    before: { written: written + claim.from.written, failed: claim.from.failed },
-    paused: { ms: pauses.totalMs(), reasons: pauses.reasons() },
-  };
 }
 
 /** A refused secret that was set recently may be the wrong one. */

@@ -11,7 +11,7 @@ import type { RunLedger } from '../../io/ledger/run-ledger.ts';
 import type { EndedOutput, FileOutput } from '../../io/output/output.ts';
 import type { Source } from '../../io/records/readers/source.ts';
 import type { FlowSecrets } from '../flow/flow-secrets.ts';
-import { beginReport } from '../report/report-file.ts';
+import { beginReport } from '../report/begin-report.ts';
 import { eventText } from '../show/run/attempts.ts';
 import { earlyWarnings } from '../show/run/early-warnings.ts';
 import { Pauses } from '../show/run/pauses.ts';

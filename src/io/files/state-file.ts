@@ -74,12 +74,12 @@ function readText(path: string): string | undefined {
 }
 
 /** Renames a synced draft to the path, so that a crash leaves the old file or the new one. The chmod undoes the umask. */
-export async function writeDurably(path: string, text: string): Promise<void> {
+export async function writeDurably(path: string, text: string, mode = 0o600): Promise<void> {
   const draft = `${path}.${randomUUID()}`;
   try {
-    const file = await open(draft, 'wx', 0o600);
+    const file = await open(draft, 'wx', mode);
     try {
-      await file.chmod(0o600);
+      await file.chmod(mode);
       await file.writeFile(text);
       await file.sync();
     } finally {

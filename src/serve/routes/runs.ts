@@ -68,6 +68,7 @@ export function addRunRoutes(app: FastifyInstance, server: Server, { base, calle
     },
   });
   addFiles(app, server, { base, callerOf }, runOf);
+  addReport(app, base, runOf);
   addActions(app, server, { base, callerOf }, runOf);
 }
 
@@ -113,6 +114,34 @@ function addFiles(app: FastifyInstance, server: Server, { base, callerOf }: Audi
         if (run.isOpen) throw new Problem('run-state', `the run is ${state}: its failed records are not complete`, { state });
         const format = inputFormat.replace(/\.gz$/, '') as keyof typeof mediaTypes;
         return sendFile(run.folder.errors(inputFormat), reply, fileHeaders(`${run.stored.flow}-errors.${format}`, mediaTypes[format]));
+      },
+    },
+  });
+}
+
+/** A report runs nothing, and has its styles in itself. */
+const reportPolicy = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; sandbox";
+
+/** Adds the page of a run as one file; for the page of the server also its figures. */
+function addReport(app: FastifyInstance, base: string, runOf: FindRun): void {
+  addRoutes(app, `${base}/runs/:id/report`, {
+    GET: {
+      config: { scopes: ['run', 'read'] },
+      schema: { summary: 'The page of an ended run as one HTML file', params: runParams },
+      handler: async (request, reply) => {
+        const { folder, stored, isOpen } = runOf(request);
+        if (isOpen) throw new Problem('run-state', `the run is ${stored.state}: its report is written at its end`, { state: stored.state });
+        const headers = fileHeaders(`${stored.flow}.html`, 'text/html; charset=utf-8');
+        return sendFile(folder.report, reply, { ...headers, 'content-security-policy': reportPolicy });
+      },
+    },
+  });
+  if (base !== '/ui') return;
+  addRoutes(app, `${base}/runs/:id/view`, {
+    GET: {
+      handler: async (request, reply) => {
+        const view = await runOf(request).view();
+        return view ?? reply.code(204).send();
       },
     },
   });

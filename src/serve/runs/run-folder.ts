@@ -22,6 +22,16 @@ export class RunFolder {
     return join(this.path, 'events.ndjson');
   }
 
+  /** The page of the run as a file. */
+  get report(): string {
+    return join(this.path, 'report.html');
+  }
+
+  /** The figures of that page. */
+  get view(): string {
+    return join(this.path, 'view.json');
+  }
+
   get summary(): string {
     return join(this.path, 'summary.json');
   }

@@ -1,7 +1,8 @@
-import { readFile } from 'node:fs/promises';
+import { readFile, writeFile } from 'node:fs/promises';
 import { exitCodeOf, exitCodeOfRun } from '../../cli/exit.ts';
 import { loadFlow } from '../../cli/flow/flow-file.ts';
 import { hasTextCells, inputFormat, openInput } from '../../cli/input-options.ts';
+import { liveViewOf } from '../../cli/report/run-view-of.ts';
 import type { Follower, OpenRun, RunHost } from '../../cli/run/open-run.ts';
 import { planOutput } from '../../cli/run/output/output-plan.ts';
 import { type RunStart, runPlanned } from '../../cli/run/run.ts';
@@ -12,6 +13,7 @@ import { AutomateError } from '../../core/failure.ts';
 import { orUndefined } from '../../core/or-undefined.ts';
 import type { RunPhase, StopReason } from '../../engine/phase.ts';
 import type { PayingKey } from '../../io/ledger/rest.ts';
+import type { RunView } from '../../ui/run/run-view.ts';
 import type { Shared } from '../calls/flow-runtime.ts';
 import type { RunEvents } from './run-events.ts';
 import type { RunFolder } from './run-folder.ts';
@@ -49,6 +51,12 @@ export class RunPart {
 
   /** Runs the records to their end. */
   async run(): Promise<EndedPart> {
+    const ended = await this.#toEnd();
+    await this.#saveView();
+    return ended;
+  }
+
+  async #toEnd(): Promise<EndedPart> {
     try {
       const exitCode = await this.#start();
       return { ...(await this.#summary()), exitCode };
@@ -118,6 +126,17 @@ export class RunPart {
     };
   }
 
+  /** The figures for the page; absent before the first record. */
+  view(): RunView | undefined {
+    return this.#run && liveViewOf(this.#run);
+  }
+
+  /** Keeps the figures of the end. A full disk loses them, and nothing else. */
+  async #saveView(): Promise<void> {
+    const view = this.view();
+    if (view) await writeFile(this.#folder.view, JSON.stringify(view)).catch(() => undefined);
+  }
+
   async #start(): Promise<number> {
     const { flow } = this.#folder;
     const options = this.#options();
@@ -144,6 +163,7 @@ export class RunPart {
       out: folder.output(outFormat),
       errors: folder.errors(format),
       summary: folder.summary,
+      report: folder.report,
       resume: parts > 1,
       quiet: true,
       allowHttp,

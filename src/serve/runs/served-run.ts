@@ -1,3 +1,5 @@
+import { readFile } from 'node:fs/promises';
+import type { RunView } from '../../ui/run/run-view.ts';
 import type { Shared } from '../calls/flow-runtime.ts';
 import type { RunShape } from '../shapes.ts';
 import { RunEvents } from './run-events.ts';
@@ -86,6 +88,14 @@ export class ServedRun {
       ...{ failures, mapped: [...mapped], credits, resumable, retry_of: retryOf },
       links: { self, events: `${self}/events`, output: `${self}/output`, errors: `${self}/errors` },
     };
+  }
+
+  /** The figures for the page; absent before the first record. */
+  async view(): Promise<RunView | undefined> {
+    const living = this.#part?.view();
+    if (living) return living;
+    const text = await readFile(this.folder.view, 'utf8').catch(() => undefined);
+    return text === undefined ? undefined : (JSON.parse(text) as RunView);
   }
 
   #totals() {

@@ -53,6 +53,11 @@ export class RecordRates {
     this.#pause = { fromMs: ms, untilMs: Math.max(this.#pause.untilMs, ms + waitMs) };
   }
 
+  /** The time since the run began. */
+  get ms(): number {
+    return this.#elapsed();
+  }
+
   /** The buckets without gaps, as wide as their maximum demands. The last one ends after `ranMs`, or now. */
   buckets(ranMs = this.#elapsed()): Bucket[] {
     const ms = Math.max(ranMs, this.#lastMs);

@@ -48,7 +48,7 @@ function BillingPanels({ billing }: { readonly billing: Billing }) {
     <div class="stack">
       <Allowance billing={billing} />
       <div class="two">
-        <Panel title="Credits by day" note={billing.month}>
+        <Panel title="Credits by day" note="of API keys">
           <BarsChart
             label="Credits by day"
             titles={['Day', 'Credits']}

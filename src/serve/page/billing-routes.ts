@@ -1,0 +1,85 @@
+import type { FastifyInstance } from 'fastify';
+import * as z from 'zod';
+import { bookPath } from '../../cli/run/run-ledger.ts';
+import { sums } from '../../cli/show/credits.ts';
+import { rounded } from '../../core/spending.ts';
+import { type Book, monthOf, openBook, type Spent } from '../../io/ledger/book.ts';
+import { heldCredits } from '../../io/ledger/holds.ts';
+import type { Billing } from '../../ui/page/shapes.ts';
+import { addRoutes } from '../app.ts';
+import { Caller } from '../caller.ts';
+import type { Server } from '../server.ts';
+import { keyNames } from './key-routes.ts';
+import type { PageOptions } from './page-options.ts';
+
+const allowanceBody = z.strictObject({ credits: z.int().min(0).nullable() });
+
+/** Adds the routes of usage and limits. */
+export function addBillingRoutes(app: FastifyInstance, server: Server, { home, limits }: PageOptions): void {
+  addRoutes(app, '/ui/billing', {
+    GET: { handler: async () => withBook(home, (book) => billingOf(book, server, limits)) },
+  });
+  addRoutes(app, '/ui/billing/allowance', {
+    PUT: {
+      schema: { body: allowanceBody },
+      handler: async (request, reply) => {
+        const { credits } = request.body as z.output<typeof allowanceBody>;
+        withBook(home, (book) => book.setLimit(credits ?? undefined));
+        server.audit(new Caller(undefined), request, 'allowance.set', credits === null ? 'unlimited' : String(credits));
+        return reply.code(204).send();
+      },
+    },
+  });
+}
+
+function withBook<Result>(home: string, act: (book: Book) => Result): Result {
+  const book = openBook(bookPath(home));
+  try {
+    return act(book);
+  } finally {
+    book.close();
+  }
+}
+
+function billingOf(book: Book, server: Server, limits: Billing['limits']): Billing {
+  const { name: month, endMs } = monthOf(Date.now());
+  const [spent, allowance, held] = [book.spent(month), book.limit(), rounded(heldCredits(book, month))];
+  const used = rounded(spent.reduce((sum, { credits }) => sum + credits, 0));
+  const keys = server.keys.store.list();
+  const names = keyNames(keys);
+  return {
+    ...{ month, used, held, allowance: allowance ?? null, resets_at: new Date(endMs).toISOString() },
+    remaining: allowance === undefined ? null : Math.max(0, rounded(allowance - used - held)),
+    by_flow: sharesOf(spent, 'flow'),
+    by_node: sharesOf(spent, 'node'),
+    by_connection: sharesOf(spent, 'connection'),
+    by_environment: sharesOf(spent, 'env'),
+    by_key: sharesOf(spent, 'key').map(({ name, credits }) => ({ name: names.get(name) ?? name, credits })),
+    days: daysOf(server, month),
+    months: sums(book.spent(), 'month')
+      .sort((one, other) => (one.month < other.month ? -1 : 1))
+      .slice(-12),
+    limits: [
+      ...limits,
+      ...keys.flatMap(({ name, quota, revokedAtMs }) =>
+        revokedAtMs === undefined
+          ? [{ name: `credits of the key ${name}`, value: quota === undefined ? null : `${quota.toLocaleString('en-US')} a month` }]
+          : [],
+      ),
+    ],
+  };
+}
+
+function sharesOf(spent: readonly Spent[], by: 'flow' | 'node' | 'connection' | 'env' | 'key'): Billing['by_flow'] {
+  return sums(spent, by).map((sum) => ({ name: sum[by], credits: sum.credits }));
+}
+
+/** The credits that keys have spent on each day of the month until today. The ledger knows months alone. */
+function daysOf({ keys: { usageStore, usage } }: Server, month: string): Billing['days'] {
+  const counts = [...usageStore.read({ month }), ...usage.pending()];
+  const today = new Date().getUTCDate();
+  return Array.from({ length: today }, (_, index) => {
+    const day = `${month}-${String(index + 1).padStart(2, '0')}`;
+    return { day, credits: rounded(counts.reduce((sum, count) => (count.day === day ? sum + count.credits : sum), 0)) };
+  });
+}

@@ -1,0 +1,179 @@
+import type { FastifyInstance, FastifyRequest } from 'fastify';
+import * as z from 'zod';
+import { loadConnection } from '../../cli/connections/connections.ts';
+import { saveConnection } from '../../cli/connections/connections-saving.ts';
+import { testCommand, testUnsaved } from '../../cli/connections/connections-test.ts';
+import { openCredentials } from '../../cli/credentials/credential-store.ts';
+import { createQuietTerminal } from '../../cli/serve/quiet-terminal.ts';
+import type { Terminal } from '../../cli/terminal.ts';
+import { AutomateError, Failure } from '../../core/failure.ts';
+import { compileSavedConnection } from '../../flow/saved-connection.ts';
+import { changeConnections, type SavedConnections, savedConnections } from '../../io/connections.ts';
+import type { Connection, ConnectionTest } from '../../ui/page/shapes.ts';
+import { addRoutes } from '../app.ts';
+import { Caller } from '../caller.ts';
+import { isLoopback } from '../listening.ts';
+import { Problem } from '../problem.ts';
+import type { Server } from '../server.ts';
+
+const auth = z.discriminatedUnion('type', [
+  z.strictObject({ type: z.literal('none') }),
+  z.strictObject({ type: z.literal('bearer'), credential: z.string() }),
+  z.strictObject({ type: z.literal('api_key'), credential: z.string(), header: z.string() }),
+  z.strictObject({ type: z.literal('basic'), credential: z.string(), username: z.string().optional() }),
+]);
+
+/** A connection by URL. One that starts a program is added on the command line alone. */
+const body = z.strictObject({
+  type: z.enum(['http', 'mcp']),
+  name: z.string(),
+  url: z.string(),
+  auth,
+  secret: z.string().max(65_536).optional(),
+});
+
+type Body = z.output<typeof body>;
+
+const params = z.object({ name: z.string() });
+
+const page = new Caller(undefined);
+
+/** Adds the routes that test, save, show and remove connections. */
+export function addConnectionRoutes(app: FastifyInstance, server: Server): void {
+  // The results of tests since the start of the server.
+  const tests = new Map<string, { readonly at: string; readonly problem: string }>();
+  const tested = (name: string, { ok, message }: ConnectionTest) =>
+    tests.set(name, { at: new Date().toISOString(), problem: ok ? '' : message });
+  addRoutes(app, '/ui/connections', {
+    GET: { handler: async () => ({ connections: shownConnections(tests) }) },
+    POST: {
+      schema: { body },
+      handler: async (request, reply) => {
+        const given = request.body as Body;
+        await save(given, request, server);
+        server.audit(page, request, 'connection.add', given.name);
+        return reply.code(201).send({ name: given.name });
+      },
+    },
+  });
+  addRoutes(app, '/ui/connections/tests', {
+    POST: { schema: { body }, handler: async (request) => testNew(request.body as Body, request, server) },
+  });
+  addRoutes(app, '/ui/connections/:name/tests', {
+    POST: {
+      schema: { params },
+      handler: async (request) => {
+        const { name } = request.params as z.output<typeof params>;
+        const terminal = createQuietTerminal();
+        const result = await resultOf(() => testCommand(savedName(name), optionsOf(server), terminal), terminal);
+        tested(name, result);
+        return result;
+      },
+    },
+  });
+  addRoutes(app, '/ui/connections/:name', {
+    DELETE: {
+      schema: { params },
+      handler: async (request, reply) => {
+        const name = savedName((request.params as z.output<typeof params>).name);
+        await changeConnections(process.env, without(name));
+        server.audit(page, request, 'connection.remove', name);
+        return reply.code(204).send();
+      },
+    },
+  });
+}
+
+function without(name: string) {
+  return (saved: SavedConnections) => Object.fromEntries(Object.entries(saved).filter(([other]) => other !== name));
+}
+
+function savedName(name: string): string {
+  if (Object.hasOwn(savedConnections(process.env), name)) return name;
+  throw new Problem('not-found', `there is no connection "${name}"`);
+}
+
+function optionsOf({ shared: { env, cacert, allowHttp } }: Server) {
+  return { allowHttp, ...(env !== undefined && { env }), ...(cacert !== undefined && { cacert }) };
+}
+
+function shownConnections(tests: ReadonlyMap<string, { readonly at: string; readonly problem: string }>): Connection[] {
+  return Object.entries(savedConnections(process.env)).map(([name, { type, base_url, url, command, auth: written }]) => {
+    const { type: method, credential } = (Array.isArray(written) ? written[0] : (written ?? {})) as Record<string, unknown>;
+    const test = tests.get(name);
+    return {
+      ...{ name, type: type === 'mcp' ? 'mcp' : 'http', address: String(base_url ?? url ?? command ?? '') },
+      ...{ auth: String(method ?? 'none'), credential: typeof credential === 'string' ? credential : null },
+      ...{ tested_at: test?.at ?? null, problem: test?.problem ?? null },
+    };
+  });
+}
+
+/** The connection as a flow would write it, checked. Throws a Problem (`bad-request`). */
+function writtenOf({ type, name, url, auth: method }: Body, { shared: { allowHttp } }: Server) {
+  const written = {
+    type,
+    ...(type === 'http' ? { base_url: url } : { url }),
+    ...(method.type !== 'none' && { auth: method }),
+    ...(allowHttp && { allow_http: true }),
+  };
+  try {
+    return { written, connection: compileSavedConnection(name, written, allowHttp) };
+  } catch (error) {
+    throw new Problem('bad-request', (error as Error).message);
+  }
+}
+
+async function save(given: Body, request: FastifyRequest, server: Server): Promise<void> {
+  const { written } = writtenOf(given, server);
+  if (Object.hasOwn(savedConnections(process.env), given.name))
+    throw new Problem('bad-request', `there is a connection "${given.name}" already: remove it first, or take another name`);
+  await storeSecret(given, request, server);
+  await saveConnection(given.name, written, { force: false });
+  loadConnection(given.name, server.shared.allowHttp);
+}
+
+/** Tests a connection with its secret, and leaves nothing of both. */
+async function testNew(given: Body, request: FastifyRequest, server: Server): Promise<ConnectionTest> {
+  const { connection } = writtenOf(given, server);
+  const terminal = createQuietTerminal();
+  const forget = await storeSecret(given, request, server);
+  try {
+    return await resultOf(() => testUnsaved(connection, optionsOf(server), terminal), terminal);
+  } finally {
+    await forget();
+  }
+}
+
+/** Stores the typed secret. Returns what brings back the state before. It is refused where others could read it on its way. */
+async function storeSecret({ auth: method, secret }: Body, request: FastifyRequest, server: Server): Promise<() => Promise<unknown>> {
+  if (secret === undefined || method.type === 'none') return async () => undefined;
+  if (request.protocol !== 'https' && !isLoopback(request.ip))
+    throw new Problem('bad-request', 'expected TLS for a secret: store it on the command line, with automate credentials set');
+  const { credential } = method;
+  const store = openCredentials(server.shared.env, createQuietTerminal());
+  const wasThere = store.list().some(({ name, env }) => name === credential && env === store.env);
+  try {
+    await store.set(credential, secret, {});
+  } catch (error) {
+    if (error instanceof AutomateError) throw new Problem('bad-request', error.message);
+    throw error;
+  }
+  return () => (wasThere ? store.restore(credential) : store.remove(credential, true));
+}
+
+/** The result of a test. Its error has the reason in the first line, and what to check after it. */
+async function resultOf(test: () => Promise<unknown>, { redactor }: Terminal): Promise<ConnectionTest> {
+  try {
+    await test();
+    return { ok: true, message: 'it answers as expected', check: [] };
+  } catch (error) {
+    if (!(error instanceof AutomateError || error instanceof Failure)) throw error;
+    const [message = '', ...rest] = redactor.text(error.message).split('\n');
+    return { ok: false, message, check: checksIn(rest) };
+  }
+}
+
+function checksIn(lines: readonly string[]): string[] {
+  return lines.flatMap((line) => line.replace(/^check /, '').split(/, (?:and )?/)).filter((check) => check !== '');
+}

@@ -1,0 +1,80 @@
+import { createHash } from 'node:crypto';
+import { readFile, stat } from 'node:fs/promises';
+import type { FastifyInstance, FastifyRequest } from 'fastify';
+import * as z from 'zod';
+import { compileFlow } from '../../cli/flow/flow-file.ts';
+import { FlowError } from '../../core/failure.ts';
+import { nodeTexts, withMap } from '../../flow/map-text.ts';
+import { writeDurably } from '../../io/files/state-file.ts';
+import type { FlowText } from '../../ui/page/shapes.ts';
+import { addRoutes } from '../app.ts';
+import { Caller } from '../caller.ts';
+import type { ServedFlow } from '../flows/flow-folder.ts';
+import { problemJson } from '../flows/flow-json.ts';
+import { Problem } from '../problem.ts';
+import { seenFlow } from '../routes/audience.ts';
+import type { Server } from '../server.ts';
+import type { PageOptions } from './page-options.ts';
+
+const mapBody = z.strictObject({ map: z.record(z.string(), z.string()) });
+
+const mapParams = z.object({ flow: z.string(), node: z.string() });
+
+const page = new Caller(undefined);
+
+/** Adds the routes of a flow's text. Saving a map changes nothing else of the file. */
+export function addFlowTextRoutes(app: FastifyInstance, server: Server, { edit }: PageOptions): void {
+  addRoutes(app, '/ui/flows/:flow/text', {
+    GET: { handler: async (request) => textOf(await seenFlow(server, page, request)) },
+  });
+  if (!edit) return;
+  addRoutes(app, '/ui/flows/:flow/nodes/:node/map', {
+    PUT: {
+      schema: { params: mapParams, body: mapBody },
+      handler: async (request, reply) => {
+        const flow = await seenFlow(server, page, request);
+        await saveMap(server, flow, request);
+        server.audit(page, request, 'map.save', flow.id);
+        return reply.code(204).send();
+      },
+    },
+  });
+}
+
+function textOf({ text, plan }: ServedFlow): FlowText {
+  const steps = plan?.steps ?? [];
+  const nodes = nodeTexts(text).map(({ yaml, map }, index) => {
+    const step = steps[index];
+    return { id: step?.id ?? String(index + 1), yaml, map: step?.node.action ? (map ?? null) : null };
+  });
+  return { etag: etagOf(text), nodes };
+}
+
+function etagOf(text: string): string {
+  return `"${createHash('sha256').update(text).digest('base64url').slice(0, 22)}"`;
+}
+
+async function saveMap(server: Server, { id, path, plan }: ServedFlow, request: FastifyRequest): Promise<void> {
+  const { node } = request.params as z.output<typeof mapParams>;
+  const { map } = request.body as z.output<typeof mapBody>;
+  const index = plan?.steps.findIndex((step) => step.id === node && step.node.action) ?? -1;
+  if (index < 0) throw new Problem('not-found', `there is no node "${node}" with a map in ${id}`);
+  const text = await readFile(path, 'utf8');
+  if (request.headers['if-match'] !== etagOf(text)) throw new Problem('changed-meanwhile', `${id} was changed since it was read`);
+  if (nodeTexts(text)[index]?.map === undefined)
+    throw new Problem('bad-request', 'the map says more than fields and paths: change it in the file');
+  const changed = withMap(text, index, map);
+  await refuseInvalid(server, path, changed);
+  const { mode } = await stat(path);
+  await writeDurably(path, changed, mode & 0o777);
+}
+
+async function refuseInvalid({ shared: { allowHttp } }: Server, path: string, text: string): Promise<void> {
+  try {
+    await compileFlow(text, path, { allowHttp, textCells: false });
+  } catch (error) {
+    if (!(error instanceof FlowError)) throw error;
+    const errors = error.problems.map((problem) => problemJson(problem, path));
+    throw new Problem('flow-invalid', 'the flow would not be valid with this map; nothing was saved', { errors });
+  }
+}

@@ -1,0 +1,120 @@
+import type { FastifyInstance } from 'fastify';
+import * as z from 'zod';
+import { keySettings, overlapOf } from '../../cli/keys/keys-making.ts';
+import { AutomateError } from '../../core/failure.ts';
+import { type ApiKey, apiKeyJson, timeText } from '../../io/server/api-key.ts';
+import type { MadeKey } from '../../io/server/keys.ts';
+import { addRoutes } from '../app.ts';
+import { Problem } from '../problem.ts';
+import type { Server } from '../server.ts';
+import { actorOf } from './page-options.ts';
+
+const newKey = z.strictObject({
+  name: z.string(),
+  scopes: z.array(z.string()).optional(),
+  flows: z.array(z.string()).optional(),
+  rate: z.string().optional(),
+  expires: z.string().optional(),
+  credits: z.int().min(0).optional(),
+});
+
+const params = z.object({ id: z.string() });
+
+/** Days of usage that the page shows. */
+const shownDays = 14;
+
+/** Adds the routes that make, show and end keys. */
+export function addKeyRoutes(app: FastifyInstance, server: Server): void {
+  const { store } = server.keys;
+  addRoutes(app, '/ui/keys', {
+    GET: { handler: async () => ({ keys: shownKeys(server) }) },
+    POST: {
+      schema: { body: newKey },
+      handler: async (request, reply) => {
+        const { name, ...options } = request.body as z.output<typeof newKey>;
+        return reply.code(201).send(madeJson(refusing(() => store.create(keySettings(name, options), actorOf(request)))));
+      },
+    },
+  });
+  addRoutes(app, '/ui/keys/:id/rotate', {
+    POST: {
+      schema: { params, body: z.strictObject({ overlap: z.string().optional() }) },
+      handler: async (request) => {
+        const { overlap } = request.body as { readonly overlap?: string };
+        return madeJson(refusing(() => store.rotate(idOf(request), overlapOf(overlap), actorOf(request))));
+      },
+    },
+  });
+  addRoutes(app, '/ui/keys/:id/revoke', {
+    POST: {
+      schema: { params, body: z.strictObject({ stop_runs: z.boolean().default(false) }) },
+      handler: async (request, reply) => {
+        const { stop_runs: stopRuns } = request.body as { readonly stop_runs: boolean };
+        refusing(() => store.revoke(idOf(request), { stopRuns, by: actorOf(request) }));
+        return reply.code(204).send();
+      },
+    },
+  });
+}
+
+function idOf({ params: found }: { readonly params: unknown }): string {
+  return (found as z.output<typeof params>).id;
+}
+
+/** The value is in this answer alone. */
+function madeJson({ key, value }: MadeKey): Record<string, unknown> {
+  return apiKeyJson(key, value);
+}
+
+/** An option that is refused is a mistake of the request. */
+export function refusing<Result>(act: () => Result): Result {
+  try {
+    return act();
+  } catch (error) {
+    if (error instanceof AutomateError && error.kind === 'usage') throw new Problem('bad-request', error.message);
+    throw error;
+  }
+}
+
+function shownKeys(server: Server) {
+  const { store, usageStore, usage } = server.keys;
+  const counts = [...usageStore.read(), ...usage.pending()];
+  const lastUses = usageStore.lastUses();
+  const today = new Date().toISOString().slice(0, 10);
+  return store.list().map((key) => {
+    const own = counts.filter((count) => count.key === key.id);
+    const month = server.usageOf(key.id, today.slice(0, 7));
+    const pendingUse = usage.pending().findLast((count) => count.key === key.id)?.lastUsedAtMs;
+    return {
+      ...apiKeyJson(key),
+      revoked_at: timeText(key.revokedAtMs),
+      last_used_at: timeText(pendingUse ?? lastUses.get(key.id)),
+      credits: { used: month.credits, quota: key.quota ?? null },
+      days: daysOf(own),
+    };
+  });
+}
+
+type DayCount = { readonly day: string; readonly requests: number; readonly refused: number };
+
+/** The last days until today, also those without a request. */
+function daysOf(counts: readonly DayCount[]): DayCount[] {
+  const dayMs = 86_400_000;
+  return Array.from({ length: shownDays }, (_, index) => {
+    const day = new Date(Date.now() - (shownDays - 1 - index) * dayMs).toISOString().slice(0, 10);
+    return dayOf(
+      day,
+      counts.filter((count) => count.day === day),
+    );
+  });
+}
+
+function dayOf(day: string, counts: readonly DayCount[]): DayCount {
+  const sum = (what: 'requests' | 'refused') => counts.reduce((total, count) => total + count[what], 0);
+  return { day, requests: sum('requests'), refused: sum('refused') };
+}
+
+/** The names of keys by their ids. */
+export function keyNames(keys: readonly ApiKey[]): ReadonlyMap<string, string> {
+  return new Map(keys.map(({ id, name }) => [id, name]));
+}

@@ -1,0 +1,25 @@
+import { nodeText, summaryOf } from '../../cli/show/tools.ts';
+import { excerpt } from '../../core/answer/response.ts';
+import { savedConnections } from '../../io/connections.ts';
+import { cachedServer } from '../../io/mcp/tool-cache.ts';
+import { nodeTypes } from '../../nodes/index.ts';
+import type { Library } from '../../ui/page/shapes.ts';
+
+/** The node types, and the tools of each MCP connection as they were fetched last. */
+export function libraryOf(): Library {
+  return { node_types: nodeTypes.map(({ name, summary, example }) => ({ name, summary, yaml: example })), connections: connectionsOf() };
+}
+
+function connectionsOf(): Library['connections'] {
+  const saved = Object.entries(savedConnections(process.env)).filter(([, { type }]) => type === 'mcp');
+  return saved.map(([name, written]) => {
+    const cached = cachedServer(process.env, name, written);
+    if (!cached) return { name, problem: 'its tools are not fetched yet: test the connection', tools: [] };
+    const tools = cached.server.tools.map((tool) => ({
+      name: excerpt(tool.name, 80),
+      summary: summaryOf(tool),
+      yaml: nodeText(name, tool),
+    }));
+    return { name, problem: null, tools };
+  });
+}

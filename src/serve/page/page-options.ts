@@ -1,0 +1,31 @@
+import type { FastifyRequest } from 'fastify';
+import type { ServeOptions } from '../../cli/serve/serve-options.ts';
+import { count, counted } from '../../cli/show/number.ts';
+import type { Actor } from '../../io/server/audit.ts';
+
+/** The facts about the server that the page shows. */
+export interface PageOptions {
+  /** The folder of the flows, as it was named. */
+  readonly folder: string;
+  readonly home: string;
+  /** True if maps may be saved into flows. */
+  readonly edit: boolean;
+  /** The limits in force, each with its unit; null for none. */
+  readonly limits: readonly { readonly name: string; readonly value: string | null }[];
+}
+
+/** The person whose browser sends a request. */
+export function actorOf({ ip: address }: FastifyRequest): Actor {
+  return { who: 'session', address };
+}
+
+/** The limits of the server for the page. */
+export function shownLimits({ maxRuns, maxQueue, maxUpload, maxDisk, keep }: ServeOptions): PageOptions['limits'] {
+  return [
+    { name: 'runs at once', value: count(maxRuns) },
+    { name: 'waiting runs', value: count(maxQueue) },
+    { name: 'size of a body', value: `${count(maxUpload / 1e6)} MB` },
+    { name: 'space of all runs', value: `${count(maxDisk / 1e9)} GB` },
+    { name: 'ended runs are kept for', value: counted(Math.round(keep / 86_400_000), 'day') },
+  ];
+}

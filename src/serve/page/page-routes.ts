@@ -1,0 +1,30 @@
+import type { FastifyInstance } from 'fastify';
+import { version } from '../../cli/version.ts';
+import { addRoutes } from '../app.ts';
+import type { Server } from '../server.ts';
+import { addAuditRoute } from './audit-route.ts';
+import { addBillingRoutes } from './billing-routes.ts';
+import { addConnectionRoutes } from './connection-routes.ts';
+import { addFlowTextRoutes } from './flow-text-routes.ts';
+import { addKeyRoutes } from './key-routes.ts';
+import { libraryOf } from './library.ts';
+import type { PageOptions } from './page-options.ts';
+
+/** Adds the routes that only the page has. A session guards all of them. */
+export function addPageRoutes(app: FastifyInstance, server: Server, options: PageOptions): void {
+  addRoutes(app, '/ui/server', {
+    GET: {
+      handler: async (request) => {
+        const running = server.runs.all().filter(({ isOpen, stored }) => isOpen && stored.state !== 'queued').length;
+        return { version, folder: options.folder, address: `${request.protocol}://${request.headers.host}`, edit: options.edit, running };
+      },
+    },
+  });
+  addRoutes(app, '/ui/openapi.json', { GET: { handler: async () => app.swagger() } });
+  addRoutes(app, '/ui/library', { GET: { handler: async () => libraryOf() } });
+  addKeyRoutes(app, server);
+  addBillingRoutes(app, server, options);
+  addAuditRoute(app, server);
+  addConnectionRoutes(app, server);
+  addFlowTextRoutes(app, server, options);
+}

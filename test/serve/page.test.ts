@@ -1,0 +1,217 @@
+import { readFile } from 'node:fs/promises';
+import { describe, expect, test } from 'vitest';
+import { askingFlow } from '../helpers/asking.ts';
+import { axeProblems, hasBrowser, openPage, unlessBrowser } from '../helpers/browser.ts';
+import { httpServer, json } from '../helpers/http-server.ts';
+import { type Serving, serving } from '../helpers/serving.ts';
+
+const upstream = () => httpServer(({ path }, response) => json(response, { name: `n${path}`, plan: 'pro' }, path === '/3' ? 404 : 200));
+
+/** The link that logs in. It is said after the address. */
+async function linkOf({ said }: Serving): Promise<string> {
+  await expect.poll(() => said()).toMatch(/page: \S+#\S+\n/);
+  return /page: (\S+)/.exec(said())?.[1] ?? '';
+}
+
+/** Opens the page of a server and logs in. */
+async function loggedIn(server: Serving) {
+  const page = await openPage(await linkOf(server));
+  await page.waitForSelector('nav');
+  return page;
+}
+
+/** A session without a browser, and the headers of its requests. */
+async function session(server: Serving) {
+  const asJson = { 'content-type': 'application/json' };
+  const post = { method: 'POST', headers: { origin: server.address } };
+  const opened = await server.send('/ui/session', {
+    ...post,
+    headers: { ...post.headers, ...asJson },
+    body: JSON.stringify({ token: (await linkOf(server)).split('#')[1] }),
+  });
+  const { page_token } = (await opened.json()) as { page_token: string };
+  const headers = { ...post.headers, cookie: opened.headers.get('set-cookie')?.split(';')[0] ?? '', 'x-automate-page': page_token };
+  return (path: string, method = 'GET', body?: unknown, more: Record<string, string> = {}) =>
+    server.send(path, {
+      method,
+      headers: { ...headers, ...(body !== undefined && asJson), ...more },
+      ...(body !== undefined && { body: JSON.stringify(body) }),
+    });
+}
+
+describe('the routes of the page', () => {
+  test('are refused without a session, and its files have nothing but code', async () => {
+    const { origin } = await upstream();
+    const { send } = await serving({ one: askingFlow(origin) });
+    for (const path of ['server', 'keys', 'billing', 'audit', 'connections', 'library', 'openapi.json', 'flows/one/text', 'runs/x/view'])
+      expect([path, (await send(`/ui/${path}`)).status]).toEqual([path, 403]);
+    for (const path of ['/', '/login', '/flows/one', '/settings/keys']) {
+      const response = await send(path);
+      expect([response.status, response.headers.get('content-type')]).toEqual([200, 'text/html; charset=utf-8']);
+      expect(await response.text()).toContain('/assets/page.js');
+    }
+    expect((await send('/assets/page.css')).headers.get('content-type')).toBe('text/css; charset=utf-8');
+    expect((await send('/assets/../package.json')).status).toBe(404);
+  });
+
+  test('make, rotate and revoke keys, and write the audit', async () => {
+    const { origin } = await upstream();
+    const server = await serving({ one: askingFlow(origin) });
+    const ask = await session(server);
+    const made = (await (await ask('/ui/keys', 'POST', { name: 'crm', scopes: ['run', 'read'], expires: '90d' })).json()) as {
+      key: string;
+      id: string;
+    };
+    expect(made.key).toMatch(/^amk_[0-9A-Za-z]{49}$/);
+    expect((await server.send('/v1/flows', { key: made.key })).status).toBe(200);
+    const listed = await (await ask('/ui/keys')).text();
+    expect(listed).toContain('"name":"crm"');
+    expect(listed).not.toContain(made.key);
+    const rotated = (await (await ask(`/ui/keys/${made.id}/rotate`, 'POST', { overlap: '0s' })).json()) as { key: string };
+    await expect.poll(async () => (await server.send('/v1/flows', { key: made.key })).status).toBe(401);
+    expect((await server.send('/v1/flows', { key: rotated.key })).status).toBe(200);
+    expect((await ask(`/ui/keys/${made.id}/revoke`, 'POST', {})).status).toBe(204);
+    await expect.poll(async () => (await server.send('/v1/flows', { key: rotated.key })).status).toBe(401);
+    const { entries } = (await (await ask('/ui/audit')).json()) as { entries: { who: string; what: string; on: string }[] };
+    const own = entries.filter(({ who }) => who === 'session').map(({ what, on }) => [what, on]);
+    expect(own.slice(0, 3)).toEqual([
+      ['key.revoke', 'crm'],
+      ['key.rotate', 'crm'],
+      ['key.create', 'crm'],
+    ]);
+    const wrong = await ask('/ui/keys', 'POST', { name: 'x', rate: 'often' });
+    expect([wrong.status, await wrong.json()]).toEqual([400, expect.objectContaining({ detail: expect.stringContaining('600/min') })]);
+  });
+
+  test('show the credits, and set the allowance', async () => {
+    const { origin } = await upstream();
+    const server = await serving({ one: askingFlow(origin) });
+    const ask = await session(server);
+    expect((await ask('/ui/billing/allowance', 'PUT', { credits: 500 })).status).toBe(204);
+    expect(await (await ask('/ui/billing')).json()).toMatchObject({ used: 0, allowance: 500, remaining: 500, by_flow: [] });
+    expect((await server.place.automate(['credits', '--json'])).stdout).toContain('"limit": 500');
+    expect((await ask('/ui/billing/allowance', 'PUT', { credits: -1 })).status).toBe(400);
+  });
+
+  test('save a map byte for byte, and only in the flow that was read', async () => {
+    const { origin } = await upstream();
+    const text = `# mine\nnodes:\n  - type: http # here\n    id: ask\n    url: ${origin}/{{id}}\n    map:\n      name: name\n    timeout: 5s   # odd  blanks\n`;
+    const server = await serving({ one: text }, { args: ['--edit', '--allow-http'] });
+    const ask = await session(server);
+    const { etag, nodes } = (await (await ask('/ui/flows/one/text')).json()) as { etag: string; nodes: unknown[] };
+    expect(nodes).toEqual([{ id: 'ask', yaml: expect.stringContaining('url:'), map: { name: 'name' } }]);
+    const path = '/ui/flows/one/nodes/ask/map';
+    expect((await ask(path, 'PUT', { map: { name: 'name', plan: 'plan' } }, { 'if-match': '"other"' })).status).toBe(412);
+    expect((await ask(path, 'PUT', { map: { name: 'a..b' } }, { 'if-match': etag })).status).toBe(409);
+    expect(await readFile(server.place.path('flows/one.yaml'), 'utf8')).toBe(text);
+    expect((await ask(path, 'PUT', { map: { name: 'name', plan: 'plan' } }, { 'if-match': etag })).status).toBe(204);
+    expect(await readFile(server.place.path('flows/one.yaml'), 'utf8')).toBe(
+      text.replace('name: name\n', 'name: name\n      plan: plan\n'),
+    );
+    const closed = await serving({ one: text });
+    expect((await (await session(closed))(path, 'PUT', { map: {} }, { 'if-match': etag })).status).toBe(404);
+  });
+
+  test('test a connection with its secret, and leave nothing of a failed one', async () => {
+    const api = await httpServer(({ headers }, response) =>
+      json(response, {}, headers.authorization === 'Bearer right-secret' ? 200 : 401),
+    );
+    const server = await serving(
+      {},
+      { env: { AUTOMATE_VAULT_PASSPHRASE: 'passphrase of the test', AUTOMATE_CREDENTIAL_BACKEND: 'vault' } },
+    );
+    const ask = await session(server);
+    const given = {
+      type: 'http',
+      name: 'crm',
+      url: api.origin,
+      auth: { type: 'bearer', credential: 'crm-secret' },
+      secret: 'wrong-secret',
+    };
+    const failed = (await (await ask('/ui/connections/tests', 'POST', given)).json()) as { ok: boolean; check: string[] };
+    expect(failed).toMatchObject({ ok: false, check: expect.arrayContaining(['the URL']) });
+    expect((await server.place.automate(['credentials', 'list', '--json'])).stdout).not.toContain('crm-secret');
+    expect((await ask('/ui/connections', 'POST', { ...given, secret: 'right-secret' })).status).toBe(201);
+    expect(await (await ask('/ui/connections/crm/tests', 'POST')).json()).toMatchObject({ ok: true });
+    const shown = await (await ask('/ui/connections')).text();
+    expect(shown).toContain('"credential":"crm-secret"');
+    expect(shown).not.toContain('right-secret');
+    expect((await ask('/ui/connections', 'POST', { ...given, name: 'other', command: 'sh' })).status).toBe(400);
+    expect((await ask('/ui/connections/crm', 'DELETE')).status).toBe(204);
+    expect(await (await ask('/ui/connections')).json()).toEqual({ connections: [] });
+  });
+
+  test('show the figures of a run, and its report', async () => {
+    const { origin } = await upstream();
+    const server = await serving({ one: askingFlow(origin) });
+    const ask = await session(server);
+    const body = { method: 'POST', body: 'id\n1\n2\n3\n', headers: { 'content-type': 'text/csv', prefer: 'wait=30' } };
+    const key = server.key({ scopes: ['run'] });
+    const run = (await (await server.send('/v1/flows/one/runs', { ...body, key })).json()) as { id: string; state: string };
+    expect(run.state).toBe('finished');
+    const view = await (await ask(`/ui/runs/${run.id}/view`)).json();
+    expect(view).toMatchObject({
+      flow: 'one',
+      input: 'input.csv',
+      counts: { written: 2, failed: 1 },
+      statuses: [
+        { status: '200', count: 2 },
+        { status: '404', count: 1 },
+      ],
+    });
+    const report = await server.send(`/v1/runs/${run.id}/report`, { key });
+    expect(report.headers.get('content-security-policy')).toContain('sandbox');
+    const html = await report.text();
+    expect(html).toContain('2 of 2');
+    expect(html + JSON.stringify(view)).not.toContain(server.place.folder);
+    expect((await server.send(`/v1/runs/${run.id}/view`, { key })).status).toBe(404);
+  });
+});
+
+describe.skipIf(!hasBrowser)(`the page of a real server${unlessBrowser}`, () => {
+  test('leads from the login through a run to its usage', async () => {
+    const { origin } = await upstream();
+    const server = await serving({ one: askingFlow(origin) }, { args: ['--edit'] });
+    const page = await loggedIn(server);
+    await page.getByRole('link', { name: 'one' }).click();
+    await page.getByRole('button', { name: 'Run', exact: true }).click();
+    await page
+      .getByLabel('File of records')
+      .setInputFiles({ name: 'rows.csv', mimeType: 'text/csv', buffer: Buffer.from('id\n1\n2\n3\n') });
+    await page.getByRole('button', { name: 'Start over 3 records' }).click();
+    await page.getByText('finished, some failed').waitFor();
+    await page.getByText('2 of 2').first().waitFor();
+    await page.getByRole('button', { name: 'Retry failed' }).waitFor();
+    expect(await axeProblems(page)).toEqual([]);
+    await page.getByRole('link', { name: 'API keys' }).click();
+    await page.getByRole('button', { name: 'Create a key' }).click();
+    await page.getByLabel('Name').fill('nightly');
+    await page.getByRole('button', { name: 'Create', exact: true }).click();
+    const value = await page.getByRole('region', { name: 'Value of the key' }).textContent();
+    expect((await server.send('/v1/flows', { key: (value ?? '').trim() })).status).toBe(200);
+    await page.getByRole('link', { name: 'Usage and limits' }).click();
+    await page.getByText('unlimited').first().waitFor();
+    await page.getByRole('link', { name: 'Audit' }).click();
+    await page.getByText('key.create').waitFor();
+    await page.getByRole('link', { name: 'HTTP interface' }).click();
+    await page.getByText('/v1/flows/{flow}/calls').first().waitFor();
+    await page.getByRole('button', { name: 'Log out' }).click();
+    await page.getByText('automate serve login').waitFor();
+    expect(page.said).toEqual([]);
+  });
+
+  test('makes a map of an answer and saves it', async () => {
+    const { origin } = await upstream();
+    const server = await serving(
+      { one: `nodes:\n  - type: http\n    id: ask\n    url: ${origin}/{{id}}\n` },
+      { args: ['--edit', '--allow-http'] },
+    );
+    const page = await loggedIn(server);
+    await page.goto(`${server.address}/flows/one/test`);
+    await page.getByLabel('id', { exact: true }).fill('1');
+    await page.keyboard.press('Enter');
+    await page.getByRole('button', { name: 'plan', exact: true }).press('Enter');
+    await page.getByRole('button', { name: 'Save to one' }).click();
+    await expect.poll(() => readFile(server.place.path('flows/one.yaml'), 'utf8')).toContain('    map:\n      plan: plan\n');
+  });
+});
