@@ -135,6 +135,12 @@ describe('the other commands with census', () => {
     expect(stdout).not.toContain('CANARY');
   });
 
+  test('--dry-run expects one credit for all tracts of a county', async () => {
+    const { automate } = await censusPlace(`tract\n${Array.from({ length: 50 }, (_, index) => `1703100${index + 1000}\n`).join('')}`);
+    const { stdout } = await automate(['run', 'flow.yaml', '--in', 'rows.csv', '--dry-run']);
+    expect(stdout).toContain('credits:   0 at least, 1 expected, 50 at most');
+  });
+
   test('--dry-run counts a credit for each variable of the World Bank', async () => {
     const options = 'provider: world-bank, country: "{{c}}", variables: { a: SP.POP.TOTL, b: NY.GDP.PCAP.CD }';
     const { automate, server } = await censusPlace('c\nDE\nFR\n', '', options);

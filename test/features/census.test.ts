@@ -193,6 +193,17 @@ describe('what the census server refuses', () => {
     expect(requests).toHaveLength(1);
   });
 
+  test.each<[string, FakeAnswer]>([
+    ['429', { status: 429, headers: { 'retry-after': '2' } }],
+    ['504', { status: 504, body: '<html>Gateway Timeout</html>' }],
+    ['a body that is cut off', { body: '[["NAME","B01003_001E","B19013_001E","state"],["Illi', endedByClose: true }],
+  ])('%s is retried, for one credit', async (_, answer) => {
+    const http = (request: SentRequest, index: number) => (index === 0 ? answer : answered(request));
+    const { rows, requests, credits } = await run(us(), [{ id: '17' }], { http });
+    expect(rows).toMatchObject([{ people: 1017 }]);
+    expect([requests.length, credits]).toEqual([2, 1]);
+  });
+
   test('a failure is not cached, and 503 is retried', async () => {
     const http = (request: SentRequest, index: number) => (index === 0 ? { status: 503 } : answered(request));
     const { rows, requests, credits } = await run(us(), [{ id: '17' }], { http });
@@ -233,6 +244,17 @@ describe('census of world-bank', () => {
 
   test('has no year if the newest values are of several', async () => {
     expect((await run(bank(', map: [year]'), [{ c: 'DE' }])).rows).toMatchObject([{ year: null }]);
+  });
+
+  test.each<[string, FakeAnswer, object]>([
+    ['HTML', { body: '<html>Service Unavailable</html>', headers: { 'content-type': 'text/html' } }, { class: 'parse' }],
+    ['an object', { body: { message: 'x' } }, { class: 'answer', message: 'expected a list, found {"message":"x"}' }],
+    ['a redirect', { status: 302, headers: { location: 'https://evil.example.com/' } }, { class: 'http', status: 302 }],
+    ['a 400', { status: 400, body: 'bad indicator' }, { class: 'http', status: 400, message: 'the server answered 400: bad indicator' }],
+  ])('%s fails the record', async (_, answer, failure) => {
+    const { failures, requests } = await run(bank(), [{ c: 'DE' }], { http: () => answer });
+    expect(failures).toMatchObject([failure]);
+    expect(requests).toHaveLength(1);
   });
 
   test('an answer without values is no match', async () => {
