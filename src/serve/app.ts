@@ -1,5 +1,6 @@
 import Fastify, { type FastifyError, type FastifyInstance, type FastifyReply, type FastifyRequest, type HTTPMethods } from 'fastify';
 import { hasZodFastifySchemaValidationErrors, validatorCompiler } from 'fastify-type-provider-zod';
+import { withoutKeys } from '../io/server/key-value.ts';
 import { parseBody } from './json-body.ts';
 import type { Hosts } from './listening.ts';
 import { Problem, type ProblemName } from './problem.ts';
@@ -108,7 +109,7 @@ function sendError(error: unknown, request: FastifyRequest, reply: FastifyReply,
     .headers(problem.headers)
     .header('content-type', 'application/problem+json; charset=utf-8')
     .serializer((body: unknown) => body as string)
-    .send(JSON.stringify(problem.body(request.id)));
+    .send(withoutKeys(JSON.stringify(problem.body(request.id))));
 }
 
 const byFastifyCode: Readonly<Record<string, readonly [ProblemName, string]>> = {

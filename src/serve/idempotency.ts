@@ -5,7 +5,7 @@ import { Problem } from './problem.ts';
 export interface NamedRequest {
   /** The API key's id; empty for the page. */
   readonly key: string;
-  /** The value of the header. */
+  /** The hash of the header's value: that may be a secret. */
   readonly name: string;
   readonly flow: string;
   /** `call` or `run`. */

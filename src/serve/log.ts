@@ -1,4 +1,5 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
+import { pathWithoutKeys } from '../io/server/key-value.ts';
 import type { AppOptions } from './app.ts';
 
 /** The log of requests: no key, no body, no field, no query. */
@@ -28,7 +29,7 @@ function entryOf(request: FastifyRequest, reply: FastifyReply) {
   return {
     time: new Date().toISOString(),
     method: request.method,
-    path: request.url.split('?')[0] as string,
+    path: pathWithoutKeys(request.url.split('?')[0] as string),
     status: reply.statusCode,
     ms: Math.round(reply.elapsedTime),
     bytes: Number(reply.getHeader('content-length') ?? 0),

@@ -33,6 +33,13 @@ export function withoutKeys(text: string): string {
   return text.replace(shapeInside, '***');
 }
 
+/** The path of an address without the values of keys, in whatever way they are percent-encoded. */
+export function pathWithoutKeys(path: string): string {
+  // decodeURIComponent would refuse the whole path for one wrong escape.
+  const decoded = path.replace(/%([0-7][0-9a-f])/gi, (_, hex: string) => String.fromCharCode(Number.parseInt(hex, 16)));
+  return holdsKey(decoded) ? encodeURI(withoutKeys(decoded)) : path;
+}
+
 /** The hash under which a key is stored. A value has 256 random bits: it needs no salt and no slow hash. */
 export function keyHash(value: string): string {
   return hash('sha256', value);

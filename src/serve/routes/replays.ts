@@ -11,7 +11,7 @@ const paid: readonly ProblemName[] = ['record-failed', 'call-timeout'];
 /** The request as its Idempotency-Key names it; absent without one. */
 export function namedRequest(request: FastifyRequest, caller: Caller, flow: string, kind: NamedRequest['kind']): NamedRequest | undefined {
   const name = idempotencyKey(request.headers['idempotency-key']);
-  return name === undefined ? undefined : { key: caller.key?.id ?? '', name, flow, kind };
+  return name === undefined ? undefined : { key: caller.key?.id ?? '', name: hashOf(name), flow, kind };
 }
 
 /** The hash of what a repeated request has to have in common with the first. */

@@ -9,6 +9,7 @@ import {
   keyStart,
   newKeyId,
   newKeyValue,
+  pathWithoutKeys,
   withoutKeys,
 } from '../../../src/io/server/key-value.ts';
 
@@ -60,6 +61,19 @@ test('hashes are equal only if all of them is', () => {
 test('keys are found in a text and masked', () => {
   const text = `/v1/flows?key=${newKeyValue()}&x=${newKeyValue()}`;
   expect([holdsKey(text), withoutKeys(text), holdsKey('amk_short')]).toEqual([true, '/v1/flows?key=***&x=***', false]);
+});
+
+test.each([
+  ['/v1/flows/KEY', '/v1/flows/***'],
+  ['/v1/a%20b/KEY', '/v1/a%20b/***'],
+  ['/v1/KEY%0ax', '/v1/***%0Ax'],
+  ['/v1/%zz/KEY', '/v1/%25zz/***'],
+  ['/v1/a%2Fb', '/v1/a%2Fb'],
+])('the path %s is shown as %s', (path, shown) => {
+  const key = newKeyValue();
+  expect(pathWithoutKeys(path.replace('KEY', key))).toBe(shown);
+  const encoded = [...key].map((character) => `%${character.charCodeAt(0).toString(16)}`).join('');
+  expect(pathWithoutKeys(path.replace('KEY', encoded))).toBe(shown);
 });
 
 test('the id of a key says nothing of its value', () => {
