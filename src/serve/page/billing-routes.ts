@@ -56,9 +56,7 @@ function billingOf(book: Book, server: Server, limits: Billing['limits']): Billi
     by_environment: sharesOf(spent, 'env'),
     by_key: sharesOf(spent, 'key').map(({ name, credits }) => ({ name: names.get(name) ?? name, credits })),
     days: daysOf(server, month),
-    months: sums(book.spent(), 'month')
-      .sort((one, other) => (one.month < other.month ? -1 : 1))
-      .slice(-12),
+    months: monthsOf(book),
     limits: [
       ...limits,
       ...keys.flatMap(({ name, quota, revokedAtMs }) =>
@@ -68,6 +66,16 @@ function billingOf(book: Book, server: Server, limits: Billing['limits']): Billi
       ),
     ],
   };
+}
+
+/** The credits of the last twelve months, also those without any. */
+function monthsOf(book: Book): Billing['months'] {
+  const spent = new Map(sums(book.spent(), 'month').map(({ month, credits }) => [month, credits]));
+  const now = new Date();
+  return Array.from({ length: 12 }, (_, index) => {
+    const month = new Date(Date.UTC(now.getUTCFullYear(), now.getUTCMonth() - 11 + index, 1)).toISOString().slice(0, 7);
+    return { month, credits: spent.get(month) ?? 0 };
+  });
 }
 
 function sharesOf(spent: readonly Spent[], by: 'flow' | 'node' | 'connection' | 'env' | 'key'): Billing['by_flow'] {

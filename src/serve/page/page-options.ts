@@ -24,8 +24,12 @@ export function shownLimits({ maxRuns, maxQueue, maxUpload, maxDisk, keep }: Ser
   return [
     { name: 'runs at once', value: count(maxRuns) },
     { name: 'waiting runs', value: count(maxQueue) },
-    { name: 'size of a body', value: `${count(maxUpload / 1e6)} MB` },
-    { name: 'space of all runs', value: `${count(maxDisk / 1e9)} GB` },
+    { name: 'size of a body', value: sizeText(maxUpload) },
+    { name: 'space of all runs', value: sizeText(maxDisk) },
     { name: 'ended runs are kept for', value: counted(Math.round(keep / 86_400_000), 'day') },
   ];
+}
+
+function sizeText(bytes: number): string {
+  return bytes >= 1e9 ? `${count(bytes / 1e9)} GB` : `${count(bytes / 1e6)} MB`;
 }

@@ -9,7 +9,7 @@ import { RunTable } from '../runs/run-table.tsx';
 import type { Flow, FlowText, RunList, ServerInfo } from '../shapes.ts';
 import { useLoaded } from '../use-loaded.ts';
 import { curlOfCall, curlOfRun } from './curl.ts';
-import { FlowProblems, FlowState, rangeText } from './flows-page.tsx';
+import { creditsText, FlowProblems, FlowState } from './flows-page.tsx';
 import { LibraryPanel } from './library-panel.tsx';
 import { RunDialog } from './run-dialog.tsx';
 
@@ -39,7 +39,7 @@ export function FlowPage({ id }: { readonly id: string }) {
 function SubTitle({ flow }: { readonly flow: Flow }) {
   return (
     <>
-      <code>{flow.id}</code> · {rangeText(flow.credits_per_record)} credits per record
+      <code>{flow.id}</code> · {creditsText(flow.credits_per_record)} per record
     </>
   );
 }

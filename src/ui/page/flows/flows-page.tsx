@@ -106,6 +106,11 @@ export function FlowProblems({ flow: { name, problems } }: { readonly flow: Flow
   );
 }
 
+/** Credits with their noun: `1 credit`, `1 to 3 credits`. */
+export function creditsText(range: Range): string {
+  return `${rangeText(range)} ${range.least === 1 && range.most === 1 ? 'credit' : 'credits'}`;
+}
+
 /** A range in one text: `1`, `0 to 3`, `at least 1`. */
 export function rangeText({ least, most }: Range): string {
   if (most === null) return `at least ${credits(least)}`;
