@@ -1,4 +1,4 @@
 import manifest from '../../package.json' with { type: 'json' };
 
-/** The version of this program. */
-export const { version } = manifest;
+/** The version of this program, and the page that tells about it. */
+export const { version, homepage } = manifest;

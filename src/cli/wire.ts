@@ -7,7 +7,9 @@ import { RunSpending } from '../core/spending.ts';
 import type { Tools } from '../core/tools/tools.ts';
 import type { FileCache } from '../io/cache/cache.ts';
 import { createClock } from '../io/clock/clock.ts';
+import { homeFolder } from '../io/files/home.ts';
 import { createHttp, createTokens } from '../io/http/client.ts';
+import { withDailyLimits } from '../io/http/daily-limits.ts';
 import type { Routes } from '../io/http/routes.ts';
 import { createTransport, type Transport } from '../io/http/transport.ts';
 import type { RunLedger } from '../io/ledger/run-ledger.ts';
@@ -18,7 +20,7 @@ import { createLoginStore } from './connections/login-store.ts';
 import { envOf } from './env.ts';
 import type { FlowSecrets } from './flow/flow-secrets.ts';
 import { dataFolder } from './notices/data-folder.ts';
-import { version } from './version.ts';
+import { homepage, version } from './version.ts';
 
 /** The options of the ports. */
 export interface WireOptions {
@@ -70,11 +72,13 @@ export function wire(options: WireOptions): WiredPorts {
     secret: redactor.add,
   });
   const tokens = createTokens(httpTools(transport));
+  const identity = { home: homeFolder(process.env), userAgent: `automate/${version} (${homepage})`, wallNow };
+  const httpOver = (own: Transport) => withDailyLimits(createHttp(httpTools(own), tokens), identity);
   const ports: Ports = {
     clock,
     ledger: options.ledger,
     spending: new RunSpending(options.costs),
-    http: createHttp(httpTools(transport), tokens),
+    http: httpOver(transport),
     tools,
     lookups: createLateLookups(options.ledger),
     cache,
@@ -90,7 +94,7 @@ export function wire(options: WireOptions): WiredPorts {
       // The tools serve the other runs, too.
       return {
         ...ports,
-        http: createHttp(httpTools(own), tokens),
+        http: httpOver(own),
         tools: { ...tools, abort: () => undefined },
         report,
         uuidOf: createUuids(run),

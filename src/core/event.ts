@@ -43,6 +43,8 @@ export interface LookedUp {
   readonly ambiguous?: string | undefined;
   /** Fields of a match that have no value; absent for a lookup without such. */
   readonly lacking?: readonly string[];
+  /** The maximum at which the answer was cut off; absent if it is whole. */
+  readonly cutOffAt?: number | undefined;
   /** The sources that have answered. */
   readonly sources: readonly SourceName[];
 }

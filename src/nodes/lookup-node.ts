@@ -38,6 +38,8 @@ export interface Lookup {
   joined?(parts: readonly LookupDocument[]): LookupDocument;
   /** The fields of a match that have no value; absent for a lookup without such. */
   lacking?(document: LookupDocument): readonly string[];
+  /** The maximum at which an answer was cut off; absent if it is whole. */
+  cutOffAt?(document: LookupDocument): number | undefined;
   /** The question, for messages. */
   question(document: LookupDocument, record: Fields): string;
   /** The failure of a record for which nothing was found. */
@@ -176,7 +178,9 @@ function lookUpEach(action: Action, { lookup, options, batches }: Compiled): Nod
         const document = documentOf(answer);
         const ambiguous = document.ambiguous ? { ambiguous: lookup.question(document, fields) } : {};
         const lacking = lookup.lacking?.(document);
-        context.report({ type: 'looked-up', lookup: label, match: document.match, ...ambiguous, sources, ...(lacking && { lacking }) });
+        const cutOffAt = lookup.cutOffAt?.(document);
+        const more = { ...(lacking && { lacking }), ...(cutOffAt !== undefined && { cutOffAt }) };
+        context.report({ type: 'looked-up', lookup: label, match: document.match, ...ambiguous, sources, ...more });
         const { rows, found } = action.read(fields, answer);
         if (isMapped) context.report({ type: 'mapped', paths: action.paths, found });
         return rows;

@@ -5,7 +5,7 @@ import { type Auth, neededCredentials, placedAuths } from '../core/auth/auth.ts'
 import type { HttpConnection } from '../core/connection.ts';
 import { Failure } from '../core/failure.ts';
 import type { BuildContext } from '../core/node.ts';
-import type { HttpRequest, HttpResponse } from '../core/ports.ts';
+import type { DayLimit, HttpRequest, HttpResponse } from '../core/ports.ts';
 import { jsonOf } from '../core/value/value.ts';
 import { matches } from './call-policy.ts';
 import type { Accepted } from './calling.ts';
@@ -32,6 +32,8 @@ export interface ServerParts {
   readonly auth: Auth | undefined;
   readonly options: Pick<LookupOptions, 'timeout'>;
   readonly connection: MaybeConnection;
+  /** The limit of a public server; absent for any other. */
+  readonly perDay?: DayLimit | undefined;
   /** Headers of every request, besides `Accept`. */
   readonly headers?: Readonly<Record<string, string>> | undefined;
 }
@@ -53,7 +55,7 @@ export interface ServerRequests {
 
 /** Makes requests to the built-in server, or to that of the connection. Redirects are answers: they are not followed. */
 export function serverRequests(
-  { server, auth, options: { timeout }, connection, headers }: ServerParts,
+  { server, auth, options: { timeout }, connection, headers, perDay }: ServerParts,
   context: BuildContext,
 ): ServerRequests {
   const isBuiltIn = connection === undefined;
@@ -71,7 +73,7 @@ export function serverRequests(
   const none = new Map();
   const get = (path: string): HttpRequest => {
     const base = request.render(none);
-    return { ...base, path: base.path.slice(0, -1) + path };
+    return { ...base, path: base.path.slice(0, -1) + path, ...(perDay && { perDay }) };
   };
   return {
     origin: request.origin,

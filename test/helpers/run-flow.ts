@@ -14,6 +14,7 @@ import { reportOf } from '../../src/engine/call.ts';
 import { Gates } from '../../src/engine/gates.ts';
 import { type Run, type RunSettings, startRun } from '../../src/engine/run.ts';
 import { compile } from '../../src/flow/compile.ts';
+import { loadCategoryNames } from '../../src/io/lookups/categories/category-names.ts';
 import { createLookups } from '../../src/io/lookups/lookups.ts';
 import { nodeTypes } from '../../src/nodes/index.ts';
 import { dataFolder } from './data-folder.ts';
@@ -83,6 +84,7 @@ export async function runFlow(yaml: string, records: Iterable<GivenRecord>, opti
     nodeTypes: [...nodeTypes, ...(options.nodeTypes ?? [])],
     allowHttp: options.allowHttp ?? false,
     textCells: options.csv ?? false,
+    categories: yaml.includes('category') ? await loadCategoryNames(dataFolder) : undefined,
     concurrency: options.concurrency,
     intervalMs: options.intervalMs,
   });
@@ -209,9 +211,9 @@ function createLedger(most = Number.POSITIVE_INFINITY): Ledger & { spent(): numb
   let spent = 0;
   return {
     hold: () => (held + spent < most && ++held > 0 ? undefined : 'the credits are used up'),
-    settle() {
+    settle(_node, cost = 1) {
       held--;
-      spent++;
+      spent += cost;
     },
     release: () => void held--,
     usedUp: () => (held + spent >= most ? 'the credits are used up' : undefined),

@@ -13,6 +13,11 @@ export function readCoordinates(lat: string, lon: string): Coordinates {
   return { lat: degrees('latitude', lat), lon: degrees('longitude', lon) };
 }
 
+/** True for a point on the earth. */
+export function isCoordinates({ lat, lon }: Coordinates): boolean {
+  return Math.abs(lat) <= limits.latitude && Math.abs(lon) <= limits.longitude;
+}
+
 function degrees(name: keyof typeof limits, text: string): number {
   const limit = limits[name];
   const value = /^\s*[+-]?(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d+)?\s*$/i.test(text) ? Number(text) : Number.NaN;

@@ -15,6 +15,7 @@ export const nominatim: Provider = {
   source,
   server: 'https://nominatim.openstreetmap.org',
   isPublic: true,
+  perDay: { server: 'Nominatim', max: 2500 },
   lacks: ['geographies', 'batch', 'benchmark', 'vintage'],
   timeoutMs: 30_000,
   // Else names are in the language of each place.

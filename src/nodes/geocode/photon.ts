@@ -14,6 +14,7 @@ export const photon: Provider = {
   source,
   server: 'https://photon.komoot.io',
   isPublic: true,
+  perDay: { server: 'Photon', max: 10_000 },
   lacks: ['geographies', 'batch', 'benchmark', 'vintage'],
   timeoutMs: 30_000,
   // Else names are in the language of each place.

@@ -1,6 +1,7 @@
 import type { LookupDocument } from '../../core/lookups/lookup.ts';
 import type { SourceName } from '../../core/lookups/sources.ts';
 import type { BuildContext } from '../../core/node.ts';
+import type { DayLimit } from '../../core/ports.ts';
 import type { Fields } from '../../core/record.ts';
 import type { Value } from '../../core/value/value.ts';
 import type { LookupBatch } from '../lookup-batch.ts';
@@ -15,6 +16,8 @@ export interface Provider {
   readonly server: string;
   /** True if the built-in server is run by volunteers for everybody: its rules hold, whatever a flow says. */
   readonly isPublic: boolean;
+  /** The requests that the public server takes from one machine in a day; absent for any other. */
+  readonly perDay?: DayLimit;
   /** Options that it does not have. */
   readonly lacks: readonly (keyof GeocodeOptions)[];
   /** Default of calls in flight, if it is a small one. */

@@ -21,8 +21,8 @@ interface ServerGeocode {
 
 const batchTimeoutMs = 600_000;
 
-/** The rules of public servers: one request at a time, one in a second, and answers are kept for 30 days. */
-const publicRules = { concurrency: 1, intervalMs: 1000, cacheMs: 30 * 86_400_000 } as const;
+/** The rules of public servers: one request at a time, one in a second, answers are kept for 30 days, and a refusal is waited out for half a minute. */
+const publicRules = { concurrency: 1, intervalMs: 1000, cacheMs: 30 * 86_400_000, waitMs: 30_000, maxWaitMs: 120_000 } as const;
 
 /** The context of a node. No limits of the command line hold where those of a public server do. */
 export function contextOf({ connection }: GeocodeOptions, provider: Provider | undefined, context: BuildContext): BuildContext {
@@ -44,6 +44,7 @@ export function settingsOf(options: GeocodeOptions, provider: Provider | undefin
         concurrency: publicRules.concurrency,
         rate: Math.max(rate, publicRules.intervalMs),
         cache: Math.max(cache, publicRules.cacheMs),
+        retry: { ...retry, max: retry.max ?? 3, backoff: { ...retry.backoff, initial: publicRules.waitMs, max: publicRules.maxWaitMs } },
       }),
   };
 }
@@ -56,7 +57,8 @@ export function serverGeocode(
   const settings = settingsOf(options, provider, context);
   const connection = options.connection === undefined ? undefined : (context.connection(options.connection) ?? null);
   const { server, headers, source } = provider;
-  const requests = serverRequests({ server, auth: undefined, options: settings, connection, headers }, context);
+  const perDay = connection === undefined ? provider.perDay : undefined;
+  const requests = serverRequests({ server, auth: undefined, options: settings, connection, headers, perDay }, context);
   const pathOf = provider.paths(options, context);
   const batch = batchOf(provider, requests, { options, question, context });
   checkCountries(provider, options, context);

@@ -13,7 +13,8 @@ const maxLength = 500;
 
 /** `lookup: chain`: the chain that a name means. */
 export function chainLookup({ name = '', country, category, min_score: minScore = 0.85 }: PlacesOptions, context: BuildContext): Lookup {
-  const preferred = category === undefined ? undefined : categoryOption(category, ['category'], context);
+  if (Array.isArray(category)) context.problem(['category'], 'lookup: chain takes one category, found a list');
+  const preferred = typeof category === 'string' ? categoryOption(category, ['category'], context) : undefined;
   const nameOf = textTemplate(name);
   const countryOf = countryTemplate(country, context);
   return {

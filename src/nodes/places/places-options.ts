@@ -1,14 +1,41 @@
 import * as z from 'zod';
+import { timeout } from '../../core/options/amounts.ts';
 import { lookupOptions } from '../lookup-options.ts';
+
+const coordinate = z.union([z.string(), z.number()], { error: 'expected a number or a text with {{field}}' });
 
 /** The options of a places node, for all its lookups. */
 export const placesOptions = z.strictObject({
   lookup: z
-    .enum(['chain', 'category'])
-    .describe('chain: the chain that a name means; category: the category that words mean. Both are answered by embedded data'),
+    .enum(['chain', 'category', 'points'])
+    .describe(
+      'chain: the chain that a name means; category: the category that words mean, both answered by embedded data; points: points of interest, answered by Overpass',
+    ),
   name: z.string().optional().describe('chain: a name as people write it; {{field}} inserts a field'),
   country: z.string().optional().describe('chain: ISO 3166-1 alpha-2, such as DE; prefers chains that are there'),
-  category: z.string().optional().describe('chain: the id of a category, or words for it; prefers chains of that kind'),
+  category: z
+    .union([z.string(), z.array(z.string()).min(1)])
+    .optional()
+    .describe('the id of a category, or words for it; chain: prefers chains of that kind; points: what to look for, one or a list'),
+  chain: z.string().optional().describe('points: the Wikidata id of a chain, or its name'),
+  near: z
+    .strictObject({
+      lat: coordinate.describe('latitude in decimal degrees'),
+      lon: coordinate.describe('longitude in decimal degrees'),
+      radius: z.string().describe('such as 250m, 5km or 2mi, at most 50km'),
+    })
+    .optional()
+    .describe('points: around a point'),
+  area: z
+    .strictObject({
+      country: z.string().optional().describe('ISO 3166-1 alpha-2, such as DE'),
+      region: z.string().optional().describe('ISO 3166-2, such as DE-BE'),
+      osm: z.string().optional().describe('an object of OpenStreetMap, such as relation/62422'),
+      bbox: z.array(coordinate).length(4, 'expected south, west, north and east').optional().describe('south, west, north, east'),
+    })
+    .optional()
+    .describe('points: within an area'),
+  limit: z.int().min(1).max(10_000).optional().describe('points: the most of them, 1 to 10,000; default 100'),
   words: z.string().optional().describe('category: words in any language, or the id of a category'),
   language: z.string().optional().describe('category: language of the words, tried first, and of the name in the answer, such as de'),
   min_score: z
@@ -18,7 +45,11 @@ export const placesOptions = z.strictObject({
     .optional()
     .describe('below it there is no match; default 0.85 for chain, 0.7 for category'),
   ...lookupOptions,
+  timeout: timeout.optional().describe('one limit for the whole request; default 90s'),
 });
 
 /** The checked options of a places node. */
 export type PlacesOptions = z.output<typeof placesOptions>;
+
+/** The same with the default of their lookup. */
+export type SettledOptions = PlacesOptions & { readonly timeout: number };

@@ -3,12 +3,13 @@ import { type Lookup, lookupNode } from '../lookup-node.ts';
 import { checkServerOptions } from '../server-options.ts';
 import { categoryLookup } from './category.ts';
 import { chainLookup } from './chain.ts';
-import { type PlacesOptions, placesOptions } from './places-options.ts';
+import { type PlacesOptions, placesOptions, type SettledOptions } from './places-options.ts';
+import { pointsLookup, pointsSettings } from './points/points.ts';
 
-/** The places node: finds the chain that a name means, and the category that words mean. */
+/** The places node: finds the chain that a name means, the category that words mean, and points of interest. */
 export const places = defineNode({
   name: 'places',
-  summary: 'Places: finds the chain that a name means, or the category that words mean, without any set-up',
+  summary: 'Places: finds the chain that a name means, the category that words mean, or points of interest, without any set-up',
   example: `- type: places
   lookup: chain
   name: "{{company}}"
@@ -21,24 +22,34 @@ type OptionName = keyof PlacesOptions;
 
 /** A lookup of the node. */
 interface Kind {
-  /** The option that it cannot do without. */
-  readonly required: OptionName;
+  /** The option that it cannot do without; absent if it checks that itself. */
+  readonly required?: OptionName;
   /** Its other options, besides those of every lookup. */
   readonly optional: readonly OptionName[];
-  build(options: PlacesOptions, context: BuildContext): Lookup;
+  /** The options with the defaults of this lookup. */
+  settle?(options: PlacesOptions): SettledOptions;
+  /** Absent if a problem was reported. */
+  build(options: SettledOptions, context: BuildContext): Lookup | undefined;
 }
 
 const kinds: Readonly<Record<PlacesOptions['lookup'], Kind>> = {
   chain: { required: 'name', optional: ['country', 'category', 'min_score'], build: chainLookup },
   category: { required: 'words', optional: ['language', 'min_score'], build: categoryLookup },
+  points: { optional: ['category', 'chain', 'near', 'area', 'limit'], settle: pointsSettings, build: pointsLookup },
 };
 
-function buildPlaces(options: PlacesOptions, context: BuildContext): Node | undefined {
-  const kind = kinds[options.lookup];
-  checkOptions(options, kind, context);
+const defaultTimeoutMs = 30_000;
+
+function buildPlaces(written: PlacesOptions, context: BuildContext): Node | undefined {
+  const kind = kinds[written.lookup];
+  const options = kind.settle?.(written) ?? { ...written, timeout: written.timeout ?? defaultTimeoutMs };
+  checkOptions(written, kind, context);
   const lookup = kind.build(options, context);
+  if (!lookup) return undefined;
   if (lookup.isEmbedded) checkServerOptions(options, `lookup: ${options.lookup}`, context);
-  return lookupNode(options, lookup, context);
+  // No limits of the command line hold where those of a public server do.
+  const isPublic = !lookup.isEmbedded && written.connection === undefined;
+  return lookupNode(options, lookup, isPublic ? { ...context, overrides: {} } : context);
 }
 
 function checkOptions(options: PlacesOptions, kind: Kind, context: BuildContext): void {
@@ -49,9 +60,10 @@ function checkOptions(options: PlacesOptions, kind: Kind, context: BuildContext)
     const others = Object.entries(kinds).flatMap(([name, other]) => (optionsOf(other).includes(option) ? [name] : []));
     context.problem([option], `"${option}" is an option of lookup: ${others.join(' and ')}, not of lookup: ${lookup}`);
   }
-  if (options[kind.required] === undefined) context.problem(['lookup'], `lookup: ${lookup} needs the option "${kind.required}"`);
+  const { required } = kind;
+  if (required && options[required] === undefined) context.problem(['lookup'], `lookup: ${lookup} needs the option "${required}"`);
 }
 
 function optionsOf({ required, optional }: Kind): OptionName[] {
-  return [required, ...optional];
+  return required ? [required, ...optional] : [...optional];
 }

@@ -1,14 +1,17 @@
 import { excerpt } from '../../../core/answer/response.ts';
 import type { Attribution } from '../../notices/attributions.ts';
-import { count } from '../number.ts';
+import { count, counted } from '../number.ts';
 import type { LookupCounts, Tally } from './tally.ts';
 
 /** The lines of a summary about lookups. */
 export function lookupLines({ lookups }: Tally): string[] {
   const all = [...lookups.values()];
-  return all.map((counts) => {
+  return all.flatMap((counts) => {
     const isAlone = all.filter(({ lookup }) => lookup === counts.lookup).length === 1;
-    return `  ${counts.lookup}${isAlone ? '' : ` (${counts.node})`}: ${countsText(counts)}`;
+    const name = `${counts.lookup}${isAlone ? '' : ` (${counts.node})`}`;
+    const { cutOff, cutOffAt = 0 } = counts;
+    const cut = cutOff === 0 ? [] : [`  ${name} cut off at ${count(cutOffAt)}: ${counted(cutOff, 'record')}`];
+    return [`  ${name}: ${countsText(counts)}`, ...cut];
   });
 }
 
@@ -26,9 +29,10 @@ export function attributionLines(attributions: readonly Attribution[]): string[]
 /** The lookups in the summary for programs; nothing without any. */
 export function lookupsJson({ lookups }: Tally): object {
   if (lookups.size === 0) return {};
-  const all = [...lookups.values()].map(({ firstAmbiguous, lacking, ...counts }) => ({
+  const all = [...lookups.values()].map(({ firstAmbiguous, lacking, cutOff, cutOffAt, ...counts }) => ({
     ...counts,
     first_ambiguous: firstAmbiguous ?? null,
+    ...(cutOff > 0 && { cut_off: cutOff, cut_off_at: cutOffAt ?? null }),
     ...(lacking.size > 0 && { without_value: Object.fromEntries(lacking) }),
   }));
   return { lookups: all };

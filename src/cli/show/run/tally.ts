@@ -40,6 +40,9 @@ export interface LookupCounts {
   firstAmbiguous: string | undefined;
   /** Matches without a value, by field. */
   readonly lacking: Map<string, number>;
+  /** Answers that were cut off, and the maximum at which they were. */
+  cutOff: number;
+  cutOffAt: number | undefined;
 }
 
 /** Counts the records with a short page. */
@@ -246,15 +249,29 @@ function addTokens(tally: Tally, { node, input, output, cost }: EventOf<'tokens'
 
 function addLookup(
   { lookups, sources }: Tally,
-  { node, lookup, match, ambiguous, lacking = [], sources: named }: EventOf<'looked-up'>,
+  { node, lookup, match, ambiguous, lacking = [], cutOffAt, sources: named }: EventOf<'looked-up'>,
 ): void {
-  const counts = lookups.get(node) ?? { lookup, node, of: 0, matched: 0, ambiguous: 0, firstAmbiguous: undefined, lacking: new Map() };
+  const counts = lookups.get(node) ?? {
+    lookup,
+    node,
+    of: 0,
+    matched: 0,
+    ambiguous: 0,
+    firstAmbiguous: undefined,
+    lacking: new Map(),
+    cutOff: 0,
+    cutOffAt,
+  };
   lookups.set(node, counts);
   counts.of++;
   if (match) counts.matched++;
   if (ambiguous !== undefined) {
     counts.ambiguous++;
     counts.firstAmbiguous ??= ambiguous;
+  }
+  if (cutOffAt !== undefined) {
+    counts.cutOff++;
+    counts.cutOffAt = cutOffAt;
   }
   for (const field of lacking) counts.lacking.set(field, (counts.lacking.get(field) ?? 0) + 1);
   for (const source of named) sources.add(source);

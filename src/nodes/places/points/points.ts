@@ -1,0 +1,154 @@
+import { Failure } from '../../../core/failure.ts';
+import type { BuildContext } from '../../../core/node.ts';
+import type { HttpRequest, HttpResponse } from '../../../core/ports.ts';
+import type { Fields } from '../../../core/record.ts';
+import { textTemplate } from '../../../core/template/template.ts';
+import type { Value } from '../../../core/value/value.ts';
+import { usesWithin } from '../../http/request-template.ts';
+import type { Lookup } from '../../lookup-node.ts';
+import type { LookupOptions } from '../../lookup-options.ts';
+import { credentialNeeds, refuseUnsuccessful, serverRequests } from '../../server-lookup.ts';
+import { categoryOption } from '../category-option.ts';
+import { refuseLong } from '../chain.ts';
+import type { PlacesOptions, SettledOptions } from '../places-options.ts';
+import { pageText, pointsOf, refuseRemark } from './overpass-answer.ts';
+import { overpassQuery, type PointsQuery, type Where } from './overpass-query.ts';
+import { type AskedCategory, pointsDocument, unknownChain } from './points-document.ts';
+import { type WhereTemplate, whereTemplate } from './where-option.ts';
+
+const server = 'https://overpass-api.de';
+const defaultLimit = 100;
+const defaultTimeoutMs = 90_000;
+
+/** The rules of the public server: one request at a time, one in a second, 10,000 a day, and answers are kept for 30 days. */
+const publicRules = { concurrency: 1, intervalMs: 1000, cacheMs: 30 * 86_400_000, perDay: { server: 'Overpass', max: 10_000 } } as const;
+
+/** It asks to come back later: after 30 s, 60 s and 120 s, whatever the flow says. */
+const publicRetry: LookupOptions['retry'] = {
+  max: 3,
+  on: [429, 504, 'timeout', 'network'],
+  backoff: { initial: 30_000, factor: 2, max: 120_000, jitter: false },
+  max_wait: 86_400_000,
+};
+
+/** The options of a node for points, with their defaults, and with the rules of the public server. */
+export function pointsSettings(options: PlacesOptions): SettledOptions {
+  const { timeout = defaultTimeoutMs, connection, rate = 0, cache = 0 } = options;
+  if (connection !== undefined) return { ...options, timeout };
+  const { concurrency, intervalMs, cacheMs } = publicRules;
+  return { ...options, timeout, concurrency, rate: Math.max(rate, intervalMs), cache: Math.max(cache, cacheMs), retry: publicRetry };
+}
+
+/** `lookup: points`: points of interest near a place or in an area. Absent if a problem was reported. */
+export function pointsLookup(options: SettledOptions, context: BuildContext): Lookup | undefined {
+  const where = whereTemplate(options, context);
+  const categories = categoriesOf(options, context);
+  if (options.category === undefined && options.chain === undefined)
+    context.problem(['lookup'], 'lookup: points needs category, chain or both');
+  if (!where || !categories) return undefined;
+  const { near, chain, limit = defaultLimit } = options;
+  const connection = options.connection === undefined ? undefined : (context.connection(options.connection) ?? null);
+  const perDay = connection === undefined ? publicRules.perDay : undefined;
+  const requests = serverRequests({ server, auth: undefined, options, connection, perDay }, context);
+  const question = new Question({ where, chain, categories, limit });
+  return {
+    label: 'points',
+    sources: ['openstreetmap'],
+    defaultMap: near ? nearMap : { points_count: 'count' },
+    reads: [...usesWithin(near as Value, ['near']), ...usesWithin(options.area as Value, ['area']), ...usesWithin(chain, ['chain'])],
+    notes: categories.flatMap(({ notes }) => notes),
+    isEmbedded: false,
+    server: {
+      maxAgeMs: options.cache,
+      credentials: credentialNeeds(undefined, connection, requests.origin),
+      check: (response) => check(response, options),
+    },
+    prepare: (fields) => question.request(fields, (query) => requests.post(formOf(query))),
+    document(response, _, record) {
+      // Also one from the cache.
+      if ((response as HttpResponse).status === 204) return unknownChain;
+      const place = where(record as Fields) as Where;
+      return pointsDocument(pointsOf(response as HttpResponse), { near: 'near' in place ? place.near : undefined, categories, limit });
+    },
+    cutOffAt: ({ truncated }) => (truncated ? limit : undefined),
+    question: () => '',
+    noMatch: ({ count }) => (count === null ? 'no chain has that name' : 'no point was found'),
+  };
+}
+
+const nearMap = {
+  points_count: 'count',
+  nearest_name: 'points[0].name',
+  nearest_id: 'points[0].id',
+  nearest_lat: 'points[0].lat',
+  nearest_lon: 'points[0].lon',
+  nearest_distance_m: 'points[0].distance_m',
+};
+
+type Category = AskedCategory & { readonly notes: readonly string[] };
+
+/** Absent if a problem was reported. */
+function categoriesOf({ category = [] }: PlacesOptions, context: BuildContext): Category[] | undefined {
+  const isList = Array.isArray(category);
+  const found = [category].flat().map((words, index) => categoryOption(words, isList ? ['category', index] : ['category'], context));
+  return found.every((one) => one !== undefined) ? found : undefined;
+}
+
+function formOf(query: string) {
+  return { path: '/api/interpreter', contentType: 'application/x-www-form-urlencoded', body: `data=${encodeURIComponent(query)}` };
+}
+
+/** The parts of a question that all records share. */
+interface QuestionParts {
+  readonly where: WhereTemplate;
+  /** A Wikidata id, or a name. */
+  readonly chain: string | undefined;
+  readonly categories: readonly Category[];
+  readonly limit: number;
+}
+
+const wikidataId = /^Q[1-9]\d*$/i;
+
+/** The question of each record. */
+class Question {
+  readonly #parts: QuestionParts;
+  readonly #chainOf: ((fields: Fields) => string) | undefined;
+
+  constructor(parts: QuestionParts) {
+    this.#parts = parts;
+    this.#chainOf = parts.chain === undefined ? undefined : textTemplate(parts.chain);
+  }
+
+  /** Absent for a record without a place or a chain. Throws a Failure (`request`). */
+  request(fields: Fields, send: (query: string) => HttpRequest): HttpRequest | undefined {
+    const { where: whereOf, categories, limit } = this.#parts;
+    const where = whereOf(fields);
+    const name = this.#chainOf?.(fields).trim();
+    if (!where || name === '') return undefined;
+    const query = (chain: PointsQuery['chain']) =>
+      send(overpassQuery({ where, categories: categories.map(({ tags }) => tags), chain, limit }));
+    if (name === undefined) return query(undefined);
+    if (wikidataId.test(name)) return query({ 'brand:wikidata': name.toUpperCase() });
+    refuseLong(name, 'name');
+    // The first category decides between chains that share a name.
+    const category = categories[0]?.id;
+    const bodyOf = (id: string | null, chain: string) => query(id === null ? { brand: chain } : { 'brand:wikidata': id }).body as string;
+    return { ...query({ brand: name }), chain: { query: { name, category, minScore: defaultMinScore }, body: bodyOf } };
+  }
+}
+
+const defaultMinScore = 0.85;
+
+/** Refuses an answer without points of its own. Throws a Failure. */
+function check(response: HttpResponse, options: SettledOptions): void {
+  if (response.status === 204) return;
+  const { status, retryAfterMs } = response;
+  if (status === 400) throw new Failure('http', `the server answered 400: ${pageText(response)}`, { status });
+  if (options.connection === undefined && (status === 429 || status === 504)) {
+    const waitMs = Math.max(retryAfterMs ?? 0, publicRetry.backoff.initial);
+    const text = `the public server answered ${status}: ${pageText(response)}`;
+    throw new Failure('http', text, { status, retryable: true, retryAfterMs: retryAfterMs === undefined ? undefined : waitMs });
+  }
+  refuseUnsuccessful(response, options);
+  refuseRemark(response);
+}

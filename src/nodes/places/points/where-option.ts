@@ -1,0 +1,123 @@
+import { Failure } from '../../../core/failure.ts';
+import { readCoordinates } from '../../../core/lookups/coordinates.ts';
+import { countryCode, noCountry } from '../../../core/lookups/country.ts';
+import { distanceMetres } from '../../../core/lookups/distance.ts';
+import type { BuildContext } from '../../../core/node.ts';
+import type { Fields } from '../../../core/record.ts';
+import { referencedFields, textTemplate } from '../../../core/template/template.ts';
+import type { PlacesOptions } from '../places-options.ts';
+import { areaWith, type Where } from './overpass-query.ts';
+
+/** The place of a record's question; absent if all of its texts are blank. Throws a Failure (`request`). */
+export type WhereTemplate = (fields: Fields) => Where | undefined;
+
+/** Most metres of a radius. */
+const maxRadius = 50_000;
+
+/** Compiles `near` or `area`. Absent if a problem was reported. */
+export function whereTemplate({ near, area }: PlacesOptions, context: BuildContext): WhereTemplate | undefined {
+  if ((near === undefined) === (area === undefined)) {
+    const found = near === undefined ? 'neither' : 'both';
+    context.problem([near === undefined ? 'lookup' : 'area'], `lookup: points needs near or area, found ${found}`);
+    return undefined;
+  }
+  return near ? nearTemplate(near, context) : areaTemplate(area as NonNullable<typeof area>, context);
+}
+
+function nearTemplate({ lat, lon, radius }: NonNullable<PlacesOptions['near']>, context: BuildContext): WhereTemplate {
+  const [latOf, lonOf, radiusOf] = [lat, lon, radius].map((text) => textTemplate(String(text))) as [Text, Text, Text];
+  if (isLiteral(radius)) report(context, ['near', 'radius'], () => metresOf(radius));
+  if (isLiteral(lat) && isLiteral(lon)) report(context, ['near'], () => readCoordinates(String(lat), String(lon)));
+  return (fields) => {
+    const [lat, lon] = [latOf(fields), lonOf(fields)];
+    if (lat.trim() === '' && lon.trim() === '') return undefined;
+    return { near: readCoordinates(lat, lon), radius: metresOf(radiusOf(fields)) };
+  };
+}
+
+type Text = (fields: Fields) => string;
+
+function isLiteral(text: string | number): boolean {
+  return referencedFields(String(text)).length === 0;
+}
+
+/** Reports what a text of the flow itself lacks. */
+function report(context: BuildContext, at: readonly string[], read: () => unknown): void {
+  try {
+    read();
+  } catch (error) {
+    context.problem(at, (error as Error).message);
+  }
+}
+
+function metresOf(text: string): number {
+  let metres: number;
+  try {
+    metres = distanceMetres(text);
+  } catch (error) {
+    throw new Failure('request', (error as Error).message, { sent: false });
+  }
+  if (metres >= 1 && metres <= maxRadius) return metres;
+  throw new Failure('request', `expected a radius of 1m to 50km, found ${text.trim()}`, { sent: false });
+}
+
+type AreaOption = NonNullable<PlacesOptions['area']>;
+
+function areaTemplate(area: AreaOption, context: BuildContext): WhereTemplate | undefined {
+  const [kind, ...more] = Object.keys(area) as (keyof AreaOption)[];
+  if (kind === undefined || more.length > 0) {
+    context.problem(['area'], 'expected one of country, region, osm and bbox');
+    return undefined;
+  }
+  if (area.bbox) return bboxTemplate(area.bbox, context);
+  const text = String(area[kind]);
+  const render = textTemplate(text);
+  const read = readers[kind as keyof typeof readers];
+  if (isLiteral(text)) report(context, ['area', kind], () => read(text));
+  return (fields) => {
+    const written = render(fields).trim();
+    return written === '' ? undefined : { area: read(written) };
+  };
+}
+
+/** Reads a name of an area as Overpass finds it. Throws a Failure. */
+const readers = {
+  country(text: string): string {
+    const code = countryCode(text);
+    if (code === undefined) throw new Failure('request', noCountry(text), { sent: false });
+    return areaWith({ 'ISO3166-1': code, admin_level: '2' });
+  },
+  region(text: string): string {
+    const code = text.trim().toUpperCase();
+    if (/^[A-Z]{2}-[A-Z0-9]{1,3}$/.test(code)) return areaWith({ 'ISO3166-2': code });
+    throw expected('a region such as DE-BE (ISO 3166-2)', text);
+  },
+  osm(text: string): string {
+    const [, kind, number = ''] = /^(relation|way)\/(\d{1,10})$/.exec(text.trim()) ?? [];
+    if (kind === undefined) throw expected('an object such as relation/62422', text);
+    return `area(${(kind === 'relation' ? 3_600_000_000 : 2_400_000_000) + Number(number)})`;
+  },
+};
+
+function expected(what: string, found: string): Failure {
+  return new Failure('request', `expected ${what}, found ${JSON.stringify(found.length > 40 ? `${found.slice(0, 40)}…` : found)}`, {
+    sent: false,
+  });
+}
+
+/** South, west, north, east. */
+function bboxTemplate(bbox: readonly (string | number)[], context: BuildContext): WhereTemplate {
+  const sides = bbox.map((side) => textTemplate(String(side)));
+  if (bbox.every(isLiteral)) report(context, ['area', 'bbox'], () => bboxOf(bbox.map(String)));
+  return (fields) => {
+    const written = sides.map((side) => side(fields));
+    return written.every((side) => side.trim() === '') ? undefined : { bbox: bboxOf(written) };
+  };
+}
+
+function bboxOf(sides: readonly string[]): number[] {
+  const [south = '', west = '', north = '', east = ''] = sides;
+  const [low, high] = [readCoordinates(south, west), readCoordinates(north, east)];
+  if (low.lat <= high.lat) return [low.lat, low.lon, high.lat, high.lon];
+  throw expected('south, west, north, east: the first latitude below the second', sides.join(', '));
+}

@@ -1,0 +1,281 @@
+import { describe, expect, test } from 'vitest';
+import { FlowError } from '../../src/core/failure.ts';
+import { onOneLine } from '../helpers/flow-problems.ts';
+import { features, overpassAnswer } from '../helpers/overpass-server.ts';
+import { type FlowOptions, runFlow, type SentRequest } from '../helpers/run-flow.ts';
+
+const flow = (options: string) => `nodes: [{ type: places, lookup: points, ${options} }]`;
+const near = 'near: { lat: "{{lat}}", lon: "{{lon}}", radius: 500m }';
+const here = { lat: '52.52', lon: '13.405' };
+
+async function run(options: string, records: readonly Record<string, unknown>[] = [here], more: FlowOptions = {}) {
+  const result = await runFlow(flow(options), records, { http: overpassAnswer, ...more });
+  return { ...result, queries: result.requests.map(queryOf), lookedUp: result.events.filter(({ type }) => type === 'looked-up') };
+}
+
+const queryOf = ({ body = '' }: SentRequest) => decodeURIComponent(body.slice('data='.length));
+
+describe('the query of points', () => {
+  const begin = '[out:json][timeout:60][maxsize:268435456];';
+  const around = '(around:500,52.52,13.405);';
+  test.each([
+    ['a category', `category: amenity/cafe, ${near}`, `${begin}nwr["amenity"="cafe"]${around}out tags center 101;`],
+    [
+      'a category and a chain by its id',
+      `category: amenity/cafe, chain: Q37158, ${near}`,
+      `${begin}nwr["amenity"="cafe"]["brand:wikidata"="Q37158"]${around}out tags center 101;`,
+    ],
+    ['a chain by its name', `chain: Starbucks, ${near}`, `${begin}nwr["brand:wikidata"="Q37158"]${around}out tags center 101;`],
+    [
+      'several categories',
+      `category: [amenity/cafe, amenity/pharmacy], limit: 7, ${near}`,
+      `${begin}(nwr["amenity"="cafe"]${around}nwr["amenity"="pharmacy"]${around});out tags center 8;`,
+    ],
+    [
+      'a country',
+      'category: amenity/cafe, area: { country: de }',
+      `${begin}area["ISO3166-1"="DE"]["admin_level"="2"]->.a;nwr["amenity"="cafe"](area.a);out tags center 101;`,
+    ],
+    [
+      'a region',
+      'category: amenity/cafe, area: { region: DE-BE }',
+      `${begin}area["ISO3166-2"="DE-BE"]->.a;nwr["amenity"="cafe"](area.a);out tags center 101;`,
+    ],
+    [
+      'a relation',
+      'category: amenity/cafe, area: { osm: relation/62422 }',
+      `${begin}area(3600062422)->.a;nwr["amenity"="cafe"](area.a);out tags center 101;`,
+    ],
+    [
+      'a way',
+      'category: amenity/cafe, area: { osm: way/5 }',
+      `${begin}area(2400000005)->.a;nwr["amenity"="cafe"](area.a);out tags center 101;`,
+    ],
+    [
+      'a box',
+      'category: amenity/cafe, area: { bbox: [52.30, 13.0, 52.7, 13.8] }',
+      `${begin}nwr["amenity"="cafe"](52.3,13,52.7,13.8);out tags center 101;`,
+    ],
+  ])('for %s', async (_, options, query) => {
+    const { queries, requests, failures } = await run(options);
+    expect(failures).toEqual([]);
+    expect(queries).toEqual([query]);
+    expect(requests[0]).toMatchObject({
+      method: 'POST',
+      url: 'https://overpass-api.de/api/interpreter',
+      headers: { 'Content-Type': 'application/x-www-form-urlencoded' },
+    });
+  });
+
+  test.each([
+    ['250m', 250],
+    ['5km', 5000],
+    ['2mi', 3219],
+  ])('has %s in whole metres', async (radius, metres) => {
+    const { queries } = await run(`category: amenity/cafe, near: { lat: "{{lat}}", lon: "{{lon}}", radius: ${radius} }`);
+    expect(queries[0]).toContain(`around:${metres},`);
+  });
+
+  test.each([
+    ['a quote', 'X"];node;out;"', '"X\\"];node;out;\\""'],
+    ['a backslash', 'X\\"', '"X\\\\\\""'],
+  ])('cannot be added to by %s in a field', async (_, chain, quoted) => {
+    const lookups = { find: () => ({ kind: 'lookup' as const, body: { match: true, id: null, name: chain } }) };
+    const { queries } = await run(`chain: "{{chain}}", ${near}`, [{ ...here, chain }], { lookups });
+    expect(queries[0]).toContain(`nwr["brand"=${quoted}](around`);
+  });
+
+  test('is not sent for a control character', async () => {
+    const { failures, requests } = await run(`chain: "{{chain}}", ${near}`, [{ ...here, chain: 'a\nb' }]);
+    expect(failures).toMatchObject([{ class: 'request', message: 'expected a name without control characters, found U+000A' }]);
+    expect(requests).toEqual([]);
+  });
+});
+
+describe('points', () => {
+  test('add how many there are and the nearest one, which comes first', async () => {
+    const { rows, credits, lookedUp } = await run(`category: amenity/cafe, ${near}`);
+    expect(rows[0]).toMatchObject({
+      points_count: expect.any(Number),
+      nearest_name: expect.any(String),
+      nearest_id: expect.stringMatching(/^(node|way|relation)\/\d+$/),
+      nearest_distance_m: expect.any(Number),
+    });
+    expect(Number.isInteger((rows[0] as { nearest_distance_m: number }).nearest_distance_m)).toBe(true);
+    expect(credits).toBe(1);
+    expect(lookedUp).toMatchObject([{ lookup: 'points', match: true, sources: ['openstreetmap'] }]);
+  });
+
+  test('expand to a record each, in the order of their distance, with their tags', async () => {
+    const { rows } = await run(
+      `category: amenity/cafe, ${near}, map: { id: "points[].id", metres: "points[].distance_m", phone: "points[].phone" }`,
+    );
+    const metres = rows.map((row) => row.metres as number);
+    expect(metres.length).toBeGreaterThan(10);
+    expect(metres).toEqual([...metres].sort((a, b) => a - b));
+    expect(Math.max(...metres)).toBeLessThanOrEqual(500);
+    expect(rows.some(({ phone }) => phone === '+49 30 1')).toBe(true);
+  });
+
+  test('in an area come by id, without distances', async () => {
+    const { rows } = await run('category: amenity/cafe, area: { country: DE }, map: { id: "points[].id", metres: "points[].distance_m" }', [
+      {},
+    ]);
+    const ids = rows.map(({ id }) => String(id));
+    const kinds = ['node', 'way', 'relation'];
+    const places = ids.map((id) => kinds.indexOf(id.split('/')[0] as string) * 1e6 + Number(id.split('/')[1]));
+    expect(places).toEqual([...places].sort((a, b) => a - b));
+    expect(rows.every(({ metres }) => metres === null)).toBe(true);
+  });
+
+  test('are whole documents', async () => {
+    const { rows } = await run(`category: [amenity/pharmacy, amenity/cafe], ${near}, limit: 2, map: { body: $body }`);
+    const { body } = rows[0] as { body: { points: Record<string, unknown>[] } };
+    expect(body).toMatchObject({ count: 2, truncated: true, attribution: expect.stringContaining('OpenStreetMap') });
+    expect(Object.keys(body.points[0] as object)).toEqual(
+      'id name lat lon distance_m category chain_id brand street housenumber postcode city country phone website opening_hours tags'.split(
+        ' ',
+      ),
+    );
+    expect(['amenity/pharmacy', 'amenity/cafe']).toContain(body.points[0]?.category);
+  });
+
+  test('more than the limit are counted in the summary', async () => {
+    const { lookedUp } = await run(`category: amenity/cafe, ${near}, limit: 2`);
+    expect(lookedUp).toMatchObject([{ cutOffAt: 2 }]);
+  });
+
+  test('that are none leave the record with 0, or fail it', async () => {
+    const far = { lat: '0', lon: '0' };
+    const kept = await run(`category: amenity/cafe, ${near}`, [far]);
+    expect(kept.rows).toEqual([
+      { ...far, points_count: 0, nearest_name: null, nearest_id: null, nearest_lat: null, nearest_lon: null, nearest_distance_m: null },
+    ]);
+    const rejected = await run(`category: amenity/cafe, ${near}, no_match: reject`, [far]);
+    expect(rejected.failures).toMatchObject([{ class: 'answer', message: 'no point was found' }]);
+  });
+
+  test('of a chain that nobody knows send nothing and cost nothing', async () => {
+    const { rows, requests, credits } = await run(`chain: "{{name}}", ${near}`, [{ ...here, name: 'Smith & Sons Plumbing' }]);
+    expect(requests).toEqual([]);
+    expect(credits).toBe(0);
+    expect(rows).toMatchObject([{ points_count: null, nearest_name: null }]);
+  });
+
+  test('are not asked for without a place or a chain', async () => {
+    const { rows, requests, credits } = await run(`chain: "{{name}}", ${near}`, [
+      { lat: ' ', lon: '', name: 'x' },
+      { ...here, name: ' ' },
+    ]);
+    expect([rows.length, requests.length, credits]).toEqual([2, 0, 0]);
+  });
+
+  test.each([
+    ['91', '0', 'expected a latitude from -90 to 90'],
+    ['0', '-181', 'expected a longitude from -180 to 180'],
+    ['52,52', '13', 'with a point and not a comma'],
+    ['x', '1', 'found "x"'],
+  ])('at %s, %s fail, and nothing is sent', async (lat, lon, message) => {
+    const { failures, requests } = await run(`category: amenity/cafe, ${near}`, [{ lat, lon }]);
+    expect(failures).toMatchObject([{ class: 'request', message: expect.stringContaining(message) }]);
+    expect(requests).toEqual([]);
+  });
+});
+
+describe('the public server', () => {
+  test('gets one request at a time and one in a second, whatever the flow and the command line say', async () => {
+    const records = Array.from({ length: 4 }, (_, index) => ({ lat: String(52 + index), lon: '13' }));
+    const slow = (request: SentRequest) => ({ ...overpassAnswer(request), afterMs: 100 });
+    const { requests } = await run(`category: amenity/cafe, ${near}, rate: 50/s, concurrency: 9`, records, {
+      http: slow,
+      concurrency: 20,
+      intervalMs: 1,
+    });
+    const gaps = requests.slice(1).map(({ atMs }, index) => atMs - (requests[index]?.atMs ?? 0));
+    expect(Math.min(...gaps)).toBeGreaterThanOrEqual(1000);
+    expect(requests[0]?.perDay).toEqual({ server: 'Overpass', max: 10_000 });
+  });
+
+  test('answers the same question from the cache', async () => {
+    const { requests, credits } = await run(`category: amenity/cafe, ${near}`, [here, here, here]);
+    expect([requests.length, credits]).toEqual([1, 1]);
+  });
+
+  test.each([429, 504])('is asked again after %d: 30 s, 60 s and 120 s later, whatever the flow says', async (status) => {
+    const http = () => ({ status, body: 'busy' });
+    const { requests, failures } = await run(`category: amenity/cafe, ${near}, retry: { max: 0 }`, [here], { http });
+    const times = requests.map(({ atMs }) => Math.round(atMs / 1000));
+    expect(times).toEqual([0, 30, 90, 210]);
+    expect(failures).toMatchObject([{ class: 'http', status }]);
+  });
+
+  test('over a connection is a server like any other', async () => {
+    const connection = 'connections: { own: { type: http, base_url: "http://127.0.0.1:9000/osm" } }\n';
+    const records = Array.from({ length: 3 }, (_, index) => ({ lat: String(52 + index), lon: '13' }));
+    const answer = (request: SentRequest) => overpassAnswer({ ...request, path: request.path.replace('/osm', '') });
+    const { requests } = await runFlow(connection + flow(`category: amenity/cafe, connection: own, ${near}`), records, { http: answer });
+    expect(requests.map(({ url, atMs, perDay }) => [url, atMs, perDay])).toEqual(
+      records.map(() => ['http://127.0.0.1:9000/osm/api/interpreter', 0, undefined]),
+    );
+  });
+});
+
+describe('an answer without points', () => {
+  const elements = features.slice(0, 1);
+  test.each([
+    [
+      'a page of 400',
+      { status: 400, body: '<html><head><title>x</title></head><p>Error: <b>parse</b> error &lt;1&gt;</p></html>' },
+      'http',
+      'the server answered 400: Error: parse error <1>',
+    ],
+    [
+      'a runtime error',
+      { body: { elements, remark: 'runtime error: out of memory' } },
+      'answer',
+      'the server says: runtime error: out of memory',
+    ],
+    ['a list', { body: [] }, 'answer', 'expected an object with elements'],
+    ['a page with 200', { headers: { 'content-type': 'text/html' }, body: '<html>busy</html>' }, 'parse', ''],
+    ['a body that is cut off', { body: '{"elements": [{"type": "no' }, 'parse', ''],
+  ])('such as %s fails the record', async (_, answer, kind, message) => {
+    const { failures, requests } = await run(`category: amenity/cafe, ${near}`, [here], { http: () => answer });
+    expect(failures).toMatchObject([{ class: kind, message: expect.stringContaining(message) }]);
+    expect(requests).toHaveLength(1);
+  });
+
+  test('such as a query that timed out is asked for again', async () => {
+    const late = { body: { elements: [], remark: 'runtime error: Query timed out in "query" at line 1' } };
+    const { rows, requests } = await run(`category: amenity/cafe, ${near}`, [here], {
+      http: (request, index) => (index === 0 ? late : overpassAnswer(request)),
+    });
+    expect([rows.length, requests.length]).toEqual([1, 2]);
+  });
+});
+
+describe('a flow that asks for points', () => {
+  const problems = async (options: string) => {
+    try {
+      await run(options);
+      return [];
+    } catch (error) {
+      if (error instanceof FlowError) return error.problems.map(onOneLine);
+      throw error;
+    }
+  };
+  test.each([
+    [`category: amenity/cafe`, 'needs near or area, found neither'],
+    [`category: amenity/cafe, ${near}, area: { country: DE }`, 'needs near or area, found both'],
+    [near, 'needs category, chain or both'],
+    [`category: amenity/cafe, near: { lat: 52, lon: 13, radius: 5 miles }`, 'expected a distance such as 250m, 5km or 2mi'],
+    [`category: amenity/cafe, near: { lat: 52, lon: 13, radius: 51km }`, 'expected a radius of 1m to 50km'],
+    [`category: amenity/cafe, near: { lat: 152, lon: 13, radius: 1km }`, 'expected a latitude'],
+    [`category: amenity/cafe, area: { country: DE, region: DE-BE }`, 'expected one of country, region, osm and bbox'],
+    [`category: amenity/cafe, area: { osm: node/1 }`, 'expected an object such as relation/62422'],
+    [`category: amenity/cafe, area: { bbox: [53, 13, 52, 14] }`, 'expected south, west, north, east'],
+    [`category: amenity/cafe, ${near}, limit: 10001`, '10000'],
+    [`category: bank, name: x, ${near}`, '"name" is an option of lookup: chain'],
+  ])('with %s is not valid', async (options, message) => {
+    expect((await problems(options)).join('\n')).toContain(message);
+  });
+});
