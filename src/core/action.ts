@@ -112,6 +112,8 @@ export interface Action extends CallPolicy {
   readonly tool?: CalledTool;
   /** The name of the lookup that it is, for summaries; absent for any other action. */
   readonly lookup?: string;
+  /** The name of the public server that it asks; absent for any other. */
+  readonly publicServer?: string | undefined;
   /** True if data on this machine answer it: no gate, and no time in flight. */
   readonly isEmbedded?: boolean;
 }

@@ -24,6 +24,8 @@ export interface Lookup {
   readonly notes?: readonly string[];
   /** True if data on this machine answer it. */
   readonly isEmbedded: boolean;
+  /** The name of the public server that answers it; absent for any other. */
+  readonly publicServer?: string | undefined;
   /** The server that answers it; absent if data on this machine do. */
   readonly server?: LookupServer;
   /** The request for a record; absent if there is nothing to look up. Throws a Failure. */
@@ -75,6 +77,7 @@ export function lookupNode(options: LookupOptions, lookup: Lookup, context: Buil
     makesDocument: true,
     lookup: lookup.label,
     isEmbedded: lookup.isEmbedded,
+    publicServer: lookup.publicServer,
     ...(maxAgeMs !== undefined && { cache: { maxAgeMs, key: cacheKey } }),
   };
   const { reads, notes = [], batch, server } = lookup;

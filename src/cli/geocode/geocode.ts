@@ -59,7 +59,8 @@ function codeOf(text: string): string {
   return code;
 }
 
-function pointFields(text: string): Fields {
+/** The fields lat and lon of `LAT,LON`. Throws an AutomateError (`usage`). */
+export function pointFields(text: string): Fields {
   const [lat = '', lon = '', ...more] = text.split(',');
   try {
     if (more.length === 0 && text.includes(',')) return new Map(Object.entries(readCoordinates(lat, lon)));

@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { AutomateError, Failure, FlowError } from '../../core/failure.ts';
+import type { CategoryNames } from '../../core/lookups/category.ts';
 import type { LookupDocument } from '../../core/lookups/lookup.ts';
 import type { Step } from '../../core/node.ts';
 import type { Plan } from '../../core/plan.ts';
@@ -11,6 +12,7 @@ import { savedConnections } from '../../io/connections.ts';
 import { nodeTypes } from '../../nodes/index.ts';
 import { findSaved } from '../connections/connections.ts';
 import { loadSecrets } from '../flow/flow-secrets.ts';
+import { dataFolder } from '../notices/data-folder.ts';
 import { openRunLedger, pricesOf } from '../run/run-ledger.ts';
 import type { Terminal } from '../terminal.ts';
 import { ChainMaker } from '../test-request/chain-maker.ts';
@@ -31,7 +33,7 @@ export async function lookUp({ command, node, fields, options }: OneLookup, term
   const { env, cacert, allowHttp = false } = options;
   const { warn, redactor } = terminal;
   if (node.connection !== undefined) findSaved(node.connection);
-  const plan = planOf(command, node, allowHttp);
+  const plan = await planOf(command, node, allowHttp);
   const [step] = plan.steps as [Step];
   const credentials = await loadSecrets(plan, command, options, terminal);
   const ledger = await openRunLedger(pricesOf(plan, env), { run: randomUUID(), env, warn });
@@ -48,13 +50,23 @@ export async function lookUp({ command, node, fields, options }: OneLookup, term
 }
 
 /** The flow of one node, whose answer becomes one field. */
-function planOf(command: string, node: OneLookup['node'], allowHttp: boolean): Plan {
+async function planOf(command: string, node: OneLookup['node'], allowHttp: boolean): Promise<Plan> {
   const flow = { name: command, nodes: [{ id: node.type, ...node, map: { document: '$body' } }] };
   const options = { allowHttp, textCells: true, savedConnections: () => savedConnections(process.env) };
   try {
-    return compile(JSON.stringify(flow), { file: command, nodeTypes, categories: undefined, ...options });
+    return compile(JSON.stringify(flow), {
+      file: command,
+      nodeTypes,
+      categories: node.category === undefined ? undefined : await loadNames(),
+      ...options,
+    });
   } catch (error) {
     if (error instanceof FlowError) throw new AutomateError(error.kind === 'credential' ? 'credential' : 'usage', error.message);
     throw error;
   }
+}
+
+async function loadNames(): Promise<CategoryNames> {
+  const { loadCategoryNames } = await import('../../io/lookups/categories/category-names.ts');
+  return loadCategoryNames(dataFolder);
 }

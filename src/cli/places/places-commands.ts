@@ -1,6 +1,7 @@
 import { wholeNumber } from '../arguments.ts';
 import { argument, type CommandSpec, command, defaultsTo, parsed, text } from '../options.ts';
 import { json } from '../shared-options.ts';
+import { pointsOptions } from './points-options.ts';
 
 const chains = command({
   name: 'chains',
@@ -28,9 +29,20 @@ const categories = command({
   run: async ({ args, options, terminal }) => (await import('./categories.ts')).categoriesCommand(args.words, options, terminal),
 });
 
+const points = command({
+  name: 'points',
+  help: 'find points of interest near a point, by OpenStreetMap (costs a credit)',
+  examples: [
+    'automate places points --near 52.52,13.405 --category cafe',
+    'automate places points --near 41.88,-87.63 --chain starbucks --geojson',
+  ],
+  options: pointsOptions,
+  run: async ({ options, terminal }) => (await import('./points.ts')).pointsCommand(options, terminal),
+});
+
 /** `automate places`: looks into the embedded data by hand. */
 export const places: CommandSpec = {
   name: 'places',
-  help: 'find chains and categories of places by hand, for free',
-  commands: [chains, categories],
+  help: 'find chains and categories of places by hand, for free, and points of interest',
+  commands: [chains, categories, points],
 };

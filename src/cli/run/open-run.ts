@@ -15,6 +15,7 @@ import { beginReport } from '../report/begin-report.ts';
 import { eventText } from '../show/run/attempts.ts';
 import { earlyWarnings } from '../show/run/early-warnings.ts';
 import { Pauses } from '../show/run/pauses.ts';
+import { warnOfMany } from '../show/run/public-servers.ts';
 import { countItems, type Reading } from '../show/run/reading.ts';
 import { addToRates, RecordRates } from '../show/run/record-rates.ts';
 import { Statuses } from '../show/run/statuses.ts';
@@ -139,7 +140,7 @@ export async function openRun(ready: ReadyRun): Promise<OpenRun> {
     parked: claim.parked,
   });
   const showsCredits = ledger.isLimited || statesPrice(plan);
-  const input = countItems(records, source.readBytes, reading);
+  const input = countItems(warnOfMany(records, plan, warn), source.readBytes, reading);
   const figures = { tally, pauses, rates, statuses: new Statuses(), startedAtMs: ports.clock.wallNow() };
   return { ...ready, ...figures, events, ledger, ports, output, reading, showsCredits, input };
 }

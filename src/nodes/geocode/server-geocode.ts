@@ -53,7 +53,7 @@ export function settingsOf(options: GeocodeOptions, provider: Provider | undefin
 export function serverGeocode(
   provider: Provider,
   { options, question, context }: ServerGeocode,
-): Pick<Lookup, 'sources' | 'isEmbedded' | 'server' | 'prepare' | 'document' | 'batch' | 'notes'> {
+): Pick<Lookup, 'sources' | 'isEmbedded' | 'publicServer' | 'server' | 'prepare' | 'document' | 'batch' | 'notes'> {
   const settings = settingsOf(options, provider, context);
   const connection = options.connection === undefined ? undefined : (context.connection(options.connection) ?? null);
   const { server, headers, source } = provider;
@@ -66,6 +66,7 @@ export function serverGeocode(
   return {
     sources: [source],
     isEmbedded: false,
+    publicServer: perDay?.server,
     batch,
     server: {
       maxAgeMs: settings.cache,

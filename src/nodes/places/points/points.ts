@@ -58,6 +58,7 @@ export function pointsLookup(options: SettledOptions, context: BuildContext): Lo
     reads: [...usesWithin(near as Value, ['near']), ...usesWithin(options.area as Value, ['area']), ...usesWithin(chain, ['chain'])],
     notes: categories.flatMap(({ notes }) => notes),
     isEmbedded: false,
+    publicServer: perDay?.server,
     server: {
       maxAgeMs: options.cache,
       credentials: credentialNeeds(undefined, connection, requests.origin),

@@ -1,8 +1,8 @@
 import { join } from 'node:path';
-import { LimitReached } from '../../core/failure.ts';
-import type { DayLimit, Http } from '../../core/ports.ts';
-import { isMapping } from '../../core/value/value.ts';
-import { createStateFile } from '../files/state-file.ts';
+import { LimitReached } from '../core/failure.ts';
+import type { DayLimit, Http } from '../core/ports.ts';
+import { isMapping } from '../core/value/value.ts';
+import { createStateFile } from './files/state-file.ts';
 
 /** The requests that this machine has sent to public servers on a day. */
 interface DayCounts {

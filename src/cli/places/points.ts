@@ -1,0 +1,81 @@
+import { AutomateError, Failure } from '../../core/failure.ts';
+import type { LookupDocument } from '../../core/lookups/lookup.ts';
+import { isObject, type JsonObject, textOf, type Value } from '../../core/value/value.ts';
+import { exitCodes } from '../exit.ts';
+import { pointFields } from '../geocode/geocode.ts';
+import { lookUp } from '../geocode/look-up.ts';
+import type { ValuesOf } from '../options.ts';
+import { count, counted } from '../show/number.ts';
+import { printJson } from '../show/print-json.ts';
+import { tableText } from '../show/structure.ts';
+import type { Terminal } from '../terminal.ts';
+import type { pointsOptions } from './points-options.ts';
+
+type PointsOptions = ValuesOf<typeof pointsOptions>;
+
+/** Prints the points of interest near a point. Returns the exit code: 4 if there are none. */
+export async function pointsCommand(options: PointsOptions, terminal: Terminal): Promise<number> {
+  const { near, radius, category, chain, limit, connection } = options;
+  if (near === undefined)
+    throw new AutomateError('usage', 'expected --near LAT,LON\nautomate places points --near 52.52,13.405 --category cafe');
+  if (options.json && options.geojson) throw new AutomateError('usage', 'expected --json or --geojson, found both');
+  const node = {
+    type: 'places',
+    lookup: 'points',
+    near: { lat: '{{lat}}', lon: '{{lon}}', radius },
+    limit,
+    ...(category !== undefined && { category }),
+    ...(chain !== undefined && { chain }),
+    ...(connection !== undefined && { connection }),
+  };
+  const document = await lookUp({ command: 'automate places points', node, fields: pointFields(near), options }, terminal);
+  if (document instanceof Failure) {
+    terminal.say(`${terminal.colors.red('failed:')} ${document.kind}: ${document.message}`);
+    return exitCodes.someFailed;
+  }
+  if (!document.match) {
+    terminal.say(document.count === null ? `no chain is called ${JSON.stringify(chain)}` : `no such point within ${radius}`);
+    return exitCodes.someFailed;
+  }
+  if (options.json) await printJson(document, terminal);
+  else if (options.geojson) await printJson(featuresOf(document), terminal);
+  else await terminal.print(pointsText(document));
+  return exitCodes.success;
+}
+
+function pointsText(document: LookupDocument): string {
+  const rows = pointsIn(document).map(({ name, distance_m: metres, category, street, housenumber, city, id }) => [
+    textOf(name ?? ''),
+    `${count(Number(metres))} m`,
+    textOf(category ?? ''),
+    [
+      [street, housenumber]
+        .map((part) => textOf(part ?? ''))
+        .join(' ')
+        .trim(),
+      textOf(city ?? ''),
+    ]
+      .filter(Boolean)
+      .join(', '),
+    textOf(id ?? ''),
+  ]);
+  const more = document.truncated ? [`there are more than ${counted(Number(document.count), 'point')}; --limit shows more`] : [];
+  return [...tableText([['name', 'distance', 'category', 'address', 'id'], ...rows]), '', ...more, `data: ${document.attribution}`].join(
+    '\n',
+  );
+}
+
+function pointsIn({ points }: LookupDocument): JsonObject[] {
+  return (points as Value[]).filter(isObject);
+}
+
+/** A FeatureCollection (RFC 7946). */
+function featuresOf(document: LookupDocument): Value {
+  const features = pointsIn(document).map(({ id = null, lat = null, lon = null, ...properties }) => ({
+    type: 'Feature',
+    ...(id !== null && { id }),
+    geometry: { type: 'Point', coordinates: [lon, lat] },
+    properties,
+  }));
+  return { type: 'FeatureCollection', attribution: document.attribution as string, features };
+}

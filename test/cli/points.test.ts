@@ -1,0 +1,76 @@
+import { describe, expect, test } from 'vitest';
+import { workplace } from '../helpers/cli.ts';
+import { httpServer } from '../helpers/http-server.ts';
+import { overpassAnswer } from '../helpers/overpass-server.ts';
+
+const overpass = () =>
+  httpServer((request, response) => {
+    const {
+      status = 200,
+      headers = {},
+      body,
+    } = overpassAnswer(request) as { status?: number; headers?: Record<string, string>; body: string };
+    response.writeHead(status, { 'content-type': 'application/json', ...headers }).end(body);
+  });
+
+async function place() {
+  const { origin } = await overpass();
+  const made = await workplace();
+  await made.automate(['connections', 'add', 'http', 'osm', '--base-url', origin, '--auth', 'none']);
+  return { ...made, origin };
+}
+
+describe('automate places points', () => {
+  const points = ['places', 'points', '--connection', 'osm', '--near', '52.52,13.405'];
+
+  test('prints a table, JSON or GeoJSON, and costs a credit', async () => {
+    const { automate } = await place();
+    const table = await automate([...points, '--category', 'cafe', '--limit', '3']);
+    expect(table.code, table.stderr).toBe(0);
+    expect(table.stdout).toMatch(/^name +distance +category +address +id\n/);
+    expect(table.stdout).toContain('there are more than 3 points');
+    expect(table.stdout).toContain('data: © OpenStreetMap contributors');
+    const json = JSON.parse((await automate([...points, '--chain', 'starbucks', '--json'])).stdout);
+    expect(json.points[0]).toMatchObject({ chain_id: 'Q37158', brand: 'Starbucks' });
+    const geo = JSON.parse((await automate([...points, '--category', 'cafe', '--geojson'])).stdout);
+    expect(geo).toMatchObject({
+      type: 'FeatureCollection',
+      attribution: expect.stringContaining('OpenStreetMap'),
+      features: expect.arrayContaining([
+        expect.objectContaining({ type: 'Feature', geometry: { type: 'Point', coordinates: [expect.any(Number), expect.any(Number)] } }),
+      ]),
+    });
+    expect(JSON.parse((await automate(['credits', '--json'])).stdout)).toMatchObject({ spent: 3 });
+  });
+
+  test.each([
+    [['--category', 'cafe', '--near', '0,0'], 4, 'no such point within 1km'],
+    [['--chain', 'Smith & Sons Plumbing'], 4, 'no chain is called "Smith & Sons Plumbing"'],
+    [['--category', 'xyzzy'], 2, 'no category is called "xyzzy"'],
+    [['--category', 'cafe', '--near', '52,5'], 4, ''],
+    [['--category', 'cafe', '--near', '91,5'], 2, 'expected a latitude'],
+    [['--category', 'cafe', '--radius', '80km'], 2, 'at most 50km|1m to 50km'],
+    [[], 2, 'needs category, chain or both'],
+  ])('with %s ends with a clear message', async (args, code, message) => {
+    const { automate } = await place();
+    const result = await automate([...points, ...args]);
+    expect([result.code, result.stdout]).toEqual([code, '']);
+    expect(result.stderr).toMatch(new RegExp(message));
+  });
+});
+
+test('the summary counts points that were cut off, names the source, and warns of many records', async () => {
+  const { origin } = await overpass();
+  const { write, automate } = await workplace();
+  await write(
+    'flow.yaml',
+    `connections: { osm: { type: http, base_url: "${origin}" } }
+nodes: [{ type: places, lookup: points, connection: osm, category: cafe, limit: 2, near: { lat: "{{lat}}", lon: "{{lon}}", radius: 500m } }]`,
+  );
+  await write('rows.csv', 'lat,lon\n52.52,13.405\n0,0\n');
+  const { stderr, code } = await automate(['run', 'flow.yaml', '--in', 'rows.csv', '--out', 'out.csv']);
+  expect(code).toBe(0);
+  expect(stderr).toContain('points: matched 1 of 2');
+  expect(stderr).toContain('points cut off at 2: 1 record');
+  expect(stderr).toContain('data: © OpenStreetMap contributors, ODbL 1.0');
+});
