@@ -211,9 +211,10 @@ function createLedger(most = Number.POSITIVE_INFINITY): Ledger & { spent(): numb
   let spent = 0;
   return {
     hold: () => (held + spent < most && ++held > 0 ? undefined : 'the credits are used up'),
-    settle(_node, cost = 1) {
+    // Counts actions, whatever they cost, but not those for which nothing was sent.
+    settle(_node, cost) {
       held--;
-      spent += cost;
+      if (cost !== 0) spent++;
     },
     release: () => void held--,
     usedUp: () => (held + spent >= most ? 'the credits are used up' : undefined),
