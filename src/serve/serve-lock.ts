@@ -1,18 +1,9 @@
-import { readFileSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { writeFileSync } from 'node:fs';
 import { AutomateError } from '../core/failure.ts';
-import { orUndefined } from '../core/or-undefined.ts';
 import { makeFolder } from '../io/files/folder.ts';
 import { takeLock } from '../io/files/lock.ts';
 import { namingErrors } from '../io/files/naming-errors.ts';
-
-/** A server that runs on this home. */
-export interface RunningServer {
-  readonly pid: number;
-  /** Absent until it listens. */
-  readonly address?: string;
-  readonly folder: string;
-}
+import { type RunningServer, runningServer, serverLockPath } from '../io/server/running-server.ts';
 
 /** The right to be the server of a home. */
 export interface ServeLock {
@@ -23,9 +14,9 @@ export interface ServeLock {
 
 /** Takes the lock of a home. Throws an AutomateError: `output-exists` names another server, `output` a home that cannot be written. */
 export function takeServeLock(home: string, folder: string): ServeLock {
-  const path = join(home, 'serve.lock');
+  const path = serverLockPath(home);
   namingErrors(home, 'written', () => makeFolder(home));
-  const lock = lockOrThrow(path);
+  const lock = lockOrThrow(home);
   const note = (server: RunningServer) =>
     namingErrors(path, 'written', () => writeFileSync(path, `${JSON.stringify(server)}\n`, { mode: 0o600 }));
   note({ pid: process.pid, folder });
@@ -35,11 +26,11 @@ export function takeServeLock(home: string, folder: string): ServeLock {
   };
 }
 
-function lockOrThrow(path: string) {
+function lockOrThrow(home: string) {
   try {
-    return takeLock(path, '--port');
+    return takeLock(serverLockPath(home), '--port');
   } catch (error) {
-    const server = runningServer(path);
+    const server = runningServer(home);
     if (!(error instanceof AutomateError) || error.kind !== 'output-exists' || !server) throw error;
     const at = server.address === undefined ? '' : ` at ${server.address}`;
     throw new AutomateError(
@@ -47,9 +38,4 @@ function lockOrThrow(path: string) {
       `another server runs on this home: process ${server.pid}${at}, with the flows of ${server.folder}\nstop it, or name another home in AUTOMATE_HOME`,
     );
   }
-}
-
-/** The server that a lock names; absent without one. */
-export function runningServer(path: string): RunningServer | undefined {
-  return orUndefined(() => JSON.parse(readFileSync(path, 'utf8')) as RunningServer);
 }

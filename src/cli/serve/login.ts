@@ -1,7 +1,6 @@
-import { join } from 'node:path';
 import { AutomateError } from '../../core/failure.ts';
 import { homeFolder } from '../../io/files/home.ts';
-import { runningServer } from '../../serve/serve-lock.ts';
+import { runningServer } from '../../io/server/running-server.ts';
 import { Links } from '../../serve/session/links.ts';
 import { exitCodes } from '../exit.ts';
 import type { Terminal } from '../terminal.ts';
@@ -9,17 +8,8 @@ import type { Terminal } from '../terminal.ts';
 /** Prints a link to the page of the server that runs on this home. Returns the exit code. */
 export async function loginCommand(terminal: Terminal): Promise<number> {
   const home = homeFolder(process.env);
-  const server = runningServer(join(home, 'serve.lock'));
-  if (!server?.address || !isAlive(server.pid))
-    throw new AutomateError('usage', 'no server runs on this home\nstart one: automate serve flows');
+  const server = runningServer(home);
+  if (!server?.address) throw new AutomateError('usage', 'no server runs on this home\nstart one: automate serve flows');
   await terminal.print(`${server.address}/login#${new Links(home).create()}`);
   return exitCodes.success;
-}
-
-function isAlive(pid: number): boolean {
-  try {
-    return process.kill(pid, 0);
-  } catch (error) {
-    return (error as NodeJS.ErrnoException).code === 'EPERM';
-  }
 }
