@@ -136,6 +136,8 @@ describe('the routes of the page', () => {
     const shown = await (await ask('/ui/connections')).text();
     expect(shown).toContain('"credential":"crm-secret"');
     expect(shown).not.toContain('right-secret');
+    const replacing = await ask('/ui/connections/tests', 'POST', { ...given, name: 'other', secret: 'another' });
+    expect([replacing.status, await replacing.text()]).toEqual([400, expect.stringContaining('there is a credential')]);
     expect((await ask('/ui/connections', 'POST', { ...given, name: 'other', command: 'sh' })).status).toBe(400);
     expect((await ask('/ui/connections/crm', 'DELETE')).status).toBe(204);
     expect(await (await ask('/ui/connections')).json()).toEqual({ connections: [] });

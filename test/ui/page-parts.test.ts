@@ -5,9 +5,13 @@ import { inputHeaders } from '../../src/ui/page/flows/input-format.ts';
 import { timeText } from '../../src/ui/page/frame/times.tsx';
 import { matched } from '../../src/ui/page/router.tsx';
 import { EventParser } from '../../src/ui/page/runs/run-events.ts';
+import { withTotals } from '../../src/ui/page/runs/view-of-run.ts';
+import type { Run } from '../../src/ui/page/shapes.ts';
 import { mappedRows, mapYaml, renamed, toggled } from '../../src/ui/page/test-request/path-map.ts';
 import { requestText } from '../../src/ui/page/test-request/request-view.tsx';
 import { ticksUpTo, timeTicks } from '../../src/ui/parts/ticks.ts';
+import { runs } from './page-data.ts';
+import { fullView } from './run-views.ts';
 
 describe('figures', () => {
   test('are read by people', () => {
@@ -109,6 +113,21 @@ test('a stream of events is cut where an event ends, however it arrives', () => 
     { id: '1', event: 'state', data: '{"a":1}' },
     { id: undefined, event: 'message', data: 'x\ny' },
   ]);
+});
+
+test('a resumed run shows the failures, hits and credits of all its parts', () => {
+  const run = runs[1] as Run;
+  const whole = withTotals(fullView, run, 0);
+  expect(whole.failures).toEqual([
+    {
+      ...{ node: 'profile', class: 'http', status: 404, count: 188, firstRecords: [37, 74, 111] },
+      messages: [{ text: 'no such user', count: 188 }],
+    },
+  ]);
+  expect(whole.mapping).toEqual([{ node: 'profile', field: 'name', path: 'data.user.name', found: 6224, of: 6224 }]);
+  expect([whole.credits.spent, whole.hasTotals]).toEqual([6224, true]);
+  const first = { ...fullView, earlier: 0 };
+  expect(withTotals(first, run, 0)).toBe(first);
 });
 
 test('paths of the page are matched part by part', () => {

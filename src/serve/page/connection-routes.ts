@@ -145,21 +145,25 @@ async function testNew(given: Body, request: FastifyRequest, server: Server): Pr
   }
 }
 
-/** Stores the typed secret. Returns what brings back the state before. It is refused where others could read it on its way. */
+/**
+ * Stores the typed secret. Returns what takes it away again. It is refused where others could read it on its way, and where it would
+ * replace another.
+ */
 async function storeSecret({ auth: method, secret }: Body, request: FastifyRequest, server: Server): Promise<() => Promise<unknown>> {
   if (secret === undefined || method.type === 'none') return async () => undefined;
   if (request.protocol !== 'https' && !isLoopback(request.ip))
     throw new Problem('bad-request', 'expected TLS for a secret: store it on the command line, with automate credentials set');
   const { credential } = method;
   const store = openCredentials(server.shared.env, createQuietTerminal());
-  const wasThere = store.list().some(({ name, env }) => name === credential && env === store.env);
+  if (store.list().some(({ name, env }) => name === credential && env === store.env))
+    throw new Problem('bad-request', `there is a credential "${credential}" already: leave its secret out to use it, or take another name`);
   try {
     await store.set(credential, secret, {});
   } catch (error) {
     if (error instanceof AutomateError) throw new Problem('bad-request', error.message);
     throw error;
   }
-  return () => (wasThere ? store.restore(credential) : store.remove(credential, true));
+  return () => store.remove(credential, true);
 }
 
 /** The result of a test. Its error has the reason in the first line, and what to check after it. */

@@ -16,7 +16,7 @@ export function Failures({ view }: { readonly view: RunView }) {
   const groups = failures.length + moreFailures;
   const records = failures.reduce((sum, group) => sum + group.count, 0);
   return (
-    <Panel title="Failures" note={`${counted(records, 'record')} in ${counted(groups, 'group')}${partText(view)}`}>
+    <Panel title="Failures" note={`${counted(records, 'record')} in ${counted(groups, 'group')}${totalsText(view)}`}>
       <Table
         label="Failures"
         rows={failures}
@@ -30,6 +30,11 @@ export function Failures({ view }: { readonly view: RunView }) {
       {moreFailures > 0 && <p class="dim">{counted(moreFailures, 'more group')} with fewer records</p>}
     </Panel>
   );
+}
+
+/** Marks failures and mapping that leave out earlier parts of the run. */
+export function totalsText(view: RunView): string {
+  return view.hasTotals ? '' : partText(view);
 }
 
 /** Marks figures that leave out earlier parts of the run. */

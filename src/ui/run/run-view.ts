@@ -15,8 +15,10 @@ export interface RunView {
   readonly errors?: string | undefined;
   /** Of the whole run, with its earlier parts. */
   readonly counts: RunCounts;
-  /** Records that earlier parts have finished. Every figure but `counts` leaves them out. */
+  /** Records that earlier parts have finished. Figures leave them out, except `counts`. */
   readonly earlier: number;
+  /** True if failures, mapping and credits have them, too. */
+  readonly hasTotals?: boolean | undefined;
   /** Records of the whole input. */
   readonly total?: number | undefined;
   /** The finished share, 0 to 1. */

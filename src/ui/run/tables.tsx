@@ -2,7 +2,7 @@ import { count, credits, duration, percent } from '../figures.ts';
 import { Bar } from '../parts/bar.tsx';
 import { Empty, Panel } from '../parts/panel.tsx';
 import { Table } from '../parts/table.tsx';
-import { partText } from './failures.tsx';
+import { partText, totalsText } from './failures.tsx';
 import type { RunView } from './run-view.ts';
 
 interface ViewProps {
@@ -43,7 +43,7 @@ export function MappingTable({ view }: ViewProps) {
   if (mapping.length === 0) return null;
   const nodes = new Set(mapping.map(({ node }) => node));
   return (
-    <Panel title="Mapping" note={`how often each path was found${partText(view)}`}>
+    <Panel title="Mapping" note={`how often each path was found${totalsText(view)}`}>
       <Table
         label="Mapping"
         rows={mapping}

@@ -12,7 +12,7 @@ import { RunActions } from './run-actions.tsx';
 import { followRun } from './run-events.ts';
 import { RunState } from './run-state.tsx';
 import { shortId } from './run-table.tsx';
-import { viewOfRun, withProgress } from './view-of-run.ts';
+import { viewOfRun, withProgress, withTotals } from './view-of-run.ts';
 
 /** The states in which figures still change. */
 const living = new Set(['queued', 'running', 'stopping']);
@@ -42,11 +42,12 @@ export function RunPage({ id }: { readonly id: string }) {
     >
       <LoadedView loaded={run}>
         {(loaded) => {
-          const view = { ...(figures.data ?? viewOfRun(loaded, Date.now())), state: loaded.state };
+          const now = Date.now();
+          const view = { ...(figures.data ? withTotals(figures.data, loaded, now) : viewOfRun(loaded, now)), state: loaded.state };
           return (
             <>
               <Reason run={loaded} />
-              <RunPanels view={isLiving ? withProgress(view, progress, Date.now()) : view} isPartial={figures.data === undefined} />
+              <RunPanels view={isLiving ? withProgress(view, progress, now) : view} isPartial={figures.data === undefined} />
             </>
           );
         }}

@@ -18,6 +18,28 @@ export function withProgress(view: RunView, progress: RunProgress | undefined, n
   };
 }
 
+/** The view with the failures, hits and credits of all parts of the run, as the run itself counts them. */
+export function withTotals(view: RunView, run: Run, now: number): RunView {
+  if (view.earlier === 0) return view;
+  const { failures, mapping, credits } = viewOfRun(run, now);
+  return {
+    ...view,
+    hasTotals: true,
+    moreFailures: 0,
+    failures: failures.map((group) => {
+      const part = view.failures.find(
+        ({ node, class: kind, status }) => node === group.node && kind === group.class && status === group.status,
+      );
+      return { ...group, firstRecords: part?.firstRecords ?? [] };
+    }),
+    mapping: mapping.map((hit) => ({
+      ...hit,
+      field: view.mapping.find(({ node, path }) => node === hit.node && path === hit.path)?.field,
+    })),
+    credits: { ...view.credits, spent: credits.spent },
+  };
+}
+
 /** The view of a run without the figures that only its report has. */
 export function viewOfRun(run: Run, now: number): RunView {
   const { counts, started_at, created_at, ended_at, state } = run;
