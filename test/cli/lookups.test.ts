@@ -144,6 +144,6 @@ test('automate notices prints every source with its date and licence', async () 
   expect(stdout).toContain('This product uses the Census Bureau Data API but is not endorsed or certified by the Census Bureau.');
 });
 
-test.each([['places', 'lookup: chain | category, required']])('automate nodes %s explains the type', async (type, text) => {
+test.each([['places', 'lookup: chain | category | points, required']])('automate nodes %s explains the type', async (type, text) => {
   expect((await (await place()).automate(['nodes', type])).stdout).toContain(text);
 });
