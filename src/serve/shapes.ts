@@ -61,15 +61,6 @@ export const runShape = z.object({
 /** A run in an answer. */
 export type RunShape = z.output<typeof runShape>;
 
-/** A problem (RFC 9457). */
-export const problemShape = z.looseObject({
-  type: z.string(),
-  title: z.string(),
-  status: z.int(),
-  detail: z.string(),
-  instance: z.string(),
-});
-
 /** The answer of a call. */
 export const callShape = z.object({ records: z.array(z.record(z.string(), z.unknown())), credits: z.number() });
 
