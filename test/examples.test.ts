@@ -34,6 +34,7 @@ const expected: Readonly<Record<string, readonly { readonly code: number; readon
   form: [{ code: 0, files: { 'subscribers.csv': 'expected.csv' } }],
   graphql: [{ code: 4, files: { 'airports.csv': 'expected.csv', 'airports.errors.csv': 'expected.errors.csv' } }],
   'income-by-address': [{ code: 0, files: { 'incomes.csv': 'expected.csv' } }],
+  'store-locator': [{ code: 0, files: { 'shops.csv': 'expected.csv' } }],
   'support-tickets': [{ code: 0, files: { 'sorted.csv': 'expected.csv' } }],
   'two-apis': [{ code: 0, files: { 'destinations.csv': 'expected.csv' } }],
 };

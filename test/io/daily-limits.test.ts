@@ -14,7 +14,11 @@ function limited(answer: Parameters<typeof toResponse>[0] = {}) {
   onTestFinished(() => rmSync(home, { recursive: true, force: true }));
   const sent: HttpRequest[] = [];
   const time = { wallMs: noon };
-  const http = { abort: () => undefined, send: async (request: HttpRequest) => (sent.push(request), toResponse(answer)) };
+  const send = async (request: HttpRequest) => {
+    sent.push(request);
+    return toResponse(answer);
+  };
+  const http = { abort: () => undefined, send };
   const create = () => withDailyLimits(http, { home, userAgent: 'automate/1 (page)', wallNow: () => time.wallMs });
   return { create, sent, time };
 }

@@ -6,6 +6,7 @@ import { censusRoute, worldBankRoute } from './census.ts';
 import { geocoderRoutes } from './geocoder.ts';
 import { chatRoute } from './model.ts';
 import { openStreetMapRoutes } from './openstreetmap.ts';
+import { overpassRoute } from './overpass.ts';
 
 /** Creates all endpoints. Their answers are prepared once, so that a run never waits for the API. */
 export function createRoutes(): Route[] {
@@ -24,6 +25,7 @@ export function createRoutes(): Route[] {
     ...flightRoutes(codes),
     ...geocoderRoutes(),
     ...openStreetMapRoutes(),
+    overpassRoute(),
     censusRoute(),
     worldBankRoute(data.countries),
     chatRoute(),
