@@ -59,7 +59,7 @@ describe('automate places points', () => {
   });
 });
 
-test('the summary counts points that were cut off, names the source, and warns of many records', async () => {
+test('the summary counts points that were cut off, and names the source', async () => {
   const { origin } = await overpass();
   const { write, automate } = await workplace();
   await write(
@@ -73,4 +73,19 @@ nodes: [{ type: places, lookup: points, connection: osm, category: cafe, limit: 
   expect(stderr).toContain('points: matched 1 of 2');
   expect(stderr).toContain('points cut off at 2: 1 record');
   expect(stderr).toContain('data: © OpenStreetMap contributors, ODbL 1.0');
+});
+
+test('a run warns once when more than 1,000 records may go to the public server, and not over a connection', async () => {
+  const { origin } = await overpass();
+  const { write, automate } = await workplace();
+  const flow = (more: string) =>
+    `connections: { osm: { type: http, base_url: "${origin}" } }
+nodes: [{ type: places, lookup: points, ${more} category: cafe, near: { lat: "{{lat}}", lon: "{{lon}}", radius: 500m } }]`;
+  await write('public.yaml', flow(''));
+  await write('own.yaml', flow('connection: osm,'));
+  // Nothing is sent: no record names a place.
+  await write('rows.csv', `lat,lon\n${',\n'.repeat(1001)}`);
+  const saidBy = async (name: string) => (await automate(['run', name, '--in', 'rows.csv', '--out', `${name}.csv`])).stderr;
+  expect((await saidBy('public.yaml')).match(/more than 1,000 records may go to the public Overpass server/g)).toHaveLength(1);
+  expect(await saidBy('own.yaml')).not.toContain('public');
 });

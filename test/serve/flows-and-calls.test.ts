@@ -198,3 +198,14 @@ describe('every request', () => {
     expect(await (await send('/readyz')).json()).toEqual({ status: 'ok' });
   });
 });
+
+test('the interface describes itself as OpenAPI 3.1: every route of /v1, and no other', async () => {
+  const { key, send } = await serving({});
+  const api = (await (await send('/v1/openapi.json', { key: key() })).json()) as { openapi: string; paths: Record<string, object> };
+  expect(api.openapi).toBe('3.1.0');
+  expect(Object.keys(api.paths).every((path) => path.startsWith('/v1/'))).toBe(true);
+  expect(Object.keys(api.paths)).toEqual(
+    expect.arrayContaining(['/v1/flows', '/v1/flows/{flow}/calls', '/v1/flows/{flow}/runs', '/v1/runs/{id}/events', '/v1/usage']),
+  );
+  expect(JSON.stringify(api.paths['/v1/runs'])).toContain('next_cursor');
+});
