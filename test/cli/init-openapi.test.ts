@@ -195,6 +195,16 @@ describe('automate init --from-openapi', () => {
     expect(stderr).toContain('rows.csv has no column "pet_id": rename one to it, or put another field in place of {{pet_id}}\n');
   });
 
+  test('maps no value to a field that the request takes from the record', async () => {
+    const content = { 'application/json': { schema: { properties: { id: { type: 'integer' }, name: { type: 'string' } } } } };
+    const parameters = [{ name: 'id', in: 'path', required: true }];
+    const paths = { '/pets/{id}': { get: { parameters, responses: { 200: { content } } } } };
+    const place = await workplace({ 'api.json': JSON.stringify({ openapi: '3.0.3', servers: [{ url: 'https://a.example' }], paths }) });
+    await place.automate(['init', '--from-openapi', 'api.json', '--operation', 'get /pets/{id}']);
+    const [node] = parse(await place.read('flow.yaml')).nodes;
+    expect(node).toMatchObject({ url: 'https://a.example/pets/{{id}}', map: { pets_id: 'id', name: 'name' } });
+  });
+
   test('reads OpenAPI 3.1 as JSON, and types that may be null', async () => {
     const schema = {
       type: ['null', 'object'],

@@ -56,3 +56,19 @@ describe.each(['true', 'null', '1234', '"type', '0000'])('a run with the secret 
     }
   });
 });
+
+test.each<[string, (secret: string) => readonly [number, Record<string, string>]]>([
+  ['content encoding', (secret) => [200, { 'content-encoding': secret }]],
+  ['charset', (secret) => [200, { 'content-type': `text/plain; charset=${secret}` }]],
+  ['redirect', (secret) => [302, { location: `${secret}://x` }]],
+])('a secret that a server sends as its %s is masked, not changed or cut', async (_, answer) => {
+  const secret = 'CANARY9-Zk+/q=&"v\\w<x%41';
+  const server = await httpServer((__, response) => response.writeHead(...answer(secret)).end('{"a":1}'));
+  const flow = `nodes: [{ type: http, url: "${server.origin}/{{id}}", auth: { type: bearer, credential: tok }, map: [a] }]\n`;
+  const place = await workplace({ 'flow.yaml': flow, 'n.csv': 'id\n1\n' });
+  const args = ['run', 'flow.yaml', '--in', 'n.csv', '--out', 'out.csv', '--events', 'events.ndjson', '--summary', 'summary.json'];
+  const { code, stderr } = await place.automate(args, { env: { AUTOMATE_CREDENTIAL_TOK: secret } });
+  const written = await Promise.all(['out.errors.csv', 'events.ndjson', 'summary.json'].map(place.read));
+  expect([code, [stderr, ...written].join('')]).toEqual([4, expect.not.stringMatching(/canary9/i)]);
+  for (const text of written) expect(text).toContain('***');
+});

@@ -24,6 +24,22 @@ test('without the native module of libsql a run goes on uncounted, with a warnin
   expect(await place.read('out.csv')).toBe('id,name\n1,a\n');
 });
 
+test('without it, a run goes on where earlier runs were counted and no allowance is set', async () => {
+  const server = await httpServer((_, response) => json(response, { name: 'a' }));
+  const place = await workplace({
+    'hide.cjs': hide,
+    'flow.yaml': `nodes:\n  - type: http\n    url: ${server.origin}/{{id}}\n    map: [name]\n`,
+    'rows.csv': 'id\n1\n',
+  });
+  const run = (out: string, node: string[] = []) => place.automate(['run', 'flow.yaml', '--in', 'rows.csv', '--out', out], { node });
+  await run('first.csv');
+  await place.automate(['credits', 'limit', '5']);
+  await place.automate(['credits', 'limit', 'unlimited']);
+  const { code, stderr } = await run('out.csv', ['--require', place.path('hide.cjs')]);
+  expect([code, stderr]).toEqual([0, expect.stringMatching(/credits are not counted: .*its library libsql cannot be loaded here/)]);
+  expect(await place.read('out.csv')).toBe('id,name\n1,a\n');
+});
+
 test('an allowance that cannot be held ends a run before anything is sent', async () => {
   const server = await httpServer((_, response) => json(response, { name: 'a' }));
   const place = await workplace({

@@ -56,11 +56,14 @@ export function bookPath(home: string): string {
 
 async function bookIn(home: string, { warn }: RunLedgerOptions): Promise<Book | undefined> {
   const path = bookPath(home);
+  const { isLimited, openBook } = await import('../../io/ledger/book.ts');
+  const { isLibraryMissing } = await import('../../io/files/database.ts');
   try {
-    return (await import('../../io/ledger/book.ts')).openBook(path);
+    return openBook(path);
   } catch (error) {
     // An existing book may hold an allowance, which must not be ignored.
-    if (!(error instanceof AutomateError) || existsSync(path)) throw error;
+    const mayBeLimited = isLibraryMissing(error) ? isLimited(path) : existsSync(path);
+    if (!(error instanceof AutomateError) || mayBeLimited) throw error;
     warn(`credits are not counted: ${error.message} (AUTOMATE_HOME moves it)`);
     return undefined;
   }

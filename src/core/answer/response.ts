@@ -35,7 +35,7 @@ const utf8 = new TextDecoder('utf-8', { fatal: true });
 
 function decoded(response: HttpResponse, contentType: string): string {
   const charset = /;\s*charset="?([\w-]+)/i.exec(contentType)?.[1] ?? 'utf-8';
-  const decoder = /^utf-?8$/i.test(charset) ? utf8 : decoderOf(charset, response);
+  const decoder = /^utf-?8$/i.test(charset) ? utf8 : decoderOf(charset, contentType, response);
   try {
     return decoder.decode(response.body);
   } catch {
@@ -44,11 +44,11 @@ function decoded(response: HttpResponse, contentType: string): string {
   }
 }
 
-function decoderOf(charset: string, { status }: HttpResponse): InstanceType<typeof TextDecoder> {
+function decoderOf(charset: string, contentType: string, { status }: HttpResponse): InstanceType<typeof TextDecoder> {
   try {
     return new TextDecoder(charset, { fatal: true });
   } catch {
-    throw new Failure('parse', `the body cannot be read: the charset "${charset}" is not known`, { status });
+    throw new Failure('parse', `the body cannot be read: the charset of "${contentType}" is not known`, { status });
   }
 }
 

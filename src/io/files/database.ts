@@ -39,13 +39,21 @@ export function openDatabase(path: string, options: DatabaseOptions): Database.D
   }
 }
 
+/** The error of an installation whose libsql cannot be loaded. */
+class LibraryMissing extends Error {}
+
+/** True for an error, or the cause of one, that libsql cannot be loaded: no database can be opened here, whatever is in it. */
+export function isLibraryMissing(error: unknown): boolean {
+  return error instanceof LibraryMissing || (error instanceof Error && error.cause instanceof LibraryMissing);
+}
+
 /** Loads libsql, whose native module may be missing: for another platform, or after an install without optional packages. */
 function loadLibrary(): typeof Database {
   try {
     return createRequire(import.meta.url)('libsql');
   } catch (error) {
     const reason = (error as Error).message.split('\n')[0];
-    throw new Error(`its library libsql cannot be loaded here: ${reason}`, { cause: error });
+    throw new LibraryMissing(`its library libsql cannot be loaded here: ${reason}`, { cause: error });
   }
 }
 

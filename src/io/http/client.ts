@@ -1,4 +1,5 @@
 import { redirectStatuses } from '../../core/answer/link.ts';
+import { excerpt } from '../../core/answer/response.ts';
 import { type Auth, signature } from '../../core/auth/auth.ts';
 import { combined, type Signature } from '../../core/auth/auth-type.ts';
 import { AutomateError, Failure } from '../../core/failure.ts';
@@ -100,7 +101,7 @@ async function followRedirects(first: WireRequest, redirect: HttpResponse, { req
       if (isTrusted) reportUse(request, response, tools);
       return redirects === 0 ? response : { ...response, redirectedTo: { origin: current.origin, path: current.path } };
     }
-    if (redirects === maxRedirects) throw tooManyRedirects(response, next);
+    if (redirects === maxRedirects) throw tooManyRedirects(response);
     current = next;
     // Once at another origin, never signed again: that one must not choose where the credential goes.
     if (current.origin !== request.origin) isTrusted = false;
@@ -119,8 +120,9 @@ function isFollowed({ status }: HttpResponse, { unfollowed }: HttpRequest): bool
   return redirectStatuses.includes(status) && !unfollowed?.includes(status);
 }
 
-function tooManyRedirects({ status }: HttpResponse, { origin, path }: WireRequest): Failure {
-  return new Failure('http', `more than ${maxRedirects} redirects, the last to ${origin}${path}`, { status });
+/** Shows the address as the server sent it: a secret in it would not be found in one that URL parsing has changed. */
+function tooManyRedirects({ status, header }: HttpResponse): Failure {
+  return new Failure('http', `more than ${maxRedirects} redirects, the last to ${excerpt(header('location') ?? '')}`, { status });
 }
 
 /** After a redirect something was sent in any case, even if the next request is refused. */

@@ -48,7 +48,7 @@ export async function decompress(body: Buffer, encodings: string, { maxBytes, st
   let result = body;
   for (const encoding of applied.reverse()) {
     const decoder = decoderOf(encoding, result);
-    if (!decoder) throw new Failure('parse', `expected the content encoding ${acceptEncoding}, found "${encoding}"`, { status });
+    if (!decoder) throw new Failure('parse', `expected the content encoding ${acceptEncoding}, found "${encodings}"`, { status });
     try {
       result = result.length <= syncBytes ? decoder.sync(result, options) : await decoder.async(result, options);
     } catch (error) {

@@ -1,3 +1,4 @@
+import { existsSync, rmSync, writeFileSync } from 'node:fs';
 import type Database from 'libsql';
 import { inTransaction, openDatabase } from '../files/database.ts';
 import { namingErrors } from '../files/naming-errors.ts';
@@ -108,13 +109,29 @@ export function openBook(path: string): Book {
   const writing = <Result>(act: () => Result) => naming(() => inTransaction(database, act));
   return {
     limit: () => naming(() => readLimit(database)),
-    setLimit: (limit) => naming(() => writeLimit(database, limit)),
+    setLimit: (limit) =>
+      naming(() => {
+        // Set before the limit and removed after it: a crash in between leaves it set.
+        if (limit !== undefined) writeFileSync(limitMark(path), '', { mode: 0o600 });
+        writeLimit(database, limit);
+        if (limit === undefined) rmSync(limitMark(path), { force: true });
+      }),
     spent: (month) => naming(() => readSpent(database, month)),
     holds: () => naming(() => readHolds(database, '')),
     renew: (hold, spent, request) => writing(() => renewHold(database, hold, spent, request)),
     settle: (run, logged, spent) => writing(() => endHold(database, { run, logged }, spent)),
     close: () => void database.close(),
   };
+}
+
+/** A file beside the book that says an allowance is set, for an installation that cannot open the book. */
+function limitMark(path: string): string {
+  return `${path}-limited`;
+}
+
+/** True if an allowance is set in the book, also where it cannot be opened. */
+export function isLimited(path: string): boolean {
+  return existsSync(limitMark(path));
 }
 
 function readLimit(database: Database.Database): number | undefined {

@@ -76,7 +76,9 @@ describe('a JSON body', () => {
   });
 
   test('fails with an unknown charset', () => {
-    expect(() => read({ type: 'application/json; charset=klingon', body: '{}' })).toThrow('the charset "klingon" is not known');
+    expect(() => read({ type: 'application/json; charset=klingon', body: '{}' })).toThrow(
+      'the charset of "application/json; charset=klingon" is not known',
+    );
   });
 
   test('fails if it is nested too deep', () => {

@@ -7,6 +7,8 @@ export interface FieldNames {
   needed(name: string): string;
   /** The field of the same name. Absent if the records have none. */
   known(name: string): string | undefined;
+  /** The fields that the request needs and that are no columns. */
+  used(): readonly string[];
   /** Notes about names that are no columns. */
   notes(): readonly string[];
 }
@@ -20,12 +22,14 @@ export function fieldNames(example: Example | undefined): FieldNames {
     const column = columns.find((own) => own === name) ?? columns.find((own) => plain(own) === plain(name));
     return column === undefined ? undefined : names.get(column);
   };
-  return { known, needed, notes: () => [...notes.values()] };
+  const used = new Set<string>();
+  return { known, needed, used: () => [...used], notes: () => [...notes.values()] };
 
   function needed(name: string): string {
     const own = known(name) ?? (/id$/i.test(name) ? known('id') : undefined);
     if (own !== undefined) return own;
     const field = referable(name) || 'field';
+    used.add(field);
     if (example)
       notes.set(field, `${example.name} has no column "${field}": rename one to it, or put another field in place of {{${field}}}`);
     return field;

@@ -34,7 +34,7 @@ export function operationRequest(document: OpenApi, operation: Operation, { exam
   const url = server.url + filledPath(operation.path, fields) + queryOf(parameters, fields);
   const { auth, credentials, notes } = securityOf(document, operation.part, server.url);
   const body = bodyOf(document, operation, (value) => withFields(value, fields, isText));
-  const map = answerMap(document, operation, example?.columns ?? []);
+  const map = answerMap(document, operation, [...(example?.columns ?? []), ...fields.used()]);
   const headers = [...headersOf(parameters, fields), ...body.headers];
   const cookies = parameters.filter(({ place, isRequired }) => place === 'cookie' && isRequired);
   const lacking = fields.notes();
