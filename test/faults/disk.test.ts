@@ -219,3 +219,21 @@ test.skipIf(!canTrace)(`the folders of a new output and a new errors file are sy
     expect(synced.length).toBe(folder === 'out' ? 2 : 1);
   }
 });
+
+test.skipIf(!canTrace)(`a complete run whose last sync fails ends with 74, and --resume changes nothing${unlessTraced}`, async () => {
+  const { server, whole, place } = await twoPlaces();
+  const args = ['run', 'flow.yaml', '--in', 'rows.csv', '--out', place.path('out.csv')];
+  const traced = await workplace({ 'flow.yaml': askingFlow(server.origin), 'rows.csv': csvOf(count) });
+  await shell(traced, 'strace -f -y -qq -o trace -e trace=fsync node "$AUTOMATE" run flow.yaml --in rows.csv --out out.csv');
+  const syncs = (await traced.read('trace')).match(new RegExp(`fsync\\(\\d+<${traced.folder}>`, 'g')) ?? [];
+  const { code, stderr } = await sabotaged(place, `fsync:error=EIO:when=${syncs.length}+`, [''], args);
+  expect([code, stderr]).toEqual([
+    74,
+    expect.stringMatching(/out\.csv cannot be written: EIO.*\n.*resume with:\n +automate run .* --resume/),
+  ]);
+  server.forget();
+  const resumed = await place.automate([...args, '--resume']);
+  expect([resumed.code, server.calls.size]).toEqual([4, 0]);
+  expect(await place.read('out.csv')).toBe(await whole.read('out.csv'));
+  expect(await place.read('out.errors.csv')).toBe(await whole.read('out.errors.csv'));
+});

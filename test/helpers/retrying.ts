@@ -1,16 +1,18 @@
 import { answeringServer } from './answering-server.ts';
 import { type Workplace, workplace } from './cli.ts';
 
-/** A server whose answers have a name and two rows, unless their record is failing. */
+/** A server whose answers have a name and two rows, unless their record is failing. `onCall` sees each call. */
 export async function failingServer() {
   const failing = new Set<string>();
   const calls: string[] = [];
+  const hooks: { onCall?: ((id: string) => void) | undefined } = {};
   const server = await answeringServer(({ path }) => {
     const id = path.slice(1);
     calls.push(id);
+    hooks.onCall?.(id);
     return failing.has(id) ? { status: 404 } : { body: { name: `name ${id}`, rows: [{ v: `${id}, a` }, { v: `${id} "é"\n` }] } };
   });
-  return { ...server, failing, calls };
+  return Object.assign(hooks, server, { failing, calls });
 }
 
 /** The files of two places: in the first no record fails, in the second the failures are retried. */

@@ -1,0 +1,75 @@
+import { describe, expect, test } from 'vitest';
+import { idsTo } from '../helpers/asking.ts';
+import { windowSize } from '../helpers/resuming.ts';
+import { failingServer, twoPlaces } from '../helpers/retrying.ts';
+
+const records = 1500;
+const failed = idsTo(records).filter((id) => id % 3 !== 0);
+const csv = `id\n${idsTo(records).join('\n')}\n`;
+const ndjson = idsTo(records)
+  .map((id) => `{"id":${id},"big":12345678901234567890}\n`)
+  .join('');
+
+/** Moments of a kill: after a number of calls of that part, or some milliseconds after the last record's. */
+const kills = [
+  { calls: 1, waitMs: 0 },
+  { calls: 250, waitMs: 0 },
+  { calls: 600, waitMs: 0 },
+  { last: true, waitMs: 0 },
+  { last: true, waitMs: 10 },
+  { last: true, waitMs: 25 },
+];
+
+describe('retry killed by kill -9 and resumed', () => {
+  test.each([
+    ['csv', 'name: name'],
+    ['ndjson', 'name: name'],
+    ['json.gz', 'name: name'],
+    ['csv', 'name: name, v: "rows[].v"'],
+    ['ndjson', 'name: name, v: "rows[].v"'],
+  ])('gives the bytes of a run without failures, in %s with the map %s', async (ending, map) => {
+    const server = await failingServer();
+    const flow = `nodes: [{ type: http, url: "${server.origin}/{{id}}", retry: { max: 0 }, map: { ${map} } }]\n`;
+    const { whole, place } = await twoPlaces({ 'flow.yaml': flow, 'rows.csv': csv, 'rows.ndjson': ndjson });
+    const out = `out.${ending}`;
+    const args = ['run', 'flow.yaml', '--in', ending === 'csv' ? 'rows.csv' : 'rows.ndjson', '--out', out];
+    await whole.automate(args);
+    for (const id of failed) server.failing.add(String(id));
+    expect((await place.automate(args)).code).toBe(4);
+    server.failing.clear();
+    server.calls.length = 0;
+    const killed = await killAt(place, server, out);
+    expect(killed).toBeGreaterThanOrEqual(3);
+    const { code, stderr } = await place.automate(['retry', out, '--resume']);
+    // The last kill may have come when all was in its place already.
+    if (code !== 0) expect(stderr).toContain(`${out} has no failed records to retry`);
+    expect(await place.read(out)).toBe(await whole.read(out));
+    const files = (await place.files()).filter((name) => !name.endsWith('.automate-lock'));
+    expect(files).toEqual(await whole.files());
+    expect(new Set(server.calls)).toEqual(new Set(failed.map(String)));
+    expect(server.calls.length - failed.length).toBeLessThanOrEqual(windowSize * killed);
+  });
+});
+
+/** Starts the retry again and again, and kills it each time at another moment. Returns the number of kills. */
+async function killAt(
+  place: Awaited<ReturnType<typeof twoPlaces>>['place'],
+  server: Awaited<ReturnType<typeof failingServer>>,
+  out: string,
+): Promise<number> {
+  let count = 0;
+  const lastId = String(failed.at(-1));
+  for (const { calls, last, waitMs } of kills) {
+    const { child, finished } = place.start(['retry', out, ...(count > 0 ? ['--resume'] : [])]);
+    const begun = server.calls.length;
+    const kill = () => setTimeout(() => child.kill('SIGKILL'), waitMs);
+    server.onCall = (id) => {
+      if (last ? id === lastId : server.calls.length === begun + (calls ?? 0)) kill();
+    };
+    await finished;
+    server.onCall = undefined;
+    if (child.signalCode !== 'SIGKILL') break;
+    count++;
+  }
+  return count;
+}
