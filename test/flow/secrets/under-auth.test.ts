@@ -123,6 +123,7 @@ describe('a value under auth is never printed', () => {
 });
 
 test('the values beside a credential are shown in an excerpt, if they have their right shape', () => {
-  const auth = 'auth: { type: oauth2_client_credentials, token_url: https://a.example/token, client_id: my-app, credential: tok, scopee: x }';
+  const auth =
+    'auth: { type: oauth2_client_credentials, token_url: https://a.example/token, client_id: my-app, credential: tok, scopee: x }';
   expect(said(connection(`    ${auth}`))).toContain('token_url: https://a.example/token, client_id: my-app, credential: tok, ');
 });
