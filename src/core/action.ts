@@ -116,6 +116,8 @@ export interface Action extends CallPolicy {
   readonly publicServer?: string | undefined;
   /** True if data on this machine answer it: no gate, and no time in flight. */
   readonly isEmbedded?: boolean;
+  /** The file whose data answer it; absent for any other. */
+  readonly dataFile?: string | undefined;
 }
 
 /** The tokens of questions to a language model, as far as they are known before one is asked. */

@@ -50,6 +50,11 @@ export function allSteps(steps: readonly Step[]): Step[] {
   return steps.flatMap((step) => [step, ...allSteps(step.node.inner?.steps ?? [])]);
 }
 
+/** The files whose data the steps look things up in. */
+export function dataFilesOf({ steps }: Plan): string[] {
+  return [...new Set(allSteps(steps).flatMap(({ node }) => node.action?.dataFile ?? []))];
+}
+
 /** True if records share the calls of a step. */
 export function isBatched({ node }: Step): boolean {
   return node.action?.batchSize !== undefined;

@@ -24,6 +24,8 @@ export interface Lookup {
   readonly notes?: readonly string[];
   /** True if data on this machine answer it. */
   readonly isEmbedded: boolean;
+  /** The file whose data answer it; absent for embedded data and servers. */
+  readonly dataFile?: string;
   /** The name of the public server that answers it; absent for any other. */
   readonly publicServer?: string | undefined;
   /** The server that answers it; absent if data on this machine do. */
@@ -77,6 +79,7 @@ export function lookupNode(options: LookupOptions, lookup: Lookup, context: Buil
     makesDocument: true,
     lookup: lookup.label,
     isEmbedded: lookup.isEmbedded,
+    dataFile: lookup.dataFile,
     publicServer: lookup.publicServer,
     ...(maxAgeMs !== undefined && { cache: { maxAgeMs, key: cacheKey } }),
   };

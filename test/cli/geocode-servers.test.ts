@@ -157,7 +157,7 @@ data: This product uses the Census Bureau Data API but is not endorsed or certif
 
   test.each([
     [['--provider', 'google'], 2, 'expected embedded, census-us, nominatim or photon, found "google"'],
-    [['--connection', 'own'], 2, 'provider: embedded is answered by embedded data: no server is asked'],
+    [['--connection', 'own'], 2, 'provider: embedded is answered by data on this machine: no server is asked'],
     [['--provider', 'photon', '--connection', 'other'], 7, 'no connection "other"; there are own'],
     [['--provider', 'census-us', '--country', 'DE'], 2, 'census-us knows only addresses in the USA'],
   ])('%j is refused at no cost: exit %i', async (words, exitCode, message) => {

@@ -157,7 +157,7 @@ describe('the options of geocode', () => {
   test('refuse a connection, as no server is asked', () => {
     const text = `connections: { own: { type: http, base_url: "https://example.com" } }\n${flow('address: a, connection: own')}`;
     expect(flowProblems(text).map(shown)).toEqual([
-      `2:50 provider: embedded is answered by embedded data: no server is asked
+      `2:50 provider: embedded is answered by data on this machine: no server is asked
 nodes: [{ type: geocode, address: a, connection: own }]
                                                  ^^^`,
     ]);
@@ -168,7 +168,7 @@ nodes: [{ type: geocode, address: a, connection: own }]
       planFor(flow(options))
         .warnings()
         .map(({ message }) => message);
-    expect(messages('address: a, cache: 1d')).toEqual(['provider: embedded is answered by embedded data: cache has no effect']);
+    expect(messages('address: a, cache: 1d')).toEqual(['provider: embedded is answered by data on this machine: cache has no effect']);
     expect(messages('address: a')).toEqual([]);
   });
 });

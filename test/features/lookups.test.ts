@@ -147,11 +147,13 @@ describe('the options of a lookup', () => {
   test('refuse a connection, as no server is asked', () => {
     const flow = `connections: { own: { type: http, base_url: "https://example.com" } }
 nodes: [{ type: places, lookup: chain, name: a, connection: own }]`;
-    expect(flowProblems(flow).map(onOneLine)).toEqual(['2:61 lookup: chain is answered by embedded data: no server is asked']);
+    expect(flowProblems(flow).map(onOneLine)).toEqual(['2:61 lookup: chain is answered by data on this machine: no server is asked']);
   });
 
   test('warn of a rate, which has no effect', () => {
     const plan = planFor('nodes: [{ type: places, lookup: chain, name: a, rate: 5/s }]');
-    expect(plan.warnings().map(({ message }) => message)).toEqual(['lookup: chain is answered by embedded data: rate has no effect']);
+    expect(plan.warnings().map(({ message }) => message)).toEqual([
+      'lookup: chain is answered by data on this machine: rate has no effect',
+    ]);
   });
 });

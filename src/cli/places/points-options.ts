@@ -10,6 +10,7 @@ export const pointsOptions = {
   chain: text('--chain <name>', 'the Wikidata id of a chain, or its name'),
   limit: defaultsTo(20, parsed('--limit <n>', wholeNumber(1), 'show at most N points')),
   connection: text('--connection <name>', 'ask your own Overpass server, a saved connection', { listedBy: 'connections' }),
+  file: text('--file <file>', 'look in a file of points instead: GeoJSON or Overpass JSON, also .gz'),
   json,
   geojson: flag('--geojson', 'print GeoJSON'),
   ...httpOptions,

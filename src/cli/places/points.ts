@@ -15,7 +15,7 @@ type PointsOptions = ValuesOf<typeof pointsOptions>;
 
 /** Prints the points of interest near a point. Returns the exit code: 4 if there are none. */
 export async function pointsCommand(options: PointsOptions, terminal: Terminal): Promise<number> {
-  const { near, radius, category, chain, limit, connection } = options;
+  const { near, radius, category, chain, limit, connection, file } = options;
   if (near === undefined)
     throw new AutomateError('usage', 'expected --near LAT,LON\nautomate places points --near 52.52,13.405 --category cafe');
   if (options.json && options.geojson) throw new AutomateError('usage', 'expected --json or --geojson, found both');
@@ -27,6 +27,7 @@ export async function pointsCommand(options: PointsOptions, terminal: Terminal):
     ...(category !== undefined && { category }),
     ...(chain !== undefined && { chain }),
     ...(connection !== undefined && { connection }),
+    ...(file !== undefined && { source: 'file', file }),
   };
   const document = await lookUp({ command: 'automate places points', node, fields: pointFields(near), options }, terminal);
   if (document instanceof Failure) {

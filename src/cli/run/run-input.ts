@@ -1,5 +1,5 @@
 import { AutomateError } from '../../core/failure.ts';
-import type { Plan } from '../../core/plan.ts';
+import { dataFilesOf, type Plan } from '../../core/plan.ts';
 import { loadFlowFor } from '../flow/flow-file.ts';
 import { hasTextCells, withToldFormat } from '../input-options.ts';
 import type { Terminal } from '../terminal.ts';
@@ -35,4 +35,12 @@ export async function planRun(given: RunRequest<GivenRunOptions>, terminal: Term
   const options = await withToldFormat(chosen, chosen.quiet ? undefined : terminal.say);
   const told = hasTextCells(options) === hasTextCells(chosen) ? plan : await load(options);
   return { plan: withSetFields(told, set), request: { ...given, options } };
+}
+
+/** Reads the files in which the plan looks things up; the run then has them in memory. Throws an AutomateError (`input`). */
+export async function readDataFiles(plan: Plan): Promise<void> {
+  const files = dataFilesOf(plan);
+  if (files.length === 0) return;
+  const { pointsOfFile } = await import('../../io/lookups/points/points.ts');
+  for (const file of files) await pointsOfFile(file);
 }

@@ -18,7 +18,7 @@ import { limitYoungGeneration } from './heap-limit.ts';
 import { type OpenRun, openRun, type ReadyRun, type RunHost } from './open-run.ts';
 import { type Claim, claimOutput, refuseOutput } from './output/output-claim.ts';
 import { type OutputPlan, planOutput } from './output/output-plan.ts';
-import { planRun } from './run-input.ts';
+import { planRun, readDataFiles } from './run-input.ts';
 import type { GivenRunOptions, RunOptions, RunRequest } from './run-options.ts';
 import { selectRecords } from './selected-records.ts';
 import { endOnSignal } from './signals.ts';
@@ -79,6 +79,7 @@ export async function runPlanned(
 ): Promise<number> {
   const { plan, request, files, retried, startsOver = false } = planned;
   const { flow, options } = request;
+  await readDataFiles(plan);
   start.files = files;
   const claim = await claimOutput({ file: flow, plan }, options, files, retried && { list: retried, startsOver });
   start.claim = claim;
@@ -99,6 +100,7 @@ async function dryRunCommand(plan: Plan, request: RunRequest, terminal: Terminal
   const source = await openInput(options);
   try {
     checkInput(plan, source, request, terminal);
+    await readDataFiles(plan);
     const files = planOutput(flow, options, source.format);
     const { format } = files;
     const exitCode = await dryRun({ flow, plan, options, records: selectRecords(source, { options, plan, format }) }, terminal);

@@ -2,6 +2,7 @@ import type { JsonObject } from '../value/value.ts';
 import type { CategoryQuery } from './category.ts';
 import type { ChainQuery } from './chain.ts';
 import type { AddressQuery, PointQuery } from './geocode.ts';
+import type { PointsQuery } from './points.ts';
 
 /** The lookups that data on this machine answer, each with its question. */
 export interface LookupQueries {
@@ -9,6 +10,7 @@ export interface LookupQueries {
   readonly category: CategoryQuery;
   readonly address: AddressQuery;
   readonly point: PointQuery;
+  readonly points: PointsQuery;
 }
 
 /** A question to one of the lookups. */

@@ -9,7 +9,7 @@ export const placesOptions = z.strictObject({
   lookup: z
     .enum(['chain', 'category', 'points'])
     .describe(
-      'chain: the chain that a name means; category: the category that words mean, both answered by embedded data; points: points of interest, answered by Overpass',
+      'chain: the chain that a name means; category: the category that words mean, both answered by embedded data; points: points of interest, answered by Overpass or a file',
     ),
   name: z.string().optional().describe('chain: a name as people write it; {{field}} inserts a field'),
   country: z.string().optional().describe('chain: ISO 3166-1 alpha-2, such as DE; prefers chains that are there'),
@@ -35,6 +35,8 @@ export const placesOptions = z.strictObject({
     })
     .optional()
     .describe('points: within an area'),
+  source: z.enum(['overpass', 'file']).optional().describe('points: overpass (default) asks a server; file reads a file of this machine'),
+  file: z.string().min(1).optional().describe('points: GeoJSON, newline-delimited GeoJSON or Overpass JSON, also .gz, with source: file'),
   limit: z.int().min(1).max(10_000).optional().describe('points: the most of them, 1 to 10,000; default 100'),
   words: z.string().optional().describe('category: words in any language, or the id of a category'),
   language: z.string().optional().describe('category: language of the words, tried first, and of the name in the answer, such as de'),

@@ -35,7 +35,7 @@ interface Kind {
 const kinds: Readonly<Record<PlacesOptions['lookup'], Kind>> = {
   chain: { required: 'name', optional: ['country', 'category', 'min_score'], build: chainLookup },
   category: { required: 'words', optional: ['language', 'min_score'], build: categoryLookup },
-  points: { optional: ['category', 'chain', 'near', 'area', 'limit'], settle: pointsSettings, build: pointsLookup },
+  points: { optional: ['category', 'chain', 'near', 'area', 'limit', 'source', 'file'], settle: pointsSettings, build: pointsLookup },
 };
 
 const defaultTimeoutMs = 30_000;
@@ -46,7 +46,8 @@ function buildPlaces(written: PlacesOptions, context: BuildContext): Node | unde
   checkOptions(written, kind, context);
   const lookup = kind.build(options, context);
   if (!lookup) return undefined;
-  if (lookup.isEmbedded) checkServerOptions(options, `lookup: ${options.lookup}`, context);
+  if (options.file !== undefined && options.source !== 'file') context.problem(['file'], 'expected source: file beside file');
+  if (lookup.isEmbedded) checkServerOptions(options, lookup.dataFile === undefined ? `lookup: ${options.lookup}` : 'source: file', context);
   // No limits of the command line hold where those of a public server do.
   const isPublic = !lookup.isEmbedded && written.connection === undefined;
   return lookupNode(options, lookup, isPublic ? { ...context, overrides: {} } : context);

@@ -1,9 +1,9 @@
 import { createHash } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import { AutomateError } from '../../../core/failure.ts';
-import type { Plan } from '../../../core/plan.ts';
+import { dataFilesOf, type Plan } from '../../../core/plan.ts';
 import { fingerprint } from '../../../io/files/fingerprint.ts';
-import { fullPath } from '../../../io/files/stat.ts';
+import { fullPath, statOf } from '../../../io/files/stat.ts';
 import type { FailedList } from '../../../io/journal/failed-list.ts';
 import { errorsFileKey, type Identity } from '../../../io/journal/identity.ts';
 import { readError } from '../../../io/records/readers/input.ts';
@@ -54,6 +54,7 @@ export async function identityOf(flow: FlowInFile, options: RunOptions, output: 
     ...(savedConnections.size > 0 ? { 'the saved connection': hashOf(JSON.stringify([...savedConnections])) } : {}),
     'the environment of its credentials': envOf(options.env),
     ...(await fingerprintOf(options.in)),
+    ...Object.fromEntries(dataFilesOf(flow.plan).map((file) => [`the data file ${file}`, stateOf(file)])),
     'the way the input is read': JSON.stringify({ skip, limit, noInput, inFormat, delimiter, encoding }),
     ...(set.length > 0 && { 'the fields of --set': hashOf(JSON.stringify(set)) }),
     [writingKey]: JSON.stringify({
@@ -69,6 +70,12 @@ export async function identityOf(flow: FlowInFile, options: RunOptions, output: 
 
 function hashOf(content: string | Buffer): string {
   return createHash('sha256').update(content).digest('hex').slice(0, 16);
+}
+
+/** The size and the time of a file. */
+function stateOf(file: string): string {
+  const found = statOf(file);
+  return found ? `${found.size} bytes of ${found.mtime.toISOString()}` : 'missing';
 }
 
 async function fingerprintOf(input: string): Promise<Identity> {

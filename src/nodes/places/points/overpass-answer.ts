@@ -1,9 +1,9 @@
 import { cleaned, excerpt, readBody } from '../../../core/answer/response.ts';
 import { Failure } from '../../../core/failure.ts';
 import { type Coordinates, isCoordinates } from '../../../core/lookups/coordinates.ts';
+import type { FoundPoint } from '../../../core/lookups/points.ts';
 import type { HttpResponse } from '../../../core/ports.ts';
 import { isObject, type JsonObject, jsonOf, type Value } from '../../../core/value/value.ts';
-import type { FoundPoint } from './points-document.ts';
 
 /** Refuses an answer that holds an error (https://wiki.openstreetmap.org/wiki/Overpass_API/Overpass_QL). Throws a Failure. */
 export function refuseRemark(response: HttpResponse): void {

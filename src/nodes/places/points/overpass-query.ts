@@ -1,18 +1,11 @@
 import { Failure } from '../../../core/failure.ts';
-import type { Coordinates } from '../../../core/lookups/coordinates.ts';
-
-/** Tags that a point has to have; `*` stands for any value. */
-export type Tags = Readonly<Record<string, string>>;
+import type { Around, Box, Tags } from '../../../core/lookups/points.ts';
 
 /** The place where points are looked for. */
-export type Where =
-  | { readonly near: Coordinates; readonly radius: number }
-  | { readonly area: string }
-  /** South, west, north, east. */
-  | { readonly bbox: readonly number[] };
+export type Where = Around | { readonly area: string } | Box;
 
-/** A question for points. */
-export interface PointsQuery {
+/** A question for Overpass. */
+export interface OverpassQuestion {
   readonly where: Where;
   /** Each the tags of one category; empty for any. */
   readonly categories: readonly Tags[];
@@ -25,7 +18,7 @@ export interface PointsQuery {
 const settings = '[out:json][timeout:60][maxsize:268435456];';
 
 /** The query in Overpass QL, on one line. Throws a Failure (`request`) for a control character. */
-export function overpassQuery({ where, categories, chain, limit }: PointsQuery): string {
+export function overpassQuery({ where, categories, chain, limit }: OverpassQuestion): string {
   const place = placeText(where);
   const area = 'area' in where ? `${where.area}->.a;` : '';
   const filters = (categories.length === 0 ? [{}] : categories).map((tags) => `nwr${tagText({ ...tags, ...chain })}${place};`);

@@ -1,16 +1,10 @@
 import type { Coordinates } from '../../../core/lookups/coordinates.ts';
 import { metresBetween } from '../../../core/lookups/distance.ts';
 import type { LookupDocument } from '../../../core/lookups/lookup.ts';
+import { type FoundPoint, hasTags, type Tags } from '../../../core/lookups/points.ts';
 import { sources } from '../../../core/lookups/sources.ts';
 import type { JsonObject } from '../../../core/value/value.ts';
-import type { Tags } from './overpass-query.ts';
-
-/** A point of interest. */
-export interface FoundPoint extends Coordinates {
-  /** Such as `node/1`; null without one. */
-  readonly id: string | null;
-  readonly tags: Readonly<Record<string, string>>;
-}
+import type { WhereTemplate } from './where-option.ts';
 
 /** A category that was asked for. */
 export interface AskedCategory {
@@ -22,6 +16,15 @@ export interface AskedCategory {
 export interface AskedPoints {
   /** The point from which distances count; absent for an area. */
   readonly near: Coordinates | undefined;
+  readonly categories: readonly AskedCategory[];
+  readonly limit: number;
+}
+
+/** The parts of a question that all records share. */
+export interface QuestionParts {
+  readonly where: WhereTemplate;
+  /** A Wikidata id, or a name. */
+  readonly chain: string | undefined;
   readonly categories: readonly AskedCategory[];
   readonly limit: number;
 }
@@ -100,9 +103,4 @@ function categoryOf(tags: FoundPoint['tags'], categories: readonly AskedCategory
   if (asked) return asked.id;
   const key = mainKeys.find((main) => tags[main] !== undefined);
   return key === undefined ? null : `${key}/${tags[key]}`;
-}
-
-/** True if a point has all of these tags. */
-export function hasTags(tags: FoundPoint['tags'], wanted: Tags): boolean {
-  return Object.entries(wanted).every(([key, value]) => (value === '*' ? tags[key] !== undefined : tags[key] === value));
 }

@@ -1,4 +1,5 @@
 import { Failure } from '../../../core/failure.ts';
+import { chainTags, isChainId, minChainScore } from '../../../core/lookups/points.ts';
 import type { BuildContext } from '../../../core/node.ts';
 import type { HttpRequest, HttpResponse } from '../../../core/ports.ts';
 import type { Fields } from '../../../core/record.ts';
@@ -11,10 +12,11 @@ import { credentialNeeds, refuseUnsuccessful, serverRequests } from '../../serve
 import { categoryOption } from '../category-option.ts';
 import { refuseLong } from '../chain.ts';
 import type { PlacesOptions, SettledOptions } from '../places-options.ts';
+import { fileLookup } from './file-points.ts';
 import { pageText, pointsOf, refuseRemark } from './overpass-answer.ts';
-import { overpassQuery, type PointsQuery, type Where } from './overpass-query.ts';
-import { type AskedCategory, pointsDocument, unknownChain } from './points-document.ts';
-import { type WhereTemplate, whereTemplate } from './where-option.ts';
+import { type OverpassQuestion, overpassQuery, type Where } from './overpass-query.ts';
+import { type AskedCategory, pointsDocument, type QuestionParts, unknownChain } from './points-document.ts';
+import { whereTemplate } from './where-option.ts';
 
 const server = 'https://overpass-api.de';
 const defaultLimit = 100;
@@ -34,7 +36,7 @@ const publicRetry: LookupOptions['retry'] = {
 /** The options of a node for points, with their defaults, and with the rules of the public server. */
 export function pointsSettings(options: PlacesOptions): SettledOptions {
   const { timeout = defaultTimeoutMs, connection, rate = 0, cache = 0 } = options;
-  if (connection !== undefined) return { ...options, timeout };
+  if (connection !== undefined || options.source === 'file') return { ...options, timeout };
   const { concurrency, intervalMs, cacheMs } = publicRules;
   return { ...options, timeout, concurrency, rate: Math.max(rate, intervalMs), cache: Math.max(cache, cacheMs), retry: publicRetry };
 }
@@ -47,16 +49,31 @@ export function pointsLookup(options: SettledOptions, context: BuildContext): Lo
     context.problem(['lookup'], 'lookup: points needs category, chain or both');
   if (!where || !categories) return undefined;
   const { near, chain, limit = defaultLimit } = options;
-  const connection = options.connection === undefined ? undefined : (context.connection(options.connection) ?? null);
-  const perDay = connection === undefined ? publicRules.perDay : undefined;
-  const requests = serverRequests({ server, auth: undefined, options, connection, perDay }, context);
-  const question = new Question({ where, chain, categories, limit });
-  return {
+  const common: Pick<Lookup, CommonPart> = {
     label: 'points',
     sources: ['openstreetmap'],
     defaultMap: near ? nearMap : { points_count: 'count' },
     reads: [...usesWithin(near as Value, ['near']), ...usesWithin(options.area as Value, ['area']), ...usesWithin(chain, ['chain'])],
     notes: categories.flatMap(({ notes }) => notes),
+    cutOffAt: ({ truncated }) => (truncated ? limit : undefined),
+    question: () => '',
+    noMatch: ({ count }) => (count === null ? 'no chain has that name' : 'no point was found'),
+  };
+  const question = { where, chain, categories, limit };
+  const own = options.source === 'file' ? fileLookup(options, question, context) : overpassLookup(options, question, context);
+  return own && { ...common, ...own };
+}
+
+type CommonPart = 'label' | 'sources' | 'defaultMap' | 'reads' | 'notes' | 'cutOffAt' | 'question' | 'noMatch';
+
+/** The parts in which a server's lookup differs from that of a file. */
+function overpassLookup(options: SettledOptions, parts: QuestionParts, context: BuildContext): Omit<Lookup, CommonPart> {
+  const { where, categories, limit } = parts;
+  const connection = options.connection === undefined ? undefined : (context.connection(options.connection) ?? null);
+  const perDay = connection === undefined ? publicRules.perDay : undefined;
+  const requests = serverRequests({ server, auth: undefined, options, connection, perDay }, context);
+  const question = new Question(parts);
+  return {
     isEmbedded: false,
     publicServer: perDay?.server,
     server: {
@@ -71,9 +88,6 @@ export function pointsLookup(options: SettledOptions, context: BuildContext): Lo
       const place = where(record as Fields) as Where;
       return pointsDocument(pointsOf(response as HttpResponse), { near: 'near' in place ? place.near : undefined, categories, limit });
     },
-    cutOffAt: ({ truncated }) => (truncated ? limit : undefined),
-    question: () => '',
-    noMatch: ({ count }) => (count === null ? 'no chain has that name' : 'no point was found'),
   };
 }
 
@@ -99,17 +113,6 @@ function formOf(query: string) {
   return { path: '/api/interpreter', contentType: 'application/x-www-form-urlencoded', body: `data=${encodeURIComponent(query)}` };
 }
 
-/** The parts of a question that all records share. */
-interface QuestionParts {
-  readonly where: WhereTemplate;
-  /** A Wikidata id, or a name. */
-  readonly chain: string | undefined;
-  readonly categories: readonly Category[];
-  readonly limit: number;
-}
-
-const wikidataId = /^Q[1-9]\d*$/i;
-
 /** The question of each record. */
 class Question {
   readonly #parts: QuestionParts;
@@ -126,19 +129,17 @@ class Question {
     const where = whereOf(fields);
     const name = this.#chainOf?.(fields).trim();
     if (!where || name === '') return undefined;
-    const query = (chain: PointsQuery['chain']) =>
+    const query = (chain: OverpassQuestion['chain']) =>
       send(overpassQuery({ where, categories: categories.map(({ tags }) => tags), chain, limit }));
     if (name === undefined) return query(undefined);
-    if (wikidataId.test(name)) return query({ 'brand:wikidata': name.toUpperCase() });
+    if (isChainId(name)) return query(chainTags(name.toUpperCase(), name));
     refuseLong(name, 'name');
     // The first category decides between chains that share a name.
     const category = categories[0]?.id;
-    const bodyOf = (id: string | null, chain: string) => query(id === null ? { brand: chain } : { 'brand:wikidata': id }).body as string;
-    return { ...query({ brand: name }), chain: { query: { name, category, minScore: defaultMinScore }, body: bodyOf } };
+    const bodyOf = (id: string | null, chain: string) => query(chainTags(id, chain)).body as string;
+    return { ...query({ brand: name }), chain: { query: { name, category, minScore: minChainScore }, body: bodyOf } };
   }
 }
-
-const defaultMinScore = 0.85;
 
 /** Refuses an answer without points of its own. Throws a Failure. */
 function check(response: HttpResponse, options: SettledOptions): void {

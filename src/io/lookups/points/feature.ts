@@ -1,0 +1,96 @@
+import { isCoordinates } from '../../../core/lookups/coordinates.ts';
+import type { FoundPoint } from '../../../core/lookups/points.ts';
+import { isObject, type JsonObject, textOf, type Value } from '../../../core/value/value.ts';
+
+/** A point of a file. */
+export interface FilePoint extends FoundPoint {
+  /** True for an area: it stands for the line of the same object. */
+  readonly isArea: boolean;
+}
+
+/** The point of a GeoJSON feature (RFC 7946) or of an element of Overpass; absent for one without tags or place. Throws an Error if it is neither. */
+export function pointOf(value: unknown): FilePoint | undefined {
+  if (isObject(value as Value)) {
+    const object = value as JsonObject;
+    if (object.type === 'Feature') return pointOfFeature(object);
+    if (['node', 'way', 'relation'].includes(String(object.type))) return pointOfElement(object);
+  }
+  throw new Error('expected a GeoJSON feature or an element of Overpass');
+}
+
+function pointOfFeature({ id, geometry, properties }: JsonObject): FilePoint | undefined {
+  if (!isObject(properties as Value)) return undefined;
+  const own = properties as JsonObject;
+  const named = isObject(own.tags as Value) ? (own.tags as JsonObject) : own;
+  const written = textOf((id ?? own['@id'] ?? own.id ?? '') as Value);
+  return placed({ id: objectId(written), isArea: /^a\d/.test(written) }, named, geometry as Value);
+}
+
+function pointOfElement({ type, id, lat, lon, center, bounds, geometry, tags }: JsonObject): FilePoint | undefined {
+  if (!isObject(tags as Value)) return undefined;
+  const named = tags as JsonObject;
+  const known = { id: `${textOf(type as Value)}/${textOf(id as Value)}`, isArea: false };
+  const point = isObject(center as Value) ? (center as JsonObject) : { lat: lat ?? null, lon: lon ?? null };
+  if (typeof point.lat === 'number') return placed(known, named, { coordinates: [point.lon as Value, point.lat] });
+  return placed(known, named, { coordinates: cornersOf(bounds, geometry) });
+}
+
+function cornersOf(bounds: Value | undefined, geometry: Value | undefined): Value {
+  const box = bounds as JsonObject | undefined;
+  if (box) return [[box.minlon, box.minlat] as Value, [box.maxlon, box.maxlat] as Value];
+  const nodes = Array.isArray(geometry) ? geometry.filter(isObject) : [];
+  return nodes.map(({ lon, lat }) => [lon, lat] as Value);
+}
+
+function placed(known: Pick<FilePoint, 'id' | 'isArea'>, named: JsonObject, geometry: Value): FilePoint | undefined {
+  const tags = Object.entries(named).flatMap(([key, value]) =>
+    key.startsWith('@') || value === null || typeof value === 'object' ? [] : [[key, textOf(value)]],
+  );
+  const box = {
+    west: Number.POSITIVE_INFINITY,
+    south: Number.POSITIVE_INFINITY,
+    east: Number.NEGATIVE_INFINITY,
+    north: Number.NEGATIVE_INFINITY,
+  };
+  widen(geometry, box);
+  const middle = { lat: (box.south + box.north) / 2, lon: (box.west + box.east) / 2 };
+  return tags.length > 0 && isCoordinates(middle) ? { ...known, ...middle, tags: Object.fromEntries(tags) } : undefined;
+}
+
+interface Bounds {
+  west: number;
+  south: number;
+  east: number;
+  north: number;
+}
+
+/** Widens a box by a geometry, or by lists of positions within each other. */
+function widen(part: Value | undefined, box: Bounds): void {
+  if (Array.isArray(part)) {
+    const [lon, lat] = part;
+    if (typeof lon !== 'number' || typeof lat !== 'number') {
+      for (const inner of part) widen(inner, box);
+      return;
+    }
+    box.west = Math.min(box.west, lon);
+    box.east = Math.max(box.east, lon);
+    box.south = Math.min(box.south, lat);
+    box.north = Math.max(box.north, lat);
+  } else if (part !== undefined && isObject(part)) {
+    widen(part.coordinates, box);
+    widen(part.geometries, box);
+  }
+}
+
+const letters: Readonly<Record<string, string>> = { n: 'node', w: 'way', r: 'relation' };
+
+/**
+ * The object of OpenStreetMap that an id names: `n1`, `w10`, `a20` and `a21` (`osmium export --add-unique-id=type_id`) are node/1, way/10,
+ * way/10 and relation/10: an area has twice the number of its way, or that of its relation and one more. Null for any other id.
+ */
+function objectId(text: string): string | null {
+  const [, letter = '', number = ''] = /^([nwra])(\d+)$/.exec(text) ?? [];
+  if (letter === 'a') return `${Number(number) % 2 === 0 ? 'way' : 'relation'}/${Math.floor(Number(number) / 2)}`;
+  if (letter !== '') return `${letters[letter]}/${number}`;
+  return /^(?:node|way|relation)\/\d+$/.test(text) ? text : null;
+}

@@ -1,0 +1,107 @@
+import { isObject, type JsonObject, type Value } from '../../../core/value/value.ts';
+import { gunzip } from '../../records/readers/encoding.ts';
+import { openInput } from '../../records/readers/input.ts';
+import { jsonFault } from '../../records/readers/json-fault.ts';
+import { inputError } from '../../records/readers/record-reader.ts';
+import { type FilePoint, pointOf } from './feature.ts';
+
+/**
+ * Reads the points of a file: GeoJSON, newline-delimited GeoJSON (also with record separators, RFC 8142) or Overpass JSON, each also
+ * gzipped. An object that stands there as a line and as an area is the area. Throws an AutomateError (`input`).
+ */
+export async function readPoints(file: string): Promise<FilePoint[]> {
+  const points = new PointsById();
+  let line = 0;
+  let rest = '';
+  let whole: string[] | undefined;
+  for await (const part of textOfFile(file)) {
+    if (whole) {
+      whole.push(part);
+      continue;
+    }
+    const lines = (rest + part).split('\n');
+    rest = lines.pop() as string;
+    // A feature has a line of its own, or the file is one JSON text.
+    if (line === 0 && !isFeature(lines[0] ?? rest)) whole = [...lines, rest].length > 1 ? [`${lines.join('\n')}\n${rest}`] : [rest];
+    else for (const text of lines) points.addLine(text, file, ++line);
+  }
+  if (whole) points.addAll(parsed(whole.join(''), file), file);
+  else points.addLine(rest, file, line + 1);
+  return points.all();
+}
+
+/** True for a line that is a feature, or such a line that is not at its end yet. */
+function isFeature(line: string): boolean {
+  const text = withoutSeparator(line);
+  return /^\s*\{[^{}[\]]*"type"\s*:\s*"Feature"/.test(text) || (/^\s*\{/.test(text) && isFeatureText(text));
+}
+
+function isFeatureText(text: string): boolean {
+  try {
+    return (JSON.parse(text) as JsonObject).type === 'Feature';
+  } catch {
+    return false;
+  }
+}
+
+function withoutSeparator(line: string): string {
+  return line.startsWith('\u001e') ? line.slice(1) : line;
+}
+
+async function* textOfFile(file: string): AsyncGenerator<string> {
+  const input = await openInput(file, process.stdin);
+  const bytes = file.endsWith('.gz') ? gunzip(input.bytes(0), file) : input.bytes(0);
+  const decoder = new TextDecoder();
+  for await (const chunk of bytes) yield decoder.decode(chunk, { stream: true });
+  yield decoder.decode();
+}
+
+/** The value of a JSON text that begins on a line. Throws an AutomateError (`input`) at the place of its first fault. */
+function parsed(text: string, file: string, line = 1): Value {
+  try {
+    return JSON.parse(text) as Value;
+  } catch (error) {
+    const fault = jsonFault(text, 'the end of the file') ?? { offset: 0, message: (error as Error).message };
+    const before = text.slice(0, fault.offset).split('\n');
+    throw inputError(`${file}:${line + before.length - 1}:${(before.at(-1) as string).length + 1}`, fault.message, error);
+  }
+}
+
+/** Points, each object once. */
+class PointsById {
+  readonly #known = new Map<string, FilePoint>();
+  readonly #unknown: FilePoint[] = [];
+
+  /** Adds the feature of a line, if it has one. `number`: of the line, from 1. */
+  addLine(line: string, file: string, number: number): void {
+    const text = withoutSeparator(line).trim();
+    if (text !== '') this.#add(parsed(text, file, number), `${file}:${number}`);
+  }
+
+  /** Adds the features of a collection, or the elements of an answer of Overpass. */
+  addAll(value: Value, file: string): void {
+    const { features, elements } = isObject(value) ? value : {};
+    const list = features ?? elements;
+    if (!Array.isArray(list)) {
+      const advice = 'osmium export in.osm.pbf -f geojsonseq --add-unique-id=type_id -o out.geojsonseq';
+      throw inputError(file, `expected GeoJSON features or an answer of Overpass, found neither\nmake such a file: ${advice}`);
+    }
+    for (const [index, one] of list.entries()) this.#add(one, `${file}, feature ${index + 1}`);
+  }
+
+  all(): FilePoint[] {
+    return [...this.#known.values(), ...this.#unknown];
+  }
+
+  #add(value: Value, place: string): void {
+    let point: FilePoint | undefined;
+    try {
+      point = pointOf(value);
+    } catch (error) {
+      throw inputError(place, (error as Error).message, error);
+    }
+    if (!point) return;
+    if (point.id === null) this.#unknown.push(point);
+    else if (point.isArea || !this.#known.has(point.id)) this.#known.set(point.id, point);
+  }
+}

@@ -1,0 +1,129 @@
+import { stat } from 'node:fs/promises';
+import KDBush from 'kdbush';
+import { earthRadius, metresBetween } from '../../../core/lookups/distance.ts';
+import type { LookupDocument, Lookups } from '../../../core/lookups/lookup.ts';
+import {
+  type Around,
+  type Box,
+  chainTags,
+  type FoundPoint,
+  hasTags,
+  isChainId,
+  minChainScore,
+  type PointsQuery,
+  type Tags,
+} from '../../../core/lookups/points.ts';
+import type { JsonObject } from '../../../core/value/value.ts';
+import { readError } from '../../records/readers/input.ts';
+import type { FilePoint } from './feature.ts';
+import { readPoints } from './points-file.ts';
+
+/** The points of a file, in memory. */
+export interface PointsOfFile {
+  /** Every point there that has all tags of one of the lists, in no order. */
+  find(where: Around | Box, wanted: readonly Tags[]): FoundPoint[];
+}
+
+interface Kept {
+  readonly version: string;
+  readonly points: Promise<PointsOfFile>;
+}
+
+/** The files that were read, by path. A server has many runs over one file. */
+const kept = new Map<string, Kept>();
+
+/** Reads a file of points, unless it was read as it is now. Throws an AutomateError (`input`). */
+export async function pointsOfFile(file: string): Promise<PointsOfFile> {
+  const { size, mtimeMs } = await stat(file).catch((error) => {
+    throw readError(file, error);
+  });
+  const version = `${size} ${mtimeMs}`;
+  const found = kept.get(file);
+  if (found?.version === version) return found.points;
+  const points = readPoints(file).then((found) => (found.length === 0 ? noPoints : new PointsIndex(found)));
+  kept.set(file, { version, points });
+  points.catch(() => kept.delete(file));
+  return points;
+}
+
+const noPoints: PointsOfFile = { find: () => [] };
+
+/** Points in a k-d tree over degrees. */
+class PointsIndex implements PointsOfFile {
+  readonly #points: readonly FilePoint[];
+  readonly #tree: KDBush;
+
+  /** `points`: at least one. */
+  constructor(points: readonly FilePoint[]) {
+    this.#points = points;
+    this.#tree = new KDBush(points.length, 64, Float64Array);
+    for (const { lon, lat } of points) this.#tree.add(lon, lat);
+    this.#tree.finish();
+  }
+
+  find(where: Around | Box, wanted: readonly Tags[]): FoundPoint[] {
+    const found = sidesOf(where).flatMap((sides) => this.#within(sides));
+    return found.filter((point) => isWithin(where, point) && wanted.some((tags) => hasTags(point.tags, tags)));
+  }
+
+  #within([south, west, north, east]: Sides): FilePoint[] {
+    return this.#tree.range(west, south, east, north).map((index) => this.#points[index] as FilePoint);
+  }
+}
+
+function isWithin(where: Around | Box, point: FoundPoint): boolean {
+  return !('near' in where) || metresBetween(where.near, point) <= where.radius;
+}
+
+type Sides = readonly [south: number, west: number, north: number, east: number];
+
+/** The boxes in which the points lie: two of them across the date line. */
+function sidesOf(where: Around | Box): Sides[] {
+  const [south, west, north, east] = 'near' in where ? boxAround(where) : (where.bbox as unknown as Sides);
+  if (west > east)
+    return [
+      [south, west, north, 180],
+      [south, -180, north, east],
+    ];
+  if (west < -180)
+    return [
+      [south, -180, north, east],
+      [south, west + 360, north, 180],
+    ];
+  if (east > 180)
+    return [
+      [south, west, north, 180],
+      [south, -180, north, east - 360],
+    ];
+  return [[south, west, north, east]];
+}
+
+/** The box around a circle. A circle with a pole in it reaches around the earth. */
+function boxAround({ near: { lat, lon }, radius }: Around): Sides {
+  const angle = radius / earthRadius;
+  const degrees = (angle * 180) / Math.PI;
+  const sine = Math.sin(angle) / Math.cos((lat * Math.PI) / 180);
+  const isPolar = Math.abs(lat) + degrees >= 90 || sine >= 1;
+  const reach = (Math.asin(Math.min(1, sine)) * 180) / Math.PI;
+  return isPolar ? [lat - degrees, -180, lat + degrees, 180] : [lat - degrees, lon - reach, lat + degrees, lon + reach];
+}
+
+/** Answers questions for the points of files. A chain by its name is one of the embedded chains. */
+export function createPoints({ find }: Lookups): (query: PointsQuery) => Promise<LookupDocument> {
+  return async ({ file, where, categories, chain, category }) => {
+    const points = await pointsOfFile(file);
+    const tags = await tagsOfChain(find, chain, category);
+    if (!tags) return { match: false, isUnknownChain: true };
+    const wanted = categories.length === 0 ? [tags] : categories.map((own) => ({ ...own, ...tags }));
+    const found = points.find(where, wanted) as readonly FoundPoint[] as unknown as readonly JsonObject[];
+    return { match: found.length > 0, found: [...found] };
+  };
+}
+
+/** The tags of a chain's points; none without a chain. Absent if no chain has that name. */
+async function tagsOfChain(find: Lookups['find'], chain: string | undefined, category: string | undefined): Promise<Tags | undefined> {
+  if (chain === undefined) return {};
+  if (isChainId(chain)) return chainTags(chain.toUpperCase(), chain);
+  const { body } = await find({ kind: 'lookup', lookup: 'chain', query: { name: chain, category, minScore: minChainScore } });
+  return body.match ? chainTags(body.id as string | null, String(body.name)) : undefined;
+}

@@ -1,0 +1,93 @@
+import { utimes } from 'node:fs/promises';
+import { describe, expect, test } from 'vitest';
+import { workplace } from '../helpers/cli.ts';
+
+const feature = (id: string, lon: number, name: string, more: object = {}) =>
+  JSON.stringify({
+    type: 'Feature',
+    id,
+    geometry: { type: 'Point', coordinates: [lon, 52.52] },
+    properties: { amenity: 'cafe', name, ...more },
+  });
+const berlin = `${[feature('n1', 13.405, 'Eins'), feature('n2', 13.406, 'Zwei', { 'brand:wikidata': 'Q37158' }), feature('n3', 13.5, 'Drei')].join('\n')}\n`;
+const flow = (options: string) => `nodes: [{ type: places, lookup: points, source: file, ${options} }]\n`;
+const near = 'near: { lat: "{{lat}}", lon: "{{lon}}", radius: 500m }';
+const rows = 'lat,lon\n52.52,13.405\n0,0\n';
+const run = ['run', 'flow.yaml', '--in', 'rows.csv', '--out', 'out.csv'];
+
+async function placeWith(options: string, file: string | undefined = berlin) {
+  return workplace({ 'flow.yaml': flow(options), 'rows.csv': rows, ...(file !== undefined && { 'berlin.geojsonseq': file }) });
+}
+
+describe('places with source: file', () => {
+  test('finds points without a server', async () => {
+    const place = await placeWith(`file: berlin.geojsonseq, category: cafe, ${near}`);
+    const { code, stderr } = await place.automate(run);
+    expect([code, stderr]).toEqual([0, expect.stringContaining('data: © OpenStreetMap contributors')]);
+    expect(await place.read('out.csv')).toBe(
+      'lat,lon,points_count,nearest_name,nearest_id,nearest_lat,nearest_lon,nearest_distance_m\n52.52,13.405,2,Eins,node/1,52.52,13.405,0\n0,0,0,,,,,\n',
+    );
+  });
+
+  test.each([
+    ['a chain by its name', 'chain: starbucks', '1'],
+    ['a chain by its id', 'chain: q37158', '1'],
+    ['a category and a chain', 'category: cafe, chain: Starbucks', '1'],
+    ['a name that no chain has', 'chain: Qwertz Uiopasd', ''],
+    ['several categories', 'category: [pharmacy, cafe]', '3'],
+  ])('finds %s in a box', async (_, options, count) => {
+    const place = await placeWith(`file: berlin.geojsonseq, ${options}, area: { bbox: [52, 13, 53, 14] }`);
+    expect((await place.automate([...run, '--limit', '1'])).code).toBe(0);
+    expect(await place.read('out.csv')).toBe(`lat,lon,points_count\n52.52,13.405,${count}\n`);
+  });
+
+  test.each([
+    ['missing', undefined, 'berlin.geojsonseq: expected a file, found none of this name'],
+    ['broken', `${feature('n1', 1, 'a')}\n{"type":"Feat`, 'berlin.geojsonseq:2:14: expected a closing quote, found the end of the file'],
+  ])('ends with 6 before anything is done if the file is %s', async (_, file, message) => {
+    const place = await workplace({
+      'flow.yaml': flow(`file: berlin.geojsonseq, category: cafe, ${near}`),
+      'rows.csv': rows,
+      ...(file !== undefined && { 'berlin.geojsonseq': file }),
+    });
+    const before = await place.files();
+    for (const more of [[], ['--dry-run']]) {
+      const { code, stderr } = await place.automate([...run, ...more]);
+      expect([code, stderr]).toEqual([6, expect.stringContaining(message)]);
+    }
+    expect(await place.files()).toEqual(before);
+  });
+
+  test('is not resumed with another file', async () => {
+    const place = await placeWith(`file: berlin.geojsonseq, category: cafe, ${near}`);
+    expect((await place.automate([...run, '--max-credits', '1'])).code).toBe(5);
+    await utimes(place.path('berlin.geojsonseq'), 1, 1);
+    const { code, stderr } = await place.automate([...run, '--resume']);
+    expect([code, stderr]).toEqual([73, expect.stringContaining('the data file berlin.geojsonseq was ')]);
+  });
+
+  test.each([
+    ['category: cafe, near: { lat: 1, lon: 1, radius: 1km }', 'source: file needs the option "file"'],
+    ['file: a.geojson, category: cafe, area: { country: DE }', 'source: file takes an area as bbox only'],
+    ['file: a.geojson, category: cafe, near: { lat: 1, lon: 1, radius: 1km }, connection: x', 'no server is asked'],
+  ])('refuses %s', async (options, message) => {
+    const place = await placeWith(options);
+    const { code, stdout, stderr } = await place.automate(['validate', 'flow.yaml']);
+    expect([code, stdout + stderr]).toEqual([3, expect.stringContaining(message)]);
+  });
+
+  test('is what --file of automate places points asks', async () => {
+    const place = await workplace({ 'b.geojsonseq': berlin });
+    const args = ['places', 'points', '--near', '52.52,13.405', '--category', 'cafe', '--file', 'b.geojsonseq'];
+    const { code, stdout } = await place.automate([...args, '--json']);
+    expect([code, JSON.parse(stdout)]).toMatchObject([0, { count: 2, points: [{ id: 'node/1' }, { id: 'node/2', distance_m: 68 }] }]);
+  });
+});
+
+test('file without source: file is refused', async () => {
+  const place = await workplace({
+    'flow.yaml': 'nodes: [{ type: places, lookup: points, file: a.json, category: cafe, near: { lat: 1, lon: 1, radius: 1km } }]',
+  });
+  const { code, stderr } = await place.automate(['validate', 'flow.yaml']);
+  expect([code, stderr]).toEqual([3, expect.stringContaining('expected source: file beside file')]);
+});
