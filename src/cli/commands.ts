@@ -12,6 +12,7 @@ import { runOptions } from './run/run-options.ts';
 import { servedFolder, serveOptions } from './serve/serve-options.ts';
 import { flow, json } from './shared-options.ts';
 import { testRequestOptions } from './test-request/test-request-options.ts';
+import { webhooks } from './webhooks/webhook-commands.ts';
 
 const exitCodesHelp = `
 Exit codes: 0 every record succeeded, 1 a bug, 2 usage, 3 the flow is not valid,
@@ -237,6 +238,7 @@ export const commands: readonly CommandSpec[] = [
   cache,
   credits,
   keys,
+  webhooks,
   geocode,
   notices,
 ];

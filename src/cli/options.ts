@@ -16,7 +16,7 @@ export interface Declared<Value> {
   /** The values that a shell offers. Loaded only for completion. */
   readonly choices?: () => Promise<readonly string[]>;
   /** The command whose list has the values that a shell offers: names that the user has saved. */
-  readonly listedBy?: 'credentials' | 'connections' | 'keys';
+  readonly listedBy?: 'credentials' | 'connections' | 'keys' | 'webhooks';
   /** The heading of its group in the help; absent for the default one. */
   readonly group?: string;
   /** The letter that stands for the option: `i` for `-i`. */

@@ -177,6 +177,7 @@ async function greet({ app, server, keys, dir, options, terminal, links }: Start
 /** Reads changed keys: the streams of those that are not let in any more end, and the runs of those that say so stop. */
 function tick(server: Server, keys: ServerKeys): void {
   keys.tick();
+  server.deliveries.tick();
   const { directory } = keys;
   server.endListeners((key) => key !== '' && !directory.isLiving(key));
   const stopped = new Set(directory.stoppedKeys());
@@ -211,6 +212,7 @@ async function endAll(app: FastifyInstance, server: Server): Promise<void> {
   const closed = app.close();
   app.server.closeIdleConnections();
   await Promise.all([server.runs.close(), server.calls.close()]);
+  await server.deliveries.settled();
   const timer = setTimeout(() => app.server.closeAllConnections(), 1000);
   await closed.finally(() => clearTimeout(timer));
   server.shared.routes.destroy();

@@ -15,6 +15,8 @@ import type { ServerKeys } from './keys/server-keys.ts';
 import { Problem } from './problem.ts';
 import { type RunLimits, Runs } from './runs/runs.ts';
 import type { ServedRun } from './runs/served-run.ts';
+import type { Deliveries } from './webhooks/deliveries.ts';
+import { openDeliveries } from './webhooks/open-deliveries.ts';
 
 /** The limits of the server. */
 export interface ServerLimits extends RunLimits {
@@ -50,6 +52,7 @@ export class Server {
   readonly limits: ServerLimits;
   readonly idempotency: Idempotency;
   readonly keys: ServerKeys;
+  readonly deliveries: Deliveries;
   readonly #listeners = new Map<string, Set<ServerResponse>>();
 
   constructor({ dir, home, limits, database, keys, allowHttp, cacert, env, say }: ServerOptions) {
@@ -63,7 +66,11 @@ export class Server {
     const folder = join(home, 'serve', 'runs');
     makeFolder(folder);
     this.keys = keys;
-    this.runs = new Runs(folder, this.shared, limits, ({ key }, part) => key && keys.usage.count(key.id, part));
+    this.deliveries = openDeliveries(database, this.shared);
+    this.runs = new Runs(folder, this.shared, limits, {
+      paid: ({ key }, part) => key && keys.usage.count(key.id, part),
+      ended: (run) => this.deliveries.ended(run),
+    });
   }
 
   /** Counts work of a key; of the page nothing is counted. */

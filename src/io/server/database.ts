@@ -23,6 +23,14 @@ const tables = [
     key text not null, name text not null, flow text not null, kind text not null, hash text not null, status integer,
     type text not null, body text not null, at integer not null, primary key (key, name, flow)
   ) without rowid`,
+  `webhooks (
+    name text primary key, url text not null, flows text, allows_private integer not null, created_at integer not null, is_off integer not null
+  ) without rowid`,
+  // Without a time for the next attempt once it is delivered or given up.
+  `deliveries (
+    webhook text not null, id text not null, body text not null, created_at integer not null, attempts integer not null,
+    next_at integer, attempted_at integer, outcome text, primary key (webhook, id)
+  ) without rowid`,
   `audit (
     id integer primary key autoincrement, at integer not null, who text not null, what text not null, target text not null,
     address text not null, outcome text not null
@@ -32,7 +40,7 @@ const tables = [
 const indexes = ['audit_by_time on audit (at)'];
 
 /** The version of the tables. */
-const version = 1;
+const version = 2;
 
 /** Longest wait for another process's transaction. */
 const timeoutMs = 10_000;

@@ -30,24 +30,28 @@ const maxCrashes = 3;
 
 const ended: readonly RunState[] = ['stopped', 'finished', 'failed'];
 
-/** Takes the records and credits of one part of a run. */
-type Paid = (run: StoredRun, part: { readonly records: number; readonly credits: number }) => void;
+/** Learns what becomes of runs. */
+export interface RunListener {
+  /** Takes the records and credits of one part of a run. */
+  paid(run: StoredRun, part: { readonly records: number; readonly credits: number }): void;
+  /** Takes a run that has ended; at the start of the server, every one. */
+  ended(run: ServedRun): void;
+}
 
 /** All runs of the server. */
 export class Runs {
   readonly #path: string;
   readonly #shared: Shared;
   readonly #limits: RunLimits;
-  readonly #paid: Paid;
+  readonly #listener: RunListener;
   readonly #runs = new Map<string, ServedRun>();
   readonly #queue = new Queue<ServedRun>();
   readonly #underWay = new Set<ServedRun>();
   #isStopping = false;
 
-  /** `paid`: takes the records and credits of each part of a run. */
-  constructor(path: string, shared: Shared, limits: RunLimits, paid: Paid) {
+  constructor(path: string, shared: Shared, limits: RunLimits, listener: RunListener) {
     this.#path = path;
-    this.#paid = paid;
+    this.#listener = listener;
     this.#shared = shared;
     this.#limits = limits;
   }
@@ -58,6 +62,7 @@ export class Runs {
       const run = new ServedRun(stored, new RunFolder(this.#path, stored.id));
       this.#runs.set(stored.id, run);
       if (!ended.includes(stored.state) || stored.isWaiting) await this.#takeUp(run, resumes);
+      else this.#listener.ended(run);
     }
   }
 
@@ -107,7 +112,7 @@ export class Runs {
         resumable: true,
         endedAt: new Date().toISOString(),
       });
-      run.events.end(run.json());
+      this.#end(run);
       return true;
     }
     if (run.stored.state !== 'running') return false;
@@ -202,11 +207,16 @@ export class Runs {
         resumable: true,
         endedAt: new Date().toISOString(),
       });
-      run.events.end(run.json());
+      this.#end(run);
       return;
     }
     await run.change({ state: 'queued', crashes, isWaiting: false, ending: null, exitCode: null, reason: null, endedAt: null });
     this.#enqueue(run);
+  }
+
+  #end(run: ServedRun): void {
+    run.events.end(run.json());
+    this.#listener.ended(run);
   }
 
   #enqueue(run: ServedRun): void {
@@ -220,7 +230,8 @@ export class Runs {
       if (!run) return;
       this.#underWay.add(run);
       void run
-        .start(this.#shared, (part) => this.#paid(run.stored, part))
+        .start(this.#shared, (part) => this.#listener.paid(run.stored, part))
+        .then(() => run.isOpen || this.#listener.ended(run))
         .catch((error: unknown) => this.#shared.say(`${run.id}: ${(error as Error).message}`))
         .finally(() => {
           this.#underWay.delete(run);

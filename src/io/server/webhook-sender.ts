@@ -1,0 +1,84 @@
+import { createHmac, randomBytes } from 'node:crypto';
+import { AutomateError, Failure } from '../../core/failure.ts';
+import { isLoopback, targetOf } from '../../core/template/target.ts';
+import { refuseHost, refuseName } from '../http/guard.ts';
+import type { Transport } from '../http/transport.ts';
+import type { Message, Webhook } from './webhooks.ts';
+
+/** The receiver's answer, or why there is none. */
+export type Receipt = { readonly status: number } | { readonly problem: string };
+
+/** The transport and the clocks. */
+export interface SenderTools {
+  readonly transport: Pick<Transport, 'send'>;
+  /** Monotonic ms. */
+  now(): number;
+  wallNow(): number;
+}
+
+const timeoutMs = 15_000;
+const maxAnswerBytes = 65_536;
+const prefix = 'whsec_';
+
+/** A new secret: 32 random bytes (https://github.com/standard-webhooks/standard-webhooks/blob/main/spec/standard-webhooks.md). */
+export function newSecret(): string {
+  return prefix + randomBytes(32).toString('base64');
+}
+
+/** The signature of a message for `webhook-signature`. `timestamp`: in seconds since 1970. */
+export function signatureOf(secret: string, { id, body }: Message, timestamp: number): string {
+  const key = Buffer.from(secret.slice(prefix.length), 'base64');
+  return `v1,${createHmac('sha256', key).update(`${id}.${timestamp}.${body}`).digest('base64')}`;
+}
+
+/** Checks the address of a webhook as it is seen from here. Throws an AutomateError (`usage`). */
+export async function refuseAddress(url: string, allowsPrivate: boolean): Promise<void> {
+  try {
+    const { origin } = targetOf(url, { allowHttp: false });
+    if (allowsPrivate || isLoopback(new URL(origin).hostname)) return;
+    refuseHost(origin, false);
+    await refuseName(origin, false);
+  } catch (error) {
+    const [message] = (error as Error).message.split('\n');
+    throw new AutomateError('usage', `--url: ${message}`, { cause: error });
+  }
+}
+
+/** Sends a message once, signed. Follows no redirect. */
+export async function sendMessage(webhook: Webhook, secret: string, message: Message, tools: SenderTools): Promise<Receipt> {
+  const timestamp = Math.floor(tools.wallNow() / 1000);
+  try {
+    const { origin, path } = targetOf(webhook.url, { allowHttp: false });
+    const isOpen = webhook.allowsPrivate || isLoopback(new URL(origin).hostname);
+    const { status } = await tools.transport.send({
+      method: 'POST',
+      origin,
+      path,
+      headers: {
+        'content-type': 'application/json',
+        'webhook-id': message.id,
+        'webhook-timestamp': String(timestamp),
+        'webhook-signature': signatureOf(secret, message, timestamp),
+      },
+      body: message.body,
+      deadlineMs: tools.now() + timeoutMs,
+      timeoutMs,
+      maxBodyBytes: maxAnswerBytes,
+      allowHosts: isOpen ? undefined : [],
+    });
+    return { status };
+  } catch (error) {
+    if (!(error instanceof Failure)) throw error;
+    return error.status === undefined ? { problem: error.message } : { status: error.status };
+  }
+}
+
+/** True for a receiver that has taken the message. */
+export function isDelivered(receipt: Receipt): boolean {
+  return 'status' in receipt && receipt.status >= 200 && receipt.status <= 299;
+}
+
+/** The receiver's answer in a word, or why there is none. */
+export function receiptText(receipt: Receipt): string {
+  return 'status' in receipt ? String(receipt.status) : receipt.problem;
+}

@@ -1,0 +1,80 @@
+import { describe, expect, test } from 'vitest';
+import { AuditStore } from '../../src/io/server/audit.ts';
+import { ServerDatabase } from '../../src/io/server/database.ts';
+import { type Workplace, workplace } from '../helpers/cli.ts';
+import { httpServer } from '../helpers/http-server.ts';
+
+const env = { AUTOMATE_VAULT_PASSPHRASE: 'a long passphrase' };
+const webhooks = (place: Workplace, ...args: string[]) => place.automate(['webhooks', ...args], { env });
+
+test('webhooks add prints the secret once, on stdout alone', async () => {
+  const place = await workplace();
+  const { code, stdout, stderr } = await webhooks(place, 'add', 'ops', '--url', 'http://127.0.0.1:9/in', '--flows', 'ask');
+  expect([code, stdout]).toEqual([0, expect.stringMatching(/^whsec_\S{44}\n$/)]);
+  expect(stderr).toContain('the webhook "ops" gets a message when a run of ask ends');
+  expect(stderr).toContain('its secret is shown only now');
+  const shown = [await webhooks(place, 'list'), await webhooks(place, 'list', '--json'), await webhooks(place, 'test', 'ops')];
+  for (const one of shown) expect(one.stdout + one.stderr).not.toContain(stdout.trim());
+  expect(shown[0]?.stdout).toMatch(/^ops +http:\/\/127.0.0.1:9\/in +ask +on +none$/m);
+});
+
+test.each([
+  [['ops'], 'expected --url'],
+  [['a b', '--url', 'https://a.example'], 'expected a name of letters, digits, _ and -'],
+  [['ops', '--url', 'ftp://a.example/'], 'expected an absolute https URL'],
+  [['ops', '--url', 'http://93.184.216.34/'], 'expected an https URL, found http://93.184.216.34'],
+  [['ops', '--url', 'https://u:p@a.example/'], 'must not hold a user name or password'],
+  [['ops', '--url', 'https://10.0.0.7/in'], '10.0.0.7'],
+  [['ops', '--url', 'https://169.254.169.254/latest'], '169.254.169.254'],
+  [['ops', '--url', 'https://[fd00::1]/in'], 'fd00::1'],
+])('webhooks add %j is refused with 2, and stores nothing', async (args, message) => {
+  const place = await workplace();
+  const { code, stdout, stderr } = await webhooks(place, 'add', ...args);
+  expect([code, stdout, stderr]).toEqual([2, '', expect.stringContaining(message)]);
+  expect((await webhooks(place, 'list')).stderr).toContain('there are no webhooks');
+});
+
+test('webhooks add takes an address inside the network with --allow-private, and a name once', async () => {
+  const place = await workplace();
+  const add = () => webhooks(place, 'add', 'ops', '--url', 'https://10.0.0.7/in', '--allow-private');
+  expect((await add()).code).toBe(0);
+  const again = await add();
+  expect([again.code, again.stderr]).toEqual([2, expect.stringContaining('there is a webhook "ops" already')]);
+});
+
+describe('webhooks test', () => {
+  test.each([
+    [200, 0, 'delivered: 200 in '],
+    [204, 0, 'delivered: 204 in '],
+    [302, 4, 'expected an answer of 200 to 299, found 302'],
+    [500, 4, 'expected an answer of 200 to 299, found 500'],
+  ])('ends for the answer %i with %i', async (status, exit, message) => {
+    const receiver = await httpServer((_, response) => response.writeHead(status, { location: '/x' }).end());
+    const place = await workplace();
+    await webhooks(place, 'add', 'ops', '--url', `${receiver.origin}/in`);
+    const { code, stderr } = await webhooks(place, 'test', 'ops');
+    expect([code, stderr]).toEqual([exit, expect.stringContaining(message)]);
+    expect(receiver.requests.map(({ body }) => JSON.parse(body).type)).toEqual(['webhook.test']);
+  });
+
+  test('ends with 2 for a name that there is not', async () => {
+    const { code, stderr } = await webhooks(await workplace(), 'test', 'none');
+    expect([code, stderr]).toEqual([2, expect.stringContaining('there is no webhook "none"')]);
+  });
+});
+
+test('webhooks remove removes the secret, too, and the audit has it all', async () => {
+  const place = await workplace();
+  await webhooks(place, 'add', 'ops', '--url', 'http://127.0.0.1:9/in');
+  await webhooks(place, 'test', 'ops');
+  expect((await webhooks(place, 'remove', 'ops')).stderr).toContain('the webhook "ops" is removed');
+  expect((await place.automate(['credentials', 'list'], { env })).stdout).not.toContain('webhook-ops');
+  const database = new ServerDatabase(place.path('.automate'));
+  const lines = new AuditStore(database, Date.now).read({ limit: 9 });
+  database.close();
+  expect(lines.map(({ who, what, target, outcome }) => [who, what, target, outcome])).toEqual([
+    ['command', 'webhook.remove', 'ops', 'ok'],
+    ['command', 'webhook.test', 'ops', 'failed'],
+    ['command', 'webhook.add', 'ops', 'ok'],
+  ]);
+});
