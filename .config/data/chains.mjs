@@ -24,8 +24,7 @@ export function make(readJson) {
     }
   }
   const categories = [...new Set([...chains.values()].flatMap(({ items }) => items.map(({ category }) => category)))].sort();
-  const share = (category) => nsi[`brands/${category}`].items.length / 1e4;
-  const rows = [...chains.values()].map(({ id, items }) => chainOf(id, items, { categories, share }));
+  const rows = [...chains.values()].map(({ id, items }) => chainOf(id, items, categories));
   return { chains: { date: meta.generated.slice(0, 10), categories, words: wordsOf(categories, readJson), chains: rows } };
 }
 
@@ -66,12 +65,12 @@ function plainName(name) {
   return name.replace(/\s*\([^)]*\)$/, '');
 }
 
-function chainOf(id, items, { categories, share }) {
+function chainOf(id, items, categories) {
   // Items made from templates repeat a chain's name for its signs and charge points.
   const real = items.filter(({ fromTemplate }) => !fromTemplate);
   const shown = real.length > 0 ? real : items;
   const name = mostFrequent(shown.map((item) => [item.tags.brand ?? item.tags.name ?? plainName(item.displayName), item.where.weight]));
-  const kinds = kindsOf(shown, name, share);
+  const kinds = kindsOf(shown, name);
   const own = new Set([name]);
   const other = new Set();
   for (const { tags, displayName, matchNames = [] } of items) {
@@ -88,18 +87,14 @@ function chainOf(id, items, { categories, share }) {
   return [name, id, kinds.map((kind) => categories.indexOf(kind)), ...locationsOf(shown), [...own].sort(), [...other].sort()];
 }
 
-/**
- * The categories of a chain, the main one first: fuel, if it sells that and washes cars; else one with the chain's own name; then one
- * that is in more countries; then the one with more chains.
- */
-function kindsOf(items, name, share) {
+/** The categories of a chain, the main one first: fuel, if it washes cars, too; else one with the chain's own name, then one in more countries. */
+function kindsOf(items, name) {
   const all = new Set(items.map(({ category }) => category));
   const isFuel = all.has('amenity/car_wash') && !all.has('shop/supermarket') && !all.has('shop/wholesale');
   return byWeight(
     items.map(({ category, where, displayName }) => {
       const own = plainName(displayName) === name ? 1000 : 0;
-      const fuel = isFuel && category === 'amenity/fuel' ? 10_000 : 0;
-      return [category, fuel + own + where.weight + share(category)];
+      return [category, where.weight + own + (isFuel && category === 'amenity/fuel' ? 10_000 : 0)];
     }),
   );
 }

@@ -151,3 +151,7 @@ test('a lookup takes at most 100 us', () => {
   const { user, system } = process.cpuUsage(before);
   expect((user + system) / names.length).toBeLessThan(100);
 });
+
+test.each(['BP', 'Aral', 'Shell', 'Esso'])('%s, which has shops and car washes, is mainly fuel', (name) => {
+  expect(lookUp(name)).toMatchObject({ match: true, category: 'amenity/fuel' });
+});
