@@ -7,6 +7,7 @@ import { describe, expect, onTestFinished, test } from 'vitest';
 import { createDemoApi } from '../src/io/demo/api.ts';
 import { type Workplace, workplace } from './helpers/cli.ts';
 import { stdioServers } from './helpers/mcp/servers.ts';
+import { serving } from './helpers/serving.ts';
 import { shell } from './helpers/shell.ts';
 
 const examples = fileURLToPath(new URL('../examples/', import.meta.url));
@@ -36,6 +37,7 @@ const expected: Readonly<Record<string, readonly { readonly code: number; readon
   'income-by-address': [{ code: 0, files: { 'incomes.csv': 'expected.csv' } }],
   'store-locator': [{ code: 0, files: { 'shops.csv': 'expected.csv' } }],
   'support-tickets': [{ code: 0, files: { 'sorted.csv': 'expected.csv' } }],
+  serve: [],
   'two-apis': [{ code: 0, files: { 'destinations.csv': 'expected.csv' } }],
 };
 
@@ -60,7 +62,7 @@ async function playground(): Promise<Workplace> {
   const place = await workplace();
   await cp(examples, place.folder, { recursive: true });
   for (const name of folders) {
-    const flow = `${name}/flow.yaml`;
+    const flow = name === 'serve' ? 'serve/flows/enrich.yaml' : `${name}/flow.yaml`;
     const text = (await place.read(flow)).replaceAll('http://127.0.0.1:4010', api.origin).replace('http://127.0.0.1:4011', graphql);
     // Starts the installed MCP server: npx would download it.
     await place.write(flow, text.replace(/npx -y @modelcontextprotocol\/server-everything@\S+ stdio/, stdioServers.everything.join(' ')));
@@ -82,7 +84,7 @@ test('a loop and paginate give the same result', async () => {
 });
 
 describe('example', () => {
-  test.each(folders)('%s gives the expected files with the commands of its README', async (name) => {
+  test.each(folders.filter((name) => name !== 'serve'))('%s gives the expected files with the commands of its README', async (name) => {
     const place = await playground();
     const commands = await commandsOf(name);
     expect(commands).toHaveLength(expected[name]?.length ?? 0);
@@ -97,4 +99,16 @@ describe('example', () => {
       }
     }
   });
+});
+
+test('example serve answers the curl lines of its README', async () => {
+  const place = await playground();
+  const [, serve, create = '', ...curls] = await commandsOf('serve');
+  const { address } = await serving({}, { place, folder: 'serve/flows' });
+  expect(serve).toBe('automate serve flows');
+  const asked = curls.map((line) => line.replace('http://127.0.0.1:4020', address));
+  const { code, stdout, stderr } = await shell(place, ['cd serve', create, ...asked].join('\necho\n'));
+  expect([code, stderr]).toEqual([0, expect.stringContaining('the key "crm" has the scope run for enrich')]);
+  const [call, rows] = [await place.read('serve/expected.json'), await place.read('serve/expected.csv')];
+  expect(stdout.replaceAll(/\n+/g, '\n').trim()).toBe(`${call}${rows}`.trim());
 });

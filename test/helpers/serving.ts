@@ -25,15 +25,20 @@ export interface ServingOptions {
   readonly env?: Record<string, string>;
   /** An earlier server's place. */
   readonly place?: Workplace;
+  /** The folder of the flows; by default `flows`. */
+  readonly folder?: string;
 }
 
-/** Starts `automate serve flows` over flows by their ids. */
-export async function serving(flows: Record<string, string>, { args = [], env = {}, place: given }: ServingOptions = {}): Promise<Serving> {
+/** Starts `automate serve` over flows by their ids. */
+export async function serving(
+  flows: Record<string, string>,
+  { args = [], env = {}, place: given, folder = 'flows' }: ServingOptions = {},
+): Promise<Serving> {
   const place = given ?? (await workplace());
   const { mkdir } = await import('node:fs/promises');
-  await mkdir(place.path('flows'), { recursive: true });
-  for (const [id, text] of Object.entries(flows)) await place.write(`flows/${id}.yaml`, text);
-  const started = place.start(['serve', 'flows', '--port', '0', ...args], { env, keepStdin: true });
+  await mkdir(place.path(folder), { recursive: true });
+  for (const [id, text] of Object.entries(flows)) await place.write(`${folder}/${id}.yaml`, text);
+  const started = place.start(['serve', folder, '--port', '0', ...args], { env, keepStdin: true });
   onTestFinished(() => void started.child.kill('SIGKILL'));
   const { address, said } = await greeting(started);
   return {
