@@ -41,7 +41,7 @@ export function namedFormat(option: string, name: string | undefined): Format | 
   return format;
 }
 
-/** The format of a file, or the one that stdin has told. Throws an AutomateError (`usage`) if neither its name nor an option gives it. */
+/** The format of a file, or the one found in stdin. Throws an AutomateError (`usage`) if neither its name nor an option gives it. */
 export function inputFormat(options: InputOptions): Format {
   return inputFormatOf({ path: options.in, format: namedFormat('--in-format', options.inFormat) });
 }

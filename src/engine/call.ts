@@ -41,7 +41,7 @@ export interface CallTools {
   readonly ports: Ports;
   readonly gates: RunGates;
   readonly phase: RunPhase;
-  /** True if the run goes on though nobody answers. */
+  /** True if the run goes on though no server answers. */
   readonly keepsGoing: boolean;
 }
 
@@ -75,7 +75,7 @@ export class Calls {
   readonly #ports: Ports;
   readonly #gates: RunGates;
   readonly #phase: RunPhase;
-  /** Absent if the run goes on though nobody answers. */
+  /** Absent if the run goes on though no server answers. */
   readonly #unreachable: UnreachableWatch | undefined;
   /** Records that wait before their next call, for which they hold no credit yet. */
   #waiting = 0;

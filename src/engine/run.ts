@@ -29,7 +29,7 @@ export interface RunSettings {
   readonly unordered: boolean;
   /** Absent for any number of failures. */
   readonly maxErrors: MaxErrors | undefined;
-  /** True if the run goes on though its first records failed alike, or though nobody answers. */
+  /** True if the run goes on though its first records failed alike, or though no server answers. */
   readonly keepsGoing: boolean;
 }
 

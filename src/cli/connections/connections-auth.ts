@@ -27,7 +27,7 @@ const allTypes: readonly Type[] = [none, ...authTypes, ...loginTypes];
 
 /** The person to ask for missing parts. */
 export interface AuthQuestions {
-  /** Absent if nobody can be asked. */
+  /** Absent without a person to ask. */
   readonly asker: Asker | undefined;
   /** True if the person is asked for the whole connection. */
   readonly isWalk: boolean;

@@ -54,7 +54,7 @@ export function runViewOf(run: OpenRun, facts: SummaryFacts): RunView {
   };
 }
 
-/** The view of a run under way, or of one whose end is told elsewhere. Secrets are masked. */
+/** The view of a run under way, or of one whose end is shown elsewhere. Secrets are masked. */
 export function liveViewOf(run: OpenRun): RunView {
   const tally = { ...run.tally, ms: run.tally.ms || run.rates.ms };
   const facts = { ...factsOf(run), usage: undefined, attributions: [], exitCode: 0, next: [] };
@@ -67,7 +67,7 @@ export function maskedView(view: RunView, redactor: Pick<Redactor, 'text'>): Run
   return JSON.parse(JSON.stringify(view), (_, value) => (typeof value === 'string' ? cleaned(redactor.text(value)) : value));
 }
 
-/** Of files that automate keeps in its home folder, only the names are told. */
+/** Of files that automate keeps in its home folder, only the names are shown. */
 function placesOf({ files }: OpenRun, { input, output, errors, errorRecords }: SummaryFacts): Pick<RunView, 'input' | 'output' | 'errors'> {
   const shown = (path: string) => text(files.isOwn ? basename(path) : path);
   return { input: shown(input), output: shown(output), errors: errorRecords > 0 && errors !== undefined ? shown(errors) : undefined };

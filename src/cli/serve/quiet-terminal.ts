@@ -2,7 +2,7 @@ import { Chalk } from 'chalk';
 import { createRedactor, type Redactor } from '../../io/secrets/redact.ts';
 import type { Terminal } from '../terminal.ts';
 
-/** A terminal that nobody watches: what a run of the server says goes to `say`, with its secrets masked. */
+/** A terminal without a person: what a run of the server says goes to `say`, with its secrets masked. */
 export function createQuietTerminal(say: (text: string) => void = () => undefined, redactor: Redactor = createRedactor()): Terminal {
   return {
     colors: new Chalk({ level: 0 }),

@@ -41,7 +41,7 @@ export async function previewRecord(
   const credentials = send ? await loadSecrets(plan, flow, options, terminal) : noSecrets;
   const ledger = await openRunLedger(send ? pricesOf(plan, env) : new Map(), { run: randomUUID(), env, warn, key });
   const ports = wire({ credentials, redactor, allowHttp, cacert, ledger, env, routes, report: () => {}, warn });
-  const preview = await new RequestTest(plan, ports, options, terminal, gates)
+  const preview = await new RequestTest(plan, ports, { ...options, gates }, terminal)
     .preview(step, item)
     .catch((error: unknown) => {
       // The nodes before have sent something.

@@ -25,9 +25,8 @@ export class RequestTest {
   constructor(
     private readonly plan: Plan,
     private readonly ports: WiredPorts,
-    private readonly options: RequestTestOptions,
+    private readonly options: RequestTestOptions & { readonly gates?: Gates | undefined },
     private readonly terminal: Terminal,
-    private readonly gates = new Gates(ports.clock),
   ) {}
 
   /** The preview of a step's request for a record. */
@@ -86,7 +85,7 @@ export class RequestTest {
     const before = stepsBefore(this.plan.steps, step)?.filter(({ node }) => this.options.send || !makesCalls(node)) ?? [];
     const calling = callingIds(before);
     if (calling.length > 0) this.terminal.say(`running node${calling.length === 1 ? '' : 's'} ${calling.join(', ')} first`);
-    const chains = new ChainMaker(this.plan, this.ports, this.gates);
+    const chains = new ChainMaker(this.plan, this.ports, this.options.gates ?? new Gates(this.ports.clock));
     let { fields } = item;
     for (const one of before) {
       const first = await chains.firstRow(one, { ...item, fields });

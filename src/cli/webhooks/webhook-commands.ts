@@ -19,14 +19,14 @@ export const webhooks: CommandSpec = {
       ],
       args: { name: argument('<name>', 'a name for it: letters, digits, _ and -') },
       options: addOptions,
-      run: async ({ args, options, terminal }) => (await commands()).addCommand(args.name, options, terminal),
+      run: async ({ args, options, terminal }) => (await commands()).addWebhook(args.name, options, terminal),
     }),
     command({
       name: 'list',
       help: 'list the webhooks with the outcome of their last message',
       examples: ['automate webhooks list', 'automate webhooks list --json'],
       options: { json },
-      run: async ({ options, terminal }) => (await commands()).listCommand(options, terminal),
+      run: async ({ options, terminal }) => (await commands()).listWebhooks(options, terminal),
     }),
     command({
       name: 'test',
@@ -34,7 +34,7 @@ export const webhooks: CommandSpec = {
       examples: ['automate webhooks test crm'],
       args: { name },
       options: {},
-      run: async ({ args, terminal }) => (await commands()).testCommand(args.name, terminal),
+      run: async ({ args, terminal }) => (await commands()).testWebhook(args.name, terminal),
     }),
     command({
       name: 'remove',
@@ -42,7 +42,7 @@ export const webhooks: CommandSpec = {
       examples: ['automate webhooks remove crm'],
       args: { name },
       options: {},
-      run: async ({ args, terminal }) => (await commands()).removeCommand(args.name, terminal),
+      run: async ({ args, terminal }) => (await commands()).removeWebhook(args.name, terminal),
     }),
   ],
 };

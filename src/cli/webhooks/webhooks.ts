@@ -18,7 +18,7 @@ import type { AddOptions } from './webhook-options.ts';
 import { readWebhookSecret } from './webhook-secret.ts';
 
 /** Adds a webhook and prints its secret. Returns the exit code. */
-export async function addCommand(name: string, { url, flows, allowPrivate = false }: AddOptions, terminal: Terminal): Promise<number> {
+export async function addWebhook(name: string, { url, flows, allowPrivate = false }: AddOptions, terminal: Terminal): Promise<number> {
   if (!/^[A-Za-z0-9_-]{1,48}$/.test(name))
     throw new AutomateError('usage', `expected a name of letters, digits, _ and -, at most 48 characters, found ${JSON.stringify(name)}`);
   if (url === undefined) throw new AutomateError('usage', `expected --url, the address\nautomate webhooks add ${name} --url https://...`);
@@ -39,7 +39,7 @@ export async function addCommand(name: string, { url, flows, allowPrivate = fals
 }
 
 /** Lists the webhooks. Returns the exit code. */
-export async function listCommand({ json }: { readonly json?: boolean }, terminal: Terminal): Promise<number> {
+export async function listWebhooks({ json }: { readonly json?: boolean }, terminal: Terminal): Promise<number> {
   const isThere = existsSync(serverDatabasePath(homeFolder(process.env)));
   const [all, last] = isThere ? withWebhooks((store) => [store.all(), store.lastDeliveries()] as const) : [[], new Map()];
   if (json)
@@ -64,7 +64,7 @@ export async function listCommand({ json }: { readonly json?: boolean }, termina
 }
 
 /** Sends a test message. Returns the exit code: 4 unless the receiver takes it. */
-export async function testCommand(name: string, terminal: Terminal): Promise<number> {
+export async function testWebhook(name: string, terminal: Terminal): Promise<number> {
   const webhook = withWebhooks((store) => store.find(name));
   const secret = await readWebhookSecret(name, openCredentials('default', terminal));
   terminal.redactor.add(secret);
@@ -88,7 +88,7 @@ function failureText(receipt: string): string {
 }
 
 /** Removes a webhook. Returns the exit code. */
-export async function removeCommand(name: string, terminal: Terminal): Promise<number> {
+export async function removeWebhook(name: string, terminal: Terminal): Promise<number> {
   withWebhooks((store, note) => {
     store.find(name);
     store.remove(name);

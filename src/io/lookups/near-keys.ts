@@ -56,7 +56,7 @@ export class NearKeys {
   }
 }
 
-/** The mistakes between two texts; any number above `most` stands for more. Most pairs are told apart by their ends alone. */
+/** The mistakes between two texts; any number above `most` stands for more. The ends alone show the difference of most pairs. */
 function mistakesBetween(one: string, other: string, most: number): number {
   const shortest = Math.min(one.length, other.length);
   let start = 0;

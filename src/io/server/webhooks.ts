@@ -2,11 +2,11 @@ import type Database from 'libsql';
 import { AutomateError } from '../../core/failure.ts';
 import type { ServerDatabase } from './database.ts';
 
-/** An address that is told when runs end. */
+/** An address that gets a message when a run ends. */
 export interface Webhook {
   readonly name: string;
   readonly url: string;
-  /** Ids of the flows whose runs it is told of; absent for all. */
+  /** Ids of the flows whose runs it wants; absent for all. */
   readonly flows: readonly string[] | undefined;
   /** True if its address may be inside the network. */
   readonly allowsPrivate: boolean;

@@ -98,7 +98,7 @@ async function newRun(server: Server, { request, flow, caller }: Asked): Promise
   try {
     const { bytes, hash } = await storeBody(request.raw, folder.input(inputFormat), body, server.limits.maxUpload);
     const named = namedRequest(request, caller, flow.id, 'run');
-    return await onceFor(server, named, hashOf(hash, JSON.stringify(request.query), inputFormat), folder, async () => {
+    return await onceFor(server, { named, hash: hashOf(hash, JSON.stringify(request.query), inputFormat) }, folder, async () => {
       await checkBody({ flow, folder, inputFormat, options, key: caller.key }, server.shared);
       const given = { id, flow: flow.id, key: keyOf(caller.key), options, inputFormat, format: out ?? body.kind, bytes, retryOf: null };
       return server.runs.add(given, folder);
@@ -112,8 +112,7 @@ async function newRun(server: Server, { request, flow, caller }: Asked): Promise
 /** Makes a run once for each Idempotency-Key. */
 async function onceFor(
   { idempotency, runs }: Server,
-  named: NamedRequest | undefined,
-  hash: string,
+  { named, hash }: { readonly named: NamedRequest | undefined; readonly hash: string },
   folder: RunFolder,
   make: () => Promise<ServedRun>,
 ): Promise<NewRun> {

@@ -35,7 +35,7 @@ export class RunEvents {
     this.#keep('state', { state, ending, reason });
   }
 
-  /** Only the first failures are told one by one. */
+  /** Only the first failures are events of their own. */
   failed(failure: object): void {
     if (this.#failed++ < maxFailed) this.#keep('failed', failure);
   }

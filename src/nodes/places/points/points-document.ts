@@ -42,7 +42,7 @@ export function pointsDocument(found: readonly FoundPoint[], { near, categories,
   };
 }
 
-/** The document of a chain that nobody knows: it was asked for nowhere. */
+/** The document of an unknown chain: no server was asked. */
 export const unknownChain: LookupDocument = {
   match: false,
   count: null,
