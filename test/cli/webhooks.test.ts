@@ -24,9 +24,9 @@ test.each([
   [['ops', '--url', 'ftp://a.example/'], 'expected an absolute https URL'],
   [['ops', '--url', 'http://93.184.216.34/'], 'expected an https URL, found http://93.184.216.34'],
   [['ops', '--url', 'https://u:p@a.example/'], 'must not hold a user name or password'],
-  [['ops', '--url', 'https://10.0.0.7/in'], '10.0.0.7'],
-  [['ops', '--url', 'https://169.254.169.254/latest'], '169.254.169.254'],
-  [['ops', '--url', 'https://[fd00::1]/in'], 'fd00::1'],
+  [['ops', '--url', 'https://10.0.0.7/in'], 'the address 10.0.0.7 is inside the network\n  if that is what you want: --allow-private'],
+  [['ops', '--url', 'https://169.254.169.254/latest'], 'the address 169.254.169.254 is inside the network'],
+  [['ops', '--url', 'https://[fd00::1]/in'], 'the address fd00::1 is inside the network'],
 ])('webhooks add %j is refused with 2, and stores nothing', async (args, message) => {
   const place = await workplace();
   const { code, stdout, stderr } = await webhooks(place, 'add', ...args);

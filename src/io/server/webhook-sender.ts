@@ -39,9 +39,13 @@ export async function refuseAddress(url: string, allowsPrivate: boolean): Promis
     refuseHost(origin, false);
     await refuseName(origin, false);
   } catch (error) {
-    const [message] = (error as Error).message.split('\n');
-    throw new AutomateError('usage', `--url: ${message}`, { cause: error });
+    throw new AutomateError('usage', `--url: ${addressProblem(error as NodeJS.ErrnoException)}`, { cause: error });
   }
+}
+
+function addressProblem({ code, message }: NodeJS.ErrnoException): string {
+  if (code !== 'ADDRESS_REFUSED') return message.split('\n')[0] as string;
+  return `the address ${/leads to (\S+?),/.exec(message)?.[1]} is inside the network\nif that is what you want: --allow-private`;
 }
 
 /** Sends a message once, signed. Follows no redirect. */
@@ -69,7 +73,7 @@ export async function sendMessage(webhook: Webhook, secret: string, message: Mes
     return { status };
   } catch (error) {
     if (!(error instanceof Failure)) throw error;
-    return error.status === undefined ? { problem: error.message } : { status: error.status };
+    return error.status === undefined ? { problem: error.message.split('\n')[0] as string } : { status: error.status };
   }
 }
 
