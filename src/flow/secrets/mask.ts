@@ -83,20 +83,20 @@ function nodeRanges(node: unknown): HiddenRange[] {
 }
 
 /** The shapes of right values beside a credential. A value of another shape may be the secret itself, in the wrong place. */
-const publicShapes: Readonly<Record<string, RegExp>> = {
-  username: /^[\w.@+-]+$/,
-  client_id: /^[\w.@+-]+$/,
-  token_url: /^https:\/\/[\w.-]+(?::\d+)?\/[\w./-]*$/,
-  header: /^[A-Za-z]+(?:-[A-Za-z]+)*$/,
-  query: /^[a-z]+(?:_[a-z]+)*$/i,
-};
+const publicShapes: ReadonlyMap<unknown, RegExp> = new Map([
+  ['username', /^[\w.@+-]+$/],
+  ['client_id', /^[\w.@+-]+$/],
+  ['token_url', /^https:\/\/[\w.-]+(?::\d+)?\/[\w./-]*$/],
+  ['header', /^[A-Za-z]+(?:-[A-Za-z]+)*$/],
+  ['query', /^[a-z]+(?:_[a-z]+)*$/i],
+]);
 
 /** True for an option with a value that is no secret: a type, the name of a credential, or such as a user name. */
 function isPublic({ key, value }: Pair): boolean {
   if (!isScalar(key) || !isScalar(value) || typeof value.value !== 'string') return false;
   if (key.value === 'type') return allAuthNames.includes(value.value);
   // A token in such a value is a literal secret, which is hidden as such.
-  if (publicShapes[String(key.value)]?.test(value.value)) return true;
+  if (publicShapes.get(key.value)?.test(value.value)) return true;
   return (key.value === 'credential' || key.value === 'client_credential') && isCredentialName(value.value);
 }
 
