@@ -63,7 +63,7 @@ export class RunPart {
     } catch (error) {
       if (isPublished(error, this.#stored)) return this.#published();
       if (!(error instanceof AutomateError)) this.#shared.say((error as Error).stack ?? String(error));
-      const reason = error instanceof AutomateError ? this.#withoutPaths(error.message) : 'this is a bug; the log of the server says more';
+      const reason = error instanceof AutomateError ? this.#reasonOf(error) : 'this is a bug; the log of the server says more';
       return { ...(await this.#summary()), ending: 'failed', exitCode: exitCodeOf(error), reason };
     }
   }
@@ -226,8 +226,9 @@ export class RunPart {
     return { ...totals, failures: totals.failures.map((group) => ({ ...group, message: redactor.text(group.message) })) };
   }
 
-  #withoutPaths(message: string): string {
-    return message.replaceAll(`${this.#folder.path}/`, '');
+  /** The reason without the run's paths, and without the command that would resume it: a client resumes it by its address. */
+  #reasonOf({ message }: AutomateError): string {
+    return message.replaceAll(`${this.#folder.path}/`, '').replace(/\n[^\n]* resume with:\n.*$/s, '');
   }
 }
 
