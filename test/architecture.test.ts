@@ -99,7 +99,9 @@ describe('the figures', () => {
   const maxLines = 60;
   const maxDepth = 3;
   const maxFiles = 15;
-  const functions = sources.flatMap(({ name, tree }) => functionsOf(tree).map((found) => ({ ...found, where: `${name} ${found.name}` })));
+  const functions = sources.flatMap(({ name, tree }) =>
+    functionsOf(tree).map((found) => ({ ...found, file: name, where: `${name} ${found.name}` })),
+  );
 
   test('a function has at most 60 lines', () => {
     expect(functions.filter(({ lines }) => lines > maxLines).map(({ where }) => where)).toEqual([]);
@@ -107,6 +109,13 @@ describe('the figures', () => {
 
   test('functions are nested at most three deep', () => {
     expect(functions.filter(({ depth }) => depth > maxDepth).map(({ where }) => where)).toEqual([]);
+  });
+
+  test('at most 15 names stand for functions of three or more files', () => {
+    const declared = new Set(sources.flatMap(({ tree }) => tree.statements.filter(ts.isFunctionDeclaration).map(({ name }) => name?.text)));
+    const places = new Map<string, Set<string>>();
+    for (const { name, file } of functions) if (declared.has(name)) places.set(name, (places.get(name) ?? new Set()).add(file));
+    expect([...places].filter(([, { size }]) => size >= 3).length).toBeLessThanOrEqual(15);
   });
 
   test('a folder holds at most 15 files', () => {

@@ -5,7 +5,7 @@ import { doctorOptions } from './doctor/doctor-options.ts';
 import { initOptions, nodesOptions, validateOptions } from './flow/flow-options.ts';
 import { geocodeOptions } from './geocode/geocode-options.ts';
 import { keys } from './keys/key-commands.ts';
-import { argument, type CommandSpec, command, flag, parsed } from './options.ts';
+import { argument, type CommandSpec, command, flag, parsedOption } from './options.ts';
 import { places } from './places/places-commands.ts';
 import { retriedOutput, retryOptions } from './retry/retry-options.ts';
 import { runOptions } from './run/run-options.ts';
@@ -122,7 +122,7 @@ const demo = command({
   examples: ['automate demo', 'automate demo --serve'],
   options: {
     serve: flag('--serve', 'only start the API, for the flows in examples/'),
-    port: parsed('--port <n>', wholeNumber(0), 'port of the API (default: 4010 with --serve, else any free port)'),
+    port: parsedOption('--port <n>', wholeNumber(0), 'port of the API (default: 4010 with --serve, else any free port)'),
   },
   run: async ({ options, terminal }) => (await import('./demo.ts')).demoCommand(options, terminal),
 });

@@ -52,12 +52,12 @@ export function negated(flags: `--no-${string}`, help: string, more: More = {}):
 }
 
 /** An option whose value is any text. */
-export function text(flags: string, help: string, more: More = {}): Declared<string | undefined> {
+export function textOption(flags: string, help: string, more: More = {}): Declared<string | undefined> {
   return { flags, help, ...more };
 }
 
 /** An option whose value is read by `parse`. */
-export function parsed<Value>(
+export function parsedOption<Value>(
   flags: string,
   parse: (text: string, before?: Value) => Value,
   help: string,

@@ -1,5 +1,5 @@
 import { fileName, setArgument } from './arguments.ts';
-import { argument, type Declared, defaultsTo, flag, parsed, text } from './options.ts';
+import { argument, type Declared, defaultsTo, flag, parsedOption, textOption } from './options.ts';
 
 const formatNames = async () => (await import('../io/records/format.ts')).formatNames;
 
@@ -8,12 +8,12 @@ export const flow = argument('<flow>', 'the flow file (YAML)', { parse: fileName
 
 /** An option that names a file. */
 export function file(flags: string, help: string, more?: Pick<Declared<unknown>, 'about' | 'short'>): Declared<string | undefined> {
-  return parsed(flags, fileName, help, more);
+  return parsedOption(flags, fileName, help, more);
 }
 
 /** An option that names a format of records. */
 export function format(flags: string, help: string, more?: Pick<Declared<unknown>, 'about'>): Declared<string | undefined> {
-  return text(flags, help, { choices: formatNames, ...more });
+  return textOption(flags, help, { choices: formatNames, ...more });
 }
 
 /** The format of the input, for every command that reads one. */
@@ -25,15 +25,15 @@ export const inputOptions = {
       about: 'input',
     },
   ),
-  delimiter: text('--delimiter <character>', 'delimiter of a CSV input (default: comma, tab for TSV)', { about: 'input' }),
-  encoding: text('--encoding <name>', 'encoding of the input, such as latin1 or utf-16le (default: utf-8)', { about: 'input' }),
+  delimiter: textOption('--delimiter <character>', 'delimiter of a CSV input (default: comma, tab for TSV)', { about: 'input' }),
+  encoding: textOption('--encoding <name>', 'encoding of the input, such as latin1 or utf-16le (default: utf-8)', { about: 'input' }),
 };
 
 const cacertHelp = "trust this file's certificate authorities (PEM) as well";
 
 /** The environment of the credentials. `when`: a prefix of the help, if it does not apply to the whole command. */
 export function envOption(when = ''): Declared<string | undefined> {
-  return text('--env <name>', `${when}environment of the credentials, such as staging (default: AUTOMATE_ENV, else default)`);
+  return textOption('--env <name>', `${when}environment of the credentials, such as staging (default: AUTOMATE_ENV, else default)`);
 }
 
 /** Additional certificate authorities. */
@@ -51,7 +51,9 @@ export const httpOptions = {
 /** Fields that are set by hand. */
 export const setOption = defaultsTo(
   [],
-  parsed('--set <field=value>', setArgument, 'give every record this field, or overwrite it; may be repeated', { isRepeatable: true }),
+  parsedOption('--set <field=value>', setArgument, 'give every record this field, or overwrite it; may be repeated', {
+    isRepeatable: true,
+  }),
   'none',
 );
 

@@ -59,7 +59,12 @@ export class RunSpending {
   }
 }
 
-/** A sum of money without the noise of doubles: 12 significant digits. */
-export function rounded(cost: number): number {
-  return Number(cost.toPrecision(12));
+/** A sum of money or credits without the noise of doubles: 12 significant digits. */
+export function rounded(sum: number): number {
+  return Number(sum.toPrecision(12));
+}
+
+/** The credits of all entries together. */
+export function sumOfCredits(entries: readonly { readonly credits: number }[]): number {
+  return rounded(entries.reduce((sum, { credits }) => sum + credits, 0));
 }

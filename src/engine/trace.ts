@@ -17,7 +17,7 @@ export function tracedHttp(ports: Ports, sender: Sender, trace: Trace): Http {
   const { http, clock } = ports;
   const watch = { sender, trace, clock };
   return {
-    send: (request) => started(watch, request)(http.send(request)),
+    send: (request) => startAttempt(watch, request)(http.send(request)),
     abort: () => http.abort(),
   };
 }
@@ -26,17 +26,17 @@ export function tracedHttp(ports: Ports, sender: Sender, trace: Trace): Http {
 export function tracedTools(ports: Ports, sender: Sender, trace: Trace): Tools {
   const { tools, clock } = ports;
   const watch = { sender, trace, clock };
-  return { ...tools, call: (call, progressed) => started(watch, call)(tools.call(call, progressed)) };
+  return { ...tools, call: (call, progressed) => startAttempt(watch, call)(tools.call(call, progressed)) };
 }
 
 /** Begins an attempt. Returns a function that takes its answer, and passes the attempt on when it is there. */
-function started({ sender: { record, node }, trace, clock }: Watch, request: ActionRequest) {
+function startAttempt({ sender: { record, node }, trace, clock }: Watch, request: ActionRequest) {
   const startedMs = clock.now();
   const end = (result: Attempt['result']) => trace({ record, node, request, ms: clock.now() - startedMs, result });
   return async <Answer extends ActionResponse>(coming: Promise<Answer>): Promise<Answer> => {
     try {
       const answer = await coming;
-      end(resultOf(answer));
+      end(attemptResult(answer));
       return answer;
     } catch (error) {
       if (error instanceof Failure) end(error);
@@ -45,7 +45,7 @@ function started({ sender: { record, node }, trace, clock }: Watch, request: Act
   };
 }
 
-function resultOf(answer: ActionResponse): Attempt['result'] {
+function attemptResult(answer: ActionResponse): Attempt['result'] {
   if ('status' in answer) return answer.status;
   return 'isError' in answer && answer.isError ? 'error' : 'ok';
 }

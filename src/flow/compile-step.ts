@@ -3,7 +3,7 @@ import type { BuildContext, Node, NodeType, OnError } from '../core/node.ts';
 import { didYouMean, nearest } from '../core/text/suggest.ts';
 import { type Compilation, listOf, mappingOf, type PlacedStep } from './compilation.ts';
 import { connectionOfType } from './connection-lookup.ts';
-import { checked } from './problems/issues.ts';
+import { checkedBy } from './problems/issues.ts';
 import { nodeSchema } from './schema.ts';
 import type { At } from './source.ts';
 
@@ -45,7 +45,7 @@ function compileStep(written: unknown, type: NodeType, place: Place, compilation
   const { at } = place;
   const wrong = new Set<PropertyKey>();
   const withType = { ...mappingOf(written), type: type.name };
-  const options = checked(nodeSchema(type), withType, { ...compilation, at, wrong }) as StepOptions | undefined;
+  const options = checkedBy(nodeSchema(type), withType, { ...compilation, at, wrong }) as StepOptions | undefined;
   if (!options) return undefined;
   const { id = place.id, when } = options;
   refuseTwice(id, at, compilation);

@@ -4,7 +4,7 @@ import { type Compilation, type CompileOptions, listOf, mappingOf, type PlacedSt
 import { compileSteps } from './compile-step.ts';
 import { compileConnections } from './connections.ts';
 import { credentialsOf, inOrder, planOf } from './plan.ts';
-import { checked } from './problems/issues.ts';
+import { checkedBy } from './problems/issues.ts';
 import { nearReferenceWarnings } from './problems/near-references.ts';
 import { flowSchema } from './schema.ts';
 import { readSource, type Source } from './source.ts';
@@ -18,7 +18,7 @@ export function compile(text: string, options: CompileOptions): Plan {
   if (source.value === undefined || source.value === null) throw new FlowError(options.file, inOrder(problems));
   // A mistake at the top of the file does not hide the problems of the nodes.
   const written = mappingOf(source.value);
-  const flow = checked(flowSchema, source.value, { source, at: [], problems });
+  const flow = checkedBy(flowSchema, source.value, { source, at: [], problems });
   const { connections = mappingOf(written.connections), nodes = listOf(written.nodes), allow_hosts: allowHosts = [] } = flow ?? {};
   const base = { source, problems, warnings: nearReferenceWarnings(source), allowHttp: options.allowHttp };
   const compilation: Compilation = {

@@ -5,7 +5,7 @@ import { headerTemplate, referencedFields } from '../core/template/template.ts';
 import { urlTemplate } from '../core/template/url.ts';
 import { didYouMean } from '../core/text/suggest.ts';
 import { compileMcpConnection } from './mcp-connection.ts';
-import { checked } from './problems/issues.ts';
+import { checkedBy } from './problems/issues.ts';
 import { connectionSchema } from './schema.ts';
 import type { At, Source } from './source.ts';
 
@@ -35,7 +35,7 @@ function compileConnection(name: string, written: unknown, where: Parameters<typ
     return undefined;
   }
   const before = where.problems.length;
-  const options = checked(connectionSchema, written, { ...where, at });
+  const options = checkedBy(connectionSchema, written, { ...where, at });
   if (!options) return undefined;
   const allowHttp = where.allowHttp || options.allow_http;
   const { auth, headers = {} } = options;

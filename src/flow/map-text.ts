@@ -21,7 +21,7 @@ export function withMap(text: string, index: number, map: WrittenMap): string {
   const node = nodesIn(text)[index];
   if (!node) throw new Error(`expected a node with the index ${index}`);
   const pair = pairOf(node);
-  const [from, to] = pair ? placeIn(text, pair) : [endOf(text, node), endOf(text, node)];
+  const [from, to] = pair ? placeIn(text, pair) : [endOffset(text, node), endOffset(text, node)];
   if (node.flow) return `${text.slice(0, from)}${pair ? '' : ', '}map: ${flowText(map)}${text.slice(to)}`;
   const indent = ' '.repeat(columnAt(text, rangeOf(node)[0]));
   const block = blockText(map, indent);
@@ -63,7 +63,7 @@ function placeIn(text: string, { key, value }: Pair<Scalar, Scalar | YAMLMap | n
   return [from, from + text.slice(from, to).trimEnd().length];
 }
 
-function endOf(text: string, node: YAMLMap): number {
+function endOffset(text: string, node: YAMLMap): number {
   return Math.max(...node.items.map((pair) => placeIn(text, pair as Pair<Scalar, Scalar>)[1]));
 }
 

@@ -5,7 +5,7 @@ import { headerTemplate, referencedFields } from '../core/template/template.ts';
 import { urlTemplate } from '../core/template/url.ts';
 import { wordsOf } from '../core/text/words.ts';
 import type { LocalServer, RemoteServer } from '../core/tools/tools.ts';
-import { checked, type Place } from './problems/issues.ts';
+import { checkedBy, type Place } from './problems/issues.ts';
 import { mcpConnectionSchema } from './schema.ts';
 import type { At } from './source.ts';
 
@@ -24,7 +24,7 @@ interface Where extends Place {
 export function compileMcpConnection(name: string, written: unknown, where: Where): Connection | undefined {
   const { problem, tried } = where;
   const before = where.problems.length;
-  const options = checked(mcpConnectionSchema, written, where);
+  const options = checkedBy(mcpConnectionSchema, written, where);
   if (!options) return undefined;
   if ((options.url === undefined) === (options.command === undefined)) {
     problem([], 'expected either url, the address of the server, or command, which starts it on this machine');

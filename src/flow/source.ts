@@ -67,7 +67,7 @@ export function readSource(text: string): Source {
     message: `${mask.message(secret.found)} holds a literal secret\n${secretAdvice(secret, names, mask.message)}`,
   }));
   return {
-    value: broken.every(({ leavesMeaning }) => leavesMeaning) ? plainValue(document) : undefined,
+    value: broken.every(({ leavesMeaning }) => leavesMeaning) ? plainDocument(document) : undefined,
     problems: [...broken.map(({ offset, message, width }) => place(offset, message, width)), ...literals],
     at(path, message, within) {
       const range = valueRange(document, path);
@@ -86,7 +86,7 @@ export function readSource(text: string): Source {
 }
 
 /** The document as plain values. Numbers in data keep their digits, headers stay texts as written. */
-function plainValue(document: Document): unknown {
+function plainDocument(document: Document): unknown {
   visit(document, {
     Scalar(key, scalar, ancestors) {
       if (key === 'key' || typeof scalar.source !== 'string' || scalar.type !== 'PLAIN') return;

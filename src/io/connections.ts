@@ -11,7 +11,7 @@ import { createStateFile } from './files/state-file.ts';
 export type SavedConnections = Readonly<Record<string, Readonly<Record<string, unknown>>>>;
 
 /** Reads the saved connections. Throws an AutomateError (`credential`) if it cannot. */
-export function savedConnections(environment: NodeJS.ProcessEnv): SavedConnections {
+export function readConnections(environment: NodeJS.ProcessEnv): SavedConnections {
   return createStateFile(pathIn(environment), areConnections).read() ?? {};
 }
 

@@ -28,7 +28,7 @@ export function withDailyLimits(http: Http, { home, userAgent, wallNow }: Public
     abort: http.abort,
     async send(request) {
       if (!request.perDay) return http.send(request);
-      await count(request.perDay, home, wallNow());
+      await countRequest(request.perDay, home, wallNow());
       const response = await http.send({ ...request, headers: { ...request.headers, 'User-Agent': userAgent } });
       const { status, retryAfterMs } = response;
       return status === 429 && retryAfterMs !== undefined ? { ...response, retryAfterMs: Math.max(retryAfterMs, minPauseMs) } : response;
@@ -36,7 +36,7 @@ export function withDailyLimits(http: Http, { home, userAgent, wallNow }: Public
   };
 }
 
-async function count({ server, max }: DayLimit, home: string, wallMs: number): Promise<void> {
+async function countRequest({ server, max }: DayLimit, home: string, wallMs: number): Promise<void> {
   const file = createStateFile<DayCounts>(join(home, 'public-servers.json'), isDayCounts);
   await file.alone(async () => {
     const day = new Date(wallMs).toISOString().slice(0, 10);

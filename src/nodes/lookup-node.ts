@@ -66,7 +66,7 @@ export function lookupNode(options: LookupOptions, lookup: Lookup, context: Buil
     accept(response, request, record) {
       lookup.server?.check(response as HttpResponse);
       const document = lookup.document(response, request, record);
-      return answerOf(decided(lookup, options, { document, request, record }), response);
+      return acceptedAnswer(decided(lookup, options, { document, request, record }), response);
     },
     prepare: (fields) => lookup.prepare(fields) ?? new Unasked(withFields(fields, mapping.fields.map(empty))),
     read: (fields, answer) => readDocument(mapping, fields, answer),
@@ -115,7 +115,7 @@ function decided(lookup: Lookup, { no_match: noMatch }: LookupOptions, { documen
 }
 
 /** A document as `map` reads it, with the headers of the response that it was made of. */
-function answerOf(body: LookupDocument, response: ActionResponse | undefined): Accepted {
+function acceptedAnswer(body: LookupDocument, response: ActionResponse | undefined): Accepted {
   if (!response || 'kind' in response) return { status: undefined, header: noHeader, body };
   return { status: response.status, header: response.header, body, response };
 }
@@ -147,7 +147,7 @@ function askServer(action: Action, lookup: Lookup, server: LookupServer, options
       parts.push(lookup.document(last, request, fields));
     }
     const document = lookup.joined?.(parts) ?? (parts[0] as LookupDocument);
-    return answerOf(decided(lookup, options, { document, request: first, record: fields }), last);
+    return acceptedAnswer(decided(lookup, options, { document, request: first, record: fields }), last);
   };
 }
 
@@ -155,7 +155,7 @@ function askServer(action: Action, lookup: Lookup, server: LookupServer, options
 function askTogether(batches: LookupBatches, lookup: Lookup, options: LookupOptions): Ask {
   return async (request, record, context) => {
     const { document, response } = await context.call(batches.entryOf(record));
-    return answerOf(decided(lookup, options, { document, request, record }), response);
+    return acceptedAnswer(decided(lookup, options, { document, request, record }), response);
   };
 }
 

@@ -101,7 +101,7 @@ export function addRoutes(app: FastifyInstance, url: string, routes: { readonly 
 }
 
 function sendError(error: unknown, request: FastifyRequest, reply: FastifyReply, options: AppOptions): FastifyReply {
-  const problem = problemOf(error);
+  const problem = problemOfError(error);
   if (problem.problem === 'internal') options.bug(error, request);
   if (!reply.hasHeader('x-request-id')) reply.headers({ ...safeHeaders, 'x-request-id': request.id });
   return reply
@@ -120,7 +120,7 @@ const byFastifyCode: Readonly<Record<string, readonly [ProblemName, string]>> = 
 };
 
 /** The error as a Problem. Anything that is no fault of the request is `internal`. */
-function problemOf(error: unknown): Problem {
+function problemOfError(error: unknown): Problem {
   if (error instanceof Problem) return error;
   if (hasZodFastifySchemaValidationErrors(error)) {
     const errors = error.validation.map(({ instancePath, message }) => ({ pointer: instancePath, detail: message }));

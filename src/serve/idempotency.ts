@@ -32,7 +32,7 @@ const keptMs = 24 * 3_600_000;
 const visible = /^[\x21-\x7e]{1,255}$/;
 
 /** The header `Idempotency-Key`; absent without it. Throws a Problem (`bad-request`). */
-export function idempotencyKey(header: string | string[] | undefined): string | undefined {
+export function readIdempotencyKey(header: string | string[] | undefined): string | undefined {
   if (header === undefined) return undefined;
   if (typeof header === 'string' && visible.test(header)) return header;
   throw new Problem('bad-request', 'Idempotency-Key: expected 1 to 255 visible characters');

@@ -9,8 +9,8 @@ export type RequestLog = Pick<AppOptions, 'answered' | 'bug'>;
 export function createLog(form: 'text' | 'json', write: (line: string) => void): RequestLog {
   return {
     answered(request, reply) {
-      const entry = entryOf(request, reply);
-      write(form === 'json' ? JSON.stringify(entry) : textOf(entry));
+      const entry = logEntry(request, reply);
+      write(form === 'json' ? JSON.stringify(entry) : logLine(entry));
     },
     bug(error, request) {
       const stack = (error as Error)?.stack ?? String(error);
@@ -23,9 +23,9 @@ export function createLog(form: 'text' | 'json', write: (line: string) => void):
   };
 }
 
-type Entry = ReturnType<typeof entryOf>;
+type Entry = ReturnType<typeof logEntry>;
 
-function entryOf(request: FastifyRequest, reply: FastifyReply) {
+function logEntry(request: FastifyRequest, reply: FastifyReply) {
   return {
     time: new Date().toISOString(),
     method: request.method,
@@ -39,6 +39,6 @@ function entryOf(request: FastifyRequest, reply: FastifyReply) {
 }
 
 /** One line: a path is percent-encoded, so that it holds no line break. */
-function textOf({ time, method, path, status, ms, bytes, key, request }: Entry): string {
+function logLine({ time, method, path, status, ms, bytes, key, request }: Entry): string {
   return `${time} ${method} ${path} ${status} ${ms} ms ${bytes} B ${key ?? '-'} ${request}`;
 }

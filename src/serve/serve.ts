@@ -87,12 +87,12 @@ async function serve(dir: string, options: ServeOptions, terminal: Terminal): Pr
       addPageFiles(app);
       addPageRoutes(app, server, { folder: dir, home, edit: options.edit ?? false, limits: shownLimits(options) });
     }
-    await listen(app, options);
+    await startListening(app, options);
     hosts.port = port();
     lock.serves(addressOf(app, options));
     await server.runs.open(options.resume);
     await greet({ app, server, keys, dir, options, terminal, links });
-    const ticks = setInterval(() => tick(server, keys), tickMs);
+    const ticks = setInterval(() => applyChanges(server, keys), tickMs);
     return await untilSignal({ app, server, options, terminal, state }).finally(() => {
       clearInterval(ticks);
       keys.close();
@@ -119,7 +119,7 @@ function tlsOf({ tlsCert, tlsKey }: ServeOptions) {
   return { cert: read(tlsCert), key: read(tlsKey) };
 }
 
-async function listen(app: FastifyInstance, { host, port }: ServeOptions): Promise<void> {
+async function startListening(app: FastifyInstance, { host, port }: ServeOptions): Promise<void> {
   try {
     await app.listen({ host, port });
   } catch (error) {
@@ -175,7 +175,7 @@ async function greet({ app, server, keys, dir, options, terminal, links }: Start
 }
 
 /** Reads changed keys: the streams of those that are not let in any more end, and the runs of those that say so stop. */
-function tick(server: Server, keys: ServerKeys): void {
+function applyChanges(server: Server, keys: ServerKeys): void {
   keys.tick();
   server.deliveries.tick();
   const { directory } = keys;

@@ -1,21 +1,21 @@
 /** A number with separators: 9,812. */
-export function count(number: number): string {
+export function countText(number: number): string {
   return number.toLocaleString('en-US');
 }
 
 /** A count with its noun: 1 record, 2 records. */
 export function counted(number: number, noun: string): string {
-  return `${count(number)} ${noun}${number === 1 ? '' : 's'}`;
+  return `${countText(number)} ${noun}${number === 1 ? '' : 's'}`;
 }
 
 /** A number of credits with up to 4 decimals. */
-export function credits(number: number): string {
+export function creditFigure(number: number): string {
   return number.toLocaleString('en-US', { maximumFractionDigits: 4 });
 }
 
 /** A rate per second: two digits below 10, whole numbers above. */
 export function rate(perSecond: number): string {
-  if (perSecond >= 10) return count(Math.round(perSecond));
+  if (perSecond >= 10) return countText(Math.round(perSecond));
   return String(Number(perSecond.toPrecision(2)));
 }
 
@@ -47,7 +47,7 @@ export function utcTime(time: string): string {
 }
 
 /** A size: `812 B`, `41 MB`. */
-export function bytes(size: number): string {
+export function bytesText(size: number): string {
   const units = ['B', 'KB', 'MB', 'GB', 'TB'];
   const power = Math.min(units.length - 1, Math.floor(Math.log10(Math.max(1, size)) / 3));
   return `${Number((size / 1000 ** power).toPrecision(3)).toLocaleString('en-US')} ${units[power]}`;

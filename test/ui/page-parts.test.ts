@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { bytes, count, counted, duration, percent, rate } from '../../src/ui/figures.ts';
+import { bytesText, counted, countText, duration, percent, rate } from '../../src/ui/figures.ts';
 import { curlOfCall, curlOfRun } from '../../src/ui/page/flows/curl.ts';
 import { inputHeaders } from '../../src/ui/page/flows/input-format.ts';
 import { timeText } from '../../src/ui/page/frame/times.tsx';
@@ -15,7 +15,7 @@ import { fullView } from './run-views.ts';
 
 describe('figures', () => {
   test('are read by people', () => {
-    expect([count(9812), counted(1, 'record'), counted(2, 'record'), bytes(812), bytes(41_200_000)]).toEqual([
+    expect([countText(9812), counted(1, 'record'), counted(2, 'record'), bytesText(812), bytesText(41_200_000)]).toEqual([
       ...['9,812', '1 record', '2 records', '812 B', '41.2 MB'],
     ]);
     expect([340, 999.6, 4200, 192_000, 300_000, 7_500_000].map(duration)).toEqual([

@@ -40,10 +40,10 @@ const noFacts: Facts = { answers: 0, bytes: 0 };
 
 function factsOf(file: AnswersFile): Facts {
   const span = file.span();
-  return { ...file.size(), ...(span && { oldest: timeText(span.oldestMs), newest: timeText(span.newestMs) }) };
+  return { ...file.size(), ...(span && { oldest: cachedTime(span.oldestMs), newest: cachedTime(span.newestMs) }) };
 }
 
-function timeText(ms: number): string {
+function cachedTime(ms: number): string {
   const time = new Date(ms);
   return Number.isNaN(time.getTime()) ? 'unknown' : time.toISOString();
 }

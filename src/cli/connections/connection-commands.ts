@@ -30,7 +30,7 @@ export const connections: CommandSpec = {
       examples: ['automate connections list'],
       args: { name: argument('[name]', 'only this one', { listedBy: 'connections' }) },
       options: { json },
-      run: async ({ args, options, terminal }) => (await commands()).listCommand(args.name, options, terminal),
+      run: async ({ args, options, terminal }) => (await commands()).listConnections(args.name, options, terminal),
     }),
     command({
       name: 'show',
@@ -38,7 +38,7 @@ export const connections: CommandSpec = {
       examples: ['automate connections show crm'],
       args: { name },
       options: { json },
-      run: async ({ args, options, terminal }) => (await commands()).showCommand(args.name, options, terminal),
+      run: async ({ args, options, terminal }) => (await commands()).showConnection(args.name, options, terminal),
     }),
     command({
       name: 'test',

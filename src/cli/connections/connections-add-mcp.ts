@@ -1,7 +1,7 @@
 import { AutomateError, FlowError } from '../../core/failure.ts';
 import type { McpConnection, ToolServer } from '../../core/tools/tools.ts';
 import { compileSavedConnection, connectionProblem, connectionText } from '../../flow/saved-connection.ts';
-import { savedConnections } from '../../io/connections.ts';
+import { readConnections } from '../../io/connections.ts';
 import { type Asker, findAsker } from '../ask.ts';
 import { exitCodes } from '../exit.ts';
 import { noteInAudit } from '../keys/audit-note.ts';
@@ -22,7 +22,7 @@ export async function addMcpCommand(given: string | undefined, options: AddOptio
   const server = options.test ? await testServer(connection, options, terminal) : undefined;
   await saveConnection(name, written, options);
   noteInAudit('connection.add', name, terminal);
-  if (server) await cacheToolServer(name, savedConnections(process.env)[name] ?? written, server, terminal);
+  if (server) await cacheToolServer(name, readConnections(process.env)[name] ?? written, server, terminal);
   await terminal.print(connectionText(name, written));
   if (server) printServer(server, terminal);
   const next = server ? `its tools: automate connections tools ${name}` : `not tested; try it: automate connections test ${name}`;

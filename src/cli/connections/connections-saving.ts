@@ -1,6 +1,6 @@
 import { AutomateError } from '../../core/failure.ts';
 import { name as nameShape } from '../../core/options/names.ts';
-import { changeConnections, savedConnections } from '../../io/connections.ts';
+import { changeConnections, readConnections } from '../../io/connections.ts';
 import { variableWith } from '../../io/credentials/environment.ts';
 import { envOption } from '../../io/credentials/secret.ts';
 import type { Asker } from '../ask.ts';
@@ -52,7 +52,7 @@ export async function chooseName(
 function nameProblem(name: string, { force }: AddOptions): string | undefined {
   const { error } = nameShape.safeParse(name);
   if (error) return error.issues[0]?.message;
-  return !force && Object.hasOwn(savedConnections(process.env), name) ? takenText(name) : undefined;
+  return !force && Object.hasOwn(readConnections(process.env), name) ? takenText(name) : undefined;
 }
 
 function takenText(name: string): string {

@@ -60,7 +60,7 @@ async function testHttp(connection: HttpConnection, options: TestOptions, termin
   const ledger = await openRunLedger(prices, { run: randomUUID(), env, warn: terminal.warn });
   const { allowHttp } = connection;
   const ports = wire({ credentials, redactor: terminal.redactor, allowHttp, cacert, ledger, env, report: () => {} });
-  const request = requestOf(connection, options.path ?? '');
+  const request = testedRequest(connection, options.path ?? '');
   const startedMs = ports.clock.now();
   const response = await sendPaid(connection, request, ports);
   ledger.close();
@@ -95,7 +95,7 @@ function usesOf({ auth, origin }: HttpConnection): CredentialUse[] {
 }
 
 /** Leaves out headers that need a record. */
-function requestOf({ baseUrl, origin, auth, headers }: HttpConnection, path: string): HttpRequest {
+function testedRequest({ baseUrl, origin, auth, headers }: HttpConnection, path: string): HttpRequest {
   const url = new URL(path === '' ? baseUrl : `${baseUrl.replace(/\/+$/, '')}/${path.replace(/^\/+/, '')}`);
   return {
     method: 'GET',

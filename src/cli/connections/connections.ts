@@ -2,15 +2,15 @@ import type { Connection } from '../../core/connection.ts';
 import { AutomateError } from '../../core/failure.ts';
 import { didYouMean } from '../../core/text/suggest.ts';
 import { compileSavedConnection, connectionText } from '../../flow/saved-connection.ts';
-import { changeConnections, type SavedConnections, savedConnections } from '../../io/connections.ts';
+import { changeConnections, readConnections, type SavedConnections } from '../../io/connections.ts';
 import { exitCodes } from '../exit.ts';
 import { noteInAudit } from '../keys/audit-note.ts';
 import { tableText } from '../show/structure.ts';
 import type { Terminal } from '../terminal.ts';
 
 /** Lists the saved connections, or one of them. Returns the exit code. */
-export async function listCommand(name: string | undefined, options: { json?: boolean }, terminal: Terminal): Promise<number> {
-  const saved = savedConnections(process.env);
+export async function listConnections(name: string | undefined, options: { json?: boolean }, terminal: Terminal): Promise<number> {
+  const saved = readConnections(process.env);
   const names = name === undefined ? Object.keys(saved).sort() : findSaved(name) && [name];
   if (options.json)
     await terminal.print(
@@ -20,12 +20,12 @@ export async function listCommand(name: string | undefined, options: { json?: bo
         2,
       ),
     );
-  else if (names.length > 0) await terminal.print(tableText(rowsOf(names, saved)).join('\n'));
+  else if (names.length > 0) await terminal.print(tableText(connectionRows(names, saved)).join('\n'));
   else terminal.say('no connections are saved; save one: automate connections add http NAME --base-url URL, or add mcp NAME --url URL');
   return exitCodes.success;
 }
 
-function rowsOf(names: readonly string[], saved: SavedConnections): string[][] {
+function connectionRows(names: readonly string[], saved: SavedConnections): string[][] {
   const text = (value: unknown) => (value === undefined ? '-' : Array.isArray(value) ? value.join(' ') : String(value));
   const where = names.some((name) => saved[name]?.type === 'mcp') ? 'URL or command' : 'base URL';
   return [
@@ -39,7 +39,7 @@ function rowsOf(names: readonly string[], saved: SavedConnections): string[][] {
 }
 
 /** Shows a saved connection as YAML for a flow. Returns the exit code. */
-export async function showCommand(name: string, options: { json?: boolean }, terminal: Terminal): Promise<number> {
+export async function showConnection(name: string, options: { json?: boolean }, terminal: Terminal): Promise<number> {
   const written = findSaved(name);
   await terminal.print(options.json ? JSON.stringify({ name, ...written }, null, 2) : connectionText(name, written));
   return exitCodes.success;
@@ -56,7 +56,7 @@ export async function removeCommand(name: string, terminal: Terminal): Promise<n
 
 /** A saved connection as it was written. Throws an AutomateError (`credential`) if there is none of that name. */
 export function findSaved(name: string): Readonly<Record<string, unknown>> {
-  const saved = savedConnections(process.env);
+  const saved = readConnections(process.env);
   const found = Object.hasOwn(saved, name) ? saved[name] : undefined;
   if (found) return found;
   const names = Object.keys(saved);

@@ -28,7 +28,7 @@ export const credentials: CommandSpec = {
       examples: ['automate credentials list'],
       args: { name: onlyName },
       options: { env: ofEnv('all of them'), json },
-      run: async ({ args, options, terminal }) => (await commands()).listCommand(args.name, options, terminal),
+      run: async ({ args, options, terminal }) => (await commands()).listCredentials(args.name, options, terminal),
     }),
     command({
       name: 'show',
@@ -36,7 +36,7 @@ export const credentials: CommandSpec = {
       examples: ['automate credentials show crm-token'],
       args: { name },
       options: { env, json },
-      run: async ({ args, options, terminal }) => (await commands()).showCommand(args.name, options, terminal),
+      run: async ({ args, options, terminal }) => (await commands()).showCredential(args.name, options, terminal),
     }),
     command({
       name: 'remove',

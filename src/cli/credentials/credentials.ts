@@ -17,7 +17,7 @@ export interface CredentialOptions {
 }
 
 /** Lists all credentials without their secrets, or those of one environment or name. Returns the exit code. */
-export async function listCommand(name: string | undefined, options: CredentialOptions, terminal: Terminal): Promise<number> {
+export async function listCredentials(name: string | undefined, options: CredentialOptions, terminal: Terminal): Promise<number> {
   const store = openCredentials(options.env, terminal);
   const shown = shownCredentials(store.list(), process.env).filter(
     (credential) => (name === undefined || credential.name === name) && (options.env === undefined || credential.env === options.env),
@@ -37,7 +37,7 @@ function emptyText(name: string | undefined, env: string | undefined, store: Cre
 }
 
 /** Shows one credential without its secret. Returns the exit code. */
-export async function showCommand(name: string, options: CredentialOptions, terminal: Terminal): Promise<number> {
+export async function showCredential(name: string, options: CredentialOptions, terminal: Terminal): Promise<number> {
   const store = openCredentials(options.env, terminal);
   const shown = findShown(name, store);
   await terminal.print(options.json ? JSON.stringify(credentialJson(shown), null, 2) : credentialText(shown, Date.now()));

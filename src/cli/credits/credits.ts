@@ -1,5 +1,6 @@
 import { existsSync } from 'node:fs';
 import { AutomateError } from '../../core/failure.ts';
+import { rounded, sumOfCredits } from '../../core/spending.ts';
 import type { Value } from '../../core/value/value.ts';
 import { homeFolder } from '../../io/files/home.ts';
 import { type Book, monthOf, openBook } from '../../io/ledger/book.ts';
@@ -24,7 +25,7 @@ export async function creditsCommand({ json }: JsonOption, terminal: Terminal): 
     spent: book.spent(month),
     held: heldCredits(book, month),
   })) ?? { limit: undefined, spent: [], held: 0 };
-  const used = rounded(spent.reduce((sum, { credits }) => sum + credits, 0));
+  const used = sumOfCredits(spent);
   const usage = { month, spent: used, held, limit };
   const keys = spent.some(({ key }) => key !== '') ? keySums(spent, await keyNames()) : [];
   if (!json) await terminal.print(usageText(usage, spent, keys));
@@ -102,11 +103,6 @@ export async function exportCommand({ json }: JsonOption, terminal: Terminal): P
       : csv().trimEnd(),
   );
   return exitCodes.success;
-}
-
-/** Rounds a sum of prices such as 0.7, which floating point makes inexact. */
-function rounded(credits: number): number {
-  return Math.round(credits * 1e6) / 1e6;
 }
 
 /** Reads the book, after settling the credits that dead runs held. Absent if there is no book. */

@@ -12,24 +12,24 @@ export interface Finding {
 }
 
 /** A check whose thing is as it should be. */
-export function ok(check: string, message: string): Finding {
+export function okFinding(check: string, message: string): Finding {
   return { check, state: 'ok', message, advice: null };
 }
 
 /** A check whose thing may be in the way. */
-export function warning(check: string, message: string, advice: string): Finding {
+export function warningFinding(check: string, message: string, advice: string): Finding {
   return { check, state: 'warning', message, advice };
 }
 
 /** A check whose thing will make runs fail. */
-export function problem(check: string, message: string, advice: string | null): Finding {
+export function problemFinding(check: string, message: string, advice: string | null): Finding {
   return { check, state: 'problem', message, advice };
 }
 
 /** A problem from a message whose further lines say what to do. */
 export function problemIn(check: string, message: string, advice: string | null = null): Finding {
   const [first = '', ...others] = message.split('\n');
-  return problem(check, first, others.length > 0 ? others.join('\n') : advice);
+  return problemFinding(check, first, others.length > 0 ? others.join('\n') : advice);
 }
 
 /** The findings of a check; a problem if it throws an AutomateError. */

@@ -6,7 +6,7 @@ import { counted } from '../show/number.ts';
 import { shellWord } from '../show/text.ts';
 import type { Terminal } from '../terminal.ts';
 import type { DoctorOptions } from './doctor-options.ts';
-import { type Finding, ok, problem, problemIn } from './finding.ts';
+import { type Finding, okFinding, problemFinding, problemIn } from './finding.ts';
 import { hostFindings } from './network-findings.ts';
 
 /** Checks a flow file, its credentials and its hosts. */
@@ -19,17 +19,17 @@ export async function flowFindings(file: string, options: DoctorOptions, termina
     const [first] = error.problems;
     const count = counted(error.problems.length, 'problem');
     const message = `${file} is not valid: ${count}${first ? `, first ${placed(file, first).split('\n')[0]}` : ''}`;
-    return [problem('flow', message, `automate validate ${shellWord(file)}`)];
+    return [problemFinding('flow', message, `automate validate ${shellWord(file)}`)];
   }
   const credentials = await credentialFindings(plan, file, options, terminal);
-  return [ok('flow', `${file} is valid`), ...credentials, ...(await hosts(plan, options))];
+  return [okFinding('flow', `${file} is valid`), ...credentials, ...(await hosts(plan, options))];
 }
 
 async function credentialFindings(plan: Plan, file: string, { env }: DoctorOptions, terminal: Terminal): Promise<Finding[]> {
   const check = 'credentials of the flow';
   try {
     const { secrets } = await loadSecrets(plan, file, env === undefined ? {} : { env }, terminal);
-    return [ok(check, secrets.size === 0 ? 'it needs none' : `found: ${[...secrets.keys()].join(', ')}`)];
+    return [okFinding(check, secrets.size === 0 ? 'it needs none' : `found: ${[...secrets.keys()].join(', ')}`)];
   } catch (error) {
     if (!(error instanceof FlowError)) throw error;
     return error.problems.map((one) => problemIn(check, placed(file, one)));
@@ -37,7 +37,7 @@ async function credentialFindings(plan: Plan, file: string, { env }: DoctorOptio
 }
 
 async function hosts(plan: Plan, options: DoctorOptions): Promise<Finding[]> {
-  if (plan.origins.length === 0) return [ok('hosts', 'the flow names none')];
+  if (plan.origins.length === 0) return [okFinding('hosts', 'the flow names none')];
   try {
     return await hostFindings(plan.origins, options);
   } catch {

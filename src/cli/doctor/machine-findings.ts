@@ -1,7 +1,7 @@
 import { freeBytes, placeAt } from '../../io/doctor/places.ts';
 import { homeFolder } from '../../io/files/home.ts';
 import { shellWord } from '../show/text.ts';
-import { type Finding, ok, problem, warning } from './finding.ts';
+import { type Finding, okFinding, problemFinding, warningFinding } from './finding.ts';
 
 const leastNode = [20, 18] as const;
 
@@ -10,7 +10,9 @@ export function nodeFinding(version: string): Finding {
   const [major = 0, minor = 0] = version.split('.').map(Number);
   const isNew = major > leastNode[0] || (major === leastNode[0] && minor >= leastNode[1]);
   const least = leastNode.join('.');
-  return isNew ? ok('node', `Node.js ${version}`) : problem('node', `Node.js ${version} is too old`, `install Node.js ${least} or later`);
+  return isNew
+    ? okFinding('node', `Node.js ${version}`)
+    : problemFinding('node', `Node.js ${version} is too old`, `install Node.js ${least} or later`);
 }
 
 /** Checks the folder that holds the credentials, connections and credits. */
@@ -19,19 +21,19 @@ export function homeFindings(): Finding[] {
   const place = placeAt(home);
   const word = shellWord(home);
   if (place.exists && !place.isFolder)
-    return [problem('home', `${home} is not a folder`, 'move it away, or set AUTOMATE_HOME to a folder')];
+    return [problemFinding('home', `${home} is not a folder`, 'move it away, or set AUTOMATE_HOME to a folder')];
   if (!place.isWritable) {
     const what = place.exists ? 'cannot be written' : 'cannot be created';
-    return [problem('home', `${home} ${what}`, 'give yourself the right to write there, or set AUTOMATE_HOME to another folder')];
+    return [problemFinding('home', `${home} ${what}`, 'give yourself the right to write there, or set AUTOMATE_HOME to another folder')];
   }
-  if (!place.exists) return [ok('home', `${home} does not exist yet; it is created when it is needed`)];
-  if (place.othersMay & 2) return [problem('home', `other users can change files in ${home}`, `chmod 700 ${word}`)];
-  if (place.othersMay !== 0) return [warning('home', `other users can look into ${home}`, `chmod 700 ${word}`)];
+  if (!place.exists) return [okFinding('home', `${home} does not exist yet; it is created when it is needed`)];
+  if (place.othersMay & 2) return [problemFinding('home', `other users can change files in ${home}`, `chmod 700 ${word}`)];
+  if (place.othersMay !== 0) return [warningFinding('home', `other users can look into ${home}`, `chmod 700 ${word}`)];
   const { exposed } = place;
   if (exposed.length > 0) {
-    return [warning('home', `other users have rights on files in ${home}: ${exposed.join(', ')}`, `chmod -R go= ${word}`)];
+    return [warningFinding('home', `other users have rights on files in ${home}: ${exposed.join(', ')}`, `chmod -R go= ${word}`)];
   }
-  return [ok('home', `${home} is only yours`)];
+  return [okFinding('home', `${home} is only yours`)];
 }
 
 const leastTime = Date.UTC(2026, 0, 1);
@@ -42,11 +44,11 @@ const toleranceMs = 3_600_000;
 export function clockFinding(nowMs: number, newestMs = placeAt(homeFolder(process.env)).newestMs): Finding {
   const time = new Date(nowMs).toISOString().replace(/\.\d+Z$/, 'Z');
   const advice = 'set the clock: certificates, expiries and credits depend on it';
-  if (nowMs < leastTime || nowMs > lastTime) return problem('clock', `the clock says ${time}`, advice);
+  if (nowMs < leastTime || nowMs > lastTime) return problemFinding('clock', `the clock says ${time}`, advice);
   if (newestMs !== undefined && newestMs > nowMs + toleranceMs) {
-    return warning('clock', `the clock says ${time}, but a file in the home folder is newer`, advice);
+    return warningFinding('clock', `the clock says ${time}, but a file in the home folder is newer`, advice);
   }
-  return ok('clock', time);
+  return okFinding('clock', time);
 }
 
 const leastBytes = { problem: 10e6, warning: 200e6 };
@@ -62,9 +64,9 @@ export function diskFindings(): Finding[] {
 
 /** Judges the free space of one place. */
 export function diskFinding(check: string, free: number | undefined): Finding {
-  if (free === undefined) return ok(check, 'the platform does not say how much is free');
+  if (free === undefined) return okFinding(check, 'the platform does not say how much is free');
   const message = `${free >= 1e9 ? `${Math.floor(free / 1e9)} GB` : `${Math.floor(free / 1e6)} MB`} free`;
   const advice = 'free some space: outputs and checkpoints are written there';
-  if (free < leastBytes.problem) return problem(check, message, advice);
-  return free < leastBytes.warning ? warning(check, message, advice) : ok(check, message);
+  if (free < leastBytes.problem) return problemFinding(check, message, advice);
+  return free < leastBytes.warning ? warningFinding(check, message, advice) : okFinding(check, message);
 }

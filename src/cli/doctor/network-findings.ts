@@ -4,7 +4,7 @@ import { type Reached, reach } from '../../io/doctor/reach.ts';
 import { authorities } from '../../io/http/authorities.ts';
 import { proxyFinder } from '../../io/http/proxy.ts';
 import type { DoctorOptions } from './doctor-options.ts';
-import { type Finding, ok, orProblem, problem, problemIn, warning } from './finding.ts';
+import { type Finding, okFinding, orProblem, problemFinding, problemIn, warningFinding } from './finding.ts';
 
 /** Checks HTTP_PROXY, HTTPS_PROXY and NO_PROXY, and connects to the proxies. */
 export async function proxyFindings(): Promise<Finding[]> {
@@ -18,7 +18,7 @@ export async function proxyFindings(): Promise<Finding[]> {
     const proxy = proxyOf(`${scheme}://host.invalid`);
     return proxy ? [{ scheme, proxy }] : [];
   });
-  if (found.length === 0) return [ok('proxy', 'none: hosts are connected to directly')];
+  if (found.length === 0) return [okFinding('proxy', 'none: hosts are connected to directly')];
   return Promise.all(found.map(({ scheme, proxy }) => proxyFinding(scheme, proxy)));
 }
 
@@ -27,8 +27,8 @@ async function proxyFinding(scheme: string, proxy: URL): Promise<Finding> {
   const text = `${scheme} requests go through ${proxy.host}`;
   const reached = await tryReach(proxy.origin);
   return reached instanceof Failure
-    ? problem('proxy', `${text}, which cannot be reached: ${reasonOf(reached)}`, `check ${scheme.toUpperCase()}_PROXY`)
-    : ok('proxy', `${text}, which can be reached`);
+    ? problemFinding('proxy', `${text}, which cannot be reached: ${reasonOf(reached)}`, `check ${scheme.toUpperCase()}_PROXY`)
+    : okFinding('proxy', `${text}, which can be reached`);
 }
 
 /** Checks the certificate authorities beside the default ones. */
@@ -46,14 +46,14 @@ export function authorityFinding({ cacert }: DoctorOptions): Promise<Finding> {
       }
     }
     if (reject === '0') {
-      return warning(
+      return warningFinding(
         check,
         'NODE_TLS_REJECT_UNAUTHORIZED=0 has no effect here',
         'unset it, and name your own certificate authority with --cacert FILE',
       );
     }
     const more = [...(extra ? [extra] : []), ...(cacert === undefined ? [] : [cacert])];
-    return ok(check, ['the default authorities', ...more].join(' and '));
+    return okFinding(check, ['the default authorities', ...more].join(' and '));
   });
 }
 
@@ -66,7 +66,7 @@ export function hostFindings(origins: readonly string[], { cacert }: DoctorOptio
       const proxy = proxyOf(origin);
       const check = `host ${new URL(origin).host}`;
       return proxy
-        ? ok(check, `${origin} is reached through the proxy ${proxy.host}, so it is not checked here`)
+        ? okFinding(check, `${origin} is reached through the proxy ${proxy.host}, so it is not checked here`)
         : hostFinding(check, origin, context);
     }),
   );
@@ -81,7 +81,7 @@ async function hostFinding(check: string, origin: string, context: SecureContext
   const until = tls && new Date(tls.validUntilMs).toISOString().slice(0, 10);
   const message = `${origin} accepts connections at ${address}${tls ? ` with ${tls.version}; its certificate ends on ${until}` : ''}`;
   const isLate = tls !== undefined && tls.validUntilMs - Date.now() < warnedMs;
-  return isLate ? warning(check, message, "tell the server's owner to renew its certificate") : ok(check, message);
+  return isLate ? warningFinding(check, message, "tell the server's owner to renew its certificate") : okFinding(check, message);
 }
 
 function tryReach(origin: string, context?: SecureContext): Promise<Reached | Failure> {

@@ -3,12 +3,12 @@ import { openCredentials } from '../credentials/credential-store.ts';
 import { counted } from '../show/number.ts';
 import type { Terminal } from '../terminal.ts';
 import type { DoctorOptions } from './doctor-options.ts';
-import { type Finding, ok, orProblem, problemIn, warning } from './finding.ts';
+import { type Finding, okFinding, orProblem, problemIn, warningFinding } from './finding.ts';
 
 /** Checks the list of credentials, the keychain and the vault. One place for secrets is enough. */
 export async function backendFindings({ env }: DoctorOptions, terminal: Terminal): Promise<Finding[]> {
   const store = openCredentials(env, terminal);
-  const stored = await orProblem('credentials', () => ok('credentials', `${counted(store.list().length, 'credential')} stored`));
+  const stored = await orProblem('credentials', () => okFinding('credentials', `${counted(store.list().length, 'credential')} stored`));
   const inKeychain = stored.state === 'ok' && store.list().some(({ backend }) => backend === 'keychain');
   const [keychain, vault] = await Promise.all([store.backends.keychain.problem(), store.backends.vault.problem()]);
   const hasVault = statOf(store.vaultPath) !== undefined;
@@ -25,7 +25,7 @@ function backendFinding(
   reason: string | undefined,
   { isNeeded, isReplaced }: { readonly isNeeded: boolean; readonly isReplaced: boolean },
 ): Finding {
-  if (reason === undefined) return ok(check, isNeeded ? 'it holds secrets, and can be opened' : 'it can be used');
+  if (reason === undefined) return okFinding(check, isNeeded ? 'it holds secrets, and can be opened' : 'it can be used');
   if (isNeeded)
     return problemIn(
       check,
@@ -33,8 +33,8 @@ function backendFinding(
       'secrets can also be set in variables: AUTOMATE_CREDENTIAL_...',
     );
   const [first = ''] = reason.split('\n');
-  if (isReplaced) return ok(check, `it cannot be used, and is not needed: ${first}`);
-  return warning(
+  if (isReplaced) return okFinding(check, `it cannot be used, and is not needed: ${first}`);
+  return warningFinding(
     check,
     `it cannot be used: ${first}`,
     'set AUTOMATE_VAULT_PASSPHRASE to use the vault, or secrets in variables: AUTOMATE_CREDENTIAL_...',

@@ -1,5 +1,5 @@
 import { percentDecoded } from '../../core/template/query.ts';
-import { refusal, type WrittenRequest } from '../../flow/starter/written-node.ts';
+import { unusableRequest, type WrittenRequest } from '../../flow/starter/written-node.ts';
 
 /** An option of a curl command, and its value. */
 export interface Given {
@@ -29,7 +29,7 @@ export function inQuery(value: string): string {
 
 /** Refuses `@`, with which curl reads a file. */
 function inPlace(value: string): string {
-  if (value.startsWith('@')) throw refusal('a body from a file (@...) has no counterpart in a flow; put its text into the command');
+  if (value.startsWith('@')) throw unusableRequest('a body from a file (@...) has no counterpart in a flow; put its text into the command');
   return value;
 }
 
@@ -37,7 +37,7 @@ function inPlace(value: string): string {
 function urlEncoded(value: string): string {
   const [, name, content = value] = /^([^=@]*)=(.*)$/s.exec(value) ?? [];
   if (name === undefined && value.includes('@'))
-    throw refusal('data from a file (@...) has no counterpart in a flow; put its text into the command');
+    throw unusableRequest('data from a file (@...) has no counterpart in a flow; put its text into the command');
   const encoded = encodeURIComponent(content).replaceAll('%20', '+');
   return name ? `${name}=${encoded}` : encoded;
 }
@@ -64,11 +64,11 @@ function formIn(data: string): Record<string, string | string[]> | undefined {
   for (const pair of data.split('&')) {
     const [, name = '', value = ''] = /^([^=]+)=(.*)$/s.exec(pair) ?? [];
     if (name === '') return undefined;
-    form.set(decoded(name), [...(form.get(decoded(name)) ?? []), decoded(value)]);
+    form.set(queryDecoded(name), [...(form.get(queryDecoded(name)) ?? []), queryDecoded(value)]);
   }
   return Object.fromEntries([...form].map(([name, values]) => [name, values.length === 1 ? (values[0] as string) : values]));
 }
 
-function decoded(text: string): string {
+function queryDecoded(text: string): string {
   return percentDecoded(text.replaceAll('+', ' '));
 }

@@ -2,7 +2,7 @@ import { type ParseArgsConfig, parseArgs } from 'node:util';
 import { percentDecoded } from '../../core/template/query.ts';
 import { isLoopback } from '../../core/template/target.ts';
 import { wordsOf } from '../../core/text/words.ts';
-import { refusal, type WrittenRequest } from '../../flow/starter/written-node.ts';
+import { unusableRequest, type WrittenRequest } from '../../flow/starter/written-node.ts';
 import { dataOf, type Given, inQuery, payloadOf } from './curl-data.ts';
 
 /** The request of a curl command line, and notes on the options that a flow cannot express. */
@@ -49,9 +49,9 @@ export function curlRequest(text: string): CurlRequest {
   const has = (name: string) => given.some((option) => option.name === name);
   const data = dataOf(given);
   const urls = texts('url');
-  if (urls.length !== 1) throw refusal(`expected one URL in the curl command, found ${urls.length === 0 ? 'none' : urls.length}`);
+  if (urls.length !== 1) throw unusableRequest(`expected one URL in the curl command, found ${urls.length === 0 ? 'none' : urls.length}`);
   const { url, login } = withoutName(urlOf(urls[0] as string));
-  const headers = headersOf(texts('header'), [...login, ...given]);
+  const headers = curlHeaders(texts('header'), [...login, ...given]);
   const query = [...texts('url-query').map(inQuery), ...(has('get') && data ? [data] : [])];
   return {
     request: {
@@ -71,15 +71,15 @@ const multipartHint = ': it sends no multipart forms; -d or --data-urlencode sen
 /** The options in their order. An argument without an option is a URL. */
 function readArguments(text: string): Given[] {
   const [program, ...args] = wordsIn(text);
-  if (!/(?:^|[/\\])curl(?:\.exe)?$/.test(program)) throw refusal('expected a command line that begins with curl');
+  if (!/(?:^|[/\\])curl(?:\.exe)?$/.test(program)) throw unusableRequest('expected a command line that begins with curl');
   const { tokens } = parseArgs({ args, options, strict: false, allowPositionals: true, tokens: true });
   return tokens.flatMap((token) => {
     if (token.kind === 'option-terminator') return [];
     if (token.kind === 'positional') return [{ name: 'url', value: argument(token.value) }];
     const { name, rawName, value } = token;
     if (!Object.hasOwn(options, name))
-      throw refusal(`a flow has no counterpart of curl's ${rawName}${multipart.has(rawName) ? multipartHint : ''}`);
-    if (options[name]?.type === 'string' && value === undefined) throw refusal(`curl's ${rawName} lacks its value`);
+      throw unusableRequest(`a flow has no counterpart of curl's ${rawName}${multipart.has(rawName) ? multipartHint : ''}`);
+    if (options[name]?.type === 'string' && value === undefined) throw unusableRequest(`curl's ${rawName} lacks its value`);
     return [{ name, value: value ?? '' }];
   });
 }
@@ -87,17 +87,17 @@ function readArguments(text: string): Given[] {
 /** Refuses an argument that belongs to another command or to cmd.exe. */
 function argument(word: string): string {
   const operator = /^(?:\|\|?|&&?|;|\d?>>?|<|#)/.exec(word)?.[0];
-  if (operator !== undefined) throw refusal(`expected a curl command alone, found "${operator}" after it`);
-  if (word.startsWith('^')) throw refusal('found the quotes of cmd.exe (^); let the browser copy it as cURL (bash)');
+  if (operator !== undefined) throw unusableRequest(`expected a curl command alone, found "${operator}" after it`);
+  if (word.startsWith('^')) throw unusableRequest('found the quotes of cmd.exe (^); let the browser copy it as cURL (bash)');
   return word;
 }
 
 function wordsIn(text: string): readonly [string, ...string[]] {
-  if (!/\S/.test(text)) throw refusal('expected a command line that begins with curl, found nothing');
+  if (!/\S/.test(text)) throw unusableRequest('expected a command line that begins with curl, found nothing');
   try {
     return wordsOf(text);
   } catch (error) {
-    throw refusal((error as Error).message);
+    throw unusableRequest((error as Error).message);
   }
 }
 
@@ -122,17 +122,17 @@ function withQuery(url: string, added: readonly string[]): string {
 
 type Header = readonly [name: string, value: string];
 
-function headersOf(written: readonly string[], given: readonly Given[]): Header[] {
+function curlHeaders(written: readonly string[], given: readonly Given[]): Header[] {
   const byOption = given.flatMap(({ name, value }): Header[] => {
     const header = value === '' && name !== 'json' ? undefined : headerOfOption(name, value);
     return header ? [header] : [];
   });
   const cookies = byOption.filter(([name]) => name === 'Cookie');
-  return [...byOption, ...merged(cookies), ...merged(written.flatMap(headerOf))];
+  return [...byOption, ...mergedHeaders(cookies), ...mergedHeaders(written.flatMap(headerOf))];
 }
 
 /** Combines headers of one name into one that lists their values (RFC 9110, 5.3). */
-function merged(headers: readonly Header[]): Header[] {
+function mergedHeaders(headers: readonly Header[]): Header[] {
   const byName = new Map<string, Header>();
   for (const header of headers) {
     const key = header[0].toLowerCase();
@@ -155,7 +155,7 @@ function headerOfOption(option: string, value: string): Header | undefined {
     case 'referer':
       return ['Referer', value];
     case 'cookie':
-      if (!value.includes('=')) throw refusal('cookies from a file (-b FILE) have no counterpart in a flow');
+      if (!value.includes('=')) throw unusableRequest('cookies from a file (-b FILE) have no counterpart in a flow');
       return ['Cookie', value];
     default:
       return undefined;
@@ -165,7 +165,7 @@ function headerOfOption(option: string, value: string): Header | undefined {
 /** Reads `Name: value`. `Name;` has no value, and `Name:` removes a header that curl would send. */
 function headerOf(written: string): Header[] {
   const [, name = '', value = ''] = /^([^:;]+)(?::\s*|;$)(.*)$/s.exec(written) ?? [];
-  if (name === '') throw refusal("expected headers such as -H 'Accept: application/json'");
+  if (name === '') throw unusableRequest("expected headers such as -H 'Accept: application/json'");
   return value === '' && !written.endsWith(';') ? [] : [[name.trim(), value.trim()]];
 }
 

@@ -30,13 +30,13 @@ export function describedOptions(schema: JsonSchema): DescribedOption[] {
 function described(name: string, option: JsonSchema, isRequired: boolean): DescribedOption[] {
   const value = isRequired ? undefined : defaultOf(option);
   return [
-    { name, kind: kindOf(option), isRequired, value, description: option.description },
+    { name, kind: optionKind(option), isRequired, value, description: option.description },
     ...innerOptions(option).flatMap(([inner, of]) => described(`${name}.${inner}`, of, false)),
   ];
 }
 
 function defaultOf({ default: value }: JsonSchema): string | undefined {
-  return value === undefined || isPlainObject(value) ? undefined : shown(value);
+  return value === undefined || isPlainObject(value) ? undefined : shownValue(value);
 }
 
 /** The options of a mapping, or of every mapping among the variants of an option. */
@@ -66,7 +66,7 @@ const words: Readonly<Record<string, string>> = {
 };
 
 /** The kind of an option, in the words of the flow file. */
-function kindOf(option: JsonSchema): string {
+function optionKind(option: JsonSchema): string {
   const kinds = variantsOf(option).flatMap(({ type, const: only, enum: some }) => {
     if (only !== undefined) return [String(only)];
     if (some) return some.map(String);
@@ -75,8 +75,8 @@ function kindOf(option: JsonSchema): string {
   return [...new Set(kinds)].join(' | ');
 }
 
-function shown(value: unknown): string {
-  if (Array.isArray(value)) return `[${value.map(shown).join(', ')}]`;
+function shownValue(value: unknown): string {
+  if (Array.isArray(value)) return `[${value.map(shownValue).join(', ')}]`;
   return typeof value === 'string' ? value : JSON.stringify(value);
 }
 

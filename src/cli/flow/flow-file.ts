@@ -9,7 +9,7 @@ import type { LimitOverrides } from '../../core/node.ts';
 import type { CredentialUse, Plan } from '../../core/plan.ts';
 import { compile } from '../../flow/compile.ts';
 import { createTimeLimit } from '../../io/clock/time-limit.ts';
-import { savedConnections } from '../../io/connections.ts';
+import { readConnections } from '../../io/connections.ts';
 import { systemReason } from '../../io/files/naming-errors.ts';
 import { utf8Length } from '../../io/records/readers/utf8.ts';
 import { nodeTypes } from '../../nodes/index.ts';
@@ -41,7 +41,7 @@ export async function loadFlow(file: string, options: FlowFileOptions): Promise<
 export async function compileFlow(text: string, file: string, options: FlowFileOptions): Promise<Plan> {
   await prepareExpressions(text);
   const categories = await categoriesFor(text);
-  return compile(text, { file, nodeTypes, savedConnections: () => savedConnections(process.env), categories, ...options });
+  return compile(text, { file, nodeTypes, savedConnections: () => readConnections(process.env), categories, ...options });
 }
 
 /**

@@ -1,10 +1,10 @@
 import { inputName } from '../arguments.ts';
-import { flag, parsed, text, type ValuesOf } from '../options.ts';
+import { flag, parsedOption, textOption, type ValuesOf } from '../options.ts';
 import { cacertOption, envOption, httpOptions, inputOptions } from '../shared-options.ts';
 
 /** The options of `automate validate`. */
 export const validateOptions = {
-  in: parsed('--in <file>', inputName, 'check the references to fields against the columns of this file', { short: 'i' }),
+  in: parsedOption('--in <file>', inputName, 'check the references to fields against the columns of this file', { short: 'i' }),
   offline: flag('--offline', 'ask no server, keychain or vault; a credential that is in no variable is a warning'),
   ...httpOptions,
   ...inputOptions,
@@ -15,10 +15,10 @@ export type ValidateOptions = ValuesOf<typeof validateOptions>;
 
 /** The options of `automate init`. */
 export const initOptions = {
-  fromCurl: text('--from-curl <command>', 'start from a curl command, or - to read it from stdin; secrets are left out'),
-  fromOpenapi: text('--from-openapi <file>', 'start from an operation of an OpenAPI 3.0 or 3.1 file, JSON or YAML'),
-  operation: text('--operation <id>', 'for --from-openapi: its operationId, or such as "GET /pets/{petId}"'),
-  in: parsed('--in <file>', inputName, 'use the fields of this file, or - for stdin', { short: 'i' }),
+  fromCurl: textOption('--from-curl <command>', 'start from a curl command, or - to read it from stdin; secrets are left out'),
+  fromOpenapi: textOption('--from-openapi <file>', 'start from an operation of an OpenAPI 3.0 or 3.1 file, JSON or YAML'),
+  operation: textOption('--operation <id>', 'for --from-openapi: its operationId, or such as "GET /pets/{petId}"'),
+  in: parsedOption('--in <file>', inputName, 'use the fields of this file, or - for stdin', { short: 'i' }),
   force: flag('--force', 'overwrite an existing flow', { short: 'f' }),
   ...inputOptions,
 };

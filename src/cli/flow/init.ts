@@ -23,7 +23,7 @@ export async function initCommand(folder: string, given: InitOptions, terminal: 
   if (!given.force) await refuseExisting(path, 'choose another folder, or overwrite it with --force');
   const requestFor = await requestSource(given);
   const options = given.in === undefined ? given : await withToldFormat({ ...given, in: given.in }, terminal.say);
-  const example = options.in === undefined ? undefined : await exampleOf({ ...options, in: options.in });
+  const example = options.in === undefined ? undefined : await exampleFor({ ...options, in: options.in });
   const { request, isNamedByHost, ...source } = requestFor(example, hasTextCells(options));
   const name = flowName(folder, isNamedByHost ? request.url : undefined);
   const made = starterFlow(request, { example: source.example, name, comments: source.comments });
@@ -54,7 +54,7 @@ function flowName(folder: string, url: string | undefined): string {
   return host || basename(resolve(folder)) || 'flow';
 }
 
-async function exampleOf(options: InputOptions): Promise<Example> {
+async function exampleFor(options: InputOptions): Promise<Example> {
   const name = options.in === '-' ? 'stdin' : options.in;
   const source = await openInput(options);
   try {

@@ -1,6 +1,6 @@
 import { cleaned, excerpt } from '../../core/answer/response.ts';
 import { AutomateError } from '../../core/failure.ts';
-import { savedConnections } from '../../io/connections.ts';
+import { readConnections } from '../../io/connections.ts';
 import { type CachedServer, cachedServer } from '../../io/mcp/tool-cache.ts';
 import { loadConnection } from '../connections/connections.ts';
 import { type AskingOptions, askServer, cacheToolServer } from '../connections/tool-server.ts';
@@ -14,7 +14,7 @@ export async function connectionLines(
   { refresh, ...asking }: AskingOptions & { refresh?: boolean },
   terminal: Terminal,
 ): Promise<string[]> {
-  const saved = Object.entries(savedConnections(process.env)).filter(([, { type }]) => type === 'mcp');
+  const saved = Object.entries(readConnections(process.env)).filter(([, { type }]) => type === 'mcp');
   if (refresh) for (const [name, written] of saved) await refreshTools(name, written, asking, terminal);
   return saved.flatMap(([name, written]) => ['', ...linesOf(name, cachedServer(process.env, name, written))]);
 }

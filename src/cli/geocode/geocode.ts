@@ -8,14 +8,14 @@ import { geocodeText } from '../show/geocode.ts';
 import { printJson } from '../show/print-json.ts';
 import type { Terminal } from '../terminal.ts';
 import type { geocodeOptions } from './geocode-options.ts';
-import { lookUp, type OneLookup } from './look-up.ts';
+import { lookUpOne, type OneLookup } from './look-up.ts';
 
 type GeocodeOptions = ValuesOf<typeof geocodeOptions>;
 
 /** Prints the place that an address names, or the one nearest to a point. Returns the exit code: 4 if nothing was found. */
 export async function geocodeCommand(address: string | undefined, options: GeocodeOptions, terminal: Terminal): Promise<number> {
-  const asked = questionOf(address, options);
-  const document = await lookUp(asked, terminal);
+  const asked = lookupOf(address, options);
+  const document = await lookUpOne(asked, terminal);
   if (document instanceof Failure) {
     terminal.say(`${terminal.colors.red('failed:')} ${document.kind}: ${document.message}`);
     return exitCodes.someFailed;
@@ -30,7 +30,7 @@ export async function geocodeCommand(address: string | undefined, options: Geoco
 }
 
 /** The lookup that the words mean. Throws an AutomateError (`usage`). */
-function questionOf(address: string | undefined, options: GeocodeOptions): OneLookup {
+function lookupOf(address: string | undefined, options: GeocodeOptions): OneLookup {
   const { point, country, provider, connection } = options;
   if ((address === undefined) === (point === undefined)) {
     const found = point === undefined ? '' : ', found both';
@@ -40,20 +40,20 @@ function questionOf(address: string | undefined, options: GeocodeOptions): OneLo
   const node = {
     type: 'geocode',
     ...(isPoint ? { point: { lat: '{{lat}}', lon: '{{lon}}' } } : { address: '{{address}}' }),
-    ...(country !== undefined && { country: country.split(',').map(codeOf) }),
+    ...(country !== undefined && { country: country.split(',').map(countryCodeOf) }),
     ...(provider !== undefined && { provider }),
     ...(connection !== undefined && { connection }),
   };
-  const fields = isPoint ? pointFields(point) : new Map([['address', textOf(address ?? '')]]);
+  const fields = isPoint ? pointFields(point) : new Map([['address', checkedAddress(address ?? '')]]);
   return { command: 'automate geocode', node, fields, options };
 }
 
-function textOf(address: string): string {
+function checkedAddress(address: string): string {
   if (/[\p{L}\p{N}]/u.test(address) && address.length <= 500) return address;
   throw new AutomateError('usage', `expected an address of 1 to 500 characters, found ${JSON.stringify(address.slice(0, 40))}`);
 }
 
-function codeOf(text: string): string {
+function countryCodeOf(text: string): string {
   const code = countryCode(text);
   if (code === undefined) throw new AutomateError('usage', noCountry(text));
   return code;

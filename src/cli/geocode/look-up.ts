@@ -8,7 +8,7 @@ import type { Fields } from '../../core/record.ts';
 import type { JsonObject } from '../../core/value/value.ts';
 import { Gates } from '../../engine/gates.ts';
 import { compile } from '../../flow/compile.ts';
-import { savedConnections } from '../../io/connections.ts';
+import { readConnections } from '../../io/connections.ts';
 import { nodeTypes } from '../../nodes/index.ts';
 import { findSaved } from '../connections/connections.ts';
 import { loadSecrets } from '../flow/flow-secrets.ts';
@@ -29,11 +29,11 @@ export interface OneLookup {
 }
 
 /** Looks one thing up as a run does: with its credit, gate, retries and cache. Returns the answer document, or why there is none. */
-export async function lookUp({ command, node, fields, options }: OneLookup, terminal: Terminal): Promise<LookupDocument | Failure> {
+export async function lookUpOne({ command, node, fields, options }: OneLookup, terminal: Terminal): Promise<LookupDocument | Failure> {
   const { env, cacert, allowHttp = false } = options;
   const { warn, redactor } = terminal;
   if (node.connection !== undefined) findSaved(node.connection);
-  const plan = await planOf(command, node, allowHttp);
+  const plan = await lookupPlan(command, node, allowHttp);
   const [step] = plan.steps as [Step];
   const credentials = await loadSecrets(plan, command, options, terminal);
   const ledger = await openRunLedger(pricesOf(plan, env), { run: randomUUID(), env, warn });
@@ -50,9 +50,9 @@ export async function lookUp({ command, node, fields, options }: OneLookup, term
 }
 
 /** The flow of one node, whose answer becomes one field. */
-async function planOf(command: string, node: OneLookup['node'], allowHttp: boolean): Promise<Plan> {
+async function lookupPlan(command: string, node: OneLookup['node'], allowHttp: boolean): Promise<Plan> {
   const flow = { name: command, nodes: [{ id: node.type, ...node, map: { document: '$body' } }] };
-  const options = { allowHttp, textCells: true, savedConnections: () => savedConnections(process.env) };
+  const options = { allowHttp, textCells: true, savedConnections: () => readConnections(process.env) };
   try {
     return compile(JSON.stringify(flow), {
       file: command,

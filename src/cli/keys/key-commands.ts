@@ -28,7 +28,7 @@ export const keys: CommandSpec = {
       help: 'list keys with their rights, expiry and last use; never their values',
       examples: ['automate keys list', 'automate keys list --all --json'],
       options: listOptions,
-      run: async ({ options, terminal }) => (await commands()).listCommand(options, terminal),
+      run: async ({ options, terminal }) => (await commands()).listKeys(options, terminal),
     }),
     command({
       name: 'show',
@@ -36,7 +36,7 @@ export const keys: CommandSpec = {
       examples: ['automate keys show crm'],
       args: { name },
       options: { json },
-      run: async ({ args, options, terminal }) => (await commands()).showCommand(args.name, options, terminal),
+      run: async ({ args, options, terminal }) => (await commands()).showKey(args.name, options, terminal),
     }),
     command({
       name: 'usage',

@@ -1,16 +1,16 @@
 import { listArgument, wholeNumber } from '../arguments.ts';
-import { flag, parsed, text, type ValuesOf } from '../options.ts';
+import { flag, parsedOption, textOption, type ValuesOf } from '../options.ts';
 import { json } from '../shared-options.ts';
 
 const scopeChoices = async () => (await import('../../io/server/api-key.ts')).scopes;
 
 /** The options of `automate keys create`. */
 export const createOptions = {
-  expires: text('--expires <when>', 'when it expires: a duration such as 90d, a day, or a time in RFC 3339 (default: never)'),
-  flows: parsed('--flows <names>', listArgument, 'the flows that it may use, such as enrich,geocode (default: all)'),
-  scopes: parsed('--scopes <names>', listArgument, 'its rights: run, test, read (default: run)', { choices: scopeChoices }),
-  rate: text('--rate <rate>', 'requests per s, min, h or d (default: 600/min)'),
-  credits: parsed('--credits <n>', wholeNumber(0), 'credits that it may spend in a calendar month (default: no limit of its own)'),
+  expires: textOption('--expires <when>', 'when it expires: a duration such as 90d, a day, or a time in RFC 3339 (default: never)'),
+  flows: parsedOption('--flows <names>', listArgument, 'the flows that it may use, such as enrich,geocode (default: all)'),
+  scopes: parsedOption('--scopes <names>', listArgument, 'its rights: run, test, read (default: run)', { choices: scopeChoices }),
+  rate: textOption('--rate <rate>', 'requests per s, min, h or d (default: 600/min)'),
+  credits: parsedOption('--credits <n>', wholeNumber(0), 'credits that it may spend in a calendar month (default: no limit of its own)'),
   json,
 };
 
@@ -19,7 +19,7 @@ export type CreateOptions = ValuesOf<typeof createOptions>;
 
 /** The options of `automate keys rotate`. */
 export const rotateOptions = {
-  overlap: text('--overlap <duration>', 'how long the old value stays valid, 0 to 7d (default: 24h)'),
+  overlap: textOption('--overlap <duration>', 'how long the old value stays valid, 0 to 7d (default: 24h)'),
   json,
 };
 
@@ -33,4 +33,4 @@ export const revokeOptions = { stopRuns: flag('--stop-runs', 'stop the runs that
 export const listOptions = { all: flag('--all', 'revoked and expired ones too'), json };
 
 /** The options of `automate keys usage`. */
-export const usageOptions = { month: text('--month <month>', 'a month such as 2026-11, in UTC (default: this one)'), json };
+export const usageOptions = { month: textOption('--month <month>', 'a month such as 2026-11, in UTC (default: this one)'), json };

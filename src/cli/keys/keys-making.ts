@@ -37,7 +37,7 @@ type WrittenRights = { readonly [Name in Exclude<keyof CreateOptions, 'json'>]?:
 /** The settings of a new key as they were written. Throws an AutomateError (`usage`). */
 export function keySettings(name: string, { flows, scopes: rights, rate, credits, expires }: WrittenRights): KeySettings {
   return {
-    name: nameOf(name),
+    name: checkedKeyName(name),
     scopes: rights ? scopesOf(rights) : defaultScopes,
     flows: flows && flowsOf(flows),
     rate: rateTextOf(rate),
@@ -71,7 +71,7 @@ const maxName = 64;
 /** Characters that would break a line, or show it in another order. */
 const unshowable = /[\p{Cc}\p{Cs}\u2028\u2029\u200e\u200f\u202a-\u202e\u2066-\u2069]/u;
 
-function nameOf(text: string): string {
+function checkedKeyName(text: string): string {
   if (holdsKey(text))
     throw new AutomateError('usage', 'expected a name, found the value of a key\nrevoke that key: it is in the history of the shell now');
   if (text.trim() !== '' && [...text].length <= maxName && !unshowable.test(text)) return text;

@@ -1,4 +1,5 @@
 import { AutomateError } from '../../core/failure.ts';
+import { rounded, sumOfCredits } from '../../core/spending.ts';
 import { monthOf } from '../../io/ledger/book.ts';
 import type { ApiKey } from '../../io/server/api-key.ts';
 import type { KeyUsage } from '../../io/server/usage.ts';
@@ -56,12 +57,8 @@ function monthsOf(month: string, [keys, usage]: readonly [readonly ApiKey[], rea
   const spent = withBook((book) => book.spent(month)) ?? [];
   return keys.map((key) => {
     const days = usage.filter((day) => day.key === key.id);
-    const inLedger = sumOf(spent.filter((account) => account.key === key.id));
-    const credits = Math.round(Math.max(inLedger, sumOf(days)) * 1e6) / 1e6;
+    const inLedger = sumOfCredits(spent.filter((account) => account.key === key.id));
+    const credits = rounded(Math.max(inLedger, sumOfCredits(days)));
     return { key, month, days, credits, remaining: key.quota === undefined ? undefined : Math.max(0, key.quota - credits) };
   });
-}
-
-function sumOf(entries: readonly { readonly credits: number }[]): number {
-  return entries.reduce((sum, { credits }) => sum + credits, 0);
 }

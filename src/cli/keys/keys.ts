@@ -7,7 +7,7 @@ import type { Terminal } from '../terminal.ts';
 import { readingKeys, type StoredKeys, withKey } from './stored-keys.ts';
 
 /** Lists the living keys, or all. Returns the exit code. */
-export async function listCommand(options: { readonly all?: boolean; readonly json?: boolean }, terminal: Terminal): Promise<number> {
+export async function listKeys(options: { readonly all?: boolean; readonly json?: boolean }, terminal: Terminal): Promise<number> {
   const nowMs = Date.now();
   const all = readingKeys((stored) => shownKeys(stored, stored.keys.list())) ?? [];
   const shown = options.all ? all : all.filter(({ key }) => keyState(key, nowMs) === 'living');
@@ -30,7 +30,7 @@ function emptyText(ended: number): string {
 }
 
 /** Shows one key without its value. Returns the exit code. */
-export async function showCommand(name: string, { json }: { readonly json?: boolean }, terminal: Terminal): Promise<number> {
+export async function showKey(name: string, { json }: { readonly json?: boolean }, terminal: Terminal): Promise<number> {
   const [shown] = withKey(name, (stored) => shownKeys(stored, [stored.keys.find(name)])) as [ShownKey];
   await terminal.print(json ? JSON.stringify(shownKeyJson(shown, Date.now()), null, 2) : keyText(shown, Date.now()));
   return exitCodes.success;

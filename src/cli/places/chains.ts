@@ -28,11 +28,11 @@ export async function chainsCommand(name: string, options: ChainsOptions, termin
       found.map((chain) => ({ ...chain, countries: [...chain.countries] })),
       terminal,
     );
-  else await terminal.print(tableText([['name', 'id', 'category', 'countries', 'score'], ...found.map(rowOf)]).join('\n'));
+  else await terminal.print(tableText([['name', 'id', 'category', 'countries', 'score'], ...found.map(chainCells)]).join('\n'));
   return exitCodes.success;
 }
 
-function rowOf({ name, id, category, countries, score }: ChainCandidate): string[] {
+function chainCells({ name, id, category, countries, score }: ChainCandidate): string[] {
   return [name, id ?? '', category ?? '', countriesText(countries), score.toFixed(2)];
 }
 

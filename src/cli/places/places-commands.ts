@@ -1,5 +1,5 @@
 import { wholeNumber } from '../arguments.ts';
-import { argument, type CommandSpec, command, defaultsTo, parsed, text } from '../options.ts';
+import { argument, type CommandSpec, command, defaultsTo, parsedOption, textOption } from '../options.ts';
 import { json } from '../shared-options.ts';
 import { pointsOptions } from './points-options.ts';
 
@@ -9,9 +9,9 @@ const chains = command({
   examples: ['automate places chains starbuks', 'automate places chains target --country AU --json'],
   args: { words: argument('<words...>', 'a name as people write it') },
   options: {
-    country: text('--country <code>', 'prefer chains in this country (ISO 3166-1 alpha-2, such as DE)'),
-    category: text('--category <words>', 'prefer chains of this category: an id, or words for it'),
-    limit: defaultsTo(5, parsed('--limit <n>', wholeNumber(1), 'show at most N chains')),
+    country: textOption('--country <code>', 'prefer chains in this country (ISO 3166-1 alpha-2, such as DE)'),
+    category: textOption('--category <words>', 'prefer chains of this category: an id, or words for it'),
+    limit: defaultsTo(5, parsedOption('--limit <n>', wholeNumber(1), 'show at most N chains')),
     json,
   },
   run: async ({ args, options, terminal }) => (await import('./chains.ts')).chainsCommand(args.words, options, terminal),
@@ -23,7 +23,7 @@ const categories = command({
   examples: ['automate places categories coffee shop', 'automate places categories Apotheke --language de'],
   args: { words: argument('[words...]', 'words in any language, or an id; without them all categories are listed') },
   options: {
-    language: text('--language <code>', 'language of the words, tried first, and of the names, such as de (default: en)'),
+    language: textOption('--language <code>', 'language of the words, tried first, and of the names, such as de (default: en)'),
     json,
   },
   run: async ({ args, options, terminal }) => (await import('./categories.ts')).categoriesCommand(args.words, options, terminal),

@@ -3,9 +3,9 @@ import type { LookupDocument } from '../../core/lookups/lookup.ts';
 import { isObject, type JsonObject, textOf, type Value } from '../../core/value/value.ts';
 import { exitCodes } from '../exit.ts';
 import { pointFields } from '../geocode/geocode.ts';
-import { lookUp } from '../geocode/look-up.ts';
+import { lookUpOne } from '../geocode/look-up.ts';
 import type { ValuesOf } from '../options.ts';
-import { count, counted } from '../show/number.ts';
+import { counted, formatCount } from '../show/number.ts';
 import { printJson } from '../show/print-json.ts';
 import { tableText } from '../show/structure.ts';
 import type { Terminal } from '../terminal.ts';
@@ -29,7 +29,7 @@ export async function pointsCommand(options: PointsOptions, terminal: Terminal):
     ...(connection !== undefined && { connection }),
     ...(file !== undefined && { source: 'file', file }),
   };
-  const document = await lookUp({ command: 'automate places points', node, fields: pointFields(near), options }, terminal);
+  const document = await lookUpOne({ command: 'automate places points', node, fields: pointFields(near), options }, terminal);
   if (document instanceof Failure) {
     terminal.say(`${terminal.colors.red('failed:')} ${document.kind}: ${document.message}`);
     return exitCodes.someFailed;
@@ -47,7 +47,7 @@ export async function pointsCommand(options: PointsOptions, terminal: Terminal):
 function pointsText(document: LookupDocument): string {
   const rows = pointsIn(document).map(({ name, distance_m: metres, category, street, housenumber, city, id }) => [
     textOf(name ?? ''),
-    `${count(Number(metres))} m`,
+    `${formatCount(Number(metres))} m`,
     textOf(category ?? ''),
     [
       [street, housenumber]

@@ -30,8 +30,8 @@ export function runViewOf(run: OpenRun, facts: SummaryFacts): RunView {
   const { tally, request, rates, statuses, startedAtMs } = run;
   const groups = sortedGroups(tally);
   return {
-    flow: text(run.plan.name),
-    ...endOf(run, facts),
+    flow: shortened(run.plan.name),
+    ...endView(run, facts),
     startedAt: new Date(startedAtMs).toISOString(),
     ms: tally.ms,
     ...placesOf(run, facts),
@@ -42,15 +42,15 @@ export function runViewOf(run: OpenRun, facts: SummaryFacts): RunView {
     rates: rates.buckets(tally.ms),
     responseTimes: responseTimesOf(tally.responseTimes),
     statuses: statuses.counts().slice(0, maxRows),
-    failures: groups.slice(0, maxGroups).map(failureOf),
+    failures: groups.slice(0, maxGroups).map(failureView),
     moreFailures: Math.max(0, groups.length - maxGroups),
     mapping: mappingOf(run).slice(0, maxRows),
     lookups: [...tally.lookups.values()].slice(0, maxRows).map(({ node, matched, ambiguous, of }) => ({ node, matched, ambiguous, of })),
     tokens: [...tally.tokens].slice(0, maxRows).map(([node, counts]) => ({ node, ...counts })),
     credits: { spent: facts.credits, saved: tally.creditsSaved, limit: request.options.maxCredits, allowance: facts.usage },
     pauses: pausesOf(run, facts),
-    command: run.files.isOwn ? undefined : cut(commandOf(request)),
-    next: run.files.isOwn ? [] : facts.next.map(({ why, command }) => ({ why: text(why), command: cut(command) })),
+    command: run.files.isOwn ? undefined : cutCommand(commandOf(request)),
+    next: run.files.isOwn ? [] : facts.next.map(({ why, command }) => ({ why: shortened(why), command: cutCommand(command) })),
   };
 }
 
@@ -69,16 +69,16 @@ export function maskedView(view: RunView, redactor: Pick<Redactor, 'text'>): Run
 
 /** Of files that automate keeps in its home folder, only the names are shown. */
 function placesOf({ files }: OpenRun, { input, output, errors, errorRecords }: SummaryFacts): Pick<RunView, 'input' | 'output' | 'errors'> {
-  const shown = (path: string) => text(files.isOwn ? basename(path) : path);
+  const shown = (path: string) => shortened(files.isOwn ? basename(path) : path);
   return { input: shown(input), output: shown(output), errors: errorRecords > 0 && errors !== undefined ? shown(errors) : undefined };
 }
 
-function endOf({ tally, files }: OpenRun, { problem }: SummaryFacts): Pick<RunView, 'state' | 'ending' | 'reason'> {
+function endView({ tally, files }: OpenRun, { problem }: SummaryFacts): Pick<RunView, 'state' | 'ending' | 'reason'> {
   const { ending = 'interrupted', stopReason } = tally;
   const shown = (reason: string) => (files.isOwn ? reason.replaceAll(`${dirname(files.out)}/`, '') : reason);
-  if (problem !== undefined) return { state: 'failed', ending: 'ended by an error', reason: text(shown(problem), 500) };
+  if (problem !== undefined) return { state: 'failed', ending: 'ended by an error', reason: shortened(shown(problem), 500) };
   const state: RunState = ending === 'complete' ? 'finished' : 'stopped';
-  return { state, ending: endings[ending], reason: stopReason === undefined ? undefined : text(stopReason) };
+  return { state, ending: endings[ending], reason: stopReason === undefined ? undefined : shortened(stopReason) };
 }
 
 function countsOf(tally: Tally, facts: SummaryFacts): RunView['counts'] {
@@ -93,7 +93,7 @@ function responseTimesOf(times: ResponseTimes): ResponseTimesView | undefined {
   return { count: times.count, p50Ms, p95Ms, maxMs, buckets: times.bars() };
 }
 
-function failureOf(group: FailureGroup): FailureView {
+function failureView(group: FailureGroup): FailureView {
   const { node, class: kind, status, count, firstRecords } = group;
   return { node, class: kind, status, count, firstRecords, messages: messagesOf(group) };
 }
@@ -104,7 +104,7 @@ function pausesOf({ pauses }: OpenRun, { paused }: SummaryFacts): RunView['pause
 }
 
 function messagesOf(group: FailureGroup): FailureView['messages'] {
-  return frequentMessages(group).map(([message, count]) => ({ text: text(message), count }));
+  return frequentMessages(group).map(([message, count]) => ({ text: shortened(message), count }));
 }
 
 function mappingOf({ tally, plan }: OpenRun): MappingView[] {
@@ -113,13 +113,13 @@ function mappingOf({ tally, plan }: OpenRun): MappingView[] {
     const action = steps.find(({ id }) => id === node)?.node.action;
     return hits.map(({ path, found, of }, index) => {
       const field = action?.paths[index] === path ? action.fields[index] : undefined;
-      return { node, field: field && text(field), path: text(path), found, of };
+      return { node, field: field && shortened(field), path: shortened(path), found, of };
     });
   });
 }
 
 /** A text of limited length. */
-function text(long: string, length = maxText): string {
+function shortened(long: string, length = maxText): string {
   return long
     .split('\n')
     .slice(0, maxLines)
@@ -128,6 +128,6 @@ function text(long: string, length = maxText): string {
 }
 
 /** A command line of limited length. Its blanks stay. */
-function cut(command: string): string {
+function cutCommand(command: string): string {
   return command.length > maxCommand ? `${command.slice(0, maxCommand).toWellFormed()}...` : command;
 }

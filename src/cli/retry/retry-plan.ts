@@ -27,7 +27,7 @@ export function filesOf({ out, options }: RetryRequest, { identity, formats }: F
 }
 
 /** The run of the failed records, with the options of the run in which they failed unless the retry has its own. */
-export function requestOf(retry: RetryRequest, list: FailedList, files: OutputPlan): RunRequest<GivenRunOptions> {
+export function retryRun(retry: RetryRequest, list: FailedList, files: OutputPlan): RunRequest<GivenRunOptions> {
   const { out, options, written } = retry;
   const { force: _, ...given } = options;
   const lasting = list.options as LastingOptions;

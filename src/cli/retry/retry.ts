@@ -12,7 +12,7 @@ import { runPlanned, startOrEnd } from '../run/run.ts';
 import { planRun } from '../run/run-input.ts';
 import type { Terminal } from '../terminal.ts';
 import { openFailedRecords } from './failed-records.ts';
-import { checkFlow, filesOf, otherWay, type RetryRequest, requestOf } from './retry-plan.ts';
+import { checkFlow, filesOf, otherWay, type RetryRequest, retryRun } from './retry-plan.ts';
 
 /** Runs the failed records of an output, and puts what comes of them into their places of the same output. Returns the exit code. */
 export async function retryCommand(retry: RetryRequest, terminal: Terminal): Promise<number> {
@@ -30,7 +30,7 @@ export async function retryCommand(retry: RetryRequest, terminal: Terminal): Pro
     }
     if (!list) throw notRetriable(out, `${out} has no failed records to retry: there is no ${failedListPath(out)}`);
     const files = filesOf(retry, list);
-    const { plan, request } = await planRun(requestOf(retry, list, files), terminal);
+    const { plan, request } = await planRun(retryRun(retry, list, files), terminal);
     await checkFlow(plan, request, list, terminal);
     const open = async (from: Checkpoint) => {
       await refuseChangedOutput(out, list, request.flow, request.options.in);

@@ -7,7 +7,7 @@ import { attributionsOf } from '../notices/attributions.ts';
 import { writeReport } from '../report/report-file.ts';
 import { factsOf } from '../report/run-facts.ts';
 import { runViewOf } from '../report/run-view-of.ts';
-import { count, counted } from '../show/number.ts';
+import { counted, formatCount } from '../show/number.ts';
 import { quietText, type SummaryFacts, summaryJson, summaryText } from '../show/run/summary.ts';
 import { nextSteps, resumeCommand } from './next-steps.ts';
 import type { OpenRun } from './open-run.ts';
@@ -53,9 +53,9 @@ function doneText(written: number, failed: number, { out, errors }: OutputPlan):
   const before = `${counted(written + failed, 'record')} before that`;
   const [outName, errorsName] = [out, errors].map((path) => (path === '-' ? 'stdout' : path));
   if (failed === 0) return `the ${before} went to ${outName}`;
-  if (errors === undefined) return `of the ${before}, ${count(written)} went to ${outName}, and ${count(failed)} failed`;
+  if (errors === undefined) return `of the ${before}, ${formatCount(written)} went to ${outName}, and ${formatCount(failed)} failed`;
   if (written === 0) return `the ${before} failed and went to ${errorsName}`;
-  return `of the ${before}, ${count(written)} went to ${outName}, and ${count(failed)} failed and went to ${errorsName}`;
+  return `of the ${before}, ${formatCount(written)} went to ${outName}, and ${formatCount(failed)} failed and went to ${errorsName}`;
 }
 
 /** A run that has ended by itself or by a signal. */

@@ -170,7 +170,7 @@ function previewCommand(request: RunRequest, node: string, record = 1): string {
   const isRetry = retryOf !== undefined;
   const words = [
     ...(isRetry ? ['--in', options.in] : []),
-    ...wordsOf(request, (name, { about }) => Object.hasOwn(testRequestOptions, name) && !(isStdin && about === 'input')),
+    ...commandWords(request, (name, { about }) => Object.hasOwn(testRequestOptions, name) && !(isStdin && about === 'input')),
     ...(record === 1 || isStdin || isRetry ? [] : ['--record', String(record)]),
     ...['--node', node],
   ];
@@ -181,12 +181,12 @@ type Choice = (name: string, option: Declared<unknown>) => boolean;
 
 /** The command line of this run with the chosen options and more of them, which replace those of the same name. */
 function runAgain(request: RunRequest, choose: Choice, more: readonly string[]): string {
-  const words = wordsOf(request, (name, option) => choose(name, option) && !more.includes(option.flags.split(' ')[0] ?? ''));
+  const words = commandWords(request, (name, option) => choose(name, option) && !more.includes(option.flags.split(' ')[0] ?? ''));
   const [command, argument] = request.retryOf === undefined ? ['run', request.flow] : ['retry', request.retryOf];
   return commandLine(command, argument, [...words, ...more]);
 }
 
-function wordsOf({ written }: RunRequest, choose: Choice): string[] {
+function commandWords({ written }: RunRequest, choose: Choice): string[] {
   return [...written].flatMap(([name, words]) => (choose(name, runOptions[name as keyof typeof runOptions]) ? words : []));
 }
 

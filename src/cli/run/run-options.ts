@@ -1,12 +1,12 @@
 import { inputName, maxErrorsArgument, rateArgument, reportName, wholeNumber } from '../arguments.ts';
 import type { InputOptions } from '../input-options.ts';
-import { defaultsTo, flag, grouped, negated, parsed, type ValuesOf, type WrittenOptions } from '../options.ts';
+import { defaultsTo, flag, grouped, negated, parsedOption, type ValuesOf, type WrittenOptions } from '../options.ts';
 import { file, format, httpOptions, inputOptions, setOption } from '../shared-options.ts';
 
 /** The options of `automate run`. */
 export const runOptions = {
   ...grouped('Input', {
-    in: parsed(
+    in: parsedOption(
       '--in <file>',
       inputName,
       'the input: .csv .tsv .json .jsonl .ndjson, each also .gz, or - for stdin (default: stdin, unless it is a terminal)',
@@ -14,8 +14,8 @@ export const runOptions = {
     ),
     input: negated('--no-input', 'run the flow once, over one record without fields', { about: 'input' }),
     ...inputOptions,
-    limit: parsed('--limit <n>', wholeNumber(0), 'process at most N records', { about: 'input', short: 'n' }),
-    skip: parsed('--skip <n>', wholeNumber(0), 'skip the first N records', { about: 'input' }),
+    limit: parsedOption('--limit <n>', wholeNumber(0), 'process at most N records', { about: 'input', short: 'n' }),
+    skip: parsedOption('--skip <n>', wholeNumber(0), 'skip the first N records', { about: 'input' }),
     set: setOption,
   }),
   ...grouped('Output', {
@@ -29,10 +29,10 @@ export const runOptions = {
     csvSafe: flag('--csv-safe', "put ' before cells that a spreadsheet would run as a formula"),
   }),
   ...grouped('Limits', {
-    concurrency: parsed('--concurrency <n>', wholeNumber(1), 'at most N requests in flight at once, per node'),
-    rate: parsed('--rate <rate>', rateArgument, 'maximum rate of requests, such as 10/s, per origin and credential'),
-    maxCredits: parsed('--max-credits <n>', wholeNumber(0), 'spend at most N credits'),
-    maxErrors: parsed(
+    concurrency: parsedOption('--concurrency <n>', wholeNumber(1), 'at most N requests in flight at once, per node'),
+    rate: parsedOption('--rate <rate>', rateArgument, 'maximum rate of requests, such as 10/s, per origin and credential'),
+    maxCredits: parsedOption('--max-credits <n>', wholeNumber(0), 'spend at most N credits'),
+    maxErrors: parsedOption(
       '--max-errors <n>',
       maxErrorsArgument,
       'stop once more records than this have failed: a number, or a percentage such as 5%',
@@ -44,7 +44,9 @@ export const runOptions = {
     quiet: flag('--quiet', 'show nothing if all goes well; else only what failed', { short: 'q' }),
     verbose: flag('--verbose', 'show a line for each attempt: record, node, request, status and time', { short: 'v' }),
     summary: file('--summary <file>', 'write the summary as JSON', { about: 'output' }),
-    report: parsed('--report <file>', reportName, 'write the run as a page (HTML) to look at, when it has ended', { about: 'output' }),
+    report: parsedOption('--report <file>', reportName, 'write the run as a page (HTML) to look at, when it has ended', {
+      about: 'output',
+    }),
     events: file('--events <file>', 'write every event as NDJSON', { about: 'output' }),
   }),
   ...grouped('Requests', {

@@ -1,3 +1,4 @@
+import { rounded } from '../../core/spending.ts';
 import type { Spent } from '../../io/ledger/book.ts';
 import { creditText } from './number.ts';
 import { tableText } from './structure.ts';
@@ -17,16 +18,14 @@ type Dimension = 'month' | 'flow' | 'node' | 'connection' | 'env' | 'key';
 /** Sums of credits by one dimension, the largest first. */
 export function sums<Name extends Dimension>(spent: readonly Spent[], by: Name): ({ [name in Name]: string } & { credits: number })[] {
   const found = new Map<string, number>();
-  for (const entry of spent) found.set(nameOf(entry, by), (found.get(nameOf(entry, by)) ?? 0) + entry.credits);
+  for (const entry of spent) found.set(spenderName(entry, by), (found.get(spenderName(entry, by)) ?? 0) + entry.credits);
   return [...found]
-    .map(
-      ([name, credits]) => ({ [by]: name, credits: Math.round(credits * 1e6) / 1e6 }) as { [name in Name]: string } & { credits: number },
-    )
+    .map(([name, credits]) => ({ [by]: name, credits: rounded(credits) }) as { [name in Name]: string } & { credits: number })
     .sort((a, b) => b.credits - a.credits);
 }
 
 /** Names a node together with its flow: two flows may use the same id. */
-function nameOf(entry: Spent, by: Dimension): string {
+function spenderName(entry: Spent, by: Dimension): string {
   return by === 'node' && entry.flow !== '' ? `${entry.flow} ${entry.node}` : entry[by];
 }
 

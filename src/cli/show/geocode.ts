@@ -1,6 +1,6 @@
 import type { LookupDocument } from '../../core/lookups/lookup.ts';
 import { isObject, textOf, type Value } from '../../core/value/value.ts';
-import { count } from './number.ts';
+import { formatCount } from './number.ts';
 import { tableText } from './structure.ts';
 
 /** The answer to a geocode, for a person: its parts, and other places that could be meant. */
@@ -8,26 +8,26 @@ export function geocodeText(document: LookupDocument): string {
   const { attribution, candidates, ambiguous } = document;
   const others = Array.isArray(candidates) ? candidates.slice(1) : [];
   return [
-    ...tableText(rowsOf(document)),
+    ...tableText(geocodeRows(document)),
     ...(others.length > 0 ? ['', ambiguous ? 'ambiguous; others:' : 'others:', ...tableText(others.map(candidateRow))] : []),
     '',
     `data: ${textOf(attribution ?? '')}`,
   ].join('\n');
 }
 
-function rowsOf({ name, city, level, region, region_code, country, country_code, lat, lon, ...more }: LookupDocument): string[][] {
+function geocodeRows({ name, city, level, region, region_code, country, country_code, lat, lon, ...more }: LookupDocument): string[][] {
   const { county, fips, population, distance_m: distance } = more;
   const countyCode = isObject(fips) ? fips.county : undefined;
   const rows: [string, string][] = [
     // Regions and countries have a row of their own.
-    [text(level), level === 'region' || level === 'country' ? '' : text(name)],
-    ['part of', city === name ? '' : text(city)],
+    [cellText(level), level === 'region' || level === 'country' ? '' : cellText(name)],
+    ['part of', city === name ? '' : cellText(city)],
     ['county', withCode(county, countyCode)],
     ['region', withCode(region, region_code)],
     ['country', withCode(country, country_code)],
-    ['coordinates', `${text(lat)}, ${text(lon)}`],
-    ['population', population == null ? '' : count(Number(population))],
-    ['distance', distance == null ? '' : `${count(Number(distance))} m`],
+    ['coordinates', `${cellText(lat)}, ${cellText(lon)}`],
+    ['population', population == null ? '' : formatCount(Number(population))],
+    ['distance', distance == null ? '' : `${formatCount(Number(distance))} m`],
   ];
   return rows.filter(([, value]) => value !== '');
 }
@@ -35,17 +35,17 @@ function rowsOf({ name, city, level, region, region_code, country, country_code,
 function candidateRow(candidate: Value): string[] {
   const { name, region_code: region, country_code: country, lat, lon, population } = isObject(candidate) ? candidate : {};
   return [
-    `  ${text(name)}`,
-    [text(region), text(country)].filter(Boolean).join(', '),
-    `${text(lat)}, ${text(lon)}`,
-    population == null ? '' : count(Number(population)),
+    `  ${cellText(name)}`,
+    [cellText(region), cellText(country)].filter(Boolean).join(', '),
+    `${cellText(lat)}, ${cellText(lon)}`,
+    population == null ? '' : formatCount(Number(population)),
   ];
 }
 
 function withCode(name: Value | undefined, code: Value | undefined): string {
-  return text(code) === '' ? text(name) : `${text(name)} (${text(code)})`.trim();
+  return cellText(code) === '' ? cellText(name) : `${cellText(name)} (${cellText(code)})`.trim();
 }
 
-function text(value: Value | undefined): string {
+function cellText(value: Value | undefined): string {
   return value === undefined ? '' : textOf(value);
 }

@@ -1,8 +1,8 @@
-import { type ApiKey, apiKeyJson, keyState, timeText } from '../../io/server/api-key.ts';
+import { type ApiKey, apiKeyJson, isoTime, keyState } from '../../io/server/api-key.ts';
 import type { KeyUsage } from '../../io/server/usage.ts';
 import { agoText } from './credentials.ts';
 import { bar } from './credits.ts';
-import { count, creditText } from './number.ts';
+import { creditText, formatCount } from './number.ts';
 
 /** A key as lists show it. */
 export interface ShownKey {
@@ -15,9 +15,9 @@ export function shownKeyJson({ key, lastUsedAtMs }: ShownKey, nowMs: number): ob
   return {
     ...apiKeyJson(key),
     state: keyState(key, nowMs),
-    revoked_at: timeText(key.revokedAtMs),
-    last_used_at: timeText(lastUsedAtMs),
-    old_values: livingValues(key, nowMs).map(({ start, endsAtMs }) => ({ start, valid_until: timeText(endsAtMs) })),
+    revoked_at: isoTime(key.revokedAtMs),
+    last_used_at: isoTime(lastUsedAtMs),
+    old_values: livingValues(key, nowMs).map(({ start, endsAtMs }) => ({ start, valid_until: isoTime(endsAtMs) })),
   };
 }
 
@@ -93,7 +93,7 @@ export interface MonthOfKey {
   readonly remaining: number | undefined;
 }
 
-function totals({ days }: MonthOfKey) {
+function monthTotals({ days }: MonthOfKey) {
   const total = { requests: 0, refused: 0, records: 0, lastUsedAtMs: 0 };
   for (const { requests, refused, records, lastUsedAtMs = 0 } of days) {
     total.requests += requests;
@@ -107,8 +107,8 @@ function totals({ days }: MonthOfKey) {
 /** The work of a key in JSON. */
 export function usageJson(shown: MonthOfKey): object {
   const { key, month, credits, remaining = null } = shown;
-  const { requests, refused, records, lastUsedAtMs } = totals(shown);
-  const lastUsedAt = timeText(lastUsedAtMs || undefined);
+  const { requests, refused, records, lastUsedAtMs } = monthTotals(shown);
+  const lastUsedAt = isoTime(lastUsedAtMs || undefined);
   return {
     id: key.id,
     name: key.name,
@@ -128,11 +128,11 @@ export function usageRows(shown: readonly MonthOfKey[], nowMs: number): string[]
   return withNumbers(
     ['name', 'requests', 'refused', 'records', 'credits', 'quota', 'left', 'last used'],
     shown.map((one) => {
-      const { requests, refused, records, lastUsedAtMs } = totals(one);
+      const { requests, refused, records, lastUsedAtMs } = monthTotals(one);
       const quota = one.key.quota === undefined ? '-' : creditText(one.key.quota);
       const left = one.remaining === undefined ? '-' : creditText(one.remaining);
       const used = lastUsedAtMs === 0 ? 'never' : `${agoText(new Date(lastUsedAtMs).toISOString(), nowMs)} ago`;
-      return [one.key.name, count(requests), count(refused), count(records), creditText(one.credits), quota, left, used];
+      return [one.key.name, formatCount(requests), formatCount(refused), formatCount(records), creditText(one.credits), quota, left, used];
     }),
   );
 }
@@ -140,19 +140,19 @@ export function usageRows(shown: readonly MonthOfKey[], nowMs: number): string[]
 /** A table of a key's days, with its header, bars and sums. */
 export function dayRows(shown: MonthOfKey): string[][] {
   const most = Math.max(...shown.days.map(({ requests }) => requests));
-  const { requests, refused, records } = totals(shown);
+  const { requests, refused, records } = monthTotals(shown);
   return withNumbers(
     ['day', 'requests', 'refused', 'records', 'credits', ''],
     [
       ...shown.days.map((day) => [
         day.day,
-        count(day.requests),
-        count(day.refused),
-        count(day.records),
+        formatCount(day.requests),
+        formatCount(day.refused),
+        formatCount(day.records),
         creditText(day.credits),
         bar(most === 0 ? 0 : day.requests / most, 30, ' '),
       ]),
-      [shown.month, count(requests), count(refused), count(records), creditText(shown.credits), ''],
+      [shown.month, formatCount(requests), formatCount(refused), formatCount(records), creditText(shown.credits), ''],
     ],
   );
 }

@@ -1,11 +1,11 @@
 /** A number with separators: 9,812. */
-export function count(number: number): string {
+export function formatCount(number: number): string {
   return number.toLocaleString('en-US');
 }
 
 /** A count with its noun: 1 record, 2 records, 3 retries. */
 export function counted(number: number, noun: string): string {
-  return `${count(number)} ${number === 1 ? noun : plural(noun)}`;
+  return `${formatCount(number)} ${number === 1 ? noun : plural(noun)}`;
 }
 
 function plural(noun: string): string {

@@ -5,7 +5,7 @@ import type { Forecast } from '../../engine/forecast/forecast.ts';
 import type { Duration } from '../../engine/forecast/time.ts';
 import type { Tokens } from '../../engine/forecast/tokens.ts';
 import type { Usage } from '../../io/ledger/holds.ts';
-import { count, creditsText, creditText } from './number.ts';
+import { creditsText, creditText, formatCount } from './number.ts';
 import { requestText } from './request.ts';
 
 /** A month's allowance, and the part of it that runs under way hold and have not spent. */
@@ -27,13 +27,13 @@ export function planText(forecast: Forecast, { allowance, maxCredits }: PlanFact
   const lines: [string, string | undefined][] = [
     ['records', recordsText(forecast)],
     ['stops', stopText(forecast)],
-    ['actions', rangeText(actions, count)],
+    ['actions', rangeText(actions, formatCount)],
     ['credits', rangeText(credits, creditText) + costNote(forecast)],
     ['expected', isExact(actions) && isExact(credits) ? undefined : assumptions(forecast)],
     ['allowance', allowance && actions.most > 0 ? allowanceText(allowance, forecast) : undefined],
     ['budget', maxCredits !== undefined && actions.most > 0 ? budgetText(maxCredits, forecast) : undefined],
     ['tokens', tokens && tokensText(tokens)],
-    ['time', time && timeText(time)],
+    ['time', time && forecastTime(time)],
     ['requests', requests.length === 0 ? 'none would be sent' : firstRequests(forecast)],
   ];
   return [
@@ -56,11 +56,13 @@ function assumptions({ hasPasses, hasPages, hasBatches }: Forecast): string {
 function recordsText({ records, failing, firstFailure, passedThrough }: Forecast): string {
   const notes = [
     ...(firstFailure
-      ? [`${count(failing)} would fail before anything is sent; the first: record ${firstFailure.record}: ${cleaned(firstFailure.message)}`]
+      ? [
+          `${formatCount(failing)} would fail before anything is sent; the first: record ${firstFailure.record}: ${cleaned(firstFailure.message)}`,
+        ]
       : []),
-    ...(passedThrough > 0 ? [`${count(passedThrough)} would pass through with _error before anything is sent`] : []),
+    ...(passedThrough > 0 ? [`${formatCount(passedThrough)} would pass through with _error before anything is sent`] : []),
   ];
-  return count(records) + (notes.length > 0 ? ` (${notes.join('; ')})` : '');
+  return formatCount(records) + (notes.length > 0 ? ` (${notes.join('; ')})` : '');
 }
 
 function firstRequests({ requests, hasBatches }: Forecast): string {
@@ -71,7 +73,8 @@ const stopReasons = { 'on-error-stop': 'on_error: stop', 'max-errors': '--max-er
 
 function stopText({ stopsAt }: Forecast): string | undefined {
   return (
-    stopsAt && `at record ${count(stopsAt.record)}, which would fail (${stopReasons[stopsAt.why]}); the figures are those of all records`
+    stopsAt &&
+    `at record ${formatCount(stopsAt.record)}, which would fail (${stopReasons[stopsAt.why]}); the figures are those of all records`
   );
 }
 
@@ -105,7 +108,7 @@ function budgetText(maxCredits: number, forecast: Forecast): string {
 }
 
 function shortageText(left: number, { records, credits }: Forecast): string {
-  return `not enough: the run stops after about ${count(Math.floor((records * left) / credits.expected))} records`;
+  return `not enough: the run stops after about ${formatCount(Math.floor((records * left) / credits.expected))} records`;
 }
 
 function overrunNote(left: number, { credits }: Forecast): string {
@@ -114,13 +117,13 @@ function overrunNote(left: number, { credits }: Forecast): string {
 
 function tokensText({ input, maxOutput, maxCost }: Tokens): string {
   const cost = maxCost === undefined ? '' : `, cost up to ${maxCost.toLocaleString('en-US', { maximumSignificantDigits: 3 })}`;
-  return `about ${count(input)} in, up to ${count(maxOutput)} out${cost}`;
+  return `about ${formatCount(input)} in, up to ${formatCount(maxOutput)} out${cost}`;
 }
 
-function timeText(time: Duration): string {
+function forecastTime(time: Duration): string {
   const about = `about ${durationText(time.ms)}`;
   if (time.by === 'rate') return `${about} at ${rateText(time.intervalMs)} to ${cleaned(time.origin)}`;
-  return `${about} at ${count(time.atOnce)} at once and ${durationText(time.latencyMs)} a request`;
+  return `${about} at ${formatCount(time.atOnce)} at once and ${durationText(time.latencyMs)} a request`;
 }
 
 /** A rate as a flow writes it. */

@@ -15,7 +15,7 @@ export function requestText(request: ActionRequest): string[] {
 }
 
 function lookupText(request: LookupRequest): string[] {
-  const query = Object.entries(questionOf(request)).map(([name, value]) => `${name}: ${textOf(value)}`);
+  const query = Object.entries(lookupQuestion(request)).map(([name, value]) => `${name}: ${textOf(value)}`);
   return [embedded, `lookup: ${request.lookup}`, ...query];
 }
 
@@ -23,7 +23,7 @@ function lookupText(request: LookupRequest): string[] {
 export const embedded = 'embedded data';
 
 /** The question of a lookup, under the names of the node's options. */
-export function questionOf({ query }: LookupRequest): Record<string, Value> {
+export function lookupQuestion({ query }: LookupRequest): Record<string, Value> {
   const given = Object.entries(query).filter(([, value]) => value !== undefined);
   return Object.fromEntries(given.map(([name, value]) => [name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`), value as Value]));
 }

@@ -33,9 +33,9 @@ export function structureOf(body: Value | undefined): StructureRow[] {
 
   function note(path: string, value: Value): void {
     const row = found.get(path);
-    if (!row) found.set(path, { types: new Set([typeOf(value)]), sample: value });
+    if (!row) found.set(path, { types: new Set([valueType(value)]), sample: value });
     else {
-      row.types.add(typeOf(value));
+      row.types.add(valueType(value));
       if (row.sample === null) row.sample = value;
     }
   }
@@ -50,7 +50,7 @@ function isContainer(value: Value): boolean {
   return Array.isArray(value) || isObject(value);
 }
 
-function typeOf(value: Value): string {
+function valueType(value: Value): string {
   if (value === null) return 'null';
   if (Array.isArray(value)) return 'array';
   if (isObject(value)) return 'object';

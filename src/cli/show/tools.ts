@@ -35,7 +35,7 @@ export function toolText(connection: string, tool: Tool): string {
   const { properties = {}, required = [] } = inputSchema;
   const rows = Object.entries(properties).map(([name, schema]) => [
     `  ${oneLine(name, 60)}`,
-    typeOf(schema),
+    argumentType(schema),
     required.includes(name) ? 'required' : defaultOf(schema),
     oneLine(schema.description ?? schema.title ?? '', 200),
   ]);
@@ -50,14 +50,14 @@ export function toolText(connection: string, tool: Tool): string {
   ].join('\n');
 }
 
-function typeOf({ type, enum: some, const: only, anyOf, oneOf, items }: ToolSchema): string {
+function argumentType({ type, enum: some, const: only, anyOf, oneOf, items }: ToolSchema): string {
   if (only !== undefined) return excerpt(JSON.stringify(only), 40);
   if (some) return excerpt(some.map((one) => JSON.stringify(one)).join(' | '), 80);
   const variants = anyOf ?? oneOf;
-  if (variants) return [...new Set(variants.map(typeOf))].join(' | ');
+  if (variants) return [...new Set(variants.map(argumentType))].join(' | ');
   const kinds = [type ?? 'any']
     .flat()
-    .map((kind) => (kind === 'array' && items ? `list of ${typeOf(items)}` : (words[kind] ?? oneLine(kind, 40))));
+    .map((kind) => (kind === 'array' && items ? `list of ${argumentType(items)}` : (words[kind] ?? oneLine(kind, 40))));
   return kinds.join(' | ');
 }
 
@@ -78,7 +78,7 @@ function defaultOf({ default: usual }: ToolSchema): string {
  * Arguments other than texts make it one JSON text, in which a CSV cell can become a number.
  */
 export function nodeText(connection: string, { name, inputSchema: { properties = {}, required = [] } }: Tool): string {
-  const values = required.map((argument) => ({ argument, ...sampleOf(argument, properties[argument] ?? {}) }));
+  const values = required.map((argument) => ({ argument, ...argumentSample(argument, properties[argument] ?? {}) }));
   const asText = `'{ ${values.map(({ argument, json }) => `${JSON.stringify(argument)}: ${json}`).join(', ')} }'`.replace(
     /(?<!^)'(?!$)/g,
     "''",
@@ -95,7 +95,7 @@ export function nodeText(connection: string, { name, inputSchema: { properties =
 }
 
 /** A sample value. `isBare`: it is a reference outside quotes, for anything but text. */
-function sampleOf(argument: string, { type, default: usual, const: only }: ToolSchema): { json: string; isBare: boolean } {
+function argumentSample(argument: string, { type, default: usual, const: only }: ToolSchema): { json: string; isBare: boolean } {
   const literal = only ?? usual;
   if (literal !== undefined) return { json: JSON.stringify(literal), isBare: false };
   const reference = `{{${argument.replace(/[^\p{L}\p{M}\p{N}_]/gu, '_')}}}`;

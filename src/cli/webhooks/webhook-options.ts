@@ -1,10 +1,10 @@
 import { listArgument } from '../arguments.ts';
-import { flag, parsed, text, type ValuesOf } from '../options.ts';
+import { flag, parsedOption, textOption, type ValuesOf } from '../options.ts';
 
 /** The options of `automate webhooks add`. */
 export const addOptions = {
-  url: text('--url <url>', 'where to send the messages: https, or http on this machine'),
-  flows: parsed('--flows <names>', listArgument, 'only runs of these flows, such as enrich,geocode (default: all)'),
+  url: textOption('--url <url>', 'where to send the messages: https, or http on this machine'),
+  flows: parsedOption('--flows <names>', listArgument, 'only runs of these flows, such as enrich,geocode (default: all)'),
   allowPrivate: flag('--allow-private', 'let the address be inside the network'),
 };
 

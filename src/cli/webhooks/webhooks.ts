@@ -3,7 +3,7 @@ import { existsSync } from 'node:fs';
 import { AutomateError } from '../../core/failure.ts';
 import { homeFolder } from '../../io/files/home.ts';
 import { createTransport } from '../../io/http/transport.ts';
-import { timeText } from '../../io/server/api-key.ts';
+import { isoTime } from '../../io/server/api-key.ts';
 import { AuditStore, commandActor } from '../../io/server/audit.ts';
 import { ServerDatabase, serverDatabasePath } from '../../io/server/database.ts';
 import { isDelivered, newSecret, receiptText, refuseAddress, sendMessage } from '../../io/server/webhook-sender.ts';
@@ -70,7 +70,7 @@ export async function testWebhook(name: string, terminal: Terminal): Promise<num
   terminal.redactor.add(secret);
   const clocks = { now: () => performance.now(), wallNow: Date.now };
   const transport = createTransport({ cacert: undefined, environment: process.env, userAgent: `automate/${version}`, ...clocks });
-  const body = JSON.stringify({ type: 'webhook.test', timestamp: timeText(Date.now()), data: { webhook: name } });
+  const body = JSON.stringify({ type: 'webhook.test', timestamp: isoTime(Date.now()), data: { webhook: name } });
   const startedMs = performance.now();
   const receipt = await sendMessage(webhook, secret, { id: `msg_${randomUUID()}`, body }, { transport, ...clocks });
   const ms = Math.round(performance.now() - startedMs);
@@ -125,8 +125,8 @@ function webhookJson({ name, url, flows = undefined, allowsPrivate, createdAtMs,
     url,
     flows: flows ?? null,
     allow_private: allowsPrivate,
-    created_at: timeText(createdAtMs),
+    created_at: isoTime(createdAtMs),
     state: isOff ? 'off' : 'on',
-    last: last ? { at: timeText(last.atMs), outcome: last.outcome, again: last.isOpen } : null,
+    last: last ? { at: isoTime(last.atMs), outcome: last.outcome, again: last.isOpen } : null,
   };
 }

@@ -67,7 +67,7 @@ export function compileMapping(written: WrittenMap, whenEmpty: WhenEmpty): Mappi
   const pairs = Array.isArray(written)
     ? written.map((path: string) => [path, path] as const)
     : membersOf(written as Record<string, string | WrittenMember>);
-  const entries = pairs.map(([field, member], place) => entryOf(field, member, place));
+  const entries = pairs.map(([field, member], place) => mappingEntry(field, member, place));
   const chain = chainOf(entries);
   const byDepth = Array.from({ length: chain.length + 1 }, (_, depth) => entries.filter((entry) => entry.path.legs.length === depth + 1));
   return {
@@ -79,12 +79,12 @@ export function compileMapping(written: WrittenMap, whenEmpty: WhenEmpty): Mappi
     array: chain[0],
     apply: (record, answer, found, part = {}) => {
       const to = { whenEmpty, ...part, record, answer, found };
-      return chain.length === 0 ? [rowOf(entries, undefined, to)] : apply({ entries, chain, byDepth }, to);
+      return chain.length === 0 ? [mappedRow(entries, undefined, to)] : apply({ entries, chain, byDepth }, to);
     },
   };
 }
 
-function entryOf(field: string, member: string | WrittenMember, place: number): Entry {
+function mappingEntry(field: string, member: string | WrittenMember, place: number): Entry {
   if (typeof member === 'string') return { field, path: compilePath(member), place, fallback: null };
   const fallback = member.required ? undefined : ((member.default ?? null) as Value);
   return { field, path: compilePath(member.path), place, fallback };
@@ -129,7 +129,7 @@ interface Expansion {
 
 function apply({ entries, chain, byDepth }: Expansion, to: Application): Fields[] {
   for (const entry of entries) to.found[entry.place] = false;
-  if (chain.length === 1 && to.elements && to.elements.length > 0) return to.elements.map((element) => rowOf(entries, element, to));
+  if (chain.length === 1 && to.elements && to.elements.length > 0) return to.elements.map((element) => mappedRow(entries, element, to));
   const rows: Value[][] = [];
   const values: Value[] = entries.map(() => null);
   expand(0, to.answer.body);
@@ -177,7 +177,7 @@ function apply({ entries, chain, byDepth }: Expansion, to: Application): Fields[
 }
 
 /** Maps to one row. `element`: one of the array that is expanded, if it holds no other such array; absent without one. */
-function rowOf(entries: readonly Entry[], element: Value | undefined, { record, answer, found }: Application): Fields {
+function mappedRow(entries: readonly Entry[], element: Value | undefined, { record, answer, found }: Application): Fields {
   const fields = copyOf(record);
   for (const entry of entries) {
     const { field, path, place } = entry;

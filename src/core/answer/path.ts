@@ -53,10 +53,11 @@ function stepsOf(text: string): Step[] {
     token.lastIndex = at;
     const groups = token.exec(text)?.groups;
     const misplacedDot = groups?.name !== undefined && (groups.dot === undefined) !== (at === 0);
-    if (!groups || misplacedDot) return fail(text, at);
+    if (!groups || misplacedDot) return refusePath(text, at);
     if (groups.name !== undefined) steps.push(groups.name);
     else if (groups.index !== undefined) steps.push(Number(groups.index));
-    else if (groups.quoted !== undefined) steps.push(orUndefined(() => JSON.parse(groups.quoted as string) as string) ?? fail(text, at));
+    else if (groups.quoted !== undefined)
+      steps.push(orUndefined(() => JSON.parse(groups.quoted as string) as string) ?? refusePath(text, at));
     else steps.push(each);
     at = token.lastIndex;
   }
@@ -64,7 +65,7 @@ function stepsOf(text: string): Step[] {
   return steps;
 }
 
-function fail(text: string, at: number): never {
+function refusePath(text: string, at: number): never {
   const advice = otherSyntax(text);
   throw new Error(
     `expected a path such as data.user.name, results[0].value, items[].id or ["odd key"], found "${text}"${advice ? `; ${advice}` : ` (wrong from character ${at + 1})`}`,

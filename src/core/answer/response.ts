@@ -13,7 +13,7 @@ export type ResponseMode = 'auto' | 'json' | 'text';
 export function readBody(response: HttpResponse, mode: ResponseMode, needsJson: boolean): Value | undefined {
   if (response.body.length === 0) return undefined;
   const contentType = response.header('content-type') ?? '';
-  const text = decoded(response, contentType);
+  const text = decodedText(response, contentType);
   if (mode === 'text') return text;
   const announced = announcesJson(response, mode);
   if (text.trim() === '') return undefined;
@@ -33,7 +33,7 @@ export function announcesJson(response: HttpResponse, mode: ResponseMode): boole
 
 const utf8 = new TextDecoder('utf-8', { fatal: true });
 
-function decoded(response: HttpResponse, contentType: string): string {
+function decodedText(response: HttpResponse, contentType: string): string {
   const charset = /;\s*charset="?([\w-]+)/i.exec(contentType)?.[1] ?? 'utf-8';
   const decoder = /^utf-?8$/i.test(charset) ? utf8 : decoderOf(charset, contentType, response);
   try {

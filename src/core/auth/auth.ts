@@ -33,7 +33,7 @@ const signers = z
       addIssue({ code: 'custom', message: `expected at most ${maxSigners} ways to sign a request, found ${written.length}` });
     const filled = new Set<string>();
     for (const [index, one] of written.entries()) {
-      const place = placeOf(one);
+      const place = authPlace(one);
       const message = `another entry of the list fills ${place}, too\na request has each place once`;
       if (filled.has(place.toLowerCase())) addIssue({ code: 'custom', message, path: [index] });
       filled.add(place.toLowerCase());
@@ -106,7 +106,7 @@ export function shownSignature(auth: readonly Auth[]): Signature {
 }
 
 /** The place of a request that a way to sign fills, in words. */
-function placeOf(auth: Auth): string {
+function authPlace(auth: Auth): string {
   const { headers, parameters = [] } = shownSignature([auth]);
   const [header] = Object.keys(headers);
   return header === undefined ? `the query parameter "${parameters[0]}"` : `the header "${header}"`;

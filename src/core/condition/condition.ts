@@ -166,7 +166,7 @@ function typedExpression(source: string, scope: Scope, variables: readonly Answe
           const run = () => evaluate(variables);
           return fromCel(loops === 0 ? run() : evaluateWithin(run, { loops, length: source.length }, valuesOf(named, fields)));
         } catch (error) {
-          throw failureOf(error as CelError, text, fields);
+          throw conditionFailure(error as CelError, text, fields);
         }
       },
     },
@@ -223,7 +223,7 @@ function valuesOf(named: readonly string[], fields: Fields): Value[] {
   return named.map((name) => fields.get(name) ?? null);
 }
 
-function failureOf(error: CelError, text: string, fields: Fields): Failure {
+function conditionFailure(error: CelError, text: string, fields: Fields): Failure {
   const { code, summary, message, range } = error;
   if (isTooDeep(error)) return evaluationFailure(tooDeep.split('\n')[0] as string);
   if (code === 'no_such_key' && range && text.slice(0, range.start).endsWith(`${recordVariable}.`)) {

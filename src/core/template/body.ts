@@ -65,14 +65,14 @@ function stringPieces(text: string): Piece[] {
 }
 
 function textPieces(parts: Part[]): Piece[] {
-  return ['"', ...parts.map((part): Piece => (typeof part === 'string' ? escaped(part) : insideString(part.field))), '"'];
+  return ['"', ...parts.map((part): Piece => (typeof part === 'string' ? jsonEscaped(part) : insideString(part.field))), '"'];
 }
 
 function insideString(field: string): Piece {
-  return (fields) => escaped(textOf(fieldOf(fields, field)));
+  return (fields) => jsonEscaped(textOf(fieldOf(fields, field)));
 }
 
-function escaped(text: string): string {
+function jsonEscaped(text: string): string {
   return JSON.stringify(text).slice(1, -1);
 }
 
@@ -87,13 +87,13 @@ function jsonTextTemplate(text: string, isCell: (field: string) => boolean): Tex
   }
   const render = templateOf(pieces);
   if (pieces.every((piece) => typeof piece === 'string')) {
-    parsed(text, (reason) => new Error(`the body is not JSON: ${withoutExcerpt(reason)}`));
+    checkJson(text, (reason) => new Error(`the body is not JSON: ${withoutExcerpt(reason)}`));
     return render;
   }
   refuseHopeless(text);
   return (fields) => {
     const rendered = render(fields);
-    parsed(rendered, (reason) => new Failure('request', `the body is not JSON after rendering: ${reason}`, { sent: false }));
+    checkJson(rendered, (reason) => new Failure('request', `the body is not JSON after rendering: ${reason}`, { sent: false }));
     return rendered;
   };
 }
@@ -145,7 +145,7 @@ function withoutExcerpt(reason: string): string {
   return reason.replace(/, (?:\.{3})?".*" ?(?:\.{3})? is not valid JSON$/s, '');
 }
 
-function parsed(text: string, problem: (reason: string) => Error): void {
+function checkJson(text: string, problem: (reason: string) => Error): void {
   try {
     JSON.parse(text);
   } catch (error) {

@@ -9,7 +9,7 @@ import { textTemplate, valueTemplate } from './template.ts';
 export function formTemplate(form: Readonly<Record<string, Value>>, special: (value: Value) => SpecialValue | undefined): BodyTemplate {
   const members = Object.entries(form).map(([name, written]) => ({
     name: textTemplate(name),
-    values: (Array.isArray(written) ? written : [written]).map((value) => special(value) ?? plainValue(value)),
+    values: (Array.isArray(written) ? written : [written]).map((value) => special(value) ?? formValue(value)),
   }));
   return (fields, secretOf) => {
     const pairs: string[] = [];
@@ -20,7 +20,7 @@ export function formTemplate(form: Readonly<Record<string, Value>>, special: (va
   };
 }
 
-function plainValue(value: Value): (fields: Fields, secretOf?: SecretOf) => Value {
+function formValue(value: Value): (fields: Fields, secretOf?: SecretOf) => Value {
   return typeof value === 'string' ? valueTemplate(value) : () => value;
 }
 

@@ -7,7 +7,7 @@ const maxDepth = 50;
 
 /** A tool whose schema is safe to read: keywords with values that JSON Schema does not allow are left out. */
 export function tidiedTool(tool: Tool): Tool {
-  const members = membersOf(tool, (value) => shallow(value, 0)) as unknown as Tool;
+  const members = mappedMembers(tool, (value) => shallow(value, 0)) as unknown as Tool;
   return { ...members, inputSchema: tidied(tool.inputSchema, 0) };
 }
 
@@ -15,7 +15,7 @@ export function tidiedTool(tool: Tool): Tool {
 type Tidy = (value: unknown, depth: number) => unknown;
 
 const tidied = (found: unknown, depth: number): ToolSchema =>
-  isMapping(found) && depth <= maxDepth ? membersOf(found, (value, name) => tidyOf(name)(value, depth + 1)) : {};
+  isMapping(found) && depth <= maxDepth ? mappedMembers(found, (value, name) => tidyOf(name)(value, depth + 1)) : {};
 
 const shallow: Tidy = (value, depth) => (isNestedTooDeep(value, maxDepth - depth) ? undefined : value);
 const text: Tidy = (value) => (typeof value === 'string' ? value : undefined);
@@ -27,7 +27,7 @@ const tidies: Readonly<Record<string, Tidy>> = {
   type: (value, depth) => text(value, depth) ?? texts(value, depth),
   title: text,
   description: text,
-  properties: (value, depth) => (isMapping(value) ? membersOf(value, (schema) => tidied(schema, depth)) : undefined),
+  properties: (value, depth) => (isMapping(value) ? mappedMembers(value, (schema) => tidied(schema, depth)) : undefined),
   required: texts,
   items: tidied,
   enum: list,
@@ -39,7 +39,7 @@ function tidyOf(keyword: string): Tidy {
   return (Object.hasOwn(tidies, keyword) ? tidies[keyword] : undefined) ?? shallow;
 }
 
-function membersOf(mapping: object, of: (value: unknown, name: string) => unknown): Record<string, never> {
+function mappedMembers(mapping: object, of: (value: unknown, name: string) => unknown): Record<string, never> {
   const members = Object.entries(mapping).map(([name, value]) => [name, of(value, name)] as const);
   return Object.fromEntries(members.filter(([, value]) => value !== undefined)) as Record<string, never>;
 }

@@ -9,16 +9,16 @@ type Issue = z.core.$ZodIssue;
 export function choiceMessage({ path, input }: Issue, schema: z.ZodType, hidden: boolean): string {
   const choices = choicesAt(toJsonSchema(schema), path as At);
   const written = typeof input === 'object' && input !== null ? (input as Record<PropertyKey, unknown>)[path.at(-1) as string] : input;
-  return `expected the type ${listed(choices)}${hidden ? '' : `, found ${kindOf(written)}${didYouMean(String(written), choices)}`}`;
+  return `expected the type ${choicesText(choices)}${hidden ? '' : `, found ${kindOfValue(written)}${didYouMean(String(written), choices)}`}`;
 }
 
 /** The message for any other issue: expected and found. `hidden`: true if the value must not be printed. */
 export function messageOf(issue: Issue, hidden: boolean): string {
-  const found = hidden ? '' : `, found ${kindOf(issue.input)}`;
+  const found = hidden ? '' : `, found ${kindOfValue(issue.input)}`;
   switch (issue.code) {
     case 'invalid_value': {
       const choices = issue.values.map(String);
-      const expected = issue.message.startsWith('expected') ? issue.message : `expected ${listed(choices)}`;
+      const expected = issue.message.startsWith('expected') ? issue.message : `expected ${choicesText(choices)}`;
       return `${expected}${found}${didYouMean(String(issue.input), choices)}`;
     }
     case 'invalid_type':
@@ -37,7 +37,7 @@ export function messageOf(issue: Issue, hidden: boolean): string {
 }
 
 /** The choices as a text: `a, b or c`. */
-export function listed(choices: readonly string[]): string {
+export function choicesText(choices: readonly string[]): string {
   return choices.length === 1 ? `${choices[0]}` : `${choices.slice(0, -1).join(', ')} or ${choices.at(-1)}`;
 }
 
@@ -51,7 +51,7 @@ const words: Readonly<Record<string, string>> = {
   record: 'a mapping',
 };
 
-function kindOf(value: unknown): string {
+function kindOfValue(value: unknown): string {
   if (value === null || value === undefined) return 'nothing';
   if (Array.isArray(value)) return 'a list';
   if (typeof value === 'object') return 'a mapping';

@@ -6,7 +6,7 @@ import { namesAt, toJsonSchema } from '../json-schema.ts';
 import { holdsSecret, isAuthName } from '../secrets/mask.ts';
 import { isUnderAuth } from '../secrets/secrets.ts';
 import type { At, Source } from '../source.ts';
-import { choiceMessage, listed, messageOf } from './issue-message.ts';
+import { choiceMessage, choicesText, messageOf } from './issue-message.ts';
 
 type Issue = z.core.$ZodIssue;
 
@@ -23,7 +23,7 @@ export interface Place {
  * Checks a value of a flow and reports its problems, each at its place.
  * Returns the checked value without the wrong parts, so that the rest can be compiled, too. `undefined` if too little is left.
  */
-export function checked<Schema extends z.ZodType>(schema: Schema, value: unknown, place: Place): z.output<Schema> | undefined {
+export function checkedBy<Schema extends z.ZodType>(schema: Schema, value: unknown, place: Place): z.output<Schema> | undefined {
   const result = schema.safeParse(value, { reportInput: true });
   if (result.success) return result.data;
   const all = result.error.issues.flatMap(plainIssues);
@@ -34,7 +34,7 @@ export function checked<Schema extends z.ZodType>(schema: Schema, value: unknown
   if (issues === all) return rest(schema, value, issues);
   // With the misspelt keys corrected, the other problems show.
   const corrected = unknown.reduce((left, issue) => withCorrectedKeys(left, issue, schema, place), value as Record<PropertyKey, unknown>);
-  return checked(schema, corrected, place);
+  return checkedBy(schema, corrected, place);
 }
 
 function isMissing(issue: Issue): boolean {
@@ -142,7 +142,7 @@ function problemsOf(issue: Issue, schema: z.ZodType, { source, at }: Place): Pro
     return issue.keys.map((key) => source.atName([...place, key], unknownKey(key, known, place)));
   }
   if (isMissing(issue)) {
-    const choices = issue.code === 'invalid_value' && issue.values.length > 1 ? `; expected ${listed(issue.values.map(String))}` : '';
+    const choices = issue.code === 'invalid_value' && issue.values.length > 1 ? `; expected ${choicesText(issue.values.map(String))}` : '';
     return [source.at(place.slice(0, -1), `the key "${String(path.at(-1))}" is missing${choices}`)];
   }
   const message = isChoice(issue) ? choiceMessage(issue, schema, isSecret(place)) : messageOf(issue, isSecret(place));

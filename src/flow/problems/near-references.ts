@@ -12,20 +12,20 @@ export function nearReferenceWarnings(source: Source): Problem[] {
 
   function visit(value: unknown, at: At): void {
     if (typeof value === 'string') {
-      for (const text of nearReferences(value)) warnings.push(source.at(at, warning(text, value), text));
+      for (const text of nearReferences(value)) warnings.push(source.at(at, nearWarning(text, value), text));
       if (at.at(-1) === 'url') for (const text of foreignReferences(value)) warnings.push(source.at(at, foreignWarning(text), text));
     }
     if (typeof value !== 'object' || value === null) return;
     for (const [name, member] of Object.entries(value)) {
       const place = [...at, Array.isArray(value) ? Number(name) : name];
       if (at.includes('body') || at.includes('form'))
-        for (const text of nearReferences(name)) warnings.push(source.atName(place, warning(text, name)));
+        for (const text of nearReferences(name)) warnings.push(source.atName(place, nearWarning(text, name)));
       visit(member, place);
     }
   }
 }
 
-function warning(text: string, around: string): string {
+function nearWarning(text: string, around: string): string {
   if (!text.endsWith('}}'))
     return `${text} is not a reference and stays text; a reference ends with two braces\nwrite ${text.replace(/\}$/, '')}}}`;
   const inside = text.slice(2, -2).trim();

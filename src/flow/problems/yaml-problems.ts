@@ -40,8 +40,8 @@ export function yamlProblems(text: string, document: Document): YamlProblem[] {
       .filter(({ code }, index) => code !== 'UNEXPECTED_TOKEN' || index === first)
       .filter(({ code, pos }) => code !== 'MULTILINE_IMPLICIT_KEY' || !isNested(pos[0]))
       .map((error) => ({
-        offset: placeOf(error, text, document),
-        message: messageOf(error, text),
+        offset: problemOffset(error, text, document),
+        message: yamlMessage(error, text),
         leavesMeaning: error.code === 'DUPLICATE_KEY',
       }))
       .filter(({ offset, leavesMeaning }) => leavesMeaning || !reportedLines.has(lineStart(text, offset))),
@@ -88,7 +88,7 @@ function lineStart(text: string, offset: number): number {
   return text.lastIndexOf('\n', offset - 1) + 1;
 }
 
-function messageOf({ code, message, pos }: YAMLError, text: string): string {
+function yamlMessage({ code, message, pos }: YAMLError, text: string): string {
   if (code === 'NON_STRING_KEY' && text.startsWith('{{', pos[0] - 1)) return unquoted;
   const bracket = /end with a ([\]}])$/.exec(message)?.[1];
   if (bracket !== undefined)
@@ -101,7 +101,7 @@ function messageOf({ code, message, pos }: YAMLError, text: string): string {
 }
 
 /** The offset of an error. An unclosed quote or bracket is reported where it was opened, not where the file ends. */
-function placeOf({ code, message, pos }: YAMLError, text: string, document: Document): number {
+function problemOffset({ code, message, pos }: YAMLError, text: string, document: Document): number {
   let opened = pos[0];
   if (code === 'TAB_AS_INDENT') return opened;
   if (!/^Missing closing|end with a [\]}]$/.test(message)) return opened + (/^ */.exec(text.slice(opened))?.[0].length ?? 0);

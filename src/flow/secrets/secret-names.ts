@@ -6,14 +6,14 @@ export type Sureness = 'always' | NonNullable<SecretName['if']>;
 const rows = secretShapes.filter((shape) => 'named' in shape);
 
 const whole = new Map(
-  rows.flatMap((row): [string, Sureness][] => row.in.map((place) => [`${place} ${plain(row.named)}`, row.if ?? 'always'])),
+  rows.flatMap((row): [string, Sureness][] => row.in.map((place) => [`${place} ${plainName(row.named)}`, row.if ?? 'always'])),
 );
 
 const partial = rows.filter(({ named }) => named.startsWith('*'));
 
 /** The certainty that a name's value is a secret. `undefined` if the name says nothing. */
 export function surenessOf(name: string, place: NamedPlace): Sureness | undefined {
-  const named = whole.get(`${place} ${plain(name)}`) ?? whole.get(`${place} ${plain(name.replace(/^x[-_]/i, ''))}`);
+  const named = whole.get(`${place} ${plainName(name)}`) ?? whole.get(`${place} ${plainName(name.replace(/^x[-_]/i, ''))}`);
   // `appid` is a key, `app_id` only identifies the client.
   if (named === 'generated' && /[-_]id$|[a-z]Id$/.test(name)) return undefined;
   if (named || /idempotency/i.test(name) || isAboutSecret(name)) return named;
@@ -40,6 +40,6 @@ const randomHeader =
   /ids?$|uuid|guid|hash|sha-?\d|md5|checksum|digest|fingerprint|etag|trace|span|baggage|correlation|version|revision|commit|build|cursor|continuation|nonce|idempoten|agent|^(?:accept|content|if|sec)-|^(?:accept|range|referer|origin|prefer|signature)$/i;
 
 /** A name without the differences between spellings. */
-function plain(name: string): string {
+function plainName(name: string): string {
   return name.replace(/[-_]/g, '').toLowerCase();
 }

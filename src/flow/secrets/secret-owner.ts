@@ -10,20 +10,20 @@ export interface Owner {
 
 /** Finds the owner among the ancestors of a value, from the top of the document. */
 export function ownerOf(ancestors: readonly unknown[]): Owner {
-  const isNode = (index: number) => isSeq(ancestors[index - 1]) && keyOf(ancestors[index - 2]) === 'nodes';
-  const isConnection = (index: number) => index === 5 && keyOf(ancestors[2]) === 'connections';
-  const data = ancestors.findIndex((ancestor) => /^(?:body|form|fields|arguments)$/.test(keyOf(ancestor) ?? ''));
+  const isNode = (index: number) => isSeq(ancestors[index - 1]) && keyOfMember(ancestors[index - 2]) === 'nodes';
+  const isConnection = (index: number) => index === 5 && keyOfMember(ancestors[2]) === 'connections';
+  const data = ancestors.findIndex((ancestor) => /^(?:body|form|fields|arguments)$/.test(keyOfMember(ancestor) ?? ''));
   const at = ancestors.findLastIndex((_, index) => (data < 0 || index < data) && (isNode(index) || isConnection(index)));
   const map = ancestors[at];
   if (!isMap(map)) return { names: [], hasCredential: false };
-  const candidates = isConnection(at) ? [keyOf(ancestors[at - 1])] : [hostName(map.get('url')), map.get('connection'), map.get('id')];
+  const candidates = isConnection(at) ? [keyOfMember(ancestors[at - 1])] : [hostName(map.get('url')), map.get('connection'), map.get('id')];
   return {
     names: candidates.filter((name) => typeof name === 'string'),
     hasCredential: isSeq(map.get('auth')) || map.getIn(['auth', 'credential']) !== undefined,
   };
 }
 
-function keyOf(node: unknown): string | undefined {
+function keyOfMember(node: unknown): string | undefined {
   return isPair(node) && isScalar(node.key) ? String(node.key.value) : undefined;
 }
 

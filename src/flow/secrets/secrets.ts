@@ -105,7 +105,7 @@ function namedIn(names: readonly string[], text: string, isNamed: NameRule): Car
   if (names.includes('body') || names.includes('form')) {
     if (isNamed(name, 'body', text, hasLiteral(text))) return [{ found: `"${name}" in the body`, carrier: carrierOf(names, text) }];
     return name === 'body'
-      ? namedMembers(membersOf(text), 'body', isNamed).map((carrier) => ({ found: `the body's member "${carrier.name}"`, carrier }))
+      ? namedMembers(textMembers(text), 'body', isNamed).map((carrier) => ({ found: `the body's member "${carrier.name}"`, carrier }))
       : [];
   }
   if (isData(names)) {
@@ -139,7 +139,7 @@ function parametersOf(text: string): NameAndValue[] {
   });
 }
 
-function membersOf(text: string): NameAndValue[] {
+function textMembers(text: string): NameAndValue[] {
   return [...text.matchAll(member)].map(([, name = '', quoted, bare]) => [name, quoted ?? bare ?? '']);
 }
 

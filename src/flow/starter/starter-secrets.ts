@@ -4,7 +4,7 @@ import { credentialNames } from '../secrets/credential-names.ts';
 import { fieldFor, replacementFor } from '../secrets/secret-advice.ts';
 import { isPossiblySecret } from '../secrets/secret-text.ts';
 import { type Carrier, type LiteralSecret, literalSecrets } from '../secrets/secrets.ts';
-import { refusal, type WrittenAuth, type WrittenNode, withLiterals, yamlOf } from './written-node.ts';
+import { unusableRequest, type WrittenAuth, type WrittenNode, withLiterals, yamlOf } from './written-node.ts';
 
 /** A node without literal secrets. */
 export interface Cleaned {
@@ -33,7 +33,9 @@ export function withoutSecrets(written: WrittenNode): Cleaned {
   const left = JSON.stringify(cleaned.node);
   const again = removed.find(({ carrier }) => isDistinct(secretOf(carrier)) && left.includes(secretOf(carrier)));
   if (again)
-    throw refusal(`${again.found} holds a secret that another part of the request contains, too\nput a field there, such as {{token}}`);
+    throw unusableRequest(
+      `${again.found} holds a secret that another part of the request contains, too\nput a field there, such as {{token}}`,
+    );
   return { ...cleaned, notes: [...new Set(cleaned.notes)] };
 }
 
@@ -79,7 +81,7 @@ class Cleaning {
     if (!bare) throw this.#refusal(secret);
     const { kind, what = 'it', auth } = replacementFor(carrier, (text) => text);
     const signers = node.auth ?? [];
-    if (signers.length === maxSigners || signers.some((other) => placeOf(other) === placeOf(auth))) {
+    if (signers.length === maxSigners || signers.some((other) => secretPlace(other) === secretPlace(auth))) {
       const reason = signers.length === maxSigners ? `a request carries at most ${maxSigners}` : 'auth fills that place already';
       this.cleaned = { credentials, node: bare, notes: [...notes, `${found} holds a secret and was left out: ${reason}`] };
       return;
@@ -93,7 +95,7 @@ class Cleaning {
   }
 
   #refusal({ found, carrier }: LiteralSecret): Error {
-    return refusal(
+    return unusableRequest(
       `${found} holds a secret, which must not stand in a flow\nput a field there, such as {{${fieldFor(carrier, this.#names)}}}`,
     );
   }
@@ -104,7 +106,7 @@ function neededCredential(found: string, what: string, name: string): NeededCred
 }
 
 /** The place of a request that a way to sign fills. */
-export function placeOf({ header = 'Authorization', query }: WrittenAuth): string {
+export function secretPlace({ header = 'Authorization', query }: WrittenAuth): string {
   return query === undefined ? String(header).toLowerCase() : `?${query}`;
 }
 

@@ -28,7 +28,7 @@ export function starterFlow(request: WrittenRequest, about: About = {}): Starter
   const { node, ...cleaned } = withoutSecrets(referring.node);
   return {
     ...cleaned,
-    text: textOf(node, referring, about),
+    text: flowText(node, referring, about),
     notes: [...referring.notes, ...cleaned.notes, ...randomValues(node)],
     usesFields: fieldsOf(node).length > 0,
     needsAllowHttp: isPlainHttp(node.url),
@@ -40,9 +40,9 @@ function ordered({ type, method, url, auth, ...others }: WrittenNode): WrittenNo
   return { type, ...(method === undefined ? {} : { method }), url, ...(auth ? { auth } : {}), ...others };
 }
 
-function textOf(node: WrittenNode, { renamed }: Referring, { example, name, comments = [] }: About): string {
+function flowText(node: WrittenNode, { renamed }: Referring, { example, name, comments = [] }: About): string {
   const nodes = [...(renamed ? [{ type: 'set', rename: renamed }] : []), ordered(node)];
-  const fields = example?.columns.length ? [`# The fields of ${plainName(example.name)}: ${listed(example.columns)}`] : [];
+  const fields = example?.columns.length ? [`# The fields of ${plainName(example.name)}: ${columnsText(example.columns)}`] : [];
   const auth = node.auth ? [] : ['    # auth: { type: bearer, credential: my-token }  # store it: automate credentials set my-token'];
   const map = node.map ? [] : ['    # map: [name]  # paths in the answer; automate test-request lists them'];
   const lines = comments.map((comment) => `# ${comment.replace(/[^\p{L}\p{M}\p{N}\p{P}\p{S}]+/gu, ' ')}`);
@@ -51,7 +51,7 @@ function textOf(node: WrittenNode, { renamed }: Referring, { example, name, comm
 
 const maxListed = 30;
 
-function listed(columns: readonly string[]): string {
+function columnsText(columns: readonly string[]): string {
   const more = columns.length > maxListed ? [`and ${columns.length - maxListed} more`] : [];
   return [...columns.slice(0, maxListed).map(plainName), ...more].join(', ');
 }

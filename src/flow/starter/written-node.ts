@@ -55,7 +55,7 @@ export function nodeOf(request: WrittenRequest): WrittenNode {
     url,
     ...(auth?.length ? { auth } : {}),
     ...(sent.size === 0 ? {} : { headers: Object.fromEntries(sent.values()) }),
-    ...(body === undefined ? {} : { body: bodyOf(body) }),
+    ...(body === undefined ? {} : { body: parsedBody(body) }),
     ...(form === undefined ? {} : { form }),
     ...(text === undefined ? {} : { text }),
     ...(timeoutSeconds === undefined ? {} : { timeout: durationOf(timeoutSeconds) }),
@@ -67,9 +67,9 @@ export function nodeOf(request: WrittenRequest): WrittenNode {
 function verbOf({ method, body, form, text }: WrittenRequest): string {
   const verb = method.toUpperCase();
   if (!methods.includes(verb))
-    throw refusal(`expected one of ${methods.join(', ')}, found ${/^\w{1,20}$/.test(method) ? method : 'another method'}`);
+    throw unusableRequest(`expected one of ${methods.join(', ')}, found ${/^\w{1,20}$/.test(method) ? method : 'another method'}`);
   const hasBody = (body ?? form ?? text) !== undefined;
-  if (hasBody && !withBody.includes(verb)) throw refusal(`a ${verb} has no body in a flow; ${withBody.join(', ')} have one`);
+  if (hasBody && !withBody.includes(verb)) throw unusableRequest(`a ${verb} has no body in a flow; ${withBody.join(', ')} have one`);
   return verb;
 }
 
@@ -87,19 +87,19 @@ function durationOf(seconds: number): string {
 }
 
 /** The body as YAML if that means the same, else as its text: numbers keep their digits. */
-function bodyOf(text: string): unknown {
-  const value = parsed(text);
+function parsedBody(text: string): unknown {
+  const value = parsedJson(text);
   const isSame = typeof value === 'object' && value !== null && JSON.stringify(value) === text.replace(/("(?:[^"\\]|\\.)*")|\s+/g, '$1');
   return isSame ? value : text;
 }
 
-function parsed(text: string): unknown {
+function parsedJson(text: string): unknown {
   try {
     // parseJson refuses values that are nested too deep.
     parseJson(text);
     return JSON.parse(text);
   } catch {
-    throw refusal('expected a JSON body\na body of another kind has a header Content-Type, such as text/plain');
+    throw unusableRequest('expected a JSON body\na body of another kind has a header Content-Type, such as text/plain');
   }
 }
 
@@ -114,7 +114,7 @@ export function withLiterals(json: string, replacement: (literal: string, name: 
 }
 
 /** The error of a request that cannot become a flow. */
-export function refusal(message: string): AutomateError {
+export function unusableRequest(message: string): AutomateError {
   return new AutomateError('usage', `the request cannot become a flow: ${message}`);
 }
 

@@ -33,7 +33,7 @@ function closeServer(server: Server): Promise<void> {
 
 async function reply(routes: readonly Route[], request: IncomingMessage, response: ServerResponse): Promise<void> {
   try {
-    const { status, headers, body } = await answerOf(routes, request);
+    const { status, headers, body } = await demoAnswer(routes, request);
     response.writeHead(status, { 'content-type': 'application/json', 'content-length': Buffer.byteLength(body), ...headers }).end(body);
   } catch {
     // The client closed the connection within its body.
@@ -41,7 +41,7 @@ async function reply(routes: readonly Route[], request: IncomingMessage, respons
   }
 }
 
-function answerOf(routes: readonly Route[], request: IncomingMessage): DemoAnswer | Promise<DemoAnswer> {
+function demoAnswer(routes: readonly Route[], request: IncomingMessage): DemoAnswer | Promise<DemoAnswer> {
   const [path = ''] = (request.url ?? '').split('?');
   const candidates = routes.filter((route) => route.path.test(path));
   const route = candidates.find(({ method }) => method === request.method);

@@ -25,15 +25,15 @@ export function censusRoute(): Route {
 function survey(query: URLSearchParams): DemoAnswer {
   const codes = (query.get('get') ?? '').split(',');
   const unknown = codes.find((code) => !/^(?:NAME|[A-Z]\d{5}[A-Z]*_\d{3}[EM])$/.test(code));
-  if (unknown !== undefined) return plain(400, `error: unknown variable '${unknown}'`);
+  if (unknown !== undefined) return plainAnswer(400, `error: unknown variable '${unknown}'`);
   const units = unitsOf(query.get('for') ?? '', query.get('in') ?? '');
-  if (!units) return plain(400, 'error: unknown/unsupported geography hierarchy');
+  if (!units) return plainAnswer(400, 'error: unknown/unsupported geography hierarchy');
   if (units.codes.length === 0) return { status: 204, body: '' };
   const rows = units.codes.map((code) => [...codes.map((variable) => figureOf(code, variable)), ...units.parts(code)]);
   return answerWith([[...codes, ...units.columns], ...rows]);
 }
 
-function plain(status: number, body: string): DemoAnswer {
+function plainAnswer(status: number, body: string): DemoAnswer {
   return { status, headers: { 'content-type': 'text/plain' }, body };
 }
 
@@ -68,13 +68,13 @@ function allCodes(level: number): string[] {
 function figureOf(code: string, variable: string): string {
   if (variable === 'NAME') return `Unit ${code}`;
   const isEmpty = /^.{5}98\d{4}/.test(code);
-  const steps = fingerprint(code + variable) % 1000;
+  const steps = seedOf(code + variable) % 1000;
   if (variable.startsWith('B01003')) return String(isEmpty ? 0 : 1200 + steps * 7);
   return isEmpty ? '-666666666' : String(40_000 + steps * 125);
 }
 
 /** A whole number that follows from a text. */
-function fingerprint(text: string): number {
+function seedOf(text: string): number {
   let sum = 0;
   for (const character of text) sum = (sum * 31 + character.charCodeAt(0)) % 1_000_003;
   return sum;
@@ -101,7 +101,7 @@ export function worldBankRoute(countries: Readonly<Record<string, string>>): Rou
     const date = searchParams.get('mrnev') === '1' ? years[0] : searchParams.get('date');
     const about = { page: 1, pages: 1, per_page: 50, total: 1, sourceid: '2', lastupdated: '2026-07-01' };
     if (countries[country] === undefined) return answerWith([{ ...about, page: 0, pages: 0, total: 0 }, null]);
-    const value = years.includes(date ?? '') ? values.from + values.step * (fingerprint(`${country}${date}`) % 1000) : null;
+    const value = years.includes(date ?? '') ? values.from + values.step * (seedOf(`${country}${date}`) % 1000) : null;
     const point = { indicator: { id: code, value: code }, country: { id: country, value: countries[country] }, date, value };
     return answerWith([about, [point]]);
   }

@@ -36,7 +36,7 @@ export function geocoderRoutes(): Route[] {
     {
       method: 'GET',
       path: /^\/geocoder\/(locations|geographies)\/(?:oneline)?address$/,
-      answer: (kind, { url }) => find(kind, queryOf(url)),
+      answer: (kind, { url }) => findAddresses(kind, queryOf(url)),
     },
     { method: 'POST', path: /^\/geocoder\/(locations|geographies)\/addressbatch$/, answer: findAll },
     { method: 'GET', path: /^\/geocoder\/geographies\/coordinates$/, answer: (_, { url }) => around(queryOf(url)) },
@@ -47,7 +47,7 @@ function queryOf(url = ''): URLSearchParams {
   return new URL(url, 'http://localhost').searchParams;
 }
 
-function find(kind: string, query: URLSearchParams): DemoAnswer {
+function findAddresses(kind: string, query: URLSearchParams): DemoAnswer {
   const refusal = missing(query, ['benchmark', ...(kind === 'geographies' ? ['vintage'] : []), query.has('street') ? 'street' : 'address']);
   if (refusal) return refusal;
   const found = housesAt(['street', 'city', 'state', 'zip', 'address'].flatMap((name) => query.get(name) ?? []));

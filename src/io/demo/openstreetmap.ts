@@ -15,7 +15,7 @@ const maxResults = 5;
 /** Two geocoders over the airports: one as Nominatim answers, one as Photon does. */
 export function openStreetMapRoutes(): Route[] {
   return [
-    { method: 'GET', path: /^\/search$/, answer: (_, { url }) => search(queryOf(url)) },
+    { method: 'GET', path: /^\/search$/, answer: (_, { url }) => searchPlaces(queryOf(url)) },
     { method: 'GET', path: /^\/api\/?$/, answer: (_, { url }) => photonSearch(queryOf(url)) },
     { method: 'GET', path: /^\/reverse$/, answer: (_, { url }) => reverse(queryOf(url)) },
   ];
@@ -27,24 +27,24 @@ function queryOf(url = ''): URLSearchParams {
 
 /** The airports with all words of a text in their name, their country or their code. */
 function matching(text: string, among: readonly string[] | undefined): Airport[] {
-  const words = wordsOf(text);
+  const words = searchWords(text);
   const all = data.airports.filter(({ country }) => !among || among.includes(country.toLowerCase()));
   return words.length === 0 ? [] : all.filter((airport) => hasWords(airport, words)).slice(0, maxResults);
 }
 
 function hasWords({ name, country, iata }: Airport, words: readonly string[]): boolean {
-  const own = wordsOf(`${name} ${countries[country]} ${country} ${iata}`);
+  const own = searchWords(`${name} ${countries[country]} ${country} ${iata}`);
   return words.every((word) => own.includes(word));
 }
 
-function wordsOf(text: string): string[] {
+function searchWords(text: string): string[] {
   return text.toLowerCase().match(/[\p{L}\p{N}]+/gu) ?? [];
 }
 
-function search(query: URLSearchParams): DemoAnswer {
+function searchPlaces(query: URLSearchParams): DemoAnswer {
   const wrong = wrongFormat(query) ?? (query.get('q') ? undefined : "Nothing to search for: expected 'q'");
   if (wrong !== undefined) return refuse(wrong);
-  return answerWith(matching(query.get('q') ?? '', query.get('countrycodes')?.split(',')).map(resultOf));
+  return answerWith(matching(query.get('q') ?? '', query.get('countrycodes')?.split(',')).map(nominatimResult));
 }
 
 function photonSearch(query: URLSearchParams): DemoAnswer {
@@ -64,7 +64,7 @@ function reverse(query: URLSearchParams): DemoAnswer {
     .filter(({ distance }) => distance <= reach)
     .sort((a, b) => a.distance - b.distance);
   if (!isNominatim) return answerWith(collectionOf(nearest ? [nearest.airport] : []));
-  return answerWith(nearest ? resultOf(nearest.airport) : { error: 'Unable to geocode' });
+  return answerWith(nearest ? nominatimResult(nearest.airport) : { error: 'Unable to geocode' });
 }
 
 function wrongFormat(query: URLSearchParams): string | undefined {
@@ -75,7 +75,7 @@ function refuse(message: string): DemoAnswer {
   return answerWith({ error: { code: 400, message } }, 400);
 }
 
-function resultOf({ name, lat, lon, country }: Airport): object {
+function nominatimResult({ name, lat, lon, country }: Airport): object {
   return {
     ...{ osm_type: 'way', category: 'aeroway', type: 'aerodrome', addresstype: 'aeroway', importance: 0.4, place_rank: 30 },
     ...{ lat: String(lat), lon: String(lon), name, display_name: `${name}, ${countries[country]}` },

@@ -25,10 +25,10 @@ function shop(
 
 /** A server over a few points of interest, as Overpass answers: near a point, by the chain and the tags that a query names. */
 export function overpassRoute(): Route {
-  return { method: 'POST', path: /^\/api\/interpreter$/, answer: (_, request) => find(request) };
+  return { method: 'POST', path: /^\/api\/interpreter$/, answer: (_, request) => findPoints(request) };
 }
 
-async function find(request: IncomingMessage): Promise<DemoAnswer> {
+async function findPoints(request: IncomingMessage): Promise<DemoAnswer> {
   const query = new URLSearchParams(await text(request)).get('data') ?? '';
   const [, radius, lat, lon] = /\(around:([\d.]+),(-?[\d.]+),(-?[\d.]+)\)/.exec(query) ?? [];
   if (radius === undefined) return answerWith({ error: 'the demo API knows queries around a point only' }, 400);

@@ -117,15 +117,15 @@ function setWalMode(database: Database.Database, untilMs: number): void {
 
 /** True for the error that another process kept the database locked for the whole timeout. */
 export function isBusy(error: unknown): boolean {
-  return /^SQLITE_(?:BUSY|LOCKED)/.test(codeOf(error));
+  return /^SQLITE_(?:BUSY|LOCKED)/.test(databaseErrorCode(error));
 }
 
 /** True for the error of a file that is not a database of ours, or is damaged. */
 export function isDamaged(error: unknown): boolean {
-  return /^SQLITE_(?:CORRUPT|NOTADB|FORMAT|ERROR|CONSTRAINT|MISMATCH)/.test(codeOf(error));
+  return /^SQLITE_(?:CORRUPT|NOTADB|FORMAT|ERROR|CONSTRAINT|MISMATCH)/.test(databaseErrorCode(error));
 }
 
-function codeOf(error: unknown): string {
+function databaseErrorCode(error: unknown): string {
   return String((error as { code?: unknown } | undefined)?.code);
 }
 

@@ -5,7 +5,7 @@ import { resolve } from 'node:path';
 const blockBytes = 64 * 1024;
 
 /** Properties by which a changed input is recognized without reading all of it: path, size, time, first and last block. A stream has only its name. */
-export async function fingerprint(path: string): Promise<Record<string, string>> {
+export async function inputFingerprint(path: string): Promise<Record<string, string>> {
   if (path === '-') return { input: 'stdin' };
   // A pipe can be read only once, and the run needs its bytes.
   if (!(await stat(path)).isFile()) return { input: resolve(path) };

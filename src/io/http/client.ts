@@ -40,7 +40,7 @@ export function createHttp(tools: HttpTools, tokens = createTokens(tools)): Http
       const { auth } = request;
       const oauth = auth?.find(isOAuth);
       if (oauth) return sendWithToken(request, oauth, tokens, tools);
-      return follow(request, now() + request.timeoutMs, auth && combined(keySignatures(request, tools)), tools);
+      return sendAndFollow(request, now() + request.timeoutMs, auth && combined(keySignatures(request, tools)), tools);
     },
   };
 }
@@ -60,7 +60,7 @@ function sendWithToken(request: HttpRequest, auth: OAuth, tokens: Tokens, tools:
   let leftMs = request.timeoutMs;
   return tokens.send(auth, secretFor(auth, new URL(auth.tokenUrl).origin, tools), async (token) => {
     const startedMs = tools.now();
-    const response = await follow(request, startedMs + leftMs, combined([signature(auth, token), ...keys]), tools);
+    const response = await sendAndFollow(request, startedMs + leftMs, combined([signature(auth, token), ...keys]), tools);
     leftMs -= tools.now() - startedMs;
     return response;
   });
@@ -75,7 +75,12 @@ function secretFor({ credential }: Pick<Auth, 'credential'>, origin: string, { s
 }
 
 /** Sends a request and follows its redirects, all before one deadline. */
-async function follow(request: HttpRequest, deadlineMs: number, sign: Signature | undefined, tools: HttpTools): Promise<HttpResponse> {
+async function sendAndFollow(
+  request: HttpRequest,
+  deadlineMs: number,
+  sign: Signature | undefined,
+  tools: HttpTools,
+): Promise<HttpResponse> {
   const first = toWireRequest(request, deadlineMs, tools);
   const response = await tools.transport.send(sign ? withSignature(first, sign) : first);
   if (isFollowed(response, request)) return followRedirects(first, response, { request, sign, tools });

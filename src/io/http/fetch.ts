@@ -21,7 +21,7 @@ export const messageTooLong = `the server sent a message of more than ${maxMessa
 export function createFetch(routes: Routes, userAgent: string): Fetch {
   return async (input, init) => {
     const { origin } = new URL(input instanceof Request ? input.url : input);
-    return send(routes.to(origin), userAgent, input, init);
+    return sendFetch(routes.to(origin), userAgent, input, init);
   };
 }
 
@@ -29,11 +29,11 @@ export function createFetch(routes: Routes, userAgent: string): Fetch {
 export function createGuardedFetch(routes: Routes, userAgent: string): Fetch {
   return async (input, init) => {
     const { origin } = new URL(input instanceof Request ? input.url : input);
-    return send(await routes.guardedTo(origin, true), userAgent, input, init);
+    return sendFetch(await routes.guardedTo(origin, true), userAgent, input, init);
   };
 }
 
-async function send(route: Route, userAgent: string, input: string | URL | Request, init: RequestInit = {}): Promise<Response> {
+async function sendFetch(route: Route, userAgent: string, input: string | URL | Request, init: RequestInit = {}): Promise<Response> {
   // A Request that follows a signal keeps a listener there until it is collected, and all requests of a session share one signal.
   const { signal: ownSignal, ...rest } = init;
   const request = new Request(input, rest);

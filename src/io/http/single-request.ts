@@ -36,13 +36,13 @@ export async function readJson(response: KyResponse, url: string): Promise<unkno
 }
 
 async function toFailure(error: unknown, url: string | URL): Promise<unknown> {
-  if (error instanceof HTTPError) return refusalOf(error.response);
+  if (error instanceof HTTPError) return failureOfRefusal(error.response);
   if ((error as Error).name === 'TimeoutError')
     return new Failure('timeout', `no response within ${durationText(timeoutMs)}`, { retryable: true });
   return failureOf(error, { origin: new URL(url).origin, wasSent: true });
 }
 
-async function refusalOf(response: KyResponse): Promise<Failure> {
+async function failureOfRefusal(response: KyResponse): Promise<Failure> {
   const { status, headers } = response;
   const body = new Uint8Array(await response.arrayBuffer().catch(() => new ArrayBuffer(0)));
   const waitMs = retryAfterMs(status, (name) => headers.get(name) ?? undefined, Date.now());

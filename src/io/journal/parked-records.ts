@@ -28,14 +28,14 @@ export async function* parkedLines(records: ParkedRecords): AsyncGenerator<Parke
   for (const [number, parked] of records) {
     let index = 0;
     for await (const text of parked.texts()) {
-      for (const piece of cut(text)) yield { text: [number, index++, piece] };
+      for (const piece of piecesOf(text)) yield { text: [number, index++, piece] };
     }
     yield { kept: [number, parked.rows] };
   }
 }
 
 /** Cuts between characters: each piece is encoded alone. */
-function* cut(text: string): Generator<string> {
+function* piecesOf(text: string): Generator<string> {
   for (let start = 0, end: number; start < text.length; start = end) {
     end = start + maxPiece;
     if ((text.codePointAt(end - 1) ?? 0) > 0xffff) end--;

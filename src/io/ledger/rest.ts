@@ -1,3 +1,4 @@
+import { sumOfCredits } from '../../core/spending.ts';
 import type { Book, Month } from './book.ts';
 
 /** The API key that pays for a run. */
@@ -39,13 +40,9 @@ export function restOf(book: Book, of: Rest['of'], { month, key, run }: RestOpti
   if (limit === undefined) return undefined;
   const isCounted = (entry: { readonly month: string; readonly key?: string }) =>
     entry.month === month && (of === 'allowance' || entry.key === key?.id);
-  const spent = sum(book.spent(month).filter(isCounted));
-  const held = sum(book.holds().filter((hold) => hold.run !== run && isCounted(hold)));
+  const spent = sumOfCredits(book.spent(month).filter(isCounted));
+  const held = sumOfCredits(book.holds().filter((hold) => hold.run !== run && isCounted(hold)));
   return { of, limit, spent, held, remaining: Math.max(0, limit - spent - held) };
-}
-
-function sum(entries: readonly { readonly credits: number }[]): number {
-  return entries.reduce((total, { credits }) => total + credits, 0);
 }
 
 /** The reason of a run that got no more credits. */

@@ -19,7 +19,7 @@ export function createLookups(folder: string): Lookups {
   const lookups: Lookups = {
     find(request) {
       const finder = finders.get(request.lookup);
-      return finder ? answerOf(finder, request) : loaded(request.lookup).then((finder) => answerOf(finder, request));
+      return finder ? lookupAnswer(finder, request) : loaded(request.lookup).then((finder) => lookupAnswer(finder, request));
     },
   };
   return lookups;
@@ -36,7 +36,7 @@ export function createLookups(folder: string): Lookups {
   }
 }
 
-function answerOf(find: Finder<never>, { query }: LookupRequest): LookupAnswer | Promise<LookupAnswer> {
+function lookupAnswer(find: Finder<never>, { query }: LookupRequest): LookupAnswer | Promise<LookupAnswer> {
   const body = find(query as never);
   return body instanceof Promise ? body.then((found) => ({ kind: 'lookup', body: found })) : { kind: 'lookup', body };
 }

@@ -44,7 +44,7 @@ export class NearKeys {
   *#sharing(text: string, length: number, most: number): Generator<string> {
     const count = piecesIn(length);
     for (let index = 0; index < count; index++) {
-      const [from, to] = [cut(length, count, index), cut(length, count, index + 1)];
+      const [from, to] = [cutBetween(length, count, index), cutBetween(length, count, index + 1)];
       // The first piece stands at the beginning, the last one at the end; one in the middle is moved by mistakes before it.
       const least = index === 0 ? 0 : index === count - 1 ? text.length - length : -most;
       const greatest = index === 0 || index === count - 1 ? least : most;
@@ -79,10 +79,12 @@ function piecesIn(length: number): number {
 }
 
 /** The place of a cut between pieces. */
-function cut(length: number, count: number, index: number): number {
+function cutBetween(length: number, count: number, index: number): number {
   return Math.floor((length * index) / count);
 }
 
 function piecesOf(key: string, count: number): string[] {
-  return Array.from({ length: count }, (_, index) => key.slice(cut(key.length, count, index), cut(key.length, count, index + 1)));
+  return Array.from({ length: count }, (_, index) =>
+    key.slice(cutBetween(key.length, count, index), cutBetween(key.length, count, index + 1)),
+  );
 }

@@ -44,7 +44,7 @@ function diagnoseTokenServer(failure: Failure, server: RemoteServer, tokenServer
 
 /** Absent if the server was reached. */
 function diagnoseNetwork(failure: Failure, url: string): Diagnosis | undefined {
-  const code = codeOf(failure);
+  const code = networkErrorCode(failure);
   const { host } = new URL(url);
   if (unknownAddress.has(code)) {
     const address = code === 'ECONNREFUSED' ? `whether a server listens at ${host}` : `the host in the URL: ${host}`;
@@ -89,7 +89,7 @@ function diagnoseCredential({ status, message }: Failure, { auth }: RemoteServer
 }
 
 function diagnoseLocal(failure: Failure, command: readonly string[]): Diagnosis {
-  if (['ENOENT', 'EACCES'].includes(codeOf(failure))) {
+  if (['ENOENT', 'EACCES'].includes(networkErrorCode(failure))) {
     return { part: 'command', check: `${command[0]}: is it installed, on the PATH, and may it be run?` };
   }
   if (failure.kind === 'request') return { part: 'credential', check: 'the hosts that the credential is bound to' };
@@ -98,12 +98,12 @@ function diagnoseLocal(failure: Failure, command: readonly string[]): Diagnosis 
 }
 
 /** The system's error code, at any depth of the causes; empty for none. */
-function codeOf(error: unknown, depth = 0): string {
+function networkErrorCode(error: unknown, depth = 0): string {
   if (typeof error !== 'object' || error === null || depth > 8) return '';
   const { code, cause, errors } = error as { code?: unknown; cause?: unknown; errors?: unknown };
   if (typeof code === 'string' && /^E(?!RR_)[A-Z_]+$|^UND_/.test(code)) return code;
   for (const inner of [...(Array.isArray(errors) ? errors : []), cause]) {
-    const found = codeOf(inner, depth + 1);
+    const found = networkErrorCode(inner, depth + 1);
     if (found !== '') return found;
   }
   return '';

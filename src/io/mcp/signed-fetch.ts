@@ -41,7 +41,7 @@ export function signedFetch(fetches: Fetches, server: RemoteServer, signing: Sig
       const target = sign?.query === undefined ? url : url.origin + withQuery(url.pathname + url.search, sign.query);
       return fetches.fetch(target, { ...init, headers: withHeaders(init?.headers, server, sign) });
     });
-    return checked(response, init?.method, server, signing);
+    return checkedResponse(response, init?.method, server, signing);
   };
 }
 
@@ -71,7 +71,12 @@ async function sendSigned(
 }
 
 /** Throws a Failure if the server refuses: what a login or another attempt cannot change, or what the client would wait for in vain. */
-async function checked(response: Response, method: string | undefined, { auth }: RemoteServer, signing: Signing): Promise<Response> {
+async function checkedResponse(
+  response: Response,
+  method: string | undefined,
+  { auth }: RemoteServer,
+  signing: Signing,
+): Promise<Response> {
   const { status } = response;
   if (response.ok && auth && auth.type !== 'oauth2_client_credentials') signing.used(auth.credential);
   // With a login the client itself needs the refusal: it asks the person to log in.

@@ -36,7 +36,7 @@ export class SecretSearch {
     // The longest first, so that no end of a longer secret is left over.
     const longestFirst = [...secrets].sort((a, b) => b.length - a.length);
     const prepared = last === undefined ? undefined : last.#secrets;
-    this.#secrets = new Map(longestFirst.map((secret) => [secret, prepared?.get(secret) ?? prepare(secret)]));
+    this.#secrets = new Map(longestFirst.map((secret) => [secret, prepared?.get(secret) ?? prepareSecret(secret)]));
     const all = [...this.#secrets.values()];
     const [long, short] = [all.filter(({ isLong }) => isLong), all.filter(({ isLong }) => !isLong)];
     this.#any = expressionsFor(all.flatMap(({ patterns }) => patterns));
@@ -65,7 +65,7 @@ export class SecretSearch {
   }
 }
 
-function prepare(secret: string): PreparedSecret {
+function prepareSecret(secret: string): PreparedSecret {
   const forms = secretForms(secret);
   const isLong = secret.length > maxShortLength;
   return { forms, isLong, patterns: forms.map((form) => (isLong ? startPattern(form, longStartLength) : wholePattern(form))) };

@@ -74,8 +74,8 @@ export function apiKeyJson(key: ApiKey, value?: string): Record<string, unknown>
     name,
     ...(value !== undefined && { key: value }),
     start,
-    created_at: timeText(createdAtMs),
-    expires_at: timeText(expiresAtMs),
+    created_at: isoTime(createdAtMs),
+    expires_at: isoTime(expiresAtMs),
     scopes,
     flows,
     rate,
@@ -84,6 +84,6 @@ export function apiKeyJson(key: ApiKey, value?: string): Record<string, unknown>
 }
 
 /** A time in RFC 3339; null for none. */
-export function timeText(wallMs: number | undefined): string | null {
+export function isoTime(wallMs: number | undefined): string | null {
   return wallMs === undefined ? null : new Date(wallMs).toISOString();
 }

@@ -77,14 +77,14 @@ export class KeyStore {
 
   /** The key with a name or an id: the living one, else the newest. Throws if there is none. */
   find(nameOrId: string): ApiKey {
-    return this.database.read((database) => find(database, nameOrId, this.wallNow()));
+    return this.database.read((database) => findKey(database, nameOrId, this.wallNow()));
   }
 
   /** Gives a living key a new value. Older ones end after `overlapMs`, if not before. */
   rotate(nameOrId: string, overlapMs: number, by: Actor = commandActor): MadeKey {
     const [value, now] = [newKeyValue(), this.wallNow()];
     return this.database.writeDurably((database) => {
-      const { id } = living(find(database, nameOrId, now), now);
+      const { id } = living(findKey(database, nameOrId, now), now);
       const end = database.prepare('update key_values set ends_at = ? where key = ? and (ends_at is null or ends_at > ?)');
       end.run(now + overlapMs, id, now + overlapMs);
       addValue(database, { id, value, now });
@@ -97,7 +97,7 @@ export class KeyStore {
   revoke(nameOrId: string, { stopRuns, by = commandActor }: RevokeOptions): { readonly key: ApiKey; readonly isNew: boolean } {
     const now = this.wallNow();
     return this.database.writeDurably((database) => {
-      const { id, revokedAtMs } = find(database, nameOrId, now);
+      const { id, revokedAtMs } = findKey(database, nameOrId, now);
       const end = database.prepare('update keys set revoked_at = coalesce(revoked_at, ?), stops_runs = max(stops_runs, ?) where id = ?');
       end.run(now, stopRuns ? 1 : 0, id);
       addAuditEntry(database, { ...by, what: 'key.revoke', target: id, outcome: 'ok' }, now);
@@ -142,7 +142,7 @@ function readKeys(database: Database.Database): ApiKey[] {
   const values = new Map<string, ValueRow[]>();
   for (const value of readValues(database)) values.set(value.key, [...(values.get(value.key) ?? []), value]);
   const rows = database.prepare('select * from keys order by created_at, name').all() as KeyRow[];
-  return rows.map((row) => keyOf(row, values.get(row.id) ?? []));
+  return rows.map((row) => apiKeyOf(row, values.get(row.id) ?? []));
 }
 
 /** The present values first, then the newest. */
@@ -152,7 +152,7 @@ function readValues(database: Database.Database): ValueRow[] {
     .all() as ValueRow[];
 }
 
-function keyOf(row: KeyRow, values: readonly ValueRow[]): ApiKey {
+function apiKeyOf(row: KeyRow, values: readonly ValueRow[]): ApiKey {
   return {
     id: row.id,
     name: row.name,
@@ -173,7 +173,7 @@ function keyIn(database: Database.Database, id: string): ApiKey {
   return readKeys(database).find((key) => key.id === id) as ApiKey;
 }
 
-function find(database: Database.Database, nameOrId: string, now: number): ApiKey {
+function findKey(database: Database.Database, nameOrId: string, now: number): ApiKey {
   const keys = readKeys(database).reverse();
   const named = keys.filter(({ name }) => name === nameOrId);
   const found = named.find((key) => keyState(key, now) === 'living') ?? keys.find(({ id }) => id === nameOrId) ?? named[0];

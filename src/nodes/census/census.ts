@@ -11,7 +11,7 @@ import { credentialNeeds, serverRequests } from '../server-lookup.ts';
 import { type CensusOptions, censusOptions } from './census-options.ts';
 import type { CensusProvider } from './provider.ts';
 import { usAcs5 } from './us-acs5.ts';
-import { joined, worldBank } from './world-bank.ts';
+import { joinedDocuments, worldBank } from './world-bank.ts';
 
 /** The census node: figures about the unit or the country of each record. */
 export const census = defineNode({
@@ -54,7 +54,7 @@ function buildCensus(options: CensusOptions, context: BuildContext): Node | unde
     prepare: (fields) => prepare(fields)[0],
     further: { count: questions.count - 1, prepare: (fields) => prepare(fields).slice(1) },
     document: (response, request, record) => questions.document(response as HttpResponse, (request as HttpRequest).path, record as Fields),
-    ...(questions.count > 1 && { joined }),
+    ...(questions.count > 1 && { joined: joinedDocuments }),
     lacking,
     question: ({ geoid }) => String(geoid),
     noMatch: (_, __, record) => questions.noMatch(record as Fields),

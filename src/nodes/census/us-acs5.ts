@@ -29,7 +29,7 @@ export const usAcs5: CensusProvider = {
     auth: (name) => ({ type: 'api_key', query: 'key', credential: name }),
   },
   questions,
-  check,
+  check: checkAcsAnswer,
 };
 
 /** Codes of the tables B and C, which are those of this data set. */
@@ -55,7 +55,7 @@ function questions(options: CensusOptions, context: BuildContext): CensusQuestio
       return [`/data/${yearOf(fields)}/acs/acs5?${queryText(query)}`];
     },
     document: (response, _, fields) =>
-      documentOf(response, { unit: readUnit(option, codeOf(fields)), year: Number(yearOf(fields)), variables: variablesOf(fields) }),
+      acsDocument(response, { unit: readUnit(option, codeOf(fields)), year: Number(yearOf(fields)), variables: variablesOf(fields) }),
     noMatch(fields) {
       const { level, geoid } = readUnit(option, codeOf(fields));
       return `there is no ${level} ${geoid} in the survey of ${yearOf(fields)}`;
@@ -73,7 +73,7 @@ function checkUnit({ geoid, zcta }: CensusOptions, { problem }: BuildContext): v
 }
 
 /** The key is refused by a header, by a redirect to a page that says so, or by that page itself. */
-function check(response: HttpResponse, options: CensusOptions): void {
+function checkAcsAnswer(response: HttpResponse, options: CensusOptions): void {
   const { status } = response;
   const location = response.header('location') ?? '';
   const page = /(?:missing|invalid)_key/.exec(location)?.[0] ?? titleOfKeyPage(response);
@@ -104,7 +104,7 @@ function rowsOf(response: HttpResponse): ReadonlyMap<string, Row> {
   if (known) return known;
   const table = readBody(response, 'json', true) ?? null;
   const isTable = Array.isArray(table) && table.length > 0 && table.every(Array.isArray);
-  if (!isTable) throw new Failure('answer', `expected a table of rows, found ${excerpt(text(response))}`, { status: response.status });
+  if (!isTable) throw new Failure('answer', `expected a table of rows, found ${excerpt(bodyText(response))}`, { status: response.status });
   const [header = [], ...lines] = table as string[][];
   const rows = new Map(
     lines.map((line) => {
@@ -116,7 +116,7 @@ function rowsOf(response: HttpResponse): ReadonlyMap<string, Row> {
   return rows;
 }
 
-function text({ body }: HttpResponse): string {
+function bodyText({ body }: HttpResponse): string {
   return new TextDecoder().decode(body.subarray(0, 2000));
 }
 
@@ -131,7 +131,7 @@ interface Asked {
   readonly variables: readonly Variable[];
 }
 
-function documentOf(response: HttpResponse, { unit, year, variables }: Asked): LookupDocument {
+function acsDocument(response: HttpResponse, { unit, year, variables }: Asked): LookupDocument {
   const row = response.status === 204 ? undefined : rowsOf(response).get(unit.geoid);
   const values = objectOf(variables.map(({ field, code }) => [field, numberOf(row && cellOf(row, code, response))] as const));
   const name = row?.get('NAME') ?? null;

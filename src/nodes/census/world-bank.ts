@@ -20,7 +20,7 @@ export const worldBank: CensusProvider = {
   server: 'https://api.worldbank.org',
   lacks: ['geoid', 'zcta', 'credential'],
   questions,
-  check,
+  check: checkWorldBankAnswer,
 };
 
 const codeForm = { pattern: /^[A-Za-z0-9]+(?:[._-][A-Za-z0-9]+)+$/, expected: 'the code of an indicator, such as SP.POP.TOTL' };
@@ -43,7 +43,7 @@ function questions(options: CensusOptions, context: BuildContext): CensusQuestio
     document(response, path, fields) {
       const paths = pathsOf(fields);
       const asked = variablesOf(fields).filter((_, index) => path.endsWith(paths[index] as string));
-      return documentOf(
+      return worldBankDocument(
         response,
         asked.map(({ field }) => field),
       );
@@ -52,25 +52,25 @@ function questions(options: CensusOptions, context: BuildContext): CensusQuestio
   };
 }
 
-function check(response: HttpResponse, options: CensusOptions): void {
+function checkWorldBankAnswer(response: HttpResponse, options: CensusOptions): void {
   refuseUnsuccessful(response, options);
-  pointOf(response);
+  dataPoint(response);
 }
 
 /** The newest value in an answer; absent if there is none. Throws a Failure for a refusal, which comes with status 200. */
-function pointOf(response: HttpResponse): JsonObject | undefined {
+function dataPoint(response: HttpResponse): JsonObject | undefined {
   const { status } = response;
   const body = readBody(response, 'json', true) ?? null;
   if (!Array.isArray(body)) throw new Failure('answer', `expected a list, found ${excerpt(textOf(body))}`, { status });
   const [about, points] = body;
   if (isObject(about) && about.message !== undefined)
-    throw new Failure('answer', `the server says: ${messageOf(about.message)}`, { status });
+    throw new Failure('answer', `the server says: ${serverMessage(about.message)}`, { status });
   const [point] = Array.isArray(points) ? points.filter(isObject) : [];
   return point && point.value !== null && point.value !== undefined ? point : undefined;
 }
 
 /** The texts of a refusal, such as `Invalid value: The provided parameter value is not valid`. */
-function messageOf(message: Value): string {
+function serverMessage(message: Value): string {
   const parts = (Array.isArray(message) ? message : [message]).map((part) => {
     if (!isObject(part)) return textOf(part);
     return [part.key, part.value].flatMap((text) => (text === undefined ? [] : textOf(text))).join(': ');
@@ -78,8 +78,8 @@ function messageOf(message: Value): string {
   return excerpt(parts.join('; '));
 }
 
-function documentOf(response: HttpResponse, asked: readonly string[]): LookupDocument {
-  const point = pointOf(response);
+function worldBankDocument(response: HttpResponse, asked: readonly string[]): LookupDocument {
+  const point = dataPoint(response);
   const values = objectOf(asked.map((field) => [field, point?.value ?? null] as const));
   const { country, date } = point ?? {};
   const name = isObject(country) ? textOf(country.value ?? null) : null;
@@ -88,7 +88,7 @@ function documentOf(response: HttpResponse, asked: readonly string[]): LookupDoc
 }
 
 /** The answers to all variables of a record. The year is theirs only if it is the same. */
-export function joined(parts: readonly LookupDocument[]): LookupDocument {
+export function joinedDocuments(parts: readonly LookupDocument[]): LookupDocument {
   const found = parts.filter(({ match }) => match);
   const [first = parts[0] as LookupDocument] = found;
   const year = found.every((part) => part.year === first.year) ? first.year : null;

@@ -7,9 +7,9 @@ import type { HttpResponse } from '../../core/ports.ts';
 import type { Fields } from '../../core/record.ts';
 import { referencedFields } from '../../core/template/template.ts';
 import { jsonOf } from '../../core/value/value.ts';
-import { type CensusData, fipsWithin, matchedPlace, partsOf } from './census-place.ts';
+import { addressQuery, type CensusData, fipsWithin, matchedPlace } from './census-place.ts';
 import { csvLine, csvRows } from './csv.ts';
-import { documentOf } from './document.ts';
+import { geocodeDocument } from './document.ts';
 import type { GeocodeOptions } from './geocode-options.ts';
 import type { ProviderBatch } from './provider.ts';
 import type { QuestionTemplate } from './question.ts';
@@ -40,7 +40,7 @@ function partsIn(question: ReturnType<QuestionTemplate['render']>): AddressParts
 }
 
 function lineOf(number: number, address: AddressParts): string {
-  const { street = '', city = '', state = '', zip = '' } = partsOf(address);
+  const { street = '', city = '', state = '', zip = '' } = addressQuery(address);
   return csvLine([String(number), street, city, state, zip]);
 }
 
@@ -80,9 +80,9 @@ function isComplete([, , status, ...more]: Row, withGeographies: boolean, isOpen
 function documentOfRow([, , status, ...more]: Row): LookupDocument {
   const attribution = sources['census-bureau'].text;
   const question = { address: {} };
-  if (status !== 'Match') return documentOf([], question, attribution, status === 'Tie');
+  if (status !== 'Match') return geocodeDocument([], question, attribution, status === 'Tie');
   const [, address = '', coordinates = '', , , ...units] = more;
   const [lon = '', lat = ''] = coordinates.split(',');
   const fips = units.length > 0 ? { fips: fipsWithin(units.join('')) } : {};
-  return documentOf([{ ...matchedPlace(address, lat, lon), ...fips }], question, attribution);
+  return geocodeDocument([{ ...matchedPlace(address, lat, lon), ...fips }], question, attribution);
 }

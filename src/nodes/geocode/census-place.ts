@@ -8,7 +8,7 @@ import { usStates } from './us-states.ts';
 export type CensusData = { readonly benchmark: string; readonly vintage: string };
 
 /** The parts of an address as the geocoder names them. Throws a Failure for one that it refuses. */
-export function partsOf({ street = '', city = '', state = '', postcode = '' }: AddressParts): Record<string, string> {
+export function addressQuery({ street = '', city = '', state = '', postcode = '' }: AddressParts): Record<string, string> {
   const parts = { street: street.trim(), city: city.trim(), state: state.trim(), zip: postcode.trim() };
   if (parts.street === '') throw new Failure('request', 'expected a street: census-us finds houses only, found none', { sent: false });
   return Object.fromEntries(Object.entries(parts).filter(([, text]) => text !== ''));

@@ -7,8 +7,8 @@ import { isObject, type JsonObject, jsonOf, type Value } from '../../core/value/
 import { checkedText } from '../checked-text.ts';
 import { queryText } from '../server-lookup.ts';
 import { censusBatch } from './census-batch.ts';
-import { type CensusData, fipsWithin, matchedPlace, partsOf, unitedStates } from './census-place.ts';
-import { documentOf, type FoundPlace, textIn } from './document.ts';
+import { addressQuery, type CensusData, fipsWithin, matchedPlace, unitedStates } from './census-place.ts';
+import { type FoundPlace, geocodeDocument, textIn } from './document.ts';
 import type { GeocodeOptions } from './geocode-options.ts';
 import type { Provider } from './provider.ts';
 import type { Question } from './question.ts';
@@ -33,13 +33,13 @@ export const censusUs: Provider = {
         return `/geocoder/geographies/coordinates?${queryText({ ...pointQuery(question), ...dataOf(fields), ...json })}`;
       const { address } = question;
       if (typeof address !== 'string')
-        return `/geocoder/${addresses}/address?${queryText({ ...partsOf(address), ...data(fields), ...json })}`;
+        return `/geocoder/${addresses}/address?${queryText({ ...addressQuery(address), ...data(fields), ...json })}`;
       return `/geocoder/${addresses}/onelineaddress?${queryText({ address, ...data(fields), ...json })}`;
     };
   },
   document(body, question) {
-    const found = 'address' in question ? matchesOf(body).map(placeOf) : placeAt(body, question);
-    return documentOf(found, question, sources[source].text, found.length > 1);
+    const found = 'address' in question ? matchesOf(body).map(censusPlace) : placeAt(body, question);
+    return geocodeDocument(found, question, sources[source].text, found.length > 1);
   },
   batch: (options, questionOf, context) => censusBatch(options, questionOf, censusData(options, context)),
 };
@@ -62,18 +62,18 @@ function pointQuery({ lat, lon }: Question & { lat: number; lon: number }) {
   return { x: String(lon), y: String(lat) };
 }
 
-function resultOf(body: Value): JsonObject {
+function resultIn(body: Value): JsonObject {
   if (isObject(body) && isObject(body.result)) return body.result;
   throw new Failure('answer', `expected a result, found ${excerpt(jsonOf(body))}`);
 }
 
 function matchesOf(body: Value): JsonObject[] {
-  const { addressMatches } = resultOf(body);
+  const { addressMatches } = resultIn(body);
   if (Array.isArray(addressMatches)) return addressMatches.filter(isObject);
   throw new Failure('answer', `expected a list of addressMatches, found ${excerpt(jsonOf(body))}`);
 }
 
-function placeOf({ matchedAddress, coordinates, addressComponents, geographies }: JsonObject): FoundPlace {
+function censusPlace({ matchedAddress, coordinates, addressComponents, geographies }: JsonObject): FoundPlace {
   const { x = null, y = null } = isObject(coordinates) ? coordinates : {};
   const { city, state, zip } = isObject(addressComponents) ? addressComponents : {};
   const place = matchedPlace(textIn({ text: matchedAddress ?? null }, 'text') ?? '', y, x);
@@ -92,7 +92,7 @@ function placeOf({ matchedAddress, coordinates, addressComponents, geographies }
 
 /** The units of the census around a point. */
 function placeAt(body: Value, question: Question): FoundPlace[] {
-  const { geographies } = resultOf(body);
+  const { geographies } = resultIn(body);
   if (!isObject(geographies)) throw new Failure('answer', `expected geographies, found ${excerpt(jsonOf(body))}`);
   const fips = fipsOf(geographies);
   if ('address' in question || !fips) return [];

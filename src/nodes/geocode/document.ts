@@ -33,7 +33,12 @@ export function placesFor(found: readonly FoundPlace[], question: Question): rea
 }
 
 /** The answer document for the places found, best first. */
-export function documentOf(found: readonly FoundPlace[], question: Question, attribution: string, isAmbiguous = false): LookupDocument {
+export function geocodeDocument(
+  found: readonly FoundPlace[],
+  question: Question,
+  attribution: string,
+  isAmbiguous = false,
+): LookupDocument {
   const [first] = found;
   if (!first) return { ...noPlace, ambiguous: isAmbiguous, attribution };
   const { lat, lon, level, fips } = first;

@@ -4,7 +4,7 @@ import { addressText } from '../../core/lookups/geocode.ts';
 import { sources } from '../../core/lookups/sources.ts';
 import { isObject, type JsonObject, jsonOf, type Value } from '../../core/value/value.ts';
 import { queryText } from '../server-lookup.ts';
-import { documentOf, type FoundPlace, isElsewhere, type Level, placesFor, pointIn, textIn } from './document.ts';
+import { type FoundPlace, geocodeDocument, isElsewhere, type Level, placesFor, pointIn, textIn } from './document.ts';
 import type { Provider } from './provider.ts';
 import type { Question } from './question.ts';
 
@@ -22,9 +22,9 @@ export const nominatim: Provider = {
   headers: { 'Accept-Language': 'en' },
   paths: () => pathOf,
   document(body, question) {
-    const found = resultsOf(body, question);
-    const places = placesFor(found.map(placeOf), question);
-    return documentOf(places, question, sources[source].text, 'address' in question && isAmbiguous(places));
+    const found = nominatimResults(body, question);
+    const places = placesFor(found.map(nominatimPlace), question);
+    return geocodeDocument(places, question, sources[source].text, 'address' in question && isAmbiguous(places));
   },
 };
 
@@ -40,7 +40,7 @@ function pathOf(question: Question): string {
 }
 
 /** The results of a search are a list, that of a point is one object. */
-function resultsOf(body: Value, question: Question): JsonObject[] {
+function nominatimResults(body: Value, question: Question): JsonObject[] {
   if ('address' in question && Array.isArray(body)) return body.filter(isObject);
   if (!('address' in question) && isObject(body)) {
     const { error } = body;
@@ -74,7 +74,7 @@ interface Weighed extends FoundPlace {
   readonly importance: number;
 }
 
-function placeOf(result: JsonObject): Weighed {
+function nominatimPlace(result: JsonObject): Weighed {
   const address = isObject(result.address) ? result.address : {};
   const subdivision = textIn(address, 'ISO3166-2-lvl4', 'ISO3166-2-lvl3', 'ISO3166-2-lvl6');
   return {

@@ -4,7 +4,7 @@ import { addressText } from '../../core/lookups/geocode.ts';
 import { sources } from '../../core/lookups/sources.ts';
 import { isObject, type JsonObject, jsonOf, type Value } from '../../core/value/value.ts';
 import { queryText } from '../server-lookup.ts';
-import { documentOf, type FoundPlace, isElsewhere, type Level, placesFor, pointIn, textIn } from './document.ts';
+import { type FoundPlace, geocodeDocument, isElsewhere, type Level, placesFor, pointIn, textIn } from './document.ts';
 import type { Provider } from './provider.ts';
 
 const source = 'openstreetmap';
@@ -24,12 +24,12 @@ export const photon: Provider = {
     return `/reverse?${queryText({ lat: String(question.lat), lon: String(question.lon) })}`;
   },
   document(body, question) {
-    const found = placesFor(featuresOf(body).map(placeOf), question);
+    const found = placesFor(featuresOf(body).map(photonPlace), question);
     const [first, ...others] = found;
     // An answer tells no sizes of towns: only houses and streets are ambiguous for certain.
     const isExact = first?.level === 'house' || first?.level === 'street';
     const isAmbiguous = 'address' in question && isExact && others.some((other) => isElsewhere(first, other));
-    return documentOf(found, question, sources[source].text, isAmbiguous);
+    return geocodeDocument(found, question, sources[source].text, isAmbiguous);
   },
 };
 
@@ -46,7 +46,7 @@ const levels: Readonly<Record<string, Level>> = {
   county: 'region',
 };
 
-function placeOf({ geometry, properties }: JsonObject): FoundPlace {
+function photonPlace({ geometry, properties }: JsonObject): FoundPlace {
   const [lon, lat] = isObject(geometry) && Array.isArray(geometry.coordinates) ? geometry.coordinates : [];
   const about = isObject(properties) ? properties : {};
   const type = textIn(about, 'type') ?? '';

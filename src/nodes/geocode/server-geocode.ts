@@ -74,7 +74,7 @@ export function serverGeocode(
       check(response) {
         refuseUnsuccessful(response, settings);
         // An answer of another shape is a failure, which is not cached.
-        if (!batch) provider.document(bodyOf(response), sampleOf(options));
+        if (!batch) provider.document(jsonBodyOf(response), sampleQuestion(options));
       },
     },
     prepare(fields) {
@@ -83,7 +83,7 @@ export function serverGeocode(
       return batch ? batch.request(new Map([[1, fields]])) : requests.get(pathOf(asked, fields));
     },
     document(response, _, record) {
-      if (!batch) return provider.document(bodyOf(response as HttpResponse), question.render(record as Fields) as Question);
+      if (!batch) return provider.document(jsonBodyOf(response as HttpResponse), question.render(record as Fields) as Question);
       const document = batch.documents(response as HttpResponse).get(1);
       if (!document) throw new Failure('answer', 'the answer lacks this record');
       return document;
@@ -91,12 +91,12 @@ export function serverGeocode(
   };
 }
 
-function bodyOf(response: HttpResponse): Value {
+function jsonBodyOf(response: HttpResponse): Value {
   return readBody(response, 'json', true) ?? null;
 }
 
 /** A question of the node's kind. */
-function sampleOf({ point }: GeocodeOptions): Question {
+function sampleQuestion({ point }: GeocodeOptions): Question {
   return point ? { lat: 0, lon: 0, maxDistance: 0 } : { address: '' };
 }
 

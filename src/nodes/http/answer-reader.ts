@@ -29,18 +29,18 @@ export function answerReader(options: HttpOptions, parts: ReadParts): CallPolicy
   const { rules } = parts;
   return (response: HttpResponse, request?: HttpRequest, record?: Fields): HttpAnswer => {
     if (!matches(options.success, response.status)) throw notSuccess(options, response, request, rules);
-    const read = () => answerOf(response, neededBody(options, parts, response));
+    const read = () => httpAnswer(response, neededBody(options, parts, response));
     return rules ? ruledAnswer(rules, { read, readPartly: () => partOf(rules, options, response), record }) : read();
   };
 }
 
-function answerOf(response: HttpResponse, body: Value | undefined): HttpAnswer {
+function httpAnswer(response: HttpResponse, body: Value | undefined): HttpAnswer {
   return { status: response.status, header: response.header, body, response };
 }
 
 /** The answer as the rules see it if its body cannot be read as the node needs it. */
 function partOf(rules: AnswerRules, { response: mode }: HttpOptions, response: HttpResponse): HttpAnswer {
-  return answerOf(response, rules.names('body') ? readIfPossible(response, mode) : undefined);
+  return httpAnswer(response, rules.names('body') ? readIfPossible(response, mode) : undefined);
 }
 
 interface RuledReading {
@@ -72,7 +72,7 @@ function notSuccess(
   const { status, retryAfterMs } = response;
   const isUnsigned = (status === 401 || status === 403) && request?.hostFromData !== undefined && request.auth === undefined;
   const reason = isUnsigned ? ' (no credential was sent: the flow does not name this origin literally)' : '';
-  const message = rules?.messageIn(answerOf(response, readIfPossible(response, options.response))) ?? answerMessage(response);
+  const message = rules?.messageIn(httpAnswer(response, readIfPossible(response, options.response))) ?? answerMessage(response);
   return new Failure('http', message + reason, { status, retryable: matches(options.retry.on, status), retryAfterMs });
 }
 

@@ -84,7 +84,7 @@ export class Batching {
     const item = this.#renderItem(fields);
     const batch = this.#batchFor(fields);
     const bytes = batch.bytesOf(item);
-    if (bytes > batch.maxBytes) throw tooLarge(bytes - batch.maxBytes);
+    if (bytes > batch.maxBytes) throw batchTooLarge(bytes - batch.maxBytes);
     const question = this.#hasOwnList || key === undefined ? undefined : { key, text: comparedText(item) };
     return { batch, fields, item, key, bytes, question };
   }
@@ -184,7 +184,7 @@ function unfindable(field: string): Failure {
   return new Failure('mapping', `"${field}" is null, and nothing in an answer is found by that (batch.match)`, { sent: false });
 }
 
-function tooLarge(bytes: number): Failure {
+function batchTooLarge(bytes: number): Failure {
   return new Failure('request', `a body with only this record is ${bytes} bytes larger than batch.max_bytes`, { sent: false });
 }
 

@@ -14,7 +14,7 @@ import { answerReader, type HttpAnswer } from './answer-reader.ts';
 import { Batching, type BatchParts, batchReads, listField } from './batching.ts';
 import { callPages } from './call-pages.ts';
 import { type HttpOptions, httpOptions } from './http-options.ts';
-import { checkList, checkOptions, needsJson } from './option-checks.ts';
+import { checkHttpOptions, checkList, needsJson } from './option-checks.ts';
 import { compilePaging, type Paging } from './paging.ts';
 import { bodyCredentials, payloadOf } from './request-body.ts';
 import { compileRequest, fieldsIn } from './request-template.ts';
@@ -48,7 +48,7 @@ function buildHttp(options: HttpOptions, context: BuildContext): Node {
   const all = [...fieldsIn(options, connection), ...request.reads];
   const isList = ({ field, at }: FieldUse) => options.batch !== undefined && field === listField && at[0] === payloadOf(options)?.name;
   const uses = all.filter((use) => !isList(use));
-  checkOptions(options, mapping, context);
+  checkHttpOptions(options, mapping, context);
   if (options.batch)
     checkList(
       options,
@@ -115,7 +115,7 @@ function policyOf(options: HttpOptions, connection: MaybeConnection, mapping: Ma
     ...(maxAgeMs !== undefined && {
       cache: {
         maxAgeMs,
-        key: (request: HttpRequest, record?: Fields) => cacheKey(request, options, rules?.names('record') ? record : undefined),
+        key: (request: HttpRequest, record?: Fields) => httpCacheKey(request, options, rules?.names('record') ? record : undefined),
       },
     }),
   };
@@ -125,7 +125,7 @@ function policyOf(options: HttpOptions, connection: MaybeConnection, mapping: Ma
  * Everything that makes two requests the same, with the credential's name only. Not the idempotency key, which differs for
  * every record. The rules for success are part of it: an answer that was a success for one node may be none for another.
  */
-function cacheKey(
+function httpCacheKey(
   { method, origin, path, headers, body, secretBody, auth, followAny }: HttpRequest,
   options: HttpOptions,
   record: Fields | undefined,

@@ -5,9 +5,9 @@ import type { HttpOptions } from './http-options.ts';
 import { payloadOf } from './request-body.ts';
 
 /** Reports options that contradict each other, and warns of those that are likely not meant. */
-export function checkOptions(options: HttpOptions, mapping: Mapping | undefined, { problem, warn }: BuildContext): void {
+export function checkHttpOptions(options: HttpOptions, mapping: Mapping | undefined, { problem, warn }: BuildContext): void {
   const { paginate, batch, cache, map, response } = options;
-  checkBody(options, problem);
+  checkBodyOptions(options, problem);
   for (const option of response === 'text' ? lookingInto(options, mapping) : []) {
     warn([option], 'the answer is read as text: only $body, $status and $headers.NAME find something in it');
   }
@@ -19,7 +19,7 @@ export function checkOptions(options: HttpOptions, mapping: Mapping | undefined,
 }
 
 /** Reports a body where none can be, and more than one. */
-function checkBody(options: HttpOptions, problem: BuildContext['problem']): void {
+function checkBodyOptions(options: HttpOptions, problem: BuildContext['problem']): void {
   const { method } = options;
   const [first, ...others] = (['body', 'form', 'text'] as const).filter((name) => options[name] !== undefined);
   for (const name of others) problem([name], `expected at most one of body, form and text, found ${first} and ${name}`);

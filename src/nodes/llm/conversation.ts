@@ -96,7 +96,7 @@ export class Conversation extends RequestCall {
       const cost = usage && costOf(price, usage);
       spending.end(cost);
       if (usage) {
-        this.#usage = sumOf(this.#usage, usage);
+        this.#usage = usageSum(this.#usage, usage);
         context.report({ type: 'tokens', input: usage.input, output: usage.output, cost });
       }
     }
@@ -120,7 +120,7 @@ export function costOf(price: TokenPrice | undefined, { input, output, cached }:
   return price && rounded(((input - cached) * price.input + cached * price.cached + output * price.output) / 1e6);
 }
 
-function sumOf(one: Usage, other: Usage): Usage {
+function usageSum(one: Usage, other: Usage): Usage {
   return { input: one.input + other.input, output: one.output + other.output, cached: one.cached + other.cached };
 }
 

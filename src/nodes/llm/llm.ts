@@ -39,7 +39,7 @@ const defaultConcurrency = 8;
 function buildLlm(options: LlmOptions, context: BuildContext): Node | undefined {
   const connection = options.connection === undefined ? undefined : (context.connection(options.connection) ?? null);
   const provider: Provider = providers[options.provider];
-  checkOptions(options, provider, context);
+  checkLlmOptions(options, provider, context);
   const schema = options.output ? schemaOf(options.output) : (options.schema as JsonObject | undefined);
   const check = tryOption(context, ['schema'], () => schema && new OutputCheck(schema));
   const mapping = tryOption(context, ['map'], () => compileMapping(options.map ?? defaultMap(schema), options.when_empty));
@@ -69,7 +69,7 @@ function buildLlm(options: LlmOptions, context: BuildContext): Node | undefined 
     },
     accept: (response) => acceptAnswer(parts, response as HttpResponse),
     read: (fields, answer) => readMapped(mapping, fields, answer),
-    ...(maxAgeMs !== undefined && { cache: { maxAgeMs, key: (asked: ActionRequest) => cacheKey(options, asked as HttpRequest) } }),
+    ...(maxAgeMs !== undefined && { cache: { maxAgeMs, key: (asked: ActionRequest) => llmCacheKey(options, asked as HttpRequest) } }),
     credentials: needsOf(auth, connection, request.origin),
     expands: mapping.expands,
     maxCalls: 1,
@@ -163,11 +163,11 @@ function defaultMap(schema: JsonObject | undefined): WrittenMap {
 }
 
 /** Everything that makes two questions the same. */
-function cacheKey({ provider, output, schema }: LlmOptions, { origin, path, body }: HttpRequest): string {
+function llmCacheKey({ provider, output, schema }: LlmOptions, { origin, path, body }: HttpRequest): string {
   return jsonOf(['llm', provider, origin + path, body ?? null, (output ?? schema ?? null) as Value]);
 }
 
-function checkOptions(options: LlmOptions, provider: Provider, { problem }: BuildContext): void {
+function checkLlmOptions(options: LlmOptions, provider: Provider, { problem }: BuildContext): void {
   const { connection, base_url: baseUrl, output, schema, max_cost: maxCost, price } = options;
   for (const name of provider.lacks) {
     if (options[name] !== undefined && options[name] !== false) problem([name], `${options.provider} has no ${name}; leave it out`);

@@ -36,12 +36,12 @@ export function acceptAnswer(parts: AnswerParts, response: HttpResponse): ModelA
   if (finish === 'length') {
     throw unusable(`the answer was cut off at max_tokens: ${maxTokens}; allow more`, text, usage, false);
   }
-  const output = check ? checked(check, text, usage) : null;
+  const output = check ? checkedOutput(check, text, usage) : null;
   const document = { text, output, model: model ?? parts.model, finish };
   return withUsage({ status: response.status, header: response.header, body: document, response, usage }, usage, parts.price);
 }
 
-function checked(check: OutputCheck, text: string, usage: Usage): Value {
+function checkedOutput(check: OutputCheck, text: string, usage: Usage): Value {
   try {
     return check.read(text);
   } catch (error) {

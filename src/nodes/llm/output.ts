@@ -60,7 +60,7 @@ export class OutputCheck {
   /** The value in a text of a model, digits unchanged. Throws an Error that says what does not fit. */
   read(text: string): Value {
     const json = unfenced(text);
-    const { error } = this.#schema.safeParse(parsed(json));
+    const { error } = this.#schema.safeParse(parsedOutput(json));
     const [issue] = error?.issues ?? [];
     if (issue)
       throw new Error(
@@ -70,7 +70,7 @@ export class OutputCheck {
   }
 }
 
-function parsed(json: string): unknown {
+function parsedOutput(json: string): unknown {
   try {
     return JSON.parse(json);
   } catch {

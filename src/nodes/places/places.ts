@@ -43,7 +43,7 @@ const defaultTimeoutMs = 30_000;
 function buildPlaces(written: PlacesOptions, context: BuildContext): Node | undefined {
   const kind = kinds[written.lookup];
   const options = kind.settle?.(written) ?? { ...written, timeout: written.timeout ?? defaultTimeoutMs };
-  checkOptions(written, kind, context);
+  checkPlacesOptions(written, kind, context);
   const lookup = kind.build(options, context);
   if (!lookup) return undefined;
   if (options.file !== undefined && options.source !== 'file') context.problem(['file'], 'expected source: file beside file');
@@ -53,7 +53,7 @@ function buildPlaces(written: PlacesOptions, context: BuildContext): Node | unde
   return lookupNode(options, lookup, isPublic ? { ...context, overrides: {} } : context);
 }
 
-function checkOptions(options: PlacesOptions, kind: Kind, context: BuildContext): void {
+function checkPlacesOptions(options: PlacesOptions, kind: Kind, context: BuildContext): void {
   const { lookup } = options;
   const own = optionsOf(kind);
   for (const option of new Set(Object.values(kinds).flatMap(optionsOf))) {

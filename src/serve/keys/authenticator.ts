@@ -51,12 +51,12 @@ export class Authenticator {
   constructor(readonly options: AuthenticatorOptions) {}
 
   authenticate({ authorization, xApiKey, query, address }: KeyRequest): Authentication {
-    if (hasKey(query)) return refusal('key-in-query', `a key must not stand in the address, where logs show it\nsend it as ${sending}`);
+    if (hasKey(query)) return refusedKey('key-in-query', `a key must not stand in the address, where logs show it\nsend it as ${sending}`);
     const bearer = tokenOf(authorization);
     const other = xApiKey?.trim() || undefined;
-    if (bearer !== undefined && other !== undefined) return refusal('bad-request', `expected ${sending}, found both`);
+    if (bearer !== undefined && other !== undefined) return refusedKey('bad-request', `expected ${sending}, found both`);
     const value = bearer ?? other;
-    if (value === undefined) return refusal('key-missing', `expected ${sending}`);
+    if (value === undefined) return refusedKey('key-missing', `expected ${sending}`);
     const key = isKeyValue(value) ? this.options.keys.lookUp(keyHash(value)) : undefined;
     if (!key) return this.#failed({ address, problem: 'key-invalid', key: undefined }, 'the key is not known here, or was revoked');
     if (keyState(key, this.options.keys.clock.wallNow()) === 'expired')
@@ -67,12 +67,12 @@ export class Authenticator {
   #failed(attempt: RefusedAttempt, detail: string): Authentication {
     const { isFirst, retryAfterS } = this.options.failures.add(attempt.address);
     if (isFirst) this.options.refused(attempt);
-    if (retryAfterS === undefined) return refusal(attempt.problem, detail);
+    if (retryAfterS === undefined) return refusedKey(attempt.problem, detail);
     return { refusal: { problem: 'rate-limited', detail: 'too many attempts with keys that are not let in', retryAfterS } };
   }
 }
 
-function refusal(problem: KeyProblem, detail: string): Authentication {
+function refusedKey(problem: KeyProblem, detail: string): Authentication {
   return { refusal: { problem, detail } };
 }
 

@@ -2,7 +2,7 @@ import type { FastifyInstance } from 'fastify';
 import * as z from 'zod';
 import { bookPath } from '../../cli/run/run-ledger.ts';
 import { sums } from '../../cli/show/credits.ts';
-import { rounded } from '../../core/spending.ts';
+import { rounded, sumOfCredits } from '../../core/spending.ts';
 import { type Book, monthOf, openBook, type Spent } from '../../io/ledger/book.ts';
 import { heldCredits } from '../../io/ledger/holds.ts';
 import type { Billing } from '../../ui/page/shapes.ts';
@@ -44,7 +44,7 @@ function withBook<Result>(home: string, act: (book: Book) => Result): Result {
 function billingOf(book: Book, server: Server, limits: Billing['limits']): Billing {
   const { name: month, endMs } = monthOf(Date.now());
   const [spent, allowance, held] = [book.spent(month), book.limit(), rounded(heldCredits(book, month))];
-  const used = rounded(spent.reduce((sum, { credits }) => sum + credits, 0));
+  const used = sumOfCredits(spent);
   const keys = server.keys.store.list();
   const names = keyNames(keys);
   return {

@@ -8,7 +8,7 @@ import { createQuietTerminal } from '../../cli/serve/quiet-terminal.ts';
 import type { Terminal } from '../../cli/terminal.ts';
 import { AutomateError, Failure } from '../../core/failure.ts';
 import { compileSavedConnection } from '../../flow/saved-connection.ts';
-import { changeConnections, type SavedConnections, savedConnections } from '../../io/connections.ts';
+import { changeConnections, readConnections, type SavedConnections } from '../../io/connections.ts';
 import type { Connection, ConnectionTest } from '../../ui/page/shapes.ts';
 import { addRoutes } from '../app.ts';
 import { Caller } from '../caller.ts';
@@ -50,7 +50,7 @@ export function addConnectionRoutes(app: FastifyInstance, server: Server): void 
       schema: { body },
       handler: async (request, reply) => {
         const given = request.body as Body;
-        await save(given, request, server);
+        await saveFromPage(given, request, server);
         server.audit(page, request, 'connection.add', given.name);
         return reply.code(201).send({ name: given.name });
       },
@@ -89,7 +89,7 @@ function without(name: string) {
 }
 
 function savedName(name: string): string {
-  if (Object.hasOwn(savedConnections(process.env), name)) return name;
+  if (Object.hasOwn(readConnections(process.env), name)) return name;
   throw new Problem('not-found', `there is no connection "${name}"`);
 }
 
@@ -98,7 +98,7 @@ function optionsOf({ shared: { env, cacert, allowHttp } }: Server) {
 }
 
 function shownConnections(tests: ReadonlyMap<string, { readonly at: string; readonly problem: string }>): Connection[] {
-  return Object.entries(savedConnections(process.env)).map(([name, { type, base_url, url, command, auth: written }]) => {
+  return Object.entries(readConnections(process.env)).map(([name, { type, base_url, url, command, auth: written }]) => {
     const { type: method, credential } = (Array.isArray(written) ? written[0] : (written ?? {})) as Record<string, unknown>;
     const test = tests.get(name);
     return {
@@ -124,9 +124,9 @@ function writtenOf({ type, name, url, auth: method }: Body, { shared: { allowHtt
   }
 }
 
-async function save(given: Body, request: FastifyRequest, server: Server): Promise<void> {
+async function saveFromPage(given: Body, request: FastifyRequest, server: Server): Promise<void> {
   const { written } = writtenOf(given, server);
-  if (Object.hasOwn(savedConnections(process.env), given.name))
+  if (Object.hasOwn(readConnections(process.env), given.name))
     throw new Problem('bad-request', `there is a connection "${given.name}" already: remove it first, or take another name`);
   await storeSecret(given, request, server);
   await saveConnection(given.name, written, { force: false });

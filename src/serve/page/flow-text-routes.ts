@@ -25,7 +25,7 @@ const page = new Caller(undefined);
 /** Adds the routes of a flow's text. Saving a map changes nothing else of the file. */
 export function addFlowTextRoutes(app: FastifyInstance, server: Server, { edit }: PageOptions): void {
   addRoutes(app, '/ui/flows/:flow/text', {
-    GET: { handler: async (request) => textOf(await seenFlow(server, page, request)) },
+    GET: { handler: async (request) => editableText(await seenFlow(server, page, request)) },
   });
   if (!edit) return;
   addRoutes(app, '/ui/flows/:flow/nodes/:node/map', {
@@ -41,7 +41,7 @@ export function addFlowTextRoutes(app: FastifyInstance, server: Server, { edit }
   });
 }
 
-function textOf({ text, plan }: ServedFlow): FlowText {
+function editableText({ text, plan }: ServedFlow): FlowText {
   const steps = plan?.steps ?? [];
   const nodes = nodeTexts(text).map(({ yaml, map }, index) => {
     const step = steps[index];

@@ -2,7 +2,7 @@ import type { FastifyInstance } from 'fastify';
 import * as z from 'zod';
 import { keySettings, overlapOf } from '../../cli/keys/keys-making.ts';
 import { AutomateError } from '../../core/failure.ts';
-import { type ApiKey, apiKeyJson, timeText } from '../../io/server/api-key.ts';
+import { type ApiKey, apiKeyJson, isoTime } from '../../io/server/api-key.ts';
 import type { MadeKey } from '../../io/server/keys.ts';
 import { addRoutes } from '../app.ts';
 import { Problem } from '../problem.ts';
@@ -87,8 +87,8 @@ function shownKeys(server: Server) {
     const pendingUse = usage.pending().findLast((count) => count.key === key.id)?.lastUsedAtMs;
     return {
       ...apiKeyJson(key),
-      revoked_at: timeText(key.revokedAtMs),
-      last_used_at: timeText(pendingUse ?? lastUses.get(key.id)),
+      revoked_at: isoTime(key.revokedAtMs),
+      last_used_at: isoTime(pendingUse ?? lastUses.get(key.id)),
       credits: { used: month.credits, quota: key.quota ?? null },
       days: daysOf(own),
     };

@@ -1,6 +1,6 @@
 import { nodeText, summaryOf } from '../../cli/show/tools.ts';
 import { excerpt } from '../../core/answer/response.ts';
-import { savedConnections } from '../../io/connections.ts';
+import { readConnections } from '../../io/connections.ts';
 import { cachedServer } from '../../io/mcp/tool-cache.ts';
 import { nodeTypes } from '../../nodes/index.ts';
 import type { Library } from '../../ui/page/shapes.ts';
@@ -11,7 +11,7 @@ export function libraryOf(): Library {
 }
 
 function connectionsOf(): Library['connections'] {
-  const saved = Object.entries(savedConnections(process.env)).filter(([, { type }]) => type === 'mcp');
+  const saved = Object.entries(readConnections(process.env)).filter(([, { type }]) => type === 'mcp');
   return saved.map(([name, written]) => {
     const cached = cachedServer(process.env, name, written);
     if (!cached) return { name, problem: 'its tools are not fetched yet: test the connection', tools: [] };

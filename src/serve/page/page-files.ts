@@ -14,13 +14,13 @@ const places = [
 
 /** Adds the page: every path of it is answered with the same file, and its script shows the place. It is open to all: the data are not. */
 export function addPageFiles(app: FastifyInstance): void {
-  const files = { index: read('index.html'), script: read('page.js'), style: read('page.css') };
+  const files = { index: readAsset('index.html'), script: readAsset('page.js'), style: readAsset('page.css') };
   for (const place of places) addFile(app, place, 'text/html; charset=utf-8', files.index);
   addFile(app, '/assets/page.js', 'text/javascript; charset=utf-8', files.script);
   addFile(app, '/assets/page.css', 'text/css; charset=utf-8', files.style);
 }
 
-function read(name: string): Buffer {
+function readAsset(name: string): Buffer {
   return readFileSync(`${folder}${name}`);
 }
 

@@ -1,6 +1,6 @@
 import type { FastifyRequest } from 'fastify';
 import type { ServeOptions } from '../../cli/serve/serve-options.ts';
-import { count, counted } from '../../cli/show/number.ts';
+import { counted, formatCount } from '../../cli/show/number.ts';
 import type { Actor } from '../../io/server/audit.ts';
 
 /** The facts about the server that the page shows. */
@@ -22,8 +22,8 @@ export function actorOf({ ip: address }: FastifyRequest): Actor {
 /** The limits of the server for the page. */
 export function shownLimits({ maxRuns, maxQueue, maxUpload, maxDisk, keep }: ServeOptions): PageOptions['limits'] {
   return [
-    { name: 'runs at once', value: count(maxRuns) },
-    { name: 'waiting runs', value: count(maxQueue) },
+    { name: 'runs at once', value: formatCount(maxRuns) },
+    { name: 'waiting runs', value: formatCount(maxQueue) },
     { name: 'size of a body', value: sizeText(maxUpload) },
     { name: 'space of all runs', value: sizeText(maxDisk) },
     { name: 'ended runs are kept for', value: counted(Math.round(keep / 86_400_000), 'day') },
@@ -31,5 +31,5 @@ export function shownLimits({ maxRuns, maxQueue, maxUpload, maxDisk, keep }: Ser
 }
 
 function sizeText(bytes: number): string {
-  return bytes >= 1e9 ? `${count(bytes / 1e9)} GB` : `${count(bytes / 1e6)} MB`;
+  return bytes >= 1e9 ? `${formatCount(bytes / 1e9)} GB` : `${formatCount(bytes / 1e6)} MB`;
 }

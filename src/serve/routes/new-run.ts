@@ -9,12 +9,12 @@ import type { RunFolder } from '../runs/run-folder.ts';
 import { keyOf } from '../runs/runs.ts';
 import type { ServedRun } from '../runs/served-run.ts';
 import type { StoredOptions } from '../runs/stored-run.ts';
-import { bodyFormat, checkBody, storeBody } from '../runs/upload.ts';
+import { bodyFormat, checkUpload, storeBody } from '../runs/upload.ts';
 import type { Server } from '../server.ts';
 import { runShape } from '../shapes.ts';
 import { type Audience, preferredWait, seenFlow } from './audience.ts';
 import { wholeNumber } from './query.ts';
-import { hashOf, namedRequest } from './replays.ts';
+import { namedRequest, requestHash } from './replays.ts';
 
 const maxErrors = z.string().transform((text, context) => {
   try {
@@ -98,8 +98,8 @@ async function newRun(server: Server, { request, flow, caller }: Asked): Promise
   try {
     const { bytes, hash } = await storeBody(request.raw, folder.input(inputFormat), body, server.limits.maxUpload);
     const named = namedRequest(request, caller, flow.id, 'run');
-    return await onceFor(server, { named, hash: hashOf(hash, JSON.stringify(request.query), inputFormat) }, folder, async () => {
-      await checkBody({ flow, folder, inputFormat, options, key: caller.key }, server.shared);
+    return await onceFor(server, { named, hash: requestHash(hash, JSON.stringify(request.query), inputFormat) }, folder, async () => {
+      await checkUpload({ flow, folder, inputFormat, options, key: caller.key }, server.shared);
       const given = { id, flow: flow.id, key: keyOf(caller.key), options, inputFormat, format: out ?? body.kind, bytes, retryOf: null };
       return server.runs.add(given, folder);
     });

@@ -52,7 +52,7 @@ export function addPreviewRoutes(app: FastifyInstance, server: Server, { base, c
         schema: { summary: 'What a run over these records would do; sends nothing', response: { 200: planShape } },
         handler: async (request) => {
           const caller = callerOf(request);
-          return planOf(server, await seenFlow(server, caller, request), request);
+          return runPlan(server, await seenFlow(server, caller, request), request);
         },
       },
     });
@@ -88,7 +88,7 @@ async function testText({ shared }: Server, flow: Flow, request: FastifyRequest,
   }
 }
 
-async function planOf({ shared, limits }: Server, flow: Flow, request: FastifyRequest): Promise<z.output<typeof planShape>> {
+async function runPlan({ shared, limits }: Server, flow: Flow, request: FastifyRequest): Promise<z.output<typeof planShape>> {
   validPlan(flow);
   const { kind, isGzip, charset } = bodyFormat(request.headers);
   const format = { kind, gzip: isGzip };

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Caller } from '../caller.ts';
-import { idempotencyKey, type KeptAnswer, type NamedRequest } from '../idempotency.ts';
+import { type KeptAnswer, type NamedRequest, readIdempotencyKey } from '../idempotency.ts';
 import { Problem, type ProblemName } from '../problem.ts';
 import type { Server } from '../server.ts';
 
@@ -10,12 +10,12 @@ const paid: readonly ProblemName[] = ['record-failed', 'call-timeout'];
 
 /** The request as its Idempotency-Key names it; absent without one. */
 export function namedRequest(request: FastifyRequest, caller: Caller, flow: string, kind: NamedRequest['kind']): NamedRequest | undefined {
-  const name = idempotencyKey(request.headers['idempotency-key']);
-  return name === undefined ? undefined : { key: caller.key?.id ?? '', name: hashOf(name), flow, kind };
+  const name = readIdempotencyKey(request.headers['idempotency-key']);
+  return name === undefined ? undefined : { key: caller.key?.id ?? '', name: requestHash(name), flow, kind };
 }
 
 /** The hash of what a repeated request has to have in common with the first. */
-export function hashOf(...parts: readonly string[]): string {
+export function requestHash(...parts: readonly string[]): string {
   return createHash('sha256').update(JSON.stringify(parts)).digest('base64url');
 }
 

@@ -1,6 +1,7 @@
 import type { FastifyInstance } from 'fastify';
 import * as z from 'zod';
 import { bookPath } from '../../cli/run/run-ledger.ts';
+import { rounded, sumOfCredits } from '../../core/spending.ts';
 import { type Month, monthOf, openBook } from '../../io/ledger/book.ts';
 import { restOf } from '../../io/ledger/rest.ts';
 import { addRoutes } from '../app.ts';
@@ -55,9 +56,9 @@ function creditsOf({ key, month: { name: month }, home }: Asked, counted: number
   try {
     const own = book.spent(month).filter((spent) => spent.key === key.id);
     const all = restOf(book, 'allowance', { month, key });
-    const credits = rounded(Math.max(counted, sumOf(own)));
+    const credits = rounded(Math.max(counted, sumOfCredits(own)));
     const remaining = [...(key.quota === undefined ? [] : [Math.max(0, key.quota - credits)]), ...(all ? [all.limit - all.spent] : [])];
-    const spent = rounded(sumOf(book.spent(month)));
+    const spent = sumOfCredits(book.spent(month));
     const held = book.holds().filter((hold) => hold.month === month);
     return {
       credits,
@@ -67,7 +68,7 @@ function creditsOf({ key, month: { name: month }, home }: Asked, counted: number
         allowance: {
           limit: all?.limit ?? null,
           spent,
-          held: all?.held ?? sumOf(held),
+          held: all?.held ?? sumOfCredits(held),
           remaining: all?.remaining ?? null,
         },
       }),
@@ -75,12 +76,4 @@ function creditsOf({ key, month: { name: month }, home }: Asked, counted: number
   } finally {
     book.close();
   }
-}
-
-function sumOf(entries: readonly { readonly credits: number }[]): number {
-  return entries.reduce((sum, { credits }) => sum + credits, 0);
-}
-
-function rounded(credits: number): number {
-  return Math.round(credits * 1e6) / 1e6;
 }

@@ -8,7 +8,7 @@ import { callShape, flowShape } from '../shapes.ts';
 import { type Audience, preferredWait, seenFlow } from './audience.ts';
 import { addNewRunRoute } from './new-run.ts';
 import { addPreviewRoutes } from './previews.ts';
-import { answerOnce, hashOf, namedRequest } from './replays.ts';
+import { answerOnce, namedRequest, requestHash } from './replays.ts';
 import { addRunRoutes } from './runs.ts';
 
 const flowParams = z.object({ flow: z.string() });
@@ -48,7 +48,7 @@ export function addFlowRoutes(app: FastifyInstance, server: Server, audience: Au
         const waitMs = (preferredWait(request, 1, 60) ?? 30) * 1000;
         const call = { flow, fields: recordOfBody(request.body), key: caller.key, waitMs, gone: gone.signal };
         const named = namedRequest(request, caller, flow.id, 'call');
-        const hash = hashOf(textOfBody(request.body));
+        const hash = requestHash(textOfBody(request.body));
         return answerOnce(server, named, { request, reply, hash }, async () => {
           const { text, credits } = await server.calls.answer(call);
           server.count(caller, { records: 1, credits });

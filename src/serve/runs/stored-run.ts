@@ -55,13 +55,13 @@ export function sumOfTotals(one: Totals, other: Totals): Totals {
   return {
     retries: one.retries + other.retries,
     credits: one.credits + other.credits,
-    failures: merged([...one.failures, ...other.failures], ({ node, class: kind, status }) => `${node} ${kind} ${status}`, ['count']),
-    mapped: merged([...one.mapped, ...other.mapped], ({ node, path }) => `${node} ${path}`, ['found', 'of']),
+    failures: mergedCounts([...one.failures, ...other.failures], ({ node, class: kind, status }) => `${node} ${kind} ${status}`, ['count']),
+    mapped: mergedCounts([...one.mapped, ...other.mapped], ({ node, path }) => `${node} ${path}`, ['found', 'of']),
   };
 }
 
 /** Entries with the same name as one, with the sums of their counts. */
-function merged<Entry extends object, Count extends keyof Entry>(
+function mergedCounts<Entry extends object, Count extends keyof Entry>(
   entries: readonly Entry[],
   nameOf: (entry: Entry) => string,
   counts: readonly Count[],

@@ -136,7 +136,7 @@ export interface StoredBody {
 }
 
 /** Stores the text of the flow, and checks it with the header of the body. Throws a Problem. */
-export async function checkBody({ flow, folder, inputFormat, options, key }: StoredBody, shared: Shared): Promise<void> {
+export async function checkUpload({ flow, folder, inputFormat, options, key }: StoredBody, shared: Shared): Promise<void> {
   validPlan(flow);
   await writeDurably(folder.flow, flow.text);
   const { allowHttp, env } = shared;

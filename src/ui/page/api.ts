@@ -44,18 +44,18 @@ export async function logIn(token: string): Promise<void> {
 
 /** Ends the session. */
 export async function logOut(): Promise<void> {
-  await request('/session', { method: 'DELETE' }).catch(() => undefined);
+  await sendRequest('/session', { method: 'DELETE' }).catch(() => undefined);
   localStorage.removeItem(tokenName);
 }
 
 /** The answer of the server as JSON. Throws an ApiError. */
 export async function requestJson<Answer>(path: string, given: ApiRequest = {}): Promise<Answer> {
-  const response = await request(path, given);
+  const response = await sendRequest(path, given);
   return (response.status === 204 ? undefined : await response.json()) as Answer;
 }
 
 /** The answer of the server. Throws an ApiError for every status that is no success. */
-export async function request(path: string, { method = 'GET', json, body, headers, signal }: ApiRequest = {}): Promise<Response> {
+export async function sendRequest(path: string, { method = 'GET', json, body, headers, signal }: ApiRequest = {}): Promise<Response> {
   const all = new Headers(headers);
   all.set('X-Automate-Page', localStorage.getItem(tokenName) ?? '');
   if (json !== undefined) all.set('Content-Type', 'application/json');
@@ -65,7 +65,7 @@ export async function request(path: string, { method = 'GET', json, body, header
     throw new ApiError(unreachable);
   });
   if (response.ok) return response;
-  throw new ApiError(await problemOf(response));
+  throw new ApiError(await readProblem(response));
 }
 
 const unreachable: Problem = {
@@ -75,7 +75,7 @@ const unreachable: Problem = {
   detail: 'it may have been stopped; start it with: automate serve',
 };
 
-async function problemOf(response: Response): Promise<Problem> {
+async function readProblem(response: Response): Promise<Problem> {
   const title = `The server answered ${response.status}`;
   const given = (await response.json().catch(() => ({}))) as Partial<Problem>;
   return { type: 'unknown', title, detail: '', ...given, status: response.status };
@@ -83,7 +83,7 @@ async function problemOf(response: Response): Promise<Problem> {
 
 /** Saves a file of the server under a name: a plain link would not carry the page token. */
 export async function download(path: string, name: string): Promise<void> {
-  const response = await request(path);
+  const response = await sendRequest(path);
   const url = URL.createObjectURL(await response.blob());
   const link = document.createElement('a');
   Object.assign(link, { href: url, download: name });

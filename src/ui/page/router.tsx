@@ -64,14 +64,14 @@ export function matched(pattern: string, path: string): Readonly<Record<string, 
   if (expected.length !== found.length) return undefined;
   const parts: Record<string, string> = {};
   for (const [index, name] of expected.entries()) {
-    const part = decoded(found[index] ?? '');
+    const part = decodedSegment(found[index] ?? '');
     if (name.startsWith(':') && part !== '') parts[name.slice(1)] = part;
     else if (name !== part) return undefined;
   }
   return parts;
 }
 
-function decoded(part: string): string {
+function decodedSegment(part: string): string {
   try {
     return decodeURIComponent(part);
   } catch {

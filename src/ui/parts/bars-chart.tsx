@@ -1,4 +1,4 @@
-import { credits } from '../figures.ts';
+import { creditFigure } from '../figures.ts';
 import { inPercent } from './bar.tsx';
 import { Chart, y } from './chart.tsx';
 import { Table } from './table.tsx';
@@ -32,7 +32,7 @@ export function BarsChart({ label, titles: [names, values], bars }: BarsChartPro
   return (
     <Chart
       label={label}
-      yMarks={ticks.map((tick) => ({ at: tick / top, text: credits(tick) }))}
+      yMarks={ticks.map((tick) => ({ at: tick / top, text: creditFigure(tick) }))}
       xMarks={bars.flatMap(({ name }, index) => (index % every === 0 ? [{ at: index * width, text: name }] : []))}
       anchor="start"
       table={
@@ -41,7 +41,7 @@ export function BarsChart({ label, titles: [names, values], bars }: BarsChartPro
           rows={bars}
           columns={[
             { title: names, cell: ({ name }) => name },
-            { title: values, isNumber: true, cell: ({ value }) => credits(value) },
+            { title: values, isNumber: true, cell: ({ value }) => creditFigure(value) },
           ]}
         />
       }
@@ -54,7 +54,7 @@ export function BarsChart({ label, titles: [names, values], bars }: BarsChartPro
           width={inPercent(barShare * width)}
           {...{ y: y(value / top), height: y(0) - y(value / top), rx: 2 }}
         >
-          <title>{`${name}: ${credits(value)}`}</title>
+          <title>{`${name}: ${creditFigure(value)}`}</title>
         </rect>
       ))}
     </Chart>

@@ -1,4 +1,4 @@
-import { count, counted } from '../figures.ts';
+import { counted, countText } from '../figures.ts';
 import { Empty, Panel } from '../parts/panel.tsx';
 import { Table } from '../parts/table.tsx';
 import type { FailureView, RunView } from './run-view.ts';
@@ -23,7 +23,7 @@ export function Failures({ view }: { readonly view: RunView }) {
         columns={[
           { title: 'Node', cell: ({ node }) => node ?? 'input' },
           { title: 'Reason', isWide: true, cell: (group) => <Reason group={group} /> },
-          { title: 'Records', isNumber: true, cell: (group) => <strong class="bad">{count(group.count)}</strong> },
+          { title: 'Records', isNumber: true, cell: (group) => <strong class="bad">{countText(group.count)}</strong> },
           { title: 'First records', cell: ({ firstRecords, count: all }) => <span class="nowrap">{recordsText(firstRecords, all)}</span> },
         ]}
       />
@@ -51,15 +51,15 @@ function Reason({ group }: { readonly group: FailureView }) {
       {status === undefined ? kind : `${kind} ${status}`}
       {messages.map(({ text, count: times }) => (
         <small key={text}>
-          {!isOne && `${count(times)} × `}
+          {!isOne && `${countText(times)} × `}
           {text}
         </small>
       ))}
-      {shown < all && <small>{count(all - shown)} × other messages</small>}
+      {shown < all && <small>{countText(all - shown)} × other messages</small>}
     </>
   );
 }
 
 function recordsText(records: readonly number[], all: number): string {
-  return `${records.map(count).join(', ')}${all > records.length ? ', …' : ''}`;
+  return `${records.map(countText).join(', ')}${all > records.length ? ', …' : ''}`;
 }

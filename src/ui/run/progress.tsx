@@ -1,4 +1,4 @@
-import { count, counted, duration, percent } from '../figures.ts';
+import { counted, countText, duration, percent } from '../figures.ts';
 import { Bar, type BarPart } from '../parts/bar.tsx';
 import { Panel } from '../parts/panel.tsx';
 import type { RunView } from './run-view.ts';
@@ -7,14 +7,14 @@ import type { RunView } from './run-view.ts';
 export function Progress({ view }: { readonly view: RunView }) {
   const { counts, total } = view;
   const done = counts.written + counts.failed;
-  const title = total === undefined || total === done ? counted(done, 'record') : `${count(done)} of ${counted(total, 'record')}`;
+  const title = total === undefined || total === done ? counted(done, 'record') : `${countText(done)} of ${counted(total, 'record')}`;
   const share = shareOf(view, done);
   return (
     <Panel title={title} note={share === undefined || share >= 1 ? undefined : percent(share, 1)}>
       <Bar
         size="large"
-        label={`${count(counts.written)} written, ${count(counts.failed)} failed`}
-        parts={partsOf(view, done, share ?? 1)}
+        label={`${countText(counts.written)} written, ${countText(counts.failed)} failed`}
+        parts={barParts(view, done, share ?? 1)}
       />
       <CountsLine view={view} />
     </Panel>
@@ -30,7 +30,7 @@ function shareOf({ state, total, share }: RunView, done: number): number | undef
 /** A single failed record of a million is still seen. */
 const leastShare = 0.004;
 
-function partsOf({ counts }: RunView, done: number, share: number): BarPart[] {
+function barParts({ counts }: RunView, done: number, share: number): BarPart[] {
   if (done === 0) return [];
   const bad = counts.failed === 0 ? 0 : Math.max(leastShare, (counts.failed / done) * share);
   const parts: BarPart[] = [
@@ -64,7 +64,7 @@ function CountsLine({ view }: { readonly view: RunView }) {
 function Figure({ number, text, class: kind }: { readonly number: number; readonly text: string; readonly class?: string | undefined }) {
   return (
     <span>
-      <strong class={kind}>{count(number)}</strong> {text}
+      <strong class={kind}>{countText(number)}</strong> {text}
     </span>
   );
 }

@@ -1,4 +1,4 @@
-import { count, duration, rate } from '../figures.ts';
+import { countText, duration, rate } from '../figures.ts';
 import { inPercent } from '../parts/bar.tsx';
 import { Chart, plotHeight, y } from '../parts/chart.tsx';
 import { Table } from '../parts/table.tsx';
@@ -15,7 +15,7 @@ export function RatesChart({ buckets }: { readonly buckets: readonly RateBucket[
   return (
     <Chart
       label={ratesText(buckets)}
-      yMarks={ticks.map((tick) => ({ at: tick / top, text: count(tick) }))}
+      yMarks={ticks.map((tick) => ({ at: tick / top, text: countText(tick) }))}
       xMarks={timeTicks(endMs).map((ms) => ({ at: ms / endMs, text: ms === 0 ? '0' : duration(ms) }))}
       table={<RatesTable buckets={buckets} />}
     >
@@ -72,8 +72,8 @@ function RatesTable({ buckets }: { readonly buckets: readonly RateBucket[] }) {
       rows={buckets}
       columns={[
         { title: 'From', isNumber: true, cell: ({ startMs }) => (startMs === 0 ? '0' : duration(startMs)) },
-        { title: 'Written', isNumber: true, cell: ({ written }) => count(written) },
-        { title: 'Failed', isNumber: true, cell: ({ failed }) => count(failed) },
+        { title: 'Written', isNumber: true, cell: ({ written }) => countText(written) },
+        { title: 'Failed', isNumber: true, cell: ({ failed }) => countText(failed) },
         { title: 'Per second', isNumber: true, cell: (bucket) => rate(perSecond(bucket)) },
         ...(hasPauses ? [{ title: 'Paused', isNumber: true, cell: ({ pausedMs }: RateBucket) => duration(pausedMs) }] : []),
       ]}

@@ -1,4 +1,4 @@
-import { count, counted, credits, duration, rate } from '../figures.ts';
+import { counted, countText, creditFigure, duration, rate } from '../figures.ts';
 import { Empty, Panel } from '../parts/panel.tsx';
 import { type Tile, Tiles } from '../parts/tiles.tsx';
 import { Failures } from './failures.tsx';
@@ -66,7 +66,7 @@ function tilesOf(view: RunView): Tile[] {
     {
       label: 'Paused for rate limits',
       value: pauses.times === 0 ? 'never' : duration(pauses.totalMs),
-      note: pauses.times === 0 ? undefined : pauses.times === 1 ? 'once' : `${count(pauses.times)} times`,
+      note: pauses.times === 0 ? undefined : pauses.times === 1 ? 'once' : `${countText(pauses.times)} times`,
     },
   ];
 }
@@ -88,9 +88,9 @@ function peakText({ rates }: RunView): string | undefined {
 
 function creditsTile({ credits: { spent, saved, limit, allowance } }: RunView): Tile {
   const notes = [
-    ...(limit === undefined ? [] : [`of ${credits(limit)}`]),
-    ...(allowance === undefined ? [] : [`${credits(allowance.spent)} of ${credits(allowance.limit)} in ${allowance.month}`]),
-    ...(saved > 0 ? [`${credits(saved)} saved by the cache`] : []),
+    ...(limit === undefined ? [] : [`of ${creditFigure(limit)}`]),
+    ...(allowance === undefined ? [] : [`${creditFigure(allowance.spent)} of ${creditFigure(allowance.limit)} in ${allowance.month}`]),
+    ...(saved > 0 ? [`${creditFigure(saved)} saved by the cache`] : []),
   ];
-  return { label: 'Credits', value: credits(spent), note: notes.length > 0 ? notes.join(' · ') : undefined };
+  return { label: 'Credits', value: creditFigure(spent), note: notes.length > 0 ? notes.join(' · ') : undefined };
 }

@@ -1,4 +1,4 @@
-import { count, credits, duration, percent } from '../figures.ts';
+import { countText, creditFigure, duration, percent } from '../figures.ts';
 import { Bar } from '../parts/bar.tsx';
 import { Empty, Panel } from '../parts/panel.tsx';
 import { Table } from '../parts/table.tsx';
@@ -23,7 +23,7 @@ export function StatusTable({ view }: ViewProps) {
           rows={statuses}
           columns={[
             { title: 'Status', cell: ({ status }) => status },
-            { title: 'Answers', isNumber: true, cell: ({ count: times }) => count(times) },
+            { title: 'Answers', isNumber: true, cell: ({ count: times }) => countText(times) },
             { title: 'Share', isNumber: true, cell: ({ count: times }) => percent(times, all) },
             {
               title: '',
@@ -51,7 +51,7 @@ export function MappingTable({ view }: ViewProps) {
           ...(nodes.size > 1 ? [{ title: 'Node', cell: ({ node }: (typeof mapping)[number]) => node }] : []),
           { title: 'Field', cell: ({ field = '' }) => field },
           { title: 'Path', isWide: true, cell: ({ path }) => <code>{path}</code> },
-          { title: 'Found', isNumber: true, cell: ({ found, of }) => `${count(found)} of ${count(of)}` },
+          { title: 'Found', isNumber: true, cell: ({ found, of }) => `${countText(found)} of ${countText(of)}` },
           { title: '', cell: ({ found, of }) => <ShareBar part={found} of={of} isGood /> },
         ]}
       />
@@ -75,7 +75,7 @@ export function PausesTable({ view }: ViewProps) {
         columns={[
           { title: 'Server', isWide: true, cell: ({ gate }) => <code>{gate}</code> },
           { title: 'Reason', cell: ({ reason }) => reason },
-          { title: 'Times', isNumber: true, cell: (gate) => count(gate.times) },
+          { title: 'Times', isNumber: true, cell: (gate) => countText(gate.times) },
           { title: 'Stood still', isNumber: true, cell: ({ ms }) => duration(ms) },
         ]}
       />
@@ -95,8 +95,8 @@ export function LookupTables({ view }: ViewProps) {
             rows={lookups}
             columns={[
               { title: 'Node', cell: ({ node }) => node },
-              { title: 'Matched', isNumber: true, cell: ({ matched, of }) => `${count(matched)} of ${count(of)}` },
-              { title: 'Ambiguous', isNumber: true, cell: ({ ambiguous }) => count(ambiguous) },
+              { title: 'Matched', isNumber: true, cell: ({ matched, of }) => `${countText(matched)} of ${countText(of)}` },
+              { title: 'Ambiguous', isNumber: true, cell: ({ ambiguous }) => countText(ambiguous) },
               { title: '', isWide: true, cell: ({ matched, of }) => <ShareBar part={matched} of={of} isGood /> },
             ]}
           />
@@ -109,9 +109,9 @@ export function LookupTables({ view }: ViewProps) {
             rows={tokens}
             columns={[
               { title: 'Node', cell: ({ node }) => node },
-              { title: 'Input', isNumber: true, cell: ({ input }) => count(input) },
-              { title: 'Output', isNumber: true, cell: ({ output }) => count(output) },
-              { title: 'Cost', isNumber: true, cell: ({ cost }) => (cost === undefined ? '' : credits(cost)) },
+              { title: 'Input', isNumber: true, cell: ({ input }) => countText(input) },
+              { title: 'Output', isNumber: true, cell: ({ output }) => countText(output) },
+              { title: 'Cost', isNumber: true, cell: ({ cost }) => (cost === undefined ? '' : creditFigure(cost)) },
             ]}
           />
         </Panel>

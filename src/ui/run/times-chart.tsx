@@ -1,4 +1,4 @@
-import { count, duration, percent } from '../figures.ts';
+import { countText, duration, percent } from '../figures.ts';
 import { inPercent } from '../parts/bar.tsx';
 import { Chart, y } from '../parts/chart.tsx';
 import { Table } from '../parts/table.tsx';
@@ -17,7 +17,7 @@ export function TimesChart({ times }: { readonly times: ResponseTimesView }) {
   return (
     <Chart
       label={`half of them within ${duration(times.p50Ms)}, 95 % within ${duration(times.p95Ms)}, the longest ${duration(times.maxMs)}`}
-      yMarks={ticks.filter(Number.isInteger).map((tick) => ({ at: tick / top, text: count(tick) }))}
+      yMarks={ticks.filter(Number.isInteger).map((tick) => ({ at: tick / top, text: countText(tick) }))}
       xMarks={marksOf(buckets)}
       anchor="start"
       table={<TimesTable times={times} />}
@@ -30,7 +30,7 @@ export function TimesChart({ times }: { readonly times: ResponseTimesView }) {
           width={inPercent(barShare * width)}
           {...{ y: y(bucket.count / top), height: y(0) - y(bucket.count / top), rx: 2 }}
         >
-          <title>{`${rangeText(bucket)}: ${count(bucket.count)}`}</title>
+          <title>{`${bucketText(bucket)}: ${countText(bucket.count)}`}</title>
         </rect>
       ))}
     </Chart>
@@ -50,7 +50,7 @@ function marksOf(buckets: readonly Bucket[]) {
   );
 }
 
-function rangeText({ fromMs, toMs }: Bucket): string {
+function bucketText({ fromMs, toMs }: Bucket): string {
   return `${fromMs === 0 ? '0' : duration(fromMs)} to ${duration(toMs)}`;
 }
 
@@ -60,8 +60,8 @@ function TimesTable({ times }: { readonly times: ResponseTimesView }) {
       label="Response times"
       rows={times.buckets}
       columns={[
-        { title: 'Time', cell: rangeText },
-        { title: 'Responses', isNumber: true, cell: (bucket) => count(bucket.count) },
+        { title: 'Time', cell: bucketText },
+        { title: 'Responses', isNumber: true, cell: (bucket) => countText(bucket.count) },
         { title: 'Share', isNumber: true, cell: (bucket) => percent(bucket.count, times.count) },
       ]}
     />

@@ -21,7 +21,7 @@ import { refuseMissing } from '../../../io/records/readers/input.ts';
 import type { RunOptions } from '../run-options.ts';
 import { refusePlaces } from './output-places.ts';
 import { isFileOrFree, type OutputPlan, refuseExistingErrors, refuseExistingFiles } from './output-plan.ts';
-import { finishRun, keepsOld, partsOf, removeParts } from './replace.ts';
+import { finishRun, keepsOld, partPlan, removeParts } from './replace.ts';
 import { type FlowInFile, identityOf, identityOfRetry, refuseOtherRun } from './run-identity.ts';
 import { findJournal, type RetryClaim } from './unfinished-run.ts';
 
@@ -126,7 +126,7 @@ async function claimFile(flow: FlowInFile, options: RunOptions, plan: OutputPlan
   const identity = { ...(await identityOf(flow, options, plan)), ...(retry && identityOfRetry(retry.list)) };
   const found = await findJournal(path, options, plan, retry);
   const replaces = (options.replace ?? false) && !found?.isComplete;
-  const work = replaces ? partsOf(plan) : plan;
+  const work = replaces ? partPlan(plan) : plan;
   if (found) await refuseOtherFiles(found, identity, plan, work);
   const run = found?.run ?? randomUUID();
   return {

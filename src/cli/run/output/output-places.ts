@@ -6,7 +6,7 @@ import type { OutputPlan } from './output-plan.ts';
 
 /**
  * Refuses outputs that would overwrite the input, the flow, one another, the run's own files, or the home folder (`usage`), and
- * links that lead nowhere (`output-exists`): a later program would find the file at a place that somebody else chose.
+ * links that lead nowhere (`output-exists`): the file would be made in a place that the link's author chose.
  */
 export function refusePlaces(flow: string, options: RunOptions, plan: OutputPlan): void {
   const outputs: readonly NamedFile[] = [

@@ -10,7 +10,7 @@ import { isRegularFile } from '../../../io/output/sink.ts';
 import { isFileOrFree, type OutputPlan } from './output-plan.ts';
 
 /** The files that a run with --replace writes until it is complete: beside those that they will replace. */
-export function partsOf(plan: OutputPlan): OutputPlan {
+export function partPlan(plan: OutputPlan): OutputPlan {
   const { out, errors } = plan;
   return { ...plan, out: partPath(out), errors: errors !== undefined && isFileOrFree(errors) ? partPath(errors) : errors };
 }

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import { AutomateError } from '../../../core/failure.ts';
 import { dataFilesOf, type Plan } from '../../../core/plan.ts';
-import { fingerprint } from '../../../io/files/fingerprint.ts';
+import { inputFingerprint } from '../../../io/files/fingerprint.ts';
 import { fullPath, statOf } from '../../../io/files/stat.ts';
 import type { FailedList } from '../../../io/journal/failed-list.ts';
 import { errorsFileKey, type Identity } from '../../../io/journal/identity.ts';
@@ -29,7 +29,7 @@ const flowKey = 'the flow';
 
 /** True if a flow file is not as it was in an earlier run. */
 export async function hasChanged(flow: string, { [flowKey]: before }: Identity): Promise<boolean> {
-  return hashOf(await readFile(flow)) !== before;
+  return contentHash(await readFile(flow)) !== before;
 }
 
 const retryKey = 'the run whose failed records are retried';
@@ -50,13 +50,13 @@ export async function identityOf(flow: FlowInFile, options: RunOptions, output: 
   const { savedConnections } = flow.plan;
   return {
     'the version of automate': version,
-    [flowKey]: hashOf(await readFile(flow.file)),
-    ...(savedConnections.size > 0 ? { 'the saved connection': hashOf(JSON.stringify([...savedConnections])) } : {}),
+    [flowKey]: contentHash(await readFile(flow.file)),
+    ...(savedConnections.size > 0 ? { 'the saved connection': contentHash(JSON.stringify([...savedConnections])) } : {}),
     'the environment of its credentials': envOf(options.env),
     ...(await fingerprintOf(options.in)),
     ...Object.fromEntries(dataFilesOf(flow.plan).map((file) => [`the data file ${file}`, stateOf(file)])),
     'the way the input is read': JSON.stringify({ skip, limit, noInput, inFormat, delimiter, encoding }),
-    ...(set.length > 0 && { 'the fields of --set': hashOf(JSON.stringify(set)) }),
+    ...(set.length > 0 && { 'the fields of --set': contentHash(JSON.stringify(set)) }),
     [writingKey]: JSON.stringify({
       unordered,
       replace,
@@ -68,7 +68,7 @@ export async function identityOf(flow: FlowInFile, options: RunOptions, output: 
   };
 }
 
-function hashOf(content: string | Buffer): string {
+function contentHash(content: string | Buffer): string {
   return createHash('sha256').update(content).digest('hex').slice(0, 16);
 }
 
@@ -79,7 +79,7 @@ function stateOf(file: string): string {
 }
 
 async function fingerprintOf(input: string): Promise<Identity> {
-  return fingerprint(input).catch((error: unknown) => {
+  return inputFingerprint(input).catch((error: unknown) => {
     throw readError(input, error);
   });
 }

@@ -2,7 +2,7 @@ import { AutomateError } from '../../../core/failure.ts';
 import type { FailedList } from '../../../io/journal/failed-list.ts';
 import { type FoundJournal, readJournal } from '../../../io/journal/journal.ts';
 import { isRegularFile } from '../../../io/output/sink.ts';
-import { count, counted } from '../../show/number.ts';
+import { counted, formatCount } from '../../show/number.ts';
 import { shellWord } from '../../show/text.ts';
 import type { RunOptions } from '../run-options.ts';
 import { type OutputPlan, refuseExistingFiles } from './output-plan.ts';
@@ -67,7 +67,7 @@ export function unfinishedRun({ identity, checkpoint, parked }: FoundJournal, ou
   const done = checkpoint?.records ?? 0;
   const waiting = [...parked.keys()].filter((number) => number > done).length;
   const records = `${done === 0 ? 'no record' : counted(done, 'record')} ${done > 1 ? 'are' : 'is'} done`;
-  const finished = waiting === 0 ? '' : `, and ${count(waiting)} more finished after one that is not`;
+  const finished = waiting === 0 ? '' : `, and ${formatCount(waiting)} more finished after one that is not`;
   const isOfRetry = isRetry(identity);
   const command = isOfRetry ? `automate retry ${shellWord(out)}` : 'the same command line and';
   return new AutomateError(

@@ -1,6 +1,6 @@
 import { excerpt } from '../../../core/answer/response.ts';
 import type { Attribution } from '../../notices/attributions.ts';
-import { count, counted } from '../number.ts';
+import { counted, formatCount } from '../number.ts';
 import type { LookupCounts, Tally } from './tally.ts';
 
 /** The lines of a summary about lookups. */
@@ -10,15 +10,15 @@ export function lookupLines({ lookups }: Tally): string[] {
     const isAlone = all.filter(({ lookup }) => lookup === counts.lookup).length === 1;
     const name = `${counts.lookup}${isAlone ? '' : ` (${counts.node})`}`;
     const { cutOff, cutOffAt = 0 } = counts;
-    const cut = cutOff === 0 ? [] : [`  ${name} cut off at ${count(cutOffAt)}: ${counted(cutOff, 'record')}`];
+    const cut = cutOff === 0 ? [] : [`  ${name} cut off at ${formatCount(cutOffAt)}: ${counted(cutOff, 'record')}`];
     return [`  ${name}: ${countsText(counts)}`, ...cut];
   });
 }
 
 function countsText({ matched, of, ambiguous, firstAmbiguous = '', lacking }: LookupCounts): string {
-  const others = ambiguous === 0 ? '' : `, ambiguous: ${count(ambiguous)}, such as ${JSON.stringify(excerpt(firstAmbiguous, 60))}`;
-  const without = [...lacking].map(([field, times]) => `, ${excerpt(field, 60)}: ${count(times)} without a value`);
-  return `matched ${count(matched)} of ${count(of)}${others}${without.join('')}`;
+  const others = ambiguous === 0 ? '' : `, ambiguous: ${formatCount(ambiguous)}, such as ${JSON.stringify(excerpt(firstAmbiguous, 60))}`;
+  const without = [...lacking].map(([field, times]) => `, ${excerpt(field, 60)}: ${formatCount(times)} without a value`);
+  return `matched ${formatCount(matched)} of ${formatCount(of)}${others}${without.join('')}`;
 }
 
 /** The sources of a run's answers, as they want to be named: the last lines of its summary. */

@@ -1,5 +1,5 @@
 import { durationText } from '../../../core/duration.ts';
-import { count, counted, creditsText } from '../number.ts';
+import { counted, creditsText, formatCount } from '../number.ts';
 import type { Pauses } from './pauses.ts';
 import type { Share } from './reading.ts';
 import type { Tally } from './tally.ts';
@@ -50,9 +50,9 @@ export class ProgressLine {
       { text: this.#doneText(), rank: 0 },
       ...(rate === undefined ? [] : [{ text: rate, rank: 4 }]),
       ...(left === undefined ? [] : [{ text: `${wholeSeconds(left)} left`, rank: 3 }]),
-      { text: `${count(before.failed + tally.failed)} failed`, rank: 1 },
+      { text: `${formatCount(before.failed + tally.failed)} failed`, rank: 1 },
       ...(pause ? [{ text: `paused ${wholeSeconds(pause.leftMs)} (${pause.reason})`, rank: 2 }] : []),
-      ...(tally.retries > 0 ? [{ text: `${count(tally.retries)} retried`, rank: 5 }] : []),
+      ...(tally.retries > 0 ? [{ text: `${formatCount(tally.retries)} retried`, rank: 5 }] : []),
       ...(credits ? [{ text: creditsText(credits()), rank: 6 }] : []),
     ];
     return fitted(parts, width);
@@ -62,7 +62,7 @@ export class ProgressLine {
     const { tally, before, total, share } = this.#facts;
     const done = before.read + tally.read;
     const all = total();
-    if (all !== undefined) return `${count(done)}/${count(all)} (${percent(all === 0 ? 1 : done / all)})`;
+    if (all !== undefined) return `${formatCount(done)}/${formatCount(all)} (${percent(all === 0 ? 1 : done / all)})`;
     const known = share();
     return known ? `${counted(done, 'record')} (${percent(known.ofWhole)})` : counted(done, 'record');
   }
@@ -94,7 +94,7 @@ class RecentRate {
     const first = samples[0] ?? { ms, read };
     if (ms - first.ms < settledMs.rate) return undefined;
     const perSecond = ((read - first.read) / (ms - first.ms)) * 1000;
-    if (perSecond >= 10 || perSecond === 0) return `${count(Math.round(perSecond))}/s`;
+    if (perSecond >= 10 || perSecond === 0) return `${formatCount(Math.round(perSecond))}/s`;
     return perSecond >= 1 ? `${Number(perSecond.toFixed(1))}/s` : `${Number((perSecond * 60).toFixed(1))}/min`;
   }
 }

@@ -1,6 +1,6 @@
 import type { Item } from '../../../core/item.ts';
 import { allSteps, type Plan } from '../../../core/plan.ts';
-import { count } from '../number.ts';
+import { formatCount } from '../number.ts';
 
 /** From this number of records on, a public server is the wrong one. */
 const manyRecords = 1000;
@@ -21,5 +21,5 @@ export async function* warnOfMany(
 }
 
 function manyText(server: string): string {
-  return `more than ${count(manyRecords)} records may go to the public ${server} server, which takes one request in a second\nask your own server: connection: NAME`;
+  return `more than ${formatCount(manyRecords)} records may go to the public ${server} server, which takes one request in a second\nask your own server: connection: NAME`;
 }

@@ -64,11 +64,11 @@ export class RecordRates {
     this.#passPause(ms);
     this.#at(ms);
     const width = widthsMs.find((wide) => wide >= this.#widthMs() && ms <= wide * maxShown) ?? (widthsMs.at(-1) as number);
-    const shown = merged(this.#buckets, width / this.#widthMs()).slice(0, Math.floor(ms / width) + 1);
+    const shown = mergedBuckets(this.#buckets, width / this.#widthMs()).slice(0, Math.floor(ms / width) + 1);
     const all = shown.map((counts, index) => ({ startMs: index * width, ms: Math.min(width, ms - index * width), ...counts }));
     const last = all.at(-1);
     // A short rest would look like a high or a low rate.
-    if (all.length > 1 && last && last.ms < width / 2) all.splice(-2, 2, joined(all.at(-2) as Bucket, last));
+    if (all.length > 1 && last && last.ms < width / 2) all.splice(-2, 2, joinedBuckets(all.at(-2) as Bucket, last));
     return all;
   }
 
@@ -89,7 +89,7 @@ export class RecordRates {
   }
 
   #widen(): void {
-    this.#buckets = merged(this.#buckets, (widthsMs[this.#width + 1] as number) / this.#widthMs());
+    this.#buckets = mergedBuckets(this.#buckets, (widthsMs[this.#width + 1] as number) / this.#widthMs());
     this.#width++;
   }
 
@@ -114,7 +114,7 @@ export function addToRates(rates: RecordRates, event: Event): void {
 }
 
 /** The same in wider buckets. `times`: buckets that become one. */
-function merged(buckets: readonly Counts[], times: number): Counts[] {
+function mergedBuckets(buckets: readonly Counts[], times: number): Counts[] {
   const wider: Counts[] = [];
   for (const [index, counts] of buckets.entries()) {
     const at = Math.floor(index / times);
@@ -127,6 +127,6 @@ function added(one: Counts, other: Counts): Counts {
   return { written: one.written + other.written, failed: one.failed + other.failed, pausedMs: one.pausedMs + other.pausedMs };
 }
 
-function joined(one: Bucket, next: Bucket): Bucket {
+function joinedBuckets(one: Bucket, next: Bucket): Bucket {
   return { startMs: one.startMs, ms: one.ms + next.ms, ...added(one, next) };
 }

@@ -86,10 +86,10 @@ export function responseTimesJson(times: ResponseTimes): object {
 
 /** The median, the 95th percentile and the maximum, in ms. */
 export function typicalMs(times: ResponseTimes): readonly [p50: number, p95: number, max: number] {
-  return [rounded(times.percentileMs(0.5)), rounded(times.percentileMs(0.95)), rounded(times.maxMs)];
+  return [roundedMs(times.percentileMs(0.5)), roundedMs(times.percentileMs(0.95)), roundedMs(times.maxMs)];
 }
 
 /** Two significant digits, and no fractions of a ms. */
-function rounded(ms: number): number {
+function roundedMs(ms: number): number {
   return Math.max(1, Math.round(Number(ms.toPrecision(2))));
 }

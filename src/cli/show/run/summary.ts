@@ -5,7 +5,7 @@ import type { Ending } from '../../../core/event.ts';
 import type { Usage } from '../../../io/ledger/holds.ts';
 import { onOneLine } from '../../../io/records/errors.ts';
 import type { Attribution } from '../../notices/attributions.ts';
-import { count, counted, creditsText, creditText } from '../number.ts';
+import { counted, creditsText, creditText, formatCount } from '../number.ts';
 import { attributionLines, attributionsJson, lookupLines, lookupsJson } from './lookups.ts';
 import { responseTimeLines, responseTimesJson } from './response-times.ts';
 import type { FailureGroup, PathHits, Tally } from './tally.ts';
@@ -61,7 +61,7 @@ export const endings: Record<Ending, string> = {
 export function summaryText(tally: Tally, facts: SummaryFacts, colors: ChalkInstance): string {
   return [
     headline(tally, facts, colors),
-    ...(facts.resumedAfter > 0 ? [`  resumed after record ${count(facts.resumedAfter)}`] : []),
+    ...(facts.resumedAfter > 0 ? [`  resumed after record ${formatCount(facts.resumedAfter)}`] : []),
     ...(tally.stopReason === undefined ? [] : [`  reason: ${tally.stopReason}`]),
     ...parkedLines(tally),
     ...pauseLines(tally, facts),
@@ -105,7 +105,7 @@ function pauseLines({ ms }: Tally, { paused }: SummaryFacts): string[] {
 
 function parkedLines({ parked }: Tally): string[] {
   if (parked === 0) return [];
-  return [`  waiting: ${count(parked)} finished before an earlier record; --resume writes ${parked === 1 ? 'it' : 'them'} in turn`];
+  return [`  waiting: ${formatCount(parked)} finished before an earlier record; --resume writes ${parked === 1 ? 'it' : 'them'} in turn`];
 }
 
 type NextStep = SummaryFacts['next'][number];
@@ -145,14 +145,14 @@ function usageLines(usage: Usage | undefined, colors: ChalkInstance): string[] {
 function headline(tally: Tally, facts: SummaryFacts, colors: ChalkInstance): string {
   const { credits, exitCode, showsCredits, before } = facts;
   const color = exitCode === 0 ? colors.green : tally.ending === 'complete' ? colors.yellow : colors.red;
-  const rate = tally.ms > 0 ? ` (${count(Math.round(tally.read / (tally.ms / 1000)))}/s)` : '';
+  const rate = tally.ms > 0 ? ` (${formatCount(Math.round(tally.read / (tally.ms / 1000)))}/s)` : '';
   const whole = wholeCounts(tally, facts);
-  const part = [tally.read, tally.written, tally.failed].map(count).join(', ');
+  const part = [tally.read, tally.written, tally.failed].map(formatCount).join(', ');
   const parts = [
-    `${count(whole.read)} read`,
-    `${count(whole.written)} written`,
-    `${count(whole.failed)} failed${before.written + before.failed > 0 ? ` (this part: ${part})` : ''}`,
-    ...(tally.passedThrough > 0 ? [`${count(tally.passedThrough)} kept with _error`] : []),
+    `${formatCount(whole.read)} read`,
+    `${formatCount(whole.written)} written`,
+    `${formatCount(whole.failed)} failed${before.written + before.failed > 0 ? ` (this part: ${part})` : ''}`,
+    ...(tally.passedThrough > 0 ? [`${formatCount(tally.passedThrough)} kept with _error`] : []),
     ...(tally.retries > 0 ? [counted(tally.retries, 'retry')] : []),
     ...(showsCredits ? [creditsText(credits)] : []),
   ];
@@ -183,7 +183,7 @@ function lastingLines(tally: Tally): string[] {
   const failed = lasting.reduce((sum, group) => sum + group.count, 0);
   if (failed === 0 || tally.failed === 0) return [];
   return [
-    `  ${count(failed)} of ${count(tally.failed + tally.passedThrough)} are 4xx: they will fail again unless the flow or the data change`,
+    `  ${formatCount(failed)} of ${formatCount(tally.failed + tally.passedThrough)} are 4xx: they will fail again unless the flow or the data change`,
   ];
 }
 
@@ -204,14 +204,14 @@ const maxMessages = 3;
 function failureText(group: FailureGroup, width: number, colors: ChalkInstance): string[] {
   const more = group.count > group.firstRecords.length ? ', ...' : '';
   const records = `${group.count === 1 ? 'record' : 'records'} ${group.firstRecords.join(', ')}${more}`;
-  const line = `    ${groupName(group).padEnd(width)}  ${count(group.count)} x  ${colors.dim(records)}`;
+  const line = `    ${groupName(group).padEnd(width)}  ${formatCount(group.count)} x  ${colors.dim(records)}`;
   const shown = frequentMessages(group);
   if (group.messages.size === 1) return [`${line}  ${messageText(group.message)}`];
   const others = group.count - shown.reduce((sum, [, times]) => sum + times, 0);
   return [
     line,
-    ...shown.map(([message, times]) => `      ${count(times)} x  ${messageText(message)}`),
-    ...(others > 0 ? [`      ${count(others)} x  other messages`] : []),
+    ...shown.map(([message, times]) => `      ${formatCount(times)} x  ${messageText(message)}`),
+    ...(others > 0 ? [`      ${formatCount(others)} x  other messages`] : []),
   ];
 }
 
@@ -231,7 +231,7 @@ function hitLines(tally: Tally, facts: SummaryFacts): string[] {
 }
 
 function hitText({ path, found, of }: PathHits): string {
-  return `${path}: found in ${count(found)} of ${count(of)}`;
+  return `${path}: found in ${formatCount(found)} of ${formatCount(of)}`;
 }
 
 /** The cause is usually a server whose maximum page is smaller than the requested size. */
@@ -271,7 +271,7 @@ function cacheLines({ cached, creditsSaved }: Tally, { showsCredits }: SummaryFa
   const inFlight = cached['in-flight'];
   const answers = cached.kept + inFlight;
   if (answers === 0) return [];
-  const shared = inFlight === 0 ? '' : `, ${count(inFlight)} of them from requests in flight`;
+  const shared = inFlight === 0 ? '' : `, ${formatCount(inFlight)} of them from requests in flight`;
   const saved = showsCredits ? ` (${creditsText(creditsSaved)} saved)` : '';
   return [`  from the cache: ${counted(answers, 'answer')}${shared}${saved}`];
 }

@@ -1,11 +1,11 @@
-import { count } from '../number.ts';
+import { formatCount } from '../number.ts';
 import type { Tally } from './tally.ts';
 
 /** A line for each node that asked a model: `llm-1: 1,204,331 tokens in, 88,120 out, cost 0.48`. */
 export function tokenLines({ tokens }: Tally): string[] {
   return [...tokens].map(([node, { input, output, cost }]) => {
     const price = cost === undefined ? '' : `, cost ${Number(cost.toPrecision(4))}`;
-    return `  ${node}: ${count(input)} tokens in, ${count(output)} out${price}`;
+    return `  ${node}: ${formatCount(input)} tokens in, ${formatCount(output)} out${price}`;
   });
 }
 

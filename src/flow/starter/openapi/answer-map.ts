@@ -20,7 +20,7 @@ interface Leaf {
 export function answerMap(document: OpenApi, operation: Operation, columns: readonly string[]): Record<string, string> | undefined {
   const written = answerSchema(document, operation.part);
   if (written === undefined) return undefined;
-  const { schema, start } = listed(document, document.schema(written), operation);
+  const { schema, start } = listedSchema(document, document.schema(written), operation);
   const leaves = leavesOf(document, schema, { path: start, names: [] }).sort((one, other) => one.names.length - other.names.length);
   const resource = resourceOf(operation) || 'answer';
   const map = new Map<string, string>();
@@ -52,7 +52,7 @@ export function isJson(type: string): boolean {
 const envelopes = /^(?:data|items|results?|records|values?|entries|hits|rows|list|content|elements)$/i;
 
 /** The schema of one element and the path to it, if the answer is a list; else the answer itself. */
-function listed(document: OpenApi, schema: Part, operation: Operation): { readonly schema: Part; readonly start: string } {
+function listedSchema(document: OpenApi, schema: Part, operation: Operation): { readonly schema: Part; readonly start: string } {
   if (typeOf(schema) === 'array') return { schema: document.schema(schema.items), start: '$body[]' };
   const resource = resourceOf(operation);
   for (const [name, member] of Object.entries(partOf(schema.properties))) {

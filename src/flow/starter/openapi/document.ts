@@ -35,7 +35,7 @@ export interface OpenApi {
 
 /** Reads an OpenAPI 3.0 or 3.1 file. Reads no other file, and sends nothing. Throws an AutomateError (`input`). */
 export async function readOpenApi(text: string, file: string): Promise<OpenApi> {
-  const root = partOf(parsed(text, file));
+  const root = partOf(parsedDocument(text, file));
   checkVersion(root, file);
   const refs = await new $RefParser().resolve(root, { resolve: { external: false } });
   const at = (value: unknown): Part => {
@@ -70,7 +70,7 @@ function checkVersion({ openapi, swagger }: Part, file: string): void {
 }
 
 /** The file's value. JSON is tried first: it is read much faster than YAML, which includes it. */
-function parsed(text: string, file: string): unknown {
+function parsedDocument(text: string, file: string): unknown {
   const json = /^\s*\{/.test(text) ? orUndefined(() => JSON.parse(text) as unknown) : undefined;
   if (json !== undefined) return json;
   const counter = new LineCounter();

@@ -19,7 +19,7 @@ export function fieldNames(example: Example | undefined): FieldNames {
   const columns = [...names.keys()];
   const notes = new Map<string, string>();
   const known = (name: string) => {
-    const column = columns.find((own) => own === name) ?? columns.find((own) => plain(own) === plain(name));
+    const column = columns.find((own) => own === name) ?? columns.find((own) => plainFieldName(own) === plainFieldName(name));
     return column === undefined ? undefined : names.get(column);
   };
   const used = new Set<string>();
@@ -36,6 +36,6 @@ export function fieldNames(example: Example | undefined): FieldNames {
   }
 }
 
-function plain(name: string): string {
+function plainFieldName(name: string): string {
   return name.replace(/[^\p{L}\p{M}\p{N}]+/gu, '').toLowerCase();
 }

@@ -5,7 +5,7 @@ import type { WrittenRequest } from '../written-node.ts';
 import { answerMap, isJson } from './answer-map.ts';
 import { listOf, type OpenApi, type Part, partOf, textIn } from './document.ts';
 import { type FieldNames, fieldNames } from './field-names.ts';
-import { type Operation, shown } from './operations.ts';
+import { type Operation, operationText } from './operations.ts';
 import { sampleOf, withFields } from './sample.ts';
 import { securityOf } from './security.ts';
 
@@ -31,16 +31,16 @@ export function operationRequest(document: OpenApi, operation: Operation, { exam
   const fields = fieldNames(example);
   const server = serverOf(document, operation);
   const parameters = parametersOf(document, operation);
-  const url = server.url + filledPath(operation.path, fields) + queryOf(parameters, fields);
+  const url = server.url + filledPath(operation.path, fields) + queryOfOperation(parameters, fields);
   const { auth, credentials, notes } = securityOf(document, operation.part, server.url);
-  const body = bodyOf(document, operation, (value) => withFields(value, fields, isText));
+  const body = bodyOfOperation(document, operation, (value) => withFields(value, fields, isText));
   const map = answerMap(document, operation, [...(example?.columns ?? []), ...fields.used()]);
-  const headers = [...headersOf(parameters, fields), ...body.headers];
+  const headers = [...headersOfOperation(parameters, fields), ...body.headers];
   const cookies = parameters.filter(({ place, isRequired }) => place === 'cookie' && isRequired);
   const lacking = fields.notes();
   return {
     request: { method: operation.method, url, headers, auth, ...body.part, ...(map && { map }) },
-    comments: [shown(operation), ...optionalOnes(parameters)],
+    comments: [operationText(operation), ...optionalOnes(parameters)],
     notes: [
       ...server.notes,
       ...lacking,
@@ -95,7 +95,7 @@ function filledPath(path: string, fields: FieldNames): string {
   return path.replace(/\{([^{}]+)\}/g, (_, name: string) => `{{${fields.needed(name)}}}`);
 }
 
-function queryOf(parameters: readonly Parameter[], fields: FieldNames): string {
+function queryOfOperation(parameters: readonly Parameter[], fields: FieldNames): string {
   const required = parameters.filter(({ place, isRequired }) => place === 'query' && isRequired);
   const pairs = required.map(({ name, only }) => {
     return `${encodeURIComponent(name)}=${only === undefined ? `{{${fields.needed(name)}}}` : encodeURIComponent(only)}`;
@@ -106,7 +106,7 @@ function queryOf(parameters: readonly Parameter[], fields: FieldNames): string {
 /** OpenAPI ignores parameters of these names: other parts of the file describe them. */
 const describedElsewhere = /^(?:accept|content-type|authorization)$/i;
 
-function headersOf(parameters: readonly Parameter[], fields: FieldNames): [string, string][] {
+function headersOfOperation(parameters: readonly Parameter[], fields: FieldNames): [string, string][] {
   return parameters
     .filter(({ name, place, isRequired }) => place === 'header' && isRequired && !describedElsewhere.test(name))
     .map(({ name, only }) => [name, only ?? `{{${fields.needed(name)}}}`]);
@@ -126,11 +126,11 @@ interface Body {
 }
 
 /** The body of an operation, from the first of its media types that a flow can send. Throws an AutomateError (`usage`) if it has others only. */
-function bodyOf(document: OpenApi, operation: Operation, fill: (value: unknown) => unknown): Body {
+function bodyOfOperation(document: OpenApi, operation: Operation, fill: (value: unknown) => unknown): Body {
   const requestBody = document.at(operation.part.requestBody);
   const content = Object.entries(partOf(requestBody.content));
   const ofType = (matches: (type: string) => boolean) => content.find(([type]) => matches(type));
-  const value = ([, media]: readonly [string, unknown]) => exampleOf(document, document.at(media));
+  const value = ([, media]: readonly [string, unknown]) => writtenExample(document, document.at(media));
   const json = ofType(isJson);
   if (json) {
     const header: [string, string][] = /^\*/.test(json[0]) ? [] : [['Content-Type', json[0]]];
@@ -144,13 +144,13 @@ function bodyOf(document: OpenApi, operation: Operation, fill: (value: unknown) 
   if (content.length > 0 && requestBody.required === true)
     throw new AutomateError(
       'usage',
-      `${shown(operation)} takes a body of ${types}, which a flow cannot send\nexpected JSON, a form or a text`,
+      `${operationText(operation)} takes a body of ${types}, which a flow cannot send\nexpected JSON, a form or a text`,
     );
   return { part: {}, headers: [], notes: content.length > 0 ? [`the body (${types}) was left out: a flow cannot send it`] : [] };
 }
 
 /** The example of a media type, else one of its schema. */
-function exampleOf(document: OpenApi, { example, examples, schema }: Part): unknown {
+function writtenExample(document: OpenApi, { example, examples, schema }: Part): unknown {
   const [first] = Object.values(partOf(examples));
   return example ?? document.at(first).value ?? sampleOf(document, schema);
 }

@@ -37,26 +37,28 @@ export function operationNamed(document: OpenApi, name: string | undefined): Ope
   const written = (name ?? '').trim().replace(/\s+/g, ' ').toLowerCase();
   const found =
     operations.find(({ id }) => id !== undefined && id === name) ??
-    operations.find((operation) => [operation.id ?? place(operation), place(operation)].some((own) => own.toLowerCase() === written));
+    operations.find((operation) =>
+      [operation.id ?? operationPlace(operation), operationPlace(operation)].some((own) => own.toLowerCase() === written),
+    );
   if (found) return found;
   if (operations.length === 0)
     throw new AutomateError('input', `${document.file}: no operation with method GET, POST, PUT, PATCH or DELETE`);
-  const choices = operations.map((operation) => operation.id ?? place(operation));
+  const choices = operations.map((operation) => operation.id ?? operationPlace(operation));
   const problem =
     name === undefined
       ? `expected --operation, the id of an operation in ${document.file}`
       : `${document.file} has no operation "${name}"${didYouMean(name, choices)}`;
-  const lines = operations.slice(0, maxListed).map((operation) => `  ${shown(operation)}`);
+  const lines = operations.slice(0, maxListed).map((operation) => `  ${operationText(operation)}`);
   const more = operations.length > maxListed ? [`  and ${operations.length - maxListed} more`] : [];
   throw new AutomateError('usage', [problem, ...lines, ...more].join('\n'));
 }
 
-function place({ method, path }: Operation): string {
+function operationPlace({ method, path }: Operation): string {
   return `${method} ${path}`;
 }
 
 /** The operation in one line: its id, method and path. */
-export function shown(operation: Operation): string {
+export function operationText(operation: Operation): string {
   const { id } = operation;
-  return id === undefined ? place(operation) : `${plainName(id)}  ${place(operation)}`;
+  return id === undefined ? operationPlace(operation) : `${plainName(id)}  ${operationPlace(operation)}`;
 }

@@ -1,5 +1,5 @@
 import { hostName } from '../../secrets/secret-owner.ts';
-import { type NeededCredential, placeOf } from '../starter-secrets.ts';
+import { type NeededCredential, secretPlace } from '../starter-secrets.ts';
 import type { WrittenAuth } from '../written-node.ts';
 import { listOf, type OpenApi, type Part, partOf, textIn } from './document.ts';
 
@@ -31,7 +31,7 @@ export function securityOf(document: OpenApi, operation: Part, url: string): Sec
   const chosen = requirements.find((requirement) => requirement.every(({ scheme }) => scheme)) ?? requirements[0] ?? [];
   const found: { auth: WrittenAuth[]; credentials: NeededCredential[]; notes: string[] } = { auth: [], credentials: [], notes: [] };
   for (const { name, scheme } of chosen) {
-    const isFree = scheme && found.auth.length < maxSigners && !found.auth.some((other) => placeOf(other) === placeOf(scheme.auth));
+    const isFree = scheme && found.auth.length < maxSigners && !found.auth.some((other) => secretPlace(other) === secretPlace(scheme.auth));
     if (!isFree) {
       found.notes.push(`the security scheme "${name}" has no counterpart in a flow, and was left out`);
       continue;

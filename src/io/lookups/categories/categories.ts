@@ -24,7 +24,7 @@ export type DescribedCategory = Omit<CategoryCandidate, 'score'> & { readonly wo
 /** Loads the categories. Answers the category that words mean. */
 export async function loadCategories(folder: string): Promise<(query: CategoryQuery) => LookupDocument> {
   const search = new CategorySearch(await readCategories(folder));
-  return (query) => answerOf(search, query);
+  return (query) => categoryAnswer(search, query);
 }
 
 /** Loads the categories. Answers those that words may mean, best first; without words, all of them. */
@@ -38,13 +38,13 @@ export async function loadCategoryList(folder: string): Promise<(words: string |
   };
 }
 
-function answerOf(search: CategorySearch, { words, language, minScore }: CategoryQuery): LookupDocument {
+function categoryAnswer(search: CategorySearch, { words, language, minScore }: CategoryQuery): LookupDocument {
   const tongue = tongueOf(language);
   const candidates = search
     .search(words, tongue)
     .filter(({ score }) => score >= minCandidateScore)
     .slice(0, maxCandidates)
-    .map((hit) => candidateOf(search, hit, tongue));
+    .map((hit) => categoryCandidate(search, hit, tongue));
   const [best] = candidates;
   const match = best !== undefined && best.score >= minScore;
   const { id, name, tags, score } = match ? best : { id: null, name: null, tags: null, score: null };
@@ -56,7 +56,7 @@ function tongueOf(language: string | undefined): string | undefined {
   return language?.toLowerCase().split(/[-_]/)[0];
 }
 
-function candidateOf(search: CategorySearch, hit: CategoryHit, language: string | undefined) {
+function categoryCandidate(search: CategorySearch, hit: CategoryHit, language: string | undefined) {
   const { id, name, tags } = describedCategory(search, hit, language);
   return { id, name, tags: { ...tags }, score: hit.score };
 }

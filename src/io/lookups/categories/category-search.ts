@@ -103,14 +103,14 @@ const kindOrder = ['amenity', 'shop', 'tourism', 'leisure', 'healthcare', 'offic
 
 /** Of equal scores, the plainer and more usual category comes first. */
 function byScore(one: CategoryHit, other: CategoryHit): number {
-  return other.score - one.score || depthOf(one) - depthOf(other) || kindOf(one) - kindOf(other) || one.index - other.index;
+  return other.score - one.score || depthOf(one) - depthOf(other) || kindRank(one) - kindRank(other) || one.index - other.index;
 }
 
 function depthOf({ category: [, tags] }: CategoryHit): number {
   return Object.keys(tags).length;
 }
 
-function kindOf({ category: [id] }: CategoryHit): number {
+function kindRank({ category: [id] }: CategoryHit): number {
   const at = kindOrder.indexOf(id.split('/')[0] as string);
   return at < 0 ? kindOrder.length : at;
 }

@@ -42,7 +42,7 @@ function pairsOf(word: string): string[] {
 }
 
 /** The parts of a name that are names of their own: `Gym / Fitness Center`, `Bushaltestelle (Wartebereich)`. */
-export function partsOf(name: string): string[] {
+export function nameParts(name: string): string[] {
   if (!/[(/|,]/.test(name)) return name === '' ? [] : [name];
   const plain = name.replace(/\s*\([^)]*\)/g, '');
   return [...new Set([name, plain, ...plain.split(/\s*[/|,]\s*/)])].filter((part) => part !== '');

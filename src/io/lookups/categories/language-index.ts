@@ -1,7 +1,7 @@
 import { foldedText, wordsOfFolded } from '../folded-text.ts';
 import { NearKeys } from '../near-keys.ts';
 import type { CategoryWords } from './category-data.ts';
-import { partsOf, stemsOf } from './category-text.ts';
+import { nameParts, stemsOf } from './category-text.ts';
 
 /** Scores of a text that is a name, the value of the tag, another name or a term of a category: letter by letter, and by the stems of its words. */
 const scores = { name: [1, 0.96], value: [0.99, 0.96], alias: [0.98, 0.95], term: [0.93, 0.9] } as const;
@@ -102,9 +102,9 @@ function textsOf(entry: CategoryWords, category: number, id: string | undefined)
     .find(Boolean);
   const [name, aliases, terms] = entry === 0 ? [undefined, [], []] : entry;
   return [
-    ...(name === undefined ? [] : partsOf(name).map((text) => ({ category, text, kind: text === name ? 'name' : 'alias' }) as const)),
+    ...(name === undefined ? [] : nameParts(name).map((text) => ({ category, text, kind: text === name ? 'name' : 'alias' }) as const)),
     ...(value === undefined ? [] : [{ category, text: value.replaceAll('_', ' '), kind: 'value' } as const]),
-    ...aliases.flatMap(partsOf).map((text) => ({ category, text, kind: 'alias' }) as const),
+    ...aliases.flatMap(nameParts).map((text) => ({ category, text, kind: 'alias' }) as const),
     ...terms.map((text) => ({ category, text, kind: 'term' }) as const),
   ];
 }

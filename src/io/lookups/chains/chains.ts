@@ -25,7 +25,7 @@ export interface ChainCandidate {
 /** Loads the chains. Answers the chain that a name means. */
 export async function loadChains(folder: string): Promise<(query: ChainQuery) => LookupDocument> {
   const names = await ChainNames.read(folder);
-  return (query) => answerOf(names, query);
+  return (query) => chainAnswer(names, query);
 }
 
 /** Loads the chains. Answers those that a name may mean, best first. */
@@ -33,12 +33,12 @@ export async function loadChainSearch(folder: string): Promise<(query: Omit<Chai
   const names = await ChainNames.read(folder);
   return (query) =>
     rankedHits(names, query).map(({ hit }) => {
-      const { name, id, category, ...found } = candidateOf(names, hit);
+      const { name, id, category, ...found } = chainCandidate(names, hit);
       return { name, id, category, countries: countriesOf(names, hit), ...found };
     });
 }
 
-function answerOf(names: ChainNames, query: ChainQuery): LookupDocument {
+function chainAnswer(names: ChainNames, query: ChainQuery): LookupDocument {
   const ranked = rankedHits(names, query);
   const [best, second] = ranked;
   const match = best !== undefined && best.hit.score >= query.minScore;
@@ -47,18 +47,18 @@ function answerOf(names: ChainNames, query: ChainQuery): LookupDocument {
     match,
     ambiguous: match && second !== undefined && isTie(best, second),
     ...(match ? detailsOf(names, best.hit) : nothing),
-    candidates: ranked.slice(0, maxCandidates).map(({ hit }) => candidateOf(names, hit)),
+    candidates: ranked.slice(0, maxCandidates).map(({ hit }) => chainCandidate(names, hit)),
   };
 }
 
 const nothing = { name: null, id: null, category: null, categories: [], countries: [], score: null, method: null };
 
 function detailsOf(names: ChainNames, hit: Hit) {
-  const { score, method, ...chain } = candidateOf(names, hit);
+  const { score, method, ...chain } = chainCandidate(names, hit);
   return { ...chain, categories: categoriesOf(names, hit), countries: countriesOf(names, hit), score, method };
 }
 
-function candidateOf(names: ChainNames, hit: Hit) {
+function chainCandidate(names: ChainNames, hit: Hit) {
   const [name, id] = rowOf(names, hit);
   return { name, id, category: categoriesOf(names, hit)[0] ?? null, score: hit.score, method: hit.method };
 }

@@ -25,7 +25,7 @@ interface Parts {
 /** The answer document for an address. */
 export function addressDocument({ candidates, isAmbiguous }: Meaning, places: Places): LookupDocument {
   const [found] = candidates;
-  return found ? documentOf({ found, score: found.score, isAmbiguous, candidates }, places) : { ...noPlace, attribution };
+  return found ? geographyDocument({ found, score: found.score, isAmbiguous, candidates }, places) : { ...noPlace, attribution };
 }
 
 /** The answer document for a point. `county`: the one in which it lies; absent outside of the USA. */
@@ -35,11 +35,11 @@ export function pointDocument(nearest: Found | undefined, places: Places, county
   const region = places.region(place);
   const population = places.population(place);
   const found = { level: 'place', place, name: places.name(place), region, country: region.country, population } as const;
-  return documentOf({ found, county, distance }, places);
+  return geographyDocument({ found, county, distance }, places);
 }
 
 /** The answer document of a place that was found. */
-function documentOf({ found, county, distance, score, isAmbiguous = false, candidates }: Parts, places: Places): LookupDocument {
+function geographyDocument({ found, county, distance, score, isAmbiguous = false, candidates }: Parts, places: Places): LookupDocument {
   return {
     match: true,
     lat: places.lat(found.place),
@@ -60,7 +60,7 @@ function documentOf({ found, county, distance, score, isAmbiguous = false, candi
     score: score === undefined ? null : Math.round(score * 100) / 100,
     ambiguous: isAmbiguous,
     fips: county ? fipsOf(county) : null,
-    candidates: candidates?.slice(0, maxCandidates).map((candidate) => candidateOf(candidate, places)) ?? [],
+    candidates: candidates?.slice(0, maxCandidates).map((candidate) => placeCandidate(candidate, places)) ?? [],
     attribution,
   };
 }
@@ -74,7 +74,7 @@ function townOf({ place, name }: Pick<Candidate, 'place' | 'name'>, places: Plac
   return town === place ? name : places.name(town);
 }
 
-function candidateOf({ name, region, country, place, population }: Candidate, places: Places) {
+function placeCandidate({ name, region, country, place, population }: Candidate, places: Places) {
   return {
     name,
     region_code: region?.code || null,

@@ -38,11 +38,11 @@ function textReadings(text: string, names: AddressNames): Reading[] {
 
 /** The parts of a text between commas. Words with digits are house numbers and postcodes. */
 function segmentsOf(text: string): string[][] {
-  const segments = text.split(/[,;|\t\r\n]|\s[-–—/]\s/).map((segment) => wordsOf(segment).filter((word) => !/\d/.test(word)));
+  const segments = text.split(/[,;|\t\r\n]|\s[-–—/]\s/).map((segment) => addressWords(segment).filter((word) => !/\d/.test(word)));
   return segments.filter((words) => words.length > 0);
 }
 
-function wordsOf(text: string): string[] {
+function addressWords(text: string): string[] {
   const key = placeKey(text);
   return key === '' ? [] : key.split(' ');
 }
@@ -77,12 +77,12 @@ function endNamed<Found>(rest: Reading['rest'], find: (name: string) => Found | 
 function partReadings({ city = '', state = '', country = '', street = '' }: AddressParts, names: AddressNames): Reading[] {
   const named = names.countries.get(placeKey(country));
   if (placeKey(country) !== '' && !named) return [];
-  const used = named ? wordsOf(country).length : 0;
+  const used = named ? addressWords(country).length : 0;
   const regions = (names.regions.get(placeKey(state)) ?? []).filter((region) => !named || region.country === named);
   // A street without a town says nothing about the place.
   const rest = city.trim() === '' && street.trim() !== '' ? [['']] : segmentsOf(city);
   const plain: Reading = { country: named, region: undefined, rest, used };
-  if (regions.length > 0) return regions.map((region) => ({ ...plain, region, used: used + wordsOf(state).length }));
+  if (regions.length > 0) return regions.map((region) => ({ ...plain, region, used: used + addressWords(state).length }));
   // Without parts for them, the town's part may name the country or the region, too.
   return [plain, ...(named ? [] : withCountry(plain, names)), ...withRegion(plain, names)];
 }

@@ -9,7 +9,7 @@ export interface FilePoint extends FoundPoint {
 }
 
 /** The point of a GeoJSON feature (RFC 7946) or of an element of Overpass; absent for one without tags or place. Throws an Error if it is neither. */
-export function pointOf(value: unknown): FilePoint | undefined {
+export function filePoint(value: unknown): FilePoint | undefined {
   if (isObject(value as Value)) {
     const object = value as JsonObject;
     if (object.type === 'Feature') return pointOfFeature(object);

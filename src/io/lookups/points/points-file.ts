@@ -3,7 +3,7 @@ import { gunzip } from '../../records/readers/encoding.ts';
 import { openInput } from '../../records/readers/input.ts';
 import { jsonFault } from '../../records/readers/json-fault.ts';
 import { inputError } from '../../records/readers/record-reader.ts';
-import { type FilePoint, pointOf } from './feature.ts';
+import { type FilePoint, filePoint } from './feature.ts';
 
 /**
  * Reads the points of a file: GeoJSON, newline-delimited GeoJSON (also with record separators, RFC 8142) or Overpass JSON, each also
@@ -25,7 +25,7 @@ export async function readPoints(file: string): Promise<FilePoint[]> {
     if (line === 0 && !isFeature(lines[0] ?? rest)) whole = [...lines, rest].length > 1 ? [`${lines.join('\n')}\n${rest}`] : [rest];
     else for (const text of lines) points.addLine(text, file, ++line);
   }
-  if (whole) points.addAll(parsed(whole.join(''), file), file);
+  if (whole) points.addAll(parsedLine(whole.join(''), file), file);
   else points.addLine(rest, file, line + 1);
   return points.all();
 }
@@ -57,7 +57,7 @@ async function* textOfFile(file: string): AsyncGenerator<string> {
 }
 
 /** The value of a JSON text that begins on a line. Throws an AutomateError (`input`) at the place of its first fault. */
-function parsed(text: string, file: string, line = 1): Value {
+function parsedLine(text: string, file: string, line = 1): Value {
   try {
     return JSON.parse(text) as Value;
   } catch (error) {
@@ -75,7 +75,7 @@ class PointsById {
   /** Adds the feature of a line, if it has one. `number`: of the line, from 1. */
   addLine(line: string, file: string, number: number): void {
     const text = withoutSeparator(line).trim();
-    if (text !== '') this.#add(parsed(text, file, number), `${file}:${number}`);
+    if (text !== '') this.#add(parsedLine(text, file, number), `${file}:${number}`);
   }
 
   /** Adds the features of a collection, or the elements of an answer of Overpass. */
@@ -96,7 +96,7 @@ class PointsById {
   #add(value: Value, place: string): void {
     let point: FilePoint | undefined;
     try {
-      point = pointOf(value);
+      point = filePoint(value);
     } catch (error) {
       throw inputError(place, (error as Error).message, error);
     }

@@ -30,7 +30,7 @@ export function headerNames(names: readonly string[]): string[] {
 export function createCsvWriter(names: readonly string[], { delimiter, csvSafe }: CsvWriterOptions): TableWriter {
   const columns = headerNames(names);
   const columnSet = new Set(columns);
-  const cellOf = csvSafe ? safeCell : cell;
+  const cellOf = csvSafe ? safeCell : csvCell;
   const options = {
     delimiter,
     // An empty line would not be a row.
@@ -88,11 +88,11 @@ export function escapeSurrogates(text: string): string {
   return text.replace(/\p{Surrogate}/gu, (lone) => `\\u${lone.charCodeAt(0).toString(16)}`);
 }
 
-function cell(value: Value | undefined): string {
+function csvCell(value: Value | undefined): string {
   return value === undefined ? '' : textOf(value);
 }
 
 /** Escapes texts that spreadsheets would run (owasp.org/www-community/attacks/CSV_Injection). Numbers are safe. */
 function safeCell(value: Value | undefined): string {
-  return typeof value === 'string' && /^[=+\-@\t\r]/.test(value) ? `'${value}` : cell(value);
+  return typeof value === 'string' && /^[=+\-@\t\r]/.test(value) ? `'${value}` : csvCell(value);
 }

@@ -79,7 +79,7 @@ function overpassLookup(options: SettledOptions, parts: QuestionParts, context: 
     server: {
       maxAgeMs: options.cache,
       credentials: credentialNeeds(undefined, connection, requests.origin),
-      check: (response) => check(response, options),
+      check: (response) => checkOverpassAnswer(response, options),
     },
     prepare: (fields) => question.request(fields, (query) => requests.post(formOf(query))),
     document(response, _, record) {
@@ -142,7 +142,7 @@ class Question {
 }
 
 /** Refuses an answer without points of its own. Throws a Failure. */
-function check(response: HttpResponse, options: SettledOptions): void {
+function checkOverpassAnswer(response: HttpResponse, options: SettledOptions): void {
   if (response.status === 204) return;
   const { status, retryAfterMs } = response;
   if (status === 400) throw new Failure('http', `the server answered 400: ${pageText(response)}`, { status });

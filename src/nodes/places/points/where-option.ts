@@ -26,8 +26,8 @@ export function whereTemplate({ near, area }: PlacesOptions, context: BuildConte
 
 function nearTemplate({ lat, lon, radius }: NonNullable<PlacesOptions['near']>, context: BuildContext): WhereTemplate {
   const [latOf, lonOf, radiusOf] = [lat, lon, radius].map((text) => textTemplate(String(text))) as [Text, Text, Text];
-  if (isLiteral(radius)) report(context, ['near', 'radius'], () => metresOf(radius));
-  if (isLiteral(lat) && isLiteral(lon)) report(context, ['near'], () => readCoordinates(String(lat), String(lon)));
+  if (isLiteral(radius)) reportWrong(context, ['near', 'radius'], () => metresOf(radius));
+  if (isLiteral(lat) && isLiteral(lon)) reportWrong(context, ['near'], () => readCoordinates(String(lat), String(lon)));
   return (fields) => {
     const [lat, lon] = [latOf(fields), lonOf(fields)];
     if (lat.trim() === '' && lon.trim() === '') return undefined;
@@ -42,7 +42,7 @@ function isLiteral(text: string | number): boolean {
 }
 
 /** Reports what a text of the flow itself lacks. */
-function report(context: BuildContext, at: readonly string[], read: () => unknown): void {
+function reportWrong(context: BuildContext, at: readonly string[], read: () => unknown): void {
   try {
     read();
   } catch (error) {
@@ -73,7 +73,7 @@ function areaTemplate(area: AreaOption, context: BuildContext): WhereTemplate | 
   const text = String(area[kind]);
   const render = textTemplate(text);
   const read = readers[kind as keyof typeof readers];
-  if (isLiteral(text)) report(context, ['area', kind], () => read(text));
+  if (isLiteral(text)) reportWrong(context, ['area', kind], () => read(text));
   return (fields) => {
     const written = render(fields).trim();
     return written === '' ? undefined : { area: read(written) };
@@ -108,7 +108,7 @@ function expected(what: string, found: string): Failure {
 /** South, west, north, east. */
 function bboxTemplate(bbox: readonly (string | number)[], context: BuildContext): WhereTemplate {
   const sides = bbox.map((side) => textTemplate(String(side)));
-  if (bbox.every(isLiteral)) report(context, ['area', 'bbox'], () => bboxOf(bbox.map(String)));
+  if (bbox.every(isLiteral)) reportWrong(context, ['area', 'bbox'], () => bboxOf(bbox.map(String)));
   return (fields) => {
     const written = sides.map((side) => side(fields));
     return written.every((side) => side.trim() === '') ? undefined : { bbox: bboxOf(written) };

@@ -4,17 +4,17 @@ import type { Flow } from '../shapes.ts';
 export function curlOfCall(address: string, { id, fields }: Pick<Flow, 'id' | 'fields'>): string {
   const record = Object.fromEntries(fields.map((field) => [field, '...']));
   return [
-    `curl ${quoted(`${address}/v1/flows/${id}/calls`)}`,
+    `curl ${shellQuoted(`${address}/v1/flows/${id}/calls`)}`,
     '-H "Authorization: Bearer $AUTOMATE_KEY"',
     "-H 'Content-Type: application/json'",
-    `-d ${quoted(JSON.stringify(record))}`,
+    `-d ${shellQuoted(JSON.stringify(record))}`,
   ].join(' \\\n  ');
 }
 
 /** The curl command line for a run over a file. It waits up to a minute for the end. */
 export function curlOfRun(address: string, { id }: Pick<Flow, 'id'>): string {
   return [
-    `curl ${quoted(`${address}/v1/flows/${id}/runs`)}`,
+    `curl ${shellQuoted(`${address}/v1/flows/${id}/runs`)}`,
     '-H "Authorization: Bearer $AUTOMATE_KEY"',
     "-H 'Content-Type: text/csv' -H 'Prefer: wait=60'",
     '--data-binary @records.csv',
@@ -22,6 +22,6 @@ export function curlOfRun(address: string, { id }: Pick<Flow, 'id'>): string {
 }
 
 /** A word in the quotes of a shell. */
-function quoted(text: string): string {
+function shellQuoted(text: string): string {
   return /^[\w@%+=:,./-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`;
 }

@@ -74,7 +74,7 @@ function FlowPanels({ flow }: { readonly flow: Flow }) {
           }
         </LoadedView>
       </Panel>
-      {flow.state === 'valid' && <Calls flow={flow} />}
+      {flow.state === 'valid' && <CallLines flow={flow} />}
     </>
   );
 }
@@ -116,7 +116,7 @@ function FieldLine({ label, fields }: { readonly label: string; readonly fields:
   );
 }
 
-function Calls({ flow }: { readonly flow: Flow }) {
+function CallLines({ flow }: { readonly flow: Flow }) {
   const { data: server } = useLoaded<ServerInfo>('/server');
   const address = server?.address ?? location.origin;
   return (

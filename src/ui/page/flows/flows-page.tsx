@@ -1,4 +1,4 @@
-import { credits } from '../../figures.ts';
+import { creditFigure } from '../../figures.ts';
 import { Panel } from '../../parts/panel.tsx';
 import { Table } from '../../parts/table.tsx';
 import { CodeBlock } from '../frame/copy.tsx';
@@ -60,7 +60,7 @@ function FlowList({ flows, runs }: FlowListProps) {
             },
             { title: 'State', cell: ({ state }) => <FlowState state={state} /> },
             { title: 'Nodes', isNumber: true, cell: ({ nodes }) => nodes.length },
-            { title: 'Credits per record', isNumber: true, cell: (flow) => rangeText(flow.credits_per_record) },
+            { title: 'Credits per record', isNumber: true, cell: (flow) => creditRange(flow.credits_per_record) },
             { title: 'Last run', cell: ({ id }) => <LastRun run={runs.find(({ flow }) => flow === id)} /> },
           ]}
         />
@@ -108,11 +108,11 @@ export function FlowProblems({ flow: { name, problems } }: { readonly flow: Flow
 
 /** Credits with their noun: `1 credit`, `1 to 3 credits`. */
 export function creditsText(range: Range): string {
-  return `${rangeText(range)} ${range.least === 1 && range.most === 1 ? 'credit' : 'credits'}`;
+  return `${creditRange(range)} ${range.least === 1 && range.most === 1 ? 'credit' : 'credits'}`;
 }
 
 /** A range in one text: `1`, `0 to 3`, `at least 1`. */
-export function rangeText({ least, most }: Range): string {
-  if (most === null) return `at least ${credits(least)}`;
-  return least === most ? credits(least) : `${credits(least)} to ${credits(most)}`;
+export function creditRange({ least, most }: Range): string {
+  if (most === null) return `at least ${creditFigure(least)}`;
+  return least === most ? creditFigure(least) : `${creditFigure(least)} to ${creditFigure(most)}`;
 }

@@ -1,5 +1,5 @@
 import { useId, useState } from 'preact/hooks';
-import { bytes, counted } from '../../figures.ts';
+import { bytesText, counted } from '../../figures.ts';
 import { Tiles } from '../../parts/tiles.tsx';
 import { requestJson } from '../api.ts';
 import { Dialog } from '../frame/dialog.tsx';
@@ -9,7 +9,7 @@ import { goTo } from '../router.tsx';
 import type { Flow, Run, RunPlan } from '../shapes.ts';
 import { RequestView } from '../test-request/request-view.tsx';
 import { useAction } from '../use-loaded.ts';
-import { rangeText } from './flows-page.tsx';
+import { creditRange } from './flows-page.tsx';
 import { inputHeaders } from './input-format.ts';
 
 interface RunDialogProps {
@@ -27,12 +27,12 @@ export function RunDialog({ flow, onClose }: RunDialogProps) {
   const choose = (chosen: File) => {
     setFile(chosen);
     setPlan(undefined);
-    void action.run(async () => setPlan(await requestJson<RunPlan>(`${path}/plans`, bodyOf(chosen))));
+    void action.run(async () => setPlan(await requestJson<RunPlan>(`${path}/plans`, uploadOf(chosen))));
   };
   const start = (chosen: File) =>
     action.run(async () => {
       const query = maxErrors === '' ? '' : `?max_errors=${encodeURIComponent(maxErrors)}`;
-      const run = await requestJson<Run>(`${path}/runs${query}`, bodyOf(chosen));
+      const run = await requestJson<Run>(`${path}/runs${query}`, uploadOf(chosen));
       goTo(`/runs/${run.id}`);
     });
   return (
@@ -56,7 +56,7 @@ export function RunDialog({ flow, onClose }: RunDialogProps) {
   );
 }
 
-function bodyOf(file: File) {
+function uploadOf(file: File) {
   const headers = inputHeaders(file.name) ?? { 'Content-Type': file.type === '' ? 'text/csv' : file.type };
   return { method: 'POST', body: file, headers } as const;
 }
@@ -74,7 +74,7 @@ function FileField({ file, onChoose }: { readonly file: File | undefined; readon
         onChange={({ currentTarget: { files } }) => files?.[0] && onChoose(files[0])}
       />
       <small id={`${id}-hint`} class="hint">
-        {file === undefined ? 'CSV, TSV, JSON or NDJSON, each also with .gz' : bytes(file.size)}
+        {file === undefined ? 'CSV, TSV, JSON or NDJSON, each also with .gz' : bytesText(file.size)}
       </small>
     </div>
   );
@@ -86,8 +86,8 @@ function PlanView({ plan }: { readonly plan: RunPlan }) {
       <Tiles
         tiles={[
           { label: 'Records', value: plan.records.toLocaleString('en-US') },
-          { label: 'Requests', value: rangeText(plan.actions) },
-          { label: 'Credits', value: rangeText(plan.credits) },
+          { label: 'Requests', value: creditRange(plan.actions) },
+          { label: 'Credits', value: creditRange(plan.credits) },
         ]}
       />
       {plan.first_request !== null && (

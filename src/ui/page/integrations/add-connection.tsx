@@ -1,5 +1,5 @@
 import { useState } from 'preact/hooks';
-import { request, requestJson } from '../api.ts';
+import { requestJson, sendRequest } from '../api.ts';
 import { Dialog } from '../frame/dialog.tsx';
 import { ActionButton, ProblemNotice } from '../frame/feedback.tsx';
 import { Check, SelectField, TextField } from '../frame/fields.tsx';
@@ -35,10 +35,10 @@ export function AddConnection({ onClose, onAdded }: AddConnectionProps) {
   const save = () =>
     void action.run(async () => {
       setResult(undefined);
-      const json = bodyOf(form);
+      const json = connectionBody(form);
       const test = isTested ? await requestJson<ConnectionTest>('/connections/tests', { method: 'POST', json }) : undefined;
       if (test && !test.ok) return setResult(test);
-      await request('/connections', { method: 'POST', json });
+      await sendRequest('/connections', { method: 'POST', json });
       onAdded();
       onClose();
     });
@@ -108,7 +108,7 @@ function AuthFields({ form, set }: { readonly form: Form; readonly set: (name: k
 }
 
 /** Only what the chosen method needs. */
-function bodyOf({ type, name, url, auth, header, username, credential, secret }: Form) {
+function connectionBody({ type, name, url, auth, header, username, credential, secret }: Form) {
   if (auth === 'none') return { type, name, url, auth: { type: auth } };
   return {
     ...{ type, name, url },

@@ -1,7 +1,7 @@
 import { useState } from 'preact/hooks';
 import { Panel } from '../../parts/panel.tsx';
 import { Table } from '../../parts/table.tsx';
-import { request, requestJson } from '../api.ts';
+import { requestJson, sendRequest } from '../api.ts';
 import { CodeBlock } from '../frame/copy.tsx';
 import { Dialog } from '../frame/dialog.tsx';
 import { ActionButton, LoadedView, ProblemNotice } from '../frame/feedback.tsx';
@@ -109,7 +109,7 @@ function ConnectionActions({ connection: { name }, onChange }: { readonly connec
     });
   const remove = () =>
     void action.run(async () => {
-      await request(path, { method: 'DELETE' });
+      await sendRequest(path, { method: 'DELETE' });
       onChange();
     });
   return (

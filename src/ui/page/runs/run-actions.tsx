@@ -1,5 +1,5 @@
 import { useState } from 'preact/hooks';
-import { download, request, requestJson } from '../api.ts';
+import { download, requestJson, sendRequest } from '../api.ts';
 import { Dialog } from '../frame/dialog.tsx';
 import { ActionButton, ProblemNotice } from '../frame/feedback.tsx';
 import { goTo } from '../router.tsx';
@@ -18,7 +18,7 @@ export function RunActions({ run, onChange }: RunActionsProps) {
   const { id, state, counts, resumable } = run;
   const path = `/runs/${encodeURIComponent(id)}`;
   const isLiving = state === 'queued' || state === 'running' || state === 'stopping';
-  const post = (what: string) => void action.run(() => request(`${path}/${what}`, { method: 'POST' })).then((ok) => ok && onChange());
+  const post = (what: string) => void action.run(() => sendRequest(`${path}/${what}`, { method: 'POST' })).then((ok) => ok && onChange());
   const retry = () => void action.run(async () => goTo(`/runs/${(await requestJson<Run>(`${path}/retry`, { method: 'POST' })).id}`));
   return (
     <>
@@ -73,7 +73,7 @@ function Downloads({ run: { id, flow, format, counts }, action }: { readonly run
 
 function DeleteDialog({ path, onClose }: { readonly path: string; readonly onClose: () => void }) {
   const action = useAction();
-  const remove = () => void action.run(() => request(path, { method: 'DELETE' })).then((ok) => ok && goTo('/runs'));
+  const remove = () => void action.run(() => sendRequest(path, { method: 'DELETE' })).then((ok) => ok && goTo('/runs'));
   return (
     <Dialog title="Delete this run?" onClose={onClose}>
       <p>Its input, output and errors file are deleted for good. Its credits stay counted.</p>

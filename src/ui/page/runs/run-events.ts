@@ -1,4 +1,4 @@
-import { request } from '../api.ts';
+import { sendRequest } from '../api.ts';
 
 /** An event of a stream. */
 export interface StreamEvent {
@@ -38,7 +38,7 @@ export async function followRun(id: string, signal: AbortSignal, take: (event: S
   while (!signal.aborted) {
     try {
       const headers: Record<string, string> = last === undefined ? {} : { 'Last-Event-ID': last };
-      const response = await request(`/runs/${id}/events`, { signal, headers });
+      const response = await sendRequest(`/runs/${id}/events`, { signal, headers });
       if (response.status === 204 || !response.body) return;
       const parser = new EventParser();
       for await (const text of chunksOf(response.body)) {

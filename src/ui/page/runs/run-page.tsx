@@ -1,5 +1,5 @@
 import { useEffect, useState } from 'preact/hooks';
-import { bytes, duration } from '../../figures.ts';
+import { bytesText, duration } from '../../figures.ts';
 import { RunPanels } from '../../run/run-panels.tsx';
 import type { RunView } from '../../run/run-view.ts';
 import { LoadedView } from '../frame/feedback.tsx';
@@ -78,7 +78,7 @@ function SubTitle({ run }: { readonly run: Run }) {
   const { id, key, format, bytes: size, created_at, started_at, ended_at, retry_of } = run;
   return (
     <>
-      <code>{shortId(id)}</code> · {format}, {bytes(size)} · {started_at === null ? 'waiting since' : 'started'}{' '}
+      <code>{shortId(id)}</code> · {format}, {bytesText(size)} · {started_at === null ? 'waiting since' : 'started'}{' '}
       <Time at={started_at ?? created_at} /> by {key === null ? 'the page' : <>key {key.name}</>}
       {started_at !== null && ended_at !== null && `, took ${duration(Date.parse(ended_at) - Date.parse(started_at))}`}
       {retry_of !== null && (

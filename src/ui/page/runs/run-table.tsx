@@ -1,4 +1,4 @@
-import { count, credits } from '../../figures.ts';
+import { countText, creditFigure } from '../../figures.ts';
 import { Bar } from '../../parts/bar.tsx';
 import { Table } from '../../parts/table.tsx';
 import { Time } from '../frame/times.tsx';
@@ -25,14 +25,14 @@ export function RunTable({ runs, isOfOneFlow = false }: { readonly runs: readonl
         },
         { title: 'State', cell: (run) => <RunState run={run} /> },
         { title: 'Started', cell: ({ started_at, created_at }) => <Time at={started_at ?? created_at} /> },
-        { title: 'Written', isNumber: true, cell: ({ counts }) => count(counts.written) },
+        { title: 'Written', isNumber: true, cell: ({ counts }) => countText(counts.written) },
         {
           title: 'Failed',
           isNumber: true,
-          cell: ({ counts: { failed } }) => <span class={failed > 0 ? 'bad' : undefined}>{count(failed)}</span>,
+          cell: ({ counts: { failed } }) => <span class={failed > 0 ? 'bad' : undefined}>{countText(failed)}</span>,
         },
         { title: '', cell: ({ counts }) => <Parts counts={counts} /> },
-        { title: 'Credits', isNumber: true, cell: (run) => credits(run.credits) },
+        { title: 'Credits', isNumber: true, cell: (run) => creditFigure(run.credits) },
         { title: 'Key', cell: ({ key }) => key?.name ?? <span class="dim">page</span> },
       ]}
     />

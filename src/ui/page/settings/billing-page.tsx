@@ -1,11 +1,11 @@
 import { useState } from 'preact/hooks';
-import { credits, percent } from '../../figures.ts';
+import { creditFigure, percent } from '../../figures.ts';
 import { Bar } from '../../parts/bar.tsx';
 import { BarsChart } from '../../parts/bars-chart.tsx';
 import { Empty, Panel } from '../../parts/panel.tsx';
 import { Table } from '../../parts/table.tsx';
 import { type Tile, Tiles } from '../../parts/tiles.tsx';
-import { request } from '../api.ts';
+import { sendRequest } from '../api.ts';
 import { Dialog } from '../frame/dialog.tsx';
 import { ActionButton, LoadedView, ProblemNotice } from '../frame/feedback.tsx';
 import { TextField } from '../frame/fields.tsx';
@@ -86,16 +86,16 @@ function BillingPanels({ billing }: { readonly billing: Billing }) {
 
 function Allowance({ billing: { used, held, allowance, remaining } }: { readonly billing: Billing }) {
   const tiles: Tile[] = [
-    { label: 'Used', value: credits(used), note: allowance === null ? undefined : percent(used, allowance) },
-    { label: 'Held by runs', value: credits(held), note: 'given back if nothing is sent' },
-    { label: 'Left', value: remaining === null ? 'unlimited' : credits(remaining) },
-    { label: 'Allowance a month', value: allowance === null ? 'unlimited' : credits(allowance) },
+    { label: 'Used', value: creditFigure(used), note: allowance === null ? undefined : percent(used, allowance) },
+    { label: 'Held by runs', value: creditFigure(held), note: 'given back if nothing is sent' },
+    { label: 'Left', value: remaining === null ? 'unlimited' : creditFigure(remaining) },
+    { label: 'Allowance a month', value: allowance === null ? 'unlimited' : creditFigure(allowance) },
   ];
   const share = (part: number) => (allowance === null || allowance === 0 ? 0 : Math.min(1, part / allowance));
   return (
     <>
       {allowance !== null && (
-        <Panel title={`${credits(used)} of ${credits(allowance)} credits`} note={percent(used, allowance)}>
+        <Panel title={`${creditFigure(used)} of ${creditFigure(allowance)} credits`} note={percent(used, allowance)}>
           <Bar
             size="large"
             label={`${percent(used, allowance)} used`}
@@ -130,7 +130,7 @@ function Shares({ title, shares, used, none = '' }: SharesProps) {
           rows={shares}
           columns={[
             { title: 'Name', cell: ({ name }) => (name === '' ? <span class="dim">{none}</span> : name) },
-            { title: 'Credits', isNumber: true, cell: (share) => credits(share.credits) },
+            { title: 'Credits', isNumber: true, cell: (share) => creditFigure(share.credits) },
             { title: 'Share', isNumber: true, cell: (share) => percent(share.credits, used) },
             { title: '', isWide: true, cell: (share) => <Bar parts={[{ kind: 'good', share: used > 0 ? share.credits / used : 0 }]} /> },
           ]}
@@ -151,7 +151,7 @@ function AllowanceDialog({ allowance, onClose, onChange }: AllowanceDialogProps)
   const action = useAction();
   const save = () =>
     void action.run(async () => {
-      await request('/billing/allowance', { method: 'PUT', json: { credits: value === '' ? null : Number(value) } });
+      await sendRequest('/billing/allowance', { method: 'PUT', json: { credits: value === '' ? null : Number(value) } });
       onChange();
       onClose();
     });

@@ -1,5 +1,5 @@
 import { useState } from 'preact/hooks';
-import { request, requestJson } from '../api.ts';
+import { requestJson, sendRequest } from '../api.ts';
 import { Dialog } from '../frame/dialog.tsx';
 import { ActionButton, ProblemNotice } from '../frame/feedback.tsx';
 import { Check, SelectField, TextField } from '../frame/fields.tsx';
@@ -68,7 +68,7 @@ function RevokeDialog({ apiKey, onClose, onChange }: Pick<KeyActionsProps, 'apiK
   const action = useAction();
   const revoke = () =>
     void action.run(async () => {
-      await request(`/keys/${encodeURIComponent(apiKey.id)}/revoke`, { method: 'POST', json: { stop_runs: stopsRuns } });
+      await sendRequest(`/keys/${encodeURIComponent(apiKey.id)}/revoke`, { method: 'POST', json: { stop_runs: stopsRuns } });
       onChange();
       onClose();
     });

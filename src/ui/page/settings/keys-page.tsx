@@ -1,5 +1,5 @@
 import { useState } from 'preact/hooks';
-import { count, credits } from '../../figures.ts';
+import { countText, creditFigure } from '../../figures.ts';
 import { Bar } from '../../parts/bar.tsx';
 import { Panel } from '../../parts/panel.tsx';
 import { Table } from '../../parts/table.tsx';
@@ -126,11 +126,11 @@ function Expiry({ apiKey: { expires_at, revoked_at } }: { readonly apiKey: ApiKe
 
 function Quota({ apiKey }: { readonly apiKey: ApiKey }) {
   const { used, quota } = apiKey.credits;
-  if (quota === null) return <>{credits(used)}</>;
+  if (quota === null) return <>{creditFigure(used)}</>;
   return (
     <>
-      {credits(used)}
-      <small>of {count(quota)} a month</small>
+      {creditFigure(used)}
+      <small>of {countText(quota)} a month</small>
       <Bar parts={[{ kind: 'good', share: Math.min(1, quota > 0 ? used / quota : 1) }]} />
     </>
   );

@@ -1,4 +1,4 @@
-import { count } from '../../figures.ts';
+import { countText } from '../../figures.ts';
 import { inPercent } from '../../parts/bar.tsx';
 import type { ApiKey } from '../shapes.ts';
 
@@ -19,19 +19,19 @@ export function Spark({ label, days }: SparkProps) {
   const width = 1 / Math.max(1, days.length);
   return (
     <>
-      <svg class="spark" role="img" aria-label={`${label}: ${count(all)} requests in ${days.length} days`} height={height}>
+      <svg class="spark" role="img" aria-label={`${label}: ${countText(all)} requests in ${days.length} days`} height={height}>
         {days.map(({ day, requests, refused: bad }, index) => (
           <g key={day}>
             <rect class="good" x={inPercent(index * width)} width={inPercent(width * 0.8)} y={height - px(requests)} height={px(requests)}>
-              <title>{`${day}: ${count(requests)} requests, ${count(bad)} refused`}</title>
+              <title>{`${day}: ${countText(requests)} requests, ${countText(bad)} refused`}</title>
             </rect>
             <rect class="bad" x={inPercent(index * width)} width={inPercent(width * 0.8)} y={height - px(bad)} height={px(bad)} />
           </g>
         ))}
       </svg>
       <small>
-        {count(all)}
-        {refused > 0 && `, ${count(refused)} refused`}
+        {countText(all)}
+        {refused > 0 && `, ${countText(refused)} refused`}
       </small>
     </>
   );

@@ -1,7 +1,7 @@
 import { counted } from '../../figures.ts';
 import { Empty, Panel } from '../../parts/panel.tsx';
 import { Table } from '../../parts/table.tsx';
-import { request } from '../api.ts';
+import { sendRequest } from '../api.ts';
 import { CodeBlock } from '../frame/copy.tsx';
 import { ActionButton, ProblemNotice } from '../frame/feedback.tsx';
 import type { Flow, ServerInfo } from '../shapes.ts';
@@ -82,7 +82,7 @@ function Save({ flow, node, map, written, etag }: Omit<MapPanelProps, 'answer' |
   const path = `/flows/${encodeURIComponent(flow.id)}/nodes/${encodeURIComponent(node)}/map`;
   const save = () =>
     void action.run(async () => {
-      await request(path, { method: 'PUT', json: { map }, headers: { 'If-Match': etag } });
+      await sendRequest(path, { method: 'PUT', json: { map }, headers: { 'If-Match': etag } });
       location.reload();
     });
   return (

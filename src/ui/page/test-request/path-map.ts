@@ -45,12 +45,12 @@ function stepsOf(path: string): (string | number)[] {
   for (const [, name, index, quoted] of path.matchAll(/([^.[\]"]+)|\[(?:(\d+)|("(?:[^"\\]|\\.)*"))?\]/g)) {
     if (name !== undefined) steps.push(name);
     else if (index !== undefined) steps.push(Number(index));
-    else steps.push(quoted === undefined ? each : textIn(quoted));
+    else steps.push(quoted === undefined ? each : unquoted(quoted));
   }
   return steps;
 }
 
-function textIn(quoted: string): string {
+function unquoted(quoted: string): string {
   try {
     return JSON.parse(quoted) as string;
   } catch {
