@@ -58,12 +58,16 @@ function pageOf(name: ProblemName): string {
 <html lang="en">
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width">
-<title>${escaped(titleOf(name))}</title>
+<title>${escaped(titleOf(name))} · automate</title>
+<link rel="icon" href="data:,">
 <link rel="stylesheet" href="/assets/page.css">
-<main>
+<main class="alone">
+<p>automate</p>
+<div class="panel">
 <h1>${escaped(titleOf(name))}</h1>
-<p><code>${name}</code>, status ${statusOf(name)}</p>
+<p class="dim"><code>${name}</code> · status ${statusOf(name)}</p>
 <p>${escaped(advice[name])}</p>
+</div>
 </main>
 </html>
 `;

@@ -197,9 +197,12 @@ describe.skipIf(!hasBrowser)(`the page of a real server${unlessBrowser}`, () => 
     await page.getByText('key.create').waitFor();
     await page.getByRole('link', { name: 'HTTP interface' }).click();
     await page.getByText('/v1/flows/{flow}/calls').first().waitFor();
+    expect(page.said).toEqual([]);
     await page.getByRole('button', { name: 'Log out' }).click();
     await page.getByText('automate serve login').waitFor();
-    expect(page.said).toEqual([]);
+    await page.goto(`${server.address}/problems/key-expired`);
+    await page.getByText('The key was made for a limited time').waitFor();
+    expect(await axeProblems(page)).toEqual([]);
   });
 
   test('makes a map of an answer and saves it', async () => {

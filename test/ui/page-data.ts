@@ -176,7 +176,15 @@ const openApi = {
 export function pageData(): Record<string, unknown> {
   const flow = flows[0] as Flow;
   return {
-    '/server': { version: '1.2.3', folder: '/srv/flows', address: 'https://automate.example.com', edit: true, running: 1 },
+    '/server': {
+      version: '1.2.3',
+      folder: '/srv/flows',
+      address: 'https://automate.example.com',
+      edit: true,
+      flows: 5,
+      running: 1,
+      connections: 3,
+    },
     '/flows': { flows },
     [`/flows/${flow.id}`]: flow,
     [`/flows/${flow.id}/text`]: text,

@@ -1,5 +1,7 @@
 import type { FastifyInstance } from 'fastify';
 import { version } from '../../cli/version.ts';
+import { readConnections } from '../../io/connections.ts';
+import type { ServerInfo } from '../../ui/page/shapes.ts';
 import { addRoutes } from '../app.ts';
 import type { Server } from '../server.ts';
 import { addAuditRoute } from './audit-route.ts';
@@ -15,8 +17,16 @@ export function addPageRoutes(app: FastifyInstance, server: Server, options: Pag
   addRoutes(app, '/ui/server', {
     GET: {
       handler: async (request) => {
-        const running = server.runs.all().filter(({ isOpen, stored }) => isOpen && stored.state !== 'queued').length;
-        return { version, folder: options.folder, address: `${request.protocol}://${request.headers.host}`, edit: options.edit, running };
+        const { flows } = await server.flows.list();
+        return {
+          version,
+          folder: options.folder,
+          address: `${request.protocol}://${request.headers.host}`,
+          edit: options.edit,
+          flows: flows.length,
+          running: server.runs.all().filter(({ isOpen, stored }) => isOpen && stored.state !== 'queued').length,
+          connections: Object.keys(readConnections(process.env)).length,
+        } satisfies ServerInfo;
       },
     },
   });

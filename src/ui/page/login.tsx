@@ -23,7 +23,7 @@ export function Login() {
       });
   }, []);
   return (
-    <main class="login">
+    <main class="alone">
       <h1>automate</h1>
       {isBusy ? (
         <p class="loading">Logging in</p>

@@ -146,7 +146,9 @@ export interface ServerInfo {
   readonly address: string;
   /** True if maps may be saved into flow files. */
   readonly edit: boolean;
+  readonly flows: number;
   readonly running: number;
+  readonly connections: number;
 }
 
 /** A connection. */

@@ -60,7 +60,11 @@ function FlowList({ flows, runs }: FlowListProps) {
             },
             { title: 'State', cell: ({ state }) => <FlowState state={state} /> },
             { title: 'Nodes', isNumber: true, cell: ({ nodes }) => nodes.length },
-            { title: 'Credits per record', isNumber: true, cell: (flow) => creditRange(flow.credits_per_record) },
+            {
+              title: 'Credits per record',
+              isNumber: true,
+              cell: ({ state, credits_per_record }) => (state === 'valid' ? creditRange(credits_per_record) : ''),
+            },
             { title: 'Last run', cell: ({ id }) => <LastRun run={runs.find(({ flow }) => flow === id)} /> },
           ]}
         />

@@ -62,6 +62,13 @@ const settings = [
   { href: '/settings/audit', text: 'Audit' },
 ] as const;
 
+/** The number beside a way: of things that are there, or of runs that run. */
+function countAt(href: (typeof places)[number]['href'], { flows, running, connections }: ServerInfo): string {
+  if (href === '/runs') return running > 0 ? `${running} running` : '';
+  const count = href === '/' ? flows : connections;
+  return count > 0 ? `${count}` : '';
+}
+
 function Navigation({ path }: { readonly path: string }) {
   const { data: server } = useLoaded<ServerInfo>('/server', 5000);
   const nav = useRef<HTMLElement>(null);
@@ -73,7 +80,7 @@ function Navigation({ path }: { readonly path: string }) {
       <b>automate</b>
       {places.map(({ href, text, also }) => (
         <Link key={href} href={href} aria-current={isHere(href, also) ? 'page' : undefined}>
-          {text} {href === '/runs' && server !== undefined && server.running > 0 && <small>{server.running} running</small>}
+          {text} {server !== undefined && <small>{countAt(href, server)}</small>}
         </Link>
       ))}
       <h2>Settings</h2>
