@@ -85,8 +85,8 @@ export type Event =
 
 /** An event that a node reports; the engine adds the record and the node's id. */
 export type NodeEvent =
-  /** For each path of a map, true if it was found. */
-  | { readonly type: 'mapped'; readonly paths: readonly string[]; readonly found: readonly boolean[] }
+  /** For each path of a map, true if it was found. `isPage`: the answer is a page, one of several of the record. */
+  | { readonly type: 'mapped'; readonly paths: readonly string[]; readonly found: readonly boolean[]; readonly isPage?: true }
   | ({ readonly type: 'page-short' } & ShortPage)
   /** A success whose body holds a list of errors beside its data, at a node without `fail_when`. */
   | { readonly type: 'errors-beside-data' }

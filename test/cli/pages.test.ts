@@ -33,6 +33,7 @@ describe('paging', () => {
     );
     expect([code, rows, paths]).toEqual([0, sixRows, ['/x?size=2', '/y?p=2', '/y?p=3']]);
     expect(stderr).toContain('1 read, 1 written, 0 failed in ');
+    expect(stderr).toContain('mapped by pages from 3 pages:');
   });
 
   test('ends with the last cursor', async () => {

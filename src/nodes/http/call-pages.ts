@@ -27,14 +27,14 @@ export function callPages(action: Action, mapping: Mapping | undefined, paging: 
       if (rows.length === 0) withoutRows ??= page.answer;
       else {
         hasRows = true;
-        context.report({ type: 'mapped', paths, found });
+        context.report({ type: 'mapped', paths, found, isPage: true });
         await context.emit(rows);
       }
     }
     if (!mapping) return [fields];
     if (hasRows || !withoutRows) return [];
     const { rows, found } = readMapped(mapping, fields, withoutRows);
-    context.report({ type: 'mapped', paths, found: [...found, ...soughtOn(paging, withoutRows)] });
+    context.report({ type: 'mapped', paths, found: [...found, ...soughtOn(paging, withoutRows)], isPage: true });
     return rows;
   };
 }

@@ -227,7 +227,10 @@ export function frequentMessages({ messages }: FailureGroup): [string, number][]
 }
 
 function hitLines(tally: Tally, facts: SummaryFacts): string[] {
-  return [...tally.hits].flatMap(([node, hits]) => [`  mapped by ${node}${partText(facts)}:`, ...hits.map((hit) => `    ${hitText(hit)}`)]);
+  return [...tally.hits].flatMap(([node, hits]) => {
+    const pages = tally.paged.has(node) ? ` from ${counted(hits[0]?.of ?? 0, 'page')}` : '';
+    return [`  mapped by ${node}${pages}${partText(facts)}:`, ...hits.map((hit) => `    ${hitText(hit)}`)];
+  });
 }
 
 function hitText({ path, found, of }: PathHits): string {

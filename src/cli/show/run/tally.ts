@@ -72,6 +72,8 @@ export interface Tally {
   /** Failures passed through by records that have not ended yet, by record number: the record may still fail. */
   readonly undecided: Map<number, Map<string, FailureReport>>;
   readonly hits: Map<string, PathHits[]>;
+  /** Nodes whose hits count pages. */
+  readonly paged: Set<string>;
   /** Answers that hold errors beside their data, by node: the flow takes them for successes. */
   readonly ignoredErrors: Map<string, number>;
   /** Records that lacked a field to rename, by node and field. */
@@ -110,6 +112,7 @@ export function createTally(): Tally {
     failures: new Map(),
     undecided: new Map(),
     hits: new Map(),
+    paged: new Set(),
     ignoredErrors: new Map(),
     notRenamed: new Map(),
     responseTimes: new ResponseTimes(),
@@ -151,8 +154,9 @@ const handlers: { readonly [Type in Event['type']]: ((tally: Tally, event: Event
   'call-retried'(tally) {
     tally.retries++;
   },
-  mapped(tally, { node, record, paths, found }) {
+  mapped(tally, { node, record, paths, found, isPage }) {
     addHits(tally, node, paths, found);
+    if (isPage) tally.paged.add(node);
     if (record < (tally.answered.get(node) ?? Infinity)) tally.answered.set(node, record);
   },
   'page-short': addShort,
