@@ -1,9 +1,10 @@
 import { spawn } from 'node:child_process';
 import { cp, mkdir, readFile, symlink, writeFile } from 'node:fs/promises';
-import { dirname, join } from 'node:path';
+import { dirname, join, relative } from 'node:path';
 import { onTestFinished } from 'vitest';
 import { noCompileCache, type Workplace } from '../helpers/cli.ts';
 import { stdioServers } from '../helpers/mcp/servers.ts';
+import { serving } from '../helpers/serving.ts';
 import { secret } from './example-api.ts';
 import { type Block, isBlock, type Page, root } from './pages.ts';
 
@@ -12,7 +13,9 @@ import { type Block, isBlock, type Page, root } from './pages.ts';
  * Returns the page with the real outputs; an output that differs only in times, dates, ports and the like stays as it is.
  */
 export async function runPage(page: Page, place: Workplace, env: Readonly<Record<string, string>>): Promise<string> {
-  const shell = await startShell(place, env);
+  const isServed = page.path === 'docs/http-api.md';
+  const shell = await startShell(place, { ...env, ...(isServed && { AUTOMATE_HOME: place.path('.automate') }) });
+  if (isServed) await startServer(place, shell, env);
   const lines: string[] = [];
   for (const part of page.parts) {
     if (!isBlock(part)) lines.push(...part);
@@ -21,6 +24,13 @@ export async function runPage(page: Page, place: Workplace, env: Readonly<Record
     else lines.push(...(await showFile(part, shell.folder)));
   }
   return lines.join('\n');
+}
+
+/** Starts `automate serve flows` on a free port. The shell's curl finds it at the address of the page. */
+async function startServer(place: Workplace, { folder }: Shell, env: Readonly<Record<string, string>>): Promise<void> {
+  const { address } = await serving({}, { place, folder: relative(place.folder, join(folder, 'flows')), env });
+  const script = `#!/bin/bash\nexec /usr/bin/curl "\${@//http:\\/\\/127.0.0.1:4020/${address}}"\n`;
+  await writeFile(join(place.path('bin'), 'curl'), script, { mode: 0o755 });
 }
 
 /** Writes the file that a block shows. A file of examples/ exists already: returns its real lines. */
@@ -75,7 +85,11 @@ function blurred(text: string): string {
     .replace(/date: .* GMT/g, 'date: DATE')
     .replace(/(127\.0\.0\.1):\d+/g, '$1:PORT')
     .replace(/\bamk_\w+/g, 'KEY')
-    .replace(/\bkey_\w{17}\b/g, 'ID')
+    .replace(/\bkey_\w{16,17}\b/g, 'ID')
+    .replace(/\brun_[\w-]{36}/g, 'RUN')
+    .replace(/\d\d:\d\d:\d\d\.\d{3}Z/g, 'TIME')
+    .replace(/\/requests\/[\w-]{16}/g, '/requests/ID')
+    .replace(/"records_per_second":\d+/g, '"records_per_second":0')
     .replace(/\/\S*\/(automate-demo-)\w+/g, '/tmp/$1X')
     .replace(/ {2,}/g, '  ');
 }

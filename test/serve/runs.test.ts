@@ -224,6 +224,12 @@ describe('the events of a run', () => {
     const rest = await server.send(run.links.events, { key: one, headers: { 'last-event-id': String(end.id - 1) } });
     expect(eventsOf(await rest.text()).map(({ event }) => event)).toEqual(['end']);
     expect((await server.send(run.links.events, { key: one, headers: { 'last-event-id': String(end.id) } })).status).toBe(204);
+    const late = eventsOf(await (await server.send(run.links.events, { key: one })).text());
+    expect(late.map(({ event }) => event)).toEqual(['state', 'failed', 'failed', 'failed', 'failed', 'end']);
+    expect(late[0]).toMatchObject({ data: { state: 'finished' } });
+    // A listener that is cut off after the first event gets all others.
+    const others = await server.send(run.links.events, { key: one, headers: { 'last-event-id': String(late[0]?.id) } });
+    expect(eventsOf(await others.text()).filter(({ event }) => event !== 'state')).toEqual(late.slice(1));
   });
 });
 

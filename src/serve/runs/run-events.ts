@@ -49,13 +49,17 @@ export class RunEvents {
     this.#keep('end', run);
   }
 
-  /** The events after an id; without one, the present state and what followed from the failures so far. */
+  /**
+   * The events after an id. Without one: the present state, the failures so far, and the end. The state has an id before those
+   * of the failures, so that a listener that is cut off between them gets the rest.
+   */
   after(id: number | undefined): readonly RunEvent[] {
     if (id !== undefined) return this.#kept.filter((event) => event.id > id);
     const state = this.#kept.findLast(({ event }) => event === 'state');
     const lastEnd = this.#kept.at(-1);
     const failed = this.#kept.filter(({ event }) => event === 'failed');
-    return [...(state ? [state] : []), ...failed, ...(lastEnd?.event === 'end' ? [lastEnd] : [])];
+    const stateId = Math.min(state?.id ?? 0, (failed[0]?.id ?? Number.POSITIVE_INFINITY) - 1);
+    return [...(state ? [{ ...state, id: stateId }] : []), ...failed, ...(lastEnd?.event === 'end' ? [lastEnd] : [])];
   }
 
   /** True if the run has ended and nothing follows. */
