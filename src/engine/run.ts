@@ -39,12 +39,14 @@ export interface Run {
   readonly phase: RunPhase;
   /** Rejects with an error that is no record's own. */
   readonly ended: Promise<Ending>;
+  /** The number of finished records that wait for an earlier one, and are written after it. */
+  waiting(): number;
 }
 
 /** Starts a run: every record is read, passes the chain, and is written in its place. */
 export function startRun(plan: Plan, parts: RunParts, settings: RunSettings): Run {
   const run = new RecordRun(plan, parts, settings);
-  return { phase: run.phase, ended: run.toEnd() };
+  return { phase: run.phase, ended: run.toEnd(), waiting: () => run.waiting() };
 }
 
 class RecordRun {
@@ -95,6 +97,10 @@ class RecordRun {
       ports.http.abort();
       ports.tools.abort();
     });
+  }
+
+  waiting(): number {
+    return this.#window.waiting;
   }
 
   async toEnd(): Promise<Ending> {

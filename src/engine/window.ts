@@ -43,6 +43,7 @@ export class Window {
   #head = 0;
   #running = 0;
   #unwritten = 0;
+  #waiting = 0;
   #error: unknown;
   readonly #room = new Wakeup();
   readonly #end = new Wakeup();
@@ -72,6 +73,11 @@ export class Window {
         this.#leave();
       },
     );
+  }
+
+  /** Finished records that wait for an earlier one. */
+  get waiting(): number {
+    return this.#waiting;
   }
 
   /** Frees the places of records that have been written. */
@@ -109,9 +115,12 @@ export class Window {
     const { unordered, finish } = this.#options;
     place.result = unordered ? 'passed on' : result;
     if (unordered) finish(result.item, result.outcome);
+    else this.#waiting++;
     for (let first = this.#places[this.#head]?.result; first; first = this.#places[this.#head]?.result) {
       this.#head++;
-      if (first !== 'passed on') finish(first.item, first.outcome);
+      if (first === 'passed on') continue;
+      this.#waiting--;
+      finish(first.item, first.outcome);
     }
     if (this.#head < maxFreePlaces) return;
     this.#places.splice(0, this.#head);

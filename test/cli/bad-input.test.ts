@@ -192,7 +192,7 @@ describe('run refuses a flow', () => {
     const { code, stderr } = await place.automate(run);
     expect(code).toBe(3);
     expect(stderr).toContain('store it: automate credentials set ');
-    expect(stderr).toMatch(/and put in its place: auth: \{ type: bearer, credential: [\w-]+ \}/);
+    expect(stderr).toMatch(/and write beside headers: auth: \{ type: bearer, credential: [\w-]+ \}/);
     expect(stderr).not.toContain('canary');
   });
 });

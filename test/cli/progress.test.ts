@@ -97,7 +97,7 @@ function lineOver(facts: Partial<ProgressFacts> = {}) {
   const pauses = new Pauses(now);
   const none = () => undefined;
   const line = new ProgressLine({
-    ...{ tally, before: { read: 0, failed: 0 }, total: none, share: none, pauses, credits: undefined, now },
+    ...{ tally, done: () => tally.read, before: { read: 0, failed: 0 }, total: none, share: none, pauses, credits: undefined, now },
     ...facts,
   });
   return { state, tally, pauses, line };

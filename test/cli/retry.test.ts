@@ -233,7 +233,10 @@ describe('automate retry refuses, and sends nothing', () => {
     const changed = change(await place.read('out.csv'));
     await place.write('out.csv', changed);
     const { code, stderr } = await retry();
-    expect([code, stderr]).toEqual([73, expect.stringMatching(/out\.csv .*it was changed since\n {2}restore its content; run the failed/)]);
+    expect([code, stderr]).toEqual([
+      73,
+      expect.stringMatching(/out\.csv .*it was changed since\n {2}restore its content, or run the failed/),
+    ]);
     expect([server.calls, await place.read('out.csv')]).toEqual([[], changed]);
   });
 
@@ -279,14 +282,14 @@ describe('automate retry refuses, and sends nothing', () => {
     server.calls.length = 0;
     await rm(place.path('out.csv.automate-failed'));
     const cases = [
-      [await retry(), 'out.csv has no failed records to retry: there is no out.csv.automate-failed', 'out.errors.csv'],
-      [await whole.automate(['retry', 'out.csv']), 'out.csv has no failed records to retry', 'out.errors.csv'],
-      [await place.automate(['retry', '-']), 'expected an output file, found stdout', 'flow.errors.csv'],
-      [await place.automate(['retry', 'none.csv']), 'none.csv has no failed records to retry', 'none.errors.csv'],
+      [await retry(), 'out.csv has no failed records to retry: there is no out.csv.automate-failed', 'flow.yaml --in out.errors.csv'],
+      [await whole.automate(['retry', 'out.csv']), 'out.csv has no failed records to retry', 'FLOW --in ERRORS'],
+      [await place.automate(['retry', '-']), 'expected an output file, found stdout', 'FLOW --in ERRORS'],
+      [await place.automate(['retry', 'none.csv']), 'none.csv has no failed records to retry', 'FLOW --in ERRORS'],
     ] as const;
-    for (const [{ code, stderr }, message, errors] of cases) {
+    for (const [{ code, stderr }, message, way] of cases) {
       expect([code, stderr]).toEqual([2, expect.stringContaining(message)]);
-      expect(stderr).toContain(`automate run flow.yaml --in ${errors} --out other.csv`);
+      expect(stderr).toContain(`automate run ${way} --out other.csv`);
     }
     expect(server.calls).toEqual([]);
   });

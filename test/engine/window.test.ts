@@ -47,6 +47,16 @@ describe('a window', () => {
     expect(it.passedOn).toEqual([1, -2, 3]);
   });
 
+  test('counts finished records that wait for an earlier one, as progress shows them', async () => {
+    const it = windowOf();
+    it.begin(1, 2, 3);
+    await it.end(3);
+    await it.fail(2, new Failure('http', 'the server answered 404'));
+    expect(it.window.waiting).toBe(2);
+    await it.end(1);
+    expect(it.window.waiting).toBe(0);
+  });
+
   test('passes records on at once if order does not matter', async () => {
     const it = windowOf({ unordered: true });
     it.begin(1, 2, 3);

@@ -37,9 +37,9 @@ test('a reference of another tool in a URL is warned of with the form of this on
 test('a path in braces is warned of with a map that gives it a name', () => {
   const [first] = warnings('nodes: [{ type: set, fields: { a: "{{user.names[0]}}" } }]');
   expect(first?.message.split('\n').slice(1)).toEqual([
-    'rename the field with a set node first: rename: { "user.names[0]": user_names_0 }',
-    'or name it where a map adds it: map: { user_names_0: "user.names[0]" }',
-    'or, for a value inside a field, take it out with a set node first: fields: { user_names_0: { cel: "user.names[0]" } }',
+    'if it is a value inside a field, take it out with a set node first: fields: { user_names_0: { cel: "user.names[0]" } }',
+    'if a map adds it, name it there: map: { user_names_0: "user.names[0]" }',
+    'if a column has this name, rename the field with a set node first: rename: { "user.names[0]": user_names_0 }',
   ]);
 });
 
@@ -52,9 +52,9 @@ test.each([
   [
     '{{ $json.user.id }}',
     [
-      'rename the field with a set node first: rename: { "user.id": user_id }',
-      'or name it where a map adds it: map: { user_id: "user.id" }',
-      'or, for a value inside a field, take it out with a set node first: fields: { user_id: { cel: "user.id" } }',
+      'if it is a value inside a field, take it out with a set node first: fields: { user_id: { cel: "user.id" } }',
+      'if a map adds it, name it there: map: { user_id: "user.id" }',
+      'if a column has this name, rename the field with a set node first: rename: { "user.id": user_id }',
     ],
   ],
   ['{{ user. }}', ['rename the field with a set node first: rename: { "user.": user }']],
@@ -236,7 +236,7 @@ test.each([
 
 test('the way out for {{nested.k}} works: a set node takes the value out of its field', async () => {
   const [warning] = planFor('nodes: [{ type: http, url: "https://a.com/{{nested.k[0]}}" }]').warnings();
-  const fields = /fields: (\{.*\})$/.exec(warning?.message ?? '')?.[1];
+  const fields = /fields: (\{.*\})$/m.exec(warning?.message ?? '')?.[1];
   const yaml = `nodes: [{ type: set, fields: ${fields} }, { type: http, url: "https://a.com/{{nested_k_0}}" }]`;
   expect((await runFlow(yaml, [{ nested: { k: ['v'] } }])).requests.map(({ url }) => url)).toEqual(['https://a.com/v']);
 });

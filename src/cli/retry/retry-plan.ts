@@ -1,6 +1,6 @@
-import { relative } from 'node:path';
 import { AutomateError, FlowError } from '../../core/failure.ts';
 import type { Plan } from '../../core/plan.ts';
+import { shownPath } from '../../io/files/stat.ts';
 import type { FailedList } from '../../io/journal/failed-list.ts';
 import { errorsFileKey } from '../../io/journal/identity.ts';
 import { extensionOf, formatOfPath } from '../../io/records/format.ts';
@@ -64,10 +64,4 @@ function otherColumns(flow: string, { out, in: errors }: Pick<RunRequest['option
 /** The way to run failed records without a retry. */
 export function otherWay(flow: string, errors: string): string {
   return `run the failed records into another file: ${['automate', 'run', flow, '--in', errors, '--out', 'other.csv'].map(shellWord).join(' ')}`;
-}
-
-/** A path below the current folder as users write it. */
-function shownPath(path: string): string {
-  const shown = relative('', path);
-  return shown.startsWith('..') ? path : shown;
 }

@@ -59,7 +59,7 @@ async function endComplete(out: string): Promise<boolean> {
 
 /** The places of the failed records hold for the output as it was written. */
 async function refuseChangedOutput(out: string, { output }: FailedList, flow: string, errors: string): Promise<void> {
-  const advice = `restore its content; ${otherWay(flow, errors)}`;
+  const advice = `restore its content, or ${otherWay(flow, errors)}`;
   const size = statOf(out)?.size ?? 0;
   if (size > output.bytes) {
     const found = `holds ${size} bytes, and ${output.bytes} were written: it was changed since`;
@@ -70,6 +70,7 @@ async function refuseChangedOutput(out: string, { output }: FailedList, flow: st
 
 /** The error for an output without a list of failed records. It names the way by `run`. */
 function notRetriable(out: string, problem: string): AutomateError {
-  const { errors = 'errors.csv' } = planOutput('flow.yaml', { in: out, out, outFormat: 'csv' }, { kind: 'csv', gzip: false });
-  return new AutomateError('usage', `${problem}\n${otherWay('flow.yaml', errors)}`);
+  const { errors = '' } = planOutput('flow.yaml', { in: out, out, outFormat: 'csv' }, { kind: 'csv', gzip: false });
+  const way = statOf(errors) ? otherWay('flow.yaml', errors) : `if you have an errors file, ${otherWay('FLOW', 'ERRORS')}`;
+  return new AutomateError('usage', `${problem}\n${way}`);
 }

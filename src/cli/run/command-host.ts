@@ -1,5 +1,5 @@
 import { Gates } from '../../engine/gates.ts';
-import type { RunPhase } from '../../engine/phase.ts';
+import type { Run } from '../../engine/run.ts';
 import { createClock } from '../../io/clock/clock.ts';
 import { endWaitsForPipes } from '../../io/files/pipe.ts';
 import type { ProgressShow } from '../show/run/progress.ts';
@@ -13,25 +13,34 @@ import { type Signals, watchSignals } from './signals.ts';
 export function commandHost(start: { stop(): void }): RunHost {
   return {
     gates: new Gates(createClock()),
-    follow: async (run) => new CommandFollower(run, start, await showProgress(run)),
+    async follow(run) {
+      const follower = new CommandFollower(run, start);
+      await follower.showProgress();
+      return follower;
+    },
   };
 }
 
 class CommandFollower implements Follower {
   readonly #run: OpenRun;
   readonly #start: { stop(): void };
-  readonly #progress: ProgressShow | undefined;
+  #progress: ProgressShow | undefined;
+  #started: Run | undefined;
   #signals: Signals | undefined;
 
-  constructor(run: OpenRun, start: { stop(): void }, progress: ProgressShow | undefined) {
+  constructor(run: OpenRun, start: { stop(): void }) {
     this.#run = run;
     this.#start = start;
-    this.#progress = progress;
   }
 
-  started(phase: RunPhase): void {
+  async showProgress(): Promise<void> {
+    this.#progress = await showProgress(this.#run, () => this.#started?.waiting() ?? 0);
+  }
+
+  started(run: Run): void {
+    this.#started = run;
     const { request, files, ports, terminal } = this.#run;
-    this.#signals = watchSignals(phase, ports.clock, terminal, () => endWaits(request.options, files));
+    this.#signals = watchSignals(run.phase, ports.clock, terminal, () => endWaits(request.options, files));
     this.#start.stop();
   }
 

@@ -29,6 +29,7 @@ export function nextSteps(request: RunRequest, ended: EndedRun): NextStep[] {
   return [
     ...checkSteps(request, ended),
     ...resumeSteps(request, ended),
+    ...startOverSteps(request, ended),
     ...retrySteps(request, ended),
     ...previewSteps(request, ended.tally),
   ];
@@ -89,9 +90,18 @@ function resumeSteps(request: RunRequest, { ending, tally, files }: EndedRun): N
   return [{ why, command: runAgain(request, (name, { about }) => about !== 'start' && name !== 'errors', more) }];
 }
 
+/** A changed flow cannot resume a run: one that could only fail begins anew with it. */
+function startOverSteps(request: RunRequest, { ending, files }: EndedRun): NextStep[] {
+  if (!canOnlyFail(ending) || files.isStreamed) return [];
+  return [{ why: 'if you change the flow, start over with', command: runAgain(request, (_, { about }) => about !== 'start', ['--force']) }];
+}
+
+function canOnlyFail(ending: Ending): boolean {
+  return ending === 'same-failure' || ending === 'unreachable';
+}
+
 function goingOn(ending: Ending, how: string): string {
-  const canOnlyFail = ending === 'same-failure' || ending === 'unreachable';
-  return canOnlyFail ? `once that is solved, ${how} with (--keep-going lifts this stop)` : `${how} with`;
+  return canOnlyFail(ending) ? `once that is solved, ${how} with (--keep-going lifts this stop)` : `${how} with`;
 }
 
 /** With the same credits, no record would be completed the next time either. */

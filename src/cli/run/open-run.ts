@@ -2,7 +2,7 @@ import type { Event } from '../../core/event.ts';
 import type { Item } from '../../core/item.ts';
 import type { Plan } from '../../core/plan.ts';
 import type { Gates } from '../../engine/gates.ts';
-import type { RunPhase } from '../../engine/phase.ts';
+import type { Run } from '../../engine/run.ts';
 import type { Routes } from '../../io/http/routes.ts';
 import type { FoundFailures } from '../../io/journal/failed-list.ts';
 import type { Checkpoint } from '../../io/journal/journal.ts';
@@ -84,7 +84,7 @@ export interface RunHost {
 /** A process that follows one of its runs. */
 export interface Follower {
   /** The first records are under way. Advance the phase to end the run early. */
-  started(phase: RunPhase): void;
+  started(run: Run): void;
   /** The signal that ended the run; absent if it ended by itself. */
   signal(): NodeJS.Signals | undefined;
   /** Every record has ended, and the output is closed. */

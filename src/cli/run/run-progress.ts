@@ -2,29 +2,30 @@ import { type ProgressFacts, ProgressLine, type ProgressShow, showLines, showSpi
 import { shareDone } from '../show/run/reading.ts';
 import type { OpenRun } from './open-run.ts';
 
-/** Shows the progress of a run; absent if the run is quiet. */
-export async function showProgress(run: OpenRun): Promise<ProgressShow | undefined> {
+/** Shows the progress of a run; absent if the run is quiet. `waiting`: the number of finished records that wait for an earlier one. */
+export async function showProgress(run: OpenRun, waiting: () => number): Promise<ProgressShow | undefined> {
   const { request, files, terminal } = run;
   if (request.options.quiet) return undefined;
-  const line = progressLine(run);
+  const line = progressLine(run, waiting);
   // A spinner and records on the same screen would overwrite each other.
   const isLive = terminal.isLive && !(files.out === '-' && process.stdout.isTTY);
   return isLive ? showSpinner(line, terminal.colors.level > 0) : showLines(line, terminal.say);
 }
 
-function progressLine(run: OpenRun): ProgressLine {
+function progressLine(run: OpenRun, waiting: () => number): ProgressLine {
   const { claim, tally, pauses, ports, showsCredits } = run;
   const { written, failed } = claim.from;
   return new ProgressLine({
     ...{ tally, before: { read: written + failed, failed }, pauses },
-    ...workOf(run),
+    done: () => tally.read + waiting(),
+    ...workOf(run, waiting),
     credits: showsCredits ? ports.credits : undefined,
     now: ports.clock.now,
   });
 }
 
-/** The amount of a run's work, and the finished share of it. */
-export function workOf(run: OpenRun): Pick<ProgressFacts, 'total' | 'share'> {
+/** The amount of a run's work, and the finished share of it. `waiting`: as for `showProgress`. */
+export function workOf(run: OpenRun, waiting: () => number = () => 0): Pick<ProgressFacts, 'total' | 'share'> {
   const { source, claim, tally, reading } = run;
   const before = claim.from.written + claim.from.failed;
   const limit = remainingLimit(run);
@@ -34,7 +35,7 @@ export function workOf(run: OpenRun): Pick<ProgressFacts, 'total' | 'share'> {
     share: () =>
       shareDone({
         ...{ totalBytes, readBytes: source.readBytes(), reading, limit },
-        doneRecords: tally.read,
+        doneRecords: tally.read + waiting(),
         recordsBefore: before,
       }),
   };

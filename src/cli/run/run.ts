@@ -2,6 +2,7 @@ import type { Trace } from '../../core/action.ts';
 import { AutomateError } from '../../core/failure.ts';
 import type { Plan } from '../../core/plan.ts';
 import { startRun } from '../../engine/run.ts';
+import { authorities } from '../../io/http/authorities.ts';
 import type { Checkpoint } from '../../io/journal/journal.ts';
 import type { RunLedger } from '../../io/ledger/run-ledger.ts';
 import type { Source } from '../../io/records/readers/source.ts';
@@ -106,6 +107,7 @@ async function dryRunCommand(plan: Plan, request: RunRequest, terminal: Terminal
     const exitCode = await dryRun({ flow, plan, options, records: selectRecords(source, { options, plan, format }) }, terminal);
     // Ends as the run would, with the plan all the same.
     await refuseOutput(flow, options, files);
+    authorities(options.cacert, process.env);
     await loadSecrets(plan, flow, options, terminal);
     return exitCode;
   } finally {
@@ -128,11 +130,11 @@ async function runRecords(ready: ReadyRun): Promise<number> {
   const follower = await host.follow(run);
   const startedMs = ports.clock.now();
   const parts = { input, output, ports, gates: host.gates, trace: traceOf(run) };
-  const { phase, ended } = startRun(plan, parts, { unordered, maxErrors, keepsGoing });
-  follower.started(phase);
-  phase.onPhase(() => void source.close());
+  const started = startRun(plan, parts, { unordered, maxErrors, keepsGoing });
+  follower.started(started);
+  started.phase.onPhase(() => void source.close());
   try {
-    const ending = await endOf(ended, run);
+    const ending = await endOf(started.ended, run);
     follower.recordsEnded();
     await ports.close();
     return await concludeRun({ ...run, ending, signal: follower.signal(), usage: ledger.close() });

@@ -31,7 +31,7 @@ function nearWarning(text: string, around: string): string {
   const inside = text.slice(2, -2).trim();
   const name = withoutPrefix(inside);
   const equals = around.startsWith('=') && name !== inside ? ', and no = in front' : '';
-  const wayOut = isReferable(name) ? `${name === inside ? 'drop the spaces:' : 'write'} {{${name}}}${equals}` : renaming(name);
+  const wayOut = isReferable(name) ? `${name === inside ? 'drop the spaces:' : 'write'} {{${name}}}${equals}` : waysOut(name);
   return `${text} is not a reference and stays text; a name holds only letters, digits and underscores\n${wayOut}`;
 }
 
@@ -46,17 +46,23 @@ function withoutPrefix(inside: string): string {
 
 /** The way out for a field whose name no reference can hold. */
 export function renaming(name: string): string {
-  const better = referable(name);
-  if (better === '') return 'write the name of a field between the braces';
-  const rename = `rename the field with a set node first: rename: { ${JSON.stringify(name)}: ${better} }`;
-  // With a list of paths the whole path becomes the field's name.
-  return /[.[]/.test(name) && orUndefined(() => compilePath(name))
-    ? `${rename}\nor name it where a map adds it: map: { ${better}: ${JSON.stringify(name)} }${nestedWayOut(name, better)}`
-    : rename;
+  return `rename the field with a set node first: rename: { ${JSON.stringify(name)}: ${referable(name)} }`;
 }
 
-/** The way out for a value inside a field, such as `nested.k` of a JSON record; empty for a path that CEL writes in another way. */
-function nestedWayOut(path: string, better: string): string {
-  if (!/^[A-Za-z_]\w*(?:\.[A-Za-z_]\w*|\[\d+\])+$/.test(path)) return '';
-  return `\nor, for a value inside a field, take it out with a set node first: fields: { ${better}: { cel: ${JSON.stringify(path)} } }`;
+/** The ways out for a name between braces that no field can have in a reference, the likeliest first. */
+function waysOut(name: string): string {
+  const better = referable(name);
+  if (better === '') return 'write the name of a field between the braces';
+  const [rename, quoted] = [renaming(name), JSON.stringify(name)];
+  if (!/[.[]/.test(name) || !orUndefined(() => compilePath(name))) return rename;
+  // With a list of paths the whole path becomes the field's name.
+  const ways = [`if a map adds it, name it there: map: { ${better}: ${quoted} }`, `if a column has this name, ${rename}`];
+  return [...(isInsideField.test(name) ? [takingOut(name, better)] : []), ...ways].join('\n');
+}
+
+/** A path such as `nested.k` that CEL writes in the same way. */
+const isInsideField = /^[A-Za-z_]\w*(?:\.[A-Za-z_]\w*|\[\d+\])+$/;
+
+function takingOut(path: string, better: string): string {
+  return `if it is a value inside a field, take it out with a set node first: fields: { ${better}: { cel: ${JSON.stringify(path)} } }`;
 }

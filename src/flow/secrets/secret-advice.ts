@@ -25,9 +25,14 @@ export function secretAdvice(secret: LiteralSecret, names: CredentialNames, mask
     const field = `take it from a field such as "{{${fieldFor(carrier, names)}}}"`;
     return `${place} cannot carry a credential: send it with auth where the API allows, or ${field}\nto send it with auth, ${store}\nand write: auth: ${one}`;
   }
-  if (!owner.hasCredential) return `${store}\nand put in its place: auth: ${one}`;
+  if (!owner.hasCredential) return `${store}\n${insteadOf(carrier)}: auth: ${one}`;
   if (fillsAuthorization(auth)) return 'auth signs the request already\nleave this one out';
   return `${store}\nand add it to auth, which may be a list: ${one}`;
+}
+
+function insteadOf({ in: place }: Carrier): string {
+  if (place === 'header') return 'remove the header, and write beside headers';
+  return place === 'query' || place === 'login' ? 'remove it from the URL, and write beside the URL' : 'and put in its place';
 }
 
 /** The way out for a secret in a body. A body that is a text becomes a mapping for it. */

@@ -1,3 +1,4 @@
+import { accessSync, constants } from 'node:fs';
 import { dirname } from 'node:path';
 import { AutomateError } from '../../core/failure.ts';
 import { statOf } from './stat.ts';
@@ -18,6 +19,15 @@ export function namingErrors<Result>(file: string, action: FileAction, act: () =
   } catch (error) {
     return fail(error);
   }
+}
+
+/** Throws the AutomateError (`output`) that writing a file would end with, as far as its place and its rights say. Writes nothing. */
+export function refuseUnwritable(file: string): void {
+  namingErrors(file, 'written', () => {
+    const found = statOf(file);
+    if (found?.isDirectory()) throw Object.assign(new Error('EISDIR'), { code: 'EISDIR' });
+    accessSync(found ? file : dirname(file), constants.W_OK);
+  });
 }
 
 /** The AutomateError for an error of a file. An AutomateError stays as it is. */

@@ -1,5 +1,5 @@
 import { lstatSync, readlinkSync, realpathSync, type Stats, statSync } from 'node:fs';
-import { basename, dirname, join, resolve } from 'node:path';
+import { basename, dirname, join, relative, resolve } from 'node:path';
 import { orUndefined } from '../../core/or-undefined.ts';
 
 /** The file, folder or device at a path, links followed; absent if there is none or it cannot be accessed. */
@@ -35,4 +35,10 @@ export function fullPath(path: string): string {
   const file = realFile(path);
   const folder = dirname(file);
   return join(orUndefined(() => realpathSync(folder)) ?? resolve(folder), basename(file));
+}
+
+/** A full path as users write it: relative if it is below the current folder. */
+export function shownPath(path: string): string {
+  const shown = relative(resolve(''), path);
+  return shown.startsWith('..') ? path : shown;
 }

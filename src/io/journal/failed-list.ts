@@ -4,7 +4,7 @@ import { fileError, namingErrors } from '../files/naming-errors.ts';
 import type { Written } from '../output/sink.ts';
 import type { Format } from '../records/format.ts';
 import type { Identity } from './identity.ts';
-import { lineOf, linesOf, parseLine } from './lines.ts';
+import { lineOf, linesOf, parseLine, refuseNoFile } from './lines.ts';
 
 /** Consecutive failed records, and the place of their rows in the text of the output: uncompressed, in bytes. */
 export type Mark = readonly [first: number, count: number, offset: number];
@@ -57,6 +57,7 @@ export function writeFailedList(path: string, list: FailedList, marks: AsyncIter
 
 /** Reads a list; absent if there is none. Throws an AutomateError (`output-exists`) if it is damaged. */
 export async function readFailedList(path: string): Promise<FoundFailures | undefined> {
+  refuseNoFile(path, 'the list of failed records');
   let list: FailedList | undefined;
   const failed = new FailedRecords();
   let isComplete = false;

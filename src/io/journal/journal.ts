@@ -2,11 +2,10 @@ import { type FileHandle, open, rename, rm } from 'node:fs/promises';
 import { AutomateError } from '../../core/failure.ts';
 import { syncFolder } from '../files/folder.ts';
 import { fileError, namingErrors } from '../files/naming-errors.ts';
-import { isLink, isNoFile } from '../files/stat.ts';
 import type { Written } from '../output/sink.ts';
 import type { FailedList, Mark } from './failed-list.ts';
 import type { Identity } from './identity.ts';
-import { lineOf, linesOf, parseLine } from './lines.ts';
+import { lineOf, linesOf, parseLine, refuseNoFile } from './lines.ts';
 import { type ParkedLine, ParkedReader, type ParkedRecords, parkedLines, type RenderedRows } from './parked-records.ts';
 
 /** The state of a run on disk. Everything up to it is complete; everything after it is cut off and done again. */
@@ -97,7 +96,7 @@ export async function continueJournal(path: string, found: FoundJournal): Promis
 
 /** Reads a journal; absent if there is none. Throws an AutomateError if its first line is damaged. */
 export async function readJournal(path: string): Promise<FoundJournal | undefined> {
-  refuseNoFile(path);
+  refuseNoFile(path, 'a journal');
   let first: Pick<FoundJournal, 'run' | 'identity'> | undefined;
   let checkpoint: Checkpoint | undefined;
   const parked = new ParkedReader(path, parkedText);
@@ -165,16 +164,6 @@ function parkedText(written: string): string {
   const line = parseLine(written) as { text: [number, number, string] } | undefined;
   if (line === undefined) throw new AutomateError('output', 'the journal was changed during the run');
   return line.text[2];
-}
-
-/** A link would let whoever made it choose the file that is cut off and written to, and reading a pipe might never end. */
-function refuseNoFile(path: string): void {
-  const found = isLink(path) ? 'a symbolic link' : isNoFile(path) ? 'not a file' : undefined;
-  if (found === undefined) return;
-  throw new AutomateError(
-    'output-exists',
-    `${path} is ${found}, which is refused for a journal\nremove it, or name another file with --out`,
-  );
 }
 
 function toJournal(path: string, handle: FileHandle): Journal {

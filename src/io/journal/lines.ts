@@ -1,5 +1,7 @@
 import { createReadStream } from 'node:fs';
 import { crc32 } from 'node:zlib';
+import { AutomateError } from '../../core/failure.ts';
+import { isLink, isNoFile } from '../files/stat.ts';
 
 /** A line `CRC JSON`. The checksum shows a line that a crash cut off or the disk damaged. */
 export function lineOf(value: unknown): string {
@@ -29,4 +31,14 @@ export async function* linesOf(path: string): AsyncGenerator<Buffer> {
 
 function checksum(text: string): string {
   return crc32(text).toString(16).padStart(8, '0');
+}
+
+/**
+ * Throws an AutomateError (`output-exists`) for a link or a pipe in the place of one of the run's own files. A link would let whoever
+ * made it choose the file that is read and written, and reading a pipe might never end.
+ */
+export function refuseNoFile(path: string, what: string): void {
+  const found = isLink(path) ? 'a symbolic link' : isNoFile(path) ? 'not a file' : undefined;
+  if (found === undefined) return;
+  throw new AutomateError('output-exists', `${path} is ${found}, which is refused for ${what}\nremove it, or name another file with --out`);
 }

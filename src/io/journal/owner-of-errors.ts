@@ -6,17 +6,24 @@ import { errorsFileKey } from './identity.ts';
 import { journalPath, readIdentity } from './journal.ts';
 
 /**
- * The name of the output that an errors file belongs to, other than `out`: its unfinished run or its list of failed records names that
- * file. Absent if there is none. Only outputs in the folder of the errors file are found. Both paths are full.
+ * The path of the output that an errors file belongs to, other than `out`: its unfinished run or its list of failed records names that
+ * file. Absent if there is none. Only outputs in the folders of the errors file and of `out` are found. Both paths are full.
  */
 export async function ownerOfErrors(errors: string, out: string | undefined): Promise<string | undefined> {
-  const folder = dirname(errors);
+  for (const folder of new Set([dirname(errors), dirname(out ?? errors)])) {
+    const owner = await ownerIn(folder, errors, out);
+    if (owner !== undefined) return owner;
+  }
+  return undefined;
+}
+
+async function ownerIn(folder: string, errors: string, out: string | undefined): Promise<string | undefined> {
   const entries = await readdir(folder, { withFileTypes: true }).catch(() => []);
   for (const entry of entries) {
     const name = entry.isFile() ? outputOf(folder, entry.name) : undefined;
     if (name === undefined || join(folder, name) === out) continue;
     const identity = await readIdentity(join(folder, entry.name));
-    if (identity?.[errorsFileKey] === errors) return name;
+    if (identity?.[errorsFileKey] === errors) return join(folder, name);
   }
   return undefined;
 }

@@ -193,7 +193,7 @@ export class RunPart {
   #follow(run: OpenRun): Follower {
     this.#run = run;
     return {
-      started: (phase) => {
+      started: ({ phase }) => {
         this.#phase = phase;
         if (this.#stop) phase.advance('finishing', this.#stop);
         if (this.#isAborted) phase.advance('stopped', this.#stop);

@@ -8,7 +8,8 @@ describe('the way out for a literal secret depends on its place', () => {
   const whole = "store the header's whole value: automate credentials set github-token";
   const pair = 'store it as username:password: automate credentials set github-login';
   const decoded = (keep: string) => keep.replace(': automate', ', percent-decoded: automate');
-  const instead = 'and put in its place: auth:';
+  const instead = 'remove the header, and write beside headers: auth:';
+  const inUrl = 'remove it from the URL, and write beside the URL: auth:';
   const inBody = (credential: string) =>
     `store it: automate credentials set ${credential}\nand put in its place: { credential: ${credential} }`;
   const token = `send it with auth, ${key}\nand write: auth: { type: bearer, credential: github-token }`;
@@ -25,11 +26,11 @@ describe('the way out for a literal secret depends on its place', () => {
     [`headers: { X-API-Key: ${secret} }`, `${key}\n${instead} { type: api_key, header: X-API-Key, credential: github-token }`],
     [`headers: { X-Who: Bearer ${secret} }`, `${whole}\n${instead} { type: api_key, header: X-Who, credential: github-token }`],
     [`headers: { Cookie: "lang=en; sid=${secret}" }`, `${whole}\n${instead} { type: api_key, header: Cookie, credential: github-token }`],
-    [`url: https://api.github.com/?api_key=${secret}`, `${key}\n${instead} { type: api_key, query: api_key, credential: github-token }`],
-    [`url: https://github.com/?a=Bearer%20${secret}`, `${decoded(key)}\n${instead} { type: api_key, query: a, credential: github-token }`],
-    [`url: https://ann:${secret}@github.com/x`, `${pair}\n${instead} { type: basic, credential: github-login }`],
-    [`url: https://ann:%40${secret}@github.com/x`, `${decoded(pair)}\n${instead} { type: basic, credential: github-login }`],
-    ['url: https://ghp_16C7e42F292c6912@github.com/x', `${pair}\n${instead} { type: basic, credential: github-login }`],
+    [`url: https://api.github.com/?api_key=${secret}`, `${key}\n${inUrl} { type: api_key, query: api_key, credential: github-token }`],
+    [`url: https://github.com/?a=Bearer%20${secret}`, `${decoded(key)}\n${inUrl} { type: api_key, query: a, credential: github-token }`],
+    [`url: https://ann:${secret}@github.com/x`, `${pair}\n${inUrl} { type: basic, credential: github-login }`],
+    [`url: https://ann:%40${secret}@github.com/x`, `${decoded(pair)}\n${inUrl} { type: basic, credential: github-login }`],
+    ['url: https://ghp_16C7e42F292c6912@github.com/x', `${pair}\n${inUrl} { type: basic, credential: github-login }`],
     [
       'url: https://github.com/ghp_16C7e42F292c6912/x',
       `a URL's path cannot carry a credential: send it with auth where the API allows, or take it from a field such as "{{token}}"\nto ${token}`,
@@ -125,18 +126,18 @@ describe('the name of the suggested credential comes from', () => {
     const save = (written: object) => () => compileSavedConnection('crm', { type: 'http', ...written }, false);
     expect(save({ base_url: 'https://a.com', headers: { 'X-API-Key': secret } })).toThrow(
       new Error(
-        'the header "X-API-Key" holds a literal secret (X-API-Key: ***)\nstore it: automate credentials set crm-token\nand put in its place: auth: { type: api_key, header: X-API-Key, credential: crm-token }',
+        'the header "X-API-Key" holds a literal secret (X-API-Key: ***)\nstore it: automate credentials set crm-token\nremove the header, and write beside headers: auth: { type: api_key, header: X-API-Key, credential: crm-token }',
       ),
     );
     expect(save({ base_url: `https://ann:${secret}@a.com` })).toThrow(
-      /^the user name and password in the URL holds a literal secret \(base_url: \*\*\*\)\nstore it as username:password: automate credentials set crm-login\nand put in its place: auth: \{ type: basic, credential: crm-login \}\n/,
+      /^the user name and password in the URL holds a literal secret \(base_url: \*\*\*\)\nstore it as username:password: automate credentials set crm-login\nremove it from the URL, and write beside the URL: auth: \{ type: basic, credential: crm-login \}\n/,
     );
   });
 
   test('a secret that equals a word of the message does not mask that word', () => {
     expect(ofNode('headers: { X-API-Key: credentials, Secret: secret }')).toEqual([
-      'the header "X-API-Key" holds a literal secret\nstore it: automate credentials set github-token\nand put in its place: auth: { type: api_key, header: X-API-Key, credential: github-token }',
-      'the header "Secret" holds a literal secret\nstore it: automate credentials set github-token-2\nand put in its place: auth: { type: api_key, header: Secret, credential: github-token-2 }',
+      'the header "X-API-Key" holds a literal secret\nstore it: automate credentials set github-token\nremove the header, and write beside headers: auth: { type: api_key, header: X-API-Key, credential: github-token }',
+      'the header "Secret" holds a literal secret\nstore it: automate credentials set github-token-2\nremove the header, and write beside headers: auth: { type: api_key, header: Secret, credential: github-token-2 }',
     ]);
   });
 });

@@ -1,11 +1,11 @@
 import { randomUUID } from 'node:crypto';
 import { rm } from 'node:fs/promises';
-import { dirname, join } from 'node:path';
 import { AutomateError } from '../../../core/failure.ts';
 import { type Lock, takeLock } from '../../../io/files/lock.ts';
-import { fullPath, realFile } from '../../../io/files/stat.ts';
-import { failedListPath, type ListOfRun } from '../../../io/journal/failed-list.ts';
-import type { Identity } from '../../../io/journal/identity.ts';
+import { refuseUnwritable } from '../../../io/files/naming-errors.ts';
+import { fullPath, realFile, shownPath } from '../../../io/files/stat.ts';
+import { type FailedList, failedListPath, type ListOfRun } from '../../../io/journal/failed-list.ts';
+import { errorsFileKey, type Identity } from '../../../io/journal/identity.ts';
 import {
   type Checkpoint,
   continueJournal,
@@ -21,7 +21,7 @@ import { refuseMissing } from '../../../io/records/readers/input.ts';
 import type { RunOptions } from '../run-options.ts';
 import { refusePlaces } from './output-places.ts';
 import { isFileOrFree, type OutputPlan, refuseExistingErrors, refuseExistingFiles } from './output-plan.ts';
-import { finishRun, keepsOld, partPlan, removeParts } from './replace.ts';
+import { finishRun, keepsOld, partPlan, removeOldErrors, removeParts } from './replace.ts';
 import { type FlowInFile, identityOf, identityOfRetry, refuseOtherRun } from './run-identity.ts';
 import { findJournal, type RetryClaim } from './unfinished-run.ts';
 
@@ -49,8 +49,9 @@ export interface Claim {
  * neither --resume nor --force is set, or if --resume finds another run's journal.
  */
 export async function claimOutput(flow: FlowInFile, options: RunOptions, plan: OutputPlan, retry?: RetryClaim): Promise<Claim> {
-  // The errors file that a retry reads is the one that it replaces.
-  refuseMixedFiles(flow.file, retry ? { ...options, in: '-' } : options, plan);
+  // The errors file that a retry reads is the one that it replaces. The input of the whole run must stay, too.
+  refuseMixedFiles(flow.file, retry ? { ...options, in: inputOf(retry.list) } : options, plan);
+  if (!retry) refuseNoInput(options);
   const out = plan.isStreamed ? undefined : realFile(plan.out);
   const errors = errorsFileOf(plan);
   const release = takeLocks({ '--out': out, '--errors': errors });
@@ -66,17 +67,28 @@ export async function claimOutput(flow: FlowInFile, options: RunOptions, plan: O
 /** Throws the AutomateError that `claimOutput` would throw for the files that exist. Writes nothing, locks included. */
 export async function refuseOutput(flow: string, options: RunOptions, plan: OutputPlan): Promise<void> {
   refuseMixedFiles(flow, options, plan);
+  refuseNoInput(options);
   const out = plan.isStreamed ? undefined : realFile(plan.out);
   const errors = errorsFileOf(plan);
   if (errors !== undefined) await refuseOthers(errors, out);
   await (out === undefined ? claimStream(options, plan) : findJournal(journalPath(out), options, plan));
+  for (const file of [plan.out, plan.errors, options.events]) if (file !== undefined && file !== '-') refuseUnwritable(file);
 }
 
-/** Refuses one file or stream in two roles, and an input that does not exist. */
+function refuseNoInput({ in: input }: RunOptions): void {
+  if (input !== '-') refuseMissing(input);
+}
+
+/** The input of the run that a list belongs to; `-` if it was stdin, or the errors file of an earlier retry. */
+function inputOf({ identity }: FailedList): string {
+  const { input = 'stdin' } = identity;
+  return input === 'stdin' || input === identity[errorsFileKey] ? '-' : input;
+}
+
+/** Refuses one file or stream in two roles. */
 function refuseMixedFiles(flow: string, options: RunOptions, plan: OutputPlan): void {
   refusePlaces(flow, options, plan);
   refuseSharedStdout({ '--out': plan.out, '--errors': plan.errors, '--events': options.events, '--summary': options.summary });
-  if (options.in !== '-') refuseMissing(options.in);
 }
 
 /** The errors file; absent if it is not a regular file, nor will be. */
@@ -88,8 +100,7 @@ function errorsFileOf({ errors }: OutputPlan): string | undefined {
 async function refuseOthers(errors: string, out: string | undefined): Promise<void> {
   const owner = await ownerOfErrors(fullPath(errors), out && fullPath(out));
   if (owner === undefined) return;
-  const place = join(dirname(errors), owner);
-  throw new AutomateError('output-exists', `${errors} is the errors file of ${place}\nname another with --errors`);
+  throw new AutomateError('output-exists', `${errors} is the errors file of ${shownPath(owner)}\nname another with --errors`);
 }
 
 /** Refuses several outputs on stdout: no reader could separate them. */
@@ -139,7 +150,9 @@ async function claimFile(flow: FlowInFile, options: RunOptions, plan: OutputPlan
       if (found) return found.isComplete ? undefined : continueJournal(path, found);
       await removeParts(plan);
       const journal = await createJournal(path, run, identity);
-      if (!replaces) await rm(failedListPath(realFile(plan.out)), { force: true });
+      if (replaces) return journal;
+      await removeOldErrors(plan.out, identity);
+      await rm(failedListPath(realFile(plan.out)), { force: true });
       return journal;
     },
     async publish(journal, saved, facts) {

@@ -5,7 +5,7 @@ import { namingErrors } from '../../../io/files/naming-errors.ts';
 import { realFile, statOf } from '../../../io/files/stat.ts';
 import { type FailedList, failedListPath, writeFailedList } from '../../../io/journal/failed-list.ts';
 import { errorsFileKey, type Identity } from '../../../io/journal/identity.ts';
-import { type Checkpoint, journalPath, marksOf } from '../../../io/journal/journal.ts';
+import { type Checkpoint, journalPath, marksOf, readIdentity } from '../../../io/journal/journal.ts';
 import { isRegularFile } from '../../../io/output/sink.ts';
 import { isFileOrFree, type OutputPlan } from './output-plan.ts';
 
@@ -49,6 +49,7 @@ export async function finishRun(out: string, { identity, list, failed }: EndedRu
   const draft = `${listPath}.new`;
   if (list) await writeFailedList(draft, list, marksOf(journal));
   await namingErrors(out, 'written', async () => {
+    await removeOldErrors(out, identity);
     if (isAbsolute(errors)) await (failed > 0 ? replace(errors) : removeFile(errors));
     await (list ? rename(draft, listPath) : rm(listPath, { force: true }));
     await replace(out);
@@ -57,6 +58,12 @@ export async function finishRun(out: string, { identity, list, failed }: EndedRu
   });
   // Without a sync after it: should a crash bring the journal back, the next command ends the run once more.
   await namingErrors(journal, 'written', () => rm(journal, { force: true }));
+}
+
+/** Deletes the errors file that the list of failed records names, unless a run with this identity writes the same one. */
+export async function removeOldErrors(out: string, identity: Identity): Promise<void> {
+  const old = (await readIdentity(failedListPath(realFile(out))))?.[errorsFileKey] ?? '';
+  if (isAbsolute(old) && old !== identity[errorsFileKey]) await removeFile(old);
 }
 
 /** A pipe or a device stays. */

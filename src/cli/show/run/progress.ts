@@ -6,7 +6,9 @@ import type { Tally } from './tally.ts';
 
 /** The figures of a progress line. */
 export interface ProgressFacts {
-  readonly tally: Pick<Tally, 'read' | 'failed' | 'retries'>;
+  readonly tally: Pick<Tally, 'failed' | 'retries'>;
+  /** Finished records of this run, also those that wait to be written after an earlier one. */
+  done(): number;
   /** Records that were finished before this run was resumed. */
   readonly before: { readonly read: number; readonly failed: number };
   /** Records of the whole run; absent while it is not known. */
@@ -42,9 +44,9 @@ export class ProgressLine {
 
   /** The line as it is now. `width`: maximum of its characters; absent for any number. */
   text(width = Number.POSITIVE_INFINITY): string {
-    const { tally, before, pauses, credits, now } = this.#facts;
+    const { tally, done, before, pauses, credits, now } = this.#facts;
     const pause = pauses.current();
-    const rate = this.#rate.at(now(), tally.read);
+    const rate = this.#rate.at(now(), done());
     const left = this.#leftMs();
     const parts: LinePart[] = [
       { text: this.#doneText(), rank: 0 },
@@ -59,12 +61,12 @@ export class ProgressLine {
   }
 
   #doneText(): string {
-    const { tally, before, total, share } = this.#facts;
-    const done = before.read + tally.read;
+    const { done, before, total, share } = this.#facts;
+    const finished = before.read + done();
     const all = total();
-    if (all !== undefined) return `${formatCount(done)}/${formatCount(all)} (${percent(all === 0 ? 1 : done / all)})`;
+    if (all !== undefined) return `${formatCount(finished)}/${formatCount(all)} (${percent(all === 0 ? 1 : finished / all)})`;
     const known = share();
-    return known ? `${counted(done, 'record')} (${percent(known.ofWhole)})` : counted(done, 'record');
+    return known ? `${counted(finished, 'record')} (${percent(known.ofWhole)})` : counted(finished, 'record');
   }
 
   #leftMs(): number | undefined {
