@@ -43,6 +43,15 @@ describe('a run whose first 20 records all fail alike', () => {
     expect(stderr).toContain(resume);
   });
 
+  test('is started over once the flow is mended, with the printed line', async () => {
+    const { stderr, place } = await against((index) => (index < 20 ? { status: 405 } : { body: { name: 'n' } }));
+    expect(stderr).toContain('if you change the flow, start over with:\n');
+    const [, line = ''] = /start over with:\n {4}automate (.*)/.exec(stderr) ?? [];
+    await place.write('flow.yaml', (await place.read('flow.yaml')).replace('type: http', 'type: http, method: POST'));
+    expect((await place.automate(line.split(' '))).code).toBe(0);
+    expect(lines(await place.read('out.csv'))).toBe(51);
+  });
+
   test('names the environment of the credential', async () => {
     const { stderr } = await against(() => ({ status: 401 }), { more: bearer, args: ['--env', 'staging'] });
     expect(stderr).toContain('automate credentials check crm-token --env staging\n');

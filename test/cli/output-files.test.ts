@@ -1,4 +1,4 @@
-import { mkdir, readFile } from 'node:fs/promises';
+import { mkdir, readdir, readFile } from 'node:fs/promises';
 import { gzipSync } from 'node:zlib';
 import { describe, expect, test } from 'vitest';
 import { answeringServer } from '../helpers/answering-server.ts';
@@ -66,6 +66,35 @@ describe('the errors file', () => {
     expect((await run('a', '--out', 'a.csv', '--max-errors', '0', '--concurrency', '1', '--resume')).code).toBe(4);
     expect(await read('a.errors.csv')).toMatch(/\n2,.*\n$/);
   });
+});
+
+describe('an errors file in another folder', () => {
+  const errors = ['--errors', 'errs/e.csv'];
+
+  test('that the list of another output names is refused, also with --force and --replace', async () => {
+    const { run, path, read } = await twoFlows();
+    await mkdir(path('errs'));
+    expect((await run('a', '--out', 'a.csv', ...errors)).code).toBe(4);
+    const before = await read('errs/e.csv');
+    for (const more of [[], ['--force'], ['--replace']]) {
+      const { code, stderr } = await run('b', '--out', 'b.csv', ...errors, ...more);
+      expect([code, stderr]).toEqual([73, 'automate: errs/e.csv is the errors file of a.csv\n  name another with --errors\n']);
+    }
+    expect(await read('errs/e.csv')).toBe(before);
+  });
+
+  test.each(['--force', '--replace'])(
+    'is deleted with its list when the output is written anew with %s and another one',
+    async (option) => {
+      const { run, path, files } = await twoFlows();
+      await mkdir(path('errs'));
+      expect((await run('a', '--out', 'a.csv', ...errors)).code).toBe(4);
+      const before = await files();
+      expect((await run('a', '--out', 'a.csv', '--limit', '1', option)).code).toBe(0);
+      expect(await readdir(path('errs'))).toEqual([]);
+      expect(await files()).toEqual(before.filter((name) => name !== 'a.csv.automate-failed'));
+    },
+  );
 });
 
 describe('an output', () => {

@@ -3,6 +3,7 @@ import { describe, expect, test } from 'vitest';
 import { answeringServer } from '../helpers/answering-server.ts';
 import { idsTo } from '../helpers/asking.ts';
 import { failingServer, twoPlaces } from '../helpers/retrying.ts';
+import { shell } from '../helpers/shell.ts';
 
 const csv = `id,note\n${idsTo(9)
   .map((id) => `${id},"note, ${id}"\n`)
@@ -274,6 +275,28 @@ describe('automate retry refuses, and sends nothing', () => {
     expect([code, stderr]).toEqual([6, expect.stringContaining(`out.errors.csv${message}`)]);
     expect([server.calls, await place.read('out.csv')]).toEqual([[], before]);
     expect((await place.files()).filter((name) => /part|run$|lock/.test(name))).toEqual([]);
+  });
+
+  test('a summary in place of the input of the run', async () => {
+    const { retry, server, place } = await failedRun();
+    const { code, stderr } = await retry('--summary', 'rows.csv');
+    expect([code, stderr]).toEqual([2, expect.stringContaining('the input')]);
+    expect([server.calls, await place.read('rows.csv')]).toEqual([[], csv]);
+  });
+
+  test.each([
+    ['a pipe', 'mkfifo', 'not a file'],
+    ['a symbolic link', 'ln -s rows.csv', 'a symbolic link'],
+  ])('%s in place of the list', async (_, make, found) => {
+    const { retry, server, place } = await failedRun();
+    await rm(place.path('out.csv.automate-failed'));
+    await shell(place, `${make} out.csv.automate-failed`);
+    const { code, stderr } = await retry();
+    expect([code, stderr]).toEqual([
+      73,
+      expect.stringContaining(`out.csv.automate-failed is ${found}, which is refused for the list of failed records`),
+    ]);
+    expect(server.calls).toEqual([]);
   });
 
   test('an output without a list, stdout, and a run without errors file', async () => {
