@@ -29,7 +29,7 @@ export async function withToldFormat<Options extends InputOptions>(options: Opti
   if (options.in !== '-' || options.noInput || options.inFormat !== undefined) return options;
   const { kind, gzip } = await tellFormat(process.stdin, options.encoding);
   const inFormat = `${kind}${gzip ? '.gz' : ''}`;
-  say?.(`reading stdin as ${inFormat}; --in-format names another format`);
+  say?.(`reading stdin as ${inFormat} (--in-format reads it as another format)`);
   return { ...options, inFormat };
 }
 

@@ -18,7 +18,7 @@ export function createProgram(commands: readonly CommandSpec[], terminal: Termin
     .version(version)
     .addHelpText(
       'after',
-      '\nautomate COMMAND --help explains a command, with examples.\nThe folder docs, beside this program, explains everything else.',
+      '\nautomate COMMAND --help explains a command, with examples.\nThe documentation is in the folder docs of this package; man automate is its short form.',
     )
     .showSuggestionAfterError()
     .showHelpAfterError('(automate --help tells more)')

@@ -149,7 +149,7 @@ describe('a secret of a curl command line', () => {
     );
     expect(text).not.toContain(token);
     expect(notes.map((note) => note.replace(/.* holds/, 'holds'))).toEqual(
-      expect.arrayContaining(['holds a secret and was left out: a request carries at most 4']),
+      expect.arrayContaining(['holds a secret and was left out: a request carries at most 4 credentials']),
     );
   });
 });

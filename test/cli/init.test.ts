@@ -127,7 +127,7 @@ describe('automate init --from-curl', () => {
         method: 'PUT',
         url: 'https://api.acme.co.uk/v2/users/{{user_id}}?city={{city}}',
         auth: { type: 'bearer', credential: 'acme-token' },
-        body: { name: '{{name}}', n: 42 },
+        body: { name: '{{name}}', n: { cel: 'int(user_id)' } },
       },
     ]);
     expect(stderr).toContain('not written: the header "Authorization"; store it as the credential acme-token');
@@ -201,6 +201,16 @@ describe('automate init --from-curl', () => {
     const place = await workplace();
     await place.automate(['init', ...folder, '--from-curl', 'curl https://api.acme.com/x']);
     expect(parse(await place.read(`${folder[0]}/flow.yaml`)).name).toBe(name);
+  });
+
+  test('keeps numbers of a body: a cell with the same digits becomes one', async () => {
+    const place = await workplace({ 'rows.csv': 'id,price\n17,2.5\n' });
+    const body = '{"id":17,"text":"17","price":2.5,"other":3}';
+    const { code, stderr } = await place.automate(['init', '--in', 'rows.csv', '--from-curl', `curl https://a.example -d '${body}'`]);
+    const made = { id: { cel: 'int(id)' }, text: '{{id}}', price: { cel: 'double(price)' }, other: 3 };
+    expect([code, (await nodesOf(place))[0]?.body]).toEqual([0, made]);
+    expect(stderr).toContain("{{id}} is in place of the first record's id");
+    expect(await place.automate(['validate', 'flow.yaml', '--in', 'rows.csv'])).toMatchObject({ code: 0 });
   });
 
   test('writes nothing if a flow cannot send the request', async () => {

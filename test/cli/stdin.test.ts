@@ -27,7 +27,7 @@ describe('stdin tells its format', () => {
     for (const args of [[], ['--in', '-']]) {
       const { code, stdout, stderr } = await piped(stdin, args);
       expect([code, stdout]).toEqual([0, expected]);
-      expect(stderr).toContain(`reading stdin as ${format}; --in-format names another format\n`);
+      expect(stderr).toContain(`reading stdin as ${format} (--in-format reads it as another format)\n`);
     }
   });
 

@@ -44,7 +44,7 @@ describe('fail_when', () => {
 
   test('fails the record if it cannot be evaluated', async () => {
     const { failures } = await answered('fail_when: body.ok == false', [{ body: {} }]);
-    expect(failures).toMatchObject([{ class: 'answer', message: 'fail_when: the expression cannot be evaluated: No such key: ok' }]);
+    expect(failures).toMatchObject([{ class: 'answer', message: 'fail_when: the expression cannot be evaluated: there is no key "ok"' }]);
   });
 
   test('does not see an answer with an error status', async () => {

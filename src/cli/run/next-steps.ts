@@ -31,7 +31,7 @@ export function nextSteps(request: RunRequest, ended: EndedRun): NextStep[] {
     ...resumeSteps(request, ended),
     ...startOverSteps(request, ended),
     ...retrySteps(request, ended),
-    ...previewSteps(request, ended.tally),
+    ...previewSteps(request, ended),
   ];
 }
 
@@ -93,7 +93,8 @@ function resumeSteps(request: RunRequest, { ending, tally, files }: EndedRun): N
 /** A changed flow cannot resume a run: one that could only fail begins anew with it. */
 function startOverSteps(request: RunRequest, { ending, files }: EndedRun): NextStep[] {
   if (!canOnlyFail(ending) || files.isStreamed) return [];
-  return [{ why: 'if you change the flow, start over with', command: runAgain(request, (_, { about }) => about !== 'start', ['--force']) }];
+  const more = request.options.replace ? [] : ['--force'];
+  return [{ why: 'if you change the flow, start over with', command: runAgain(request, (_, { about }) => about !== 'start', more) }];
 }
 
 function canOnlyFail(ending: Ending): boolean {
@@ -166,7 +167,9 @@ function insertWord(path: string, word: string): string {
 }
 
 /** A path that is found in no answer is probably wrong: `test-request` shows the paths that there are. */
-function previewSteps(request: RunRequest, { hits, answered }: Tally): NextStep[] {
+function previewSteps(request: RunRequest, { tally: { hits, answered }, failed }: EndedRun): NextStep[] {
+  // A retry without failures has deleted the file of its records.
+  if (request.retryOf !== undefined && failed === 0) return [];
   const missing = [...hits.values()].flat().find(({ found, of }) => found === 0 && of > 0);
   if (!missing || request.options.in === '-') return [];
   const command = previewCommand(request, missing.node, answered.get(missing.node));

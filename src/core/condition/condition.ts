@@ -230,7 +230,12 @@ function conditionFailure(error: CelError, text: string, fields: Fields): Failur
     return missingField(text.slice(range.start, range.end), fields);
   }
   if (summary === undefined) return evaluationFailure(message);
-  return evaluationFailure(`the expression cannot be evaluated: ${written(summary)}${typeAdvice(summary)}`);
+  return evaluationFailure(`the expression cannot be evaluated: ${reasonText(summary)}${typeAdvice(summary)}`);
+}
+
+function reasonText(summary: string): string {
+  const [, key] = /^No such key: (.*)$/s.exec(summary) ?? [];
+  return key === undefined ? written(summary) : `there is no key "${key}"`;
 }
 
 /** The way out if types do not fit together; empty for other errors. */

@@ -2,6 +2,7 @@ import { type Document, isCollection, isMap, isPair, isScalar, isSeq, type Node,
 import { allAuthNames, authOptions } from '../../core/auth/auth.ts';
 import { credentialName, name as plainName } from '../../core/options/names.ts';
 import { withoutTokens } from '../../core/template/token-text.ts';
+import { editDistance } from '../../core/text/suggest.ts';
 import { hasLiteral } from './secret-text.ts';
 import { isUnderAuth, type LiteralSecret } from './secrets.ts';
 
@@ -42,7 +43,13 @@ const mistakenOptions = /^(?:token|key|value|name|user|client_secret|secret|pass
 
 /** True for a key under `auth` that may be printed. Any other text there may be the secret itself. */
 export function isAuthName(name: string): boolean {
-  return authOptions.has(name) || allAuthNames.includes(name) || mistakenOptions.test(name);
+  return mistakenOptions.test(name) || isLike(name, [...authOptions, ...allAuthNames]);
+}
+
+/** True for one of these words, or a word of letters that is misspelt by two at most: a secret is never that near. */
+function isLike(text: string, words: readonly string[]): boolean {
+  if (words.includes(text)) return true;
+  return /^[A-Za-z_]+$/.test(text) && words.some((word) => word.length >= 5 && editDistance(text.toLowerCase(), word) <= 2);
 }
 
 /** `auth` and its misspellings. */
@@ -69,7 +76,12 @@ function valueRanges(text: string, { key, value }: Pair): HiddenRange[] {
     const from = start + match.index;
     return [from, from + (match[0].startsWith('#') ? match[0].length : (/^\S+/.exec(match[0])?.[0].length ?? 1))];
   });
-  return [...around, ...nodeRanges(value)];
+  return [...around, ...(isAuthType(value) ? [] : nodeRanges(value))];
+}
+
+/** True for the name of a type of auth, also a misspelt one. */
+function isAuthType(node: unknown): boolean {
+  return isScalar(node) && isLike(String(node.value), allAuthNames);
 }
 
 function nodeRanges(node: unknown): HiddenRange[] {
@@ -94,7 +106,7 @@ const publicShapes: ReadonlyMap<unknown, RegExp> = new Map([
 /** True for an option with a value that is no secret: a type, the name of a credential, or such as a user name. */
 function isPublic({ key, value }: Pair): boolean {
   if (!isScalar(key) || !isScalar(value) || typeof value.value !== 'string') return false;
-  if (key.value === 'type') return allAuthNames.includes(value.value);
+  if (key.value === 'type') return isAuthType(value);
   // A token in such a value is a literal secret, which is hidden as such.
   if (publicShapes.get(key.value)?.test(value.value)) return true;
   return (key.value === 'credential' || key.value === 'client_credential') && isCredentialName(value.value);
@@ -197,7 +209,7 @@ const secretMember = /(["'][\w-]*(?:authorization|api[-_]?key|token|secret|passw
 function withoutPatterns(text: string, hide: (secret: string) => string): string {
   const hideSecond = (_all: string, before: string, secret: string) => before + hide(secret);
   const hidden = text
-    .replace(/(\b(?:bearer|basic)[ \t]+)(?!\{\{)([^\s"',{}]{6,})/gi, hideSecond)
+    .replace(/(\b(?:bearer|basic)[ \t]+)(?!\{\{|--)([^\s"',{}]{6,})/gi, hideSecond)
     .replace(secretMember, hideSecond)
     .replace(secretComment, hideSecond)
     .replace(/(:\/\/)([^/\s"'@?#]+)(?=@)/g, hideSecond)

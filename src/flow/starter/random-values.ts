@@ -30,6 +30,6 @@ function randomIn(value: unknown, name: string): string[] {
 function holdsRandom(text: string): boolean {
   return text
     .replace(/\{\{[^{}]*\}\}/g, ' ')
-    .split(/[\s;,:="'&{}[\]()]+/)
+    .split(/[\s;,:="'&{}<>[\]()]+/)
     .some(looksRandom);
 }

@@ -1,3 +1,4 @@
+import { isCelName } from '../../core/condition/cel-name.ts';
 import type { Fields } from '../../core/record.ts';
 import { percentDecoded } from '../../core/template/query.ts';
 import { isReferable, referable, referencedFields } from '../../core/template/template.ts';
@@ -20,13 +21,16 @@ export interface Referring {
   readonly renamed: Readonly<Record<string, string>> | undefined;
 }
 
-/** Puts `{{field}}` in place of each URL segment, parameter and body text that equals a field of the first record. */
+/**
+ * Puts `{{field}}` in place of each URL segment, parameter and body text that equals a field of the first record. A number of the body
+ * stays one: a cell with the same digits takes its place as `{ cel: int(field) }`.
+ */
 export function withReferences(node: WrittenNode, example: Example | undefined): Referring {
   const used = new Set<string>();
   const columns = example?.columns ?? [];
   const references = [...referableNames(columns)].map(([column, name]) => ({ column, name, value: example?.fields?.get(column) }));
   const url = inUrl(node.url, (text) => refer((value) => textOf(value) === text));
-  const body = node.body === undefined ? {} : { body: typeof node.body === 'string' ? inText(node.body) : inBody(node.body, referTo) };
+  const body = node.body === undefined ? {} : { body: typeof node.body === 'string' ? inText(node.body) : inBody(node.body, inJson) };
   const form = node.form === undefined ? {} : { form: inBody(node.form, inForm) as Readonly<Record<string, unknown>> };
   const notes = references.flatMap(({ column, name }) =>
     used.has(column) ? [`{{${name}}} is in place of the first record's ${plainName(column)}`] : [],
@@ -46,11 +50,18 @@ export function withReferences(node: WrittenNode, example: Example | undefined):
     return `{{${found.name}}}`;
   }
 
-  function inBody(value: unknown, find: (leaf: unknown) => string | undefined): unknown {
+  function inBody(value: unknown, find: (leaf: unknown) => unknown): unknown {
     if (Array.isArray(value)) return value.map((member) => inBody(member, find));
     if (typeof value === 'object' && value !== null)
       return Object.fromEntries(Object.entries(value).map(([name, member]) => [name, inBody(member, find)]));
     return find(value) ?? value;
+  }
+
+  function inJson(written: unknown): unknown {
+    const reference = referTo(written);
+    if (reference !== undefined || typeof written !== 'number') return reference;
+    const cell = refer((value) => value === String(written));
+    return cell && asNumber(cell.slice(2, -2), Number.isInteger(written) ? 'int' : 'double');
   }
 
   /** The values of a form are texts, whatever the type of the field. */
@@ -60,7 +71,8 @@ export function withReferences(node: WrittenNode, example: Example | undefined):
 
   function inText(json: string): string {
     return withLiterals(json, (literal) => {
-      const reference = literal.startsWith('"') ? referTo(JSON.parse(literal)) : undefined;
+      if (!literal.startsWith('"')) return refer((value) => textOf(value) === literal);
+      const reference = referTo(JSON.parse(literal));
       return reference === undefined ? undefined : `"${reference}"`;
     });
   }
@@ -74,6 +86,11 @@ export function withReferences(node: WrittenNode, example: Example | undefined):
 export function fieldsOf(node: WrittenNode): string[] {
   const text = JSON.stringify(node);
   return [...referencedFields(text), ...[...text.matchAll(/\{"cel":"\w+\((\w+)\)/g)].map(([, name = '']) => name)];
+}
+
+/** A cell as a number of a body. Without a name that CEL can hold it stays a text. */
+function asNumber(field: string, convert: 'int' | 'double'): unknown {
+  return isCelName(field) ? { cel: `${convert}(${field})` } : `{{${field}}}`;
 }
 
 /** True if a value identifies its field. Empty texts, true and false occur in many places. */

@@ -82,7 +82,8 @@ class Cleaning {
     const { kind, what = 'it', auth } = replacementFor(carrier, (text) => text);
     const signers = node.auth ?? [];
     if (signers.length === maxSigners || signers.some((other) => secretPlace(other) === secretPlace(auth))) {
-      const reason = signers.length === maxSigners ? `a request carries at most ${maxSigners}` : 'auth fills that place already';
+      const reason =
+        signers.length === maxSigners ? `a request carries at most ${maxSigners} credentials` : 'auth fills that place already';
       this.cleaned = { credentials, node: bare, notes: [...notes, `${found} holds a secret and was left out: ${reason}`] };
       return;
     }
@@ -102,7 +103,7 @@ class Cleaning {
 }
 
 function neededCredential(found: string, what: string, name: string): NeededCredential {
-  return { name, note: `not written: ${found}; store ${what} as the credential ${name}` };
+  return { name, note: `not written: ${found}; store ${what.replace(/^it as /, '')} as the credential ${name}` };
 }
 
 /** The place of a request that a way to sign fills. */

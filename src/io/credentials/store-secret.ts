@@ -82,7 +82,8 @@ async function chooseBackend(name: string, { backend }: StoreOptions, context: C
   for (const choice of fixed ? [fixed] : backendNames) {
     const problem = await context.backend(choice).problem();
     if (problem === undefined) return context.backend(choice);
-    problems.push(`the ${choice} cannot be used: ${problem}`);
+    // The ways out stand below, once.
+    problems.push(`the ${choice} cannot be used: ${problem.split('\n')[0]}`);
   }
   throw new AutomateError('credential', ['the secret cannot be stored', ...problems, ...waysOut(name, fixed)].join('\n'));
 }

@@ -137,8 +137,8 @@ describe('the value of an expression', () => {
     ['paid ? 1 : 2', '{"paid":null}', 'has(age) && age >= 18'],
     ['price * 2', '{"price":3.5}', '(int and double do not mix: convert them, as in double(price) * 2.0)'],
     ['a + 1', '{}', 'the record has no field "a"'],
-    ['has(a) || b.c == 1', '{"b":{}}', 'No such key: c'],
-    ['a.b.c', '{"a":{"b":{}}}', 'No such key: c'],
+    ['has(a) || b.c == 1', '{"b":{}}', 'there is no key "c"'],
+    ['a.b.c', '{"a":{"b":{}}}', 'there is no key "c"'],
     ['toString', '{}', 'the record has no field "toString"'],
   ])('%s over %s fails the record', (source, record, message) => {
     expect(() => result(source, record)).toThrow(expect.objectContaining({ kind: 'template', message: expect.stringContaining(message) }));

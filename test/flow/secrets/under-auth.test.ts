@@ -77,6 +77,8 @@ describe('a value under auth is never printed', () => {
   test.each([
     ['auth: { type: bearer, token: abc }', 'auth: { type: bearer, token: *** }'],
     ['auth: { type: bearer, credential: my-token, x: 1 }', 'auth: { type: bearer, credential: my-token, *: * }'],
+    ['auth: bearer', 'auth: bearer'],
+    ['auth: { type: bearr, credental: my-token }', 'auth: { type: bearr, credental: ***      }'],
     ['auth: { type: s3cr3t, credential: my-token }', 'auth: { type: ***   , credential: my-token }'],
     ['headers: [Accept, X-Request-Id]', 'headers: [Accept, X-Request-Id]'],
     ['headers: [a]', 'headers: [a]'],

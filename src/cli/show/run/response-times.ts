@@ -84,9 +84,9 @@ export function responseTimesJson(times: ResponseTimes): object {
   return { response_ms: { p50, p95, max } };
 }
 
-/** The median, the 95th percentile and the maximum, in ms. */
+/** The median, the 95th percentile and the maximum, in ms. The percentiles are near values, as the buckets are. */
 export function typicalMs(times: ResponseTimes): readonly [p50: number, p95: number, max: number] {
-  return [roundedMs(times.percentileMs(0.5)), roundedMs(times.percentileMs(0.95)), roundedMs(times.maxMs)];
+  return [roundedMs(times.percentileMs(0.5)), roundedMs(times.percentileMs(0.95)), Math.max(1, Math.round(times.maxMs))];
 }
 
 /** Two significant digits, and no fractions of a ms. */

@@ -1,3 +1,4 @@
+import { isCelName } from '../../../core/condition/cel-name.ts';
 import { listOf, type OpenApi, type Part, partOf } from './document.ts';
 import type { FieldNames } from './field-names.ts';
 
@@ -65,17 +66,9 @@ export function withFields(value: unknown, { known }: FieldNames, isText: boolea
   function referenceTo(names: readonly string[], member: unknown): unknown {
     const field = names.length === 0 ? undefined : known(names.join('_'));
     if (field === undefined) return undefined;
-    const convert = isText && isIdentifier(field) ? conversionOf(member) : undefined;
+    const convert = isText && isCelName(field) ? conversionOf(member) : undefined;
     return convert === undefined ? `{{${field}}}` : { cel: `${convert}(${field})` };
   }
-}
-
-/** The reserved words of CEL, which name no field in an expression. */
-const reserved =
-  /^(?:as|break|const|continue|else|false|for|function|if|import|in|let|loop|namespace|null|package|return|true|var|void|while)$/;
-
-function isIdentifier(field: string): boolean {
-  return /^[A-Za-z_]\w*$/.test(field) && !reserved.test(field);
 }
 
 function conversionOf(value: unknown): string | undefined {
