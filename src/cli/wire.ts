@@ -59,7 +59,8 @@ export function wire(options: WireOptions): WiredPorts {
   const clock = createClock();
   const { redactor, credentials, allowHttp } = options;
   const { now, wallNow } = clock;
-  const how = { cacert: options.cacert, environment: process.env, userAgent: `automate/${version}`, now, wallNow };
+  const { cacert, warn } = options;
+  const how = { cacert, environment: process.env, userAgent: `automate/${version}`, now, wallNow, warn };
   const transport = createTransport(how, options.routes);
   const tools = toolsOf(options, transport, clock);
   const cache = cacheOf(options, clock);

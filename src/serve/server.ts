@@ -57,7 +57,7 @@ export class Server {
 
   constructor({ dir, home, limits, database, keys, allowHttp, cacert, env, say }: ServerOptions) {
     const clock = createClock();
-    const routes = new Routes({ cacert, environment: process.env });
+    const routes = new Routes({ cacert, environment: process.env, warn: say });
     this.shared = { gates: new Gates(clock), routes, allowHttp, cacert, env, say };
     this.limits = limits;
     this.idempotency = new Idempotency(database, clock.wallNow);

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import type { ToolAnswer, Tools } from '../../src/core/tools/tools.ts';
 import type { FakeAnswer } from '../helpers/fake-answer.ts';
-import { flowProblems, onOneLine, shown } from '../helpers/flow-problems.ts';
+import { flowProblems, onOneLine, planFor, shown } from '../helpers/flow-problems.ts';
 import { inTurn, origin, paging } from '../helpers/paging.ts';
 import { type FlowOptions, runFlow } from '../helpers/run-flow.ts';
 
@@ -279,6 +279,8 @@ describe('a rule that is wrong', () => {
     ['fail_when: status', 'status', 'expected a condition that is true or false, found one that gives int'],
     ['retry_when: 5', '5', 'expected a CEL expression such as has(body.errors), found 5'],
     ['retry_when: true && foo.bar', 'foo', 'no variable "foo"; expected status, headers, body or record'],
+    ['fail_when: 1 == 2', '1', 'this condition is never true; expected one about status, headers or body'],
+    ['retry_when: "false"', '"false"', 'this condition is never true; expected one about status, headers or body'],
     ['error_message: [a]', '[a]', 'expected a text, found a list'],
     ['error_message: "e[].message"', '"e[]', 'expected a path to one text, found "e[].message", which leads to several'],
     ['error_message: $nope', '$nope', 'expected $status, $headers.NAME or $body, found "$nope"; a field of that name is ["$nope"]'],
@@ -288,6 +290,12 @@ describe('a rule that is wrong', () => {
     const [{ source = { text: '', caret: 0 } } = {}] = problems;
     expect(problems.map(onOneLine)).toEqual([`4:${source.caret + 1} ${message}`]);
     expect(source.text.slice(source.caret).startsWith(place)).toBe(true);
+  });
+
+  test('is warned of if no status of a success can meet it', () => {
+    const warned = (rule: string) => planFor(`nodes: [{ type: http, url: ${origin}, ${rule} }]`).warnings().map(onOneLine);
+    expect(warned('fail_when: status >= 500')).toEqual([expect.stringContaining('no answer can meet this condition')]);
+    expect(warned('fail_when: status >= 500, success: [2xx, 5xx]')).toEqual([]);
   });
 
   test('belongs to nodes that call', () => {

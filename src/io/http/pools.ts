@@ -11,6 +11,7 @@ const maxOrigins = 256;
  */
 export class Pools {
   readonly #open: (origin: string, options: Pool.Options) => Dispatcher;
+  readonly #warn: (message: string) => void;
   /** The pool that was used last is the last. */
   readonly #pools = new Map<string, Dispatcher>();
   /** Closed for new requests; some are still in flight. */
@@ -18,8 +19,10 @@ export class Pools {
   /** Origins that have sent an answer without a request. They get a connection per request: the next one would be taken for the answer to another. */
   readonly #distrusted = new Set<string>();
 
-  constructor(open: (origin: string, options: Pool.Options) => Dispatcher) {
+  /** `warn`: takes a message for each distrusted origin. */
+  constructor(open: (origin: string, options: Pool.Options) => Dispatcher, warn: (message: string) => void = () => {}) {
     this.#open = open;
+    this.#warn = warn;
   }
 
   dispatch(options: Dispatcher.DispatchOptions & { readonly origin: string }, handler: Dispatcher.DispatchHandler): void {
@@ -40,6 +43,7 @@ export class Pools {
     const distrust = () => {
       if (this.#distrusted.has(origin)) return;
       this.#distrusted.add(origin);
+      this.#warn(`${origin} sent an answer that no request had asked for: from now on each request gets a connection of its own`);
       this.#close(origin);
     };
     const factory = (url: URL, options: object) => openClient(url, options, distrust);

@@ -20,6 +20,8 @@ export interface RouteOptions {
   readonly cacert?: string | undefined;
   /** The environment: HTTP_PROXY, HTTPS_PROXY, NO_PROXY, NODE_EXTRA_CA_CERTS. */
   readonly environment: NodeJS.ProcessEnv;
+  /** Prints a warning; absent for none. */
+  readonly warn?: ((message: string) => void) | undefined;
 }
 
 /**
@@ -38,13 +40,15 @@ export class Routes {
   readonly #proxyOf: (origin: string) => URL | undefined;
   readonly #tls: { readonly timeout: number; readonly rejectUnauthorized: true; readonly secureContext?: SecureContext };
   readonly #routes = new Map<string, Route>();
+  readonly #warn: RouteOptions['warn'];
 
   /** Throws an AutomateError if the certificate file or a proxy's URL cannot be used. */
-  constructor({ cacert, environment }: RouteOptions) {
+  constructor({ cacert, environment, warn }: RouteOptions) {
     const secureContext = authorities(cacert, environment);
     // Set explicitly, so that NODE_TLS_REJECT_UNAUTHORIZED cannot turn it off.
     this.#tls = { timeout: connectTimeoutMs, rejectUnauthorized: true, ...(secureContext && { secureContext }) };
     this.#proxyOf = proxyFinder(environment);
+    this.#warn = warn;
   }
 
   /** The route to an origin that the flow or a connection names. */
@@ -87,7 +91,7 @@ export class Routes {
   #directPools(policy: AddressPolicy): Pools {
     const lookup = policy === 'any' ? {} : { lookup: guardedLookup(policy === 'listed') };
     const connect = buildConnector({ ...this.#tls, ...addresses, ...lookup });
-    return new Pools((origin, options) => new Pool(origin, { ...options, connect }));
+    return new Pools((origin, options) => new Pool(origin, { ...options, connect }), this.#warn);
   }
 
   /** An https origin gets a tunnel. Requests to an http origin are forwarded, as not every proxy opens tunnels to port 80. */
@@ -106,7 +110,7 @@ export class Routes {
       const factory = (origin: URL, { connect }: { readonly connect: buildConnector.connector }) =>
         new Pool(origin, { ...options, connect: withPlainErrors(connect) });
       return new ProxyAgent({ ...proxyOptions, factory });
-    });
+    }, this.#warn);
   }
 }
 

@@ -1,11 +1,15 @@
 import type { Mapping } from '../../core/answer/mapping.ts';
 import type { BuildContext } from '../../core/node.ts';
+import { orUndefined } from '../../core/or-undefined.ts';
+import { matches } from '../call-policy.ts';
 import { listField } from './batching.ts';
 import type { HttpOptions } from './http-options.ts';
 import { payloadOf } from './request-body.ts';
 
 /** Reports options that contradict each other, and warns of those that are likely not meant. */
-export function checkHttpOptions(options: HttpOptions, mapping: Mapping | undefined, { problem, warn }: BuildContext): void {
+export function checkHttpOptions(options: HttpOptions, mapping: Mapping | undefined, context: BuildContext): void {
+  const { problem, warn } = context;
+  checkRules(options, context);
   const { paginate, batch, cache, map, response } = options;
   checkBodyOptions(options, problem);
   for (const option of response === 'text' ? lookingInto(options, mapping) : []) {
@@ -19,6 +23,17 @@ export function checkHttpOptions(options: HttpOptions, mapping: Mapping | undefi
 }
 
 /** Reports a body where none can be, and more than one. */
+/** Refuses conditions that are never true, and warns of those that no status in `success` can meet. */
+function checkRules({ success, fail_when: failWhen, retry_when: retryWhen }: HttpOptions, { problem, warn }: BuildContext): void {
+  const statuses = Array.from({ length: 500 }, (_, index) => index + 100).filter((status) => matches(success, status));
+  for (const [name, rule] of Object.entries({ fail_when: failWhen, retry_when: retryWhen })) {
+    if (!rule || rule.named.some((variable) => variable !== 'status')) continue;
+    if (statuses.some((status) => orUndefined(() => rule.evaluate(new Map([['status', status]]))) ?? true)) continue;
+    if (rule.named.length === 0) problem([name], 'this condition is never true; expected one about status, headers or body');
+    else warn([name], 'no answer can meet this condition: it sees only the statuses that success counts, and the others fail anyway');
+  }
+}
+
 function checkBodyOptions(options: HttpOptions, problem: BuildContext['problem']): void {
   const { method } = options;
   const [first, ...others] = (['body', 'form', 'text'] as const).filter((name) => options[name] !== undefined);

@@ -117,10 +117,12 @@ describe('an answer without a request', () => {
       asked.push(request);
       socket.write(answer(`own ${sockets.length}`));
     });
-    const { get } = createSender();
+    const warnings: string[] = [];
+    const { get } = createSender({ warn: (message) => void warnings.push(message) });
     await get(server.origin);
     sockets[0]?.write(answer('extra'));
     await vi.waitUntil(() => sockets[0]?.destroyed);
+    expect(warnings).toEqual([expect.stringContaining(`${server.origin} sent an answer that no request had asked for`)]);
     for (let request = 2; request <= 4; request++) expect(textOf(await get(server.origin))).toBe(`own ${request}`);
     expect(server.connections()).toBe(4);
     expect(asked.map((text) => /^connection: (.+)$/im.exec(text)?.[1])).toEqual(['keep-alive', 'close', 'close', 'close']);

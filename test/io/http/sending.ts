@@ -15,6 +15,7 @@ export interface SenderOptions {
   readonly secrets?: Readonly<Record<string, string | { readonly text: string; readonly hosts: readonly string[] }>>;
   readonly allowHttp?: boolean;
   readonly now?: () => number;
+  readonly warn?: (message: string) => void;
 }
 
 /** Changes to a plain GET request. */
@@ -34,10 +35,10 @@ export interface Sender {
 
 /** Makes the HTTP port for the current test. */
 export function createSender(options: SenderOptions = {}): Sender {
-  const { environment = {}, cacert, secrets = {}, allowHttp = true, now = () => performance.now() } = options;
+  const { environment = {}, cacert, secrets = {}, allowHttp = true, now = () => performance.now(), warn } = options;
   const registered: string[] = [];
   const used: string[] = [];
-  const transport = createTransport({ environment, cacert, userAgent: 'automate/test', now, wallNow: () => Date.now() });
+  const transport = createTransport({ environment, cacert, userAgent: 'automate/test', now, wallNow: () => Date.now(), warn });
   const http = createHttp({
     transport,
     secrets: new Map(Object.entries(secrets).map(([name, secret]) => [name, toSecret(secret)])),
