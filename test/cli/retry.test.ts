@@ -210,7 +210,7 @@ describe('automate retry with a changed flow', () => {
   });
 
   test.each([
-    ['map: { title: name }', 'found them without "name" and "title"'],
+    ['map: { title: name }', 'found them without "name" and with the new "title"'],
     ['map: { id: name }', 'found them without "name"'],
   ])('refuses other columns: %s', async (map, found) => {
     const { place, retry, flow, server } = await failedRun();

@@ -45,7 +45,7 @@ export async function checkFlow(plan: Plan, { flow, options }: RunRequest, list:
   if (!(await hasChanged(flow, list.identity))) return;
   const { input, output } = list.columns;
   const columns = plan.columns(input);
-  const others = [...difference('without', output, columns), ...difference('and', columns, output)];
+  const others = [...difference('without', output, columns), ...difference('with the new', columns, output)];
   if (others.length > 0 || columns.join('\0') !== output.join('\0')) throw otherColumns(flow, options, others);
   if (!options.quiet) terminal.say(`${flow} has changed since ${options.out} was written: the retry uses it as it is now`);
 }
@@ -56,7 +56,7 @@ function difference(how: string, some: readonly string[], others: readonly strin
 }
 
 function otherColumns(flow: string, { out, in: errors }: Pick<RunRequest['options'], 'out' | 'in'>, others: readonly string[]): FlowError {
-  const found = others.length === 0 ? 'found another order' : `found them ${others.join(' ')}`;
+  const found = others.length === 0 ? 'found another order' : `found them ${others.join(' and ')}`;
   const message = `the flow has changed: expected the columns of ${out}, ${found}\n${otherWay(flow, errors)}`;
   return new FlowError(flow, [{ message }]);
 }

@@ -61,7 +61,10 @@ export async function refuseChanged(
   const found = await readWritten(path, bytes);
   if (found.bytes === bytes && found.crc === crc) return;
   const what = found.bytes < bytes ? `holds ${found.bytes} bytes, and ${bytes} were written` : 'does not hold what was written';
-  throw new AutomateError('output-exists', `${path} ${what}: it was changed since\n${advice}`);
+  throw new AutomateError(
+    'output-exists',
+    statOf(path) ? `${path} ${what}: it was changed since\n${advice}` : `${path} is gone\n${advice}`,
+  );
 }
 
 /** The first `maxBytes` of a file. A missing file is empty. */

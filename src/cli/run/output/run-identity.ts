@@ -89,9 +89,11 @@ export function refuseOtherRun(before: Identity, now: Identity, out: string): vo
   const changed = changedNames(before, now);
   if (changed.length === 0) return;
   const lines = changed.flatMap((what) => describeChange(what, before[what] ?? 'nothing', now[what] ?? 'nothing'));
+  // A run with --replace whose first line is run again begins anew, and keeps the old output.
+  const startingOver = isReplacing(before) ? '--replace, and without --resume' : '--force';
   throw new AutomateError(
     'output-exists',
-    `${out} cannot be resumed, because this is not the run that began it:\n${lines.join('\n')}\nundo these changes, or start over with --force`,
+    `${out} cannot be resumed, because this is not the run that began it:\n${lines.join('\n')}\nundo these changes, or start over with ${startingOver}`,
   );
 }
 

@@ -69,7 +69,7 @@ export function unfinishedRun({ identity, checkpoint, parked }: FoundJournal, ou
   const records = `${done === 0 ? 'no record' : counted(done, 'record')} ${done > 1 ? 'are' : 'is'} done`;
   const finished = waiting === 0 ? '' : `, and ${formatCount(waiting)} more finished after one that is not`;
   const isOfRetry = isRetry(identity);
-  const command = isOfRetry ? `automate retry ${shellWord(out)}` : 'the same command line and';
+  const command = isOfRetry ? `automate retry ${shellWord(out)}` : 'the command line of that run and';
   return new AutomateError(
     'output-exists',
     `an earlier ${isOfRetry ? 'retry' : 'run'} did not finish ${out}: ${records}${finished} (journal: ${path})\nresume it: ${command} --resume\nstart over: ${command} --force`,
