@@ -26,6 +26,21 @@ describe('a name that means a chain', () => {
     ['REWE Markt GmbH', 'Q16968817'],
     ['Chick fil A', 'Q491516'],
     ['Exxon', 'Q109675651'],
+    ['Sainsbury', 'Q152096'],
+    ['Mac Donald', 'Q38076'],
+    ['株式会社ローソン', 'Q1557223'],
+    ['ファミリーマート 渋谷店', 'Q11247682'],
+    ['肯德基(北京路店)', 'Q524757'],
+    ['파리바게뜨 강남점', 'Q62605260'],
+    ['スターバックス渋谷駅前店', 'Q37158'],
+    ['스타벅스커피', 'Q37158'],
+    ['LIDL DIENSTLEISTUNG GMBH & CO KG FIL. 4711', 'Q151954'],
+    ['OXXO SUC. CENTRO', 'Q1342538'],
+    ['BANK OF AMERICA N.A.', 'Q487907'],
+    ['Bunnings', 'Q4997829'],
+    ['Applebees Neighborhood Grill', 'Q621532'],
+    ['Asda Superstore', 'Q297410'],
+    ['Greggs Bakery', 'Q3403981'],
   ])('%s is %s', (name, id) => {
     expect(lookUp(name)).toMatchObject({ match: true, id });
   });
@@ -35,6 +50,11 @@ describe('a name that means a chain', () => {
     ['Migros', 'TR', 'Q1754510'],
     ['Target', 'AU', 'Q7685854'],
     ['Target', 'US', 'Q1046951'],
+    ['Carrefour', 'FR', 'Q217599'],
+    ['Domino Pizza', 'US', 'Q839466'],
+    ['EDEKA Center Müller', 'DE', 'Q701755'],
+    ['Supermercados Mercadona', 'ES', 'Q377705'],
+    ['Warehouse', 'GB', 'Q28135370'],
   ])('%s in %s is %s', (name, country, id) => {
     expect(lookUp(name, { country })).toMatchObject({ match: true, ambiguous: false, id });
   });
@@ -84,7 +104,39 @@ describe('a name that means a chain', () => {
   });
 });
 
+describe('the score of a name', () => {
+  test('is less than 1 if it is an old or other one', () => {
+    expect(lookUp('Kentucky Fried Chicken')).toMatchObject({ name: 'KFC', method: 'exact', score: 0.97 });
+  });
+
+  test('is less by 0.1 for a chain that is not in the country', () => {
+    expect(lookUp('Bunnings Warehouse', { country: 'AU' }).score).toBe(1);
+    expect(lookUp('Bunnings Warehouse', { country: 'US' }).score).toBe(0.9);
+  });
+});
+
+describe('the main category of a chain', () => {
+  test.each([
+    ['Carrefour', 'shop/supermarket'],
+    ["Sainsbury's", 'shop/supermarket'],
+    ['Asda', 'shop/supermarket'],
+    ['Publix', 'shop/supermarket'],
+    ['Safeway', 'shop/supermarket'],
+    ['METRO', 'shop/wholesale'],
+    ['Moneta Bank', 'amenity/bank'],
+    ['Sephora', 'shop/cosmetics'],
+    ['Walgreens', 'amenity/pharmacy'],
+  ])('of %s is %s, not one of its side businesses', (name, category) => {
+    expect(lookUp(name)).toMatchObject({ name, category });
+  });
+});
+
 describe('a name that two chains share', () => {
+  test('is not ambiguous if one is world-wide and the other far smaller', () => {
+    expect(lookUp('Mc Donalds')).toMatchObject({ id: 'Q38076', ambiguous: false });
+    expect(lookUp('Lidl')).toMatchObject({ id: 'Q151954', ambiguous: false });
+  });
+
   test('is ambiguous, and the more widespread one is named', () => {
     const answer = lookUp('Target');
     expect(answer).toMatchObject({ match: true, ambiguous: true, id: 'Q1046951' });
@@ -103,20 +155,37 @@ describe('a name that two chains share', () => {
 });
 
 describe('a name that means no chain', () => {
-  test.each([["Joe's Diner"], ['Smith & Sons Plumbing'], ['Dr. Anna Müller'], ['Acme Widgets Ltd'], ['City Hall'], ['Unknown']])(
-    '%s has no match',
-    (name) => {
-      expect(lookUp(name)).toMatchObject({
-        match: false,
-        ambiguous: false,
-        name: null,
-        id: null,
-        category: null,
-        score: null,
-        method: null,
-      });
-    },
-  );
+  test.each([
+    ["Joe's Diner"],
+    ['Smith & Sons Plumbing'],
+    ['Dr. Anna Müller'],
+    ['Acme Widgets Ltd'],
+    ['City Hall'],
+    ['Unknown'],
+    // Chains of these names begin with the same words, or have nearly the same name.
+    ['Springfield Public Library'],
+    ['Best Western Regional Medical Center'],
+    ['Continental Tax Services'],
+    ['Metropolitan Museum of Art'],
+    ['National Bank of Somewhere'],
+    ['Pharmacy'],
+    ['Parking'],
+    // Names that any company may have.
+    ['Cash'],
+    ['Warehouse 3'],
+    ['ABC Company'],
+  ])('%s has no match', (name) => {
+    expect(lookUp(name)).toMatchObject({ match: false, ambiguous: false, name: null, id: null, category: null, score: null, method: null });
+  });
+
+  test('is that of a chain in another country, with a mistake', () => {
+    expect(lookUp('Bunings Warehouse', { country: 'AU' })).toMatchObject({ match: true, score: 0.94 });
+    expect(lookUp('Bunings Warehouse', { country: 'DE' })).toMatchObject({ match: false });
+  });
+
+  test('is rather an independent restaurant than a chain of the country', () => {
+    expect(lookUp('Restaurante El Rincón', { country: 'ES' }).match).toBe(false);
+  });
 
   test('still has candidates, the best of at most five first', () => {
     const answer = lookUp('Petco Animal Supplies');

@@ -1,6 +1,6 @@
 import { NearKeys } from '../near-keys.ts';
-import { type ChainData, readChains } from './chain-data.ts';
-import { companyWords } from './company-words.ts';
+import { type ChainData, type ChainRow, readChains } from './chain-data.ts';
+import { companyWords, isPlainCommon } from './company-words.ts';
 
 /** One name of a chain. */
 export interface ChainName {
@@ -9,7 +9,12 @@ export interface ChainName {
   readonly text: string;
   /** 0: the name that it goes by; 1: another name of its own; 2: an old, official or other one. */
   readonly rank: 0 | 1 | 2;
+  /** True for a name without its end: `Sainsbury` for `Sainsbury's`, `Bunnings` for `Bunnings Warehouse`. It stands only for a whole name. */
+  readonly isShort?: true;
 }
+
+/** Fewest letters of a short name: of an owner's name, of one word, and of several. */
+const shortLetters = { owner: 5, single: 7, several: 9 };
 
 /** The names of all chains, by their letters and digits alone. */
 export class ChainNames {
@@ -17,15 +22,20 @@ export class ChainNames {
   readonly #names = new Map<string, ChainName | ChainName[]>();
   readonly #near: NearKeys;
   readonly #words = new Map<number, ReadonlySet<string>>();
+  readonly #kindWords: ReadonlySet<string>;
+  readonly #towns: ReadonlySet<string>;
 
   constructor(data: ChainData) {
     this.data = data;
+    this.#kindWords = new Set(companyWords(data.kindWords));
+    this.#towns = new Set(data.towns.split(' '));
     for (const [chain, [name, , , , , own, others]] of data.chains.entries()) {
       this.#add({ chain, text: name, rank: 0 });
       for (const text of own) this.#add({ chain, text, rank: 1 });
       for (const text of others) this.#add({ chain, text, rank: 2 });
     }
     this.#near = new NearKeys(this.#names.keys());
+    for (const [chain, [name]] of data.chains.entries()) this.#addShort({ chain, text: name, rank: 2, isShort: true });
   }
 
   static async read(folder: string): Promise<ChainNames> {
@@ -48,6 +58,32 @@ export class ChainNames {
     return (this.data.chains[chain]?.[2] ?? []).some((category) => this.#wordsOf(category).has(word));
   }
 
+  /** True if the word is one for a kind of places, such as `museum`, or says nothing at all, such as `warehouse`. */
+  isKind(word: string): boolean {
+    return this.#kindWords.has(word) || isPlainCommon(word);
+  }
+
+  /** True if the letters and digits are the name of a town. */
+  isTown(key: string): boolean {
+    return this.#towns.has(key);
+  }
+
+  /** Tags of a chain's categories, the main one first. */
+  categoriesOf(chain: number): string[] {
+    return (this.data.chains[chain]?.[2] ?? []).map((index) => this.data.categories[index] as string);
+  }
+
+  isWorldwide(chain: number): boolean {
+    return this.data.chains[chain]?.[3] === world;
+  }
+
+  /** 2 for a chain that is in the country, 1 for one of the whole world, 0 for one that is elsewhere. */
+  presence(chain: number, country: string): 0 | 1 | 2 {
+    const [, , , countries, except] = this.data.chains[chain] as ChainRow;
+    if (this.isWorldwide(chain)) return except.includes(country) ? 0 : 1;
+    return countries.includes(country) ? 2 : 0;
+  }
+
   #wordsOf(category: number): ReadonlySet<string> {
     const found = this.#words.get(category);
     if (found) return found;
@@ -57,7 +93,27 @@ export class ChainNames {
   }
 
   #add(name: ChainName): void {
-    const key = companyWords(name.text).join('');
+    this.#addAs(companyWords(name.text).join(''), name);
+    const owner = ownerEnd.test(name.text) ? companyWords(name.text.replace(ownerEnd, '')).join('') : '';
+    if (owner.length >= shortLetters.owner) this.#addAs(owner, { ...name, isShort: true });
+  }
+
+  /** Adds a name without the words at its end that say nothing about which chain it is, if no chain has that name. */
+  #addShort(name: ChainName): void {
+    const words = companyWords(name.text);
+    let isCommonEnd = true;
+    for (let count = words.length - 1; count > 0; count--) {
+      const [before, word] = [words.slice(0, count), words[count] as string];
+      isCommonEnd &&= isPlainCommon(word);
+      if (!isCommonEnd && !this.isWordFor(name.chain, word) && !isPlainCommon(word)) return;
+      const key = before.join('');
+      const isTelling = count > 1 ? key.length >= shortLetters.several : isCommonEnd && key.length >= shortLetters.single;
+      if (!isTelling || before.every((one) => this.isKind(one)) || this.isTown(key)) continue;
+      if (!this.#names.has(key) || this.named(key).every(({ isShort }) => isShort)) this.#addAs(key, name);
+    }
+  }
+
+  #addAs(key: string, name: ChainName): void {
     if (key === '') return;
     const found = this.#names.get(key);
     if (found === undefined) this.#names.set(key, name);
@@ -65,3 +121,9 @@ export class ChainNames {
     else if (found.every(({ chain }) => chain !== name.chain)) found.push(name);
   }
 }
+
+/** The end of an owner's name. */
+const ownerEnd = /['’]s\b/i;
+
+/** Countries of a chain of the whole world. */
+export const world = '001';

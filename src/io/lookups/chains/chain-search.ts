@@ -1,5 +1,6 @@
+import type { ChainQuery } from '../../../core/lookups/chain.ts';
 import type { ChainName, ChainNames } from './chain-names.ts';
-import { companyWords, coreWords, isCommon } from './company-words.ts';
+import { companyWords, coreWords, isCommon, wordsBeforeBranch } from './company-words.ts';
 
 /** The way a name was found. `cleaned`: after store numbers, legal forms, accents and punctuation went. */
 export type Method = 'exact' | 'cleaned' | 'start' | 'fuzzy';
@@ -13,28 +14,34 @@ export interface Hit {
 }
 
 /** Scores by what differs. The least that counts as a match by default is 0.85. */
-const scores = { punctuation: 0.98, core: 0.95, form: 0.94, commonRest: 0.92, longStart: 0.87, shortStart: 0.7 };
+const scores = { punctuation: 0.98, core: 0.95, form: 0.94, commonRest: 0.92, short: 0.9, longStart: 0.87, shortStart: 0.7 };
+
+/** Highest scores: of an old or other name, and of a name that says too little to be one without its country or category. */
+const maxScores = { other: 0.97, doubtful: 0.84 };
+
+/** Taken off the score of a chain that is not in the country. */
+const absence = 0.1;
 
 /** Letters from which on the beginning of a name says which chain it is, whatever follows: of several words, and of a single one. */
 const tellingLetters = { several: 9, single: 10 };
 
+/** Fewest letters of a name beside a word for its kind of places: `EDEKA Supermarkt Schulze`. */
+const minBesideKind = 4;
+
+/** Most letters of a name that is anyone's, and the least number of chains that have it. */
+const anyones = { letters: 4, chains: 3 };
+
+type Query = Omit<ChainQuery, 'minScore'>;
+
 /** The chains that a name may mean, each once, with its best score. */
-export function searchChains(names: ChainNames, written: string): Hit[] {
-  const words = companyWords(written);
+export function searchChains(names: ChainNames, query: Query): Hit[] {
+  const words = companyWords(query.name);
   const core = coreWords(words);
-  const hits = new Hits();
-  const lower = written.trim().toLowerCase();
-  // A legal form that makes another name belongs to the company: "Carrefour S.A." is not "CarrefourSA".
-  const isForm = core.length < words.length && names.named(core.join('')).length > 0;
-  for (const name of names.named(words.join(''))) {
-    const isExact = name.text.toLowerCase() === lower;
-    hits.add({ name, method: isExact ? 'exact' : 'cleaned', score: isExact ? 1 : isForm ? scores.form : scores.punctuation });
-  }
-  for (const key of new Set([core.join(''), `the${core.join('')}`])) {
-    for (const name of names.named(key)) hits.add({ name, method: 'cleaned', score: scores.core });
-  }
+  const hits = new Hits(names, query);
+  addWhole(names, query.name, { words, core }, hits);
   if (hits.best < scores.core) addStarts(names, core, hits);
-  if (hits.best < scores.commonRest) addNear(names, core, hits);
+  if (hits.best < scores.longStart) addAfterKind(names, core, hits);
+  if (hits.best < scores.commonRest && !core.every((word) => names.isKind(word))) addNear(names, core, hits);
   return hits.all();
 }
 
@@ -42,45 +49,137 @@ export function searchChains(names: ChainNames, written: string): Hit[] {
 class Hits {
   best = 0;
   readonly #hits = new Map<number, Hit>();
+  readonly #names: ChainNames;
+  readonly #query: Query;
+
+  constructor(names: ChainNames, query: Query) {
+    this.#names = names;
+    this.#query = query;
+  }
 
   add(hit: Hit): void {
+    const score = this.#isAbsent(hit.name.chain) ? Math.round((hit.score - absence) * 100) / 100 : hit.score;
     const before = this.#hits.get(hit.name.chain);
-    if (before && (before.score > hit.score || (before.score === hit.score && before.name.rank <= hit.name.rank))) return;
-    this.#hits.set(hit.name.chain, hit);
-    this.best = Math.max(this.best, hit.score);
+    if (before && (before.score > score || (before.score === score && before.name.rank <= hit.name.rank))) return;
+    this.#hits.set(hit.name.chain, { ...hit, score });
+    this.best = Math.max(this.best, score);
   }
 
   all(): Hit[] {
     return [...this.#hits.values()];
   }
+
+  /** True if the chain is in the country. */
+  isThere(chain: number): boolean {
+    const { country } = this.#query;
+    return country !== undefined && this.#names.presence(chain, country) > 0;
+  }
+
+  /** True if the country or the category is that of the chain. */
+  isSupported(chain: number): boolean {
+    const { category } = this.#query;
+    return this.isThere(chain) || (category !== undefined && this.#names.categoriesOf(chain).includes(category));
+  }
+
+  #isAbsent(chain: number): boolean {
+    return this.#query.country !== undefined && !this.isThere(chain);
+  }
+}
+
+interface Words {
+  readonly words: readonly string[];
+  /** Those without store numbers and legal forms. */
+  readonly core: readonly string[];
+}
+
+/** Adds the chains that have the whole name. */
+function addWhole(names: ChainNames, written: string, { words, core }: Words, hits: Hits): void {
+  const lower = written.trim().toLowerCase();
+  const key = core.join('');
+  // A legal form that makes another name belongs to the company: "Carrefour S.A." is not "CarrefourSA".
+  const isForm = core.length < words.length && names.named(key).length > 0;
+  const isCut = core.length < words.length && isAnyones(names, key);
+  const add = (name: ChainName, method: Method, score: number, from: readonly string[]) => {
+    const isDoubtful = (isCut || (from.length === 1 && names.isKind(key))) && !hits.isSupported(name.chain);
+    const most = isDoubtful ? maxScores.doubtful : name.rank === 2 ? maxScores.other : 1;
+    hits.add({ name, method, score: Math.min(most, name.isShort && name.rank === 2 ? scores.short : score) });
+  };
+  for (const name of names.named(words.join(''))) {
+    if (name.text.toLowerCase() === lower) add(name, 'exact', 1, words);
+    else add(name, 'cleaned', isForm ? scores.form : scores.punctuation, words);
+  }
+  for (const one of new Set([key, `the${key}`])) for (const name of names.named(one)) add(name, 'cleaned', scores.core, core);
+}
+
+/** True for a short name that several chains have, none of them world-wide: `ABC Company` may be any company. */
+function isAnyones(names: ChainNames, key: string): boolean {
+  const found = names.named(key);
+  return key.length <= anyones.letters && found.length >= anyones.chains && !found.some(({ chain }) => names.isWorldwide(chain));
+}
+
+/** The beginning of a name that may be that of a chain. */
+interface Start {
+  readonly words: readonly string[];
+  /** The words after it. */
+  readonly rest: readonly string[];
+}
+
+/** Letters of scripts that are written without spaces. */
+const withoutSpaces = /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Hangul}]/u;
+
+/** Fewest letters of a name that a word begins with. */
+const minPart = 3;
+
+/** The beginnings of a name, the longest first: of words, and of the letters of a word in a script without spaces. */
+function startsOf(words: readonly string[]): Start[] {
+  const [only = ''] = words;
+  if (words.length > 1) return words.slice(1).map((_, index) => ({ words: words.slice(0, -1 - index), rest: words.slice(-1 - index) }));
+  if (!withoutSpaces.test(only)) return [];
+  const starts: Start[] = [];
+  for (let at = only.length - 1; at >= minPart; at--) starts.push({ words: [only.slice(0, at)], rest: [only.slice(at)] });
+  return starts;
 }
 
 /** Adds the chains with whose name the words begin. The longest name counts. */
 function addStarts(names: ChainNames, words: readonly string[], hits: Hits): void {
-  for (let count = words.length - 1; count > 0; count--) {
-    const key = words.slice(0, count).join('');
-    const found = names.named(key);
-    if (found.length === 0 && !names.named(`the${key}`).length) continue;
-    const rest = words.slice(count);
+  for (const start of startsOf(words)) {
+    const key = start.words.join('');
+    const found = names.named(key).filter(({ isShort }) => !isShort);
     for (const name of found.length > 0 ? found : names.named(`the${key}`)) {
-      hits.add({ name, method: 'start', score: startScore(names, name, { key, count, rest }) });
+      hits.add({ name, method: 'start', score: startScore(names, name, start, hits) });
     }
     if (hits.best >= scores.longStart) return;
   }
 }
 
-interface Start {
-  readonly key: string;
-  /** Words of the name. */
-  readonly count: number;
-  /** The words after it. */
-  readonly rest: readonly string[];
+function startScore(names: ChainNames, { chain }: ChainName, { words, rest }: Start, hits: Hits): number {
+  const saysNothing = (word: string) => isCommon(word) || names.isWordFor(chain, word);
+  if (wordsBeforeBranch(rest).every(saysNothing)) return scores.commonRest;
+  // "Springfield Public Library" is no shop of Springfield.
+  if (rest.some((word) => names.isKind(word) && !saysNothing(word))) return scores.shortStart;
+  if (isTelling(names, words)) return scores.longStart;
+  const isOfKind = names.isWordFor(chain, rest[0] as string) && words.join('').length >= minBesideKind;
+  return isOfKind && hits.isThere(chain) ? scores.longStart : scores.shortStart;
 }
 
-function startScore(names: ChainNames, { chain }: ChainName, { key, count, rest }: Start): number {
-  if (rest.every((word) => isCommon(word) || names.isWordFor(chain, word))) return scores.commonRest;
-  const isTelling = key.length >= (count > 1 ? tellingLetters.several : tellingLetters.single);
-  return isTelling ? scores.longStart : scores.shortStart;
+function isTelling(names: ChainNames, words: readonly string[]): boolean {
+  const { length } = words.join('');
+  if (words.length > 1) return length >= tellingLetters.several && !words.every((word) => names.isKind(word));
+  return length >= tellingLetters.single && !names.isTown(words[0] as string);
+}
+
+/** Kinds of places in whose names the word for the kind comes first only beside a chain's: a `Pizzeria Napoli` may be any. */
+const afterKind = new Set(['shop/supermarket', 'amenity/fuel']);
+
+/** Adds the chains of the country whose name follows a word for their kind: `Supermercados Mercadona`. */
+function addAfterKind(names: ChainNames, [kind = '', ...words]: readonly string[], hits: Hits): void {
+  const key = words.join('');
+  if (key.length < minBesideKind) return;
+  for (const name of names.named(key)) {
+    const isOfKind = names.isWordFor(name.chain, kind) && names.categoriesOf(name.chain).some((category) => afterKind.has(category));
+    const fits = isOfKind && hits.isThere(name.chain) && !name.isShort;
+    if (fits) hits.add({ name, method: 'cleaned', score: scores.longStart });
+  }
 }
 
 /** Adds the chains whose names differ by a mistake in writing: of the whole name, and of its beginning where common words follow. */

@@ -1,7 +1,7 @@
 import type { ChainQuery } from '../../../core/lookups/chain.ts';
 import type { LookupDocument } from '../../../core/lookups/lookup.ts';
 import type { ChainRow } from './chain-data.ts';
-import { ChainNames } from './chain-names.ts';
+import { ChainNames, world } from './chain-names.ts';
 import { type Hit, type Method, searchChains } from './chain-search.ts';
 
 /** Most candidates of an answer. */
@@ -45,7 +45,7 @@ function chainAnswer(names: ChainNames, query: ChainQuery): LookupDocument {
   return {
     query: query.name,
     match,
-    ambiguous: match && second !== undefined && isTie(best, second),
+    ambiguous: match && second !== undefined && isTie(names, best, second),
     ...(match ? detailsOf(names, best.hit) : nothing),
     candidates: ranked.slice(0, maxCandidates).map(({ hit }) => chainCandidate(names, hit)),
   };
@@ -73,14 +73,14 @@ function rowOf({ data }: ChainNames, { name: { chain } }: Hit): ChainRow {
   return data.chains[chain] as ChainRow;
 }
 
-function categoriesOf(names: ChainNames, hit: Hit): string[] {
-  return rowOf(names, hit)[2].map((index) => names.data.categories[index] as string);
+function categoriesOf(names: ChainNames, { name: { chain } }: Hit): string[] {
+  return names.categoriesOf(chain);
 }
 
 /** A hit with the reasons to prefer it, the strongest first. */
 interface RankedHit {
   readonly hit: Hit;
-  /** A name of another chain's own comes before an old or other one; then the country decides, then the category. */
+  /** The name that a chain goes by comes before another of its own, and that before an old one; then country and category decide. */
   readonly reasons: readonly number[];
   /** Reasons that settle nothing, but put one first. */
   readonly order: readonly number[];
@@ -88,40 +88,36 @@ interface RankedHit {
 
 function rankedHits(names: ChainNames, query: Omit<ChainQuery, 'minScore'>): RankedHit[] {
   const category = query.category?.split('/').slice(0, 2).join('/');
-  return searchChains(names, query.name)
+  return searchChains(names, { ...query, category })
     .filter(({ score }) => score >= minCandidateScore)
     .map((hit) => {
       const row = rowOf(names, hit);
-      const kinds = category === undefined ? [] : categoriesOf(names, hit);
-      const place = kinds.indexOf(category as string);
+      const place = category === undefined ? -1 : names.categoriesOf(hit.name.chain).indexOf(category);
       const reasons = [
         hit.score,
-        hit.name.rank === 2 ? 0 : 1,
-        query.country === undefined ? 0 : presence(row, query.country),
+        2 - hit.name.rank,
+        query.country === undefined ? 0 : names.presence(hit.name.chain, query.country),
         place < 0 ? 0 : place === 0 ? 2 : 1,
-        hit.name.rank === 0 ? 1 : 0,
       ];
       return { hit, reasons, order: [row[1] === null ? 0 : 1, spread(row)] };
     })
     .sort((one, other) => compared(other.reasons, one.reasons) || compared(other.order, one.order));
 }
 
-function isTie(best: RankedHit, second: RankedHit): boolean {
-  return compared(best.reasons, second.reasons) === 0;
+/** True if nothing decides between two: a chain of the whole world is meant rather than one that is far less widespread. */
+function isTie(names: ChainNames, best: RankedHit, second: RankedHit): boolean {
+  if (compared(best.reasons, second.reasons) !== 0) return false;
+  const lead = spread(rowOf(names, best.hit)) / spread(rowOf(names, second.hit));
+  return !names.isWorldwide(best.hit.name.chain) || lead < clearLead;
 }
+
+/** Times that a chain of the whole world is more widespread than its namesake if it is the one that is meant. */
+const clearLead = 20;
 
 function compared(one: readonly number[], other: readonly number[]): number {
   for (const [index, value] of one.entries()) if (value !== other[index]) return value - (other[index] as number);
   return 0;
 }
-
-/** 2 for a chain that is in the country, 1 for one of the whole world, 0 for one that is elsewhere. */
-function presence([, , , countries, except]: ChainRow, country: string): number {
-  if (countries === world) return except.includes(country) ? 0 : 1;
-  return countries.includes(country) ? 2 : 0;
-}
-
-const world = '001';
 
 /** Stands for the whole world in a count of countries: the index says it also of chains of which it does not know the countries. */
 const worldCountries = 40;
