@@ -164,6 +164,8 @@ describe('a name that means no chain', () => {
     ['Unknown'],
     // Chains of these names begin with the same words, or have nearly the same name.
     ['Springfield Public Library'],
+    ['Springfield Mall'],
+    ['Wendy Services'],
     ['Best Western Regional Medical Center'],
     ['Continental Tax Services'],
     ['Metropolitan Museum of Art'],

@@ -1,6 +1,6 @@
 import type { ChainQuery } from '../../../core/lookups/chain.ts';
 import type { ChainName, ChainNames } from './chain-names.ts';
-import { companyWords, coreWords, isCommon, wordsBeforeBranch } from './company-words.ts';
+import { companyWords, coreWords, isCommon, townParts, wordsBeforeBranch } from './company-words.ts';
 
 /** The way a name was found. `cleaned`: after store numbers, legal forms, accents and punctuation went. */
 export type Method = 'exact' | 'cleaned' | 'start' | 'fuzzy';
@@ -154,7 +154,9 @@ function addStarts(names: ChainNames, words: readonly string[], hits: Hits): voi
 
 function startScore(names: ChainNames, { chain }: ChainName, { words, rest }: Start, hits: Hits): number {
   const saysNothing = (word: string) => isCommon(word) || names.isWordFor(chain, word);
-  if (wordsBeforeBranch(rest).every(saysNothing)) return scores.commonRest;
+  // A "Springfield Mall" is in the town.
+  const isPlace = names.isTown(words.join('')) && rest.every((word) => townParts.has(word)) && !hits.isThere(chain);
+  if (wordsBeforeBranch(rest).every(saysNothing)) return isPlace ? scores.shortStart : scores.commonRest;
   // "Springfield Public Library" is no shop of Springfield.
   if (rest.some((word) => names.isKind(word) && !saysNothing(word))) return scores.shortStart;
   if (isTelling(names, words)) return scores.longStart;
@@ -188,8 +190,11 @@ function addNear(names: ChainNames, words: readonly string[], hits: Hits): void 
   const start = words.slice(0, lastTelling(words) + 1).join('');
   for (const key of new Set([whole, start])) {
     for (const [found, mistakes] of names.near(key)) {
+      if (mistakes === 0) continue;
       const likeness = 1 - (mistakes + initialMistakes(words, key, found)) / Math.max(key.length, found.length);
-      for (const name of names.named(found)) hits.add({ name, method: 'fuzzy', score: Math.round(likeness * 100) / 100 });
+      for (const name of names.named(found)) {
+        if (key === whole || !name.isShort) hits.add({ name, method: 'fuzzy', score: Math.round(likeness * 100) / 100 });
+      }
     }
   }
 }

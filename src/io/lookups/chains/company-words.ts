@@ -28,6 +28,9 @@ const commonWords = new Set(
     .split(' '),
 );
 
+/** Common words after the name of a town, too. */
+export const townParts: ReadonlySet<string> = new Set('city center centre airport station mall plaza downtown'.split(' '));
+
 /** Words after the name of a chain that name one of its branches: what follows them is the name of the branch. */
 const branchWords = new Set('fil filiale suc sucursal succ succursale zweigstelle geschaftsstelle oddzial oddz sube subesi'.split(' '));
 
