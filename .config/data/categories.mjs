@@ -15,6 +15,23 @@ const kinds = new Set([
   ...['emergency', 'railway', 'public_transport', 'aeroway', 'aerialway', 'highway', 'natural', 'man_made', 'landuse'],
 ]);
 
+/** Presets that are another form of a category, such as the building: their words are terms for it. So are those of `building/X` for `amenity/X`. */
+const siblings = {
+  'railway/station': ['public_transport/station_train', 'building/train_station'],
+  'highway/bus_stop': ['public_transport/platform/bus_point'],
+  'amenity/place_of_worship/christian': ['building/church'],
+  'amenity/place_of_worship/muslim': ['building/mosque'],
+  'amenity/place_of_worship/jewish': ['building/synagogue'],
+  'tourism/hotel': ['building/hotel'],
+};
+
+/** Everyday words that the schema lacks, by language. */
+const everydayWords = {
+  en: { 'amenity/veterinary': ['vet'] },
+  de: { 'leisure/sports_centre/swimming': ['Freibad', 'Hallenbad'] },
+  es: { 'highway/bus_stop': ['parada de autobús'] },
+};
+
 /** Makes `categories` and `categories-LANGUAGE`: see src/io/lookups/categories/category-data.ts. */
 export function make(readJson) {
   const presets = readJson(`${folder}/presets.min.json`);
@@ -30,17 +47,30 @@ export function make(readJson) {
     }
   }
   const ids = [...chosen.keys()].sort();
-  const categories = ids.map((id) => [id, chosen.get(id).tags, Math.round(chosen.get(id).weight * 100) / 100]);
+  const counts = itemCounts(readJson);
+  const categories = ids.map((id) => [id, chosen.get(id).tags, Math.round(chosen.get(id).weight * 100) / 100, counts.get(id) ?? 0]);
   const parts = Object.entries(languages).map(([language, files]) => {
     const translations = files.map((file) => Object.values(readJson(`${folder}/translations/${file}.min.json`))[0].presets?.presets ?? {});
-    return [`categories-${language}`, ids.map((id) => wordsOf(chosen.get(id).texts, translations))];
+    const everyday = everydayWords[language] ?? {};
+    return [`categories-${language}`, ids.map((id) => wordsOf(id, chosen.get(id).texts, translations, everyday[id] ?? []))];
   });
   return { categories: { languages: Object.keys(languages), categories }, ...Object.fromEntries(parts) };
 }
 
-/** The editor offers schools under a new key; places have the old one. */
+/** How many chains and operators the name-suggestion-index has for a tag. */
+function itemCounts(readJson) {
+  const counts = new Map();
+  for (const [path, { items }] of Object.entries(readJson('name-suggestion-index/dist/json/nsi.min.json').nsi)) {
+    const tag = path.slice(path.indexOf('/') + 1);
+    counts.set(tag, (counts.get(tag) ?? 0) + items.length);
+  }
+  return counts;
+}
+
+/** The editor offers schools and stations under a new key; places have the old one. */
 function weightOf(preset, isOffered, name) {
   if (preset.startsWith('education/')) return 0.8;
+  if (preset.startsWith('public_transport/')) return 0.7;
   return isOffered || name?.startsWith('{education/') ? 1 : 0.9;
 }
 
@@ -51,22 +81,24 @@ function idOf(preset, tags) {
 }
 
 /** The name, and the other words: other names, then terms. 0 if the language has none. */
-function wordsOf(preset, translations) {
+function wordsOf(id, preset, translations, everyday) {
   const found = translations.map((names) => names[preset] ?? {});
-  const name = found.map(({ name }) => name).find(Boolean);
-  if (!name) return 0;
-  const aliases = listed(
-    found.flatMap(({ name: other, aliases = '' }) => [other ?? '', ...aliases.split('\n')]),
-    [name],
+  const others = [...(siblings[id] ?? []), id.replace(/^amenity\/(?=[^/]+$)/, 'building/')].filter(
+    (other) => other !== id && other !== preset,
   );
-  return [
-    name.replace(/\s+/g, ' '),
-    aliases,
-    listed(
-      found.flatMap(({ terms = '' }) => terms.split(',')),
-      [name, ...aliases],
-    ),
-  ];
+  const theirs = translations.flatMap((names) =>
+    others.map((other) => (other.startsWith('building/') ? { terms: names[other]?.terms } : (names[other] ?? {}))),
+  );
+  const name = [...found, ...theirs].map(({ name }) => name).find(Boolean) ?? everyday[0];
+  if (!name) return 0;
+  const aliases = listed([...everyday, ...found.flatMap(({ name: other, aliases = '' }) => [other ?? '', ...aliases.split('\n')])], [name]);
+  const terms = [...found.flatMap(({ terms = '' }) => terms.split(',')), ...theirs.flatMap(termsOf)];
+  return [name.replace(/\s+/g, ' '), aliases, listed(terms, [name, ...aliases])];
+}
+
+/** All words of another preset. */
+function termsOf({ name = '', aliases = '', terms = '' }) {
+  return [name, ...aliases.split('\n'), ...terms.split(',')];
 }
 
 /** The texts without those that differ from another only in capitals. */

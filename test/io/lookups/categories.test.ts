@@ -63,6 +63,26 @@ describe('words for a category', () => {
     expect(lookUp(words, 'en')).toMatchObject({ match: true, id });
   });
 
+  test.each([
+    ['en', "dentist's office", 'amenity/dentist', 'without the word for any place'],
+    ['en', 'burger place', 'amenity/fast_food/burger', 'without the word for any place'],
+    ['en', 'clothing', 'shop/clothes', 'the name without the word for any shop'],
+    ['en', 'church', 'amenity/place_of_worship/christian', 'the main word of a name before a term of many'],
+    ['fr', 'église', 'amenity/place_of_worship/christian', 'the main word of a name before a term of many'],
+    ['fr', 'école', 'amenity/school', 'the main word of a name, of the kind with more chains'],
+    ['fr', 'quincaillerie', 'shop/hardware', 'of two with one name the one with more chains'],
+    ['fr', 'gare', 'railway/station', 'the station itself before its platforms'],
+    ['en', 'bus stop', 'highway/bus_stop', 'the usual tag before the new one'],
+    ['en', 'primary school', 'amenity/school', 'the main word if nothing fits'],
+    ['fr', 'école maternelle', 'amenity/kindergarten', 'a word for the building'],
+    [undefined, 'Montessori school', 'amenity/school', 'the main word if nothing fits'],
+    ['de', 'Bahnhof', 'railway/station', 'a word for the building'],
+    ['en', 'vet', 'amenity/veterinary', 'an everyday word'],
+    [undefined, 'station-service', 'amenity/fuel', 'a name in another language before the stems of an English term'],
+  ])('are understood (%s): %s is %s, %s', (language, words, id, _why) => {
+    expect(lookUp(words, language)).toMatchObject({ match: true, id });
+  });
+
   test('mean the finer category by the id of its preset, with all its tags', () => {
     expect(lookUp('Coffeehouse')).toMatchObject({ id: 'amenity/cafe/coffee_shop', tags: { amenity: 'cafe', cuisine: 'coffee_shop' } });
   });
@@ -72,9 +92,9 @@ describe('words for a category', () => {
   });
 
   test('that fit badly are candidates, and a match with a lower min_score', () => {
-    expect(lookUp('pizza place', 'en').match).toBe(false);
-    expect(lookUp('pizza place', 'en', 0.4).match).toBe(true);
-    expect((lookUp('pizza place', 'en').candidates as unknown[]).length).toBeLessThanOrEqual(5);
+    expect(lookUp('pizza zzz', 'en').match).toBe(false);
+    expect(lookUp('pizza zzz', 'en', 0.4).match).toBe(true);
+    expect((lookUp('pizza zzz', 'en').candidates as unknown[]).length).toBeLessThanOrEqual(5);
   });
 });
 

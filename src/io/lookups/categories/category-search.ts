@@ -10,8 +10,11 @@ export interface CategoryHit {
   readonly score: number;
 }
 
-/** Score from which on no other language is looked into. */
-const sureScore = 0.9;
+/** Score from which on no other language is looked into: that of a term, letter by letter. */
+const sureScore = 0.92;
+
+/** Score below which nothing fits. */
+const minScore = 0.7;
 
 /** Shares of a score in English, and in the other languages. */
 const otherShares = { en: 0.99, other: 0.98 };
@@ -34,17 +37,18 @@ export class CategorySearch {
   }
 
   /** The categories that words may mean, best first. `language`: looked into first; absent for English. */
-  search(words: string, language = 'en'): CategoryHit[] {
+  search(words: string, language?: string): CategoryHit[] {
     const exact = this.byId(words);
     if (exact) return [exact];
     const found = new Map<number, number>();
-    const first = this.data.words.has(language) ? language : 'en';
-    this.#add(found, first, words, 1);
-    if (first !== 'en' && best(found) < sureScore) this.#add(found, 'en', words, otherShares.en);
-    for (const other of this.data.words.keys()) {
-      if (best(found) >= sureScore) break;
-      if (other !== first && other !== 'en' && isWrittenAs(other, words)) this.#add(found, other, words, otherShares.other);
+    const first = language !== undefined && this.data.words.has(language) ? language : 'en';
+    const languages = this.#languagesOf(words, first);
+    for (const [name, share] of languages) {
+      if (best(found) < sureScore) addScores(found, this.#indexOf(name).search(words), share);
     }
+    // Nothing fits: a kind of what the main word means.
+    const named = first === language ? languages.slice(0, 1) : languages;
+    if (best(found) < minScore) for (const [name, share] of named) addScores(found, this.#indexOf(name).searchHead(words), share);
     return [...found].map(([index, score]) => this.#hit(index, score)).sort(byScore);
   }
 
@@ -59,17 +63,18 @@ export class CategorySearch {
     return { category, index, score: Math.round(score * (0.9 + 0.1 * category[2]) * 100) / 100 };
   }
 
-  #add(found: Map<number, number>, language: string, words: string, share: number): void {
-    for (const [index, score] of this.#indexOf(language).search(words)) {
-      if (score * share > (found.get(index) ?? 0)) found.set(index, score * share);
-    }
+  /** The languages that words may be in, with the shares of their scores: the first one, English, then others with these letters. */
+  #languagesOf(words: string, first: string): [language: string, share: number][] {
+    const others = [...this.data.words.keys()].filter((other) => other !== first && other !== 'en' && isWrittenAs(other, words));
+    const english = first === 'en' ? [] : [['en', otherShares.en] satisfies [string, number]];
+    return [[first, 1], ...english, ...others.map((other): [string, number] => [other, otherShares.other])];
   }
 
   #indexOf(language: string): LanguageIndex {
     const known = this.#languages.get(language);
     if (known) return known;
     const ids = language === 'en' ? this.data.categories.map(([id]) => id) : [];
-    const index = new LanguageIndex(this.data.words.get(language) ?? [], ids);
+    const index = new LanguageIndex(this.data.words.get(language) ?? [], language, ids);
     this.#languages.set(language, index);
     return index;
   }
@@ -92,6 +97,10 @@ function isWrittenAs(language: string, words: string): boolean {
   return (scripts[language] ?? /\p{Script=Latin}/u).test(words);
 }
 
+function addScores(found: Map<number, number>, scores: ReadonlyMap<number, number>, share: number): void {
+  for (const [index, score] of scores) if (score * share > (found.get(index) ?? 0)) found.set(index, score * share);
+}
+
 function best(found: ReadonlyMap<number, number>): number {
   let best = 0;
   for (const score of found.values()) best = Math.max(best, score);
@@ -101,9 +110,10 @@ function best(found: ReadonlyMap<number, number>): number {
 /** Kinds of places that people mean more often come first. */
 const kindOrder = ['amenity', 'shop', 'tourism', 'leisure', 'healthcare', 'office', 'craft', 'education'];
 
-/** Of equal scores, the plainer and more usual category comes first. */
+/** Of equal scores, the plainer category comes first, then the one with more chains, then the more usual kind. */
 function byScore(one: CategoryHit, other: CategoryHit): number {
-  return other.score - one.score || depthOf(one) - depthOf(other) || kindRank(one) - kindRank(other) || one.index - other.index;
+  const chains = other.category[3] - one.category[3];
+  return other.score - one.score || depthOf(one) - depthOf(other) || chains || kindRank(one) - kindRank(other) || one.index - other.index;
 }
 
 function depthOf({ category: [, tags] }: CategoryHit): number {

@@ -5,6 +5,27 @@ const fillers = new Set(
   ),
 );
 
+/** Words that name a place of any kind, in several languages. */
+const places = new Set(
+  'shop shops store stores office offices place places salon salons laden geschaft magasin magasins boutique tienda tiendas negozio negozi winkel loja lojas sklep butik affar'.split(
+    ' ',
+  ),
+);
+
+/** The words without those that name a place of any kind: `shoe` of `shoe store`. The words themselves if there are no others. */
+export function withoutPlaces(words: readonly string[]): readonly string[] {
+  const rest = words.filter((word) => !places.has(word));
+  return stemsOf(rest).length > 0 ? rest : words;
+}
+
+/** Languages in which the first word of a name says what it is: `gare routière`. In others it is the last one: `bus station`. */
+const headFirst = new Set(['fr', 'es', 'it', 'pt', 'ca', 'vi', 'ar', 'he']);
+
+/** The main word of several, or its stem: the one that says what the others are about. */
+export function headOf(words: readonly string[], language: string): string {
+  return (headFirst.has(language) ? words[0] : words.at(-1)) as string;
+}
+
 /** Letters of languages that write words without spaces between them. */
 const withoutSpaces = /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}]/u;
 

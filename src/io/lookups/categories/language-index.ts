@@ -1,10 +1,28 @@
 import { foldedText, wordsOfFolded } from '../folded-text.ts';
 import { NearKeys } from '../near-keys.ts';
 import type { CategoryWords } from './category-data.ts';
-import { nameParts, stemsOf } from './category-text.ts';
+import { headOf, nameParts, stemsOf, withoutPlaces } from './category-text.ts';
 
 /** Scores of a text that is a name, the value of the tag, another name or a term of a category: letter by letter, and by the stems of its words. */
 const scores = { name: [1, 0.96], value: [0.99, 0.96], alias: [0.98, 0.95], term: [0.93, 0.9] } as const;
+
+/** Scores of a text without the words for any place (`clothing` of `clothing store`): letter by letter, and by its stems. */
+const withoutPlaceScores = [0.94, 0.91] as const;
+
+/** Score of the word that says what the names of some categories are: `gare`. */
+const headScore = 0.94;
+
+/** Most categories with such a word: it says nothing in the names of more. */
+const maxHeads = 12;
+
+/** Taken off the score of a term for each further category that has it, and the most. */
+const shared = { each: 0.01, most: 0.06 };
+
+/** Shares of a score: of words without those for any place, and of the word that says what the others are about. */
+const shares = { withoutPlaces: 0.97, head: 0.8 };
+
+/** Least score of a main word that stands for several. */
+const minHeadScore = 0.87;
 
 /** Highest score where only some words fit. */
 const partScore = 0.84;
@@ -33,12 +51,16 @@ export class LanguageIndex {
   readonly #texts = new Index();
   /** By stem, with weights. */
   readonly #stems = new Index();
+  /** By the stem of the word that says what a name is. */
+  readonly #heads = new Index();
   readonly #size: number;
+  readonly #language: string;
   #near: NearKeys | undefined;
 
   /** `ids`: of the categories; absent in languages other than English. */
-  constructor(words: readonly CategoryWords[], ids: readonly string[] = []) {
+  constructor(words: readonly CategoryWords[], language: string, ids: readonly string[] = []) {
     this.#size = words.length;
+    this.#language = language;
     const texts = words.flatMap((entry, category) => textsOf(entry, category, ids[category]));
     // Folded at once: one by one would take twice the time.
     const folded = foldedText(texts.map(({ text }) => text).join('\n')).split('\n');
@@ -48,10 +70,39 @@ export class LanguageIndex {
   /** The categories that a text may mean, with their scores. */
   search(text: string): Map<number, number> {
     const words = wordsOfFolded(foldedText(text));
+    const found = this.#search(words);
+    const rest = withoutPlaces(words);
+    if (rest.length < words.length) raise(found, this.#search(rest), shares.withoutPlaces);
+    return found;
+  }
+
+  #search(words: readonly string[]): Map<number, number> {
     const stems = stemsOf(words);
     const found = this.#byParts(stems);
+    raise(found, this.#byText(words, stems));
+    const heads = this.#heads.get(stems.length === 1 ? (stems[0] as string) : '');
+    if (heads.size <= maxHeads) raise(found, heads);
+    return found;
+  }
+
+  /** The categories with a text of the main word of several alone: `school` of `primary school`. */
+  searchHead(text: string): Map<number, number> {
+    const words = wordsOfFolded(foldedText(text));
+    const found = new Map<number, number>();
+    if (words.length < 2) return found;
+    for (const [category, score] of this.#byText([headOf(words, this.#language)], []))
+      if (score >= minHeadScore) raise(found, [[category, score]], shares.head);
+    return found;
+  }
+
+  /** The categories with a text of these words. A term that many have says less. */
+  #byText(words: readonly string[], stems: readonly string[]): Map<number, number> {
+    const found = new Map<number, number>();
     for (const key of [words.join(''), stemKey(stems)]) {
-      for (const [category, score] of this.#texts.get(key)) found.set(category, Math.max(score, found.get(category) ?? 0));
+      const texts = this.#texts.get(key);
+      const terms = [...texts.values()].filter(isTermScore).length;
+      const less = Math.min(shared.most, shared.each * (terms - 1));
+      for (const [category, score] of texts) raise(found, [[category, isTermScore(score) ? score - less : score]]);
     }
     return found;
   }
@@ -59,10 +110,21 @@ export class LanguageIndex {
   #add(category: number, words: readonly string[], kind: TextKind): void {
     if (words.length === 0) return;
     const stems = stemsOf(words);
-    const [exact, stemmed] = scores[kind];
+    this.#addText(category, { words, stems }, scores[kind]);
+    for (const stem of stems) this.#stems.add(stem, category, wordWeights[kind]);
+    if (kind === 'term') return;
+    if (stems.length > 1) this.#heads.add(headOf(stems, this.#language), category, headScore);
+    const rest = withoutPlaces(words);
+    if (rest.length < words.length) this.#addText(category, { words: rest, stems: stemsOf(rest) }, withoutPlaceScores);
+  }
+
+  #addText(
+    category: number,
+    { words, stems }: Record<'words' | 'stems', readonly string[]>,
+    [exact, stemmed]: readonly [number, number],
+  ): void {
     this.#texts.add(words.join(''), category, exact);
     this.#texts.add(stemKey(stems), category, stemmed);
-    for (const stem of stems) this.#stems.add(stem, category, wordWeights[kind]);
   }
 
   /** The categories with some of the stems: rare ones count more. */
@@ -92,6 +154,15 @@ export class LanguageIndex {
   #rarity(stem: string): number {
     return Math.log(1 + this.#size / Math.max(1, this.#stems.get(stem).size));
   }
+}
+
+function isTermScore(score: number): boolean {
+  return (scores.term as readonly number[]).includes(score);
+}
+
+/** Raises the scores in the first map to a share of those in the second. */
+function raise(found: Map<number, number>, others: Iterable<readonly [category: number, score: number]>, share = 1): void {
+  for (const [category, score] of others) found.set(category, Math.max(score * share, found.get(category) ?? 0));
 }
 
 function textsOf(entry: CategoryWords, category: number, id: string | undefined): CategoryText[] {
