@@ -100,7 +100,7 @@ export class ChainNames {
 
   /** Adds a name without the words at its end that say nothing about which chain it is, if no chain has that name. */
   #addShort(name: ChainName): void {
-    const words = companyWords(name.text);
+    const words = name.text.includes(' ') ? companyWords(name.text) : [];
     let isCommonEnd = true;
     for (let count = words.length - 1; count > 0; count--) {
       const [before, word] = [words.slice(0, count), words[count] as string];
