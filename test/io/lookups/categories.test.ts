@@ -70,6 +70,7 @@ describe('words for a category', () => {
     ['en', 'church', 'amenity/place_of_worship/christian', 'the main word of a name before a term of many'],
     ['fr', 'église', 'amenity/place_of_worship/christian', 'the main word of a name before a term of many'],
     ['fr', 'école', 'amenity/school', 'the main word of a name, of the kind with more chains'],
+    ['es', 'escuela', 'amenity/school', 'a term of one kind before the main word of several'],
     ['fr', 'quincaillerie', 'shop/hardware', 'of two with one name the one with more chains'],
     ['fr', 'gare', 'railway/station', 'the station itself before its platforms'],
     ['en', 'bus stop', 'highway/bus_stop', 'the usual tag before the new one'],

@@ -37,6 +37,8 @@ describe('a name that means a chain', () => {
     ['LIDL DIENSTLEISTUNG GMBH & CO KG FIL. 4711', 'Q151954'],
     ['OXXO SUC. CENTRO', 'Q1342538'],
     ['BANK OF AMERICA N.A.', 'Q487907'],
+    ['Société Générale Agence Lyon', 'Q270363'],
+    ['U.S. Bank National Association', 'Q739084'],
     ['Bunnings', 'Q4997829'],
     ['Applebees Neighborhood Grill', 'Q621532'],
     ['Asda Superstore', 'Q297410'],

@@ -10,7 +10,7 @@ const scores = { name: [1, 0.96], value: [0.99, 0.96], alias: [0.98, 0.95], term
 const withoutPlaceScores = [0.94, 0.91] as const;
 
 /** Score of the word that says what the names of some categories are: `gare`. */
-const headScore = 0.94;
+const headScore = 0.92;
 
 /** Most categories with such a word: it says nothing in the names of more. */
 const maxHeads = 12;

@@ -6,7 +6,7 @@ const legalForms = new Set(
     'inc incorporated ltd limited llc llp lp plc corp corporation co company cos pty pte pvt',
     'gmbh mbh ag kg kgaa ohg ek se ug eg ev gmbhco gmbhcokg cokg gmbhandcokg andcokg andco sa sas sasu sarl eurl snc',
     'spa srl srls sl slu sau scv sab cv sadecv sadeCV bv nv vof oy oyj ab as asa aps kft zrt nyrt doo dd ad ood eood sro',
-    'spzoo spzook zoo spj ooo oao zao ооо оао зао пао тов kk tbk berhad bhd sdnbhd ltda eireli lda sti ltdsti na',
+    'spzoo spzook zoo spj ooo oao zao ооо оао зао пао тов kk tbk berhad bhd sdnbhd ltda eireli lda sti ltdsti na nationalassociation',
   ]
     .join(' ')
     .toLowerCase()
@@ -22,7 +22,7 @@ const commonWords = new Set(
     'schweiz suisse switzerland nederland polska portugal mexico brasil japan china australia india ireland belgium belgique',
     'airport station mall plaza downtown no nr number num restaurant restaurants ristorante restaurante services service',
     'tienda tiendas magasin negozio sucursal loja warenhandel dienstleistung dienstleistungs vertriebs handels handelsgesellschaft',
-    'stiftung cash carry drivethru drive thru delivery old fashioned foods brands enterprises operations',
+    'stiftung cash carry agence agencia agenzia drivethru drive thru delivery old fashioned foods brands enterprises operations',
   ]
     .join(' ')
     .split(' '),
