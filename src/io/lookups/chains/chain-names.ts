@@ -9,33 +9,33 @@ export interface ChainName {
   readonly text: string;
   /** 0: the name that it goes by; 1: another name of its own; 2: an old, official or other one. */
   readonly rank: 0 | 1 | 2;
-  /** True for a name without its end: `Sainsbury` for `Sainsbury's`, `Bunnings` for `Bunnings Warehouse`. It stands only for a whole name. */
-  readonly isShort?: true;
+  /** True for an owner's name, `Sainsbury` for `Sainsbury's`. It stands only for a whole name. */
+  readonly isOwner?: true;
 }
 
-/** Fewest letters of a short name: of an owner's name, of one word, and of several. */
+/** Names by their letters and digits. */
+type NameMap = Map<string, ChainName | ChainName[]>;
+
+/** Fewest letters of an owner's name, and of a short name of one word, and of several. */
 const shortLetters = { owner: 5, single: 7, several: 9 };
 
-/** The names of all chains, by their letters and digits alone. */
+/** The names of all chains, by their letters and digits alone. What only some names need is made for the first of them. */
 export class ChainNames {
   readonly data: ChainData;
-  readonly #names = new Map<string, ChainName | ChainName[]>();
-  readonly #near: NearKeys;
+  readonly #names: NameMap = new Map();
   readonly #words = new Map<number, ReadonlySet<string>>();
-  readonly #kindWords: ReadonlySet<string>;
-  readonly #towns: ReadonlySet<string>;
+  #near: NearKeys | undefined;
+  #shortened: NameMap | undefined;
+  #kindWords: ReadonlySet<string> | undefined;
+  #towns: ReadonlySet<string> | undefined;
 
   constructor(data: ChainData) {
     this.data = data;
-    this.#kindWords = new Set(companyWords(data.kindWords));
-    this.#towns = new Set(data.towns.split(' '));
     for (const [chain, [name, , , , , own, others]] of data.chains.entries()) {
       this.#add({ chain, text: name, rank: 0 });
       for (const text of own) this.#add({ chain, text, rank: 1 });
       for (const text of others) this.#add({ chain, text, rank: 2 });
     }
-    this.#near = new NearKeys(this.#names.keys());
-    for (const [chain, [name]] of data.chains.entries()) this.#addShort({ chain, text: name, rank: 2, isShort: true });
   }
 
   static async read(folder: string): Promise<ChainNames> {
@@ -44,12 +44,21 @@ export class ChainNames {
 
   /** The names that consist of these letters and digits. */
   named(key: string): readonly ChainName[] {
-    const found = this.#names.get(key);
-    return found === undefined ? [] : 'chain' in found ? [found] : found;
+    return namesIn(this.#names, key);
+  }
+
+  /** The names that consist of these letters and digits without words at their end that say nothing: `Bunnings` for `Bunnings Warehouse`. */
+  shortened(key: string): readonly ChainName[] {
+    if (!this.#shortened) {
+      this.#shortened = new Map();
+      for (const [chain, [text]] of this.data.chains.entries()) this.#addShortened(this.#shortened, { chain, text, rank: 2 });
+    }
+    return namesIn(this.#shortened, key);
   }
 
   /** The letters and digits of names near these, with the number of mistakes. */
   near(key: string): Map<string, number> {
+    this.#near ??= new NearKeys(this.#names.keys());
     return this.#near.near(key);
   }
 
@@ -60,11 +69,13 @@ export class ChainNames {
 
   /** True if the word is one for a kind of places, such as `museum`, or says nothing at all, such as `warehouse`. */
   isKind(word: string): boolean {
-    return this.#kindWords.has(word) || isPlainCommon(word);
+    this.#kindWords ??= new Set(companyWords(this.data.kindWords));
+    return isPlainCommon(word) || this.#kindWords.has(word);
   }
 
   /** True if the letters and digits are the name of a town. */
   isTown(key: string): boolean {
+    this.#towns ??= new Set(this.data.towns.split(' '));
     return this.#towns.has(key);
   }
 
@@ -73,6 +84,7 @@ export class ChainNames {
     return (this.data.chains[chain]?.[2] ?? []).map((index) => this.data.categories[index] as string);
   }
 
+  /** True for a chain of the whole world. */
   isWorldwide(chain: number): boolean {
     return this.data.chains[chain]?.[3] === world;
   }
@@ -93,33 +105,37 @@ export class ChainNames {
   }
 
   #add(name: ChainName): void {
-    this.#addAs(companyWords(name.text).join(''), name);
+    addName(this.#names, companyWords(name.text).join(''), name);
     const owner = ownerEnd.test(name.text) ? companyWords(name.text.replace(ownerEnd, '')).join('') : '';
-    if (owner.length >= shortLetters.owner) this.#addAs(owner, { ...name, isShort: true });
+    if (owner.length >= shortLetters.owner) addName(this.#names, owner, { ...name, isOwner: true });
   }
 
-  /** Adds a name without the words at its end that say nothing about which chain it is, if no chain has that name. */
-  #addShort(name: ChainName): void {
+  /** Adds a name without common words at its end, and without words for the chain's kind if two words are left. */
+  #addShortened(shortened: NameMap, name: ChainName): void {
     const words = name.text.includes(' ') ? companyWords(name.text) : [];
     let isCommonEnd = true;
     for (let count = words.length - 1; count > 0; count--) {
       const [before, word] = [words.slice(0, count), words[count] as string];
       isCommonEnd &&= isPlainCommon(word);
-      if (!isCommonEnd && !this.isWordFor(name.chain, word) && !isPlainCommon(word)) return;
+      if (!isCommonEnd && !isPlainCommon(word) && !this.isWordFor(name.chain, word)) return;
       const key = before.join('');
       const isTelling = count > 1 ? key.length >= shortLetters.several : isCommonEnd && key.length >= shortLetters.single;
-      if (!isTelling || before.every((one) => this.isKind(one)) || this.isTown(key)) continue;
-      if (!this.#names.has(key) || this.named(key).every(({ isShort }) => isShort)) this.#addAs(key, name);
+      if (isTelling && !before.every((one) => this.isKind(one)) && !this.isTown(key)) addName(shortened, key, name);
     }
   }
+}
 
-  #addAs(key: string, name: ChainName): void {
-    if (key === '') return;
-    const found = this.#names.get(key);
-    if (found === undefined) this.#names.set(key, name);
-    else if ('chain' in found) this.#names.set(key, found.chain === name.chain ? found : [found, name]);
-    else if (found.every(({ chain }) => chain !== name.chain)) found.push(name);
-  }
+function namesIn(names: NameMap, key: string): readonly ChainName[] {
+  const found = names.get(key);
+  return found === undefined ? [] : 'chain' in found ? [found] : found;
+}
+
+function addName(names: NameMap, key: string, name: ChainName): void {
+  if (key === '') return;
+  const found = names.get(key);
+  if (found === undefined) names.set(key, name);
+  else if ('chain' in found) names.set(key, found.chain === name.chain ? found : [found, name]);
+  else if (found.every(({ chain }) => chain !== name.chain)) found.push(name);
 }
 
 /** The end of an owner's name. */

@@ -14,7 +14,7 @@ export interface Hit {
 }
 
 /** Scores by what differs. The least that counts as a match by default is 0.85. */
-const scores = { punctuation: 0.98, core: 0.95, form: 0.94, commonRest: 0.92, short: 0.9, longStart: 0.87, shortStart: 0.7 };
+const scores = { punctuation: 0.98, core: 0.95, form: 0.94, commonRest: 0.92, shortened: 0.9, longStart: 0.87, shortStart: 0.7 };
 
 /** Highest scores: of an old or other name, and of a name that says too little to be one without its country or category. */
 const maxScores = { other: 0.97, doubtful: 0.84 };
@@ -102,13 +102,14 @@ function addWhole(names: ChainNames, written: string, { words, core }: Words, hi
   const add = (name: ChainName, method: Method, score: number, from: readonly string[]) => {
     const isDoubtful = (isCut || (from.length === 1 && names.isKind(key))) && !hits.isSupported(name.chain);
     const most = isDoubtful ? maxScores.doubtful : name.rank === 2 ? maxScores.other : 1;
-    hits.add({ name, method, score: Math.min(most, name.isShort && name.rank === 2 ? scores.short : score) });
+    hits.add({ name, method, score: Math.min(most, score) });
   };
   for (const name of names.named(words.join(''))) {
     if (name.text.toLowerCase() === lower) add(name, 'exact', 1, words);
     else add(name, 'cleaned', isForm ? scores.form : scores.punctuation, words);
   }
   for (const one of new Set([key, `the${key}`])) for (const name of names.named(one)) add(name, 'cleaned', scores.core, core);
+  if (hits.best === 0) for (const name of names.shortened(key)) add(name, 'cleaned', scores.shortened, core);
 }
 
 /** True for a short name that several chains have, none of them world-wide: `ABC Company` may be any company. */
@@ -144,7 +145,7 @@ function startsOf(words: readonly string[]): Start[] {
 function addStarts(names: ChainNames, words: readonly string[], hits: Hits): void {
   for (const start of startsOf(words)) {
     const key = start.words.join('');
-    const found = names.named(key).filter(({ isShort }) => !isShort);
+    const found = names.named(key).filter(({ isOwner }) => !isOwner);
     for (const name of found.length > 0 ? found : names.named(`the${key}`)) {
       hits.add({ name, method: 'start', score: startScore(names, name, start, hits) });
     }
@@ -179,7 +180,7 @@ function addAfterKind(names: ChainNames, [kind = '', ...words]: readonly string[
   if (key.length < minBesideKind) return;
   for (const name of names.named(key)) {
     const isOfKind = names.isWordFor(name.chain, kind) && names.categoriesOf(name.chain).some((category) => afterKind.has(category));
-    const fits = isOfKind && hits.isThere(name.chain) && !name.isShort;
+    const fits = isOfKind && hits.isThere(name.chain) && !name.isOwner;
     if (fits) hits.add({ name, method: 'cleaned', score: scores.longStart });
   }
 }
@@ -193,7 +194,7 @@ function addNear(names: ChainNames, words: readonly string[], hits: Hits): void 
       if (mistakes === 0) continue;
       const likeness = 1 - (mistakes + initialMistakes(words, key, found)) / Math.max(key.length, found.length);
       for (const name of names.named(found)) {
-        if (key === whole || !name.isShort) hits.add({ name, method: 'fuzzy', score: Math.round(likeness * 100) / 100 });
+        if (key === whole || !name.isOwner) hits.add({ name, method: 'fuzzy', score: Math.round(likeness * 100) / 100 });
       }
     }
   }
