@@ -20,6 +20,8 @@ const crossed = -3;
 /** Areas of the earth, such as countries. A point lies in at most one of them. */
 export class Areas<Area> {
   readonly #areas: readonly Area[];
+  /** The numbers of all areas. */
+  readonly #all: readonly number[];
   readonly #scale: number;
   /** Points of all rings: longitude and latitude in turn. */
   readonly #points: Int32Array;
@@ -29,13 +31,14 @@ export class Areas<Area> {
   readonly #areaStarts: Uint32Array;
   /** West, south, east and north of each area. */
   readonly #bounds: Int32Array;
-  /** For each cell the area that it lies in, or a mark. Cells without a border in them are looked up once. */
+  /** For each cell the area that it lies in, or a mark. Of cells side by side without a border in them one is looked up. */
   readonly #grid = new Int16Array(columnsOfGrid * rowsOfGrid).fill(unknown);
   /** The areas whose borders cross a cell. */
   readonly #atBorders = new Map<number, number[]>();
 
   constructor(columns: Columns<AreasMeta<Area>>) {
     this.#areas = columns.meta.areas;
+    this.#all = [...this.#areas.keys()];
     this.#scale = columns.meta.scale;
     this.#ringStarts = columns.starts('lengths');
     const owners = columns.numbers('owners');
@@ -47,20 +50,34 @@ export class Areas<Area> {
 
   /** The area in which a point lies; absent outside of all. */
   at(lat: number, lon: number): Area | undefined {
-    const cell = rowOf(lat) * columnsOfGrid + columnOf(lon);
-    let area = this.#grid[cell] as number;
-    if (area === crossed) area = this.#areaIn(this.#atBorders.get(cell) as number[], lat, lon);
+    const row = rowOf(lat) * columnsOfGrid;
+    const column = columnOf(lon);
+    let area = this.#grid[row + column] as number;
+    if (area === crossed) area = this.#areaAmong(this.#atBorders.get(row + column) as number[], lat, lon);
     else if (area === unknown) {
-      area = this.#areaIn(this.#areas.keys(), lat, lon);
-      this.#grid[cell] = area;
+      area = this.#areaAmong(this.#all, lat, lon);
+      this.#fill(row, column, area);
     }
     return area === noArea ? undefined : this.#areas[area];
   }
 
-  #areaIn(candidates: Iterable<number>, lat: number, lon: number): number {
-    const [x, y] = [lon * this.#scale, lat * this.#scale];
-    for (const area of candidates) if (this.#isInBounds(area, y, x) && this.#contains(area, y, x)) return area;
+  #areaAmong(candidates: readonly number[], lat: number, lon: number): number {
+    const x = lon * this.#scale;
+    const y = lat * this.#scale;
+    for (let index = 0; index < candidates.length; index++) {
+      const area = candidates[index] as number;
+      if (this.#isInBounds(area, y, x) && this.#contains(area, y, x)) return area;
+    }
     return noArea;
+  }
+
+  /** Notes the area of a cell, and of those beside it up to the next borders. */
+  #fill(row: number, column: number, area: number): void {
+    let first = column;
+    while (first > 0 && this.#grid[row + first - 1] === unknown) first--;
+    let end = column + 1;
+    while (end < columnsOfGrid && this.#grid[row + end] === unknown) end++;
+    this.#grid.fill(area, row + first, row + end);
   }
 
   #isInBounds(area: number, y: number, x: number): boolean {

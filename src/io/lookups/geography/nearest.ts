@@ -23,7 +23,10 @@ export class Nearest {
   /** The same places as vectors of length 1: x, y, z in turn. */
   readonly #vectors: Float64Array;
   // One search at a time: its state is reused, and allocates nothing.
-  readonly #stack: number[] = [];
+  /** Branches put off: first and last place, axis, and the square of the distance to it. One for each level of the tree is enough. */
+  readonly #stack = new Float64Array(4 * 64);
+  /** The end of the stack. */
+  #top = 0;
   #lat = 0;
   #lon = 0;
   #x = 0;
@@ -34,10 +37,6 @@ export class Nearest {
   #best = -1;
   /** Square of the straight line through the earth to the best place, in radii. */
   #bestSquare = 0;
-  /** Degrees in which a nearer place can lie. Renewed before they are used, if a nearer place has been found. */
-  #reachLat = 0;
-  #reachLon = 0;
-  #isReachOld = false;
   #cosLat = 0;
 
   constructor(places: Places) {
@@ -59,12 +58,11 @@ export class Nearest {
   find(lat: number, lon: number, maxDistance: number, isAllowed?: (place: number) => boolean): Found | undefined {
     this.#begin(lat, lon, isAllowed);
     this.#bestSquare = (2 * Math.sin(Math.min(maxDistance / earthRadius, Math.PI) / 2)) ** 2;
-    this.#renewReach();
     this.#search(lon);
-    this.#renewReach();
     // Beyond the date line degrees go on.
-    if (lon + this.#reachLon > 180) this.#search(lon - 360);
-    if (lon - this.#reachLon < -180) this.#search(lon + 360);
+    const reach = this.#reachLon();
+    if (lon + reach > 180) this.#search(lon - 360);
+    if (lon - reach < -180) this.#search(lon + 360);
     if (this.#best < 0) return undefined;
     return { place: this.#ids[this.#best] as number, distance: this.#distanceOf(this.#best) };
   }
@@ -79,42 +77,61 @@ export class Nearest {
     this.#best = -1;
   }
 
-  /** Reckons how far a place nearer than the best can lie. */
-  #renewReach(): void {
-    this.#isReachOld = false;
+  /** Degrees to the east and west in which a nearer place can lie. */
+  #reachLon(): number {
     const angle = 2 * Math.asin(Math.min(1, Math.sqrt(this.#bestSquare) / 2));
-    this.#reachLat = angle / radians;
     // The farthest meridian that a circle of this angle touches; all of them if it holds a pole.
     const sine = Math.sin(angle) / this.#cosLat;
-    const holdsPole = this.#reachLat + Math.abs(this.#lat) >= 90;
-    this.#reachLon = holdsPole || sine >= 1 ? 360 : Math.asin(sine) / radians;
+    const holdsPole = angle / radians + Math.abs(this.#lat) >= 90;
+    return holdsPole || sine >= 1 ? 360 : Math.asin(sine) / radians;
   }
 
   #search(lon: number): void {
     this.#lon = lon;
+    this.#descend(0, this.#ids.length - 1, 0);
     const stack = this.#stack;
-    stack.push(0, this.#ids.length - 1, 0, 0);
-    while (stack.length > 0) {
-      const gap = stack.pop() as number;
-      const axis = stack.pop() as number;
-      const right = stack.pop() as number;
-      const left = stack.pop() as number;
-      if (this.#isReachOld) this.#renewReach();
-      // The axis before this one: of two, the other.
-      if (gap > (axis === 0 ? this.#reachLat : this.#reachLon)) continue;
-      if (right - left <= nodeSize) for (let index = left; index <= right; index++) this.#consider(index);
-      else this.#branch(left, right, axis);
+    while (this.#top > 0) {
+      this.#top -= 4;
+      const top = this.#top;
+      if ((stack[top + 3] as number) > this.#bestSquare) continue;
+      this.#descend(stack[top] as number, stack[top + 1] as number, stack[top + 2] as number);
     }
   }
 
-  /** Puts off the half on the far side of the middle. Once its turn comes, the gap may be too wide. */
-  #branch(left: number, right: number, axis: number): void {
-    const middle = (left + right) >> 1;
-    const from = (axis === 0 ? this.#lon : this.#lat) - (this.#degrees[2 * middle + axis] as number);
-    if (Math.abs(from) <= (axis === 0 ? this.#reachLon : this.#reachLat)) this.#consider(middle);
-    const next = 1 - axis;
-    if (from <= 0) this.#stack.push(middle + 1, right, next, -from, left, middle - 1, next, 0);
-    else this.#stack.push(left, middle - 1, next, from, middle + 1, right, next, 0);
+  /** Goes down to the leaf on the point's side. Puts off the other halves: once their turn comes, they may be too far away. */
+  #descend(first: number, last: number, firstAxis: number): void {
+    let [left, right, axis] = [first, last, firstAxis];
+    while (right - left > nodeSize) {
+      const middle = (left + right) >> 1;
+      const from = (axis === 0 ? this.#lon : this.#lat) - (this.#degrees[2 * middle + axis] as number);
+      const square = axis === 0 ? this.#squareToMeridian(from) : squareToParallel(from);
+      if (square <= this.#bestSquare) {
+        this.#consider(middle);
+        if (from <= 0) this.#putOff(middle + 1, right, 1 - axis, square);
+        else this.#putOff(left, middle - 1, 1 - axis, square);
+      }
+      if (from <= 0) right = middle - 1;
+      else left = middle + 1;
+      axis = 1 - axis;
+    }
+    for (let index = left; index <= right; index++) this.#consider(index);
+  }
+
+  #putOff(left: number, right: number, axis: number, square: number): void {
+    const [stack, top] = [this.#stack, this.#top];
+    stack[top] = left;
+    stack[top + 1] = right;
+    stack[top + 2] = axis;
+    stack[top + 3] = square;
+    this.#top += 4;
+  }
+
+  /** Least square of the straight line to a place that lies so many degrees or more to the east or west. */
+  #squareToMeridian(degrees: number): number {
+    const angle = Math.min(Math.abs(degrees) * radians, Math.PI / 2);
+    // No more than the sine. V8 takes much longer for powers.
+    const line = this.#cosLat * (angle - (angle * angle * angle) / 6);
+    return line * line;
   }
 
   #consider(index: number): void {
@@ -127,7 +144,6 @@ export class Nearest {
     if (this.#isAllowed && !this.#isAllowed(this.#ids[index] as number)) return;
     this.#best = index;
     this.#bestSquare = square;
-    this.#isReachOld = true;
   }
 
   /** The haversine distance in metres. */
@@ -138,4 +154,12 @@ export class Nearest {
     const square = north * north + Math.cos(lat * radians) * Math.cos(this.#lat * radians) * east * east;
     return 2 * earthRadius * Math.asin(Math.min(1, Math.sqrt(square)));
   }
+}
+
+/** Least square of the straight line to a place that lies so many degrees or more to the north or south. */
+function squareToParallel(degrees: number): number {
+  const angle = Math.abs(degrees) * radians;
+  // No more than the chord, which is twice the sine of half the angle.
+  const line = angle - (angle * angle * angle) / 24;
+  return line * line;
 }
