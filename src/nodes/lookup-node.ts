@@ -1,5 +1,6 @@
 import { type Action, type ActionRequest, type ActionResponse, type CallPolicy, type FieldUse, Unasked } from '../core/action.ts';
 import { type Answer, compileMapping, type Mapping } from '../core/answer/mapping.ts';
+import type { AttemptContext, Call } from '../core/call.ts';
 import { Failure } from '../core/failure.ts';
 import type { LookupDocument } from '../core/lookups/lookup.ts';
 import type { SourceName } from '../core/lookups/sources.ts';
@@ -7,7 +8,7 @@ import type { BuildContext, Node, NodeContext } from '../core/node.ts';
 import type { HttpResponse } from '../core/ports.ts';
 import { type Fields, withFields } from '../core/record.ts';
 import { callPolicy, mappedColumns, tryOption } from './call-policy.ts';
-import { type Accepted, RequestCall, readMapped } from './calling.ts';
+import { type Accepted, RequestCall, readMapped, sendRequest } from './calling.ts';
 import { type LookupBatch, LookupBatches } from './lookup-batch.ts';
 import type { LookupOptions } from './lookup-options.ts';
 import { cacheKey, type LookupServer, serverPolicy } from './server-lookup.ts';
@@ -167,34 +168,106 @@ interface Compiled {
   readonly batches: LookupBatches | undefined;
 }
 
+/** Makes the rows of a record from its answer, and reports what was found. Throws a Failure. */
+type Finish = (answer: Answer, fields: Fields, context: Pick<NodeContext, 'report'>) => readonly Fields[];
+
 /** Runs a lookup for each record. */
-function lookUpEach(action: Action, { lookup, options, batches }: Compiled): Node['run'] {
-  const { label, sources, server } = lookup;
-  const policy: CallPolicy = action;
-  const askHere: Ask = (request, fields, context) => context.call(new RequestCall(policy, request, fields));
-  const askThere = batches ? askTogether(batches, lookup, options) : server && askServer(action, lookup, server, options);
-  const ask = askThere ?? askHere;
-  // Only the paths of the flow's own map are counted.
-  const isMapped = options.map !== undefined;
+function lookUpEach(action: Action, compiled: Compiled): Node['run'] {
+  const { lookup, options, batches } = compiled;
+  const ask = batches ? askTogether(batches, lookup, options) : lookup.server && askServer(action, lookup, lookup.server, options);
+  const finish = finishing(action, compiled);
+  const failed = (error: unknown, context: Pick<NodeContext, 'report'>): never => {
+    if (error instanceof NoMatch) context.report({ type: 'looked-up', lookup: lookup.label, match: false, sources: lookup.sources });
+    throw error;
+  };
   return (fields, context) => {
     const request = action.prepare(fields);
     if (request instanceof Unasked) return Promise.resolve([request.row]);
+    if (!ask) return context.call(new EmbeddedCall({ action, finish, failed }, request, fields));
     return ask(request, fields, context).then(
-      (answer) => {
-        const document = documentOf(answer);
-        const ambiguous = document.ambiguous ? { ambiguous: lookup.question(document, fields) } : {};
-        const lacking = lookup.lacking?.(document);
-        const cutOffAt = lookup.cutOffAt?.(document);
-        const more = { ...(lacking && { lacking }), ...(cutOffAt !== undefined && { cutOffAt }) };
-        context.report({ type: 'looked-up', lookup: label, match: document.match, ...ambiguous, sources, ...more });
-        const { rows, found } = action.read(fields, answer);
-        if (isMapped) context.report({ type: 'mapped', paths: action.paths, found });
-        return rows;
-      },
-      (error) => {
-        if (error instanceof NoMatch) context.report({ type: 'looked-up', lookup: label, match: false, sources });
-        throw error;
-      },
+      (answer) => finish(answer, fields, context),
+      (error) => failed(error, context),
     );
   };
+}
+
+function finishing(action: Action, { lookup, options }: Compiled): Finish {
+  const { label, sources } = lookup;
+  // Only the paths of the flow's own map are counted.
+  const isMapped = options.map !== undefined;
+  return (answer, fields, context) => {
+    const document = documentOf(answer);
+    context.report({ type: 'looked-up', lookup: label, match: document.match, sources, ...findings(lookup, document, fields) });
+    const { rows, found } = action.read(fields, answer);
+    if (isMapped) context.report({ type: 'mapped', paths: action.paths, found });
+    return rows;
+  };
+}
+
+/** Facts about a match that the summary counts; absent for most. */
+function findings(lookup: Lookup, document: LookupDocument, fields: Fields) {
+  const lacking = lookup.lacking?.(document);
+  const cutOffAt = lookup.cutOffAt?.(document);
+  if (!document.ambiguous && !lacking && cutOffAt === undefined) return undefined;
+  return {
+    ...(document.ambiguous && { ambiguous: lookup.question(document, fields) }),
+    ...(lacking && { lacking }),
+    ...(cutOffAt !== undefined && { cutOffAt }),
+  };
+}
+
+/** The parts that all calls of a node share. */
+interface Shared {
+  readonly action: Action;
+  readonly finish: Finish;
+  readonly failed: (error: unknown, context: Pick<NodeContext, 'report'>) => never;
+}
+
+/** A call that data on this machine answer. It makes the rows at once: thousands of documents that wait would be garbage that survives. */
+class EmbeddedCall implements Call<readonly Fields[]> {
+  readonly #shared: Shared;
+  readonly #request: ActionRequest;
+  readonly #fields: Fields;
+
+  constructor(shared: Shared, request: ActionRequest, fields: Fields) {
+    this.#shared = shared;
+    this.#request = request;
+    this.#fields = fields;
+  }
+
+  get gate(): undefined {
+    return undefined;
+  }
+
+  get intervalMs(): undefined {
+    return undefined;
+  }
+
+  get limit(): CallPolicy['limit'] {
+    return this.#shared.action.limit;
+  }
+
+  get retry(): CallPolicy['retry'] {
+    return this.#shared.action.retry;
+  }
+
+  attempt(context: AttemptContext): Promise<readonly Fields[]> {
+    const response = sendRequest(this.#request, context);
+    // Data in memory answer at once: no turn of the queue for each record.
+    if (!(response instanceof Promise)) return Promise.resolve(this.#rows(response, context));
+    return response.then((response) => this.#rows(response, context));
+  }
+
+  askedToWaitMs(): undefined {
+    return undefined;
+  }
+
+  #rows(response: ActionResponse, context: AttemptContext): readonly Fields[] {
+    const { action, finish, failed } = this.#shared;
+    try {
+      return finish(action.accept(response, this.#request, this.#fields), this.#fields, context);
+    } catch (error) {
+      return failed(error, context);
+    }
+  }
 }
