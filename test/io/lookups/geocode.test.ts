@@ -82,6 +82,22 @@ describe('an address in the embedded data', () => {
     expect(await find('Berlin, Germany')).toMatchObject({ level: 'place', name: 'Berlin' });
   });
 
+  test.each([
+    ['Portland, Ore.', 'Portland US-OR'],
+    ['Miami, Fla.', 'Miami US-FL'],
+    ['Springfield, Mass', 'Springfield US-MA'],
+    ['Hartford, Conn.', 'Hartford US-CT'],
+    ['Salem, Ore. 97301', 'Salem US-OR'],
+    ['Jackson Miss.', 'Jackson US-MS'],
+    ['Charleston, W. Va.', 'Charleston US-WV'],
+    ['Newark, N.J.', 'Newark US-NJ'],
+    ['Victoria, B.C.', 'Victoria CA-02'],
+    ['Newcastle, N.S.W.', 'Newcastle AU-02'],
+  ])('%s, with an abbreviation of the region, is %s', async (address, place) => {
+    expect(await find(address)).toMatchObject({ ambiguous: false });
+    expect(placeOf(await find(address))).toBe(place);
+  });
+
   test('is no town with the name of the region in which an unknown place should be', async () => {
     expect(await find('Xyzzy, Oregon')).toMatchObject({ match: false });
     expect(await find('Xyzzy 5, Washington')).toMatchObject({ match: true, name: 'Washington', region_code: 'DC' });

@@ -4,18 +4,53 @@ import type { Region } from './places.ts';
 /** The regions that a name or a code can mean, in the form of `placeKey`. */
 export type RegionNames = ReadonlyMap<string, readonly Region[]>;
 
-/** Codes in use where GeoNames has numbers, and names in the language of the country. Several are divided by a bar. */
+/** Codes in use where GeoNames has numbers, traditional abbreviations, and names in the language of the country. Several are divided by a bar. */
 const otherNames: Readonly<Record<string, Readonly<Record<string, string>>>> = {
-  US: { DC: 'D.C.|Washington DC' },
+  US: {
+    AL: 'Ala',
+    AR: 'Ark',
+    AZ: 'Ariz',
+    CA: 'Calif|Cal',
+    CO: 'Colo',
+    CT: 'Conn',
+    DC: 'Washington DC',
+    DE: 'Del',
+    FL: 'Fla',
+    ID: 'Ida',
+    IL: 'Ill',
+    IN: 'Ind',
+    KS: 'Kan|Kans',
+    MA: 'Mass',
+    MI: 'Mich',
+    MN: 'Minn',
+    MS: 'Miss',
+    MT: 'Mont',
+    NC: 'N. Car',
+    ND: 'N. Dak',
+    NE: 'Neb|Nebr',
+    NM: 'N. Mex',
+    NV: 'Nev',
+    OK: 'Okla',
+    OR: 'Ore|Oreg',
+    PA: 'Penn|Penna',
+    SC: 'S. Car',
+    SD: 'S. Dak',
+    TN: 'Tenn',
+    TX: 'Tex',
+    WA: 'Wash',
+    WI: 'Wis|Wisc',
+    WV: 'W. Va',
+    WY: 'Wyo',
+  },
   CA: {
     '01': 'AB',
-    '02': 'BC|B.C.',
+    '02': 'BC',
     '03': 'MB',
     '04': 'NB',
     '05': 'NL|Newfoundland|Labrador',
     '07': 'NS',
     '08': 'ON|Ont',
-    '09': 'PE|PEI|P.E.I.',
+    '09': 'PE|PEI',
     10: 'QC|PQ',
     11: 'SK',
     12: 'YT',
@@ -94,6 +129,8 @@ export function regionNames(regions: readonly Region[]): RegionNames {
   const names = new Map<string, Region[]>();
   const add = (name: string, region: Region) => {
     const key = placeKey(name);
+    // A code can have points: `N.Y.` is two words.
+    if (/^[A-Z]{2,3}$/.test(name)) add([...name].join(' '), region);
     const found = names.get(key);
     if (!found) names.set(key, [region]);
     else if (!found.includes(region)) found.push(region);
