@@ -98,6 +98,39 @@ describe('an address in the embedded data', () => {
     expect(placeOf(await find(address))).toBe(place);
   });
 
+  test('is the far larger of two places in it if nothing supports the last one', async () => {
+    expect(placeOf(await find('Barcelona, Cat'))).toBe('Barcelona ES-56');
+    expect(placeOf(await find('London, Camden'))).toBe('London GB-ENG');
+    // A house number makes the first part a street, and a town of the same region supports the last part.
+    expect(placeOf(await find('Barcelona 12, Cat'))).toBe('Çat TR-41');
+    expect(placeOf(await find('Paris, Versailles'))).toBe('Versailles FR-11');
+  });
+
+  test('is ambiguous if an earlier part names a place elsewhere that is about as large', async () => {
+    expect(await find('Paris, Lyon')).toMatchObject({ ambiguous: true, name: 'Lyon' });
+    expect(await find('Paris, Lyon, France')).toMatchObject({ ambiguous: false, name: 'Lyon' });
+    expect(await find('Hamburg, Altona')).toMatchObject({ ambiguous: false, name: 'Altona', country_code: 'DE' });
+  });
+
+  test.each([
+    ['東京都渋谷区道玄坂1-2-3', 'Tokyo JP-40'],
+    ['〒150-0043 東京都渋谷区道玄坂１丁目', 'Tokyo JP-40'],
+    ['東京都町田市', 'Machida JP-40'],
+    ['神奈川県横浜市西区', 'Yokohama JP-19'],
+    ['三重県四日市市', 'Yokkaichi JP-23'],
+    ['日本大阪府大阪市中央区', 'Osaka JP-32'],
+    ['北京市朝阳区', 'Beijing CN-22'],
+    ['上海市浦东新区', 'Shanghai CN-23'],
+    ['100084北京市海淀区', 'Beijing CN-22'],
+    ['广东省深圳市南山区', 'Shenzhen CN-30'],
+  ])('%s, without spaces, is %s', async (address, place) => {
+    expect(placeOf(await find(address))).toBe(place);
+  });
+
+  test('without spaces that names no known town is no match', async () => {
+    for (const address of ['埼玉県市川市', '株式会社東京', '市'.repeat(500)]) expect(await find(address)).toMatchObject({ match: false });
+  });
+
   test('is no town with the name of the region in which an unknown place should be', async () => {
     expect(await find('Xyzzy, Oregon')).toMatchObject({ match: false });
     expect(await find('Xyzzy 5, Washington')).toMatchObject({ match: true, name: 'Washington', region_code: 'DC' });

@@ -2,7 +2,7 @@ import type { AddressQuery } from '../../../core/lookups/geocode.ts';
 import { areaCandidate, type Candidate, placeCandidate } from './found-place.ts';
 import type { Names } from './names.ts';
 import type { Country, Places } from './places.ts';
-import { type AddressNames, type Reading, readingsOf } from './readings.ts';
+import { type AddressNames, isUnspaced, type Reading, readingsOf } from './readings.ts';
 
 /** The data that addresses are looked up in. */
 export interface Gazetteer {
@@ -34,9 +34,11 @@ export function findAddress({ address, country: codes }: AddressQuery, gazetteer
   const { places, addressNames } = gazetteer;
   const allowed = codes && new Set(codes.map((code) => places.country(code)));
   const isAllowed = (country: Country) => allowed === undefined || allowed.has(country);
-  const isLoose = allowed !== undefined || typeof address !== 'string' || /\d/.test(address);
-  const searched = readingsOf(address, addressNames).map((reading) => {
-    const search = { gazetteer, reading, isAllowed, isLoose };
+  const hasNumbers = typeof address !== 'string' || /\d/.test(address);
+  const isLoose = allowed !== undefined || hasNumbers;
+  const readings = readingsOf(address, addressNames);
+  const searched = readings.map((reading) => {
+    const search = { gazetteer, reading, isAllowed, isLoose, isUnsupported: !hasNumbers && readings.length === 1 };
     return { reading, found: reading.rest.length > 0 ? placesIn(search) : areasOf(search) };
   });
   const found = searched.flatMap((search) => search.found);
@@ -60,6 +62,8 @@ interface Search {
   readonly isAllowed: (country: Country) => boolean;
   /** True if a place may be named by some of the words between commas. */
   readonly isLoose: boolean;
+  /** True if nothing says which part names the place: no region, no country, no house number. */
+  readonly isUnsupported: boolean;
 }
 
 /** The country or the region itself, if the address names nothing else. */
@@ -71,13 +75,51 @@ function areasOf({ gazetteer, reading, isAllowed }: Search): Candidate[] {
 /** The places that the last part with a place's name can mean: the parts before it are streets and houses. */
 function placesIn(search: Search): Candidate[] {
   const parts = search.reading.rest.toReversed();
+  const last = lastNamed(search, parts);
+  if (last) return search.isUnsupported ? compared(last.found, lastNamed(search, last.before)?.found ?? []) : last.found;
   for (const words of parts) {
-    const found = placesNamed(search, words, true);
+    const found = words.some(isUnspaced) ? placesInUnspaced(search, words.flatMap(namesIn)) : placesAmong(search, words);
     if (found.length > 0) return found;
   }
-  for (const words of parts) {
-    const found = placesAmong(search, words);
-    if (found.length > 0) return found;
+  return [];
+}
+
+/** The places named by the first of some parts that is a place's name, and the parts after it. */
+function lastNamed(search: Search, parts: Reading['rest']) {
+  for (const [index, words] of parts.entries()) {
+    const found = placesNamed(search, words, true);
+    if (found.length > 0) return { found, before: parts.slice(index + 1) };
+  }
+  return undefined;
+}
+
+/** The last part's places, or those of an earlier part in another region that is far larger: `Barcelona, Cat` is not Çat in Turkey. */
+function compared(last: Candidate[], earlier: Candidate[]): Candidate[] {
+  const weightOf = (found: readonly Candidate[]) => Math.max(...found.map(({ weight }) => weight));
+  const largest = last.find(({ weight }) => weight === weightOf(last));
+  if (earlier.length === 0 || earlier.some(({ region }) => region === largest?.region)) return last;
+  const ratio = weightOf(earlier) / weightOf(last);
+  if (ratio >= 1 / rivalShare) return earlier;
+  return ratio >= rivalShare ? last.map((candidate) => ({ ...candidate, isContested: true })) : last;
+}
+
+/** Maximum of cuts in a name: 市川市 has one within. */
+const longestCut = 3;
+
+/** The parts of a text without spaces that can be names: a country, then each up to one of the words for a province, a town or a district. */
+function namesIn(text: string): string[] {
+  return text.match(/^(?:日本|中国|中國)|.+?(?:[都道府県县縣市区區町村省]|$)/gu) ?? [];
+}
+
+/** The places that the first of these names means; a later one if it is in the same region. */
+function placesInUnspaced(search: Search, names: readonly string[]): Candidate[] {
+  for (let start = 0; start < names.length; start++) {
+    for (let end = Math.min(names.length, start + longestCut); end > start; end--) {
+      const found = placesNamed(search, [names.slice(start, end).join('')], false);
+      if (found.length === 0) continue;
+      const finer = placesInUnspaced(search, names.slice(end)).filter(({ region }) => found.some((place) => place.region === region));
+      return finer.length > 0 ? finer : found;
+    }
   }
   return [];
 }
@@ -123,7 +165,7 @@ function meaningOf(found: readonly Candidate[], hasCountry: boolean): Meaning {
   if (!best) return { candidates: [], isAmbiguous: false };
   const isElsewhere = ({ region, country }: Candidate) => (best.level === 'country' ? country !== best.country : region !== best.region);
   const isRival = (candidate: Candidate) => isElsewhere(candidate) && candidate.weight >= rivalShare * best.weight;
-  return { candidates: [best, ...others], isAmbiguous: others.some(isRival) };
+  return { candidates: [best, ...others], isAmbiguous: best.isContested === true || others.some(isRival) };
 }
 
 /** True if a town is meant and not the area of the same name: the town is a good part of it, or stands with a region of its own. */

@@ -18,6 +18,8 @@ export interface Candidate {
   readonly reading: Reading;
   readonly words: number;
   readonly score: number;
+  /** True if another part of the address names a place elsewhere that is about as large. */
+  readonly isContested?: boolean;
 }
 
 /** Share of its inhabitants with which a place counts under a name that is not its own. */

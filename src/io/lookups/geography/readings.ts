@@ -38,8 +38,19 @@ function textReadings(text: string, names: AddressNames): Reading[] {
 
 /** The parts of a text between commas. Words with digits are house numbers and postcodes. */
 function segmentsOf(text: string): string[][] {
-  const segments = text.split(/[,;|\t\r\n]|\s[-–—/]\s/).map((segment) => addressWords(segment).filter((word) => !/\d/.test(word)));
+  const segments = text.split(/[,;|、，\t\r\n]|\s[-–—/]\s/).map((segment) => addressWords(segment).flatMap(withoutNumber));
   return segments.filter((words) => words.length > 0);
+}
+
+/** Nothing if a word has digits. In a script without spaces the text before them: `渋谷区道玄坂1`. */
+function withoutNumber(word: string): string[] {
+  if (!/\d/.test(word)) return [word];
+  return isUnspaced(word) ? (word.match(/^\d*\D+/)?.map((start) => start.replace(/^\d+/, '')) ?? []) : [];
+}
+
+/** True for text in a script that sets no spaces between words: Chinese and Japanese. */
+export function isUnspaced(text: string): boolean {
+  return /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}]/u.test(text);
 }
 
 function addressWords(text: string): string[] {
