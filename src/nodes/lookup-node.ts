@@ -180,10 +180,11 @@ function lookUpEach(action: Action, compiled: Compiled): Node['run'] {
     if (error instanceof NoMatch) context.report({ type: 'looked-up', lookup: lookup.label, match: false, sources: lookup.sources });
     throw error;
   };
+  const shared = { action, finish, failed };
   return (fields, context) => {
     const request = action.prepare(fields);
     if (request instanceof Unasked) return Promise.resolve([request.row]);
-    if (!ask) return context.call(new EmbeddedCall({ action, finish, failed }, request, fields));
+    if (!ask) return context.call(new EmbeddedCall(shared, request, fields));
     return ask(request, fields, context).then(
       (answer) => finish(answer, fields, context),
       (error) => failed(error, context),
