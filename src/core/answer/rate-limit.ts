@@ -7,12 +7,15 @@ type Header = (name: string) => string | undefined;
  * RateLimit: draft-ietf-httpapi-ratelimit-headers (`"default";r=0;t=30`), its draft 7 (`limit=10, remaining=0, reset=30`), and the older RateLimit-Reset.
  * X-RateLimit-Reset: seconds, or an epoch in seconds or ms.
  * Many servers send these reset headers with every answer: they count only with a 429, or if no request remains.
- * Servers of language models have headers of their own, which count with a 429: the longest wait of all.
+ * Servers of language models have headers of their own, which count with a 429 or a 5xx: the longest wait of all.
  * `nowMs`: the wall clock, for an answer without a Date.
  */
 export function retryAfterMs(status: number, header: Header, nowMs: number): number | undefined {
   const serverNow = () => dateMs(header('date')) ?? nowMs;
-  const waits = [standardWait(status, header, serverNow), ...(status === 429 ? modelWaits(header, serverNow) : [])];
+  const waits = [
+    standardWait(status, header, serverNow),
+    ...(status === 429 || status >= 500 ? modelWaits(status, header, serverNow) : []),
+  ];
   return waits.reduce((longest, wait) => (wait === undefined || (longest !== undefined && longest >= wait) ? longest : wait), undefined);
 }
 
@@ -49,9 +52,9 @@ const anthropicLimits = ['requests', 'tokens', 'input-tokens', 'output-tokens'];
 
 /**
  * The waits of OpenAI's `retry-after-ms` and `x-ratelimit-reset-*` (`1s`, `6m0s`, `120ms`) and of Anthropic's
- * `anthropic-ratelimit-*-reset` (RFC 3339). If some limits are used up, only theirs count.
+ * `anthropic-ratelimit-*-reset` (RFC 3339). If some limits are used up, only theirs count. A 5xx has no wait for a limit with something left.
  */
-function modelWaits(header: Header, serverNow: () => number): (number | undefined)[] {
+function modelWaits(status: number, header: Header, serverNow: () => number): (number | undefined)[] {
   const limits = [
     ...openAiLimits.map((limit) => ({
       remaining: header(`x-ratelimit-remaining-${limit}`),
@@ -63,8 +66,9 @@ function modelWaits(header: Header, serverNow: () => number): (number | undefine
     })),
   ];
   const usedUp = limits.filter(({ remaining }) => remaining?.trim() === '0');
+  const counting = usedUp.length > 0 ? usedUp : limits.filter(({ remaining }) => status === 429 || remaining === undefined);
   const ms = /^\s*\d+(?:\.\d+)?\s*$/.exec(header('retry-after-ms') ?? '')?.[0];
-  return [ms === undefined ? undefined : Number(ms), ...(usedUp.length > 0 ? usedUp : limits).map(({ waitMs }) => waitMs)];
+  return [ms === undefined ? undefined : Number(ms), ...counting.map(({ waitMs }) => waitMs)];
 }
 
 const unitsMs: Readonly<Record<string, number>> = { ms: 1, s: 1000, m: 60_000, h: 3_600_000 };
