@@ -126,7 +126,27 @@ describe('a run whose money is used up', () => {
     const first = await place.automate(args);
     const again = await place.automate([...args, '--resume']);
     expect([first.code, again.code, server.requests.length]).toEqual([5, 5, 2]);
-    expect(again.stderr).toContain('the max_cost of 2 is used up: 2 is spent');
+    for (const { stderr } of [first, again]) {
+      expect(stderr).toContain('stopped: a limit is reached: ');
+      expect(stderr).toContain('reason: the max_cost of 2 of llm-1 leaves nothing for another call\n');
+      expect(stderr).toContain('raise max_cost of llm-1, then resume with:\n');
+    }
+  });
+
+  test('goes on with a higher max_cost, but not with another prompt', async () => {
+    const { server, pay } = await stingyServer();
+    pay();
+    const yaml = `nodes: [{ type: llm, provider: openai, model: m, credential: none, prompt: "{{name}}", base_url: "${server.origin}/v1", price: { input: 100000, output: 0 }, max_cost: 2 }]`;
+    const place = await workplace({ 'rows.csv': 'name\n1\n2\n3\n4\n', 'flow.yaml': yaml });
+    const args = ['run', 'flow.yaml', '--in', 'rows.csv', '--out', 'out.csv'];
+    expect((await place.automate(args)).code).toBe(5);
+    await place.write('flow.yaml', yaml.replace('max_cost: 2', 'max_cost: 2.5e1').replace('{{name}}', 'I am {{name}}'));
+    const other = await place.automate([...args, '--resume']);
+    expect([other.code, other.stderr]).toEqual([73, expect.stringContaining('the flow has changed')]);
+    await place.write('flow.yaml', yaml.replace('max_cost: 2', 'max_cost: 2.5e1'));
+    const rest = await place.automate([...args, '--resume']);
+    expect([rest.code, server.requests.length]).toEqual([0, 4]);
+    expect(rest.stderr).toContain('llm-1: 20 tokens in, 0 out, cost 2');
   });
 });
 

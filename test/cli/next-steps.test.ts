@@ -174,7 +174,7 @@ test('a quiet run with failures prints the counts, the first failure of each gro
   expect([stopped.code, stopped.stdout]).toEqual([5, '']);
   expect(
     stopped.stderr.replace(/ in .*\/s\)/, ' in TIME'),
-  ).toBe(`stopped: the credits are used up: 3 read, 2 written, 1 failed, 3 credits in TIME
+  ).toBe(`stopped: a limit is reached: 3 read, 2 written, 1 failed, 3 credits in TIME
   reason: the 3 credits of --max-credits are used up
   http-1  http 404  record 3  the server answered 404
   resume with:

@@ -31,7 +31,7 @@ describe('a report', () => {
     const text = textOf(fullView);
     for (const part of [
       ...['enrich-customers stopped', 'customers.csv to enriched.csv', 'started 2026-11-24 14:02 UTC , took 33.7 s'],
-      ...['stopped: the credits are used up no credits are left of --max-credits 4000'],
+      ...['stopped: a limit is reached no credits are left of --max-credits 4000'],
       ...[
         '4,000 of 10,000 records 40 %',
         '3,883 written',

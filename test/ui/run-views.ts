@@ -18,7 +18,7 @@ const times = [12, 240, 1480, 900, 420, 160, 90, 30, 6].map((count, index) => ({
 export const fullView: RunView = {
   flow: 'enrich-customers',
   state: 'stopped',
-  ending: 'stopped: the credits are used up',
+  ending: 'stopped: a limit is reached',
   reason: 'no credits are left of --max-credits 4000',
   startedAt: '2026-11-24T14:02:11.000Z',
   ms: 33_700,

@@ -73,7 +73,8 @@ function whatToCheck({ status, class: kind }: FailureGroup): string {
 function resumeSteps(request: RunRequest, { ending, tally, files }: EndedRun): NextStep[] {
   if (ending === 'complete') return [];
   const short = ending === 'max-credits' && tally.read + tally.newlyParked === 0 ? shortOf(tally, request) : undefined;
-  if (!files.isStreamed) return [{ why: short?.why ?? goingOn(ending, 'resume'), command: resumeCommand(request, short?.more) }];
+  if (!files.isStreamed)
+    return [{ why: short?.why ?? goingOn(ending, raising(tally, 'resume')), command: resumeCommand(request, short?.more) }];
   const { skip: skipped = 0, limit, in: input, unordered } = request.options;
   if (input === '-' || unordered) return [];
   const skip = Math.max(tally.lastRecord, skipped);
@@ -86,7 +87,7 @@ function resumeSteps(request: RunRequest, { ending, tally, files }: EndedRun): N
     ...(tally.failed > 0 && hasErrorsFile(files) ? ['--errors', insertWord(files.errors, 'rest')] : []),
     ...(short?.more ?? []),
   ];
-  const why = short?.why ?? goingOn(ending, 'continue after the last record written');
+  const why = short?.why ?? goingOn(ending, raising(tally, 'continue after the last record written'));
   return [{ why, command: runAgain(request, (name, { about }) => about !== 'start' && name !== 'errors', more) }];
 }
 
@@ -105,11 +106,21 @@ function goingOn(ending: Ending, how: string): string {
   return canOnlyFail(ending) ? `once that is solved, ${how} with (--keep-going lifts this stop)` : `${how} with`;
 }
 
-/** With the same credits, no record would be completed the next time either. */
-function shortOf({ stopReason }: Tally, { options }: RunRequest): { readonly why: string; readonly more: readonly string[] } {
+/** The way on after a run that a `max_cost` of its flow has stopped: with the same one it would stop again. */
+function raising({ stopReason = '' }: Tally, how: string): string {
+  const node = /^the max_cost of \S+ of (\S+) leaves/.exec(stopReason)?.[1];
+  return node === undefined ? how : `raise max_cost of ${node}, then ${how}`;
+}
+
+/** With the same credits, no record would be completed the next time either. Absent if another limit has stopped the run. */
+function shortOf(
+  { stopReason = '' }: Tally,
+  { options }: RunRequest,
+): { readonly why: string; readonly more: readonly string[] } | undefined {
   const { maxCredits } = options;
-  if (maxCredits === undefined || !stopReason?.includes('--max-credits'))
+  if (/\bthe allowance of /.test(stopReason))
     return { why: 'the rest of the allowance did not complete a single record; once there is more, resume with', more: [] };
+  if (maxCredits === undefined || !stopReason.includes('--max-credits')) return undefined;
   return {
     why: `${creditsText(maxCredits)} did not complete a single record: one record or batch may need more; resume with a higher N`,
     more: ['--max-credits', 'N'],

@@ -29,7 +29,13 @@ const flowKey = 'the flow';
 
 /** True if a flow file is not as it was in an earlier run. */
 export async function hasChanged(flow: string, { [flowKey]: before }: Identity): Promise<boolean> {
-  return contentHash(await readFile(flow)) !== before;
+  return (await flowHash(flow)) !== before;
+}
+
+/** A hash of a flow file without the numbers of `max_cost`: a run that one of them has stopped is resumed with another. */
+async function flowHash(flow: string): Promise<string> {
+  const text = await readFile(flow, 'latin1');
+  return contentHash(text.replace(/(\bmax_cost["']?\s*:\s*)\d[\d._eE+-]*/g, '$1'));
 }
 
 const retryKey = 'the run whose failed records are retried';
@@ -50,7 +56,7 @@ export async function identityOf(flow: FlowInFile, options: RunOptions, output: 
   const { savedConnections } = flow.plan;
   return {
     'the version of automate': version,
-    [flowKey]: contentHash(await readFile(flow.file)),
+    [flowKey]: await flowHash(flow.file),
     ...(savedConnections.size > 0 ? { 'the saved connection': contentHash(JSON.stringify([...savedConnections])) } : {}),
     'the environment of its credentials': envOf(options.env),
     ...(await fingerprintOf(options.in)),
@@ -68,7 +74,7 @@ export async function identityOf(flow: FlowInFile, options: RunOptions, output: 
   };
 }
 
-function contentHash(content: string | Buffer): string {
+function contentHash(content: string): string {
   return createHash('sha256').update(content).digest('hex').slice(0, 16);
 }
 

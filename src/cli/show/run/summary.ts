@@ -50,7 +50,7 @@ export const endings: Record<Ending, string> = {
   complete: 'done',
   interrupted: 'interrupted',
   'max-errors': 'stopped: too many records failed',
-  'max-credits': 'stopped: the credits are used up',
+  'max-credits': 'stopped: a limit is reached',
   'on-error-stop': 'stopped at a failed record (on_error: stop)',
   unreachable: 'stopped: the server cannot be reached',
   'same-failure': 'stopped: every record fails in the same way',
