@@ -106,7 +106,7 @@ describe('output', () => {
 
   test.each([
     ['no JSON', 'Sure! It is an a.', /the answer does not fit the schema \(the answer is not JSON\), found Sure! It is an a\./],
-    ['a missing property', '{"kind":"a"}', /does not fit the schema \(size: /],
+    ['a missing property', '{"kind":"a"}', /does not fit the schema \(size is missing\)/],
     ['one property too many', '{"kind":"a","size":1,"x":1}', /does not fit the schema/],
   ])('that stays %s fails the record', async (_, text, message) => {
     const { failures, requests } = await asked(sorted, [said(text), said(text)]);
@@ -139,10 +139,10 @@ describe('an answer that cannot be used', () => {
     [
       'that was cut off names max_tokens',
       { finish_reason: 'length' },
-      'the answer was cut off at max_tokens: 1024; allow more, found Well',
+      'the answer was cut off at max_tokens (1024): Well\nallow more with max_tokens',
     ],
-    ['that is a refusal', { finish_reason: 'content_filter' }, 'the model refused to answer, found Well'],
-    ['with a refusal', { message: { content: null, refusal: 'I cannot.' } }, 'the model refused to answer, found I cannot.'],
+    ['that is a refusal', { finish_reason: 'content_filter' }, 'the model refused to answer: Well'],
+    ['with a refusal', { message: { content: null, refusal: 'I cannot.' } }, 'the model refused to answer: I cannot.'],
   ])('%s fails the record at once', async (_, choice, message) => {
     const { failures, requests } = await asked(sorted, [said('Well', choice)]);
     expect(requests).toHaveLength(1);
@@ -152,6 +152,42 @@ describe('an answer that cannot be used', () => {
   test('that is HTML with status 200 is a failure of class parse', async () => {
     const { failures } = await asked('prompt: x', [{ body: '<html>', headers: { 'content-type': 'text/html' } }]);
     expect(failures).toMatchObject([{ class: 'parse', status: 200 }]);
+  });
+});
+
+describe('an answer with status 200 that is none', () => {
+  const failed = { status: 'failed', error: { code: 'server_error', message: 'The model broke' }, output: [] };
+  test.each([
+    ['openai', { error: { message: 'Provider returned error', code: 502 } }, 'the server says: Provider returned error'],
+    ['openai', { foo: 1 }, 'expected the answer of a model, found {"foo":1}'],
+    [
+      'openai',
+      { choices: [{ message: { content: null } }] },
+      'expected the answer of a model, found {"choices":[{"message":{"content":null}}]}',
+    ],
+    ['openai', { choices: [{ error: { message: 'cut' }, message: { content: '' } }] }, 'the server says: cut'],
+    ['openai-responses', failed, 'the server says: The model broke'],
+    ['openai-responses', { status: 'completed', error: null, output: [] }, 'expected the answer of a model, found {"status":"completed"'],
+    ['anthropic', { type: 'error', error: { type: 'overloaded_error', message: 'Overloaded' } }, 'the server says: Overloaded'],
+    ['anthropic', { type: 'error', error: { type: 'overloaded_error' } }, 'expected the answer of a model, found {"type":"error"'],
+    ['gemini', { error: { code: 500, message: 'internal', status: 'INTERNAL' } }, 'the server says: internal'],
+    ['gemini', { candidates: [{ finishReason: 'STOP' }] }, 'expected the answer of a model, found {"candidates"'],
+    ['ollama', { error: 'model "m" not found' }, 'the server says: model "m" not found'],
+    ['ollama', { done: true }, 'expected the answer of a model, found {"done":true}'],
+  ])('%s %j fails the record, with and without output, and is not cached', async (provider, body, message) => {
+    for (const output of ['', ', output: { kind: {} }']) {
+      const one = `type: llm, model: m, provider: ${provider}, prompt: x, cache: 1h${output}`;
+      const flow = `nodes: [{ ${one}, on_error: keep }, { ${one} }]`;
+      const { failures, requests } = await runFlow(flow, [{}], { http: () => ({ body }) });
+      expect(failures).toMatchObject([{ class: 'answer', status: 200, node: 'llm-2', message: expect.stringContaining(message) }]);
+      expect(requests).toHaveLength(2);
+    }
+  });
+
+  test('counts its tokens if it has some', async () => {
+    const flow = [{ body: { choices: [{ message: { content: null } }], usage: { prompt_tokens: 7 } } }, { body: { error: 'x' } }];
+    const { events } = await asked('prompt: "{{name}}", concurrency: 1', flow, { records: [{ name: 'a' }, { name: 'b' }] });
+    expect(events.filter(({ type }) => type === 'tokens')).toMatchObject([{ record: 1, input: 7 }]);
   });
 });
 
@@ -200,8 +236,8 @@ describe('money', () => {
 });
 
 describe('waits', () => {
-  const wait = async (headers: Record<string, string>, body = {}) => {
-    const { waitedMs } = await asked('prompt: x', [{ status: 429, headers, body }, said('x')]);
+  const wait = async (headers: Record<string, string>, status = 429) => {
+    const { waitedMs } = await asked('prompt: x', [{ status, headers, body: {} }, said('x')]);
     return waitedMs;
   };
 
@@ -223,11 +259,24 @@ describe('waits', () => {
     expect(await wait(headers)).toBe(ms);
   });
 
-  test("of Gemini's body are kept", async () => {
+  test.each([
+    [{ 'retry-after-ms': '250' }, 250],
+    [{ 'x-ratelimit-reset-requests': '3m' }, 180_000],
+    [{ 'x-ratelimit-reset-requests': '3m', 'x-ratelimit-remaining-requests': '0' }, 180_000],
+  ])('of %j with a 503 are kept', async (headers, ms) => {
+    expect(await wait(headers, 503)).toBe(ms);
+  });
+
+  test('for a limit that is not used up do not concern a 503', async () => {
+    const left = { 'x-ratelimit-reset-requests': '3m', 'x-ratelimit-remaining-requests': '9' };
+    expect(await wait(left, 503)).toBeLessThan(2000);
+  });
+
+  test.each([429, 503])("of Gemini's body are kept with a %d", async (status) => {
     const error = { message: 'slow down', details: [{ '@type': 'RetryInfo', retryDelay: '34s' }] };
     const flow = node('provider: gemini, prompt: x');
     const good = { body: { candidates: [{ content: { parts: [{ text: 'x' }] }, finishReason: 'STOP' }] } };
-    const { waitedMs } = await runFlow(flow, [{}], { http: inTurn({ status: 429, body: { error } }, good) });
+    const { waitedMs } = await runFlow(flow, [{}], { http: inTurn({ status, body: { error } }, good) });
     expect(waitedMs).toBe(34_000);
   });
 });

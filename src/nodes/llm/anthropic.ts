@@ -1,4 +1,4 @@
-import { countAt, type Finish, listAt, type Provider, present, textAt } from './provider.ts';
+import { countAt, type Finish, joinedText, listAt, type Provider, present, textAt } from './provider.ts';
 
 const finishes: Readonly<Record<string, Finish>> = {
   end_turn: 'stop',
@@ -32,9 +32,7 @@ export const anthropic: Provider = {
     const cached = countAt(body, 'usage', 'cache_read_input_tokens');
     const stored = countAt(body, 'usage', 'cache_creation_input_tokens');
     return {
-      text: listAt(body, 'content')
-        .map((part) => textAt(part, 'text') ?? '')
-        .join(''),
+      text: joinedText(listAt(body, 'content')),
       finish: finishes[textAt(body, 'stop_reason') ?? ''] ?? 'other',
       model: textAt(body, 'model'),
       usage: {

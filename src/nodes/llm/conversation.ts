@@ -1,5 +1,4 @@
 import type { CallPolicy } from '../../core/action.ts';
-import { excerpt } from '../../core/answer/response.ts';
 import type { AttemptContext } from '../../core/call.ts';
 import { Failure, LimitReached } from '../../core/failure.ts';
 import type { HttpRequest } from '../../core/ports.ts';
@@ -9,9 +8,9 @@ import type { JsonObject } from '../../core/value/value.ts';
 import { type Accepted, RequestCall } from '../calling.ts';
 import type { Turn, Usage } from './provider.ts';
 
-/** An answer that has tokens and is no success. */
+/** An answer with status 200 that is no success. Its tokens count. */
 export class UnusableAnswer extends Failure {
-  /** `reason`: what does not fit; absent if asking again is of no use. */
+  /** `text`: the answer that the model is shown when it is asked again. `reason`: what does not fit; absent if asking again is of no use. */
   constructor(
     message: string,
     readonly text: string,
@@ -36,6 +35,8 @@ export interface TokenPrice {
 
 /** The rules of a conversation. */
 export interface ConversationRules {
+  /** The id of the node, for messages. */
+  readonly node: string;
   /** Absent if answers cost nothing that is known. */
   readonly price: TokenPrice | undefined;
   /** Infinite without a maximum. */
@@ -81,16 +82,17 @@ export class Conversation extends RequestCall {
 
   /** Makes one request within the maximum cost. */
   async #paid(context: AttemptContext): Promise<Accepted> {
-    const { maxCost, price } = this.#rules;
+    const { maxCost, price, node } = this.#rules;
     const { spending } = context;
-    if (!(await spending.begin(maxCost))) throw new LimitReached(`the max_cost of ${maxCost} is used up: ${spending.total} is spent`);
+    if (!(await spending.begin(maxCost))) throw new LimitReached(`the max_cost of ${maxCost} of ${node} leaves nothing for another call`);
     let usage: Usage | undefined;
     try {
       const answer = await super.attempt(context);
       ({ usage } = answer as ModelAccepted);
       return answer;
     } catch (error) {
-      if (error instanceof UnusableAnswer) ({ usage } = error);
+      // An answer without tokens says nothing about the cost of the next one.
+      if (error instanceof UnusableAnswer && error.usage.input + error.usage.output > 0) ({ usage } = error);
       throw error;
     } finally {
       const cost = usage && costOf(price, usage);
@@ -122,10 +124,4 @@ export function costOf(price: TokenPrice | undefined, { input, output, cached }:
 
 function usageSum(one: Usage, other: Usage): Usage {
   return { input: one.input + other.input, output: one.output + other.output, cached: one.cached + other.cached };
-}
-
-/** The failure of an answer that cannot be used, with the beginning of its text. */
-export function unusable(reason: string, text: string, usage: Usage, canAskAgain: boolean): UnusableAnswer {
-  const found = text === '' ? '' : `, found ${excerpt(text)}`;
-  return new UnusableAnswer(reason + found, text, usage, canAskAgain ? reason : undefined);
 }

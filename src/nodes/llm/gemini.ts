@@ -1,6 +1,6 @@
 import { goDurationMs } from '../../core/answer/rate-limit.ts';
 import { isObject, type Value } from '../../core/value/value.ts';
-import { countAt, type Finish, listAt, type Provider, present, textAt } from './provider.ts';
+import { countAt, type Finish, joinedText, listAt, type Provider, present, textAt } from './provider.ts';
 
 const refusals = new Set(['SAFETY', 'RECITATION', 'BLOCKLIST', 'PROHIBITED_CONTENT', 'SPII', 'LANGUAGE']);
 
@@ -27,10 +27,7 @@ export const gemini: Provider = {
       }),
     }),
   answer: (body) => ({
-    text: listAt(body, 'candidates', 0, 'content', 'parts')
-      .filter((part) => !(isObject(part) && part.thought === true))
-      .map((part) => textAt(part, 'text') ?? '')
-      .join(''),
+    text: joinedText(listAt(body, 'candidates', 0, 'content', 'parts').filter((part) => !(isObject(part) && part.thought === true))),
     finish: finishOf(body),
     model: textAt(body, 'modelVersion'),
     usage: {

@@ -82,7 +82,7 @@ function buildLlm(options: LlmOptions, context: BuildContext): Node | undefined 
       cost: (input, output) => costOf(price, { input, output, cached: 0 }),
     },
   };
-  const rules = { price, maxCost: options.max_cost ?? Number.POSITIVE_INFINITY, invalidRetries: options.invalid_retries };
+  const rules = { node: context.id, price, maxCost: options.max_cost ?? Number.POSITIVE_INFINITY, invalidRetries: options.invalid_retries };
   const converse: Node['run'] = async (fields, context) => {
     const asked = question(fields);
     if (isBlank(asked)) return [skipped(fields).row];

@@ -1,10 +1,10 @@
 import { answerMessage, excerpt, readBody } from '../../core/answer/response.ts';
 import { Failure, LimitReached } from '../../core/failure.ts';
 import type { HttpResponse } from '../../core/ports.ts';
-import type { Value } from '../../core/value/value.ts';
+import { jsonOf, type Value } from '../../core/value/value.ts';
 import { matches } from '../call-policy.ts';
 import { readIfPossible } from '../http/answer-reader.ts';
-import { type ModelAccepted, type TokenPrice, unusable, withUsage } from './conversation.ts';
+import { type ModelAccepted, type TokenPrice, UnusableAnswer, withUsage } from './conversation.ts';
 import type { OutputCheck } from './output.ts';
 import { type Provider, textAt, type Usage } from './provider.ts';
 
@@ -31,11 +31,16 @@ const moneyCodes: ReadonlySet<string> = new Set([
 export function acceptAnswer(parts: AnswerParts, response: HttpResponse): ModelAccepted {
   const { provider, check, maxTokens } = parts;
   if (!matches(['2xx'], response.status)) throw refusalOf(parts, response);
-  const { text, finish, model, usage } = provider.answer(readBody(response, 'json', true) ?? null);
-  if (finish === 'refusal') throw unusable('the model refused to answer', text, usage, false);
+  const body = readBody(response, 'json', true) ?? null;
+  const { text, finish, model, usage } = provider.answer(body);
+  const error = errorIn(body);
+  if (error !== undefined) throw new UnusableAnswer(`the server says: ${excerpt(error)}`, '', usage);
+  if (finish === 'refusal') throw new UnusableAnswer(`the model refused to answer${quoted(text)}`, '', usage);
   if (finish === 'length') {
-    throw unusable(`the answer was cut off at max_tokens: ${maxTokens}; allow more`, text, usage, false);
+    const message = `the answer was cut off at max_tokens (${maxTokens})${quoted(text)}\nallow more with max_tokens`;
+    throw new UnusableAnswer(message, '', usage);
   }
+  if (text === undefined) throw new UnusableAnswer(`expected the answer of a model, found ${excerpt(jsonOf(body))}`, '', usage);
   const output = check ? checkedOutput(check, text, usage) : null;
   const document = { text, output, model: model ?? parts.model, finish };
   return withUsage({ status: response.status, header: response.header, body: document, response, usage }, usage, parts.price);
@@ -45,8 +50,20 @@ function checkedOutput(check: OutputCheck, text: string, usage: Usage): Value {
   try {
     return check.read(text);
   } catch (error) {
-    throw unusable(`the answer does not fit the schema (${(error as Error).message})`, text, usage, true);
+    const reason = `the answer does not fit the schema (${(error as Error).message})`;
+    throw new UnusableAnswer(text === '' ? reason : `${reason}, found ${excerpt(text)}`, text, usage, reason);
   }
+}
+
+/** The beginning of an answer, after a colon. */
+function quoted(text = ''): string {
+  return text === '' ? '' : `: ${excerpt(text)}`;
+}
+
+/** The message of an error that came with a status of success; absent if there is none. */
+function errorIn(body: Value): string | undefined {
+  const places = [['error', 'message'], ['error'], ['choices', 0, 'error', 'message']] as const;
+  return places.map((steps) => textAt(body, ...steps)).find(Boolean);
 }
 
 function refusalOf({ provider, retryOn }: AnswerParts, response: HttpResponse): Error {
@@ -58,7 +75,7 @@ function refusalOf({ provider, retryOn }: AnswerParts, response: HttpResponse): 
   if (status === 402 || (status === 429 && codes.some((code) => moneyCodes.has(code)))) {
     return new LimitReached(`the account has no money left; ${message}`);
   }
-  const asked = [response.retryAfterMs, status === 429 && body !== undefined ? provider.waitMs?.(body) : undefined];
+  const asked = [response.retryAfterMs, body === undefined ? undefined : provider.waitMs?.(body)];
   const waits = asked.filter((ms) => ms !== undefined);
   return new Failure('http', message, {
     status,

@@ -25,7 +25,7 @@ export const ollama: Provider = {
   answer(body) {
     const reason = textAt(body, 'done_reason') ?? 'stop';
     return {
-      text: textAt(body, 'message', 'content') ?? '',
+      text: textAt(body, 'message', 'content'),
       finish: reason === 'stop' || reason === 'length' ? reason : 'other',
       model: textAt(body, 'model'),
       usage: { input: countAt(body, 'prompt_eval_count'), output: countAt(body, 'eval_count'), cached: 0 },

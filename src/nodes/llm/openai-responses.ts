@@ -1,5 +1,5 @@
 import type { Value } from '../../core/value/value.ts';
-import { countAt, type Finish, listAt, type Provider, present, textAt } from './provider.ts';
+import { countAt, type Finish, joinedText, listAt, type Provider, present, textAt } from './provider.ts';
 
 /** OpenAI's Responses. https://platform.openai.com/docs/api-reference/responses */
 export const openaiResponses: Provider = {
@@ -22,7 +22,7 @@ export const openaiResponses: Provider = {
       store: false,
     }),
   answer: (body) => ({
-    text: contentsOf(body, 'output_text', 'text') || contentsOf(body, 'refusal', 'refusal'),
+    text: contentsOf(body, 'output_text', 'text') ?? refusalIn(body),
     finish: finishOf(body),
     model: textAt(body, 'model'),
     usage: {
@@ -33,16 +33,20 @@ export const openaiResponses: Provider = {
   }),
 };
 
-function contentsOf(body: Value, type: string, member: string): string {
-  return listAt(body, 'output')
-    .flatMap((item) => listAt(item, 'content'))
-    .filter((part) => textAt(part, 'type') === type)
-    .map((part) => textAt(part, member) ?? '')
-    .join('');
+function refusalIn(body: Value): string | undefined {
+  return contentsOf(body, 'refusal', 'refusal');
+}
+
+function contentsOf(body: Value, type: string, member: string): string | undefined {
+  const contents = listAt(body, 'output').flatMap((item) => listAt(item, 'content'));
+  return joinedText(
+    contents.filter((part) => textAt(part, 'type') === type),
+    member,
+  );
 }
 
 function finishOf(body: Value): Finish {
-  if (contentsOf(body, 'refusal', 'refusal') !== '') return 'refusal';
+  if (refusalIn(body) !== undefined) return 'refusal';
   if (textAt(body, 'status') === 'completed') return 'stop';
   const reason = textAt(body, 'incomplete_details', 'reason');
   if (reason === 'max_output_tokens') return 'length';

@@ -26,7 +26,7 @@ export const openai: Provider = {
       },
     }),
   answer: (body) => ({
-    text: textAt(body, 'choices', 0, 'message', 'content') ?? refusalOf(body) ?? '',
+    text: textAt(body, 'choices', 0, 'message', 'content') ?? refusalOf(body),
     finish: refusalOf(body) === undefined ? (finishes[textAt(body, 'choices', 0, 'finish_reason') ?? ''] ?? 'other') : 'refusal',
     model: textAt(body, 'model'),
     usage: {

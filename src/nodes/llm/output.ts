@@ -1,5 +1,5 @@
 import * as z from 'zod';
-import { pathTo } from '../../core/answer/path.ts';
+import { pathTo, valueAt } from '../../core/answer/path.ts';
 import { fieldName } from '../../core/options/names.ts';
 import { dictionary, membersOf } from '../../core/value/dictionary.ts';
 import { parseJson } from '../../core/value/json.ts';
@@ -60,14 +60,17 @@ export class OutputCheck {
   /** The value in a text of a model, digits unchanged. Throws an Error that says what does not fit. */
   read(text: string): Value {
     const json = unfenced(text);
-    const { error } = this.#schema.safeParse(parsedOutput(json));
-    const [issue] = error?.issues ?? [];
-    if (issue)
-      throw new Error(
-        `${issue.path.reduce<string>((path, step) => pathTo(path, step as string | number), '') || 'the answer'}: ${issue.message}`,
-      );
+    const found = parsedOutput(json);
+    const [issue] = this.#schema.safeParse(found).error?.issues ?? [];
+    if (issue) throw new Error(issueText(issue, found as Value));
     return parseJson(json);
   }
+}
+
+function issueText({ path: steps, message }: z.core.$ZodIssue, found: Value): string {
+  const path = (steps as (string | number)[]).reduce<string>(pathTo, '');
+  if (valueAt(found, steps as (string | number)[]) === undefined) return `${path} is missing`;
+  return `${path || 'the answer'}: ${message}`;
 }
 
 function parsedOutput(json: string): unknown {

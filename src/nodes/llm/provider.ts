@@ -40,8 +40,8 @@ export interface Usage {
 
 /** An answer, whatever protocol it came in. */
 export interface ModelAnswer {
-  /** Empty if the model said nothing. */
-  readonly text: string;
+  /** Absent if the body has no text of a model. */
+  readonly text: string | undefined;
   readonly finish: Finish;
   /** The name that the answer gives; absent if it gives none. */
   readonly model: string | undefined;
@@ -62,7 +62,7 @@ export interface Provider {
   path(model: string): string;
   body(question: Question): JsonObject;
   answer(body: Value): ModelAnswer;
-  /** The wait in the body of a 429; absent if it has none. */
+  /** The wait in the body of a refusal; absent if it has none. */
   waitMs?(body: Value): number | undefined;
 }
 
@@ -82,6 +82,12 @@ export function countAt(body: Value | undefined, ...steps: (string | number)[]):
 export function listAt(body: Value | undefined, ...steps: (string | number)[]): readonly Value[] {
   const value = valueAt(body, steps);
   return Array.isArray(value) ? value : [];
+}
+
+/** The texts of the parts that have one, joined; absent if none has. */
+export function joinedText(parts: readonly Value[], member = 'text'): string | undefined {
+  const texts = parts.flatMap((part) => textAt(part, member) ?? []);
+  return texts.length > 0 ? texts.join('') : undefined;
 }
 
 /** An object of the members that are there. */
