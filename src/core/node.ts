@@ -6,6 +6,7 @@ import type { Expression } from './condition/condition.ts';
 import type { HttpConnection } from './connection.ts';
 import type { NodeEvent } from './event.ts';
 import type { CategoryNames } from './lookups/category.ts';
+import type { Lookups } from './lookups/lookup.ts';
 import type { Fields } from './record.ts';
 import type { McpConnection } from './tools/tools.ts';
 
@@ -13,6 +14,7 @@ import type { McpConnection } from './tools/tools.ts';
 export interface NodeContext {
   /** Makes a call, or waits for the batch that the record shares: credit, gate, retries. Throws a Failure or Unfinished. */
   call<Result>(call: Call<Result> | BatchEntry<Result>): Promise<Result>;
+  readonly lookups: Lookups;
   /** Reports an event. It is completed in place: give it a new object. */
   report(event: NodeEvent): void;
   /** Passes output records on before the node is done, in their order: only a node that `streams`. */

@@ -1,7 +1,7 @@
 import type { Auth } from './auth/auth.ts';
 import type { Event, HitSource } from './event.ts';
 import type { Item, Outcome, PartialRows, Success } from './item.ts';
-import type { ChainQuery } from './lookups/chain.ts';
+import type { NamedChain } from './lookups/chain.ts';
 import type { Lookups } from './lookups/lookup.ts';
 import type { RunSpending } from './spending.ts';
 import type { SecretOf } from './template/body-credential.ts';
@@ -58,8 +58,8 @@ export interface HttpRequest {
   readonly redirectHosts?: readonly string[] | undefined;
   /** Statuses of redirects that are answers like any other: the flow counts them as success. Absent for none. */
   readonly unfollowed?: readonly number[] | undefined;
-  /** A chain that the body names by its id: it is looked up before the request is sent. If there is none, nothing is sent. */
-  readonly chain?: { readonly query: ChainQuery; body(id: string | null, name: string): string } | undefined;
+  /** Absent if it names no chain. */
+  readonly chain?: NamedChain<HttpRequest> | undefined;
   /** The most requests that this machine may send to a public server in a day (UTC); absent for no limit. */
   readonly perDay?: DayLimit | undefined;
   /** Set when a record decided the host: then only these addresses inside the network are allowed. */
@@ -80,8 +80,6 @@ export interface HttpResponse {
   readonly retryAfterMs: number | undefined;
   /** The time at which its last byte arrived, in monotonic ms; absent for a cached answer. */
   readonly atMs?: number;
-  /** True for an answer without a request: there was nothing to ask for. */
-  readonly isUnsent?: boolean;
   /** The address after redirects; absent without one. */
   readonly redirectedTo?: { readonly origin: string; readonly path: string };
 }

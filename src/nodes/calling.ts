@@ -104,7 +104,6 @@ export class RequestCall implements Call<Accepted> {
   }
 
   cost(answer: Accepted): number | undefined {
-    if (answer.response?.isUnsent) return 0;
     return costOf(this.#policy, answer);
   }
 
@@ -139,30 +138,11 @@ export function sendRequest(
   request: ActionRequest,
   context: Pick<AttemptContext, 'http' | 'tools' | 'lookups' | 'report'>,
 ): ActionResponse | Promise<ActionResponse> {
-  if (!('kind' in request)) return request.chain ? sendWithChain(request, context) : context.http.send(request);
+  if (!('kind' in request)) return context.http.send(request);
   if (request.kind === 'lookup') return context.lookups.find(request);
   const { tool } = request;
   return context.tools.call(request, (progress) => context.report({ type: 'tool-progress', tool, ...progress }));
 }
-
-/** Sends a request whose body names a chain, if there is one of that name. */
-async function sendWithChain(request: HttpRequest, { http, lookups }: Pick<AttemptContext, 'http' | 'lookups'>): Promise<HttpResponse> {
-  const { chain, ...rest } = request;
-  if (!chain) return http.send(request);
-  const { body } = await lookups.find({ kind: 'lookup', lookup: 'chain', query: chain.query });
-  if (!body.match) return unsent;
-  return http.send({ ...rest, body: chain.body(body.id as string | null, String(body.name)) });
-}
-
-const unsent: HttpResponse = {
-  status: 204,
-  header: () => undefined,
-  headers: {},
-  body: new Uint8Array(),
-  endedByClose: false,
-  retryAfterMs: undefined,
-  isUnsent: true,
-};
 
 /** The real cost that an answer states; absent if it states no number from 0 on. */
 export function costOf({ cost: path }: Pick<CallPolicy, 'cost'>, answer: Answer): number | undefined {

@@ -1,12 +1,21 @@
-import { type Action, type ActionRequest, type ActionResponse, type CallPolicy, type FieldUse, Unasked } from '../core/action.ts';
+import {
+  type Action,
+  type ActionRequest,
+  type ActionResponse,
+  type CallPolicy,
+  type FieldUse,
+  type Reading,
+  Unasked,
+} from '../core/action.ts';
 import { type Answer, compileMapping, type Mapping } from '../core/answer/mapping.ts';
 import type { AttemptContext, Call } from '../core/call.ts';
 import { Failure } from '../core/failure.ts';
 import type { LookupDocument } from '../core/lookups/lookup.ts';
+import { namesChain, withChain } from '../core/lookups/named-chain.ts';
 import type { SourceName } from '../core/lookups/sources.ts';
 import type { BuildContext, Node, NodeContext } from '../core/node.ts';
 import type { HttpResponse } from '../core/ports.ts';
-import { type Fields, withFields } from '../core/record.ts';
+import { type Fields, withNulls } from '../core/record.ts';
 import { callPolicy, mappedColumns, tryOption } from './call-policy.ts';
 import { type Accepted, RequestCall, readMapped, sendRequest } from './calling.ts';
 import { type LookupBatch, LookupBatches } from './lookup-batch.ts';
@@ -17,6 +26,7 @@ import { cacheKey, type LookupServer, serverPolicy } from './server-lookup.ts';
 export interface Lookup {
   /** As summaries name it. */
   readonly label: string;
+  /** The sources of its answers. A chain that a request names is answered by the embedded chains besides. */
   readonly sources: readonly SourceName[];
   /** The map of a node without one: fields to paths into the answer document. */
   readonly defaultMap: Readonly<Record<string, string>>;
@@ -37,6 +47,8 @@ export interface Lookup {
   readonly batch?: LookupBatch | undefined;
   /** Requests after the first, each with a part of the answer; absent for none. */
   readonly further?: { readonly count: number; prepare(fields: Fields): readonly ActionRequest[] };
+  /** The document for a request whose chain nobody knows: nothing is asked. Absent if no request names a chain. */
+  readonly unknownChain?: LookupDocument;
   /** The answer document, or its part. Throws a Failure. */
   document(response: ActionResponse, request: ActionRequest | undefined, record: Fields | undefined): LookupDocument;
   /** Puts the parts of an answer together; absent if there is one only. */
@@ -52,7 +64,14 @@ export interface Lookup {
 }
 
 /** The failure of a record for which nothing was found (`no_match: reject`). */
-class NoMatch extends Failure {}
+class NoMatch extends Failure {
+  constructor(
+    message: string,
+    readonly document: LookupDocument,
+  ) {
+    super('answer', message);
+  }
+}
 
 /** Builds a node that looks something up for each record. */
 export function lookupNode(options: LookupOptions, lookup: Lookup, context: BuildContext): Node | undefined {
@@ -69,7 +88,7 @@ export function lookupNode(options: LookupOptions, lookup: Lookup, context: Buil
       const document = lookup.document(response, request, record);
       return acceptedAnswer(decided(lookup, options, { document, request, record }), response);
     },
-    prepare: (fields) => lookup.prepare(fields) ?? new Unasked(withFields(fields, mapping.fields.map(empty))),
+    prepare: (fields) => lookup.prepare(fields) ?? new Unasked(withNulls(fields, mapping.fields)),
     read: (fields, answer) => readDocument(mapping, fields, answer),
     credentials: lookup.server?.credentials ?? [],
     expands: mapping.expands,
@@ -100,8 +119,6 @@ function inBatches(action: Action, batches: LookupBatches): Action {
   return { ...action, batchSize: batches.size, maxCalls: batches.size > 1 ? 2 : 1, ...(batches.areOpenToAll ? {} : { entryOf }) };
 }
 
-const empty = (field: string) => [field, null] as const;
-
 /** A lookup's document, and its question. */
 interface Found {
   readonly document: LookupDocument;
@@ -111,7 +128,7 @@ interface Found {
 
 /** The document, if the flow takes it. Throws a NoMatch if it wants a match. */
 function decided(lookup: Lookup, { no_match: noMatch }: LookupOptions, { document, request, record }: Found): LookupDocument {
-  if (!document.match && noMatch === 'reject') throw new NoMatch('answer', lookup.noMatch(document, request, record));
+  if (!document.match && noMatch === 'reject') throw new NoMatch(lookup.noMatch(document, request, record), document);
   return document;
 }
 
@@ -123,10 +140,11 @@ function acceptedAnswer(body: LookupDocument, response: ActionResponse | undefin
 
 const noHeader = () => undefined;
 
-/** Without a match no path counts as found. */
-function readDocument(mapping: Mapping, fields: Fields, answer: Answer): ReturnType<Action['read']> {
-  const reading = readMapped(mapping, fields, answer);
-  return documentOf(answer).match ? reading : { ...reading, found: reading.found.map(() => false) };
+/** A document has all of its members, so a path counts as found only if it leads to a value that is not null. */
+function readDocument(mapping: Mapping, fields: Fields, answer: Answer): Reading {
+  const { rows, found } = readMapped(mapping, fields, answer);
+  const hasValue = (field: string) => rows.some((row) => (row.get(field) ?? null) !== null);
+  return { rows, found: mapping.fields.map((field, index) => found[index] === true && hasValue(field)) };
 }
 
 function documentOf({ body }: Answer): LookupDocument {
@@ -160,6 +178,24 @@ function askTogether(batches: LookupBatches, lookup: Lookup, options: LookupOpti
   };
 }
 
+/** Asks `ask`, once the chain is known that the request names. */
+function askWithChain(ask: Ask, lookup: Lookup, options: LookupOptions): Ask {
+  return async (named, record, context) => {
+    const request = await withChain(named, context.lookups);
+    if (request) return ask(request, record, context);
+    const document = lookup.unknownChain as LookupDocument;
+    return acceptedAnswer(decided(lookup, options, { document, request: named, record }), undefined);
+  };
+}
+
+/** The sources that have answered a request. */
+function sourcesOf({ sources, unknownChain }: Lookup, document: LookupDocument, request: ActionRequest): readonly SourceName[] {
+  if (!namesChain(request)) return sources;
+  return document === unknownChain ? chainSources : [...chainSources, ...sources];
+}
+
+const chainSources: readonly SourceName[] = ['name-suggestion-index'];
+
 /** A lookup as it will run. */
 interface Compiled {
   readonly lookup: Lookup;
@@ -168,40 +204,62 @@ interface Compiled {
   readonly batches: LookupBatches | undefined;
 }
 
-/** Makes the rows of a record from its answer, and reports what was found. Throws a Failure. */
-type Finish = (answer: Answer, fields: Fields, context: Pick<NodeContext, 'report'>) => readonly Fields[];
+/** A record whose lookup is under way. */
+interface Asked {
+  readonly request: ActionRequest;
+  readonly fields: Fields;
+}
+
+/** Where a lookup reports what it found. */
+type Reports = Pick<NodeContext, 'report'>;
+
+/** The end of a lookup: reports what was found, and makes the rows of the record. */
+interface LookupEnd {
+  /** Throws a Failure. */
+  rows(answer: Answer, asked: Asked, context: Reports): readonly Fields[];
+  failed(error: unknown, asked: Asked, context: Reports): never;
+}
 
 /** Runs a lookup for each record. */
 function lookUpEach(action: Action, compiled: Compiled): Node['run'] {
   const { lookup, options, batches } = compiled;
-  const ask = batches ? askTogether(batches, lookup, options) : lookup.server && askServer(action, lookup, lookup.server, options);
-  const finish = finishing(action, compiled);
-  const failed = (error: unknown, context: Pick<NodeContext, 'report'>): never => {
-    if (error instanceof NoMatch) context.report({ type: 'looked-up', lookup: lookup.label, match: false, sources: lookup.sources });
-    throw error;
-  };
-  const shared = { action, finish, failed };
+  const { server } = lookup;
+  const policy: CallPolicy = action;
+  const askHere: Ask = (request, fields, context) => context.call(new RequestCall(policy, request, fields));
+  const askThere = batches ? askTogether(batches, lookup, options) : server && askServer(action, lookup, server, options);
+  const askNamed = askWithChain(askThere ?? askHere, lookup, options);
+  const end = lookupEnd(action, compiled);
   return (fields, context) => {
     const request = action.prepare(fields);
     if (request instanceof Unasked) return Promise.resolve([request.row]);
-    if (!ask) return context.call(new EmbeddedCall(shared, request, fields));
+    const asked = { request, fields };
+    const ask = namesChain(request) ? askNamed : askThere;
+    if (!ask) return context.call(new EmbeddedCall(action, end, asked));
     return ask(request, fields, context).then(
-      (answer) => finish(answer, fields, context),
-      (error) => failed(error, context),
+      (answer) => end.rows(answer, asked, context),
+      (error) => end.failed(error, asked, context),
     );
   };
 }
 
-function finishing(action: Action, { lookup, options }: Compiled): Finish {
-  const { label, sources } = lookup;
+function lookupEnd(action: Action, { lookup, options }: Compiled): LookupEnd {
+  const { label } = lookup;
   // Only the paths of the flow's own map are counted.
   const isMapped = options.map !== undefined;
-  return (answer, fields, context) => {
-    const document = documentOf(answer);
-    context.report({ type: 'looked-up', lookup: label, match: document.match, sources, ...findings(lookup, document, fields) });
-    const { rows, found } = action.read(fields, answer);
-    if (isMapped) context.report({ type: 'mapped', paths: action.paths, found });
-    return rows;
+  return {
+    rows(answer, { request, fields }, context) {
+      const document = documentOf(answer);
+      const sources = sourcesOf(lookup, document, request);
+      context.report({ type: 'looked-up', lookup: label, match: document.match, sources, ...findings(lookup, document, fields) });
+      const { rows, found } = action.read(fields, answer);
+      if (isMapped) context.report({ type: 'mapped', paths: action.paths, found });
+      return rows;
+    },
+    failed(error, { request }, context) {
+      if (error instanceof NoMatch)
+        context.report({ type: 'looked-up', lookup: label, match: false, sources: sourcesOf(lookup, error.document, request) });
+      throw error;
+    },
   };
 }
 
@@ -217,23 +275,16 @@ function findings(lookup: Lookup, document: LookupDocument, fields: Fields) {
   };
 }
 
-/** The parts that all calls of a node share. */
-interface Shared {
-  readonly action: Action;
-  readonly finish: Finish;
-  readonly failed: (error: unknown, context: Pick<NodeContext, 'report'>) => never;
-}
-
 /** A call that data on this machine answer. It makes the rows at once: thousands of documents that wait would be garbage that survives. */
 class EmbeddedCall implements Call<readonly Fields[]> {
-  readonly #shared: Shared;
-  readonly #request: ActionRequest;
-  readonly #fields: Fields;
+  readonly #action: Action;
+  readonly #end: LookupEnd;
+  readonly #asked: Asked;
 
-  constructor(shared: Shared, request: ActionRequest, fields: Fields) {
-    this.#shared = shared;
-    this.#request = request;
-    this.#fields = fields;
+  constructor(action: Action, end: LookupEnd, asked: Asked) {
+    this.#action = action;
+    this.#end = end;
+    this.#asked = asked;
   }
 
   get gate(): undefined {
@@ -245,15 +296,15 @@ class EmbeddedCall implements Call<readonly Fields[]> {
   }
 
   get limit(): CallPolicy['limit'] {
-    return this.#shared.action.limit;
+    return this.#action.limit;
   }
 
   get retry(): CallPolicy['retry'] {
-    return this.#shared.action.retry;
+    return this.#action.retry;
   }
 
   attempt(context: AttemptContext): Promise<readonly Fields[]> {
-    const response = sendRequest(this.#request, context);
+    const response = sendRequest(this.#asked.request, context);
     // Data in memory answer at once: no turn of the queue for each record.
     if (!(response instanceof Promise)) return Promise.resolve(this.#rows(response, context));
     return response.then((response) => this.#rows(response, context));
@@ -264,11 +315,11 @@ class EmbeddedCall implements Call<readonly Fields[]> {
   }
 
   #rows(response: ActionResponse, context: AttemptContext): readonly Fields[] {
-    const { action, finish, failed } = this.#shared;
+    const { request, fields } = this.#asked;
     try {
-      return finish(action.accept(response, this.#request, this.#fields), this.#fields, context);
+      return this.#end.rows(this.#action.accept(response, request, fields), this.#asked, context);
     } catch (error) {
-      return failed(error, context);
+      return this.#end.failed(error, this.#asked, context);
     }
   }
 }

@@ -1,6 +1,6 @@
 import { utimes } from 'node:fs/promises';
 import { describe, expect, test } from 'vitest';
-import { workplace } from '../helpers/cli.ts';
+import { readCredits, workplace } from '../helpers/cli.ts';
 
 const feature = (id: string, lon: number, name: string, more: object = {}) =>
   JSON.stringify({
@@ -74,6 +74,25 @@ describe('places with source: file', () => {
     const place = await placeWith(options);
     const { code, stdout, stderr } = await place.automate(['validate', 'flow.yaml']);
     expect([code, stdout + stderr]).toEqual([3, expect.stringContaining(message)]);
+  });
+
+  test('asks nothing for a chain that nobody knows, and costs nothing', async () => {
+    const place = await placeWith(`file: berlin.geojsonseq, chain: "{{chain}}", ${near}`);
+    await place.write('rows.csv', 'lat,lon,chain\n52.52,13.405,qqqzzz\n52.52,13.405,Star bucks\n');
+    const dry = await place.automate([...run, '--dry-run']);
+    expect(dry.stdout).toMatch(/^actions: +1\ncredits: +1\nrequests: +the first one\n/m);
+    expect(dry.stdout).toContain('chain: {"brand:wikidata":"Q37158"}');
+    const { stderr } = await place.automate(run);
+    expect(stderr.match(/data: \S+/g)).toEqual(['data: name-suggestion-index,', 'data: ©']);
+    expect((await readCredits(place)).spent).toBe(1);
+    const points = ['places', 'points', '--near', '52.52,13.405', '--file', 'berlin.geojsonseq', '--chain', 'qqqzzz'];
+    expect((await place.automate(points)).code).toBe(4);
+    const preview = await place.automate(['test-request', 'flow.yaml', '--in', 'rows.csv']);
+    expect([preview.code, preview.stderr]).toEqual([
+      0,
+      'a run sends no request for this record: no chain is called "qqqzzz"\n0 credits spent\n',
+    ]);
+    expect((await readCredits(place)).spent).toBe(1);
   });
 
   test('is what --file of automate places points asks', async () => {

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { workplace } from '../helpers/cli.ts';
+import { readCredits, workplace } from '../helpers/cli.ts';
 import { httpServer } from '../helpers/http-server.ts';
 import { overpassAnswer } from '../helpers/overpass-server.ts';
 
@@ -88,4 +88,49 @@ nodes: [{ type: places, lookup: points, ${more} category: cafe, near: { lat: "{{
   const saidBy = async (name: string) => (await automate(['run', name, '--in', 'rows.csv', '--out', `${name}.csv`])).stderr;
   expect((await saidBy('public.yaml')).match(/more than 1,000 records may go to the public Overpass server/g)).toHaveLength(1);
   expect(await saidBy('own.yaml')).not.toContain('public');
+});
+
+describe('points of a chain by its name', () => {
+  const flow = (origin: string) => `connections: { osm: { type: http, base_url: "${origin}" } }
+nodes: [{ type: places, lookup: points, connection: osm, chain: "{{chain}}", near: { lat: 52.52, lon: 13.405, radius: 500m } }]`;
+  const sent = '["brand:wikidata"="Q38076"]';
+
+  async function asked(...args: string[]) {
+    const server = await overpass();
+    const here = await workplace({ 'flow.yaml': flow(server.origin), 'rows.csv': 'chain\nMc Donalds\nqqqzzz\n' });
+    const [command = '', ...more] = args;
+    const result = await here.automate([command, 'flow.yaml', '--in', 'rows.csv', ...more]);
+    return { ...result, requests: server.requests.length, spent: (await readCredits(here)).spent };
+  }
+
+  test.each([
+    [['test-request'], 1],
+    [['test-request', '--curl'], 0],
+    [['test-request', '--no-send'], 0],
+    [['run', '--out', 'out.csv', '--dry-run'], 0],
+  ])('are shown by %j as they are sent', async (args, requests) => {
+    const result = await asked(...args);
+    expect([result.code, result.requests, result.spent]).toEqual([0, requests, requests]);
+    expect(decodeURIComponent(result.stdout)).toContain(sent);
+    expect(result.stdout).not.toContain('Donalds');
+  });
+
+  test('are no request if nobody knows the chain', async () => {
+    const preview = await asked('test-request', '--record', '2');
+    expect(preview).toMatchObject({ code: 0, stdout: '', requests: 0, spent: 0 });
+    expect(preview.stderr).toContain('a run sends no request for this record: no chain is called "qqqzzz"\n');
+    expect((await asked('run', '--out', 'out.csv', '--dry-run')).stdout).toMatch(/^actions: +1\n/m);
+  });
+});
+
+test('a test-request that the limit of a day refuses costs nothing', async () => {
+  const here = await workplace({
+    'flow.yaml': 'nodes: [{ type: places, lookup: points, category: cafe, near: { lat: 52.52, lon: 13.405, radius: 500m } }]',
+  });
+  await here.automate(['credits', 'limit', '100']);
+  const day = new Date().toISOString().slice(0, 10);
+  await here.write('.automate/public-servers.json', JSON.stringify({ day, counts: { Overpass: 10_000 } }));
+  const { code, stderr } = await here.automate(['test-request', 'flow.yaml']);
+  expect([code, stderr]).toEqual([5, expect.stringContaining('the public Overpass server takes 10,000 requests a day')]);
+  expect((await readCredits(here)).spent).toBe(0);
 });

@@ -51,7 +51,7 @@ describe('a lookup in embedded data', () => {
     ]);
     expect(events.flatMap((event) => (event.type === 'mapped' ? [event.found] : []))).toEqual([
       [true, true],
-      [false, false],
+      [false, true],
     ]);
   });
 

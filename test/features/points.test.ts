@@ -156,10 +156,30 @@ describe('points', () => {
   });
 
   test('of a chain that nobody knows send nothing and cost nothing', async () => {
-    const { rows, requests, credits } = await run(`chain: "{{name}}", ${near}`, [{ ...here, name: 'Smith & Sons Plumbing' }]);
+    const record = { ...here, name: 'Smith & Sons Plumbing' };
+    const { rows, requests, credits, lookedUp, events } = await run(`chain: "{{name}}", ${near}`, [record]);
     expect(requests).toEqual([]);
     expect(credits).toBe(0);
     expect(rows).toMatchObject([{ points_count: null, nearest_name: null }]);
+    expect(lookedUp).toMatchObject([{ match: false, sources: ['name-suggestion-index'] }]);
+    expect(events.some(({ type }) => type === 'call-done')).toBe(false);
+    const rejected = await run(`chain: "{{name}}", ${near}, no_match: reject`, [record]);
+    expect(rejected.failures).toMatchObject([{ class: 'answer', message: 'no chain has that name' }]);
+    expect([rejected.credits, rejected.lookedUp]).toMatchObject([0, [{ match: false, sources: ['name-suggestion-index'] }]]);
+  });
+
+  test('of a chain by its name name the data that know the chain', async () => {
+    const { lookedUp } = await run(`chain: "{{name}}", ${near}`, [{ ...here, name: 'Star bucks' }]);
+    expect(lookedUp).toMatchObject([{ match: true, sources: ['name-suggestion-index', 'openstreetmap'] }]);
+  });
+
+  test('of one chain are asked for once, however it is written', async () => {
+    const names = ['Starbucks', 'STARBUCKS', 'Star bucks'];
+    const { requests } = await run(
+      `chain: "{{name}}", ${near}`,
+      names.map((name) => ({ ...here, name })),
+    );
+    expect(requests).toHaveLength(1);
   });
 
   test('are not asked for without a place or a chain', async () => {

@@ -1,8 +1,8 @@
 import { type Action, type ActionRequest, type ActionResponse, Unasked } from '../../core/action.ts';
-import type { Answer } from '../../core/answer/mapping.ts';
-import { readBody } from '../../core/answer/response.ts';
-import { AutomateError, Failure } from '../../core/failure.ts';
+import { inQuotes, readBody } from '../../core/answer/response.ts';
+import { AutomateError, Failure, LimitReached } from '../../core/failure.ts';
 import type { Item } from '../../core/item.ts';
+import { withChain } from '../../core/lookups/named-chain.ts';
 import type { Node, Step } from '../../core/node.ts';
 import { allSteps, type Plan } from '../../core/plan.ts';
 import type { Fields } from '../../core/record.ts';
@@ -36,14 +36,18 @@ export class RequestTest {
     if (fields instanceof Failure) return { failure: fields };
     if (skips(step, fields)) this.terminal.say(`a run skips ${step.id} for this record: its \`when\` is false`);
     const action = step.node.action as Action;
-    const request = prepareFor(action, fields, this.#unsentBefore(step));
-    if (request instanceof Unasked) {
-      this.terminal.say(`a run sends no request for this record: ${unaskedReason(action)}`);
-      return {};
-    }
+    const named = prepareFor(action, fields, this.#unsentBefore(step));
+    if (named instanceof Unasked) return this.#unasked(unaskedReason(action));
+    const request = await withChain(named, this.ports.lookups);
+    if (!request) return this.#unasked(`no chain is called ${inQuotes(chainNameOf(named))}`);
     const { minCalls = 1 } = action;
     if (minCalls > 1) this.terminal.say(`a run sends ${minCalls} requests for each record: this is the first`);
     return this.options.send ? this.#sent(step.id, action, request, fields) : { request };
+  }
+
+  #unasked(reason: string): Preview {
+    this.terminal.say(`a run sends no request for this record: ${reason}`);
+    return {};
   }
 
   /** The ids of earlier nodes whose requests are left out. */
@@ -60,20 +64,22 @@ export class RequestTest {
     try {
       response = await sendRequest(request, { http, tools, lookups, report: () => undefined });
     } catch (error) {
-      const failure = asFailure(error);
-      if (failure.sent) ledger.settle(node);
+      if (error instanceof Failure && error.sent) ledger.settle(node);
       else ledger.release(node);
-      return { request, failure };
+      return { request, failure: asFailure(error) };
     }
     const preview = { request, response, ms: clock.now() - startedMs, ...shownBody(action, response) };
-    let answer: Answer | undefined;
+    let cost: number | undefined;
     try {
-      answer = action.accept(response, request, fields);
+      const answer = action.accept(response, request, fields);
+      cost = costOf(action, answer);
       return { ...preview, ...(action.makesDocument && { body: answer.body }), ...action.read(fields, answer) };
     } catch (error) {
+      // As in a run, a call that a limit has ended costs nothing.
+      if (error instanceof LimitReached) cost = 0;
       return { ...preview, failure: asFailure(error) };
     } finally {
-      ledger.settle(node, answer && costOf(action, answer));
+      ledger.settle(node, cost);
     }
   }
 
@@ -98,6 +104,10 @@ export class RequestTest {
 
 function unaskedReason({ lookup }: Action): string {
   return lookup === undefined ? 'null finds nothing in an answer' : 'there is nothing to look up';
+}
+
+function chainNameOf(request: ActionRequest): string {
+  return ('chain' in request && request.chain?.query.name) || '';
 }
 
 function skips({ when }: Step, fields: Fields): boolean {

@@ -1,3 +1,5 @@
+import type { Tags } from './points.ts';
+
 /** A question for a chain. */
 export interface ChainQuery {
   /** A name as people write it. */
@@ -8,4 +10,11 @@ export interface ChainQuery {
   readonly category?: string | undefined;
   /** Least score of a match, 0.5 to 1. */
   readonly minScore: number;
+}
+
+/** A chain that a request names. It is looked up first: if no chain has that name, there is nothing to ask. */
+export interface NamedChain<Request> {
+  readonly query: ChainQuery;
+  /** The request for the chain with these tags. */
+  request(tags: Tags): Request;
 }

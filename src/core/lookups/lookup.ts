@@ -1,6 +1,6 @@
 import type { JsonObject } from '../value/value.ts';
 import type { CategoryQuery } from './category.ts';
-import type { ChainQuery } from './chain.ts';
+import type { ChainQuery, NamedChain } from './chain.ts';
 import type { AddressQuery, PointQuery } from './geocode.ts';
 import type { PointsQuery } from './points.ts';
 
@@ -18,6 +18,8 @@ type Asked<Name extends keyof LookupQueries> = {
   readonly kind: 'lookup';
   readonly lookup: Name;
   readonly query: LookupQueries[Name];
+  /** Absent if it names no chain. */
+  readonly chain?: NamedChain<LookupRequest>;
 };
 
 /** A request that data on this machine answer: no server, no gate, no retry. */

@@ -27,10 +27,8 @@ export interface PointsQuery {
   readonly where: Around | Box;
   /** Each the tags of one category; empty for any. */
   readonly categories: readonly Tags[];
-  /** A Wikidata id, or a name; absent for any. */
-  readonly chain?: string | undefined;
-  /** Id of the category that decides between chains that share a name. */
-  readonly category?: string | undefined;
+  /** The tags of a chain; absent for any. */
+  readonly chain?: Tags | undefined;
 }
 
 const wikidataId = /^Q[1-9]\d*$/i;

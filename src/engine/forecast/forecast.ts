@@ -1,6 +1,7 @@
 import type { ActionRequest } from '../../core/action.ts';
 import { Failure } from '../../core/failure.ts';
 import type { Item } from '../../core/item.ts';
+import type { Lookups } from '../../core/lookups/lookup.ts';
 import type { Step } from '../../core/node.ts';
 import { allSteps, isBatched, type Plan } from '../../core/plan.ts';
 import type { Fields } from '../../core/record.ts';
@@ -47,6 +48,8 @@ export interface ForecastSettings {
   readonly maxRequests: number;
   /** Absent for any number of failures. */
   readonly maxErrors?: MaxErrors | undefined;
+  /** Finds the chains that requests name; absent if every name counts as that of a chain. */
+  readonly lookups?: Lookups;
 }
 
 /** Counts what the records of a run will need, one record after another. Nothing is sent. */
@@ -87,7 +90,7 @@ export class Forecaster implements WalkListener {
 
   /** Adds the next record. */
   async add(item: Item): Promise<void> {
-    const walk = new Walk(item, this);
+    const walk = new Walk(item, this, this.#settings.lookups);
     this.#records++;
     try {
       if (item.failure) throw item.failure;

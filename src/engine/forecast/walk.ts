@@ -1,8 +1,10 @@
 import { type ActionRequest, Unasked } from '../../core/action.ts';
 import { Failure, Unfinished } from '../../core/failure.ts';
 import type { Item } from '../../core/item.ts';
+import type { Lookups } from '../../core/lookups/lookup.ts';
+import { withChain } from '../../core/lookups/named-chain.ts';
 import type { NodeContext, Step } from '../../core/node.ts';
-import type { Fields } from '../../core/record.ts';
+import { type Fields, withNulls } from '../../core/record.ts';
 import { failureAt, withError } from '../chain.ts';
 
 /** Takes what a walk finds. */
@@ -21,10 +23,13 @@ export class Walk {
   hasPassedThrough = false;
   readonly #item: Item;
   readonly #listener: WalkListener;
+  readonly #lookups: Lookups | undefined;
 
-  constructor(item: Item, listener: WalkListener) {
+  /** `lookups`: finds the chains that requests name. Without it every name counts as that of a chain. */
+  constructor(item: Item, listener: WalkListener, lookups: Lookups | undefined) {
     this.#item = item;
     this.#listener = listener;
+    this.#lookups = lookups;
   }
 
   /** Takes a row through the steps. Returns the rows that came out without a call. Throws a Failure. */
@@ -47,8 +52,11 @@ export class Walk {
     try {
       if (step.when && !step.when.evaluate(fields)) return [fields];
       if (step.node.action) {
-        const request = step.node.action.prepare(fields);
-        if (request instanceof Unasked) return [request.row];
+        const { action } = step.node;
+        const named = action.prepare(fields);
+        if (named instanceof Unasked) return [named.row];
+        const request = this.#lookups ? await withChain(named, this.#lookups) : named;
+        if (!request) return [withNulls(fields, action.fields)];
         await this.#firstCall(step, request, fields);
         return [];
       }

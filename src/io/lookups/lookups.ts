@@ -3,31 +3,30 @@ import type { LookupAnswer, LookupDocument, LookupQueries, LookupRequest, Lookup
 /** Answers the questions of one lookup: at once from data in memory, or with a promise. */
 type Finder<Name extends keyof LookupQueries> = (query: LookupQueries[Name]) => LookupDocument | Promise<LookupDocument>;
 
-/** Loads the code and the data of each lookup. `folder`: that of the embedded data. `lookups`: the other ones. */
-const loaders: { readonly [Name in keyof LookupQueries]: (folder: string, lookups: Lookups) => Promise<Finder<Name>> } = {
+/** Loads the code and the data of each lookup. `folder`: that of the embedded data. */
+const loaders: { readonly [Name in keyof LookupQueries]: (folder: string) => Promise<Finder<Name>> } = {
   chain: async (folder) => (await import('./chains/chains.ts')).loadChains(folder),
   category: async (folder) => (await import('./categories/categories.ts')).loadCategories(folder),
   address: async (folder) => (await import('./geography/geography.ts')).loadAddresses(folder),
   point: async (folder) => (await import('./geography/geography.ts')).loadPoints(folder),
-  points: async (_, lookups) => (await import('./points/points.ts')).createPoints(lookups),
+  points: async () => (await import('./points/points.ts')).findPoints,
 };
 
 /** Answers lookups from embedded data. Each file is read for its first lookup, once per run. */
 export function createLookups(folder: string): Lookups {
   const finders = new Map<string, Finder<never>>();
   const coming = new Map<string, Promise<Finder<never>>>();
-  const lookups: Lookups = {
+  return {
     find(request) {
       const finder = finders.get(request.lookup);
       return finder ? lookupAnswer(finder, request) : loaded(request.lookup).then((finder) => lookupAnswer(finder, request));
     },
   };
-  return lookups;
 
   function loaded(name: keyof LookupQueries): Promise<Finder<never>> {
     const found = coming.get(name);
     if (found) return found;
-    const loading = loaders[name](folder, lookups).then((finder) => {
+    const loading = loaders[name](folder).then((finder) => {
       finders.set(name, finder);
       return finder;
     });

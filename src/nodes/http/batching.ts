@@ -3,7 +3,7 @@ import type { MappedPart, Mapping } from '../../core/answer/mapping.ts';
 import type { Batch, BatchEntry, Question } from '../../core/batch.ts';
 import { Failure } from '../../core/failure.ts';
 import type { HttpRequest } from '../../core/ports.ts';
-import { type Fields, withFields } from '../../core/record.ts';
+import { type Fields, withFields, withNulls } from '../../core/record.ts';
 import { fieldOf, referencedFields, valueTemplate } from '../../core/template/template.ts';
 import { jsonOf, textOf, type Value } from '../../core/value/value.ts';
 import { RequestCall, readMapped } from '../calling.ts';
@@ -77,8 +77,7 @@ export class Batching {
     const value = match && fieldOf(fields, match.field);
     if (match && value === null) {
       if (missing === 'error') throw unfindable(match.field);
-      const added = (this.#parts.mapping?.fields ?? []).map((field) => [field, null] as const);
-      return new Unasked(withFields(fields, added));
+      return new Unasked(withNulls(fields, this.#parts.mapping?.fields ?? []));
     }
     const key = value === undefined ? undefined : textOf(value);
     const item = this.#renderItem(fields);

@@ -5,7 +5,7 @@ import { type Auth, neededCredentials, placedAuths } from '../../core/auth/auth.
 import type { HttpConnection } from '../../core/connection.ts';
 import { type BuildContext, defineNode, type Node } from '../../core/node.ts';
 import type { HttpRequest, HttpResponse } from '../../core/ports.ts';
-import { type Fields, withFields } from '../../core/record.ts';
+import { type Fields, withNulls } from '../../core/record.ts';
 import { textTemplate } from '../../core/template/template.ts';
 import { objectOf } from '../../core/value/dictionary.ts';
 import { type JsonObject, jsonOf, type Value } from '../../core/value/value.ts';
@@ -54,13 +54,7 @@ function buildLlm(options: LlmOptions, context: BuildContext): Node | undefined 
   const maxAgeMs = options.cache;
   if (!mapping) return undefined;
   const ask = (asked: Question, fields: Fields): HttpRequest => ({ ...request.render(fields), body: jsonOf(provider.body(asked)) });
-  const skipped = (fields: Fields) =>
-    new Unasked(
-      withFields(
-        fields,
-        mapping.fields.map((field) => [field, null] as const),
-      ),
-    );
+  const skipped = (fields: Fields) => new Unasked(withNulls(fields, mapping.fields));
   const action: Action = {
     ...policy,
     prepare(fields) {
@@ -88,7 +82,9 @@ function buildLlm(options: LlmOptions, context: BuildContext): Node | undefined 
     if (isBlank(asked)) return [skipped(fields).row];
     const dialog = { turns: asked.turns, request: (turns: readonly Turn[]) => ask({ ...asked, turns }, fields) };
     const answer = await context.call(new Conversation(rules, dialog, action, fields));
-    return reported(action, action.read(fields, answer), context);
+    const reading = action.read(fields, answer);
+    // As with lookups, only the paths of the flow's own map are counted.
+    return options.map === undefined ? reading.rows : reported(action, reading, context);
   };
   return { reads: usesOf(options), ...mappedColumns(mapping), run: converse, action };
 }

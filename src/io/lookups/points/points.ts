@@ -1,18 +1,8 @@
 import { stat } from 'node:fs/promises';
 import KDBush from 'kdbush';
 import { earthRadius, metresBetween } from '../../../core/lookups/distance.ts';
-import type { LookupDocument, Lookups } from '../../../core/lookups/lookup.ts';
-import {
-  type Around,
-  type Box,
-  chainTags,
-  type FoundPoint,
-  hasTags,
-  isChainId,
-  minChainScore,
-  type PointsQuery,
-  type Tags,
-} from '../../../core/lookups/points.ts';
+import type { LookupDocument } from '../../../core/lookups/lookup.ts';
+import { type Around, type Box, type FoundPoint, hasTags, type PointsQuery, type Tags } from '../../../core/lookups/points.ts';
 import type { JsonObject } from '../../../core/value/value.ts';
 import { readError } from '../../records/readers/input.ts';
 import type { FilePoint } from './feature.ts';
@@ -108,22 +98,10 @@ function boxAround({ near: { lat, lon }, radius }: Around): Sides {
   return isPolar ? [lat - degrees, -180, lat + degrees, 180] : [lat - degrees, lon - reach, lat + degrees, lon + reach];
 }
 
-/** Answers questions for the points of files. A chain by its name is one of the embedded chains. */
-export function createPoints({ find }: Lookups): (query: PointsQuery) => Promise<LookupDocument> {
-  return async ({ file, where, categories, chain, category }) => {
-    const points = await pointsOfFile(file);
-    const tags = await tagsOfChain(find, chain, category);
-    if (!tags) return { match: false, isUnknownChain: true };
-    const wanted = categories.length === 0 ? [tags] : categories.map((own) => ({ ...own, ...tags }));
-    const found = points.find(where, wanted) as readonly FoundPoint[] as unknown as readonly JsonObject[];
-    return { match: found.length > 0, found: [...found] };
-  };
-}
-
-/** The tags of a chain's points; none without a chain. Absent if no chain has that name. */
-async function tagsOfChain(find: Lookups['find'], chain: string | undefined, category: string | undefined): Promise<Tags | undefined> {
-  if (chain === undefined) return {};
-  if (isChainId(chain)) return chainTags(chain.toUpperCase(), chain);
-  const { body } = await find({ kind: 'lookup', lookup: 'chain', query: { name: chain, category, minScore: minChainScore } });
-  return body.match ? chainTags(body.id as string | null, String(body.name)) : undefined;
+/** Answers a question for the points of a file. */
+export async function findPoints({ file, where, categories, chain }: PointsQuery): Promise<LookupDocument> {
+  const points = await pointsOfFile(file);
+  const wanted = categories.length === 0 ? [{ ...chain }] : categories.map((own) => ({ ...own, ...chain }));
+  const found = points.find(where, wanted) as readonly FoundPoint[] as unknown as readonly JsonObject[];
+  return { match: found.length > 0, found: [...found] };
 }

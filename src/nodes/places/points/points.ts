@@ -1,21 +1,19 @@
 import { Failure } from '../../../core/failure.ts';
-import { chainTags, isChainId, minChainScore } from '../../../core/lookups/points.ts';
 import type { BuildContext } from '../../../core/node.ts';
-import type { HttpRequest, HttpResponse } from '../../../core/ports.ts';
+import type { HttpResponse } from '../../../core/ports.ts';
 import type { Fields } from '../../../core/record.ts';
-import { textTemplate } from '../../../core/template/template.ts';
 import type { Value } from '../../../core/value/value.ts';
 import { usesWithin } from '../../http/request-template.ts';
 import type { Lookup } from '../../lookup-node.ts';
 import type { LookupOptions } from '../../lookup-options.ts';
 import { credentialNeeds, refuseUnsuccessful, serverRequests } from '../../server-lookup.ts';
 import { categoryOption } from '../category-option.ts';
-import { refuseLong } from '../chain.ts';
 import type { PlacesOptions, SettledOptions } from '../places-options.ts';
 import { fileLookup } from './file-points.ts';
 import { pageText, pointsOf, refuseRemark } from './overpass-answer.ts';
-import { type OverpassQuestion, overpassQuery, type Where } from './overpass-query.ts';
+import { overpassQuery, type Where } from './overpass-query.ts';
 import { type AskedCategory, pointsDocument, type QuestionParts, unknownChain } from './points-document.ts';
+import { PointsQuestions } from './question.ts';
 import { whereTemplate } from './where-option.ts';
 
 const server = 'https://overpass-api.de';
@@ -52,6 +50,7 @@ export function pointsLookup(options: SettledOptions, context: BuildContext): Lo
   const common: Pick<Lookup, CommonPart> = {
     label: 'points',
     sources: ['openstreetmap'],
+    unknownChain,
     defaultMap: near ? nearMap : { points_count: 'count' },
     reads: [...usesWithin(near as Value, ['near']), ...usesWithin(options.area as Value, ['area']), ...usesWithin(chain, ['chain'])],
     notes: categories.flatMap(({ notes }) => notes),
@@ -64,7 +63,7 @@ export function pointsLookup(options: SettledOptions, context: BuildContext): Lo
   return own && { ...common, ...own };
 }
 
-type CommonPart = 'label' | 'sources' | 'defaultMap' | 'reads' | 'notes' | 'cutOffAt' | 'question' | 'noMatch';
+type CommonPart = 'label' | 'sources' | 'unknownChain' | 'defaultMap' | 'reads' | 'notes' | 'cutOffAt' | 'question' | 'noMatch';
 
 /** The parts in which a server's lookup differs from that of a file. */
 function overpassLookup(options: SettledOptions, parts: QuestionParts, context: BuildContext): Omit<Lookup, CommonPart> {
@@ -72,7 +71,7 @@ function overpassLookup(options: SettledOptions, parts: QuestionParts, context: 
   const connection = options.connection === undefined ? undefined : (context.connection(options.connection) ?? null);
   const perDay = connection === undefined ? publicRules.perDay : undefined;
   const requests = serverRequests({ server, auth: undefined, options, connection, perDay }, context);
-  const question = new Question(parts);
+  const questions = new PointsQuestions(parts, (question) => requests.post(formOf(overpassQuery(question))));
   return {
     isEmbedded: false,
     publicServer: perDay?.server,
@@ -81,10 +80,8 @@ function overpassLookup(options: SettledOptions, parts: QuestionParts, context: 
       credentials: credentialNeeds(undefined, connection, requests.origin),
       check: (response) => checkOverpassAnswer(response, options),
     },
-    prepare: (fields) => question.request(fields, (query) => requests.post(formOf(query))),
+    prepare: (fields) => questions.request(fields),
     document(response, _, record) {
-      // Also one from the cache.
-      if ((response as HttpResponse).status === 204) return unknownChain;
       const place = where(record as Fields) as Where;
       return pointsDocument(pointsOf(response as HttpResponse), { near: 'near' in place ? place.near : undefined, categories, limit });
     },
@@ -113,37 +110,8 @@ function formOf(query: string) {
   return { path: '/api/interpreter', contentType: 'application/x-www-form-urlencoded', body: `data=${encodeURIComponent(query)}` };
 }
 
-/** The question of each record. */
-class Question {
-  readonly #parts: QuestionParts;
-  readonly #chainOf: ((fields: Fields) => string) | undefined;
-
-  constructor(parts: QuestionParts) {
-    this.#parts = parts;
-    this.#chainOf = parts.chain === undefined ? undefined : textTemplate(parts.chain);
-  }
-
-  /** Absent for a record without a place or a chain. Throws a Failure (`request`). */
-  request(fields: Fields, send: (query: string) => HttpRequest): HttpRequest | undefined {
-    const { where: whereOf, categories, limit } = this.#parts;
-    const where = whereOf(fields);
-    const name = this.#chainOf?.(fields).trim();
-    if (!where || name === '') return undefined;
-    const query = (chain: OverpassQuestion['chain']) =>
-      send(overpassQuery({ where, categories: categories.map(({ tags }) => tags), chain, limit }));
-    if (name === undefined) return query(undefined);
-    if (isChainId(name)) return query(chainTags(name.toUpperCase(), name));
-    refuseLong(name, 'name');
-    // The first category decides between chains that share a name.
-    const category = categories[0]?.id;
-    const bodyOf = (id: string | null, chain: string) => query(chainTags(id, chain)).body as string;
-    return { ...query({ brand: name }), chain: { query: { name, category, minScore: minChainScore }, body: bodyOf } };
-  }
-}
-
 /** Refuses an answer without points of its own. Throws a Failure. */
 function checkOverpassAnswer(response: HttpResponse, options: SettledOptions): void {
-  if (response.status === 204) return;
   const { status, retryAfterMs } = response;
   if (status === 400) throw new Failure('http', `the server answered 400: ${pageText(response)}`, { status });
   if (options.connection === undefined && (status === 429 || status === 504)) {

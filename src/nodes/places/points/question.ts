@@ -1,0 +1,35 @@
+import type { NamedChain } from '../../../core/lookups/chain.ts';
+import { chainTags, isChainId, minChainScore, type Tags } from '../../../core/lookups/points.ts';
+import type { Fields } from '../../../core/record.ts';
+import { textTemplate } from '../../../core/template/template.ts';
+import { refuseLong } from '../chain.ts';
+import type { OverpassQuestion } from './overpass-query.ts';
+import type { QuestionParts } from './points-document.ts';
+
+/** Makes the requests for the questions of records. */
+export class PointsQuestions<Request extends object> {
+  readonly #parts: QuestionParts;
+  readonly #chainOf: ((fields: Fields) => string) | undefined;
+  readonly #requestOf: (question: OverpassQuestion) => Request;
+
+  constructor(parts: QuestionParts, requestOf: (question: OverpassQuestion) => Request) {
+    this.#parts = parts;
+    this.#chainOf = parts.chain === undefined ? undefined : textTemplate(parts.chain);
+    this.#requestOf = requestOf;
+  }
+
+  /** Absent for a record without a place or a chain. Throws a Failure (`request`). */
+  request(fields: Fields): Request | (Request & { readonly chain: NamedChain<Request> }) | undefined {
+    const { where: whereOf, categories, limit } = this.#parts;
+    const where = whereOf(fields);
+    const name = this.#chainOf?.(fields).trim();
+    if (!where || name === '') return undefined;
+    const tags = categories.map((category) => category.tags);
+    const request = (chain: Tags | undefined) => this.#requestOf({ where, categories: tags, chain, limit });
+    if (name === undefined) return request(undefined);
+    if (isChainId(name)) return request(chainTags(name.toUpperCase(), name));
+    refuseLong(name, 'name');
+    // The first category decides between chains that share a name.
+    return { ...request({ brand: name }), chain: { query: { name, category: categories[0]?.id, minScore: minChainScore }, request } };
+  }
+}
