@@ -58,6 +58,29 @@ describe('places with source: file', () => {
     expect(await place.files()).toEqual(before);
   });
 
+  test.each([
+    ['a projected point', '[1490000, 6890000]', '[1490000,6890000]'],
+    ['degrees that do not exist', '[500, 100]', '[500,100]'],
+    ['a text', '["a", 1]', '["a",1]'],
+  ])('ends with 6 before anything is done if a place is %s', async (_, coordinates, found) => {
+    const place = await placeWith(
+      `file: berlin.geojsonseq, category: cafe, ${near}`,
+      `${berlin}${feature('n4', 13, 'x').replace('[13,52.52]', coordinates)}\n`,
+    );
+    const { code, stderr } = await place.automate(run);
+    const message = `berlin.geojsonseq:4: expected a longitude from -180 to 180 and a latitude from -90 to 90, found ${found}\n`;
+    expect([code, stderr]).toEqual([6, expect.stringContaining(message)]);
+    expect(await place.files()).not.toContain('out.csv');
+  });
+
+  test('has centres without the noise of doubles', async () => {
+    const corners = '{"type":"LineString","coordinates":[[13.4,52.5199999],[13.41,52.5200001]]}';
+    const line = feature('w4', 13.5, 'Vier').replace(/\{"type":"Point".*?\}/, corners);
+    const place = await placeWith(`file: berlin.geojsonseq, category: cafe, ${near}`, `${line}\n`);
+    await place.automate([...run, '--limit', '1']);
+    expect(await place.read('out.csv')).toContain(',Vier,way/4,52.52,13.405,0\n');
+  });
+
   test('is not resumed with another file', async () => {
     const place = await placeWith(`file: berlin.geojsonseq, category: cafe, ${near}`);
     expect((await place.automate([...run, '--max-credits', '1'])).code).toBe(5);

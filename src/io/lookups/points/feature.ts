@@ -1,6 +1,7 @@
+import { excerpt } from '../../../core/answer/response.ts';
 import { isCoordinates } from '../../../core/lookups/coordinates.ts';
 import type { FoundPoint } from '../../../core/lookups/points.ts';
-import { isObject, type JsonObject, textOf, type Value } from '../../../core/value/value.ts';
+import { isObject, type JsonObject, jsonOf, textOf, type Value } from '../../../core/value/value.ts';
 
 /** A point of a file. */
 export interface FilePoint extends FoundPoint {
@@ -8,7 +9,7 @@ export interface FilePoint extends FoundPoint {
   readonly isArea: boolean;
 }
 
-/** The point of a GeoJSON feature (RFC 7946) or of an element of Overpass; absent for one without tags or place. Throws an Error if it is neither. */
+/** The point of a GeoJSON feature (RFC 7946) or of an element of Overpass; absent for one without tags or place. Throws an Error if it is neither, or if its coordinates are no place on the earth. */
 export function filePoint(value: unknown): FilePoint | undefined {
   if (isObject(value as Value)) {
     const object = value as JsonObject;
@@ -31,7 +32,7 @@ function pointOfElement({ type, id, lat, lon, center, bounds, geometry, tags }: 
   const named = tags as JsonObject;
   const known = { id: `${textOf(type as Value)}/${textOf(id as Value)}`, isArea: false };
   const point = isObject(center as Value) ? (center as JsonObject) : { lat: lat ?? null, lon: lon ?? null };
-  if (typeof point.lat === 'number') return placed(known, named, { coordinates: [point.lon as Value, point.lat] });
+  if ((point.lat ?? null) !== null) return placed(known, named, { coordinates: [point.lon ?? null, point.lat as Value] });
   return placed(known, named, { coordinates: cornersOf(bounds, geometry) });
 }
 
@@ -52,9 +53,22 @@ function placed(known: Pick<FilePoint, 'id' | 'isArea'>, named: JsonObject, geom
     east: Number.NEGATIVE_INFINITY,
     north: Number.NEGATIVE_INFINITY,
   };
+  if (tags.length === 0) return undefined;
   widen(geometry, box);
-  const middle = { lat: (box.south + box.north) / 2, lon: (box.west + box.east) / 2 };
-  return tags.length > 0 && isCoordinates(middle) ? { ...known, ...middle, tags: Object.fromEntries(tags) } : undefined;
+  if (box.west > box.east) return undefined;
+  const middle = { lat: rounded((box.south + box.north) / 2), lon: rounded((box.west + box.east) / 2) };
+  if (!isCoordinates(middle)) throw noPosition([middle.lon, middle.lat]);
+  return { ...known, ...middle, tags: Object.fromEntries(tags) };
+}
+
+/** As exact as OpenStreetMap is, without the noise of doubles: 7 decimals, a centimetre. */
+function rounded(degrees: number): number {
+  return Number(degrees.toFixed(7));
+}
+
+function noPosition(found: Value): Error {
+  const limits = 'a longitude from -180 to 180 and a latitude from -90 to 90';
+  return new Error(`expected ${limits}, found ${excerpt(jsonOf(found), 60)}\ncoordinates are decimal degrees, WGS 84 (EPSG:4326)`);
 }
 
 interface Bounds {
@@ -64,11 +78,12 @@ interface Bounds {
   north: number;
 }
 
-/** Widens a box by a geometry, or by lists of positions within each other. */
+/** Widens a box by a geometry, or by lists of positions within each other. Throws an Error for a position that is not numbers. */
 function widen(part: Value | undefined, box: Bounds): void {
   if (Array.isArray(part)) {
     const [lon, lat] = part;
     if (typeof lon !== 'number' || typeof lat !== 'number') {
+      if (part.some((inner) => inner === null || typeof inner !== 'object')) throw noPosition(part);
       for (const inner of part) widen(inner, box);
       return;
     }
