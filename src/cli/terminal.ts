@@ -15,6 +15,8 @@ export interface Terminal {
   readonly colors: ChalkInstance;
   /** True if stderr is a terminal that can show a spinner. */
   readonly isLive: boolean;
+  /** Columns of the terminal that stdout is; absent for a file or a pipe. */
+  readonly width?: number | undefined;
   /** True if no person can be asked for a passphrase; absent if one may be there. */
   readonly isUnattended?: boolean;
   /** Holds the secrets to mask. */
@@ -33,6 +35,7 @@ export function createTerminal(): Terminal {
   const say = (text: string) => void stderr.write(`${harmless(redactor.text(text), colors)}\n`);
   return {
     colors,
+    width: stdout.isTTY ? stdout.columns || undefined : undefined,
     isLive: stderr.isTTY && !isDumb && env.CI === undefined,
     redactor,
     say,

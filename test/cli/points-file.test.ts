@@ -1,6 +1,7 @@
 import { utimes } from 'node:fs/promises';
 import { describe, expect, test } from 'vitest';
 import { readCredits, workplace } from '../helpers/cli.ts';
+import { hasTerminal, shell, unlessTerminal } from '../helpers/shell.ts';
 
 const feature = (id: string, lon: number, name: string, more: object = {}) =>
   JSON.stringify({
@@ -132,4 +133,28 @@ test('file without source: file is refused', async () => {
   });
   const { code, stderr } = await place.automate(['validate', 'flow.yaml']);
   expect([code, stderr]).toEqual([3, expect.stringContaining('expected source: file beside file')]);
+});
+
+describe.skipIf(!hasTerminal)(`a table of places${unlessTerminal}`, () => {
+  const points = 'places points --near 52.52,13.405 --category cafe --file b.geojsonseq';
+  const long = feature('n123456789012', 13.405, 'A name of fifty-five letters that no terminal has a line for', { 'addr:city': 'Berlin' });
+
+  test.each([80, 60])('fits into a terminal of %d columns, with whole ids', async (columns) => {
+    const place = await workplace({ 'b.geojsonseq': `${long}\n` });
+    for (const command of [points, 'places categories coffee shop', 'places chains target']) {
+      const { stdout } = await shell(place, `script -qec 'stty cols ${columns}; node "$AUTOMATE" ${command}' /dev/null`);
+      const lines = stdout
+        .trimEnd()
+        .split(/\r?\n/)
+        .filter((line) => !line.startsWith('data:'));
+      expect(Math.max(...lines.map(({ length }) => length))).toBeLessThanOrEqual(columns);
+      expect(stdout).toMatch(/node\/123456789012|amenity\/cafe\/coffee_shop {2}|Q1046951/);
+      if (command === points) expect(stdout).toMatch(/… +0 m/);
+    }
+  });
+
+  test('is whole in a pipe', async () => {
+    const place = await workplace({ 'b.geojsonseq': `${long}\n` });
+    expect((await place.automate(points.split(' '))).stdout).toContain('that no terminal has a line for  0 m');
+  });
 });

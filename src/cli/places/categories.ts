@@ -30,6 +30,6 @@ export async function categoriesCommand(words: string | undefined, options: Cate
       found.map((one) => ({ ...one, tags: { ...one.tags }, words: [...one.words] })),
       terminal,
     );
-  else await terminal.print(tableText([['id', 'name', 'other words'], ...rows]).join('\n'));
+  else await terminal.print(tableText([['id', 'name', 'other words'], ...rows], { width: terminal.width, cut: [1, 2] }).join('\n'));
   return exitCodes.success;
 }

@@ -28,7 +28,10 @@ export async function chainsCommand(name: string, options: ChainsOptions, termin
       found.map((chain) => ({ ...chain, countries: [...chain.countries] })),
       terminal,
     );
-  else await terminal.print(tableText([['name', 'id', 'category', 'countries', 'score'], ...found.map(chainCells)]).join('\n'));
+  else {
+    const rows = [['name', 'id', 'category', 'countries', 'score'], ...found.map(chainCells)];
+    await terminal.print(tableText(rows, { width: terminal.width, cut: [0, 3] }).join('\n'));
+  }
   return exitCodes.success;
 }
 

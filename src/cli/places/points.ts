@@ -40,11 +40,11 @@ export async function pointsCommand(options: PointsOptions, terminal: Terminal):
   }
   if (options.json) await printJson(document, terminal);
   else if (options.geojson) await printJson(featuresOf(document), terminal);
-  else await terminal.print(pointsText(document));
+  else await terminal.print(pointsText(document, terminal.width));
   return exitCodes.success;
 }
 
-function pointsText(document: LookupDocument): string {
+function pointsText(document: LookupDocument, width: number | undefined): string {
   const rows = pointsIn(document).map(({ name, distance_m: metres, category, street, housenumber, city, id }) => [
     textOf(name ?? ''),
     `${formatCount(Number(metres))} m`,
@@ -61,9 +61,8 @@ function pointsText(document: LookupDocument): string {
     textOf(id ?? ''),
   ]);
   const more = document.truncated ? [`there are more than ${counted(Number(document.count), 'point')}; --limit shows more`] : [];
-  return [...tableText([['name', 'distance', 'category', 'address', 'id'], ...rows]), '', ...more, `data: ${document.attribution}`].join(
-    '\n',
-  );
+  const table = tableText([['name', 'distance', 'category', 'address', 'id'], ...rows], { width, cut: [0, 3] });
+  return [...table, '', ...more, `data: ${document.attribution}`].join('\n');
 }
 
 function pointsIn({ points }: LookupDocument): JsonObject[] {
