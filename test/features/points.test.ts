@@ -256,11 +256,11 @@ describe('an answer without points', () => {
       'the server says: runtime error: out of memory',
     ],
     ['a list', { body: [] }, 'answer', 'expected an object with elements'],
-    ['a page with 200', { headers: { 'content-type': 'text/html' }, body: '<html>busy</html>' }, 'parse', ''],
+    ['a page with 200', { headers: { 'content-type': 'text/html' }, body: '<html>busy</html>' }, 'parse', /busy<\/html>$/],
     ['a body that is cut off', { body: '{"elements": [{"type": "no' }, 'parse', ''],
   ])('such as %s fails the record', async (_, answer, kind, message) => {
     const { failures, requests } = await run(`category: amenity/cafe, ${near}`, [here], { http: () => answer });
-    expect(failures).toMatchObject([{ class: kind, message: expect.stringContaining(message) }]);
+    expect(failures).toMatchObject([{ class: kind, message: expect.stringMatching(message) }]);
     expect(requests).toHaveLength(1);
   });
 

@@ -94,11 +94,14 @@ describe('the Accept header', () => {
     expect(await accepted(more)).toEqual(expected);
   });
 
-  test('is named by the failure of an answer that is not JSON', async () => {
+  test('is named by the failure of an answer that is not JSON, unless the request asked for JSON first', async () => {
     const answer = { headers: { 'content-type': 'application/xml' }, body: '<xml/>' };
-    expect((await answered('map: [a]', answer)).failures).toMatchObject([
-      { class: 'parse', message: 'expected JSON, found application/xml: <xml/>\nask for JSON: headers: { Accept: application/json }' },
+    const message = 'expected JSON, found application/xml: <xml/>';
+    const advice = 'ask for JSON: headers: { Accept: application/json }';
+    expect((await answered('map: [a], headers: { accept: "*/*" }', answer)).failures).toMatchObject([
+      { class: 'parse', message: `${message}\n${advice}` },
     ]);
+    expect((await answered('map: [a]', answer)).failures).toMatchObject([{ class: 'parse', message }]);
     const broken = { headers: { 'content-type': 'application/json' }, body: '{' };
     expect((await answered('map: [a]', broken)).failures).toMatchObject([{ message: 'expected JSON, found application/json: {' }]);
   });

@@ -66,6 +66,13 @@ async function reportTogether(flow: string, checks: readonly (() => unknown)[]):
   }
   const [first] = errors;
   if (!first) return;
-  const problems = inOrder(errors.flatMap((error) => error.problems));
+  const ofFlow = errors.filter(({ kind }) => kind !== 'credential').flatMap((error) => error.problems);
+  // Where an option is wrong, nobody knows which credential is meant.
+  const ofCredentials = errors
+    .filter(({ kind }) => kind === 'credential')
+    .flatMap((error) =>
+      error.problems.filter(({ line, column }) => !ofFlow.some((other) => other.line === line && other.column === column)),
+    );
+  const problems = inOrder([...ofFlow, ...ofCredentials]);
   throw new FlowError(flow, problems, errors.every(({ kind }) => kind === 'credential') ? 'credential' : 'flow');
 }

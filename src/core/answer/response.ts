@@ -61,8 +61,7 @@ function notJson(response: HttpResponse, text: string, reason = ''): never {
     throw new Failure('network', `the connection closed in the middle of the JSON, ${found}${goesOn}`, { status, retryable: true });
   }
   const tooDeep = reason.startsWith('nested') ? ` ${reason}` : '';
-  const wayOut = announcesJson(response, 'auto') ? '' : '\nask for JSON: headers: { Accept: application/json }';
-  throw new Failure('parse', `expected JSON${secondValue(text, reason)}, found ${found}${tooDeep}${wayOut}`, { status });
+  throw new Failure('parse', `expected JSON${secondValue(text, reason)}, found ${found}${tooDeep}`, { status });
 }
 
 /** True if JSON.parse failed only at the end of the text. */

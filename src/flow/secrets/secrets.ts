@@ -90,6 +90,8 @@ function foundIn(names: readonly string[], text: string, isNamed: NameRule): Car
   const found = namedIn(names, text, isNamed);
   if (found.length > 0) return found;
   const name = names.at(-1) ?? '';
+  // The option takes names only: its own check refuses a secret.
+  if (name === 'credential' && !isData(names)) return [];
   const isSent = isUrl(name) || names.includes('headers') || isData(names);
   if (!holdsToken(text) && !(isSent && (isSigned(text) || holdsLogin(text)))) return [];
   return [{ found: `the value of "${name}"`, carrier: carrierOf(names, text) }];

@@ -29,13 +29,34 @@ export function answerReader(options: HttpOptions, parts: ReadParts): CallPolicy
   const { rules } = parts;
   return (response: HttpResponse, request?: HttpRequest, record?: Fields): HttpAnswer => {
     if (!matches(options.success, response.status)) throw notSuccess(options, response, request, rules);
-    const read = () => httpAnswer(response, neededBody(options, parts, response));
+    const read = () =>
+      httpAnswer(
+        response,
+        advised(request, response, () => neededBody(options, parts, response)),
+      );
     return rules ? ruledAnswer(rules, { read, readPartly: () => partOf(rules, options, response), record }) : read();
   };
 }
 
 function httpAnswer(response: HttpResponse, body: Value | undefined): HttpAnswer {
   return { status: response.status, header: response.header, body, response };
+}
+
+/** Adds to the failure of an answer that is no JSON that its request has not asked for JSON. */
+function advised<Body>(request: HttpRequest | undefined, response: HttpResponse, read: () => Body): Body {
+  try {
+    return read();
+  } catch (error) {
+    const isOther = error instanceof Failure && error.message.startsWith('expected JSON') && !announcesJson(response, 'auto');
+    if (!isOther || !request || asksForJson(request)) throw error;
+    throw error.withMessage(`${error.message}\nask for JSON: headers: { Accept: application/json }`);
+  }
+}
+
+/** True if a request asks for JSON first. */
+function asksForJson({ headers }: HttpRequest): boolean {
+  const accept = Object.entries(headers).find(([name]) => name.toLowerCase() === 'accept')?.[1] ?? '';
+  return /^\s*application\/(?:[\w.-]+\+)?json\b/i.test(accept);
 }
 
 /** The answer as the rules see it if its body cannot be read as the node needs it. */

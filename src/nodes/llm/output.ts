@@ -5,17 +5,25 @@ import { dictionary, membersOf } from '../../core/value/dictionary.ts';
 import { parseJson } from '../../core/value/json.ts';
 import { isObject, type JsonObject, type Value } from '../../core/value/value.ts';
 
-const member = z
-  .strictObject({
-    type: z.enum(['string', 'number', 'integer', 'boolean', 'list']).optional().describe('default string; list is a list of texts'),
+const types = ['string', 'number', 'integer', 'boolean', 'list'] as const;
+
+const shape = z.strictObject(
+  {
+    type: z.enum(types).optional().describe('default string; list is a list of texts'),
     enum: z.array(z.string()).min(1).optional().describe('the texts that it may be'),
     optional: z.boolean().optional().describe('true if it may be null'),
     description: z.string().optional().describe('what the model is told about it'),
-  })
-  .refine(({ type, enum: values }) => type === undefined || values === undefined || type === 'string', {
-    error: 'expected type or enum: the values of an enum are texts',
-    path: ['type'],
-  });
+  },
+  {
+    error: ({ code, input }) =>
+      code === 'invalid_type' ? `expected a mapping such as { type: ${types.find((type) => type === input) ?? 'string'} }` : undefined,
+  },
+);
+
+const member = shape.refine(({ type, enum: values }) => type === undefined || values === undefined || type === 'string', {
+  error: 'expected type or enum: the values of an enum are texts',
+  path: ['type'],
+});
 
 /** The short form of a JSON Schema: the properties of the answer. */
 export const output = dictionary(fieldName, member);

@@ -120,7 +120,7 @@ export function quietText(tally: Tally, facts: SummaryFacts, colors: ChalkInstan
   return [
     headline(tally, facts, colors),
     ...(tally.stopReason === undefined ? [] : [`  reason: ${tally.stopReason}`]),
-    ...sortedGroups(tally).map((group) => `  ${groupName(group)}  record ${group.firstRecords[0]}  ${messageText(group.message)}`),
+    ...sortedGroups(tally).flatMap((group) => messageLines(`  ${groupName(group)}  record ${group.firstRecords[0]}  `, group.message)),
     ...(facts.unchanged === undefined ? [] : fileLines(tally, facts)),
     ...facts.next.map((step) => stepText(step, colors)),
   ].join('\n');
@@ -206,19 +206,20 @@ function failureText(group: FailureGroup, width: number, colors: ChalkInstance):
   const records = `${group.count === 1 ? 'record' : 'records'} ${group.firstRecords.join(', ')}${more}`;
   const line = `    ${groupName(group).padEnd(width)}  ${formatCount(group.count)} x  ${colors.dim(records)}`;
   const shown = frequentMessages(group);
-  if (group.messages.size === 1) return [`${line}  ${messageText(group.message)}`];
+  if (group.messages.size === 1) return messageLines(`${line}  `, group.message);
   const others = group.count - shown.reduce((sum, [, times]) => sum + times, 0);
   return [
     line,
-    ...shown.map(([message, times]) => `      ${formatCount(times)} x  ${messageText(message)}`),
+    ...shown.flatMap(([message, times]) => messageLines(`      ${formatCount(times)} x  `, message)),
     ...(others > 0 ? [`      ${formatCount(others)} x  other messages`] : []),
   ];
 }
 
-/** Cuts a long reason, but keeps the advice, which is on lines of its own. */
-function messageText(message: string): string {
+/** A message after the beginning of its line. A long reason is cut; its advice is on a line of its own. */
+function messageLines(beginning: string, message: string): string[] {
   const [reason = '', ...advice] = message.split('\n');
-  return onOneLine([excerpt(reason, 160), excerpt(onOneLine(advice.join('\n')), 160)].join('\n'));
+  const text = excerpt(onOneLine(advice.join('\n')), 160);
+  return [beginning + excerpt(reason, 160), ...(text === '' ? [] : [`        ${text}`])];
 }
 
 /** The most frequent messages of a group, with their counts. */
