@@ -70,6 +70,14 @@ describe('what reaches the server', () => {
     expect(run.stderr).toContain('openai-api-key');
   });
 
+  test('a key in the place of the name of its credential is the only problem', async () => {
+    const key = 'sk_live_4eC39HqLyjWDarjtT1zdp7dc';
+    const place = await workplace({ 'flow.yaml': flow('provider: openai').replace('none', key) });
+    const { code, stderr } = await place.automate(['validate', 'flow.yaml']);
+    expect([code, stderr]).toEqual([3, expect.stringMatching(/^flow.yaml:4:17: expected the name of a credential.*\n.*\n.*\n1 problem/)]);
+    expect(stderr).not.toContain(key);
+  });
+
   test('a connection gives server, credential and headers', async () => {
     const server = await httpServer((_request, response) => json(response, { message: { content: '{"kind":"a"}' } }));
     const connection = `connections: { box: { type: http, base_url: ${server.origin}/sub, auth: { type: bearer, credential: box }, headers: { X-Team: sales } } }`;

@@ -48,6 +48,9 @@ Target  Q7685854  shop/department_store  AU         1.00
 
   test.each([
     [['chains'], "missing required argument 'words'"],
+    [['chains', ' '], 'expected a name, found " "'],
+    [['categories', ''], 'expected words, found ""'],
+    [['categories', 'a', '--language', 'xx'], '--language: expected a language such as de, found "xx"'],
     [['chains', 'a', '--limit', '0'], '--limit'],
     [['chains', 'a', '--country', 'Narnia'], '--country: expected a country code such as DE (ISO 3166-1 alpha-2), found "Narnia"'],
     [['chains', 'a', '--category', 'spa'], 'choose one of shop/beauty, leisure/hot_tub'],

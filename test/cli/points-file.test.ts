@@ -119,6 +119,20 @@ describe('places with source: file', () => {
     expect((await readCredits(place)).spent).toBe(1);
   });
 
+  test('is named by test-request, and --curl', async () => {
+    const place = await placeWith(`file: berlin.geojsonseq, category: cafe, ${near}`);
+    const args = ['test-request', 'flow.yaml', '--in', 'rows.csv'];
+    expect((await place.automate(args)).stdout).toMatch(/^a file\nlookup: points\nfile: berlin\.geojsonseq\n/);
+    const { code, stderr } = await place.automate([...args, '--curl']);
+    expect([code, stderr]).toEqual([2, expect.stringContaining('is answered by the file berlin.geojsonseq, and sends nothing')]);
+  });
+
+  test('is missed by validate', async () => {
+    const place = await workplace({ 'flow.yaml': flow(`file: berlin.geojsonseq, category: cafe, ${near}`) });
+    const { code, stderr } = await place.automate(['validate', 'flow.yaml']);
+    expect([code, stderr]).toEqual([6, expect.stringContaining('berlin.geojsonseq: expected a file, found none of this name')]);
+  });
+
   test('is what --file of automate places points asks', async () => {
     const place = await workplace({ 'b.geojsonseq': berlin });
     const args = ['places', 'points', '--near', '52.52,13.405', '--category', 'cafe', '--file', 'b.geojsonseq'];

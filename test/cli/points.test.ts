@@ -44,7 +44,7 @@ describe('automate places points', () => {
   });
 
   test.each([
-    [['--category', 'cafe', '--near', '0,0'], 4, 'no such point within 1km'],
+    [['--category', 'cafe', '--near', '0,0'], 4, 'no point of the category "cafe" within 1 km of 0,0'],
     [['--chain', 'Smith & Sons Plumbing'], 4, 'no chain is called "Smith & Sons Plumbing"'],
     [['--category', 'xyzzy'], 2, 'no category is called "xyzzy"'],
     [['--category', 'cafe', '--near', '52,5'], 4, ''],

@@ -150,6 +150,7 @@ describe('the options of geocode', () => {
       '1:48 expected a text with {{field}}, or decimal degrees, found a list',
     ],
     ['point: { lat: 1, lon: 2 }, max_distance: far', '1:67 expected a distance such as 250m, 5km or 2mi, found "far"'],
+    ['address: a, max_distance: 5km', '1:52 max_distance goes with point, which finds the nearest place'],
   ])('%s is refused', (options, ...problems) => {
     expect(flowProblems(flow(options)).map(onOneLine)).toEqual(problems);
   });

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import type { FakeAnswer } from '../helpers/fake-answer.ts';
-import { flowProblems } from '../helpers/flow-problems.ts';
+import { flowProblems, onOneLine } from '../helpers/flow-problems.ts';
 import { inTurn } from '../helpers/paging.ts';
 import { type FlowOptions, type GivenRecord, runFlow } from '../helpers/run-flow.ts';
 
@@ -288,8 +288,23 @@ describe('the flow', () => {
     ['provider: anthropic, prompt: x, seed: 1', 'anthropic has no seed'],
     ['provider: openai, prompt: x, output: { a: {} }, schema: { type: object }', 'expected output or schema, found both'],
     ['provider: openai, prompt: x, base_url: "http://llm.example.com"', 'http'],
+    ['provider: openai, prompt: x, output: { tags: list }', 'expected a mapping such as { type: list }, found'],
+    ['provider: openai, prompt: x, output: { tags: [a] }', 'expected a mapping such as { type: string }, found a list'],
     ['provider: openai, prompt: x, output: { a: { type: date } }', 'expected string, number, integer, boolean or list, found'],
   ])('with %s has a problem', async (options, message) => {
     expect(JSON.stringify(await flowProblems(node(options)))).toContain(message);
   });
+
+  test('with a key in the place of the name of a credential has one problem, which does not advise auth', async () => {
+    const key = 'sk_live_4eC39HqLyjWDarjtT1zdp7dc';
+    const problems = flowProblems(node(`provider: openai, prompt: x, credential: ${key}`));
+    expect(problems.map(onOneLine)).toEqual(['2:69 expected the name of a credential, found what looks like the secret itself']);
+    expect(JSON.stringify(problems)).not.toContain(key);
+  });
+});
+
+test('only the paths of the own map are counted', async () => {
+  const counted = async (map: string) => (await asked(`prompt: x${map}`, [said('x')])).events.filter(({ type }) => type === 'mapped');
+  expect(await counted('')).toEqual([]);
+  expect(await counted(', map: { a: text }')).toMatchObject([{ paths: ['text'], found: [true] }]);
 });

@@ -1,5 +1,8 @@
 import { describe, expect, test } from 'vitest';
+import { categoryLanguages } from '../../src/core/lookups/category.ts';
 import type { LookupDocument, LookupRequest, Lookups } from '../../src/core/lookups/lookup.ts';
+import { readData } from '../../src/io/lookups/data.ts';
+import { dataFolder } from '../helpers/data-folder.ts';
 import { flowProblems, onOneLine, planFor } from '../helpers/flow-problems.ts';
 import { type FlowOptions, runFlow } from '../helpers/run-flow.ts';
 
@@ -138,10 +141,20 @@ describe('the options of a lookup', () => {
     ['lookup: category', '2:29 lookup: category needs the option "words"'],
     ['lookup: chain, name: a, words: b', '2:52 "words" is an option of lookup: category, not of lookup: chain'],
     ['lookup: chain, name: a, min_score: 0.4', '2:56 expected a score from 0.5 to 1'],
+    ['lookup: category, words: a, language: xx', '2:59 expected a language such as de, found "xx"'],
     ['lookup: chain, name: a, country: XX', '2:54 expected a country code such as DE (ISO 3166-1 alpha-2), found "XX"'],
     ['lookup: chain, name: a, no_match: drop', '2:55 expected keep or reject, found "drop"'],
   ])('%s is refused', (options, problem) => {
     expect(problems(options)).toContain(problem);
+  });
+
+  test('take a language with a region', () => {
+    expect(problems('lookup: category, words: a, language: de-AT')).toEqual([]);
+  });
+
+  test('name the languages that there are', async () => {
+    const { languages } = await readData<{ languages: string[] }>(dataFolder, 'categories');
+    expect(categoryLanguages).toEqual([...languages].sort());
   });
 
   test('refuse a connection, as no server is asked', () => {

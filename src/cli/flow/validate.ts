@@ -1,6 +1,8 @@
+import { stat } from 'node:fs/promises';
 import { FlowError } from '../../core/failure.ts';
-import { allSteps, type CredentialUse } from '../../core/plan.ts';
+import { allSteps, type CredentialUse, dataFilesOf } from '../../core/plan.ts';
 import { inOrder } from '../../flow/plan.ts';
+import { readError } from '../../io/records/readers/input.ts';
 import { exitCodes } from '../exit.ts';
 import { columnsOf, hasTextCells, type InputFields, withToldFormat } from '../input-options.ts';
 import { counted } from '../show/number.ts';
@@ -20,6 +22,7 @@ export async function validateCommand(flow: string, given: ValidateOptions, term
     throw error;
   });
   if (read?.error !== undefined) throw read.error;
+  for (const file of dataFilesOf(plan)) await stat(file).catch((error) => Promise.reject(readError(file, error)));
   printWarnings(plan, flow, terminal, read?.columns);
   if (read?.firstFields) printUnknownFields(plan, flow, terminal, read.firstFields);
   await reportTogether(flow, [

@@ -1,11 +1,13 @@
 import { excerpt } from '../../core/answer/response.ts';
+import { AutomateError } from '../../core/failure.ts';
+import { noLanguage } from '../../core/lookups/category.ts';
 import { loadCategoryList } from '../../io/lookups/categories/categories.ts';
 import { exitCodes } from '../exit.ts';
 import { dataFolder } from '../notices/data-folder.ts';
 import { printJson } from '../show/print-json.ts';
 import { tableText } from '../show/structure.ts';
 import type { Terminal } from '../terminal.ts';
-import { notFound } from './not-found.ts';
+import { notFound, refuseBlank } from './not-found.ts';
 
 /** The options of `automate places categories`. */
 interface CategoriesOptions {
@@ -21,6 +23,9 @@ const maxWords = 60;
 
 /** Prints the categories that words may mean; without words, all of them. Returns the exit code. */
 export async function categoriesCommand(words: string | undefined, options: CategoriesOptions, terminal: Terminal): Promise<number> {
+  const wrong = options.language === undefined ? undefined : noLanguage(options.language);
+  if (wrong !== undefined) throw new AutomateError('usage', `--language: ${wrong}`);
+  if (words !== undefined) refuseBlank('words', words);
   const all = (await loadCategoryList(dataFolder))(words, options.language);
   const found = words === undefined ? all : all.slice(0, maxShown);
   if (found.length === 0) return notFound('category', words ?? '', options, terminal);

@@ -7,7 +7,7 @@ import { dataFolder } from '../notices/data-folder.ts';
 import { printJson } from '../show/print-json.ts';
 import { tableText } from '../show/structure.ts';
 import type { Terminal } from '../terminal.ts';
-import { notFound } from './not-found.ts';
+import { notFound, refuseBlank } from './not-found.ts';
 
 /** The options of `automate places chains`. */
 interface ChainsOptions {
@@ -19,6 +19,7 @@ interface ChainsOptions {
 
 /** Prints the chains that a name may mean. Returns the exit code. */
 export async function chainsCommand(name: string, options: ChainsOptions, terminal: Terminal): Promise<number> {
+  refuseBlank('a name', name);
   const country = options.country === undefined ? undefined : countryOf(options.country);
   const category = options.category === undefined ? undefined : await categoryOf(options.category);
   const found = (await loadChainSearch(dataFolder))({ name, country, category }).slice(0, options.limit);

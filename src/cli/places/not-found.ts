@@ -1,3 +1,4 @@
+import { AutomateError } from '../../core/failure.ts';
 import { exitCodes } from '../exit.ts';
 import { printJson } from '../show/print-json.ts';
 import type { Terminal } from '../terminal.ts';
@@ -7,4 +8,9 @@ export async function notFound(what: string, words: string, { json }: { readonly
   if (json) await printJson([], terminal);
   terminal.say(`no ${what} fits "${words}"`);
   return exitCodes.someFailed;
+}
+
+/** Throws an AutomateError (`usage`) for a text without a letter or digit. */
+export function refuseBlank(what: string, text: string): void {
+  if (!/[\p{L}\p{N}]/u.test(text)) throw new AutomateError('usage', `expected ${what}, found ${JSON.stringify(text)}`);
 }

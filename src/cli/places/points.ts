@@ -35,13 +35,19 @@ export async function pointsCommand(options: PointsOptions, terminal: Terminal):
     return exitCodes.someFailed;
   }
   if (!document.match) {
-    terminal.say(document.count === null ? `no chain is called ${JSON.stringify(chain)}` : `no such point within ${radius}`);
+    terminal.say(document.count === null ? `no chain is called ${JSON.stringify(chain)}` : noPointText(options));
     return exitCodes.someFailed;
   }
   if (options.json) await printJson(document, terminal);
   else if (options.geojson) await printJson(featuresOf(document), terminal);
   else await terminal.print(pointsText(document, terminal.width));
   return exitCodes.success;
+}
+
+function noPointText({ category, chain, radius, near }: PointsOptions): string {
+  const ofCategory = category === undefined ? '' : ` of the category ${JSON.stringify(category)}`;
+  const ofChain = chain === undefined ? '' : ` of the chain ${JSON.stringify(chain)}`;
+  return `no point${ofCategory}${ofChain} within ${radius.replace(/(\d)(?=[a-z])/, '$1 ')} of ${near}`;
 }
 
 function pointsText(document: LookupDocument, width: number | undefined): string {

@@ -5,7 +5,7 @@ import type { Failure } from '../../core/failure.ts';
 import type { HttpRequest } from '../../core/ports.ts';
 import type { Fields } from '../../core/record.ts';
 import { textOf, type Value } from '../../core/value/value.ts';
-import { curlText, embedded, lookupQuestion, requestText } from './request.ts';
+import { curlText, lookupQuestion, requestText, sourceOf } from './request.ts';
 import { structureOf, tableText } from './structure.ts';
 
 /** One request of a flow, and its answer or failure. */
@@ -100,7 +100,7 @@ function authTypes(auth: HttpRequest['auth']): Value {
 /** A request as JSON, without its secrets. */
 export function requestValue(request: ActionRequest): Value {
   if ('kind' in request) {
-    if (request.kind === 'lookup') return { source: embedded, lookup: request.lookup, query: lookupQuestion(request) };
+    if (request.kind === 'lookup') return { source: sourceOf(request), lookup: request.lookup, query: lookupQuestion(request) };
     return { connection: request.connection.name, tool: request.tool, arguments: request.arguments };
   }
   const { method, origin, path, headers, auth, body } = request;

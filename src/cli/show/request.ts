@@ -16,11 +16,16 @@ export function requestText(request: ActionRequest): string[] {
 
 function lookupText(request: LookupRequest): string[] {
   const query = Object.entries(lookupQuestion(request)).map(([name, value]) => `${name}: ${textOf(value)}`);
-  return [embedded, `lookup: ${request.lookup}`, ...query];
+  return [sourceOf(request), `lookup: ${request.lookup}`, ...query];
 }
 
 /** Stands in the place of a request that no server gets. */
 export const embedded = 'embedded data';
+
+/** The data that answer a lookup. */
+export function sourceOf(request: LookupRequest): string {
+  return request.lookup === 'points' ? 'a file' : embedded;
+}
 
 /** The question of a lookup, under the names of the node's options. */
 export function lookupQuestion({ query }: LookupRequest): Record<string, Value> {

@@ -11,7 +11,7 @@ import { hasTextCells, isTable, openInput, withToldFormat } from '../input-optio
 import { creditsText } from '../show/number.ts';
 import { type Preview, previewText, previewValue } from '../show/preview.ts';
 import { printJson } from '../show/print-json.ts';
-import { curlNotes } from '../show/request.ts';
+import { curlNotes, embedded } from '../show/request.ts';
 import type { Terminal } from '../terminal.ts';
 import { previewRecord } from './preview-record.ts';
 import type { TestRequestOptions } from './test-request-options.ts';
@@ -47,7 +47,8 @@ async function show(preview: Preview, action: Action, { json, curl = false }: Te
 }
 
 function refuseCurl({ id, node: { action } }: Step): void {
-  const reason = action?.tool ? 'calls a tool, in a session that curl does not have' : 'is answered by embedded data, and sends nothing';
+  const source = action?.dataFile === undefined ? embedded : `the file ${action.dataFile}`;
+  const reason = action?.tool ? 'calls a tool, in a session that curl does not have' : `is answered by ${source}, and sends nothing`;
   if (action?.tool || action?.isEmbedded)
     throw new AutomateError('usage', `--curl shows HTTP requests; "${id}" ${reason}\nleave --curl out, or take --json`);
 }

@@ -1,3 +1,14 @@
+/** The languages in which categories have names. */
+export const categoryLanguages: readonly string[] = 'ar ca cs da de el en es fi fr he hr hu it ja ko nl no pl pt ru sv tr uk vi zh'.split(
+  ' ',
+);
+
+/** The message for a language without names of categories; absent for another, also with a region, such as de-AT. */
+export function noLanguage(text: string): string | undefined {
+  if (categoryLanguages.includes(text.trim().toLowerCase().split(/[-_]/)[0] ?? '')) return undefined;
+  return `expected a language such as de, found ${JSON.stringify(text)}\nthere are ${categoryLanguages.join(', ')}`;
+}
+
 /** A question for a category. */
 export interface CategoryQuery {
   /** Words of any language, or the id of a category. */

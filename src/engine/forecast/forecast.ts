@@ -38,7 +38,7 @@ export interface Forecast {
   readonly time: Duration | undefined;
   /** Absent if no node asks a language model. */
   readonly tokens: Tokens | undefined;
-  /** The first requests. */
+  /** The first requests, without those whose answers others have brought. */
   readonly requests: readonly ActionRequest[];
 }
 
@@ -141,10 +141,10 @@ export class Forecaster implements WalkListener {
     const index = this.#indexes.get(step) as number;
     this.#firstCalls[index] = (this.#firstCalls[index] as number) + 1;
     this.#groups[index]?.add(fields);
-    this.#questions[index]?.add(request, fields);
+    const isNew = this.#questions[index]?.add(request, fields) ?? true;
     this.#demand.add(request);
     this.#tokens.add(index, fields);
-    if (this.#requests.length < this.#settings.maxRequests) this.#requests.push(request);
+    if (isNew && this.#requests.length < this.#settings.maxRequests) this.#requests.push(request);
     return this.#probes.of(index)?.isExact ? undefined : this.#probes.run(index, fields);
   }
 

@@ -21,11 +21,13 @@ export class Questions {
     return action?.cache && action.batchSize === undefined ? new Questions(action.cache.key) : undefined;
   }
 
-  add(request: ActionRequest, fields: Fields): void {
+  /** Returns false if the same request was added before. */
+  add(request: ActionRequest, fields: Fields): boolean {
     const key = fingerprint(this.#keyOf(request, fields));
-    if (this.#keys.has(key)) return;
+    if (this.#keys.has(key)) return false;
     if (this.#keys.size < maxKeys) this.#keys.add(key);
     else this.#others++;
+    return true;
   }
 
   /** Number of different ones. */

@@ -27,6 +27,9 @@ export function questionTemplate(options: GeocodeOptions, context: BuildContext)
     context.problem([], address === undefined ? 'expected an address or a point' : 'expected an address or a point, found both');
     return undefined;
   }
+  if (options.max_distance !== undefined && !point) {
+    context.problem(['max_distance'], 'max_distance goes with point, which finds the nearest place\nleave it out with address');
+  }
   const countries = countriesTemplate(country, context);
   const render = point ? pointTemplate(point, countries, options) : addressTemplate(address ?? '', countries);
   const reads = [

@@ -1,14 +1,18 @@
+import { noLanguage } from '../../core/lookups/category.ts';
 import type { LookupAnswer } from '../../core/lookups/lookup.ts';
-import { textTemplate } from '../../core/template/template.ts';
+import type { BuildContext } from '../../core/node.ts';
+import { referencedFields, textTemplate } from '../../core/template/template.ts';
 import { usesWithin } from '../http/request-template.ts';
 import type { Lookup } from '../lookup-node.ts';
 import { refuseLong } from './chain.ts';
 import type { PlacesOptions } from './places-options.ts';
 
 /** `lookup: category`: the category that words mean. */
-export function categoryLookup({ words = '', language = '', min_score: minScore = 0.7 }: PlacesOptions): Lookup {
+export function categoryLookup({ words = '', language, min_score: minScore = 0.7 }: PlacesOptions, context: BuildContext): Lookup {
+  const wrong = language === undefined || referencedFields(language).length > 0 ? undefined : noLanguage(language);
+  if (wrong !== undefined) context.problem(['language'], wrong);
   const wordsOf = textTemplate(words);
-  const languageOf = textTemplate(language);
+  const languageOf = textTemplate(language ?? '');
   return {
     label: 'category',
     sources: ['id-tagging-schema'],

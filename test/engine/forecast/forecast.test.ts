@@ -234,3 +234,9 @@ describe('the tokens of a forecast', () => {
     expect((await forecast(`nodes: [{ type: http, url: "${api}/" }]`, [{}])).tokens).toBeUndefined();
   });
 });
+
+test('a request that is sent once is shown once', async () => {
+  const flow = `nodes: [{ type: http, url: "${api}/{{n}}", cache: 1h }]`;
+  const { requests } = await forecast(flow, [{ n: 1 }, { n: 1 }, { n: 2 }, { n: 1 }, { n: 3 }, { n: 4 }]);
+  expect(requests.map((request) => 'path' in request && request.path)).toEqual(['/1', '/2', '/3']);
+});

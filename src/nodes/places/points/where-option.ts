@@ -27,7 +27,8 @@ export function whereTemplate({ near, area }: PlacesOptions, context: BuildConte
 function nearTemplate({ lat, lon, radius }: NonNullable<PlacesOptions['near']>, context: BuildContext): WhereTemplate {
   const [latOf, lonOf, radiusOf] = [lat, lon, radius].map((text) => textTemplate(String(text))) as [Text, Text, Text];
   if (isLiteral(radius)) reportWrong(context, ['near', 'radius'], () => metresOf(radius));
-  if (isLiteral(lat) && isLiteral(lon)) reportWrong(context, ['near'], () => readCoordinates(String(lat), String(lon)));
+  if (isLiteral(lat)) reportWrong(context, ['near', 'lat'], () => readCoordinates(String(lat), '0'));
+  if (isLiteral(lon)) reportWrong(context, ['near', 'lon'], () => readCoordinates('0', String(lon)));
   return (fields) => {
     const [lat, lon] = [latOf(fields), lonOf(fields)];
     if (lat.trim() === '' && lon.trim() === '') return undefined;
