@@ -47,7 +47,7 @@ export interface Lookup {
   readonly batch?: LookupBatch | undefined;
   /** Requests after the first, each with a part of the answer; absent for none. */
   readonly further?: { readonly count: number; prepare(fields: Fields): readonly ActionRequest[] };
-  /** The document for a request whose chain nobody knows: nothing is asked. Absent if no request names a chain. */
+  /** The document for a request whose chain is unknown: nothing is asked. Absent if no request names a chain. */
   readonly unknownChain?: LookupDocument;
   /** The answer document, or its part. Throws a Failure. */
   document(response: ActionResponse, request: ActionRequest | undefined, record: Fields | undefined): LookupDocument;

@@ -1,5 +1,5 @@
 import { stat } from 'node:fs/promises';
-import { FlowError } from '../../core/failure.ts';
+import { FlowError, type Problem } from '../../core/failure.ts';
 import { allSteps, type CredentialUse, dataFilesOf } from '../../core/plan.ts';
 import { inOrder } from '../../flow/plan.ts';
 import { readError } from '../../io/records/readers/input.ts';
@@ -69,13 +69,20 @@ async function reportTogether(flow: string, checks: readonly (() => unknown)[]):
   }
   const [first] = errors;
   if (!first) return;
-  const ofFlow = errors.filter(({ kind }) => kind !== 'credential').flatMap((error) => error.problems);
-  // Where an option is wrong, nobody knows which credential is meant.
-  const ofCredentials = errors
-    .filter(({ kind }) => kind === 'credential')
-    .flatMap((error) =>
-      error.problems.filter(({ line, column }) => !ofFlow.some((other) => other.line === line && other.column === column)),
-    );
+  const ofFlow = problemsIn(errors.filter(({ kind }) => kind !== 'credential'));
+  // Where an option is wrong, the credential that is meant is not known.
+  const ofCredentials = problemsIn(errors.filter(({ kind }) => kind === 'credential')).filter(
+    (one) => !ofFlow.some((other) => isAt(one, other)),
+  );
   const problems = inOrder([...ofFlow, ...ofCredentials]);
   throw new FlowError(flow, problems, errors.every(({ kind }) => kind === 'credential') ? 'credential' : 'flow');
+}
+
+function problemsIn(errors: readonly FlowError[]): Problem[] {
+  return errors.flatMap(({ problems }) => problems);
+}
+
+/** True for two problems at one place. */
+function isAt(one: Problem, other: Problem): boolean {
+  return one.line === other.line && one.column === other.column;
 }

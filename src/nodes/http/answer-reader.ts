@@ -29,11 +29,7 @@ export function answerReader(options: HttpOptions, parts: ReadParts): CallPolicy
   const { rules } = parts;
   return (response: HttpResponse, request?: HttpRequest, record?: Fields): HttpAnswer => {
     if (!matches(options.success, response.status)) throw notSuccess(options, response, request, rules);
-    const read = () =>
-      httpAnswer(
-        response,
-        advised(request, response, () => neededBody(options, parts, response)),
-      );
+    const read = () => httpAnswer(response, readOrAdvise(options, parts, response, request));
     return rules ? ruledAnswer(rules, { read, readPartly: () => partOf(rules, options, response), record }) : read();
   };
 }
@@ -42,14 +38,15 @@ function httpAnswer(response: HttpResponse, body: Value | undefined): HttpAnswer
   return { status: response.status, header: response.header, body, response };
 }
 
-/** Adds to the failure of an answer that is no JSON that its request has not asked for JSON. */
-function advised<Body>(request: HttpRequest | undefined, response: HttpResponse, read: () => Body): Body {
+/** Reads a body. If it is no JSON, and its request has not asked for JSON, the failure says how to. */
+function readOrAdvise(options: HttpOptions, parts: ReadParts, response: HttpResponse, request: HttpRequest | undefined): Value | undefined {
   try {
-    return read();
+    return neededBody(options, parts, response);
   } catch (error) {
     const isOther = error instanceof Failure && error.message.startsWith('expected JSON') && !announcesJson(response, 'auto');
     if (!isOther || !request || asksForJson(request)) throw error;
-    throw error.withMessage(`${error.message}\nask for JSON: headers: { Accept: application/json }`);
+    throw error.withMessage(`${error.message}
+ask for JSON: headers: { Accept: application/json }`);
   }
 }
 
