@@ -19,7 +19,7 @@ import { cachePath, maxCacheBytes } from './cache/cache-file.ts';
 import { createLoginStore } from './connections/login-store.ts';
 import { envOf } from './env.ts';
 import type { FlowSecrets } from './flow/flow-secrets.ts';
-import { dataFolder } from './notices/data-folder.ts';
+import { createLateLookups } from './places/late-lookups.ts';
 import { homepage, version } from './version.ts';
 
 /** The options of the ports. */
@@ -81,7 +81,7 @@ export function wire(options: WireOptions): WiredPorts {
     spending: new RunSpending(options.costs),
     http: httpOver(transport),
     tools,
-    lookups: createLateLookups(options.ledger),
+    lookups: flushingLookups(options.ledger),
     cache,
     report: options.report,
     uuidOf: createUuids(options.run ?? randomUUID()),
@@ -155,22 +155,16 @@ function createLateCache(env: string, create: () => Promise<FileCache>): Cache &
   };
 }
 
-/** Loads the code of the lookups with the first of them, since most flows have none. */
-function createLateLookups(ledger: RunLedger): Lookups {
-  let coming: Promise<Lookups> | undefined;
-  let lookups: Lookups | undefined;
+/** The lookups of a run. Before they answer, their credits are held on disk. */
+function flushingLookups(ledger: RunLedger): Lookups {
+  const lookups = createLateLookups();
   let isFlushing = false;
   let failed: { readonly error: unknown } | undefined;
   return {
     find(request) {
       flushSoon();
       if (failed) throw failed.error;
-      if (lookups) return lookups.find(request);
-      coming ??= import('../io/lookups/lookups.ts').then(({ createLookups }) => createLookups(dataFolder));
-      return coming.then((loaded) => {
-        lookups = loaded;
-        return loaded.find(request);
-      });
+      return lookups.find(request);
     },
   };
 

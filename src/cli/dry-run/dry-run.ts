@@ -3,10 +3,9 @@ import type { Item } from '../../core/item.ts';
 import { allSteps, type Plan } from '../../core/plan.ts';
 import { Forecaster } from '../../engine/forecast/forecast.ts';
 import { statOf } from '../../io/files/stat.ts';
-import { createLookups } from '../../io/lookups/lookups.ts';
 import { exitCodes } from '../exit.ts';
 import { inputLabel } from '../input-options.ts';
-import { dataFolder } from '../notices/data-folder.ts';
+import { createLateLookups } from '../places/late-lookups.ts';
 import { bookPath } from '../run/run-ledger.ts';
 import type { RunOptions } from '../run/run-options.ts';
 import { writeSummary } from '../run/summary-file.ts';
@@ -28,7 +27,7 @@ const maxRequests = 3;
 
 /** Prints what the run would do. Sends nothing and spends nothing. Returns the exit code. */
 export async function dryRun({ flow, plan, options, records }: DryRun, terminal: Terminal): Promise<number> {
-  const forecaster = new Forecaster(plan, { maxRequests, maxErrors: options.maxErrors, lookups: createLookups(dataFolder) });
+  const forecaster = new Forecaster(plan, { maxRequests, maxErrors: options.maxErrors, lookups: createLateLookups() });
   for await (const items of records) for (const item of items) await forecaster.add(item);
   const forecast = forecaster.forecast();
   const warn = (message: string) => options.quiet || terminal.warn(message);

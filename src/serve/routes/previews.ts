@@ -3,7 +3,7 @@ import type { FastifyInstance, FastifyRequest } from 'fastify';
 import * as z from 'zod';
 import { loadFlow } from '../../cli/flow/flow-file.ts';
 import { isTable } from '../../cli/input-options.ts';
-import { dataFolder } from '../../cli/notices/data-folder.ts';
+import { createLateLookups } from '../../cli/places/late-lookups.ts';
 import { selectRecords } from '../../cli/run/selected-records.ts';
 import { createQuietTerminal } from '../../cli/serve/quiet-terminal.ts';
 import { previewValue, requestValue } from '../../cli/show/preview.ts';
@@ -12,7 +12,6 @@ import { chosenStep } from '../../cli/test-request/test-request.ts';
 import { AutomateError } from '../../core/failure.ts';
 import { isObject, type JsonObject, jsonOf, type Value } from '../../core/value/value.ts';
 import { Forecaster } from '../../engine/forecast/forecast.ts';
-import { createLookups } from '../../io/lookups/lookups.ts';
 import { openSource } from '../../io/records/readers/source.ts';
 import { addRoutes } from '../app.ts';
 import type { LetInKey } from '../caller.ts';
@@ -96,7 +95,7 @@ async function runPlan({ shared, limits }: Server, flow: Flow, request: FastifyR
   const format = { kind, gzip: isGzip };
   const plan = await loadFlow(flow.path, { allowHttp: shared.allowHttp, textCells: isTable(format), name: flow.id }).catch(asProblem(flow));
   const stdin = request.raw.pipe(limited(limits.maxUpload));
-  const forecaster = new Forecaster(plan, { maxRequests: 1, lookups: createLookups(dataFolder) });
+  const forecaster = new Forecaster(plan, { maxRequests: 1, lookups: createLateLookups() });
   try {
     const source = await openSource({ path: '-', format, stdin, ...(charset !== undefined && { encoding: charset }) });
     const problems = isTable(format) ? plan.unknownFields(source.columns ?? []) : [];
