@@ -24,6 +24,8 @@ describe('a category that a flow names', () => {
   });
 
   test.each([
+    ['station', 'the category "station" may mean railway/station, aerialway/station', 'write the id of one of them'],
+    ['shop', 'the category "shop" may mean shop/yes, shop/supermarket', 'write the id of one of them'],
     ['spa', 'the category "spa" may mean shop/beauty, leisure/hot_tub', 'write the id of one of them'],
     ['xyzzy', 'no category is called "xyzzy"', 'find one: automate places categories WORDS'],
     ['supermrket', 'no category is called "supermrket"; near it are shop/supermarket, shop/supermarket/organic', 'find one:'],

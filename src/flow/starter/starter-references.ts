@@ -29,7 +29,7 @@ export function withReferences(node: WrittenNode, example: Example | undefined):
   const used = new Set<string>();
   const columns = example?.columns ?? [];
   const references = [...referableNames(columns)].map(([column, name]) => ({ column, name, value: example?.fields?.get(column) }));
-  const url = inUrl(node.url, (text) => refer((value) => textOf(value) === text));
+  const url = inUrl(node.url, referToText);
   const body = node.body === undefined ? {} : { body: typeof node.body === 'string' ? inText(node.body) : inBody(node.body, inJson) };
   const form = node.form === undefined ? {} : { form: inBody(node.form, inForm) as Readonly<Record<string, unknown>> };
   const notes = references.flatMap(({ column, name }) =>
@@ -66,15 +66,19 @@ export function withReferences(node: WrittenNode, example: Example | undefined):
 
   /** The values of a form are texts, whatever the type of the field. */
   function inForm(written: unknown): string | undefined {
-    return typeof written === 'string' ? refer((value) => textOf(value) === written) : undefined;
+    return typeof written === 'string' ? referToText(written) : undefined;
   }
 
   function inText(json: string): string {
     return withLiterals(json, (literal) => {
-      if (!literal.startsWith('"')) return refer((value) => textOf(value) === literal);
+      if (!literal.startsWith('"')) return referToText(literal);
       const reference = referTo(JSON.parse(literal));
       return reference === undefined ? undefined : `"${reference}"`;
     });
+  }
+
+  function referToText(text: string): string | undefined {
+    return refer((value) => textOf(value) === text);
   }
 
   function referTo(value: unknown): string | undefined {

@@ -126,7 +126,7 @@ export class Nearest {
     this.#top += 4;
   }
 
-  /** Least square of the straight line to a place that lies so many degrees or more to the east or west. */
+  /** Least square of the straight line to a place at least this many degrees to the east or west. */
   #squareToMeridian(degrees: number): number {
     const angle = Math.min(Math.abs(degrees) * radians, Math.PI / 2);
     // No more than the sine. V8 takes much longer for powers.
@@ -156,7 +156,7 @@ export class Nearest {
   }
 }
 
-/** Least square of the straight line to a place that lies so many degrees or more to the north or south. */
+/** Least square of the straight line to a place at least this many degrees to the north or south. */
 function squareToParallel(degrees: number): number {
   const angle = Math.abs(degrees) * radians;
   // No more than the chord, which is twice the sine of half the angle.
