@@ -210,7 +210,7 @@ interface Asked {
   readonly fields: Fields;
 }
 
-/** Where a lookup reports what it found. */
+/** Takes the reports of a lookup. */
 type Reports = Pick<NodeContext, 'report'>;
 
 /** The end of a lookup: reports what was found, and makes the rows of the record. */
