@@ -59,14 +59,15 @@ describe('failures of one node, class and status', () => {
     expect(failuresOf(tally).at(-1)).toBe('9,997 x  other messages');
   });
 
-  test('show the advice on the same line', () => {
+  test('show the advice on a line of its own', () => {
     const tally = tallyOf(failed(1, 'the record has a field "x"\nwrite NDJSON'));
-    expect(failuresOf(tally)).toEqual(['ask  http 422  1 x  record 1  the record has a field "x"; write NDJSON']);
+    expect(failuresOf(tally)).toEqual(['ask  http 422  1 x  record 1  the record has a field "x"', 'write NDJSON']);
   });
 
   test('show the advice even if the message is cut', () => {
     const tally = tallyOf(failed(1, `${'x'.repeat(160)} and so on\nlist it under allow_hosts`));
-    expect(failuresOf(tally)[0]).toMatch(/x{160}\.\.\. list it under allow_hosts$/);
+    const [message, advice] = failuresOf(tally);
+    expect([message, advice]).toEqual([expect.stringMatching(/x{160}\.\.\.$/), 'list it under allow_hosts']);
   });
 });
 
