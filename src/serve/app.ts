@@ -1,3 +1,5 @@
+import type { IncomingMessage } from 'node:http';
+import type { Socket } from 'node:net';
 import Fastify, { type FastifyError, type FastifyInstance, type FastifyReply, type FastifyRequest, type HTTPMethods } from 'fastify';
 import { hasZodFastifySchemaValidationErrors, validatorCompiler } from 'fastify-type-provider-zod';
 import { withoutKeys } from '../io/server/key-value.ts';
@@ -5,6 +7,13 @@ import { parseBody } from './json-body.ts';
 import type { Hosts } from './listening.ts';
 import { Problem, type ProblemName } from './problem.ts';
 import { newRequestId, requestIdOf } from './request-id.ts';
+
+declare module 'fastify' {
+  interface FastifyInstance {
+    /** The paths that are served: their patterns, with the methods of each as the header Allow has them. */
+    servedPaths: { readonly pattern: RegExp; readonly allow: string }[];
+  }
+}
 
 /** The settings of the web server. */
 export interface AppOptions {
@@ -50,6 +59,7 @@ export function createApp(options: AppOptions): FastifyInstance {
     frameworkErrors: (error, request, reply) => void sendError(error, request as FastifyRequest, reply as FastifyReply, options),
     ...(tls && { https: tls }),
   }) as unknown as FastifyInstance;
+  app.decorate('servedPaths', []);
   app.setValidatorCompiler(validatorCompiler);
   app.setSerializerCompiler(() => (value) => JSON.stringify(value));
   app.removeAllContentTypeParsers();
@@ -63,14 +73,60 @@ export function createApp(options: AppOptions): FastifyInstance {
   app.addHook('onRequest', async (request, reply) => {
     reply.headers({ ...safeHeaders, 'x-request-id': request.id });
     if (tls) reply.header('strict-transport-security', 'max-age=31536000');
-    if (!hosts.isServed(request.headers.host)) throw new Problem('host-not-served', 'expected a Host header with a name of this server');
+    refuseOtherHosts(hosts, request.raw);
   });
   app.addHook('onResponse', async (request, reply) => options.answered(request, reply));
   app.setErrorHandler((error: FastifyError, request, reply) => sendError(error, request, reply, options));
-  app.setNotFoundHandler(async (request) => {
-    throw new Problem('not-found', `there is nothing at ${request.url.split('?')[0]}`);
-  });
+  app.setNotFoundHandler(refuseUnknown);
+  app.addHook('onRoute', refuseUnguarded);
   return app;
+}
+
+/** An absolute address names the host too (RFC 9112, 3.2.2): both have to name this server. Throws a Problem. */
+function refuseOtherHosts(hosts: Hosts, { url = '', headers: { host }, rawHeaders }: IncomingMessage): void {
+  if (!hosts.isServed(host)) throw new Problem('host-not-served', 'expected a Host header with a name of this server');
+  const isHost = (name: string, index: number) => index % 2 === 0 && name.length === 4 && name.toLowerCase() === 'host';
+  if (rawHeaders.filter(isHost).length > 1) throw new Problem('bad-request', 'expected one Host header, found several');
+  if (url.startsWith('/')) return;
+  const named = /^https?:\/\/([^/?#]*)/i.exec(url)?.[1];
+  if (named === undefined) throw new Problem('bad-request', 'expected an address that begins with /');
+  if (!hosts.isServed(named)) throw new Problem('host-not-served', 'expected an address with a name of this server');
+}
+
+/** Prefixes whose routes have a guard. */
+const guardedPrefixes = ['/v1', '/ui'] as const;
+
+/**
+ * Adds routes below a prefix. Only requests that the guard lets pass reach them, paths that are not there included. The guard belongs to the
+ * routes, however their address is written: an address can be percent-encoded or have a host in it.
+ */
+export function addGuarded(
+  app: FastifyInstance,
+  prefix: (typeof guardedPrefixes)[number],
+  guard: (request: FastifyRequest, reply: FastifyReply) => void,
+  add: (guarded: FastifyInstance) => void,
+): void {
+  const addAll = async (guarded: FastifyInstance) => {
+    guarded.addHook('onRequest', async (request, reply) => guard(request, reply));
+    guarded.setNotFoundHandler(refuseUnknown);
+    add(guarded);
+  };
+  void app.register(addAll, { prefix });
+}
+
+/** Throws an Error, a bug, for a route of a guarded prefix that has no guard. */
+function refuseUnguarded({ url, prefix }: { readonly url: string; readonly prefix: string }): void {
+  const guarded = guardedPrefixes.find((one) => url === one || url.startsWith(`${one}/`));
+  if (guarded !== undefined && prefix !== guarded) throw new Error(`${url} has no guard`);
+}
+
+/** Answers a path that is not there with 404, and a method that a path does not have with 405. */
+function refuseUnknown({ server, params, url, method }: FastifyRequest): never {
+  const { '*': rest = '' } = params as { readonly '*'?: string };
+  const path = `${server.prefix}/${rest}`;
+  const allow = server.servedPaths.find(({ pattern }) => pattern.test(path))?.allow;
+  if (allow === undefined) throw new Problem('not-found', `there is nothing at ${url.split('?')[0]}`);
+  throw new Problem('method-not-allowed', `expected ${allow}, found ${method}`, {}, { allow });
 }
 
 /** The handlers of a path by method. */
@@ -78,26 +134,19 @@ type Routes = Partial<Record<'GET' | 'POST' | 'PUT' | 'DELETE', Parameters<Fasti
 
 type RouteOptions = Omit<Parameters<FastifyInstance['route']>[0], 'method' | 'url'>;
 
-const allMethods: readonly HTTPMethods[] = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'];
-
-/** Adds the routes of a path. HEAD works where GET does; any other method is answered with 405. */
+/** Adds the routes of a path. HEAD works where GET does. `url`: with the prefix of `app`, if it has one. */
 export function addRoutes(app: FastifyInstance, url: string, routes: { readonly [Method in keyof Routes]?: RouteOptions }): void {
+  if (!url.startsWith(app.prefix)) throw new Error(`${url} is not below ${app.prefix}`);
+  const path = url.slice(app.prefix.length);
   const served: HTTPMethods[] = Object.keys(routes) as HTTPMethods[];
-  for (const [method, route] of Object.entries(routes)) app.route({ ...route, method, url });
+  for (const [method, route] of Object.entries(routes)) app.route({ ...route, method, url: path });
   if (routes.GET) {
     const { schema, ...rest } = routes.GET;
-    app.route({ ...rest, schema: { ...schema, hide: true } as object, method: 'HEAD', url });
+    app.route({ ...rest, schema: { ...schema, hide: true } as object, method: 'HEAD', url: path });
     served.push('HEAD');
   }
-  app.route({
-    method: allMethods.filter((method) => !served.includes(method)) as HTTPMethods[],
-    url,
-    schema: { hide: true } as object,
-    handler: async (request) => {
-      const allow = served.join(', ');
-      throw new Problem('method-not-allowed', `expected ${allow}, found ${request.method}`, {}, { allow });
-    },
-  });
+  const pattern = new RegExp(`^${url.replace(/[.*+?^${}()|[\]\\]/g, '\\$&').replace(/:\w+/g, '[^/]+')}$`);
+  app.servedPaths.push({ pattern, allow: served.join(', ') });
 }
 
 function sendError(error: unknown, request: FastifyRequest, reply: FastifyReply, options: AppOptions): FastifyReply {
@@ -136,7 +185,7 @@ function problemOfError(error: unknown): Problem {
 }
 
 /** Answers bytes that are no HTTP request, in the form of every other problem. */
-function refuseBrokenRequest(error: Error & { code?: string }, socket: import('node:net').Socket): void {
+function refuseBrokenRequest(error: Error & { code?: string }, socket: Socket): void {
   if (error.code === 'ECONNRESET' || !socket.writable) return void socket.destroy();
   const id = newRequestId();
   const problem = new Problem('bad-request', 'the request is not valid HTTP');

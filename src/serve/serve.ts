@@ -16,16 +16,8 @@ import { createApp } from './app.ts';
 import { openServerKeys, type ServerKeys } from './keys/server-keys.ts';
 import { Hosts, refuseOpenAddress } from './listening.ts';
 import { createLog } from './log.ts';
-import { addOpenApi, addOpenApiRoute } from './openapi.ts';
-import { addPageFiles } from './page/page-files.ts';
-import { shownLimits } from './page/page-options.ts';
-import { addPageRoutes } from './page/page-routes.ts';
-import { addProblemPages } from './problem-pages.ts';
-import { addKeyDoor, callerOfKey } from './routes/key-door.ts';
-import { addOpenRoutes } from './routes/open.ts';
-import { addUiRoutes } from './routes/ui.ts';
-import { addUsageRoute } from './routes/usage.ts';
-import { addFlowRoutes } from './routes/v1.ts';
+import { pageOptions } from './page/page-options.ts';
+import { addAllRoutes } from './routes/all-routes.ts';
 import { takeServeLock } from './serve-lock.ts';
 import { Server } from './server.ts';
 import { Links } from './session/links.ts';
@@ -74,21 +66,18 @@ async function serve(dir: string, options: ServeOptions, terminal: Terminal): Pr
     const state = { isStopping: false };
     const app = createApp({ hosts, tls: tlsOf(options), behindProxy: options.behindProxy ?? false, ...log });
     const links = new Links(home);
-    await addOpenApi(app);
-    addProblemPages(app);
-    addOpenRoutes(app, () => state.isStopping);
-    addKeyDoor(app, keys);
-    addOpenApiRoute(app);
-    addUsageRoute(app, server, home);
-    addFlowRoutes(app, server, { base: '/v1', callerOf: callerOfKey });
-    const port = () => portOf(app);
-    if (options.ui) {
-      addUiRoutes(app, server, { sessions: new Sessions(() => performance.now()), links, isTls: options.tlsCert !== undefined, port });
-      addPageFiles(app);
-      addPageRoutes(app, server, { folder: dir, home, edit: options.edit ?? false, limits: shownLimits(options) });
-    }
+    const sessions = {
+      sessions: new Sessions(() => performance.now()),
+      links,
+      isTls: options.tlsCert !== undefined,
+      port: () => portOf(app),
+    };
+    await addAllRoutes(app, server, {
+      isStopping: () => state.isStopping,
+      ...{ home, sessions, page: options.ui ? pageOptions(dir, home, options) : undefined },
+    });
     await startListening(app, options);
-    hosts.port = port();
+    hosts.port = portOf(app);
     lock.serves(addressOf(app, options));
     await server.runs.open(options.resume);
     await greet({ app, server, keys, dir, options, terminal, links });

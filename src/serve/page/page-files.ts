@@ -12,16 +12,24 @@ const places = [
   ...['/integrations', '/settings/keys', '/settings/billing', '/settings/audit', '/docs'],
 ];
 
-/** Adds the page: every path of it is answered with the same file, and its script shows the place. It is open to all: the data are not. */
-export function addPageFiles(app: FastifyInstance): void {
-  const files = { index: readAsset('index.html'), script: readAsset('page.js'), style: readAsset('page.css') };
-  for (const place of places) addFile(app, place, 'text/html; charset=utf-8', files.index);
-  addFile(app, '/assets/page.js', 'text/javascript; charset=utf-8', files.script);
-  addFile(app, '/assets/page.css', 'text/css; charset=utf-8', files.style);
+/** The content of the page's files. */
+export interface PageFiles {
+  readonly index: Buffer;
+  readonly script: Buffer;
+  readonly style: Buffer;
 }
 
-function readAsset(name: string): Buffer {
-  return readFileSync(`${folder}${name}`);
+/** Reads the page's files. */
+export function readPageFiles(): PageFiles {
+  const read = (name: string) => readFileSync(`${folder}${name}`);
+  return { index: read('index.html'), script: read('page.js'), style: read('page.css') };
+}
+
+/** Adds the page: every path of it is answered with the same file, and its script shows the place. It is open to all: the data are not. */
+export function addPageFiles(app: FastifyInstance, { index, script, style }: PageFiles): void {
+  for (const place of places) addFile(app, place, 'text/html; charset=utf-8', index);
+  addFile(app, '/assets/page.js', 'text/javascript; charset=utf-8', script);
+  addFile(app, '/assets/page.css', 'text/css; charset=utf-8', style);
 }
 
 function addFile(app: FastifyInstance, path: string, type: string, content: Buffer): void {

@@ -2,6 +2,7 @@ import type { FastifyRequest } from 'fastify';
 import type { ServeOptions } from '../../cli/serve/serve-options.ts';
 import { counted, formatCount } from '../../cli/show/number.ts';
 import type { Actor } from '../../io/server/audit.ts';
+import { type PageFiles, readPageFiles } from './page-files.ts';
 
 /** The facts about the server that the page shows. */
 export interface PageOptions {
@@ -12,6 +13,7 @@ export interface PageOptions {
   readonly edit: boolean;
   /** The limits in force, each with its unit; null for none. */
   readonly limits: readonly { readonly name: string; readonly value: string | null }[];
+  readonly files: PageFiles;
 }
 
 /** The person whose browser sends a request. */
@@ -19,8 +21,12 @@ export function actorOf({ ip: address }: FastifyRequest): Actor {
   return { who: 'session', address };
 }
 
-/** The limits of the server for the page. */
-export function shownLimits({ maxRuns, maxQueue, maxUpload, maxDisk, keep }: ServeOptions): PageOptions['limits'] {
+/** The settings of the page, from the options of the command. */
+export function pageOptions(folder: string, home: string, options: ServeOptions): PageOptions {
+  return { folder, home, edit: options.edit ?? false, limits: shownLimits(options), files: readPageFiles() };
+}
+
+function shownLimits({ maxRuns, maxQueue, maxUpload, maxDisk, keep }: ServeOptions): PageOptions['limits'] {
   return [
     { name: 'runs at once', value: formatCount(maxRuns) },
     { name: 'waiting runs', value: formatCount(maxQueue) },

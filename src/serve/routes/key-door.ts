@@ -1,5 +1,6 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { ApiKey, Scope } from '../../io/server/api-key.ts';
+import { addGuarded } from '../app.ts';
 import { Caller } from '../caller.ts';
 import { rateHeaders } from '../keys/request-rates.ts';
 import type { ServerKeys } from '../keys/server-keys.ts';
@@ -16,11 +17,10 @@ declare module 'fastify' {
   }
 }
 
-/** Lets API keys in at `/v1`, in the order of the contract: the key, its scope, its flows, its rate. */
-export function addKeyDoor(app: FastifyInstance, keys: ServerKeys): void {
-  app.addHook('onRequest', async (request, reply) => {
-    const [path = '', query = ''] = request.url.split(/\?(.*)/s);
-    if (path !== '/v1' && !path.startsWith('/v1/')) return;
+/** Adds the routes of `/v1`. Keys are let in in the order of the contract: the key, its scope, its flows, its rate. */
+export function addKeyDoor(app: FastifyInstance, keys: ServerKeys, add: (guarded: FastifyInstance) => void): void {
+  const letIn = (request: FastifyRequest, reply: FastifyReply) => {
+    const [, query = ''] = request.url.split(/\?(.*)/s);
     const key = authenticated(request, query, keys);
     request.key = key;
     keys.usage.count(key.id, { requests: 1 });
@@ -30,9 +30,12 @@ export function addKeyDoor(app: FastifyInstance, keys: ServerKeys): void {
     const { flow } = request.params as { readonly flow?: string };
     if (flow !== undefined && !caller.sees(flow)) throw new Problem('not-found', `there is no flow "${flow}"`);
     takeTurn(key, reply, keys);
-  });
-  app.addHook('onResponse', async ({ key }, { statusCode }) => {
-    if (key && refusals.has(statusCode)) keys.usage.count(key.id, { refused: 1 });
+  };
+  addGuarded(app, '/v1', letIn, (guarded) => {
+    guarded.addHook('onResponse', async ({ key }, { statusCode }) => {
+      if (key && refusals.has(statusCode)) keys.usage.count(key.id, { refused: 1 });
+    });
+    add(guarded);
   });
 }
 

@@ -1,12 +1,19 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import * as z from 'zod';
-import { addRoutes } from '../app.ts';
+import { addGuarded, addRoutes } from '../app.ts';
 import { Caller } from '../caller.ts';
 import { Problem } from '../problem.ts';
 import type { Server } from '../server.ts';
 import type { Links } from '../session/links.ts';
 import type { Sessions } from '../session/sessions.ts';
 import { addFlowRoutes } from './v1.ts';
+
+declare module 'fastify' {
+  interface FastifyContextConfig {
+    /** True for the route that needs no session: it opens one. */
+    opensSession?: boolean;
+  }
+}
 
 /** The settings of the page's routes. */
 export interface UiOptions {
@@ -19,17 +26,24 @@ export interface UiOptions {
 
 const page = new Caller(undefined);
 
-/** Adds the routes of the page: those of `/v1` over all flows, and its own. */
-export function addUiRoutes(app: FastifyInstance, server: Server, options: UiOptions): void {
-  const { sessions, links, isTls } = options;
-  app.addHook('onRequest', async (request) => {
-    const path = request.url.split('?')[0] as string;
-    if (!path.startsWith('/ui/')) return;
-    if (path !== '/ui/session' || request.method !== 'POST') requireSession(request, options);
-    if (request.method !== 'GET' && request.method !== 'HEAD') refuseOtherSites(request, isTls);
+/** Adds the routes of the page: those of `/v1` over all flows, those that `add` adds, and the session that opens them. */
+export function addUiRoutes(app: FastifyInstance, server: Server, options: UiOptions, add: (guarded: FastifyInstance) => void): void {
+  const letIn = (request: FastifyRequest) => {
+    if (!request.routeOptions.config.opensSession) requireSession(request, options);
+    if (request.method !== 'GET' && request.method !== 'HEAD') refuseOtherSites(request, options.isTls);
+  };
+  addGuarded(app, '/ui', letIn, (guarded) => {
+    addSessionRoutes(guarded, options);
+    addFlowRoutes(guarded, server, { base: '/ui', callerOf: () => page });
+    add(guarded);
   });
+}
+
+function addSessionRoutes(app: FastifyInstance, options: UiOptions): void {
+  const { sessions, links, isTls } = options;
   addRoutes(app, '/ui/session', {
     POST: {
+      config: { opensSession: true },
       schema: { hide: true, body: z.strictObject({ token: z.string() }) } as object,
       handler: async (request, reply) => {
         if (!links.spend((request.body as { token: string }).token))
@@ -47,7 +61,6 @@ export function addUiRoutes(app: FastifyInstance, server: Server, options: UiOpt
       },
     },
   });
-  addFlowRoutes(app, server, { base: '/ui', callerOf: () => page });
 }
 
 function requireSession(request: FastifyRequest, options: UiOptions): void {

@@ -1,0 +1,37 @@
+import type { FastifyInstance } from 'fastify';
+import { addOpenApi, addOpenApiRoute } from '../openapi.ts';
+import { addPageFiles } from '../page/page-files.ts';
+import type { PageOptions } from '../page/page-options.ts';
+import { addPageRoutes } from '../page/page-routes.ts';
+import { addProblemPages } from '../problem-pages.ts';
+import type { Server } from '../server.ts';
+import { addKeyDoor, callerOfKey } from './key-door.ts';
+import { addOpenRoutes } from './open.ts';
+import { addUiRoutes, type UiOptions } from './ui.ts';
+import { addUsageRoute } from './usage.ts';
+import { addFlowRoutes } from './v1.ts';
+
+/** The settings of all routes. */
+export interface RoutesOptions {
+  readonly home: string;
+  readonly sessions: UiOptions;
+  /** Absent for a server without the page. */
+  readonly page: PageOptions | undefined;
+  isStopping(): boolean;
+}
+
+/** Adds every route of the server: those that are open to all, those behind a key, those behind a session. */
+export async function addAllRoutes(app: FastifyInstance, server: Server, options: RoutesOptions): Promise<void> {
+  const { home, sessions, page, isStopping } = options;
+  await addOpenApi(app);
+  addProblemPages(app);
+  addOpenRoutes(app, isStopping);
+  addKeyDoor(app, server.keys, (guarded) => {
+    addOpenApiRoute(guarded);
+    addUsageRoute(guarded, server, home);
+    addFlowRoutes(guarded, server, { base: '/v1', callerOf: callerOfKey });
+  });
+  if (!page) return;
+  addUiRoutes(app, server, sessions, (guarded) => addPageRoutes(guarded, server, page));
+  addPageFiles(app, page.files);
+}
