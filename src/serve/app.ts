@@ -1,14 +1,20 @@
 import type { IncomingMessage } from 'node:http';
-import type { Socket } from 'node:net';
-import Fastify, { type FastifyError, type FastifyInstance, type FastifyReply, type FastifyRequest, type HTTPMethods } from 'fastify';
-import { hasZodFastifySchemaValidationErrors, validatorCompiler } from 'fastify-type-provider-zod';
+import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest, type HTTPMethods } from 'fastify';
+import { validatorCompiler } from 'fastify-type-provider-zod';
 import { withoutKeys } from '../io/server/key-value.ts';
+import { refuseBrokenRequest } from './http/broken-request.ts';
+import { cutIdleBodies, idleMs } from './http/idle-bodies.ts';
+import { maxJsonBytes, problemOfError } from './http/problem-of-error.ts';
 import { parseBody } from './json-body.ts';
 import type { Hosts } from './listening.ts';
-import { Problem, type ProblemName } from './problem.ts';
-import { newRequestId, requestIdOf } from './request-id.ts';
+import { Problem } from './problem.ts';
+import { requestIdOf } from './request-id.ts';
 
 declare module 'fastify' {
+  interface FastifyContextConfig {
+    /** The types of the body; JSON by default. */
+    takes?: readonly string[];
+  }
   interface FastifyInstance {
     /** The paths that are served: their patterns, with the methods of each as the header Allow has them. */
     servedPaths: { readonly pattern: RegExp; readonly allow: string }[];
@@ -25,10 +31,9 @@ export interface AppOptions {
   answered(request: FastifyRequest, reply: FastifyReply): void;
   /** Takes an error that is a bug. */
   bug(error: unknown, request: FastifyRequest): void;
+  /** Time without a byte after which a body is cut off; a minute by default. */
+  readonly bodyIdleMs?: number;
 }
-
-/** Maximum of a JSON body. */
-export const maxJsonBytes = 1024 * 1024;
 
 const contentSecurityPolicy =
   "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; font-src 'self'; connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'";
@@ -59,13 +64,14 @@ export function createApp(options: AppOptions): FastifyInstance {
     frameworkErrors: (error, request, reply) => void sendError(error, request as FastifyRequest, reply as FastifyReply, options),
     ...(tls && { https: tls }),
   }) as unknown as FastifyInstance;
+  cutIdleBodies(app.server, options.bodyIdleMs ?? idleMs);
   app.decorate('servedPaths', []);
   app.setValidatorCompiler(validatorCompiler);
   app.setSerializerCompiler(() => (value) => JSON.stringify(value));
   app.removeAllContentTypeParsers();
-  app.addContentTypeParser('application/json', { parseAs: 'string' }, (_request, text, done) => {
+  app.addContentTypeParser('application/json', { parseAs: 'buffer' }, ({ headers }, body, done) => {
     try {
-      done(null, parseBody(text as string));
+      done(null, parseBody(body as Buffer, headers['content-encoding']));
     } catch (error) {
       done(error as Error);
     }
@@ -76,7 +82,7 @@ export function createApp(options: AppOptions): FastifyInstance {
     refuseOtherHosts(hosts, request.raw);
   });
   app.addHook('onResponse', async (request, reply) => options.answered(request, reply));
-  app.setErrorHandler((error: FastifyError, request, reply) => sendError(error, request, reply, options));
+  app.setErrorHandler((error, request, reply) => sendError(error, request, reply, options));
   app.setNotFoundHandler(refuseUnknown);
   app.addHook('onRoute', refuseUnguarded);
   return app;
@@ -107,11 +113,23 @@ export function addGuarded(
   add: (guarded: FastifyInstance) => void,
 ): void {
   const addAll = async (guarded: FastifyInstance) => {
-    guarded.addHook('onRequest', async (request, reply) => guard(request, reply));
+    guarded.addHook('onRequest', async (request, reply) => {
+      guard(request, reply);
+      refuseUnknownQuery(request);
+    });
     guarded.setNotFoundHandler(refuseUnknown);
     add(guarded);
   };
   void app.register(addAll, { prefix });
+}
+
+/** Throws a Problem (`bad-request`) for a query of a route that has none. Others check their own. */
+function refuseUnknownQuery({ is404, url, query, routeOptions }: FastifyRequest): void {
+  if (!url.includes('?') || is404 || (routeOptions.schema as { querystring?: unknown } | undefined)?.querystring) return;
+  const [name] = Object.keys(query as object);
+  if (name === undefined) return;
+  const errors = [{ pointer: `/${name}`, detail: 'nothing of this name is expected' }];
+  throw new Problem('bad-request', `querystring: "${name}": nothing of this name is expected`, { errors });
 }
 
 /** Throws an Error, a bug, for a route of a guarded prefix that has no guard. */
@@ -150,7 +168,7 @@ export function addRoutes(app: FastifyInstance, url: string, routes: { readonly 
 }
 
 function sendError(error: unknown, request: FastifyRequest, reply: FastifyReply, options: AppOptions): FastifyReply {
-  const problem = problemOfError(error);
+  const problem = problemOfError(error, request.routeOptions.config.takes);
   if (problem.problem === 'internal') options.bug(error, request);
   if (!reply.hasHeader('x-request-id')) reply.headers({ ...safeHeaders, 'x-request-id': request.id });
   return reply
@@ -159,38 +177,4 @@ function sendError(error: unknown, request: FastifyRequest, reply: FastifyReply,
     .header('content-type', 'application/problem+json; charset=utf-8')
     .serializer((body: unknown) => body as string)
     .send(withoutKeys(JSON.stringify(problem.body(request.id))));
-}
-
-const byFastifyCode: Readonly<Record<string, readonly [ProblemName, string]>> = {
-  FST_ERR_CTP_BODY_TOO_LARGE: ['too-large', 'expected a body of at most 1 MB'],
-  FST_ERR_CTP_INVALID_MEDIA_TYPE: ['media-type', 'expected a body of type application/json'],
-  FST_ERR_CTP_EMPTY_JSON_BODY: ['bad-request', 'expected a body, found none'],
-  FST_ERR_BAD_URL: ['bad-request', 'the address is not a valid URL'],
-};
-
-/** The error as a Problem. Anything that is no fault of the request is `internal`. */
-function problemOfError(error: unknown): Problem {
-  if (error instanceof Problem) return error;
-  if (hasZodFastifySchemaValidationErrors(error)) {
-    const errors = error.validation.map(({ instancePath, message }) => ({ pointer: instancePath, detail: message }));
-    return new Problem('bad-request', `${error.validationContext}: ${errors.map(({ detail }) => detail).join('; ')}`, { errors });
-  }
-  const { code = '', statusCode } = error as FastifyError;
-  const known = byFastifyCode[code];
-  if (known?.[0] === 'too-large') return new Problem(...known, { limit: maxJsonBytes });
-  if (known?.[0] === 'media-type') return new Problem(...known, { expected: ['application/json'] });
-  if (known) return new Problem(...known);
-  if (code.startsWith('FST_') && statusCode !== undefined && statusCode < 500) return new Problem('bad-request', (error as Error).message);
-  return new Problem('internal', 'this is a bug; the log of the server says more');
-}
-
-/** Answers bytes that are no HTTP request, in the form of every other problem. */
-function refuseBrokenRequest(error: Error & { code?: string }, socket: Socket): void {
-  if (error.code === 'ECONNRESET' || !socket.writable) return void socket.destroy();
-  const id = newRequestId();
-  const problem = new Problem('bad-request', 'the request is not valid HTTP');
-  const body = JSON.stringify(problem.body(id));
-  socket.end(
-    `HTTP/1.1 400 Bad Request\r\nContent-Type: application/problem+json; charset=utf-8\r\nX-Request-Id: ${id}\r\nCache-Control: no-store\r\nConnection: close\r\nContent-Length: ${Buffer.byteLength(body)}\r\n\r\n${body}`,
-  );
 }

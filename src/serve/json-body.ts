@@ -1,3 +1,4 @@
+import { isUtf8 } from 'node:buffer';
 import type { Fields } from '../core/record.ts';
 import { parseJson } from '../core/value/json.ts';
 import { isObject, type JsonObject, type Value } from '../core/value/value.ts';
@@ -7,9 +8,14 @@ import { Problem } from './problem.ts';
 /** The texts of bodies, which have the order of their fields. */
 const texts = new WeakMap<object, string>();
 
-/** Reads a JSON body; its numbers keep their digits. Throws a Problem. */
-export function parseBody(text: string): Value {
-  if (text === '') throw new Problem('bad-request', 'expected a body, found none');
+/** Reads a JSON body; its numbers keep their digits. `encoding`: as Content-Encoding names it. Throws a Problem. */
+export function parseBody(bytes: Buffer, encoding = 'identity'): Value {
+  if (encoding.toLowerCase() !== 'identity')
+    throw new Problem('media-type', `expected a body without Content-Encoding, found ${encoding}`, { expected: ['application/json'] });
+  if (bytes.length === 0) throw new Problem('bad-request', 'expected a body, found none');
+  // A replaced character would be sent upstream as if the client had written it.
+  if (!isUtf8(bytes)) throw new Problem('bad-request', 'expected JSON in UTF-8, found bytes that are not UTF-8');
+  const text = bytes.toString('utf8');
   let value: Value;
   try {
     value = parseJson(text);

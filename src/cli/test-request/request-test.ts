@@ -131,10 +131,10 @@ function prepareFor(action: Action, fields: Fields, unsent: readonly string[]): 
     if (!(error instanceof Failure)) throw error;
     if (error.kind === 'template' && unsent.length > 0) {
       const reason = `nothing is sent, so ${unsent.join(', ')} before it give${unsent.length === 1 ? 's' : ''} no fields`;
-      throw new AutomateError('usage', `${error.message}\n${reason}; set them with --set field=value`);
+      throw new AutomateError('usage', `${error.message}\n${reason}; set them with --set field=value`, { cause: error });
     }
     const mend = error.kind === 'template' ? '\nset it with --set field=value, or take a record with --in FILE --record N' : '';
-    throw new AutomateError('flow', error.message + mend);
+    throw new AutomateError('flow', error.message + mend, { cause: error });
   }
 }
 

@@ -55,6 +55,9 @@ export function keyStart(value: string): string {
   return value.slice(0, 8);
 }
 
+/** The shape of a key's id. */
+export const keyId = /^key_[0-9A-Za-z]{17}$/;
+
 /** An id of a key, which is no secret. */
 export function newKeyId(): string {
   return `key_${base62(BigInt(`0x${randomBytes(12).toString('hex')}`), 17)}`;

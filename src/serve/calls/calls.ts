@@ -1,7 +1,8 @@
 import type { FailureReport } from '../../core/event.ts';
-import { AutomateError, FlowError } from '../../core/failure.ts';
+import { AutomateError, type Failure, FlowError } from '../../core/failure.ts';
 import type { Fields } from '../../core/record.ts';
 import { createWriter } from '../../io/records/writers/writer.ts';
+import type { Redactor } from '../../io/secrets/redact.ts';
 import type { LetInKey } from '../caller.ts';
 import type { ServedFlow } from '../flows/flow-folder.ts';
 import { problemJson } from '../flows/flow-json.ts';
@@ -203,12 +204,14 @@ function answerText({ run, output, credits }: CallUnderWay, { redactor }: FlowRu
     if (credits() > 0) throw new Problem('call-timeout', `${flow.id} did not finish: ${reason?.message}; what was sent is paid`);
     throw new Problem('stopping', `${flow.id} did not finish: ${reason?.message ?? 'it was stopped'}`, {}, { 'retry-after': '1' });
   }
-  if ('failure' in outcome) {
-    const { node, kind, status, message, attempts } = outcome.failure;
-    throw failedProblem({ node, class: kind, status, message: redactor.text(message), attempts }, credits());
-  }
+  if ('failure' in outcome) throw failureProblem(outcome.failure, redactor, credits());
   const records = output.rows.map((row) => json.write([row], false).trimEnd());
   return { text: redactor.json(`{"records":[${records.join(',')}],"credits":${credits()}}`), credits: credits() };
+}
+
+/** The problem of a record that failed. */
+export function failureProblem({ node, kind, status, message, attempts }: Failure, redactor: Redactor, credits: number): Problem {
+  return failedProblem({ node, class: kind, status, message: redactor.text(message), attempts }, credits);
 }
 
 function failedProblem(failure: Partial<FailureReport> & { readonly message: string }, credits: number): Problem {

@@ -5,6 +5,7 @@ import { AutomateError } from '../../core/failure.ts';
 import { type ApiKey, apiKeyJson, isoTime } from '../../io/server/api-key.ts';
 import type { MadeKey } from '../../io/server/keys.ts';
 import { addRoutes } from '../app.ts';
+import { httpWords } from '../http/http-words.ts';
 import { Problem } from '../problem.ts';
 import type { Server } from '../server.ts';
 import { actorOf } from './page-options.ts';
@@ -71,7 +72,7 @@ export function refusing<Result>(act: () => Result): Result {
   try {
     return act();
   } catch (error) {
-    if (error instanceof AutomateError && error.kind === 'usage') throw new Problem('bad-request', error.message);
+    if (error instanceof AutomateError && error.kind === 'usage') throw new Problem('bad-request', httpWords(error.message));
     throw error;
   }
 }

@@ -9,7 +9,7 @@ import type { RunFolder } from '../runs/run-folder.ts';
 import { keyOf } from '../runs/runs.ts';
 import type { ServedRun } from '../runs/served-run.ts';
 import type { StoredOptions } from '../runs/stored-run.ts';
-import { bodyFormat, checkUpload, storeBody } from '../runs/upload.ts';
+import { bodyFormat, checkUpload, storeBody, uploadTypes } from '../runs/upload.ts';
 import type { Server } from '../server.ts';
 import { runShape } from '../shapes.ts';
 import { type Audience, preferredWait, seenFlow } from './audience.ts';
@@ -25,8 +25,8 @@ const maxErrors = z.string().transform((text, context) => {
   }
 });
 
-/** The query of a new run. */
-const newRunQuery = z.strictObject({
+/** The query of a new run, and of its plan. */
+export const newRunQuery = z.strictObject({
   out: z.enum(['csv', 'tsv', 'json', 'ndjson']).optional(),
   delimiter: z.string().optional(),
   limit: wholeNumber.optional(),
@@ -36,14 +36,19 @@ const newRunQuery = z.strictObject({
   unordered: z.enum(['true', 'false', '']).optional(),
 });
 
+/** Lets handlers read bodies of any type as they come. */
+export function acceptBodies(app: FastifyInstance): void {
+  app.removeAllContentTypeParsers();
+  app.addContentTypeParser('*', (_request, _payload, done) => done(null));
+}
+
 /** Adds the route that makes runs. Their bodies may have any size: they go to disk as they come. */
 export function addNewRunRoute(app: FastifyInstance, server: Server, { base, callerOf }: Audience): void {
   void app.register(async (uploads) => {
-    uploads.removeAllContentTypeParsers();
-    uploads.addContentTypeParser('*', (_request, _payload, done) => done(null));
+    acceptBodies(uploads);
     addRoutes(uploads, `${base}/flows/:flow/runs`, {
       POST: {
-        config: { scopes: ['run'] },
+        config: { scopes: ['run'], takes: uploadTypes },
         schema: { summary: 'Store records and run them', querystring: newRunQuery, response: { 202: runShape, 200: runShape } },
         handler: (request, reply) => postRun(server, { base, callerOf }, request, reply),
       },

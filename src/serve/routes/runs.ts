@@ -2,9 +2,12 @@ import { createReadStream } from 'node:fs';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import * as z from 'zod';
 import { statOf } from '../../io/files/stat.ts';
+import { keyId } from '../../io/server/key-value.ts';
 import { addRoutes } from '../app.ts';
 import type { Caller } from '../caller.ts';
+import { flowId } from '../flows/flow-folder.ts';
 import { Problem } from '../problem.ts';
+import { runId } from '../runs/run-id.ts';
 import { sendEvents, sendGrowing } from '../runs/run-streams.ts';
 import type { ServedRun } from '../runs/served-run.ts';
 import type { Server } from '../server.ts';
@@ -14,12 +17,13 @@ import { wholeNumber } from './query.ts';
 
 const runParams = z.object({ id: z.string() });
 
+/** A flow or a key that is not there has no runs: some of them may have been deleted. */
 const listQuery = z.strictObject({
-  flow: z.string().optional(),
+  flow: z.string().regex(flowId, 'expected the id of a flow').optional(),
   state: z.enum(runStates).optional(),
-  key: z.string().optional(),
+  key: z.string().regex(keyId, 'expected the id of a key').optional(),
   limit: wholeNumber.pipe(z.number().min(1).max(200)).default(50),
-  cursor: z.string().optional(),
+  cursor: z.string().regex(runId, 'expected the next_cursor of an answer').optional(),
 });
 
 /** Adds the routes of runs. */

@@ -7,7 +7,8 @@ import type { Server } from '../server.ts';
 import { callShape, flowShape } from '../shapes.ts';
 import { type Audience, preferredWait, seenFlow } from './audience.ts';
 import { addNewRunRoute } from './new-run.ts';
-import { addPreviewRoutes } from './previews.ts';
+import { addPlanRoute } from './plans.ts';
+import { addTestRoute } from './record-tests.ts';
 import { answerOnce, namedRequest, requestHash } from './replays.ts';
 import { addRunRoutes } from './runs.ts';
 
@@ -57,7 +58,8 @@ export function addFlowRoutes(app: FastifyInstance, server: Server, audience: Au
       },
     },
   });
-  addPreviewRoutes(app, server, audience);
+  addTestRoute(app, server, audience);
+  addPlanRoute(app, server, audience);
   addNewRunRoute(app, server, audience);
   addRunRoutes(app, server, audience);
 }

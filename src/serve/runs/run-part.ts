@@ -15,6 +15,7 @@ import type { RunPhase, StopReason } from '../../engine/phase.ts';
 import type { PayingKey } from '../../io/ledger/rest.ts';
 import type { RunView } from '../../ui/run/run-view.ts';
 import type { Shared } from '../calls/flow-runtime.ts';
+import { httpWords } from '../http/http-words.ts';
 import type { RunEvents } from './run-events.ts';
 import type { RunFolder } from './run-folder.ts';
 import { noTotals, type StoredRun, sumOfTotals, type Totals } from './stored-run.ts';
@@ -53,7 +54,7 @@ export class RunPart {
   async run(): Promise<EndedPart> {
     const ended = await this.#toEnd();
     await this.#saveView();
-    return ended;
+    return { ...ended, reason: ended.reason === null ? null : httpWords(ended.reason) };
   }
 
   async #toEnd(): Promise<EndedPart> {

@@ -16,6 +16,7 @@ import { asProblem, creditsProblem, validPlan } from '../calls/calls.ts';
 import type { Shared } from '../calls/flow-runtime.ts';
 import type { ServedFlow } from '../flows/flow-folder.ts';
 import { problemJson } from '../flows/flow-json.ts';
+import { httpWords } from '../http/http-words.ts';
 import { Problem } from '../problem.ts';
 import type { RunFolder } from './run-folder.ts';
 import type { StoredOptions } from './stored-run.ts';
@@ -35,19 +36,21 @@ const kinds: Readonly<Record<string, BodyFormat['kind']>> = {
   'application/jsonl': 'ndjson',
 };
 
+/** The types of bodies of records. */
+export const uploadTypes: readonly string[] = Object.keys(kinds);
+
 /** Time without a byte after which an upload is cut off. */
 const idleMs = 60_000;
 
 /** A body may unpack to this many times the maximum. */
-const maxUnpacked = 10;
+export const maxUnpacked = 10;
 
 /** The format that the headers of a body tell. Throws a Problem (`media-type`). */
 export function bodyFormat(headers: IncomingMessage['headers']): BodyFormat {
   const [type = '', ...parameters] = (headers['content-type'] ?? '').split(';').map((part) => part.trim());
   const kind = kinds[type.toLowerCase()];
   const encoding = (headers['content-encoding'] ?? 'identity').toLowerCase();
-  if (!kind)
-    throw new Problem('media-type', `expected ${Object.keys(kinds).join(', ')}, found ${type || 'none'}`, { expected: Object.keys(kinds) });
+  if (!kind) throw new Problem('media-type', `expected ${uploadTypes.join(', ')}, found ${type || 'none'}`, { expected: uploadTypes });
   if (encoding !== 'identity' && encoding !== 'gzip')
     throw new Problem('media-type', `expected Content-Encoding: gzip or none, found ${encoding}`, { expected: ['gzip'] });
   const charset = parameters.map((parameter) => /^charset="?([^"]+)"?$/i.exec(parameter)?.[1]).find((found) => found !== undefined);
@@ -168,7 +171,7 @@ async function refuseUnpaid(plan: Plan, key: LetInKey | undefined, { env, say }:
 
 function unreadable(error: unknown, folder: RunFolder): unknown {
   if (!(error instanceof AutomateError)) return error;
-  const message = error.message.replaceAll(`${folder.path}/`, '');
+  const message = httpWords(error.message).replaceAll(`${folder.path}/`, '');
   if (error.kind === 'usage') return new Problem('bad-request', message);
   const line = Number(/:(\d+)/.exec(message)?.[1] ?? Number.NaN);
   return new Problem('input-unreadable', message, { line: Number.isNaN(line) ? null : line });

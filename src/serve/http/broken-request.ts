@@ -1,0 +1,19 @@
+import type { Socket } from 'node:net';
+import { Problem } from '../problem.ts';
+import { newRequestId } from '../request-id.ts';
+
+const answers: Readonly<Record<string, readonly [status: string, detail: string]>> = {
+  ERR_HTTP_REQUEST_TIMEOUT: ['408 Request Timeout', 'the headers of the request took too long'],
+  HPE_HEADER_OVERFLOW: ['431 Request Header Fields Too Large', 'the headers of the request are too large'],
+};
+
+/** Answers bytes that are no HTTP request, in the form of every other problem. */
+export function refuseBrokenRequest(error: Error & { code?: string }, socket: Socket): void {
+  if (error.code === 'ECONNRESET' || !socket.writable) return void socket.destroy();
+  const [status, detail] = answers[error.code ?? ''] ?? ['400 Bad Request', 'the request is not valid HTTP'];
+  const id = newRequestId();
+  const body = JSON.stringify({ ...new Problem('bad-request', detail).body(id), status: Number.parseInt(status, 10) });
+  socket.end(
+    `HTTP/1.1 ${status}\r\nContent-Type: application/problem+json; charset=utf-8\r\nX-Request-Id: ${id}\r\nCache-Control: no-store\r\nConnection: close\r\nContent-Length: ${Buffer.byteLength(body)}\r\n\r\n${body}`,
+  );
+}

@@ -1,0 +1,51 @@
+import type { FastifyError, FastifySchemaValidationError } from 'fastify';
+import { hasZodFastifySchemaValidationErrors } from 'fastify-type-provider-zod';
+import { AutomateError } from '../../core/failure.ts';
+import { Problem } from '../problem.ts';
+
+/** Maximum of a JSON body. */
+export const maxJsonBytes = 1024 * 1024;
+
+const fullDisk: ReadonlySet<string> = new Set(['ENOSPC', 'EDQUOT']);
+
+/** The error as a Problem. Anything that is no fault of the request is `internal`. `takes`: the types of body that were expected. */
+export function problemOfError(error: unknown, takes: readonly string[] = ['application/json']): Problem {
+  if (error instanceof Problem) return error;
+  if (hasZodFastifySchemaValidationErrors(error)) return invalid(error.validationContext ?? 'request', error.validation);
+  const { code = '', statusCode } = error as FastifyError;
+  if ((error instanceof AutomateError && error.kind === 'output') || fullDisk.has(code))
+    return new Problem('disk-full', 'the server cannot write what it has to keep');
+  const known = byFastifyCode(code, takes);
+  if (known) return known;
+  if (code.startsWith('FST_') && statusCode !== undefined && statusCode < 500) return new Problem('bad-request', (error as Error).message);
+  return new Problem('internal', 'this is a bug; the log of the server says more');
+}
+
+function byFastifyCode(code: string, takes: readonly string[]): Problem | undefined {
+  if (code === 'FST_ERR_CTP_BODY_TOO_LARGE') return new Problem('too-large', 'expected a body of at most 1 MB', { limit: maxJsonBytes });
+  if (code === 'FST_ERR_CTP_INVALID_MEDIA_TYPE')
+    return new Problem('media-type', `expected a body of type ${takes.join(', ')}`, { expected: takes });
+  if (code === 'FST_ERR_CTP_EMPTY_JSON_BODY') return new Problem('bad-request', 'expected a body, found none');
+  if (code === 'FST_ERR_BAD_URL') return new Problem('bad-request', 'the address is not a valid URL');
+  return undefined;
+}
+
+/** The problem of a body or query. `place`: the part of the request. */
+function invalid(place: string, validation: readonly FastifySchemaValidationError[]): Problem {
+  const errors = validation.flatMap(({ keyword, instancePath, message = '', params }) => {
+    if (keyword !== 'unrecognized_keys') return [{ pointer: instancePath === '/' ? '' : instancePath, detail: inPlainWords(message) }];
+    const path = instancePath === '/' ? '' : instancePath;
+    return (params.keys as readonly string[]).map((key) => ({ pointer: `${path}/${key}`, detail: 'nothing of this name is expected' }));
+  });
+  const details = errors.map(({ pointer, detail }) => (pointer === '' ? detail : `"${pointer.slice(1)}": ${detail}`));
+  return new Problem('bad-request', `${place}: ${details.join('; ')}`, { errors });
+}
+
+/** The message of a check without the words of its library. */
+function inPlainWords(message: string): string {
+  return message
+    .replace(/^Invalid (?:input|option): /, '')
+    .replace(/, received undefined$/, ', found nothing')
+    .replace(', received ', ', found ')
+    .replace('expected nonoptional', 'expected a value');
+}

@@ -1,0 +1,127 @@
+import { type Readable, Transform } from 'node:stream';
+import { createGunzip } from 'node:zlib';
+import type { FastifyInstance, FastifyRequest } from 'fastify';
+import type * as z from 'zod';
+import { loadFlow } from '../../cli/flow/flow-file.ts';
+import { isTable } from '../../cli/input-options.ts';
+import { createLateLookups } from '../../cli/places/late-lookups.ts';
+import { selectRecords } from '../../cli/run/selected-records.ts';
+import { createQuietTerminal } from '../../cli/serve/quiet-terminal.ts';
+import { requestValue } from '../../cli/show/preview.ts';
+import { AutomateError } from '../../core/failure.ts';
+import { Forecaster } from '../../engine/forecast/forecast.ts';
+import { openSource } from '../../io/records/readers/source.ts';
+import { addRoutes } from '../app.ts';
+import { asProblem, validPlan } from '../calls/calls.ts';
+import { problemJson } from '../flows/flow-json.ts';
+import { httpWords } from '../http/http-words.ts';
+import { Problem } from '../problem.ts';
+import { type BodyFormat, bodyFormat, maxUnpacked, uploadTypes } from '../runs/upload.ts';
+import type { Server } from '../server.ts';
+import { planShape } from '../shapes.ts';
+import { type Audience, seenFlow } from './audience.ts';
+import { acceptBodies, newRunQuery } from './new-run.ts';
+
+/** Adds the route of plans. Their bodies may have any size: they are read as they come, and not stored. */
+export function addPlanRoute(app: FastifyInstance, server: Server, { base, callerOf }: Audience): void {
+  void app.register(async (streams) => {
+    acceptBodies(streams);
+    addRoutes(streams, `${base}/flows/:flow/plans`, {
+      POST: {
+        config: { scopes: ['run'], takes: uploadTypes },
+        schema: {
+          summary: 'What a run over these records would do; sends nothing',
+          querystring: newRunQuery,
+          response: { 200: planShape },
+        },
+        handler: async (request) => runPlan(server, await seenFlow(server, callerOf(request), request), request),
+      },
+    });
+  });
+}
+
+type Flow = Awaited<ReturnType<typeof seenFlow>>;
+
+async function runPlan({ shared, limits }: Server, flow: Flow, request: FastifyRequest): Promise<z.output<typeof planShape>> {
+  validPlan(flow);
+  const { delimiter, limit, skip } = request.query as z.output<typeof newRunQuery>;
+  const body = bodyFormat(request.headers);
+  const format = { kind: body.kind, gzip: false };
+  const plan = await loadFlow(flow.path, { allowHttp: shared.allowHttp, textCells: isTable(format), name: flow.id }).catch(asProblem(flow));
+  const { stdin, failed } = unpackedBody(request, body, limits.maxUpload);
+  const forecaster = new Forecaster(plan, { maxRequests: 1, lookups: createLateLookups() });
+  try {
+    const { charset: encoding } = body;
+    const source = await openSource({ path: '-', format, stdin, delimiter, encoding });
+    const problems = isTable(format) ? plan.unknownFields(source.columns ?? []) : [];
+    if (problems.length > 0) {
+      const errors = problems.map((problem) => problemJson(problem, flow.path));
+      throw new Problem('input-unreadable', `the columns of the body do not satisfy ${flow.id}: ${errors[0]?.message}`, {
+        line: 1,
+        errors,
+      });
+    }
+    const options = { ...(limit !== undefined && { limit }), ...(skip !== undefined && { skip }) };
+    for await (const items of selectRecords(source, { options, plan, format })) for (const item of items) await forecaster.add(item);
+  } catch (error) {
+    throw failed() ?? unreadable(error);
+  }
+  return planJson(forecaster);
+}
+
+function planJson(forecaster: Forecaster): z.output<typeof planShape> {
+  const { records, actions, credits, requests } = forecaster.forecast();
+  const [first] = requests;
+  const { redactor } = createQuietTerminal();
+  return {
+    records,
+    actions: bounds(actions),
+    credits: bounds(credits),
+    first_request: first ? (redactor.value(requestValue(first)) as Record<string, unknown>) : null,
+  };
+}
+
+function unreadable(error: unknown): unknown {
+  if (!(error instanceof AutomateError)) return error;
+  const message = httpWords(error.message).replace('<stdin>', 'body');
+  if (error.kind === 'usage') return new Problem('bad-request', message);
+  const line = Number(/:(\d+)/.exec(error.message)?.[1] ?? Number.NaN);
+  return new Problem('input-unreadable', message, { line: Number.isNaN(line) ? null : line });
+}
+
+function bounds({ least, most }: { readonly least: number; readonly most: number }) {
+  return { least, most: Number.isFinite(most) ? most : null };
+}
+
+/** The body, unpacked and limited as that of a run. `failed`: the Problem that has ended it; a reader wraps it. */
+function unpackedBody(request: FastifyRequest, { isGzip }: BodyFormat, maxBytes: number) {
+  let problem: Problem | undefined;
+  const fail = (found: Problem) => {
+    problem ??= found;
+    return problem;
+  };
+  const tooLarge = () =>
+    fail(new Problem('too-large', `expected a body of at most ${maxBytes} bytes`, { limit: maxBytes }, { connection: 'close' }));
+  if (Number(request.headers['content-length'] ?? 0) > maxBytes) throw tooLarge();
+  const steps: Transform[] = [limited(maxBytes, tooLarge)];
+  if (isGzip) steps.push(createGunzip(), limited(maxBytes * maxUnpacked, tooLarge));
+  const stdin = steps.reduce<Readable>((from, to) => {
+    // A pipe hands no error on. The request itself stays: it gets the answer.
+    if (from !== request.raw) from.once('error', (error) => to.destroy(error));
+    return from.pipe(to);
+  }, request.raw);
+  request.raw.once('close', () => request.raw.complete || steps[0]?.destroy(fail(new Problem('bad-request', 'the body broke off'))));
+  return { stdin, failed: () => problem };
+}
+
+/** Counts a body that is not stored. */
+function limited(maxBytes: number, tooLarge: () => Problem): Transform {
+  let bytes = 0;
+  return new Transform({
+    transform(chunk: Buffer, _encoding, done) {
+      bytes += chunk.length;
+      if (bytes <= maxBytes) return done(null, chunk);
+      return done(tooLarge());
+    },
+  });
+}

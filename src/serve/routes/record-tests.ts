@@ -1,0 +1,71 @@
+import type { FastifyInstance, FastifyRequest } from 'fastify';
+import * as z from 'zod';
+import { createQuietTerminal } from '../../cli/serve/quiet-terminal.ts';
+import { previewValue } from '../../cli/show/preview.ts';
+import { previewRecord } from '../../cli/test-request/preview-record.ts';
+import { chosenStep } from '../../cli/test-request/test-request.ts';
+import { AutomateError, Failure } from '../../core/failure.ts';
+import { isObject, type JsonObject, jsonOf, type Value } from '../../core/value/value.ts';
+import { addRoutes } from '../app.ts';
+import type { LetInKey } from '../caller.ts';
+import { asProblem, failureProblem, validPlan } from '../calls/calls.ts';
+import { httpWords } from '../http/http-words.ts';
+import { fieldsOf, textOfBody } from '../json-body.ts';
+import { Problem } from '../problem.ts';
+import type { Server } from '../server.ts';
+import { type Audience, seenFlow } from './audience.ts';
+import { sendText } from './replays.ts';
+
+const testBody = z.strictObject({
+  record: z
+    .any()
+    .refine((value: Value) => isObject(value), 'expected one record: a JSON object')
+    .meta({ type: 'object', description: 'one record' }),
+  node: z.string().optional().meta({ description: 'the node to test; the first that sends a request by default' }),
+  send: z.boolean().default(true).meta({ description: 'false sends nothing' }),
+});
+
+/** Adds the route that tests one request of a flow. */
+export function addTestRoute(app: FastifyInstance, server: Server, { base, callerOf }: Audience): void {
+  addRoutes(app, `${base}/flows/:flow/tests`, {
+    POST: {
+      config: { scopes: ['test'] },
+      schema: { summary: 'Send one request of a flow, and show its answer', params: z.object({ flow: z.string() }), body: testBody },
+      handler: async (request, reply) => {
+        const caller = callerOf(request);
+        const text = await testText(server, await seenFlow(server, caller, request), request, caller.key);
+        return sendText(reply, { status: 200, type: 'application/json; charset=utf-8', body: text });
+      },
+    },
+  });
+}
+
+type Flow = Awaited<ReturnType<typeof seenFlow>>;
+
+async function testText({ shared }: Server, flow: Flow, request: FastifyRequest, key: LetInKey | undefined): Promise<string> {
+  const { record, node, send } = request.body as z.output<typeof testBody>;
+  const terminal = createQuietTerminal();
+  const plan = validPlan(flow);
+  const fields = fieldsOf(record as JsonObject, textOfBody(request.body));
+  try {
+    const step = chosenStep(plan, node);
+    const item = { number: 1, fields, end: { offset: 0, line: 0 } };
+    const options = {
+      set: [],
+      send,
+      allowHttp: shared.allowHttp,
+      ...(shared.env !== undefined && { env: shared.env }),
+      ...(shared.cacert !== undefined && { cacert: shared.cacert }),
+    };
+    const { preview } = await previewRecord({ plan, flow: flow.path, step, item, options }, terminal, { ...shared, key });
+    const action = step.node.action;
+    return jsonOf(terminal.redactor.value(action ? previewValue(preview, action, false) : null));
+  } catch (error) {
+    // The record is at fault, before anything was sent.
+    const { cause } = error as Error;
+    if (cause instanceof Failure) throw failureProblem(cause, terminal.redactor, 0);
+    if (error instanceof AutomateError && (error.kind === 'usage' || error.kind === 'input'))
+      throw new Problem('bad-request', httpWords(error.message));
+    return asProblem(flow)(error);
+  }
+}

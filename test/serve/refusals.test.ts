@@ -1,0 +1,211 @@
+import { connect } from 'node:net';
+import { gzipSync } from 'node:zlib';
+import { describe, expect, onTestFinished, test } from 'vitest';
+import { createApp } from '../../src/serve/app.ts';
+import { httpWords } from '../../src/serve/http/http-words.ts';
+import { Hosts } from '../../src/serve/listening.ts';
+import { askingFlow } from '../helpers/asking.ts';
+import { httpServer, json } from '../helpers/http-server.ts';
+import { posting, type Serving, serving } from '../helpers/serving.ts';
+
+const setFlow = 'nodes: [{ type: set, fields: { b: "{{a}}!" } }]';
+
+interface Refusal {
+  readonly type: string;
+  readonly detail: string;
+  readonly expected?: readonly string[];
+  readonly errors?: readonly { readonly pointer: string; readonly detail: string }[];
+}
+
+const refusal = async (answer: Response) => ({ status: answer.status, ...((await answer.json()) as Refusal) });
+
+const csv = { 'content-type': 'text/csv' };
+
+/** Sends records to a route of the flow `a`. */
+function upload(
+  { send }: Serving,
+  key: string,
+  route: string,
+  body: Uint8Array<ArrayBuffer> | string,
+  headers: Record<string, string> = csv,
+) {
+  return send(`/v1/flows/a/${route}`, { key, method: 'POST', body, headers });
+}
+
+describe('a query', () => {
+  test('that no route knows, or with a value that none can have, is a 400 that names it', async () => {
+    const { send, key } = await serving({ a: setFlow });
+    const all = key({ scopes: ['run', 'read', 'test'] });
+    const paths = ['usage?month=2026-10', 'flows?x=1', 'flows/a?x', 'openapi.json?x=1', 'runs?x=1', 'runs/x/events?x=1', 'runs?cursor=foo'];
+    for (const path of [...paths, 'runs?flow=a.b', 'runs?key=nope', 'runs?limit=0', 'runs?state=done']) {
+      const { status, errors } = await refusal(await send(`/v1/${path}`, { key: all }));
+      const name = /\?(\w+)/.exec(path)?.[1];
+      expect([path, status, errors?.map(({ pointer }) => pointer)]).toEqual([path, 400, [`/${name}`]]);
+    }
+    expect((await send('/v1/flows/a/calls?x=1', { key: all, ...posting({ a: 1 }) })).status).toBe(400);
+    for (const path of ['runs?flow=gone', 'runs?key=key_01234567890123456'])
+      expect(await (await send(`/v1/${path}`, { key: all })).json()).toEqual({ runs: [], next_cursor: null });
+  });
+});
+
+describe('a body', () => {
+  test('of JSON that is not UTF-8, or is packed, is refused and not changed', async () => {
+    const { origin, requests } = await httpServer((_request, response) => json(response, {}));
+    const { send, key } = await serving({ a: askingFlow(origin) });
+    const one = key();
+    const post = (body: Uint8Array<ArrayBuffer>, more: Record<string, string> = {}) =>
+      send('/v1/flows/a/calls', { key: one, method: 'POST', body, headers: { 'content-type': 'application/json', ...more } });
+    const wrong = await refusal(await post(Buffer.from('{"id":"\xff"}', 'latin1')));
+    expect(wrong).toMatchObject({ status: 400, type: '/problems/bad-request', detail: expect.stringContaining('UTF-8') });
+    const packed = await refusal(await post(gzipSync('{"id":1}'), { 'content-encoding': 'gzip' }));
+    expect(packed).toMatchObject({ status: 415, detail: 'expected a body without Content-Encoding, found gzip' });
+    expect(requests).toHaveLength(0);
+  });
+
+  test('without a type is told the types of its route', async () => {
+    const server = await serving({ a: setFlow });
+    const key = server.key();
+    for (const route of ['runs', 'plans'])
+      for (const headers of [{ 'content-type': '' }, { 'content-type': 'text' }, { 'content-type': 'image/png' }]) {
+        const { status, expected, detail } = await refusal(await upload(server, key, route, Buffer.from('a\n1\n'), headers));
+        expect([status, expected?.includes('text/csv'), detail]).toEqual([415, true, expect.stringContaining('text/csv')]);
+      }
+    expect(await refusal(await upload(server, key, 'calls', '{}', { 'content-type': '' }))).toMatchObject({
+      expected: ['application/json'],
+    });
+  });
+
+  test('that misses a member, or has another, is a 400 that names it', async () => {
+    const { send, key } = await serving({ a: setFlow });
+    const one = key({ scopes: ['test'] });
+    const told = async (body: unknown) => (await refusal(await send('/v1/flows/a/tests', { key: one, ...posting(body) }))).errors;
+    expect(await told({})).toEqual([{ pointer: '/record', detail: 'expected one record: a JSON object' }]);
+    expect(await told({ record: [1] })).toEqual([{ pointer: '/record', detail: 'expected one record: a JSON object' }]);
+    expect(await told({ record: {}, nodes: 'x' })).toEqual([{ pointer: '/nodes', detail: 'nothing of this name is expected' }]);
+    expect(await told({ record: {}, send: 1 })).toEqual([{ pointer: '/send', detail: 'expected boolean, found number' }]);
+  });
+
+  test.each(['content-length: 100', 'transfer-encoding: chunked'])(
+    'that stalls is cut off (%s); an answer that takes longer is not',
+    async (length) => {
+      const hosts = new Hosts([], false);
+      const app = createApp({ hosts, behindProxy: false, answered: () => undefined, bug: () => undefined, bodyIdleMs: 100 });
+      app.post('/slow', async () => new Promise((resolve) => setTimeout(() => resolve({ ok: true }), 400)));
+      await app.listen({ host: '127.0.0.1', port: 0 });
+      onTestFinished(() => app.close());
+      const { port } = app.server.address() as { port: number };
+      hosts.port = port;
+      const ask = (text: string) =>
+        new Promise<string>((resolve) => {
+          let got = '';
+          const socket = connect(port, '127.0.0.1', () => socket.write(text));
+          socket.on('data', (chunk) => {
+            got += chunk;
+          });
+          socket.once('close', () => resolve(got));
+        });
+      const head = `POST /slow HTTP/1.1\r\nhost: 127.0.0.1:${port}\r\ncontent-type: application/json\r\n`;
+      expect(await ask(`${head}${length}\r\n\r\n`)).toBe('');
+      expect(await ask(`${head}content-length: 2\r\nconnection: close\r\n\r\n{}`)).toContain('{"ok":true}');
+    },
+  );
+});
+
+test('a test of a record without a field that its request needs is a 422, as a call is', async () => {
+  const { origin, requests } = await httpServer((_request, response) => json(response, {}));
+  const { send, key } = await serving({ a: askingFlow(origin) });
+  const answer = await send('/v1/flows/a/tests', { key: key({ scopes: ['test'] }), ...posting({ record: {} }) });
+  expect([answer.status, await answer.json()]).toEqual([
+    422,
+    expect.objectContaining({ type: '/problems/record-failed', error: expect.objectContaining({ class: 'template' }), credits: 0 }),
+  ]);
+  expect(requests).toHaveLength(0);
+});
+
+describe('a plan', () => {
+  test('reads its body and its query as a run does', async () => {
+    const server = await serving({ a: setFlow });
+    const key = server.key();
+    const plan = async (query: string, body: Uint8Array<ArrayBuffer> | string, more = {}) => {
+      const answer = await upload(server, key, `plans${query}`, body, { ...csv, ...more });
+      return [answer.status, ((await answer.json()) as { records?: number }).records];
+    };
+    const rows = 'a;c\n1;1\n2;2\n3;3\n4;4\n5;5\n';
+    expect(await plan('?delimiter=%3B', rows)).toEqual([200, 5]);
+    expect(await plan('?delimiter=%3B&limit=3', rows)).toEqual([200, 3]);
+    expect(await plan('?delimiter=%3B&skip=4', gzipSync(rows), { 'content-encoding': 'gzip' })).toEqual([200, 1]);
+    expect(await plan('?foo=3', rows)).toEqual([400, undefined]);
+    expect(await plan('?delimiter=ab', rows)).toEqual([400, undefined]);
+    expect(await plan('', Buffer.from('not gzip'), { 'content-encoding': 'gzip' })).toEqual([422, undefined]);
+  });
+
+  test('refuses a body that is too large, packed or unpacked, with its limit', async () => {
+    const server = await serving({ a: setFlow }, { args: ['--max-upload', '10KB'] });
+    const key = server.key();
+    const large = `a\n${'1\n'.repeat(100_000)}`;
+    const chunked = new ReadableStream({
+      start(controller) {
+        controller.enqueue(Buffer.from(large));
+        controller.close();
+      },
+    });
+    const answers = [
+      await upload(server, key, 'plans', large),
+      await upload(server, key, 'plans', gzipSync(large), { ...csv, 'content-encoding': 'gzip' }),
+      await server.send('/v1/flows/a/plans', { key, method: 'POST', body: chunked, headers: csv, duplex: 'half' } as RequestInit),
+    ];
+    for (const answer of answers) expect(await refusal(answer)).toMatchObject({ status: 413, type: '/problems/too-large', limit: 10_000 });
+    expect((await upload(server, key, 'plans', 'a\n1\n')).status).toBe(200);
+  });
+});
+
+test('headers that are too large are a 431, and bytes that are no HTTP a 400', async () => {
+  const { address } = await serving({ a: setFlow });
+  const { hostname, port } = new URL(address);
+  const ask = (text: string) =>
+    new Promise<string>((resolve) => {
+      const socket = connect(Number(port), hostname, () => socket.write(text));
+      socket.once('data', (chunk) => resolve(String(chunk)));
+      onTestFinished(() => void socket.destroy());
+    });
+  const large = await ask(`GET / HTTP/1.1\r\nx: ${'x'.repeat(20_000)}\r\n\r\n`);
+  expect([large.split('\r\n')[0], large]).toEqual([
+    'HTTP/1.1 431 Request Header Fields Too Large',
+    expect.stringContaining('"status":431'),
+  ]);
+  expect(await ask('what?\r\n\r\n')).toContain('HTTP/1.1 400 Bad Request');
+});
+
+describe('a message', () => {
+  test.each([
+    ['more than 1 record failed (--max-errors 1)', 'more than 1 record failed (max_errors=1)'],
+    ['more than 5 % of the records have failed (--max-errors 5%)', 'more than 5 % of the records have failed (max_errors=5%)'],
+    ['the 3 credits of --max-credits are used up', 'the 3 credits of max_credits are used up'],
+    ['--delimiter: expected CSV or TSV, found json', 'delimiter: expected CSV or TSV, found json'],
+    ['x has one column\nif ";" separates the cells: --delimiter \';\'', 'x has one column\nif ";" separates the cells: delimiter=\';\''],
+    ['not JSON\nfor one object per line pass --in-format ndjson', 'not JSON\nfor one object per line send it as application/x-ndjson'],
+    ['--encoding: expected an encoding such as utf-8', 'charset in Content-Type: expected an encoding such as utf-8'],
+    ["name the file's encoding: --encoding latin1", "name the file's encoding: charset=latin1 in Content-Type"],
+    [
+      'a.csv:3: no text\nthe 1 record before that went to out.csv; once the input is corrected, run the rest with --skip 1, and another --out',
+      'a.csv:3: no text',
+    ],
+    ['out.csv is being written by another run\nwait for it, or name another file with --out', 'out.csv is being written by another run'],
+  ])('of a command is told without its options: %s', (written, told) => {
+    expect(httpWords(written)).toBe(told);
+  });
+
+  test('of a run, a plan and an upload names what a client can send', async () => {
+    const server = await serving({ a: setFlow });
+    const key = server.key();
+    const broken = await upload(server, key, 'runs?unordered', '{"a":1}\n{"a":', {
+      'content-type': 'application/x-ndjson',
+      prefer: 'wait=30',
+    });
+    expect(JSON.stringify(await broken.json())).not.toContain('--');
+    for (const route of ['runs', 'plans']) {
+      const { detail } = await refusal(await upload(server, key, `${route}?delimiter=ab`, 'a\n1\n'));
+      expect(detail).toBe('delimiter: expected one character or "tab", found "ab"');
+    }
+  });
+});
