@@ -35,6 +35,20 @@ export function refuseOpenAddress(options: ListeningOptions, hasKey: boolean): v
   throw new AutomateError('usage', `--host ${host} can be reached from other machines, and this is missing:\n${missing.join('\n')}`);
 }
 
+/** The address that is listened at. */
+export function listeningAddress({ host, tlsCert }: ListeningOptions, port: number): string {
+  return `${tlsCert === undefined ? 'http' : 'https'}://${host.includes(':') ? `[${host}]` : host}:${port}`;
+}
+
+/** The address at which clients reach the server: the first name that they use, where the one that is listened at is not served. */
+export function clientAddress(options: ListeningOptions, port: number): string {
+  const { host, behindProxy, allowHost } = options;
+  const [name] = allowHost;
+  if (name === undefined || (isLoopback(host) && !behindProxy)) return listeningAddress(options, port);
+  if (behindProxy) return `https://${name}`;
+  return port === 443 || /:\d+$/.test(name) ? `https://${name}` : `https://${name}:${port}`;
+}
+
 /** Tells if a request's Host header names this server, which stops DNS rebinding. */
 export class Hosts {
   readonly #allowed: readonly string[];

@@ -14,7 +14,7 @@ import { statOf } from '../io/files/stat.ts';
 import { ServerDatabase } from '../io/server/database.ts';
 import { createApp } from './app.ts';
 import { openServerKeys, type ServerKeys } from './keys/server-keys.ts';
-import { Hosts, refuseOpenAddress } from './listening.ts';
+import { clientAddress, Hosts, listeningAddress, refuseOpenAddress } from './listening.ts';
 import { createLog } from './log.ts';
 import { pageOptions } from './page/page-options.ts';
 import { addAllRoutes } from './routes/all-routes.ts';
@@ -78,7 +78,7 @@ async function serve(dir: string, options: ServeOptions, terminal: Terminal): Pr
     });
     await startListening(app, options);
     hosts.port = portOf(app);
-    lock.serves(addressOf(app, options));
+    lock.serves(clientAddress(options, portOf(app)));
     await server.runs.open(options.resume);
     await greet({ app, server, keys, dir, options, terminal, links });
     const ticks = setInterval(() => applyChanges(server, keys), tickMs);
@@ -128,11 +128,6 @@ function portOf(app: FastifyInstance): number {
   return (app.server.address() as { port: number }).port;
 }
 
-function addressOf(app: FastifyInstance, { host, tlsCert }: ServeOptions): string {
-  const name = host.includes(':') ? `[${host}]` : host;
-  return `${tlsCert === undefined ? 'http' : 'https'}://${name}:${portOf(app)}`;
-}
-
 interface Started {
   readonly app: FastifyInstance;
   readonly server: Server;
@@ -146,12 +141,13 @@ interface Started {
 /** Says what is served, and how to begin. */
 async function greet({ app, server, keys, dir, options, terminal, links }: Started): Promise<void> {
   const { flows, unserved } = await server.flows.list();
-  const address = addressOf(app, options);
+  const [address, forClients] = [listeningAddress(options, portOf(app)), clientAddress(options, portOf(app))];
   const folder = relative('.', dir) || '.';
   terminal.say(
     `serving ${counted(flows.length, 'flow')} of ${folder.startsWith('.') || folder.startsWith('/') ? folder : `./${folder}`} at ${address}`,
   );
-  if (options.ui) terminal.say(`page: ${address}/login#${links.create()}\n  (once, for 10 minutes; automate serve login prints another)`);
+  if (options.ui)
+    terminal.say(`page: ${forClients}/login#${links.create()}\n  (once, for 10 minutes; automate serve login prints another)`);
   for (const { file, reason } of unserved) terminal.say(`not served: ${file}: ${reason}`);
   for (const { id, problems } of flows)
     for (const { line, column, message } of problems)
@@ -160,7 +156,7 @@ async function greet({ app, server, keys, dir, options, terminal, links }: Start
   const flow = flows[0]?.id ?? 'FLOW';
   terminal.say('there is no API key yet; make one, and call a flow with it:');
   terminal.say('  KEY=$(automate keys create first)');
-  terminal.say(`  curl ${address}/v1/flows/${flow}/calls -H "Authorization: Bearer $KEY" --json '{}'`);
+  terminal.say(`  curl ${forClients}/v1/flows/${flow}/calls -H "Authorization: Bearer $KEY" --json '{}'`);
 }
 
 /** Reads changed keys: the streams of those that are not let in any more end, and the runs of those that say so stop. */

@@ -30,10 +30,10 @@ test.skipIf(!canMount)(`a server on a full disk answers 507, keeps its runs, and
   const run = async (body: string) => {
     const headers = { 'content-type': 'text/csv', prefer: 'wait=30' };
     const answer = await send('/v1/flows/a/runs', { key: one, method: 'POST', body, headers });
-    return { status: answer.status, ...((await answer.json()) as { reason?: string }) };
+    return { status: answer.status, ...((await answer.json()) as { id?: string; reason?: string }) };
   };
-  const call = () =>
-    send('/v1/flows/a/calls', { key: one, method: 'POST', body: '{"id":1}', headers: { 'content-type': 'application/json' } });
+  const call = (more: Record<string, string> = {}) =>
+    send('/v1/flows/a/calls', { key: one, method: 'POST', body: '{"id":1}', headers: { 'content-type': 'application/json', ...more } });
   expect(await run(rows(1_500_000))).toMatchObject({ status: 507, type: '/problems/disk-full' });
   const failed = await run(rows(220_000));
   expect(failed).toMatchObject({ status: 200, state: 'failed', exit_code: 74, resumable: true });
@@ -42,6 +42,9 @@ test.skipIf(!canMount)(`a server on a full disk answers 507, keeps its runs, and
   await writeFile(join(home, 'fill'), Buffer.alloc(9_000_000)).catch(() => undefined);
   expect(await run(rows(1000))).toMatchObject({ status: 507 });
   expect((await call()).status).toBe(200);
+  const named = await call({ 'idempotency-key': 'k1' });
+  expect([named.status, await named.json()]).toEqual([507, expect.objectContaining({ type: '/problems/disk-full' })]);
+  expect((await send(`/v1/runs/${failed.id}/resume`, { key: one, method: 'POST' })).status).toBe(507);
   await rm(join(home, 'fill'));
   expect((await end()).code).toBe(0);
 });

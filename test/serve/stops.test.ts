@@ -1,7 +1,9 @@
 import { readdir } from 'node:fs/promises';
 import { describe, expect, test } from 'vitest';
+import { clientAddress } from '../../src/serve/listening.ts';
 import type { RunShape } from '../../src/serve/shapes.ts';
 import { askedServer, askingFlow, csvOf, idRows } from '../helpers/asking.ts';
+import { workplace } from '../helpers/cli.ts';
 import { httpServer, json } from '../helpers/http-server.ts';
 import { posting, type Serving, serving } from '../helpers/serving.ts';
 
@@ -192,4 +194,17 @@ test('a call under way is not hurt by a client that goes away, nor by a run that
   gone.abort();
   await server.send(`/v1/runs/${run.id}/stop`, { key, method: 'POST' });
   expect([(await stays).status, await left]).toEqual([200, 'gone']);
+});
+
+test('the login link has a name that the server is called by', async () => {
+  const place = await workplace();
+  await place.automate(['keys', 'create', 'crm']);
+  const { said } = await serving({}, { place, args: ['--host', '0.0.0.0', '--behind-proxy', '--allow-host', 'flows.example'] });
+  await expect.poll(said).toMatch(/page: https:\/\/flows\.example\/login#\S+\n/);
+  expect((await place.automate(['serve', 'login'])).stdout).toMatch(/^https:\/\/flows\.example\/login#\S+\n$/);
+  const open = { host: '0.0.0.0', tlsCert: 'cert.pem', tlsKey: 'key.pem' };
+  expect(clientAddress({ ...open, allowHost: ['flows.example', 'other.example'] }, 4804)).toBe('https://flows.example:4804');
+  expect(clientAddress({ ...open, allowHost: ['flows.example:8443'] }, 4804)).toBe('https://flows.example:8443');
+  expect(clientAddress({ ...open, allowHost: ['flows.example'] }, 443)).toBe('https://flows.example');
+  expect(clientAddress({ host: '127.0.0.1', allowHost: ['flows.example'] }, 4020)).toBe('http://127.0.0.1:4020');
 });
