@@ -76,27 +76,50 @@ export function createApp(options: AppOptions): FastifyInstance {
       done(error as Error);
     }
   });
-  app.addHook('onRequest', async (request, reply) => {
-    reply.headers({ ...safeHeaders, 'x-request-id': request.id });
-    if (tls) reply.header('strict-transport-security', 'max-age=31536000');
-    refuseOtherHosts(hosts, request.raw);
+  const headers = { ...safeHeaders, ...(tls && { 'strict-transport-security': 'max-age=31536000' }) };
+  // Hooks without a promise: each request passes them.
+  app.addHook('onRequest', (request, reply, done) => {
+    reply.headers(headers).header('x-request-id', request.id);
+    done(refusal(() => refuseOtherHosts(hosts, request.raw)));
   });
-  app.addHook('onResponse', async (request, reply) => options.answered(request, reply));
+  app.addHook('onResponse', (request, reply, done) => {
+    options.answered(request, reply);
+    done();
+  });
   app.setErrorHandler((error, request, reply) => sendError(error, request, reply, options));
   app.setNotFoundHandler(refuseUnknown);
   app.addHook('onRoute', refuseUnguarded);
   return app;
 }
 
+/** What `act` throws; absent if it passes. */
+function refusal(act: () => void): Error | undefined {
+  try {
+    act();
+    return undefined;
+  } catch (error) {
+    return error as Error;
+  }
+}
+
 /** An absolute address names the host too (RFC 9112, 3.2.2): both have to name this server. Throws a Problem. */
 function refuseOtherHosts(hosts: Hosts, { url = '', headers: { host }, rawHeaders }: IncomingMessage): void {
   if (!hosts.isServed(host)) throw new Problem('host-not-served', 'expected a Host header with a name of this server');
-  const isHost = (name: string, index: number) => index % 2 === 0 && name.length === 4 && name.toLowerCase() === 'host';
-  if (rawHeaders.filter(isHost).length > 1) throw new Problem('bad-request', 'expected one Host header, found several');
+  if (countHosts(rawHeaders) > 1) throw new Problem('bad-request', 'expected one Host header, found several');
   if (url.startsWith('/')) return;
   const named = /^https?:\/\/([^/?#]*)/i.exec(url)?.[1];
   if (named === undefined) throw new Problem('bad-request', 'expected an address that begins with /');
   if (!hosts.isServed(named)) throw new Problem('host-not-served', 'expected an address with a name of this server');
+}
+
+/** Counts the Host headers among names and values, one after another. */
+function countHosts(rawHeaders: readonly string[]): number {
+  let count = 0;
+  for (let index = 0; index < rawHeaders.length; index += 2) {
+    const name = rawHeaders[index] as string;
+    if (name.length === 4 && name.toLowerCase() === 'host') count++;
+  }
+  return count;
 }
 
 /** Prefixes whose routes have a guard. */
@@ -113,9 +136,12 @@ export function addGuarded(
   add: (guarded: FastifyInstance) => void,
 ): void {
   const addAll = async (guarded: FastifyInstance) => {
-    guarded.addHook('onRequest', async (request, reply) => {
-      guard(request, reply);
-      refuseUnknownQuery(request);
+    guarded.addHook('onRequest', (request, reply, done) => {
+      const act = () => {
+        guard(request, reply);
+        refuseUnknownQuery(request);
+      };
+      done(refusal(act));
     });
     guarded.setNotFoundHandler(refuseUnknown);
     add(guarded);

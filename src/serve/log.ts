@@ -3,18 +3,31 @@ import { pathWithoutKeys } from '../io/server/key-value.ts';
 import type { AppOptions } from './app.ts';
 
 /** The log of requests: no key, no body, no field, no query. */
-export type RequestLog = Pick<AppOptions, 'answered' | 'bug'>;
+export interface RequestLog extends Pick<AppOptions, 'answered' | 'bug'> {
+  /** Writes what is not written yet. */
+  flush(): void;
+}
 
-/** Makes the log. `write`: takes one line. */
-export function createLog(form: 'text' | 'json', write: (line: string) => void): RequestLog {
+/** Makes the log. `write`: takes lines. All of one turn of the event loop are written at once. */
+export function createLog(form: 'text' | 'json', write: (lines: string) => void): RequestLog {
+  let lines: string[] = [];
+  const flush = () => {
+    if (lines.length > 0) write(lines.join('\n'));
+    lines = [];
+  };
+  const add = (line: string) => {
+    if (lines.length === 0) setImmediate(flush);
+    lines.push(line);
+  };
   return {
+    flush,
     answered(request, reply) {
       const entry = logEntry(request, reply);
-      write(form === 'json' ? JSON.stringify(entry) : logLine(entry));
+      add(form === 'json' ? JSON.stringify(entry) : logLine(entry));
     },
     bug(error, request) {
       const stack = (error as Error)?.stack ?? String(error);
-      write(
+      add(
         form === 'json'
           ? JSON.stringify({ time: new Date().toISOString(), bug: stack, request: request.id })
           : `bug: ${request.id}: ${stack}`,

@@ -62,7 +62,7 @@ async function serve(dir: string, options: ServeOptions, terminal: Terminal): Pr
       say: terminal.say,
     });
     const hosts = new Hosts(options.allowHost, options.tlsCert !== undefined);
-    const log = createLog(options.log, (line) => process.stderr.write(`${terminal.redactor.text(line)}\n`));
+    const log = createLog(options.log, (lines) => process.stderr.write(`${terminal.redactor.text(lines)}\n`));
     const state = { isStopping: false };
     const app = createApp({ hosts, tls: tlsOf(options), behindProxy: options.behindProxy ?? false, ...log });
     const links = new Links(home);
@@ -84,6 +84,7 @@ async function serve(dir: string, options: ServeOptions, terminal: Terminal): Pr
     const ticks = setInterval(() => applyChanges(server, keys), tickMs);
     return await untilSignal({ app, server, options, terminal, state }).finally(() => {
       clearInterval(ticks);
+      log.flush();
       keys.close();
       database.close();
     });

@@ -1,8 +1,10 @@
 import { createHash } from 'node:crypto';
-import { readdir, readFile, realpath, stat } from 'node:fs/promises';
+import { type Dirent, readdirSync, realpathSync, type Stats, statSync } from 'node:fs';
+import { readFile } from 'node:fs/promises';
 import { join, sep } from 'node:path';
 import { loadFlow } from '../../cli/flow/flow-file.ts';
 import { FlowError, type Problem } from '../../core/failure.ts';
+import { orUndefined } from '../../core/or-undefined.ts';
 import type { Plan } from '../../core/plan.ts';
 
 /** A flow that is served. */
@@ -26,9 +28,45 @@ export interface Unserved {
   readonly reason: string;
 }
 
+/** A flow as it was read. */
 interface Seen {
+  /** Empty if the file may change without another version. */
   readonly version: string;
   readonly flow: ServedFlow;
+}
+
+/** A file of the folder that looks like a flow. */
+interface Entry {
+  readonly id: string;
+  readonly file: string;
+  readonly path: string;
+  /** A link may lead to another file at any time, and the folder stays as it is. */
+  readonly isLink: boolean;
+  /** The reason why it is not served, by its name. */
+  readonly reason: string | undefined;
+}
+
+/** The names in the folder. */
+interface Listing {
+  readonly version: string;
+  readonly root: string;
+  readonly entries: ReadonlyMap<string, Entry>;
+}
+
+/** All flows by id, and the files that are not served. */
+export interface FlowList {
+  readonly flows: readonly ServedFlow[];
+  readonly unserved: readonly Unserved[];
+}
+
+/** A flow, if it is not to be read first. */
+type Loaded = ServedFlow | undefined | Promise<ServedFlow | undefined>;
+
+/** The state of the folder in one turn of the event loop. */
+interface Turn {
+  readonly listing: Listing;
+  readonly loaded: Map<string, Loaded>;
+  list: Promise<FlowList> | undefined;
 }
 
 const flowFile = /^(.+)\.ya?ml$/;
@@ -36,11 +74,16 @@ const flowFile = /^(.+)\.ya?ml$/;
 /** The shape of a flow's id. */
 export const flowId = /^[A-Za-z0-9_-]{1,64}$/;
 
+/** A change so soon after another may leave the time of a file as it is: file systems count in steps of up to 2 s. */
+const stepMs = 2000;
+
 /** The flows of a folder. A changed file counts from the next request on. */
 export class FlowFolder {
   readonly #dir: string;
   readonly #allowHttp: boolean;
   readonly #seen = new Map<string, Seen>();
+  #listing: Listing | undefined;
+  #turn: Turn | undefined;
 
   constructor(dir: string, options: { readonly allowHttp: boolean }) {
     this.#dir = dir;
@@ -48,44 +91,75 @@ export class FlowFolder {
   }
 
   /** All flows by id, and the files that are not served. */
-  async list(): Promise<{ readonly flows: readonly ServedFlow[]; readonly unserved: readonly Unserved[] }> {
-    const { files, unserved } = await this.#files();
-    const flows = await Promise.all([...files].map(([id, path]) => this.#load(id, path)));
-    return { flows: flows.filter((flow) => flow !== undefined), unserved };
+  list(): Promise<FlowList> {
+    const turn = this.#thisTurn();
+    turn.list ??= this.#all(turn);
+    return turn.list;
   }
 
   /** A flow; absent if none of that id is served. */
   async find(id: string): Promise<ServedFlow | undefined> {
     if (!flowId.test(id)) return undefined;
-    const path = (await this.#files()).files.get(id);
-    return path === undefined ? undefined : this.#load(id, path);
+    const turn = this.#thisTurn();
+    const { entries, root } = turn.listing;
+    const entry = entries.get(`${id}.yaml`) ?? entries.get(`${id}.yml`);
+    return entry && unservedReason(entry, root) === undefined ? this.#loadOnce(entry, turn) : undefined;
   }
 
-  async #files() {
-    const root = await realpath(this.#dir);
-    const names = (await readdir(root)).filter((name) => flowFile.test(name)).sort();
-    const ids = names.map((name) => (flowFile.exec(name) as RegExpExecArray)[1] as string);
-    const files = new Map<string, string>();
-    const unserved: Unserved[] = [];
-    for (const [index, file] of names.entries()) {
-      const id = ids[index] as string;
-      const path = join(root, file);
-      const reason = await unservedReason(root, path, id, ids);
-      if (reason === undefined) files.set(id, path);
-      else unserved.push({ file, reason });
+  /** Requests that are read in one turn of the event loop were sent before it: they share one look at the files. */
+  #thisTurn(): Turn {
+    if (!this.#turn) {
+      this.#turn = { listing: this.#list(), loaded: new Map(), list: undefined };
+      setImmediate(() => {
+        this.#turn = undefined;
+      });
     }
-    return { files, unserved };
+    return this.#turn;
   }
 
-  async #load(id: string, path: string): Promise<ServedFlow | undefined> {
+  async #all(turn: Turn): Promise<FlowList> {
+    const { entries, root } = turn.listing;
+    const unserved: Unserved[] = [];
+    const flows: Loaded[] = [];
+    for (const entry of entries.values()) {
+      const reason = unservedReason(entry, root);
+      if (reason === undefined) flows.push(this.#loadOnce(entry, turn));
+      else unserved.push({ file: entry.file, reason });
+    }
+    return { flows: (await Promise.all(flows)).filter((flow) => flow !== undefined), unserved };
+  }
+
+  #loadOnce(entry: Entry, { loaded }: Turn): Loaded {
+    if (!loaded.has(entry.path)) loaded.set(entry.path, this.#load(entry));
+    return loaded.get(entry.path);
+  }
+
+  /** The names in the folder. They are read again when the folder has changed. */
+  #list(): Listing {
+    const version = versionOf(statSync(this.#dir));
+    if (this.#listing && version !== '' && this.#listing.version === version) return this.#listing;
+    const root = realpathSync(this.#dir);
+    this.#listing = { version, root, entries: entriesOf(root) };
+    return this.#listing;
+  }
+
+  #load({ id, path }: Entry): Loaded {
+    const stat = orUndefined(() => statSync(path, { throwIfNoEntry: false }));
+    if (!stat) return undefined;
+    const version = versionOf(stat);
+    const seen = this.#seen.get(path);
+    return seen && version !== '' && seen.version === version ? seen.flow : this.#read(id, path, stat);
+  }
+
+  async #read(id: string, path: string, stat: Stats): Promise<ServedFlow | undefined> {
     try {
-      const { mtime, mtimeMs, ctimeMs, size, ino } = await stat(path);
-      const version = [mtimeMs, ctimeMs, size, ino].join(' ');
-      const seen = this.#seen.get(path);
-      if (seen?.version === version) return seen.flow;
       const text = await readFile(path, 'utf8');
       const etag = createHash('sha256').update(text).digest('base64url').slice(0, 22);
-      const flow = { id, path, text, etag, updatedAt: mtime, ...(await this.#check(id, path)) };
+      const version = versionOf(stat);
+      const seen = this.#seen.get(path)?.flow;
+      // Calls go on with what they keep for a flow.
+      const isSame = seen?.etag === etag && seen.updatedAt.getTime() === stat.mtime.getTime();
+      const flow = isSame ? seen : { id, path, text, etag, updatedAt: stat.mtime, ...(await this.#check(id, path)) };
       this.#seen.set(path, { version, flow });
       return flow;
     } catch (error) {
@@ -105,10 +179,30 @@ export class FlowFolder {
   }
 }
 
-async function unservedReason(root: string, path: string, id: string, ids: readonly string[]): Promise<string | undefined> {
-  if (!flowId.test(id)) return 'expected a name of 1 to 64 letters, digits, _ and -';
-  if (ids.filter((other) => other === id).length > 1) return `two files have the id ${id}`;
-  const real = await realpath(path).catch(() => undefined);
-  if (real === undefined || !real.startsWith(`${root}${sep}`)) return 'it is a link that leads out of the folder';
-  return undefined;
+/** Changes with every change of a file or folder. Empty while the next change might not be seen. */
+function versionOf({ mtimeMs, ctimeMs, size, ino, dev }: Stats): string {
+  const ageMs = Date.now() - Math.max(mtimeMs, ctimeMs);
+  return ageMs > stepMs ? `${mtimeMs} ${ctimeMs} ${size} ${ino} ${dev}` : '';
+}
+
+function entriesOf(root: string): ReadonlyMap<string, Entry> {
+  const found = readdirSync(root, { withFileTypes: true }).filter(({ name }) => flowFile.test(name));
+  const idOf = ({ name }: Dirent) => (flowFile.exec(name) as RegExpExecArray)[1] as string;
+  const counts = new Map<string, number>();
+  for (const entry of found) counts.set(idOf(entry), (counts.get(idOf(entry)) ?? 0) + 1);
+  const entries = found
+    .sort((one, other) => (one.name < other.name ? -1 : 1))
+    .map((entry): [string, Entry] => {
+      const id = idOf(entry);
+      const doubled = (counts.get(id) ?? 0) > 1 ? `two files have the id ${id}` : undefined;
+      const reason = flowId.test(id) ? doubled : 'expected a name of 1 to 64 letters, digits, _ and -';
+      return [entry.name, { id, file: entry.name, path: join(root, entry.name), isLink: entry.isSymbolicLink(), reason }];
+    });
+  return new Map(entries);
+}
+
+function unservedReason({ reason, path, isLink }: Entry, root: string): string | undefined {
+  if (reason !== undefined || !isLink) return reason;
+  const real = orUndefined(() => realpathSync(path));
+  return real?.startsWith(`${root}${sep}`) ? undefined : 'it is a link that leads out of the folder';
 }

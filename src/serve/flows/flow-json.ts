@@ -7,7 +7,7 @@ import type { FlowShape } from '../shapes.ts';
 import type { ServedFlow } from './flow-folder.ts';
 
 /** A flow as the interface shows it. */
-export function flowJson({ id, path, plan, problems, updatedAt }: ServedFlow): FlowShape {
+function flowJson({ id, path, plan, problems, updatedAt }: ServedFlow): FlowShape {
   const steps = plan ? allSteps(plan.steps) : [];
   return {
     id,
@@ -20,6 +20,17 @@ export function flowJson({ id, path, plan, problems, updatedAt }: ServedFlow): F
     credits_per_record: plan ? creditsPerRecord(plan) : { least: 0, most: null },
     updated_at: updatedAt.toISOString(),
   };
+}
+
+const texts = new WeakMap<ServedFlow, string>();
+
+/** The JSON text of a flow. It is made once for each state of its file. */
+export function flowText(flow: ServedFlow): string {
+  const made = texts.get(flow);
+  if (made !== undefined) return made;
+  const text = JSON.stringify(flowJson(flow));
+  texts.set(flow, text);
+  return text;
 }
 
 /** A problem of a flow without the folder of its file. */

@@ -20,23 +20,35 @@ declare module 'fastify' {
 /** Adds the routes of `/v1`. Keys are let in in the order of the contract: the key, its scope, its flows, its rate. */
 export function addKeyDoor(app: FastifyInstance, keys: ServerKeys, add: (guarded: FastifyInstance) => void): void {
   const letIn = (request: FastifyRequest, reply: FastifyReply) => {
-    const [, query = ''] = request.url.split(/\?(.*)/s);
-    const key = authenticated(request, query, keys);
+    const { url } = request;
+    const mark = url.indexOf('?');
+    const key = authenticated(request, mark === -1 ? '' : url.slice(mark + 1), keys);
     request.key = key;
     keys.usage.count(key.id, { requests: 1 });
-    reply.headers(rateHeaders(keys.rates.look(key)));
-    const caller = new Caller(key);
-    caller.need(...(request.routeOptions.config.scopes ?? []));
-    const { flow } = request.params as { readonly flow?: string };
-    if (flow !== undefined && !caller.sees(flow)) throw new Problem('not-found', `there is no flow "${flow}"`);
+    try {
+      refuseUnseen(request, key);
+    } catch (error) {
+      reply.headers(rateHeaders(keys.rates.look(key)));
+      throw error;
+    }
     takeTurn(key, reply, keys);
   };
   addGuarded(app, '/v1', letIn, (guarded) => {
-    guarded.addHook('onResponse', async ({ key }, { statusCode }) => {
+    guarded.addHook('onResponse', ({ key }, { statusCode }, done) => {
       if (key && refusals.has(statusCode)) keys.usage.count(key.id, { refused: 1 });
+      done();
     });
     add(guarded);
   });
+}
+
+/** Throws a Problem for a route whose scope the key lacks, and for a flow that does not exist for it. */
+function refuseUnseen({ routeOptions, params }: FastifyRequest, key: ApiKey): void {
+  const caller = new Caller(key);
+  const { scopes } = routeOptions.config;
+  if (scopes) caller.need(...scopes);
+  const { flow } = params as { readonly flow?: string };
+  if (flow !== undefined && !caller.sees(flow)) throw new Problem('not-found', `there is no flow "${flow}"`);
 }
 
 /** Statuses of requests that a key may not make. */
@@ -49,7 +61,7 @@ export function callerOfKey({ key }: FastifyRequest): Caller {
 }
 
 function authenticated({ headers, ip }: FastifyRequest, query: string, { authenticator }: ServerKeys): ApiKey {
-  const xApiKey = [headers['x-api-key']].flat()[0];
+  const xApiKey = headers['x-api-key'] as string | undefined;
   const found = authenticator.authenticate({ authorization: headers.authorization, xApiKey, query, address: ip });
   if ('key' in found) return found.key;
   const { problem, detail, retryAfterS } = found.refusal;

@@ -14,7 +14,7 @@ import { fieldsOf, textOfBody } from '../json-body.ts';
 import { Problem } from '../problem.ts';
 import type { Server } from '../server.ts';
 import { type Audience, seenFlow } from './audience.ts';
-import { sendText } from './replays.ts';
+import { jsonType, sendText } from './replays.ts';
 
 const testBody = z.strictObject({
   record: z
@@ -34,7 +34,7 @@ export function addTestRoute(app: FastifyInstance, server: Server, { base, calle
       handler: async (request, reply) => {
         const caller = callerOf(request);
         const text = await testText(server, await seenFlow(server, caller, request), request, caller.key);
-        return sendText(reply, { status: 200, type: 'application/json; charset=utf-8', body: text });
+        return sendText(reply, { status: 200, type: jsonType, body: text });
       },
     },
   });

@@ -19,6 +19,9 @@ export function requestHash(...parts: readonly string[]): string {
   return createHash('sha256').update(JSON.stringify(parts)).digest('base64url');
 }
 
+/** The type of JSON answers. */
+export const jsonType = 'application/json; charset=utf-8';
+
 /** Sends JSON text, also an answer that an earlier request got. */
 export function sendText(reply: FastifyReply, { status, type, body }: KeptAnswer, isReplayed = false): FastifyReply {
   if (isReplayed) reply.header('idempotency-replayed', 'true');
@@ -39,7 +42,7 @@ export async function answerOnce(
   const kept = named && idempotency.begin(named, hash);
   if (kept) return sendText(reply, kept, true);
   try {
-    const ok = { status: 200, type: 'application/json; charset=utf-8', body: await answer() };
+    const ok = { status: 200, type: jsonType, body: await answer() };
     if (named) idempotency.end(named, hash, ok);
     return sendText(reply, ok);
   } catch (error) {

@@ -1,7 +1,7 @@
 import type { FastifyInstance } from 'fastify';
 import * as z from 'zod';
 import { addRoutes } from '../app.ts';
-import { flowJson } from '../flows/flow-json.ts';
+import { flowText } from '../flows/flow-json.ts';
 import { recordOfBody, textOfBody } from '../json-body.ts';
 import type { Server } from '../server.ts';
 import { callShape, flowShape } from '../shapes.ts';
@@ -9,7 +9,7 @@ import { type Audience, preferredWait, seenFlow } from './audience.ts';
 import { addNewRunRoute } from './new-run.ts';
 import { addPlanRoute } from './plans.ts';
 import { addTestRoute } from './record-tests.ts';
-import { answerOnce, namedRequest, requestHash } from './replays.ts';
+import { answerOnce, jsonType, namedRequest, requestHash, sendText } from './replays.ts';
 import { addRunRoutes } from './runs.ts';
 
 const flowParams = z.object({ flow: z.string() });
@@ -20,16 +20,21 @@ export function addFlowRoutes(app: FastifyInstance, server: Server, audience: Au
   addRoutes(app, `${base}/flows`, {
     GET: {
       schema: { summary: 'The flows', response: { 200: z.object({ flows: z.array(flowShape) }) } },
-      handler: async (request) => {
+      handler: async (request, reply) => {
         const { flows } = await server.flows.list();
-        return { flows: flows.filter(({ id }) => callerOf(request).sees(id)).map(flowJson) };
+        const caller = callerOf(request);
+        const texts = flows.filter(({ id }) => caller.sees(id)).map(flowText);
+        return sendText(reply, { status: 200, type: jsonType, body: `{"flows":[${texts.join(',')}]}` });
       },
     },
   });
   addRoutes(app, `${base}/flows/:flow`, {
     GET: {
       schema: { summary: 'One flow', params: flowParams, response: { 200: flowShape } },
-      handler: async (request) => flowJson(await seenFlow(server, callerOf(request), request)),
+      handler: async (request, reply) => {
+        const flow = await seenFlow(server, callerOf(request), request);
+        return sendText(reply, { status: 200, type: jsonType, body: flowText(flow) });
+      },
     },
   });
   addRoutes(app, `${base}/flows/:flow/calls`, {
