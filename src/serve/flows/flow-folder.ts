@@ -81,13 +81,15 @@ const stepMs = 2000;
 export class FlowFolder {
   readonly #dir: string;
   readonly #allowHttp: boolean;
+  readonly #wallNow: () => number;
   readonly #seen = new Map<string, Seen>();
   #listing: Listing | undefined;
   #turn: Turn | undefined;
 
-  constructor(dir: string, options: { readonly allowHttp: boolean }) {
+  constructor(dir: string, { allowHttp, wallNow = Date.now }: { readonly allowHttp: boolean; readonly wallNow?: () => number }) {
     this.#dir = dir;
-    this.#allowHttp = options.allowHttp;
+    this.#allowHttp = allowHttp;
+    this.#wallNow = wallNow;
   }
 
   /** All flows by id, and the files that are not served. */
@@ -136,7 +138,7 @@ export class FlowFolder {
 
   /** The names in the folder. They are read again when the folder has changed. */
   #list(): Listing {
-    const version = versionOf(statSync(this.#dir));
+    const version = this.#versionOf(statSync(this.#dir));
     if (this.#listing && version !== '' && this.#listing.version === version) return this.#listing;
     const root = realpathSync(this.#dir);
     this.#listing = { version, root, entries: entriesOf(root) };
@@ -146,7 +148,7 @@ export class FlowFolder {
   #load({ id, path }: Entry): Loaded {
     const stat = orUndefined(() => statSync(path, { throwIfNoEntry: false }));
     if (!stat) return undefined;
-    const version = versionOf(stat);
+    const version = this.#versionOf(stat);
     const seen = this.#seen.get(path);
     return seen && version !== '' && seen.version === version ? seen.flow : this.#read(id, path, stat);
   }
@@ -155,7 +157,7 @@ export class FlowFolder {
     try {
       const text = await readFile(path, 'utf8');
       const etag = createHash('sha256').update(text).digest('base64url').slice(0, 22);
-      const version = versionOf(stat);
+      const version = this.#versionOf(stat);
       const seen = this.#seen.get(path)?.flow;
       // Calls go on with what they keep for a flow.
       const isSame = seen?.etag === etag && seen.updatedAt.getTime() === stat.mtime.getTime();
@@ -169,6 +171,12 @@ export class FlowFolder {
     }
   }
 
+  /** Changes with every change of a file or folder. Empty while the next change might not be seen. */
+  #versionOf({ mtimeMs, ctimeMs, size, ino, dev }: Stats): string {
+    const ageMs = this.#wallNow() - Math.max(mtimeMs, ctimeMs);
+    return ageMs > stepMs ? `${mtimeMs} ${ctimeMs} ${size} ${ino} ${dev}` : '';
+  }
+
   async #check(id: string, path: string): Promise<Pick<ServedFlow, 'plan' | 'problems'>> {
     try {
       return { plan: await loadFlow(path, { allowHttp: this.#allowHttp, textCells: false, name: id }), problems: [] };
@@ -177,12 +185,6 @@ export class FlowFolder {
       throw error;
     }
   }
-}
-
-/** Changes with every change of a file or folder. Empty while the next change might not be seen. */
-function versionOf({ mtimeMs, ctimeMs, size, ino, dev }: Stats): string {
-  const ageMs = Date.now() - Math.max(mtimeMs, ctimeMs);
-  return ageMs > stepMs ? `${mtimeMs} ${ctimeMs} ${size} ${ino} ${dev}` : '';
 }
 
 function entriesOf(root: string): ReadonlyMap<string, Entry> {

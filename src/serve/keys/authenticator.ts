@@ -1,5 +1,5 @@
 import { type ApiKey, keyState } from '../../io/server/api-key.ts';
-import { holdsKey, isKeyValue, keyHash } from '../../io/server/key-value.ts';
+import { holdsKey } from '../../io/server/key-value.ts';
 import type { FailedAttempts } from './failed-attempts.ts';
 import type { KeyDirectory } from './key-directory.ts';
 
@@ -57,7 +57,7 @@ export class Authenticator {
     if (bearer !== undefined && other !== undefined) return refusedKey('bad-request', `expected ${sending}, found both`);
     const value = bearer ?? other;
     if (value === undefined) return refusedKey('key-missing', `expected ${sending}`);
-    const key = isKeyValue(value) ? this.options.keys.lookUp(keyHash(value)) : undefined;
+    const key = this.options.keys.lookUp(value);
     if (!key) return this.#failed({ address, problem: 'key-invalid', key: undefined }, 'the key is not known here, or was revoked');
     if (keyState(key, this.options.keys.clock.wallNow()) === 'expired')
       return this.#failed({ address, problem: 'key-expired', key: key.id }, `the key expired on ${dayOf(key.expiresAtMs)}`);

@@ -1,5 +1,5 @@
 import { type ApiKey, keyState } from '../../io/server/api-key.ts';
-import { isSameHash } from '../../io/server/key-value.ts';
+import { isKeyValue, isSameHash, keyHash } from '../../io/server/key-value.ts';
 import type { KeyValue } from '../../io/server/keys.ts';
 import type { KeyClock } from './key-clock.ts';
 
@@ -21,6 +21,8 @@ const checkMs = 250;
 export class KeyDirectory {
   #byHash = new Map<string, KeyValue>();
   #byId = new Map<string, ApiKey>();
+  /** Values that were found since the keys have changed: a request after another costs no hash. */
+  readonly #known = new Map<string, KeyValue>();
   #state = '';
   #checkedMs = Number.NEGATIVE_INFINITY;
 
@@ -29,15 +31,24 @@ export class KeyDirectory {
     readonly clock: KeyClock,
   ) {}
 
-  /** The key with this hash, if its value has not ended. It may be expired, but not revoked. */
-  lookUp(hash: string): ApiKey | undefined {
+  /** The key with this value, if the value has not ended. It may be expired, but not revoked. */
+  lookUp(value: string): ApiKey | undefined {
     this.refresh();
+    const found = this.#known.get(value) ?? this.#found(value);
+    if (!found) return undefined;
+    const { key, endsAtMs } = found;
+    return endsAtMs !== undefined && endsAtMs <= this.clock.wallNow() ? undefined : key;
+  }
+
+  #found(value: string): KeyValue | undefined {
+    if (!isKeyValue(value)) return undefined;
+    const hash = keyHash(value);
     // One that another process has just made.
     if (!this.#byHash.has(hash)) this.refresh(0);
     const found = this.#byHash.get(hash);
     if (!found || !isSameHash(found.hash, hash)) return undefined;
-    const { key, endsAtMs } = found;
-    return endsAtMs !== undefined && endsAtMs <= this.clock.wallNow() ? undefined : key;
+    this.#known.set(value, found);
+    return found;
   }
 
   /** The key with this id, revoked and expired ones too. */
@@ -69,6 +80,7 @@ export class KeyDirectory {
     if (this.clock.now() - this.#checkedMs < maxAgeMs) return;
     const state = this.source.state();
     if (state !== this.#state) {
+      this.#known.clear();
       this.#byHash = new Map(this.source.values().map((value) => [value.hash, value]));
       this.#byId = new Map(this.source.list().map((key) => [key.id, key]));
     }
