@@ -1,8 +1,69 @@
 import swagger from '@fastify/swagger';
-import type { FastifyInstance } from 'fastify';
+import type { FastifyContextConfig, FastifyInstance, FastifySchema } from 'fastify';
 import { createJsonSchemaTransform } from 'fastify-type-provider-zod';
 import { version } from '../cli/version.ts';
 import { addRoutes } from './app.ts';
+
+declare module 'fastify' {
+  interface FastifyContextConfig {
+    /** The headers of a request that the route knows. */
+    headers?: readonly (keyof typeof requestHeaders)[];
+  }
+}
+
+const text = (description: string) => ({ type: 'string', description });
+
+const requestHeaders = {
+  'Idempotency-Key': text('1 to 255 visible characters; a repeat within 24 hours gets the first answer and sends nothing'),
+  Prefer: text('wait=N: waits up to N seconds, at most 60, for the end'),
+  'Content-Encoding': text('gzip for a packed body'),
+  'Last-Event-ID': text('goes on after this event'),
+} as const;
+
+const header = (description: string) => ({ description, schema: { type: 'string' } });
+
+/** Headers of every answer to a key. */
+const answerHeaders = {
+  'X-Request-Id': header('the id of the request, as the log of the server has it; one that was sent is kept'),
+  'RateLimit-Policy': header('"key";q=600;w=60: 600 requests in 60 seconds'),
+  RateLimit: header('"key";r=599;t=60: 599 more requests now'),
+};
+
+const problemSchema = {
+  type: 'object',
+  required: ['type', 'title', 'status', 'detail', 'instance'],
+  properties: {
+    type: text('/problems/NAME: a page of this server that says what to do'),
+    title: text('the same for all problems of this type'),
+    status: { type: 'integer' },
+    detail: text('what was expected, and what was found'),
+    instance: text('/requests/ and the id of the request'),
+    errors: {
+      type: 'array',
+      description: 'the places at fault: of the body or query (pointer), or of the flow (line, column)',
+      items: {
+        type: 'object',
+        properties: { pointer: text('a JSON pointer'), detail: text('what was expected there'), line: { type: 'integer' } },
+      },
+    },
+  },
+};
+
+const components = {
+  securitySchemes: {
+    bearer: { type: 'http', scheme: 'bearer' },
+    header: { type: 'apiKey', in: 'header', name: 'X-API-Key' },
+  },
+  schemas: { Problem: problemSchema },
+  headers: answerHeaders,
+  responses: {
+    Problem: {
+      description: 'A problem (RFC 9457)',
+      headers: { 'X-Request-Id': { $ref: '#/components/headers/X-Request-Id' }, 'Retry-After': header('seconds, with 429 and 503') },
+      content: { 'application/problem+json': { schema: { $ref: '#/components/schemas/Problem' } } },
+    },
+  },
+} as const;
 
 /** Describes the routes of `/v1` as OpenAPI 3.1, from the schemas that check their requests. To be added before them. */
 export async function addOpenApi(app: FastifyInstance): Promise<void> {
@@ -11,16 +72,43 @@ export async function addOpenApi(app: FastifyInstance): Promise<void> {
     openapi: {
       openapi: '3.1.0',
       info: { title: 'automate', description: 'Runs flows over records.', version },
-      components: {
-        securitySchemes: { bearer: { type: 'http', scheme: 'bearer' }, header: { type: 'apiKey', in: 'header', name: 'X-API-Key' } },
-      },
+      components: components as object,
       security: [{ bearer: [] }, { header: [] }],
     },
     transform: ({ schema, url, ...rest }) => {
       if (!url.startsWith('/v1/') || rest.route.method === 'HEAD') return { schema: { hide: true }, url };
-      return transform({ schema: schema ?? {}, url, ...rest } as never);
+      const described = transform({ schema: schema ?? {}, url, ...rest } as never);
+      return { ...described, schema: { ...described.schema, ...requestParts(rest.route.config ?? {}) } as FastifySchema };
     },
+    transformObject: (documents) => withAnswers((documents as { readonly openapiObject: OpenApi }).openapiObject) as never,
   });
+}
+
+/** The body and the headers of a request that the server checks by itself. */
+function requestParts({ takes, headers }: FastifyContextConfig) {
+  return {
+    ...(takes && {
+      consumes: takes,
+      body: { description: 'records: a table with a header, an array of objects, or an object in each line' },
+    }),
+    ...(headers && { headers: { type: 'object', properties: Object.fromEntries(headers.map((name) => [name, requestHeaders[name]])) } }),
+  };
+}
+
+interface OpenApi {
+  readonly paths?: Readonly<Record<string, Readonly<Record<string, { readonly responses?: Record<string, object> }>>>>;
+}
+
+/** Adds problems, and the headers of every answer. */
+function withAnswers(api: OpenApi): OpenApi {
+  const headers = Object.fromEntries(Object.keys(answerHeaders).map((name) => [name, { $ref: `#/components/headers/${name}` }]));
+  const problem = { $ref: '#/components/responses/Problem' };
+  for (const { responses } of Object.values(api.paths ?? {}).flatMap((path) => Object.values(path))) {
+    if (!responses) continue;
+    for (const [status, answer] of Object.entries(responses)) responses[status] = { ...answer, headers };
+    Object.assign(responses, { '4XX': problem, '5XX': problem });
+  }
+  return api;
 }
 
 /** Adds the description itself. */

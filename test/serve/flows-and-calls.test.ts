@@ -201,11 +201,31 @@ describe('every request', () => {
 
 test('the interface describes itself as OpenAPI 3.1: every route of /v1, and no other', async () => {
   const { key, send } = await serving({});
-  const api = (await (await send('/v1/openapi.json', { key: key() })).json()) as { openapi: string; paths: Record<string, object> };
+  const api = (await (await send('/v1/openapi.json', { key: key() })).json()) as {
+    openapi: string;
+    paths: Record<string, object>;
+    components: { responses: object };
+  };
   expect(api.openapi).toBe('3.1.0');
   expect(Object.keys(api.paths).every((path) => path.startsWith('/v1/'))).toBe(true);
   expect(Object.keys(api.paths)).toEqual(
     expect.arrayContaining(['/v1/flows', '/v1/flows/{flow}/calls', '/v1/flows/{flow}/runs', '/v1/runs/{id}/events', '/v1/usage']),
   );
   expect(JSON.stringify(api.paths['/v1/runs'])).toContain('next_cursor');
+  const operation = (path: string, method: string) =>
+    (api.paths[path] as Record<string, { requestBody?: { content: object }; parameters?: { name: string; in: string }[] }>)[method];
+  const headersOf = (path: string, method: string) =>
+    operation(path, method)?.parameters?.flatMap(({ in: place, name }) => (place === 'header' ? [name] : []));
+  for (const kind of ['runs', 'plans'])
+    expect(Object.keys(operation(`/v1/flows/{flow}/${kind}`, 'post')?.requestBody?.content ?? {})).toEqual([
+      ...['text/csv', 'text/tab-separated-values', 'application/json', 'application/x-ndjson', 'application/jsonl'],
+    ]);
+  expect(headersOf('/v1/flows/{flow}/runs', 'post')).toEqual(['Idempotency-Key', 'Prefer', 'Content-Encoding']);
+  expect(headersOf('/v1/flows/{flow}/calls', 'post')).toEqual(['Idempotency-Key', 'Prefer']);
+  expect(headersOf('/v1/runs/{id}/events', 'get')).toEqual(['Last-Event-ID']);
+  const problem = { $ref: '#/components/responses/Problem' };
+  for (const path of Object.values(api.paths))
+    for (const { responses } of Object.values(path) as { responses: object }[])
+      expect(responses).toMatchObject({ '4XX': problem, '5XX': problem });
+  expect(api.components.responses).toMatchObject({ Problem: { content: { 'application/problem+json': {} } } });
 });

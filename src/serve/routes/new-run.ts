@@ -48,7 +48,7 @@ export function addNewRunRoute(app: FastifyInstance, server: Server, { base, cal
     acceptBodies(uploads);
     addRoutes(uploads, `${base}/flows/:flow/runs`, {
       POST: {
-        config: { scopes: ['run'], takes: uploadTypes },
+        config: { scopes: ['run'], takes: uploadTypes, headers: ['Idempotency-Key', 'Prefer', 'Content-Encoding'] },
         schema: { summary: 'Store records and run them', querystring: newRunQuery, response: { 202: runShape, 200: runShape } },
         handler: (request, reply) => postRun(server, { base, callerOf }, request, reply),
       },

@@ -28,7 +28,7 @@ export function addPlanRoute(app: FastifyInstance, server: Server, { base, calle
     acceptBodies(streams);
     addRoutes(streams, `${base}/flows/:flow/plans`, {
       POST: {
-        config: { scopes: ['run'], takes: uploadTypes },
+        config: { scopes: ['run'], takes: uploadTypes, headers: ['Content-Encoding'] },
         schema: {
           summary: 'What a run over these records would do; sends nothing',
           querystring: newRunQuery,

@@ -59,7 +59,7 @@ export function addRunRoutes(app: FastifyInstance, server: Server, { base, calle
   });
   addRoutes(app, `${base}/runs/:id/events`, {
     GET: {
-      config: { scopes: ['run', 'read'] },
+      config: { scopes: ['run', 'read'], headers: ['Last-Event-ID'] },
       schema: { summary: 'The progress of a run as Server-sent events', params: runParams },
       handler: async (request, reply) => {
         const run = runOf(request);

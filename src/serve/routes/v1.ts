@@ -39,7 +39,7 @@ export function addFlowRoutes(app: FastifyInstance, server: Server, audience: Au
   });
   addRoutes(app, `${base}/flows/:flow/calls`, {
     POST: {
-      config: { scopes: ['run'] },
+      config: { scopes: ['run'], headers: ['Idempotency-Key', 'Prefer'] },
       schema: {
         summary: 'Run one record, and wait for its records',
         params: flowParams,
