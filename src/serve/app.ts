@@ -1,5 +1,11 @@
 import type { IncomingMessage } from 'node:http';
-import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest, type HTTPMethods } from 'fastify';
+import Fastify, {
+  type FastifyInstance,
+  type FastifyReply,
+  type FastifyRequest,
+  type HTTPMethods,
+  type onRequestHookHandler,
+} from 'fastify';
 import { validatorCompiler } from 'fastify-type-provider-zod';
 import { withoutKeys } from '../io/server/key-value.ts';
 import { refuseBrokenRequest } from './http/broken-request.ts';
@@ -77,11 +83,11 @@ export function createApp(options: AppOptions): FastifyInstance {
     }
   });
   const headers = { ...safeHeaders, ...(tls && { 'strict-transport-security': 'max-age=31536000' }) };
-  // Hooks without a promise: each request passes them.
-  app.addHook('onRequest', (request, reply, done) => {
+  const begin = (request: FastifyRequest, reply: FastifyReply) => {
     reply.headers(headers).header('x-request-id', request.id);
-    done(refusal(() => refuseOtherHosts(hosts, request.raw)));
-  });
+    refuseOtherHosts(hosts, request.raw);
+  };
+  app.addHook('onRequest', checking(begin));
   app.addHook('onResponse', (request, reply, done) => {
     options.answered(request, reply);
     done();
@@ -92,14 +98,18 @@ export function createApp(options: AppOptions): FastifyInstance {
   return app;
 }
 
-/** What `act` throws; absent if it passes. */
-function refusal(act: () => void): Error | undefined {
-  try {
-    act();
-    return undefined;
-  } catch (error) {
-    return error as Error;
-  }
+type Check = (request: FastifyRequest, reply: FastifyReply) => void;
+
+/** A hook that refuses a request with what `check` throws. It makes no promise: every request passes several. */
+function checking(check: Check): onRequestHookHandler {
+  return (request, reply, done) => {
+    try {
+      check(request, reply);
+    } catch (error) {
+      return done(error as Error);
+    }
+    done();
+  };
 }
 
 /** An absolute address names the host too (RFC 9112, 3.2.2): both have to name this server. Throws a Problem. */
@@ -132,17 +142,12 @@ const guardedPrefixes = ['/v1', '/ui'] as const;
 export function addGuarded(
   app: FastifyInstance,
   prefix: (typeof guardedPrefixes)[number],
-  guard: (request: FastifyRequest, reply: FastifyReply) => void,
+  guard: Check,
   add: (guarded: FastifyInstance) => void,
 ): void {
   const addAll = async (guarded: FastifyInstance) => {
-    guarded.addHook('onRequest', (request, reply, done) => {
-      const act = () => {
-        guard(request, reply);
-        refuseUnknownQuery(request);
-      };
-      done(refusal(act));
-    });
+    guarded.addHook('onRequest', checking(guard));
+    guarded.addHook('onRequest', checking(refuseUnknownQuery));
     guarded.setNotFoundHandler(refuseUnknown);
     add(guarded);
   };
@@ -194,7 +199,7 @@ export function addRoutes(app: FastifyInstance, url: string, routes: { readonly 
 }
 
 function sendError(error: unknown, request: FastifyRequest, reply: FastifyReply, options: AppOptions): FastifyReply {
-  const problem = problemOfError(error, request.routeOptions.config.takes);
+  const problem = problemOfError(error, request.routeOptions.config?.takes);
   if (problem.problem === 'internal') options.bug(error, request);
   if (!reply.hasHeader('x-request-id')) reply.headers({ ...safeHeaders, 'x-request-id': request.id });
   return reply

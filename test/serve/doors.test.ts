@@ -181,3 +181,8 @@ test('a method that a path does not have is a 405 with those that it has, whatev
   expect(await send('PUT', '/v1/nothing', asCsv)).toBe(404);
   expect(await send('PUT', '/v1/nothing')).toBe(401);
 });
+
+test('an address that cannot be decoded is a 400', async () => {
+  const { port, key } = await allRoutes();
+  expect(await sender(port)('GET', '/v1/%zz', { authorization: `Bearer ${key}` })).toBe(400);
+});

@@ -25,7 +25,7 @@ function flowJson({ id, path, plan, problems, updatedAt }: ServedFlow): FlowShap
 const texts = new WeakMap<ServedFlow, string>();
 
 /** The JSON text of a flow. It is made once for each state of its file. */
-export function flowText(flow: ServedFlow): string {
+export function flowJsonText(flow: ServedFlow): string {
   const made = texts.get(flow);
   if (made !== undefined) return made;
   const text = JSON.stringify(flowJson(flow));

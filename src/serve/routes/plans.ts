@@ -64,7 +64,7 @@ async function runPlan({ shared, limits }: Server, flow: Flow, request: FastifyR
     const options = { ...(limit !== undefined && { limit }), ...(skip !== undefined && { skip }) };
     for await (const items of selectRecords(source, { options, plan, format })) for (const item of items) await forecaster.add(item);
   } catch (error) {
-    throw failed() ?? unreadable(error);
+    throw failed() ?? unreadableBody(error);
   }
   return planJson(forecaster);
 }
@@ -81,7 +81,7 @@ function planJson(forecaster: Forecaster): z.output<typeof planShape> {
   };
 }
 
-function unreadable(error: unknown): unknown {
+function unreadableBody(error: unknown): unknown {
   if (!(error instanceof AutomateError)) return error;
   const message = httpWords(error.message).replace('<stdin>', 'body');
   if (error.kind === 'usage') return new Problem('bad-request', message);

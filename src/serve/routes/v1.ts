@@ -1,7 +1,7 @@
 import type { FastifyInstance } from 'fastify';
 import * as z from 'zod';
 import { addRoutes } from '../app.ts';
-import { flowText } from '../flows/flow-json.ts';
+import { flowJsonText } from '../flows/flow-json.ts';
 import { recordOfBody, textOfBody } from '../json-body.ts';
 import type { Server } from '../server.ts';
 import { callShape, flowShape } from '../shapes.ts';
@@ -23,7 +23,7 @@ export function addFlowRoutes(app: FastifyInstance, server: Server, audience: Au
       handler: async (request, reply) => {
         const { flows } = await server.flows.list();
         const caller = callerOf(request);
-        const texts = flows.filter(({ id }) => caller.sees(id)).map(flowText);
+        const texts = flows.filter(({ id }) => caller.sees(id)).map(flowJsonText);
         return sendText(reply, { status: 200, type: jsonType, body: `{"flows":[${texts.join(',')}]}` });
       },
     },
@@ -33,7 +33,7 @@ export function addFlowRoutes(app: FastifyInstance, server: Server, audience: Au
       schema: { summary: 'One flow', params: flowParams, response: { 200: flowShape } },
       handler: async (request, reply) => {
         const flow = await seenFlow(server, callerOf(request), request);
-        return sendText(reply, { status: 200, type: jsonType, body: flowText(flow) });
+        return sendText(reply, { status: 200, type: jsonType, body: flowJsonText(flow) });
       },
     },
   });
