@@ -68,7 +68,7 @@ export class Server {
     this.keys = keys;
     this.deliveries = openDeliveries(database, this.shared);
     this.runs = new Runs(folder, this.shared, limits, {
-      paid: ({ key }, part) => key && keys.usage.count(key.id, part),
+      paid: ({ key }, work) => key && keys.countRun(key.id, work),
       ended: (run) => this.deliveries.ended(run),
     });
   }
@@ -97,7 +97,7 @@ export class Server {
 
   /** Resolves once a run has ended. */
   async endOf(run: ServedRun): Promise<void> {
-    if (run.events.hasEnded && !run.isUnderWay) return;
+    if (!run.isOpen) return;
     await new Promise<void>((resolve) => {
       const stop = run.events.listen(({ event }) => {
         if (event !== 'end') return;

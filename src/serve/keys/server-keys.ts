@@ -1,7 +1,7 @@
 import { AuditStore } from '../../io/server/audit.ts';
 import type { ServerDatabase } from '../../io/server/database.ts';
 import { KeyStore } from '../../io/server/keys.ts';
-import { UsageStore } from '../../io/server/usage.ts';
+import { type UsageCounts, UsageStore } from '../../io/server/usage.ts';
 import { Authenticator } from './authenticator.ts';
 import { FailedAttempts } from './failed-attempts.ts';
 import type { KeyClock } from './key-clock.ts';
@@ -19,6 +19,8 @@ export interface ServerKeys {
   readonly usage: UsageCounter;
   readonly usageStore: UsageStore;
   readonly audit: AuditStore;
+  /** Writes the work of a run at once: its count is not made again after a crash. */
+  countRun(key: string, work: Pick<UsageCounts, 'records' | 'credits'>): void;
   /** To be called about every 500 ms: reads changed keys, writes usage once a minute. */
   tick(): void;
   /** Writes what is not written yet. The database stays open. */
@@ -54,6 +56,10 @@ export function openServerKeys(database: ServerDatabase, clock: KeyClock, warn: 
     usage,
     usageStore,
     audit,
+    countRun(key, work) {
+      usage.count(key, work);
+      warning(() => usage.write());
+    },
     tick() {
       warning(() => directory.refresh());
       warning(() => usage.writeIfDue());

@@ -1,5 +1,6 @@
 import { readdir, readFile, rm } from 'node:fs/promises';
 import { join } from 'node:path';
+import { orUndefined } from '../../core/or-undefined.ts';
 import { makeFolder } from '../../io/files/folder.ts';
 import { statOf } from '../../io/files/stat.ts';
 import { writeDurably } from '../../io/files/state-file.ts';
@@ -67,13 +68,18 @@ export class RunFolder {
   }
 }
 
-/** The runs of a folder, oldest first. One whose upload broke off has no `run.json`: it is deleted. */
-export async function readRuns(runs: string): Promise<StoredRun[]> {
+/**
+ * The runs of a folder, oldest first. One whose upload broke off has no `run.json`: it is deleted. One whose `run.json` cannot be read is
+ * left as it is: `say` takes a line about it.
+ */
+export async function readRuns(runs: string, say: (text: string) => void): Promise<StoredRun[]> {
   const found: StoredRun[] = [];
   for (const id of (await readdir(runs)).filter((name) => runId.test(name)).sort()) {
     const text = await readFile(join(runs, id, 'run.json'), 'utf8').catch(() => undefined);
+    const run = text === undefined ? undefined : orUndefined(() => JSON.parse(text) as Partial<StoredRun> | null);
     if (text === undefined) await rm(join(runs, id), { recursive: true, force: true });
-    else found.push(JSON.parse(text) as StoredRun);
+    else if (run?.id === id && run.counted) found.push(run as StoredRun);
+    else say(`${id} is left out: its run.json cannot be read`);
   }
   return found;
 }

@@ -16,6 +16,7 @@ import type { PayingKey } from '../../io/ledger/rest.ts';
 import type { RunView } from '../../ui/run/run-view.ts';
 import type { Shared } from '../calls/flow-runtime.ts';
 import { httpWords } from '../http/http-words.ts';
+import { totalsAt } from './crashed-run.ts';
 import type { RunEvents } from './run-events.ts';
 import type { RunFolder } from './run-folder.ts';
 import { noTotals, type StoredRun, sumOfTotals, type Totals } from './stored-run.ts';
@@ -25,6 +26,8 @@ export interface EndedPart {
   readonly ending: string | null;
   readonly exitCode: number;
   readonly reason: string | null;
+  /** True if it can go on later. */
+  readonly isResumable: boolean;
   readonly counts: StoredRun['counts'] | undefined;
   readonly totals: Totals;
 }
@@ -60,12 +63,13 @@ export class RunPart {
   async #toEnd(): Promise<EndedPart> {
     try {
       const exitCode = await this.#start();
-      return { ...(await this.#summary()), exitCode };
+      const ended = await this.#summary();
+      return { ...ended, exitCode, isResumable: ended.ending !== 'complete' };
     } catch (error) {
       if (isPublished(error, this.#stored)) return this.#published();
       if (!(error instanceof AutomateError)) this.#shared.say((error as Error).stack ?? String(error));
-      const reason = error instanceof AutomateError ? this.#reasonOf(error) : 'this is a bug; the log of the server says more';
-      return { ...(await this.#summary()), ending: 'failed', exitCode: exitCodeOf(error), reason };
+      const failed = { ending: 'failed', exitCode: exitCodeOf(error), reason: this.reasonOf(error), isResumable: !isLasting(error) };
+      return { ...(await this.#summary()), ...failed };
     }
   }
 
@@ -100,8 +104,7 @@ export class RunPart {
   totals(): Totals {
     if (!this.#run) return this.#stored.totals;
     const { tally, ports, claim } = this.#run;
-    const before = { ...noTotals, ...(claim.from.notes as Partial<Totals> | undefined), credits: claim.from.credits };
-    return sumOfTotals(before, {
+    return sumOfTotals(totalsAt(claim.from), {
       retries: tally.retries,
       credits: ports.credits(),
       failures: [...tally.failures.values()].map(({ node = null, class: kind, status = null, count, message }) => ({
@@ -205,7 +208,7 @@ export class RunPart {
     };
   }
 
-  async #summary(): Promise<Omit<EndedPart, 'exitCode'>> {
+  async #summary(): Promise<Omit<EndedPart, 'exitCode' | 'isResumable'>> {
     const counts = this.#run && this.counts();
     const totals = this.#run ? this.#masked(this.totals()) : this.totals();
     const text = await readFile(this.#folder.summary, 'utf8').catch(() => '');
@@ -215,11 +218,21 @@ export class RunPart {
 
   /** The result of a run that was complete before a crash: its journal is gone, and its files are in their places. */
   async #published(): Promise<EndedPart> {
-    const { counts, totals } = this.#stored;
+    const { counts, totals: before } = this.#stored;
     const text = await readFile(this.#folder.summary, 'utf8').catch(() => '');
-    const { whole, retries = 0 } = orUndefined(() => JSON.parse(text) as { whole?: Partial<StoredRun['counts']>; retries?: number }) ?? {};
-    const found = { ...counts, ...whole, retries, waiting: 0 };
-    return { ending: 'complete', reason: null, exitCode: exitCodeOfRun('complete', found.failed), counts: found, totals };
+    // It has the totals of the last part, and the counts of the whole.
+    const { whole, ...last } = orUndefined(() => JSON.parse(text) as Totals & { readonly whole: object }) ?? { ...noTotals, whole: {} };
+    const failures = last.failures.map(({ node, class: kind, status, count, message }) => ({ node, class: kind, status, count, message }));
+    const totals = sumOfTotals(before, { ...last, failures });
+    const found = { ...counts, ...whole, retries: totals.retries, waiting: 0 };
+    return {
+      ending: 'complete',
+      reason: null,
+      exitCode: exitCodeOfRun('complete', found.failed),
+      isResumable: false,
+      counts: found,
+      totals,
+    };
   }
 
   #masked(totals: Totals): Totals {
@@ -228,9 +241,15 @@ export class RunPart {
   }
 
   /** The reason without the run's paths, and without the command that would resume it: a client resumes it by its address. */
-  #reasonOf({ message }: AutomateError): string {
-    return message.replaceAll(`${this.#folder.path}/`, '').replace(/\n[^\n]* resume with:\n.*$/s, '');
+  reasonOf(error: unknown): string {
+    if (!(error instanceof AutomateError)) return 'this is a bug; the log of the server says more';
+    return error.message.replaceAll(`${this.#folder.path}/`, '').replace(/\n[^\n]* resume with:\n.*$/s, '');
   }
+}
+
+/** True for an error that comes again: the input and the text of the flow stay as they are. */
+function isLasting(error: unknown): boolean {
+  return error instanceof AutomateError && ['usage', 'flow', 'input'].includes(error.kind);
 }
 
 /** True for the error of a run that is resumed and has nothing left to do. */

@@ -15,13 +15,14 @@ export function sendEvents(run: ServedRun, reply: FastifyReply, after: number | 
   const { raw } = takeOver(reply);
   raw.writeHead(200, { ...headersOf(reply), 'content-type': 'text/event-stream; charset=utf-8', connection: 'close' });
   const send = (event: RunEvent) => {
+    if (raw.writableEnded) return;
     raw.write(`id: ${event.id}\nevent: ${event.event}\ndata: ${event.data}\n\n`);
     if (event.event === 'end') raw.end();
     else if (raw.writableLength > maxUnread) raw.destroy();
   };
   for (const event of run.events.after(after)) send(event);
   const stop = run.events.listen(send);
-  const comments = setInterval(() => raw.write(':\n\n'), commentEveryMs);
+  const comments = setInterval(() => raw.writableEnded || raw.write(':\n\n'), commentEveryMs);
   raw.once('close', () => {
     stop();
     clearInterval(comments);
@@ -49,7 +50,14 @@ export async function sendGrowing(run: ServedRun, path: string, reply: FastifyRe
     await new Promise((resolve) => setTimeout(resolve, pollMs));
   }
   if (run.stored.state === 'finished') raw.end();
-  else raw.destroy();
+  else cutOff(raw);
+}
+
+/** Breaks an answer off. A client of HTTP/1.0 knows no chunks: for it only a reset is no end. */
+export function cutOff(raw: ServerResponse): void {
+  const { socket, req } = raw;
+  if (req.httpVersionMinor > 0 || !socket || 'encrypted' in socket) raw.destroy();
+  else socket.resetAndDestroy();
 }
 
 async function sendFrom(path: string, from: number, raw: ServerResponse): Promise<number> {

@@ -3,11 +3,12 @@ import { statOf } from '../../io/files/stat.ts';
 import type { LetInKey } from '../caller.ts';
 import type { Shared } from '../calls/flow-runtime.ts';
 import { Problem } from '../problem.ts';
-import type { RunState } from '../shapes.ts';
+import { figuresOnDisk } from './crashed-run.ts';
 import { Queue } from './queue.ts';
 import { RunFolder, readRuns } from './run-folder.ts';
 import { newRunId } from './run-id.ts';
-import { ServedRun } from './served-run.ts';
+import { isOpenState } from './run-state.ts';
+import { type RunWork, ServedRun } from './served-run.ts';
 import { noCounts, noTotals, type StoredRun } from './stored-run.ts';
 
 /** The limits of all runs. */
@@ -28,12 +29,14 @@ export type NewRun = Pick<StoredRun, 'id' | 'flow' | 'key' | 'options' | 'inputF
 /** After that many crashes of the server a run waits for a person. */
 const maxCrashes = 3;
 
-const ended: readonly RunState[] = ['stopped', 'finished', 'failed'];
+const stoppedText = 'it was stopped';
+
+const notEnded = { ending: null, exitCode: null, reason: null, endedAt: null, resumable: false };
 
 /** Learns what becomes of runs. */
 export interface RunListener {
-  /** Takes the records and credits of one part of a run. */
-  paid(run: StoredRun, part: { readonly records: number; readonly credits: number }): void;
+  /** Takes the work of one part of a run. */
+  paid(run: StoredRun, work: RunWork): void;
   /** Takes a run that has ended; at the start of the server, every one. */
   ended(run: ServedRun): void;
 }
@@ -47,6 +50,8 @@ export class Runs {
   readonly #runs = new Map<string, ServedRun>();
   readonly #queue = new Queue<ServedRun>();
   readonly #underWay = new Set<ServedRun>();
+  /** New runs that are being saved. */
+  #arriving = 0;
   #isStopping = false;
 
   constructor(path: string, shared: Shared, limits: RunLimits, listener: RunListener) {
@@ -58,10 +63,10 @@ export class Runs {
 
   /** Reads the runs on disk. Those that a stop or a crash left unfinished go on; with `resumes` false they wait for a person. */
   async open(resumes: boolean): Promise<void> {
-    for (const stored of await readRuns(this.#path)) {
+    for (const stored of await readRuns(this.#path, this.#shared.say)) {
       const run = new ServedRun(stored, new RunFolder(this.#path, stored.id));
       this.#runs.set(stored.id, run);
-      if (!ended.includes(stored.state) || stored.isWaiting) await this.#takeUp(run, resumes);
+      if (run.isOpen) await this.#takeUp(run, resumes);
       else this.#listener.ended(run);
     }
   }
@@ -77,25 +82,28 @@ export class Runs {
 
   /** The folder of a run whose body is about to be stored. Throws a Problem (`queue-full`, `stopping`, `disk-full`). */
   async newFolder(): Promise<{ readonly id: string; readonly folder: RunFolder }> {
-    if (this.#isStopping) throw new Problem('stopping', 'the server is stopping', {}, { 'retry-after': '10' });
-    if (this.#queue.length >= this.#limits.maxQueue)
-      throw new Problem('queue-full', `expected at most ${this.#limits.maxQueue} waiting runs`, {}, { 'retry-after': '10' });
+    if (this.#isStopping) throw stopping();
+    this.#refuseFull();
     await this.sweep();
     const id = newRunId();
     return { id, folder: new RunFolder(this.#path, id) };
   }
 
-  /** Stores a run and starts it when it is its turn. */
+  /** Stores a run and starts it when it is its turn. Throws a Problem (`queue-full`), or an AutomateError (`output`). */
   async add(given: NewRun, folder: RunFolder): Promise<ServedRun> {
+    // Others may have come during the upload.
+    this.#refuseFull();
     const run = new ServedRun(
       {
         ...given,
         ...{ createdAt: new Date().toISOString(), state: 'queued', startedAt: null, endedAt: null, ending: null, exitCode: null },
         ...{ reason: null, isWaiting: false, resumable: false, crashes: 0, parts: 0, counts: noCounts, totals: noTotals },
+        counted: { records: 0, credits: 0 },
       },
       folder,
     );
-    await run.change({ state: 'queued' });
+    this.#arriving++;
+    await run.store().finally(() => this.#arriving--);
     this.#runs.set(run.id, run);
     this.#enqueue(run);
     return run;
@@ -103,35 +111,34 @@ export class Runs {
 
   /** Ends a run early. Returns false if it has ended or is about to. */
   async stop(run: ServedRun): Promise<boolean> {
-    if (this.#queue.remove(run)) {
-      await run.change({
-        state: 'stopped',
-        ending: 'interrupted',
-        exitCode: 5,
-        reason: 'it was stopped',
-        resumable: true,
-        endedAt: new Date().toISOString(),
-      });
-      this.#end(run);
-      return true;
-    }
-    if (run.stored.state !== 'running') return false;
-    await run.stop('it was stopped');
+    const { state, isWaiting } = run.stored;
+    if (state === 'queued') {
+      this.#queue.remove(run);
+      this.#end(run, { ending: 'interrupted', exitCode: 5, reason: stoppedText, resumable: true });
+    } else if (state === 'running') run.stop(stoppedText);
+    else if (isWaiting) run.stored.isWaiting = false;
+    else return false;
+    await run.saved.catch((error: Error) => this.#shared.say(`${run.id}: ${error.message}`));
     return true;
   }
 
   /** Ends the runs under way, and those that wait, that `which` tells. */
   async stopThose(which: (run: StoredRun) => boolean): Promise<void> {
-    for (const run of this.#runs.values()) if (!ended.includes(run.stored.state) && which(run.stored)) await this.stop(run);
+    for (const run of this.#runs.values()) if (run.isOpen && which(run.stored)) await this.stop(run);
   }
 
   /** Goes on with a run that stopped early. Throws a Problem (`run-state`). */
   async resume(run: ServedRun): Promise<void> {
-    const { state, resumable } = run.stored;
+    const { state, resumable, ending, exitCode, reason, endedAt } = run.stored;
     if (!resumable) throw new Problem('run-state', `the run is ${state}: there is nothing to resume`, { state });
-    await run.ended;
-    await run.change({ state: 'queued', ending: null, exitCode: null, reason: null, endedAt: null, resumable: false, crashes: 0 });
+    if (this.#isStopping) throw stopping();
+    run.move('queued', { ...notEnded, crashes: 0 });
     this.#enqueue(run);
+    await run.saved.catch(() => {
+      // One that has begun fails by itself.
+      if (this.#queue.remove(run)) run.move(state, { resumable, ending, exitCode, reason, endedAt });
+      throw new Problem('disk-full', 'the run cannot be resumed: the disk is full');
+    });
   }
 
   /** Makes a run over the failed records of another. Throws a Problem (`run-state`). */
@@ -139,7 +146,7 @@ export class Runs {
     const { state, counts, flow, options, inputFormat, format } = stored;
     const path = from.errors(inputFormat);
     const bytes = statOf(path)?.size;
-    if (!ended.includes(state) || counts.failed === 0 || bytes === undefined)
+    if (isOpenState(state) || counts.failed === 0 || bytes === undefined)
       throw new Problem('run-state', `the run is ${state} and has no failed records to retry`, { state });
     const { id, folder } = await this.newFolder();
     folder.create();
@@ -153,9 +160,10 @@ export class Runs {
   /** Deletes a run and its files. Throws a Problem (`run-state`) while it is under way or waits. */
   async delete(run: ServedRun): Promise<void> {
     const { state } = run.stored;
-    if (!ended.includes(state)) throw new Problem('run-state', `the run is ${state}: stop it first`, { state });
+    if (run.isOpen) throw new Problem('run-state', `the run is ${state}: stop it first`, { state });
     this.#runs.delete(run.id);
     await run.ended;
+    await run.saved.catch(() => undefined);
     await run.folder.delete();
   }
 
@@ -163,16 +171,15 @@ export class Runs {
   async sweep(): Promise<void> {
     const { keepMs, maxDisk } = this.#limits;
     const oldest = this.all().reverse();
-    const isEnded = (run: ServedRun) => ended.includes(run.stored.state) && !run.isUnderWay;
     for (const run of oldest) {
       const { endedAt } = run.stored;
-      if (isEnded(run) && endedAt !== null && Date.parse(endedAt) + keepMs < Date.now()) await this.delete(run);
+      if (!run.isOpen && endedAt !== null && Date.parse(endedAt) + keepMs < Date.now()) await this.delete(run);
     }
     const sizes = new Map(await Promise.all(oldest.map(async (run) => [run, await run.folder.size()] as const)));
     let total = [...sizes.values()].reduce((sum, size) => sum + size, 0);
     for (const run of oldest) {
       if (total <= maxDisk) return;
-      if (!this.#runs.has(run.id) || !isEnded(run)) continue;
+      if (!this.#runs.has(run.id) || run.isOpen) continue;
       await this.delete(run);
       total -= sizes.get(run) as number;
     }
@@ -183,8 +190,9 @@ export class Runs {
   async close(): Promise<void> {
     this.#isStopping = true;
     const underWay = [...this.#underWay];
-    await Promise.all(underWay.map((run) => run.stop('the server stopped', true)));
+    for (const run of underWay) if (run.stored.state === 'running') run.stop('the server stopped', true);
     await Promise.all(underWay.map((run) => run.ended));
+    await Promise.all(this.all().map((run) => run.saved.catch(() => undefined)));
   }
 
   /** Gives up the records under way. */
@@ -195,28 +203,31 @@ export class Runs {
   async #takeUp(run: ServedRun, resumes: boolean): Promise<void> {
     const { state, isWaiting } = run.stored;
     const crashes = run.stored.crashes + (isWaiting || state === 'queued' ? 0 : 1);
-    const gaveUp = crashes >= maxCrashes || (crashes > 0 && !resumes);
-    if (gaveUp) {
+    const figures = await figuresOnDisk(run.folder, run.stored);
+    if (crashes >= maxCrashes || (crashes > 0 && !resumes)) {
       const reason = resumes ? `the server crashed ${maxCrashes} times during this run` : 'the server crashed during this run';
-      await run.change({
-        state: 'stopped',
-        ending: 'crashed',
-        exitCode: 5,
-        reason,
-        crashes,
-        resumable: true,
-        endedAt: new Date().toISOString(),
-      });
-      this.#end(run);
+      this.#end(run, { ending: 'crashed', exitCode: 5, reason, crashes, resumable: true, ...figures });
       return;
     }
-    await run.change({ state: 'queued', crashes, isWaiting: false, ending: null, exitCode: null, reason: null, endedAt: null });
+    if (state !== 'queued') run.move('queued', { ...notEnded, crashes, isWaiting: false, ...figures });
     this.#enqueue(run);
   }
 
-  #end(run: ServedRun): void {
-    run.events.end(run.json());
-    this.#listener.ended(run);
+  #end(run: ServedRun, changes: Partial<StoredRun>): void {
+    this.#ended(run, run.end('stopped', changes));
+  }
+
+  #ended(run: ServedRun, work: RunWork): void {
+    this.#listener.paid(run.stored, work);
+    if (!run.isOpen) this.#listener.ended(run);
+  }
+
+  /** Throws a Problem (`queue-full`) if no more run may come. */
+  #refuseFull(): void {
+    const { maxRuns, maxQueue } = this.#limits;
+    const places = maxQueue + Math.max(0, maxRuns - this.#underWay.size);
+    if (this.#queue.length + this.#arriving < places) return;
+    throw new Problem('queue-full', `expected at most ${maxQueue} waiting runs`, {}, { 'retry-after': '10' });
   }
 
   #enqueue(run: ServedRun): void {
@@ -229,16 +240,17 @@ export class Runs {
       const run = this.#queue.next();
       if (!run) return;
       this.#underWay.add(run);
-      void run
-        .start(this.#shared, (part) => this.#listener.paid(run.stored, part))
-        .then(() => run.isOpen || this.#listener.ended(run))
-        .catch((error: unknown) => this.#shared.say(`${run.id}: ${(error as Error).message}`))
-        .finally(() => {
-          this.#underWay.delete(run);
-          this.#startNext();
-        });
+      run.start(this.#shared, (work) => {
+        this.#underWay.delete(run);
+        this.#ended(run, work);
+        this.#startNext();
+      });
     }
   }
+}
+
+function stopping(): Problem {
+  return new Problem('stopping', 'the server is stopping', {}, { 'retry-after': '10' });
 }
 
 /** The part of a key that a run keeps. */

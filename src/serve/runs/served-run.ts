@@ -1,16 +1,24 @@
 import { readFile } from 'node:fs/promises';
+import { exitCodes } from '../../cli/exit.ts';
 import type { RunView } from '../../ui/run/run-view.ts';
 import type { Shared } from '../calls/flow-runtime.ts';
-import type { RunShape } from '../shapes.ts';
+import { Problem } from '../problem.ts';
+import type { RunShape, RunState } from '../shapes.ts';
 import { RunEvents } from './run-events.ts';
 import type { RunFolder } from './run-folder.ts';
-import { RunPart } from './run-part.ts';
+import { type EndedPart, RunPart } from './run-part.ts';
+import { isOpenState, mayFollow } from './run-state.ts';
 import type { StoredRun } from './stored-run.ts';
 
 const progressEveryMs = 250;
 
 /** Time before the first estimate of the time left. */
 const settledMs = 3000;
+
+type EndState = 'stopped' | 'finished' | 'failed';
+
+/** Work of a run that is counted for its key: records that have ended, and credits. */
+export type RunWork = StoredRun['counted'];
 
 /** A run of the server: stored, waiting, under way or ended. */
 export class ServedRun {
@@ -19,7 +27,7 @@ export class ServedRun {
   readonly events: RunEvents;
   /** Absent unless it is under way. */
   #part: RunPart | undefined;
-  #saving: Promise<void> = Promise.resolve();
+  #saved: Promise<void> = Promise.resolve();
   #ended: Promise<void> = Promise.resolve();
 
   constructor(stored: StoredRun, folder: RunFolder) {
@@ -32,14 +40,9 @@ export class ServedRun {
     return this.stored.id;
   }
 
-  get isUnderWay(): boolean {
-    return this.#part !== undefined;
-  }
-
   /** True before its end. */
   get isOpen(): boolean {
-    const { state } = this.stored;
-    return state === 'queued' || state === 'running' || state === 'stopping';
+    return isOpenState(this.stored.state);
   }
 
   /** Resolves once it is not under way. */
@@ -47,28 +50,53 @@ export class ServedRun {
     return this.#ended;
   }
 
-  /** Changes the run once that is saved, one change after another. Throws an AutomateError (`output`). */
-  async change(changes: Partial<StoredRun>): Promise<void> {
-    this.#saving = this.#saving
-      .catch(() => undefined)
-      .then(() => this.folder.save({ ...this.stored, ...changes }).then(() => this.#changed(changes)));
-    await this.#saving;
+  /** Resolves once all changes are on disk. Rejects with an AutomateError (`output`). */
+  get saved(): Promise<void> {
+    return this.#saved;
   }
 
-  /** Runs the records until the end or a stop. `ended`: takes the records and credits of this part. */
-  start(shared: Shared, ended: (part: { readonly records: number; readonly credits: number }) => void): Promise<void> {
+  /** Stores a new run. Throws an AutomateError (`output`). */
+  async store(): Promise<void> {
+    this.#save();
+    await this.#saved;
+    this.events.state(this.stored.state, null, null);
+  }
+
+  /**
+   * Moves to another state at once, so that nothing comes between the check and the change; `saved` tells when it is on disk. Throws a
+   * Problem (`run-state`) if that state cannot follow.
+   */
+  move(state: RunState, changes: Partial<StoredRun> = {}): void {
+    const from = this.stored.state;
+    if (!mayFollow(from, state)) throw new Problem('run-state', `the run is ${from}`, { state: from });
+    Object.assign(this.stored, changes, { state });
+    this.events.state(state, this.stored.ending, this.stored.reason);
+    this.#save();
+  }
+
+  /** Moves to its end. Returns the work that is to be counted for its key. */
+  end(state: EndState, changes: Partial<StoredRun>): RunWork {
+    const { counts, totals, counted } = { ...this.stored, ...changes };
+    const work = { records: counts.read, credits: totals.credits };
+    this.#part = undefined;
+    this.move(state, { endedAt: new Date().toISOString(), isWaiting: false, ...changes, counted: work });
+    this.events.end(this.json());
+    return { records: work.records - counted.records, credits: work.credits - counted.credits };
+  }
+
+  /** Runs the records until the end or a stop. `ended`: takes the work once the run is not under way. */
+  start(shared: Shared, ended: (work: RunWork) => void): void {
     const part = new RunPart(this.stored, this.folder, shared, this.events);
     this.#part = part;
-    this.#ended = this.#toEnd(part, ended).finally(() => {
-      this.#part = undefined;
-    });
-    return this.#ended;
+    const startedAt = this.stored.startedAt ?? new Date().toISOString();
+    this.move('running', { startedAt, parts: this.stored.parts + 1 });
+    this.#ended = this.#toEnd(part, ended).catch((error: Error) => shared.say(`${this.id}: ${error.stack}`));
   }
 
-  /** Ends it early. `waits`: the next start of the server goes on with it. */
-  async stop(message: string, waits = false): Promise<void> {
+  /** Ends a run under way early. `waits`: the next start of the server goes on with it. */
+  stop(message: string, waits = false): void {
+    this.move('stopping', { isWaiting: waits });
     this.#part?.stop(message);
-    if (this.#part) await this.change({ state: 'stopping', isWaiting: waits });
   }
 
   abort(): void {
@@ -102,34 +130,28 @@ export class ServedRun {
     return this.#part?.totals() ?? this.stored.totals;
   }
 
-  async #toEnd(part: RunPart, ended: (part: { readonly records: number; readonly credits: number }) => void): Promise<void> {
-    const startedAt = this.stored.startedAt ?? new Date().toISOString();
-    const parts = this.stored.parts + 1;
-    await this.change({ state: 'running', parts, startedAt, endedAt: null, ending: null, exitCode: null, reason: null, resumable: false });
+  async #toEnd(part: RunPart, ended: (work: RunWork) => void): Promise<void> {
     const stopProgress = this.#showProgress(part);
-    const running = part.run();
-    const { ending, exitCode, reason, counts, totals } = await running;
+    const { ending, exitCode, reason, isResumable, counts, totals } = await this.#saved.then(
+      () => part.run(),
+      (error: Error) => unsaved(part.reasonOf(error), this.stored),
+    );
     stopProgress();
-    const { counts: before, totals: paid } = this.stored;
-    if (counts) ended({ records: counts.read - before.read, credits: totals.credits - paid.credits });
     const figures = { ...(counts && { counts }), totals };
-    // The server stops: its next start goes on with the run.
-    if (this.stored.isWaiting && ending === 'interrupted') return this.change({ state: 'queued', ...figures });
+    if (this.stored.isWaiting && ending === 'interrupted') {
+      // The server stops: its next start goes on with the run.
+      this.#part = undefined;
+      this.move('queued', { ...figures, isWaiting: false });
+      return ended({ records: 0, credits: 0 });
+    }
     const state = ending === 'complete' ? 'finished' : ending === 'failed' ? 'failed' : 'stopped';
-    await this.change({
-      ...{ state, ending, exitCode, reason, endedAt: new Date().toISOString(), crashes: 0 },
-      resumable: state === 'stopped' || (state === 'failed' && counts !== undefined),
-      ...figures,
-      isWaiting: false,
-    });
-    this.#part = undefined;
-    this.events.end(this.json());
+    ended(this.end(state, { ending, exitCode, reason, crashes: 0, resumable: isResumable, ...figures }));
   }
 
-  #changed(changes: Partial<StoredRun>): void {
-    Object.assign(this.stored, changes);
-    const { state, ending, reason } = this.stored;
-    if (changes.state !== undefined) this.events.state(state, ending, reason);
+  #save(): void {
+    this.#saved = this.#saved.catch(() => undefined).then(() => this.folder.save(this.stored));
+    // Who needs it on disk awaits it.
+    this.#saved.catch(() => undefined);
   }
 
   /** Tells the listeners the progress. Returns what ends it. */
@@ -155,4 +177,9 @@ export class ServedRun {
     timer.unref();
     return () => clearInterval(timer);
   }
+}
+
+/** The end of a part that could not begin: the disk is full. */
+function unsaved(reason: string, { counts, totals }: StoredRun): EndedPart {
+  return { ending: 'failed', exitCode: exitCodes.output, reason, isResumable: true, counts, totals };
 }

@@ -42,6 +42,8 @@ export interface StoredRun {
   counts: RunShape['counts'];
   /** Of the parts that have ended, over all of them. */
   totals: Totals;
+  /** The part of them that is counted for the key. */
+  counted: { readonly records: number; readonly credits: number };
 }
 
 /** Counts of a run that has not begun. */

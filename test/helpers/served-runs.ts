@@ -1,0 +1,30 @@
+import type { RunShape } from '../../src/serve/shapes.ts';
+import type { Serving } from './serving.ts';
+
+/** A request that makes a run over a CSV. */
+export function csvRun(body: string, headers: Record<string, string> = {}): RequestInit {
+  return { method: 'POST', body, headers: { 'content-type': 'text/csv', ...headers } };
+}
+
+/** Starts a run of the flow `ask`. */
+export async function startRunOf({ send }: Serving, key: string, csv: string, headers?: Record<string, string>): Promise<RunShape> {
+  return (await (await send('/v1/flows/ask/runs', { key, ...csvRun(csv, headers) })).json()) as RunShape;
+}
+
+/** Polls until a run is as `is` says. */
+export async function runThat({ send }: Serving, key: string, { id }: { id: string }, is: (run: RunShape) => boolean): Promise<RunShape> {
+  for (;;) {
+    const run = (await (await send(`/v1/runs/${id}`, { key })).json()) as RunShape;
+    if (is(run)) return run;
+    await new Promise((resolve) => setTimeout(resolve, 20));
+  }
+}
+
+/** Server-sent events as they stand in a text. */
+export function sentEvents(text: string): { id: number; event: string; data: Record<string, unknown> }[] {
+  return [...text.matchAll(/^id: (\d+)\nevent: (\w+)\ndata: (.*)$/gm)].map(([, id, event = '', data = '']) => ({
+    id: Number(id),
+    event,
+    data: JSON.parse(data) as Record<string, unknown>,
+  }));
+}
