@@ -13,6 +13,9 @@ import { systemReason } from '../io/files/naming-errors.ts';
 import { statOf } from '../io/files/stat.ts';
 import { ServerDatabase } from '../io/server/database.ts';
 import { createApp } from './app.ts';
+import { AnswersUnderWay } from './ending/answers-under-way.ts';
+import { type EndingServer, endServer, giveUp } from './ending/end-server.ts';
+import { watchSignals } from './ending/signals.ts';
 import { openServerKeys, type ServerKeys } from './keys/server-keys.ts';
 import { clientAddress, Hosts, listeningAddress, refuseOpenAddress } from './listening.ts';
 import { createLog } from './log.ts';
@@ -22,7 +25,6 @@ import { takeServeLock } from './serve-lock.ts';
 import { Server } from './server.ts';
 import { Links } from './session/links.ts';
 import { Sessions } from './session/sessions.ts';
-import { watchSignals } from './signals.ts';
 
 /** Changed keys are read and usage is written this often. */
 const tickMs = 500;
@@ -65,6 +67,7 @@ async function serve(dir: string, options: ServeOptions, terminal: Terminal): Pr
     const log = createLog(options.log, (lines) => process.stderr.write(`${terminal.redactor.text(lines)}\n`));
     const state = { isStopping: false };
     const app = createApp({ hosts, tls: tlsOf(options), behindProxy: options.behindProxy ?? false, ...log });
+    const answers = new AnswersUnderWay(app.server);
     const links = new Links(home);
     const sessions = {
       sessions: new Sessions(() => performance.now()),
@@ -82,7 +85,7 @@ async function serve(dir: string, options: ServeOptions, terminal: Terminal): Pr
     await server.runs.open(options.resume);
     await greet({ app, server, keys, dir, options, terminal, links });
     const ticks = setInterval(() => applyChanges(server, keys), tickMs);
-    return await untilSignal({ app, server, options, terminal, state }).finally(() => {
+    return await untilSignal({ app, server, answers, options, terminal, state }).finally(() => {
       clearInterval(ticks);
       log.flush();
       keys.close();
@@ -170,36 +173,20 @@ function applyChanges(server: Server, keys: ServerKeys): void {
   if (stopped.size > 0) void server.runs.stopThose(({ key }) => key !== null && stopped.has(key.id));
 }
 
-interface Serving {
-  readonly app: FastifyInstance;
-  readonly server: Server;
+interface Serving extends EndingServer {
   readonly options: ServeOptions;
   readonly terminal: Terminal;
   readonly state: { isStopping: boolean };
 }
 
-/** Serves until a signal, then ends what is under way. A second signal, or the end of the grace time, cuts it short. */
-async function untilSignal({ app, server, options, terminal, state }: Serving): Promise<number> {
+/** Serves until a signal, then ends what is under way. A second signal cuts it short. */
+async function untilSignal({ options, terminal, state, ...serving }: Serving): Promise<number> {
   const signals = watchSignals();
   const first = await signals.first;
   state.isStopping = true;
   terminal.say(`automate: ${first}: ending what is under way, for at most ${options.grace / 1000} s; repeat to stop at once`);
-  const graceful = endAll(app, server);
-  const timer = setTimeout(() => server.runs.abort(), options.grace);
-  timer.unref();
-  const outcome = await Promise.race([graceful.then(() => 'saved' as const), signals.second]);
+  const outcome = await Promise.race([endServer(serving, options.grace).then(() => 'saved' as const), signals.second]);
   if (outcome === 'saved') return exitCodes.success;
-  server.runs.abort();
+  giveUp(serving.server);
   return signalExitCode(outcome);
-}
-
-async function endAll(app: FastifyInstance, server: Server): Promise<void> {
-  server.endListeners();
-  const closed = app.close();
-  app.server.closeIdleConnections();
-  await Promise.all([server.runs.close(), server.calls.close()]);
-  await server.deliveries.settled();
-  const timer = setTimeout(() => app.server.closeAllConnections(), 1000);
-  await closed.finally(() => clearTimeout(timer));
-  server.shared.routes.destroy();
 }

@@ -53,6 +53,8 @@ export class Server {
   readonly idempotency: Idempotency;
   readonly keys: ServerKeys;
   readonly deliveries: Deliveries;
+  readonly #waits = new Set<() => void>();
+  #isEnding = false;
   readonly #listeners = new Map<string, Set<ServerResponse>>();
 
   constructor({ dir, home, limits, database, keys, allowHttp, cacert, env, say }: ServerOptions) {
@@ -95,16 +97,26 @@ export class Server {
     }
   }
 
-  /** Resolves once a run has ended. */
-  async endOf(run: ServedRun): Promise<void> {
-    if (!run.isOpen) return;
+  /** Resolves once a run has ended, after `ms`, or when the server ends. */
+  async endOf(run: ServedRun, ms: number): Promise<void> {
+    if (!run.isOpen || this.#isEnding) return;
     await new Promise<void>((resolve) => {
-      const stop = run.events.listen(({ event }) => {
-        if (event !== 'end') return;
+      const end = () => {
         stop();
+        clearTimeout(timer);
+        this.#waits.delete(end);
         resolve();
-      });
+      };
+      const stop = run.events.listen(({ event }) => event === 'end' && end());
+      const timer = setTimeout(end, ms);
+      this.#waits.add(end);
     });
+  }
+
+  /** Ends the waits for ends of runs: their clients get the present state. */
+  endWaits(): void {
+    this.#isEnding = true;
+    for (const end of [...this.#waits]) end();
   }
 
   /** Counts a listener that stays until its connection ends. Throws a Problem (`rate-limited`) for one too many. */

@@ -52,6 +52,7 @@ export class Calls {
   readonly #now: () => number;
   readonly #kept = new Map<string, Kept>();
   readonly #closing = new Set<Promise<void>>();
+  readonly #aborted = new AbortController();
   #underWay = 0;
 
   constructor(shared: Shared, now: () => number) {
@@ -81,6 +82,11 @@ export class Calls {
     }
   }
 
+  /** Gives up the calls under way. */
+  abort(): void {
+    this.#aborted.abort();
+  }
+
   /** Waits for the calls under way and closes everything that was kept for them. */
   async close(): Promise<void> {
     for (const kept of this.#kept.values()) this.#close(kept);
@@ -91,7 +97,9 @@ export class Calls {
   async #ended({ run }: CallUnderWay, { waitMs, gone, flow }: CallRequest): Promise<void> {
     const giveUp = (message: string) => run.phase.advance('stopped', { ending: 'interrupted', message });
     const left = () => giveUp('the client has gone');
+    const stopped = () => giveUp('the server stopped');
     gone.addEventListener('abort', left, { once: true });
+    this.#aborted.signal.addEventListener('abort', stopped, { once: true });
     let timer: NodeJS.Timeout | undefined;
     const late = new Promise<never>((_, reject) => {
       timer = setTimeout(() => {
@@ -104,6 +112,7 @@ export class Calls {
     } finally {
       clearTimeout(timer);
       gone.removeEventListener('abort', left);
+      this.#aborted.signal.removeEventListener('abort', stopped);
       run.ended.catch(() => undefined);
     }
   }

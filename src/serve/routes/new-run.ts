@@ -65,7 +65,7 @@ async function postRun(server: Server, { base, callerOf }: Audience, request: Fa
   else server.audit(caller, request, 'run.start', run.id);
   if (waitS !== undefined) {
     reply.header('preference-applied', `wait=${waitS}`);
-    await Promise.race([server.endOf(run), new Promise((resolve) => setTimeout(resolve, waitS * 1000))]);
+    await server.endOf(run, waitS * 1000);
   }
   return reply
     .code(waitS !== undefined && !run.isOpen ? 200 : 202)

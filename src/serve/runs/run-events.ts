@@ -9,7 +9,7 @@ export interface RunEvent {
   readonly data: string;
 }
 
-type Listener = (event: RunEvent) => void;
+type Listener = (event: RunEvent) => unknown;
 
 /** Events of the run that are never lost: states, the first failures, the end. */
 const maxFailed = 100;

@@ -26,6 +26,7 @@ const maxUnderWay = 8;
 export class Deliveries {
   readonly #tools: DeliveryTools;
   readonly #underWay = new Map<string, Promise<void>>();
+  #isAborted = false;
 
   constructor(tools: DeliveryTools) {
     this.#tools = tools;
@@ -69,10 +70,16 @@ export class Deliveries {
     await Promise.all(this.#underWay.values());
   }
 
+  /** Gives up the attempts under way: the next start makes them again. */
+  abort(): void {
+    this.#isAborted = true;
+  }
+
   async #deliver(delivery: Delivery): Promise<void> {
     const { store, send, say } = this.#tools;
     const { webhook, attempts } = delivery;
     const receipt = await send(webhook, delivery).catch((error: Error): Receipt => ({ problem: error.message.split('\n')[0] as string }));
+    if (this.#isAborted) return;
     const outcome = receiptText(receipt);
     const isGone = 'status' in receipt && receipt.status === 410;
     const waitMs = isDelivered(receipt) || isGone ? undefined : waitsMs[attempts];

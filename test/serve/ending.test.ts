@@ -1,0 +1,108 @@
+import { connect } from 'node:net';
+import { expect, onTestFinished, test } from 'vitest';
+import { askedServer, askingFlow, idRows } from '../helpers/asking.ts';
+import { httpServer, json } from '../helpers/http-server.ts';
+import { runThat, startRunOf } from '../helpers/served-runs.ts';
+import { posting, type Serving, serving } from '../helpers/serving.ts';
+
+/** An upstream that answers after a time. `asked`: resolves at its first request. */
+async function slowUpstream(ms: number) {
+  let ask = () => {};
+  const asked = new Promise<void>((resolve) => {
+    ask = resolve;
+  });
+  const { origin } = await httpServer(async (_request, response) => {
+    ask();
+    await new Promise((resolve) => setTimeout(resolve, ms));
+    json(response, { name: 'late' });
+  });
+  return { origin, asked };
+}
+
+/** Begins to download a file, and reads the rest when it is asked to. */
+async function slowDownload({ address }: Serving, key: string, path: string) {
+  const { hostname, port, host } = new URL(address);
+  const socket = connect(Number(port), hostname);
+  onTestFinished(() => void socket.destroy());
+  socket.write(`GET ${path} HTTP/1.1\r\nHost: ${host}\r\nAuthorization: Bearer ${key}\r\n\r\n`);
+  let bytes = 0;
+  let head = '';
+  socket.on('data', (chunk: Buffer) => {
+    head ||= chunk.toString('latin1');
+    bytes += chunk.length;
+    if (bytes === chunk.length) socket.pause();
+  });
+  await new Promise((resolve) => socket.once('data', resolve));
+  return {
+    async rest(): Promise<{ readonly found: number; readonly expected: number }> {
+      const ended = new Promise((resolve) => socket.once('close', resolve));
+      socket.resume();
+      await ended;
+      return { found: bytes - head.indexOf('\r\n\r\n') - 4, expected: Number(/content-length: (\d+)/i.exec(head)?.[1]) };
+    },
+  };
+}
+
+async function secondsTo(
+  end: Promise<{ readonly code: number | null }>,
+): Promise<{ readonly code: number | null; readonly seconds: number }> {
+  const startMs = performance.now();
+  const { code } = await end;
+  return { code, seconds: (performance.now() - startMs) / 1000 };
+}
+
+test('SIGTERM waits for downloads, tests and calls, and tells those that wait for a run its present state', async () => {
+  const { origin, asked } = await slowUpstream(4000);
+  const note = 'x'.repeat(300);
+  const server = await serving({
+    ask: askingFlow(origin),
+    set: `nodes: [{ type: set, fields: { note: "${note} {{id}}" } }]\n`,
+  });
+  const key = server.key({ scopes: ['run', 'test'] });
+  const headers = { 'content-type': 'text/csv', prefer: 'wait=30' };
+  const run = (await (await server.send('/v1/flows/set/runs', { key, method: 'POST', body: idRows(60_000), headers })).json()) as {
+    links: { output: string };
+  };
+  const download = await slowDownload(server, key, run.links.output);
+  const tested = server.send('/v1/flows/ask/tests', { key, ...posting({ record: { id: 1 } }) });
+  const waiting = startRunOf(server, key, idRows(1), { prefer: 'wait=20' });
+  await asked;
+  const running = async () => ((await (await server.send('/v1/runs?state=running', { key })).json()) as { runs: [] }).runs.length;
+  await expect.poll(running).toBe(1);
+  const ended = secondsTo(server.end());
+  expect((await waiting).state).toMatch(/running|stopping/);
+  expect((await tested).status).toBe(200);
+  const { found, expected } = await download.rest();
+  expect(expected).toBeGreaterThan(18_000_000);
+  expect(found).toBe(expected);
+  expect((await ended).code).toBe(0);
+}, 60_000);
+
+test('SIGTERM gives up what takes longer than --grace', async () => {
+  const { origin, asked } = await slowUpstream(8000);
+  const server = await serving({ ask: askingFlow(origin) }, { args: ['--grace', '2s'] });
+  const key = server.key({ scopes: ['run', 'test'] });
+  const call = server.send('/v1/flows/ask/calls', { key, ...posting({ id: 1 }) });
+  const tested = server.send('/v1/flows/ask/tests', { key, ...posting({ record: { id: 1 } }) }).catch(() => 'cut off');
+  const run = await startRunOf(server, key, idRows(3));
+  await runThat(server, key, run, ({ state }) => state === 'running');
+  await asked;
+  const { code, seconds } = await secondsTo(server.end());
+  expect(code).toBe(0);
+  expect(seconds).toBeLessThan(2.5);
+  expect([(await call).status, await tested]).toEqual([504, 'cut off']);
+  const next = await serving({ ask: askingFlow((await askedServer()).origin) }, { place: server.place });
+  await runThat(next, key, run, ({ state }) => state !== 'queued');
+});
+
+test('SIGTERM does not wait for a webhook beyond --grace', async () => {
+  const { origin } = await askedServer();
+  const { origin: hook, requests } = await httpServer((_request, _response) => {});
+  const server = await serving({ ask: askingFlow(origin) }, { args: ['--grace', '2s'], env: { AUTOMATE_VAULT_PASSPHRASE: 'x y z' } });
+  await server.place.automate(['webhooks', 'add', 'ops', '--url', hook], { env: { AUTOMATE_VAULT_PASSPHRASE: 'x y z' } });
+  await startRunOf(server, server.key(), idRows(3), { prefer: 'wait=30' });
+  await expect.poll(() => requests.length, { timeout: 10_000 }).toBe(1);
+  const { code, seconds } = await secondsTo(server.end());
+  expect([code, seconds < 2.5]).toEqual([0, true]);
+  expect(server.said()).not.toContain('database');
+});
