@@ -16,19 +16,70 @@ export function nodeTexts(text: string): NodeText[] {
   return nodesIn(text).map((node) => ({ yaml: yamlOf(text, node), map: mapOf(node) }));
 }
 
-/** The text of a flow file with another map in one of its nodes. All else stays byte for byte. */
+/** The text of a flow file with another map in one of its nodes. All else stays byte for byte, also the comments of entries that stay. */
 export function withMap(text: string, index: number, map: WrittenMap): string {
   const node = nodesIn(text)[index];
   if (!node) throw new Error(`expected a node with the index ${index}`);
+  return edited(text, editsOf(text, node, map));
+}
+
+/** A part of a text, and its replacement. */
+interface Edit {
+  readonly from: number;
+  readonly to: number;
+  readonly text: string;
+}
+
+function edited(text: string, edits: readonly Edit[]): string {
+  return [...edits].reverse().reduce((whole, edit) => whole.slice(0, edit.from) + edit.text + whole.slice(edit.to), text);
+}
+
+function editsOf(text: string, node: YAMLMap, map: WrittenMap): Edit[] {
   const pair = pairOf(node);
-  const [from, to] = pair ? placeIn(text, pair) : [endOffset(text, node), endOffset(text, node)];
-  if (node.flow) return `${text.slice(0, from)}${pair ? '' : ', '}map: ${flowText(map)}${text.slice(to)}`;
   const indent = ' '.repeat(columnAt(text, rangeOf(node)[0]));
-  const block = blockText(map, indent);
-  if (pair) return text.slice(0, from) + block + text.slice(to);
-  const lineEnd = text.indexOf('\n', from);
-  const at = lineEnd < 0 ? text.length : lineEnd;
-  return `${text.slice(0, at)}\n${indent}${block}${text.slice(at)}`;
+  if (!pair) {
+    const end = endOffset(text, node);
+    if (node.flow) return [{ from: end, to: end, text: `, map: ${flowText(map)}` }];
+    const block = Object.keys(map).length === 0 ? 'map: {}' : `map:${entryLines(map, indent)}`;
+    return [insertion(lineEnd(text, end), `\n${indent}${block}`)];
+  }
+  const value = isMap(pair.value) ? pair.value : undefined;
+  const afterColon = text.indexOf(':', rangeOf(pair.key)[1]) + 1;
+  const isEmptied = Object.keys(map).length === 0;
+  if (node.flow || (value?.flow && (value.items.length > 0 || isEmptied)))
+    return [{ from: afterColon, to: placeIn(text, pair)[1], text: ` ${flowText(map)}` }];
+  if (value && !value.flow) return [...(isEmptied ? [insertion(afterColon, ' {}')] : []), ...entryEdits(text, value, map)];
+  const end = placeIn(text, pair)[1];
+  return [{ from: afterColon, to: end, text: isEmptied ? ' {}' : '' }, insertion(lineEnd(text, end), entryLines(map, indent))];
+}
+
+/** The edits of a map with an entry on each line: entries that stay keep their lines. */
+function entryEdits(text: string, { items }: YAMLMap, map: WrittenMap): Edit[] {
+  const pairs = items as Pair<Scalar<string>, Scalar<string>>[];
+  const edits = pairs.flatMap((pair): Edit[] => {
+    const field = pair.key.value;
+    const end = placeIn(text, pair as Pair<Scalar, Scalar>)[1];
+    if (!Object.hasOwn(map, field)) return [{ from: text.lastIndexOf('\n', rangeOf(pair.key)[0]), to: lineEnd(text, end), text: '' }];
+    const path = map[field] as string;
+    return pair.value?.value === path ? [] : [{ from: rangeOf(pair.value ?? pair.key)[0], to: end, text: word(path) }];
+  });
+  const [first, last] = [pairs[0] as (typeof pairs)[0], pairs.at(-1) as (typeof pairs)[0]];
+  const added = Object.entries(map).filter(([field]) => pairs.every(({ key }) => key.value !== field));
+  const indent = ' '.repeat(columnAt(text, rangeOf(first.key)[0]) - 2);
+  return [
+    ...edits,
+    insertion(lineEnd(text, placeIn(text, last as Pair<Scalar, Scalar>)[1]), entryLines(Object.fromEntries(added), indent)),
+  ];
+}
+
+function insertion(at: number, text: string): Edit {
+  return { from: at, to: at, text };
+}
+
+function lineEnd(text: string, from: number): number {
+  const at = text.indexOf('\n', from);
+  if (at < 0) return text.length;
+  return text[at - 1] === '\r' ? at - 1 : at;
 }
 
 function nodesIn(text: string): YAMLMap[] {
@@ -78,9 +129,11 @@ function yamlOf(text: string, node: YAMLMap): string {
   return text.slice(from, to).replace(indent, '').trimEnd();
 }
 
-function blockText(map: WrittenMap, indent: string): string {
-  const lines = Object.entries(map).map(([field, path]) => `${indent}  ${word(field)}: ${word(path)}`);
-  return lines.length === 0 ? 'map: {}' : ['map:', ...lines].join('\n');
+/** A line for each entry, each after a line break. */
+function entryLines(map: WrittenMap, indent: string): string {
+  return Object.entries(map)
+    .map(([field, path]) => `\n${indent}  ${word(field)}: ${word(path)}`)
+    .join('');
 }
 
 function flowText(map: WrittenMap): string {

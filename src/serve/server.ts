@@ -64,7 +64,7 @@ export class Server {
     this.limits = limits;
     this.idempotency = new Idempotency(database, clock.wallNow);
     this.flows = new FlowFolder(dir, { allowHttp });
-    this.calls = new Calls(this.shared, clock.now);
+    this.calls = new Calls(this.shared, clock.now, (key, work) => key && keys.usage.count(key.id, work));
     const folder = join(home, 'serve', 'runs');
     makeFolder(folder);
     this.keys = keys;
@@ -73,11 +73,6 @@ export class Server {
       paid: ({ key }, work) => key && keys.countRun(key.id, work),
       ended: (run) => this.deliveries.ended(run),
     });
-  }
-
-  /** Counts work of a key; of the page nothing is counted. */
-  count({ key }: Caller, more: Partial<UsageCounts>): void {
-    if (key) this.keys.usage.count(key.id, more);
   }
 
   /** The work of a key in a month, such as 2026-11. */

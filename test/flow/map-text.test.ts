@@ -5,8 +5,38 @@ describe('the map of a node in the text of a flow', () => {
   test('is replaced, and comments and blanks around it stay', () => {
     const text = 'name: a # b\nnodes:\n  - type: http\n    map:   # the old\n      a: b\n      c: d\n\n    # after\n    url: x\n';
     expect(withMap(text, 0, { e: 'f[0].g', 'two words': 'h' })).toBe(
-      'name: a # b\nnodes:\n  - type: http\n    map:\n      e: f[0].g\n      "two words": h\n\n    # after\n    url: x\n',
+      'name: a # b\nnodes:\n  - type: http\n    map:   # the old\n      e: f[0].g\n      "two words": h\n\n    # after\n    url: x\n',
     );
+  });
+
+  test('keeps the lines of entries that stay, with their comments', () => {
+    const text =
+      'nodes:\n  - map:   # keep me\n      # above\n      a: b   # trailing\n      "c":  d # gone\n      # between\n      e: "f"\n    type: http\n';
+    expect(withMap(text, 0, { a: 'b', e: 'f', g: 'h' })).toBe(
+      'nodes:\n  - map:   # keep me\n      # above\n      a: b   # trailing\n      # between\n      e: "f"\n      g: h\n    type: http\n',
+    );
+    expect(withMap(text, 0, { a: 'x[0]', c: 'd', e: 'f' })).toBe(text.replace('a: b', 'a: x[0]'));
+    expect(withMap(text, 0, { g: 'h' })).toBe('nodes:\n  - map:   # keep me\n      # above\n      # between\n      g: h\n    type: http\n');
+    expect(withMap(text, 0, {})).toBe('nodes:\n  - map: {}   # keep me\n      # above\n      # between\n    type: http\n');
+    expect(withMap(text.replaceAll('\n', '\r\n'), 0, { a: 'b', c: 'd', e: 'f' })).toBe(text.replaceAll('\n', '\r\n'));
+    expect(nodeTexts(withMap(text, 0, {}))[0]?.map).toEqual({});
+  });
+
+  test('that is empty keeps the comment of its line', () => {
+    for (const empty of [' {}', '', ' ~'])
+      expect(withMap(`nodes:\n  - map:${empty} # here\n    type: http\n`, 0, { a: 'b' })).toBe(
+        'nodes:\n  - map: # here\n      a: b\n    type: http\n',
+      );
+    expect(withMap('nodes:\n  - type: http\n    map: { a: b } # here\n', 0, { c: 'd' })).toBe(
+      'nodes:\n  - type: http\n    map: { "c": "d" } # here\n',
+    );
+  });
+
+  test('may have a field __proto__', () => {
+    const map = JSON.parse('{"__proto__":"a"}') as Record<string, string>;
+    const text = withMap('nodes:\n  - type: http\n', 0, map);
+    expect(text).toContain('      __proto__: a\n');
+    expect(Object.entries(nodeTexts(text)[0]?.map ?? {})).toEqual([['__proto__', 'a']]);
   });
 
   test('is added after the last option of the node', () => {

@@ -46,18 +46,24 @@ interface Kept {
   idle?: NodeJS.Timeout;
 }
 
+/** Takes the work of a call. */
+type CallListener = (key: LetInKey | undefined, work: { readonly records: number; readonly credits: number }) => void;
+
 /** The calls of all flows. */
 export class Calls {
   readonly #shared: Shared;
   readonly #now: () => number;
+  readonly #paid: CallListener;
   readonly #kept = new Map<string, Kept>();
   readonly #closing = new Set<Promise<void>>();
   readonly #aborted = new AbortController();
   #underWay = 0;
 
-  constructor(shared: Shared, now: () => number) {
+  /** `paid` takes the work of each call once it has ended, also of one that failed or was given up. */
+  constructor(shared: Shared, now: () => number, paid: CallListener) {
     this.#shared = shared;
     this.#now = now;
+    this.#paid = paid;
   }
 
   /** Runs one record through a flow. Throws a Problem. */
@@ -72,6 +78,8 @@ export class Calls {
     try {
       const runtime = await kept.runtime.catch(asProblem(request.flow));
       const call = startCall(runtime, request.fields);
+      const count = () => this.#paid(request.key, { records: 1, credits: call.credits() });
+      call.run.ended.then(count, count);
       await this.#ended(call, request);
       return answerText(call, runtime, request);
     } finally {

@@ -1,9 +1,8 @@
 import type { FastifyInstance } from 'fastify';
 import * as z from 'zod';
-import { bookPath } from '../../cli/run/run-ledger.ts';
 import { sums } from '../../cli/show/credits.ts';
 import { rounded, sumOfCredits } from '../../core/spending.ts';
-import { type Book, monthOf, openBook, type Spent } from '../../io/ledger/book.ts';
+import { type Book, monthOf, type Spent } from '../../io/ledger/book.ts';
 import { heldCredits } from '../../io/ledger/holds.ts';
 import type { Billing } from '../../ui/page/shapes.ts';
 import { addRoutes } from '../app.ts';
@@ -11,6 +10,7 @@ import { Caller } from '../caller.ts';
 import type { Server } from '../server.ts';
 import { keyNames } from './key-routes.ts';
 import type { PageOptions } from './page-options.ts';
+import { withBook } from './served-book.ts';
 
 const allowanceBody = z.strictObject({ credits: z.int().min(0).nullable() });
 
@@ -30,15 +30,6 @@ export function addBillingRoutes(app: FastifyInstance, server: Server, { home, l
       },
     },
   });
-}
-
-function withBook<Result>(home: string, act: (book: Book) => Result): Result {
-  const book = openBook(bookPath(home));
-  try {
-    return act(book);
-  } finally {
-    book.close();
-  }
 }
 
 function billingOf(book: Book, server: Server, limits: Billing['limits']): Billing {

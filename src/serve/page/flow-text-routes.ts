@@ -4,7 +4,8 @@ import type { FastifyInstance, FastifyRequest } from 'fastify';
 import * as z from 'zod';
 import { compileFlow } from '../../cli/flow/flow-file.ts';
 import { FlowError } from '../../core/failure.ts';
-import { nodeTexts, withMap } from '../../flow/map-text.ts';
+import { isObject, type Value } from '../../core/value/value.ts';
+import { nodeTexts, type WrittenMap, withMap } from '../../flow/map-text.ts';
 import { writeDurably } from '../../io/files/state-file.ts';
 import type { FlowText } from '../../ui/page/shapes.ts';
 import { addRoutes } from '../app.ts';
@@ -16,7 +17,8 @@ import { seenFlow } from '../routes/audience.ts';
 import type { Server } from '../server.ts';
 import type { PageOptions } from './page-options.ts';
 
-const mapBody = z.strictObject({ map: z.record(z.string(), z.string()) });
+/** Not a record of zod, which would leave a field `__proto__` out. */
+const mapBody = z.strictObject({ map: z.custom<WrittenMap>(isTexts, 'expected an object of texts') });
 
 const mapParams = z.object({ flow: z.string(), node: z.string() });
 
@@ -39,6 +41,10 @@ export function addFlowTextRoutes(app: FastifyInstance, server: Server, { edit }
       },
     },
   });
+}
+
+function isTexts(value: unknown): boolean {
+  return isObject(value as Value) && Object.values(value as object).every((text) => typeof text === 'string');
 }
 
 function editableText({ text, plan }: ServedFlow): FlowText {

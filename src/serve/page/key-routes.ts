@@ -2,6 +2,8 @@ import type { FastifyInstance } from 'fastify';
 import * as z from 'zod';
 import { keySettings, overlapOf } from '../../cli/keys/keys-making.ts';
 import { AutomateError } from '../../core/failure.ts';
+import { rounded, sumOfCredits } from '../../core/spending.ts';
+import { monthOf } from '../../io/ledger/book.ts';
 import { type ApiKey, apiKeyJson, isoTime } from '../../io/server/api-key.ts';
 import type { MadeKey } from '../../io/server/keys.ts';
 import { addRoutes } from '../app.ts';
@@ -9,6 +11,7 @@ import { httpWords } from '../http/http-words.ts';
 import { Problem } from '../problem.ts';
 import type { Server } from '../server.ts';
 import { actorOf } from './page-options.ts';
+import { withBook } from './served-book.ts';
 
 const newKey = z.strictObject({
   name: z.string(),
@@ -25,10 +28,10 @@ const params = z.object({ id: z.string() });
 const shownDays = 14;
 
 /** Adds the routes that make, show and end keys. */
-export function addKeyRoutes(app: FastifyInstance, server: Server): void {
+export function addKeyRoutes(app: FastifyInstance, server: Server, home: string): void {
   const { store } = server.keys;
   addRoutes(app, '/ui/keys', {
-    GET: { handler: async () => ({ keys: shownKeys(server) }) },
+    GET: { handler: async () => ({ keys: shownKeys(server, home) }) },
     POST: {
       schema: { body: newKey },
       handler: async (request, reply) => {
@@ -77,20 +80,22 @@ export function refusing<Result>(act: () => Result): Result {
   }
 }
 
-function shownKeys(server: Server) {
+function shownKeys(server: Server, home: string) {
   const { store, usageStore, usage } = server.keys;
   const counts = [...usageStore.read(), ...usage.pending()];
   const lastUses = usageStore.lastUses();
-  const today = new Date().toISOString().slice(0, 10);
+  const { name: month } = monthOf(Date.now());
+  const spent = withBook(home, (book) => book.spent(month));
   return store.list().map((key) => {
     const own = counts.filter((count) => count.key === key.id);
-    const month = server.usageOf(key.id, today.slice(0, 7));
+    const inLedger = sumOfCredits(spent.filter((account) => account.key === key.id));
     const pendingUse = usage.pending().findLast((count) => count.key === key.id)?.lastUsedAtMs;
     return {
       ...apiKeyJson(key),
       revoked_at: isoTime(key.revokedAtMs),
       last_used_at: isoTime(pendingUse ?? lastUses.get(key.id)),
-      credits: { used: month.credits, quota: key.quota ?? null },
+      // The ledger learns of calls a little later.
+      credits: { used: rounded(Math.max(inLedger, server.usageOf(key.id, month).credits)), quota: key.quota ?? null },
       days: daysOf(own),
     };
   });

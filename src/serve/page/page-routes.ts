@@ -32,7 +32,7 @@ export function addPageRoutes(app: FastifyInstance, server: Server, options: Pag
   });
   addRoutes(app, '/ui/openapi.json', { GET: { handler: async () => app.swagger() } });
   addRoutes(app, '/ui/library', { GET: { handler: async () => libraryOf() } });
-  addKeyRoutes(app, server);
+  addKeyRoutes(app, server, options.home);
   addBillingRoutes(app, server, options);
   addAuditRoute(app, server);
   addConnectionRoutes(app, server);

@@ -55,11 +55,7 @@ export function addFlowRoutes(app: FastifyInstance, server: Server, audience: Au
         const call = { flow, fields: recordOfBody(request.body), key: caller.key, waitMs, gone: gone.signal };
         const named = namedRequest(request, caller, flow.id, 'call');
         const hash = requestHash(textOfBody(request.body));
-        return answerOnce(server, named, { request, reply, hash }, async () => {
-          const { text, credits } = await server.calls.answer(call);
-          server.count(caller, { records: 1, credits });
-          return text;
-        });
+        return answerOnce(server, named, { request, reply, hash }, async () => (await server.calls.answer(call)).text);
       },
     },
   });
