@@ -133,6 +133,7 @@ const serve: CommandSpec = {
     help: 'serve the flows of a folder over HTTP, with API keys and a page',
     examples: ['automate serve flows', 'automate serve flows --port 0 --open'],
     args: { dir: servedFolder },
+    tooManyArguments: 'expected one folder with flows, as in: automate serve flows',
     options: serveOptions,
     run: async ({ args, options, terminal }) => (await import('../serve/serve.ts')).serveCommand(args.dir ?? '.', options, terminal),
   }),

@@ -12,6 +12,7 @@ import { homeFolder } from '../io/files/home.ts';
 import { systemReason } from '../io/files/naming-errors.ts';
 import { statOf } from '../io/files/stat.ts';
 import { ServerDatabase } from '../io/server/database.ts';
+import { startBrowser } from '../io/start-browser.ts';
 import { createApp } from './app.ts';
 import { AnswersUnderWay } from './ending/answers-under-way.ts';
 import { type EndingServer, endServer, giveUp } from './ending/end-server.ts';
@@ -150,8 +151,11 @@ async function greet({ app, server, keys, dir, options, terminal, links }: Start
   terminal.say(
     `serving ${counted(flows.length, 'flow')} of ${folder.startsWith('.') || folder.startsWith('/') ? folder : `./${folder}`} at ${address}`,
   );
-  if (options.ui)
-    terminal.say(`page: ${forClients}/login#${links.create()}\n  (once, for 10 minutes; automate serve login prints another)`);
+  if (options.ui) {
+    const link = `${forClients}/login#${links.create()}`;
+    terminal.say(`page: ${link}\n  (once, for 10 minutes; automate serve login prints another)`);
+    if (options.open) startBrowser(process.env, link);
+  }
   for (const { file, reason } of unserved) terminal.say(`not served: ${file}: ${reason}`);
   for (const { id, problems } of flows)
     for (const { line, column, message } of problems)
@@ -167,6 +171,7 @@ async function greet({ app, server, keys, dir, options, terminal, links }: Start
 function applyChanges(server: Server, keys: ServerKeys): void {
   keys.tick();
   server.deliveries.tick();
+  void server.runs.deleteOld();
   const { directory } = keys;
   server.endListeners((key) => key !== '' && !directory.isLiving(key));
   const stopped = new Set(directory.stoppedKeys());

@@ -83,10 +83,10 @@ export class Server {
     return { requests: sum('requests'), refused: sum('refused'), records: sum('records'), credits: sum('credits') };
   }
 
-  /** Records an action in the audit. A database that cannot be written is a warning: the action goes on. */
-  audit({ key }: Caller, { ip: address }: { readonly ip: string }, what: string, target: string): void {
+  /** Records an action in the audit. `outcome`: the name of a problem. A database that cannot be written is a warning: the action goes on. */
+  audit({ key }: Caller, { ip: address }: { readonly ip: string }, what: string, target: string, outcome = 'ok'): void {
     try {
-      this.keys.audit.add({ who: key?.id ?? 'session', what, target, address, outcome: 'ok' });
+      this.keys.audit.add({ who: key?.id ?? 'session', what, target, address, outcome });
     } catch (error) {
       this.shared.say((error as Error).message);
     }

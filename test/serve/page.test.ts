@@ -3,40 +3,16 @@ import { describe, expect, test } from 'vitest';
 import { askingFlow } from '../helpers/asking.ts';
 import { axeProblems, hasBrowser, openPage, unlessBrowser } from '../helpers/browser.ts';
 import { httpServer, json } from '../helpers/http-server.ts';
+import { linkOf, pageSession as session } from '../helpers/page-session.ts';
 import { type Serving, serving } from '../helpers/serving.ts';
 
 const upstream = () => httpServer(({ path }, response) => json(response, { name: `n${path}`, plan: 'pro' }, path === '/3' ? 404 : 200));
-
-/** The link that logs in. It is said after the address. */
-async function linkOf({ said }: Serving): Promise<string> {
-  await expect.poll(() => said()).toMatch(/page: \S+#\S+\n/);
-  return /page: (\S+)/.exec(said())?.[1] ?? '';
-}
 
 /** Opens the page of a server and logs in. */
 async function loggedIn(server: Serving) {
   const page = await openPage(await linkOf(server));
   await page.waitForSelector('nav');
   return page;
-}
-
-/** A session without a browser, and the headers of its requests. */
-async function session(server: Serving) {
-  const asJson = { 'content-type': 'application/json' };
-  const post = { method: 'POST', headers: { origin: server.address } };
-  const opened = await server.send('/ui/session', {
-    ...post,
-    headers: { ...post.headers, ...asJson },
-    body: JSON.stringify({ token: (await linkOf(server)).split('#')[1] }),
-  });
-  const { page_token } = (await opened.json()) as { page_token: string };
-  const headers = { ...post.headers, cookie: opened.headers.get('set-cookie')?.split(';')[0] ?? '', 'x-automate-page': page_token };
-  return (path: string, method = 'GET', body?: unknown, more: Record<string, string> = {}) =>
-    server.send(path, {
-      method,
-      headers: { ...headers, ...(body !== undefined && asJson), ...more },
-      ...(body !== undefined && { body: JSON.stringify(body) }),
-    });
 }
 
 describe('the routes of the page', () => {

@@ -6,7 +6,7 @@ import { homeFolder } from '../../io/files/home.ts';
 import { apiKeyJson, defaultRate, defaultScopes, type KeySettings, rateOf, type Scope, scopes } from '../../io/server/api-key.ts';
 import { holdsKey } from '../../io/server/key-value.ts';
 import type { MadeKey } from '../../io/server/keys.ts';
-import { runningServer } from '../../io/server/running-server.ts';
+import { lastServer } from '../../io/server/running-server.ts';
 import { futureMoment, futureTime } from '../credentials/expiry.ts';
 import { exitCodes } from '../exit.ts';
 import { momentText, rightsText } from '../show/keys.ts';
@@ -120,11 +120,11 @@ export function overlapOf(text = '24h'): number {
   throw new AutomateError('usage', `--overlap: expected a duration from 0 to 7d, such as 24h, found "${text}"`);
 }
 
-/** Warns of flows that are not in the folder of the running server; without one, in the present folder. */
+/** Warns of flows that are not in the folder of the server; before its first start, in the present folder. */
 function warnOfFlows(flows: readonly string[], { warn }: Terminal): void {
-  const server = runningServer(homeFolder(process.env));
+  const server = lastServer(homeFolder(process.env));
   const folder = resolve(server?.folder ?? '.');
   const missing = flows.filter((flow) => !['.yaml', '.yml'].some((end) => existsSync(join(folder, flow + end))));
-  const where = server ? `${folder}, which the running server serves` : 'the present folder';
+  const where = server ? `${folder}, which the server serves` : 'the present folder';
   for (const flow of missing) warn(`there is no flow "${flow}" in ${where}: the key may use it once the server has it`);
 }

@@ -1,9 +1,8 @@
-import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { Failure } from '../../core/failure.ts';
-import { withoutOwnVariables } from '../credentials/environment.ts';
+import { startBrowser } from '../start-browser.ts';
 import type { LoginPerson } from './login.ts';
 
 /** Longest wait for a person to log in. */
@@ -83,13 +82,4 @@ export class Browser implements LoginPerson {
 
 function notLoggedIn(): Failure {
   return new Failure('timeout', `nobody has logged in within ${loginTimeoutMs / 60_000} minutes`, { sent: false });
-}
-
-/** Starts a browser. If that fails, the person opens the address that was shown. */
-function startBrowser(environment: NodeJS.ProcessEnv, url: string): void {
-  const opener = process.platform === 'darwin' ? 'open' : process.platform === 'win32' ? 'explorer' : 'xdg-open';
-  const env = withoutOwnVariables(environment);
-  const child = spawn(environment.BROWSER || opener, [url], { stdio: 'ignore', detached: true, env });
-  child.on('error', () => {});
-  child.unref();
 }

@@ -68,6 +68,9 @@ export class ServerDatabase {
       ...indexes.map((index) => `create index if not exists ${index};`),
     ];
     this.#database = this.#naming(() => openDatabase(this.path, { schema: schema.join('\n'), version, timeoutMs }));
+    // Without the table of the audit, for one, a server would let keys in and note nothing.
+    const names = tables.map((table) => table.split(' ')[0]);
+    this.read((database) => database.prepare(`select 1 from ${names.join(', ')} limit 0`).all());
   }
 
   /** Reads. Errors name the file. */

@@ -19,8 +19,11 @@ export function serverLockPath(home: string): string {
 
 /** The server that runs on a home folder; absent if none does. */
 export function runningServer(home: string): RunningServer | undefined {
-  const path = serverLockPath(home);
-  const lock = orUndefined(() => readFileSync(`${path}.automate-lock`, 'utf8'));
-  if (lock === undefined || !livingOwner(lock, () => true)) return undefined;
-  return orUndefined(() => JSON.parse(readFileSync(path, 'utf8')) as RunningServer);
+  const lock = orUndefined(() => readFileSync(`${serverLockPath(home)}.automate-lock`, 'utf8'));
+  return lock !== undefined && livingOwner(lock, () => true) ? lastServer(home) : undefined;
+}
+
+/** The server that runs or ran last on a home folder; absent if none ever did. */
+export function lastServer(home: string): RunningServer | undefined {
+  return orUndefined(() => JSON.parse(readFileSync(serverLockPath(home), 'utf8')) as RunningServer);
 }

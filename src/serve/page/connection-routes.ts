@@ -7,6 +7,7 @@ import { openCredentials } from '../../cli/credentials/credential-store.ts';
 import { createQuietTerminal } from '../../cli/serve/quiet-terminal.ts';
 import type { Terminal } from '../../cli/terminal.ts';
 import { AutomateError, Failure } from '../../core/failure.ts';
+import { name as connectionName, credentialName } from '../../core/options/names.ts';
 import { compileSavedConnection } from '../../flow/saved-connection.ts';
 import { changeConnections, readConnections, type SavedConnections } from '../../io/connections.ts';
 import type { Connection, ConnectionTest } from '../../ui/page/shapes.ts';
@@ -18,15 +19,15 @@ import type { Server } from '../server.ts';
 
 const auth = z.discriminatedUnion('type', [
   z.strictObject({ type: z.literal('none') }),
-  z.strictObject({ type: z.literal('bearer'), credential: z.string() }),
-  z.strictObject({ type: z.literal('api_key'), credential: z.string(), header: z.string() }),
-  z.strictObject({ type: z.literal('basic'), credential: z.string(), username: z.string().optional() }),
+  z.strictObject({ type: z.literal('bearer'), credential: credentialName }),
+  z.strictObject({ type: z.literal('api_key'), credential: credentialName, header: z.string() }),
+  z.strictObject({ type: z.literal('basic'), credential: credentialName, username: z.string().optional() }),
 ]);
 
 /** A connection by URL. One that starts a program is added on the command line alone. */
 const body = z.strictObject({
   type: z.enum(['http', 'mcp']),
-  name: z.string(),
+  name: connectionName,
   url: z.string(),
   auth,
   secret: z.string().max(65_536).optional(),

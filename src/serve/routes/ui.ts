@@ -2,6 +2,7 @@ import type { FastifyInstance, FastifyRequest } from 'fastify';
 import * as z from 'zod';
 import { addGuarded, addRoutes } from '../app.ts';
 import { Caller } from '../caller.ts';
+import { FailedAttempts } from '../keys/failed-attempts.ts';
 import { Problem } from '../problem.ts';
 import type { Server } from '../server.ts';
 import type { Links } from '../session/links.ts';
@@ -33,21 +34,26 @@ export function addUiRoutes(app: FastifyInstance, server: Server, options: UiOpt
     if (request.method !== 'GET' && request.method !== 'HEAD') refuseOtherSites(request, options.isTls);
   };
   addGuarded(app, '/ui', letIn, (guarded) => {
-    addSessionRoutes(guarded, options);
+    addSessionRoutes(guarded, server, options);
     addFlowRoutes(guarded, server, { base: '/ui', callerOf: () => page });
     add(guarded);
   });
 }
 
-function addSessionRoutes(app: FastifyInstance, options: UiOptions): void {
+function addSessionRoutes(app: FastifyInstance, server: Server, options: UiOptions): void {
   const { sessions, links, isTls } = options;
+  // One line a minute and address.
+  const refused = new FailedAttempts({ now: () => performance.now() });
   addRoutes(app, '/ui/session', {
     POST: {
       config: { opensSession: true },
       schema: { hide: true, body: z.strictObject({ token: z.string() }) } as object,
       handler: async (request, reply) => {
-        if (!links.spend((request.body as { token: string }).token))
+        if (!links.spend((request.body as { token: string }).token)) {
+          if (refused.add(request.ip).isFirst) server.audit(page, request, 'session.open', '', 'session-missing');
           throw new Problem('session-missing', 'the link was used, or has expired: automate serve login prints a new one');
+        }
+        server.audit(page, request, 'session.open', '');
         const proofs = sessions.open();
         const secure = isTls || request.protocol === 'https' ? '; Secure' : '';
         const cookie = `${cookieName(options)}=${proofs.cookie}; HttpOnly; SameSite=Strict; Path=/${secure}`;
@@ -57,6 +63,7 @@ function addSessionRoutes(app: FastifyInstance, options: UiOptions): void {
     DELETE: {
       handler: async (request, reply) => {
         sessions.close(cookieOf(request, options) ?? '');
+        server.audit(page, request, 'session.close', '');
         return reply.code(204).send();
       },
     },

@@ -69,6 +69,7 @@ export class Runs {
       if (run.isOpen) await this.#takeUp(run, resumes);
       else this.#listener.ended(run);
     }
+    await this.deleteOld();
   }
 
   /** Newest first. */
@@ -167,14 +168,21 @@ export class Runs {
     await run.folder.delete();
   }
 
+  /** Deletes ended runs that are too old. */
+  async deleteOld(): Promise<void> {
+    const before = Date.now() - this.#limits.keepMs;
+    for (const run of this.#runs.values()) {
+      const { endedAt } = run.stored;
+      if (run.isOpen || endedAt === null || Date.parse(endedAt) >= before) continue;
+      await this.delete(run).catch((error: Error) => this.#shared.say(`${run.id}: ${error.message}`));
+    }
+  }
+
   /** Deletes ended runs that are too old, or whose space others need. Throws a Problem (`disk-full`). */
   async sweep(): Promise<void> {
-    const { keepMs, maxDisk } = this.#limits;
+    await this.deleteOld();
+    const { maxDisk } = this.#limits;
     const oldest = this.all().reverse();
-    for (const run of oldest) {
-      const { endedAt } = run.stored;
-      if (!run.isOpen && endedAt !== null && Date.parse(endedAt) + keepMs < Date.now()) await this.delete(run);
-    }
     const sizes = new Map(await Promise.all(oldest.map(async (run) => [run, await run.folder.size()] as const)));
     let total = [...sizes.values()].reduce((sum, size) => sum + size, 0);
     for (const run of oldest) {

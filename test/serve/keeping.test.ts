@@ -1,0 +1,79 @@
+import { existsSync } from 'node:fs';
+import { describe, expect, test } from 'vitest';
+import { ServerDatabase } from '../../src/io/server/database.ts';
+import { askedServer, askingFlow, idRows } from '../helpers/asking.ts';
+import { workplace } from '../helpers/cli.ts';
+import { runThat, startRunOf } from '../helpers/served-runs.ts';
+import { posting, serving } from '../helpers/serving.ts';
+
+describe('ended runs', () => {
+  test('are deleted after --keep, also without a new run, and at the next start', async () => {
+    const { origin } = await askedServer();
+    const server = await serving({ ask: askingFlow(origin) });
+    const key = server.key();
+    const old = await startRunOf(server, key, idRows(1), { prefer: 'wait=30' });
+    const folder = server.place.path(`.automate/serve/runs/${old.id}`);
+    expect(existsSync(folder)).toBe(true);
+    await server.end();
+    const next = await serving({}, { place: server.place, args: ['--keep', '1s'] });
+    await expect.poll(() => existsSync(folder), { timeout: 5000 }).toBe(false);
+    const later = await startRunOf(next, key, idRows(1), { prefer: 'wait=30' });
+    await expect.poll(async () => (await next.send(later.links.self, { key })).status, { timeout: 5000 }).toBe(404);
+  });
+});
+
+describe('the usage of a key', () => {
+  test('counts calls that fail and calls that take too long, with their credits', async () => {
+    const { origin } = await askedServer(1500);
+    const server = await serving({ ask: askingFlow(origin) });
+    const key = server.key();
+    const call = async (id: number, headers?: Record<string, string>) =>
+      (await server.send('/v1/flows/ask/calls', { key, ...posting({ id }, headers) })).status;
+    expect(await Promise.all([call(1), call(7), call(2, { prefer: 'wait=1' })])).toEqual([200, 422, 504]);
+    expect(await (await server.send('/v1/usage', { key })).json()).toMatchObject({ records: 3, credits: 3 });
+    await server.end();
+    const { stdout } = await server.place.automate(['keys', 'usage', 'crm', '--json']);
+    expect(JSON.parse(stdout)).toMatchObject({ records: 3, credits: 3, days: [{ records: 3, credits: 3 }] });
+  });
+
+  test('has the records of a run once, however often that is stopped and resumed', async () => {
+    const { origin } = await askedServer(20);
+    const server = await serving({ ask: askingFlow(origin, ', concurrency: 1') });
+    const key = server.key();
+    const run = await startRunOf(server, key, idRows(40));
+    for (const action of ['stop', 'resume', 'stop', 'resume']) {
+      const { read } = (await runThat(server, key, run, ({ state }) => state === 'running' || state === 'stopped')).counts;
+      if (action === 'stop') await runThat(server, key, run, ({ counts }) => counts.read > read + 3);
+      await server.send(`/v1/runs/${run.id}/${action}`, { key, method: 'POST' });
+      await runThat(server, key, run, ({ state }) => state === (action === 'stop' ? 'stopped' : 'running'));
+    }
+    await runThat(server, key, run, ({ state }) => state === 'finished');
+    expect(await (await server.send('/v1/usage', { key })).json()).toMatchObject({ records: 40, credits: 40 });
+  });
+});
+
+test.each(['keys', 'key_values', 'usage', 'audit', 'idempotency', 'webhooks', 'deliveries'])(
+  'a database without the table %s is exit 74: the server does not start',
+  async (table) => {
+    const place = await workplace();
+    expect((await place.automate(['keys', 'create', 'crm'])).code).toBe(0);
+    const database = new ServerDatabase(place.path('.automate'));
+    database.write((open) => open.exec(`drop table ${table}`));
+    database.close();
+    const { code, stderr } = await place.start(['serve', '.', '--port', '0']).finished;
+    expect([code, stderr]).toEqual([74, expect.stringContaining(`no such table: ${table}`)]);
+    expect(stderr).toContain('put a backup of the file in its place');
+  },
+);
+
+test('the command tells two folders from a command, and looks for the flows of a key where the server had them', async () => {
+  const server = await serving({ a: 'nodes: [{ type: set, fields: { n: "1" } }]\n' }, { folder: 'elsewhere' });
+  await server.end();
+  const { place } = server;
+  expect((await place.automate(['keys', 'create', 'one', '--flows', 'a'])).stderr).not.toContain('warning');
+  expect((await place.automate(['keys', 'create', 'two', '--flows', 'b'])).stderr).toContain(
+    `there is no flow "b" in ${place.path('elsewhere')}, which the server serves`,
+  );
+  const { code, stderr } = await place.automate(['serve', 'elsewhere', 'nodir']);
+  expect([code, stderr]).toEqual([2, expect.stringContaining('expected one folder with flows, as in: automate serve flows')]);
+});
