@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { relative, resolve } from 'node:path';
 import type { FastifyInstance } from 'fastify';
 import { exitCodes, signalExitCode } from '../cli/exit.ts';
-import { limitYoungGeneration } from '../cli/run/heap-limit.ts';
+import { limitOldGeneration, limitYoungGeneration } from '../cli/run/heap-limit.ts';
 import type { ServeOptions } from '../cli/serve/serve-options.ts';
 import { counted } from '../cli/show/number.ts';
 import { reportError } from '../cli/show/report-error.ts';
@@ -52,6 +52,7 @@ async function serve(dir: string, options: ServeOptions, terminal: Terminal): Pr
     );
     refuseOpenAddress(options, keys.directory.hasLiving());
     limitYoungGeneration();
+    limitOldGeneration();
     const server = new Server({
       database,
       keys,
