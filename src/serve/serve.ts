@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { relative, resolve } from 'node:path';
 import type { FastifyInstance } from 'fastify';
 import { exitCodes, signalExitCode } from '../cli/exit.ts';
-import { limitOldGeneration, limitYoungGeneration } from '../cli/run/heap-limit.ts';
+import { limitServerHeap } from '../cli/run/heap-limit.ts';
 import type { ServeOptions } from '../cli/serve/serve-options.ts';
 import { counted } from '../cli/show/number.ts';
 import { reportError } from '../cli/show/report-error.ts';
@@ -51,8 +51,7 @@ async function serve(dir: string, options: ServeOptions, terminal: Terminal): Pr
       terminal.warn((error as Error).message),
     );
     refuseOpenAddress(options, keys.directory.hasLiving());
-    limitYoungGeneration();
-    limitOldGeneration();
+    limitServerHeap();
     const server = new Server({
       database,
       keys,
@@ -81,10 +80,11 @@ async function serve(dir: string, options: ServeOptions, terminal: Terminal): Pr
       isStopping: () => state.isStopping,
       ...{ home, sessions, page: options.ui ? pageOptions(dir, home, options) : undefined },
     });
+    await server.runs.open(options.resume);
     await startListening(app, options);
     hosts.port = portOf(app);
     lock.serves(clientAddress(options, portOf(app)));
-    await server.runs.open(options.resume);
+    server.runs.start();
     await greet({ app, server, keys, dir, options, terminal, links });
     const ticks = setInterval(() => applyChanges(server, keys), tickMs);
     return await untilSignal({ app, server, answers, options, terminal, state }).finally(() => {

@@ -13,6 +13,7 @@ import { FlowFolder } from './flows/flow-folder.ts';
 import { Idempotency } from './idempotency.ts';
 import type { ServerKeys } from './keys/server-keys.ts';
 import { Problem } from './problem.ts';
+import { cutOff } from './runs/run-streams.ts';
 import { type RunLimits, Runs } from './runs/runs.ts';
 import type { ServedRun } from './runs/served-run.ts';
 import type { Deliveries } from './webhooks/deliveries.ts';
@@ -114,8 +115,9 @@ export class Server {
     for (const end of [...this.#waits]) end();
   }
 
-  /** Counts a listener that stays until its connection ends. Throws a Problem (`rate-limited`) for one too many. */
+  /** Counts a listener that stays until its connection ends. Throws a Problem (`stopping`), and `rate-limited` for one too many. */
   listen({ key }: Caller, response: ServerResponse): void {
+    if (this.#isEnding) throw new Problem('stopping', 'the server is stopping', {}, { 'retry-after': '10' });
     const id = key?.id ?? '';
     const listeners = this.#listeners.get(id) ?? new Set();
     if (listeners.size >= maxListeners)
@@ -126,6 +128,6 @@ export class Server {
 
   /** Ends the streams of listeners, by default of all. `which`: tells by the id of the key, empty for the page. */
   endListeners(which: (key: string) => boolean = () => true): void {
-    for (const [key, listeners] of this.#listeners) if (which(key)) for (const response of listeners) response.destroy();
+    for (const [key, listeners] of this.#listeners) if (which(key)) for (const response of listeners) cutOff(response);
   }
 }

@@ -76,20 +76,23 @@ export function isAlike(shown: string, real: string): boolean {
 
 /** Replaces whatever is different at every run, on every machine and every day. */
 function blurred(text: string): string {
-  return text
-    .replace(/\bkey_\w{16,17}\b/g, 'ID')
-    .replace(/\brun_[\w-]{36}/g, 'RUN')
-    .replace(/\/requests\/[\w-]{16}/g, '/requests/ID')
-    .replace(/\d[\d,.]* (?:ms|s|min \d+ s|min)\b/g, 'TIME')
-    .replace(/\b\d+[smhd]\b/g, 'TIME')
-    .replace(/\d\d:\d\d UTC/g, 'TIME')
-    .replace(/\d[\d,.]*\/s\b/g, 'RATE')
-    .replace(/\d{4}-\d\d(?:-\d\d)?/g, 'DATE')
-    .replace(/date: .* GMT/g, 'date: DATE')
-    .replace(/(127\.0\.0\.1):\d+/g, '$1:PORT')
-    .replace(/\bamk_\w+/g, 'KEY')
-    .replace(/\/\S*\/(automate-demo-)\w+/g, '/tmp/$1X')
-    .replace(/ {2,}/g, '  ');
+  return (
+    text
+      // First: a part of an id can look like a date or a time.
+      .replace(/\bkey_\w{16,17}\b/g, 'ID')
+      .replace(/\brun_[\w-]{36}/g, 'RUN')
+      .replace(/\/requests\/[\w-]{16}/g, '/requests/ID')
+      .replace(/\d[\d,.]* (?:ms|s|min \d+ s|min)\b/g, 'TIME')
+      .replace(/\b\d+[smhd]\b/g, 'TIME')
+      .replace(/\d\d:\d\d UTC/g, 'TIME')
+      .replace(/\d[\d,.]*\/s\b/g, 'RATE')
+      .replace(/\d{4}-\d\d(?:-\d\d)?/g, 'DATE')
+      .replace(/date: .* GMT/g, 'date: DATE')
+      .replace(/(127\.0\.0\.1):\d+/g, '$1:PORT')
+      .replace(/\bamk_\w+/g, 'KEY')
+      .replace(/\/\S*\/(automate-demo-)\w+/g, '/tmp/$1X')
+      .replace(/ {2,}/g, '  ')
+  );
 }
 
 /** A bash that runs one command after another in the folder `customers` of a workplace, which has a copy of examples/. */

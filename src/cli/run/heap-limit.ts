@@ -21,9 +21,11 @@ export function limitYoungGeneration(): void {
 }
 
 /**
- * Collects the garbage of old objects once they have grown by half: V8 waits for more than twice as many in a run, which is mostly garbage.
- * Saves 68 of 253 MB in a run of a million requests on the server, and costs no time that could be measured.
+ * Limits the heap of a server: young objects as in a run, and old ones are collected once they have grown by half. V8 would wait for more
+ * than twice as many, of which most are garbage. Saves 68 of 253 MB in a run of a million requests, and costs no time that could be
+ * measured.
  */
-export function limitOldGeneration(): void {
+export function limitServerHeap(): void {
+  limitYoungGeneration();
   setFlagsFromString('--heap-growing-percent=50');
 }

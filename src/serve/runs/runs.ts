@@ -52,6 +52,7 @@ export class Runs {
   readonly #underWay = new Set<ServedRun>();
   /** New runs that are being saved. */
   #arriving = 0;
+  #mayStart = false;
   #isStopping = false;
 
   constructor(path: string, shared: Shared, limits: RunLimits, listener: RunListener) {
@@ -61,15 +62,24 @@ export class Runs {
     this.#limits = limits;
   }
 
-  /** Reads the runs on disk. Those that a stop or a crash left unfinished go on; with `resumes` false they wait for a person. */
+  /**
+   * Reads the runs on disk, before the first request. Those that a stop or a crash left unfinished wait for `start`; with `resumes` false
+   * they wait for a person.
+   */
   async open(resumes: boolean): Promise<void> {
     for (const stored of await readRuns(this.#path, this.#shared.say)) {
       const run = new ServedRun(stored, new RunFolder(this.#path, stored.id));
       this.#runs.set(stored.id, run);
-      if (run.isOpen) await this.#takeUp(run, resumes);
+      if (run.isOpen) this.#takeUp(run, resumes, await figuresOnDisk(run.folder, stored));
       else this.#listener.ended(run);
     }
     await this.deleteOld();
+  }
+
+  /** Lets runs begin. */
+  start(): void {
+    this.#mayStart = true;
+    this.#startNext();
   }
 
   /** Newest first. */
@@ -128,11 +138,12 @@ export class Runs {
     for (const run of this.#runs.values()) if (run.isOpen && which(run.stored)) await this.stop(run);
   }
 
-  /** Goes on with a run that stopped early. Throws a Problem (`run-state`). */
+  /** Goes on with a run that stopped early. Throws a Problem (`run-state`, `stopping`, `queue-full`, `disk-full`). */
   async resume(run: ServedRun): Promise<void> {
     const { state, resumable, ending, exitCode, reason, endedAt } = run.stored;
     if (!resumable) throw new Problem('run-state', `the run is ${state}: there is nothing to resume`, { state });
     if (this.#isStopping) throw stopping();
+    this.#refuseFull();
     run.move('queued', { ...notEnded, crashes: 0 });
     this.#enqueue(run);
     await run.saved.catch(() => {
@@ -208,10 +219,9 @@ export class Runs {
     for (const run of this.#underWay) run.abort();
   }
 
-  async #takeUp(run: ServedRun, resumes: boolean): Promise<void> {
+  #takeUp(run: ServedRun, resumes: boolean, figures: Partial<StoredRun> | undefined): void {
     const { state, isWaiting } = run.stored;
     const crashes = run.stored.crashes + (isWaiting || state === 'queued' ? 0 : 1);
-    const figures = await figuresOnDisk(run.folder, run.stored);
     if (crashes >= maxCrashes || (crashes > 0 && !resumes)) {
       const reason = resumes ? `the server crashed ${maxCrashes} times during this run` : 'the server crashed during this run';
       this.#end(run, { ending: 'crashed', exitCode: 5, reason, crashes, resumable: true, ...figures });
@@ -244,7 +254,7 @@ export class Runs {
   }
 
   #startNext(): void {
-    while (!this.#isStopping && this.#underWay.size < this.#limits.maxRuns) {
+    while (this.#mayStart && !this.#isStopping && this.#underWay.size < this.#limits.maxRuns) {
       const run = this.#queue.next();
       if (!run) return;
       this.#underWay.add(run);
