@@ -162,7 +162,7 @@ describe('keys create', () => {
     ]);
   });
 
-  test('warns of a flow that is not in the folder of the running server', async () => {
+  test('warns of a flow that is not in the folder of the server', async () => {
     const place = await workplace({ 'typo.yaml': '' });
     const folder = place.path('flows');
     await mkdir(folder);
@@ -172,7 +172,7 @@ describe('keys create', () => {
     const born = (await readFile('/proc/self/stat', 'utf8').catch(() => '')).split(') ')[1]?.split(' ')[19] ?? '';
     await writeFile(place.path('.automate/serve.lock.automate-lock'), JSON.stringify({ pid: process.pid, born }));
     const { stderr } = await keys(place, 'create', 'crm', '--flows', 'a,typo');
-    expect(stderr).toContain(`warning: there is no flow "typo" in ${folder}, which the running server serves`);
+    expect(stderr).toContain(`warning: there is no flow "typo" in ${folder}, which the server serves`);
     expect(stderr).not.toContain('"a"');
   });
 
