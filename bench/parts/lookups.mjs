@@ -1,9 +1,12 @@
 import { rmSync, writeFileSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
 import { measure } from '../child.mjs';
 import { automateEnv, binary } from '../contestants.mjs';
 import { figure, median, printTable } from '../table.mjs';
 
 const rounds = 3;
+
+const scriptName = 'script: nearest place, country';
 
 /** Towns around which the points of a record lie. */
 const towns = [
@@ -23,9 +26,27 @@ const spread = 2;
 /** Each adds six fields to a record. */
 const flows = {
   set: '{ type: set, fields: { a: "{{id}}", b: "{{lat}}", c: "{{lon}}", d: "{{address}}", e: here, f: there } }',
+  'places, a chain': '{ type: places, lookup: chain, name: "{{company}}" }',
+  'places, a category': '{ type: places, lookup: category, words: "{{kind}}" }',
   'geocode, a point': '{ type: geocode, point: { lat: "{{lat}}", lon: "{{lon}}" } }',
   'geocode, an address': '{ type: geocode, address: "{{address}}" }',
 };
+
+/** A script with the packages that the data of `geocode` are made of. */
+const script = fileURLToPath(new URL('../peers/nearest-script.mjs', import.meta.url));
+
+/** Names as people write them, and words for kinds of places. */
+const companies = [
+  "MCDONALD'S #",
+  'Starbuks ',
+  'REWE Markt GmbH ',
+  'Wal-Mart Supercenter ',
+  "Joe's Diner ",
+  'Acme Widgets Ltd ',
+  '7 eleven ',
+  'Carrefour City ',
+];
+const kinds = ['coffee shop', 'Apotheke', 'supermarché', 'gas station', 'ferretería', 'Bäckerei', 'pharmacies', 'hotel'];
 
 /** Records a second and memory of lookups in embedded data, beside a flow that only sets fields. */
 export async function lookups({ node, folder, quick, withAutomate }) {
@@ -33,7 +54,7 @@ export async function lookups({ node, folder, quick, withAutomate }) {
   const records = quick ? 50_000 : 200_000;
   const [input, output, flow] = [`${folder}/lookups.csv`, `${folder}/lookups.out.csv`, `${folder}/lookups.yaml`];
   writeFileSync(input, pointsText(records));
-  const measured = Object.fromEntries(Object.keys(flows).map((name) => [name, []]));
+  const measured = Object.fromEntries([...Object.keys(flows), scriptName].map((name) => [name, []]));
   for (let round = 0; round < rounds; round++) {
     for (const [name, step] of Object.entries(flows)) {
       writeFileSync(flow, `nodes: [${step}]\n`);
@@ -42,6 +63,8 @@ export async function lookups({ node, folder, quick, withAutomate }) {
       );
       rmSync(output);
     }
+    measured[scriptName].push(await measure([node, script, input, output]));
+    rmSync(output);
   }
   const middle = (all, figureOf) => median(all.map(figureOf));
   const results = Object.entries(measured).map(([name, all]) => ({
@@ -64,9 +87,10 @@ function pointsText(records) {
   const lines = Array.from({ length: records }, (_, id) => {
     const { name, country, lat, lon } = towns[id % towns.length];
     const near = (degrees) => (degrees + spread * (2 * random() - 1)).toFixed(5);
-    return `${id},${near(lat)},${near(lon)},"${id % 200} Main Street, ${name}, ${country}"\n`;
+    const [company, kind] = [companies[id % companies.length] + (id % 5000), kinds[id % kinds.length]];
+    return `${id},${near(lat)},${near(lon)},"${id % 200} Main Street, ${name}, ${country}",${company},${kind}\n`;
   });
-  return `id,lat,lon,address\n${lines.join('')}`;
+  return `id,lat,lon,address,company,kind\n${lines.join('')}`;
 }
 
 function print(results, records) {

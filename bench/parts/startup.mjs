@@ -1,4 +1,5 @@
 import { spawnSync } from 'node:child_process';
+import { writeFileSync } from 'node:fs';
 import { automateEnv, binary } from '../contestants.mjs';
 import { checkOutput, writeFlow, writeRecords } from '../data.mjs';
 import { served } from '../served.mjs';
@@ -10,6 +11,8 @@ const rounds = 15;
 export async function startup({ node, folder, withAutomate }) {
   const [input, output, flow] = [`${folder}/one.csv`, `${folder}/one.out.csv`, `${folder}/flow.yaml`];
   await writeRecords(input, 1);
+  const lookup = `${folder}/lookup.yaml`;
+  writeFileSync(lookup, 'nodes: [{ type: places, lookup: chain, name: Starbucks }]\n');
   return served(0, async ({ origin }) => {
     writeFlow(flow, origin);
     const commands = {
@@ -18,6 +21,7 @@ export async function startup({ node, folder, withAutomate }) {
         'automate --version': [binary, '--version'],
         'automate validate': [binary, 'validate', flow],
         'automate run, one record': [binary, 'run', flow, '--in', input, '--out', output, '--force', '--quiet'],
+        'automate run, one lookup': [binary, 'run', lookup, '--in', input, '--out', `${folder}/lookup.out.csv`, '--force', '--quiet'],
       }),
     };
     const times = inTurns(node, commands, automateEnv(folder));

