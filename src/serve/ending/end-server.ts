@@ -13,7 +13,7 @@ export interface EndingServer {
 const savingMs = 1000;
 
 /**
- * Ends a server: no new connections; answers and calls under way finish, runs are saved, waiting clients are told. What is not finished by
+ * Ends a server: no new connections; answers and calls under way finish, runs are saved, waiting clients get an answer. What is not finished by
  * the end of the grace time is given up.
  */
 export async function endServer({ app, server, answers }: EndingServer, graceMs: number): Promise<void> {

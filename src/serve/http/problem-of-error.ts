@@ -3,7 +3,7 @@ import { hasZodFastifySchemaValidationErrors } from 'fastify-type-provider-zod';
 import { AutomateError } from '../../core/failure.ts';
 import { Problem } from '../problem.ts';
 
-/** Maximum of a JSON body. */
+/** Maximum of a JSON body, in bytes. */
 export const maxJsonBytes = 1024 * 1024;
 
 const fullDisk: ReadonlySet<string> = new Set(['ENOSPC', 'EDQUOT']);
