@@ -71,7 +71,7 @@ async function reportTogether(flow: string, checks: readonly (() => unknown)[]):
   const [first] = errors;
   if (!first) return;
   const ofFlow = problemsIn(errors.filter(({ kind }) => kind !== 'credential'));
-  // Where an option is wrong, the credential that is meant is not known.
+  // If an option is wrong, the intended credential is not known.
   const ofCredentials = problemsIn(errors.filter(({ kind }) => kind === 'credential')).filter(
     (one) => !ofFlow.some((other) => isAt(one, other)),
   );

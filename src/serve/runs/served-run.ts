@@ -150,7 +150,7 @@ export class ServedRun {
 
   #save(): void {
     this.#saved = this.#saved.catch(() => undefined).then(() => this.folder.save(this.stored));
-    // Who needs it on disk awaits it.
+    // Callers that need it on disk await it.
     this.#saved.catch(() => undefined);
   }
 
