@@ -103,7 +103,7 @@ describe('a run with a lookup', () => {
 describe('test-request of a lookup', () => {
   test('shows the answer with embedded data in the place of the request', async () => {
     const { code, stdout, stderr } = await (await place()).automate(['test-request', 'flow.yaml', '--in', 'in.csv']);
-    expect({ code, stderr }).toEqual({ code: 0, stderr: '1 credit spent\n' });
+    expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
     expect(stdout).toMatch(/^embedded data\nlookup: chain\nname: REWE\nmin_score: 0\.85\n\nanswered in [\d.]+ m?s\n/);
     expect(stdout).toMatch(/^id +string +"Q16968817"$/m);
     expect(stdout).toMatch(/^ {4}chain_id +Q16968817$/m);
@@ -113,7 +113,7 @@ describe('test-request of a lookup', () => {
     const { code, stderr } = await (await place()).automate(['test-request', 'flow.yaml', '--in', 'in.csv', '--record', '2']);
     expect({ code, stderr }).toEqual({
       code: 0,
-      stderr: 'a run sends no request for this record: there is nothing to look up\n0 credits spent\n',
+      stderr: 'a run sends no request for this record: there is nothing to look up\n',
     });
   });
 

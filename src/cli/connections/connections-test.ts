@@ -67,7 +67,7 @@ async function testHttp(connection: HttpConnection, options: TestOptions, termin
   await credentials.usesRecorded();
   const outcome = response instanceof Failure ? response.kind : response.status;
   terminal.say(`GET ${request.origin}${request.path}: ${outcome} in ${durationText(ports.clock.now() - startedMs)}`);
-  terminal.say(`${creditsText(ports.credits())} spent`);
+  if (ledger.isLimited || connection.credits !== 1 || connection.cost) terminal.say(`${creditsText(ports.credits())} spent`);
   const problem = testProblem(response);
   if (problem !== undefined) throw new AutomateError('credential', `connection "${name}": ${problem}\n${adviceFor(connection)}`);
   const isMissing = 'status' in response && response.status === 404;

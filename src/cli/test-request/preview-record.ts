@@ -6,7 +6,7 @@ import type { Gates } from '../../engine/gates.ts';
 import type { Routes } from '../../io/http/routes.ts';
 import type { PayingKey } from '../../io/ledger/rest.ts';
 import { loadSecrets, noSecrets } from '../flow/flow-secrets.ts';
-import { openRunLedger, pricesOf } from '../run/run-ledger.ts';
+import { openRunLedger, pricesOf, statesPrice } from '../run/run-ledger.ts';
 import { creditsText } from '../show/number.ts';
 import type { Preview } from '../show/preview.ts';
 import type { Terminal } from '../terminal.ts';
@@ -30,22 +30,23 @@ export interface SharedWithRuns {
   readonly key?: PayingKey | undefined;
 }
 
-/** Previews one request of a flow, and counts the credits that it costs. */
+/** Previews one request of a flow, and counts the credits that it costs. `spent`: them; absent if nothing limits or prices them. */
 export async function previewRecord(
   { plan, flow, step, item, options }: PreviewedRecord,
   terminal: Terminal,
   { gates, routes, key }: SharedWithRuns = {},
-): Promise<{ readonly preview: Preview; readonly credits: number }> {
+): Promise<{ readonly preview: Preview; readonly spent: number | undefined }> {
   const { env, cacert, allowHttp = false, send } = options;
   const { warn, redactor } = terminal;
   const credentials = send ? await loadSecrets(plan, flow, options, terminal) : noSecrets;
   const ledger = await openRunLedger(send ? pricesOf(plan, env) : new Map(), { run: randomUUID(), env, warn, key });
   const ports = wire({ credentials, redactor, allowHttp, cacert, ledger, env, routes, report: () => {}, warn });
+  const spent = () => (send && (ledger.isLimited || statesPrice(plan)) ? ports.credits() : undefined);
   const preview = await new RequestTest(plan, ports, { ...options, gates }, terminal)
     .preview(step, item)
     .catch((error: unknown) => {
       // The nodes before have sent something.
-      if (ports.credits() > 0) terminal.say(`${creditsText(ports.credits())} spent`);
+      if (spent()) terminal.say(`${creditsText(ports.credits())} spent`);
       throw error;
     })
     .finally(async () => {
@@ -54,5 +55,5 @@ export async function previewRecord(
       await credentials.usesRecorded();
     });
   if (preview.failure) preview.failure.node ??= step.id;
-  return { preview, credits: ports.credits() };
+  return { preview, spent: spent() };
 }

@@ -30,10 +30,10 @@ export async function testRequestCommand(flow: string, given: TestRequestOptions
   if (options.curl) refuseCurl(step);
   const { item, columns } = await recordOf(plan, flow, options);
   printWarnings(plan, flow, terminal, columns);
-  const { preview, credits } = await previewRecord({ plan, flow, step, item, options }, terminal);
+  const { preview, spent } = await previewRecord({ plan, flow, step, item, options }, terminal);
   await show(preview, step.node.action as Action, options, terminal);
   if (options.curl && preview.request && !('kind' in preview.request)) curlNotes(preview.request).forEach(terminal.say);
-  if (options.send) terminal.say(`${creditsText(credits)} spent`);
+  if (spent !== undefined) terminal.say(`${creditsText(spent)} spent`);
   if (!preview.failure) return exitCodes.success;
   const { kind, node, message } = preview.failure;
   terminal.say(`${terminal.colors.red('failed:')} ${node}: ${kind}: ${cleaned(message)}`);

@@ -146,9 +146,9 @@ function lengthOf({ field }: { readonly field: string }): number {
   return `{{${field}}}`.length;
 }
 
-/** The reason without the text that JSON.parse quotes: it may hold a secret. */
+/** The reason in our words, without the text that JSON.parse quotes: it may hold a secret. */
 function withoutExcerpt(reason: string): string {
-  return reason.replace(/, (?:\.{3})?".*" ?(?:\.{3})? is not valid JSON$/s, '');
+  return reason.replace(/, (?:\.{3})?".*" ?(?:\.{3})? is not valid JSON$/s, '').replace(/^Unexpected token '(.)'$/su, 'unexpected "$1"');
 }
 
 function checkJson(text: string, problem: (reason: string) => Error): void {

@@ -123,6 +123,7 @@ describe('a JSON text', () => {
     ['', 'the body is not JSON'],
     ['hello', 'the body is not JSON'],
     ['a={{a}}&b={{b}}', 'the body is not JSON for any record'],
+    ['a={{a}}&b={{b}}', 'the body is not JSON for any record: unexpected "a"\n'],
     ['a={{a}}&b={{b}}', 'send a form with form: { name: value } instead of body'],
     ['{"a": {{a}}', 'the body is not JSON for any record'],
     ['{"a": "x\\{{a}}"}', 'the body is not JSON for any record'],
